@@ -42,8 +42,8 @@ func getAs(s *Server, version, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestAnthropicPages walks the list as Anthropic's programs do.
-func TestAnthropicPages(t *testing.T) {
+// TestAnthropicListIsPaged walks the list of models as Anthropic's programs do.
+func TestAnthropicListIsPaged(t *testing.T) {
 	s := New(manyServices(newFake()), Options{})
 	for query, want := range map[string]string{
 		"":                              "tandem acme/coder org/m0 org/m1 org/m2 org/m3 org/m4",
@@ -99,8 +99,8 @@ func TestAnthropicPages(t *testing.T) {
 	}
 }
 
-// TestModelsOfBothVendors: the header decides, for the list and for one model.
-func TestModelsOfBothVendors(t *testing.T) {
+// TestModelListFollowsVendorHeader: the header decides the form, for the list and for one model.
+func TestModelListFollowsVendorHeader(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for path, says := range map[string][2]string{
 		"/v1/models":            {`{"object":"list","data":[{"id":"tandem","object":"model"`, `{"data":[{"type":"model","id":"tandem","display_name":"Tandem (acme/coder)"`},

@@ -37,9 +37,9 @@ func decodeError(t testing.TB, w *httptest.ResponseRecorder) wire.ErrorBody {
 	return body.Error
 }
 
-// TestBadInput: each mistake gets one answer that names the field, leaves a
-// row in the history, and leaves the server fit for the next request.
-func TestBadInput(t *testing.T) {
+// TestBadInputNamesItsField: each mistake gets one answer that names the field. It leaves a row in
+// the history, and the server still serves the next request.
+func TestBadInputNamesItsField(t *testing.T) {
 	chat := func(fields string) string {
 		return `{"model":"tandem","messages":[{"role":"user","content":"x"}],` + fields + `}`
 	}
@@ -223,9 +223,9 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestSlowTokenizer: a text that the tokenizer gives up on is that request's
-// error, wherever it stands.
-func TestSlowTokenizer(t *testing.T) {
+// TestTextBeyondTokenizerIsRefused: the tokenizer may give up on a text. That is an error of that
+// request, wherever the text stands.
+func TestTextBeyondTokenizerIsRefused(t *testing.T) {
 	for path, bodies := range map[string][]string{
 		"/v1/chat/completions": {`{"model":"tandem","messages":[{"role":"user","content":"slow!"}]}`},
 		"/v1/completions": {
@@ -244,7 +244,7 @@ func TestSlowTokenizer(t *testing.T) {
 	}
 }
 
-func TestContentType(t *testing.T) {
+func TestOtherContentTypesAreRefused(t *testing.T) {
 	const good = `{"model":"tandem","prompt":"x"}`
 	for ct, want := range map[string]int{
 		"application/json":                  200,
@@ -263,9 +263,9 @@ func TestContentType(t *testing.T) {
 	}
 }
 
-// TestLargeBody sends 64 MB over a real connection, with its length told and
-// not: the client hears 413 either way and the server answers the next one.
-func TestLargeBody(t *testing.T) {
+// TestBodyOver64MBIs413 sends 64 MB over a real connection, with a Content-Length and without. The
+// client gets 413 either way, and the server answers the next request.
+func TestBodyOver64MBIs413(t *testing.T) {
 	srv := httptest.NewServer(New(newFake().services(), Options{}).Endpoint())
 	defer srv.Close()
 	body := `{"model":"tandem","prompt":"` + strings.Repeat("x", 64_000_000) + `"}`
@@ -294,8 +294,9 @@ func TestLargeBody(t *testing.T) {
 	resp.Body.Close()
 }
 
-// TestLimitsThatFit is the other side of TestBadInput: what lies just inside.
-func TestLimitsThatFit(t *testing.T) {
+// TestValuesJustInsideLimitsAreServed is the other side of TestBadInputNamesItsField: values just
+// inside the limits.
+func TestValuesJustInsideLimitsAreServed(t *testing.T) {
 	stop := `"` + strings.Repeat("é", 1024) + `"`
 	for _, body := range []string{
 		`{"model":"tandem","prompt":"x","n":8,"best_of":8,"logprobs":5,"stop":[` + strings.Repeat(stop+",", 15) + stop + `]}`,

@@ -11,9 +11,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestBenchStream: progress comes event by event, the result last; an error is
-// the last event, or the answer where nothing came before it.
-func TestBenchStream(t *testing.T) {
+// TestBenchStreamsProgressThenResult: progress comes event by event, and the result comes last. An
+// error is the last event. It is the whole answer if no event came before it.
+func TestBenchStreamsProgressThenResult(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	fake.bench = func(_ context.Context, progress func(control.BenchProgress)) (control.Bench, error) {
@@ -32,7 +32,7 @@ func TestBenchStream(t *testing.T) {
 	wantError(t, socketPost(s, "/app/benches", `{"stay":1}`), http.StatusBadRequest, control.CodeInvalid)
 }
 
-// TestBenchEndsWithItsClient: what nobody waits for is not measured.
+// TestBenchEndsWithItsClient: a bench stops when its client leaves.
 func TestBenchEndsWithItsClient(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
@@ -65,9 +65,8 @@ func TestBenchRoutes(t *testing.T) {
 	}
 }
 
-// TestBenchPanics: work that fails on a defect of ours is an error, and the server
-// lives on.
-func TestBenchPanics(t *testing.T) {
+// TestBenchPanicIsAnError: a panic in a bench becomes an error, and the server keeps serving.
+func TestBenchPanicIsAnError(t *testing.T) {
 	fake := newFake()
 	fake.bench = func(context.Context, func(control.BenchProgress)) (control.Bench, error) { panic("a defect") }
 	var log strings.Builder
@@ -78,9 +77,9 @@ func TestBenchPanics(t *testing.T) {
 	}
 }
 
-// TestBenchStays: one that is to stay does so when its client leaves, until the
-// server drains.
-func TestBenchStays(t *testing.T) {
+// TestBenchThatStaysOutlivesItsClient: a bench that is asked to stay runs on when its client
+// leaves. It ends when the server drains.
+func TestBenchThatStaysOutlivesItsClient(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	ctx, leave := context.WithCancel(t.Context())

@@ -10,9 +10,9 @@ import (
 	"tandem/engine"
 )
 
-// TestBestOf: of each prompt the likeliest continuations by the mean of their
-// tokens come back, the best first, and all that was computed counts.
-func TestBestOf(t *testing.T) {
+// TestBestOfReturnsLikeliest: each prompt gets its likeliest continuations, the best first. The
+// mean of a continuation's tokens ranks it. The usage counts all that was computed.
+func TestBestOfReturnsLikeliest(t *testing.T) {
 	// By seed: the sum of the last is the lowest, its mean the highest.
 	scripts := []struct {
 		text     string
@@ -79,8 +79,9 @@ func TestBestOf(t *testing.T) {
 	}
 }
 
-// TestBestOfWithoutTokens: what ends at once is the last choice, not an error.
-func TestBestOfWithoutTokens(t *testing.T) {
+// TestBestOfRanksEmptyContinuationLast: a continuation without tokens is the last choice, not an
+// error.
+func TestBestOfRanksEmptyContinuationLast(t *testing.T) {
 	fake := newFake()
 	w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"a","best_of":2,"max_tokens":0}`)
 	if w.Code != http.StatusOK {

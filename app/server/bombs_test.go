@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestRequestBombs: a request that is well formed and asks for too much of one thing
-// is refused by its field, before a model is asked for anything, and takes no more
-// memory than its own.
-func TestRequestBombs(t *testing.T) {
+// TestTooMuchOfOneThingIsRefused: a well-formed request with too much of one thing is refused by
+// its field. No model is asked for anything, and the request takes no more memory than its own
+// size.
+func TestTooMuchOfOneThingIsRefused(t *testing.T) {
 	repeated := func(n int, item string) string { return strings.Repeat(item+",", n-1) + item }
 	numbered := func(n int, format string) string {
 		var parts []string

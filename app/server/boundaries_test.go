@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestBoundaries: where other prompts may go on differently, in a template that
-// writes a last message otherwise than an earlier one.
-func TestBoundaries(t *testing.T) {
+// TestBoundariesWhereTemplateEndsDifferently: the boundaries are where other prompts may go on
+// differently. The template here writes a last message differently from an earlier one.
+func TestBoundariesWhereTemplateEndsDifferently(t *testing.T) {
 	template := func(vars []byte) (string, error) {
 		var v struct {
 			Messages []struct{ Role, Content string }

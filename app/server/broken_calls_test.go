@@ -180,9 +180,9 @@ func wholeMembers(args string) string {
 	return "{}"
 }
 
-// TestTellings: what a route tells of an answer whole is what it tells in a stream, also where
-// calls break off, and no byte of an answer is lost.
-func TestTellings(t *testing.T) {
+// TestStreamSaysWhatWholeAnswerSays: each route says the same in a stream and in one piece, also
+// where calls break off. No byte of an answer is lost.
+func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 	const odd = "I look.\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": 1, \"z\": oops}}\n</tool_call>"
 	half := strings.ToValidUTF8(lookCall[:50], "") // of a rune there is no text
 	for _, c := range []struct {

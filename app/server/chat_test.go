@@ -9,9 +9,9 @@ import (
 	"tandem/app/model"
 )
 
-// TestTemplateVars: what the template gets is the client's own text, in its
-// order, but for the forms that templates do not know.
-func TestTemplateVars(t *testing.T) {
+// TestTemplateGetsClientsText: the template gets the client's own text in its order. Only forms
+// that templates do not know are changed.
+func TestTemplateGetsClientsText(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{`"messages":[{"role":"user","content":"é\u0000<"}]`,
 			`{"messages":[{"role":"user","content":"é\u0000<"}],"add_generation_prompt":true}`},
@@ -44,8 +44,8 @@ func TestTemplateVars(t *testing.T) {
 	}
 }
 
-// TestSampling: a field is the request's, else the model's, else 1 and off.
-func TestSampling(t *testing.T) {
+// TestSamplingFallsBackToModel: the request sets a field, else the model, else it is 1 or off.
+func TestSamplingFallsBackToModel(t *testing.T) {
 	own := model.Defaults{Temperature: new(0.6), TopK: new(20), TopP: new(0.9), MinP: new(0.05), RepetitionPenalty: new(1.1)}
 	for _, c := range []struct {
 		fields   string

@@ -44,8 +44,8 @@ func codeOf(err error) control.Code {
 	return ""
 }
 
-// TestChatRoutes walks a conversation over the socket.
-func TestChatRoutes(t *testing.T) {
+// TestChatRoutesKeepAConversation walks a conversation over the socket.
+func TestChatRoutesKeepAConversation(t *testing.T) {
 	c, ctx := dialFake(t, newFake()), t.Context()
 	chat, err := c.AddChat(ctx, control.Chat{Kind: "code", Title: "mine", System: "Be brief.", Options: json.RawMessage(`{"temperature":0.5}`)})
 	if err != nil || chat.ID == 0 || chat.Kind != "code" || chat.Title != "mine" || chat.System != "Be brief." || string(chat.Options) != `{"temperature":0.5}` {
@@ -124,8 +124,9 @@ func TestChatRoutes(t *testing.T) {
 	}
 }
 
-// TestChatBodies: what is wrong with a body is said, and reaches nobody.
-func TestChatBodies(t *testing.T) {
+// TestBadChatBodyIsRefused: the answer says what is wrong with a body, and the body reaches no
+// service.
+func TestBadChatBodyIsRefused(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	for _, test := range []struct {
@@ -168,9 +169,9 @@ func TestChatBodies(t *testing.T) {
 	}
 }
 
-// TestCancelByName: a request that its client named is stopped before there is
-// anything of its answer.
-func TestCancelByName(t *testing.T) {
+// TestCancelByNameBeforeFirstToken: a request that its client named is cancelled before its answer
+// begins.
+func TestCancelByNameBeforeFirstToken(t *testing.T) {
 	fake := newFake()
 	started := make(chan struct{})
 	fake.model.Script = func(ctx context.Context, _ engine.Request) iter.Seq2[engine.Token, error] {

@@ -8,9 +8,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestCheckpointPages: what a page is asked for by reaches the backend, and what is
-// on all pages reaches the client.
-func TestCheckpointPages(t *testing.T) {
+// TestCheckpointPagesPassQueryAndTotals: the query of a page reaches the backend, and the totals of
+// all pages reach the client.
+func TestCheckpointPagesPassQueryAndTotals(t *testing.T) {
 	fake := lettered(control.KindAnswer)
 	s := New(fake.services(), Options{})
 	for path, want := range map[string]control.CheckpointQuery{

@@ -123,8 +123,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestPullStops: a client that leaves stops the download.
-func TestPullStops(t *testing.T) {
+// TestPullStopsWhenClientLeaves: a client that leaves stops the download.
+func TestPullStopsWhenClientLeaves(t *testing.T) {
 	fake := newFake()
 	stopped := make(chan error, 1)
 	started := make(chan struct{})

@@ -7,8 +7,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestConnectRoutes: what clients need is listed, and written when asked for.
-func TestConnectRoutes(t *testing.T) {
+// TestConnectRoutesListAndWrite: the route lists what clients need, and writes a client's file on
+// request.
+func TestConnectRoutesListAndWrite(t *testing.T) {
 	fake := newFake()
 	c, ctx := dialFake(t, fake), t.Context()
 	all, err := c.Connect(ctx)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestConnectionsAreLimited: on a connection too many a request is told to come again, and
-// far too many are closed; with one that closes there is room again.
+// TestConnectionsAreLimited: a request on the first connection above the limit is told to come
+// again. Connections far above the limit are closed. A connection that closes makes room.
 func TestConnectionsAreLimited(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -91,8 +91,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 	settle(2)
 }
 
-// TestConnectionIsLetIn: where one has closed there is room.
-func TestConnectionIsLetIn(t *testing.T) {
+// TestConnectionIsLetInAfterOneCloses: a closed connection makes room.
+func TestConnectionIsLetInAfterOneCloses(t *testing.T) {
 	c := &wire.Crowd{Most: 1}
 	ctx := t.Context()
 	a, b := net.Pipe()

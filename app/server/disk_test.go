@@ -30,8 +30,9 @@ func (f *fakeBackend) WouldDelete(ctx context.Context, name string, all bool) (c
 	return d, err
 }
 
-// TestDisk: what there is on disk, and what would go with what.
-func TestDisk(t *testing.T) {
+// TestDiskRoutesListAndForget: the routes list what is on disk, and what would be deleted with
+// what.
+func TestDiskRoutesListAndForget(t *testing.T) {
 	fake := lettered(control.KindAnswer)
 	s := New(fake.services(), Options{})
 	for path, want := range map[string]string{

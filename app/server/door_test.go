@@ -12,7 +12,7 @@ import (
 	"tandem/app/control"
 )
 
-func TestDoor(t *testing.T) {
+func TestDoorChecksHostAndOrigin(t *testing.T) {
 	type h = map[string]string
 	for _, c := range []struct {
 		method, path, host string
@@ -103,8 +103,8 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// TestControlPeers: a session opens the control routes to this machine only.
-func TestControlPeers(t *testing.T) {
+// TestControlRoutesNeedLoopbackPeer: a session opens the control routes to this machine only.
+func TestControlRoutesNeedLoopbackPeer(t *testing.T) {
 	s := New(newFake().services(), Options{Rules: Rules{Network: true}})
 	code := s.NewCode().Code
 	session, ok := s.sessions.exchange(code)
@@ -130,10 +130,10 @@ func TestControlPeers(t *testing.T) {
 	}
 }
 
-// TestSessionOfNobodyElse: a session opens the control routes to our own page and to
-// programs that have it. A page of another port, name or site gets nowhere with it, nor
-// does a browser that sends it along by itself.
-func TestSessionOfNobodyElse(t *testing.T) {
+// TestSessionOpensForOwnPageOnly: a session opens the control routes to our own page and to
+// programs that have it. It opens nothing to a page of another port, name or site, nor to a browser
+// that sends it by itself.
+func TestSessionOpensForOwnPageOnly(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	code := s.NewCode().Code
 	// ask sends a request with headers, which are given in pairs.

@@ -23,9 +23,9 @@ func newFakeKind(kind string) *fakeBackend {
 	return f
 }
 
-// TestEmbeddings: the four forms of an input reach the model as its tokens, those
-// that are ids as they are, and come back in order, as numbers and as bytes.
-func TestEmbeddings(t *testing.T) {
+// TestEmbeddingsOfAllInputForms: the four forms of an input reach the model as its tokens. Token
+// ids arrive unchanged. The vectors come back in order, as numbers and as bytes.
+func TestEmbeddingsOfAllInputForms(t *testing.T) {
 	text := func(s string) (ids []int32) {
 		ids = []int32{256}
 		for _, b := range []byte(s) {
@@ -117,9 +117,9 @@ func vector(t *testing.T, v json.RawMessage) (out []float32) {
 	return out
 }
 
-// TestBadReading: each mistake gets one answer that names the field, leaves a row
-// in the history, and nothing held.
-func TestBadReading(t *testing.T) {
+// TestBadEmbeddingOrRerankIsRefused: each mistake gets one answer that names the field. It leaves a
+// row in the history, and nothing is held.
+func TestBadEmbeddingOrRerankIsRefused(t *testing.T) {
 	embed := func(fields string) string { return `{"model":"tandem",` + fields + `}` }
 	rank := func(fields string) string { return `{"model":"tandem","query":"q",` + fields + `}` }
 	long := strings.Repeat("x", 64)
@@ -199,8 +199,9 @@ func TestBadReading(t *testing.T) {
 	}
 }
 
-// TestKinds: each kind of model answers its own routes, and a clear no on others.
-func TestKinds(t *testing.T) {
+// TestModelKindAnswersItsOwnRoutes: each kind of model answers its own routes, and refuses others
+// clearly.
+func TestModelKindAnswersItsOwnRoutes(t *testing.T) {
 	bodies := map[string]string{
 		"/v1/chat/completions": `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`,
 		"/v1/completions":      `{"model":"tandem","prompt":"x"}`,
@@ -234,9 +235,9 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestReadingFails: a full queue is worth trying again, a client that leaves and a
-// run that is cancelled stop the work, and the history tells them apart.
-func TestReadingFails(t *testing.T) {
+// TestReadingErrorsAreToldApart: a full queue is worth another try. A client that leaves and a
+// cancelled run stop the work. The history tells these apart.
+func TestReadingErrorsAreToldApart(t *testing.T) {
 	const body = `{"model":"tandem","input":"x"}`
 	fake := newFakeKind(control.KindEmbedding)
 	fake.model.OnRead = func(context.Context) error {

@@ -119,9 +119,9 @@ func (g guarded) refused(t *testing.T, why string, r *http.Request, want int) {
 	}
 }
 
-// TestEveryRouteLetsIn is the other side of the tests below: the very same requests
-// are answered, where nothing is wrong with them.
-func TestEveryRouteLetsIn(t *testing.T) {
+// TestEveryRouteAnswersGoodRequest is the other side of the tests below: the same requests are
+// answered when nothing is wrong with them.
+func TestEveryRouteAnswersGoodRequest(t *testing.T) {
 	everywhere(t, Rules{}, func(t *testing.T, g guarded, e everyRoute) {
 		r := g.Request(e)
 		if r.URL.Path == "/metrics" {
@@ -136,9 +136,9 @@ func TestEveryRouteLetsIn(t *testing.T) {
 	})
 }
 
-// TestEveryRouteKnowsItsHost: a page whose name leads to this machine since it was
-// loaded reaches nothing, nor does it learn what is there.
-func TestEveryRouteKnowsItsHost(t *testing.T) {
+// TestEveryRouteRefusesForeignHost: a page whose name was pointed at this machine after it was
+// loaded reaches nothing. It does not learn which routes exist.
+func TestEveryRouteRefusesForeignHost(t *testing.T) {
 	everywhere(t, Rules{AllowedHosts: []string{"mac.example"}}, func(t *testing.T, g guarded, e everyRoute) {
 		for _, host := range []string{"evil.example:8263", "mac.example.evil.example", "192.168.7.6:8263", "localhost:8263@evil.example", "0.0.0.0:8263", ""} {
 			for _, method := range []string{e.method, http.MethodHead, http.MethodOptions} {
@@ -150,9 +150,9 @@ func TestEveryRouteKnowsItsHost(t *testing.T) {
 	})
 }
 
-// TestEveryRouteKnowsItsPages: no page of another origin reaches a route, whether
-// or not its browser asks first, nor does a link to one, but for that to our page.
-func TestEveryRouteKnowsItsPages(t *testing.T) {
+// TestEveryRouteRefusesForeignPages: no page of another origin reaches a route, with or without a
+// preflight. A link from elsewhere opens our page and nothing else.
+func TestEveryRouteRefusesForeignPages(t *testing.T) {
 	everywhere(t, Rules{AllowedOrigins: []string{"app://obsidian.md"}}, func(t *testing.T, g guarded, e everyRoute) {
 		for _, origin := range []string{"http://evil.example", "null", "", "http://localhost:3000", "https://localhost:8263", "app://obsidian.md.evil.example", "APP://obsidian.md"} {
 			for _, method := range []string{e.method, http.MethodOptions} {
@@ -190,8 +190,7 @@ func TestEveryRouteKnowsItsPages(t *testing.T) {
 	})
 }
 
-// TestEveryControlRouteNeedsASession: and neither a key nor what a session was
-// bought with is one.
+// TestEveryControlRouteNeedsASession: neither a key nor the code that bought a session will do.
 func TestEveryControlRouteNeedsASession(t *testing.T) {
 	everywhere(t, Rules{Network: true}, func(t *testing.T, g guarded, e everyRoute) {
 		if !isControl(e.path) || e.path == "/app/session" {
@@ -211,9 +210,9 @@ func TestEveryControlRouteNeedsASession(t *testing.T) {
 	})
 }
 
-// TestEveryRouteFromElsewhere: other machines reach what programs call, with a key
-// and where that is let, and of the rest they learn nothing.
-func TestEveryRouteFromElsewhere(t *testing.T) {
+// TestOtherMachinesReachOnlyKeyedRoutes: other machines reach the routes that programs call, with a
+// key and where the settings allow it. They learn nothing about the rest.
+func TestOtherMachinesReachOnlyKeyedRoutes(t *testing.T) {
 	for _, network := range []bool{false, true} {
 		everywhere(t, Rules{Network: network}, func(t *testing.T, g guarded, e everyRoute) {
 			for _, peer := range []string{"192.168.7.9:50000", "[fe80::1%eth0]:50000", "[::ffff:192.168.7.9]:50000", "8.8.8.8:50000", "@", ""} {
@@ -238,7 +237,7 @@ func TestEveryRouteFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestEveryStandardRouteAsksForTheKey where the settings do, of this machine too.
+// TestEveryStandardRouteAsksForTheKey where the settings require one, of this machine too.
 func TestEveryStandardRouteAsksForTheKey(t *testing.T) {
 	everywhere(t, Rules{RequireKey: true}, func(t *testing.T, g guarded, e everyRoute) {
 		if !isStandard(e.path) && e.path != "/metrics" {
@@ -252,9 +251,9 @@ func TestEveryStandardRouteAsksForTheKey(t *testing.T) {
 	})
 }
 
-// TestEveryBodyIsJSON: what a form of any page can send without asking is refused,
-// and so is what would take too much to read.
-func TestEveryBodyIsJSON(t *testing.T) {
+// TestEveryBodyMustBeSmallJSON: a body that any page's form can send without a preflight is
+// refused. So is a body that takes too much to read.
+func TestEveryBodyMustBeSmallJSON(t *testing.T) {
 	everywhere(t, Rules{}, func(t *testing.T, g guarded, e everyRoute) {
 		if !e.reads() {
 			return
@@ -286,9 +285,9 @@ func TestEveryBodyIsJSON(t *testing.T) {
 	})
 }
 
-// TestEveryNameInAPath: whatever stands where a route has a name, it is one that is
-// known or not, and no way to elsewhere.
-func TestEveryNameInAPath(t *testing.T) {
+// TestEveryNameInAPathIsLookedUpOnly: a name in a path is known or unknown. It never leads to
+// another place.
+func TestEveryNameInAPathIsLookedUpOnly(t *testing.T) {
 	names := []string{
 		"..", "../..", "../../etc/passwd", "/etc/passwd", "..%2f..%2fetc%2fpasswd", "%2e%2e", `..\..`, "C:", "~", "$HOME", "a/../../b",
 		"\x00", "a\nb", "\xff", "-1", "0", "99999999999999999999", "1e3", "1'--", "%", "*", "?", "con", strings.Repeat("x", 8000),

@@ -11,8 +11,8 @@ import (
 	"tandem/app/wire"
 )
 
-// TestFIM plays the requests that editors send to Mistral's route.
-func TestFIM(t *testing.T) {
+// TestFIMPromptOfEditors plays the requests that editors send to Mistral's route.
+func TestFIMPromptOfEditors(t *testing.T) {
 	const filled = "256 257 97 98 258 99 259" // <bos><pre>ab<suf>c<mid>
 	for _, c := range []struct{ body, prompt, err string }{
 		{`"prompt":"ab","suffix":"c"`, filled, ""},
@@ -53,9 +53,9 @@ func TestFIM(t *testing.T) {
 	}
 }
 
-// TestFIMAnswers: the text is where /v1/completions has it, and where Mistral's
+// TestFIMAnswerServesBothForms: the text stands where /v1/completions has it, and where Mistral's
 // programs read it.
-func TestFIMAnswers(t *testing.T) {
+func TestFIMAnswerServesBothForms(t *testing.T) {
 	const body = `{"model":"tandem","prompt":"ab","suffix":"c","max_tokens":6`
 	type answer struct {
 		Choices []struct {

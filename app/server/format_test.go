@@ -11,9 +11,9 @@ import (
 	"tandem/engine"
 )
 
-// TestResponseFormats: what a request asks for becomes a grammar, one for each of
-// its continuations, and none is left behind.
-func TestResponseFormats(t *testing.T) {
+// TestResponseFormatBecomesGrammar: each continuation gets a grammar of its own, and every grammar
+// is closed.
+func TestResponseFormatBecomesGrammar(t *testing.T) {
 	const spaced = `{"x-guidance":{"whitespace_pattern":"[\\x20\\x0A\\x0D\\x09]{1,32}"`
 	for body, want := range map[string]model.Grammar{
 		`{"type":"json_object"}`: {JSON: []byte(spaced + `},"type":"object"}`)},
@@ -41,8 +41,8 @@ func TestResponseFormats(t *testing.T) {
 	}
 }
 
-// TestNoFormat: without one, and where it is text, nothing is held to anything.
-func TestNoFormat(t *testing.T) {
+// TestTextFormatHasNoGrammar: a request without a format, or with the format text, gets no grammar.
+func TestTextFormatHasNoGrammar(t *testing.T) {
 	for _, body := range []string{``, `,"response_format":null`, `,"response_format":{"type":"text"}`} {
 		fake := newFake()
 		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+body+`}`)
@@ -52,8 +52,9 @@ func TestNoFormat(t *testing.T) {
 	}
 }
 
-// TestFormatsAreLetGo: also where the request fails, before and behind its beginning.
-func TestFormatsAreLetGo(t *testing.T) {
+// TestGrammarsAreClosedOnFailure: grammars are closed also where the request fails, before and
+// after generation begins.
+func TestGrammarsAreClosedOnFailure(t *testing.T) {
 	const format = `"response_format":{"type":"json_object"}`
 	for name, body := range map[string]string{
 		"refused":  `{"model":"tandem","prompt":"x","n":2,"response_format":{"type":"grammar","grammar":{"syntax":"regex","definition":"impossible"}}}`,

@@ -12,8 +12,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestLogStream: what was logged comes at once, and then each line as it is.
-func TestLogStream(t *testing.T) {
+// TestLogStreamsKeptLinesFirst: the lines that were kept come at once. Each later line comes when
+// it is logged.
+func TestLogStreamsKeptLinesFirst(t *testing.T) {
 	fake := newFake()
 	fake.logs("first")
 	fake.logs("second")
@@ -54,7 +55,7 @@ func TestLogStream(t *testing.T) {
 	}
 }
 
-func TestHelpRoutes(t *testing.T) {
+func TestHelpRoutesAnswer(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for _, c := range []struct {
 		method, path string

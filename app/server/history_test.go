@@ -19,7 +19,7 @@ func getOf(s *Server, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestHistoryIsNarrowed: every field reaches the backend, and what no run could
+// TestHistoryIsNarrowed: every field of the query reaches the backend. A value that no run could
 // match is refused.
 func TestHistoryIsNarrowed(t *testing.T) {
 	fake := newFake()
@@ -58,9 +58,9 @@ func TestHistoryIsNarrowed(t *testing.T) {
 	}
 }
 
-// TestReport: of a run that ended there are facts and phases; a verdict is kept, and
-// told.
-func TestReport(t *testing.T) {
+// TestReportOfRunHasPhasesAndVerdict: the report of a run that ended has facts and phases. A
+// verdict is kept and reported.
+func TestReportOfRunHasPhasesAndVerdict(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	if w := getOf(s, "/app/runs/1/report"); w.Code != http.StatusNotFound {
@@ -99,8 +99,9 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestCheckpointText: its end is told, and the whole where that is asked for.
-func TestCheckpointText(t *testing.T) {
+// TestCheckpointTextIsEndOrWhole: the route returns the end of a text, and the whole text on
+// request.
+func TestCheckpointTextIsEndOrWhole(t *testing.T) {
 	s := New(lettered(control.KindAnswer).services(), Options{})
 	for path, want := range map[string]string{"/app/checkpoints/abc": `"text":"xyz"`, "/app/checkpoints/abc?whole=true": `"text":"abcdef`} {
 		if w := getOf(s, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {

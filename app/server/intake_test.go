@@ -23,8 +23,9 @@ import (
 	"tandem/engine"
 )
 
-// TestClaimedLength: memory follows what arrives, not what is claimed.
-func TestClaimedLength(t *testing.T) {
+// TestMemoryFollowsReceivedBytes: memory follows the bytes that arrive, not the length that is
+// claimed.
+func TestMemoryFollowsReceivedBytes(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -46,9 +47,9 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestLargeBodies: so many large bodies are read at once, so many of one client's, and more are told
-// to try again. Small ones need no place.
-func TestLargeBodies(t *testing.T) {
+// TestLargeBodiesAreLimited: the number of large bodies read at once is limited, in all and for one
+// client. More are told to try again. Small bodies need no place.
+func TestLargeBodiesAreLimited(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	srv := httptest.NewServer(s.Endpoint())
 	defer srv.Close()
@@ -120,8 +121,8 @@ func TestLargeBodies(t *testing.T) {
 	}
 }
 
-// TestLongText: what cannot fit is refused before it is tokenized.
-func TestLongText(t *testing.T) {
+// TestLongTextIsRefusedBeforeTokenizing: a text that cannot fit is refused before it is tokenized.
+func TestLongTextIsRefusedBeforeTokenizing(t *testing.T) {
 	fake := newFake()
 	long := strings.Repeat("x", 64*len("<bos>")+1)
 	for path, body := range map[string]string{
@@ -138,8 +139,9 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// TestBodyTimeouts: a body that stalls, and one that a drain finds half sent.
-func TestBodyTimeouts(t *testing.T) {
+// TestStalledBodyTimesOut: a body that stalls times out, and so does one that is half sent when the
+// server drains.
+func TestStalledBodyTimesOut(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for want, s := range map[int]*Server{http.StatusRequestTimeout: s, http.StatusServiceUnavailable: New(newFake().services(), Options{})} {
 		if want == http.StatusServiceUnavailable {
@@ -172,8 +174,8 @@ func TestBodyTimeouts(t *testing.T) {
 	}
 }
 
-// TestUnknownErrors are told in general words and logged in their own.
-func TestUnknownErrors(t *testing.T) {
+// TestUnknownErrorsAreLoggedNotTold: the client gets general words, and the log gets the error.
+func TestUnknownErrorsAreLoggedNotTold(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		fake := newFake()
 		fake.model.Script = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
@@ -199,7 +201,7 @@ func TestUnknownErrors(t *testing.T) {
 	}
 }
 
-// TestHistoryHoldsNoText: whatever a client writes, an error's row quotes none of it.
+// TestHistoryHoldsNoText: the row of an error quotes nothing that a client wrote.
 func TestHistoryHoldsNoText(t *testing.T) {
 	for _, body := range []string{
 		`{"model":"tandem","messages":[{"role":"secret","content":"x"}]}`,
@@ -219,8 +221,8 @@ func TestHistoryHoldsNoText(t *testing.T) {
 	}
 }
 
-// TestCancelWhileWaiting: a run cancelled before its model came is told so.
-func TestCancelWhileWaiting(t *testing.T) {
+// TestCancelWhileWaitingForModel: a run that is cancelled before its model came hears so.
+func TestCancelWhileWaitingForModel(t *testing.T) {
 	s := New(newFake().lending(waitForever), Options{})
 	answered := make(chan *httptest.ResponseRecorder)
 	go func() {
@@ -241,8 +243,9 @@ func waitForever(ctx context.Context) (model.Model, error) {
 	return nil, fmt.Errorf("waiting: %w", ctx.Err())
 }
 
-// TestPullEnds: with a drain, and with a client that does not read.
-func TestPullEnds(t *testing.T) {
+// TestPullEndsOnDrainOrStuckClient: a pull ends when the server drains, and when its client does
+// not read.
+func TestPullEndsOnDrainOrStuckClient(t *testing.T) {
 	fake := newFake()
 	fake.pulls = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
 		<-ctx.Done()
@@ -288,9 +291,9 @@ func (w *timedWriter) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// TestWriteDeadlines: no answer waits for ever for its client, and none
-// leaves its deadline to the next.
-func TestWriteDeadlines(t *testing.T) {
+// TestWritesHaveDeadlines: no answer waits for its client forever, and none leaves its deadline to
+// the next.
+func TestWritesHaveDeadlines(t *testing.T) {
 	for _, path := range []string{"/", "/page.js", "/health", "/metrics", "/v1/models", "/nowhere", "/app/state"} {
 		r := localRequest(http.MethodGet, path, nil)
 		r.Host = "localhost"
@@ -302,8 +305,8 @@ func TestWriteDeadlines(t *testing.T) {
 	}
 }
 
-// TestPromptProgress: choices share a prompt, which is read once.
-func TestPromptProgress(t *testing.T) {
+// TestPromptProgressCountsSharedPromptOnce: choices share a prompt, so it is read once.
+func TestPromptProgressCountsSharedPromptOnce(t *testing.T) {
 	fake := newFake()
 	var s *Server
 	most := make(chan int64, 8)
@@ -325,8 +328,8 @@ func TestPromptProgress(t *testing.T) {
 	}
 }
 
-// TestContextLimit: clients are told the context that will be served.
-func TestContextLimit(t *testing.T) {
+// TestServedContextIsReported: clients get the context length that will be served.
+func TestServedContextIsReported(t *testing.T) {
 	fake := newFake()
 	to := fake.services()
 	to.Status = limitedStatus{fake}

@@ -14,10 +14,10 @@ import (
 	"tandem/app/control"
 )
 
-// TestInterrupted: whichever way the client of a run is lost, the run ends at once. It
-// can be resumed if that client said that it may come back, and if Tandem stops; not if
-// somebody stopped it.
-func TestInterrupted(t *testing.T) {
+// TestInterruptedRunCanBeResumed: a run ends as soon as its client is lost, in whichever way. It
+// can be resumed if that client said that it may come back, and if Tandem stops. It cannot be
+// resumed if a person stopped it.
+func TestInterruptedRunCanBeResumed(t *testing.T) {
 	type end func(s *Server, leave context.CancelFunc) *httptest.ResponseRecorder
 	gone := func(_ *Server, leave context.CancelFunc) *httptest.ResponseRecorder {
 		leave()
@@ -88,9 +88,9 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestLeftWaits: who says that a run was left hears so once it has ended, so that it can
-// be resumed at once.
-func TestLeftWaits(t *testing.T) {
+// TestLeftAnswersAfterRunEnded: a request that reports a run as left is answered once that run has
+// ended. The run can then be resumed at once.
+func TestLeftAnswersAfterRunEnded(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	begun, let := make(chan struct{}), make(chan struct{})
@@ -136,9 +136,9 @@ func onlyRun(s *Server) *api.Run {
 	return nil
 }
 
-// TestResumeWhereItWas: all that an interrupted run generated is the beginning of the one
-// that resumes it, also what no checkpoint has.
-func TestResumeWhereItWas(t *testing.T) {
+// TestResumeKeepsEveryGeneratedToken: a resumed run begins with all that the interrupted run
+// generated, also with tokens that no checkpoint has.
+func TestResumeKeepsEveryGeneratedToken(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		text control.RunText

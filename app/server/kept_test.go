@@ -42,8 +42,8 @@ func lettered(kind string) *fakeBackend {
 	return fake
 }
 
-// TestRunTextIsKept: while a run is in flight, what it takes to resume it; from
-// its end on, what it takes to repeat it.
+// TestRunTextIsKept: a run in flight keeps what resuming it takes. A run that ended keeps what
+// repeating it takes.
 func TestRunTextIsKept(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
@@ -85,9 +85,8 @@ func TestRunTextIsKept(t *testing.T) {
 	}
 }
 
-// TestResume: the request is sent again behind what was generated, with the seed
-// it had.
-func TestResume(t *testing.T) {
+// TestResumeSendsSameSeed: the request is sent again after the generated text, with the same seed.
+func TestResumeSendsSameSeed(t *testing.T) {
 	fake := newFake()
 	fake.runs = []control.Run{
 		{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "interrupted"},
@@ -123,9 +122,9 @@ func TestResume(t *testing.T) {
 	wantError(t, socketPost(s, "/app/runs/x/resume", `{}`), http.StatusNotFound, control.CodeRunNotFound)
 }
 
-// TestResumedIsItsClients: a run that goes on with another is that one's, and its client's, from the moment it begins: what
-// is forgotten of these is in it, too.
-func TestResumedIsItsClients(t *testing.T) {
+// TestResumedRunBelongsToNewRun: when a run resumes another, that text belongs to the new run and
+// its client from the moment it begins. Forgetting the client's runs therefore deletes it too.
+func TestResumedRunBelongsToNewRun(t *testing.T) {
 	fake := newFake()
 	fake.runs = []control.Run{{ID: 1, Client: "zed", Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
 	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
@@ -147,8 +146,8 @@ func TestResumedIsItsClients(t *testing.T) {
 	}
 }
 
-// TestVerifyRun: an answer is computed again without drafts, and compared.
-func TestVerifyRun(t *testing.T) {
+// TestVerifyRunReplaysWithoutDrafts: an answer is computed again without drafts, and compared.
+func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 	fake := lettered("answer")
 	fake.model.Output = "defghij"
 	s := New(fake.services(), Options{})
@@ -209,8 +208,9 @@ func TestVerifyRun(t *testing.T) {
 	}
 }
 
-// TestVerifyProgress: who asks for it hears how far the answer has come, and the verdict last.
-func TestVerifyProgress(t *testing.T) {
+// TestVerifyStreamsProgressThenVerdict: a client that asks for progress gets it, and the verdict
+// last.
+func TestVerifyStreamsProgressThenVerdict(t *testing.T) {
 	fake := lettered("answer")
 	fake.model.Output = "defghij"
 	fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd, CompletionTokens: 7}}
@@ -233,9 +233,9 @@ func TestVerifyProgress(t *testing.T) {
 	wantError(t, socketPost(s, "/app/runs/2/verify", `{"progress":true}`), http.StatusNotFound, control.CodeRunNotFound)
 }
 
-// TestBranch: what a person says next follows as the template writes it, less
-// what the text has of that already.
-func TestBranch(t *testing.T) {
+// TestBranchFollowsTemplate: the next user message follows as the template writes it, less what the
+// text already has.
+func TestBranchFollowsTemplate(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, template, body string
 		want                       string // behind a to z
@@ -283,8 +283,8 @@ func TestBranch(t *testing.T) {
 	wantError(t, socketPost(s, "/app/checkpoints/x/branch", `{"prompt":"more"}`), http.StatusNotFound, control.CodeNoCheckpoint)
 }
 
-// TestCheckpointRoutes: what they take and what they refuse.
-func TestCheckpointRoutes(t *testing.T) {
+// TestCheckpointRoutesRefuseBadInput: what the routes take and what they refuse.
+func TestCheckpointRoutesRefuseBadInput(t *testing.T) {
 	fake := lettered("answer")
 	s := New(fake.services(), Options{})
 	for _, c := range []struct {

@@ -13,8 +13,8 @@ import (
 	"tandem/app/wire"
 )
 
-// TestKeyDoor: who needs a key, where it opens, and what it never opens.
-func TestKeyDoor(t *testing.T) {
+// TestKeyDoorOpensStandardRoutesOnly: who needs a key, where it opens, and what it never opens.
+func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 	const local, other = "127.0.0.1:50000", "192.168.7.9:50000"
 	var (
 		alone    = Rules{}
@@ -95,8 +95,8 @@ func TestKeyDoor(t *testing.T) {
 	}
 }
 
-// TestSessionInPlaceOfKey: the page needs no key, also where programs do.
-func TestSessionInPlaceOfKey(t *testing.T) {
+// TestSessionReplacesKey: the page needs no key, also where programs do.
+func TestSessionReplacesKey(t *testing.T) {
 	fake := newFake()
 	fake.keyed = true
 	s := New(fake.services(), Options{Rules: Rules{RequireKey: true, Network: true}})
@@ -113,8 +113,8 @@ func TestSessionInPlaceOfKey(t *testing.T) {
 	}
 }
 
-// TestKeyNamesClient: a run says by whose key it was asked for, and neither the
-// history nor the log has the key.
+// TestKeyNamesClient: a run has the name of the key that it was asked for with. Neither the history
+// nor the log has the key.
 func TestKeyNamesClient(t *testing.T) {
 	for key, want := range map[string]string{fakeKey: "zed", "anything": "curl/8.0"} {
 		fake := newFake()
@@ -137,9 +137,9 @@ func TestKeyNamesClient(t *testing.T) {
 	}
 }
 
-// TestClientNamesItself: the header wins over the User-Agent, as the page's own
-// requests have it, and no name breaks a table.
-func TestClientNamesItself(t *testing.T) {
+// TestClientHeaderBeatsUserAgent: the header wins over the User-Agent, because the page's own
+// requests have one. No name breaks a table.
+func TestClientHeaderBeatsUserAgent(t *testing.T) {
 	for header, want := range map[string]string{"Tandem": "Tandem", "": "Mozilla/5.0 (X11)", "a\tb\xff": "ab", "\x1b[2Jred\u009b31m": "[2Jred31m", "ab\u202edc": "abdc", strings.Repeat("x", 1000): strings.Repeat("x", 80) + "..."} {
 		fake := newFake()
 		r := localRequest(http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
@@ -159,8 +159,8 @@ func TestClientNamesItself(t *testing.T) {
 	}
 }
 
-// TestSetRules: new rules count from the next request on.
-func TestSetRules(t *testing.T) {
+// TestSetRulesCountFromNextRequest: new rules count from the next request on.
+func TestSetRulesCountFromNextRequest(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	ask := func(host string) int {
 		r := localRequest(http.MethodGet, "/v1/models", nil)
@@ -178,8 +178,8 @@ func TestSetRules(t *testing.T) {
 	}
 }
 
-// TestKeyRoutes: a key is told once.
-func TestKeyRoutes(t *testing.T) {
+// TestKeySecretIsShownOnce: only the answer that makes a key has its secret.
+func TestKeySecretIsShownOnce(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	ask := func(method, path, body string) (int, string) {
 		r := localRequest(method, path, strings.NewReader(body))

@@ -55,9 +55,9 @@ func socketGet(s *Server, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestLibrary: what the page of models asks for, and the hub is asked only when
-// that is wanted.
-func TestLibrary(t *testing.T) {
+// TestLibraryAsksHubOnlyOnRequest: the routes answer the page of models. The hub is asked only on
+// request.
+func TestLibraryAsksHubOnlyOnRequest(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for path, want := range map[string]string{
 		"/app/found":                `"why":"it is too new"`,
@@ -71,9 +71,9 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestModelSettings: they are taken whole or refused with the field at fault, and
-// what is not there is not set.
-func TestModelSettings(t *testing.T) {
+// TestModelSettingsAreSetWholeOrRefused: settings are taken whole or refused with the field at
+// fault. Those of an unknown model are not set.
+func TestModelSettingsAreSetWholeOrRefused(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	for body, param := range map[string]string{
@@ -109,7 +109,7 @@ func TestModelSettings(t *testing.T) {
 	}
 }
 
-func TestWelcome(t *testing.T) {
+func TestWelcomeIsNoted(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	for _, body := range []string{`{}`, `{"done":null}`, `{"done":"yes"}`} {

@@ -66,8 +66,8 @@ func (a asking) streams() []bool {
 	return []bool{false}
 }
 
-// TestAskings: the list has each route that has a model work.
-func TestAskings(t *testing.T) {
+// TestEveryModelRouteIsListed: the list has each route that makes a model work.
+func TestEveryModelRouteIsListed(t *testing.T) {
 	for path, methods := range standardRoutes(New(newFake().services(), Options{})) {
 		listed := slices.ContainsFunc(askings, func(a asking) bool { return a.path == path })
 		if slices.Contains(methods, http.MethodPost) && listed == slices.Contains(idle, path) && !strings.Contains(path, "{") {
@@ -162,9 +162,9 @@ func checkAgain(t *testing.T, what, path string, w *httptest.ResponseRecorder, s
 	}
 }
 
-// TestFull: whatever cannot be served now is told so in the form of its route, with when
-// to come again, and before anything else.
-func TestFull(t *testing.T) {
+// TestFullServerSaysWhenToRetry: a request that cannot be served now is refused in the form of its
+// route, with a time to retry. This comes before any other check.
+func TestFullServerSaysWhenToRetry(t *testing.T) {
 	full := &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"}
 	unloaded := &engine.Error{Code: engine.CodeClosed, Message: "the model was unloaded"}
 	busy := control.Errorf(control.CodeNotReady, "It is not there yet.")
@@ -244,9 +244,9 @@ func (g *greedy) Hold(n int) {
 	}
 }
 
-// TestClientLimit: a client that has as many requests as it may is told so on each
-// route, in its form, and others are served.
-func TestClientLimit(t *testing.T) {
+// TestClientLimitRefusesOnlyThatClient: a client at its limit of requests is refused on each route,
+// in its form. Others are served.
+func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 	g := newGreedy()
 	for range api.MaxPerClient {
 		g.Hold(1)
@@ -290,9 +290,9 @@ func TestClientLimit(t *testing.T) {
 	}
 }
 
-// TestClientLimitCounts: each of several continuations counts, as many as there are at
-// once, and one that is refused counts for nothing.
-func TestClientLimitCounts(t *testing.T) {
+// TestClientLimitCountsContinuations: each of several continuations counts, as many as run at once.
+// A refused one counts for nothing.
+func TestClientLimitCountsContinuations(t *testing.T) {
 	g := newGreedy()
 	for range api.MaxPerClient/api.MaxN - 1 {
 		g.Hold(api.MaxN)
@@ -323,8 +323,9 @@ func TestClientLimitCounts(t *testing.T) {
 	g.ended.Wait()
 }
 
-// TestClientLimitIsHeard: also by one that sends a large body, which nobody reads.
-func TestClientLimitIsHeard(t *testing.T) {
+// TestClientLimitAnswersDespiteUnreadBody: a client that sends a large body hears of its limit too,
+// though the server does not read that body.
+func TestClientLimitAnswersDespiteUnreadBody(t *testing.T) {
 	g := newGreedy()
 	srv := httptest.NewServer(g.Endpoint())
 	defer srv.Close()
@@ -418,9 +419,9 @@ func (d *departure) model(m model.Model, run func() context.Context) model.Model
 	}
 }
 
-// TestClientsLeave: wherever a request is when its client leaves, nothing more is begun
-// for it, and nothing of it stays.
-func TestClientsLeave(t *testing.T) {
+// TestNothingBeginsAfterClientLeft: wherever a request is when its client leaves, no more work
+// begins for it. Nothing of it stays.
+func TestNothingBeginsAfterClientLeft(t *testing.T) {
 	leaves := func(a asking, phase, more string, alike int, stream bool) {
 		t.Run(fmt.Sprintf("%s, %s, %s, stream %t", a.path, phase, more, stream), func(t *testing.T) {
 			fake := newFakeKind(a.kind)

@@ -77,8 +77,8 @@ func (r streamRoute) ask(ctx context.Context, fake *fakeBackend) *scriptedWriter
 	return w
 }
 
-// TestLoadKeepAlive: who waits for a model hears of it, on each route that streams.
-func TestLoadKeepAlive(t *testing.T) {
+// TestLoadKeepsStreamAlive: a client that waits for a model is told so, on each route that streams.
+func TestLoadKeepsStreamAlive(t *testing.T) {
 	for _, r := range streamRoutes() {
 		synctest.Test(t, func(t *testing.T) {
 			fake := loading(8*time.Second, nil)
@@ -96,9 +96,9 @@ func TestLoadKeepAlive(t *testing.T) {
 	}
 }
 
-// TestLoadFails: until the client was told to wait a failure is an answer of its own, and
-// behind that what ends a stream of its route.
-func TestLoadFails(t *testing.T) {
+// TestLoadFailureEndsStream: a failure is an answer of its own until the client was told to wait.
+// After that it is what ends a stream of its route.
+func TestLoadFailureEndsStream(t *testing.T) {
 	for _, r := range streamRoutes() {
 		for _, wait := range []time.Duration{time.Second, 3 * time.Second} {
 			synctest.Test(t, func(t *testing.T) {
@@ -125,8 +125,8 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestLoadFailureForms: the failure behind a wait for the model is in the form of the route.
-func TestLoadFailureForms(t *testing.T) {
+// TestLoadFailureHasFormOfRoute: a failure after a wait for the model is in the form of the route.
+func TestLoadFailureHasFormOfRoute(t *testing.T) {
 	forms := map[string]string{
 		"/v1/chat/completions": `data: {"error":{"message":"There is no room for it.","type":"server_error","param":"model","code":"%s"}}`,
 		"/api/chat":            `{"error":"There is no room for it."}`,
@@ -163,8 +163,9 @@ func TestLoadFailureForms(t *testing.T) {
 	}
 }
 
-// TestPromptFails: so is one in the prompt's making behind a load, when the model is known.
-func TestPromptFails(t *testing.T) {
+// TestPromptFailureAfterLoadHasFormOfRoute: so is a failure to make the prompt after a load, when
+// the model is known.
+func TestPromptFailureAfterLoadHasFormOfRoute(t *testing.T) {
 	for _, r := range streamRoutes() {
 		synctest.Test(t, func(t *testing.T) {
 			fake := loading(3*time.Second, nil)
@@ -180,8 +181,8 @@ func TestPromptFails(t *testing.T) {
 	}
 }
 
-// TestLoadLeft: a client that leaves while it waits is waited for by nobody.
-func TestLoadLeft(t *testing.T) {
+// TestLoadIsCancelledWhenClientLeaves: the wait for a model ends when its client leaves.
+func TestLoadIsCancelledWhenClientLeaves(t *testing.T) {
 	for _, r := range streamRoutes() {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -198,9 +199,9 @@ func TestLoadLeft(t *testing.T) {
 	}
 }
 
-// TestBranchForm: what a branch's answer is called is known with its prompt, and a stream's
-// form before it.
-func TestBranchForm(t *testing.T) {
+// TestBranchStreamHasFormOfItsRoute: the prompt decides the name of a branch's answer. The form of
+// its stream is known before that.
+func TestBranchStreamHasFormOfItsRoute(t *testing.T) {
 	for raw, object := range map[bool]string{true: "text_completion", false: "chat.completion.chunk"} {
 		fake := lettered(control.KindAnswer)
 		fake.model.Context = 4096

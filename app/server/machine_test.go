@@ -9,15 +9,16 @@ import (
 	"tandem/app/control"
 )
 
-func TestMachine(t *testing.T) {
+func TestMachineRouteAnswers(t *testing.T) {
 	w := getOf(New(newFake().services(), Options{}), "/app/machine")
 	if want := `"chip":"a chip","cores":8,"fast_cores":4,"memory":17179869184,`; w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
-// TestCheckpointTitles: those that can be read are told, and not too many at once.
-func TestCheckpointTitles(t *testing.T) {
+// TestCheckpointTitlesAreLimited: the route returns the titles that can be read, and refuses too
+// many ids at once.
+func TestCheckpointTitlesAreLimited(t *testing.T) {
 	fake := newFake()
 	fake.checkpoint.ID = "mwrc6x2w"
 	s := New(fake.services(), Options{})
@@ -33,9 +34,9 @@ func TestCheckpointTitles(t *testing.T) {
 	wantError(t, getOf(s, "/app/checkpoint-titles?ids="+strings.Repeat("x,", maxTitles+1)), http.StatusBadRequest, control.CodeInvalid)
 }
 
-// TestReportTellsWhatResumed: a run that was cut off says what completed it, so that
-// nobody has it done twice.
-func TestReportTellsWhatResumed(t *testing.T) {
+// TestReportNamesRunThatResumed: a run that was cut off names the run that completed it, so that it
+// is not completed twice.
+func TestReportNamesRunThatResumed(t *testing.T) {
 	fake := newFake()
 	now := time.Now()
 	fake.runs = []control.Run{{ID: 1, EndedAt: now, FinishReason: control.FinishInterrupted}, {ID: 2, EndedAt: now, FinishReason: "stop"}}

@@ -187,9 +187,9 @@ func messageWith(t *testing.T, fake *fakeBackend, body string) messageReply {
 	return whole
 }
 
-// TestMessages: what a model says becomes blocks, whole and in events, whatever the
-// borders of its tokens.
-func TestMessages(t *testing.T) {
+// TestMessageHasTextThoughtAndCallBlocks: the output of a model becomes blocks, whole and in
+// events, wherever its tokens end.
+func TestMessageHasTextThoughtAndCallBlocks(t *testing.T) {
 	const thinks = `"thinking":{"type":"adaptive"}`
 	for _, c := range []struct{ name, says, fields, want string }{
 		{"text", "hello", looks, "text hello|end_turn"},
@@ -232,8 +232,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessageEvents: the order of the events, from tokens of any length.
-func TestMessageEvents(t *testing.T) {
+// TestMessageEventsComeInOrder: the order of the events, from tokens of any length.
+func TestMessageEventsComeInOrder(t *testing.T) {
 	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + lookCall + "\n" + goCall)
 	const thought = "content_block_start content_block_delta content_block_delta content_block_stop "
 	const other = "content_block_start content_block_delta content_block_stop "
@@ -271,9 +271,9 @@ func TestMessageEvents(t *testing.T) {
 	}
 }
 
-// TestMessagePings: a client hears of a silence, before the message begins as amid it,
-// and of an error behind it in the stream.
-func TestMessagePings(t *testing.T) {
+// TestMessagePingsFillSilence: a client gets pings in a silence, before the message begins and
+// within it. An error after a ping comes in the stream.
+func TestMessagePingsFillSilence(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := speaking("")
@@ -313,9 +313,9 @@ func TestMessagePings(t *testing.T) {
 	}
 }
 
-// TestMessageBusy: before the first byte an error is an answer of its own, which tells
-// clients when to come again.
-func TestMessageBusy(t *testing.T) {
+// TestMessageErrorBeforeFirstByteHasStatus: before the first byte an error is an answer of its own.
+// It tells clients when to come again.
+func TestMessageErrorBeforeFirstByteHasStatus(t *testing.T) {
 	fake := speaking("")
 	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 		yield("", &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"})
@@ -328,9 +328,9 @@ func TestMessageBusy(t *testing.T) {
 	}
 }
 
-// TestMessageKeys: a key counts in either header, and any other will do where none is
-// asked for.
-func TestMessageKeys(t *testing.T) {
+// TestMessageKeyInEitherHeader: a key counts in either header. Any value will do where no key is
+// required.
+func TestMessageKeyInEitherHeader(t *testing.T) {
 	for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens"} {
 		for _, c := range []struct {
 			name, value string
@@ -355,9 +355,9 @@ func TestMessageKeys(t *testing.T) {
 	}
 }
 
-// TestMessageRuns: a run of this endpoint is cancelled, kept, computed again and gone on
-// with as one of a chat is.
-func TestMessageRuns(t *testing.T) {
+// TestMessageRunIsCancelledKeptAndResumed: a run of this endpoint is cancelled, kept, verified and
+// resumed as one of a chat is.
+func TestMessageRunIsCancelledKeptAndResumed(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nSo: " + goCall)
 	body := messageBody(looks, `"thinking":{"type":"adaptive"}`)
 	s := New(fake.services(), Options{})
@@ -413,8 +413,8 @@ func TestMessageRuns(t *testing.T) {
 	}
 }
 
-// TestMessageBudget: a thought ends at its budget.
-func TestMessageBudget(t *testing.T) {
+// TestMessageThoughtEndsAtBudget: a thought ends at its budget.
+func TestMessageThoughtEndsAtBudget(t *testing.T) {
 	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
 	fake.model.Continuation = "so be it"
 	got := messageWith(t, fake, messageBody(`"thinking":{"type":"enabled","budget_tokens":3}`))

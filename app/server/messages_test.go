@@ -26,8 +26,8 @@ func postMessages(t testing.TB, fake *fakeBackend, body string) *httptest.Respon
 // looks are the tools of twoTools, in Anthropic's form, beside what other programs run.
 const looks = `"tools":[{"name":"look","input_schema":{"type":"object","properties":{"z":{},"a":{}}},"cache_control":{"type":"ephemeral"}},{"type":"web_search_20250305","name":"web_search","max_uses":5},{"type":"custom","name":"go","description":"Goes.","strict":true,"input_schema": {"type": "object"}}]`
 
-// TestMessageVars: what the template gets of a request.
-func TestMessageVars(t *testing.T) {
+// TestMessageVarsReachTemplate: what the template gets from a request.
+func TestMessageVarsReachTemplate(t *testing.T) {
 	const (
 		off = `,"enable_thinking":false,"thinking":false`
 		ask = `{"role":"user","content":"x"}`
@@ -78,8 +78,8 @@ func TestMessageVars(t *testing.T) {
 	}
 }
 
-// TestMessageParams: what the engine gets of a request.
-func TestMessageParams(t *testing.T) {
+// TestMessageParamsReachEngine: what the engine gets from a request.
+func TestMessageParamsReachEngine(t *testing.T) {
 	fake := speaking("ok")
 	w := postMessages(t, fake, messageBody(`"temperature":0.5,"top_p":0.25,"top_k":7,"stop_sequences":["a","","b"],"thinking":{"type":"enabled","budget_tokens":5},"speculation":{"drafter":"none"}`))
 	r := fake.model.Requests[0]
@@ -123,8 +123,8 @@ func TestMessageParams(t *testing.T) {
 	}
 }
 
-// TestBadMessages: what cannot be understood is refused, and by which words.
-func TestBadMessages(t *testing.T) {
+// TestBadMessagesAreRefused: what is refused, and in which words.
+func TestBadMessagesAreRefused(t *testing.T) {
 	deep := `"messages":[{"role":"user","content":"x"}]`
 	for fields, want := range map[string]string{
 		deep:                              "max_tokens is missing",
@@ -190,8 +190,8 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-// TestMessageBombs: what is too much of one thing is refused by its field.
-func TestMessageBombs(t *testing.T) {
+// TestMessageWithTooMuchIsRefused: too much of one thing is refused by its field.
+func TestMessageWithTooMuchIsRefused(t *testing.T) {
 	repeated := func(n int, item string) string { return strings.Repeat(item+",", n-1) + item }
 	for fields, want := range map[string]string{
 		`"tools":[` + repeated(100_000, `{"name":"f","input_schema":{}}`) + `]`:                                          "tools may hold 2000 tools",
@@ -212,8 +212,9 @@ func TestMessageBombs(t *testing.T) {
 	}
 }
 
-// TestCountTokens: as many as the same request's usage says, and no run is left.
-func TestCountTokens(t *testing.T) {
+// TestCountTokensMatchesUsage: the count is what the usage of the same request says, and no run is
+// left.
+func TestCountTokensMatchesUsage(t *testing.T) {
 	for _, fields := range []string{
 		`"system":"s"`, looks, `"thinking":{"type":"adaptive"}`,
 		`"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I th"}]`,
@@ -249,9 +250,9 @@ func TestCountTokens(t *testing.T) {
 	}
 }
 
-// TestPlainerTurns: where a template refuses or passes over what the protocol allows, it
-// gets it in other turns.
-func TestPlainerTurns(t *testing.T) {
+// TestTurnsFallBackToPlainerForm: a template may refuse or ignore what the protocol allows. It then
+// gets the same in other turns.
+func TestTurnsFallBackToPlainerForm(t *testing.T) {
 	const (
 		called = `{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"y"},{"type":"text","text":"z"}]}`
 		amid   = `{"role":"user","content":"x"},{"role":"assistant","content":"y"},{"role":"system","content":" be brief\n"},{"role":"user","content":"z"}`
@@ -294,8 +295,8 @@ func TestPlainerTurns(t *testing.T) {
 	}
 }
 
-// TestBegunAnswer: it goes on where the last message ends.
-func TestBegunAnswer(t *testing.T) {
+// TestBegunAnswerContinuesLastMessage: the answer continues where the last message ends.
+func TestBegunAnswerContinuesLastMessage(t *testing.T) {
 	fake := speaking("nk so")
 	w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I thi "}]}`)
 	if got := fake.model.Decode(fake.model.Requests[0].Prompt); w.Code != 200 || got != "ux\naI thi" || !strings.Contains(w.Body.String(), `"text":"nk so"`) {
@@ -311,8 +312,9 @@ func TestBegunAnswer(t *testing.T) {
 	}
 }
 
-// TestToolLoop: what a client sends back of an answer is what the model said.
-func TestToolLoop(t *testing.T) {
+// TestToolLoopReturnsWhatModelSaid: the part of an answer that a client sends back is what the
+// model said.
+func TestToolLoopReturnsWhatModelSaid(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nSo: " + lookCall + goCall)
 	w := postMessages(t, fake, messageBody(looks, `"thinking":{"type":"adaptive"}`))
 	var reply struct {
@@ -363,9 +365,9 @@ func FuzzMessagesRequest(f *testing.F) {
 	})
 }
 
-// TestCountTokensWaits: who waits for a model to count with hears of a drain, and that
-// a model of another kind counts none.
-func TestCountTokensWaits(t *testing.T) {
+// TestCountTokensWaitEndsOnDrain: a count that waits for a model ends when the server drains. A
+// model of another kind counts nothing.
+func TestCountTokensWaitEndsOnDrain(t *testing.T) {
 	asked := make(chan struct{})
 	s := New(newFake().lending(func(ctx context.Context) (model.Model, error) {
 		close(asked)

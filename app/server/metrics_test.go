@@ -8,7 +8,7 @@ import (
 	"tandem/app/control"
 )
 
-func TestMetrics(t *testing.T) {
+func TestMetricsAreWritten(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for _, body := range []string{
 		`{"model":"tandem","prompt":"secret"}`,
@@ -48,7 +48,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-func TestHealth(t *testing.T) {
+func TestHealthFollowsPhase(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	for phase, want := range map[control.Phase]int{

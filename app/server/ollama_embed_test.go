@@ -9,8 +9,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestOllamaEmbed: what programs that know only Ollama send, and get.
-func TestOllamaEmbed(t *testing.T) {
+// TestOllamaEmbedAnswersInOllamaForm: what programs that know only Ollama send, and what they get.
+func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 	for _, c := range []struct {
 		path, body string
 		want       [][]float32

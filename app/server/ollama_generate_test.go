@@ -79,8 +79,8 @@ func checkEnd(t *testing.T, a ollamaAnswer, prompt, generated int, reason string
 	}
 }
 
-// TestOllamaPrompts: what a request of Ollama's asks the model.
-func TestOllamaPrompts(t *testing.T) {
+// TestOllamaPromptsReachModel: the prompts that Ollama's requests give the model.
+func TestOllamaPromptsReachModel(t *testing.T) {
 	long := strings.Repeat("x", ollama.MaxLoadBody)
 	for _, c := range []struct{ path, body, prompt string }{
 		// As Ollama's Python library sends them.
@@ -126,8 +126,8 @@ func TestOllamaPrompts(t *testing.T) {
 	}
 }
 
-// TestOllamaOptions: by Ollama's names to the engine's.
-func TestOllamaOptions(t *testing.T) {
+// TestOllamaOptionsBecomeEngineOptions: Ollama's names become the engine's.
+func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 	for _, path := range []string{"/api/generate", "/api/chat"} {
 		fake := newFake()
 		w := postTo(t, New(fake.services(), Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"json","logprobs":true,"top_logprobs":2,
@@ -161,8 +161,8 @@ func TestOllamaOptions(t *testing.T) {
 	}
 }
 
-// TestOllamaGenerateAnswers: whole and line by line.
-func TestOllamaGenerateAnswers(t *testing.T) {
+// TestOllamaGenerateWholeAndInLines: the answer whole and line by line.
+func TestOllamaGenerateWholeAndInLines(t *testing.T) {
 	w := postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","stream":false}`)
 	whole := ollamaLinesOf(t, w.Body)
 	if len(whole) != 1 || *whole[0].Response != "héllo wörld" || whole[0].Message != nil || w.Header().Get("Content-Type") != "application/json" {
@@ -202,8 +202,8 @@ func TestOllamaGenerateAnswers(t *testing.T) {
 	}
 }
 
-// TestOllamaChatAnswers: text, thoughts and calls, each call at once.
-func TestOllamaChatAnswers(t *testing.T) {
+// TestOllamaChatSendsEachCallWhole: text, thoughts and calls. Each call comes in one line.
+func TestOllamaChatSendsEachCallWhole(t *testing.T) {
 	const said = "<think>\nhm\n</think>\n\nSo:\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": 1, \"a\": [2]}}\n</tool_call>\n<tool_call>\n{\"name\": \"go\", \"arguments\": {}}\n</tool_call>"
 	for _, stream := range []string{"true", "false"} {
 		w := postTo(t, New(speaking(said).services(), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
@@ -230,9 +230,9 @@ func TestOllamaChatAnswers(t *testing.T) {
 	}
 }
 
-// TestOllamaKeepAlive: a client that waits is sent objects that say nothing, which change
-// nothing of what the others say together.
-func TestOllamaKeepAlive(t *testing.T) {
+// TestOllamaKeepAliveObjectsAreEmpty: a client that waits gets empty objects. They change nothing
+// in what the other objects say together.
+func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
 	for path, body := range map[string]string{"/api/chat": `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`, "/api/generate": `{"model":"tandem","prompt":"x"}`} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := newFake()
@@ -266,8 +266,8 @@ func TestOllamaKeepAlive(t *testing.T) {
 	}
 }
 
-// TestOllamaBrokenCall: a call that was cut off is text.
-func TestOllamaBrokenCall(t *testing.T) {
+// TestOllamaBrokenCallIsText: a call that was cut off is text.
+func TestOllamaBrokenCallIsText(t *testing.T) {
 	const said = "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": \"Par"
 	for _, stream := range []string{"true", "false"} {
 		w := postTo(t, New(speaking(said).services(), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
@@ -283,9 +283,9 @@ func TestOllamaBrokenCall(t *testing.T) {
 	}
 }
 
-// TestOllamaLoad: a request that says nothing loads the model or frees it, and is
-// no run.
-func TestOllamaLoad(t *testing.T) {
+// TestOllamaEmptyRequestLoadsOrUnloads: a request without a prompt loads the model or frees it, and
+// is no run.
+func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 	for _, c := range []struct {
 		path, body, reason string
 		unloads            int
@@ -341,9 +341,9 @@ func (busyResidents) Unload(context.Context, string) error {
 	return control.Errorf(control.CodeModelBusy, "acme/coder is answering requests.")
 }
 
-// TestOllamaMistakes: each gets one sentence that names the field, and a row in the
-// history as everywhere.
-func TestOllamaMistakes(t *testing.T) {
+// TestOllamaMistakeNamesItsField: each mistake gets one sentence that names the field, and a row in
+// the history.
+func TestOllamaMistakeNamesItsField(t *testing.T) {
 	const gen, chat = "/api/generate", "/api/chat"
 	for _, c := range []struct{ path, body, says string }{
 		{gen, ``, "empty"},
@@ -396,9 +396,9 @@ func TestOllamaMistakes(t *testing.T) {
 	}
 }
 
-// TestOllamaFailures: behind the first line an error is a line of its own, before it
-// the whole answer.
-func TestOllamaFailures(t *testing.T) {
+// TestOllamaErrorAfterFirstLineIsALine: after the first line an error is a line of its own. Before
+// it the error is the whole answer.
+func TestOllamaErrorAfterFirstLineIsALine(t *testing.T) {
 	for _, after := range []int{0, 1} {
 		fake := newFake()
 		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
@@ -419,8 +419,8 @@ func TestOllamaFailures(t *testing.T) {
 	}
 }
 
-// TestOllamaBodyFails: a body that does not arrive is told of once, by the route.
-func TestOllamaBodyFails(t *testing.T) {
+// TestOllamaBodyFailureIsToldOnce: the route reports a body that does not arrive once.
+func TestOllamaBodyFailureIsToldOnce(t *testing.T) {
 	for _, err := range []error{os.ErrDeadlineExceeded, io.ErrUnexpectedEOF} {
 		fake := newFake()
 		r := localRequest(http.MethodPost, "/api/chat", &failsOnce{strings.NewReader(`{"model":"tandem"`), err})

@@ -33,8 +33,8 @@ func detailedServices(f *fakeBackend) Services {
 	return to
 }
 
-// TestOllamaLists: what Ollama's programs read of the models.
-func TestOllamaLists(t *testing.T) {
+// TestOllamaListsModels: what Ollama's programs read about the models.
+func TestOllamaListsModels(t *testing.T) {
 	s := New(detailedServices(newFake()), Options{})
 	var tags struct{ Models []ollama.Model }
 	w := getFrom(s, http.MethodGet, "/api/tags")
@@ -94,8 +94,8 @@ func (b unloaded) State() control.State {
 	return st
 }
 
-// TestOllamaShow: a model by each of its names, in memory and not.
-func TestOllamaShow(t *testing.T) {
+// TestOllamaShowByEachName: a model by each of its names, in memory and not.
+func TestOllamaShowByEachName(t *testing.T) {
 	for _, c := range []struct{ body, abilities, template string }{
 		{`{"model":"tandem"}`, "completion insert", "{{ if .Suffix }}<pre>{{ .Prompt }}<suf>{{ .Suffix }}<mid>"},
 		{`{"model":"tandem:latest"}`, "completion insert", ".Suffix"},
@@ -139,8 +139,8 @@ func TestOllamaShow(t *testing.T) {
 	}
 }
 
-// TestNoEmbeddings: a clear word, in the form of who asks.
-func TestNoEmbeddings(t *testing.T) {
+// TestModelWithoutEmbeddingsIsRefused: a clear refusal, in the form of the route.
+func TestModelWithoutEmbeddingsIsRefused(t *testing.T) {
 	for path, body := range map[string]string{
 		"/api/embed":      `{"model":"tandem","input":["a","b"]}`,
 		"/api/embeddings": `{"model":"tandem","prompt":"a"}`,

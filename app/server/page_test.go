@@ -17,8 +17,8 @@ func getFrom(s *Server, method, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestPage: the page loads what its policy allows and nothing else.
-func TestPage(t *testing.T) {
+// TestPageLoadsOnlyItsOwnFiles: the page loads what its policy allows and nothing else.
+func TestPageLoadsOnlyItsOwnFiles(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	page := getFrom(s, http.MethodGet, "/")
 	if page.Code != 200 || page.Header().Get("Content-Type") != "text/html; charset=utf-8" {
@@ -60,8 +60,9 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageLabels: every control has a label, and every id the code looks up exists.
-func TestPageLabels(t *testing.T) {
+// TestPageControlsHaveLabels: every control has a label, and every id that the code looks up
+// exists.
+func TestPageControlsHaveLabels(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	html, js := getFrom(s, http.MethodGet, "/").Body.String(), getFrom(s, http.MethodGet, "/page.js").Body.String()
 	ids := map[string]bool{}
@@ -85,8 +86,9 @@ func TestPageLabels(t *testing.T) {
 	}
 }
 
-// TestPages: an interface that the program was built with takes the page's place.
-func TestPages(t *testing.T) {
+// TestPagesReplaceBuiltInPage: an interface that the program was built with replaces the built-in
+// page.
+func TestPagesReplaceBuiltInPage(t *testing.T) {
 	built := fstest.MapFS{
 		"index.html":       {Data: []byte("<title>built</title>")},
 		"assets/app.js":    {Data: []byte("1")},

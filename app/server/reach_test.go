@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestNothingIsFetched: an address or a path in a request, of an image or a file or
-// a schema, cannot be followed: there is nothing here that opens a connection or a
-// file. The interface's own files are embedded.
+// TestNothingIsFetched: an address or a path in a request cannot be followed, whether it names an
+// image, a file or a schema. Nothing here opens a connection or a file. The interface's own files
+// are embedded.
 func TestNothingIsFetched(t *testing.T) {
 	allowed := map[string][]string{
 		"os":       {"ErrDeadlineExceeded"},
@@ -67,9 +67,8 @@ func TestNothingIsFetched(t *testing.T) {
 	}
 }
 
-// TestEveryRouteLogsNoText: whatever somebody writes, at whichever route and however
-// wrong, is in no line of the log, also the most talkative, and in no row of the
-// history.
+// TestEveryRouteLogsNoText: text of a client is in no line of the log, even at its most detailed
+// level, and in no row of the history. This holds for each route, and for each kind of mistake.
 func TestEveryRouteLogsNoText(t *testing.T) {
 	const secret = "sesamesesame"
 	bodies := []string{

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReadmeErrors fails where the table of errors in README.md gives a code another
-// status than the server does.
+// TestReadmeErrors fails where the table of errors in README.md gives a code another status than
+// the server does.
 func TestReadmeErrors(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {

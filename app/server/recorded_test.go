@@ -132,9 +132,9 @@ func recordedAnswer(fake *fakeBackend, c recording) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestRecordings: what clients always send is answered, and the model and its template
-// get all that was said.
-func TestRecordings(t *testing.T) {
+// TestRecordedRequestsAreAnswered: the server answers what clients always send. The model and its
+// template get all that was said.
+func TestRecordedRequestsAreAnswered(t *testing.T) {
 	for _, c := range recordings() {
 		t.Run(c.client, func(t *testing.T) {
 			fake := speaking(`{"title": "x"}`)
@@ -171,9 +171,9 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// TestRecordedImages: a picture is refused by name, in the forms that clients send one,
-// which say so to the person who attached it.
-func TestRecordedImages(t *testing.T) {
+// TestRecordedImagesAreRefused: a picture is refused by name, in each form that clients send. The
+// client shows this to the person who attached it.
+func TestRecordedImagesAreRefused(t *testing.T) {
 	for client, part := range map[string]string{
 		"Continue":            `{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo=","detail":"auto"}}`,
 		"Zed, Cline, AI SDK":  `{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}`,

@@ -46,9 +46,9 @@ func decodeOllama(t *testing.T, w *httptest.ResponseRecorder) string {
 	return e["error"]
 }
 
-// TestRefusalForms: whatever is refused before a route is reached is told in the
-// form of the vendor whose path it is.
-func TestRefusalForms(t *testing.T) {
+// TestRefusalHasFormOfVendor: a request that is refused before it reaches a route gets the form of
+// the vendor that its path belongs to.
+func TestRefusalHasFormOfVendor(t *testing.T) {
 	type asked struct {
 		method, host, peer string
 		header             http.Header
@@ -108,9 +108,9 @@ func TestRefusalForms(t *testing.T) {
 	}
 }
 
-// TestAnthropicStatuses: each code there is has a type that its libraries know for
-// its status.
-func TestAnthropicStatuses(t *testing.T) {
+// TestAnthropicErrorTypeFitsStatus: each code has a type that Anthropic's libraries know for its
+// status.
+func TestAnthropicErrorTypeFitsStatus(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	special := map[string]struct {
 		status int
@@ -148,9 +148,9 @@ func TestAnthropicStatuses(t *testing.T) {
 	}
 }
 
-// TestOverlong: a prompt that does not fit is told of in the words that each
+// TestOverlongPromptInVendorsWords: a prompt that does not fit is refused in the words that each
 // vendor's programs search for.
-func TestOverlong(t *testing.T) {
+func TestOverlongPromptInVendorsWords(t *testing.T) {
 	for path, words := range map[string]string{
 		"/v1/completions": "maximum context length is 64 tokens. However, you requested at least 70 tokens",
 		"/v1/messages":    "prompt is too long: at least 70 tokens > 64 maximum",

@@ -15,10 +15,10 @@ import (
 	"tandem/engine"
 )
 
-// TestRefusedContinuation: who goes on from a checkpoint, or with a run that was cut
-// off, and is refused before anything is computed leaves nothing in the history;
-// whatever else becomes of it does.
-func TestRefusedContinuation(t *testing.T) {
+// TestRefusedContinuationLeavesNoRow: a request may go on from a checkpoint, or with a run that was
+// cut off. If it is refused before anything is computed, it leaves nothing in the history. Any
+// other end leaves a row.
+func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 	const branch, resume = "/app/checkpoints/abc/branch", "/app/runs/1/resume"
 	full := func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
@@ -93,8 +93,8 @@ func TestRefusedContinuation(t *testing.T) {
 	}
 }
 
-// TestRefusalKeepsItsSentence: the history has what the client was told, and nothing
-// of what it wrote.
+// TestRefusalKeepsItsSentence: the history has what the client was told, and nothing that the
+// client wrote.
 func TestRefusalKeepsItsSentence(t *testing.T) {
 	for _, c := range []struct{ route, body, want string }{
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","n":-1}`, "n must lie between 1 and 8, not -1."},

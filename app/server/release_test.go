@@ -19,9 +19,9 @@ func (w *watchedWriter) Write(data []byte) (int, error) {
 	return w.ResponseRecorder.Write(data)
 }
 
-// TestReleasedBeforeTheEnd sees that a client that has its whole answer finds
-// the model idle: it may ask for another model at once.
-func TestReleasedBeforeTheEnd(t *testing.T) {
+// TestModelIsReleasedBeforeTheEnd: a client that has its whole answer finds the model idle. It may
+// ask for another model at once.
+func TestModelIsReleasedBeforeTheEnd(t *testing.T) {
 	for _, body := range []string{
 		`{"model":"tandem","prompt":"a b c","max_tokens":4}`,
 		`{"model":"tandem","prompt":"a b c","max_tokens":4,"stream":true}`,

@@ -10,9 +10,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestRerank: documents come back by how well they answer, with the places that
-// they had, equals in the order in which they came.
-func TestRerank(t *testing.T) {
+// TestRerankSortsByScore: the documents that answer best come first, with their original indexes.
+// Documents of equal score keep their order.
+func TestRerankSortsByScore(t *testing.T) {
 	const documents = `["bb",{"text":"dddd","id":7},"a","cc"]`
 	for _, c := range []struct {
 		fields string
@@ -76,9 +76,9 @@ func TestRerank(t *testing.T) {
 	}
 }
 
-// TestIntake: what a request may hold in all is bounded, a query counting with
-// each document, and a client that left is not tokenized for.
-func TestIntake(t *testing.T) {
+// TestRerankInputIsBounded: the total text of a request is bounded, and a query counts with each
+// document. Tokenizing stops when the client leaves.
+func TestRerankInputIsBounded(t *testing.T) {
 	fake := newFakeKind(control.KindReranker)
 	fake.model.Context = 8 << 20
 	query := strings.Repeat("q", api.MaxReadTokens/2)

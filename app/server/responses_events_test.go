@@ -145,8 +145,8 @@ func checkResponseStream(t *testing.T, fake *fakeBackend, body, want, status str
 	return list
 }
 
-// TestResponseEvents is the order of events, as it is documented.
-func TestResponseEvents(t *testing.T) {
+// TestResponseEventsComeInDocumentedOrder checks the order of events that OpenAI documents.
+func TestResponseEventsComeInDocumentedOrder(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nhe\n" + goCall)
 	list := checkResponseStream(t, fake, responseBody(`"input":"x","tools":[{"type":"function","name":"go"}]`),
 		"reasoning completed reasoning_text \"hm\"\nmessage completed output_text \"he\"\nfunction_call completed  go {}\n", responses.Completed)
@@ -166,9 +166,9 @@ func TestResponseEvents(t *testing.T) {
 	}
 }
 
-// TestResponseFails: before anything was said a failure is an answer, and from then on
-// the last event, which has what clients look for.
-func TestResponseFails(t *testing.T) {
+// TestResponseFailureIsLastEvent: before the first event a failure is an answer. After it the
+// failure is the last event, which has the fields that clients look for.
+func TestResponseFailureIsLastEvent(t *testing.T) {
 	full := &engine.Error{Code: engine.CodeQueueFull, Message: "The queue is full."}
 	fake := speaking("hello")
 	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
@@ -196,9 +196,9 @@ func TestResponseFails(t *testing.T) {
 	}
 }
 
-// TestResponseKeepAlive: a client that waits hears of it, and of a failure behind that
-// in events.
-func TestResponseKeepAlive(t *testing.T) {
+// TestResponseStreamIsKeptAlive: a client that waits is told so in events. A failure after that is
+// an event too.
+func TestResponseStreamIsKeptAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := speaking("hello")
 		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {

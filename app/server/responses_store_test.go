@@ -26,9 +26,9 @@ func as(t *testing.T, s *Server, key, method, path, body string) *httptest.Respo
 	return w
 }
 
-// TestResponseLoop: a program calls its tool and has the answer to that, whether it
-// sends the conversation again or names what it goes on from.
-func TestResponseLoop(t *testing.T) {
+// TestResponseToolLoop: a program calls its tool and gets the answer to the result. It may send the
+// conversation again, or name the response that it goes on from.
+func TestResponseToolLoop(t *testing.T) {
 	const tools = `"tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}],"instructions":"Be brief."`
 	var prompts []string
 	for _, stored := range []bool{false, true} {
@@ -68,9 +68,9 @@ func TestResponseLoop(t *testing.T) {
 	}
 }
 
-// TestResponseChain: what was said and answered stands before what is said, the
-// earliest first; what the model was told by the way does not.
-func TestResponseChain(t *testing.T) {
+// TestResponseChainKeepsConversation: the earlier input and output stand before the new input, in
+// order. Earlier instructions do not.
+func TestResponseChainKeepsConversation(t *testing.T) {
 	fake := speaking("one")
 	s := New(fake.services(), Options{})
 	a := respond(t, s, responseBody(`"input":"A","instructions":"Be brief."`))
@@ -114,8 +114,8 @@ func TestResponseChain(t *testing.T) {
 	}
 }
 
-// TestResponseRoutes: a response can be had again, with its input, and deleted.
-func TestResponseRoutes(t *testing.T) {
+// TestStoredResponseIsReadAndDeleted: a stored response can be read with its input, and deleted.
+func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 	fake := speaking("one")
 	s := New(fake.services(), Options{})
 	w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":["?"]`))
@@ -189,9 +189,9 @@ func gone(t *testing.T, s *Server, key, id string) {
 	}
 }
 
-// TestResponseOwners: a response is there for the key that it was asked for with, and
-// for no other, nor for none.
-func TestResponseOwners(t *testing.T) {
+// TestResponseBelongsToItsKey: a response is visible to the key that it was asked for with. It is
+// visible to no other key, and not without one.
+func TestResponseBelongsToItsKey(t *testing.T) {
 	fake := speaking("one")
 	fake.keyed = true
 	s := New(fake.services(), Options{})
@@ -218,8 +218,8 @@ func TestResponseOwners(t *testing.T) {
 	}
 }
 
-// TestResponseNotKept: a response that cannot be kept says so, and is answered.
-func TestResponseNotKept(t *testing.T) {
+// TestResponseNotKeptIsStillAnswered: a response that cannot be kept says so, and is answered.
+func TestResponseNotKeptIsStillAnswered(t *testing.T) {
 	fake := speaking("one")
 	fake.nobody = true
 	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store || len(fake.kept) != 0 {
@@ -235,8 +235,8 @@ func TestResponseNotKept(t *testing.T) {
 	}
 }
 
-// TestResponseRecalledIsLimited: what is gone on from is no larger than a request.
-func TestResponseRecalledIsLimited(t *testing.T) {
+// TestRecalledResponseIsLimited: a recalled conversation is limited like a request.
+func TestRecalledResponseIsLimited(t *testing.T) {
 	fake := speaking("one")
 	s := New(fake.services(), Options{})
 	a := respond(t, s, responseBody(`"input":"A"`))
@@ -261,9 +261,9 @@ func TestResponseRecalledIsLimited(t *testing.T) {
 	}
 }
 
-// TestResponseResumed: an answer that the end of the program cut off is completed in
-// the form of a chat, from what was asked alone.
-func TestResponseResumed(t *testing.T) {
+// TestCutOffResponseIsResumedAsChat: an answer that the end of the program cut off is completed in
+// the form of a chat. The stored request alone is enough for that.
+func TestCutOffResponseIsResumedAsChat(t *testing.T) {
 	fake := speaking("one")
 	s := New(fake.services(), Options{})
 	a := respond(t, s, responseBody(`"input":"A"`))
@@ -300,8 +300,8 @@ func TestResponseResumed(t *testing.T) {
 	}
 }
 
-// TestResponseChainIsCountedOnce: a conversation is as long as what was said in it. The tools
-// and instructions that each of its responses has are none of that.
+// TestResponseChainIsCountedOnce: the length of a conversation counts its messages. It does not
+// count the tools and instructions that each response repeats.
 func TestResponseChainIsCountedOnce(t *testing.T) {
 	fake := speaking("one")
 	response := wire.MustJSON(map[string]any{"tools": strings.Repeat("t", 1<<20)})

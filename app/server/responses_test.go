@@ -71,8 +71,8 @@ func short(items []responseItem) string {
 	return b.String()
 }
 
-// TestResponseMessages: what the template gets of a request.
-func TestResponseMessages(t *testing.T) {
+// TestResponseInputReachesTemplate: what the template gets from a request.
+func TestResponseInputReachesTemplate(t *testing.T) {
 	const user = `{"role":"user","content":"hi"}`
 	for _, c := range []struct{ name, fields, want string }{
 		{"a text", `"input":"hi"`, `"messages":[` + user + `]`},
@@ -120,8 +120,9 @@ func TestResponseMessages(t *testing.T) {
 	}
 }
 
-// TestPlainTurns: a template that has room for less gets less.
-func TestPlainTurns(t *testing.T) {
+// TestTurnsAlternateWhereTemplateInsists: a template that insists on alternating roles gets such
+// turns.
+func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 	const body = `{"model":"tandem","instructions":"A","input":[{"role":"user","content":"B"},{"role":"user","content":"C"},{"role":"assistant","content":"D"},{"role":"developer","content":"E"},{"role":"user","content":"F"}]}`
 	strict := func(vars []byte) (string, error) {
 		var v struct {
@@ -151,8 +152,9 @@ func TestPlainTurns(t *testing.T) {
 	}
 }
 
-// TestResponseParams: what is asked for reaches the engine, and is told again.
-func TestResponseParams(t *testing.T) {
+// TestResponseParamsReachEngineAndEcho: what a request asks for reaches the engine, and the
+// response repeats it.
+func TestResponseParamsReachEngineAndEcho(t *testing.T) {
 	fake := speaking("hello")
 	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä", responses.MaxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
 		`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
@@ -187,8 +189,8 @@ func TestResponseParams(t *testing.T) {
 	}
 }
 
-// TestResponseRefusals: what cannot be had is refused before a model is asked.
-func TestResponseRefusals(t *testing.T) {
+// TestUnsupportedResponseIsRefused: what cannot be served is refused before a model is asked.
+func TestUnsupportedResponseIsRefused(t *testing.T) {
 	for _, c := range []struct{ fields, param, says string }{
 		{`"input":null`, "input", "missing"},
 		{`"input":7`, "input", "a text or a list"},
@@ -240,8 +242,8 @@ func TestResponseRefusals(t *testing.T) {
 	}
 }
 
-// TestResponseItems: what a model says becomes items.
-func TestResponseItems(t *testing.T) {
+// TestModelOutputBecomesItems: the output of a model becomes items.
+func TestModelOutputBecomesItems(t *testing.T) {
 	const tools = `"input":"x","tools":[{"type":"function","name":"look"},{"type":"namespace","name":"go","tools":[{"type":"function","name":"far"}]}]`
 	far := strings.Replace(goCall, `"go"`, `"go__far"`, 1)
 	for _, c := range []struct{ name, says, fields, status, want string }{
@@ -277,8 +279,9 @@ func TestResponseItems(t *testing.T) {
 	}
 }
 
-// TestResponseLogprobs: they are those of the text, and of no thought or call.
-func TestResponseLogprobs(t *testing.T) {
+// TestResponseLogprobsAreOfText: log-probabilities are those of the text, not of a thought or a
+// call.
+func TestResponseLogprobsAreOfText(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nhé\n" + goCall)
 	const fields = `"input":"x","include":["message.output_text.logprobs"],"top_logprobs":1,"tools":[{"type":"function","name":"go"}]`
 	r := respond(t, New(fake.services(), Options{}), responseBody(fields))
@@ -296,8 +299,8 @@ func TestResponseLogprobs(t *testing.T) {
 	}
 }
 
-// TestResponseForced: what must be a call is held to it.
-func TestResponseForced(t *testing.T) {
+// TestForcedCallHasGrammar: a grammar holds an answer that must be a call.
+func TestForcedCallHasGrammar(t *testing.T) {
 	for _, choice := range []string{`"required"`, `{"type":"function","name":"go"}`, `{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"go"}]}`} {
 		fake := speaking(goCall)
 		r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"x","tools":[{"type":"function","name":"go"},{"type":"function","name":"look"}],"tool_choice":`+choice))

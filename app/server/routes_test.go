@@ -22,9 +22,9 @@ func standardRoutes(s *Server) map[string][]string {
 	return routes
 }
 
-// TestSpellings: each route is found with /v1 and without, with a base URL that
-// has one too many, and with slashes too many.
-func TestSpellings(t *testing.T) {
+// TestBaseURLSpellingsFindTheirRoute: each route is found with /v1 and without, with one /v1 too
+// many, and with extra slashes.
+func TestBaseURLSpellingsFindTheirRoute(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for pattern := range standardRoutes(s) {
 		p := strings.ReplaceAll(pattern, "{id...}", "acme/coder")
@@ -42,8 +42,8 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// TestHeadOfThePage is what Claude Code asks before anything else.
-func TestHeadOfThePage(t *testing.T) {
+// TestHeadOfThePageNeedsNoKey: Claude Code asks this first.
+func TestHeadOfThePageNeedsNoKey(t *testing.T) {
 	srv := httptest.NewServer(New(newFake().services(), Options{Rules: Rules{RequireKey: true}}).Endpoint())
 	defer srv.Close()
 	resp, err := http.Head(srv.URL)

@@ -36,7 +36,7 @@ func askState(s *Server, session string) int {
 	return w.Code
 }
 
-func TestSession(t *testing.T) {
+func TestSessionLivesByUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(newFake().services(), Options{})
 		code := s.NewCode()
@@ -97,8 +97,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestCodeBuysOnce also where many try at the same time.
-func TestCodeBuysOnce(t *testing.T) {
+// TestCodeBuysOneSession, also where many clients try at the same time.
+func TestCodeBuysOneSession(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	code := s.NewCode().Code
 	bought := make(chan bool)

@@ -27,8 +27,9 @@ func (b several) State() control.State {
 	return st
 }
 
-// TestSeveralInMemory: what is told of models counts all that are in memory.
-func TestSeveralInMemory(t *testing.T) {
+// TestSeveralModelsInMemoryAreReported: every route that lists models counts all that are in
+// memory.
+func TestSeveralModelsInMemoryAreReported(t *testing.T) {
 	s := New(severalServices(newFake()), Options{})
 	var ps struct{ Models []ollama.Running }
 	w := getFrom(s, http.MethodGet, "/api/ps")
@@ -49,9 +50,9 @@ func TestSeveralInMemory(t *testing.T) {
 	}
 }
 
-// TestUnload: one model is unloaded, or all of them, and Ollama's programs unload the one
-// that they name.
-func TestUnload(t *testing.T) {
+// TestUnloadFreesOneModelOrAll: the route unloads one model or all of them. Ollama's programs
+// unload the model that they name.
+func TestUnloadFreesOneModelOrAll(t *testing.T) {
 	fake := newFake()
 	s := New(severalServices(fake), Options{})
 	for _, body := range []string{`{}`, `{"model":"vectors"}`} {

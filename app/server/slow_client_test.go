@@ -58,9 +58,9 @@ type addressed struct {
 func (c addressed) RemoteAddr() net.Addr { return c.remote }
 func (c addressed) LocalAddr() net.Addr  { return c.local }
 
-// TestSlowClients: who sends next to nothing, and forever, is cut in time wherever
-// in a request it is, whether or not anybody wants the rest of it.
-func TestSlowClients(t *testing.T) {
+// TestSlowClientsAreCut: a client that sends next to nothing, forever, is cut in time. This holds
+// wherever in a request it is, whether or not the rest is read.
+func TestSlowClientsAreCut(t *testing.T) {
 	const (
 		json  = "Host: localhost\r\nContent-Type: application/json\r\n"
 		large = "Content-Length: 40000000\r\n\r\n"
@@ -126,8 +126,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestIdleClients: a connection on which nothing more is asked is closed.
-func TestIdleClients(t *testing.T) {
+// TestIdleConnectionsAreClosed: a connection without a further request is closed.
+func TestIdleConnectionsAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, l := wire.HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil), newPipes()
 		var serving sync.WaitGroup
@@ -144,9 +144,9 @@ func TestIdleClients(t *testing.T) {
 	})
 }
 
-// TestLongHead: headers and addresses beyond what any client has are refused before
-// they are held in memory.
-func TestLongHead(t *testing.T) {
+// TestLongHeadIsRefused: headers and addresses longer than any client sends are refused before they
+// take memory.
+func TestLongHeadIsRefused(t *testing.T) {
 	for name, head := range map[string]string{
 		"one header":     "GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: ",
 		"many headers":   "GET /health HTTP/1.1\r\nHost: localhost\r\n",

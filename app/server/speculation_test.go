@@ -12,7 +12,7 @@ import (
 	"tandem/engine"
 )
 
-// TestSpeculationReachesTheEngine: what a request says, and what it does not.
+// TestSpeculationReachesTheEngine: what a request says, and the defaults for the rest.
 func TestSpeculationReachesTheEngine(t *testing.T) {
 	for body, want := range map[string]engine.Speculation{
 		``:                                   {},
@@ -41,8 +41,8 @@ func TestSpeculationReachesTheEngine(t *testing.T) {
 	}
 }
 
-// TestNamesOfSpeculation: what clients may ask for is what the engine knows.
-func TestNamesOfSpeculation(t *testing.T) {
+// TestSpeculationNamesMatchEngine: clients may ask for exactly the modes that the engine knows.
+func TestSpeculationNamesMatchEngine(t *testing.T) {
 	if control.MaxDepth != engine.MaxDepth {
 		t.Errorf("depth %d, the engine's is %d", control.MaxDepth, engine.MaxDepth)
 	}
@@ -59,8 +59,8 @@ func TestNamesOfSpeculation(t *testing.T) {
 	}
 }
 
-// TestPredictionReachesTheEngine: as plain text, whatever tokens it spells, and
-// without ids that cannot come.
+// TestPredictionReachesTheEngine as plain text, whatever tokens it spells, and without ids that
+// cannot come.
 func TestPredictionReachesTheEngine(t *testing.T) {
 	fake := newFake()
 	postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
@@ -75,7 +75,7 @@ func TestPredictionReachesTheEngine(t *testing.T) {
 	}
 }
 
-// TestDraftInfoAddsUp: the chunks of a stream tell of each draft once.
+// TestDraftInfoAddsUp: the chunks of a stream report each draft once.
 func TestDraftInfoAddsUp(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})

@@ -11,9 +11,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestStopsInAnswers: a stop text ends what the answer says, and nothing else that the
-// model writes, up to its last byte.
-func TestStopsInAnswers(t *testing.T) {
+// TestStopTextEndsTheAnswerOnly: a stop text ends the answer's text, up to its last byte. It ends
+// nothing else that the model writes.
+func TestStopTextEndsTheAnswerOnly(t *testing.T) {
 	const thought = "<think>\nEND here\n</think>\n\n"
 	saysEND := strings.Replace(goCall, "{}", `{"z": "END"}`, 1)
 	for _, c := range []struct {
@@ -65,8 +65,9 @@ func TestStopsInAnswers(t *testing.T) {
 	}
 }
 
-// TestStopsInXMLCalls: what marks the parts of a call stops as well, where a call is no JSON.
-func TestStopsInXMLCalls(t *testing.T) {
+// TestStopTextMatchesXMLMarkup: a stop text also matches the markup of a call where calls are not
+// JSON. It does not match a call's arguments.
+func TestStopTextMatchesXMLMarkup(t *testing.T) {
 	const says = "So:\n<tool_call>\n<function=look>\n<parameter=z>\nEND\n</parameter>\n</function>\n</tool_call>"
 	for _, stop := range []string{"<tool_call>", "<function=", "<function=look>", "<parameter=z>", "</parameter>", "</function>\n", "</tool_call>", "END"} {
 		fake := speaking(says)
@@ -82,9 +83,9 @@ func TestStopsInXMLCalls(t *testing.T) {
 	}
 }
 
-// TestStopsBehindThoughts: also where the prompt began the thought, or the server ended
-// it.
-func TestStopsBehindThoughts(t *testing.T) {
+// TestStopTextCountsAfterThought, also where the prompt began the thought, or where the server
+// ended it.
+func TestStopTextCountsAfterThought(t *testing.T) {
 	for _, c := range []struct {
 		name, says, behind, fields string
 		opened                     bool // by the prompt
@@ -113,8 +114,9 @@ func TestStopsBehindThoughts(t *testing.T) {
 	}
 }
 
-// TestStopsOfResumed: an answer that was cut off anywhere ends where it would have.
-func TestStopsOfResumed(t *testing.T) {
+// TestResumedAnswerStopsAtSameText: an answer that was cut off anywhere ends where it would have
+// ended.
+func TestResumedAnswerStopsAtSameText(t *testing.T) {
 	const all = "<think>\nEND here\n</think>\n\nyes END"
 	for at := range len(all) {
 		fake := speaking(all + " no")

@@ -88,9 +88,9 @@ func script(f func(ctx context.Context, yield func(string, error) bool)) func(co
 	}
 }
 
-// TestDeadlines: reading and writing have deadlines, which the connection's
-// next request does not inherit.
-func TestDeadlines(t *testing.T) {
+// TestDeadlinesAreNotInherited: reading and writing have deadlines, and the next request on the
+// connection does not inherit them.
+func TestDeadlinesAreNotInherited(t *testing.T) {
 	for _, stream := range []string{"true", "false"} {
 		r := streamRequest(t.Context())
 		r.Body = io.NopCloser(strings.NewReader(`{"model":"tandem","prompt":"x","stream":` + stream + `}`))
@@ -102,8 +102,8 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// TestSlowReaderOfWhole: an answer in one piece is not waited for either.
-func TestSlowReaderOfWhole(t *testing.T) {
+// TestSlowReaderOfWholeAnswerIsCut: an answer in one piece does not wait for its client either.
+func TestSlowReaderOfWholeAnswerIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake()
 		r := streamRequest(t.Context())
@@ -120,7 +120,7 @@ func TestSlowReaderOfWhole(t *testing.T) {
 	})
 }
 
-func TestKeepAlive(t *testing.T) {
+func TestSilentStreamGetsComments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake()
 		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
@@ -149,9 +149,9 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// TestErrorInStream: before the first byte an error is an answer of its own,
-// behind it an event.
-func TestErrorInStream(t *testing.T) {
+// TestErrorInStreamIsAnEvent: before the first byte an error is an answer of its own. After it the
+// error is an event.
+func TestErrorInStreamIsAnEvent(t *testing.T) {
 	full := &engine.Error{Code: engine.CodeQueueFull, Message: "64 requests wait already; try again in a second."}
 	for _, c := range []struct {
 		wait   time.Duration
@@ -192,9 +192,9 @@ func TestErrorInStream(t *testing.T) {
 	}
 }
 
-// TestSlowReader: the engine's iterator runs to its end at its own pace while
-// the client reads nothing, and the client is cut after its patience.
-func TestSlowReader(t *testing.T) {
+// TestSlowReaderNeverHoldsTheEngine: the engine's iterator runs to its end at its own pace while
+// the client reads nothing. The client is cut after its time limit.
+func TestSlowReaderNeverHoldsTheEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tokens = 10_000
 		fake := newFake()
@@ -223,9 +223,9 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestEndlessSlowReader: a client that lags too far behind is cut before its
-// time, so that the buffer stays bounded.
-func TestEndlessSlowReader(t *testing.T) {
+// TestSlowReaderIsCutWhenBufferIsFull: a client that falls too far behind is cut before its time
+// limit, so that the buffer stays bounded.
+func TestSlowReaderIsCutWhenBufferIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake()
 		text, sent := strings.Repeat("x", 1<<20), 0
@@ -246,9 +246,9 @@ func TestEndlessSlowReader(t *testing.T) {
 	})
 }
 
-// TestStreamChoices: events of several choices may mix; each choice is whole
-// and ends once, and the last event alone has the timings.
-func TestStreamChoices(t *testing.T) {
+// TestStreamedChoicesAreWhole: events of several choices may mix. Each choice is whole and ends
+// once, and only the last event has the timings.
+func TestStreamedChoicesAreWhole(t *testing.T) {
 	for _, usage := range []bool{false, true} {
 		w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", "application/json",
 			fmt.Sprintf(`{"model":"tandem","prompt":["a","b"],"n":8,"stream":true,"stream_options":{"include_usage":%v}}`, usage))
@@ -295,8 +295,8 @@ func TestStreamChoices(t *testing.T) {
 	}
 }
 
-// TestDisconnect: a client that leaves ends its generation, under a stream or not.
-func TestDisconnect(t *testing.T) {
+// TestDisconnectEndsGeneration: a client that leaves ends its generation, in a stream or not.
+func TestDisconnectEndsGeneration(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		t.Run(fmt.Sprint("stream ", stream), func(t *testing.T) {
 			fake := newFake()
@@ -341,9 +341,9 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
-// TestCancelRun: the client of a run that is cancelled from elsewhere keeps
-// what was generated.
-func TestCancelRun(t *testing.T) {
+// TestCancelledRunKeepsItsText: when another request cancels a run, its client keeps what was
+// generated.
+func TestCancelledRunKeepsItsText(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		fake := newFake()
 		s := New(fake.services(), Options{})
@@ -369,9 +369,9 @@ func TestCancelRun(t *testing.T) {
 	}
 }
 
-// TestRunHeader: each answer names its run, one that is refused too; what ends by
-// itself was not stopped.
-func TestRunHeader(t *testing.T) {
+// TestAnswerNamesItsRun: each answer names its run, a refused one too. A run that ends by itself
+// was not stopped.
+func TestAnswerNamesItsRun(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for i, c := range []struct {
 		body string
@@ -384,8 +384,9 @@ func TestRunHeader(t *testing.T) {
 	}
 }
 
-// TestClose: a server that stops answers what is in flight, and what comes.
-func TestClose(t *testing.T) {
+// TestCloseAnswersRequestsInFlight: a server that stops answers the requests in flight, and those
+// that come.
+func TestCloseAnswersRequestsInFlight(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
@@ -401,8 +402,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCloseStream: a client in mid-stream hears that the server stops.
-func TestCloseStream(t *testing.T) {
+// TestCloseEndsStreamWithError: a client in mid-stream is told that the server stops.
+func TestCloseEndsStreamWithError(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
@@ -420,8 +421,8 @@ func TestCloseStream(t *testing.T) {
 	}
 }
 
-// TestPanic: a defect costs one request.
-func TestPanic(t *testing.T) {
+// TestPanicFailsOneRequest: a defect costs one request.
+func TestPanicFailsOneRequest(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	fake.model.Script = script(func(context.Context, func(string, error) bool) { panic("broken") })
@@ -446,8 +447,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// BenchmarkStream is the endpoint's own cost of one token, from the engine's
-// yield to the client's read, over a real connection.
+// BenchmarkStream measures the endpoint's own cost of one token, from the engine's yield to the
+// client's read, over a real connection.
 func BenchmarkStream(b *testing.B) {
 	fake := newFake()
 	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
@@ -470,8 +471,8 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkStreamPaced is the same when each token is flushed alone: the
-// generator waits for the writer's goroutine after each.
+// BenchmarkStreamPaced measures the same when each token is flushed alone: the generator waits for
+// the writer's goroutine after each.
 func BenchmarkStreamPaced(b *testing.B) {
 	fake := newFake()
 	read := make(chan struct{})

@@ -14,9 +14,9 @@ import (
 
 const closed = "\n</think>\n\n"
 
-// TestThinkingVars: what a request says of thinking reaches the template by the
-// names that templates have, unless it sets them itself.
-func TestThinkingVars(t *testing.T) {
+// TestThinkingVarsReachTemplate: what a request says about thinking reaches the template under the
+// template's names. Names that the request sets itself win.
+func TestThinkingVarsReachTemplate(t *testing.T) {
 	for fields, want := range map[string]string{
 		`"reasoning_effort":"low"`:                         `"enable_thinking":true,"thinking":true,"reasoning_effort":"low"`,
 		`"reasoning_effort":"none"`:                        `"enable_thinking":false,"thinking":false`,
@@ -46,9 +46,9 @@ func TestThinkingVars(t *testing.T) {
 	}
 }
 
-// TestBudget: a thought that has used up its tokens is closed, and the engine goes
-// on behind that as if the model had closed it.
-func TestBudget(t *testing.T) {
+// TestThoughtIsClosedAtBudget: a thought that has used up its tokens is closed. The engine then
+// goes on as if the model had closed it.
+func TestThoughtIsClosedAtBudget(t *testing.T) {
 	for _, c := range []struct {
 		name, says, behind, fields string
 		opened                     bool // by the prompt
@@ -117,8 +117,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetTokens: what the server put there is no reasoning.
-func TestBudgetTokens(t *testing.T) {
+// TestClosingTokensAreNoReasoning: tokens that the server inserts do not count as reasoning.
+func TestClosingTokensAreNoReasoning(t *testing.T) {
 	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
 	fake.model.Continuation = "so be it"
 	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(`"thinking_budget":3`))
@@ -128,10 +128,10 @@ func TestBudgetTokens(t *testing.T) {
 	}
 }
 
-// TestResumeCalls: an answer that was cut off is read from its beginning, and its
-// thought is closed where it would have been. What was kept behind that is not
-// computed again.
-func TestResumeCalls(t *testing.T) {
+// TestResumedAnswerIsReadFromItsBeginning: an answer that was cut off is read from its beginning,
+// and its thought is closed where it would have been. Kept tokens after that are not computed
+// again.
+func TestResumedAnswerIsReadFromItsBeginning(t *testing.T) {
 	const before, whole = "<think>\nhm" + closed, "<think>\nhm" + closed + "I" + goCall
 	for at := range len(whole) {
 		said := whole[:at]
@@ -171,9 +171,9 @@ func TestResumeCalls(t *testing.T) {
 	}
 }
 
-// TestThoughtsComeBack: as a client sends them, by the name that it got, under the name
-// that the template takes them by.
-func TestThoughtsComeBack(t *testing.T) {
+// TestThoughtsReturnToTemplate: a client may send thoughts back by the name that it got. They reach
+// the template under the template's name.
+func TestThoughtsReturnToTemplate(t *testing.T) {
 	const call = `"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]`
 	for _, c := range []struct{ writes, message, want string }{
 		{"", `"content":"y","reasoning":"hm"`, `"content":"y","reasoning_content":"hm"}`},

@@ -191,9 +191,9 @@ const (
 	looked   = `look{"z": "é}", "a": [1]}`
 )
 
-// TestCalls: what a model says becomes text, reasoning and calls, whole and in
-// chunks, whatever the borders of its tokens.
-func TestCalls(t *testing.T) {
+// TestOutputBecomesTextReasoningAndCalls: the output of a model becomes text, reasoning and calls,
+// whole and in chunks, wherever its tokens end.
+func TestOutputBecomesTextReasoningAndCalls(t *testing.T) {
 	for _, c := range []struct {
 		name, says, fields string
 		want               saying
@@ -230,8 +230,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestCallsInAnyPieces: the same, from tokens of several runes each.
-func TestCallsInAnyPieces(t *testing.T) {
+// TestCallsInTokensOfSeveralRunes: the same, from tokens of several runes each.
+func TestCallsInTokensOfSeveralRunes(t *testing.T) {
 	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + lookCall + "\n" + goCall)
 	want := saying{thought: "hm", text: "So:", calls: []string{looked, "go{}"}, finish: "tool_calls"}
 	for n := 2; n <= len(all); n += 3 {
@@ -256,9 +256,9 @@ func TestCallsInAnyPieces(t *testing.T) {
 	}
 }
 
-// TestLastBrace: where nothing else is missing it is put there, if the model came to
-// its end.
-func TestLastBrace(t *testing.T) {
+// TestMissingLastBraceIsAdded: a call that lacks only its last brace gets it, if the model ended
+// its answer.
+func TestMissingLastBraceIsAdded(t *testing.T) {
 	for fields, want := range map[string]saying{
 		`"seed":1`:        {calls: []string{`go{"a": "}"}`}, finish: "tool_calls"},
 		`"max_tokens":29`: {calls: []string{`go{"a": "}"`}, finish: "length"},
@@ -275,9 +275,9 @@ func TestLastBrace(t *testing.T) {
 	}
 }
 
-// TestFormsBehindThoughts: an answer in a form may be thought of first, and be a call
+// TestFormedAnswerMayFollowThought: an answer in a form may follow a thought, and may be a call
 // instead.
-func TestFormsBehindThoughts(t *testing.T) {
+func TestFormedAnswerMayFollowThought(t *testing.T) {
 	for _, c := range []struct{ writes, fields, want string }{
 		{"", `"seed":1`, ""},
 		{"", twoTools, ""},
@@ -296,9 +296,9 @@ func TestFormsBehindThoughts(t *testing.T) {
 	}
 }
 
-// TestOneCall: with its first call an answer is at its end, whatever came with the
-// last token, and what the engine computed ahead was not answered.
-func TestOneCall(t *testing.T) {
+// TestAnswerEndsWithFirstCall: the first call ends the answer, whatever else came with the last
+// token. Tokens that the engine computed ahead are no part of it.
+func TestAnswerEndsWithFirstCall(t *testing.T) {
 	const call = `<tool_call>{"name": "go", "arguments": {"z": "\"}}"}}</tool_call>`
 	for _, all := range [][]string{
 		{call, goCall},
@@ -329,9 +329,9 @@ func TestOneCall(t *testing.T) {
 	}
 }
 
-// TestSpecialTokens: the engine lets those through that are markup. When an answer is
-// repeated its text is nothing to anybody, stop texts included.
-func TestSpecialTokens(t *testing.T) {
+// TestMarkupTokensPassTheEngine: the engine passes tokens that are markup. When an answer is
+// repeated, its text is not read, stop texts included.
+func TestMarkupTokensPassTheEngine(t *testing.T) {
 	fake := speaking("hello")
 	fake.model.MoreSpecials = []string{"<think>", "</think>"}
 	s := New(fake.services(), Options{})
@@ -349,9 +349,9 @@ func TestSpecialTokens(t *testing.T) {
 	}
 }
 
-// TestChoicesOfCalls: each choice is read by itself; ids follow the tokens, those that are
-// no text too, and log-probabilities those of the content alone.
-func TestChoicesOfCalls(t *testing.T) {
+// TestEachChoiceHasItsOwnCalls: each choice is read by itself. Ids follow all tokens, also those
+// without text. Log-probabilities are those of the content alone.
+func TestEachChoiceHasItsOwnCalls(t *testing.T) {
 	text := "<think>\nhm\n</think>\n\nSo: " + goCall
 	got := chatWith(t, speaking(text), chatBody(twoTools, `"n":2`, `"logprobs":true`, `"return_token_ids":true`))
 	if len(got) != 2 {
@@ -364,8 +364,8 @@ func TestChoicesOfCalls(t *testing.T) {
 	}
 }
 
-// TestReasoningTokens are counted, those of the tags not where they are one token.
-func TestReasoningTokens(t *testing.T) {
+// TestReasoningTokensAreCounted: a tag of one token does not count.
+func TestReasoningTokensAreCounted(t *testing.T) {
 	for _, exclude := range []bool{true, false} {
 		fake := speaking("")
 		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
@@ -381,8 +381,8 @@ func TestReasoningTokens(t *testing.T) {
 	}
 }
 
-// TestToolChoice: what the template gets, and what holds the answer to a call.
-func TestToolChoice(t *testing.T) {
+// TestToolChoiceHasGrammar: what the template gets, and the grammar that makes the answer a call.
+func TestToolChoiceHasGrammar(t *testing.T) {
 	const look, goes = `{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}}`, `{"type":"function","function":{"name":"go","strict":true}}`
 	for _, c := range []struct {
 		fields, tools string
@@ -447,7 +447,7 @@ func TestToolChoice(t *testing.T) {
 	}
 }
 
-// BenchmarkCallStream is the endpoint's own cost of one token of a call's arguments.
+// BenchmarkCallStream measures the endpoint's own cost of one token of a call's arguments.
 func BenchmarkCallStream(b *testing.B) {
 	fake := speaking("")
 	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {

@@ -11,9 +11,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestWatch: the state comes at once and when it has changed, and the stream
-// ends when the server drains.
-func TestWatch(t *testing.T) {
+// TestWatchStreamsChanges: the state comes at once and after each change. The stream ends when the
+// server drains.
+func TestWatchStreamsChanges(t *testing.T) {
 	f := newFake()
 	s := New(f.services(), Options{})
 	srv := httptest.NewServer(s.Socket())
@@ -64,9 +64,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchIsForLooking: what changes something answers once, whatever the client
-// accepts.
-func TestWatchIsForLooking(t *testing.T) {
+// TestChangesAnswerOnce: a route that changes something answers once, whatever the client accepts.
+func TestChangesAnswerOnce(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for _, path := range []string{"/app/unload", "/app/downloads"} {
 		r := localRequest(http.MethodPost, path, strings.NewReader(`{"id":"a/b"}`))
