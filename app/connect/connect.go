@@ -38,7 +38,8 @@ type Connections struct {
 
 // New returns the Connections of a home folder. state tells where the endpoint is and what it
 // serves.
-func New(db *storage.DB, dir *home.Home, store *settings.Store, keys *settings.Keys, state func() control.State) *Connections {
+func New(db *storage.DB, dir *home.Home, store *settings.Store, keys *settings.Keys,
+	state func() control.State) *Connections {
 	return &Connections{db: db, home: dir, settings: store, keys: keys, state: state}
 }
 
@@ -62,8 +63,9 @@ func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error)
 		return control.Connect{}, offer{}, err
 	}
 	c := control.Connect{
-		BaseURL: cmp.Or(st.Address, fmt.Sprintf("http://127.0.0.1:%d", cmp.Or(set.Port, control.DefaultPort))) + "/v1",
-		Model:   st.Choice, NeedsKey: set.RequireKey, Longer: []control.LongerModel{},
+		BaseURL: cmp.Or(st.Address, fmt.Sprintf("http://127.0.0.1:%d",
+			cmp.Or(set.Port, control.DefaultPort))) + "/v1",
+		Model: st.Choice, NeedsKey: set.RequireKey, Longer: []control.LongerModel{},
 	}
 	limited := func(n int) int {
 		if st.ContextLimit > 0 {
@@ -156,11 +158,13 @@ func (n *Connections) WriteConnection(ctx context.Context, id string) (control.C
 	all := clients()
 	i := slices.IndexFunc(all, func(x client) bool { return x.id == id })
 	if i < 0 {
-		return control.Connection{}, control.Errorf(control.CodeInvalid, "There is no client %q; GET /app/connect lists them.", id)
+		return control.Connection{}, control.Errorf(control.CodeInvalid,
+			"There is no client %q; GET /app/connect lists them.", id)
 	}
 	c := n.connection(all[i], o)
 	if c.File == "" {
-		return c, control.Errorf(control.CodeInvalid, "%s reads no such file; copy its settings instead.", c.Name)
+		return c, control.Errorf(control.CodeInvalid,
+			"%s reads no such file; copy its settings instead.", c.Name)
 	}
 	before, _ := readStart(c.File, maxCompared) // empty where it cannot be read
 	text := n.textFor(all[i], o, before)
@@ -169,7 +173,8 @@ func (n *Connections) WriteConnection(ctx context.Context, id string) (control.C
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			reason = e.Err
 		}
-		return c, &control.Error{Code: control.CodeFolder, Message: fmt.Sprintf("%s cannot be written: %v.", c.File, reason), Err: err}
+		return c, &control.Error{Code: control.CodeFolder,
+			Message: fmt.Sprintf("%s cannot be written: %v.", c.File, reason), Err: err}
 	}
 	c.Written, c.Endpoint = control.WrittenCurrent, ""
 	return c, nil

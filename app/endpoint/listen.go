@@ -15,7 +15,8 @@ import (
 func LoopbackPort(addr string) (int, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
-		return 0, fmt.Errorf("address %q: write HOST:PORT, for example 127.0.0.1:%d", addr, control.DefaultPort)
+		return 0, fmt.Errorf("address %q: write HOST:PORT, for example 127.0.0.1:%d", addr,
+			control.DefaultPort)
 	}
 	port, err := strconv.Atoi(portText)
 	if err != nil || port < 0 || port > 65535 {

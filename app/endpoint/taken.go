@@ -24,7 +24,8 @@ type TakenError struct {
 const otherProgram = "another program"
 
 func (e *TakenError) Error() string {
-	text := fmt.Sprintf("port %d is taken by %s; stop it and try again", e.Port, cmp.Or(e.Owner, otherProgram))
+	text := fmt.Sprintf("port %d is taken by %s; stop it and try again", e.Port,
+		cmp.Or(e.Owner, otherProgram))
 	if e.Next != 0 {
 		text += fmt.Sprintf(", or use port %d", e.Next)
 	}

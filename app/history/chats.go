@@ -79,14 +79,16 @@ func (h *History) AddChat(ctx context.Context, c control.Chat) (control.Chat, er
 		return c, err
 	}
 	if !keep {
-		return c, control.Errorf(control.CodeNotKept, "Chats are not kept; switch that on in the Playground first.")
+		return c, control.Errorf(control.CodeNotKept,
+			"Chats are not kept; switch that on in the Playground first.")
 	}
 	row, err := h.db.AddChat(context.WithoutCancel(ctx), storage.Chat(c))
 	return control.Chat(row), chatError(err)
 }
 
 // ChangeChat implements server.Chats.
-func (h *History) ChangeChat(ctx context.Context, id int64, change control.ChatChange) (control.Chat, error) {
+func (h *History) ChangeChat(ctx context.Context, id int64,
+	change control.ChatChange) (control.Chat, error) {
 	row, err := h.db.ChangeChat(context.WithoutCancel(ctx), id, storage.ChatChange(change))
 	return control.Chat(row), chatError(err)
 }
@@ -99,8 +101,10 @@ func (h *History) AddMessage(ctx context.Context, m control.Message) (control.Me
 }
 
 // ChangeMessage implements server.Chats.
-func (h *History) ChangeMessage(ctx context.Context, chat, id int64, change control.MessageChange) (control.Message, error) {
-	row, err := h.db.ChangeMessage(context.WithoutCancel(ctx), chat, id, storage.MessageChange(change))
+func (h *History) ChangeMessage(ctx context.Context, chat, id int64,
+	change control.MessageChange) (control.Message, error) {
+	row, err := h.db.ChangeMessage(context.WithoutCancel(ctx), chat, id,
+		storage.MessageChange(change))
 	return control.Message(row), chatError(err)
 }
 

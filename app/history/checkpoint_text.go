@@ -11,7 +11,8 @@ const textEnd = 200
 
 // Checkpoint returns a checkpoint with the end of its text, or with all of it. Without a tokenizer
 // the text is empty. It implements server.Checkpoints.
-func (h *History) Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error) {
+func (h *History) Checkpoint(ctx context.Context, name string,
+	whole bool) (control.Checkpoint, error) {
 	row, err := h.findCheckpoint(ctx, name)
 	if err != nil {
 		return control.Checkpoint{}, err
@@ -19,7 +20,8 @@ func (h *History) Checkpoint(ctx context.Context, name string, whole bool) (cont
 	c := describeCheckpoint(row)
 	t, err := h.pool.Tokenizer(ctx, row.Model)
 	if err != nil {
-		h.log.Info("the text of a checkpoint cannot be shown", "checkpoint", row.ID, "model", row.Model, "error", err)
+		h.log.Info("the text of a checkpoint cannot be shown", "checkpoint", row.ID,
+			"model", row.Model, "error", err)
 		return c, nil
 	}
 	text, err := h.readText(row)

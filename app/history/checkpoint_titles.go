@@ -48,7 +48,8 @@ func (t *titles) set(title control.CheckpointTitle) {
 
 // withOrigins adds to checkpoints their clients and titles, as far as these are known without
 // reading files.
-func (h *History) withOrigins(ctx context.Context, list []control.Checkpoint) ([]control.Checkpoint, error) {
+func (h *History) withOrigins(ctx context.Context,
+	list []control.Checkpoint) ([]control.Checkpoint, error) {
 	ids := make([]string, len(list))
 	for i, c := range list {
 		ids[i] = c.ID
@@ -66,7 +67,8 @@ func (h *History) withOrigins(ctx context.Context, list []control.Checkpoint) ([
 
 // CheckpointTitles returns the titles of checkpoints. A checkpoint that cannot be read has none:
 // its model or its file may be gone. It implements server.Checkpoints.
-func (h *History) CheckpointTitles(ctx context.Context, ids []string) ([]control.CheckpointTitle, error) {
+func (h *History) CheckpointTitles(ctx context.Context,
+	ids []string) ([]control.CheckpointTitle, error) {
 	var rows []storage.Checkpoint
 	for _, id := range ids {
 		row, err := h.db.Checkpoint(ctx, id)
@@ -106,7 +108,8 @@ func (h *History) CheckpointTitles(ctx context.Context, ids []string) ([]control
 
 // readTitle returns the title of a checkpoint's text, the zero title if the text cannot be read or
 // is empty.
-func (h *History) readTitle(row storage.Checkpoint, t *tokenizer.Tokenizer) control.CheckpointTitle {
+func (h *History) readTitle(row storage.Checkpoint,
+	t *tokenizer.Tokenizer) control.CheckpointTitle {
 	text, err := h.readText(row)
 	if err != nil {
 		return control.CheckpointTitle{}
@@ -146,7 +149,8 @@ func textTitle(text, ending string) string {
 		if !ok {
 			break
 		}
-		if title := firstWords(strings.Split(said, "\n")); title != "" && !strings.HasPrefix(said, "<tool_response>") {
+		if title := firstWords(strings.Split(said, "\n")); title != "" &&
+			!strings.HasPrefix(said, "<tool_response>") {
 			return title
 		}
 		text = before

@@ -19,13 +19,15 @@ const durable = 2 * time.Second
 
 // Checkpoints returns a page of checkpoints, leaving out those whose files are gone. It implements
 // server.Checkpoints.
-func (h *History) Checkpoints(ctx context.Context, q control.CheckpointQuery) (control.CheckpointList, error) {
+func (h *History) Checkpoints(ctx context.Context,
+	q control.CheckpointQuery) (control.CheckpointList, error) {
 	if q.Model == control.Alias {
 		q.Model = h.pool.Choice()
 	}
 	page, err := h.db.ListCheckpoints(ctx, storage.CheckpointFilter(q))
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Invalid {
-		return control.CheckpointList{}, &control.Error{Code: control.CodeInvalid, Param: "before", Message: control.Sentence(e.Message), Err: err}
+		return control.CheckpointList{}, &control.Error{Code: control.CodeInvalid, Param: "before",
+			Message: control.Sentence(e.Message), Err: err}
 	}
 	if err != nil {
 		return control.CheckpointList{}, err
@@ -74,7 +76,8 @@ func (h *History) findCheckpoint(ctx context.Context, name string) (storage.Chec
 }
 
 // CheckpointText returns a checkpoint with its tokens. It implements server.Texts.
-func (h *History) CheckpointText(ctx context.Context, name string) (control.Checkpoint, []int32, error) {
+func (h *History) CheckpointText(ctx context.Context,
+	name string) (control.Checkpoint, []int32, error) {
 	row, err := h.findCheckpoint(ctx, name)
 	if err != nil {
 		return control.Checkpoint{}, nil, err
@@ -87,25 +90,29 @@ func (h *History) CheckpointText(ctx context.Context, name string) (control.Chec
 func (h *History) readText(row storage.Checkpoint) ([]int32, error) {
 	text, err := checkpoint.ReadText(h.CheckpointPath(row.ID))
 	if err != nil {
-		return nil, &control.Error{Code: control.CodeNotKept, Message: fmt.Sprintf("The checkpoint %s cannot be read: %v.", row.ID, err), Err: err}
+		return nil, &control.Error{Code: control.CodeNotKept,
+			Message: fmt.Sprintf("The checkpoint %s cannot be read: %v.", row.ID, err), Err: err}
 	}
 	return text, nil
 }
 
 // ChangeCheckpoint names, pins or unpins a checkpoint. Error: CodeInvalid for a name that another
 // one has. It implements server.Checkpoints.
-func (h *History) ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error) {
+func (h *History) ChangeCheckpoint(ctx context.Context, name string,
+	change control.CheckpointChange) (control.Checkpoint, error) {
 	row, err := h.findCheckpoint(ctx, name)
 	if err != nil {
 		return control.Checkpoint{}, err
 	}
 	if change.Name != nil {
-		if other, err := h.db.Checkpoint(ctx, *change.Name); err == nil && other.ID == *change.Name && other.ID != row.ID {
+		if other, err := h.db.Checkpoint(ctx, *change.Name); err == nil &&
+			other.ID == *change.Name && other.ID != row.ID {
 			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name", Message: fmt.Sprintf("%q is the id of another checkpoint; choose another name.", *change.Name)}
 		}
 		err := h.db.NameCheckpoint(ctx, row.ID, *change.Name)
 		if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Conflict {
-			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name", Err: err,
+			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name",
+				Err:     err,
 				Message: fmt.Sprintf("Another checkpoint is called %q; choose another name, or take it from that one first.", *change.Name)}
 		}
 		if err != nil {
@@ -123,7 +130,8 @@ func (h *History) ChangeCheckpoint(ctx context.Context, name string, change cont
 
 // DeleteCheckpoint deletes a checkpoint, and if all is true also the checkpoints that continue it.
 // It implements server.Checkpoints.
-func (h *History) DeleteCheckpoint(ctx context.Context, name string, all bool) (out control.Deleted, err error) {
+func (h *History) DeleteCheckpoint(ctx context.Context, name string,
+	all bool) (out control.Deleted, err error) {
 	row, err := h.findCheckpoint(ctx, name)
 	if err != nil {
 		return out, err
@@ -173,7 +181,8 @@ func (h *History) VerifyCheckpoint(ctx context.Context, name string) (control.In
 }
 
 // Forget deletes the runs, texts and checkpoints of a scope. It implements server.Checkpoints.
-func (h *History) Forget(ctx context.Context, r control.ForgetRequest) (out control.Forgotten, err error) {
+func (h *History) Forget(ctx context.Context,
+	r control.ForgetRequest) (out control.Forgotten, err error) {
 	err = h.pool.Forget(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
 		gone, err := h.db.Forget(ctx, storage.Scope(r), func(ids []string) error {
@@ -193,13 +202,15 @@ func (h *History) Forget(ctx context.Context, r control.ForgetRequest) (out cont
 // written, and any other error as it is.
 func readOnlyError(err error) error {
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.ReadOnly {
-		return &control.Error{Code: control.CodeFolder, Err: err, Message: control.Sentence(e.Message)}
+		return &control.Error{Code: control.CodeFolder, Err: err,
+			Message: control.Sentence(e.Message)}
 	}
 	return err
 }
 
 // WouldForget returns what Forget would delete. It implements server.Checkpoints.
-func (h *History) WouldForget(ctx context.Context, r control.ForgetRequest) (control.Forgotten, error) {
+func (h *History) WouldForget(ctx context.Context,
+	r control.ForgetRequest) (control.Forgotten, error) {
 	gone, checkpoints, err := h.db.WouldForget(ctx, storage.Scope(r))
 	return control.Forgotten{Runs: gone.Runs, Checkpoints: checkpoints, Bytes: gone.Bytes, InFlight: gone.InFlight}, err
 }
@@ -255,7 +266,8 @@ func (h *History) RunText(ctx context.Context, run int64) (control.RunText, erro
 func (h *History) RunCheckpoint(ctx context.Context, run int64) ([]int32, error) {
 	c, err := h.db.RunCheckpoint(ctx, run)
 	if storage.IsNotFound(err) {
-		return nil, &control.Error{Code: control.CodeNotKept, Message: fmt.Sprintf("Run %d left no checkpoint.", run), Err: err}
+		return nil, &control.Error{Code: control.CodeNotKept,
+			Message: fmt.Sprintf("Run %d left no checkpoint.", run), Err: err}
 	}
 	if err != nil {
 		return nil, err

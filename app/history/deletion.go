@@ -18,7 +18,8 @@ func (h *History) WouldDelete(ctx context.Context, name string, all bool) (contr
 
 // deletion returns what is deleted with a checkpoint. Error: CodeInvalid if one of them is pinned,
 // or if others continue it and all is false.
-func (h *History) deletion(ctx context.Context, row storage.Checkpoint, all bool) (control.Deleted, error) {
+func (h *History) deletion(ctx context.Context, row storage.Checkpoint,
+	all bool) (control.Deleted, error) {
 	var out control.Deleted
 	tree, err := h.db.CheckpointTree(ctx, row.ID)
 	if err != nil {

@@ -28,6 +28,7 @@ type Options struct {
 }
 
 // New returns the history in a database.
-func New(db *storage.DB, dir *home.Home, set *settings.Store, pool *pool.Pool, log *slog.Logger, o Options) *History {
+func New(db *storage.DB, dir *home.Home, set *settings.Store, pool *pool.Pool, log *slog.Logger,
+	o Options) *History {
 	return &History{log: log, home: dir, db: db, settings: set, pool: pool, opts: o}
 }

@@ -25,7 +25,8 @@ func keptResponse(r storage.Response) control.KeptResponse {
 }
 
 // ResponseChain implements server.Responses.
-func (h *History) ResponseChain(ctx context.Context, owner, id string) ([]control.KeptResponse, error) {
+func (h *History) ResponseChain(ctx context.Context,
+	owner, id string) ([]control.KeptResponse, error) {
 	rows, err := h.db.ResponseChain(ctx, owner, id)
 	list := make([]control.KeptResponse, len(rows))
 	for i, r := range rows {

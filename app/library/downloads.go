@@ -339,7 +339,8 @@ func (l *Library) discard(x *download) error {
 }
 
 func errDiscarding(id string) error {
-	return control.Errorf(control.CodeModelBusy, "What was downloaded of %s is being deleted; wait until that is done.", id)
+	return control.Errorf(control.CodeModelBusy,
+		"What was downloaded of %s is being deleted; wait until that is done.", id)
 }
 
 func (l *Library) stopDownload(id string, w intent) error {

@@ -32,7 +32,8 @@ type Library struct {
 
 // Open reads the downloads that an earlier process left, and renews the row of the pocket model.
 // life ends every download.
-func Open(ctx, life context.Context, db *storage.DB, dir *home.Home, set *settings.Store, pool *pool.Pool, log *slog.Logger, o Options) (*Library, error) {
+func Open(ctx, life context.Context, db *storage.DB, dir *home.Home, set *settings.Store,
+	pool *pool.Pool, log *slog.Logger, o Options) (*Library, error) {
 	l := &Library{opts: o, log: log, home: dir, db: db, settings: set, pool: pool, life: life}
 	if err := l.openDownloads(ctx); err != nil {
 		return nil, err

@@ -23,7 +23,8 @@ func pullName(r control.PullRequest) string {
 }
 
 // Pull downloads a model and registers it, with progress on the way. It implements server.Library.
-func (l *Library) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
+func (l *Library) Pull(ctx context.Context, r control.PullRequest,
+	progress func(control.Progress)) (control.Model, error) {
 	o := l.settings.Hub()
 	return l.pull(ctx, nameFromPage(r, o), o, progress)
 }
@@ -38,7 +39,8 @@ func nameFromPage(r control.PullRequest, o hub.Options) control.PullRequest {
 }
 
 // pull is Pull with its own source and destination.
-func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options, progress func(control.Progress)) (control.Model, error) {
+func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options,
+	progress func(control.Progress)) (control.Model, error) {
 	name := pullName(r)
 	id, _, err := hub.ParsePull(name)
 	if err != nil {

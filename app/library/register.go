@@ -31,7 +31,8 @@ func (l *Library) Models(ctx context.Context) ([]control.Model, error) {
 // it has a slash and is an existing folder. A name without a slash is always an id, whatever lies
 // in the working folder.
 func IsFolder(name string) bool {
-	if filepath.IsAbs(name) || name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
+	if filepath.IsAbs(name) || name == "." || name == ".." || strings.HasPrefix(name, "./") ||
+		strings.HasPrefix(name, "../") {
 		return true
 	}
 	if !strings.Contains(name, "/") {
@@ -52,7 +53,8 @@ func (l *Library) registerPocket(ctx context.Context) error {
 }
 
 // register stores a row with what inspection found.
-func (l *Library) register(ctx context.Context, row storage.Model, info models.Summary) (control.Model, error) {
+func (l *Library) register(ctx context.Context, row storage.Model,
+	info models.Summary) (control.Model, error) {
 	if row.ID == control.Alias {
 		row.ID += "-2" // the alias is no id; it counts as taken
 	}
@@ -115,7 +117,8 @@ func folderID(dir string) string {
 // CodeInvalid.
 func (l *Library) checkID(ctx context.Context, id, dir string) error {
 	refuse := func(format string, args ...any) error {
-		return &control.Error{Code: control.CodeInvalid, Param: "id", Message: fmt.Sprintf(format, args...)}
+		return &control.Error{Code: control.CodeInvalid, Param: "id",
+			Message: fmt.Sprintf(format, args...)}
 	}
 	if _, _, err := hub.Parse(id); err != nil || strings.Contains(id, "@") {
 		return refuse("%q cannot be a model's id: it is NAME or ORG/NAME, of letters, digits and the signs - _ and .", id)

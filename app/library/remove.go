@@ -40,7 +40,8 @@ func (l *Library) RemoveModel(ctx context.Context, id string) (out control.Remov
 }
 
 // errPocketStays refuses to remove the pocket model.
-var errPocketStays = control.Errorf(control.CodeInvalid, "The pocket model is part of the program and cannot be removed.")
+var errPocketStays = control.Errorf(control.CodeInvalid,
+	"The pocket model is part of the program and cannot be removed.")
 
 // Removal returns what RemoveModel would do. It implements server.Library.
 func (l *Library) Removal(ctx context.Context, id string) (control.Removal, error) {
@@ -122,7 +123,8 @@ func (l *Library) keepDrafterFile(ctx context.Context, f storage.DrafterFile) er
 
 // removeDrafterFile forgets a drafter that was pulled, and deletes it if Tandem downloaded it.
 // Error: CodeModelBusy while a model in memory uses it.
-func (l *Library) removeDrafterFile(ctx context.Context, f storage.DrafterFile) (freed int64, err error) {
+func (l *Library) removeDrafterFile(ctx context.Context,
+	f storage.DrafterFile) (freed int64, err error) {
 	if l.pool.HasDrafter(f.Path) {
 		return 0, control.Errorf(control.CodeModelBusy, "The drafter %s guesses for a model in memory; choose another with `tandem models drafter` first, or unload the model.", f.ID)
 	}

@@ -26,7 +26,8 @@ func (p *Pool) Acquire(ctx context.Context, name string) (model.Model, error) {
 
 // acquire returns the row and the model of a name, held by so many users; see loadRequest. The
 // alias means the choice at the moment when the model is taken, after any switch in progress.
-func (p *Pool) acquire(ctx context.Context, name string, users int) (row storage.Model, m *Model, err error) {
+func (p *Pool) acquire(ctx context.Context, name string,
+	users int) (row storage.Model, m *Model, err error) {
 	alias := name == control.Alias || name == ""
 	for {
 		if alias {

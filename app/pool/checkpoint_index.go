@@ -47,7 +47,8 @@ func (x checkpointIndex) row(e checkpoint.Entry) storage.Checkpoint {
 // names is kept only if that run exists and was in progress then.
 func (x checkpointIndex) Add(e checkpoint.Entry) error {
 	r, err := x.db.Run(context.Background(), e.Run)
-	if err != nil || e.Created.Before(r.StartedAt) || !r.EndedAt.IsZero() && e.Created.After(r.EndedAt.Add(time.Minute)) {
+	if err != nil || e.Created.Before(r.StartedAt) ||
+		!r.EndedAt.IsZero() && e.Created.After(r.EndedAt.Add(time.Minute)) {
 		e.Run = 0
 	}
 	err = x.db.AddCheckpoint(context.Background(), x.row(e))

@@ -46,13 +46,15 @@ func (p *Pool) CheckpointBytes() int64 {
 
 // openStore opens the files of a model's checkpoints and returns their key. store is nil if files
 // are not kept, or cannot be kept; the log says why.
-func (p *Pool) openStore(row storage.Model, bundle *models.Bundle, d *Drafter) (store *checkpoint.Store, key string) {
+func (p *Pool) openStore(row storage.Model, bundle *models.Bundle,
+	d *Drafter) (store *checkpoint.Store, key string) {
 	if p.opts.NoCheckpoints {
 		return nil, ""
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(p.home.Dir, &disk); err != nil {
-		p.log.Warn("checkpoints end with the program: the free disk space is not known", "error", err)
+		p.log.Warn("checkpoints end with the program: the free disk space is not known",
+			"error", err)
 		return nil, ""
 	}
 	key, err := p.checkpointKey(row, bundle)
@@ -75,7 +77,8 @@ func (p *Pool) openStore(row storage.Model, bundle *models.Bundle, d *Drafter) (
 // weights, by the type they compute in, and by the device and version of MLX.
 func (p *Pool) checkpointKey(row storage.Model, bundle *models.Bundle) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, mlx.Version(), p.thread.GPU(), bundle.Info.Architecture, bundle.Info.Parameters, bundle.Info.Dtype)
+	fmt.Fprintln(h, mlx.Version(), p.thread.GPU(), bundle.Info.Architecture, bundle.Info.Parameters,
+		bundle.Info.Dtype)
 	if row.Source == storage.SourcePocket {
 		if err := models.CopyPocketWeights(h); err != nil {
 			return "", err

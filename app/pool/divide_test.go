@@ -182,7 +182,7 @@ func TestOnlyTheChoiceWaitsForTextsWithoutLimit(t *testing.T) {
 	r.pool.mu.Unlock()
 	r.wantRefused(t, "two", control.CodeModelBusy, "The memory that two needs is taken by requests that long is answering")
 	r.wantInMemory(t, "after a refusal", "long")
-	r.keep(t, "long", true) // or it is long that goes
+	r.keep(t, "long", true) // otherwise long leaves
 	chosen := make(chan error, 1)
 	go func() { chosen <- r.pool.Load(t.Context(), "two") }()
 	select {

@@ -29,7 +29,8 @@ type Drafter struct {
 }
 
 // LoadDrafter loads the drafter in a folder, or a built-in one, for a model. The caller closes it.
-func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string, set models.DrafterSettings, o models.Options) (*Drafter, error) {
+func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
+	set models.DrafterSettings, o models.Options) (*Drafter, error) {
 	d := &Drafter{source: source, settings: set}
 	var err error
 	if source == BuiltInDrafter || source == models.PocketSlidingDrafter {
@@ -68,7 +69,8 @@ func (d *Drafter) Close() error {
 }
 
 // openDrafter loads what drafts for a model. None is no error.
-func (p *Pool) openDrafter(ctx context.Context, row storage.Model, bundle *models.Bundle, source string) (*Drafter, error) {
+func (p *Pool) openDrafter(ctx context.Context, row storage.Model, bundle *models.Bundle,
+	source string) (*Drafter, error) {
 	if source == "" {
 		return nil, nil
 	}
@@ -76,19 +78,22 @@ func (p *Pool) openDrafter(ctx context.Context, row storage.Model, bundle *model
 	if err != nil {
 		return nil, err
 	}
-	d, err := LoadDrafter(ctx, bundle, source, set, models.Options{Dtype: models.DtypePolicy(p.opts.Dtype)})
+	d, err := LoadDrafter(ctx, bundle, source, set,
+		models.Options{Dtype: models.DtypePolicy(p.opts.Dtype)})
 	if err != nil {
 		return nil, err
 	}
 	d.trials = trials
 	// The built-in drafter is read as it was trained.
-	d.open = trials == nil && source != BuiltInDrafter && d.files.Block != nil && len(d.files.Block.Variants()) > 1
+	d.open = trials == nil && source != BuiltInDrafter && d.files.Block != nil &&
+		len(d.files.Block.Variants()) > 1
 	return d, nil
 }
 
 // draftFor is openDrafter for a model that is served in any case. reason says why there is no
 // drafter; each answer tells it.
-func (p *Pool) draftFor(ctx context.Context, row storage.Model, bundle *models.Bundle) (d *Drafter, reason string, err error) {
+func (p *Pool) draftFor(ctx context.Context, row storage.Model,
+	bundle *models.Bundle) (d *Drafter, reason string, err error) {
 	choice, err := p.drafterChoice(ctx, row)
 	if err != nil {
 		return nil, "", err
@@ -101,7 +106,8 @@ func (p *Pool) draftFor(ctx context.Context, row storage.Model, bundle *models.B
 		return nil, "", errors.Join(ctx.Err(), d.Close())
 	}
 	if err != nil {
-		p.log.Warn("a model is served without its drafter", "model", row.ID, "drafter", source, "error", err)
+		p.log.Warn("a model is served without its drafter", "model", row.ID, "drafter", source,
+			"error", err)
 	}
 	return d, noDrafterReason(err), nil
 }

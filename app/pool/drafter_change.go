@@ -19,7 +19,8 @@ func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) 
 	if err != nil {
 		return InvalidModel(err)
 	}
-	d, err := models.LoadDrafter(ctx, outline, dir, models.DrafterSettings{}, models.Options{Dtype: models.DtypePolicy(p.opts.Dtype)})
+	d, err := models.LoadDrafter(ctx, outline, dir, models.DrafterSettings{},
+		models.Options{Dtype: models.DtypePolicy(p.opts.Dtype)})
 	if err != nil {
 		return InvalidModel(err)
 	}
@@ -57,7 +58,8 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 	defer p.mu.Unlock()
 	m := p.inMemory(row.ID)
 	if m != nil && m.users > 0 {
-		return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; change its drafter when it is idle.", row.ID)
+		return control.Errorf(control.CodeModelBusy,
+			"The model %s is answering requests; change its drafter when it is idle.", row.ID)
 	}
 	if m != nil { // no request may use it meanwhile
 		p.remove([]*Model{m})
@@ -85,7 +87,8 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 
 // replaceDrafter stores what drafts for a model, and returns the model with it if it is in memory.
 // After an error nothing is changed.
-func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model, choice string) (*Model, error) {
+func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
+	choice string) (*Model, error) {
 	if m == nil {
 		if choice != control.DrafterAuto && choice != control.DrafterNone {
 			if err := p.checkDrafter(ctx, row, choice); err != nil {
@@ -142,7 +145,8 @@ func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) 
 	if need.bytes() > left {
 		return control.Plain(control.CodeMemory, fmt.Sprintf(
 			"With that drafter %s needs %s, and of the %s that models may take %s are left for it: unload other models, give it a shorter context, or choose a smaller drafter.",
-			m.row.ID, control.GiB.Of(need.bytes()), control.GiB.Of(p.Room()), control.GiB.Of(max(0, left))))
+			m.row.ID, control.GiB.Of(need.bytes()), control.GiB.Of(p.Room()), control.GiB.Of(max(0,
+				left))))
 	}
 	p.loading.needs = need
 	p.divideMemory()

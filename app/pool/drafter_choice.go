@@ -90,7 +90,8 @@ func DrafterNames(model string, ids []string) []string {
 	var names []string
 	for _, id := range ids {
 		name, more, ok := strings.Cut(last(id), "-dflash")
-		if ok && name != "" && (more == "" || more[0] == '-') && (model == name || strings.HasPrefix(model, name+"-")) {
+		if ok && name != "" && (more == "" || more[0] == '-') &&
+			(model == name || strings.HasPrefix(model, name+"-")) {
 			names = append(names, id)
 			length[id] = len(name)
 		}
@@ -108,7 +109,8 @@ func DrafterNames(model string, ids []string) []string {
 // the caller knows its working folder.
 func (p *Pool) drafterFolder(name string) (string, error) {
 	refuse := func(err error) error {
-		return &control.Error{Code: control.CodeInvalid, Param: "drafter", Message: err.Error(), Err: err}
+		return &control.Error{Code: control.CodeInvalid, Param: "drafter", Message: err.Error(),
+			Err: err}
 	}
 	switch {
 	case name == control.DrafterAuto || name == control.DrafterNone:

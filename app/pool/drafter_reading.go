@@ -15,7 +15,8 @@ import (
 
 // reading returns how a drafter's checkpoint is read best for a model, and the measurements that
 // say so. Both are empty if nothing was measured.
-func (p *Pool) reading(ctx context.Context, row storage.Model, source string) (set models.DrafterSettings, trials []control.Trial, err error) {
+func (p *Pool) reading(ctx context.Context, row storage.Model,
+	source string) (set models.DrafterSettings, trials []control.Trial, err error) {
 	read, err := p.db.Reading(ctx, row.ID, WeightsKey(source))
 	if storage.IsNotFound(err) {
 		return set, nil, nil
@@ -23,15 +24,18 @@ func (p *Pool) reading(ctx context.Context, row storage.Model, source string) (s
 	if err != nil {
 		return set, nil, err
 	}
-	if err := errors.Join(json.Unmarshal(read.Settings, &set), json.Unmarshal(read.Trials, &trials)); err != nil {
-		p.log.Warn("the reading of a drafter is measured again", "model", row.ID, "drafter", source, "error", err)
+	if err := errors.Join(json.Unmarshal(read.Settings, &set),
+		json.Unmarshal(read.Trials, &trials)); err != nil {
+		p.log.Warn("the reading of a drafter is measured again", "model", row.ID, "drafter", source,
+			"error", err)
 		return models.DrafterSettings{}, nil, nil
 	}
 	return set, trials, nil
 }
 
 // keepReading stores what reading returns.
-func (p *Pool) keepReading(ctx context.Context, row storage.Model, source string, set models.DrafterSettings, trials []control.Trial) error {
+func (p *Pool) keepReading(ctx context.Context, row storage.Model, source string,
+	set models.DrafterSettings, trials []control.Trial) error {
 	settings, err := json.Marshal(set)
 	if err != nil {
 		return err

@@ -77,7 +77,8 @@ func (m *Model) tryReadings(ctx context.Context) error {
 
 // tryText lets all readings draft along one text. It returns the tokens per verification of each
 // reading, and the number of drafts.
-func (m *Model) tryText(ctx context.Context, blocks []draft.Block, text string) (scores []float64, n int, err error) {
+func (m *Model) tryText(ctx context.Context, blocks []draft.Block,
+	text string) (scores []float64, n int, err error) {
 	p := m.pool
 	prompt, err := m.trialTokens(text)
 	if err != nil {
@@ -110,7 +111,8 @@ func (m *Model) tryText(ctx context.Context, blocks []draft.Block, text string) 
 }
 
 // useReading stores a reading and drafts with it.
-func (m *Model) useReading(ctx context.Context, set models.DrafterSettings, block draft.Block, trials []control.Trial) error {
+func (m *Model) useReading(ctx context.Context, set models.DrafterSettings, block draft.Block,
+	trials []control.Trial) error {
 	p, d := m.pool, m.drafter
 	if err := p.keepReading(ctx, m.row, d.source, set, trials); err != nil {
 		return err
@@ -121,7 +123,8 @@ func (m *Model) useReading(ctx context.Context, set models.DrafterSettings, bloc
 	p.mu.Lock()
 	d.settings, d.trials, d.open = set, trials, false
 	p.mu.Unlock()
-	p.log.Info("the drafter was measured", "model", m.row.ID, "drafter", d.source, "reading", set, "trials", trials)
+	p.log.Info("the drafter was measured", "model", m.row.ID, "drafter", d.source, "reading", set,
+		"trials", trials)
 	return nil
 }
 
@@ -187,7 +190,8 @@ func (m *Model) startDrafting(d *Drafter, reason string) {
 			m.pool.mu.Lock()
 			d.open = false // until the next load
 			m.pool.mu.Unlock()
-			m.pool.log.Warn("the drafter could not be measured and is read as published", "model", m.row.ID, "drafter", d.source, "error", err)
+			m.pool.log.Warn("the drafter could not be measured and is read as published", "model",
+				m.row.ID, "drafter", d.source, "error", err)
 		}
 	})
 }

@@ -18,7 +18,8 @@ func (m *Model) Kind() string { return string(m.bundle.Purpose.Kind) }
 func (m *Model) Dimensions() int { return m.bundle.Model.Config().HiddenSize }
 
 // Embed returns a vector for each text. It implements model.Reader.
-func (m *Model) Embed(ctx context.Context, r engine.Reading, dimensions int) ([][]float32, engine.Stats, error) {
+func (m *Model) Embed(ctx context.Context, r engine.Reading,
+	dimensions int) ([][]float32, engine.Stats, error) {
 	p := m.bundle.Purpose
 	r.Pooling = p.Pooling
 	rows, stats, err := m.Engine.Read(ctx, r)

@@ -27,10 +27,14 @@ const (
 type priority int
 
 const (
-	priorityIdle   priority = iota // no request holds it
-	priorityUsed                   // requests hold it; only the choice waits for them, and new ones wait for the choice
-	priorityKept                   // it stays though idle, see control.ModelSettings; it leaves only for the choice
-	priorityChosen                 // it is the choice
+	// priorityIdle: no request holds it.
+	priorityIdle priority = iota
+	// priorityUsed: requests hold it. Only the choice waits for them, and no new request gets it then.
+	priorityUsed
+	// priorityKept: it stays though idle, see control.ModelSettings. It leaves only for the choice.
+	priorityKept
+	// priorityChosen: it is the choice.
+	priorityChosen
 )
 
 // A claim is the memory of a model, and how firmly the model holds it.
@@ -52,7 +56,8 @@ func worth(load, idle time.Duration) float64 {
 // the priority most are never chosen. The lowest priority leaves first, and of equal ones the least
 // worth. A model whose leaving turns out not to be needed stays. ok is false if evicting all of
 // them is not enough.
-func victims(claims []claim, most priority, room int64, enough func(room int64) bool) (gone []int, ok bool) {
+func victims(claims []claim, most priority, room int64,
+	enough func(room int64) bool) (gone []int, ok bool) {
 	var order []int
 	for i, c := range claims {
 		room -= c.bytes
@@ -61,7 +66,8 @@ func victims(claims []claim, most priority, room int64, enough func(room int64) 
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(claims[i].priority, claims[j].priority), cmp.Compare(claims[i].value, claims[j].value))
+		return cmp.Or(cmp.Compare(claims[i].priority, claims[j].priority),
+			cmp.Compare(claims[i].value, claims[j].value))
 	})
 	for _, i := range order {
 		if enough(room) {
@@ -130,7 +136,8 @@ func (p *Pool) checkMayLoad(row storage.Model, chosen bool) error {
 // makeRoom frees memory for the model in p.loading. It returns what the model needs, and the models
 // that left for it. Errors: CodeMemory if the model does not fit this machine; CodeModelBusy and
 // CodeNotLoaded if the models in memory stay. After an error nothing is changed.
-func (p *Pool) makeRoom(ctx context.Context, row storage.Model, r arrival) (demand, []*Model, error) {
+func (p *Pool) makeRoom(ctx context.Context, row storage.Model,
+	r arrival) (demand, []*Model, error) {
 	size, asked, err := p.sizeOf(p.life, row)
 	if err != nil {
 		return demand{}, nil, err
@@ -154,7 +161,8 @@ func (p *Pool) makeRoom(ctx context.Context, row storage.Model, r arrival) (dema
 // evict takes models off the list once no request holds them, and waits until the texts of the
 // others fit beside the new model. The memory of the evicted models stays reserved while the new
 // model is loaded: if the load fails, they come back.
-func (p *Pool) evict(ctx context.Context, row storage.Model, size loadable, asked int, r arrival) (demand, []*Model, error) {
+func (p *Pool) evict(ctx context.Context, row storage.Model, size loadable, asked int,
+	r arrival) (demand, []*Model, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	need, gone, err := p.plan(row, size, asked, r)
@@ -197,7 +205,8 @@ func (p *Pool) evict(ctx context.Context, row storage.Model, size loadable, aske
 
 // plan returns what a model will need, and which models have to leave for it. The caller holds
 // p.mu.
-func (p *Pool) plan(row storage.Model, size loadable, asked int, r arrival) (need demand, gone []*Model, err error) {
+func (p *Pool) plan(row storage.Model, size loadable, asked int,
+	r arrival) (need demand, gone []*Model, err error) {
 	replace := p.settings.Current().LoadOnRequest == control.LoadReplace
 	var others []*Model
 	var claims []claim
@@ -263,7 +272,8 @@ func (p *Pool) plan(row storage.Model, size loadable, asked int, r arrival) (nee
 
 // noRoomError says why a model is not loaded beside others, with the figures, and what to do. left
 // is the memory beside the models that stay, in bytes. The caller holds p.mu.
-func (p *Pool) noRoomError(row storage.Model, need demand, left int64, others []*Model, claims []claim) error {
+func (p *Pool) noRoomError(row storage.Model, need demand, left int64, others []*Model,
+	claims []claim) error {
 	why := map[priority]string{priorityUsed: "is answering requests", priorityKept: "is to stay in memory", priorityChosen: "is the chosen model"}
 	var ids, stays []string
 	for i, c := range claims {
@@ -271,10 +281,12 @@ func (p *Pool) noRoomError(row storage.Model, need demand, left int64, others []
 			continue // it would have left
 		}
 		ids = append(ids, others[i].row.ID)
-		stays = append(stays, fmt.Sprintf("%s, which has %s and %s", others[i].row.ID, control.GiB.Of(c.bytes), why[c.priority]))
+		stays = append(stays, fmt.Sprintf("%s, which has %s and %s", others[i].row.ID,
+			control.GiB.Of(c.bytes), why[c.priority]))
 	}
 	return control.Plain(control.CodeNotLoaded, fmt.Sprintf(
 		"%s cannot be loaded beside %s: it needs %s, %s for its weights and %s for a context of %s tokens, and of the %s that models may take %s are left beside %s. Choose %s in Tandem, which loads it in place of others, give one of them a shorter context, or ask for %s.",
 		row.ID, strings.Join(ids, " and "), control.GiB.Of(need.bytes()), control.GiB.Of(need.weights), control.GiB.Of(need.text), control.Grouped(need.context),
-		control.GiB.Of(p.Room()), control.GiB.Of(max(0, left)), strings.Join(stays, ", and "), row.ID, strings.Join(ids, " or ")))
+		control.GiB.Of(p.Room()), control.GiB.Of(max(0, left)), strings.Join(stays,
+			", and "), row.ID, strings.Join(ids, " or ")))
 }

@@ -176,7 +176,8 @@ func (m *Model) textMemory(d *Drafter) (text func(tokens int) int64, whole deman
 	}
 	size, err := m.pool.measure(m.row, source)
 	if err != nil {
-		m.pool.log.Warn("the memory of requests is not known, so all of them are served at once", "model", m.row.ID, "error", err)
+		m.pool.log.Warn("the memory of requests is not known, so all of them are served at once",
+			"model", m.row.ID, "error", err)
 		return nil, demand{}
 	}
 	whole = size.demand(cmp.Or(m.context, size.ContextLength))

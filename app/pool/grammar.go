@@ -24,7 +24,8 @@ func (m *Model) Matcher(ctx context.Context, g model.Grammar) (model.Matcher, er
 
 // Matcher returns what holds one answer to a grammar; the caller closes it. id is the model's, for
 // errors. Error: CodeInvalid for a grammar that no answer can follow.
-func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Grammar) (model.Matcher, error) {
+func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id string,
+	g model.Grammar) (model.Matcher, error) {
 	words, err := v.words(bundle, id)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,8 @@ func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id stri
 		}
 	}
 	if e, ok := errors.AsType[*native.GrammarError](err); ok {
-		return nil, control.Errorf(control.CodeInvalid, "No answer can be held to that form: %s", e.Message)
+		return nil, control.Errorf(control.CodeInvalid, "No answer can be held to that form: %s",
+			e.Message)
 	}
 	if err != nil {
 		return nil, err

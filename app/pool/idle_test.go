@@ -40,10 +40,9 @@ func TestClockJumpsAreNoIdleTime(t *testing.T) {
 	}
 }
 
-// TestIdleUnload: an idle model leaves the memory after the minutes that are set,
-// unless it is to stay; the next request loads it again, and what it computed for
-// the first is still there.
-func TestIdleUnload(t *testing.T) {
+// An idle model is unloaded after the minutes that are set, unless it is kept. The next request
+// loads it again, and what it computed for the first is still there.
+func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	idle := idleTimes{}

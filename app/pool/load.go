@@ -31,7 +31,8 @@ type loadRequest struct {
 
 // getOrLoad returns the model if it is in memory, and loads it otherwise: beside others, or in
 // place of models that leave for it. These come back if the load fails. Error: errChanged.
-func (p *Pool) getOrLoad(ctx context.Context, row storage.Model, b loadRequest) (m *Model, err error) {
+func (p *Pool) getOrLoad(ctx context.Context, row storage.Model,
+	b loadRequest) (m *Model, err error) {
 	if m, err = p.lookup(ctx, row, b); m != nil || err != nil {
 		return m, err
 	}
@@ -125,7 +126,8 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 		p.log.Info("no chat for this model", "model", row.ID, "reason", bundle.TemplateErr)
 	}
 	if asked, has := p.opts.ContextLength, bundle.Info.ContextLength; asked > has {
-		p.log.Warn("the model's context is shorter than the one asked for", "model", row.ID, "asked", asked, "served", has)
+		p.log.Warn("the model's context is shorter than the one asked for", "model", row.ID,
+			"asked", asked, "served", has)
 	}
 	d, reason, err := p.draftFor(p.life, row, bundle)
 	if err != nil {
@@ -140,7 +142,8 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
 	}
 	m.detectDialect()
-	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(), "dialect", m.dialect.Name())
+	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(), "dialect",
+		m.dialect.Name())
 	m.startDrafting(d, reason)
 	return m, nil
 }

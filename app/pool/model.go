@@ -186,12 +186,14 @@ func (m *Model) RenderChat(vars []byte) (string, error) {
 	text, err := m.bundle.Template.Render(vars)
 	e, ok := errors.AsType[*native.TemplateError](err)
 	if ok && e.Kind == native.KindLimit && len(vars) > maxTemplateText {
-		return "", &control.Error{Code: control.Code(engine.CodeContextLength), Err: err, Message: fmt.Sprintf(
-			"This model's maximum context length is %d tokens. However, you requested more than the %d MiB of text that a chat template may print, which is at least %d tokens in the prompt. Please shorten it.",
-			m.ContextLength(), maxTemplateText>>20, maxTemplateText/m.longest)}
+		return "", &control.Error{Code: control.Code(engine.CodeContextLength), Err: err,
+			Message: fmt.Sprintf(
+				"This model's maximum context length is %d tokens. However, you requested more than the %d MiB of text that a chat template may print, which is at least %d tokens in the prompt. Please shorten it.",
+				m.ContextLength(), maxTemplateText>>20, maxTemplateText/m.longest)}
 	}
 	if ok {
-		return "", control.Errorf(control.CodeInvalid, "The model's chat template refuses these messages: %s", e.Message)
+		return "", control.Errorf(control.CodeInvalid,
+			"The model's chat template refuses these messages: %s", e.Message)
 	}
 	return text, err
 }

@@ -62,17 +62,20 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 
 // SetModelSettings stores what is set for a model, and returns its settings then. Error:
 // CodeInvalid for a context longer than the model's. It implements server.Residents.
-func (p *Pool) SetModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error) {
+func (p *Pool) SetModelSettings(ctx context.Context,
+	set control.ModelSettings) (control.ModelSettingsState, error) {
 	row, err := p.findModel(ctx, set.Model)
 	if err != nil {
 		return control.ModelSettingsState{}, err
 	}
 	set.Model = row.ID
 	if c := set.Context; c != nil && row.ContextLength > 0 && *c > row.ContextLength {
-		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid, Param: "context",
+		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
+			Param:   "context",
 			Message: "The context of " + row.ID + " can be " + control.Grouped(row.ContextLength) + " tokens at most; it was made for no more."}
 	}
-	if err := p.db.SetModelSettings(context.WithoutCancel(ctx), storage.ModelSettings(set)); err != nil {
+	if err := p.db.SetModelSettings(context.WithoutCancel(ctx),
+		storage.ModelSettings(set)); err != nil {
 		return control.ModelSettingsState{}, err
 	}
 	p.mu.Lock()
@@ -119,8 +122,10 @@ func (m *Model) ownSettings() control.ModelSettings {
 func (m *Model) Defaults() model.Defaults {
 	d, own := m.bundle.Defaults, m.ownSettings()
 	return model.Defaults{
-		Temperature: cmp.Or(own.Temperature, d.Temperature), TopK: cmp.Or(own.TopK, d.TopK), TopP: cmp.Or(own.TopP, d.TopP),
-		MinP: cmp.Or(own.MinP, d.MinP), RepetitionPenalty: cmp.Or(own.RepetitionPenalty, d.RepetitionPenalty),
+		Temperature: cmp.Or(own.Temperature, d.Temperature), TopK: cmp.Or(own.TopK,
+			d.TopK), TopP: cmp.Or(own.TopP, d.TopP),
+		MinP: cmp.Or(own.MinP, d.MinP), RepetitionPenalty: cmp.Or(own.RepetitionPenalty,
+			d.RepetitionPenalty),
 	}
 }
 

@@ -97,7 +97,8 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 			panic(err) // the script is ours
 		}
 		config := m.bundle.Model.Config()
-		r.Grammar = &scriptMatcher{ids: slices.Concat(r.Generated, ids), ends: config.EOS, words: (config.VocabSize + 31) / 32, form: r.Grammar}
+		r.Grammar = &scriptMatcher{ids: slices.Concat(r.Generated,
+			ids), ends: config.EOS, words: (config.VocabSize + 31) / 32, form: r.Grammar}
 		pause(ctx, cue.Wait)
 		for t, err := range m.Engine.Generate(ctx, r) {
 			if cue.Fail && t.Finish != "" {

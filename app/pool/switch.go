@@ -48,7 +48,8 @@ func (p *Pool) switchTo(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if m := p.inMemory(row.ID); m != nil && sameFiles(m.row, row) && m.weights == WeightsKey(row.Path) {
+	if m := p.inMemory(row.ID); m != nil && sameFiles(m.row, row) &&
+		m.weights == WeightsKey(row.Path) {
 		m.used = time.Now()
 		p.choice, p.failure = row.ID, ""
 		p.mu.Unlock()
@@ -89,7 +90,8 @@ func (p *Pool) switchTo(ctx context.Context, id string) error {
 	if old == nil || slices.Contains(gone, old) && !slices.ContainsFunc(came, func(m *Model) bool { return m.row.ID == old.row.ID }) {
 		return err
 	}
-	return &control.Error{Code: control.CodeModelInvalid, Err: err, Message: fmt.Sprintf("%s cannot be loaded, and %s goes on: %v", row.ID, old.row.ID, err)}
+	return &control.Error{Code: control.CodeModelInvalid, Err: err,
+		Message: fmt.Sprintf("%s cannot be loaded, and %s goes on: %v", row.ID, old.row.ID, err)}
 }
 
 // restore loads models again, with the contexts that they had, after the load for which they left
@@ -98,7 +100,8 @@ func (p *Pool) restore(gone []*Model) (came []*Model) {
 	for _, m := range gone {
 		back, err := p.load(m.row, m.context, p.announceLoading(m.row.ID))
 		if err != nil {
-			p.log.Warn("a model that was unloaded for another cannot be loaded again", "model", m.row.ID, "error", err)
+			p.log.Warn("a model that was unloaded for another cannot be loaded again", "model",
+				m.row.ID, "error", err)
 			p.mu.Lock()
 			p.noteFailure(m.row.ID, err)
 			p.mu.Unlock()

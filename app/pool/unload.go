@@ -30,7 +30,8 @@ func (p *Pool) Unload(ctx context.Context, id string) error {
 		case id != "" && m.row.ID != id:
 			continue
 		case m.users > 0:
-			return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; try again when it is idle.", m.row.ID)
+			return control.Errorf(control.CodeModelBusy,
+				"The model %s is answering requests; try again when it is idle.", m.row.ID)
 		}
 		list = append(list, m)
 	}
@@ -45,7 +46,8 @@ func (p *Pool) Unload(ctx context.Context, id string) error {
 // choice is followed by the pocket model. A client that leaves does not end the removal half way:
 // rows without files would stay. wasInMemory says whether the model was in memory. Error:
 // CodeModelBusy while requests hold it.
-func (p *Pool) RemoveModel(ctx context.Context, id string, remove func(context.Context, storage.Model) error) (wasInMemory bool, err error) {
+func (p *Pool) RemoveModel(ctx context.Context, id string,
+	remove func(context.Context, storage.Model) error) (wasInMemory bool, err error) {
 	row, err := p.lockFor(ctx, id)
 	if err != nil {
 		return false, err
@@ -55,7 +57,8 @@ func (p *Pool) RemoveModel(ctx context.Context, id string, remove func(context.C
 	idle := p.inMemory(id)
 	if idle != nil {
 		if idle.users > 0 {
-			return false, control.Errorf(control.CodeModelBusy, "The model %s is answering requests; remove it when it is idle.", id)
+			return false, control.Errorf(control.CodeModelBusy,
+				"The model %s is answering requests; remove it when it is idle.", id)
 		}
 		p.remove([]*Model{idle})
 	}

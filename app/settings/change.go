@@ -76,7 +76,8 @@ func (c *Change) checkKeyed() error {
 	if name == "" {
 		return nil
 	}
-	return &control.Error{Code: control.CodeInvalid, Param: name, Message: name + " needs a key first, or no program could call: make one for each program."}
+	return &control.Error{Code: control.CodeInvalid, Param: name,
+		Message: name + " needs a key first, or no program could call: make one for each program."}
 }
 
 // Prepare finds the rows to store. Each value is stored as it was understood.

@@ -34,7 +34,8 @@ func checkFolders(standard, before, next control.Settings) error {
 }
 
 func badFolder(name, dir, problem string) error {
-	return &control.Error{Code: control.CodeInvalid, Param: name, Message: fmt.Sprintf("%s cannot have %s: %s.", name, dir, problem)}
+	return &control.Error{Code: control.CodeInvalid, Param: name,
+		Message: fmt.Sprintf("%s cannot have %s: %s.", name, dir, problem)}
 }
 
 // cannotHold says why a folder can be neither read nor made; empty if it can. A folder that cannot

@@ -112,16 +112,19 @@ func describeKey(k storage.Key) control.Key {
 // is empty, too long or taken, and where there are maxKeys.
 func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey, error) {
 	refuse := func(format string, args ...any) (control.NewKey, error) {
-		return control.NewKey{}, &control.Error{Code: control.CodeInvalid, Param: "name", Message: fmt.Sprintf(format, args...)}
+		return control.NewKey{}, &control.Error{Code: control.CodeInvalid, Param: "name",
+			Message: fmt.Sprintf(format, args...)}
 	}
 	name := strings.TrimSpace(r.Name)
 	if name == "" || utf8.RuneCountInString(name) > maxKeyName || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
-		return refuse("name must say in 1 to %d signs whose key it is, such as Zed on the laptop.", maxKeyName)
+		return refuse("name must say in 1 to %d signs whose key it is, such as Zed on the laptop.",
+			maxKeyName)
 	}
 	k.changing.Lock()
 	defer k.changing.Unlock()
 	if len(k.list) >= maxKeys {
-		return refuse("There are %d keys, the most there can be; delete one that nobody uses.", maxKeys)
+		return refuse("There are %d keys, the most there can be; delete one that nobody uses.",
+			maxKeys)
 	}
 	secret := KeyPrefix + strings.ToLower(rand.Text())
 	row, err := k.db.AddKey(context.WithoutCancel(ctx), name, hashKey(secret))
@@ -152,7 +155,8 @@ func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 	if i < 0 {
 		return control.Errorf(control.CodeKeyNotFound, "There is no key %d any more.", id)
 	}
-	if now, kept := k.settings.Current(), k.settings.Kept(); len(k.list) == 1 && (now.Network || now.RequireKey || kept.Network || kept.RequireKey) {
+	if now, kept := k.settings.Current(), k.settings.Kept(); len(k.list) == 1 &&
+		(now.Network || now.RequireKey || kept.Network || kept.RequireKey) {
 		what := "programs on this machine need one"
 		switch {
 		case now.Network:
@@ -162,7 +166,8 @@ func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 		}
 		return control.Errorf(control.CodeInvalid, "%s is the last key, and %s; turn that off first, or make another key.", cmp.Or(name, "This"), what)
 	}
-	if err := k.db.DeleteKey(context.WithoutCancel(ctx), id); err != nil && !storage.IsNotFound(err) {
+	if err := k.db.DeleteKey(context.WithoutCancel(ctx), id); err != nil &&
+		!storage.IsNotFound(err) {
 		return err
 	}
 	k.mu.Lock()

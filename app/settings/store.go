@@ -55,7 +55,8 @@ type Store struct {
 
 // Open reads what is set, and the keys. A stored value that makes no sense now counts as not
 // set: an older or a newer program may have left it.
-func Open(ctx context.Context, db *storage.DB, dir *home.Home, log *slog.Logger, o Options) (*Store, *Keys, error) {
+func Open(ctx context.Context, db *storage.DB, dir *home.Home, log *slog.Logger,
+	o Options) (*Store, *Keys, error) {
 	s := &Store{db: db, log: log, home: dir, standard: o.Hub, base: o.Settings, given: o.Given}
 	if s.base.Port == 0 {
 		s.base = control.DefaultSettings()
@@ -73,7 +74,8 @@ func Open(ctx context.Context, db *storage.DB, dir *home.Home, log *slog.Logger,
 		}
 		change := control.SettingsChange{name: json.RawMessage(value)}
 		if _, err := s.base.With(change, s.base); err != nil {
-			log.Warn("a setting that makes no sense counts as not set", "setting", name, "error", err)
+			log.Warn("a setting that makes no sense counts as not set", "setting", name, "error",
+				err)
 			continue
 		}
 		s.saved[name] = change[name]
@@ -122,7 +124,8 @@ func (s *Store) compute() {
 		panic(err) // each was checked by itself
 	}
 	s.now, s.proxy = now, nil
-	if u, err := url.Parse(now.HubProxy); err == nil && now.HubProxy != "" && s.given["hub_proxy"] == (control.Given{}) {
+	if u, err := url.Parse(now.HubProxy); err == nil && now.HubProxy != "" &&
+		s.given["hub_proxy"] == (control.Given{}) {
 		s.proxy = http.ProxyURL(u)
 	}
 }
