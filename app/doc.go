@@ -35,8 +35,13 @@
 // # Benches
 //
 // The bench that a person starts in the window runs on engines of its own, which borrow the weights.
-// It does not count as use of the model: it measures only while no request is in flight, repeats what
-// a request disturbs, and ends when the model is to leave the memory. The same code measures for
+// It does not count as use of the model:
+//
+//   - it measures only while no request is in flight;
+//   - it repeats what a request disturbs;
+//   - it ends when the model is to leave the memory.
+//
+// The same code measures for
 // `tandem bench`, in a process that has nothing else to do.
 //
 // This is library code and no main: the commands read flags and the environment.

@@ -16,9 +16,9 @@
 // # Durability
 //
 // The file is in write-ahead logging mode with synchronous=NORMAL. A committed row survives the end
-// of the process at any moment. A power failure may cost the last rows, never the file. Open checks
-// the whole of a file that was not closed, through a read-only connection, so that a damaged file
-// stays as it was, byte for byte.
+// of the process at any moment. A power failure may cost the last rows, never the file. If a file was
+// not closed, Open checks all of it through a read-only connection. So a damaged file stays as it
+// was, byte for byte.
 //
 // The schema changes only by appending a file to migrations/. Before an existing file is migrated,
 // a copy is written beside it; the newest [KeepBackups] copies stay.

@@ -1,20 +1,24 @@
-// Package api is what all routes share that run a model: what a request asks for, how its
-// prompt is made, how the answer is generated and read, and what is kept of the run. The
-// packages of the vendors add their bodies, answers and events.
+// Package api has what all routes that run a model share:
+//
+//   - what a request asks for, and how its prompt is made;
+//   - how the answer is generated and read;
+//   - what is kept of the run.
+//
+// The packages of the vendors add their bodies, answers and events.
 //
 // # A request
 //
 // A route's body is read into a [Request] and checked as far as that goes without a model.
 // Nothing of the answer is written before. Then the model is acquired, the prompt is
-// rendered and tokenized, and each continuation becomes a [Choice]. Where the model has to be
-// loaded first, a stream begins with words that tell its client to wait, and a failure after
-// that is an event.
+// rendered and tokenized, and each continuation becomes a [Choice]. If the model must be
+// loaded first, a stream begins with words that tell its client to wait. A failure after that
+// is an event.
 //
 // # An answer
 //
 // Each choice runs on a goroutine of its own. It reads tokens as the model's family writes
-// (package dialect): a token brings parts of text, of a thought or of a call, none, or
-// several. The route's [Form] makes a reply of them, whole or as a stream of [Events], which
+// (package dialect). A token brings any number of parts, each of text, of a thought or of a
+// call. The route's [Form] makes a reply of them, whole or as a stream of [Events], which
 // the handler's goroutine writes. The generating side appends to a bounded buffer and never
 // waits for the reader. So a client that stops reading loses its connection and disturbs no
 // other request.
@@ -30,9 +34,9 @@
 //
 // Every request to a generating route leaves a row in the history, a refused one too. A
 // client that leaves ends its run at the engine's next round. A client that may want its
-// answer all the same says so beforehand (X-Tandem-Resumable), as the page does: its run is
-// interrupted and keeps what it takes to be resumed. So a page that is loaded again has its
-// answer go on from where it was, and no token is generated that no client waits for.
+// answer all the same says so beforehand (X-Tandem-Resumable), as the page does. Its run is
+// interrupted and keeps what it takes to be resumed. So the answer goes on when the page is
+// loaded again, and no token is generated that no client waits for.
 //
 // Dependencies: prometheus/client_golang, because /metrics has a format, and histograms and
 // process figures in it are worth not writing again.

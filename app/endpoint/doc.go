@@ -8,8 +8,8 @@
 // # Ports
 //
 // Both loopback families are opened at one port, or neither is. The wildcard addresses are probed
-// too, since macOS lets a program bind a loopback address that another program holds through the
-// wildcard: clients would reach either. A taken port is no failure of the process. The socket is
+// too: macOS lets a program bind a loopback address that another program holds through the
+// wildcard. Clients would reach either. A taken port is no failure of the process. The socket is
 // served all the same, and [Endpoint.Describe] says who has the port and which one is free. The
 // port never moves by itself.
 //

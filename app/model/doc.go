@@ -8,7 +8,7 @@
 // may be called by many goroutines at once. Their errors are *control.Error or *engine.Error
 // where the client can do something about them.
 //
-// Model has two views, because a route needs one of them at most places: a Tokenizer turns
-// text into token ids and back, and a Reader makes vectors and scores of texts. Both live as
-// long as the Model does.
+// Model has two views, because a route needs one of them at most places. A Tokenizer turns
+// text into token ids and back. A Reader makes vectors and scores of texts. Both live as long
+// as the Model does.
 package model

@@ -24,8 +24,8 @@
 // add the same tokens; the second adds nothing.
 //
 // Snapshots are lazy: ranges in the buffers of their sequence. A sequence that ends parks its
-// caches ([Path.Park]), so that nothing is copied, and a sequence that goes on with the same text
-// takes them over. Parked caches are freed for later ones or for want of memory. Then they first
+// caches ([Path.Park]), so that nothing is copied. A sequence that goes on with the same text takes
+// them over. Parked caches are freed for later ones or for want of memory. Then they first
 // copy out what nodes hold of them.
 //
 // # Memory

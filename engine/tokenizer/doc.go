@@ -6,27 +6,24 @@
 //
 //	added tokens -> normalizer -> normalized added tokens -> pre-tokenizer -> BPE -> post-processor
 //
-// Decode runs the stages of the decoder over the spellings of the tokens. Load refuses, by name, a
-// component, option or pattern that it does not know: a tokenizer that is nearly right spoils every
-// answer without a sign.
+// Decode runs the stages of the decoder over the spellings of the tokens. Load refuses a
+// component, option or pattern that it does not know, and names it. A tokenizer that is nearly right
+// would spoil every answer without a sign.
 //
 // A Tokenizer is safe for concurrent use: it is immutable except for its word cache, which has its
 // own locks. A Stream belongs to one goroutine.
 //
 // Where this package decides for itself:
 //
-//   - Text that is not valid UTF-8 has each ill-formed run replaced by one
-//     U+FFFD before it is encoded.
-//   - Byte tokens (<0xE5>) that form no UTF-8 come out as one U+FFFD per
-//     ill-formed byte. The reference replaces a whole run of byte tokens,
-//     well-formed characters included, when any part of it is ill-formed; a
-//     stream would have to hold back every newline to do that.
+//   - Before a text is encoded, each run of it that is not valid UTF-8 becomes one U+FFFD.
+//   - Byte tokens (<0xE5>) that form no UTF-8 come out as one U+FFFD per ill-formed byte. If any part
+//     of a run of byte tokens is ill-formed, the reference replaces the whole run, well-formed
+//     characters included. A stream would have to hold back every newline to do that.
 //   - Truncation and padding settings are ignored: they belong to training.
-//   - add_bos_token and add_eos_token of tokenizer_config.json, where they are
-//     given, override the post-processor.
-//   - A split pattern of a form that invites exponential time is refused at
-//     Load, and all are run with a time limit, past which Encode fails (see
-//     pattern.go): a text has the same ids every time or none.
+//   - add_bos_token and add_eos_token of tokenizer_config.json, where they are given, override the
+//     post-processor.
+//   - Load refuses a split pattern whose form invites exponential time. The others run with a time
+//     limit, past which Encode fails (see pattern.go). So a text has the same ids every time or none.
 //
 // Character classes and normalization follow the Unicode versions of the reference (see
 // unicode.go). The pattern matcher is dlclark/regexp2, since the families' split patterns use
