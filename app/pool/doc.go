@@ -48,13 +48,11 @@
 //
 // The place decides, at the time of the load, and nothing is tried out. Whether the two fit is then
 // checked by the drafter's config.json and tensors, and for a smaller model by its tokens. A
-// drafter that a person names is loaded or refused at once. A drafter that turns out to be unusable
-// when its model is loaded costs the model nothing: the model is served without it, and each answer
-// and run says why.
+// drafter that a person names is loaded or refused at once. A drafter may turn out to be unusable
+// when its model is loaded. Then the model is served without it, and each answer and run says why.
 //
-// Where a drafter's checkpoint does not say how it is to be read, the possible readings are
-// measured once, while the model is idle: one text is decoded plainly and each reading drafts
-// along. The best one is used from then on and kept with the figures. The built-in drafter needs no
+// A drafter's checkpoint may not say how it is to be read. Then the possible readings are measured
+// once, while the model is idle: one text is decoded plainly and each reading drafts along. The best one is used from then on and kept with the figures. The built-in drafter needs no
 // measurement. Looking up what the text has said before (n-grams) follows every drafter, and needs
 // none.
 //
