@@ -62,9 +62,9 @@ func (p Place) addresses() [2]address {
 	return [2]address{{"tcp4", net.JoinHostPort(v4, port)}, {"tcp6", net.JoinHostPort(v6, port)}}
 }
 
-// listenPort opens one port. It probes the addresses that it does not open first. macOS would let
-// us bind the loopback address of a port that another program has on all addresses, or the other
-// way round, and clients would reach either.
+// listenPort opens one port. It probes the addresses that it does not open first. macOS lets a
+// program bind the loopback address of a port that another program has on all addresses, and the
+// reverse. Clients would reach either.
 func listenPort(at Place) ([]net.Listener, error) {
 	taken := func(err error) ([]net.Listener, error) {
 		if !errors.Is(err, syscall.EADDRINUSE) {

@@ -141,8 +141,8 @@ func lastWords(text string) string {
 
 // textTitle returns a title for a text. A chat is named by the first words of a person's last
 // message. Another text is named by its last line that is not indented, where in code a declaration
-// begins, or else by its last line with a word. ending is the end of the text without special
-// tokens.
+// begins. Without one, its last line with a word counts. ending is the end of the text without
+// special tokens.
 func textTitle(text, ending string) string {
 	for {
 		said, before, ok := lastSaid(text)

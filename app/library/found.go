@@ -28,8 +28,8 @@ type ModelFolder struct {
 	Place string // see control.FoundModel
 }
 
-// Found returns the models that lie in the hub's cache and in the model folders, each with what it
-// needs or why it cannot be used. Cut says that the search reached a bound. It implements
+// Found returns the models in the hub's cache and in the model folders. Each has its needs, or the
+// reason why it cannot be used. Cut says that the search reached a bound. It implements
 // server.Library.
 func (l *Library) Found(ctx context.Context) (control.Found, error) {
 	rows, err := l.db.Models(ctx)

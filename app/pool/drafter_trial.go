@@ -14,8 +14,8 @@ import (
 	"tandem/models"
 )
 
-// TrialPause is how long a model is left alone before its drafter is measured, and how often a
-// waiting measurement looks again whether the model is idle.
+// TrialPause is how long a model is left alone before its drafter is measured. A waiting
+// measurement looks as often whether the model is idle.
 const TrialPause = 500 * time.Millisecond
 
 // trialBlocks is how many drafts of each reading are enough.
@@ -190,8 +190,8 @@ func (m *Model) startDrafting(d *Drafter, reason string) {
 			m.pool.mu.Lock()
 			d.open = false // until the next load
 			m.pool.mu.Unlock()
-			m.pool.log.Warn("the drafter could not be measured and is read as published", "model",
-				m.row.ID, "drafter", d.source, "error", err)
+			m.pool.log.Warn("the drafter could not be measured and is read as published",
+				"model", m.row.ID, "drafter", d.source, "error", err)
 		}
 	})
 }

@@ -45,8 +45,8 @@ type claim struct {
 }
 
 // worth returns the worth of keeping an idle model, in seconds a second: the time of its next load,
-// divided by the time since its last use. A model that loads in two seconds and was used a minute
-// ago leaves before one that loads in ten and was used three minutes ago.
+// divided by the time since its last use. Loaded in two seconds and used a minute ago is worth less
+// than loaded in ten and used three minutes ago.
 func worth(load, idle time.Duration) float64 {
 	const least = time.Second // below it, chance decides which model was used last
 	return max(load, time.Millisecond).Seconds() / max(idle, least).Seconds()

@@ -91,8 +91,8 @@ func TestVictimsAreTheLeastValuableAndNoneInVain(t *testing.T) {
 	}
 }
 
-// With memory for two, a third model takes the place of the least valuable one, but never of the
-// choice, of one in use or of one that is kept. Then the request is refused with names and figures.
+// With memory for two, a third model takes the place of the least valuable one. The choice, a model
+// in use and a kept model stay. Then the request is refused with names and figures.
 func TestThirdModelTakesThePlaceOfTheLeastValuable(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two", "three")
 	r.wantAnswers(t, "two", "one", "two")

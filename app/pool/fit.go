@@ -167,8 +167,8 @@ func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
 	return m, err
 }
 
-// textMemory returns a function from the length of a text in tokens to its memory in bytes, and the
-// demand of the model with its whole context. Both are zero if the files cannot be read.
+// textMemory returns the demand of the model with its whole context. text turns the length of a
+// text in tokens into its memory in bytes. Both are zero if the files cannot be read.
 func (m *Model) textMemory(d *Drafter) (text func(tokens int) int64, whole demand) {
 	source := ""
 	if d != nil {

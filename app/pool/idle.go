@@ -70,8 +70,8 @@ func (p *Pool) unloadIfIdle(ctx context.Context, idle idleTimes, now time.Time) 
 		if limit == 0 || was < limit || m.own.KeepLoaded {
 			continue
 		}
-		p.log.Info("an idle model leaves the memory", "model", m.row.ID, "minutes",
-			int(was.Minutes()))
+		p.log.Info("an idle model leaves the memory", "model", m.row.ID,
+			"minutes", int(was.Minutes()))
 		gone = append(gone, m)
 	}
 	if gone == nil {

@@ -142,8 +142,8 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
 	}
 	m.detectDialect()
-	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(), "dialect",
-		m.dialect.Name())
+	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(),
+		"dialect", m.dialect.Name())
 	m.startDrafting(d, reason)
 	return m, nil
 }

@@ -81,8 +81,8 @@ func TestRowThatChangedWhileWaitingLoadsNothing(t *testing.T) {
 	r.wantAnswers(t, "one")
 }
 
-// A lockProbe is a context that notes whether it is asked for its end while the pool's lock is
-// held, as the database asks before it reads.
+// A lockProbe is a context that notes whether Done is called while the pool's lock is held. The
+// database calls Done before it reads.
 type lockProbe struct {
 	context.Context
 	pool *Pool

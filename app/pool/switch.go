@@ -100,8 +100,8 @@ func (p *Pool) restore(gone []*Model) (came []*Model) {
 	for _, m := range gone {
 		back, err := p.load(m.row, m.context, p.announceLoading(m.row.ID))
 		if err != nil {
-			p.log.Warn("a model that was unloaded for another cannot be loaded again", "model",
-				m.row.ID, "error", err)
+			p.log.Warn("a model that was unloaded for another cannot be loaded again",
+				"model", m.row.ID, "error", err)
 			p.mu.Lock()
 			p.noteFailure(m.row.ID, err)
 			p.mu.Unlock()
