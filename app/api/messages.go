@@ -65,7 +65,7 @@ func ReadMessages(f *wire.Fields) []Message {
 	return out
 }
 
-var roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
+var Roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
 
 // thoughtName is the member of a message that has the thought of an answer, until the
 // template's name for it is known.
@@ -76,8 +76,8 @@ const thoughtName = "reasoning_content"
 // content is text, arguments are objects.
 func readMessage(v json.RawMessage, m *wire.Fields) (Message, error) {
 	role := m.String("role")
-	if m.Err == nil && !slices.Contains(roles, role) {
-		m.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(roles, ", ")), wire.Clip(role))
+	if m.Err == nil && !slices.Contains(Roles, role) {
+		m.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(Roles, ", ")), wire.Clip(role))
 	}
 	switch role {
 	case "developer":

@@ -143,9 +143,9 @@ type ToolChoice struct {
 	Allowed []string // names; nil for all
 }
 
-// toolChoices are the words of tool_choice. The last is another server's for the
+// ToolChoices are the words of tool_choice. The last is another server's for the
 // one before it.
-var toolChoices = []string{"none", "auto", "required", "any"}
+var ToolChoices = []string{"none", "auto", "required", "any"}
 
 // ReadChoiceWord reads a choice that is a word, or left out; otherwise it returns the
 // object that it is, to be read and taken by f.
@@ -157,7 +157,7 @@ func ReadChoiceWord(f *wire.Fields, key string) (c ToolChoice, o *wire.Fields) {
 	case v[0] != '"':
 		return c, f.Object(key)
 	}
-	if c.Mode = f.OneOf(key, toolChoices); c.Mode == "any" {
+	if c.Mode = f.OneOf(key, ToolChoices); c.Mode == "any" {
 		c.Mode = "required"
 	}
 	return c, nil

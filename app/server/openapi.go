@@ -1,23 +1,95 @@
 package server
 
 import (
-	_ "embed"
+	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"tandem/app/anthropic"
+	"tandem/app/ollama"
+	"tandem/app/openai"
+	"tandem/app/responses"
 	"tandem/app/wire"
 )
 
 // openAPIPath is where the description of the routes is.
 const openAPIPath = "/openapi.json"
 
-// openAPIFile describes the routes that programs call, by OpenAPI 3.1. It is written
-// by hand; tests hold it to the routes, to the fields that are read, and to the
-// answers.
-//
-//go:embed openapi.json
-var openAPIFile []byte
+// apiDescription says what holds for all routes.
+const apiDescription = "What Tandem's endpoint takes of the protocols of OpenAI, Mistral, Anthropic and Ollama, and what it adds. " +
+	"Names in a request that are not here are not looked at; a field that is null counts as absent. " +
+	"A base URL may lack /v1. Every answer has the header X-Request-Id. " +
+	"Answers worth asking for again have Retry-After, others X-Should-Retry: false."
+
+// sharedOperations are those of the routes that no vendor's package has to itself.
+var sharedOperations = []wire.Operation{
+	{
+		Method: http.MethodGet, Path: "/v1/models", ID: "listModels",
+		Summary: "The models, tandem first.",
+		Parameters: []wire.Parameter{
+			anthropicVersion,
+			{Name: "limit", In: "query", Shape: wire.Int(1, 1000).With("default", 20), Doc: "Of Anthropic's list."},
+			{Name: "after_id", In: "query", Shape: wire.Text, Doc: "Of Anthropic's list."},
+			{Name: "before_id", In: "query", Shape: wire.Text, Doc: "Of Anthropic's list."},
+		},
+		Answer: wire.Either(openai.ModelListShape, anthropic.ModelListShape),
+		Error:  wire.Either(wire.OpenAIErrorShape, wire.AnthropicErrorShape),
+	},
+	{
+		Method: http.MethodGet, Path: "/v1/models/{id}", ID: "getModel",
+		Summary:    "One model; its id may hold slashes.",
+		Parameters: []wire.Parameter{wire.PathID, anthropicVersion},
+		Answer:     wire.Either(openai.ModelShape, anthropic.ModelShape),
+		Error:      wire.Either(wire.OpenAIErrorShape, wire.AnthropicErrorShape),
+	},
+	{
+		Method: http.MethodGet, Path: "/openapi.json", ID: "openapi",
+		Summary: "This file.",
+		Answer:  wire.AnyMap.With("additionalProperties", true), Error: wire.OpenAIErrorShape,
+	},
+}
+
+// anthropicVersion is the header that tells Anthropic's programs from others.
+var anthropicVersion = wire.Parameter{
+	Name: "anthropic-version", In: "header", Shape: wire.Text,
+	Doc: "Makes the answer, and errors, Anthropic's.",
+}
+
+// openAPIDocument describes the routes that programs call, by OpenAPI 3.1. It is written
+// from the shapes that the readers of bodies use, at the first request for it.
+var openAPIDocument = sync.OnceValues(func() ([]byte, error) {
+	schemas, paths := wire.Schemas{}, map[string]map[string]any{}
+	for _, o := range slices.Concat(sharedOperations, openai.Operations, responses.Operations, anthropic.Operations, ollama.Operations) {
+		if paths[o.Path] == nil {
+			paths[o.Path] = map[string]any{}
+		}
+		paths[o.Path][strings.ToLower(o.Method)] = schemas.Document(o)
+	}
+	none := []string{}
+	return json.Marshal(map[string]any{
+		"openapi":  "3.1.0",
+		"info":     map[string]any{"title": "Tandem", "version": "1", "description": apiDescription},
+		"servers":  []any{map[string]any{"url": "/"}},
+		"security": []any{map[string]any{}, map[string]any{"bearer": none}, map[string]any{"key": none}},
+		"paths":    paths,
+		"components": map[string]any{
+			"securitySchemes": map[string]any{
+				"bearer": map[string]any{"type": "http", "scheme": "bearer"},
+				"key":    map[string]any{"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+			},
+			"schemas": schemas,
+		},
+	})
+})
 
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
+	document, err := openAPIDocument()
+	if err != nil {
+		return err
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = wire.WriteWhole(w, http.StatusOK, openAPIFile) // the client left
+	_ = wire.WriteWhole(w, http.StatusOK, document) // the client left
 	return nil
 }

@@ -31,8 +31,8 @@ func TestOpenAPIHasTheRecordedOperationsFieldsTypesAndBounds(t *testing.T) {
 }
 
 // comparable returns a part of the document in a form in which equal meanings are equal:
-// without descriptions, oneOf as anyOf, a constant as an enum of one, and lists of names
-// in order.
+// without descriptions, oneOf as anyOf, a constant as an enum of one, lists of names in
+// order, the type of what has properties, and null among the types.
 func comparable(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -62,7 +62,22 @@ func comparable(v any) any {
 			out[key] = comparable(x)
 		}
 	}
+	if _, isObject := out["properties"].(map[string]any); isObject && out["type"] == nil {
+		out["type"] = []string{"object"}
+	}
+	if list, ok := out["anyOf"].([]any); ok && len(list) == 2 && isNull(list[1]) {
+		if one := list[0].(map[string]any); one["type"] != nil {
+			one["type"] = sortedNames([]any{one["type"].([]string)[0], "null"})
+			return one
+		}
+	}
 	return out
+}
+
+// isNull reports whether a schema allows null alone.
+func isNull(v any) bool {
+	kind, _ := v.(map[string]any)["type"].([]string)
+	return slices.Equal(kind, []string{"null"})
 }
 
 // sortedNames returns one name or a list of them as a sorted list. What is neither is a

@@ -1,0 +1,23 @@
+package anthropic
+
+import (
+	"net/http"
+
+	"tandem/app/wire"
+)
+
+// Operations are what OpenAPI says of the routes.
+var Operations = []wire.Operation{
+	{
+		Method: http.MethodPost, Path: "/v1/messages", ID: "message",
+		Summary: "The next message of a chat, as Anthropic has it.",
+		Body:    messagesRequestShape,
+		Answer:  messageShape, Chunk: messageEventShape, Error: wire.AnthropicErrorShape,
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/messages/count_tokens", ID: "countTokens",
+		Summary: "The tokens of a prompt.",
+		Body:    countTokensRequestShape,
+		Answer:  tokenCountShape, Error: wire.AnthropicErrorShape,
+	},
+}

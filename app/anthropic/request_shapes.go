@@ -1,0 +1,101 @@
+package anthropic
+
+import (
+	"math"
+
+	"tandem/app/api"
+	"tandem/app/wire"
+)
+
+var textBlockShape = wire.Object(
+	wire.Need("type", wire.Just("text")),
+	wire.Need("text", wire.Text),
+).Named("TextBlock")
+
+var textBlocksShape = wire.Either(wire.Text, wire.List(textBlockShape)).Named("TextBlocks")
+
+var userBlockShape = wire.Either(
+	textBlockShape,
+	wire.Object(
+		wire.Need("type", wire.Just("tool_result")),
+		wire.Need("tool_use_id", wire.Filled),
+		wire.Opt("content", textBlocksShape),
+		wire.Opt("is_error", wire.Flag),
+	),
+).Named("UserBlock")
+
+var assistantBlockShape = wire.Either(
+	textBlockShape,
+	wire.Object(wire.Need("type", wire.Just("thinking")), wire.Opt("thinking", wire.Text)),
+	wire.Object(
+		wire.Need("type", wire.Just("tool_use")),
+		wire.Opt("id", wire.Text),
+		wire.Need("name", wire.Filled),
+		wire.Opt("input", wire.AnyMap),
+	),
+	wire.Object(wire.Need("type", wire.Word(
+		"redacted_thinking", "server_tool_use", "web_search_tool_result",
+	))),
+).Named("AssistantBlock").Doc("Blocks of the vendor's own tools are passed over.")
+
+var messageToolShape = wire.Object(
+	wire.Opt("type", wire.Text),
+	wire.May("name", wire.Filled),
+	wire.Opt("description", wire.Text),
+	wire.May("input_schema", wire.AnyMap),
+	wire.Opt("strict", wire.Flag),
+).Or(
+	wire.Anything.With("required", []string{"name", "input_schema"}),
+	wire.Object(wire.Need("type", wire.Just("web_search_20250305"))),
+).Named("MessageTool").Doc("One of another type than custom is passed over.")
+
+var countTokensRequestShape = wire.Both(
+	api.CommonRequestShape,
+	wire.Object(
+		wire.Need("messages", wire.List(wire.Either(
+			wire.Object(
+				wire.Need("role", wire.Just("user")),
+				wire.Need("content", wire.Either(wire.Text, wire.List(userBlockShape))),
+			),
+			wire.Object(
+				wire.Need("role", wire.Just("assistant")),
+				wire.Need("content", wire.Either(wire.Text, wire.List(assistantBlockShape))),
+			),
+			wire.Object(
+				wire.Need("role", wire.Just("system")),
+				wire.Need("content", textBlocksShape),
+			),
+		)).Least(1)),
+		wire.May("system", textBlocksShape),
+		wire.Opt("stop_sequences", api.StopShape),
+		wire.Opt("tools", wire.List(messageToolShape)),
+		wire.Opt("tool_choice", wire.Either(
+			wire.Object(
+				wire.Need("type", wire.Word("auto", "any", "none")),
+				wire.Opt("disable_parallel_tool_use", wire.Flag),
+			),
+			wire.Object(
+				wire.Need("type", wire.Just("tool")),
+				wire.Need("name", wire.Filled),
+				wire.Opt("disable_parallel_tool_use", wire.Flag),
+			),
+		)),
+		wire.Opt("thinking", wire.Object(
+			wire.Need("type", wire.Filled, "enabled, adaptive or disabled."),
+			wire.Opt("budget_tokens", wire.Int(0, math.MaxInt32)),
+			wire.Opt("display", wire.Text, "omitted leaves thoughts out of the answer."),
+		)),
+		wire.Opt("output_config", wire.Object(
+			wire.Opt("effort", wire.Choice(api.Efforts...)),
+			wire.Opt("format", wire.Object(
+				wire.Need("type", wire.Just("json_schema")),
+				wire.Need("schema", wire.AnyMap),
+			)),
+		)),
+	).Add(api.ThinkingFields...),
+).Named("CountTokensRequest")
+
+var messagesRequestShape = wire.Both(
+	countTokensRequestShape,
+	wire.Object(wire.Need("max_tokens", wire.Int(0, math.MaxInt32))),
+).Named("MessagesRequest")

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"math"
+
+	"tandem/app/control"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// StopShape is what ends an answer.
+var StopShape = wire.Either(
+	wire.Text.Most(engine.MaxStopLength),
+	wire.List(wire.Text.Most(engine.MaxStopLength)).Most(engine.MaxStops),
+).Doc("Texts that end the answer; in thoughts and calls they are looked for only with what marks these, such as </think>.")
+
+// GrammarShape is a format by a grammar.
+var GrammarShape = wire.Object(
+	wire.Need("type", wire.Just("grammar")),
+	wire.Need("grammar", wire.Object(
+		wire.Need("syntax", wire.Word("lark", "regex")),
+		wire.Need("definition", wire.Filled),
+	)),
+).Doc("Ours.")
+
+// ThinkingFields say how the model is to think, under the names of several servers.
+var ThinkingFields = []wire.Field{
+	wire.Opt("reasoning_effort", wire.Choice(Efforts...)),
+	wire.Opt("enable_thinking", wire.Flag),
+	wire.Opt("thinking_budget", wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number."),
+	wire.Opt("thinking_token_budget", wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number."),
+	wire.Opt("thinking_budget_tokens", wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number."),
+	wire.Opt("reasoning", wire.Object(
+		wire.Opt("effort", wire.Choice(Efforts...)),
+		wire.Opt("max_tokens", wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number."),
+		wire.Opt("enabled", wire.Flag),
+		wire.Opt("exclude", wire.Flag, "Thoughts are not part of the answer."),
+	)),
+	wire.Opt("chat_template_kwargs", wire.AnyMap.With("properties", map[string]any{"messages": false, "tools": false}),
+		"Variables of the template."),
+}
+
+// SpeculationShape is Speculation in OpenAPI.
+var SpeculationShape = wire.Object(
+	wire.Opt("drafter", wire.Choice(control.Drafters...)),
+	wire.Opt("depth", wire.Int(0, control.MaxDepth),
+		"Tokens proposed at a time; absent for as many as pay off."),
+	wire.Opt("rollback", wire.Choice(control.Rollbacks...)),
+	wire.Opt("rule", wire.Choice(control.Rules...)),
+	wire.Opt("exact", wire.Flag, "No rounding differs between drafted and plain decoding."),
+).With("additionalProperties", false).Named("Speculation").Doc("How to decode; the text is the same whatever is chosen.")
+
+// ResponseFormatShape is ResponseFormat in OpenAPI.
+var ResponseFormatShape = wire.Either(
+	wire.Object(wire.Need("type", wire.Just("text"))),
+	wire.Object(wire.Need("type", wire.Just("json_object"))),
+	wire.Object(
+		wire.Need("type", wire.Just("json_schema")),
+		wire.Need("json_schema", wire.Object(
+			wire.Opt("name", wire.Text),
+			wire.Need("schema", wire.AnyMap, "A JSON schema."),
+			wire.Opt("strict", wire.Flag),
+		)),
+	),
+	GrammarShape,
+).Named("ResponseFormat").Doc("What the answer may be.")
+
+// ToolShape is Tool in OpenAPI.
+var ToolShape = wire.Object(
+	wire.May("type", wire.Text),
+	wire.May("function", wire.Object(
+		wire.Opt("name", wire.Text),
+		wire.Opt("description", wire.Text),
+		wire.Opt("parameters", wire.AnyMap),
+		wire.Opt("strict", wire.Flag),
+	)),
+).Named("Tool").Doc("Reaches the template as it is.")
+
+// TextPartShape is TextPart in OpenAPI.
+var TextPartShape = wire.Either(
+	wire.Object(wire.Need("type", wire.Just("text")), wire.Need("text", wire.Text)),
+	wire.Object(wire.Need("type", wire.Just("refusal")), wire.Need("refusal", wire.Text)),
+).Named("TextPart")
+
+// ContentShape is Content in OpenAPI.
+var ContentShape = wire.Either(wire.Text, wire.List(TextPartShape)).OrNull().Named("Content")
+
+// ChatMessageShape is ChatMessage in OpenAPI.
+var ChatMessageShape = wire.Object(
+	wire.Need("role", wire.Word(Roles...)),
+	wire.May("content", ContentShape),
+	wire.Opt("name", wire.Text),
+	wire.Opt("tool_call_id", wire.Text),
+	wire.Opt("tool_calls", wire.List(wire.Object(wire.Need("function", wire.Object(
+		wire.Need("name", wire.Text),
+		wire.May("arguments", wire.Anything, "A JSON object, or one as text."),
+	))))),
+	wire.Opt("function_call", wire.Object(
+		wire.Need("name", wire.Text),
+		wire.May("arguments", wire.Text),
+	), "The older form of one call."),
+	wire.Opt("reasoning_content", wire.Text, "What the model thought."),
+	wire.Opt("reasoning", wire.Text, "The same, as other servers call it."),
+).Named("ChatMessage").Doc("Reaches the template with all its names.")
+
+// ToolChoiceShape is ToolChoice in OpenAPI.
+var ToolChoiceShape = wire.Either(
+	wire.Word(ToolChoices...),
+	wire.Object(
+		wire.Need("type", wire.Just("function")),
+		wire.Need("function", wire.Object(wire.Need("name", wire.Filled))),
+	),
+	wire.Object(
+		wire.Need("type", wire.Just("allowed_tools")),
+		wire.Need("allowed_tools", wire.Object(
+			wire.Opt("mode", wire.Choice("auto", "required")),
+			wire.Need("tools", wire.List(wire.Both(
+				ToolShape,
+				wire.Object(wire.Need("function", wire.Object(wire.Need("name", wire.Filled)))),
+			))),
+		)),
+	),
+).OrNull().Named("ToolChoice").Doc("Whether an answer is a call.")
+
+// CommonRequestShape is CommonRequest in OpenAPI.
+var CommonRequestShape = wire.Object(
+	wire.Need("model", wire.Filled, "An id of /v1/models, or tandem for the model that is chosen."),
+	wire.Opt("stream", wire.Flag),
+	wire.Opt("stream_options", wire.Object(wire.Opt("include_usage", wire.Flag,
+		"A last chunk has the usage."))),
+	wire.Opt("n", wire.Int(1, MaxN), "Continuations of each prompt."),
+	wire.Opt("temperature", wire.Number(0, math.MaxFloat64),
+		"0 takes the likeliest token; the model's own where absent."),
+	wire.Opt("top_p", wire.Number(0, 1)),
+	wire.Opt("min_p", wire.Number(0, 1)),
+	wire.Opt("top_k", wire.Int(-1, math.MaxInt32), "-1 or 0 for all."),
+	wire.Opt("presence_penalty", wire.Number(-math.MaxFloat32, math.MaxFloat32)),
+	wire.Opt("frequency_penalty", wire.Number(-math.MaxFloat32, math.MaxFloat32)),
+	wire.Opt("repetition_penalty", wire.Number(0.01, 100), "1 for none."),
+	wire.Opt("logit_bias", wire.Map(wire.Number(
+		-100, 100,
+	)).With("propertyNames", map[string]any{"pattern": "^[0-9]{1,9}$"}), "Of token ids."),
+	wire.Opt("seed", wire.Int(-wire.MaxExact, wire.MaxExact),
+		"The same seed gives the same answer."),
+	wire.Opt("stop", StopShape),
+	wire.Opt("ignore_eos", wire.Flag, "Goes on after the model's end, as in vLLM."),
+	wire.Opt("return_token_ids", wire.Flag, "Adds prompt_token_ids and token_ids, as in vLLM."),
+	wire.Opt("return_draft_info", wire.Flag, "Adds what was drafted."),
+	wire.Opt("speculation", SpeculationShape),
+	wire.Opt("response_format", ResponseFormatShape),
+).Named("CommonRequest").Doc("What the generating routes of OpenAI and Mistral have in common.")

@@ -1,0 +1,41 @@
+package openai
+
+import (
+	"net/http"
+
+	"tandem/app/wire"
+)
+
+// Operations are what OpenAPI says of the routes.
+var Operations = []wire.Operation{
+	{
+		Method: http.MethodPost, Path: "/v1/chat/completions", ID: "chat",
+		Summary: "The next message of a chat.",
+		Body:    chatRequestShape,
+		Answer:  chatCompletionShape, Chunk: chatCompletionChunkShape, Done: true, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/completions", ID: "complete",
+		Summary: "What follows a text, or stands in a gap of it.",
+		Body:    completionRequestShape,
+		Answer:  completionShape, Chunk: completionChunkShape, Done: true, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/fim/completions", ID: "fill",
+		Summary: "What stands in a gap of a text, in Mistral's form too.",
+		Body:    fimRequestShape,
+		Answer:  fimCompletionShape, Chunk: fimCompletionChunkShape, Done: true, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/embeddings", ID: "embed",
+		Summary: "Vectors of texts.",
+		Body:    embeddingsRequestShape,
+		Answer:  embeddingsShape, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/rerank", ID: "rerank",
+		Summary: "Documents by how well they answer a query, as Jina and Cohere have it.",
+		Body:    rerankRequestShape,
+		Answer:  rankedShape, Error: wire.OpenAIErrorShape,
+	},
+}

@@ -1,0 +1,49 @@
+package responses
+
+import (
+	"net/http"
+
+	"tandem/app/wire"
+)
+
+// Operations are what OpenAPI says of the routes.
+var Operations = []wire.Operation{
+	{
+		Method: http.MethodPost, Path: "/v1/responses", ID: "respond",
+		Summary: "An answer to items, as OpenAI's newer API has it.",
+		Body:    responseRequestShape,
+		Answer:  responseShape, Chunk: responseEventShape, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodGet, Path: "/v1/responses/{id}", ID: "getResponse",
+		Summary: "A response of the last day.",
+		Parameters: []wire.Parameter{
+			wire.PathID,
+			{Name: "stream", In: "query", Shape: wire.Just(false).With("type", "boolean"), Doc: "Must be false."},
+		},
+		Answer: responseShape, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodDelete, Path: "/v1/responses/{id}", ID: "deleteResponse",
+		Summary:    "Deletes one.",
+		Parameters: []wire.Parameter{wire.PathID},
+		Answer:     deletedResponseShape, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodGet, Path: "/v1/responses/{id}/input_items", ID: "inputItems",
+		Summary: "What a response answers.",
+		Parameters: []wire.Parameter{
+			wire.PathID,
+			{Name: "limit", In: "query", Shape: wire.Int(1, 100).With("default", 20), Doc: "At once."},
+			{Name: "order", In: "query", Shape: wire.Word("asc", "desc"), Doc: "desc where absent."},
+			{Name: "after", In: "query", Shape: wire.Text, Doc: "An item's id."},
+		},
+		Answer: itemListShape, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/responses/{id}/cancel", ID: "cancelResponse",
+		Summary:    "Refuses: no response runs in the background.",
+		Parameters: []wire.Parameter{wire.PathID},
+		Error:      wire.OpenAIErrorShape,
+	},
+}

@@ -1,0 +1,120 @@
+package responses
+
+import (
+	"math"
+
+	"tandem/app/api"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+var itemPartShape = wire.Either(
+	wire.Object(
+		wire.Need("type",
+			wire.Word("input_text", "output_text", "text", "reasoning_text", "summary_text")),
+		wire.Need("text", wire.Text),
+	),
+	wire.Object(wire.Need("type", wire.Just("refusal")), wire.Need("refusal", wire.Text)),
+).Named("ItemPart")
+
+var itemTextShape = wire.Either(wire.Text, wire.List(itemPartShape)).Named("ItemText")
+
+var inputItemShape = wire.Either(
+	wire.Object(
+		wire.May("type", wire.Values("message", nil)),
+		wire.Opt("id", wire.Text),
+		wire.Need("role", wire.Word("system", "developer", "user", "assistant")),
+		wire.Opt("content", itemTextShape),
+	),
+	wire.Object(
+		wire.Need("type", wire.Just("reasoning")),
+		wire.Opt("id", wire.Text),
+		wire.Opt("content", itemTextShape),
+		wire.Opt("summary", itemTextShape),
+	),
+	wire.Object(
+		wire.Need("type", wire.Just("function_call")),
+		wire.Opt("id", wire.Text),
+		wire.Opt("call_id", wire.Text),
+		wire.Need("name", wire.Filled),
+		wire.Opt("namespace", wire.Text),
+		wire.Opt("arguments", wire.Either(wire.Text, wire.AnyMap)),
+	),
+	wire.Object(
+		wire.Need("type", wire.Just("function_call_output")),
+		wire.Opt("id", wire.Text),
+		wire.Need("call_id", wire.Filled),
+		wire.Need("output", itemTextShape),
+	),
+	wire.Object(wire.Need("type", wire.Just("item_reference")), wire.Need("id", wire.Text)),
+	wire.Object(wire.Need("type",
+		wire.Filled.With("not", map[string]any{"enum": []any{"message", "reasoning", "function_call", "function_call_output", "item_reference"}}))),
+).Named("InputItem").Doc("A message, reasoning, function_call, function_call_output or item_reference; others are passed over.")
+
+var responseFunctionShape = wire.Object(
+	wire.Need("type", wire.Just("function")),
+	wire.Need("name", wire.Filled),
+	wire.Opt("namespace", wire.Text),
+	wire.Opt("description", wire.Text),
+	wire.Opt("parameters", wire.AnyMap),
+	wire.Opt("strict", wire.Flag),
+).Named("ResponseFunction")
+
+var responseToolShape = wire.Either(
+	responseFunctionShape,
+	wire.Object(
+		wire.Need("type", wire.Just("namespace")),
+		wire.Need("name", wire.Filled),
+		wire.Opt("description", wire.Text),
+		wire.May("tools", wire.List(responseFunctionShape)),
+	),
+	wire.Object(wire.Need("type",
+		wire.Text.With("not", map[string]any{"enum": []any{"function", "namespace"}}))),
+).Named("ResponseTool").Doc("A function, or a namespace of some; others are passed over.")
+
+var responseRequestShape = wire.Both(
+	api.CommonRequestShape,
+	wire.Object(
+		wire.Need("input", wire.Either(wire.Filled, wire.List(inputItemShape).Least(1))),
+		wire.Opt("instructions", wire.Text),
+		wire.Opt("previous_response_id", wire.Text, "Goes on from a response of the last day."),
+		wire.Opt("store", wire.Flag, "true where absent."),
+		wire.Opt("max_output_tokens", wire.Int(1, math.MaxInt32)),
+		wire.Opt("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),
+		wire.Opt("include", wire.Either(wire.Text, wire.List(wire.Text)),
+			"message.output_text.logprobs, for one."),
+		wire.Opt("text", wire.Object(wire.Opt("format", wire.Either(
+			wire.Object(wire.Need("type", wire.Word("text", "json_object"))),
+			wire.Object(
+				wire.Need("type", wire.Just("json_schema")),
+				wire.Opt("name", wire.Text),
+				wire.Need("schema", wire.AnyMap, "A JSON schema."),
+				wire.Opt("strict", wire.Flag),
+			),
+			api.GrammarShape,
+		)))),
+		wire.Opt("tools", wire.List(responseToolShape)),
+		wire.Opt("tool_choice", wire.Either(
+			wire.Word(api.ToolChoices...),
+			wire.Object(
+				wire.Need("type", wire.Just("function")),
+				wire.Need("name", wire.Filled),
+				wire.Opt("namespace", wire.Text),
+			),
+			wire.Object(
+				wire.Need("type", wire.Just("allowed_tools")),
+				wire.Opt("mode", wire.Choice("auto", "required")),
+				wire.Need("tools", wire.List(responseToolShape)),
+			),
+		)),
+		wire.Opt("parallel_tool_calls", wire.Flag),
+		wire.Opt("truncation", wire.Choice("auto", "disabled")),
+		wire.Opt("metadata",
+			wire.Map(
+				wire.Text.Most(512),
+			).With("propertyNames", map[string]any{"maxLength": 64}).With("maxProperties", 16)),
+		wire.May("background", wire.Values(false, nil), "Not supported."),
+		wire.Opt("conversation", wire.Null, "Not supported."),
+		wire.Opt("prompt", wire.Null, "Not supported."),
+	).Add(api.ThinkingFields...),
+).Named("ResponseRequest")

@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"math"
+	"slices"
+)
+
+// A Shape says what a JSON value may be. The readers of a body take bounds and words from
+// it, and OpenAPI is written from it. A Shape does not change once it is made: the methods
+// return a changed copy. Any goroutine may use it.
+type Shape struct {
+	name        string // of the schema in OpenAPI; empty where it stands inside another
+	doc         string
+	kind        string   // JSON type; empty for any
+	words       []any    // the values it may have; nil for all
+	least, most *float64 // of a number, of a text's characters, or of a list's items; nil for no bound
+	items       *Shape   // of a list
+	fields      []Field  // of an object
+	values      *Shape   // of an object's other fields; nil for any
+	either      []*Shape // it is one of these
+	both        []*Shape // it is all of these
+	null        bool     // it may be null
+	more        map[string]any
+}
+
+// A Field is one of an object.
+type Field struct {
+	name   string
+	doc    string
+	shape  *Shape
+	absent bool // it may be left out
+	null   bool // it may be null, which counts as left out
+}
+
+// Need returns a field that must be there.
+func Need(name string, s *Shape, doc ...string) Field {
+	return Field{name: name, shape: s, doc: first(doc)}
+}
+
+// Opt returns a field of a request that may be left out or null.
+func Opt(name string, s *Shape, doc ...string) Field {
+	return Field{name: name, shape: s, doc: first(doc), absent: true, null: true}
+}
+
+// May returns a field that may be left out, and is not null.
+func May(name string, s *Shape, doc ...string) Field {
+	return Field{name: name, shape: s, doc: first(doc), absent: true}
+}
+
+func first(doc []string) string {
+	if doc == nil {
+		return ""
+	}
+	return doc[0]
+}
+
+// MaxExact is the largest whole number up to which every JSON number is exact.
+const MaxExact = 1<<53 - 1
+
+// The shapes without bounds.
+var (
+	Anything = &Shape{}
+	Text     = &Shape{kind: "string"}
+	Flag     = &Shape{kind: "boolean"}
+	Real     = &Shape{kind: "number"}
+	Whole    = &Shape{kind: "integer"}
+	Null     = &Shape{kind: "null"}
+	AnyMap   = &Shape{kind: "object"}           // an object with any fields
+	Filled   = Text.Least(1)                    // a text that is not empty
+	Moment   = Text.With("format", "date-time") // RFC 3339
+	TokenID  = Int(0, math.MaxInt32)
+)
+
+// Number returns a number between two bounds. math.MaxFloat64 is no bound.
+func Number(least, most float64) *Shape { return Real.Least(least).Most(most) }
+
+// Int returns a whole number between two bounds.
+func Int(least, most float64) *Shape { return Whole.Least(least).Most(most) }
+
+// Word returns a choice among words.
+func Word(words ...string) *Shape {
+	s := &Shape{}
+	for _, w := range words {
+		s.words = append(s.words, w)
+	}
+	return s
+}
+
+// Choice returns a choice among words that may be empty, which counts as left out.
+func Choice(words ...string) *Shape { return Word(append([]string{""}, words...)...) }
+
+// Values returns the shape of one of several values.
+func Values(values ...any) *Shape { return &Shape{words: values} }
+
+// Just returns the shape of one value.
+func Just(v any) *Shape { return &Shape{words: []any{v}} }
+
+// List returns a list of any length.
+func List(items *Shape) *Shape { return &Shape{kind: "array", items: items} }
+
+// Object returns an object with fields. It may have others.
+func Object(fields ...Field) *Shape { return &Shape{kind: "object", fields: fields} }
+
+// Map returns an object whose names are the client's.
+func Map(values *Shape) *Shape { return &Shape{kind: "object", values: values} }
+
+// Either returns a value that has one of several shapes.
+func Either(shapes ...*Shape) *Shape { return &Shape{either: shapes} }
+
+// Both returns a value that has all of several shapes.
+func Both(shapes ...*Shape) *Shape { return &Shape{both: shapes} }
+
+// Least bounds a number, the characters of a text or the items of a list.
+func (s Shape) Least(n float64) *Shape {
+	s.least = &n
+	return &s
+}
+
+// Most is the upper bound that belongs to Least. math.MaxFloat64 is no bound.
+func (s Shape) Most(n float64) *Shape {
+	if s.most = &n; n == math.MaxFloat64 {
+		s.most = nil
+	}
+	return &s
+}
+
+// OrNull allows null, too.
+func (s Shape) OrNull() *Shape {
+	if s.name != "" { // the schema of this name does not
+		return Either(&s, Null)
+	}
+	s.null = true
+	return &s
+}
+
+// Named gives a shape the name of a schema in OpenAPI, to which others refer.
+func (s Shape) Named(name string) *Shape {
+	s.name = name
+	return &s
+}
+
+// Doc describes a shape.
+func (s Shape) Doc(text string) *Shape {
+	s.doc = text
+	return &s
+}
+
+// With adds a keyword of JSON schema that no reader looks at.
+func (s Shape) With(keyword string, v any) *Shape {
+	more := map[string]any{keyword: v}
+	for k, v := range s.more {
+		more[k] = v
+	}
+	s.more = more
+	return &s
+}
+
+// Add returns an object with further fields.
+func (s Shape) Add(fields ...Field) *Shape {
+	s.fields = slices.Concat(s.fields, fields)
+	return &s
+}
+
+// Or returns an object that also has one of several shapes.
+func (s Shape) Or(shapes ...*Shape) *Shape {
+	s.either = shapes
+	return &s
+}
+
+// field returns the shapes that a value of shape s may have for a field. It has several
+// where s is one of several shapes.
+func (s *Shape) field(name string) (found []*Shape) {
+	for _, f := range s.fields {
+		if f.name == name {
+			return []*Shape{f.shape}
+		}
+	}
+	if s.values != nil {
+		return []*Shape{s.values}
+	}
+	for _, list := range [][]*Shape{s.either, s.both} {
+		for _, sub := range list {
+			found = append(found, sub.field(name)...)
+		}
+	}
+	return found
+}
+
+// open reports whether a value may have any fields, because none is declared.
+func (s *Shape) open() bool {
+	has := func(sub *Shape) bool { return !sub.open() }
+	return s.fields == nil && s.values == nil && !slices.ContainsFunc(s.either, has) && !slices.ContainsFunc(s.both, has)
+}
+
+// each calls f for s and for the shapes that it is one of, or all of, until f returns true.
+func (s *Shape) each(f func(*Shape) bool) bool {
+	if f(s) {
+		return true
+	}
+	for _, list := range [][]*Shape{s.either, s.both} {
+		for _, sub := range list {
+			if sub.each(f) {
+				return true
+			}
+		}
+	}
+	return false
+}
