@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"math"
 	"net/http"
 
 	"tandem/app/api"
@@ -16,8 +15,8 @@ import (
 type messagesRequest struct{ api.Conversation }
 
 func readMessagesRequest(f *wire.Fields) (api.Request, error) {
-	c := newMessages(f)
-	n := f.Int("max_tokens", 0, math.MaxInt32)
+	c := newMessages(f.As(messagesRequestShape))
+	n := f.Whole("max_tokens")
 	if n == nil {
 		f.Fail("max_tokens", "is missing: say how many tokens the answer may have at most.")
 	}
@@ -65,7 +64,7 @@ func readMessageThinking(f *wire.Fields) api.Thinking {
 		o.Fail("type", "is missing; it is \"enabled\", \"adaptive\" or \"disabled\".")
 	}
 	t.On = new(kind != "disabled") // when to think is the model's own choice, whatever other types say of it
-	if n := o.Int("budget_tokens", 0, math.MaxInt32); n != nil && *t.On {
+	if n := o.Whole("budget_tokens"); n != nil && *t.On {
 		t.Budget = n
 	}
 	t.Hidden = t.Hidden || o.String("display") == "omitted"
@@ -79,7 +78,7 @@ func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
 		return
 	}
 	defer f.Take(o)
-	if effort := o.OneOf("effort", api.Efforts); effort != "" {
+	if effort := o.Word("effort"); effort != "" {
 		c.Thinking.Effort = effort
 	}
 	form := o.Object("format")
@@ -107,7 +106,7 @@ func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c := newMessages(f)
+	c := newMessages(f.As(countTokensRequestShape))
 	if f.Err != nil {
 		return f.Err
 	}

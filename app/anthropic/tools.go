@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"tandem/app/api"
 	"tandem/app/dialect"
@@ -25,7 +24,7 @@ func readMessageTools(f *wire.Fields) (b api.Toolbox) {
 		return api.Toolbox{}
 	}
 	for i, v := range list {
-		o, err := wire.ParseFields(v, fmt.Sprintf("tools[%d].", i))
+		o, err := f.Item("tools", i, v)
 		if err != nil {
 			f.Take(&wire.Fields{Err: err})
 			return api.Toolbox{}

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"tandem/app/api"
@@ -29,7 +28,7 @@ func readTurns(f *wire.Fields) []api.Turn {
 		return nil
 	}
 	for i, v := range list {
-		m, err := wire.ParseFields(v, fmt.Sprintf("messages[%d].", i))
+		m, err := f.Item("messages", i, v)
 		if err != nil {
 			f.Take(&wire.Fields{Err: err})
 			return nil
@@ -159,7 +158,7 @@ func eachBlock(f *wire.Fields, key string, read func(b *wire.Fields, kind string
 		return
 	}
 	for i, v := range list {
-		b, err := wire.ParseFields(v, fmt.Sprintf("%s%s[%d].", f.Path, key, i))
+		b, err := f.Item(key, i, v)
 		if err != nil {
 			f.Take(&wire.Fields{Err: err})
 			return

@@ -11,7 +11,7 @@ import (
 // Which they are is known at their end, so that none is streamed.
 func (p *Params) ReadBestOf(f *wire.Fields) {
 	p.bestOf = p.N
-	b := f.Int("best_of", 1, MaxN)
+	b := f.Whole("best_of")
 	if b == nil {
 		return
 	}

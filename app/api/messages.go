@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -53,7 +52,7 @@ func ReadMessages(f *wire.Fields) []Message {
 	}
 	out := make([]Message, len(list))
 	for i, v := range list {
-		m, err := wire.ParseFields(v, fmt.Sprintf("messages[%d].", i))
+		m, err := f.Item("messages", i, v)
 		if err == nil {
 			out[i], err = readMessage(v, m)
 		}
@@ -65,6 +64,7 @@ func ReadMessages(f *wire.Fields) []Message {
 	return out
 }
 
+// Roles are those of the messages of a chat.
 var Roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
 
 // thoughtName is the member of a message that has the thought of an answer, until the
@@ -75,6 +75,7 @@ const thoughtName = "reasoning_content"
 // the protocol become the one that templates know: developer is system, function is tool,
 // content is text, arguments are objects.
 func readMessage(v json.RawMessage, m *wire.Fields) (Message, error) {
+	m.As(ChatMessageShape)
 	role := m.String("role")
 	if m.Err == nil && !slices.Contains(Roles, role) {
 		m.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(Roles, ", ")), wire.Clip(role))
@@ -124,7 +125,7 @@ func ReadContent(m *wire.Fields) string {
 	}
 	var b strings.Builder
 	for i, v := range parts {
-		p, err := wire.ParseFields(v, fmt.Sprintf("%scontent[%d].", m.Path, i))
+		p, err := m.Item("content", i, v)
 		if err != nil {
 			m.Take(&wire.Fields{Err: err})
 			return ""

@@ -71,7 +71,7 @@ func (p *Params) Read(f *wire.Fields) {
 		f.Take(o)
 	}
 	p.N = 1
-	if n := f.Int("n", 1, MaxN); n != nil {
+	if n := f.Whole("n"); n != nil {
 		p.N = *n
 	}
 	p.ReadSampling(f, "repetition_penalty")
@@ -87,12 +87,12 @@ func (p *Params) Read(f *wire.Fields) {
 
 // ReadSampling reads how to draw; key is what the protocol calls the repetition penalty.
 func (p *Params) ReadSampling(f *wire.Fields, key string) {
-	p.temperature = f.Number("temperature", 0, math.MaxFloat64)
-	p.topP = f.Number("top_p", 0, 1)
-	p.minP = f.Number("min_p", 0, 1)
-	p.topK = f.Int("top_k", -1, math.MaxInt32)
-	p.presence = f.Number("presence_penalty", -math.MaxFloat32, math.MaxFloat32)
-	p.frequency = f.Number("frequency_penalty", -math.MaxFloat32, math.MaxFloat32)
+	p.temperature = f.Real("temperature")
+	p.topP = f.Real("top_p")
+	p.minP = f.Real("min_p")
+	p.topK = f.Whole("top_k")
+	p.presence = f.Real("presence_penalty")
+	p.frequency = f.Real("frequency_penalty")
 	p.repetition = f.Number(key, 0, math.MaxFloat64)
 	if p.repetition != nil && *p.repetition == 0 {
 		f.Fail(key, "must be above 0 (1 = off).")
@@ -141,7 +141,7 @@ func readLogitBias(f *wire.Fields) map[int32]float32 {
 			f.Fail("logit_bias", "must map token ids to numbers; %q is no token id.", wire.Clip(key))
 			return nil
 		}
-		if x := o.Number(key, -100, 100); x != nil {
+		if x := o.Real(key); x != nil {
 			bias[int32(id)] = float32(*x)
 		}
 	}
@@ -161,17 +161,10 @@ func readSpeculation(f *wire.Fields) (r engine.Speculation) {
 	if o == nil {
 		return r
 	}
-	oneOf := func(key string, known ...string) string {
-		v := o.String(key)
-		if o.Err == nil && v != "" && !slices.Contains(known, v) {
-			o.Fail(key, "is one of %q, not %q.", control.Words(known), wire.Clip(v))
-		}
-		return v
-	}
-	r.Drafter = oneOf("drafter", control.Drafters...)
-	r.Rollback = engine.Rollback(oneOf("rollback", control.Rollbacks...))
-	r.Rule = engine.Rule(oneOf("rule", control.Rules...))
-	r.Depth = o.Int("depth", 0, control.MaxDepth)
+	r.Drafter = o.Word("drafter")
+	r.Rollback = engine.Rollback(o.Word("rollback"))
+	r.Rule = engine.Rule(o.Word("rule"))
+	r.Depth = o.Whole("depth")
 	r.Exact = o.Bool("exact")
 	for _, key := range slices.Sorted(maps.Keys(o.Values)) {
 		if !slices.Contains(speculationKeys, key) {

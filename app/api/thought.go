@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"slices"
 
 	"tandem/app/model"
@@ -28,18 +27,18 @@ type Thinking struct {
 // ReadThinking takes the names of OpenAI, of OpenRouter (reasoning), and of the
 // servers of open models.
 func ReadThinking(f *wire.Fields) (t Thinking) {
-	t.Effort = f.OneOf("reasoning_effort", Efforts)
+	t.Effort = f.Word("reasoning_effort")
 	for _, key := range budgetFields {
-		if n := f.Int(key, -1, math.MaxInt32); n != nil {
+		if n := f.Whole(key); n != nil {
 			t.Budget = n
 		}
 	}
 	t.On = wire.Optional(f, "enable_thinking", f.Bool)
 	if o := f.Object("reasoning"); o != nil {
-		if effort := o.OneOf("effort", Efforts); effort != "" {
+		if effort := o.Word("effort"); effort != "" {
 			t.Effort = effort
 		}
-		if n := o.Int("max_tokens", -1, math.MaxInt32); n != nil {
+		if n := o.Whole("max_tokens"); n != nil {
 			t.Budget = n
 		}
 		if on := wire.Optional(o, "enabled", o.Bool); on != nil {

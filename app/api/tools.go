@@ -157,7 +157,7 @@ func ReadChoiceWord(f *wire.Fields, key string) (c ToolChoice, o *wire.Fields) {
 	case v[0] != '"':
 		return c, f.Object(key)
 	}
-	if c.Mode = f.OneOf(key, ToolChoices); c.Mode == "any" {
+	if c.Mode = f.Word(key); c.Mode == "any" {
 		c.Mode = "required"
 	}
 	return c, nil
@@ -169,9 +169,9 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 		return c
 	}
 	defer f.Take(o)
-	kind := o.String("type")
-	if key == "function_call" { // {"name"}
-		kind = "name"
+	kind := "name" // {"name"}
+	if key != "function_call" {
+		kind = o.String("type")
 	}
 	switch kind {
 	case "name":
@@ -195,7 +195,7 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 
 // readAllowed reads a choice among some of the tools.
 func readAllowed(f *wire.Fields) (mode string, names []string) {
-	mode = f.OneOf("mode", []string{"auto", "required"})
+	mode = f.Word("mode")
 	if mode == "" {
 		mode = "auto"
 	}

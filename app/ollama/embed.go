@@ -2,7 +2,6 @@ package ollama
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"tandem/app/api"
@@ -21,8 +20,8 @@ type ollamaEmbedRequest struct {
 
 func readOllamaEmbed(f *wire.Fields) (api.ReadRequest, error) {
 	o := &ollamaEmbedRequest{}
-	o.Read(f, "input")
-	if n := f.Int("dimensions", 1, math.MaxInt32); n != nil {
+	o.Read(f.As(embedRequestShape), "input")
+	if n := f.Whole("dimensions"); n != nil {
 		o.Dimensions = *n
 	}
 	return o, f.Err
@@ -30,7 +29,7 @@ func readOllamaEmbed(f *wire.Fields) (api.ReadRequest, error) {
 
 func readOllamaEmbedding(f *wire.Fields) (api.ReadRequest, error) {
 	o := &ollamaEmbedRequest{one: true}
-	o.Read(f, "prompt")
+	o.Read(f.As(embeddingsRequestShape), "prompt")
 	if len(o.Input) > 1 {
 		f.Fail("prompt", "must be one text; /api/embed takes several.")
 	}

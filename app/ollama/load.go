@@ -88,6 +88,7 @@ func noMessages(f *wire.Fields) bool {
 
 // ollamaLoad answers a request that says nothing.
 func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fields, endpoint string) error {
+	f.As(requestShape)
 	p, keep := readOllama(f), readKeepAlive(f)
 	if f.Err != nil {
 		return f.Err

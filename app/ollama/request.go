@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/app/wire"
-	"tandem/engine"
 )
 
 // An ollamaRequest is the body of /api/generate or /api/chat.
@@ -42,6 +40,7 @@ func (r *ollamaRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
 // readOllamaGenerate reads a prompt that is a message, with a system message before
 // it if there is one; under raw, and where a suffix follows, it is the text itself.
 func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
+	f.As(generateRequestShape)
 	p, r := readOllama(f), &ollamaRequest{keepAlive: readKeepAlive(f)}
 	p.PromptParam = "prompt"
 	text, system := f.String("prompt"), f.String("system")
@@ -89,6 +88,7 @@ func refuseList(f *wire.Fields, key string) {
 }
 
 func readOllamaChat(f *wire.Fields) (api.Request, error) {
+	f.As(chatRequestShape)
 	c := &api.Chat{Params: readOllama(f)}
 	c.PromptParam = "messages"
 	r := &ollamaRequest{Question: c, chat: true, keepAlive: readKeepAlive(f)}
@@ -117,7 +117,7 @@ func renameMessages(f *wire.Fields) {
 	}
 	out := []byte{'['}
 	for i, v := range list {
-		m, err := wire.ParseFields(v, fmt.Sprintf("messages[%d].", i))
+		m, err := f.Item("messages", i, v)
 		if err != nil {
 			f.Take(&wire.Fields{Err: err})
 			return
@@ -162,7 +162,7 @@ func readOllama(f *wire.Fields) api.Params {
 	p.Grammar, p.GrammarParam = readOllamaFormat(f), "format"
 	p.Thinking = readThink(f)
 	p.Logprobs = f.Bool("logprobs")
-	if n := f.Int("top_logprobs", 0, engine.MaxTopLogprobs); n != nil && p.Logprobs {
+	if n := f.Whole("top_logprobs"); n != nil && p.Logprobs {
 		p.TopLogprobs = *n
 	}
 	o := f.Object("options")
@@ -175,7 +175,7 @@ func readOllama(f *wire.Fields) api.Params {
 	if v := o.Raw("seed"); v != nil && v[0] != '-' { // below 0 it is any
 		p.Seed = api.ReadSeed(o, "seed")
 	}
-	if n := o.Int("num_predict", math.MinInt32, math.MaxInt32); n != nil && *n > 0 { // otherwise what the context leaves
+	if n := o.Whole("num_predict"); n != nil && *n > 0 { // otherwise what the context leaves
 		p.MaxTokens = n
 	}
 	return p
@@ -204,7 +204,7 @@ func readThink(f *wire.Fields) (t api.Thinking) {
 	switch {
 	case v == nil:
 	case v[0] == '"':
-		if t.Effort = f.OneOf("think", api.Efforts); t.Effort != "" {
+		if t.Effort = f.Word("think"); t.Effort != "" {
 			t.On = new(t.Effort != api.Efforts[0])
 		}
 	default:

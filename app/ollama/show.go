@@ -25,7 +25,7 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	name := f.String("model")
+	name := f.As(showRequestShape).String("model")
 	if name == "" {
 		name = f.String("name") // as older programs call it
 	}

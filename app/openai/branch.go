@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,6 +26,9 @@ type branchRequest struct {
 	said   branchMembers
 }
 
+// branchRequestShape is a completion's with raw.
+var branchRequestShape = wire.Both(completionRequestShape, wire.Object(wire.Opt("raw", wire.Flag)))
+
 // branchMembers are a chat's or a completion's, which is known with the prompt.
 type branchMembers struct{ members }
 
@@ -43,10 +45,10 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return v.Continue(w, r, "/app/checkpoints/branch", nil, func(f *wire.Fields) (api.Request, error) {
-		f.Values["model"] = model
+		f.As(branchRequestShape).Values["model"] = model
 		b := &branchRequest{Params: api.Params{PromptParam: "prompt"}, base: base, answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}}}
 		b.Read(f)
-		b.MaxTokens = f.Int("max_tokens", 0, math.MaxInt32)
+		b.MaxTokens = f.Whole("max_tokens")
 		b.text, b.raw = f.String("prompt"), f.Bool("raw")
 		if f.Err == nil && b.text == "" && !b.raw {
 			f.Fail("prompt", "is missing: say what comes next, or set raw to go on from the text as it is.")

@@ -1,25 +1,23 @@
 package openai
 
 import (
-	"math"
-
 	"tandem/app/api"
 	"tandem/app/wire"
-	"tandem/engine"
 )
 
 // A chatRequest is the body of /v1/chat/completions.
 type chatRequest struct{ api.Chat }
 
 func readChat(f *wire.Fields) (api.Request, error) {
+	f.As(chatRequestShape)
 	c := &chatRequest{api.Chat{Params: api.Params{PromptParam: "messages"}}}
 	c.Read(f)
-	c.MaxTokens = f.Int("max_tokens", 0, math.MaxInt32)
-	if n := f.Int("max_completion_tokens", 0, math.MaxInt32); n != nil {
+	c.MaxTokens = f.Whole("max_tokens")
+	if n := f.Whole("max_completion_tokens"); n != nil {
 		c.MaxTokens = n
 	}
 	c.Logprobs = f.Bool("logprobs")
-	if n := f.Int("top_logprobs", 0, engine.MaxTopLogprobs); n != nil {
+	if n := f.Whole("top_logprobs"); n != nil {
 		if *n > 0 && !c.Logprobs {
 			f.Fail("top_logprobs", "needs logprobs to be true.")
 		}

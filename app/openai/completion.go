@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"math"
 	"tandem/app/api"
 	"tandem/app/wire"
 )
@@ -14,7 +13,7 @@ const maxLegacyLogprobs = 5
 type completionRequest struct{ api.Completion }
 
 func readCompletion(f *wire.Fields) (api.Request, error) {
-	c := newCompletion(f)
+	c := newCompletion(f.As(completionRequestShape))
 	c.Fill = c.Suffix != ""
 	return c, c.Check(f)
 }
@@ -23,8 +22,8 @@ func readCompletion(f *wire.Fields) (api.Request, error) {
 func newCompletion(f *wire.Fields) *completionRequest {
 	c := &completionRequest{api.Completion{Params: api.Params{PromptParam: "prompt"}}}
 	c.Read(f)
-	c.MaxTokens = f.Int("max_tokens", 0, math.MaxInt32)
-	if n := f.Int("logprobs", 0, maxLegacyLogprobs); n != nil {
+	c.MaxTokens = f.Whole("max_tokens")
+	if n := f.Whole("logprobs"); n != nil {
 		c.Logprobs, c.TopLogprobs = true, *n
 	}
 	c.KeepPrompt = f.Bool("echo")

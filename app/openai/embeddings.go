@@ -19,6 +19,7 @@ type embeddingsRequest struct {
 }
 
 func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
+	f.As(embeddingsRequestShape)
 	e := &embeddingsRequest{Embedding: api.Embedding{Model: api.ModelOf(f), Field: "input"}}
 	switch format := f.String("encoding_format"); format {
 	case "", "float":
@@ -27,7 +28,7 @@ func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
 	default:
 		f.Fail("encoding_format", "is one of %q, not %q.", []string{"float", "base64"}, wire.Clip(format))
 	}
-	if n := f.Int("dimensions", 1, math.MaxInt32); n != nil {
+	if n := f.Whole("dimensions"); n != nil {
 		e.Dimensions = *n
 	}
 	e.readInput(f)

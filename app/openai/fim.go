@@ -12,7 +12,7 @@ import (
 type fimRequest struct{ *completionRequest }
 
 func readFIM(f *wire.Fields) (api.Request, error) {
-	c := newCompletion(f)
+	c := newCompletion(f.As(fimRequestShape))
 	// A file whose end is the gap has an empty suffix; only without any is the
 	// prompt gone on from.
 	c.Fill = f.Raw("suffix") != nil

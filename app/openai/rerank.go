@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -27,11 +26,12 @@ type rerankRequest struct {
 }
 
 func readRerank(f *wire.Fields) (api.ReadRequest, error) {
+	f.As(rerankRequestShape)
 	r := &rerankRequest{model: api.ModelOf(f), query: f.String("query"), instruction: f.String("instruction"), returned: f.Bool("return_documents")}
 	if r.query == "" {
 		f.Fail("query", "is missing or empty; say what is looked for.")
 	}
-	if n := f.Int("top_n", 1, math.MaxInt32); n != nil {
+	if n := f.Whole("top_n"); n != nil {
 		r.top = *n
 	}
 	r.readDocuments(f)
@@ -58,7 +58,7 @@ func (r *rerankRequest) readDocuments(f *wire.Fields) {
 				f.Fail(param, "must be a string.")
 			}
 		case '{':
-			o, err := wire.ParseFields(v, param+".")
+			o, err := f.Item("documents", i, v)
 			if err != nil {
 				f.Take(&wire.Fields{Err: err})
 				return

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -167,7 +166,7 @@ func readTexts(f *wire.Fields, key string) string {
 	}
 	var b strings.Builder
 	for i, v := range parts {
-		p, err := wire.ParseFields(v, fmt.Sprintf("%s%s[%d].", f.Path, key, i))
+		p, err := f.Item(key, i, v)
 		if err != nil {
 			f.Take(&wire.Fields{Err: err})
 			return ""

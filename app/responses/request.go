@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"unicode/utf8"
 
 	"tandem/app/api"
 	"tandem/app/model"
 	"tandem/app/wire"
-	"tandem/engine"
 )
 
 // A responseRequest is the body of /v1/responses. What it asks the model is a chat.
@@ -29,13 +27,14 @@ type responseRequest struct {
 }
 
 func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
+	f.As(responseRequestShape)
 	c := &responseRequest{to: v, body: f.Values, store: true}
 	c.PromptParam = "input"
 	c.Read(f)
 	c.N = 1
-	c.MaxTokens = f.Int("max_output_tokens", 1, math.MaxInt32)
+	c.MaxTokens = f.Whole("max_output_tokens")
 	c.Grammar, c.GrammarParam = readTextFormat(f), "text.format"
-	c.TopLogprobs = api.First(0, f.Int("top_logprobs", 0, engine.MaxTopLogprobs))
+	c.TopLogprobs = api.First(0, f.Whole("top_logprobs"))
 	c.Logprobs = slices.Contains(f.Strings("include"), "message.output_text.logprobs")
 	if !c.Logprobs {
 		c.TopLogprobs = 0
@@ -51,7 +50,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 		c.store = *store
 	}
 	c.instructions, c.previous = f.String("instructions"), f.String("previous_response_id")
-	f.OneOf("truncation", []string{"auto", "disabled"})
+	f.Word("truncation")
 	readMetadata(f)
 	refuseElsewhere(f)
 	c.own = readItems(f)
@@ -175,7 +174,7 @@ func (c *responseRequest) Prepare(ctx context.Context, held *wire.Place, body []
 func (t *transcript) Read(v json.RawMessage, path string) error {
 	f, err := wire.ParseFields(v, path)
 	if err == nil {
-		t.Add(f)
+		t.Add(f.As(inputItemShape))
 		err = f.Err
 	}
 	return err

@@ -133,7 +133,7 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 	case "function":
 		c.Mode, c.Name = "required", readName(o)
 	case "allowed_tools":
-		if c.Mode = o.OneOf("mode", []string{"auto", "required"}); c.Mode == "" {
+		if c.Mode = o.Word("mode"); c.Mode == "" {
 			c.Mode = "auto"
 		}
 		c.Allowed = []string{}
@@ -143,7 +143,7 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 				o.Take(&wire.Fields{Err: err})
 				break
 			}
-			if t.String("type") == "function" {
+			if t.As(responseToolShape).String("type") == "function" {
 				c.Allowed = append(c.Allowed, readName(t))
 			}
 			o.Take(t)

@@ -45,8 +45,7 @@ func readAPI(t *testing.T) *apiFile {
 // apiPath is how the file writes a pattern of the routes.
 func apiPath(pattern string) string { return strings.ReplaceAll(pattern, "...}", "}") }
 
-// TestOpenAPIRoutes: the file has the routes that programs call, and no others.
-func TestOpenAPIRoutes(t *testing.T) {
+func TestOpenAPIHasTheRoutesThatProgramsCallAndNoOthers(t *testing.T) {
 	api := readAPI(t)
 	var has, wants []string
 	for path, operations := range api.Paths {
@@ -66,79 +65,11 @@ func TestOpenAPIRoutes(t *testing.T) {
 	}
 }
 
-// TestOpenAPIFields: each field that a route's reader reads is named in the schema
-// of its body, and each that stands at the top of that is read.
-func TestOpenAPIFields(t *testing.T) {
-	api, source := readAPI(t), parseReaders(t)
-	roots := source.roots()
-	s := New(newFake().services(), Options{})
-	s.routes(s.issueCode, func(pattern string, methods map[string]wire.Handler) {
-		if !isStandard(pattern) || methods[http.MethodPost] == nil {
-			return
-		}
-		read := source.fields(append(roots[pattern], later[pattern]))
-		body := api.Paths[apiPath(pattern)]["post"].RequestBody
-		if (len(read) == 0) != (body == nil) {
-			t.Errorf("%s: openapi.json has a body: %t, and %s read %d fields of it", pattern, body != nil, roots[pattern], len(read))
-		}
-		if body == nil {
-			return
-		}
-		schema := body.Content["application/json"].Schema
-		named, top := map[string]bool{}, map[string]bool{}
-		api.names(schema, named, nil, 0)
-		api.names(schema, nil, top, 0)
-		for name := range read {
-			if !named[name] {
-				t.Errorf("%s reads %q, which openapi.json does not name in its body", pattern, name)
-			}
-		}
-		for name := range top {
-			if !read[name] {
-				t.Errorf("%s: openapi.json names %q, which nothing reads", pattern, name)
-			}
-		}
-	})
-}
-
-// names collects the names of properties: into all wherever they stand, and into top
-// those of the value itself.
-func (a *apiFile) names(s apiSchema, all, top map[string]bool, depth int) {
-	m, ok := s.(map[string]any)
-	if !ok || depth > 20 {
-		return
-	}
-	if ref, ok := m["$ref"].(string); ok {
-		a.names(a.ref(ref), all, top, depth+1)
-	}
-	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		list, _ := m[key].([]any)
-		for _, sub := range list {
-			a.names(sub, all, top, depth+1)
-		}
-	}
-	if properties, ok := m["properties"].(map[string]any); ok {
-		for name, sub := range properties {
-			if top != nil {
-				top[name] = true
-				continue
-			}
-			all[name] = true
-			a.names(sub, all, nil, depth+1)
-		}
-	}
-	if top == nil {
-		a.names(m["items"], all, nil, depth+1)
-		a.names(m["additionalProperties"], all, nil, depth+1)
-	}
-}
-
 func (a *apiFile) ref(ref string) apiSchema {
 	return a.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
 }
 
-// TestOpenAPIErrors: each route's errors are in the form of its vendor.
-func TestOpenAPIErrors(t *testing.T) {
+func TestOpenAPIErrorsHaveTheFormOfTheRoutesVendor(t *testing.T) {
 	api := readAPI(t)
 	for path, operations := range api.Paths {
 		for method, operation := range operations {
@@ -161,9 +92,8 @@ func statusRecorder(r *http.Request, err error) any {
 	return v
 }
 
-// TestOpenAPIAnswers: what the routes answer is as the file says, with no name that
-// it does not have.
-func TestOpenAPIAnswers(t *testing.T) {
+// The answers have no name that the document does not have.
+func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	const all = `,"return_token_ids":true,"return_draft_info":true,"n":2,"max_tokens":3`
 	const thinks = "<think>hm</think>So:<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": 1}}\n</tool_call>"
 	api := readAPI(t)

@@ -21,6 +21,15 @@ type Fields struct {
 	Values map[string]json.RawMessage
 	Path   string // before the names in errors, e.g. "messages[0]."
 	Err    error
+	shape  *Shape // what it may be; nil where no table says
+}
+
+// As gives an object its shape, and so to the objects inside. Real, Whole and Word take
+// bounds and words from it. To read a name that the shape lacks panics, so that a test of
+// the route finds it.
+func (f *Fields) As(s *Shape) *Fields {
+	f.shape = s
+	return f
 }
 
 // ParseFields reads one object and nothing after it.
@@ -101,6 +110,7 @@ func (f *Fields) Fail(key, format string, args ...any) {
 
 // Raw returns the value, or nil if it is absent.
 func (f *Fields) Raw(key string) json.RawMessage {
+	f.shape.mustHave(f.Path, key)
 	v := f.Values[key]
 	if string(v) == "null" {
 		return nil
@@ -174,6 +184,22 @@ func (f *Fields) Int(key string, least, most int) *int {
 	return nil
 }
 
+// Real reads a number within the bounds of the shape. It returns nil for an absent field.
+func (f *Fields) Real(key string) *float64 {
+	least, most := f.shape.bounds(key)
+	return f.Number(key, least, most)
+}
+
+// Whole reads a whole number within the bounds of the shape. It returns nil for an absent
+// field.
+func (f *Fields) Whole(key string) *int {
+	least, most := f.shape.bounds(key)
+	return f.Int(key, int(least), int(most))
+}
+
+// Word reads one of the shape's words. It returns an empty text for an absent field.
+func (f *Fields) Word(key string) string { return f.OneOf(key, f.shape.choices(key)) }
+
 // WholeNumber reads an integer, also one that a client wrote as 16.0.
 func WholeNumber(v json.RawMessage) (int64, bool) {
 	if !IsNumber(v) {
@@ -212,7 +238,16 @@ func (f *Fields) Object(key string) *Fields {
 		f.Err = err
 		return nil
 	}
-	return o
+	return o.As(f.shape.inside(key, false))
+}
+
+// Item reads the object v that is the i-th of a list of f.
+func (f *Fields) Item(key string, i int, v json.RawMessage) (*Fields, error) {
+	o, err := ParseFields(v, fmt.Sprintf("%s%s[%d].", f.Path, key, i))
+	if err != nil {
+		return nil, err
+	}
+	return o.As(f.shape.inside(key, true)), nil
 }
 
 // Take keeps the first error of a nested object as this one's.

@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// each calls f for s, and for the shapes that s is one of or all of, until f returns true.
+func (s *Shape) each(f func(*Shape) bool) bool {
+	if s == nil {
+		return false
+	}
+	if f(s) {
+		return true
+	}
+	deeper := func(sub *Shape) bool { return sub.each(f) }
+	return slices.ContainsFunc(s.either, deeper) || slices.ContainsFunc(s.both, deeper)
+}
+
+// mustHave panics if the shape declares fields and key is none of them.
+func (s *Shape) mustHave(path, key string) {
+	declares := func(s *Shape) bool { return s.fields != nil || s.values != nil }
+	if !s.each(declares) || s.each(func(s *Shape) bool { return s.field(key) != nil }) {
+		return
+	}
+	panic(fmt.Sprintf("wire: the shape of the body has no %s%s", path, key))
+}
+
+// field returns the shape of a field that s itself declares, or nil.
+func (s *Shape) field(key string) *Shape {
+	for _, f := range s.fields {
+		if f.name == key {
+			return f.shape
+		}
+	}
+	return s.values
+}
+
+// find calls f for the shapes that a field may have, until f returns true.
+func (s *Shape) find(key string, f func(*Shape) bool) bool {
+	return s.each(func(s *Shape) bool { return s.field(key).each(f) })
+}
+
+// bounds returns the bounds of a field that is a number.
+func (s *Shape) bounds(key string) (least, most float64) {
+	if !s.find(key, func(s *Shape) bool {
+		if s.least == nil || s.kind != "number" && s.kind != "integer" {
+			return false
+		}
+		least, most = *s.least, math.MaxFloat64
+		if s.most != nil {
+			most = *s.most
+		}
+		return true
+	}) {
+		panic(fmt.Sprintf("wire: the shape of the body has no bounds for %s", key))
+	}
+	return least, most
+}
+
+// choices returns the words that a field may be.
+func (s *Shape) choices(key string) (words []string) {
+	if !s.find(key, func(s *Shape) bool {
+		for _, v := range s.words {
+			if w, ok := v.(string); ok && w != "" {
+				words = append(words, w)
+			}
+		}
+		return words != nil
+	}) {
+		panic(fmt.Sprintf("wire: the shape of the body has no words for %s", key))
+	}
+	return words
+}
+
+// inside returns the shape of the objects of a field, or of the list in it; nil for any.
+func (s *Shape) inside(key string, list bool) *Shape {
+	var found []*Shape
+	s.find(key, func(s *Shape) bool {
+		switch {
+		case list && s.items != nil:
+			found = append(found, s.items)
+		case !list && (s.fields != nil || s.values != nil):
+			found = append(found, s)
+		}
+		return false
+	})
+	switch len(found) {
+	case 0:
+		return nil
+	case 1:
+		return found[0]
+	}
+	return Either(found...)
+}

@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+var drink = Both(
+	Object(Need("size", Int(1, 3), "Cups."), Opt("heat", Number(0, 100))),
+	Object(
+		Opt("milk", Either(Choice("oat", "cow"), Object(Need("fat", Number(0, 9))))),
+		May("extras", List(Object(Need("grams", Int(0, 50)))).Most(2)),
+	),
+).Named("Drink")
+
+func TestReadersTakeBoundsAndWordsFromTheShape(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"size":2,"heat":99.5,"milk":"oat","extras":[{"grams":5}]}`: "",
+		`{"milk":{"fat":1}}`:        "",
+		`{"size":4}`:                "size must lie between 1 and 3, not 4.",
+		`{"heat":-1}`:               "heat must lie between 0 and 100, not -1.",
+		`{"milk":"soy"}`:            `milk is one of ["oat" "cow"], not "soy".`,
+		`{"milk":{"fat":10}}`:       "milk.fat must lie between 0 and 9, not 10.",
+		`{"extras":[{"grams":51}]}`: "extras[0].grams must lie between 0 and 50, not 51.",
+	} {
+		f, err := ParseFields([]byte(body), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.As(drink)
+		f.Whole("size")
+		f.Real("heat")
+		if v := f.Raw("milk"); v != nil && v[0] == '{' {
+			o := f.Object("milk")
+			o.Real("fat")
+			f.Take(o)
+		} else {
+			f.Word("milk")
+		}
+		var extras []json.RawMessage
+		if v := f.Raw("extras"); v != nil && json.Unmarshal(v, &extras) != nil {
+			t.Fatal(body)
+		}
+		for i, v := range extras {
+			o, err := f.Item("extras", i, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Whole("grams")
+			f.Take(o)
+		}
+		got := ""
+		if f.Err != nil {
+			got = f.Err.Error()
+		}
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
+
+func TestReadingANameThatTheShapeLacksPanics(t *testing.T) {
+	f, err := ParseFields([]byte(`{}`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("sugar was read")
+		}
+	}()
+	f.As(drink).Bool("sugar")
+}
+
+func TestSchemaHasTypesBoundsAndWhatMayBeLeftOut(t *testing.T) {
+	all := Schemas{}
+	ref, err := json.Marshal(all.Of(List(drink)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(all["Drink"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"allOf":[{"properties":{"heat":{"maximum":100,"minimum":0,"type":["number","null"]},` +
+		`"size":{"description":"Cups.","maximum":3,"minimum":1,"type":"integer"}},"required":["size"],"type":"object"},` +
+		`{"properties":{"extras":{"items":{"properties":{"grams":{"maximum":50,"minimum":0,"type":"integer"}},"required":["grams"],"type":"object"},"maxItems":2,"type":"array"},` +
+		`"milk":{"anyOf":[{"enum":["","oat","cow"]},{"properties":{"fat":{"maximum":9,"minimum":0,"type":"number"}},"required":["fat"],"type":"object"},{"type":"null"}]}},"type":"object"}]}`
+	if string(got) != want || string(ref) != `{"items":{"$ref":"#/components/schemas/Drink"},"type":"array"}` {
+		t.Errorf("got %s and %s", got, ref)
+	}
+}
