@@ -34,7 +34,7 @@ var limits = []Limit{
 	{"lines of package app", 2500, nil, func(t *Tree) []Count { return []Count{t.linesOf("app")} }},
 	{"files of a package", mostFiles, nil, (*Tree).PackageFiles},
 	{"methods of an interface", mostMethods, nil, (*Tree).Interfaces},
-	{"files of an app package that reach each other", 20, []string{"app/pool", "app/server"}, func(t *Tree) []Count { return t.knots }},
+	{"files of an app package that reach each other", 20, []string{"app/pool"}, func(t *Tree) []Count { return t.knots }},
 	{"lines of a function", 80, nil, (*Tree).shortFunctions},
 	{"lines of README.md", 200, nil, func(t *Tree) []Count { return []Count{t.documentLines("README.md")} }},
 	{"words of a sentence in a doc.go or README.md", 30, []string{"app/dialect"}, (*Tree).Sentences},
