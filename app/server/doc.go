@@ -17,6 +17,7 @@
 // session in the storage of its tab. It hands the session to other tabs of the same origin in
 // the same browser, by a BroadcastChannel. So the session lasts as long as one of them.
 //
-// openapi.json describes every route for programs, and is served. Tests compare it with what
-// the routes read and answer.
+// GET /openapi.json describes every route for programs. The document is written from the
+// shapes that the readers of bodies use. Tests compare it with what the routes read and
+// answer, and with a recorded document.
 package server
