@@ -8,13 +8,14 @@ import (
 	"os"
 
 	"tandem/app"
+	"tandem/app/pool"
 )
 
 // engineFlags adds the flags of a program that tests clients. It returns the function that puts
 // them into the options.
 func engineFlags(f *flag.FlagSet) func(*app.Options) error {
 	kind := f.String("engine", "", "scripted: answers come from --script")
-	path := f.String("script", "", "`FILE` of cues, see app.Script")
+	path := f.String("script", "", "`FILE` of cues, see pool.Script")
 	return func(o *app.Options) error {
 		if *kind == "" {
 			return nil
@@ -26,7 +27,7 @@ func engineFlags(f *flag.FlagSet) func(*app.Options) error {
 		if err != nil {
 			return err
 		}
-		o.Script, err = app.ReadScript(text)
+		o.Script, err = pool.ReadScript(text)
 		return err
 	}
 }
