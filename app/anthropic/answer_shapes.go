@@ -25,13 +25,7 @@ var ModelListShape = wire.Object(
 
 var tokenCountShape = wire.Object(wire.Need("input_tokens", wire.Whole)).Named("TokenCount")
 
-var messageUsageShape = wire.Object(
-	wire.Need("input_tokens", wire.Whole, "That were computed."),
-	wire.Need("cache_creation_input_tokens", wire.Whole),
-	wire.Need("cache_read_input_tokens", wire.Whole),
-	wire.Need("output_tokens", wire.Whole),
-	wire.Need("output_tokens_details", wire.Object(wire.Need("thinking_tokens", wire.Whole))),
-).Named("MessageUsage")
+var messageUsageShape = wire.AnswerOf[MessageUsage]().Named("MessageUsage")
 
 var answerBlockShape = wire.Either(
 	wire.Object(wire.Need("type", wire.Just("text")), wire.Need("text", wire.Text)),

@@ -35,7 +35,7 @@ const signature = "VGFuZGVt"
 
 // MessageUsage counts tokens: the cached ones are none of the input's.
 type MessageUsage struct {
-	Input        int `json:"input_tokens"`
+	Input        int `json:"input_tokens" doc:"That were computed."`
 	CacheCreated int `json:"cache_creation_input_tokens"` // always 0: nothing is charged for it
 	CacheRead    int `json:"cache_read_input_tokens"`
 	Output       int `json:"output_tokens"`

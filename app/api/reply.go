@@ -49,7 +49,7 @@ type Usage struct {
 	TotalTokens      int `json:"total_tokens"`
 
 	PromptTokensDetails struct {
-		CachedTokens int `json:"cached_tokens"`
+		CachedTokens int `json:"cached_tokens" doc:"That were not computed again."`
 	} `json:"prompt_tokens_details"`
 
 	// Of a prediction those tokens count that were tried; all the drafters'
@@ -85,11 +85,11 @@ type Timings struct {
 	DraftN              int     `json:"draft_n"`
 	DraftNAccepted      int     `json:"draft_n_accepted"`
 
-	Drafter         string  `json:"drafter"`           // that proposed, empty if none did
-	NoDrafter       string  `json:"no_drafter"`        // why none did, or one no longer does
-	Rounds          int     `json:"rounds"`            // forwards after the prompt's
-	Verifies        int     `json:"verifies"`          // of these, with drafts
-	TokensPerVerify float64 `json:"tokens_per_verify"` // that a round with drafts gave; the target's own counts where the text ended before it, too
+	Drafter         string  `json:"drafter"`                            // that proposed, empty if none did
+	NoDrafter       string  `json:"no_drafter" doc:"Why none drafted."` // why none did, or one no longer does
+	Rounds          int     `json:"rounds"`                             // forwards after the prompt's
+	Verifies        int     `json:"verifies"`                           // of these, with drafts
+	TokensPerVerify float64 `json:"tokens_per_verify"`                  // that a round with drafts gave; the target's own counts where the text ended before it, too
 	Syncs           int     `json:"syncs"`
 	Repeats         int     `json:"repeats"` // tokens before the text looped, 0 if it did not
 	QueueMS         float64 `json:"queue_ms"`

@@ -8,15 +8,7 @@ import (
 var versionShape = wire.Object(wire.Need("version", wire.Text,
 	"Of Ollama whose API this is.")).Named("OllamaVersion")
 
-var detailsShape = wire.Object(
-	wire.Need("parent_model", wire.Text),
-	wire.Need("format", wire.Text),
-	wire.Need("family", wire.Text),
-	wire.Need("families", wire.List(wire.Text)),
-	wire.Need("parameter_size", wire.Text),
-	wire.Need("quantization_level", wire.Text),
-	wire.Need("context_length", wire.Whole),
-).Named("OllamaDetails")
+var detailsShape = wire.AnswerOf[Details]().Named("OllamaDetails")
 
 var tagsShape = wire.Object(wire.Need("models", wire.List(wire.Object(
 	wire.Need("name", wire.Text, "With the tag latest."),

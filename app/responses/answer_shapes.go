@@ -42,16 +42,7 @@ var outputItemShape = wire.Either(
 	),
 ).Named("OutputItem")
 
-var responseUsageShape = wire.Object(
-	wire.Need("input_tokens", wire.Whole),
-	wire.Need("input_tokens_details", wire.Object(
-		wire.Need("cached_tokens", wire.Whole),
-		wire.Need("cache_write_tokens", wire.Whole),
-	)),
-	wire.Need("output_tokens", wire.Whole),
-	wire.Need("output_tokens_details", wire.Object(wire.Need("reasoning_tokens", wire.Whole))),
-	wire.Need("total_tokens", wire.Whole),
-).Named("ResponseUsage")
+var responseUsageShape = wire.AnswerOf[ResponseUsage]().Named("ResponseUsage")
 
 var responseShape = wire.Object(
 	wire.Need("id", wire.Text),
