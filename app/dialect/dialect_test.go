@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// special makes a vocabulary of special tokens.
+// special returns a vocabulary in which all texts are special tokens.
 func special(texts ...string) Vocabulary {
 	return func(text string) (int32, bool, bool) {
 		i := slices.Index(texts, text)
@@ -15,13 +15,14 @@ func special(texts ...string) Vocabulary {
 	}
 }
 
-// joined reads a text in the given pieces and joins what is adjacent.
+// joined reads a text in the given pieces and joins adjacent parts of a kind.
 func joined(d *Dialect, o Options, cut bool, pieces ...string) []Part {
 	p := d.Parser(o)
 	var all []Part
 	add := func(parts []Part) {
 		for _, part := range parts {
-			if last := len(all) - 1; last >= 0 && part.Kind != Call && all[last].Kind == part.Kind && all[last].Index == part.Index {
+			last := len(all) - 1
+			if last >= 0 && part.Kind != Call && all[last].Kind == part.Kind && all[last].Index == part.Index {
 				all[last].Text += part.Text
 				continue
 			}
@@ -39,7 +40,8 @@ func joined(d *Dialect, o Options, cut bool, pieces ...string) []Part {
 	return all
 }
 
-// read reads a text split in every way there is in two, byte by byte, and whole.
+// read reads a text whole, by characters, and in two pieces at every place. It fails the test if
+// the parts differ, and returns them.
 func read(t *testing.T, d *Dialect, o Options, cut bool, text string) []Part {
 	t.Helper()
 	want := joined(d, o, cut, text)
@@ -54,7 +56,7 @@ func read(t *testing.T, d *Dialect, o Options, cut bool, text string) []Part {
 	return want
 }
 
-// show writes parts one a line.
+// show returns the parts, one on each line.
 func show(parts []Part) string {
 	var b strings.Builder
 	for _, part := range parts {

@@ -11,17 +11,20 @@ import (
 
 var update = flag.Bool("update", false, "write the parts into testdata")
 
-// offered are the tools of all tests.
+// offered are the tools that the tests offer.
 var offered = []Tool{
-	{Name: "get_weather", Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"},"fine":{"type":"boolean"},` +
-		`"tags":{"type":"array","items":{"type":"string"}},"note":{"anyOf":[{"type":"string"},{"type":"null"}]},"at":{"$ref":"#/$defs/place"}},"required":["city"],` +
+	{Name: "get_weather", Parameters: []byte(`{"type":"object","properties":{` +
+		`"city":{"type":"string"},"days":{"type":"integer"},"fine":{"type":"boolean"},` +
+		`"tags":{"type":"array","items":{"type":"string"}},` +
+		`"note":{"anyOf":[{"type":"string"},{"type":"null"}]},` +
+		`"at":{"$ref":"#/$defs/place"}},"required":["city"],` +
 		`"$defs":{"place":{"type":"object","properties":{"x":{"type":"number"}}}}}`)},
 	{Name: "now"},
 	{Name: "get_user_info"},
 	{Name: "get_product_name_by_PID"},
 }
 
-// A fixture is an answer of a family and what there is in it.
+// A fixture is an answer of a family, and the parts that it holds.
 type fixture struct {
 	file     string
 	sections map[string]string
@@ -55,13 +58,15 @@ func (f fixture) dialect() *Dialect {
 	return Detect(f.sections["template"], special(strings.Fields(f.sections["special"])...))
 }
 
-// options returns what its parser goes by.
+// options returns the options for the fixture's parser.
 func (f fixture) options() Options {
-	return Options{Tools: offered, Calls: true, Prompt: strings.ReplaceAll(f.sections["prompt"], `\n`, "\n")}
+	prompt := strings.ReplaceAll(f.sections["prompt"], `\n`, "\n")
+	return Options{Tools: offered, Calls: true, Prompt: prompt}
 }
 
-// TestFixtures: the answers of each family, split at every byte.
-func TestFixtures(t *testing.T) {
+// TestFixturesReadAlikeHoweverSplit: an answer of each family has the recorded parts, wherever it
+// is split. Without tools it has no calls.
+func TestFixturesReadAlikeHoweverSplit(t *testing.T) {
 	for _, f := range readFixtures(t) {
 		t.Run(filepath.Base(f.file), func(t *testing.T) {
 			d, text := f.dialect(), f.sections["text"]
@@ -82,26 +87,27 @@ func TestFixtures(t *testing.T) {
 			}
 			for _, part := range joined(d, Options{}, false, text) {
 				if part.Kind == Call || part.Kind == Arguments {
-					t.Errorf("no tools, and yet %+v", part)
+					t.Errorf("without tools there is %+v", part)
 				}
 			}
 		})
 	}
 }
 
-// TestSpecial: a parser sees the tokens that its dialect needs, and no others.
-func TestSpecial(t *testing.T) {
+// TestSpecialNamesExactlyTheTokensThatAnswersUse: Special names each special token that a parser
+// needs to see, and no other text.
+func TestSpecialNamesExactlyTheTokensThatAnswersUse(t *testing.T) {
 	for _, f := range readFixtures(t) {
 		want := strings.Fields(f.sections["special"])
 		got := f.dialect().Special()
 		for _, text := range got {
 			if !slices.Contains(want, text) {
-				t.Errorf("%s: %q is no special token", f.file, text)
+				t.Errorf("%s: %q is not a special token", f.file, text)
 			}
 		}
 		for _, text := range want {
 			if strings.Contains(f.sections["text"], text) && !slices.Contains(got, text) {
-				t.Errorf("%s: %q is not seen", f.file, text)
+				t.Errorf("%s: Special lacks %q", f.file, text)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// pieces are what FuzzParser puts together.
+// pieces are the texts that FuzzParser and TestMutations put together.
 var pieces = []string{
 	"<think>", "</think>", "<tool_call>", "</tool_call>", "<function=f>", "<parameter=city>", "<parameter=days>", "</parameter>", "</function>",
 	`{"name": "now", "arguments": {`, `"a": 1`, `"b": "`, `"`, `, "why": 1`, `, "id": "a"`, "print(", "}", "}}", "[", "]", ",", ";", "\n", "  ", "text", "\\", "'", "(", ")", "=", "f(a=", "[now(",
@@ -21,7 +21,7 @@ var pieces = []string{
 	"<|tool_call|>", "<|/tool_call|>", "functools[", "<tool_", "</think", "<|", "é", `"city": null`,
 }
 
-// FuzzParser: every text has parts, the same however it is split, and all of it is in them.
+// FuzzParser: every text has the same parts however it is split, and every byte is in them.
 func FuzzParser(f *testing.F) {
 	fixtures := readFixtures(f)
 	for i, x := range fixtures {
@@ -33,13 +33,14 @@ func FuzzParser(f *testing.F) {
 		for _, pick := range picks {
 			b.WriteString(pieces[int(pick)%len(pieces)])
 		}
-		checkText(t, fixtures[int(which)%len(fixtures)], cut, b.String()+text, rand.New(rand.NewPCG(1, uint64(len(text)))))
+		rng := rand.New(rand.NewPCG(1, uint64(len(text))))
+		checkText(t, fixtures[int(which)%len(fixtures)], cut, b.String()+text, rng)
 	})
 }
 
-// TestMutations: as FuzzParser, with what the fixtures become when parts of them are lost, repeated
-// or mixed with others.
-func TestMutations(t *testing.T) {
+// TestBrokenFixturesReadAlikeHoweverSplit: the same as FuzzParser, for fixtures that have lost
+// pieces, repeat pieces, or hold pieces of others.
+func TestBrokenFixturesReadAlikeHoweverSplit(t *testing.T) {
 	for i, x := range readFixtures(t) {
 		rng := rand.New(rand.NewPCG(2, uint64(i)))
 		for range 300 {
@@ -63,7 +64,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// checkText reads a text in the dialect of a fixture.
+// checkText checks that a text in the dialect of a fixture keeps the promises of doc.go.
 func checkText(t *testing.T, x fixture, cut bool, text string, rng *rand.Rand) {
 	t.Helper()
 	d, o := x.dialect(), x.options()
@@ -85,12 +86,13 @@ func checkText(t *testing.T, x fixture, cut bool, text string, rng *rand.Rand) {
 			t.Fatalf("%s: %q without tools has %+v", d.Name(), text, part)
 		}
 	}
-	if plain := joined(Detect("", special()), o, cut, text); text != "" && !slices.Equal(plain, []Part{{Text: text}}) {
-		t.Fatalf("%q is plainly %+v", text, plain)
+	plain := joined(Detect("", special()), o, cut, text)
+	if text != "" && !slices.Equal(plain, []Part{{Text: text}}) {
+		t.Fatalf("%q in the dialect plain is %+v", text, plain)
 	}
 }
 
-// checkParts: calls have places, arguments begin an object.
+// checkParts checks that calls count from 0 and that arguments begin a JSON object.
 func checkParts(t *testing.T, d *Dialect, text string, parts []Part) {
 	t.Helper()
 	calls := 0
@@ -123,7 +125,7 @@ func checkParts(t *testing.T, d *Dialect, text string, parts []Part) {
 	}
 }
 
-// bare takes white space and the tags of thoughts out of a text.
+// bare returns a text without white space and the tags of thoughts.
 func bare(d *Dialect, text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -141,8 +143,9 @@ func bare(d *Dialect, text string) string {
 	return text
 }
 
-// TestBounds: whatever an answer begins with, no more of it is held back than doc.go says.
-func TestBounds(t *testing.T) {
+// TestParserHoldsBackNoMoreThanItsBounds: whatever an answer begins with, the parser holds back no
+// more of it than doc.go says.
+func TestParserHoldsBackNoMoreThanItsBounds(t *testing.T) {
 	check := func(x fixture, before, filler string) {
 		p := x.dialect().Parser(x.options())
 		p.Push(before + strings.Repeat(filler, 2*maxHeld/len(filler)))
@@ -151,7 +154,7 @@ func TestBounds(t *testing.T) {
 			held += len(part.Text)
 		}
 		if held > maxHeld+2*maxSpace {
-			t.Errorf("%s: behind %q %d bytes of %q were held", x.file, before, held, filler)
+			t.Errorf("%s: after %q the parser held %d bytes of %q", x.file, before, held, filler)
 		}
 	}
 	for _, x := range readFixtures(t) {
@@ -178,14 +181,18 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestDepth: neither JSON nor a schema can nest too deep.
-func TestDepth(t *testing.T) {
+// TestDeepNestingEndsTheArguments: arguments end where JSON nests deeper than maxDepth, and a
+// schema that refers to itself is still read.
+func TestDeepNestingEndsTheArguments(t *testing.T) {
 	d := Detect("<tool_call>", special())
-	parts := joined(d, Options{Tools: offered, Calls: true}, false, `<tool_call>{"name": "x", "arguments": {"a": `+strings.Repeat("[", 1000))
+	text := `<tool_call>{"name": "x", "arguments": {"a": ` + strings.Repeat("[", 1000)
+	parts := joined(d, Options{Tools: offered, Calls: true}, false, text)
 	if want := `{"a": ` + strings.Repeat("[", maxDepth-1); len(parts) != 3 || parts[1].Text != want {
 		t.Errorf("got\n%s", show(parts))
 	}
-	if k := kindOf([]byte(`{"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "string"}]}}}`), "a"); k != kindText {
+	circle := []byte(`{"properties": {"a": {"$ref": "#/$defs/a"}},` +
+		` "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "string"}]}}}`)
+	if k := kindOf(circle, "a"); k != kindText {
 		t.Errorf("a schema that refers to itself is of kind %d", k)
 	}
 }

@@ -2,8 +2,8 @@ package dialect
 
 import "testing"
 
-// TestRemembered: as templates of the families read it.
-func TestRemembered(t *testing.T) {
+// TestRememberedIsTheMemberThatTheTemplateReads: templates of several families give the name.
+func TestRememberedIsTheMemberThatTheTemplateReads(t *testing.T) {
 	for template, want := range map[string]string{
 		"": "reasoning_content",
 		"{% if message.reasoning_content is string %}":                                   "reasoning_content",
@@ -13,7 +13,7 @@ func TestRemembered(t *testing.T) {
 		`{% if message.get("reasoning") %}{{ kwargs.reasoning_effort }}`:                 "reasoning",
 		"{{- 'Reasoning: ' + reasoning_effort }}{% if message['thinking'] is defined %}": "thinking",
 	} {
-		if got := Detect(template, func(string) (int32, bool, bool) { return 0, false, false }).Remembered(); got != want {
+		if got := Detect(template, special()).Remembered(); got != want {
 			t.Errorf("%s: %s, want %s", template, got, want)
 		}
 	}

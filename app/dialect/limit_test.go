@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// TestClosing: what closes a thought closes it, wherever in the thought it comes, and not
-// otherwise.
-func TestClosing(t *testing.T) {
+// TestClosingEndsAThoughtAnywhere: the closing text ends a thought wherever it comes.
+func TestClosingEndsAThoughtAnywhere(t *testing.T) {
 	for _, c := range []struct{ template, prompt, opens, rest string }{
 		{"<think> </think>", "", "<think>\n", "so"},
 		{"<think> </think>", "x<think>\n", "", "so"},
 		{"<|channel>thought <channel|>", "", "<|channel>thought\n", "so"},
 		{"[TOOL_CALLS] [THINK]", "", "[THINK]", "so"},
-		{"<|channel|> <|message|>", "<|start|>assistant", "<|channel|>analysis<|message|>", "<|channel|>final<|message|>so"},
+		{"<|channel|> <|message|>", "<|start|>assistant", "<|channel|>analysis<|message|>",
+			"<|channel|>final<|message|>so"},
 	} {
 		d := Detect(c.template, func(string) (int32, bool, bool) { return 0, false, false })
 		for _, thought := range []string{"", "hm", "hm\n", "hm </", "hm <|"} {
@@ -23,11 +23,11 @@ func TestClosing(t *testing.T) {
 				parts = append(parts, p.Push(piece)...)
 			}
 			if !p.Thinking() {
-				t.Errorf("%s: behind %q it doesn't think", c.template, c.opens+thought)
+				t.Errorf("%s: after %q the parser is not in a thought", c.template, c.opens+thought)
 			}
 			parts = append(parts, p.Push(d.Closing())...)
 			if p.Thinking() {
-				t.Errorf("%s: behind %q it still thinks", c.template, d.Closing())
+				t.Errorf("%s: after %q the parser is still in a thought", c.template, d.Closing())
 			}
 			parts = append(append(parts, p.Push(c.rest)...), p.Flush()...)
 			var said, thoughts string
@@ -44,13 +44,15 @@ func TestClosing(t *testing.T) {
 			}
 		}
 	}
-	if plain := Detect("", func(string) (int32, bool, bool) { return 0, false, false }); plain.Closing() != "" || plain.Parser(Options{}).Thinking() {
-		t.Error("what has no thoughts closes them")
+	plain := Detect("", special())
+	if plain.Closing() != "" || plain.Parser(Options{}).Thinking() {
+		t.Error("a dialect without thoughts closes one")
 	}
 }
 
-// TestAnswers: behind a thought an answer is calls or a rule, if there is anything to call.
-func TestAnswers(t *testing.T) {
+// TestGrammarAllowsCallsAndTheAnswerRule: after a thought the grammar accepts the answer's rule,
+// and calls if there are tools.
+func TestGrammarAllowsCallsAndTheAnswerRule(t *testing.T) {
 	tools := []Tool{{Name: "go"}}
 	for _, c := range []struct {
 		template, prompt string
@@ -64,7 +66,8 @@ func TestAnswers(t *testing.T) {
 		{"<tool_call> <think>", "<think>\n\n</think>\n\n", tools, []string{"start: (calls | answer)\n"}},
 		{"<tool_call> <think>", "<think>\n", nil, []string{"/\\n{0,2}/ answer\n"}},
 		{"<|channel|> <|message|>", "", nil, []string{"start: answer\n", "final", "analysis: "}},
-		{"<|channel|> <|message|>", "", tools, []string{"start: (calls | answer)\n", "final", "analysis: ", "commentary"}},
+		{"<|channel|> <|message|>", "", tools,
+			[]string{"start: (calls | answer)\n", "final", "analysis: ", "commentary"}},
 	} {
 		d := Detect(c.template, func(string) (int32, bool, bool) { return 0, false, false })
 		lark, err := d.Grammar(c.tools, Choice{Prompt: c.prompt, Answer: "@x"})

@@ -5,15 +5,16 @@ import (
 	"testing"
 )
 
-// cases are read by the dialect of a fixture.
+// A parserCase is a text that the dialect of a fixture reads.
 type parserCase struct {
 	name, fixture, text string
 	cut                 bool
 	want                string // lines of show
 }
 
-// TestParser: what models also write.
-func TestParser(t *testing.T) {
+// TestParserReadsWhatModelsWrite: the texts are answers as models write them, many of them broken
+// or cut.
+func TestParserReadsWhatModelsWrite(t *testing.T) {
 	fixtures := map[string]fixture{}
 	for _, f := range readFixtures(t) {
 		fixtures[strings.TrimSuffix(strings.TrimPrefix(f.file, "testdata/"), ".txt")] = f
@@ -56,7 +57,7 @@ text "c"
 thought "a <think> b"
 text "c"
 `},
-	{"text between and behind calls", "qwen3", "a\n\n<tool_call>{\"name\":\"now\"}</tool_call>\nb\n<tool_call>{\"name\":\"now\"}</tool_call>\n", false, `
+	{"text between and after calls", "qwen3", "a\n\n<tool_call>{\"name\":\"now\"}</tool_call>\nb\n<tool_call>{\"name\":\"now\"}</tool_call>\n", false, `
 text "a"
 call now
 arguments "{}"
@@ -64,7 +65,7 @@ text "\nb"
 call now
 arguments "{}"
 `},
-	{"text behind a call alone", "qwen3", "<tool_call>{\"name\":\"now\"}</tool_call>\n\nb\n", false, `
+	{"text only after a call", "qwen3", "<tool_call>{\"name\":\"now\"}</tool_call>\n\nb\n", false, `
 call now
 arguments "{}"
 text "b\n"
@@ -107,11 +108,11 @@ text "oops}}</tool_call>"
 `},
 	{"a tag in a block", "qwen2_5", "```xml\n<tool_call>\n  ...\n</tool_call>\n``` and `<tool_call>`", false, `text "` + "```xml\\n<tool_call>\\n  ...\\n</tool_call>\\n``` and `<tool_call>`" + "\"\n"},
 	{"a tag before a call", "qwen2_5", `<tool_call> <tool_call>{"name": "now"}</tool_call>`, false, "text \"<tool_call>\"\ncall now\narguments \"{}\"\n"},
-	{"a call behind a broken name", "qwen2_5", `<tool_call>{"name": <tool_call>{"name": "now"}</tool_call>`, false, "text \"<tool_call>{\\\"name\\\":\"\ncall now\narguments \"{}\"\n"},
+	{"a call after a broken name", "qwen2_5", `<tool_call>{"name": <tool_call>{"name": "now"}</tool_call>`, false, "text \"<tool_call>{\\\"name\\\":\"\ncall now\narguments \"{}\"\n"},
 	{"no name", "qwen2_5", `<tool_call>{"arguments": {}}</tool_call>`, false, `text "<tool_call>{\"arguments\": {}}</tool_call>"` + "\n"},
 	{"two names", "qwen2_5", `<tool_call>{"name": "x", "name": "y"}</tool_call>`, false, `text "<tool_call>{\"name\": \"x\", \"name\": \"y\"}</tool_call>"` + "\n"},
 
-	{"members behind the arguments", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}, "id": 7, oops}</tool_call>`, false, "call x\narguments \"{}\"\ntext \", \\\"id\\\": 7, oops}</tool_call>\"\n"},
+	{"members after the arguments", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}, "id": 7, oops}</tool_call>`, false, "call x\narguments \"{}\"\ntext \", \\\"id\\\": 7, oops}</tool_call>\"\n"},
 	{"members without an end", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}, "id": 7`, true, "call x\narguments \"{}\"\ntext \", \\\"id\\\": 7\"\n"},
 	{"half a tag that was meant", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}} <`, false, "call x\narguments \"{}\"\ntext \"<\"\n"},
 
@@ -129,7 +130,7 @@ call get_weather
 arguments "{\"city\":\"a</parameter>b\\n</parameter>\\n\\n c</tool_call>\"}"
 `},
 	{"no closing tags", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na\n</parameter>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
-	{"cut behind a value", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na\n</parameter>", true, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"\"\n"},
+	{"cut after a value", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na\n</parameter>", true, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"\"\n"},
 	{"cut in a value", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na\n</par", true, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\\n</par\"\n"},
 	{"cut in a number", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=days>\n1", true, "call get_weather\narguments \"{\\\"days\\\":\"\ntext \"1\"\n"},
 	{"no function's end", "qwen3_coder", "<tool_call>\n<function=now>\n</tool_call>", false, "call now\narguments \"{}\"\n"},
@@ -162,7 +163,7 @@ arguments "{}"
 call get_weather
 arguments "{\"a\": 1}"
 `},
-	{"behind a token", "llama3_1", `Hm. <|python_tag|>{"name": "now", "parameters": {}}`, false, "text \"Hm.\"\ncall now\narguments \"{}\"\n"},
+	{"after a token", "llama3_1", `Hm. <|python_tag|>{"name": "now", "parameters": {}}`, false, "text \"Hm.\"\ncall now\narguments \"{}\"\n"},
 	{"Python's code", "llama3_1", "<|python_tag|>import os\nprint(1)", false, `text "<|python_tag|>import os\nprint(1)"` + "\n"},
 	{"other JSON", "llama3_1", `{"name": "Bob", "age": 5}`, false, `text "{\"name\": \"Bob\", \"age\": 5}"` + "\n"},
 	{"JSON within", "llama3_1", `So: {"name": "now", "parameters": {}}`, false, `text "So: {\"name\": \"now\", \"parameters\": {}}"` + "\n"},
@@ -179,8 +180,8 @@ arguments "{\"a\":16,\"b\":-1000.50,\"c\":0.5,\"d\":true,\"e\":null,\"f\":[1],\"
 
 	{"a member that no call has", "llama3_1", `{"name": "now", "parameters": {}, "why": 1}`, false, "call now\narguments \"{}\"\ntext \", \\\"why\\\": 1}\"\n"},
 	{"a name that is not offered", "llama3_1", `{"name": "bob", "parameters": {}}`, false, `text "{\"name\": \"bob\", \"parameters\": {}}"` + "\n"},
-	{"behind the arguments", "llama3_1", `{"parameters": {}, "name": "bob"}`, false, `text "{\"parameters\": {}, \"name\": \"bob\"}"` + "\n"},
-	{"behind a token that says it is a call", "llama3_1", `<|python_tag|>{"name": "bob", "parameters": {}}`, false, "call bob\narguments \"{}\"\n"},
+	{"a name after the arguments", "llama3_1", `{"parameters": {}, "name": "bob"}`, false, `text "{\"parameters\": {}, \"name\": \"bob\"}"` + "\n"},
+	{"an unknown name after a token", "llama3_1", `<|python_tag|>{"name": "bob", "parameters": {}}`, false, "call bob\narguments \"{}\"\n"},
 	{"Python that calls no tool", "llama3_2_pythonic", "[print(x=1)]", false, `text "[print(x=1)]"` + "\n"},
 	{"a tool and another", "llama3_2_pythonic", "[now(), print(x=1)]", false, "call now\narguments \"{}\"\ntext \", print(x=1)]\"\n"},
 	{"less than a tag", "llama3_2_pythonic", "[now() <|", false, "call now\narguments \"{}\"\ntext \"<|\"\n"},

@@ -7,15 +7,17 @@ import (
 	"testing"
 )
 
-// checkSources: every byte of a text is in its parts or in what its calls were read from, but for white
-// space and the tags of thoughts, and behind its arguments a call was read from nothing but what closes it.
+// checkSources checks the sources of a text's calls:
+//   - Every byte is in the text's parts or in a call's source, except white space and the tags of
+//     thoughts.
+//   - After its arguments, a call's source holds only the texts that close it.
 func checkSources(t *testing.T, x fixture, cut bool, text string) {
 	t.Helper()
 	d := x.dialect()
 	p := d.Parser(x.options())
-	var told []int    // of each call: bytes that were read when the last of its arguments came
-	var whole []bool  // its arguments are
-	var args []string // so far
+	var told []int    // by call: the bytes read when the last piece of its arguments came
+	var whole []bool  // by call: its arguments are whole
+	var args []string // by call: its arguments so far
 	said := ""
 	take := func(parts []Part, at int) {
 		for _, part := range parts {
@@ -23,8 +25,10 @@ func checkSources(t *testing.T, x fixture, cut bool, text string) {
 			case Call:
 				told, whole, args = append(told, at), append(whole, false), append(args, "")
 			case Arguments:
-				args[part.Index] += part.Text
-				told[part.Index], whole[part.Index] = at, strings.HasSuffix(part.Text, "}") && json.Valid([]byte(args[part.Index]))
+				i := part.Index
+				args[i] += part.Text
+				told[i] = at
+				whole[i] = strings.HasSuffix(part.Text, "}") && json.Valid([]byte(args[i]))
 			default:
 				said += part.Text
 			}
@@ -39,7 +43,8 @@ func checkSources(t *testing.T, x fixture, cut bool, text string) {
 		take(p.Flush(), len(text))
 	}
 	if len(p.source.calls) != len(told) {
-		t.Fatalf("%s: %q has %d calls, and the sources of %d", d.Name(), text, len(told), len(p.source.calls))
+		t.Fatalf("%s: %q has %d calls, and the sources of %d",
+			d.Name(), text, len(told), len(p.source.calls))
 	}
 	rest, end := "", 0
 	for i, at := range p.source.calls {
@@ -48,14 +53,14 @@ func checkSources(t *testing.T, x fixture, cut bool, text string) {
 			to = len(text)
 		}
 		if from < end || to < from || to > len(text) || p.Source(i) != text[from:to] {
-			t.Fatalf("%s: %q has call %d at %v behind %d", d.Name(), text, i, at, end)
+			t.Fatalf("%s: %q has call %d at %v after %d", d.Name(), text, i, at, end)
 		}
 		rest, end = rest+text[end:from], to
-		if behind := text[min(told[i], to):to]; !d.channels && !d.closes(behind, whole[i], cut) {
-			t.Fatalf("%s: %q loses %q behind call %d with %s", d.Name(), text, behind, i, args[i])
+		if tail := text[min(told[i], to):to]; !d.channels && !d.closes(tail, whole[i], cut) {
+			t.Fatalf("%s: %q loses %q after call %d with %s", d.Name(), text, tail, i, args[i])
 		}
 	}
-	if d.channels { // whose headers are neither
+	if d.channels { // headers are in neither the parts nor the sources
 		return
 	}
 	if got, want := bare(d, said), bare(d, rest+text[end:]); got != want {
@@ -63,12 +68,15 @@ func checkSources(t *testing.T, x fixture, cut bool, text string) {
 	}
 }
 
-// closers are what stands behind arguments.
-var closers = []string{"</tool_call>", "</function>", "</parameter>", ")", "]", "}", ";", "```", "<|python_end|>", "<tool_call|>", "<end_function_call>", "<|/tool_call|>", "</arg_value>",
-	deepSeekCallEnd, deepSeekCallsEnd, dsmlValueEnd, dsmlInvokeEnd, dsmlCallsEnd}
+// closers are the texts that may stand after arguments.
+var closers = []string{
+	"</tool_call>", "</function>", "</parameter>", ")", "]", "}", ";", "```", "<|python_end|>",
+	"<tool_call|>", "<end_function_call>", "<|/tool_call|>", "</arg_value>",
+	deepSeekCallEnd, deepSeekCallsEnd, dsmlValueEnd, dsmlInvokeEnd, dsmlCallsEnd,
+}
 
-// closes reports whether a text is nothing but what may stand behind a call's arguments: further members of
-// its JSON to the end of that, and tags. Behind arguments that broke off it is what parts two.
+// closes reports whether text may stand after a call's arguments. That is the rest of its JSON, and
+// then tags. After arguments that are not whole, separators may come first.
 func (d *Dialect) closes(text string, whole, cut bool) bool {
 	if !whole {
 		text = strings.TrimLeft(text, ",\\ \t\r\n")
@@ -85,7 +93,8 @@ func (d *Dialect) closes(text string, whole, cut bool) bool {
 			continue
 		}
 		for key := range members {
-			if (d.name == "json" || d.name == "pythonic") && !slices.Contains(bareKeys, key) {
+			isBare := d.name == "json" || d.name == "pythonic"
+			if isBare && !slices.Contains(bareKeys, key) {
 				return false
 			}
 		}
@@ -104,12 +113,14 @@ next:
 		break
 	}
 	half := func(closer string) bool { return strings.HasPrefix(closer, text) }
-	members := slices.Contains([]string{"xml", "glm", "dsml"}, d.name) // whose own tags may be cut
+	// The tags of these dialects may be cut within.
+	members := slices.Contains([]string{"xml", "glm", "dsml"}, d.name)
 	return text == "" || (cut || members) && slices.ContainsFunc(closers, half)
 }
 
-// TestSource: what a call was read from, with what stands around it.
-func TestSource(t *testing.T) {
+// TestSourceHoldsTheCallWithItsTags: the source of a call holds its tags and the white space that
+// goes with it.
+func TestSourceHoldsTheCallWithItsTags(t *testing.T) {
 	fixtures := map[string]fixture{}
 	for _, f := range readFixtures(t) {
 		fixtures[strings.TrimSuffix(strings.TrimPrefix(f.file, "testdata/"), ".txt")] = f
@@ -131,7 +142,7 @@ func TestSource(t *testing.T) {
 	} {
 		f, ok := fixtures[c.fixture]
 		if !ok {
-			t.Fatalf("there is no fixture %s", c.fixture)
+			t.Fatalf("fixture %s is missing", c.fixture)
 		}
 		p := f.dialect().Parser(f.options())
 		p.Push(c.text)
