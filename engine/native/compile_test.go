@@ -15,7 +15,7 @@ func TestCallersLeaveAnEndlessCompilation(t *testing.T) {
 	v := newVocabulary(t)
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		v.turns = make(chan struct{}, compilers) // of this test's time
+		v.turns = make(chan struct{}, compilers) // a channel of this test's bubble
 		v.build = func(source []byte) (*Matcher, error) {
 			<-release
 			return v.matcher(source)
@@ -29,18 +29,19 @@ func TestCallersLeaveAnEndlessCompilation(t *testing.T) {
 			compiles(ctx)
 			return time.Since(start)
 		}
-		for i := range compilers + 2 { // and some that wait for their turn
+		for i := range compilers + 2 { // two of them wait for their turn
 			if after := ended(func(ctx context.Context) {
 				if m, err := v.Matcher(ctx, Grammar{Regex: "a"}); m != nil || err != why {
 					t.Errorf("%d: %v, %v", i, m, err)
 				}
 			}); after != time.Second {
-				t.Errorf("%d: it was left after %v", i, after)
+				t.Errorf("%d: the caller left after %v", i, after)
 			}
 		}
 		start := time.Now()
 		_, err := v.Matcher(t.Context(), Grammar{Regex: "a"})
-		if e, ok := errors.AsType[*GrammarError](err); !ok || e.Kind != KindLimit || time.Since(start) != mostCompile {
+		e, ok := errors.AsType[*GrammarError](err)
+		if !ok || e.Kind != KindLimit || time.Since(start) != mostCompile {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		close(release)
@@ -63,18 +64,18 @@ func TestCallersLeaveAnEndlessCompilation(t *testing.T) {
 
 func TestVocabularyClosedWhileCompilingIsFreedAfterwards(t *testing.T) {
 	before := live()
-	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) { return []byte(vocabulary[id]), id >= endToken }, []int32{endToken})
+	v, err := NewVocabulary(len(vocabulary), token, []int32{endToken})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !v.enter() {
-		t.Fatal("it is closed")
+		t.Fatal("a new vocabulary is closed")
 	}
 	if err := v.Close(); err != nil {
 		t.Error(err)
 	}
 	if live() != before+1 {
-		t.Error("it is freed while it is in use")
+		t.Error("Close freed the vocabulary while a compilation used it")
 	}
 	if _, err := v.Matcher(t.Context(), Grammar{Regex: "a"}); err == nil {
 		t.Error("a closed vocabulary makes matchers")

@@ -21,6 +21,16 @@ var vocabulary = func() []string {
 
 const endToken, callToken = 258, 259
 
+// token returns the bytes of a token of vocabulary. The tokens from endToken on are special.
+func token(id int32) (text []byte, special bool) {
+	return []byte(vocabulary[id]), id >= endToken
+}
+
+// deep returns a schema with n levels of lists.
+func deep(n int) string {
+	return strings.Repeat(`{"items":`, n) + "{}" + strings.Repeat("}", n)
+}
+
 func newVocabulary(t *testing.T) *Vocabulary {
 	t.Helper()
 	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) {
@@ -82,14 +92,15 @@ func push(t *testing.T, m *Matcher, text string) {
 	}
 }
 
-func TestGrammars(t *testing.T) {
+func TestMaskHasTheTokensThatMayFollow(t *testing.T) {
 	v := newVocabulary(t)
-	schema := json.RawMessage(`{"type":"object","properties":{"a":{"type":"boolean"}},"required":["a"],"additionalProperties":false}`)
+	schema := json.RawMessage(`{"type":"object","properties":{"a":{"type":"boolean"}},` +
+		`"required":["a"],"additionalProperties":false}`)
 	for _, c := range []struct {
 		name     string
 		grammars []Grammar
-		text     string // that was accepted
-		want     string // what may follow
+		text     string // the text accepted before
+		want     string // the tokens that may follow
 	}{
 		{"regex", []Grammar{{Regex: "a|b/c"}}, "", "a b"},
 		{"a slash in a regex", []Grammar{{Regex: "a|b/c"}}, "b", "/"},
@@ -102,13 +113,16 @@ func TestGrammars(t *testing.T) {
 		{"the end of a value", []Grammar{{JSON: schema}}, `{"a":true}`, "<end>"},
 		{"a special token", []Grammar{{Lark: `start: "a" | <call> "b"`}}, "", "a <call>"},
 		{"text that looks like a special token", []Grammar{{Lark: `start: "<call>"`}}, "", "<"},
-		{"a grammar within", []Grammar{{Lark: `start: "x" @inner`}, {Name: "inner", JSON: schema}}, "x", `{ {"a"`},
+		{"a grammar within", []Grammar{
+			{Lark: `start: "x" @inner`},
+			{Name: "inner", JSON: schema},
+		}, "x", `{ {"a"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMatcher(t, v, c.grammars...)
 			push(t, m, c.text)
 			if got := spell(allowed(t, m)); got != c.want {
-				t.Errorf("behind %q: %q may follow, want %q", c.text, got, c.want)
+				t.Errorf("after %q: %q may follow, want %q", c.text, got, c.want)
 			}
 		})
 	}
@@ -122,20 +136,22 @@ func TestTextStopsWhereNothingMayFollow(t *testing.T) {
 		t.Error("stopped where b may follow")
 	}
 	if err := m.Accept(endToken); err != nil || !m.Stopped() {
-		t.Errorf("behind the end: stopped %t, %v", m.Stopped(), err)
+		t.Errorf("after the end: stopped %t, %v", m.Stopped(), err)
 	}
 	if err := m.Rollback(1); err != nil || m.Stopped() {
-		t.Errorf("with the end taken back: stopped %t, %v", m.Stopped(), err)
+		t.Errorf("after the end was rolled back: stopped %t, %v", m.Stopped(), err)
 	}
 	if got := spell(allowed(t, m)); got != "b <end>" {
-		t.Errorf("with the end taken back %q may follow", got)
+		t.Errorf("after the end was rolled back %q may follow", got)
 	}
 }
 
-// A random walk goes back at random places, and must see the masks of the way there.
+// A random walk rolls back at random places. It must then see the same masks as on the way there.
 func TestRollbackRestoresMasks(t *testing.T) {
 	v := newVocabulary(t)
-	schema := Grammar{JSON: json.RawMessage(`{"type":"array","items":{"anyOf":[{"type":"integer"},{"type":"string","maxLength":4},{"type":"object","properties":{"a":{"type":"boolean"}}}]}}`)}
+	schema := Grammar{JSON: json.RawMessage(`{"type":"array","items":{"anyOf":[` +
+		`{"type":"integer"},{"type":"string","maxLength":4},` +
+		`{"type":"object","properties":{"a":{"type":"boolean"}}}]}}`)}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		m := newMatcher(t, v, schema)
@@ -176,16 +192,17 @@ func TestBrokenGrammarsAreRefused(t *testing.T) {
 		{"a regex", Grammar{Regex: "(a"}, KindSyntax, "unclosed group"},
 		{"a rule", Grammar{Lark: `start: nothing`}, KindSyntax, "nothing"},
 		{"a type", Grammar{JSON: json.RawMessage(`{"type":"text"}`)}, KindSyntax, "text"},
-		{"a schema nobody meets", Grammar{JSON: json.RawMessage(`false`)}, KindSyntax, "nsatisfiable"},
-		{"a schema elsewhere", Grammar{JSON: json.RawMessage(`{"$ref":"https://example.com/a.json"}`)}, KindSyntax, "ref"},
-		{"a deep schema", Grammar{JSON: json.RawMessage(strings.Repeat(`{"items":`, 5000) + "{}" + strings.Repeat("}", 5000))}, KindSyntax, "recursion"},
+		{"a schema without a value", Grammar{JSON: json.RawMessage(`false`)}, KindSyntax, "nsatisfiable"},
+		{"a schema elsewhere", Grammar{JSON: json.RawMessage(`{"$ref":"https://example.com/a.json"}`)},
+			KindSyntax, "ref"},
+		{"a deep schema", Grammar{JSON: json.RawMessage(deep(5000))}, KindSyntax, "recursion"},
 		{"a large one", Grammar{Lark: "start: \"a\" //" + strings.Repeat("x", 1<<20)}, KindLimit, "1048576"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := v.Matcher(t.Context(), c.grammar)
 			if err == nil {
 				m.Close()
-				t.Fatal("it was taken")
+				t.Fatal("the grammar was accepted")
 			}
 			e, ok := errors.AsType[*GrammarError](err)
 			if !ok || e.Kind != c.kind || !strings.Contains(e.Message, c.want) {
@@ -208,7 +225,7 @@ func TestTokenThatIsNotAllowedBreaksOnlyItsMatcher(t *testing.T) {
 		t.Error("a broken matcher has a mask")
 	}
 	if !m.Stopped() {
-		t.Error("a broken matcher goes on")
+		t.Error("a broken matcher has not stopped")
 	}
 	if err := newMatcher(t, v, Grammar{Regex: "ab"}).Mask(make([]uint32, 1)); err == nil {
 		t.Error("a mask of another size was filled")
@@ -220,14 +237,14 @@ func TestVocabularyWithWrongSizesIsRefused(t *testing.T) {
 	for _, eos := range [][]int32{nil, {1}, {-1}} {
 		if v, err := NewVocabulary(1, one, eos); err == nil {
 			v.Close()
-			t.Errorf("eos %d of one token was taken", eos)
+			t.Errorf("eos %d of one token was accepted", eos)
 		}
 	}
 }
 
 func TestGrammarObjectsAreFreed(t *testing.T) {
 	before := live()
-	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) { return []byte(vocabulary[id]), id >= endToken }, []int32{endToken})
+	v, err := NewVocabulary(len(vocabulary), token, []int32{endToken})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +253,7 @@ func TestGrammarObjectsAreFreed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := v.Matcher(t.Context(), Grammar{Regex: "("}); err == nil {
-		t.Error("( was taken")
+		t.Error("( was accepted")
 	}
 	if err := v.Close(); err != nil {
 		t.Error(err)
@@ -264,7 +281,7 @@ func FuzzGrammar(f *testing.F) {
 	f.Add(`{"type":"object"}`, "", "")
 	f.Add("", "start: \"a\" b\nb: /[0-9]+/ | <call>", "")
 	f.Add("", "", `[a-z]+(\d|é)*`)
-	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) { return []byte(vocabulary[id]), id >= endToken }, []int32{endToken})
+	v, err := NewVocabulary(len(vocabulary), token, []int32{endToken})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -281,7 +298,7 @@ func FuzzGrammar(f *testing.F) {
 		bits := make([]uint32, m.Words())
 		for i := 0; i < 20 && !m.Stopped(); i++ {
 			if err := m.Mask(bits); err != nil {
-				return // it became too much
+				return // a limit
 			}
 			ids := allowed(t, m)
 			if len(ids) == 0 {

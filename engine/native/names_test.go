@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Objects whose names would take all time are refused before they compile, wherever the names stand.
-// Large usual objects are not.
+// An object whose names would take all time is refused before it compiles, wherever the names
+// stand. A large usual object is not.
 func TestObjectsWithTooManyNamesAreRefused(t *testing.T) {
 	list := func(n int, sep, format string) string {
 		var parts []string
@@ -29,15 +29,18 @@ func TestObjectsWithTooManyNamesAreRefused(t *testing.T) {
 		return `{"properties":{` + strings.Join(parts, ",") + `}}`
 	}
 	const least = `,"additionalProperties":false,"minProperties":1`
-	// uses are properties that each have one thing to say, of a definition with 30 names of which one is to
-	// be there at least.
+	// uses returns n properties with the schema each. The definition a that they may refer to has
+	// 30 names and requires at least one.
 	uses := func(n int, each string) string {
-		return `{"properties":{` + list(n, ",", `"u%d":`+each) + `},"$defs":{"a":{"type":"object",` + names(30, "p") + least + `}}}`
+		return `{"properties":{` + list(n, ",", `"u%d":`+each) + `},` +
+			`"$defs":{"a":{"type":"object",` + names(30, "p") + least + `}}}`
 	}
+	// variants returns 30 alternatives for the property p0.
+	variants := `"anyOf":[` + list(30, ",", `{"properties":{"p0":{"const":%d}}}`) + `]`
 	v := newVocabulary(t)
 	for name, c := range map[string]struct {
 		schema  string
-		refused string // what is said of it
+		refused string // a part of the error; empty: none
 	}{
 		"as many as there may be":  {`{` + names(2000, "p") + `}`, ""},
 		"one more":                 {`{` + names(2001, "p") + `}`, "2001 names"},
@@ -62,8 +65,9 @@ func TestObjectsWithTooManyNamesAreRefused(t *testing.T) {
 		"the same in allOf":        {uses(60, `{"allOf":[{"$ref":"#/$defs/a"}],"default":{}}`), ""},
 		"the same or nothing":      {uses(60, `{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}`), ""},
 		"the same and more":        {uses(60, `{"$ref":"#/$defs/a","properties":{"p0":{"type":"null"}}}`), "minProperties"},
-		"one at least, or else":    {`{"anyOf":[` + list(30, ",", `{"properties":{"p0":{"const":%d}}}`) + `],` + names(190, "p") + least + `}`, "symbols"}, // one object for each: llguidance bounds that itself
-		"some, or else":            {`{"anyOf":[` + list(30, ",", `{"properties":{"p0":{"const":%d}}}`) + `],` + names(30, "p") + least + `}`, ""},
+		// This makes one object for each alternative, which llguidance bounds itself.
+		"one at least, or else":    {`{` + variants + `,` + names(190, "p") + least + `}`, "symbols"},
+		"some, or else":            {`{` + variants + `,` + names(30, "p") + least + `}`, ""},
 		"one at least of anything": {`{"x-guidance":{"lenient":true},` + objects(200, 20, `,"minProperties":1`)[1:], ""},
 		"a property of that name":  {`{"properties":{"properties":{"type":"string"},"minProperties":{},"required":{},"allOf":{}}}`, ""},
 		"no schemas":               {`{"properties":[1],"allOf":{"a":1},"required":7,"$ref":"#/none"}`, "schema"},
@@ -81,10 +85,12 @@ func TestObjectsWithTooManyNamesAreRefused(t *testing.T) {
 			}
 		})
 	}
-	// What an agent brings: 200 tools of 20 parameters.
-	var rules []string
+	// An agent brings 200 tools of 20 parameters each.
+	lark := "start: " + list(200, " | ", "t%d") + "\n"
 	for i := range 200 {
-		rules = append(rules, fmt.Sprintf(`t%d: "{\"name\": \"tool%[1]d\", \"arguments\": " %%json {"type":"object",%s} "}"`, i, names(20, fmt.Sprintf("of%d_", i))))
+		const rule = `t%d: "{\"name\": \"tool%[1]d\", \"arguments\": " ` +
+			`%%json {"type":"object",%s} "}"` + "\n"
+		lark += fmt.Sprintf(rule, i, names(20, fmt.Sprintf("of%d_", i)))
 	}
-	newMatcher(t, v, Grammar{Lark: "start: " + list(200, " | ", "t%d") + "\n" + strings.Join(rules, "\n") + "\n"})
+	newMatcher(t, v, Grammar{Lark: lark})
 }

@@ -83,7 +83,8 @@ func (want outcome) diff(got string, err error) string {
 			at++
 		}
 		at = max(0, at-20)
-		return fmt.Sprintf("want %.80q, got %.80q from byte %d on", (*want.Text)[at:], got[min(at, len(got)):], at)
+		return fmt.Sprintf("want %.80q, got %.80q from byte %d on",
+			(*want.Text)[at:], got[min(at, len(got)):], at)
 	case want.Raise != nil && err == nil:
 		return fmt.Sprintf("want raise_exception(%q), got %q", *want.Raise, got)
 	case want.Raise != nil && (te.Kind != KindRaise || te.Message != *want.Raise):
@@ -110,11 +111,11 @@ func TestTemplatesRenderAsInTransformers(t *testing.T) {
 // refused are the expressions that jinja2 evaluates and this package refuses, with a part of the
 // error. No published template that was measured needs one.
 var refused = map[string]string{
-	// minijinja's macros know their parameters only.
+	// minijinja's macros accept only their own parameters.
 	"{% macro f() %}{{ kwargs }}{% endmacro %}{{ f(a=1) }}":   "unknown keyword argument",
 	"{% macro f() %}{{ varargs }}{% endmacro %}{{ f(1, 2) }}": "too many arguments",
 	"{% block b %}x{% endblock %}":                            "the tag block is not supported",
-	// Formats may ask for any width.
+	// A format may ask for any width, and so for any memory.
 	"{{ '%s and %s' % ('a', 1) }}":   "tried to use % operator",
 	"{{ '{} {}'.format(1, 'x') }}":   "format is not supported",
 	"{{ '%s' | format(n) }}":         "filter format is unknown",
@@ -132,7 +133,7 @@ var refused = map[string]string{
 	"{{ 'x'.ljust(3) ~ '|' }}":       "no method named ljust",
 	"{{ 'ab' * -1 }}":                "multiplied with integers",
 	"{{ 'x' | int }}":                "invalid float literal",
-	// Arguments that are positions only here, or unknown.
+	// Here these arguments have no name, or are unknown.
 	"{{ s.find('o', 5) }}":                                                             "too many arguments",
 	"{{ ' a  b c '.split(maxsplit=1) }}":                                               "not a string",
 	"{{ z | default('d', boolean=t) }}":                                                "too many arguments",
@@ -149,7 +150,7 @@ var lenient = map[string]string{
 	"{{ people | selectattr('age', 'gt', 10) | map(attribute='name') | join }}": "Bo",
 	// minijinja iterates over none.
 	"{% for x in z %}a{% else %}b{% endfor %}": "b",
-	// It knows no such escape.
+	// minijinja does not know this escape.
 	`{{ '\U00110000' }}`: `\U00110000`,
 }
 

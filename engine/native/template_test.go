@@ -22,8 +22,9 @@ func mustTemplate(t testing.TB, source string) *Template {
 
 func TestRenderKeepsOrderAndNumbers(t *testing.T) {
 	tm := mustTemplate(t, "{% for m in messages %}\n<|{{ m.role }}|>{{ m | tojson }}\n{% endfor %}")
-	got, err := tm.Render([]byte(`{"messages":[{"role":"user","z":1.0,"a":[1e-7,1234567890123456789012345678901234567890123]}]}`))
-	want := `<|user|>{"role": "user", "z": 1.0, "a": [1e-07, 1234567890123456789012345678901234567890123]}` + "\n"
+	const long = "1234567890123456789012345678901234567890123"
+	got, err := tm.Render([]byte(`{"messages":[{"role":"user","z":1.0,"a":[1e-7,` + long + `]}]}`))
+	want := `<|user|>{"role": "user", "z": 1.0, "a": [1e-07, ` + long + "]}\n"
 	if err != nil || got != want {
 		t.Errorf("got %q, %v\nwant %q", got, err, want)
 	}
@@ -62,19 +63,22 @@ func TestErrorsTellKindAndLine(t *testing.T) {
 			tm.Close()
 		}
 		te, ok := errors.AsType[*TemplateError](err)
-		if !ok || te.Kind != c.kind || !strings.Contains(te.Message, c.message) || c.kind == KindRaise && te.Message != c.message {
+		if !ok || te.Kind != c.kind || !strings.Contains(te.Message, c.message) ||
+			c.kind == KindRaise && te.Message != c.message {
 			t.Errorf("%q with %q: got %v, want %s %q", c.source, c.vars, err, c.kind, c.message)
 		}
 	}
 }
 
-// The templates would take all memory, all time or the stack.
+// Each template would take all memory, all time or the whole stack.
 func TestHostileTemplatesReachALimit(t *testing.T) {
 	grow := func(op string) string {
-		return "{% set ns = namespace(x='x', n=0) %}{% for i in range(200) %}{% set ns.x = " + op + " %}{% endfor %}{{ ns.x | length }}"
+		return "{% set ns = namespace(x='x', n=0) %}{% for i in range(200) %}{% set ns.x = " + op +
+			" %}{% endfor %}{{ ns.x | length }}"
 	}
 	loop := func(body string) string {
-		return "{% set ns = namespace(x=[], s='abc') %}{% for a in range(100000) %}{% for b in range(100000) %}" + body + "{% endfor %}{% endfor %}"
+		return "{% set ns = namespace(x=[], s='abc') %}" +
+			"{% for a in range(100000) %}{% for b in range(100000) %}" + body + "{% endfor %}{% endfor %}"
 	}
 	for _, c := range []struct{ name, source, message string }{
 		{"output", "{% for i in range(100000) %}{{ x }}{{ x }}{% endfor %}", "output is longer"},
@@ -159,10 +163,11 @@ func TestHostileTemplatesReachALimit(t *testing.T) {
 func TestDeepVariablesAreRefused(t *testing.T) {
 	tm := mustTemplate(t, "{{ x | tojson }}|{{ x }}")
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
-	if got, err := tm.Render([]byte(`{"x":` + nested(63) + `}`)); err != nil || got != nested(63)+"|"+nested(63) {
+	got, err := tm.Render([]byte(`{"x":` + nested(63) + `}`))
+	if err != nil || got != nested(63)+"|"+nested(63) {
 		t.Errorf("63 levels in an object: got %q, %v", got, err)
 	}
-	_, err := tm.Render([]byte(`{"x":` + nested(64) + `}`))
+	_, err = tm.Render([]byte(`{"x":` + nested(64) + `}`))
 	if te, ok := errors.AsType[*TemplateError](err); !ok || te.Kind != KindLimit {
 		t.Errorf("64 levels in an object: got %v, want a limit", err)
 	}
@@ -171,7 +176,7 @@ func TestDeepVariablesAreRefused(t *testing.T) {
 	}
 }
 
-// encoding/json is the reference.
+// The reference is encoding/json.
 func TestVariablesAreReadAsJSON(t *testing.T) {
 	tm := mustTemplate(t, "{{ x | tojson }}")
 	for _, text := range []string{
@@ -221,7 +226,9 @@ func TestClosedTemplateIsAnError(t *testing.T) {
 }
 
 func TestConcurrentRendersAreIndependent(t *testing.T) {
-	tm := mustTemplate(t, "{% set ns = namespace(s='') %}{% for i in range(n) %}{% set ns.s = ns.s ~ c %}{% endfor %}{% if fail %}{{ raise_exception(c) }}{% endif %}{{ ns.s }}")
+	tm := mustTemplate(t, "{% set ns = namespace(s='') %}"+
+		"{% for i in range(n) %}{% set ns.s = ns.s ~ c %}{% endfor %}"+
+		"{% if fail %}{{ raise_exception(c) }}{% endif %}{{ ns.s }}")
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -242,7 +249,7 @@ func TestConcurrentRendersAreIndependent(t *testing.T) {
 	wg.Wait()
 }
 
-// The library counts the objects it handed out: results, messages of errors, templates.
+// The library counts the objects that it has handed out: results, error messages and templates.
 func TestTemplateObjectsAreFreed(t *testing.T) {
 	before := live()
 	for range 100 {
