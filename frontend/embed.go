@@ -1,8 +1,8 @@
 //go:build !ui
 
-// Package frontend holds the files of the interface that the endpoint serves.
-// Without the build tag ui there are none, and the endpoint shows its own
-// small page; so Go code builds and its tests run without Node.
+// Package frontend holds the files of the interface that the endpoint serves. Without the build tag
+// ui it holds none, and the endpoint shows a small page of its own. So Go code builds and its tests
+// run without Node.
 package frontend
 
 import (
@@ -10,5 +10,5 @@ import (
 	"io/fs"
 )
 
-// Files returns the interface, index.html at its root; empty without tag ui.
+// Files returns the interface, with index.html at its root. It is empty without the tag ui.
 func Files() fs.FS { return embed.FS{} }

@@ -7,16 +7,16 @@ import (
 	"io/fs"
 )
 
-// dist is what `go run ./build setup` has Vite build.
+// dist holds the files that Vite builds for `go run ./build setup`.
 //
 //go:embed dist/index.html dist/assets
 var dist embed.FS
 
-// Files returns the interface, index.html at its root.
+// Files returns the interface, with index.html at its root.
 func Files() fs.FS {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
-		panic(err) // the name is a good one
+		panic(err) // the name is valid
 	}
 	return files
 }

@@ -1,6 +1,6 @@
-// What has to be there before anything else of the page runs.
+// This code must run before the rest of the page.
 
-// A blank window is the worst failure: whatever breaks is shown in the page.
+// A blank window is the worst failure, so the page shows every error.
 function broken(reason: unknown): void {
   const page = document.createElement('pre')
   page.className = 'broken'

@@ -1,10 +1,10 @@
-// machine is what the computer is called that this is shown on.
+// machine is the name of the computer that shows the page.
 export const machine = navigator.platform.startsWith('Mac') ? 'Mac' : 'machine'
 
-// menuBar is where its icon stands.
+// menuBar is the place of Tandem's icon on this computer.
 export const menuBar = machine === 'Mac' ? 'menu bar' : 'tray'
 
-// topics are the pages in the order of the navigation, and what is found there.
+// topics are the pages in the order of the navigation, each with its subject.
 export const topics = [
   { path: 'welcome', name: 'First steps', text: 'choose a model and connect an editor' },
   { path: 'now', name: 'Now', text: 'what is being answered, how fast, and how much memory is in use' },

@@ -1,8 +1,8 @@
 import { get } from './client.ts'
 import type { CheckpointList } from './types.ts'
 
-// checkpoints reads those that were used last, so many at least if there are, page
-// by page. What is used meanwhile is not listed twice.
+// checkpoints reads the checkpoints that were used last, page by page, until it has at least the
+// given number or all. It lists a checkpoint once, even if that is used meanwhile.
 export async function checkpoints(least: number): Promise<CheckpointList> {
   let list = await get<CheckpointList>('/app/checkpoints')
   while (list.next && list.checkpoints.length < least) {

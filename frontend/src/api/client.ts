@@ -12,18 +12,17 @@ export class Failure extends Error {
   }
 }
 
-// why is what to tell a person of what was thrown.
+// why returns the text that tells a person about a thrown value.
 export const why = (e: unknown): string => (e instanceof Error ? e.message : String(e))
 
-// inWindow says that the page is in Tandem's own window, whose requests go
-// through the control socket and need no session.
+// inWindow is true if the page is in Tandem's own window. Its requests go through the control
+// socket and need no session.
 export const inWindow = location.protocol === 'wails:' || location.hostname === 'wails.localhost'
 
 export const session = new Session()
 
-// takeCode exchanges the code of a link that `tandem open` made, which stands
-// after the address's #, and takes it out of the address. A page may be named
-// after it.
+// takeCode exchanges the code of a link that `tandem open` made, and removes it from the address.
+// The code stands after the #. The name of a page may follow it.
 export async function takeCode(): Promise<void> {
   const [code, page] = location.hash.slice(1).split('/')
   if (code === undefined || !/^[A-Z2-7]{20,}$/.test(code)) return
@@ -31,10 +30,10 @@ export async function takeCode(): Promise<void> {
   session.set((await post<{ session: string }>('/app/session', { code })).session)
 }
 
-// hasSession says whether the control routes can be asked.
+// hasSession returns whether the page may use the control routes.
 export const hasSession = (): boolean => inWindow || session.get() !== null
 
-// request sends a request and returns the answer if it is a good one.
+// request sends a request and returns the answer. It throws a Failure if the answer is an error.
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers)
   const own = session.get()
@@ -48,14 +47,14 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     throw new Failure('Tandem does not answer.', 'unreachable', 0)
   }
   if (answer.ok) return answer
-  // A link that is used up says nothing of the session that is there.
+  // A used link does not mean that the present session is bad.
   if (answer.status === 401 && own !== null && path.startsWith('/app/') && path !== '/app/session') session.drop(own)
   const text = await answer.text()
   let error: { message?: string; code?: string } = {}
   try {
     error = (JSON.parse(text) as { error?: typeof error }).error ?? {}
   } catch {
-    // not one of Tandem's own answers
+    // another program answered
   }
   throw new Failure(error.message ?? `Tandem answered ${answer.status}.`, error.code ?? 'internal', answer.status)
 }
@@ -67,8 +66,8 @@ export const post = async <T = unknown>(path: string, body: unknown = {}): Promi
 
 export const remove = async <T = unknown>(path: string): Promise<T> => (await request(path, { method: 'DELETE' })).json() as Promise<T>
 
-// stream sends a request and yields the data of its events. An error event is
-// thrown as a Failure. began is called before the first of them.
+// stream sends a request and yields the data of its events. It throws an error event as a Failure,
+// and calls began before the first event.
 export async function* stream(path: string, init: RequestInit, began?: (answer: Response) => void): AsyncGenerator<string> {
   const answer = await request(path, init)
   began?.(answer)

@@ -1,5 +1,5 @@
-// events yields the data of each server-sent event of a stream of Tandem's, up
-// to its end. An EventSource would do, but it can neither send a header nor POST.
+// events yields the data of each server-sent event of a stream, up to its end. An EventSource can
+// neither send a header nor POST.
 export async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader()
   let rest = ''

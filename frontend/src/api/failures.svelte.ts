@@ -1,16 +1,15 @@
 import { why } from './client.ts'
 
-// Failures are why what a page shows could not be read, and why what a person did
-// there was refused. The next good reading ends the one, the next thing that is
-// done the other.
+// Failures holds two errors of a page: why its data could not be read, and why an action was
+// refused. The next good reading clears the first, the next action the second.
 export class Failures {
   reading = $state('')
   doing = $state('')
 
   #asked = 0 // readings so far
 
-  // read takes what was asked for, unless something was asked for since: answers
-  // may overtake each other.
+  // read takes the answer of a request, unless a later request was made: answers may overtake each
+  // other.
   async read<T>(ask: () => Promise<T>, take: (found: T) => void): Promise<void> {
     const turn = ++this.#asked
     try {
@@ -23,7 +22,7 @@ export class Failures {
     }
   }
 
-  // act returns whether what was done succeeded.
+  // act runs an action and returns whether it succeeded.
   async act(what: () => Promise<unknown>): Promise<boolean> {
     this.doing = ''
     try {

@@ -5,7 +5,7 @@ import { mock, test } from 'node:test'
 Object.assign(globalThis, { location: new URL('http://localhost/'), sessionStorage: { getItem: () => null }, BroadcastChannel: class {} })
 const { Generation } = await import('./generate.ts')
 
-// A server that never ends an answer once it has begun; of a cancel it may not say a word.
+// A server that never ends an answer once it has begun. It may not answer a cancel either.
 function endless(accepts: boolean): Promise<void> {
   return new Promise((begun) => {
     globalThis.fetch = (path, init) => {

@@ -1,7 +1,7 @@
 import { Answer, type Timings } from './answer.ts'
 import { request, stream } from './client.ts'
 
-// A Said is a message as the endpoint takes it.
+// A Said is a message in the endpoint's form.
 export interface Said {
   role: string
   content: string
@@ -14,12 +14,12 @@ interface Chunk {
   timings?: Timings
 }
 
-// Ask is what to answer: messages, or a text to go on with.
+// Ask is a request: messages to answer, or a text to continue.
 export type Ask = ({ messages: Said[] } | { prompt: string }) & { max_tokens: number; temperature?: number; stop?: string[] }
 
 const endsWithin = 10_000 // milliseconds that an answer which was stopped may take to end: a round of a slow model, and more
 
-// A Generation is an answer in the making.
+// A Generation is an answer that is being generated.
 export class Generation {
   readonly answer = new Answer()
   readonly name = 'page-' + Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('')
@@ -30,7 +30,7 @@ export class Generation {
   #abort = new AbortController()
   #late: ReturnType<typeof setTimeout> | undefined // once it is stopped
 
-  // run generates to the end, and calls changed as the answer grows.
+  // run generates to the end. It calls changed whenever the answer grows.
   run(ask: Ask, changed: () => void): Promise<void> {
     return this.follow('messages' in ask ? '/v1/chat/completions' : '/v1/completions', { model: 'tandem', return_draft_info: true, ...ask }, changed)
   }
@@ -65,13 +65,13 @@ export class Generation {
       this.#ended = true
       clearTimeout(this.#late)
     }
-    // One that ended by itself before it could be stopped has its own end.
+    // An answer that ended before it could be stopped keeps its own end.
     if (a.timings?.stopped || (this.stopped && a.finish === '')) a.finish = 'stopped'
   }
 
-  // stop ends it. What the web view of the window asked for goes on when it is no
-  // longer read, so the request is stopped by its name, as soon as it has arrived. What
-  // does not end even so is no longer read.
+  // stop ends the answer. In the window's web view a request continues when the page stops reading.
+  // So stop cancels the request by its name, as soon as it has arrived. If it does not end even
+  // then, the page stops reading.
   async stop(): Promise<void> {
     this.stopped = true
     if (this.#begun && !this.#ended) this.#late ??= setTimeout(() => this.#abort.abort(), endsWithin)
@@ -87,7 +87,7 @@ export class Generation {
     this.#abort.abort()
   }
 
-  // leave ends it as the page ends, because it is not read any more.
+  // leave ends the answer when the page ends, because no one reads it any more.
   leave(send: (path: string, body: unknown) => void): void {
     if (this.#begun && !this.#ended) send(`/app/runs/${this.name}/cancel`, { left: !this.stopped })
   }

@@ -7,7 +7,7 @@ const minutesKept = 5
 const samplesKey = 'tandem-samples' // in the tab's storage
 const longestWait = 10_000 // milliseconds between two attempts
 
-// before returns what the page was told before it was loaded again.
+// before returns the state that the page had before a reload.
 function before(): Sample[] {
   try {
     const kept = JSON.parse(sessionStorage.getItem(samplesKey) ?? '[]') as [number, [number, number][]][]
@@ -17,8 +17,7 @@ function before(): Sample[] {
   }
 }
 
-// A Live follows the state of the process that serves, and comes back after a
-// break.
+// A Live follows the state of the serving process. It connects again after a break.
 export class Live {
   state = $state<State | null>(null) // null before the first answer
   problem = $state('') // why nothing is known now
@@ -30,13 +29,12 @@ export class Live {
   #following = false
 
   constructor() {
-    // What was told of is not told again to a page that is loaded anew. Until it is there
+    // A page that is loaded again does not get the past samples again. Until the state arrives,
     // nothing is known.
     addEventListener('pagehide', () => sessionStorage.setItem(samplesKey, JSON.stringify([...this.samples.map((s) => [s.at, [...s.speeds]]), [Date.now() / 1000, []]])))
   }
 
-  // follow goes on until the page ends or a session is needed. It is done once at
-  // a time.
+  // follow runs until the page ends or a session is needed. Only one runs at a time.
   async follow(): Promise<void> {
     if (this.#following) return
     this.#following = true

@@ -1,5 +1,5 @@
-// What leaves the page: the clipboard, and links to elsewhere. The window's web
-// view can do neither by itself; Wails gives it functions that do.
+// The clipboard, and links to other sites. The window's web view can do neither by itself, so Wails
+// provides functions for both.
 
 interface Wails {
   BrowserOpenURL(url: string): void

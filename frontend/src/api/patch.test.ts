@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import { merge, type Json } from './patch.ts'
 
-// The cases of RFC 7396, appendix A, but for those of targets that are no objects.
+// The cases of RFC 7396, appendix A, except the ones whose target is not an object.
 const cases: [Json, Json, Json][] = [
   [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
   [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],

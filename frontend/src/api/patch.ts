@@ -1,8 +1,8 @@
 // A JSON value.
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
-// merge applies a merge patch (RFC 7396): members of the patch replace the
-// target's, null takes one away, objects are merged.
+// merge applies a merge patch (RFC 7396). A member of the patch replaces the target's, null removes
+// it, and objects are merged.
 export function merge(target: Json | undefined, patch: Json): Json {
   if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch
   const whole = target !== null && typeof target === 'object' && !Array.isArray(target) ? { ...target } : {}

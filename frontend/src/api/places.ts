@@ -6,8 +6,8 @@ interface Entry {
   place?: number
 }
 
-// Places are how far each page of the history was scrolled. The browser's own memory
-// of that does not do: a list is short until it has been read.
+// Places remembers how far each page of the history was scrolled. The browser's own memory is not
+// enough, because a list is short until it has been read.
 export class Places {
   #down = new Map<number, number>() // pixels, by the entry of the history
   #at = 0 // the entry that is shown
@@ -24,14 +24,14 @@ export class Places {
     addEventListener('scroll', () => {
       if (this.#wanted === null) this.#down.set(this.#at, scrollY)
     })
-    // Whoever moves the page decides.
+    // A person who scrolls decides the place.
     for (const event of ['wheel', 'touchstart', 'pointerdown', 'keydown']) addEventListener(event, () => (this.#wanted = null), { passive: true })
     addEventListener('pagehide', () => sessionStorage.setItem(name, JSON.stringify([...this.#down].slice(-most))))
     new ResizeObserver(() => this.#go()).observe(document.body)
   }
 
-  // come is called where the address has changed. By Back and Forward, and by a reload,
-  // a page is found as it was left; by a link it begins at its top, if it is another.
+  // come is called after a change of the address. After Back, Forward or a reload, a page has its
+  // old place. A link to another page begins at the top.
   come(other: boolean): void {
     const known = (history.state as Entry | null)?.place
     if (known === undefined) {

@@ -3,25 +3,25 @@ import { Failures } from './failures.svelte.ts'
 import { Talk, type Left } from './talk.svelte.ts'
 import type { Chat, ChatList } from './types.ts'
 
-// draftKey names what is being typed in a chat, or in one of a kind that is not kept
-// yet; it outlives the page.
+// draftKey returns the key for the text that a person types in a chat, or in a new chat of a kind.
+// The text outlives the page.
 const draftKey = (of: number | Talk['kind']): string => `tandem-draft-${of}`
 const keyOf = (t: Talk): string => draftKey(t.chat?.id ?? t.kind)
 
-// example is the code that there is to complete before any was written.
+// example is the code to complete before a person has written any.
 const example = 'package main\n\nimport "os"\n\n// read returns what is in a file.\nfunc read(name string) (string, error) {\n\tdata, err := os.ReadFile(name)\n'
 const shownKey = 'tandem-playground' // in the tab's storage: what is shown, and how
 const leftKey = 'tandem-left' // in the tab's storage: what grew as the page was left
 
-// A Shown is what a reload finds again.
+// A Shown is the state that a reload restores.
 interface Shown {
   kind: Talk['kind']
   chat: number // its id; 0 = it is not kept
   tinted: boolean
 }
 
-// A Playground is the list of the chats that are kept, and the one that is shown.
-// It outlives its page, so that an answer goes on while another page is looked at.
+// A Playground is the list of the kept chats and the chat that is shown. It outlives its page, so
+// that an answer continues while a person looks at another page.
 export class Playground {
   talk = $state.raw<Talk | null>(null) // null until a kind is chosen
   list = $state.raw<Chat[]>([])
@@ -34,7 +34,7 @@ export class Playground {
   anyway = $state(false) // the demo model is to chat, though it cannot
   tinted = $state(false) // drafted tokens are shown as such
 
-  // found is how many of them the list shows where it was searched.
+  // found is the number of chats that a search shows.
   found = $derived(this.search.trim() === '' ? '' : `${this.list.length}${this.next ? ' or more' : ''} of `)
 
   #talks = new Set<Talk>() // that answers may be growing in
@@ -48,8 +48,8 @@ export class Playground {
     })
   }
 
-  // #left are the answers that grew as the page was left, and of which nobody has looked
-  // at the chat since.
+  // #left are the answers that were growing when the page was left. An answer goes away once a
+  // person looks at its chat.
   #left(): Left[] {
     try {
       return JSON.parse(sessionStorage.getItem(leftKey) ?? '[]') as Left[]
@@ -58,7 +58,7 @@ export class Playground {
     }
   }
 
-  // #comeBack goes on with the one of a talk that has just been opened.
+  // #comeBack continues the answer of a talk that has just been opened.
   #comeBack(t: Talk, chat: number): void {
     const all = this.#left()
     const last = all.findLast((l) => l.chat === chat)
@@ -67,8 +67,8 @@ export class Playground {
     void t.comeBack(last)
   }
 
-  // comeTo begins as the tab was before it was loaded again, or else with an empty chat
-  // of the usual kind, and returns the id of the chat that is to be opened, 0 for none.
+  // comeTo restores the state before a reload, or begins with an empty chat of the usual kind. It
+  // returns the id of the chat to open, 0 for none.
   comeTo(usual: Talk['kind']): number {
     let before: Partial<Shown> = {}
     try {
@@ -81,7 +81,7 @@ export class Playground {
     return before.chat ?? 0
   }
 
-  // stay has what is shown be found again.
+  // stay keeps the state for a reload.
   stay(): void {
     if (!this.talk) return
     const { kind, chat } = this.talk
@@ -116,11 +116,11 @@ export class Playground {
   begin(kind: 'chat' | 'code', input = kind === 'code' ? example : ''): Talk {
     this.failures.doing = ''
     const from = this.talk
-    // What was typed in a talk that is not kept goes with it.
+    // The text typed in a talk that is not kept goes away with it.
     if (from?.kind === kind && !from.chat && from.messages.length > 0) sessionStorage.removeItem(draftKey(kind))
     let kept = false
     const t = new Talk(kind, this.keep, () => {
-      // Another that is not kept may have begun meanwhile, and what is typed in it.
+      // Another talk that is not kept may have begun meanwhile, with text of its own.
       const other = this.talk
       if (t.chat && !kept && (other === t || other?.kind !== kind || other.chat)) sessionStorage.removeItem(draftKey(kind))
       kept = t.chat !== null
@@ -138,7 +138,7 @@ export class Playground {
     this.talk = t
   }
 
-  // remember keeps what is being typed.
+  // remember keeps the text that a person types.
   remember(t: Talk): void {
     const typed = t.input !== (t.kind === 'code' ? t.sent?.content : '')
     if (typed) sessionStorage.setItem(keyOf(t), t.input)
@@ -150,13 +150,13 @@ export class Playground {
     if (this.talk === t) this.#address()
   }
 
-  // #address has the page's address name the chat, if the page is shown.
+  // #address puts the chat into the page's address, if the page is shown.
   #address(): void {
     if (!location.hash.startsWith('#/playground')) return
     history.replaceState(history.state, '', `#/playground${this.talk?.chat ? `/${this.talk.chat.id}` : ''}`)
   }
 
-  // open shows a chat that is kept; with 0 what is shown stays.
+  // open shows a kept chat. With 0 it changes nothing.
   async open(id: number): Promise<void> {
     const turn = ++this.#turn
     this.failures.doing = ''
@@ -173,7 +173,7 @@ export class Playground {
     if (!there && turn === this.#turn) this.#address()
   }
 
-  // keepAgain keeps what could not be kept while Tandem was away.
+  // keepAgain keeps the messages that could not be kept while Tandem was away.
   keepAgain(): void {
     for (const t of this.#talks) void t.keepAgain()
   }
@@ -207,8 +207,8 @@ export class Playground {
     await this.read()
   }
 
-  // #drop ends what is generated in chats that go, and shows none of them. It returns when all of that is kept: with a chat
-  // goes what the runs left that its messages name.
+  // #drop stops the answers in chats that go away, and shows none of these chats. It returns once
+  // the answers are kept, because deleting a chat also deletes what the runs of its messages left.
   async #drop(goes: (t: Talk) => boolean): Promise<void> {
     const ends = [...this.#talks].filter(goes).map((t) => t.stop())
     if (this.talk && goes(this.talk)) {
@@ -218,8 +218,7 @@ export class Playground {
     await Promise.all(ends)
   }
 
-  // setKeep says whether chats are kept from now on, and returns whether that was
-  // done.
+  // setKeep sets whether chats are kept from now on. It returns whether that succeeded.
   async setKeep(keep: boolean): Promise<boolean> {
     if (!(await this.failures.act(() => post('/app/chats/keep', { keep })))) return false
     await this.read()

@@ -5,12 +5,12 @@ interface Word {
   session?: string // of the tab that says it; none = it asks for one
 }
 
-// A Session is what Tandem knows a browser by that a person opened with a link. Each tab
-// keeps it in storage of its own, and a tab without one is handed that of another by a
-// channel, which pages of this origin in this browser alone can hear. With the last tab
-// it is gone. A cookie would be sent to every port of this machine, so to other users'
-// programs too; storage that tabs share would outlive them, and whoever serves at this
-// port next could read it.
+// A Session identifies a browser that a person opened with a link. Each tab keeps it in storage of
+// its own. A tab without one gets it from another tab by a channel, which only pages of this origin
+// in this browser can hear. The session ends with the last tab.
+//
+// A cookie would go to every port of this machine, and so to other users' programs. Storage that
+// tabs share would outlive them, and the next program to serve at this port could read it.
 export class Session {
   onhanded = (): void => {} // another tab handed its session over
   #channel = new BroadcastChannel(name)
@@ -26,14 +26,14 @@ export class Session {
 
   get = (): string | null => sessionStorage.getItem(name)
 
-  // set keeps the session that a link bought, and hands it to the tabs that have none.
+  // set keeps the session that a link bought, and gives it to the tabs that have none.
   set(session: string): void {
     sessionStorage.setItem(name, session)
     this.#say({ session })
   }
 
-  // drop forgets one that Tandem refused, unless there is another by now, and asks
-  // other tabs for theirs.
+  // drop forgets a session that Tandem refused, unless another has replaced it. It asks other tabs
+  // for theirs.
   drop(session: string): void {
     this.#refused.add(session)
     if (this.get() !== session) return
@@ -41,7 +41,7 @@ export class Session {
     this.#say({})
   }
 
-  // ask returns once another tab has handed its session over, or none has for a moment.
+  // ask returns once another tab has sent its session, or after a moment without an answer.
   async ask(): Promise<void> {
     if (this.get() !== null) return
     await new Promise<void>((done) => {

@@ -1,11 +1,11 @@
 import { get, inWindow, post, why } from './client.ts'
 import type { Settings, SettingsState, SettingState } from './types.ts'
 
-// A SettingName is one of a setting that has a value to show.
+// A SettingName is the name of a setting that has a value to show.
 export type SettingName = keyof Settings
 
-// A Form is what is set, and what became of the last change of each setting. Each
-// is sent by itself, as soon as it is changed.
+// A Form holds the settings, and the outcome of the last change of each. It sends each change by
+// itself, at once.
 export class Form {
   state = $state.raw<SettingsState | null>(null)
   problem = $state('') // why nothing is known
@@ -23,8 +23,8 @@ export class Form {
     }
   }
 
-  // set changes one setting, after the changes before; null puts its default
-  // back. It returns whether that was done.
+  // set changes one setting, after earlier changes are done. The value null restores the default.
+  // It returns whether that succeeded.
   set(name: string, value: unknown): Promise<boolean> {
     const done = this.#last.then(() => this.#send(name, value))
     this.#last = done
@@ -51,7 +51,7 @@ export class Form {
     return this.state?.sources.find((s) => s.name === name)
   }
 
-  // fixed says that a flag or the environment decides.
+  // fixed returns whether a flag or the environment decides the setting.
   fixed(name: string): boolean {
     const source = this.source(name)?.source
     return source === 'flag' || source === 'environment'

@@ -4,18 +4,18 @@ import { Failure, get, post, request, why } from './client.ts'
 import { Generation, type Ask, type Said } from './generate.ts'
 import type { Chat, Message, WholeChat } from './types.ts'
 
-// Options is how to sample; what is missing is the model's own.
+// Options say how to sample. The model's own value counts where one is missing.
 export interface Options {
   temperature?: number
   max_tokens?: number
 }
 
-// Usual is what is said where the options say nothing.
+// Usual holds the values that count where the options have none.
 export interface Usual extends Options {
   stop?: string[] // texts that code ends before
 }
 
-// Facts is what is kept of an answer beside its text.
+// Facts are the data kept with an answer's text.
 export interface Facts {
   timings?: Timings
   limit?: number // tokens that it was asked for with, at most
@@ -28,23 +28,23 @@ const shownEvery = 100 // milliseconds between two looks at an answer that grows
 const savedEvery = 2000 // milliseconds between two savings of it
 const lastWords = 60 << 10 // bytes that a request may have which outlives the page
 
-// A Left is an answer that was growing as the page was left.
+// A Left is an answer that was growing when the page was left.
 export interface Left {
   chat: number
   message: number
   name: string // of its request
 }
 
-// broke reports whether an answer ended because Tandem did, or the way to it.
+// broke returns whether an answer ended because Tandem or the connection to it ended.
 const broke = (e: unknown): boolean => !(e instanceof Failure) || e.code === 'unreachable' || e.code === 'not_ready'
 
-// none reports whether nothing came of an answer, which then is no message: it ended
-// before it began, or its page was left then.
+// none returns whether an answer ended, or its page was left, before it began. Such an answer is
+// not a message.
 const none = (m: Message, all: Message[]): boolean =>
   m.role === 'assistant' && m.content === '' && !(m.facts as Facts | null)?.thought && m.finish !== 'stop' && m.finish !== 'length' && !all.some((x) => x.parent === m.id)
 
-// A Talk is a conversation that is shown or that an answer is generated in. It is
-// kept message by message, unless nothing is to be kept: then it lives in the page.
+// A Talk is a conversation that is shown, or in which an answer is generated. Its messages are kept
+// one by one. If nothing is to be kept, it lives in the page alone.
 export class Talk {
   readonly kind: 'chat' | 'code'
   chat = $state.raw<Chat | null>(null) // once it is kept
@@ -71,7 +71,7 @@ export class Talk {
   #ids = 0 // counts down
   #changed: () => void
 
-  // changed is called when what is kept has changed.
+  // changed is called after a change of the kept data.
   constructor(kind: 'chat' | 'code', keep: boolean, changed: () => void) {
     this.kind = kind
     this.#keep = keep
@@ -96,7 +96,7 @@ export class Talk {
     this.left = messages.filter((m) => none(m, messages))
   }
 
-  // refresh reads what another tab, or the page before this one, has kept meanwhile.
+  // refresh reads the messages that another tab, or the page before a reload, has kept meanwhile.
   async refresh(): Promise<void> {
     if (!this.chat || this.busy) return
     const { chat, messages } = await get<WholeChat>(`/app/chats/${this.chat.id}`)
@@ -108,27 +108,27 @@ export class Talk {
     if (last?.parent === this.leaf) this.leaf = last.id // it has its first words now
   }
 
-  // interrupted reports whether the end of an answer is missing that is kept, and grows
-  // whether another tab has it come.
+  // interrupted returns whether a kept answer lacks its end. grows says whether another tab
+  // receives it.
   interrupted = (m: Message): boolean => m.role === 'assistant' && m.id > 0 && m.run > 0 && m.finish === '' && m.id !== this.growing?.id
   grows = (m: Message): boolean => this.interrupted(m) && this.flying.includes(m.run)
 
-  // continues reports whether an answer can go on from where it was.
+  // continues returns whether an answer can continue from its last token.
   continues = (m: Message): boolean => this.interrupted(m) && !this.grows(m) && m.id === this.leaf
 
-  // elsewhere reports whether an answer comes in another tab, or may: which run one is
-  // that has just been asked for is not kept yet.
+  // elsewhere returns whether another tab receives an answer, or may receive it. The run of an
+  // answer that has just been asked for is not kept yet.
   elsewhere = $derived(!this.busy && (this.messages.some(this.grows) || this.left.some((m) => this.grows(m) || (m.run === 0 && m.finish === '' && this.flying.length > 0))))
 
   // shown are the messages of the branch that is shown.
   shown = $derived(branch(this.messages, this.leaf))
 
-  // sent is what a person said last; of code, what the answer goes on with.
+  // sent is the last message of a person. For code it is the text that the answer continues.
   sent = $derived(this.shown.findLast((m) => m.role === 'user'))
 
   siblings = (m: Message): Message[] => siblings(this.messages, m)
 
-  // show turns to another message at its place, and what came of it.
+  // show turns to another message at its place, and to the messages after it.
   show(m: Message): void {
     const before = this.sent?.content
     this.leaf = latest(this.messages, m.id)
@@ -143,7 +143,7 @@ export class Talk {
 
   #setup = (): Options => $state.snapshot(this.options) as Options
 
-  // #tell keeps something; that it could not be kept is shown, and no more.
+  // #tell keeps something. A failure is shown and has no other effect.
   async #tell<T>(path: string, body: unknown): Promise<T | null> {
     try {
       return await post<T>(path, body)
@@ -153,13 +153,13 @@ export class Talk {
     }
   }
 
-  // say adds what a person says after a message, and has it answered.
+  // say adds a person's message after another, and generates an answer to it.
   async say(content: string, parent: number): Promise<void> {
     if (!this.busy) await this.#begin(() => this.#say(content, parent))
   }
 
   async #say(content: string, parent: number): Promise<void> {
-    // What is said after an answer that is not kept yet waits for it.
+    // A message waits until the answer before it is kept.
     if (parent === this.#rewritten?.id) parent = (await this.#rewritten.kept).id
     if (!this.chat && this.#keep) {
       this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, system: this.system, options: this.#setup() })
@@ -178,8 +178,8 @@ export class Talk {
     return m
   }
 
-  // rewrite puts an answer of a person's own beside one of the model's, which goes
-  // on from there as if it had said so.
+  // rewrite adds a person's own text beside an answer of the model. The model continues from there
+  // as if it had said so.
   async rewrite(of: Message, content: string): Promise<void> {
     if (this.busy) return
     this.failure = ''
@@ -189,13 +189,12 @@ export class Talk {
     this.#changed()
   }
 
-  // answer generates an answer to a message, beside those that there are.
+  // answer generates another answer to a message, and keeps the earlier ones.
   async answer(parent: number): Promise<void> {
     if (!this.busy) await this.#begin(() => this.#answer(parent))
   }
 
-  // goOn has an answer that was interrupted go on from where it was, unless it has been
-  // gone on with in another tab.
+  // goOn continues an interrupted answer from its last token, unless another tab has continued it.
   async goOn(id: number): Promise<void> {
     try {
       await this.refresh()
@@ -214,12 +213,12 @@ export class Talk {
     await this.#grow(m, limit, (g, changed) => g.follow(`/app/runs/${m.run}/resume`, {}, changed))
   }
 
-  // comeBack goes on with an answer that was growing as the page was left.
+  // comeBack continues an answer that was growing when the page was left.
   async comeBack({ message, name }: Left): Promise<void> {
-    // What the page sent as it went may not have arrived.
+    // The last request of the page that was left may not have arrived.
     await post(`/app/runs/${name}/cancel`, { left: true }).catch(() => {})
     await this.goOn(message)
-    // Where nothing had come, nothing is lost by asking again.
+    // If nothing had arrived, asking again loses nothing.
     const begun = this.left.find((x) => x.id === message)
     if (begun?.finish === '' && begun.parent === this.leaf) await this.answer(begun.parent)
   }
@@ -232,8 +231,7 @@ export class Talk {
     return (this.#over = come())
   }
 
-  // #add keeps a message that has a place in the list, which gets the id it is
-  // kept by.
+  // #add keeps a message that has a place in the list, and gives it the id of the kept one.
   async #add(m: Message): Promise<Message> {
     if (!this.chat || m.parent < 0) return m
     const kept = await this.#tell<Message>(`/app/chats/${this.chat.id}/messages`, { parent: m.parent, role: m.role, content: m.content, model: m.model, finish: m.finish, run: m.run, facts: m.facts })
@@ -244,10 +242,10 @@ export class Talk {
     return kept
   }
 
-  // #ask is what is asked for after a message.
+  // #ask returns the request for an answer to a message.
   #ask(after: number): Ask {
     const path = branch(this.messages, after)
-    // Asked again, the likeliest answer would be the same.
+    // Without this, the likeliest answer would come again.
     const again = this.messages.some((m) => m.parent === after && m.role === 'assistant')
     const temperature = this.options.temperature ?? (again ? undefined : this.usual.temperature)
     const how = { max_tokens: this.options.max_tokens ?? this.usual.max_tokens ?? usualTokens, ...(temperature === undefined ? {} : { temperature }) }
@@ -269,19 +267,19 @@ export class Talk {
     const ask = this.#ask(parent)
     const m = this.#put({ parent, role: 'assistant', content: '', finish: '' })
     this.growing = { id: m.id, text: '', thought: '', spans: [] }
-    // It has its id before it grows: whoever saves it, the page as it goes too,
-    // changes that one.
+    // The answer has its id before it grows, so that every later save changes the same message,
+    // also the one when the page ends.
     await this.#grow(await this.#add(m), ask.max_tokens, (g, changed) => g.run(ask, changed))
   }
 
-  // #grow shows an answer as it comes, and keeps it.
+  // #grow shows an answer while it arrives, and keeps it.
   async #grow(m: Message, limit: number, come: (g: Generation, changed: () => void) => Promise<void>): Promise<void> {
     this.#limit = limit
     const g = this.#generation ?? new Generation()
     g.resumable = m.id > 0
     const before = m.run // that it goes on with; 0 = it is new
 
-    // saved holds what is being kept, one at a time.
+    // saved is the save in progress: one runs at a time.
     let saving = false
     let saved = Promise.resolve()
     const save = (): void => {
@@ -328,7 +326,7 @@ export class Talk {
     this.#changed()
   }
 
-  // #save puts what an answer has become into the list, and keeps it.
+  // #save puts the answer so far into the list, and keeps it.
   async #save(m: Message): Promise<Message> {
     if (m.id > 0 && this.chat && !this.#left) this.#unkept = (await this.#tell(...this.#kept(m, this.chat))) ? null : m
     this.messages = this.messages.map((x) => (x.id === m.id ? m : x))
@@ -337,7 +335,7 @@ export class Talk {
 
   #kept = (m: Message, { id }: Chat): [path: string, body: unknown] => [`/app/chats/${id}/messages/${m.id}`, { content: m.content, model: m.model, finish: m.finish, run: m.run, facts: m.facts }]
 
-  // keepAgain keeps an answer that Tandem was not there to keep, unless more of it has
+  // keepAgain keeps an answer that could not be kept while Tandem was away, unless more of it has
   // been kept since.
   async keepAgain(): Promise<void> {
     const m = this.#unkept
@@ -354,14 +352,14 @@ export class Talk {
     }
   }
 
-  // stop ends the answer that grows, and returns when what there is of it is kept.
+  // stop ends the growing answer, and returns once its text is kept.
   async stop(): Promise<void> {
     await this.#generation?.stop()
     await this.#over
   }
 
-  // leave keeps what there is of the answer as the page ends, and returns where it can go
-  // on, null if nothing does.
+  // leave keeps the answer so far when the page ends. It returns where the answer can continue, or
+  // null if none can.
   leave(): Left | null {
     this.#left = true
     const send = (path: string, body: unknown): void => void request(path, { method: 'POST', body: JSON.stringify(body), keepalive: true }).catch(() => {})

@@ -3,9 +3,8 @@ import type { Checkpoint, CheckpointTitle, CheckpointTitles } from './types.ts'
 
 const atOnce = 50 // texts that are read for one answer
 
-// Titles are what the texts of checkpoints are about that are no chats of this
-// window, and what all of them end with. To find that takes reading the text, so those
-// are asked for that are looked at, once each.
+// Titles holds the subjects of checkpoints that are not chats of this window, and the last words of
+// all checkpoints. Both need the text, so only the checkpoints in view are read, once each.
 export class Titles {
   #known = $state.raw(new Map<string, CheckpointTitle>())
   #asked = new Set<string>()
@@ -16,7 +15,7 @@ export class Titles {
   // ends returns the last words of a checkpoint's text, empty while they are not known.
   ends = (c: Checkpoint): string => this.#known.get(c.id)?.ends ?? ''
 
-  // ask reads the texts of checkpoints. Those that cannot be read are left alone.
+  // ask reads the texts of checkpoints. It skips a text that cannot be read.
   async ask(list: Checkpoint[]): Promise<void> {
     const ids = list.filter((c) => !this.#asked.has(c.id)).map((c) => c.id)
     for (const id of ids) this.#asked.add(id)

@@ -28,15 +28,15 @@ function ends(lines: string[], from: number): number {
   return to
 }
 
-// opening is how a paragraph ends that begins code: the line that does, and what
-// belongs to it. Empty if it begins none.
+// opening returns the end of a paragraph that begins code: the line that opens it and the lines
+// that belong to it. It is empty if the paragraph begins no code.
 function opening(raw: string): string {
   const lines = linesOf(raw)
   const from = lines.findIndex((_, i) => opens.test(line(lines, i)) && ends(lines, i) === lines.length)
   return from < 0 ? '' : lines.slice(from).join('')
 }
 
-// closing is how a paragraph begins that ends code: lines of nothing but brackets.
+// closing returns the beginning of a paragraph that ends code: the lines with only brackets.
 const closing = (raw: string): string => /^(?:[})\]][})\];, \t]*(?:\n|$))+/.exec(raw)?.[0] ?? ''
 
 // parts takes code out of a paragraph, which would lose its indentation.
@@ -51,9 +51,8 @@ function parts(t: Token): Token[] {
   return [...marked.lexer(lines.slice(0, from).join('')), code, ...marked.lexer(lines.slice(to).join('')).flatMap(parts)]
 }
 
-// whole puts code together that came without a fence. Of a function Markdown takes
-// for code only what is indented after an empty line; its head and its last brace
-// would stand outside.
+// whole joins code that came without a fence. Markdown takes only the indented lines after an empty
+// line for code, so a function's head and its last brace would stand outside.
 function whole(tokens: Token[]): Token[] {
   const out: Token[] = []
   for (let i = 0; i < tokens.length; i++) {
@@ -85,10 +84,10 @@ function whole(tokens: Token[]): Token[] {
   return out
 }
 
-// Blocks turns Markdown that grows at its end into blocks: those that cannot
-// change any more are made once.
+// Blocks turns Markdown that grows at its end into blocks. It makes a block that can no longer
+// change only once.
 export class Blocks<T = Block> {
-  readonly done: T[] = [] // those that stay
+  readonly done: T[] = [] // the blocks that can no longer change
   last: T[] = [] // the one that grows, none before there is any text
   #text = '' // all so far
   #from = 0 // where the one that grows begins
@@ -104,8 +103,8 @@ export class Blocks<T = Block> {
       .filter((t) => t.type !== 'space')
       .map(this.#block)
 
-  // set takes the whole text. If it is not what was there with more after it,
-  // all begins again.
+  // set takes the whole text. If that does not begin with the text before, all blocks are made
+  // again.
   set(text: string): void {
     if (text === this.#text) return
     if (!text.startsWith(this.#text)) {

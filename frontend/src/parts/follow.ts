@@ -1,8 +1,8 @@
 const near = 60 // pixels below the window that count as in sight
 const room = 16 // pixels that stay free below
 
-// follow keeps the end of what grows in sight, and what stands below it in its box,
-// if it was in sight as that began, and until a person scrolls up.
+// follow keeps the end of a growing text in sight, and the content below it in its box. The end
+// must have been in sight at the beginning. A person who scrolls up ends it.
 export function follow(growing: () => boolean): (node: HTMLElement) => () => void {
   return (node) => {
     const box = node.parentElement ?? node
@@ -19,7 +19,8 @@ export function follow(growing: () => boolean): (node: HTMLElement) => () => voi
       before = scrollY
     }
     const watch = new ResizeObserver(() => {
-      // Who comes to what grows already sees its end, unless it was gone back to a place in it.
+      // A page that opens on a growing text follows its end, unless it restores a place in the
+      // text.
       if (!looked && growing()) following = scrollY === 0
       looked = true
       if (!grows()) following = there()

@@ -1,6 +1,6 @@
 import type { Run } from '../api/types.ts'
 
-// A Sample is what was told of one moment.
+// A Sample is the measurement of one moment.
 export interface Sample {
   at: number // seconds since 1970
   speeds: Map<number, number> // tokens per second, by the run
@@ -16,8 +16,8 @@ export interface Past {
 
 const few = 8 // tokens
 
-// past makes one of a run, null where nothing was written. Of one that went on with another
-// which tokens were new is not known.
+// past makes a Past of a run. It returns null if the run wrote nothing, or continued another run,
+// because then its new tokens are not known.
 export function past(r: Run): Past | null {
   if (!r.ended_at || r.completion_tokens === 0 || r.resumes) return null
   const to = Date.parse(r.ended_at) / 1000
@@ -28,10 +28,9 @@ export function past(r: Run): Past | null {
   return { run: r.id, from: to - ms / 1000, to, perSecond: (1000 * tokens) / ms }
 }
 
-// speeds are the tokens per second of all runs together, from a moment on until now:
-// the times at which they change, and what they are from there on. What was told as it
-// happened counts before the mean of a run: an answer that was too short to be told of, or
-// that came before the page, has that alone.
+// speeds returns the tokens per second of all runs together, from a moment until now: the times at
+// which the speed changes, and the speed from there on. Samples count before the mean of a run. An
+// answer has only its mean if it was too short for a sample, or came before the page.
 export function speeds(samples: Sample[], runs: Past[], from: number, now: number): [number[], number[]] {
   const told = new Set(samples.flatMap((s) => [...s.speeds].filter(([, v]) => v > 0).map(([run]) => run)))
   const others = runs.filter((r) => !told.has(r.run) && r.to > from)

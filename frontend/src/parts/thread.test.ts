@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { Answer, parts, pieces } from '../api/answer.ts'
 import { branch, latest, siblings } from './thread.ts'
 
-// A question with two answers, the first of which goes on; then the question edited.
+// A question with two answers, the first one continued. Then the question is edited.
 const messages = [
   { id: 1, parent: 0, role: 'user' },
   { id: 2, parent: 1, role: 'assistant' },

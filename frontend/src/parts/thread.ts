@@ -1,4 +1,4 @@
-// A Node is a message of a chat, as far as its place goes.
+// A Node is the place of a message in a chat.
 export interface Node {
   id: number
   parent: number // 0 = it begins the chat
@@ -13,11 +13,10 @@ export function branch<T extends Node>(messages: T[], leaf: number): T[] {
   return path.reverse()
 }
 
-// siblings lists those that a message could be exchanged for, itself among them,
-// oldest first.
+// siblings lists the messages with the parent and role of m, including m, oldest first.
 export const siblings = <T extends Node>(messages: T[], m: T): T[] => messages.filter((x) => x.parent === m.parent && x.role === m.role)
 
-// latest is where the branch ends that was last written to after a message.
+// latest returns the end of the branch after a message that was written to last.
 export function latest(messages: Node[], id: number): number {
   for (;;) {
     const child = messages.findLast((m) => m.parent === id)

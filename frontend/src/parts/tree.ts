@@ -2,10 +2,10 @@ import type { Checkpoint } from '../api/types.ts'
 
 type Part = Pick<Checkpoint, 'id' | 'parent' | 'kind' | 'from_token' | 'to_token'>
 
-// continued gives each checkpoint for its parent the text that it goes on with. On the
-// disk that is whose beginning it shares: two chats that begin alike, with a system prompt
-// say, are two texts for all that. A prompt that has the question of an answer and not
-// all of the answer goes on with it too: models leave out what they thought.
+// continued sets each checkpoint's parent to the text that it continues. On the disk the parent is
+// the checkpoint whose beginning it shares. But two chats that begin alike, such as with one system
+// prompt, are two texts. A prompt with the question and only a part of the answer continues that
+// answer too, because models leave out their thoughts.
 export function continued<T extends Part>(nodes: T[]): T[] {
   const known = new Map(nodes.map((n) => [n.id, n]))
   return nodes.map((n) => {
@@ -19,16 +19,15 @@ export function continued<T extends Part>(nodes: T[]): T[] {
   })
 }
 
-// A Row is one of a tree that is listed: what goes on from another stands below
-// it.
+// A Row is a node in the list of a tree. The nodes that continue it stand below it.
 export interface Row<T> {
   of: T
   depth: number
   above: string[] // ids, the root's first
 }
 
-// tree lists nodes so. One whose parent is not among them is a root; siblings
-// keep their order.
+// tree lists nodes as rows. A node whose parent is not among them is a root. Siblings keep their
+// order.
 export function tree<T extends { id: string; parent: string }>(nodes: T[]): Row<T>[] {
   const ids = new Set(nodes.map((n) => n.id))
   const below = new Map<string, T[]>()
@@ -50,13 +49,12 @@ export function tree<T extends { id: string; parent: string }>(nodes: T[]): Row<
   return rows
 }
 
-// A Text is a row of a tree with those before it that nothing else goes on from.
+// A Text is a row of a tree with the rows before it that nothing else continues.
 export interface Text<T> extends Row<T> {
   earlier: Row<T>[] // oldest first
 }
 
-// texts folds each line of rows to its newest one, and to those that stand for
-// themselves.
+// texts folds each line of rows into its newest row. Rows that stand for themselves stay.
 export function texts<T extends { id: string }>(rows: Row<T>[], alone: (of: T) => boolean): Text<T>[] {
   const list: Text<T>[] = []
   let earlier: Row<T>[] = []

@@ -1,4 +1,4 @@
-// A Turn is what one of those said who talk in a text.
+// A Turn is the text of one speaker.
 export interface Turn {
   who: string // empty where that is not known
   text: string
@@ -23,8 +23,8 @@ const names: Record<string, string> = { user: 'User', inst: 'User', assistant: '
 const begin = new RegExp(begins.map((b) => b.source).join('|'), 'g')
 const end = new RegExp(ends.source, 'g')
 
-// turns takes a text of a chat apart, without the marks that the model has between
-// messages. A text without such marks is one turn of nobody, as it is.
+// turns splits the text of a chat into turns, without the model's marks between messages. A text
+// without marks is one turn without a speaker.
 export function turns(text: string): Turn[] {
   const found = [...text.matchAll(begin)]
   if (found.length === 0 && !ends.test(text)) return [{ who: '', text }]
@@ -40,5 +40,5 @@ export function turns(text: string): Turn[] {
   return list
 }
 
-// closed says that a text ends after a message, so that another may follow.
+// closed returns whether a text ends after a message, so that another may follow.
 export const closed = (text: string): boolean => new RegExp(`(?:${ends.source})\\s*$`).test(text)
