@@ -111,8 +111,8 @@ func (s *scanner) readLiteral(c byte) bool {
 	return true
 }
 
-// readAfterNumber ends the number and reads the byte after it. It returns false, and changes nothing,
-// if the number is not complete or c cannot follow it.
+// readAfterNumber ends the number and reads the byte after it. It returns false, and changes
+// nothing, if the number is not complete or c cannot follow it.
 func (s *scanner) readAfterNumber(c byte) bool {
 	if !s.numberComplete() {
 		return false
