@@ -10,21 +10,21 @@ import (
 
 // Benches measure the model on this machine.
 type Benches interface {
-	// Benches lists those that were kept, the newest first.
+	// Benches lists the benches that were kept, the newest first.
 	Benches(context.Context) (control.Benches, error)
-	// RunBench measures the choice, loading it first if it must, for about two
-	// minutes in which it stands back for requests, and keeps the result. progress
-	// is called on a goroutine of its own. CodeModelBusy while another one runs.
+	// RunBench measures the chosen model for about two minutes and keeps the result. It loads the
+	// model first if needed, and gives way to requests. It calls progress on a goroutine of its
+	// own. The error is CodeModelBusy while another bench runs.
 	RunBench(ctx context.Context, progress func(control.BenchProgress)) (control.Bench, error)
-	// CancelBench ends the one that runs, with CodeCancelled, or is CodeNoBench.
+	// CancelBench ends the running bench with CodeCancelled. The error is CodeNoBench if none runs.
 	CancelBench(context.Context) error
-	// DeleteBench forgets one, or is CodeNoBench.
+	// DeleteBench deletes a bench. The error is CodeNoBench if it is unknown.
 	DeleteBench(ctx context.Context, id int64) error
 }
 
-// runBench streams the progress of a bench; its last event has what was measured,
-// or the error. It ends with its client, unless it is to stay: then others follow it
-// by GET.
+// runBench streams the progress of a bench. The last event has the result or the error. The bench
+// ends when its client leaves, unless the request asks it to stay. Other clients then follow it by
+// GET.
 func (s *Server) runBench(w http.ResponseWriter, r *http.Request) error {
 	q, err := read[control.BenchRequest](s, w, r)
 	if err != nil {

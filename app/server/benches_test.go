@@ -46,7 +46,7 @@ func TestBenchEndsWithItsClient(t *testing.T) {
 	}
 	s.Socket().ServeHTTP(httptest.NewRecorder(), postOf("/app/benches", "application/json", `{}`).WithContext(ctx))
 	if err := <-ended; err == nil {
-		t.Error("it went on")
+		t.Error("the bench went on after its client had left")
 	}
 }
 
@@ -95,11 +95,11 @@ func TestBenchThatStaysOutlivesItsClient(t *testing.T) {
 		s.Socket().ServeHTTP(httptest.NewRecorder(), postOf("/app/benches", "application/json", `{"stay":true}`).WithContext(ctx))
 	}()
 	if err := <-stayed; err != nil {
-		t.Errorf("it ended: %v", err)
+		t.Errorf("the bench ended: %v", err)
 	}
 	select {
 	case <-ended:
-		t.Error("it ended with its client")
+		t.Error("the bench ended with its client")
 	default:
 	}
 	s.Drain()

@@ -43,7 +43,7 @@ func TestBoundariesWhereTemplateEndsDifferently(t *testing.T) {
 	for body, want := range map[string][]string{
 		`"messages":[{"role":"user","content":"a"}]`: {"user:a!;"},
 		`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}],"tools":[{"type":"function"}]`: {"tools;user:a;assistant:b", "tools;user:a;assistant:b;user:c!;"},
-		// Of the system's message alone this template makes nothing.
+		// This template refuses a system message alone.
 		`"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"}]`: {"system:s;user:a!;"},
 	} {
 		fake := newFake()
@@ -58,7 +58,7 @@ func TestBoundariesWhereTemplateEndsDifferently(t *testing.T) {
 			got = append(got, fake.model.Decode(r.Prompt[:at]))
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: boundaries behind %q, want %q", body, got, want)
+			t.Errorf("%s: boundaries after %q, want %q", body, got, want)
 		}
 	}
 }

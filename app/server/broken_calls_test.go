@@ -14,7 +14,7 @@ import (
 	"tandem/app/wire"
 )
 
-// A telling is what a route tells of an answer, its calls with their arguments.
+// A telling is an answer as a route tells it, with its calls and their arguments.
 type telling struct {
 	text, thought string
 	calls         []string
@@ -29,7 +29,7 @@ type tellingRoute struct {
 	stream func(t *testing.T, w *httptest.ResponseRecorder) telling
 }
 
-// limits writes how long an answer may be, by the names that a protocol has for that.
+// limits writes the limit of an answer's length under the protocol's name for it.
 func limits(maxTokens string, limit int, stop string) string {
 	return fmt.Sprintf(`"%s":%d,"stop":%s`, maxTokens, limit, wire.MustJSON([]string{stop}))
 }
@@ -115,7 +115,7 @@ var tellingRoutes = map[string]tellingRoute{
 	},
 }
 
-// finishes are what says that an answer ended, and how.
+// finishes maps each protocol's finish reasons to those of a telling.
 var finishes = map[string]string{
 	"tool_calls": "calls", "tool_use": "calls", "stop": "stop", "end_turn": "stop", "stop_sequence": "stop", "length": "length", "max_tokens": "length",
 }
@@ -159,15 +159,15 @@ func tellingOfLines(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
 	return told
 }
 
-// wholeMembers are the whole ones of arguments, as Anthropic's libraries read those that a stream
-// broke off.
+// wholeMembers returns the complete members of arguments. Anthropic's libraries read arguments that
+// a stream broke off in this way.
 func wholeMembers(args string) string {
 	for i := len(args); i > 0; i-- {
 		if i < len(args) && args[i] != ',' {
 			continue
 		}
 		ends := []string{args[:i], args[:i] + "}"}
-		if strings.Contains("0123456789", args[i-1:i]) && i == len(args) { // which may go on
+		if strings.Contains("0123456789", args[i-1:i]) && i == len(args) { // the number may continue
 			ends = ends[:1]
 		}
 		for _, text := range ends {
@@ -184,14 +184,14 @@ func wholeMembers(args string) string {
 // where calls break off. No byte of an answer is lost.
 func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 	const odd = "I look.\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": 1, \"z\": oops}}\n</tool_call>"
-	half := strings.ToValidUTF8(lookCall[:50], "") // of a rune there is no text
+	half := strings.ToValidUTF8(lookCall[:50], "") // a part of a rune has no text
 	for _, c := range []struct {
 		name, writes, says string
 		limit              int
 		stop               string
-		want               telling  // of arguments as they come
+		want               telling  // where arguments are told as they come
 		text               string   // where calls are told whole
-		calls              []string // there
+		calls              []string // where calls are told whole
 	}{
 		{name: "a call", says: lookCall, want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
 		{name: "cut by its limit", says: lookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}, text: half},

@@ -27,15 +27,15 @@ func call[In, Out any](s *Server, do func(context.Context, In) (Out, error)) wir
 	}
 }
 
-// ask is call for a route whose requests say nothing.
+// ask is call for a route without input.
 func ask[Out any](s *Server, do func(context.Context) (Out, error)) wire.Handler {
 	return call(s, func(ctx context.Context, _ nothing) (Out, error) { return do(ctx) })
 }
 
-// nothing is the body of requests that say nothing, and of answers that only say that it is done.
+// nothing is the body of requests without input, and of answers without output.
 type nothing struct{}
 
-// An inAddress request says something in its address.
+// An inAddress request has input in its address.
 type inAddress interface {
 	readAddress(r *http.Request) error
 }
@@ -136,7 +136,7 @@ func (c *clientID) readAddress(r *http.Request) error {
 type checkpointRef struct {
 	ref   string
 	whole bool // with its whole text
-	all   bool // with those that go on from it
+	all   bool // with the checkpoints that continue it
 }
 
 func (c *checkpointRef) readAddress(r *http.Request) error {

@@ -9,26 +9,25 @@ import (
 	"tandem/app/wire"
 )
 
-// Chats keeps the window's own conversations. CodeNoChat where there is none of
-// that id, CodeNotKept where chats are not to be kept, CodeInvalid beyond the
-// limits of what is kept.
+// Chats keeps the window's own conversations. Errors are CodeNoChat for an unknown id, CodeNotKept
+// while chats are not kept, and CodeInvalid beyond the limits of what is kept.
 type Chats interface {
 	Chats(context.Context, control.ChatQuery) (control.ChatList, error)
 	Chat(ctx context.Context, id int64) (control.WholeChat, error)
 	// AddChat begins a chat of the kind, title, system prompt and options given.
 	AddChat(context.Context, control.Chat) (control.Chat, error)
 	ChangeChat(ctx context.Context, id int64, change control.ChatChange) (control.Chat, error)
-	// AddMessage appends to Chat, behind Parent.
+	// AddMessage appends to Chat, after Parent.
 	AddMessage(context.Context, control.Message) (control.Message, error)
-	// ChangeMessage writes what an answer has become that grows. CodeInvalid if it
-	// has ended, or if what is kept of it would be lost.
+	// ChangeMessage stores the newest text of a growing answer. The error is CodeInvalid if the
+	// answer has ended, or if the change would lose text that is kept.
 	ChangeMessage(ctx context.Context, chat, id int64, change control.MessageChange) (control.Message, error)
-	// DeleteChats deletes a chat, or all if id is 0, with the checkpoints that nothing
-	// else goes on from, and says what went.
+	// DeleteChats deletes a chat, or all if id is 0. It also deletes the checkpoints that nothing
+	// else continues, and returns what it deleted.
 	DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error)
-	// WouldDeleteChats says what DeleteChats would do.
+	// WouldDeleteChats returns what DeleteChats would delete.
 	WouldDeleteChats(ctx context.Context, id int64) (control.DeletedChats, error)
-	// KeepChats says whether chats are kept from now on.
+	// KeepChats sets whether chats are kept from now on.
 	KeepChats(ctx context.Context, keep bool) error
 }
 
@@ -43,7 +42,7 @@ func (s *Server) chatRoutes(route wire.AddRoute) {
 	route.Post("/app/chats/{id}/messages/{message}", call(s, s.changeMessage))
 }
 
-// A chatQuery is what narrows GET /app/chats.
+// A chatQuery has the filters of GET /app/chats.
 type chatQuery control.ChatQuery
 
 func (q *chatQuery) readAddress(r *http.Request) error {

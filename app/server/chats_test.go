@@ -63,14 +63,14 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 	if got, err := c.ChangeMessage(ctx, chat.ID, a.ID, control.MessageChange{Model: &model, Run: &run, Facts: json.RawMessage(`{"n":[1,2]}`)}); err != nil || got.Content != "" || got.Run != 5 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	// What a body does not name stays.
+	// A field that a body does not name keeps its value.
 	for _, change := range []control.MessageChange{{Content: &content}, {}, {Finish: &end}} {
 		if got, err := c.ChangeMessage(ctx, chat.ID, a.ID, change); err != nil || got.Content != " 1" || got.Run != 5 || got.Model != "m" || string(got.Facts) != `{"n":[1,2]}` {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
 	if _, err := c.ChangeMessage(ctx, chat.ID, a.ID, control.MessageChange{Content: &content}); codeOf(err) != control.CodeInvalid {
-		t.Errorf("change what has ended: %v", err)
+		t.Errorf("change an ended answer: %v", err)
 	}
 	title := ""
 	if got, err := c.ChangeChat(ctx, chat.ID, control.ChatChange{Title: &title, Leaf: &q.ID}); err != nil || got.Title != "" || got.Leaf != q.ID || got.System != "Be brief." {
@@ -91,7 +91,7 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.AddChat(ctx, control.Chat{}); codeOf(err) != control.CodeNotKept {
-		t.Errorf("add while none is kept: %v", err)
+		t.Errorf("add while chats are not kept: %v", err)
 	}
 	if err := c.KeepChats(ctx, true); err != nil {
 		t.Error(err)
@@ -102,25 +102,25 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 	}
 	one := control.DeletedChats{Chats: 1, Checkpoints: 1, Bytes: 100}
 	if would, err := c.WouldDeleteChats(ctx, other.ID); err != nil || would != one {
-		t.Errorf("would go %+v, %v", would, err)
+		t.Errorf("would delete %+v, %v", would, err)
 	}
 	if would, err := c.WouldDeleteChats(ctx, 0); err != nil || would != (control.DeletedChats{Chats: 2, Checkpoints: 2, Bytes: 200}) {
-		t.Errorf("of all would go %+v, %v", would, err)
+		t.Errorf("all chats would delete %+v, %v", would, err)
 	}
 	if gone, err := c.DeleteChat(ctx, other.ID); err != nil || gone != one {
 		t.Errorf("%+v, %v", gone, err)
 	}
 	if _, err := c.DeleteChat(ctx, other.ID); codeOf(err) != control.CodeNoChat {
-		t.Errorf("delete what is gone: %v", err)
+		t.Errorf("delete a deleted chat: %v", err)
 	}
 	if _, err := c.WouldDeleteChats(ctx, other.ID); codeOf(err) != control.CodeNoChat {
-		t.Errorf("what would go with what is gone: %v", err)
+		t.Errorf("deletion of a deleted chat: %v", err)
 	}
 	if gone, err := c.DeleteChats(ctx); err != nil || gone != one {
 		t.Errorf("%+v, %v", gone, err)
 	}
 	if _, err := c.Chat(ctx, chat.ID); codeOf(err) != control.CodeNoChat {
-		t.Errorf("read what is gone: %v", err)
+		t.Errorf("read a deleted chat: %v", err)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestBadChatBodyIsRefused(t *testing.T) {
 		wantError(t, w, 400, control.CodeInvalid)
 	}
 	if len(fake.fakeChats.chats)+len(fake.messages) > 0 {
-		t.Error("something was kept")
+		t.Error("a bad body reached the service")
 	}
 }
 

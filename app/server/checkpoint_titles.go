@@ -9,11 +9,11 @@ import (
 	"tandem/app/wire"
 )
 
-// maxTitles is how many checkpoints one request may ask the titles of.
+// maxTitles limits how many titles one request may ask for.
 const maxTitles = 100
 
 // titleQuery has the ids of GET /app/checkpoint-titles. A page that lists many checkpoints asks for
-// those in sight.
+// the titles in sight.
 type titleQuery []string
 
 func (q *titleQuery) readAddress(r *http.Request) error {

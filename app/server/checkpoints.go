@@ -14,10 +14,10 @@ import (
 // maxCheckpointName bounds a name, in bytes.
 const maxCheckpointName = 64
 
-// checkpointName is what a path can hold, and a command line.
+// checkpointName matches names that fit into a path and a command line.
 var checkpointName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxCheckpointName-1))
 
-// A checkpointQuery is what narrows GET /app/checkpoints.
+// A checkpointQuery has the filters of GET /app/checkpoints.
 type checkpointQuery control.CheckpointQuery
 
 func (q *checkpointQuery) readAddress(r *http.Request) error {
@@ -84,7 +84,7 @@ func (s *Server) wouldForget(ctx context.Context, q forgetQuery) (control.Forgot
 	return s.services.Checkpoints.WouldForget(ctx, control.ForgetRequest(q))
 }
 
-// checkForget refuses what is too much, and what is no day.
+// checkForget refuses a request that names nothing, and a day that is no date.
 func checkForget(q control.ForgetRequest) error {
 	if q == (control.ForgetRequest{}) {
 		return wire.Invalid("model", "The field model is missing: name a model, a client or a day.")

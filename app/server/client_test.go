@@ -113,8 +113,7 @@ func TestClient(t *testing.T) {
 	if err != nil || len(runs) != 1 || runs[0].ID != 2 || runs[0].Client != "tandem" || runs[0].FinishReason != "error" {
 		t.Errorf("runs: %+v %v", runs, err)
 	}
-	// The client may see the end of a stream before the server has let go of
-	// the run.
+	// The client may see the end of a stream before the server has finished the run.
 	for codeOf(c.CancelRun(ctx, 1)) != control.CodeRunNotFound {
 		if ctx.Err() != nil {
 			t.Fatal("a finished run can still be cancelled")

@@ -9,9 +9,9 @@ import (
 // Connections knows what clients need to use the endpoint.
 type Connections interface {
 	Connect(context.Context) (control.Connect, error)
-	// WriteConnection writes a client's file into a folder of Tandem's own.
-	// CodeInvalid for a client that is not known, or that reads none; CodeFolder
-	// if it cannot be written.
+	// WriteConnection writes a client's file into a folder of Tandem's own. The error is
+	// CodeInvalid for an unknown client and for one that reads no file. It is CodeFolder if the
+	// file cannot be written.
 	WriteConnection(ctx context.Context, id string) (control.Connection, error)
 }
 

@@ -23,8 +23,8 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, s.State())
 }
 
-// pull streams the progress of a download; its last event has the model or
-// the error. A client that leaves stops the download, which can be resumed.
+// pull streams the progress of a download. The last event has the model or the error. A client that
+// leaves stops the download, which can be resumed.
 func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 	req, err := read[control.PullRequest](s, w, r)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// health is 200 as soon as requests can be served.
+// health answers 200 as soon as requests can be served.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	switch st := s.services.Status.State(); st.Phase {
 	case control.PhaseReady, control.PhaseNoModel:
@@ -54,8 +54,8 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	}
 }
 
-// ListModels answers in the form of the vendor whose program asks: two vendors have their
-// list at the same path.
+// ListModels answers in the form of the vendor whose program asks: two vendors have their list at
+// the same path.
 func (s *Server) ListModels(w http.ResponseWriter, r *http.Request) error {
 	if wire.ProtocolOf(r) == (wire.Anthropic{}) {
 		return s.anthropic.ListModels(w, r)

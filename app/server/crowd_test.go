@@ -66,10 +66,10 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 	third := connect()
 	if resp := ask(third); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" || resp.Header.Get("X-Request-Id") == "" || !resp.Close {
-		t.Errorf("the third has %d %v", resp.StatusCode, resp.Header)
+		t.Errorf("the third connection gets %d %v", resp.StatusCode, resp.Header)
 	}
 	if _, err := third.Read(make([]byte, 1)); err == nil {
-		t.Error("the third stays open")
+		t.Error("the third connection stays open")
 	}
 	third.Close()
 	settle(2)
@@ -78,11 +78,11 @@ func TestConnectionsAreLimited(t *testing.T) {
 	connect() // two that say nothing
 	settle(4)
 	if _, err := connect().Read(make([]byte, 1)); err == nil {
-		t.Error("the fifth is read from")
+		t.Error("the fifth connection is read")
 	}
 	settle(4)
 	if resp := ask(first); resp.StatusCode != http.StatusOK {
-		t.Errorf("the first has %d now", resp.StatusCode)
+		t.Errorf("the first connection now gets %d", resp.StatusCode)
 	}
 
 	second.Close()
@@ -100,10 +100,10 @@ func TestConnectionIsLetInAfterOneCloses(t *testing.T) {
 	state := c.Server(nil, nil, nil).ConnState
 	for range 3 {
 		if c.Join(ctx, a).Value(wire.CrowdedKey{}) != nil {
-			t.Error("the only one is too many")
+			t.Error("the only connection is refused")
 		}
 		if c.Join(ctx, a).Value(wire.CrowdedKey{}) == nil {
-			t.Error("two are let in")
+			t.Error("two connections are let in")
 		}
 		state(a, http.StateClosed)
 		state(a, http.StateHijacked)

@@ -13,34 +13,33 @@ import (
 	"tandem/app/wire"
 )
 
-// Rules say whom the endpoint answers. The zero value is for this machine alone.
+// Rules decide whom the endpoint answers. The zero value admits this machine alone.
 type Rules struct {
-	// AllowedHosts are names a client may call the endpoint by, beside the
-	// loopback names and the address it reached.
+	// AllowedHosts are names that a client may use for the endpoint. The loopback names and the
+	// address that the client reached are always allowed.
 	AllowedHosts []string
 
-	// AllowedOrigins are pages and apps that may call the standard routes
-	// from a browser, e.g. app://obsidian.md. The control routes are never
-	// open to them.
+	// AllowedOrigins are pages and apps that may call the standard routes from a browser, such as
+	// app://obsidian.md. The control routes are never open to them.
 	AllowedOrigins []string
 
 	// Network lets other machines call the standard routes with a key.
 	Network bool
 
-	// RequireKey asks programs on this machine for one as well.
+	// RequireKey asks programs on this machine for a key as well.
 	RequireKey bool
 }
 
-// A door decides who may speak to the endpoint over TCP. It keeps web pages
-// out: those of other names that resolve to this machine by the Host header,
-// those that call across sites by Origin and Sec-Fetch-Site.
+// A door decides who may speak to the endpoint over TCP. It keeps web pages out. The Host header
+// shows pages of other names that resolve to this machine. Origin and Sec-Fetch-Site show pages
+// that call across sites.
 type door struct {
 	Rules
 	hosts []string // lower case, without port
 	cross *http.CrossOriginProtection
 }
 
-// SetRules changes them for the requests to come.
+// SetRules changes the rules for later requests.
 func (s *Server) SetRules(r Rules) {
 	d := &door{Rules: r, cross: http.NewCrossOriginProtection()}
 	for _, h := range r.AllowedHosts {
@@ -49,8 +48,8 @@ func (s *Server) SetRules(r Rules) {
 	s.door.Store(d)
 }
 
-// Check refuses a request or lets it in. done means that it was answered: a
-// preflight of an allowed origin.
+// Check refuses a request with an error, or lets it in. done reports that Check answered the
+// request itself, as the preflight of an allowed origin.
 func (d *door) Check(w http.ResponseWriter, r *http.Request) (done bool, err error) {
 	if !isLocal(r) {
 		if !d.Network {
@@ -92,8 +91,8 @@ func (d *door) Check(w http.ResponseWriter, r *http.Request) (done bool, err err
 	return false, nil
 }
 
-// knowsHost reports whether the Host header is a name that only this machine
-// has: DNS cannot lend it to another site.
+// knowsHost reports whether the Host header is a name that only this machine has. DNS cannot give
+// such a name to another site.
 func (d *door) knowsHost(r *http.Request) bool {
 	host := hostname(r.Host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(d.hosts, host) {
@@ -129,7 +128,7 @@ func sameOrigin(origin string, r *http.Request) bool {
 	return err == nil && u.Scheme == "http" && strings.EqualFold(u.Host, r.Host)
 }
 
-// opensPage reports a link to our page that was followed on another site.
+// opensPage reports whether a request from another site is a navigation to our page.
 func opensPage(r *http.Request) bool {
 	return r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
@@ -141,13 +140,13 @@ func isLocal(r *http.Request) bool {
 	return err == nil && peer.Addr().Unmap().IsLoopback()
 }
 
-// isShared reports whether other machines can be let in there at all.
+// isShared reports whether the path can be open to other machines at all.
 func isShared(path string) bool {
 	return isStandard(path) || path == "/health" || path == "/metrics"
 }
 
-// isStandard reports whether programs call that path, by a vendor's protocol, or to
-// read about those.
+// isStandard reports whether programs call the path by a vendor's protocol, or read about the
+// protocols there.
 func isStandard(path string) bool {
 	return strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/api/") || path == openAPIPath
 }

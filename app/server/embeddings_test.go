@@ -16,7 +16,7 @@ import (
 	"tandem/engine"
 )
 
-// newFakeKind is a fake whose model is of that kind.
+// newFakeKind returns a fake whose model is of the given kind.
 func newFakeKind(kind string) *fakeBackend {
 	f := newFake()
 	f.model.Purpose = kind
@@ -295,8 +295,8 @@ func FuzzRerankRequest(f *testing.F) {
 	fuzzReading(f, control.KindReranker, "/v1/rerank")
 }
 
-// fuzzReading: no body makes the server panic, fail as its own fault, hold on to
-// anything, or answer what is no JSON.
+// fuzzReading checks that no body makes the server panic or fail with a 5xx of its own. The server
+// holds nothing afterwards, and answers in JSON.
 func fuzzReading(f *testing.F, kind, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
 		fake := newFakeKind(kind)

@@ -25,19 +25,18 @@ type everyRoute struct {
 // reads reports whether the route takes a body.
 func (e everyRoute) reads() bool { return e.method == http.MethodPost || e.method == http.MethodPut }
 
-// guarded is a server whose every route is asked for, one way or another.
+// guarded is a server whose every route the tests ask for.
 type guarded struct {
 	*Server
 	fake    *fakeBackend
 	session string
 }
 
-// places are where the wildcards of a route's pattern stand.
+// places matches the wildcards of a route's pattern.
 var places = regexp.MustCompile(`\{[^}]+\}`)
 
-// everywhere calls f with each route of a server and each of its methods, a fresh
-// server each: both with the built-in page and with an interface. There is a key,
-// and what paths name is there.
+// everywhere calls f for each method of each route, with a fresh server each time. It does so with
+// the built-in page and with an interface. The server has a key, and whatever the paths name.
 func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e everyRoute)) {
 	t.Helper()
 	built := fstest.MapFS{"index.html": {Data: []byte("built")}, "assets/1": {Data: []byte("1")}}
@@ -76,7 +75,7 @@ func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e eve
 	}
 }
 
-// Request asks for a route as a program on this machine does, with a session where
+// Request returns a request for a route as a program on this machine sends it, with a session where
 // one is needed.
 func (g guarded) Request(e everyRoute) *http.Request {
 	body := ""
@@ -108,7 +107,7 @@ func (g guarded) ask(t *testing.T, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// refused checks that a request was, and so did nothing.
+// refused checks that a request was refused and did nothing.
 func (g guarded) refused(t *testing.T, why string, r *http.Request, want int) {
 	t.Helper()
 	if w := g.ask(t, r); w.Code != want || w.Header().Get("Access-Control-Allow-Origin") != "" {
@@ -176,7 +175,7 @@ func TestEveryRouteRefusesForeignPages(t *testing.T) {
 		if page := e.path == "/" && e.method == http.MethodGet; !page {
 			g.refused(t, "by a link", link, http.StatusForbidden)
 		}
-		// What is allowed to programs in a browser is not the window's.
+		// The control routes are closed to programs in a browser.
 		if isControl(e.path) {
 			r := g.Request(e)
 			r.Header.Set("Origin", "app://obsidian.md")
@@ -308,7 +307,7 @@ func TestEveryNameInAPathIsLookedUpOnly(t *testing.T) {
 					r.Header.Set("Authorization", "Bearer "+session)
 					w := httptest.NewRecorder()
 					s.Endpoint().ServeHTTP(w, r)
-					// One with .. leads to another route.
+					// A name with .. leads to another route.
 					if w.Code == 500 || w.Code < 400 && !strings.Contains(name, "..") || strings.Contains(w.Body.String(), "treasure") {
 						t.Errorf("%s %s of %.40q: %d %.200s", method, pattern, name, w.Code, w.Body)
 					}

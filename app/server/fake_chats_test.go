@@ -9,8 +9,8 @@ import (
 	"tandem/app/control"
 )
 
-// fakeChats keeps chats in memory. Ids count from 1 on, those of messages across
-// all chats. The zero value keeps.
+// fakeChats keeps chats in memory. Ids count from 1, and ids of messages count across all chats.
+// The zero value keeps chats.
 type fakeChats struct {
 	mu       sync.Mutex
 	none     bool

@@ -6,7 +6,7 @@ import (
 	"tandem/app/control"
 )
 
-// fakeConnections knows one client, which it writes no file of.
+// fakeConnections knows one client, and writes no file for it.
 type fakeConnections struct{ written []string }
 
 func (f *fakeConnections) Connect(context.Context) (control.Connect, error) {

@@ -8,8 +8,7 @@ import (
 	"tandem/app/control"
 )
 
-// The fake notes by what the history was narrowed, and lists the models of its
-// runs.
+// The fake records the filters of the history, and lists the models of its runs.
 
 func (f *fakeBackend) Runs(_ context.Context, q control.RunQuery) ([]control.Run, error) {
 	f.mu.Lock()

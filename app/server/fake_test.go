@@ -13,8 +13,7 @@ import (
 	"tandem/engine"
 )
 
-// A fakeBackend serves one scripted model, whose tokens are bytes, and keeps
-// runs in memory.
+// A fakeBackend serves one scripted model, whose tokens are bytes, and keeps runs in memory.
 type fakeBackend struct {
 	fakeBenches
 	fakeChats
@@ -55,8 +54,8 @@ func newFake() *fakeBackend {
 	return f
 }
 
-// services fills every field with the fake. A test that fakes one service differently
-// replaces that field.
+// services fills every field with the fake. A test that fakes one service differently replaces that
+// field.
 func (f *fakeBackend) services() Services {
 	return Services{
 		Pool: f, Runs: f, Texts: f, Responses: f,
@@ -65,7 +64,7 @@ func (f *fakeBackend) services() Services {
 	}
 }
 
-// lending replaces Acquire.
+// lending returns the fake's services with another Acquire.
 func (f *fakeBackend) lending(acquire func(context.Context) (model.Model, error)) Services {
 	to := f.services()
 	to.Pool = lender{f, acquire}
@@ -80,8 +79,7 @@ type lender struct {
 
 func (l lender) Acquire(ctx context.Context, _ string) (model.Model, error) { return l.acquire(ctx) }
 
-// The fake keeps texts of runs, and one checkpoint, whose text is the letters
-// a to z.
+// The fake keeps texts of runs, and one checkpoint, whose text is the letters a to z.
 func (f *fakeBackend) Checkpoints(_ context.Context, q control.CheckpointQuery) (control.CheckpointList, error) {
 	f.listed = q
 	return control.CheckpointList{Checkpoints: []control.Checkpoint{f.checkpoint}, Next: "2", Count: 7, Bytes: 70}, nil

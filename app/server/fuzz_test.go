@@ -25,8 +25,8 @@ func seedBodies(f *testing.F, path string) {
 	}
 }
 
-// fuzzBody: no body makes the server panic, fail as its own fault, or hold on
-// to anything, and what a template gets is always JSON.
+// fuzzBody checks that no body makes the server panic or fail through its own fault. The server
+// holds nothing afterwards, and a template always gets JSON.
 func fuzzBody(f *testing.F, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
 		fake := newFake()

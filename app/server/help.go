@@ -10,10 +10,10 @@ import (
 	"tandem/app/wire"
 )
 
-// Help is what the pages of settings and of help ask for beside the settings.
+// Help serves the pages of settings and of help, except for the settings themselves.
 type Help interface {
-	// Log returns the lines behind the one that is numbered so, as far as they are
-	// kept, and what is closed when there is another.
+	// Log returns the kept lines after the given line number. It also returns a channel that is
+	// closed when there is another line.
 	Log(after int64) (lines []control.LogLine, more <-chan struct{})
 	// Report makes a control.Diagnosis.
 	Report(context.Context) (json.RawMessage, error)
@@ -21,13 +21,12 @@ type Help interface {
 	SaveReport(context.Context) (control.Saved, error)
 	ExportSettings(context.Context) (control.Saved, error)
 
-	// CommandLine says whether the command line tool can be called by its name, and
-	// LinkCommandLine makes it so, unless something else has the name, which is
-	// CodeFolder.
+	// CommandLine returns whether the command line tool can be called by its name. LinkCommandLine
+	// makes it so. The error is CodeFolder if something else has the name.
 	CommandLine(context.Context) (control.CommandLine, error)
 	LinkCommandLine(context.Context) (control.CommandLine, error)
 
-	// Updates says what is known, and CheckUpdates asks.
+	// Updates returns what is known. CheckUpdates asks for newer versions now.
 	Updates() control.Updates
 	CheckUpdates(context.Context) (control.Updates, error)
 }
@@ -37,8 +36,8 @@ type logLines struct {
 	Lines []control.LogLine `json:"lines"`
 }
 
-// logRoute answers with the latest lines of the log; to who accepts text/event-stream
-// each is an event, and so are those to come.
+// logRoute answers with the latest lines of the log. A client that accepts text/event-stream gets
+// each line as an event, and later lines too.
 func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 	if !strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
 		lines, _ := s.services.Help.Log(0)

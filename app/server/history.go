@@ -24,7 +24,7 @@ func (s *Server) history(ctx context.Context, q runQuery) (runs, error) {
 	return runs{listOf(list)}, err
 }
 
-// queryNumber reads a number of an address, 0 if it is not there.
+// queryNumber reads a number from the query of an address. It is 0 if it is absent.
 func queryNumber(query url.Values, name string, most int64) (int64, error) {
 	v := query.Get(name)
 	if v == "" {
@@ -37,7 +37,7 @@ func queryNumber(query url.Values, name string, most int64) (int64, error) {
 	return n, nil
 }
 
-// A runQuery is what narrows the history.
+// A runQuery has the filters of the history.
 type runQuery control.RunQuery
 
 func (q *runQuery) readAddress(r *http.Request) error {
@@ -109,9 +109,9 @@ type cancelRequest struct {
 	Left bool `json:"left"` // the program that read its answer has gone
 }
 
-// cancel ends a run, as a person wants it. With left it says that the program that read its answer
-// has gone, which a connection alone does not always tell. It answers then once no such run is in
-// flight any more.
+// cancel ends a run on a person's behalf. With left, the request reports that the program that read
+// the answer has gone. A connection alone does not always show that. The answer then comes once no
+// such run is in flight.
 func (s *Server) cancel(ctx context.Context, q cancelRequest) (nothing, error) {
 	if !q.Left {
 		if !s.CancelRun(q.id) {

@@ -69,7 +69,7 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 	half := `{"model":"tandem","prompt":"x","user":"` + strings.Repeat("y", wire.SmallBody)
 	var bodies []*io.PipeWriter
 	answers := make(chan int)
-	// hold has a client send the half of some bodies.
+	// hold makes a client send the first half of some bodies.
 	hold := func(client string, n int) {
 		for range n {
 			body, rest := io.Pipe()
@@ -272,12 +272,12 @@ func TestPullEndsOnDrainOrStuckClient(t *testing.T) {
 	pull(New(fake.services(), Options{}), stuckWriter{httptest.NewRecorder()})
 }
 
-// A stuckWriter's client does not read.
+// A stuckWriter is a writer whose client does not read.
 type stuckWriter struct{ *httptest.ResponseRecorder }
 
 func (stuckWriter) Write([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
-// A timedWriter notes whether each write had a deadline, and which is left.
+// A timedWriter records whether each write had a deadline, and which deadline is left at the end.
 type timedWriter struct {
 	*httptest.ResponseRecorder
 	deadline time.Time

@@ -128,7 +128,7 @@ func TestLeftAnswersAfterRunEnded(t *testing.T) {
 	wantError(t, socketPost(s, "/app/runs/page-1/cancel", `{"left":"so"}`), http.StatusBadRequest, control.CodeInvalid)
 }
 
-// onlyRun is the one in flight.
+// onlyRun returns the one run in flight.
 func onlyRun(s *Server) *api.Run {
 	for _, u := range s.InFlight() {
 		return u
@@ -158,7 +158,7 @@ func TestResumeKeepsEveryGeneratedToken(t *testing.T) {
 		fake.texts, fake.left = map[int64]control.RunText{1: c.text}, c.left
 		w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume", `{}`)
 		if got := fake.model.Decode(fake.model.Requests[0].Generated); w.Code != http.StatusOK || got != c.want || !strings.Contains(w.Body.String(), `"text":"hi there"`) {
-			t.Errorf("%s: %d %s, behind %q", c.name, w.Code, w.Body, got)
+			t.Errorf("%s: %d %s, after %q", c.name, w.Code, w.Body, got)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func wantError(t *testing.T, w *httptest.ResponseRecorder, status int, code cont
 	}
 }
 
-// lettered is a backend with a checkpoint of the text a to z.
+// lettered returns a backend with a checkpoint of the letters a to z.
 func lettered(kind string) *fakeBackend {
 	fake := newFake()
 	fake.checkpoint = control.Checkpoint{CheckpointRecord: control.CheckpointRecord{
@@ -61,7 +61,7 @@ func TestRunTextIsKept(t *testing.T) {
 	if err := json.Unmarshal(end.Replay, &how); err != nil || how.Seed != 5 {
 		t.Errorf("it is repeated by %s", end.Replay)
 	}
-	// One that is cancelled keeps nothing of it.
+	// A cancelled run keeps nothing of it.
 	ctx, cancel := context.WithCancel(t.Context())
 	r := postOf("/v1/completions", "application/json", body).WithContext(ctx)
 	cancel()
@@ -72,7 +72,8 @@ func TestRunTextIsKept(t *testing.T) {
 	if got := fake.texts[2]; got.Request != nil {
 		t.Errorf("cancelled it keeps %s", got.Request)
 	}
-	// What drafting decides cannot be repeated; several answers are not kept.
+	// An answer that drafts decided cannot be repeated. Several answers of one request are not
+	// kept.
 	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","temperature":1,"speculation":{"rule":"rejection"}}`)
 	fake.lastRun()
 	if got := fake.texts[3]; !strings.Contains(string(got.Replay), `"drafts":true`) {
@@ -109,7 +110,7 @@ func TestResumeSendsSameSeed(t *testing.T) {
 	fake.left = []int32{256, 'x', 'h', 'i'}
 	w = socketPost(s, "/app/runs/1/resume", `{"stream":true}`)
 	if got := fake.model.Requests[1]; !slices.Equal(got.Generated, []int32{'h', 'i'}) || !strings.Contains(w.Body.String(), "data: ") {
-		t.Errorf("%d %s; behind %v", w.Code, w.Body, got.Generated)
+		t.Errorf("%d %s, after %v", w.Code, w.Body, got.Generated)
 	}
 	fake.model.CacheKey = "another"
 	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict, control.CodeNotKept)
@@ -313,7 +314,7 @@ func TestCheckpointRoutesRefuseBadInput(t *testing.T) {
 	if c := fake.checkpoint; c.Name != "" || !c.Pinned {
 		t.Errorf("changed to %+v", c)
 	}
-	// Over TCP nobody gets there without a session.
+	// Over TCP the routes need a session.
 	r, w := postOf("/app/forget", "application/json", `{"model":"m"}`), httptest.NewRecorder()
 	r.RemoteAddr = "127.0.0.1:1"
 	s.Endpoint().ServeHTTP(w, r)

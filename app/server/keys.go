@@ -14,21 +14,21 @@ import (
 type Keys interface {
 	// Keys lists them, the oldest first.
 	Keys(context.Context) ([]control.Key, error)
-	// AddKey makes one. A name that another has is CodeInvalid.
+	// AddKey makes a key. The error is CodeInvalid if another key has the name.
 	AddKey(context.Context, control.KeyRequest) (control.NewKey, error)
-	// DeleteKey takes one away. The last one stays while the settings ask for it,
-	// which is CodeInvalid; one that is not there is CodeKeyNotFound.
+	// DeleteKey deletes a key. The error is CodeInvalid for the last key while the settings require
+	// one. It is CodeKeyNotFound for an unknown key.
 	DeleteKey(ctx context.Context, id int64) error
 
-	// FindKey returns the name of the key that a program shows, and notes its use.
+	// FindKey returns the name of the key that a program shows, and records its use.
 	FindKey(secret string) (name string, ok bool)
 	// HasKeys reports whether there is any.
 	HasKeys() bool
 }
 
-// checkKey returns the name of the key that a request shows, if it shows one of
-// ours, and refuses a request that needs one and has none. Elsewhere whatever a
-// program shows will do: editors insist on sending something.
+// checkKey returns the name of the key that a request shows, if it is one of ours. It refuses a
+// request that needs a key and has none. Where no key is needed any value will do, because editors
+// insist on sending one.
 func (s *Server) checkKey(d *door, r *http.Request) (name string, err error) {
 	shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	shown = cmp.Or(shown, r.Header.Get("X-Api-Key"), r.Header.Get("Api-Key"))
@@ -63,7 +63,7 @@ func (s *Server) keys(ctx context.Context) (keys, error) {
 	return keys{listOf(list)}, err
 }
 
-// addKey makes a key. Its answer has the secret, so that no cache may keep it.
+// addKey makes a key. Its answer has the secret, so no cache may keep it.
 func (s *Server) addKey(w http.ResponseWriter, r *http.Request) error {
 	q, err := read[control.KeyRequest](s, w, r)
 	if err != nil {

@@ -19,21 +19,20 @@ type Library interface {
 	Removal(ctx context.Context, id string) (control.Removal, error)
 	// Found looks for models on this machine.
 	Found(ctx context.Context) (control.Found, error)
-	// Catalogue lists models worth downloading, with their sizes as far as they are known.
-	// ask allows it to ask the hub.
+	// Catalogue lists models worth downloading, with their sizes where these are known. ask allows
+	// a request to the hub.
 	Catalogue(ctx context.Context, ask bool) (control.Catalogue, error)
-	// Storage sums up what Tandem takes of the disk.
+	// Storage returns how much of the disk Tandem uses.
 	Storage(ctx context.Context) (control.Storage, error)
 
-	// Pull downloads a model and registers it. progress is called on the caller's
-	// goroutine. Cancelling ctx keeps what was fetched, for a resume.
+	// Pull downloads a model and registers it. It calls progress on the caller's goroutine. After
+	// ctx is cancelled, the downloaded part is kept for a resume.
 	Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error)
-	// Download is Pull in the background: it begins, or goes on. The state tells how far it
-	// has come.
+	// Download begins or resumes a Pull in the background. The state has its progress.
 	Download(ctx context.Context, r control.PullRequest) error
-	// PauseDownload stops one, which stays in the state.
+	// PauseDownload stops a download, which stays in the state.
 	PauseDownload(ctx context.Context, id string) error
-	// DropDownload stops one and takes it out of the state.
+	// DropDownload stops a download and removes it from the state.
 	DropDownload(ctx context.Context, r control.DropRequest) error
 }
 
@@ -55,7 +54,7 @@ func (s *Server) removal(ctx context.Context, id modelQuery) (control.Removal, e
 	return s.services.Library.Removal(ctx, string(id))
 }
 
-// A catalogueQuery says whether the hub may be asked for sizes.
+// A catalogueQuery decides whether the hub may be asked for sizes.
 type catalogueQuery bool
 
 func (q *catalogueQuery) readAddress(r *http.Request) error {
@@ -67,7 +66,7 @@ func (s *Server) catalogue(ctx context.Context, ask catalogueQuery) (control.Cat
 	return s.services.Library.Catalogue(ctx, bool(ask))
 }
 
-// download begins a pull that goes on when its client leaves.
+// download begins a pull that continues after its client has left.
 func (s *Server) download(ctx context.Context, q control.PullRequest) (control.State, error) {
 	err := s.services.Library.Download(ctx, q)
 	return s.State(), err

@@ -21,8 +21,8 @@ import (
 	"tandem/engine"
 )
 
-// An asking is a request to a route that has a model work. STREAM in its body stands
-// for true or false.
+// An asking is a request to a route that makes a model work. STREAM in its body stands for true or
+// false.
 type asking struct {
 	path, body string
 	kind       string // of the model
@@ -46,7 +46,7 @@ var askings = []asking{
 	{"/api/embeddings", `{"model":"tandem","prompt":"x"}`, control.KindEmbedding, "", ""},
 }
 
-// idle are the routes that take a body and no work of the engine's.
+// idle are the routes that take a body and need no work of the engine.
 var idle = []string{"/v1/messages/count_tokens", "/api/show"}
 
 // with returns the body with more fields, in a stream or not.
@@ -76,7 +76,7 @@ func TestEveryModelRouteIsListed(t *testing.T) {
 	}
 }
 
-// A worker is a model whose work is the test's.
+// A worker is a model whose work the test defines.
 type worker struct {
 	model.Model
 	generate func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
@@ -130,8 +130,8 @@ func refusing(m model.Model, err error) model.Model {
 	}
 }
 
-// checkAgain checks that a request was refused in the form of its route, and is to be
-// sent again.
+// checkAgain checks that a request was refused in the form of its route, and that the answer tells
+// its client to send it again.
 func checkAgain(t *testing.T, what, path string, w *httptest.ResponseRecorder, status int, code, says string) {
 	t.Helper()
 	message := ""
@@ -192,7 +192,7 @@ func TestFullServerSaysWhenToRetry(t *testing.T) {
 	}
 }
 
-// A greedy server's client of that name is answered when it is let.
+// A greedy server answers its client "greedy" only after let is closed.
 type greedy struct {
 	*Server
 	fake  *fakeBackend
@@ -234,7 +234,7 @@ func (g *greedy) ask(client, path, body string, header ...string) *httptest.Resp
 	return w
 }
 
-// Hold has the client begin so many continuations with one request.
+// Hold begins n continuations of the client "greedy" with one request.
 func (g *greedy) Hold(n int) {
 	g.ended.Go(func() {
 		g.codes[g.ask("greedy", "/v1/completions", fmt.Sprintf(`{"model":"tandem","prompt":"x","n":%d}`, n)).Code].Add(1)
@@ -352,20 +352,20 @@ func TestClientLimitAnswersDespiteUnreadBody(t *testing.T) {
 	g.ended.Wait()
 }
 
-// A departure is a client that leaves while its request is at some point of its way.
+// A departure is a client that leaves while its request is in a given phase.
 type departure struct {
 	t     *testing.T
 	phase string
-	alike int // continuations that get there at once
+	alike int // continuations that are in the phase at once
 	leave context.CancelFunc
 
-	there atomic.Int32 // that got there
+	there atomic.Int32 // continuations that reached the phase
 	gone  atomic.Bool
-	after atomic.Int32 // pieces of work that were begun when the client had left
+	after atomic.Int32 // pieces of work that began after the client had left
 }
 
-// reach has the client leave once all are at the point, and waits until the server
-// knows.
+// reach makes the client leave once all continuations are in the phase. It then waits until the
+// server knows.
 func (d *departure) reach(ctx context.Context) {
 	if d.there.Add(1) == int32(d.alike) {
 		d.leave()
@@ -378,7 +378,7 @@ func (d *departure) reach(ctx context.Context) {
 	d.gone.Store(true)
 }
 
-// begin is the beginning of a piece of work: a forward, or what makes a grammar.
+// begin counts a piece of work that begins: a forward pass, or the making of a grammar.
 func (d *departure) begin() {
 	if d.gone.Load() {
 		d.after.Add(1)
@@ -466,10 +466,10 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 			}
 			srv.Close() // the handlers have ended
 			if n := d.there.Load(); n != int32(alike) {
-				t.Errorf("%d got there, want %d", n, alike)
+				t.Errorf("%d continuations reached the phase, want %d", n, alike)
 			}
 			if n := d.after.Load(); n != 0 {
-				t.Errorf("%d pieces of work were begun for nobody", n)
+				t.Errorf("%d pieces of work began after the client had left", n)
 			}
 			if fake.held != 0 || fake.model.OpenMatchers != 0 || s.PlacesTaken() != 0 {
 				t.Errorf("%d models are held, %d grammars open, %d places taken", fake.held, fake.model.OpenMatchers, s.PlacesTaken())

@@ -28,7 +28,7 @@ const (
 	sseSilence  = ": keep-alive"
 	pingSilence = "event: ping\ndata: {\"type\":\"ping\"}"
 
-	// Of a model that is not there yet the name is known that it was asked for by.
+	// Until the model is in memory, only the name in the request is known.
 	chatSilence     = `{"model":"tandem","message":{"role":"assistant","content":""},"done":false}`
 	generateSilence = `{"model":"tandem","response":"","done":false}`
 
@@ -50,7 +50,7 @@ func streamRoutes() []streamRoute {
 	}
 }
 
-// loading is a backend whose model takes a while to come, or to fail.
+// loading is a backend whose model takes a while to load, or to fail.
 func loading(wait time.Duration, err error) *fakeBackend {
 	fake := lettered(control.KindAnswer)
 	fake.model.Context = 4096
@@ -65,7 +65,7 @@ func loading(wait time.Duration, err error) *fakeBackend {
 	return fake
 }
 
-// at is when an object of Ollama's was written.
+// at matches the time in an object of Ollama's.
 var at = regexp.MustCompile(`"created_at":"[^"]*",`)
 
 func (r streamRoute) ask(ctx context.Context, fake *fakeBackend) *scriptedWriter {
@@ -150,7 +150,7 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 				}
 				return
 			}
-			// The response that failed is told of with all that it has.
+			// The event has the whole failed response.
 			list := readResponseEvents(t, failed)
 			if len(list) != 3 || list[0].Type != "response.created" || list[1].Type != "response.in_progress" || list[2].Type != "response.failed" {
 				t.Fatalf("%s", failed)

@@ -6,7 +6,7 @@ import (
 	"tandem/app/control"
 )
 
-// A Machine tells what it is.
+// A Machine describes the computer.
 type Machine interface {
 	Machine(context.Context) (control.Machine, error)
 }

@@ -45,10 +45,10 @@ func TestReportNamesRunThatResumed(t *testing.T) {
 		return strings.Contains(getOf(s, "/app/runs/"+run+"/report").Body.String(), what)
 	}
 	if says("1", "resumed_by") {
-		t.Error("nothing completed it")
+		t.Error("the report names no run that completed it")
 	}
 	fake.runs[1].Resumes = 1
 	if !says("1", `"resumed_by":2`) || says("2", "resumed_by") {
-		t.Error("what completed it is not told, or of another run")
+		t.Error("the report does not name the run that completed it, or names another")
 	}
 }

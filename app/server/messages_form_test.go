@@ -19,7 +19,7 @@ import (
 	"tandem/engine"
 )
 
-// A messageBlock is one of a message's.
+// A messageBlock is a content block of a message.
 type messageBlock struct {
 	Type, Text, Thinking, Signature, ID, Name string
 	Input                                     json.RawMessage
@@ -45,7 +45,7 @@ type messageReply struct {
 	Timings               *api.Timings
 }
 
-// String is what a reply says and why it ended.
+// String returns the content of a reply and why it ended.
 func (r messageReply) String() string {
 	var parts []string
 	for _, b := range r.Content {
@@ -58,7 +58,7 @@ func (r messageReply) String() string {
 	return strings.Join(parts, "|")
 }
 
-// A messageEvent is one of a stream's.
+// A messageEvent is an event of a stream.
 type messageEvent struct {
 	Type         string
 	Index        *int
@@ -89,7 +89,7 @@ func messageEventsOf(t testing.TB, body string) (list []messageEvent) {
 	return list
 }
 
-// joinedMessage adds a stream's events up as clients do, and checks their order.
+// joinedMessage joins the events of a stream as clients do, and checks their order.
 func joinedMessage(t testing.TB, events []messageEvent) (r messageReply) {
 	t.Helper()
 	fail := func(e messageEvent) { t.Fatalf("event %+v after %v of %d blocks", e, r.StopReason, len(r.Content)) }
@@ -153,8 +153,7 @@ func joinedMessage(t testing.TB, events []messageEvent) (r messageReply) {
 	return r
 }
 
-// messageWith asks for a reply whole and in events, checks that both are the same, and
-// returns it.
+// messageWith asks for a reply whole and in events, checks that both are the same, and returns it.
 func messageWith(t *testing.T, fake *fakeBackend, body string) messageReply {
 	t.Helper()
 	var whole messageReply
@@ -197,7 +196,7 @@ func TestMessageHasTextThoughtAndCallBlocks(t *testing.T) {
 		{"text and calls", "I look.\n" + lookCall + "\n" + goCall, looks, `text I look.|tool_use look{"z": "é}", "a": [1]}|tool_use go{}|tool_use`},
 		{"one call alone", lookCall + goCall, looks + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`, `tool_use look{"z": "é}", "a": [1]}|tool_use`},
 		{"a thought", "<think>\nhm\n</think>\n\nyes", thinks, "thinking hm|text yes|end_turn"},
-		{"a thought that nobody asked for", "<think>\nhm\n</think>\n\nyes", `"top_k":1`, "thinking hm|text yes|end_turn"},
+		{"a thought that the request did not ask for", "<think>\nhm\n</think>\n\nyes", `"top_k":1`, "thinking hm|text yes|end_turn"},
 		{"a thought that is not shown", "<think>\nhm\n</think>\n\nyes", `"thinking":{"type":"adaptive","display":"omitted"}`, "text yes|end_turn"},
 		{"a thought, text and a call", "<think>\nhm\n</think>\n\nSo: " + goCall, looks + "," + thinks, "thinking hm|text So:|tool_use go{}|tool_use"},
 		{"a thought alone", "<think>\nhm", thinks, "thinking hm|end_turn"},
@@ -369,7 +368,7 @@ func TestMessageRunIsCancelledKeptAndResumed(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Tokens == 0 || v.Same != v.Tokens {
 		t.Errorf("computed again: %d %s", w.Code, w.Body)
 	}
-	// The boundaries are those of the messages.
+	// The boundaries are at the messages.
 	if got := fake.model.Requests[0]; len(got.Boundaries) == 0 || got.Special == nil && len(fake.model.Special()) > 0 {
 		t.Errorf("asked for %+v", got)
 	}

@@ -300,7 +300,7 @@ func TestBegunAnswerContinuesLastMessage(t *testing.T) {
 	fake := speaking("nk so")
 	w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I thi "}]}`)
 	if got := fake.model.Decode(fake.model.Requests[0].Prompt); w.Code != 200 || got != "ux\naI thi" || !strings.Contains(w.Body.String(), `"text":"nk so"`) {
-		t.Errorf("%d %s behind %q", w.Code, w.Body, got)
+		t.Errorf("%d %s after %q", w.Code, w.Body, got)
 	}
 	if strings.Contains(fake.model.Vars[0], "add_generation_prompt") {
 		t.Errorf("a new answer begins: %s", fake.model.Vars[0])

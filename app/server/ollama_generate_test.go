@@ -67,7 +67,7 @@ func ollamaLinesOf(t *testing.T, body *bytes.Buffer) []ollamaAnswer {
 	return list
 }
 
-// checkEnd looks at what an answer took, which the fake says.
+// checkEnd checks the counts and times of an answer, which the fake sets.
 func checkEnd(t *testing.T, a ollamaAnswer, prompt, generated int, reason string) {
 	t.Helper()
 	if a.TotalDuration == nil || a.LoadDuration == nil || a.PromptEvalCount == nil || a.PromptEvalDuration == nil || a.EvalCount == nil || a.EvalDuration == nil {
@@ -113,7 +113,7 @@ func TestOllamaPromptsReachModel(t *testing.T) {
 			t.Errorf("%.90s: the template gets %s", c.body, v)
 		}
 	}
-	// A model without a template is asked as it is, as long as nothing is lost.
+	// A model without a template gets the prompt unchanged, as long as nothing is lost.
 	fake := newFake()
 	fake.model.Template = nil
 	postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi"}`)
@@ -319,7 +319,7 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
-	// Behind an answer, and not while another one is being given.
+	// The model is freed after an answer, and not during another one.
 	for _, path := range []string{"/api/generate", "/api/chat"} {
 		fake := newFake()
 		w := postTo(t, New(fake.services(), Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
@@ -334,7 +334,7 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 	}
 }
 
-// busyResidents are in use.
+// busyResidents are models in use.
 type busyResidents struct{ Residents }
 
 func (busyResidents) Unload(context.Context, string) error {
@@ -434,8 +434,7 @@ func TestOllamaBodyFailureIsToldOnce(t *testing.T) {
 	}
 }
 
-// A failsOnce reader fails where r ends, and goes on behind that with what would
-// complete it.
+// A failsOnce reader fails where r ends. A later read returns what would complete the body.
 type failsOnce struct {
 	r   io.Reader
 	err error
@@ -461,7 +460,7 @@ func FuzzOllamaChat(f *testing.F) {
 	fuzzOllama(f, "/api/chat")
 }
 
-// fuzzOllama is fuzzBody for routes whose errors and whose runs are others.
+// fuzzOllama is fuzzBody for Ollama's routes, which have other errors and runs.
 func fuzzOllama(f *testing.F, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
 		fake := newFake()

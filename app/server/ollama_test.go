@@ -14,7 +14,7 @@ import (
 	"tandem/app/ollama"
 )
 
-// detailed says more of its models.
+// detailed is a library with details of its models.
 type detailed struct{ *fakeBackend }
 
 func (b detailed) Models(context.Context) ([]control.Model, error) {
@@ -72,7 +72,7 @@ func TestOllamaListsModels(t *testing.T) {
 	if w = getFrom(New(unloadedServices(newFake()), Options{}), http.MethodGet, "/api/ps"); w.Body.String() != `{"models":[]}` {
 		t.Errorf("%s", w.Body)
 	}
-	// Some programs read the three parts as numbers.
+	// Some programs read the three parts of the version as numbers.
 	if w = getFrom(s, http.MethodGet, "/api/version"); !regexp.MustCompile(`^\{"version":"\d+\.\d+\.\d+"\}$`).MatchString(w.Body.String()) {
 		t.Errorf("%s", w.Body)
 	}

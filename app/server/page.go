@@ -10,8 +10,8 @@ import (
 	"tandem/app/wire"
 )
 
-// pageFiles is the built-in page. It speaks to /v1 alone and so needs no
-// session; with one it shows the state as well.
+// pageFiles is the built-in page. It calls only /v1, so it needs no session. With a session it
+// shows the state as well.
 //
 //go:embed page
 var pageFiles embed.FS

@@ -27,8 +27,8 @@ type recording struct {
 // wholeChat and streamedChat are where answers to chats end.
 const wholeChat, streamedChat = `}`, "data: [DONE]\n\n"
 
-// recordings are of the clients that the Connect page names and nobody runs here, as
-// their sources have it in late 2026.
+// recordings are requests of the clients that the Connect page names. They follow the sources of
+// these clients in late 2026. The clients themselves are not run in tests.
 func recordings() []recording {
 	return []recording{
 		{

@@ -36,7 +36,7 @@ func decodeAnthropic(t testing.TB, w *httptest.ResponseRecorder) anthropicError 
 	return e
 }
 
-// decodeOllama reads the text of an error in Ollama's form, which has nothing else.
+// decodeOllama reads the text of an error in Ollama's form, which has no other field.
 func decodeOllama(t *testing.T, w *httptest.ResponseRecorder) string {
 	t.Helper()
 	var e map[string]string

@@ -56,8 +56,8 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 		{"a bad field of a resumption", resume, `{"stream":7}`, nil, 400, ""},
 
 		{"a defect", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeInternal, 0) }, 500, control.FinishError},
-		{"a failure behind the prompt", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeClosed, 0) }, 503, control.FinishError},
-		{"a failure behind a token", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeClosed, 1) }, 503, control.FinishError},
+		{"a failure after the prompt", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeClosed, 0) }, 503, control.FinishError},
+		{"a failure after a token", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeClosed, 1) }, 503, control.FinishError},
 		{"an answer", branch, `{"prompt":"more","raw":true}`, nil, 200, "stop"},
 		{"a resumed answer", resume, `{}`, nil, 200, "stop"},
 		{"a request of a program", "/v1/completions", `{"model":"tandem","prompt":"x","n":-1}`, nil, 400, control.FinishError},
@@ -82,7 +82,7 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 			t.Errorf("%s: run %q ends by %q, %v are dropped", c.name, header, fake.runs[1].FinishReason, fake.dropped)
 		}
 	}
-	// What a person stops was no refusal.
+	// A run that a person stops is not refused.
 	fake := lettered("prompt")
 	s := New(fake.services(), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -130,7 +130,7 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 			t.Errorf("%s %s: it is told as %v, %v", c.route, c.body, report.Facts, err)
 		}
 	}
-	// An answer is no refusal.
+	// An answered run is not refused.
 	fake := newFake()
 	if postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`); fake.lastRun().Message != "" {
 		t.Errorf("of an answer %q is kept", fake.lastRun().Message)

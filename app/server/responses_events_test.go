@@ -39,7 +39,7 @@ type responseEvent struct {
 	Logprobs     []struct{ Token string }
 }
 
-// readResponseEvents reads a stream, and checks what is so of every event.
+// readResponseEvents reads a stream, and checks what every event must have.
 func readResponseEvents(t *testing.T, stream string) (list []responseEvent) {
 	t.Helper()
 	name := ""
@@ -65,7 +65,7 @@ func readResponseEvents(t *testing.T, stream string) (list []responseEvent) {
 	return list
 }
 
-// joinedEvents puts together the items of a stream as clients do, and checks their order.
+// joinedEvents joins the items of a stream as clients do, and checks the order of its events.
 func joinedEvents(t *testing.T, list []responseEvent) (items []responseItem) {
 	t.Helper()
 	var open *responseItem
@@ -89,7 +89,7 @@ func joinedEvents(t *testing.T, list []responseEvent) (items []responseItem) {
 			}
 		case kind == "output_item.added":
 			if open != nil || e.Item.Status != responses.InProgress || e.Item.Arguments != "" || len(e.Item.Content) != 0 {
-				t.Errorf("an item begins: %+v, behind %+v", e.Item, open)
+				t.Errorf("an item begins: %+v, after %+v", e.Item, open)
 			}
 			open, text, scores = e.Item, "", 0
 		case kind == "content_part.added":
@@ -123,7 +123,7 @@ func joinedEvents(t *testing.T, list []responseEvent) (items []responseItem) {
 	return items
 }
 
-// checkResponseStream checks that a response in events is that in one piece.
+// checkResponseStream checks that a response in events equals the response in one piece.
 func checkResponseStream(t *testing.T, fake *fakeBackend, body, want, status string) []responseEvent {
 	t.Helper()
 	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", strings.Replace(body, "{", `{"stream":true,`, 1))

@@ -13,7 +13,7 @@ import (
 	"tandem/app/wire"
 )
 
-// as asks for a route with a key, or without one if that is empty.
+// as asks for a route with a key, or without one if key is empty.
 func as(t *testing.T, s *Server, key, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := postOf(path, "application/json", body)
@@ -76,7 +76,7 @@ func TestResponseChainKeepsConversation(t *testing.T) {
 	a := respond(t, s, responseBody(`"input":"A","instructions":"Be brief."`))
 	fake.model.Output = "two"
 	b := respond(t, s, responseBody(`"input":[{"role":"developer","content":"D"},{"role":"user","content":"B"}],"instructions":"Be long.","previous_response_id":"`+a.ID+`"`))
-	// Without store it can be gone on from what was stored.
+	// A response without store may continue a stored one.
 	c := respond(t, s, responseBody(`"input":"C","store":false,"previous_response_id":"`+b.ID+`"`))
 	last := func() string { return fake.model.Decode(fake.model.Requests[len(fake.model.Requests)-1].Prompt) }
 	if got, want := last(), "uA\naone\nsD\nuB\natwo\nuC\n"; got != want {
@@ -85,18 +85,18 @@ func TestResponseChainKeepsConversation(t *testing.T) {
 	if c.Store || len(fake.kept) != 2 {
 		t.Errorf("%d are kept, %+v", len(fake.kept), c)
 	}
-	// A branch.
+	// A second response continues the first.
 	respond(t, s, responseBody(`"input":"E","previous_response_id":"`+a.ID+`"`))
 	if got, want := last(), "uA\naone\nuE\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
 
-	// By reference.
+	// Items may be references.
 	respond(t, s, responseBody(fmt.Sprintf(`"input":[{"role":"user","content":"A"},{"type":"item_reference","id":%q},{"id":%q},{"role":"user","content":"F"}]`, a.Output[0].ID, b.Output[0].ID)))
 	if got, want := last(), "uA\naone\natwo\nuF\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
-	// What was referred to is kept as it was.
+	// The stored input has the referenced items themselves.
 	if k := fake.kept[len(fake.kept)-1]; strings.Contains(string(k.Input), "item_reference") || !strings.Contains(string(k.Input), `"one"`) {
 		t.Errorf("%s", k.Input)
 	}
@@ -174,7 +174,7 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 	gone(t, s, "", r.ID)
 }
 
-// gone checks that there is no such response for a program.
+// gone checks that a program finds no such response.
 func gone(t *testing.T, s *Server, key, id string) {
 	t.Helper()
 	for _, e := range []everyRoute{{http.MethodGet, ""}, {http.MethodDelete, ""}, {http.MethodGet, "/input_items"}, {http.MethodPost, "/cancel"}} {
@@ -246,7 +246,7 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 	if e := decodeError(t, w); w.Code != 413 || *e.Param != "input[30].id" { // the response itself counts, too
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
-	// A place is taken for what is large, and given back.
+	// A large conversation takes a place among large bodies, and gives it back.
 	if s.PlacesTaken() != 0 {
 		t.Errorf("%d places are held", s.PlacesTaken())
 	}
@@ -278,7 +278,7 @@ func TestCutOffResponseIsResumedAsChat(t *testing.T) {
 		if fake.texts[run].Request != nil {
 			t.Errorf("at its end %s is kept", fake.texts[run].Request)
 		}
-		// What was there while it was in flight, and a crash leaves.
+		// A crash leaves the text of the run as it was in flight.
 		cut := fake.texts[run]
 		cut.Request = fake.asked[run]
 		fake.texts[run] = cut

@@ -44,7 +44,7 @@ func responseBody(fields ...string) string {
 	return `{"model":"tandem",` + strings.Join(fields, ",") + `}`
 }
 
-// respond asks for a response in one piece.
+// respond asks for a response in one piece and returns it.
 func respond(t *testing.T, s *Server, body string) wholeResponse {
 	t.Helper()
 	w := postTo(t, s, "/v1/responses", "application/json", body)
@@ -55,7 +55,7 @@ func respond(t *testing.T, s *Server, body string) wholeResponse {
 	return r
 }
 
-// short is what the items say, one a line.
+// short returns the content of the items, one a line.
 func short(items []responseItem) string {
 	var b strings.Builder
 	for _, x := range items {
@@ -144,7 +144,7 @@ func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 	if got, want := fake.model.Decode(fake.model.Requests[0].Prompt), "sA\nuB\n\nC\naD\nu<system>\nE\n</system>\n\nF\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
-	// What no form helps is told as it was said first.
+	// If no form of the turns helps, the answer has the first error.
 	fake.model.Template = func([]byte) (string, error) { return "", control.Errorf(control.CodeInvalid, "No talk.") }
 	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", body)
 	if e := decodeError(t, w); w.Code != 400 || e.Message != "No talk." || e.Param == nil || *e.Param != "input" {
@@ -289,13 +289,13 @@ func TestResponseLogprobsAreOfText(t *testing.T) {
 	for _, l := range r.Output[1].Content[0].Logprobs {
 		said += l.Token
 	}
-	// Half a rune is not valid text, so that its tokens are told by another sign.
+	// Half a rune is not valid text, so its tokens are shown by another sign.
 	if said != "h\ufffd\ufffd" || r.Output[1].Content[0].Text != "hé" {
 		t.Errorf("%q are the tokens of %q", said, r.Output[1].Content[0].Text)
 	}
 	checkResponseStream(t, fake, responseBody(fields), short(r.Output), responses.Completed)
 	if got := respond(t, New(fake.services(), Options{}), responseBody(`"input":"x","top_logprobs":1`)); len(got.Output[1].Content[0].Logprobs) != 0 {
-		t.Errorf("nobody asked for %+v", got.Output[1])
+		t.Errorf("the request did not ask for %+v", got.Output[1])
 	}
 }
 

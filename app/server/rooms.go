@@ -10,48 +10,48 @@ import (
 type Runs interface {
 	// BeginRun inserts a run at its arrival and returns its id, above 0.
 	BeginRun(ctx context.Context, r control.Run) (int64, error)
-	// FinishRun completes the row with that ID. It is called for every run except those
-	// that DropRun is called for.
+	// FinishRun completes the row with that ID. It is called for every run except those that
+	// DropRun is called for.
 	FinishRun(ctx context.Context, r control.Run) error
 	// DropRun removes the row of a run in flight.
 	DropRun(ctx context.Context, id int64) error
 	// Run returns one run, finished or not, or CodeRunNotFound.
 	Run(ctx context.Context, id int64) (control.Run, error)
-	// ResumedBy returns the id of the run that completed the answer of this one, 0 if none
-	// did.
+	// ResumedBy returns the id of the run that completed this run's answer, or 0.
 	ResumedBy(ctx context.Context, run int64) (int64, error)
 	// Runs lists finished and running runs, newest first, without their Speculation.
 	Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error)
 	// RunValues lists the values by which Runs can be narrowed.
 	RunValues(ctx context.Context) (control.RunValues, error)
-	// KeepVerdict keeps how a run's answer compared with its replay. It replaces an earlier
+	// KeepVerdict stores how a run's answer compared with its replay. It replaces an earlier
 	// verdict.
 	KeepVerdict(ctx context.Context, v control.Replayed) error
 }
 
-// Checkpoints are the states of texts on disk. A checkpoint is named by its id or by its
-// name. Without one: CodeNoCheckpoint.
+// Checkpoints are the states of texts on disk. A checkpoint is found by its id or its name. The
+// error is CodeNoCheckpoint if there is none.
 type Checkpoints interface {
-	// Checkpoints lists a page of the checkpoints of a model, or of all, the last used
-	// first. CodeInvalid for a cursor that is none.
+	// Checkpoints lists a page of the checkpoints of a model, or of all, the last used first. The
+	// error is CodeInvalid for an invalid cursor.
 	Checkpoints(ctx context.Context, q control.CheckpointQuery) (control.CheckpointList, error)
-	// CheckpointTitles says what the texts are about, where they can be read.
+	// CheckpointTitles returns what the texts are about, where they can be read.
 	CheckpointTitles(ctx context.Context, ids []string) ([]control.CheckpointTitle, error)
-	// Checkpoint returns one with the end of its Text, or with the whole. The Text needs
+	// Checkpoint returns a checkpoint with the end of its Text, or with all of it. The Text needs
 	// the model's tokenizer.
 	Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error)
-	// ChangeCheckpoint names or pins one.
+	// ChangeCheckpoint names or pins a checkpoint.
 	ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error)
-	// DeleteCheckpoint deletes one. Checkpoints that continue it go too if all is true,
-	// and are CodeInvalid otherwise. So is a pinned one among them.
+	// DeleteCheckpoint deletes a checkpoint. If all is true, it also deletes the checkpoints that
+	// continue it. The error is CodeInvalid if all is false and there are such checkpoints, or if a
+	// checkpoint to delete is pinned.
 	DeleteCheckpoint(ctx context.Context, name string, all bool) (control.Deleted, error)
-	// WouldDelete says what DeleteCheckpoint would do, or why it would not.
+	// WouldDelete returns what DeleteCheckpoint would delete, or its error.
 	WouldDelete(ctx context.Context, name string, all bool) (control.Deleted, error)
-	// VerifyCheckpoint reads the whole file of one.
+	// VerifyCheckpoint reads the whole file of a checkpoint.
 	VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error)
-	// Forget deletes state and history. Runs in flight go on, and leave nothing.
+	// Forget deletes state and history. Runs in flight continue, and leave nothing.
 	Forget(ctx context.Context, q control.ForgetRequest) (control.Forgotten, error)
-	// WouldForget says what Forget would do.
+	// WouldForget returns what Forget would delete.
 	WouldForget(ctx context.Context, q control.ForgetRequest) (control.Forgotten, error)
 }
 
@@ -59,24 +59,24 @@ type Checkpoints interface {
 type Status interface {
 	// State reports everything except Active, which the server knows.
 	State() control.State
-	// Welcomed notes whether the user has gone through the first steps.
+	// Welcomed records whether the user has finished the first steps.
 	Welcomed(ctx context.Context, done bool) error
 }
 
-// Residents are the models in memory, and what was set for them.
+// Residents are the models in memory, with their settings.
 type Residents interface {
 	// Load makes a registered model the choice and loads it in place of the one before.
 	Load(ctx context.Context, id string) error
-	// Unload frees a model in memory, or all of them if the id is empty. One in use is
-	// CodeModelBusy. It is no error if there is none.
+	// Unload frees a model in memory, or all of them if the id is empty. The error is CodeModelBusy
+	// for a model in use. There is no error if no model is in memory.
 	Unload(ctx context.Context, id string) error
-	// Drafter sets what drafts for a model, unless the request leaves that empty. It
-	// returns what drafts.
+	// Drafter sets what drafts for a model, unless the request leaves that empty. It returns what
+	// drafts.
 	Drafter(ctx context.Context, r control.DrafterRequest) (control.Drafter, error)
-	// Memory says what the registered models need of this machine.
+	// Memory returns how much memory the registered models need on this machine.
 	Memory(ctx context.Context) (control.Memory, error)
-	// ModelSettings returns those of a registered model.
+	// ModelSettings returns the settings of a registered model.
 	ModelSettings(ctx context.Context, id string) (control.ModelSettingsState, error)
-	// SetModelSettings stores them in place of what was set.
+	// SetModelSettings replaces the settings of a registered model.
 	SetModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error)
 }

@@ -32,7 +32,8 @@ func (s *Server) Endpoint() http.Handler {
 	})
 }
 
-// Socket is the handler for the Unix socket: the same routes, nothing asked.
+// Socket is the handler for the Unix socket. It has the same routes, and asks for no session or
+// key.
 func (s *Server) Socket() http.Handler {
 	mux := s.mux(s.issueCode)
 	return s.wrap(mux, func(w http.ResponseWriter, r *http.Request) error {
@@ -41,7 +42,7 @@ func (s *Server) Socket() http.Handler {
 	})
 }
 
-// mux serves the routes; session is what POST /app/session does at this door.
+// mux serves the routes. session handles POST /app/session at this door.
 func (s *Server) mux(session wire.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	s.routes(session, func(pattern string, methods map[string]wire.Handler) {
@@ -62,7 +63,7 @@ func (s *Server) mux(session wire.Handler) *http.ServeMux {
 	return mux
 }
 
-// routes lays out all there are.
+// routes adds every route.
 func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
 	get := func(pattern string, h wire.Handler) { route(pattern, map[string]wire.Handler{http.MethodGet: h}) }
 	post := func(pattern string, h wire.Handler) { route(pattern, map[string]wire.Handler{http.MethodPost: h}) }
@@ -138,8 +139,8 @@ func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
 	route("/", map[string]wire.Handler{"": nil})
 }
 
-// methodNotAllowed answers for a route that exists; the route that has no
-// methods stands for all that do not.
+// methodNotAllowed answers with CodeMethod for other methods of a route. The route without methods
+// matches all other paths, and gets CodeNoRoute.
 func methodNotAllowed(methods map[string]wire.Handler) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var allow []string

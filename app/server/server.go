@@ -20,21 +20,20 @@ import (
 	"tandem/app/wire"
 )
 
-// Options configure a Server. The zero value is a careful endpoint for this
-// machine alone.
+// Options configure a Server. The zero value serves this machine alone.
 type Options struct {
 	Logger *slog.Logger // nil discards
 
-	// Rules of the door until SetRules.
+	// Rules apply until SetRules is called.
 	Rules Rules
 
-	// Pages is the interface: index.html and what lies under assets. Where
-	// it has no index.html, or is nil, the built-in page is served.
+	// Pages is the interface: index.html and the files under assets. If it is nil or has no
+	// index.html, the server answers with the built-in page.
 	Pages fs.FS
 }
 
-// A Server answers requests by asking its services. It owns no listener: see HTTP. Its
-// methods may be called by many goroutines at once.
+// A Server answers requests by asking its services. It owns no listener: see HTTP. Its methods may
+// be called by many goroutines at once.
 type Server struct {
 	*api.API
 	services Services
@@ -49,7 +48,7 @@ type Server struct {
 	ollama    ollama.Routes
 }
 
-// New returns a Server that asks these services.
+// New returns a Server on top of these services.
 func New(to Services, o Options) *Server {
 	s := &Server{services: to}
 	log := o.Logger
@@ -76,8 +75,8 @@ func New(to Services, o Options) *Server {
 	return s
 }
 
-// wrap does what every answer needs: an id, the safe headers, one spelling of
-// the path, and an answer even if we panic.
+// wrap gives every answer an id and the safe headers. It brings the path to one spelling, and
+// answers even if a handler panics.
 func (s *Server) wrap(mux *http.ServeMux, h wire.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Path, r.URL.RawPath = canonical(mux, r.URL.Path), ""
@@ -114,7 +113,7 @@ func (s *Server) wrap(mux *http.ServeMux, h wire.Handler) http.Handler {
 	})
 }
 
-// A beganWriter remembers whether a status line is out.
+// A beganWriter records whether a status line was sent.
 type beganWriter struct {
 	http.ResponseWriter
 	began bool
@@ -133,15 +132,14 @@ func (w *beganWriter) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController through.
 func (w *beganWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// canonical forgives what base URLs get wrong: a missing /v1 or one too many, and
-// slashes too many. What it returns is what the door looks at and what the routes
-// match.
+// canonical corrects what base URLs get wrong: a missing /v1, one /v1 too many, and extra slashes.
+// The door checks the path that it returns, and the routes match it.
 func canonical(mux *http.ServeMux, p string) string {
 	p = path.Clean("/" + p)
 	if routed(mux, p) {
 		return p
 	}
-	// However many there are, as a client may send a head full of them.
+	// This removes any number of them, as a client may send a head full of them.
 	rest := p
 	for strings.HasPrefix(rest, "/v1/") {
 		rest = rest[len("/v1"):]
@@ -154,12 +152,11 @@ func canonical(mux *http.ServeMux, p string) string {
 	return p
 }
 
-// routed reports whether there is a route of its own for a path.
+// routed reports whether a path has a route of its own.
 func routed(mux *http.ServeMux, p string) bool {
 	_, pattern := mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: p}})
 	return pattern != "/"
 }
 
-// Drain ends downloads, and gives bodies that have not arrived a moment.
-// Requests in flight go on.
+// Drain ends downloads, and gives unfinished request bodies a moment. Requests in flight continue.
 func (s *Server) Drain() { s.drain() }

@@ -5,13 +5,12 @@ import (
 	"tandem/app/responses"
 )
 
-// Services are what the server asks for answers: each field is one small interface, which
-// one room of the program fills. Their methods may be called by many goroutines at once.
-// Their errors are *control.Error or *engine.Error where the client can do something about
-// them.
+// Services are what the server asks for answers: each field is one small interface, which one room
+// of the program fills. Their methods may be called by many goroutines at once. Their errors are
+// *control.Error or *engine.Error where the client can do something about them.
 //
-// A test fills in the fields that its routes use. A nil field is a panic in the routes that
-// need it, and nowhere else.
+// A test fills in the fields that its routes use. A nil field is a panic in the routes that need
+// it, and nowhere else.
 type Services struct {
 	// For the routes that run a model.
 	Pool      api.Pool

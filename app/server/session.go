@@ -15,19 +15,18 @@ import (
 const (
 	codeLife    = 60 * time.Second
 	sessionLife = 12 * time.Hour // without use
-	maxSessions = 64             // of each, codes and sessions; the oldest goes
+	maxSessions = 64             // of codes and of sessions; the oldest is dropped
 )
 
-// sessions holds the codes not yet spent and the sessions they bought, by
-// hash, so that looking one up takes no longer for a near miss. Both end with
-// the process.
+// sessions holds the unspent codes and the sessions that codes bought. Both are stored by hash, so
+// a lookup takes no longer for a near miss. Both end with the process.
 type sessions struct {
 	mu    sync.Mutex
 	codes map[[32]byte]time.Time // expiry
 	live  map[[32]byte]time.Time // expiry
 }
 
-// issue returns a fresh code and when it expires.
+// issue returns a new code and its expiry.
 func (s *sessions) issue() (code string, expires time.Time) {
 	code, expires = rand.Text(), time.Now().Add(codeLife)
 	s.mu.Lock()
@@ -36,7 +35,7 @@ func (s *sessions) issue() (code string, expires time.Time) {
 	return code, expires
 }
 
-// exchange spends a code.
+// exchange spends a code and returns the session that it buys.
 func (s *sessions) exchange(code string) (session string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +50,7 @@ func (s *sessions) exchange(code string) (session string, ok bool) {
 	return session, true
 }
 
-// valid reports whether the session lives, and prolongs it.
+// valid reports whether the session is alive, and extends it.
 func (s *sessions) valid(session string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +67,7 @@ func (s *sessions) valid(session string) bool {
 	return true
 }
 
-// keep adds a secret and drops what expires first if there are too many.
+// keep adds a secret. If there are too many, it drops the one that expires first.
 func keep(m *map[[32]byte]time.Time, secret string, expires time.Time) {
 	if *m == nil {
 		*m = map[[32]byte]time.Time{}

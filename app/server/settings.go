@@ -8,19 +8,19 @@ import (
 	"tandem/app/wire"
 )
 
-// Settings are what a person can set.
+// Settings are the choices of the person who uses Tandem.
 type Settings interface {
-	// Settings returns those in force and where each comes from.
+	// Settings returns the settings in force, and where each comes from.
 	Settings(context.Context) (control.SettingsState, error)
-	// ChangeSettings does all of a change or nothing. What makes no sense, or is
-	// decided elsewhere, is CodeInvalid with the field's name.
+	// ChangeSettings makes all of a change or none of it. The error is CodeInvalid with the name of
+	// a field whose value is invalid or decided elsewhere.
 	ChangeSettings(context.Context, control.SettingsChange) (control.SettingsState, error)
-	// SetPort serves the endpoint at a port; 0 is the one that was asked for before.
-	// One that another program has is CodePortTaken, and nothing moves.
+	// SetPort serves the endpoint at a port. 0 is the port that was asked for before. If another
+	// program has the port, the error is CodePortTaken and the endpoint stays where it was.
 	SetPort(ctx context.Context, port int) error
 }
 
-// changeSettings reads any names: the store knows which there are.
+// changeSettings accepts any names, because the store knows which settings exist.
 func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) error {
 	f, err := s.ReadObject(w, r)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// pipes is a listener of connections in memory, so that their deadlines go by the
-// clock of a test.
+// pipes is a listener of connections in memory. Their deadlines follow the clock of a test.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -83,7 +82,7 @@ func TestSlowClientsAreCut(t *testing.T) {
 		"a body for a session":           {here, "POST /app/session HTTP/1.1\r\n" + json + body, " ", "408", wire.BodyTimeout},
 		"a body that is too large":       {here, "POST /v1/completions HTTP/1.1\r\n" + json + large, " ", "413", wire.BodyTimeout},
 		"a form":                         {here, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + body, " ", "415", wire.UnreadTimeout},
-		"a body that nobody asked for":   {here, "GET /health HTTP/1.1\r\n" + json + body, " ", "200", wire.UnreadTimeout},
+		"a body that no route reads":     {here, "GET /health HTTP/1.1\r\n" + json + body, " ", "200", wire.UnreadTimeout},
 		"a body without a session":       {here, "POST /app/load HTTP/1.1\r\n" + json + body, " ", "401", wire.UnreadTimeout},
 		"a body for another's name":      {here, "POST /v1/completions HTTP/1.1\r\nHost: evil.example\r\n" + body, " ", "403", wire.UnreadTimeout},
 		"a body from elsewhere":          {other, "POST /v1/completions HTTP/1.1\r\n" + json + body, " ", "401", wire.UnreadTimeout},

@@ -131,11 +131,11 @@ func TestDraftInfoAddsUp(t *testing.T) {
 	if !slices.Equal(kept.Drafted, last[0].Depths) || !slices.Equal(kept.Accepted, last[0].Accepts) || rounds.AcceptedAt[0] != 2*count(kept.Accepted) {
 		t.Errorf("the run's rounds are %+v, the reply's %+v", rounds, last[0])
 	}
-	// The last round is a plain one: nothing was left of the prediction.
+	// The last round is a plain one, because the prediction was used up.
 	if run.Verifies != 2*(len(kept.Drafted)-1) || run.TokensPerVerify() != 1+float64(run.Accepted)/float64(run.Verifies) {
 		t.Errorf("%d verifies of %d rounds", run.Verifies, run.Rounds)
 	}
-	// What a person asks for is the same row.
+	// A person reads the same row.
 	r := localRequest(http.MethodGet, "/app/runs/1", nil)
 	got := httptest.NewRecorder()
 	s.Socket().ServeHTTP(got, r)

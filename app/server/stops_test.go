@@ -19,10 +19,10 @@ func TestStopTextEndsTheAnswerOnly(t *testing.T) {
 	for _, c := range []struct {
 		name, says, fields string
 		want               saying
-		all                string // that its tokens are
+		all                string // the text of all its tokens
 	}{
-		{"behind a thought", thought + "yes END no", `"stop":"END"`, saying{thought: "END here", text: "yes ", finish: "stop"}, thought + "yes END"},
-		{"behind one that is not wanted", thought + "yes END no", `"stop":"END","reasoning":{"exclude":true}`, saying{text: "yes ", finish: "stop"}, thought + "yes END"},
+		{"after a thought", thought + "yes END no", `"stop":"END"`, saying{thought: "END here", text: "yes ", finish: "stop"}, thought + "yes END"},
+		{"after an excluded thought", thought + "yes END no", `"stop":"END","reasoning":{"exclude":true}`, saying{text: "yes ", finish: "stop"}, thought + "yes END"},
 		{"only in the thought", thought + "yes", `"stop":["here","END"]`, saying{thought: "END here", text: "yes", finish: "stop"}, thought + "yes"},
 		{"the beginning of a thought", thought + "yes", `"stop":["</think>","<think>"]`, saying{finish: "stop"}, "<think>"},
 		{"the end of a thought", thought + "yes", `"stop":["</think>","yes"]`, saying{thought: "END here\n", finish: "stop"}, "<think>\nEND here\n</think>"},
@@ -31,7 +31,7 @@ func TestStopTextEndsTheAnswerOnly(t *testing.T) {
 		{"over the end of a thought", "<think>EN</think>D", `"stop":"END"`, saying{thought: "EN", text: "D", finish: "stop"}, "<think>EN</think>D"},
 		{"a thought that is none", "a <think>END", `"stop":["END"]`, saying{text: "a <think>", finish: "stop"}, "a <think>END"},
 		{"in a call", "So.\n" + saysEND + "\n" + goCall, twoTools + `,"stop":["END","}","tool_call"]`, saying{text: "So.", calls: []string{`go{"z": "END"}`, "go{}"}, finish: "tool_calls"}, "So.\n" + saysEND + "\n" + goCall},
-		{"behind a call", goCall + "\nbut END", twoTools + `,"stop":"END"`, saying{text: "but ", calls: []string{"go{}"}, finish: "stop"}, goCall + "\nbut END"},
+		{"after a call", goCall + "\nbut END", twoTools + `,"stop":"END"`, saying{text: "but ", calls: []string{"go{}"}, finish: "stop"}, goCall + "\nbut END"},
 		{"on both sides of a call", "EN" + goCall + "D", twoTools + `,"stop":"END"`, saying{text: "END", calls: []string{"go{}"}, finish: "tool_calls"}, "EN" + goCall + "D"},
 		{"the line before a call", "So.\n" + goCall, twoTools + `,"stop":["\n"]`, saying{text: "So.", calls: []string{"go{}"}, finish: "tool_calls"}, "So.\n" + goCall},
 		{"a line", "So.\nMore", twoTools + `,"stop":["\n"]`, saying{text: "So.", finish: "stop"}, "So.\nM"},
@@ -127,11 +127,11 @@ func TestResumedAnswerStopsAtSameText(t *testing.T) {
 		w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume", `{"return_token_ids":true}`)
 		var reply chatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != http.StatusOK || len(reply.Choices) != 1 {
-			t.Fatalf("cut behind %d: %d %s, %v", at, w.Code, w.Body, err)
+			t.Fatalf("cut after %d: %d %s, %v", at, w.Code, w.Body, err)
 		}
 		c := reply.Choices[0]
 		if m := c.Message; value(m.Content) != "yes " || value(m.Reasoning) != "END here" || value(c.FinishReason) != "stop" || !slices.Equal(c.TokenIDs, []int32(all)) {
-			t.Errorf("cut behind %d: %s", at, w.Body)
+			t.Errorf("cut after %d: %s", at, w.Body)
 		}
 	}
 }

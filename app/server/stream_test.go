@@ -24,7 +24,7 @@ import (
 	"tandem/engine"
 )
 
-// A scriptedWriter is a connection whose client reads when it is told to.
+// A scriptedWriter is a connection whose client reads when the test says so.
 type scriptedWriter struct {
 	header      http.Header
 	status      int
@@ -72,7 +72,7 @@ func streamRequest(ctx context.Context) *http.Request {
 	return r
 }
 
-// script is a Generate that does what f says between the tokens it yields.
+// script returns a Generate that calls f to yield the texts of its tokens.
 func script(f func(ctx context.Context, yield func(string, error) bool)) func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
 	return func(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
@@ -136,7 +136,7 @@ func TestSilentStreamGetsComments(t *testing.T) {
 			got = append(got, strings.SplitAfter(e, "data: ")[0])
 		}
 		want := []string{"2s: : keep-alive", "7s: : keep-alive", "8s: data: ", "9s: data: "}
-		got = slices.Compact(got) // the end may come with the last token or behind it
+		got = slices.Compact(got) // the end may come with the last token or after it
 		if strings.Join(got, "|") != strings.Join(want, "|") {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -240,7 +240,7 @@ func TestSlowReaderIsCutWhenBufferIsFull(t *testing.T) {
 		w := newWriter()
 		w.blocked = true
 		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
-		if sent > 2*wire.MaxPending/len(text)+2 { // what is being written, and what waits behind it
+		if sent > 2*wire.MaxPending/len(text)+2 { // what is being written, and what waits after it
 			t.Errorf("%d MiB were generated for a reader that is not there", sent)
 		}
 	})

@@ -92,7 +92,7 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 			if r.CompletionTokens != len(ids) || r.FinishReason == "" {
 				t.Errorf("the history has %+v", r)
 			}
-			// The answer is what the model says where it is asked again.
+			// The answer is what the model says when it is asked again.
 			if text := api.BytesTokens(fake.texts[2].Tail); !slices.Equal(text[fake.texts[2].Prompt:], ids) {
 				t.Errorf("%q is kept", fake.model.Decode(text))
 			}
@@ -154,10 +154,10 @@ func TestResumedAnswerIsReadFromItsBeginning(t *testing.T) {
 			}
 			list := fake.model.Requests
 			if first := list[0]; fake.model.Decode(first.Generated) != said {
-				t.Errorf("%q: it goes on behind %q", said, fake.model.Decode(first.Generated))
+				t.Errorf("%q: it continues after %q", said, fake.model.Decode(first.Generated))
 			}
 			if last := fake.model.Decode(list[len(list)-1].Generated); last != whole[:max(at, len(before))] {
-				t.Errorf("%q: it goes on last behind %q", said, last)
+				t.Errorf("%q: it continues last after %q", said, last)
 			}
 			if want := 1 + min(1, max(0, len(before)-at)); len(list) != want {
 				t.Errorf("%q: %d requests of the engine, want %d", said, len(list), want)

@@ -23,7 +23,7 @@ const fakeDialect = "<think> </think> <tool_call>"
 // twoTools are what requests of these tests offer.
 const twoTools = `"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","strict":true}}]`
 
-// speaking is a backend whose model says that.
+// speaking returns a backend whose model answers with the given text.
 func speaking(text string) *fakeBackend {
 	fake := newFake()
 	fake.model.Output, fake.model.Context, fake.model.TemplateSource = text, 4096, fakeDialect
@@ -45,7 +45,7 @@ type chatCall struct {
 	}
 }
 
-// A chatMessage is that of a choice, or its delta.
+// A chatMessage is the message of a choice, or its delta.
 type chatMessage struct {
 	Role, Content, Reasoning *string
 	ReasoningContent         *string    `json:"reasoning_content"`
@@ -64,7 +64,7 @@ func (m *chatMessage) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// A chatReply is a reply, or a chunk of one.
+// A chatReply is a reply or one of its chunks.
 type chatReply struct {
 	Choices []struct {
 		Index        int
@@ -77,7 +77,7 @@ type chatReply struct {
 	Usage api.Usage
 }
 
-// A saying is what a choice comes to: whole, or from its chunks.
+// A saying is the content of a choice, read whole or joined from chunks.
 type saying struct {
 	text, thought, finish string
 	calls                 []string // name and arguments
@@ -92,8 +92,8 @@ func value(s *string) string {
 	return *s
 }
 
-// chatWith asks for a reply whole and in chunks, checks that both are the same, and
-// returns its choices.
+// chatWith asks for a reply whole and in chunks, checks that both are the same, and returns its
+// choices.
 func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 	t.Helper()
 	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", body)
@@ -430,7 +430,7 @@ func TestToolChoiceHasGrammar(t *testing.T) {
 			t.Errorf("%s: it is repeated by %s", c.fields, r.Replay)
 		}
 	}
-	// What the model has no form for is the template's, and cannot be forced.
+	// If the model has no form for calls, the template handles them. They cannot be forced.
 	fake := speaking(goCall)
 	fake.model.TemplateSource = ""
 	if got := chatWith(t, fake, chatBody(twoTools))[0]; got.text != goCall {

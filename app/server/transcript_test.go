@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the answers in testdata")
 
-// TestTranscripts plays the requests in testdata/*.http and compares the
-// answers. A file is a list of exchanges, each
+// TestTranscripts plays the requests in testdata/*.http and compares the answers. A file is a list
+// of exchanges, each
 //
 //	== title
 //	METHOD path
@@ -26,8 +26,8 @@ var update = flag.Bool("update", false, "rewrite the answers in testdata")
 //	--
 //	answer
 //
-// where the answer is its status, the headers that matter and its body, with
-// ids and times replaced.
+// where the answer is its status, the headers that matter and its body, with ids and times
+// replaced.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.http")
 	if err != nil || len(files) == 0 {

@@ -15,9 +15,8 @@ const (
 	heartbeat  = 15 * time.Second       // of silence until a comment
 )
 
-// watch streams the state: whole at once, then as merge patches whenever it
-// changed, each with the next rev. It ends when the server drains, behind what
-// the state is then.
+// watch streams the state. The whole state comes at once, and a merge patch with the next rev
+// follows each change. The stream ends when the server drains, after the last state.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	out := wire.NewEventStream(w)
 	out.First, out.Next = heartbeat, heartbeat
@@ -62,7 +61,7 @@ type feed struct {
 	rev   int64
 }
 
-// next returns the event that tells of a state, nil if it is the one before.
+// next returns the event for a state, or nil if the state has not changed.
 func (f *feed) next(st control.State) ([]byte, error) {
 	st.Rev = 0
 	whole, err := json.Marshal(st)
