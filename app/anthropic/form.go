@@ -95,9 +95,8 @@ func appendToolUse(dst []byte, b *api.Block) []byte {
 	return append(dst, `,"input":`...)
 }
 
-// inputOf returns a call's arguments. Of some that were cut off it has the members that are
-// whole, which is what the vendor's libraries make of a stream's; why the answer ended
-// tells of the rest.
+// inputOf returns a call's arguments. If they were cut off, it returns only the complete members,
+// as the vendor's libraries do with a stream. The stop reason tells that the rest is missing.
 func inputOf(b *api.Block) []byte {
 	if b.Args.Whole && json.Valid(b.Text) {
 		return b.Text

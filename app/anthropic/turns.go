@@ -8,8 +8,8 @@ import (
 	"tandem/app/wire"
 )
 
-// messageRoles are those of messages. The system's stands apart from them, but amid a
-// conversation it may also speak there.
+// messageRoles are the roles of messages. The system prompt stands apart from them, but the system
+// may also speak within a conversation.
 var messageRoles = []string{"user", "assistant", "system"}
 
 // messageTurns are the turns of a body of Anthropic's in the making.

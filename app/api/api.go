@@ -39,7 +39,7 @@ type Runs interface {
 	DropRun(ctx context.Context, id int64) error
 	// Run returns one run, finished or not, or CodeRunNotFound.
 	Run(ctx context.Context, id int64) (control.Run, error)
-	// KeepVerdict keeps how a run's answer compared with its replay. It replaces an earlier
+	// KeepVerdict stores how a run's answer compared with its replay. It replaces an earlier
 	// verdict.
 	KeepVerdict(ctx context.Context, v control.Replayed) error
 }

@@ -197,8 +197,8 @@ func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choi
 	return all, nil
 }
 
-// predicted returns the tokens of a prediction, which is plain text. Ids that
-// the model does not know cannot come.
+// predicted returns the tokens of a prediction, which is plain text. It leaves out ids that the
+// model does not know.
 func predicted(m model.Model, text string) ([]int32, error) {
 	if text == "" {
 		return nil, nil

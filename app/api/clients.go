@@ -6,13 +6,13 @@ import (
 	"tandem/engine"
 )
 
-// MaxPerClient bounds what one client may have in flight and waiting, in requests, of
-// which each of several continuations that are generated at once counts as one. It is
-// half of what an engine's queue takes, so that no client fills it alone.
+// MaxPerClient limits the requests that one client may have in flight and waiting. Each of several
+// continuations that are generated at once counts as one. The limit is half of an engine's queue,
+// so no client fills the queue alone.
 const MaxPerClient = engine.MaxQueue / 2
 
-// limitClient has a run count for so many requests of its client, instead of for what it
-// counted before, and refuses it where they would be too many.
+// limitClient sets how many requests a run counts as for its client. It replaces the number before.
+// The error refuses the run if the client would then have too many.
 func (a *API) limitClient(u *Run, requests int) error {
 	a.inFlight.mu.Lock()
 	defer a.inFlight.mu.Unlock()

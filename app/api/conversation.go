@@ -65,9 +65,9 @@ func (c *Conversation) Rendered(m model.Model) (string, error) {
 	return text, err
 }
 
-// renderOnce has the template write the turns, thoughts under its own name. An answer
-// that was begun goes on where its last message ends, before what the template puts
-// behind one: there a word stands that no text has.
+// renderOnce returns the turns as the template writes them, with thoughts under the template's
+// name. A begun answer continues where its last message ends, before what the template writes after
+// a message. A word that no text has marks that place.
 func (c *Conversation) renderOnce(m model.Model) (string, error) {
 	name := m.Dialect().Remembered()
 	if c.begun == "" {
@@ -107,9 +107,9 @@ func misplaced(list []Turn, text string, err error) bool {
 	return false
 }
 
-// plainer returns turns for templates that know less: the system speaks in front alone,
-// and amid a conversation it is quoted by the user, who says nothing right behind a
-// tool's result but as a part of it. It reports whether that changes anything.
+// plainer returns turns for simpler templates. The system speaks only at the start, and the user
+// quotes it later in a conversation. A user's text directly after a tool's result becomes part of
+// the result. plainer reports whether that changes anything.
 func plainer(list []Turn) (_ []Turn, changed bool) {
 	s := &Turns{}
 	for i, t := range list {

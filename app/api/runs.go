@@ -69,9 +69,8 @@ type runTable struct {
 // in prefill an id could only be guessed.
 const RunNameHeader = "X-Tandem-Request"
 
-// ResumableHeader says that whoever asks may lose the answer without wanting that, as a
-// page does that is loaded anew. A run whose client leaves ends all the same, and can be
-// resumed then.
+// ResumableHeader says that the client may lose the answer without wanting to, as a page does when
+// it is loaded again. The run still ends when its client leaves, and it can be resumed then.
 const ResumableHeader = "X-Tandem-Resumable"
 
 // RunHeader has the id of the run in the answer, whatever becomes of it.
@@ -149,7 +148,7 @@ func (u *Run) token(t engine.Token) {
 func (u *Run) finish(err error) {
 	u.cancel(nil)
 	a := u.api
-	// Last, so that what is no longer in flight is in the history.
+	// This is last, so a run that is no longer in flight is in the history.
 	defer func() {
 		a.inFlight.mu.Lock()
 		defer a.inFlight.mu.Unlock()
@@ -211,8 +210,8 @@ func (u *Run) finish(err error) {
 		"prompt", row.PromptTokens, "completion", row.CompletionTokens, "ms", row.TotalMS, "finish", row.FinishReason, "err", row.Error)
 }
 
-// dropped reports whether a run leaves no row: see passing. One that somebody
-// stopped was no refusal, and a defect is not forgotten.
+// dropped reports whether a run leaves no row: see passing. A run that a person stopped was not
+// refused, so it leaves a row. So does a defect.
 func (u *Run) dropped(err error) bool {
 	if !u.passing || err == nil || u.began || u.promptDone.Load() > 0 || u.completionTokens.Load() > 0 {
 		return false

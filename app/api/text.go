@@ -56,8 +56,8 @@ func (r Replay) legs(n int) (list []Span) {
 	return list
 }
 
-// apply has a request generate as the run did, but for its grammar, its stop texts and
-// what the server put into the answer.
+// apply makes a request generate as the run did, except for its grammar, its stop texts and the
+// tokens that the server put into the answer.
 func (r Replay) apply(q *engine.Request) error {
 	q.Seed, q.IgnoreEOS = &r.Seed, r.IgnoreEOS
 	if r.Sampling == nil {

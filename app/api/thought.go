@@ -115,7 +115,7 @@ func (t *thought) put() int {
 // another one each time.
 const MaxClosed = 8
 
-// spent reports whether the choice is amid a thought and may think no more.
+// spent reports whether the choice is within a thought and has used up its budget.
 func (c *Choice) spent() bool {
 	t := &c.thought
 	return t.limit != nil && c.Parser != nil && t.tokens >= *t.limit && c.Parser.Thinking() && len(c.IDs) >= t.put() && len(t.closed) < MaxClosed

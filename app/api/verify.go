@@ -164,9 +164,8 @@ func (a *API) compare(ctx context.Context, m model.Model, v verification, leg Sp
 	return out.Same == end, nil
 }
 
-// tied reports whether a greedy request's token and another one are the model's
-// best two, and as likely but for rounding. Which are the best under a grammar is
-// not known.
+// tied reports whether a greedy request's token and another one are the model's best two, and
+// equally likely within rounding. The best two under a grammar are not known.
 func tied(r engine.Request, t engine.Token, other int32) bool {
 	const rounding = 1e-4 // nats
 	p := r.Sampling

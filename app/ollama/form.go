@@ -188,7 +188,7 @@ func (l *lines) Finish() {
 	l.rep.Send(l.out, "", b)
 }
 
-// Send sends what is new, if anything is.
+// Send sends the new part of the answer, if there is one.
 func (l *lines) Send(c *api.Choice, s piece) {
 	toks := c.NewlyScored()
 	scored := l.rep.Params.Logprobs && len(toks) > 0

@@ -21,7 +21,7 @@ type Residents interface {
 	Unload(ctx context.Context, id string) error
 }
 
-// Settings are what a person can set.
+// Settings are the choices of the person who uses Tandem.
 type Settings interface {
 	Settings(ctx context.Context) (control.SettingsState, error)
 }

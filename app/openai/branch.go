@@ -29,7 +29,7 @@ type branchRequest struct {
 // branchRequestShape is a completion's with raw.
 var branchRequestShape = wire.Both(completionRequestShape, wire.Object(wire.Opt("raw", wire.Flag)))
 
-// branchMembers are a chat's or a completion's, which is known with the prompt.
+// branchMembers are the members of a chat or of a completion. The prompt decides which.
 type branchMembers struct{ members }
 
 // Branch answers a request from a chosen checkpoint. The body is that of
@@ -143,8 +143,8 @@ func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 	return nil, control.Errorf(control.CodeInvalid, "The checkpoint ends in the middle of a message, so that no other message can follow; branch its text (raw), or choose another checkpoint.")
 }
 
-// after returns the tokens that a template writes between the end of the last of
-// some messages, which is the marker, and the answer to the text.
+// after returns the tokens that a template writes after the last of some messages and before the
+// answer to the text. The last message is the marker.
 func (b *branchRequest) after(m model.Model, before ...api.Message) ([]int32, error) {
 	messages := append(before, api.Message{Role: "user", Content: b.text})
 	text, err := m.RenderChat(new(api.Chat).Vars(messages, true, m.Dialect().Remembered()))

@@ -121,7 +121,7 @@ func (chatMembers) appendLogprobs(dst []byte, tk model.Tokenizer, _ *api.Choice,
 	return appendChatLogprobs(dst, tk, toks)
 }
 
-// reason is that of the engine, but for a model that waits for what its calls return.
+// reason is the engine's finish reason, except for a model that waits for what its calls return.
 func (m chatMembers) reason(c *api.Choice) string {
 	switch {
 	case !c.Calls():

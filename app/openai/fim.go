@@ -25,8 +25,8 @@ func readFIM(f *wire.Fields) (api.Request, error) {
 // Form implements api.Request.
 func (c fimRequest) Form() api.Form { return choicesForm{members: fimMembers{}} }
 
-// fimMembers are those of /v1/completions with the choices' text a second time where
-// Mistral has it, which is what editors read.
+// fimMembers are the members of /v1/completions. The text of a choice stands a second time where
+// Mistral has it, because editors read it there.
 type fimMembers struct{ completionMembers }
 
 func (m fimMembers) appendWhole(dst []byte, c *api.Choice) []byte {

@@ -14,9 +14,8 @@ import (
 	"tandem/app/wire"
 )
 
-// Store are kept for a while for the programs that asked for them. An owner is
-// the name of a key, or empty for the programs without one; what is another's is not
-// there.
+// Store keeps responses for a while for the programs that asked for them. An owner is the name of a
+// key, or empty for the programs without a key. A response of another owner is not found.
 type Store interface {
 	// KeepResponse stores one, or returns ErrNoResponse if its owner is gone
 	// more, or its run was forgotten in flight.
@@ -189,8 +188,8 @@ func itemID(v json.RawMessage) string {
 	return item.ID
 }
 
-// Ids of items have the random part of their response's id in them, between what
-// tells the type and a number, so that a reference to one finds it.
+// The id of an item has the prefix of its type, the random part of its response's id, and a number.
+// A reference to an item finds its response by that part.
 const (
 	ResponsePrefix = "resp_"
 	RandomID       = 26 // characters, of rand.Text

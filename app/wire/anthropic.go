@@ -11,8 +11,8 @@ type Anthropic struct{}
 // StatusOverloaded is Anthropic's for what is worth trying again in a moment.
 const StatusOverloaded = 529
 
-// anthropicTypes are the names of what can fail. Other requests that should be
-// mended are invalid_request_error, and what is the server's fault is api_error.
+// anthropicTypes are the names of failures by status. A wrong request with any other status is
+// invalid_request_error, and a fault of the server is api_error.
 var anthropicTypes = map[int]string{
 	http.StatusUnauthorized:          "authentication_error",
 	http.StatusForbidden:             "permission_error",

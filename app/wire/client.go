@@ -24,8 +24,8 @@ func Caller(ctx context.Context) string {
 	return name
 }
 
-// ClientHeader has the name that a client goes by in the history where its
-// User-Agent would say nothing, as that of the page says which browser shows it.
+// ClientHeader has the client's name for the history, where its User-Agent does not name it. The
+// User-Agent of the page names only the browser.
 const ClientHeader = "X-Tandem-Client"
 
 // ClientName is the name of the key, or else the one that the client gives itself,
@@ -37,10 +37,10 @@ func ClientName(r *http.Request) string {
 	return Clip(Printable(cmp.Or(r.Header.Get(ClientHeader), r.UserAgent())))
 }
 
-// ClientOf names a request's client, for taking turns and for its limit: by its key, or
-// else by the name that its runs go by. It is nothing to show. So programs of this machine
-// that have no key and call themselves alike are one client, and a program with ever other
-// names is many, whom only the queue bounds: where that matters, keys can be required.
+// ClientOf names a request's client, for taking turns and for its limit. The name is the client's
+// key, or else the name of its runs. It is not for display. Programs on this machine without a key
+// that share a name are one client. A program that changes its name is many clients, and only the
+// queue limits them. Keys can be required where that matters.
 func ClientOf(r *http.Request) string {
 	if key := Caller(r.Context()); key != "" {
 		return "key " + key

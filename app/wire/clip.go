@@ -11,7 +11,7 @@ func Clip(s string) string {
 	return Shorten(s, 80)
 }
 
-// Shorten cuts a text to so many bytes.
+// Shorten cuts a text to at most so many bytes.
 func Shorten(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -11,10 +11,10 @@ import (
 	"tandem/engine"
 )
 
-// maxConnections bounds the connections that one listener has open at once. Editors and
-// agents keep a few; a program that opens one behind the other must take neither the memory
-// nor the file descriptors of all. A request on a connection beyond it is told to try again,
-// and the connection is closed; beyond twice as many they are closed unread.
+// maxConnections limits the connections that one listener has open at once. Editors and agents keep
+// a few. A program that opens one after the other must not take all memory or file descriptors. A
+// request on a connection above the limit is told to try again, and the connection is closed. Above
+// twice the limit, connections are closed unread.
 const maxConnections = 1000
 
 var ErrCrowded = &engine.Error{Code: engine.CodeQueueFull, Message: "Too many connections are open; close some, and try again in a second."}
