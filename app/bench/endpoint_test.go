@@ -35,18 +35,6 @@ func TestMark(t *testing.T) {
 	}
 }
 
-func checkTable(t *testing.T, table BenchTable, rows int) {
-	t.Helper()
-	if len(table.Rows) != rows {
-		t.Errorf("%s: %d rows, want %d", table.Title, len(table.Rows), rows)
-	}
-	for _, row := range table.Rows {
-		if len(row) != len(table.Columns) {
-			t.Errorf("%s: %d cells in %d columns", table.Title, len(row), len(table.Columns))
-		}
-	}
-}
-
 // TestRandomShapes: the large one is as large as it is said to be, and what is written
 // can be loaded.
 func TestRandomShapes(t *testing.T) {
