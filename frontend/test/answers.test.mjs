@@ -68,7 +68,7 @@ test('a stop, and an answer that goes on behind a reload', async () => {
   assert.deepEqual(asked, [])
   // The same word stands among the runs.
   await page.goto(`${page.url().split('#')[0]}#/runs/${runs[0]}`)
-  await page.getByText('Whoever asked for this left before it was done.').waitFor()
+  await page.getByText('The program that asked for this left before it was done.').waitFor()
   await page.getByText('interrupted', { exact: true }).waitFor()
   assert.deepEqual(problems, [])
   await context.close()
