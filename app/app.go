@@ -179,7 +179,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	return a, nil
 }
 
-// openRooms opens the rooms, each with those that it needs.
+// openRooms opens the rooms. It gives each the rooms that it needs.
 func (a *App) openRooms(ctx context.Context) error {
 	o := a.opts
 	if err := a.openSettings(ctx); err != nil {

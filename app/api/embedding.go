@@ -18,7 +18,7 @@ type Embedding struct {
 	Dimensions int               // 0 = all
 }
 
-// CheckInput refuses too many texts, and those that are empty.
+// CheckInput refuses more than MaxTexts texts, and empty ones.
 func (e *Embedding) CheckInput(f *wire.Fields) {
 	if n := max(len(e.Input), len(e.Tokens)); n > MaxTexts {
 		f.Fail(e.Field, "holds %d texts; %d are allowed in one request.", n, MaxTexts)

@@ -93,7 +93,7 @@ func (a *API) begin(r *http.Request, endpoint, name string, from *resumption) *R
 	u := &Run{api: a, Start: time.Now(), name: name, client: wire.ClientOf(r), Ended: make(chan struct{}), returns: r.Header.Get(ResumableHeader) == "true"}
 	u.Ctx, u.cancel = context.WithCancelCause(r.Context())
 	u.Row = control.Run{StartedAt: u.Start.UTC(), Client: wire.ClientName(r), Endpoint: endpoint}
-	if from != nil { // what is forgotten with that run is in this one, too
+	if from != nil { // forgetting that run forgets this one too
 		u.Row.Client, u.Row.Resumes = from.client, from.run
 	}
 	u.model.Store(new(string))

@@ -56,8 +56,8 @@ func ReadThinking(f *wire.Fields) (t Thinking) {
 	return t
 }
 
-// Into adds the variables by which templates know it to those that the request sets
-// itself, which count. Which of them a template reads is its family's.
+// Into adds the thinking's template variables to kwargs. A variable that the request sets itself
+// stays. Each family's template reads its own of them.
 func (t Thinking) Into(kwargs json.RawMessage) json.RawMessage {
 	set := map[string]json.RawMessage{}
 	if kwargs != nil && json.Unmarshal(kwargs, &set) != nil {

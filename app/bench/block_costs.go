@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A blockCosts is what rounds cost behind a context, by their rows. It is what
-// is kept, as JSON.
+// A blockCosts holds what a round costs after a context, by its rows. The home folder keeps it as
+// JSON.
 type blockCosts struct {
 	Machine string    `json:"machine"`
 	Model   string    `json:"model"`
@@ -98,8 +98,8 @@ func (c *blockCosts) table(before *blockCosts) BenchTable {
 // folder, the newest of each.
 var costsFile = filepath.Join("bench", "verify.json")
 
-// keepCosts stores costs in a home folder and returns those that they replace,
-// nil if there are none. Without a home folder it does nothing.
+// keepCosts stores costs in a home folder. It returns the costs that they replace, nil if there are
+// none. Without a home folder it does nothing.
 func keepCosts(home string, costs *blockCosts) (before *blockCosts, err error) {
 	if home == "" {
 		return nil, nil

@@ -100,9 +100,9 @@ func (m chunked) Generate(_ context.Context, r engine.Request) iter.Seq2[engine.
 	}
 }
 
-// TestFimWatch: chunks of the long prompt are counted, those too of which nobody is
-// told by themselves, and of the others their time in the queue is kept.
-func TestFimWatch(t *testing.T) {
+// Progress may skip chunks; the watch counts those too. For the requests beside the long prompt it
+// keeps the time in the queue.
+func TestFIMWatchCountsEveryChunkOfTheLongPrompt(t *testing.T) {
 	const long = 5 * cache.MaxChunk
 	w, told, ended := &fimWatch{long: long}, 0, 0
 	ask := func(prompt int, done ...int) {

@@ -63,7 +63,7 @@ type overheadRoute struct {
 	body func(n int) map[string]any
 }
 
-// OverheadRoutes are those that stream; the first is the one that most programs use.
+// OverheadRoutes are the routes that stream. Most programs use the first.
 var OverheadRoutes = []overheadRoute{
 	{"/v1/chat/completions", func(n int) map[string]any { return chatBody("max_tokens", n) }},
 	{"/v1/completions", func(n int) map[string]any {

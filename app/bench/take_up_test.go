@@ -63,7 +63,7 @@ func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all i
 		r := r
 		r.Prompt, r.MaxTokens, r.Speculation = text[:len(whole.ids[:at])+len(r.Prompt)], new(n), ways()
 		want := saying{ids: whole.ids[at : at+n], logits: whole.logits[at : at+n]}
-		if i%5 == 0 { // a branch, whose text nobody knows
+		if i%5 == 0 { // a branch: no earlier text goes on like it
 			r.Prompt = append(slices.Clone(r.Prompt), l.prompt(1+rng.IntN(40), i)...)
 			script := l.drafter.Text
 			want = l.plain(fmt.Sprint("branch ", r.Sampling.Temperature, i), r, 0)

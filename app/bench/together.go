@@ -45,7 +45,7 @@ func NewGroupBench(url string, vocab int) *groupBench {
 	return &groupBench{url: url, Client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: FairClients}}, vocab: vocab, random: rand.New(rand.NewPCG(5, 6))}
 }
 
-// Bodies are n requests whose prompts nobody has sent yet, so that nothing is restored.
+// Bodies returns n requests with new prompts, so that nothing is restored.
 func (g *groupBench) Bodies(n, prompt, answer int, more map[string]any) []map[string]any {
 	list := make([]map[string]any, n)
 	for i := range list {

@@ -15,15 +15,20 @@ import (
 // verifyRows are the rows of the largest block that is timed.
 const verifyRows = 16
 
-// A verification times a verify round of 1 to verifyRows rows behind a context, and
-// what it consists of. The whole is the model's forward with its head and the
-// verdict, evaluated and read as the engine does it, but not pipelined. The
-// parts are sub-graphs of the same shapes on the model's own layers and caches,
-// each evaluated by itself: the linear layers, attention without its
-// projections, the head, and the verdict. What the whole takes beyond them,
-// norms, activations, residuals, embedding and graph building, is printed as
-// rest; the parts' own waits, one each, count against it, so that it can fall
-// below zero where everything else is cheap.
+// A verification times a verify round of 1 to verifyRows rows after a context, whole and in parts.
+//
+// The whole is the model's forward with its head and the verdict. It is evaluated and read as the
+// engine does it, but not pipelined. The parts are sub-graphs of the same shapes on the model's own
+// layers and caches, each evaluated by itself:
+//
+//   - the linear layers;
+//   - attention without its projections;
+//   - the head;
+//   - the verdict.
+//
+// The rest is the whole less the parts: norms, activations, residuals, embedding and graph building.
+// Each part waits once for its result, and the rest loses that time. So it can fall below zero where
+// the other operations are cheap.
 type verification struct {
 	options Options
 	thread  *mlx.Thread

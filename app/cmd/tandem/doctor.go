@@ -130,7 +130,8 @@ func (m *Main) examine(ctx context.Context) []finding {
 	if st, err := c.Settings(ctx); err == nil {
 		cache = st.Settings.HubCache
 	} else if _, given := o.Given["hub_cache"]; !given && owner == "" {
-		if saved, err := app.SavedHubCache(ctx, dir); err == nil && saved != "" { // what is wrong with the database is told above
+		// The check of the database reports its faults; here they count as nothing saved.
+		if saved, err := app.SavedHubCache(ctx, dir); err == nil && saved != "" {
 			cache = saved
 		}
 	}
