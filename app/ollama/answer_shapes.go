@@ -43,11 +43,8 @@ var showShape = wire.Object(
 	wire.Need("modified_at", wire.Moment),
 ).Named("OllamaShow")
 
-var generatedShape = wire.Object(
-	wire.Need("model", wire.Text),
-	wire.Need("created_at", wire.Moment),
-	wire.Need("response", wire.Text),
-	wire.May("thinking", wire.Text),
+// answerEnd are the fields with which the answers of both generating routes end.
+var answerEnd = []wire.Field{
 	wire.Need("done", wire.Flag),
 	wire.May("done_reason", wire.Word("stop", "length", "load", "unload")),
 	wire.May("total_duration", wire.Whole, "Nanoseconds."),
@@ -57,7 +54,14 @@ var generatedShape = wire.Object(
 	wire.May("eval_count", wire.Whole),
 	wire.May("eval_duration", wire.Whole),
 	wire.May("logprobs", wire.List(api.ScoredShape)),
-).Named("OllamaGenerated").Doc("Whole, or a line of a stream.")
+}
+
+var generatedShape = wire.Object(
+	wire.Need("model", wire.Text),
+	wire.Need("created_at", wire.Moment),
+	wire.Need("response", wire.Text),
+	wire.May("thinking", wire.Text),
+).Add(answerEnd...).Named("OllamaGenerated").Doc("Whole, or a line of a stream.")
 
 var chattedShape = wire.Object(
 	wire.Need("model", wire.Text),
@@ -74,16 +78,7 @@ var chattedShape = wire.Object(
 			)),
 		))),
 	)),
-	wire.Need("done", wire.Flag),
-	wire.May("done_reason", wire.Word("stop", "length", "load", "unload")),
-	wire.May("total_duration", wire.Whole, "Nanoseconds."),
-	wire.May("load_duration", wire.Whole),
-	wire.May("prompt_eval_count", wire.Whole),
-	wire.May("prompt_eval_duration", wire.Whole),
-	wire.May("eval_count", wire.Whole),
-	wire.May("eval_duration", wire.Whole),
-	wire.May("logprobs", wire.List(api.ScoredShape)),
-).Named("OllamaChatted").Doc("Whole, or a line of a stream.")
+).Add(answerEnd...).Named("OllamaChatted").Doc("Whole, or a line of a stream.")
 
 var embeddedShape = wire.Object(
 	wire.Need("model", wire.Text),

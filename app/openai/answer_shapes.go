@@ -57,22 +57,38 @@ var chatAnswerShape = wire.Object(
 	)),
 ).Named("ChatAnswer")
 
-var chatCompletionShape = wire.Object(
-	wire.Need("id", wire.Text),
-	wire.Need("object", wire.Just("chat.completion")),
-	wire.Need("created", wire.Whole, "Unix seconds."),
-	wire.Need("model", wire.Text, "The id."),
-	wire.Need("choices", wire.List(wire.Object(
-		wire.Need("index", wire.Whole),
-		wire.Need("message", chatAnswerShape),
-		wire.Need("logprobs", chatLogprobsShape),
-		wire.Need("finish_reason", wire.Word("stop", "length", "tool_calls", "function_call")),
+// wholeShape is the shape of a whole answer. Its choices have the fields of choice beside those that
+// the choices of every route have.
+func wholeShape(object string, choice ...wire.Field) *wire.Shape {
+	return repliesShape(object, choice,
+		wire.Need("usage", api.UsageShape), wire.Need("timings", api.TimingsShape))
+}
+
+// chunkShape is wholeShape for a piece of a stream, where the last piece alone has the figures.
+func chunkShape(object string, choice ...wire.Field) *wire.Shape {
+	return repliesShape(object, choice,
+		wire.Opt("usage", api.UsageShape), wire.May("timings", api.TimingsShape))
+}
+
+func repliesShape(object string, choice []wire.Field, figures ...wire.Field) *wire.Shape {
+	choices := wire.Object(wire.Need("index", wire.Whole)).Add(choice...).Add(
 		wire.May("prompt_token_ids", wire.List(wire.Whole)),
 		wire.May("token_ids", wire.List(wire.Whole)),
 		wire.May("draft", api.DraftShape),
-	))),
-	wire.Need("usage", api.UsageShape),
-	wire.Need("timings", api.TimingsShape),
+	)
+	return wire.Object(
+		wire.Need("id", wire.Text),
+		wire.Need("object", wire.Just(object)),
+		wire.Need("created", wire.Whole, "Unix seconds."),
+		wire.Need("model", wire.Text, "The id."),
+		wire.Need("choices", wire.List(choices)),
+	).Add(figures...)
+}
+
+var chatCompletionShape = wholeShape("chat.completion",
+	wire.Need("message", chatAnswerShape),
+	wire.Need("logprobs", chatLogprobsShape),
+	wire.Need("finish_reason", wire.Word("stop", "length", "tool_calls", "function_call")),
 ).Named("ChatCompletion")
 
 var chatDeltaShape = wire.Object(
@@ -95,100 +111,40 @@ var chatDeltaShape = wire.Object(
 	)),
 ).Named("ChatDelta")
 
-var chatCompletionChunkShape = wire.Object(
-	wire.Need("id", wire.Text),
-	wire.Need("object", wire.Just("chat.completion.chunk")),
-	wire.Need("created", wire.Whole, "Unix seconds."),
-	wire.Need("model", wire.Text, "The id."),
-	wire.Need("choices", wire.List(wire.Object(
-		wire.Need("index", wire.Whole),
-		wire.Need("delta", chatDeltaShape),
-		wire.Need("logprobs", chatLogprobsShape),
-		wire.Need("finish_reason",
-			wire.Word("stop", "length", "tool_calls", "function_call").OrNull()),
-		wire.May("prompt_token_ids", wire.List(wire.Whole)),
-		wire.May("token_ids", wire.List(wire.Whole)),
-		wire.May("draft", api.DraftShape),
-	))),
-	wire.Opt("usage", api.UsageShape),
-	wire.May("timings", api.TimingsShape),
+var chatCompletionChunkShape = chunkShape("chat.completion.chunk",
+	wire.Need("delta", chatDeltaShape),
+	wire.Need("logprobs", chatLogprobsShape),
+	wire.Need("finish_reason",
+		wire.Word("stop", "length", "tool_calls", "function_call").OrNull()),
 ).Named("ChatCompletionChunk")
 
-var completionShape = wire.Object(
-	wire.Need("id", wire.Text),
-	wire.Need("object", wire.Just("text_completion")),
-	wire.Need("created", wire.Whole, "Unix seconds."),
-	wire.Need("model", wire.Text, "The id."),
-	wire.Need("choices", wire.List(wire.Object(
-		wire.Need("index", wire.Whole),
-		wire.Need("text", wire.Text),
-		wire.Need("logprobs", completionLogprobsShape),
-		wire.Need("finish_reason", wire.Word("stop", "length")),
-		wire.May("prompt_token_ids", wire.List(wire.Whole)),
-		wire.May("token_ids", wire.List(wire.Whole)),
-		wire.May("draft", api.DraftShape),
-	))),
-	wire.Need("usage", api.UsageShape),
-	wire.Need("timings", api.TimingsShape),
+var completionShape = wholeShape("text_completion",
+	wire.Need("text", wire.Text),
+	wire.Need("logprobs", completionLogprobsShape),
+	wire.Need("finish_reason", wire.Word("stop", "length")),
 ).Named("Completion")
 
-var completionChunkShape = wire.Object(
-	wire.Need("id", wire.Text),
-	wire.Need("object", wire.Just("text_completion")),
-	wire.Need("created", wire.Whole, "Unix seconds."),
-	wire.Need("model", wire.Text, "The id."),
-	wire.Need("choices", wire.List(wire.Object(
-		wire.Need("index", wire.Whole),
-		wire.Need("text", wire.Text),
-		wire.Need("logprobs", completionLogprobsShape),
-		wire.Need("finish_reason", wire.Word("stop", "length").OrNull()),
-		wire.May("prompt_token_ids", wire.List(wire.Whole)),
-		wire.May("token_ids", wire.List(wire.Whole)),
-		wire.May("draft", api.DraftShape),
-	))),
-	wire.Opt("usage", api.UsageShape),
-	wire.May("timings", api.TimingsShape),
+var completionChunkShape = chunkShape("text_completion",
+	wire.Need("text", wire.Text),
+	wire.Need("logprobs", completionLogprobsShape),
+	wire.Need("finish_reason", wire.Word("stop", "length").OrNull()),
 ).Named("CompletionChunk")
 
-var fimCompletionShape = wire.Object(
-	wire.Need("id", wire.Text),
-	wire.Need("object", wire.Just("text_completion")),
-	wire.Need("created", wire.Whole, "Unix seconds."),
-	wire.Need("model", wire.Text, "The id."),
-	wire.Need("choices", wire.List(wire.Object(
-		wire.Need("index", wire.Whole),
-		wire.Need("text", wire.Text),
-		wire.Need("message", wire.Object(
-			wire.Need("role", wire.Just("assistant")),
-			wire.Need("content", wire.Text),
-		)),
-		wire.Need("logprobs", completionLogprobsShape),
-		wire.Need("finish_reason", wire.Word("stop", "length")),
-		wire.May("prompt_token_ids", wire.List(wire.Whole)),
-		wire.May("token_ids", wire.List(wire.Whole)),
-		wire.May("draft", api.DraftShape),
-	))),
-	wire.Need("usage", api.UsageShape),
-	wire.Need("timings", api.TimingsShape),
+var fimCompletionShape = wholeShape("text_completion",
+	wire.Need("text", wire.Text),
+	wire.Need("message", wire.Object(
+		wire.Need("role", wire.Just("assistant")),
+		wire.Need("content", wire.Text),
+	)),
+	wire.Need("logprobs", completionLogprobsShape),
+	wire.Need("finish_reason", wire.Word("stop", "length")),
 ).Named("FIMCompletion")
 
-var fimCompletionChunkShape = wire.Object(
-	wire.Need("id", wire.Text),
-	wire.Need("object", wire.Just("text_completion")),
-	wire.Need("created", wire.Whole, "Unix seconds."),
-	wire.Need("model", wire.Text, "The id."),
-	wire.Need("choices", wire.List(wire.Object(
-		wire.Need("index", wire.Whole),
-		wire.Need("text", wire.Text),
-		wire.Need("delta", wire.Object(wire.Need("content", wire.Text))),
-		wire.Need("logprobs", completionLogprobsShape),
-		wire.Need("finish_reason", wire.Word("stop", "length").OrNull()),
-		wire.May("prompt_token_ids", wire.List(wire.Whole)),
-		wire.May("token_ids", wire.List(wire.Whole)),
-		wire.May("draft", api.DraftShape),
-	))),
-	wire.Opt("usage", api.UsageShape),
-	wire.May("timings", api.TimingsShape),
+var fimCompletionChunkShape = chunkShape("text_completion",
+	wire.Need("text", wire.Text),
+	wire.Need("delta", wire.Object(wire.Need("content", wire.Text))),
+	wire.Need("logprobs", completionLogprobsShape),
+	wire.Need("finish_reason", wire.Word("stop", "length").OrNull()),
 ).Named("FIMCompletionChunk")
 
 var readUsageShape = wire.Object(
