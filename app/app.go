@@ -22,7 +22,6 @@ import (
 	"tandem/app/pool"
 	"tandem/app/server"
 	"tandem/app/settings"
-	"tandem/app/wire"
 	"tandem/engine"
 	"tandem/engine/mlx"
 	"tandem/models/hub"
@@ -129,10 +128,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	o.Logger = slog.New(slog.NewMultiHandler(o.Logger.Handler(), ringHandler{ring: ring}))
 	a := &App{opts: o, log: o.Logger, started: time.Now(), lines: ring, benchPlan: bench.TwoMinutes}
 	a.life, a.end = context.WithCancel(context.Background())
-	a.endpoint = endpoint.New(endpoint.Options{
-		Logger: a.log, Server: wire.HTTP, Refuse: wire.Refuse,
-		Announce: func(address string) error { return a.home.Announce(address) },
-	})
+	a.endpoint = endpoint.New(a.log, func(address string) error { return a.home.Announce(address) })
 	// Undone in reverse if a later step fails.
 	defer func() {
 		if err != nil {

@@ -12,22 +12,8 @@ import (
 	"sync"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
-
-// Options of an Endpoint. All fields are needed.
-type Options struct {
-	Logger *slog.Logger
-
-	// Announce writes the address where other processes of this home folder find it; empty means
-	// that none is open.
-	Announce func(address string) error
-
-	// Server makes the http.Server of one listener. note is to be its ConnState.
-	Server func(h http.Handler, log *slog.Logger, note func(net.Conn, http.ConnState)) *http.Server
-
-	// Refuse answers a request with an error.
-	Refuse func(http.ResponseWriter, *http.Request, error)
-}
 
 // An Endpoint listens for HTTP. Its methods may be called by many goroutines.
 type Endpoint struct {
@@ -35,11 +21,12 @@ type Endpoint struct {
 	// the port. Tests replace it before Serve.
 	Listen func(Place) ([]net.Listener, error)
 
-	opts    Options
-	inside  gate
-	fresh   freshConns
-	running sync.WaitGroup // the goroutines that accept
-	failed  chan error     // why a listener ended by itself
+	log      *slog.Logger
+	announce func(address string) error
+	inside   gate
+	fresh    freshConns
+	running  sync.WaitGroup // the goroutines that accept
+	failed   chan error     // why a listener ended by itself
 
 	mu      sync.Mutex
 	address string       // empty = none is open
@@ -48,9 +35,10 @@ type Endpoint struct {
 	control *http.Server // of the socket; nil before Serve
 }
 
-// New returns an Endpoint that listens nowhere yet.
-func New(o Options) *Endpoint {
-	return &Endpoint{Listen: Listen, opts: o, failed: make(chan error, 1)}
+// New returns an Endpoint that listens nowhere yet. announce writes the address where other processes
+// of this home folder find it; an empty one means that none is open.
+func New(log *slog.Logger, announce func(address string) error) *Endpoint {
+	return &Endpoint{Listen: Listen, log: log, announce: announce, failed: make(chan error, 1)}
 }
 
 // Serving says what an Endpoint serves, and where.
@@ -64,13 +52,13 @@ type Serving struct {
 // Serve opens the TCP listeners and answers there and on the socket until Drain. A taken port is no
 // error: see Describe. After another error the socket is closed. The caller calls Serve once.
 func (e *Endpoint) Serve(ctx context.Context, s Serving) error {
-	door := e.opts.Server(e.inside.guard(s.Control, e.opts.Refuse), e.opts.Logger, e.fresh.note)
+	door := wire.HTTP(e.inside.guard(s.Control), e.log, e.fresh.note)
 	e.mu.Lock()
 	e.control = door
 	if s.TCP != nil {
 		e.tcp = &listeners{
-			handler: e.inside.guard(s.TCP, e.opts.Refuse), note: e.fresh.note, log: e.opts.Logger,
-			server: e.opts.Server, listen: e.Listen, running: &e.running, failed: e.fail, at: s.At,
+			handler: e.inside.guard(s.TCP), note: e.fresh.note, log: e.log,
+			listen: e.Listen, running: &e.running, failed: e.fail, at: s.At,
 		}
 	}
 	e.mu.Unlock()
@@ -141,8 +129,8 @@ func (e *Endpoint) Move(ctx context.Context, to Place) error {
 	e.address = address
 	e.mu.Unlock()
 	if moved {
-		if err := e.opts.Announce(address); err != nil {
-			e.opts.Logger.Warn("writing the address into the lock", "error", err)
+		if err := e.announce(address); err != nil {
+			e.log.Warn("writing the address into the lock", "error", err)
 		}
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // A gate counts the requests inside. Closing an http.Server cuts its connections but does not wait
@@ -19,9 +20,9 @@ type gate struct {
 	empty   chan struct{} // closed once there are none of these; nil before leave
 }
 
-// guard lets requests through to h. Once the gate is being left, refuse answers those that do more
+// guard lets requests through to h. Once the gate is being left, it refuses those that do more
 // than read.
-func (g *gate) guard(h http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
+func (g *gate) guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.inside.RLock()
 		defer g.inside.RUnlock()
@@ -31,7 +32,7 @@ func (g *gate) guard(h http.Handler, refuse func(http.ResponseWriter, *http.Requ
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 		if !reads && !strings.HasSuffix(r.URL.Path, "/cancel") {
 			if !g.begin() {
-				refuse(w, r, control.ErrDraining)
+				wire.Refuse(w, r, control.ErrDraining)
 				return
 			}
 			defer g.end()

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // A Place is where the endpoint listens.
@@ -24,7 +25,6 @@ type listeners struct {
 	handler http.Handler
 	note    func(net.Conn, http.ConnState)
 	log     *slog.Logger
-	server  func(http.Handler, *slog.Logger, func(net.Conn, http.ConnState)) *http.Server
 	listen  func(Place) ([]net.Listener, error)
 	running *sync.WaitGroup // the endpoint's; it waits for the goroutines started here
 	failed  func(error)     // told why a listener ended by itself
@@ -80,7 +80,7 @@ func (l *listeners) serve(list []net.Listener, at Place) {
 	at.Port = list[0].Addr().(*net.TCPAddr).Port
 	l.at = at
 	for _, x := range list {
-		h := l.server(l.handler, l.log, l.note)
+		h := wire.HTTP(l.handler, l.log, l.note)
 		s := accepting{x, h}
 		l.open = append(l.open, s)
 		l.running.Go(func() {

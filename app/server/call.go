@@ -114,21 +114,13 @@ func (k *keyID) readAddress(r *http.Request) error {
 	return nil
 }
 
-// A modelID is the id of a model in a path; it may have slashes.
-type modelID string
-
-func (m *modelID) readAddress(r *http.Request) error {
-	*m = modelID(r.PathValue("id"))
-	return nil
-}
-
-// A clientID is the id of a client of Connect in a path.
-type clientID struct {
+// A pathID is an id in a path, whatever its text.
+type pathID struct {
 	id string
 }
 
-func (c *clientID) readAddress(r *http.Request) error {
-	c.id = r.PathValue("id")
+func (p *pathID) readAddress(r *http.Request) error {
+	p.id = r.PathValue("id")
 	return nil
 }
 

@@ -15,7 +15,7 @@ type Connections interface {
 	WriteConnection(ctx context.Context, id string) (control.Connection, error)
 }
 
-func (s *Server) writeConnection(ctx context.Context, c clientID) (control.Connection, error) {
+func (s *Server) writeConnection(ctx context.Context, c pathID) (control.Connection, error) {
 	return s.services.Connections.WriteConnection(ctx, c.id)
 }
 

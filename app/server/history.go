@@ -105,7 +105,7 @@ func (s *Server) report(ctx context.Context, id runID) (report control.Report, e
 
 // A cancelRequest names a run in flight.
 type cancelRequest struct {
-	clientID
+	pathID
 	Left bool `json:"left"` // the program that read its answer has gone
 }
 

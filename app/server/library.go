@@ -46,8 +46,8 @@ func (s *Server) registry(ctx context.Context) (models, error) {
 	return models{listOf(list)}, err
 }
 
-func (s *Server) removeModel(ctx context.Context, id modelID) (control.Removal, error) {
-	return s.services.Library.RemoveModel(ctx, string(id))
+func (s *Server) removeModel(ctx context.Context, m pathID) (control.Removal, error) {
+	return s.services.Library.RemoveModel(ctx, m.id)
 }
 
 func (s *Server) removal(ctx context.Context, id modelQuery) (control.Removal, error) {
