@@ -8,14 +8,14 @@ import (
 	"tandem/engine"
 )
 
-// An Answer is what a choice has said so far, in blocks: its text, its reasoning
-// and its calls, in the order in which they began.
+// An Answer is what a choice has said so far, in blocks: its text, its reasoning and its calls, in
+// the order in which they began.
 //
-// What is told whole is what is told in a stream, put together. So a call that breaks off,
-// at a limit or because the model went wrong, stays one where arguments are told as they
-// come, in chats, responses and messages, and no reply says then that it waits for what
-// calls return. Where calls are told whole, by Ollama's routes, it is text, as the model
-// wrote it and where it stood. What follows it is text everywhere.
+// A whole answer equals the events of a stream, put together. A call may break off, at a limit or
+// because the model went wrong. Chats, responses and messages stream arguments as they come, so
+// there the call stays a call. No reply then says that it waits for what calls return. Ollama's
+// routes send a call whole. There a broken call is text, as the model wrote it and in its place.
+// What follows a broken call is text everywhere.
 type Answer struct {
 	Blocks []Block
 	toks   []engine.Token // of the text of all, where log-probabilities are asked for
@@ -25,11 +25,11 @@ type Answer struct {
 // A Block is a stretch of an answer: of text, of reasoning, or a call.
 type Block struct {
 	Kind   dialect.Kind   // Text, Reasoning or Call
-	Text   []byte         // of a call, its arguments
+	Text   []byte         // of a call: its arguments
 	Tokens []engine.Token // of text, where log-probabilities are asked for
 
-	// Of a call. The id is letters and digits, nine of them: some templates take
-	// no other when it comes back.
+	// Of a call. The id is nine letters and digits: some templates accept no other when it comes
+	// back.
 	Index    int
 	ID, Name string
 	Args     object
@@ -57,8 +57,8 @@ func (a *Answer) Add(p dialect.Part) {
 	}
 }
 
-// score keeps tokens with their log-probabilities with the text that they and those
-// before them brought: the last ones, as many as it is long.
+// score assigns log-probabilities to the text that parts bring. It keeps the last tokens whose text
+// is as long as the parts' text.
 func (a *Answer) score(toks []engine.Token, parts []dialect.Part) {
 	a.held = append(a.held, toks...)
 	if len(parts) == 0 {
@@ -91,7 +91,7 @@ func (a *Answer) score(toks []engine.Token, parts []dialect.Part) {
 	a.held = a.held[:0]
 }
 
-// Call returns the call with that index, nil if there is none.
+// Call returns the call with that index, or nil.
 func (a *Answer) Call(index int) *Block {
 	for i := len(a.Blocks) - 1; i >= 0; i-- {
 		if b := &a.Blocks[i]; b.Kind == dialect.Call && b.Index == index {
@@ -144,7 +144,7 @@ type object struct {
 	Whole           bool
 }
 
-// scan reads the next piece.
+// scan reads the next piece of the object.
 func (o *object) scan(text string) {
 	for i := range len(text) {
 		switch b := text[i]; {
@@ -165,5 +165,5 @@ func (o *object) scan(text string) {
 	}
 }
 
-// Complete reports whether a call's arguments are an object.
+// Complete reports whether a call's arguments are a whole JSON object.
 func (b *Block) Complete() bool { return b.Args.Whole && json.Valid(b.Text) }

@@ -4,7 +4,7 @@ import (
 	"tandem/app/wire"
 )
 
-// ScoredShape is a token with its log-probability, and those of others in its place.
+// ScoredShape is a token with its log-probability, and those of other tokens in its place.
 var ScoredShape = wire.Object(
 	wire.Need("token", wire.Text),
 	wire.Need("logprob", wire.Real),

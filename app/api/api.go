@@ -9,17 +9,17 @@ import (
 	"tandem/app/wire"
 )
 
-// An API is what all routes share that run a model: the runs in flight, what is kept of
-// them, and their figures.
+// An API has what all routes that run a model share: the runs in flight, their kept texts and their
+// figures.
 type API struct {
 	*wire.Exchange
 	To       Services
-	readers  map[string]ReadBody // of the bodies of a run that can be resumed, by its route
+	readers  map[string]ReadBody // by route; each reads the body of a run that can be resumed
 	inFlight runTable
 	metrics  *metrics
 }
 
-// Services are what an API asks for answers.
+// Services are what an API calls to produce answers.
 type Services struct {
 	Pool   Pool
 	Runs   Runs
@@ -28,7 +28,7 @@ type Services struct {
 	Status Status
 }
 
-// Runs keep the history. An API logs their errors, which never fail a request.
+// Runs keep the history. An API logs their errors. They never fail a request.
 type Runs interface {
 	// BeginRun inserts a run at its arrival and returns its id, above 0.
 	BeginRun(ctx context.Context, r control.Run) (int64, error)
@@ -79,30 +79,29 @@ func (a *API) Scrape(w http.ResponseWriter, r *http.Request) error {
 
 // A Pool lends models by name.
 type Pool interface {
-	// Acquire returns the model with that id in memory. It loads the model first where
-	// needed: beside others, or in place of idle ones. control.Alias means the choice, and
-	// waits while others are in its way. A model that is not registered is
-	// CodeModelNotFound. One that finds no place is CodeNotLoaded or CodeModelBusy. The
-	// caller calls Release once.
+	// Acquire returns the model with that id in memory. It loads the model first where needed:
+	// beside others, or in place of idle ones. control.Alias means the chosen model, and waits
+	// while others are in its way. A model that is not registered is CodeModelNotFound. One that
+	// finds no place is CodeNotLoaded or CodeModelBusy. The caller calls Release once.
 	Acquire(ctx context.Context, name string) (model.Model, error)
 
-	// Abilities says what the model with that id can do. It reads the model's files alone,
-	// and loads nothing. A model that is not registered is CodeModelNotFound; files that
-	// are no model any more are CodeModelInvalid.
+	// Abilities says what the model with that id can do. It only reads the model's files and loads
+	// nothing. A model that is not registered is CodeModelNotFound. Files that are no longer a
+	// model are CodeModelInvalid.
 	Abilities(ctx context.Context, id string) (model.Abilities, error)
 }
 
-// Texts keep what it takes to complete an answer, or to compute it again.
+// Texts keep what is needed to complete an answer, or to compute it again.
 type Texts interface {
-	// SetRunText keeps the text of a run in place of an earlier one. It keeps nothing where
-	// there is neither a request nor a tail, where the settings say so, and for a run that
-	// was forgotten in flight.
+	// SetRunText keeps the text of a run in place of an earlier one. It keeps nothing in three
+	// cases: there is neither a request nor a tail, the settings say so, or the run was forgotten
+	// in flight.
 	SetRunText(ctx context.Context, t control.RunText) error
-	// RunText returns it, or CodeNotKept.
+	// RunText returns the text of a run, or CodeNotKept.
 	RunText(ctx context.Context, run int64) (control.RunText, error)
 	// RunCheckpoint returns the longest text that a run left on disk, or CodeNotKept.
 	RunCheckpoint(ctx context.Context, run int64) ([]int32, error)
-	// CheckpointText returns a checkpoint by its id or name, without its Text, and its
-	// tokens from the beginning of the text. Without one: CodeNoCheckpoint.
+	// CheckpointText returns a checkpoint by its id or name, without its Text, and its tokens from
+	// the beginning of the text. It returns CodeNoCheckpoint if there is none.
 	CheckpointText(ctx context.Context, name string) (control.Checkpoint, []int32, error)
 }

@@ -7,8 +7,8 @@ import (
 	"tandem/app/wire"
 )
 
-// ReadBestOf reads of how many continuations of a prompt the n best are returned.
-// Which they are is known at their end, so that none is streamed.
+// ReadBestOf reads best_of: how many continuations of a prompt are computed to return the n best.
+// The best are known only at their end, so a stream cannot have them.
 func (p *Params) ReadBestOf(f *wire.Fields) {
 	p.bestOf = p.N
 	b := f.Whole("best_of")
@@ -20,11 +20,11 @@ func (p *Params) ReadBestOf(f *wire.Fields) {
 	case p.bestOf < p.N:
 		f.Fail("best_of", "must be at least n (%d), not %d.", p.N, p.bestOf)
 	case p.bestOf > p.N && p.Stream:
-		f.Fail("best_of", "must be n (%d) in a stream: which are the best is known at their end.", p.N)
+		f.Fail("best_of", "must be n (%d) in a stream: the best are known only at their end.", p.N)
 	}
 }
 
-// ranked reports whether not all that is computed is returned.
+// ranked reports whether more is computed than is returned.
 func (p *Params) ranked() bool { return p.bestOf > p.N }
 
 // Shown returns the choices of a whole reply: all of them, or the best of each
@@ -47,7 +47,7 @@ func (r *Reply) Shown() []*Choice {
 	return shown
 }
 
-// meanLogprob is that of a choice's tokens. One without any comes last.
+// meanLogprob is the mean over a choice's tokens. A choice without log-probabilities comes last.
 func (c *Choice) meanLogprob() float64 {
 	sum, n := 0.0, 0
 	for _, t := range c.Tokens {

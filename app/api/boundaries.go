@@ -6,15 +6,15 @@ import (
 	"tandem/app/model"
 )
 
-// boundaries returns the positions of a chat's prompt from which other prompts are likely to
-// go on differently, ascending:
+// boundaries returns the positions of a chat's prompt at which other prompts are likely to go on
+// differently, ascending:
 //
-//   - after the system's messages, with the tools that stand there: a new chat begins there;
+//   - after the system's messages and the tools that stand there: a new chat begins there;
 //   - before the last message, which may be sent again in other words;
-//   - after the last message, before what begins the answer.
+//   - after the last message, before the beginning of the answer.
 //
-// A template may write a message in one way while it is the last, and in another way later.
-// So a boundary is where the tokens of the messages up to it cease to be those of the whole.
+// A template may write a message in one way while it is the last, and in another way later. So a
+// boundary is where the tokens of the messages up to it cease to be those of the whole.
 func (c *Chat) boundaries(m model.Model, ids []int32) []int {
 	counts := []int{len(c.Messages) - 1, len(c.Messages)}
 	if n := c.system(); n > 0 && n < counts[0] {
@@ -25,7 +25,7 @@ func (c *Chat) boundaries(m model.Model, ids []int32) []int {
 		if n == 0 {
 			continue
 		}
-		// Some templates refuse what is no whole conversation.
+		// Some templates refuse a part of a conversation.
 		text, err := m.RenderChat(c.Vars(c.Messages[:n], false, m.Dialect().Remembered()))
 		if err != nil {
 			continue
@@ -45,7 +45,7 @@ func (c *Chat) boundaries(m model.Model, ids []int32) []int {
 	return list
 }
 
-// system returns how many messages in front are the system's.
+// system returns how many messages at the start are the system's.
 func (c *Chat) system() int {
 	n := slices.IndexFunc(c.Messages, func(m Message) bool { return m.Role != "system" })
 	if n < 0 {

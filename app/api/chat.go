@@ -18,19 +18,19 @@ type Chat struct {
 
 	Messages []Message
 	Tools    Toolbox
-	Kwargs   json.RawMessage // with what is said of thinking; nil for none
+	Kwargs   json.RawMessage // with the settings of thinking; nil for none
 
 	more     []member // of Kwargs
-	prompted bool     // Kwargs say whether the answer is begun
+	prompted bool     // Kwargs say whether the template begins the answer
 }
 
-// A member is one of a JSON object.
+// A member is a name and its value in a JSON object.
 type member struct {
 	key   string
 	value json.RawMessage
 }
 
-// Complete checks what was read, after all of it was.
+// Complete checks the chat. It is called after all fields are read.
 func (c *Chat) Complete() error {
 	const param = "chat_template_kwargs"
 	c.Single = c.Tools.Single
@@ -57,10 +57,10 @@ func (c *Chat) Complete() error {
 	return nil
 }
 
-// Vars returns the template's variables for some messages of the chat, as a JSON object.
-// Everything is in the order that the client gave, because a template prints tools as they
-// come. generate adds what begins the answer, unless Kwargs decide that. thought is the
-// template's name for the thought of an earlier answer.
+// Vars returns the template's variables for some messages of the chat, as a JSON object. Everything
+// is in the order that the client gave, because a template prints tools as they come. generate
+// makes the template begin the answer, unless Kwargs decide that. thought is the template's name
+// for the thought of an earlier answer.
 func (c *Chat) Vars(messages []Message, generate bool, thought string) []byte {
 	vars := []byte(`{"messages":[`)
 	for i, m := range messages {
@@ -119,7 +119,7 @@ func EncodeChat(m model.Model, param, text string) ([]int32, error) {
 	return m.Tokenizer().Encode(text, false)
 }
 
-// promptOf makes of a rendered prompt what the choices go on from.
+// promptOf returns the prompt of a rendered text, which the choices continue.
 func (c *Chat) promptOf(m model.Model, text string) ([]*Prompt, error) {
 	ids, err := EncodeChat(m, c.PromptParam, text)
 	if err != nil {
@@ -132,8 +132,8 @@ func (c *Chat) promptOf(m model.Model, text string) ([]*Prompt, error) {
 	return []*Prompt{p}, nil
 }
 
-// parsing says how the answer to a rendered prompt is read, nil for text alone. What
-// must be a call is held to it.
+// parsing says how the answer to a rendered prompt is read. It returns nil for text alone. It also
+// builds the grammar that an answer must follow if it has to be a call.
 func (c *Chat) parsing(m model.Model, text string) (*dialect.Options, error) {
 	d, tail := m.Dialect(), PromptEnd(text)
 	if c.Tools.Forced {
@@ -150,7 +150,7 @@ func (c *Chat) parsing(m model.Model, text string) (*dialect.Options, error) {
 	if !calls && !d.Reasons() {
 		return nil, nil
 	}
-	if c.Grammar != nil && !c.Tools.Forced { // thoughts and calls have no form to keep to
+	if c.Grammar != nil && !c.Tools.Forced { // the format binds neither thoughts nor calls
 		around, err := d.Grammar(c.Tools.Tools, dialect.Choice{Parallel: !c.Single, Prompt: tail, Answer: "@answer"})
 		if err != nil {
 			return nil, wire.Invalid("tools", "The tools cannot be offered beside response_format: %v.", err)
@@ -161,7 +161,7 @@ func (c *Chat) parsing(m model.Model, text string) (*dialect.Options, error) {
 	return &dialect.Options{Tools: c.Tools.Tools, Calls: calls, Prompt: tail}, nil
 }
 
-// maxPromptEnd bounds what a parser is told of the prompt, which is where it ends.
+// maxPromptEnd limits how much of the prompt's end a parser is given.
 const maxPromptEnd = 1 << 10 // bytes
 
 func PromptEnd(text string) string {

@@ -19,16 +19,16 @@ type Prompt struct {
 	Text string // for echo
 
 	boundaries []int // see engine.Request
-	lead       int   // runes that the ids have before text: a BOS the tokenizer added
+	lead       int   // runes of the ids before Text: of a BOS that the tokenizer added
 
-	Parsing *dialect.Options // how an answer is read; nil where all of it is text
+	Parsing *dialect.Options // how an answer is read; nil if all of it is text
 
 	mu   sync.Mutex
 	done int // tokens that the furthest of its choices has evaluated
 }
 
-// advance notes how far a choice has come with the prompt they share, and
-// returns by how much it is now the furthest.
+// advance notes how far a choice has come with the shared prompt. It returns by how much the
+// furthest choice has moved.
 func (p *Prompt) advance(done int) (more int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,32 +43,32 @@ type Choice struct {
 	Prompt  *Prompt
 	Echo    bool
 	Req     engine.Request
-	matcher model.Matcher   // of req; nil for any text
-	Parser  *dialect.Parser // nil where all is text
-	stops   stopper         // of what it reads
+	matcher model.Matcher   // of Req; nil for any text
+	Parser  *dialect.Parser // nil if all is text
+	stops   stopper         // of the text that it reads
 	Answer  Answer
-	told    int // of answer.toks: those whose log-probabilities were told
+	told    int // how many of Answer.toks had their log-probabilities sent
 	thought thought
 	single  bool           // one call at most
 	IDs     []int32        // generated
 	Tokens  []engine.Token // without a stream: all of them
 	Scored  []engine.Token // the prompt's, under PromptLogprobs
-	Runes   int            // of this choice's text so far, for text_offset; below 0 in what precedes it
+	Runes   int            // of this choice's text so far, for text_offset; below 0 in the BOS
 	Began   bool           // its first chunk is out
-	Buf     []byte         // its event in the making, under a stream
+	Buf     []byte         // its next event, under a stream
 	Draft   DraftInfo      // since its last chunk, under a stream
 	Finish  engine.Finish
 	Stopped string // the stop text that it met
 	Stats   engine.Stats
-	parted  *control.Parted // nil if the prompt leaves no text that was kept
+	parted  *control.Parted // nil if the prompt does not depart from a kept text
 
 	enough bool // it said all that was asked for, and was stopped there
 
-	last  [1]engine.Token // for events.add
+	last  [1]engine.Token // for Events.Add
 	parts []dialect.Part
 }
 
-// readToken reads a token, and tells out of it.
+// readToken reads a token and sends its parts to out.
 func (c *Choice) readToken(t engine.Token, out Events) {
 	c.last[0], c.parts = t, c.parts[:0]
 	switch {
@@ -87,7 +87,7 @@ func (c *Choice) readToken(t engine.Token, out Events) {
 	out.Add(c, c.last[:], c.parts)
 }
 
-// flush tells out of what was held back until the end.
+// flush sends what was held back to out, at the end.
 func (c *Choice) flush(out Events) {
 	if c.Parser == nil || c.enough {
 		return
@@ -108,7 +108,7 @@ func (c *Choice) flush(out Events) {
 	}
 }
 
-// Take makes parts a part of the answer, as far as they are asked for.
+// Take adds parts to the answer, except those that the request does not want.
 func (c *Choice) Take(parts []dialect.Part) {
 	for _, p := range parts {
 		switch {
@@ -122,25 +122,26 @@ func (c *Choice) Take(parts []dialect.Part) {
 	}
 }
 
-// NewlyScored returns the tokens of the text since the last time.
+// NewlyScored returns the scored tokens of the text since the last call.
 func (c *Choice) NewlyScored() []engine.Token {
 	toks := c.Answer.toks[c.told:]
 	c.told = len(c.Answer.toks)
 	return toks
 }
 
-// Calls reports whether the model waits for what its calls return, also where a stop text is what marks them.
+// Calls reports whether the model waits for what its calls return. That is also so if a stop text
+// is the mark that ends a call.
 func (c *Choice) Calls() bool {
 	return c.Finish == engine.FinishStop && c.Stopped == c.stops.marks.Found && c.Answer.called()
 }
 
-// tokenText is the text of a token for a person.
+// tokenText is the text of a token, for people to read.
 func tokenText(tk model.Tokenizer, id int32) string {
 	return wire.Clip(strings.ToValidUTF8(string(tk.TokenBytes(id)), "\uFFFD"))
 }
 
-// choices lays out the continuations: those of the first prompt, then those
-// of the second, as OpenAI numbers them.
+// choices returns the continuations: those of the first prompt, then those of the second, as OpenAI
+// numbers them.
 func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choice, error) {
 	p := req.Common()
 	prompts, err := req.Prompts(m)
@@ -182,7 +183,7 @@ func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choi
 	}
 	if p.Grammar != nil {
 		for _, c := range all {
-			if ctx.Err() != nil { // making one takes time
+			if ctx.Err() != nil { // making a matcher takes time
 				return all, context.Cause(ctx)
 			}
 			if c.matcher, err = m.Matcher(ctx, *p.Grammar); err != nil {
@@ -218,7 +219,8 @@ func predicted(m model.Model, text string) ([]int32, error) {
 	return slices.DeleteFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() }), nil
 }
 
-// countPrompts counts the tokens of each prompt once.
+// countPrompts returns the tokens of all prompts. It counts a prompt once, however many choices
+// continue it.
 func countPrompts(choices []*Choice) int {
 	n, last := 0, (*Prompt)(nil)
 	for _, c := range choices {
@@ -229,16 +231,15 @@ func countPrompts(choices []*Choice) int {
 	return n
 }
 
-// DraftInfo is what return_draft_info adds: to a chunk what was proposed and
-// accepted since the one before, to a whole choice, and to a choice's last
-// chunk, its rounds too.
+// DraftInfo is what return_draft_info adds. A chunk has what was proposed and accepted since the
+// chunk before. A whole choice, and the last chunk of a choice, also have its rounds.
 type DraftInfo struct {
 	Proposed int `json:"proposed"`
 	Accepted int `json:"accepted"`
 	*Rounds
 }
 
-// Rounds are parallel lists, plain rounds 0.
+// Rounds are parallel lists, one entry a round. Plain rounds have 0.
 type Rounds struct {
 	Depths  []int `json:"depths"`
 	Accepts []int `json:"accepts"`

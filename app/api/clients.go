@@ -23,7 +23,11 @@ func (a *API) limitClient(u *Run, requests int) error {
 		}
 	}
 	if n > MaxPerClient {
-		return control.Errorf(wire.CodeTooMany, "This client would have %d requests in flight and waiting, where %d are allowed and each of several continuations counts as one; send it again when some of them have ended. Programs that call themselves alike and have no key count as one; with a key of its own, by `tandem keys add NAME`, a program counts alone.", n, MaxPerClient)
+		return control.Errorf(wire.CodeTooMany,
+			"This client would have %d requests in flight and waiting, where %d are allowed; each of "+
+				"several continuations counts. Send it again later, or give the program its own key "+
+				"(`tandem keys add NAME`): programs of one name without keys share the limit.",
+			n, MaxPerClient)
 	}
 	u.claimed = requests
 	return nil

@@ -10,13 +10,13 @@ import (
 	"tandem/app/wire"
 )
 
-// A Completion is a request whose prompts are texts or tokens, as they are.
+// A Completion is a request whose prompts are texts or tokens that no template changes.
 type Completion struct {
 	Params
 	Texts  []string          // prompts as text, or
 	Tokens []json.RawMessage // as lists of token ids
 	Suffix string
-	Fill   bool // what stands before suffix, by the model's tokens for that
+	Fill   bool // asks for the text before suffix, by the model's fill-in-the-middle tokens
 }
 
 // Common implements Question.
@@ -71,8 +71,8 @@ func (c *Completion) Prompts(m model.Model) ([]*Prompt, error) {
 	return out, nil
 }
 
-// encodeFIM asks for what stands between prefix and suffix, which are plain
-// text, whatever tokens they spell.
+// encodeFIM returns a prompt that asks for the text between prefix and suffix. Both are plain text,
+// whatever tokens they spell.
 func encodeFIM(m model.Model, fim model.FIM, prefix, suffix string) ([]int32, error) {
 	var out []int32
 	for i, part := range [...]string{fim.Prefix, prefix, fim.Suffix, suffix, fim.Middle} {

@@ -11,15 +11,15 @@ import (
 	"tandem/app/wire"
 )
 
-// A Conversation is a chat that is made of turns, as responses and messages are.
+// A Conversation is a chat that is made of turns, as in Responses and Messages.
 type Conversation struct {
 	Chat
-	Turns  []Turn // which messages are made of
-	GoesOn bool   // an answer that the last turn begins is gone on with
-	begun  string // that one
+	Turns  []Turn // the source of Messages
+	GoesOn bool   // the answer continues the last turn, if that is an answer
+	begun  string // the text of that turn
 }
 
-// Complete makes of the turns what the model needs.
+// Complete makes the messages of the turns, and checks them.
 func (c *Conversation) Complete() error {
 	c.begun = ""
 	if last := c.Turns[len(c.Turns)-1]; c.GoesOn && last.Role == "assistant" && last.Calls == nil {
@@ -41,9 +41,9 @@ func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
 	return c.promptOf(m, text)
 }
 
-// Rendered returns the prompt. A template that has no place for the turns as they are
-// gets them plainer: agents say things in the system's name at any time, and in the
-// user's several times in a row.
+// Rendered returns the prompt. Some templates have no place for the turns as they are, because
+// agents speak as the system at any time and as the user several times in a row. Such a template
+// gets plainer turns.
 func (c *Conversation) Rendered(m model.Model) (string, error) {
 	text, err := c.renderOnce(m)
 	if !misplaced(c.Turns, text, err) {
@@ -88,8 +88,8 @@ func (c *Conversation) renderOnce(m model.Model) (string, error) {
 	return text, nil
 }
 
-// misplaced reports whether a template that wrote text, or failed, has no place for the
-// turns as they are: it refuses them, or passes over what the system says, or some of it.
+// misplaced reports whether a template, which wrote text or failed, has no place for the turns as
+// they are. It then refuses them, or leaves out some of what the system says.
 func misplaced(list []Turn, text string, err error) bool {
 	if err != nil {
 		e, ok := errors.AsType[*control.Error](err)

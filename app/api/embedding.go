@@ -12,13 +12,13 @@ import (
 // An Embedding is a request for the vectors of texts.
 type Embedding struct {
 	Model      string
-	Field      string            // that holds the input, for errors
+	Field      string            // the field that holds the input, for errors
 	Input      []string          // texts, or
 	Tokens     []json.RawMessage // lists of token ids
 	Dimensions int               // 0 = all
 }
 
-// CheckInput refuses more than MaxTexts texts, and empty ones.
+// CheckInput refuses empty texts and more than MaxTexts texts.
 func (e *Embedding) CheckInput(f *wire.Fields) {
 	if n := max(len(e.Input), len(e.Tokens)); n > MaxTexts {
 		f.Fail(e.Field, "holds %d texts; %d are allowed in one request.", n, MaxTexts)
@@ -30,7 +30,7 @@ func (e *Embedding) CheckInput(f *wire.Fields) {
 	}
 }
 
-// param names an input in errors.
+// param returns the name of an input, for errors.
 func (e *Embedding) param(i int) string {
 	if len(e.Input)+len(e.Tokens) == 1 {
 		return e.Field
@@ -40,8 +40,8 @@ func (e *Embedding) param(i int) string {
 
 func (e *Embedding) ModelName() string { return e.Model }
 
-// Texts implements ReadRequest. Token ids are taken as they are: what ends a text
-// is the client's to add then.
+// Texts implements ReadRequest. Token ids are used as they are: the client adds the token that ends
+// a text.
 func (e *Embedding) Texts(in *Intake) error {
 	m := in.Model
 	if err := CheckKind(m, control.KindEmbedding, "embeddings are made by models such as Qwen3-Embedding"); err != nil {
@@ -68,8 +68,7 @@ func (e *Embedding) Texts(in *Intake) error {
 	return nil
 }
 
-// AppendFloats appends a JSON list of the shortest numbers that are the same in
-// float32.
+// AppendFloats appends a JSON list with the shortest numbers that give the same float32.
 func AppendFloats(dst []byte, list []float32) []byte {
 	dst = append(dst, '[')
 	for i, x := range list {

@@ -6,37 +6,37 @@ import (
 	"tandem/engine"
 )
 
-// A Form is how a route answers, in one piece or event by event.
+// A Form is how a route answers: in one piece, or event by event.
 type Form interface {
 	wire.Framing
 
 	IDPrefix() string
 
-	// whole returns the reply, whose choices have come to their end.
+	// Whole returns the body for a reply whose choices have ended.
 	Whole(*Reply) []byte
 
-	// stream returns what writes the reply to out while it is generated. A reply without
-	// choices, and maybe without a model, has failed, and nothing else is told of it.
+	// Stream returns Events that write the reply to out while it is generated. A reply without
+	// choices has failed, maybe before it had a model. Such Events get no call.
 	Stream(rep *Reply, out *wire.EventStream) Events
 }
 
-// Events hears of a reply while it is generated: of each choice in order, on the
-// choice's goroutine, of several choices at once.
+// Events receive a reply while it is generated. The calls for one choice come in order, on its
+// goroutine. The goroutines of several choices call at once.
 type Events interface {
-	// add tells what a token brought: no parts, one, or more. toks holds the
-	// token alone, or none where parts were held back until the end. The
-	// choice's answer has the parts already. Both are good until add returns.
+	// Add reports what a token brought: no parts, one, or more. toks holds that token, or is empty
+	// if the parts were held back until the end. The choice's answer has the parts already. Both
+	// slices are valid until Add returns.
 	Add(c *Choice, toks []engine.Token, parts []dialect.Part)
 
-	// end tells that a choice has come to its end.
+	// End reports that a choice has ended.
 	End(c *Choice)
 
-	// Finish comes after the last choice's end. The last thing it does before
-	// the client can know of the end is to release the reply.
+	// Finish comes after the last choice's end. Its last act before the client can know of the end
+	// is to release the reply.
 	Finish()
 }
 
-// kept are the events of a reply in one piece, which needs its tokens.
+// kept are the Events of a reply in one piece. They keep its tokens.
 type kept struct{}
 
 func (kept) Add(c *Choice, toks []engine.Token, _ []dialect.Part) {

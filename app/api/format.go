@@ -10,11 +10,11 @@ import (
 	"tandem/app/wire"
 )
 
-// formatTypes are what response_format can ask for. The last is ours, in the
-// form that OpenAI gives grammars of custom tools.
+// formatTypes are the types of response_format. The last is ours, in the form in which OpenAI
+// writes the grammars of custom tools.
 var formatTypes = []string{"text", "json_object", "json_schema", "grammar"}
 
-// readResponseFormat returns what the answer may be, nil for any text.
+// readResponseFormat returns the grammar that the answer must follow, or nil for any text.
 func readResponseFormat(f *wire.Fields) *model.Grammar {
 	o := f.Object("response_format")
 	if o == nil {
@@ -24,7 +24,7 @@ func readResponseFormat(f *wire.Fields) *model.Grammar {
 	return ReadFormat(o, readNamedSchema)
 }
 
-// ReadFormat reads what a format says; schema reads one by a JSON schema.
+// ReadFormat reads the object of a format. schema reads one that is a JSON schema.
 func ReadFormat(o *wire.Fields, schema func(*wire.Fields) *model.Grammar) *model.Grammar {
 	switch t := o.String("type"); t {
 	case "text":
@@ -40,7 +40,7 @@ func ReadFormat(o *wire.Fields, schema func(*wire.Fields) *model.Grammar) *model
 	return nil
 }
 
-// readNamedSchema reads a schema where chats have it, below a name.
+// readNamedSchema reads a schema in the form of chats, with a name.
 func readNamedSchema(f *wire.Fields) *model.Grammar {
 	o := wire.Needed(f, "json_schema")
 	if o == nil {
@@ -78,7 +78,7 @@ func readGrammar(f *wire.Fields) *model.Grammar {
 	return nil
 }
 
-// badGrammar names the field.
+// badGrammar returns err as an error of the field param.
 func badGrammar(err error, param string) error {
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
 		named := *e
@@ -95,7 +95,7 @@ func (a *API) closeMatchers(choices []*Choice) {
 			continue
 		}
 		if err := c.matcher.Close(); err != nil {
-			a.Log.Error("letting go of a grammar", "error", err)
+			a.Log.Error("cannot free a grammar", "error", err)
 		}
 	}
 }

@@ -21,40 +21,39 @@ import (
 // goes without a model.
 type Request interface {
 	Question
-	// form says how the route answers. It is known before the model is.
+	// Form says how the route answers. It is known before the model is.
 	Form() Form
 }
 
 // A Question is a request without the form of its answer.
 type Question interface {
 	Common() *Params
-	// prompts turns the request into token ids for the model.
+	// Prompts turns the request into token ids for the model.
 	Prompts(model.Model) ([]*Prompt, error)
 }
 
 // A ReadBody reads the body of a generating route.
 type ReadBody func(*wire.Fields) (Request, error)
 
-// A preparing request needs more than its body says.
+// A preparing request needs more than its body.
 type preparing interface {
-	// prepare comes before the model is acquired. It takes a place if what it finds
-	// is large, and returns the body that asks for the same without all that.
+	// Prepare comes before the model is acquired. It takes a place if it reads something large. It
+	// returns a body that asks for the same and stands alone.
 	Prepare(ctx context.Context, held *wire.Place, body []byte) ([]byte, error)
 }
 
-// Generation returns the handler of a generating route.
+// Generation returns the handler of a generating route. endpoint is its name in the history.
 func (a *API) Generation(endpoint string, read ReadBody) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error { return a.Generate(w, r, endpoint, read) }
 }
 
-// Generate answers one request to a generating route, as one run of the history.
+// Generate answers one request to a generating route, and records it as a run.
 func (a *API) Generate(w http.ResponseWriter, r *http.Request, endpoint string, read ReadBody) error {
 	return a.record(w, r, endpoint, nil, func(run *Run) error { return a.answer(w, r, run, read) })
 }
 
-// Continue is Generate for a request by which a person continues something. The person is
-// told at once why it is refused, so such a run leaves no row. from is the run that was cut
-// off, nil if there is none.
+// Continue is Generate for a request by which a person continues something. A refusal is shown to
+// the person at once, so such a run leaves no row. from is the run that was cut off, or nil.
 func (a *API) Continue(w http.ResponseWriter, r *http.Request, endpoint string, from *resumption, read ReadBody) error {
 	return a.record(w, r, endpoint, from, func(run *Run) error {
 		run.passing = true
@@ -62,7 +61,7 @@ func (a *API) Continue(w http.ResponseWriter, r *http.Request, endpoint string, 
 	})
 }
 
-// record has answer answer a request, which leaves a row in the history.
+// record calls answer for a request, and writes a row for it into the history.
 func (a *API) record(w http.ResponseWriter, r *http.Request, endpoint string, from *resumption, answer func(*Run) error) error {
 	name, err := runName(r)
 	if err != nil {
@@ -72,7 +71,7 @@ func (a *API) record(w http.ResponseWriter, r *http.Request, endpoint string, fr
 	if run.Key > 0 { // it has a row
 		w.Header().Set(RunHeader, strconv.FormatInt(run.Key, 10))
 	}
-	err = wire.ErrPanic // until answer returns
+	err = wire.ErrPanic // until answer returns, a panic is the error
 	defer func() { run.finish(err) }()
 	if refused := a.limitClient(run, 1); refused != nil {
 		err = refused
@@ -81,7 +80,7 @@ func (a *API) record(w http.ResponseWriter, r *http.Request, endpoint string, fr
 	}
 	err = answer(run)
 	if run.began {
-		return nil // the client was told as far as it listened
+		return nil // the client already has what it read
 	}
 	if run.dropped(err) {
 		w.Header().Del(RunHeader)
@@ -133,8 +132,8 @@ func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read Rea
 	}, nil
 }
 
-// acquireChoices gives a reply its model and its choices. It may take as long as it takes to
-// load a model. The caller calls free, also after an error.
+// acquireChoices gives a reply its model and its choices. It may wait until a model is loaded. The
+// caller calls free, also after an error.
 func (a *API) acquireChoices(rep *Reply) error {
 	run, p := rep.Run, rep.Params
 	m, err := a.acquireFor(run, p.Model)
@@ -169,11 +168,11 @@ func (a *API) free(rep *Reply) {
 	rep.Release()
 }
 
-// Acquire returns the model of a name, for its user to release.
+// Acquire returns the model of a name. The caller releases it.
 func (a *API) Acquire(ctx context.Context, name string) (model.Model, error) {
 	m, err := a.To.Pool.Acquire(ctx, name)
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
-		err = cause // the pool may know no more than that
+		err = cause // the pool may know only that the context ended
 	}
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
 		named := *e
@@ -194,9 +193,9 @@ func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
 	return m, nil
 }
 
-// runChoices runs every choice, a few at a time. out hears of them on the choices'
-// own goroutines, of the end only of a choice that ended well. The first error
-// cancels the rest and is returned.
+// runChoices runs every choice, a few at a time, and returns the first error, which cancels the
+// rest. It calls out on the choices' own goroutines, and reports the end only of a choice that
+// ended well.
 func (a *API) runChoices(rep *Reply, out Events) error {
 	ctx, cancel := context.WithCancelCause(rep.Run.Ctx)
 	defer cancel(nil)
@@ -218,9 +217,9 @@ func (a *API) runChoices(rep *Reply, out Events) error {
 	return nil
 }
 
-// runChoice runs one choice to its end. A run cancelled from the menu ends
-// like one cut short by its limit: what was generated is the client's, and clients
-// know no other finish for it. The timings say that it was stopped.
+// runChoice runs one choice to its end. A run that is cancelled from the menu ends like one that a
+// limit cuts short. The client gets what was generated, and knows no other finish for it. The
+// timings say that it was stopped.
 func (a *API) runChoice(ctx context.Context, rep *Reply, c *Choice, out Events) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -233,7 +232,7 @@ func (a *API) runChoice(ctx context.Context, rep *Reply, c *Choice, out Events) 
 			if err := c.closeThought(rep); err != nil {
 				return err
 			}
-			if c.Finish != "" { // there was no room for it
+			if c.Finish != "" { // no room was left for the end of the thought
 				break
 			}
 		}
@@ -252,8 +251,8 @@ func (a *API) runChoice(ctx context.Context, rep *Reply, c *Choice, out Events) 
 	return nil
 }
 
-// generateOnce has the engine go on with a choice, and reports whether more is to come
-// after what the server put there.
+// generateOnce has the engine continue a choice. It reports whether another call is needed, after
+// tokens that the server added.
 func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice, out Events) (again bool, err error) {
 	run, before, had := rep.Run, c.Stats, len(c.IDs)
 	c.Req.Run, c.Req.Client = max(0, run.Key), run.client
@@ -282,7 +281,7 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice, out Event
 			continue
 		}
 		if seen++; seen <= had {
-			continue // it was told already
+			continue // the client already has it
 		}
 		c.Finish, c.Stopped = t.Finish, t.Stop
 		run.token(t)
@@ -305,13 +304,13 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice, out Event
 			}
 		}
 	}
-	if again || c.enough { // the engine may have been ahead
+	if again || c.enough { // the engine may have run ahead
 		c.Stats.CompletionTokens = len(c.IDs)
 	}
 	return again, nil
 }
 
-// generateError gives the engine's refusals the fields and numbers they have here.
+// generateError gives the engine's refusals the field names and numbers of this API.
 func generateError(err error, rep *Reply, c *Choice) error {
 	e, ok := errors.AsType[*engine.Error](err)
 	if !ok {
@@ -321,7 +320,7 @@ func generateError(err error, rep *Reply, c *Choice) error {
 	case engine.CodeContextLength:
 		return ContextError(rep.Params.PromptParam, rep.Model, "", len(c.Prompt.IDs))
 	case engine.CodeInvalid:
-		// The engine begins with the field, as the API spells it.
+		// The engine's message begins with the field, spelled as in the API.
 		param, _, _ := strings.Cut(e.Message, " ")
 		if !slices.Contains(samplingFields, param) {
 			param = ""
@@ -331,5 +330,5 @@ func generateError(err error, rep *Reply, c *Choice) error {
 	return err
 }
 
-// samplingFields are those the engine checks.
+// samplingFields are the fields that the engine checks.
 var samplingFields = []string{"speculation.drafter", "speculation.depth", "speculation.rollback", "speculation.rule", "temperature", "top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "stop"}

@@ -9,8 +9,8 @@ import (
 	"tandem/engine"
 )
 
-// ContextError says what clients search for when they decide to compact. least is
-// what stands before the number of tokens: "at least " where only that is known.
+// ContextError returns an error in the words that clients search for when they decide to compact.
+// least stands before the number of tokens: "at least " if only a lower bound is known.
 func ContextError(param string, m model.Model, least string, tokens int) error {
 	limit, got, advice := m.ContextLength(), least+strconv.Itoa(tokens), "Please shorten it."
 	if m.LongerContext(tokens) {
@@ -22,8 +22,8 @@ func ContextError(param string, m model.Model, least string, tokens int) error {
 	return e
 }
 
-// CheckLength refuses a text of n bytes that cannot fit before it is
-// tokenized, which takes time and memory by its length.
+// CheckLength refuses a text of n bytes that cannot fit the context. It is called before the text
+// is tokenized, which takes time and memory in proportion.
 func CheckLength(m model.Model, param string, n int) error {
 	longest := m.Tokenizer().LongestToken()
 	if n > m.ContextLength()*longest {

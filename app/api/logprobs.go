@@ -9,7 +9,7 @@ import (
 	"tandem/engine"
 )
 
-// AppendLogprobs appends the list of them.
+// AppendLogprobs appends the tokens as a JSON list.
 func AppendLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token) []byte {
 	dst = append(dst, '[')
 	n := 0
@@ -33,7 +33,7 @@ func AppendLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token) []byte 
 	return append(dst, ']')
 }
 
-// appendTokenLogprob leaves the object open.
+// appendTokenLogprob appends a token's object without its closing brace.
 func appendTokenLogprob(dst []byte, tk model.Tokenizer, id int32, logprob float32) []byte {
 	b := tk.TokenBytes(id)
 	dst = wire.AppendString(append(dst, `{"token":`...), string(b))
@@ -41,8 +41,7 @@ func appendTokenLogprob(dst []byte, tk model.Tokenizer, id int32, logprob float3
 	return wire.AppendInts(append(dst, `,"bytes":`...), b)
 }
 
-// LegacyToken names a token that is part of a rune by its bytes, as OpenAI's
-// older API does.
+// LegacyToken names a token that is part of a rune by its bytes, as OpenAI's older API does.
 func LegacyToken(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)

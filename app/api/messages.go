@@ -15,8 +15,8 @@ type Message struct {
 	Role    string
 	Content string
 
-	calls json.RawMessage // list of the calls that the message makes; nil for none
-	more  []member        // further ones, in the client's order; a thought is called thoughtName
+	calls json.RawMessage // a list of the message's calls; nil for none
+	more  []member        // other members, in the client's order; a thought is called thoughtName
 }
 
 // appendTo appends the message as a JSON object. thought is the template's name for a thought.
@@ -64,16 +64,16 @@ func ReadMessages(f *wire.Fields) []Message {
 	return out
 }
 
-// Roles are those of the messages of a chat.
+// Roles are the roles of a chat's messages.
 var Roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
 
-// thoughtName is the member of a message that has the thought of an answer, until the
-// template's name for it is known.
+// thoughtName is the member of a message that holds a thought, until the template's name for it is
+// known.
 const thoughtName = "reasoning_content"
 
-// readMessage reads one message, and keeps its own order of names. Newer and older forms of
-// the protocol become the one that templates know: developer is system, function is tool,
-// content is text, arguments are objects.
+// readMessage reads one message and keeps its order of members. It turns newer and older forms of
+// the protocol into the one that templates know. The role developer becomes system and function
+// becomes tool. Content becomes text and arguments become objects.
 func readMessage(v json.RawMessage, m *wire.Fields) (Message, error) {
 	m.As(ChatMessageShape)
 	role := m.String("role")
@@ -108,11 +108,11 @@ func readMessage(v json.RawMessage, m *wire.Fields) (Message, error) {
 	return out, err
 }
 
-// ReadContent joins the parts of a message's content, which must be text.
+// ReadContent returns the parts of a message's content as one text. Every part must be text.
 func ReadContent(m *wire.Fields) string {
 	v := m.Raw("content")
 	if v == nil {
-		return "" // an assistant that only called tools
+		return "" // an assistant's message with calls alone
 	}
 	var text string
 	if json.Unmarshal(v, &text) == nil {
@@ -147,9 +147,8 @@ func ReadContent(m *wire.Fields) string {
 	return b.String()
 }
 
-// readToolCalls returns the calls an assistant made, their arguments as
-// objects where they parse, because most templates want to walk them. The
-// older function_call is one call.
+// readToolCalls returns the calls of an assistant's message. Arguments become objects if they
+// parse, because most templates walk through them. The older function_call is one call.
 func readToolCalls(m *wire.Fields) []byte {
 	var calls []json.RawMessage
 	param := "tool_calls"
@@ -180,7 +179,7 @@ func readToolCalls(m *wire.Fields) []byte {
 	return append(out, ']')
 }
 
-// appendMembers copies the object v, the member called key through f.
+// appendMembers appends the object v. It passes the value of the member key through f.
 func appendMembers(dst []byte, v json.RawMessage, key string, f func([]byte, json.RawMessage) ([]byte, error)) ([]byte, error) {
 	dst = append(dst, '{')
 	start := len(dst)
@@ -199,7 +198,7 @@ func appendMembers(dst []byte, v json.RawMessage, key string, f func([]byte, jso
 	return append(dst, '}'), err
 }
 
-// AppendArguments unwraps a string that holds a JSON object.
+// AppendArguments appends v. If v is a string that holds a JSON object, it appends that object.
 func AppendArguments(dst []byte, v json.RawMessage) ([]byte, error) {
 	var text string
 	if json.Unmarshal(v, &text) == nil {

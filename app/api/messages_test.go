@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestThoughtTakesTheTemplatesName: a thought is written under the name that the template
-// has for it. Templates that say thinking take no text beside a thought and calls.
+// A thought is written under the name that the template has for it. Templates that say thinking
+// take no text beside a thought and calls.
 func TestThoughtTakesTheTemplatesName(t *testing.T) {
 	calls := json.RawMessage(`[1]`)
 	more := []member{{"name", json.RawMessage(`"n"`)}, {thoughtName, json.RawMessage(`"hm"`)}}

@@ -13,8 +13,8 @@ import (
 	"tandem/engine"
 )
 
-// metrics are the figures of /metrics, in a registry of their own. No label
-// holds anything a client wrote.
+// metrics are the figures of /metrics, in a registry of their own. No label holds anything that a
+// client wrote.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -27,7 +27,7 @@ type metrics struct {
 	draftedTokens, acceptedTokens                prometheus.Counter
 }
 
-// newMetrics registers the figures; state and active are asked at each scrape.
+// newMetrics registers the figures. Each scrape calls state and active.
 func newMetrics(state func() control.State, active func() int) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry()}
 	counter := func(name, help string) prometheus.Counter {

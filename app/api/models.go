@@ -8,8 +8,8 @@ import (
 	"tandem/app/wire"
 )
 
-// A ModelEntry is one model of /v1/models. context_length and max_model_len
-// are what clients that ask read.
+// A ModelEntry is one model of /v1/models. Clients read its context size from context_length or
+// from max_model_len.
 type ModelEntry struct {
 	ID            string `json:"id"`
 	Object        string `json:"object"`
@@ -17,7 +17,7 @@ type ModelEntry struct {
 	OwnedBy       string `json:"owned_by"`
 	ContextLength int    `json:"context_length"`
 	MaxModelLen   int    `json:"max_model_len"`
-	Root          string `json:"root"` // the model that an alias stands for, as in vLLM
+	Root          string `json:"root"` // the model behind an alias, as in vLLM
 }
 
 // Entries lists the alias first, then the registry.
@@ -38,7 +38,7 @@ func (a *API) Entries(ctx context.Context) ([]ModelEntry, error) {
 			length = min(length, state.ContextLimit)
 		}
 		if l := state.Resident(m.ID); l != nil {
-			length = l.ContextLength // perhaps cut to the machine's memory
+			length = l.ContextLength // may be cut to the machine's memory
 		}
 		e := ModelEntry{m.ID, "model", m.AddedAt.Unix(), owner, length, length, m.ID}
 		out = append(out, e)

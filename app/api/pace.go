@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// A gap between two tokens that is longer, and far longer than the mean, is no pace
-// of the model's: the machine slept, or another request was in the way.
+// A gap between two tokens does not count as the model's pace if it is longer than both limits.
+// Then the machine slept, or another request was in the way.
 const (
 	maxGap   = 2 * time.Second
 	farGap   = 8 // means
 	firstGap = 10 * time.Second
 )
 
-// A pace is how fast tokens have come of late. Its methods may be called by many
-// goroutines; what two of them add at once may count as one.
+// A pace is how fast tokens came of late. Its methods may be called by many goroutines. Two gaps
+// that are added at once may count as one.
 type pace struct {
-	gap atomic.Int64 // nanoseconds between two tokens, a mean that forgets; 0 before the second
-	far atomic.Bool  // the last gap did not count; two in a row are no sleep
+	gap atomic.Int64 // nanoseconds between two tokens, a moving mean; 0 before the second
+	far atomic.Bool  // the last gap did not count; two in a row are no sleep, and count
 }
 
-// paceMemory is of how many tokens about the mean is.
+// paceMemory is about how many tokens the mean covers.
 const paceMemory = 32
 
-// Add notes how long a token came after the one before it.
+// Add notes the gap between a token and the one before.
 func (p *pace) Add(gap time.Duration) {
 	now, mean := int64(gap), p.gap.Load()
 	switch {

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// TestPace: a pace follows the gaps; one that is far too long is none of the
-// model's.
-func TestPace(t *testing.T) {
+// A pace follows the gaps between tokens, and leaves out one that is far too long.
+func TestPaceLeavesOutLongGaps(t *testing.T) {
 	var p pace
 	if p.perSecond() != 0 {
 		t.Error("there is a pace before there are tokens")
@@ -25,14 +24,14 @@ func TestPace(t *testing.T) {
 			t.Errorf("%.1f a second after %v of sleep, want 100", got, asleep)
 		}
 	}
-	// A model that is slow is told to be slow, also one that becomes so.
+	// The pace of a slow model is slow, also if the model becomes slow later.
 	for range 400 {
 		p.Add(3 * time.Second)
 	}
 	if got := p.perSecond(); got < 0.3 || got > 0.35 {
 		t.Errorf("%.2f a second, want a third", got)
 	}
-	// The first gap may be the one that is far too long.
+	// The first gap may already be far too long.
 	var asleep pace
 	asleep.Add(time.Hour)
 	for range 400 {

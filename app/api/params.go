@@ -19,22 +19,22 @@ import (
 const (
 	MaxN        = 8  // continuations of one prompt
 	MaxChoices  = 64 // continuations of one request, over all its prompts
-	MaxParallel = 8  // of one request's continuations generated at once
+	MaxParallel = 8  // continuations of one request that are generated at once
 )
 
-// Params are what both generating routes take.
+// Params are the fields that both generating routes take.
 type Params struct {
 	Model          string
 	N              int
-	bestOf         int  // continuations that are computed; n of them are returned; 0 where that is not asked for
-	Several        int  // prompts; 0 where a request has one
+	bestOf         int  // continuations to compute, to return the n best; 0 if not asked for
+	Several        int  // prompts; 0 if the request has one
 	MaxTokens      *int // nil = what the context leaves
 	Stop           []string
 	ignoreEOS      bool
 	speculation    engine.Speculation
 	Prediction     string         // what the client expects to be generated
 	Grammar        *model.Grammar // nil for any text
-	GrammarParam   string         // the field it is of
+	GrammarParam   string         // the field that asks for it
 	Thinking       Thinking
 	Single         bool // one call at most
 	ReturnTokenIDs bool
@@ -51,15 +51,15 @@ type Params struct {
 	Logprobs, PromptLogprobs bool
 	TopLogprobs              int
 	KeepPrompt               bool   // echo
-	PromptParam              string // how this route spells it, for errors
+	PromptParam              string // the route's name for it, for errors
 
-	Resumes *resumption // nil for a request of its own
+	Resumes *resumption // nil for a new request
 }
 
-// Continuations returns how many are computed.
+// Continuations returns how many continuations are computed.
 func (p *Params) Continuations() int { return max(p.N, p.bestOf) * max(1, p.Several) }
 
-// readParams reads the shared fields of a request into p.
+// Read reads the shared fields of a request into p.
 func (p *Params) Read(f *wire.Fields) {
 	p.Model = f.String("model")
 	if f.Err == nil && p.Model == "" {
@@ -85,7 +85,8 @@ func (p *Params) Read(f *wire.Fields) {
 	p.Grammar, p.GrammarParam = readResponseFormat(f), "response_format"
 }
 
-// ReadSampling reads how to draw; key is what the protocol calls the repetition penalty.
+// ReadSampling reads the sampling parameters. key is the protocol's name for the repetition
+// penalty.
 func (p *Params) ReadSampling(f *wire.Fields, key string) {
 	p.temperature = f.Real("temperature")
 	p.topP = f.Real("top_p")
@@ -149,13 +150,12 @@ func readLogitBias(f *wire.Fields) map[int32]float32 {
 	return bias
 }
 
-// speculationKeys are all that a request can say of speculation. The protocol
-// is ours, so that another name is a mistake.
+// speculationKeys are all members of speculation. The protocol is ours, so any other name is a
+// mistake.
 var speculationKeys = []string{"drafter", "depth", "rollback", "rule", "exact"}
 
-// readSpeculation reads how to decode. Whether the model has the drafter is for
-// the engine to say. A request that says anything chooses for itself, whatever
-// the default is.
+// readSpeculation reads how to decode. The engine checks whether the model has the drafter. A
+// request that sets any member chooses for itself, whatever the default is.
 func readSpeculation(f *wire.Fields) (r engine.Speculation) {
 	o := f.Object("speculation")
 	if o == nil {
@@ -176,7 +176,8 @@ func readSpeculation(f *wire.Fields) (r engine.Speculation) {
 	return r
 }
 
-// Request fills an engine.Request for one prompt; d fills what the client left open.
+// Request returns the engine's request for one prompt. d fills the fields that the client left
+// open.
 func (p *Params) Request(prompt []int32, d model.Defaults, index int) engine.Request {
 	r := engine.Request{
 		Prompt:         prompt,
@@ -196,7 +197,7 @@ func (p *Params) Request(prompt []int32, d model.Defaults, index int) engine.Req
 	s.TopK = max(0, First(0, p.topK, d.TopK)) // -1 = off, as in vLLM
 	s.TopP = First(1, p.topP, d.TopP)
 	if s.TopP == 0 {
-		s.TopP = math.SmallestNonzeroFloat32 // the engine's 0 is off; the client's means the likeliest only
+		s.TopP = math.SmallestNonzeroFloat32 // off is 0 for the engine; a client's 0 takes the likeliest
 	}
 	s.MinP = First(0, p.minP, d.MinP)
 	s.RepetitionPenalty = First(1, p.repetition, d.RepetitionPenalty)
@@ -216,9 +217,9 @@ func First[T any](otherwise T, values ...*T) T {
 	return otherwise
 }
 
-// tokenIDs reads a list of token ids below vocab, also of such that a client wrote as 16.0.
+// tokenIDs reads a list of token ids below vocab. A client may write them as 16.0.
 func tokenIDs(v json.RawMessage, vocab int, param string) ([]int32, error) {
-	var list []*float64 // so that a null is no 0
+	var list []*float64 // pointers, so a null is not read as 0
 	err := json.Unmarshal(v, &list)
 	if err != nil || slices.ContainsFunc(list, func(id *float64) bool { return id == nil || *id != math.Trunc(*id) || math.Abs(*id) > math.MaxInt32 }) {
 		return nil, wire.Invalid(param, "%s must be a list of token ids.", param)

@@ -17,10 +17,10 @@ import (
 // Limits of one request to read texts.
 const (
 	MaxTexts      = engine.MaxTexts // inputs or documents
-	MaxReadTokens = 4 << 20         // of all together, a query counting with each document
+	MaxReadTokens = 4 << 20         // of all texts together; a query counts with each document
 )
 
-// Generates refuses models that go on with no text.
+// Generates refuses models that do not generate text.
 func Generates(m model.Model) error {
 	if m.Reader().Kind() != control.KindEmbedding {
 		return nil
@@ -28,8 +28,7 @@ func Generates(m model.Model) error {
 	return wire.Invalid("model", "The model %s makes embeddings and generates no text: name another model, or send texts to /v1/embeddings.", control.Word(m.ID()))
 }
 
-// CheckKind refuses models of another kind than the route asks for. who says what
-// would do.
+// CheckKind refuses models of another kind than the route needs. who names models that fit.
 func CheckKind(m model.Model, kind, who string) error {
 	what := map[string]string{"": "generates text", control.KindEmbedding: "makes embeddings", control.KindReranker: "is a reranker"}[m.Reader().Kind()]
 	if m.Reader().Kind() != kind {
@@ -38,23 +37,23 @@ func CheckKind(m model.Model, kind, who string) error {
 	return nil
 }
 
-// A ReadRequest is the body of a route whose answer is what a model makes of texts.
+// A ReadRequest is the body of a route whose answer is computed from texts.
 type ReadRequest interface {
 	ModelName() string
-	// texts hands the texts of the request to the intake.
+	// Texts hands the texts of the request to the intake.
 	Texts(*Intake) error
-	// answer returns the body of the answer.
+	// Answer returns the body of the answer.
 	Answer(run *Run, m model.Model, texts [][]int32) ([]byte, error)
 }
 
-// TextsRoute answers such a route.
+// TextsRoute returns the handler of such a route.
 func (a *API) TextsRoute(endpoint string, read func(*wire.Fields) (ReadRequest, error)) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return a.record(w, r, endpoint, nil, func(run *Run) error { return a.answerTexts(w, r, run, read) })
 	}
 }
 
-// answerTexts is answer for a request that generates nothing.
+// answerTexts is like answer, for a request that generates nothing.
 func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run, read func(*wire.Fields) (ReadRequest, error)) error {
 	var held wire.Place
 	defer held.Release()
@@ -81,7 +80,7 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run, read
 	run.promptTokens.Store(int64(in.n))
 	whole, err := req.Answer(run, m, in.texts)
 	if cause := context.Cause(run.Ctx); cause != nil && errors.Is(err, context.Canceled) {
-		err = cause // the engine knows no more than that
+		err = cause // the engine knows only that the context ended
 	}
 	if err != nil {
 		return err
@@ -92,12 +91,12 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run, read
 	return wire.WriteWhole(w, http.StatusOK, whole)
 }
 
-// Reading is what a run has read of texts, for the model to complete.
+// Reading returns the work of reading texts for a run, without the model's part.
 func (u *Run) Reading(texts [][]int32) engine.Reading {
 	return engine.Reading{Texts: texts, Client: u.client, Progress: func(done int) { u.promptDone.Store(int64(done)) }}
 }
 
-// Took notes what a reader took.
+// Took notes in the run what a reader computed.
 func (u *Run) Took(t engine.Stats) {
 	row := &u.Row
 	row.PromptTokens, row.PeakBytes = t.PromptTokens, t.PeakBytes
@@ -106,7 +105,7 @@ func (u *Run) Took(t engine.Stats) {
 	u.api.metrics.tokens(t)
 }
 
-// ModelOf reads the field that every route has.
+// ModelOf reads the field model, which every route has.
 func ModelOf(f *wire.Fields) string {
 	model := f.String("model")
 	if f.Err == nil && model == "" {
@@ -117,14 +116,13 @@ func ModelOf(f *wire.Fields) string {
 
 // An Intake gathers the texts of one request.
 type Intake struct {
-	ctx   context.Context // the request's: tokenizing much takes time
+	ctx   context.Context // the request's: it may end while a long text is tokenized
 	Model model.Model
 	texts [][]int32
-	n     int // tokens of all
+	n     int // tokens of all texts
 }
 
-// Add takes in the tokens of one text, or why there are none. param names it in
-// errors.
+// Add takes the tokens of one text, or the error of getting them. param is its name in errors.
 func (t *Intake) Add(param string, ids []int32, err error) error {
 	m := t.Model
 	t.n += len(ids)

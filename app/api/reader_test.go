@@ -8,7 +8,7 @@ import (
 	"tandem/app/model"
 )
 
-// TestIntakeStopsWhenClientLeaves: a client that left is not tokenized for.
+// The intake tokenizes nothing for a client that left.
 func TestIntakeStopsWhenClientLeaves(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	in := &Intake{ctx: ctx, Model: &model.Fake{Context: 8}}

@@ -14,20 +14,20 @@ import (
 type Reply struct {
 	ID      string
 	Created int64       // Unix seconds
-	Model   model.Model // nil until it is there, like the choices
-	Release func()      // of the model, before the client knows that it is answered: what it asks next may need the model idle
+	Model   model.Model // nil until it is in memory; then the choices come too
+	Release func()      // gives the model back; comes before the client knows the end
 	Run     *Run
 	Params  *Params
 	form    Form
 	Choices []*Choice
 
-	question Question    // what is answered
-	body     []byte      // of the request, to resume it by
+	question Question    // the request that is answered
+	body     []byte      // of the request, to resume it
 	held     *wire.Place // until the prompt is token ids
-	made     []*Choice   // all that hold a grammar; Choices once they are complete
+	made     []*Choice   // all choices that hold a grammar; Choices has them once all are made
 }
 
-// Name is the model's, as the client has it until the model is there.
+// Name returns the model's id, or the client's name for it until the model is in memory.
 func (r *Reply) Name() string {
 	if r.Model == nil {
 		return r.Run.Row.Model
@@ -35,25 +35,25 @@ func (r *Reply) Name() string {
 	return r.Model.ID()
 }
 
-// Send queues an event for a stream's client, which is cut if it is too far behind.
+// Send queues an event for a stream's client. A client that is too far behind loses its connection.
 func (r *Reply) Send(out *wire.EventStream, name string, data []byte) {
 	if !out.SendEvent(name, data) {
 		r.Run.cancel(wire.ErrSlowReader)
 	}
 }
 
-// Usage is OpenAI's.
+// Usage has OpenAI's fields.
 type Usage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
 	TotalTokens      int `json:"total_tokens"`
 
 	PromptTokensDetails struct {
-		CachedTokens int `json:"cached_tokens" doc:"That were not computed again."`
+		CachedTokens int `json:"cached_tokens" doc:"Reused, not computed again."`
 	} `json:"prompt_tokens_details"`
 
-	// Of a prediction those tokens count that were tried; all the drafters'
-	// are in timings.
+	// Only the tokens of a prediction that were tried count here. All drafters' tokens are in
+	// timings.
 	CompletionTokensDetails struct {
 		ReasoningTokens          int `json:"reasoning_tokens"`
 		AcceptedPredictionTokens int `json:"accepted_prediction_tokens"`
@@ -79,28 +79,28 @@ type Timings struct {
 	PromptPerTokenMS    float64 `json:"prompt_per_token_ms"`
 	PromptPerSecond     float64 `json:"prompt_per_second"`
 	PredictedN          int     `json:"predicted_n"`
-	PredictedMS         float64 `json:"predicted_ms"` // first token until the last
+	PredictedMS         float64 `json:"predicted_ms"` // from the first token until the last
 	PredictedPerTokenMS float64 `json:"predicted_per_token_ms"`
 	PredictedPerSecond  float64 `json:"predicted_per_second"`
 	DraftN              int     `json:"draft_n"`
 	DraftNAccepted      int     `json:"draft_n_accepted"`
 
-	Drafter         string  `json:"drafter"`                            // that proposed, empty if none did
+	Drafter         string  `json:"drafter"`                            // whose drafts were tried; empty for none
 	NoDrafter       string  `json:"no_drafter" doc:"Why none drafted."` // why none did, or one no longer does
-	Rounds          int     `json:"rounds"`                             // forwards after the prompt's
-	Verifies        int     `json:"verifies"`                           // of these, with drafts
-	TokensPerVerify float64 `json:"tokens_per_verify"`                  // that a round with drafts gave; the target's own counts where the text ended before it, too
+	Rounds          int     `json:"rounds"`                             // forward passes after the prompt's
+	Verifies        int     `json:"verifies"`                           // rounds with drafts
+	TokensPerVerify float64 `json:"tokens_per_verify"`                  // that a round with drafts gave; counts the target's own even if the text ended before it
 	Syncs           int     `json:"syncs"`
 	Repeats         int     `json:"repeats"` // tokens before the text looped, 0 if it did not
 	QueueMS         float64 `json:"queue_ms"`
-	FirstTokenMS    float64 `json:"first_token_ms"` // arrival in the engine until the first token
-	DraftMS         float64 `json:"draft_ms"`       // of predicted_ms, until proposals were dispatched
-	VerifyMS        float64 `json:"verify_ms"`      // and from there until their rounds were read
+	FirstTokenMS    float64 `json:"first_token_ms"` // from arrival in the engine until the first token
+	DraftMS         float64 `json:"draft_ms"`       // of predicted_ms: until proposals were dispatched
+	VerifyMS        float64 `json:"verify_ms"`      // of predicted_ms: from there until their rounds were read
 	RestoreMS       float64 `json:"restore_ms"`
 	MatchedN        int     `json:"matched_n"`
 	MissReason      string  `json:"miss_reason"`
 	RunID           int64   `json:"run_id"`
-	Stopped         bool    `json:"stopped,omitempty"` // by POST /app/runs/{id}/cancel; what had not ended has the finish_reason length
+	Stopped         bool    `json:"stopped,omitempty"` // by POST /app/runs/{id}/cancel; unended choices have the finish_reason length
 }
 
 func (r *Reply) Timings() Timings {
@@ -117,15 +117,15 @@ func (r *Reply) Timings() Timings {
 	if t.verifies > 0 {
 		out.TokensPerVerify = 1 + float64(t.Accepted)/float64(t.verifies)
 	}
-	// A prompt that was not read to its end does not say how many tokens took that long.
+	// If a prompt was not read to its end, the number of tokens that took this time is unknown.
 	if read := !out.Stopped || t.FirstToken > 0; read && out.PromptN > 0 && t.Prefill > 0 {
 		out.PromptPerTokenMS = out.PromptMS / float64(out.PromptN)
 		out.PromptPerSecond = float64(out.PromptN) / t.Prefill.Seconds()
 	}
-	// Decode spans the gaps between tokens: one less than there are tokens,
-	// in every choice. It is what the clock says, with the time that a process was
-	// stopped: the client waited for it. What Now tells leaves such a gap out, see
-	// pace. While a machine sleeps the clock stands still.
+	// Decode spans the gaps between tokens: in every choice one less than there are tokens. It is
+	// time by the clock. It includes time in which the process was stopped, because the client
+	// waited then. The pace that Now shows leaves such a gap out, see pace. While a machine sleeps,
+	// the clock stands still.
 	if gaps := t.CompletionTokens - t.Given - len(r.Choices); gaps > 0 && t.Decode > 0 {
 		out.PredictedPerTokenMS = out.PredictedMS / float64(gaps)
 		out.PredictedPerSecond = float64(gaps) / t.Decode.Seconds()
@@ -133,19 +133,18 @@ func (r *Reply) Timings() Timings {
 	return out
 }
 
-// ms is d in milliseconds, with microseconds after the point.
+// ms returns d in milliseconds, with microseconds after the point.
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // A total is the sum of a reply's choices.
 type total struct {
 	engine.Stats
 	verifies int // rounds with drafts
-	Thoughts int // of CompletionTokens, those of reasoning
+	Thoughts int // tokens of reasoning, out of CompletionTokens
 }
 
-// Total adds the choices up as control.Run says: counts are sums, a shared
-// prompt counts once, durations are the longest, and the place where the text
-// loops is the first choice's.
+// Total adds the choices up as control.Run says. Counts are sums, and a shared prompt counts once.
+// Durations are the longest. The place where the text loops is the first choice's.
 func (r *Reply) Total() total {
 	t := total{Stats: engine.Stats{PromptTokens: countPrompts(r.Choices)}}
 	var last *Prompt

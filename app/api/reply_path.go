@@ -6,7 +6,7 @@ import (
 	"tandem/app/wire"
 )
 
-// replyWhole answers in one piece.
+// replyWhole writes the answer in one piece.
 func (a *API) replyWhole(w http.ResponseWriter, rep *Reply) error {
 	defer a.free(rep)
 	if err := a.acquireChoices(rep); err != nil {
@@ -23,8 +23,8 @@ func (a *API) replyWhole(w http.ResponseWriter, rep *Reply) error {
 	return wire.WriteWhole(w, http.StatusOK, whole)
 }
 
-// replyInEvents answers in events. A client that waits long for the model is told so, too.
-// Until then a failure is an answer of its own.
+// replyInEvents writes the answer in events. A client that waits long for the model gets events
+// that say so. Before the first event a failure is an answer of its own.
 func (a *API) replyInEvents(w http.ResponseWriter, rep *Reply) error {
 	out := wire.NewEventStream(w)
 	out.Framing = rep.form
@@ -42,12 +42,12 @@ func (a *API) replyInEvents(w http.ResponseWriter, rep *Reply) error {
 	return err
 }
 
-// sendEvents generates a reply and sends its events. It never waits for the client.
+// sendEvents generates a reply and queues its events. It never waits for the client.
 func (a *API) sendEvents(rep *Reply, out *wire.EventStream) error {
 	defer a.free(rep)
 	err := a.Survive(func() error { return a.acquireChoices(rep) })
 	rep.ID = wire.NewID(rep.form.IDPrefix())
-	events := rep.form.Stream(rep, out) // after a failure too: some forms tell of it as that of a reply
+	events := rep.form.Stream(rep, out) // after a failure too: some forms send a failed reply
 	if err != nil {
 		return err
 	}

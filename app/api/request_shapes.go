@@ -8,13 +8,13 @@ import (
 	"tandem/engine"
 )
 
-// StopShape is what ends an answer.
+// StopShape is stop: the texts that end an answer.
 var StopShape = wire.Either(
 	wire.Text.Most(engine.MaxStopLength),
 	wire.List(wire.Text.Most(engine.MaxStopLength)).Most(engine.MaxStops),
-).Doc("Texts that end the answer; in thoughts and calls they are looked for only with what marks these, such as </think>.")
+).Doc("Texts that end the answer. In thoughts and calls only texts with their marks count, such as </think>.")
 
-// GrammarShape is a format by a grammar.
+// GrammarShape is a response format given by a grammar.
 var GrammarShape = wire.Object(
 	wire.Need("type", wire.Just("grammar")),
 	wire.Need("grammar", wire.Object(
@@ -23,7 +23,7 @@ var GrammarShape = wire.Object(
 	)),
 ).Doc("Ours.")
 
-// ThinkingFields say how the model is to think, under the names of several servers.
+// ThinkingFields say how the model should think. They have the names of several servers.
 var ThinkingFields = []wire.Field{
 	wire.Opt("reasoning_effort", wire.Choice(Efforts...)),
 	wire.Opt("enable_thinking", wire.Flag),

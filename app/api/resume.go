@@ -12,27 +12,27 @@ import (
 	"tandem/app/wire"
 )
 
-// A resumption goes on with a run that was cut off.
+// A resumption continues a run that was cut off.
 type resumption struct {
 	run    int64
-	client string // of that run: what it left is the same client's
+	client string // of that run: its checkpoints are the same client's
 	body   []byte // of the request
-	key    string // of the model as it was
+	key    string // of the model as it was loaded then
 	how    Replay
-	text   []int32 // as far as it was kept; nil where nothing was
-	prompt int     // tokens of it
+	text   []int32 // prompt and answer, as far as they were kept; nil if nothing was
+	prompt int     // the prompt's tokens
 }
 
-// apply has the one choice of the request go on where the run was cut off.
+// apply has the request's one choice continue where the run was cut off.
 func (r *resumption) apply(m model.Model, c *Choice) error {
 	if r.key != m.Key() {
-		return control.Errorf(control.CodeNotKept, "The model %s is not what it was in run %d, or is loaded otherwise, so its answer cannot go on; send the request again.", control.Word(m.ID()), r.run)
+		return control.Errorf(control.CodeNotKept, "The model %s has changed since run %d, or is loaded differently, so its answer cannot go on; send the request again.", control.Word(m.ID()), r.run)
 	}
 	if err := r.how.apply(&c.Req); err != nil {
 		return err
 	}
 	if len(r.text) <= r.prompt || c.Req.Logprobs || c.Req.PromptLogprobs {
-		return nil // from the beginning; the ids are the same
+		return nil // start from the beginning; the ids are the same
 	}
 	if !slices.Equal(r.text[:r.prompt], c.Prompt.IDs) {
 		return control.Errorf(control.CodeNotKept, "The model turns the request of run %d into other tokens than it did then, so its answer cannot go on; send the request again.", r.run)
@@ -41,7 +41,7 @@ func (r *resumption) apply(m model.Model, c *Choice) error {
 	return nil
 }
 
-// RunID reads the id in the path.
+// RunID reads the id of a run in the path.
 func RunID(r *http.Request) (int64, error) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
@@ -50,8 +50,8 @@ func RunID(r *http.Request) (int64, error) {
 	return id, nil
 }
 
-// textLeft returns what is left of a run that was cut off: all of its text where the
-// program lived to keep that, otherwise as far as a checkpoint has it.
+// textLeft returns the kept text of a run that was cut off. It is the whole text if the program
+// lived to keep that. Otherwise it ends where a checkpoint ends.
 func (a *API) textLeft(ctx context.Context, t control.RunText) []int32 {
 	if t.Tail != nil {
 		if ids, err := a.runText(ctx, t); err == nil {
@@ -60,14 +60,14 @@ func (a *API) textLeft(ctx context.Context, t control.RunText) []int32 {
 	}
 	ids, err := a.To.Texts.RunCheckpoint(ctx, t.Run)
 	if err != nil {
-		return nil // from the beginning
+		return nil // start from the beginning
 	}
 	return ids
 }
 
-// Resume answers as the run's own route does, a chat's for a response, with its whole
-// answer: first what had been generated until it was cut off, as far as that was kept,
-// then the rest. The body may set stream, stream_options and return_token_ids.
+// Resume answers as the run's own route does; for a response it answers as a chat. The answer is
+// whole: first what was generated and kept before the cut, then the rest. The body may set stream,
+// stream_options and return_token_ids.
 func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
 	id, err := RunID(r)
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
 	}
 	read := a.readers[row.Endpoint]
 	if text.Request == nil || read == nil {
-		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it was not cut off before its end, or what was asked was not kept.", id)
+		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it was not cut off before its end, or its request was not kept.", id)
 	}
 	from := &resumption{run: id, client: row.Client, body: text.Request, key: text.Key, prompt: text.Prompt}
 	if err := json.Unmarshal(text.Replay, &from.how); err != nil {

@@ -19,38 +19,39 @@ import (
 	"tandem/engine"
 )
 
-// A Run is one request to a generating route, from its arrival to its row in
-// the history.
+// A Run is one request to a generating route, from its arrival to its row in the history.
 type Run struct {
 	api    *API
 	Ctx    context.Context
 	cancel context.CancelCauseFunc
 	Start  time.Time
-	Key    int64         // in the table of runs: row.ID, or below 0 if there is no row
-	name   string        // its client's, see RunNameHeader; may be empty
+	Key    int64         // in the table of runs: Row.ID, or below 0 if there is no row
+	name   string        // that its client gave it, see RunNameHeader; may be empty
 	client string        // see wire.ClientOf
-	Ended  chan struct{} // closed once its row is complete
+	Ended  chan struct{} // closed when its row is complete
 
-	// returns is set where its client may come back and have it resumed: see ResumableHeader.
+	// returns says that the client may come back to resume the run, see ResumableHeader.
 	returns bool
 
-	Row   control.Run      // the handler's goroutine alone, or its stream's, but for ID, StartedAt, Client, Endpoint
+	// Row belongs to the handler's goroutine or its stream's. Others may read ID, StartedAt,
+	// Client and Endpoint.
+	Row   control.Run
 	reply *Reply           // nil until the request is understood
 	text  *control.RunText // nil if it is not kept
-	began bool             // a status line is out
+	began bool             // a status line was written
 
-	claimed int // requests that it counts for, see API.limitClient; guarded by runTable.mu
+	claimed int // requests that it counts as, see API.limitClient; guarded by runTable.mu
 
-	// passing is one of a person who is told here and now why it is refused: unless
-	// some work was done, such a one leaves no row.
+	// passing marks a run whose refusal a person sees at once. It leaves no row unless some work
+	// was done.
 	passing bool
 
-	// For GET /app/state and the histograms.
+	// These are for GET /app/state and the histograms.
 	model            atomic.Pointer[string]
 	promptDone       atomic.Int64
 	promptTokens     atomic.Int64
 	completionTokens atomic.Int64
-	lastToken        atomic.Int64 // since start, nanoseconds; 0 before the first
+	lastToken        atomic.Int64 // nanoseconds since Start; 0 before the first
 	pace             pace
 	verifies         atomic.Int64
 	accepted         atomic.Int64
@@ -60,26 +61,26 @@ type Run struct {
 type runTable struct {
 	mu      sync.Mutex
 	runs    map[int64]*Run
-	unnamed int64 // runs the database has no row for count down from here
+	unnamed int64 // the next number, below 0, for a run without a row in the database
 	closed  bool
 }
 
-// RunNameHeader has the name that a client gives its request, to cancel it by
-// before any of the answer is there: while the model is loaded, in the queue and
-// in prefill an id could only be guessed.
+// RunNameHeader has the name that a client gives its request. By it the client can cancel the
+// request before the answer begins: during a load, in the queue, in prefill. It does not know the
+// id then.
 const RunNameHeader = "X-Tandem-Request"
 
-// ResumableHeader says that the client may lose the answer without wanting to, as a page does when
-// it is loaded again. The run still ends when its client leaves, and it can be resumed then.
+// ResumableHeader says that the client may lose the answer against its will, as a page does when it
+// is loaded again. The run still ends when its client leaves, and it can be resumed then.
 const ResumableHeader = "X-Tandem-Resumable"
 
-// RunHeader has the id of the run in the answer, whatever becomes of it.
+// RunHeader has the id of the run. Every answer has it.
 const RunHeader = "X-Tandem-Run"
 
-// runNames begin with a letter, so that none is an id.
+// runNames begin with a letter, so no name is an id.
 var runNames = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
-// runName is the name of a request, empty if its client gave it none.
+// runName returns the name of a request, empty if its client gave it none.
 func runName(r *http.Request) (string, error) {
 	name := r.Header.Get(RunNameHeader)
 	if name != "" && !runNames.MatchString(name) {
@@ -88,18 +89,19 @@ func runName(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// begin opens the row of a request that has just arrived, and goes on with from, if that is not nil.
+// begin opens the row of a request that has just arrived. from is the run that it continues, or
+// nil.
 func (a *API) begin(r *http.Request, endpoint, name string, from *resumption) *Run {
 	u := &Run{api: a, Start: time.Now(), name: name, client: wire.ClientOf(r), Ended: make(chan struct{}), returns: r.Header.Get(ResumableHeader) == "true"}
 	u.Ctx, u.cancel = context.WithCancelCause(r.Context())
 	u.Row = control.Run{StartedAt: u.Start.UTC(), Client: wire.ClientName(r), Endpoint: endpoint}
-	if from != nil { // forgetting that run forgets this one too
+	if from != nil { // if that run is forgotten, this one is too
 		u.Row.Client, u.Row.Resumes = from.client, from.run
 	}
 	u.model.Store(new(string))
 	id, err := a.To.Runs.BeginRun(context.WithoutCancel(r.Context()), u.Row)
 	if err != nil {
-		a.Log.Error("the history takes no row", "err", err)
+		a.Log.Error("cannot add a run to the history", "err", err)
 	}
 	u.Row.ID = id
 
@@ -122,7 +124,7 @@ func (u *Run) setModel(id string) {
 	u.model.Store(&id)
 }
 
-// loaded notes that the model is there, or is not coming.
+// loaded notes that the model is in memory, or failed to load.
 func (u *Run) loaded() { u.Row.LoadMS = ms(time.Since(u.Start)) }
 
 // token notes a generated token.
@@ -144,11 +146,11 @@ func (u *Run) token(t engine.Token) {
 	}
 }
 
-// finish completes the row. err is what the request ended with.
+// finish completes the row. err is the error that ended the request, or nil.
 func (u *Run) finish(err error) {
 	u.cancel(nil)
 	a := u.api
-	// This is last, so a run that is no longer in flight is in the history.
+	// This comes last, so a run that is no longer in flight is in the history.
 	defer func() {
 		a.inFlight.mu.Lock()
 		defer a.inFlight.mu.Unlock()
@@ -199,19 +201,19 @@ func (u *Run) finish(err error) {
 	a.metrics.Request(row.Endpoint, status, time.Since(u.Start))
 	if dropped := u.dropped(err); dropped && u.Key > 0 {
 		if err := a.To.Runs.DropRun(context.WithoutCancel(u.Ctx), row.ID); err != nil {
-			a.Log.Error("the history keeps a run that was refused", "run", row.ID, "err", err)
+			a.Log.Error("cannot drop a refused run from the history", "run", row.ID, "err", err)
 		}
 	} else if a.endText(u); u.Key > 0 {
 		if err := a.To.Runs.FinishRun(context.WithoutCancel(u.Ctx), *row); err != nil {
-			a.Log.Error("the history does not take the end of a run", "run", row.ID, "err", err)
+			a.Log.Error("cannot record the end of a run", "run", row.ID, "err", err)
 		}
 	}
 	a.Log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model, "status", status,
 		"prompt", row.PromptTokens, "completion", row.CompletionTokens, "ms", row.TotalMS, "finish", row.FinishReason, "err", row.Error)
 }
 
-// dropped reports whether a run leaves no row: see passing. A run that a person stopped was not
-// refused, so it leaves a row. So does a defect.
+// dropped reports whether a run leaves no row, see passing. A run that a person stopped was not
+// refused, so it leaves a row. A defect leaves one too.
 func (u *Run) dropped(err error) bool {
 	if !u.passing || err == nil || u.began || u.promptDone.Load() > 0 || u.completionTokens.Load() > 0 {
 		return false
@@ -220,7 +222,7 @@ func (u *Run) dropped(err error) bool {
 	return status != wire.StatusClientGone && status != http.StatusInternalServerError && context.Cause(u.Ctx) != wire.ErrRunCancelled
 }
 
-// speculation is what the history keeps of a reply's rounds.
+// speculation returns a reply's rounds as the history keeps them.
 func (r *Reply) speculation() json.RawMessage {
 	var choices []control.Rounds
 	for _, c := range r.Choices {
@@ -237,8 +239,7 @@ func (r *Reply) speculation() json.RawMessage {
 	return wire.MustJSON(how)
 }
 
-// recorded is what the history keeps of an error for programs: its code and the
-// field at fault.
+// recorded returns an error as the history keeps it for programs: its code and the field at fault.
 func recorded(err error) string {
 	f := wire.FailureOf(err)
 	if f.Body.Param == nil {
@@ -247,24 +248,24 @@ func recorded(err error) string {
 	return f.Body.Code + ": " + *f.Body.Param
 }
 
-// mostSentence is how much of an error's message the history keeps, in bytes.
+// mostSentence limits the text of an error in the history, in bytes.
 const mostSentence = 500
 
-// sentence is what the history keeps of an error for people: what the client was
-// told, without what it wrote itself.
+// sentence returns an error as the history keeps it for people: the text that the client got,
+// without what the client wrote itself.
 func sentence(err error) string {
 	text := ""
 	if e, ok := errors.AsType[*control.Error](err); ok {
 		text = e.Record
 	} else if e, ok := errors.AsType[*engine.Error](err); ok {
-		text = e.Message // which has numbers and names of drafters
+		text = e.Message // it has numbers and names of drafters
 	} else if wire.FailureOf(err).Status == http.StatusInternalServerError {
 		text = wire.ErrPanic.Record
 	}
 	return wire.Shorten(wire.Printable(text), mostSentence)
 }
 
-// InFlight returns the runs in flight, in no order.
+// InFlight returns the runs in flight, in no particular order.
 func (a *API) InFlight() []*Run {
 	a.inFlight.mu.Lock()
 	defer a.inFlight.mu.Unlock()
@@ -289,12 +290,12 @@ func (a *API) Active() []control.Active {
 	return list
 }
 
-// CancelRun ends a run in flight by its id, or those of a name; false if there
-// is none.
+// CancelRun ends a run in flight by its id, or all runs of a name. It returns false if there is
+// none.
 func (a *API) CancelRun(name string) bool { return len(a.EndRuns(name, wire.ErrRunCancelled)) > 0 }
 
-// EndRuns ends a run in flight by its id, or those of a name, and returns them. They end
-// for the cause: ErrRunCancelled, or ErrClientGone for one that no client reads any more.
+// EndRuns ends a run in flight by its id, or all runs of a name, and returns them. cause is
+// ErrRunCancelled, or ErrClientGone if no client reads the run any more.
 func (a *API) EndRuns(name string, cause error) (list []*Run) {
 	id, err := strconv.ParseInt(name, 10, 64)
 	a.inFlight.mu.Lock()
@@ -308,8 +309,8 @@ func (a *API) EndRuns(name string, cause error) (list []*Run) {
 	return list
 }
 
-// Close cancels the requests in flight and those to come. The owner of the
-// listeners calls it when a drain has taken long enough.
+// Close cancels the requests in flight and all later ones. The owner of the listeners calls it when
+// a drain has taken too long.
 func (a *API) Close() {
 	a.inFlight.mu.Lock()
 	defer a.inFlight.mu.Unlock()

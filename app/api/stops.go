@@ -9,17 +9,17 @@ import (
 	"tandem/engine"
 )
 
-// A stopper ends an answer at a stop text. It is looked for in what the answer says
-// and not in thoughts, calls and what marks them; each stretch of text between those
-// is a text of its own. A stop text with such a mark in it, </think> say, could not be
-// found there: it is looked for in all that the model writes.
+// A stopper ends an answer at a stop text. It searches the text of the answer, and not thoughts,
+// calls or the marks around them. Each stretch of text between marks is searched by itself. A stop
+// text that contains a mark, such as </think>, cannot occur there. The stopper searches everything
+// that the model writes for it.
 type stopper struct {
-	engine.Stops // in what the answer says
+	engine.Stops // searched for in the answer's text
 
-	marks engine.Stops // in all of it
+	marks engine.Stops // searched for in everything
 }
 
-// newStopper returns one for an answer in a dialect.
+// newStopper returns a stopper for an answer in a dialect.
 func newStopper(texts []string, d *dialect.Dialect) (s stopper) {
 	marks := d.Marks()
 	for _, text := range texts {
@@ -32,17 +32,17 @@ func newStopper(texts []string, d *dialect.Dialect) (s stopper) {
 	return s
 }
 
-// found returns the stop text that ends the answer, empty if none does yet.
+// found returns the stop text that ended the answer, or an empty text.
 func (s *stopper) found() string { return cmp.Or(s.Found, s.marks.Found) }
 
-// push has p read the next piece of the answer, and returns what it says up to a stop text.
-// What may become one is held back.
+// push gives p the next piece of the answer, and returns its parts up to a stop text. It holds back
+// the beginning of a possible stop text.
 func (s *stopper) push(p *dialect.Parser, text string) []dialect.Part {
 	text, _ = s.marks.Push(text)
 	return s.cut(p.Push(text))
 }
 
-// End has p read the end of the answer, by one of its methods, and returns what was held back.
+// End ends the answer with end, a method of p, and returns the parts that were held back.
 func (s *stopper) End(p *dialect.Parser, end func() []dialect.Part) []dialect.Part {
 	parts := s.cut(append(p.Push(s.marks.Flush()), end()...))
 	if s.Found == "" {
@@ -51,7 +51,7 @@ func (s *stopper) End(p *dialect.Parser, end func() []dialect.Part) []dialect.Pa
 	return parts
 }
 
-// cut returns the next parts of an answer without a stop text and what follows it.
+// cut returns parts up to a stop text.
 func (s *stopper) cut(parts []dialect.Part) (out []dialect.Part) {
 	if len(s.Texts) == 0 {
 		return parts
@@ -73,7 +73,7 @@ func (s *stopper) cut(parts []dialect.Part) (out []dialect.Part) {
 	return out
 }
 
-// Release appends to dst what was held back.
+// Release appends the text that was held back to dst.
 func (s *stopper) Release(dst []dialect.Part) []dialect.Part {
 	if text := s.Flush(); text != "" {
 		dst = append(dst, dialect.Part{Kind: dialect.Text, Text: text})
@@ -81,11 +81,11 @@ func (s *stopper) Release(dst []dialect.Part) []dialect.Part {
 	return dst
 }
 
-// stopper returns what tells the engine where stop texts end an answer that is read as
-// o says: it reads it too, as the tokens are taken, of which the server hears later.
+// stopper returns a function that tells the engine where stop texts end an answer. o says how that
+// answer is read. The engine calls it with each token, before the server gets the token.
 func (p *Params) stopper(d *dialect.Dialect, o dialect.Options) func() func(string) string {
 	if len(p.Stop) == 0 {
-		return nil // and the engine need not be slower
+		return nil // so the engine is not slowed down
 	}
 	return func() func(string) string {
 		parser, stops := d.Parser(o), newStopper(p.Stop, d)

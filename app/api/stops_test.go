@@ -8,9 +8,8 @@ import (
 	"tandem/app/model"
 )
 
-// TestStopsInAnyPieces: where an answer ends does not depend on the borders of its
-// tokens.
-func TestStopsInAnyPieces(t *testing.T) {
+// An answer ends at the same place wherever the borders of its tokens are.
+func TestStopEndsAnswerWhereverTokensEnd(t *testing.T) {
 	const said = `<tool_call>` + "\n" + `{"name": "go", "arguments": {}}` + "\n" + `</tool_call>`
 	d := (&model.Fake{TemplateSource: "<think> </think> <tool_call>"}).Dialect()
 	options := dialect.Options{Calls: true, Tools: []dialect.Tool{{Name: "go"}}}

@@ -13,25 +13,25 @@ import (
 	"tandem/engine"
 )
 
-// What is kept of a run's text beside its checkpoints.
+// Limits of a run's text that is kept apart from its checkpoints.
 const (
-	maxKeptBody = 1 << 20 // bytes; a longer request cannot be resumed
-	maxKeptTail = 1 << 16 // tokens that no checkpoint has; a longer text cannot be verified
+	maxKeptBody = 1 << 20 // bytes; a run with a longer request cannot be resumed
+	maxKeptTail = 1 << 16 // tokens after the last checkpoint; a longer tail cannot be verified
 )
 
-// A Replay says how a run's answer was generated, as far as its ids depend on it. On
-// stop texts its length depends alone.
+// A Replay has everything about a run that decides its ids. Stop texts decide only how long an
+// answer is, so they are not in it.
 type Replay struct {
-	Drafts    bool            `json:"drafts,omitempty"` // they depend on what was drafted, too, and cannot come again
+	Drafts    bool            `json:"drafts,omitempty"` // the ids depend on drafts, so they cannot come again
 	Exact     bool            `json:"exact,omitempty"`
 	Sampling  json.RawMessage `json:"sampling"` // engine.Request's
 	Seed      uint64          `json:"seed"`
 	IgnoreEOS bool            `json:"ignore_eos,omitempty"`
 	Grammar   *model.Grammar  `json:"grammar,omitempty"`
-	Closed    []Span          `json:"closed,omitempty"` // what the server put into the answer
+	Closed    []Span          `json:"closed,omitempty"` // tokens that the server put into the answer
 }
 
-// newReplay returns that of a choice.
+// newReplay returns the Replay of a choice.
 func newReplay(c *Choice, g *model.Grammar) json.RawMessage {
 	how := c.Req.Speculation
 	return wire.MustJSON(Replay{
@@ -41,7 +41,7 @@ func newReplay(c *Choice, g *model.Grammar) json.RawMessage {
 	})
 }
 
-// legs are the stretches of an answer of n tokens that the model generated itself.
+// legs returns the stretches that the model generated itself, out of an answer of n tokens.
 func (r Replay) legs(n int) (list []Span) {
 	at := 0
 	for _, c := range r.Closed {
@@ -56,7 +56,7 @@ func (r Replay) legs(n int) (list []Span) {
 	return list
 }
 
-// apply makes a request generate as the run did, except for its grammar, its stop texts and the
+// apply makes a request generate as the run did. It leaves out the grammar, the stop texts and the
 // tokens that the server put into the answer.
 func (r Replay) apply(q *engine.Request) error {
 	q.Seed, q.IgnoreEOS = &r.Seed, r.IgnoreEOS
@@ -67,8 +67,8 @@ func (r Replay) apply(q *engine.Request) error {
 	return json.Unmarshal(r.Sampling, &q.Sampling)
 }
 
-// keepText notes what a run would be resumed from if the program does not live to
-// its end. A nil body cannot be.
+// keepText keeps what a run needs to be resumed, in case the program does not live to its end.
+// Without a body the run cannot be resumed.
 func (a *API) keepText(rep *Reply, body []byte) {
 	if rep.Run.Key < 0 || len(rep.Choices) != 1 {
 		return
@@ -81,8 +81,8 @@ func (a *API) keepText(rep *Reply, body []byte) {
 	a.setText(rep.Run)
 }
 
-// endText notes what a run has become. One that was interrupted can still be resumed.
-// Of one that was refused nothing stays.
+// endText keeps the tokens of a run that ended. The request stays only if the run was interrupted,
+// so that it can be resumed. A run without tokens keeps nothing.
 func (a *API) endText(u *Run) {
 	t := u.text
 	if t == nil {
@@ -110,11 +110,11 @@ func (a *API) endText(u *Run) {
 
 func (a *API) setText(u *Run) {
 	if err := a.To.Texts.SetRunText(context.WithoutCancel(u.Ctx), *u.text); err != nil {
-		a.Log.Error("the history does not take a run's text", "run", u.Key, "err", err)
+		a.Log.Error("cannot keep a run's text", "run", u.Key, "err", err)
 	}
 }
 
-// TokenBytes is tokens as the history has them.
+// TokenBytes returns tokens in the form of the history.
 func TokenBytes(ids []int32) []byte {
 	b := make([]byte, 0, 4*len(ids))
 	for _, id := range ids {
@@ -123,7 +123,7 @@ func TokenBytes(ids []int32) []byte {
 	return b
 }
 
-// BytesTokens reads what tokenBytes wrote.
+// BytesTokens reads what TokenBytes wrote.
 func BytesTokens(b []byte) []int32 {
 	ids := make([]int32, 0, len(b)/4)
 	for ; len(b) >= 4; b = b[4:] {

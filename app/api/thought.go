@@ -10,22 +10,22 @@ import (
 	"tandem/engine"
 )
 
-// Efforts are what reasoning_effort takes. The first turns thinking off.
+// Efforts are the values of reasoning_effort. The first turns thinking off.
 var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// budgetFields are the names that servers have for the most tokens of a thought.
+// budgetFields are other servers' names for the token limit of a thought.
 var budgetFields = []string{"thinking_budget", "thinking_token_budget", "thinking_budget_tokens"}
 
 // Thinking is how a request wants the model to think.
 type Thinking struct {
-	Effort string // empty for the model's own
-	On     *bool  // nil for what the template says
-	Budget *int   // tokens, nil for any number
-	Hidden bool   // it is not part of the reply
+	Effort string // empty for the model's default
+	On     *bool  // nil for the template's default
+	Budget *int   // tokens; nil for no limit
+	Hidden bool   // thoughts are not part of the reply
 }
 
-// ReadThinking takes the names of OpenAI, of OpenRouter (reasoning), and of the
-// servers of open models.
+// ReadThinking reads the fields of OpenAI, of OpenRouter (reasoning), and of servers of open
+// models.
 func ReadThinking(f *wire.Fields) (t Thinking) {
 	t.Effort = f.Word("reasoning_effort")
 	for _, key := range budgetFields {
@@ -47,7 +47,7 @@ func ReadThinking(f *wire.Fields) (t Thinking) {
 		t.Hidden = o.Bool("exclude")
 		f.Take(o)
 	}
-	if t.Budget != nil && *t.Budget < 0 { // as peers say: no limit
+	if t.Budget != nil && *t.Budget < 0 { // no limit, as in other servers
 		t.Budget = nil
 	}
 	if t.On == nil && t.Effort != "" {
@@ -56,12 +56,12 @@ func ReadThinking(f *wire.Fields) (t Thinking) {
 	return t
 }
 
-// Into adds the thinking's template variables to kwargs. A variable that the request sets itself
-// stays. Each family's template reads its own of them.
+// Into adds the thinking's template variables to kwargs. It keeps a variable that the request sets
+// itself. Each family's template reads the variables that it knows.
 func (t Thinking) Into(kwargs json.RawMessage) json.RawMessage {
 	set := map[string]json.RawMessage{}
 	if kwargs != nil && json.Unmarshal(kwargs, &set) != nil {
-		return kwargs // to be refused
+		return kwargs // Complete refuses it
 	}
 	var more []byte
 	add := func(key string, v any) {
@@ -89,21 +89,21 @@ func (t Thinking) Into(kwargs json.RawMessage) json.RawMessage {
 	return slices.Concat(kwargs[:len(kwargs)-1], more, []byte{'}'})
 }
 
-// A thought is what a choice has thought so far.
+// A thought has what counts against a choice's token limit of thinking.
 type thought struct {
-	tokens int  // of it, without the tags as far as these are tokens of their own
-	limit  *int // of tokens, nil for any number
+	tokens int  // in all thoughts; tags do not count if they are tokens of their own
+	limit  *int // of tokens; nil for no limit
 	hidden bool
-	closed []Span // where it was closed at its limit
+	closed []Span // ends that the server wrote at the limit
 }
 
-// A Span are tokens of an answer that the server put there.
+// A Span is a stretch of an answer's tokens.
 type Span struct {
 	At int `json:"at"` // tokens of the answer before it
 	N  int `json:"n"`
 }
 
-// put returns where the answer goes on after what the server put into it last, in tokens.
+// put returns the position after the last tokens that the server put into the answer.
 func (t *thought) put() int {
 	if n := len(t.closed); n > 0 {
 		return t.closed[n-1].At + t.closed[n-1].N
@@ -111,18 +111,19 @@ func (t *thought) put() int {
 	return 0
 }
 
-// MaxClosed bounds how often a choice's thoughts are closed: a model may begin
-// another one each time.
+// MaxClosed limits how often a choice's thoughts are closed. A model may begin another thought
+// after each.
 const MaxClosed = 8
 
-// spent reports whether the choice is within a thought and has used up its budget.
+// spent reports whether the choice is within a thought and has used up its limit.
 func (c *Choice) spent() bool {
 	t := &c.thought
 	return t.limit != nil && c.Parser != nil && t.tokens >= *t.limit && c.Parser.Thinking() && len(c.IDs) >= t.put() && len(t.closed) < MaxClosed
 }
 
-// closedBefore reports whether the end of the thought comes next in what was generated
-// until the answer was cut off: the server put it there, where it would put it now.
+// closedBefore reports whether the server closed this thought before the answer was cut off. Then
+// the end of the thought comes next in the tokens generated until then. It is also where the server
+// would put it now.
 func (c *Choice) closedBefore(m model.Model) (bool, error) {
 	closing, err := m.Tokenizer().Encode(m.Dialect().Closing(), false)
 	n, end := len(c.IDs), len(c.IDs)+len(closing)
@@ -133,9 +134,8 @@ func (c *Choice) closedBefore(m model.Model) (bool, error) {
 	return true, nil
 }
 
-// closeThought puts the end of a thought after what was said: the engine goes on
-// there as if the model had generated it. Without room for it the choice has come
-// to its end.
+// closeThought puts the end of a thought after the tokens so far. The engine goes on after it as if
+// the model had generated it. If there is no room for it, the choice ends.
 func (c *Choice) closeThought(rep *Reply) error {
 	m := rep.Model
 	if there, err := c.closedBefore(m); there || err != nil {
@@ -158,7 +158,7 @@ func (c *Choice) closeThought(rep *Reply) error {
 	if c.matcher == nil {
 		return nil
 	}
-	if err := c.matcher.Close(); err != nil { // it stands where the engine left it
+	if err := c.matcher.Close(); err != nil { // the engine left the matcher within the thought
 		return err
 	}
 	c.matcher = nil

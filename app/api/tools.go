@@ -8,22 +8,21 @@ import (
 	"tandem/app/wire"
 )
 
-// MaxTools bounds the tools of a request. Agents bring some hundreds.
+// MaxTools limits the tools of a request. Agents send some hundreds.
 const MaxTools = 2000
 
-// A Toolbox is what a request offers the model to call, and how the model is to
-// choose. The zero value offers nothing.
+// A Toolbox has the tools of a request and how the model may use them. The zero value has no tools.
 type Toolbox struct {
 	List      json.RawMessage // for the template, as the client wrote it; nil for none
-	Tools     []dialect.Tool  // of these, what has a name
+	Tools     []dialect.Tool  // the tools that have a name
 	Forced    bool            // the answer must be a call
-	Name      string          // of the one tool it must be of; empty for any
-	Single    bool            // one call at most
-	Functions bool            // the client used the older form, and is answered in it
+	Name      string          // of the only tool that may be called; empty for any
+	Single    bool            // at most one call
+	Functions bool            // the client used the older form, and gets its answer in that form
 }
 
-// ReadTools reads tools and tool_choice, or functions and function_call, which is
-// their older form.
+// ReadTools reads tools and tool_choice. It also reads their older form, functions and
+// function_call.
 func ReadTools(f *wire.Fields) (b Toolbox) {
 	list, choice := "tools", "tool_choice"
 	if f.Raw(list) == nil && f.Raw("functions") != nil {
@@ -50,11 +49,11 @@ func ReadTools(f *wire.Fields) (b Toolbox) {
 type Offered struct {
 	Entry json.RawMessage // for the template
 	Tool  dialect.Tool
-	Named bool // it can be called
+	Named bool // the model can call it
 }
 
-// Choose adds the tools among which a choice leaves the model to choose. list and
-// choice name the fields they are of.
+// Choose adds the tools that chosen leaves to the model. list and choice are the names of their
+// fields, for errors.
 func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered, chosen ToolChoice) Toolbox {
 	if chosen.Mode == "none" {
 		return Toolbox{}
@@ -79,7 +78,8 @@ func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered, chos
 	return b
 }
 
-// Check sees that what must be called is there; list and choice are the fields' names.
+// Check fails f if the answer must be a call and there is no such tool. list and choice are the
+// fields' names.
 func (b *Toolbox) Check(f *wire.Fields, list, choice string) {
 	known := func(name string) bool {
 		return slices.ContainsFunc(b.Tools, func(t dialect.Tool) bool { return t.Name == name })
@@ -92,8 +92,8 @@ func (b *Toolbox) Check(f *wire.Fields, list, choice string) {
 	}
 }
 
-// ReadToolList returns the tools as the client wrote them, functions in the form
-// of tools.
+// ReadToolList returns the tools as the client wrote them. Entries of functions take the form of
+// tools.
 func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
 	v := f.Raw(key)
 	if v == nil {
@@ -120,7 +120,7 @@ func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
 	return list
 }
 
-// namedTool returns what can be called by an entry of tools, if it has a name.
+// namedTool returns the tool of an entry, if the entry has a name to call it by.
 func namedTool(entry json.RawMessage) (t dialect.Tool, ok bool) {
 	var v struct {
 		Function struct {
@@ -136,19 +136,18 @@ func namedTool(entry json.RawMessage) (t dialect.Tool, ok bool) {
 	return dialect.Tool{Name: fn.Name, Parameters: fn.Parameters, Strict: fn.Strict}, true
 }
 
-// A ToolChoice says which calls an answer may be.
+// A ToolChoice says which calls an answer may make.
 type ToolChoice struct {
 	Mode    string   // "auto", "none" or "required"
-	Name    string   // of the one tool, under required
+	Name    string   // of the only tool, if Mode is required
 	Allowed []string // names; nil for all
 }
 
-// ToolChoices are the words of tool_choice. The last is another server's for the
-// one before it.
+// ToolChoices are the words of tool_choice. The last word is other servers' for the one before.
 var ToolChoices = []string{"none", "auto", "required", "any"}
 
-// ReadChoiceWord reads a choice that is a word, or left out; otherwise it returns the
-// object that it is, to be read and taken by f.
+// ReadChoiceWord reads a choice that is a word or absent. If the choice is an object, it returns
+// the object. The caller reads that, and lets f take its error.
 func ReadChoiceWord(f *wire.Fields, key string) (c ToolChoice, o *wire.Fields) {
 	c.Mode = "auto"
 	switch v := f.Raw(key); {
@@ -193,7 +192,7 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 	return c
 }
 
-// readAllowed reads a choice among some of the tools.
+// readAllowed reads a choice that names some of the tools.
 func readAllowed(f *wire.Fields) (mode string, names []string) {
 	mode = f.Word("mode")
 	if mode == "" {

@@ -8,20 +8,20 @@ import (
 	"tandem/app/wire"
 )
 
-// A Turn is a message as templates expect it, of one or more of the protocol's:
-// adjacent ones of a role are one, and results of tools are turns of their own.
+// A Turn is a message as templates expect it. Adjacent messages of one role are one turn. A tool's
+// result is a turn of its own.
 type Turn struct {
 	Role     string // "system", "user", "assistant" or "tool"
 	Texts    []string
 	Thoughts []string
 	Calls    [][]byte
-	ID, Name string // of a tool's result: of the call
+	ID, Name string // of a tool's result: the call's
 }
 
-// Text is all of it, its parts a blank line apart.
+// Text returns the turn's texts with blank lines between them.
 func (t Turn) Text() string { return strings.Join(t.Texts, "\n\n") }
 
-// message returns the turn as a message, its members in the order in which chats have them.
+// message returns the turn as a message. Its members have the order that they have in chats.
 func (t Turn) message() Message {
 	m := Message{Role: t.Role, Content: t.Text()}
 	if t.Calls != nil {
@@ -42,13 +42,13 @@ func (t Turn) message() Message {
 	return m
 }
 
-// Turns are those of a request in the making.
+// Turns collect the turns of a request.
 type Turns struct {
 	List  []Turn
 	Names map[string]string // of tools, by the ids of their calls
 }
 
-// Of returns the turn that goes on in that role.
+// Of returns the last turn if it has that role. Otherwise it adds one.
 func (s *Turns) Of(role string) *Turn {
 	if n := len(s.List); n == 0 || s.List[n-1].Role != role {
 		s.List = append(s.List, Turn{Role: role})
@@ -62,9 +62,8 @@ func (t *Turn) Say(text string) {
 	}
 }
 
-// billing begins a line that Claude Code has in its system text, for its vendor alone.
-// A part of it is another one in each request, so that no prompt would begin like the
-// one before.
+// billing begins a line that Claude Code puts into its system text for its vendor. A part of the
+// line changes with each request. With it no prompt would begin like the one before.
 const billing = "x-anthropic-billing-header:"
 
 // Unbilled returns the text without such lines.

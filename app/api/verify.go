@@ -12,21 +12,22 @@ import (
 	"tandem/engine"
 )
 
-// progressPause is the time between two events of a verification: people read them.
+// progressPause is the time between two events of a verification. It gives people time to read
+// them.
 const progressPause = 200 * time.Millisecond
 
-// A verification is the answer of a run that is to be computed again.
+// A verification is a run's answer that is to be computed again.
 type verification struct {
 	run    int64
 	how    Replay
 	text   []int32 // prompt and answer
 	prompt int     // tokens of text
 	key    string  // of the model as it was loaded
-	model  string  // its id
+	model  string  // the model's id
 }
 
-// VerifyRun computes the answer of a run again, with nothing restored and
-// nothing drafted, and compares the ids.
+// VerifyRun computes the answer of a run again and compares the ids. It restores nothing and drafts
+// nothing.
 func (a *API) VerifyRun(w http.ResponseWriter, r *http.Request) error {
 	id, err := RunID(r)
 	if err != nil {
@@ -66,7 +67,7 @@ func (a *API) VerifyRun(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, out)
 }
 
-// verification reads what it takes to repeat a run, or says why it can't be.
+// verification reads what is needed to repeat a run, or says why it cannot be repeated.
 func (a *API) verification(ctx context.Context, id int64) (v verification, err error) {
 	row, err := a.To.Runs.Run(ctx, id)
 	switch {
@@ -93,8 +94,8 @@ func (a *API) verification(ctx context.Context, id int64) (v verification, err e
 	return v, err
 }
 
-// verify computes an answer again, keeps the verdict and returns it. Progress hears how
-// many of its tokens came again so far.
+// verify computes an answer again, keeps the verdict and returns it. progress gets the number of
+// tokens that were the same so far.
 func (a *API) verify(ctx context.Context, v verification, progress func(same int)) (out control.Replayed, err error) {
 	m, err := a.Acquire(ctx, v.model)
 	if err != nil {
@@ -102,7 +103,7 @@ func (a *API) verify(ctx context.Context, v verification, progress func(same int
 	}
 	defer m.Release()
 	if v.key != m.Key() {
-		return out, control.Errorf(control.CodeNotKept, "The model %s is not what it was in run %d, or is loaded otherwise, so that another answer would mean nothing.", m.ID(), v.run)
+		return out, control.Errorf(control.CodeNotKept, "The model %s has changed since run %d, or is loaded differently, so another answer would prove nothing.", m.ID(), v.run)
 	}
 	if limit := m.ContextLength(); len(v.text) > limit {
 		return out, control.Errorf(control.CodeNotKept, "Run %d has %d tokens, and the model's context is %d now.", v.run, len(v.text), limit)
@@ -124,13 +125,13 @@ func (a *API) verify(ctx context.Context, v verification, progress func(same int
 	}
 	out.At = time.Now().UTC()
 	if err := a.To.Runs.KeepVerdict(context.WithoutCancel(ctx), out); err != nil {
-		a.Log.Warn("the history does not take a verdict", "run", out.Run, "err", err)
+		a.Log.Warn("cannot keep a verdict", "run", out.Run, "err", err)
 	}
 	return out, nil
 }
 
-// compare computes a stretch of a run's answer again, until a token is another one, or
-// none comes, and reports whether it is the same.
+// compare computes a stretch of a run's answer again and reports whether it is the same. It ends at
+// the first token that differs or is missing.
 func (a *API) compare(ctx context.Context, m model.Model, v verification, leg Span, out *control.Replayed, progress func(same int)) (whole bool, err error) {
 	how, answer, end := v.how, v.text[v.prompt:], leg.At+leg.N
 	req := engine.Request{
@@ -164,8 +165,8 @@ func (a *API) compare(ctx context.Context, m model.Model, v verification, leg Sp
 	return out.Same == end, nil
 }
 
-// tied reports whether a greedy request's token and another one are the model's best two, and
-// equally likely within rounding. The best two under a grammar are not known.
+// tied reports whether token t of a greedy request and other are the model's best two, and equally
+// likely within rounding. Under a grammar the best two are not known.
 func tied(r engine.Request, t engine.Token, other int32) bool {
 	const rounding = 1e-4 // nats
 	p := r.Sampling
