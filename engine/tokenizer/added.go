@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is a token that is found in the text itself, before the model.
+// addedToken is a token that is searched for in the text itself, before the model cuts it.
 type addedToken struct {
 	ID         int64  `json:"id"`
 	Content    string `json:"content"`
@@ -17,7 +17,7 @@ type addedToken struct {
 	Special    bool   `json:"special"`
 }
 
-// addedSet finds tokens in a text, the leftmost first and of those the longest.
+// addedSet finds tokens in a text, from left to right. Where several begin, it takes the longest.
 type addedSet struct {
 	first  [256]bool // bytes a token begins with
 	next   map[uint64]int32
@@ -29,7 +29,7 @@ func newAddedSet() *addedSet {
 	return &addedSet{next: make(map[uint64]int32), ends: []int32{-1}}
 }
 
-// add makes pattern stand for the token; it reports whether the pattern is new.
+// add makes pattern stand for the token. It reports whether the pattern is new.
 func (s *addedSet) add(pattern string, token addedToken) bool {
 	s.first[pattern[0]] = true
 	node := int32(0)
@@ -51,7 +51,7 @@ func (s *addedSet) add(pattern string, token addedToken) bool {
 	return true
 }
 
-// longest returns the longest token text begins with and its length, or nil.
+// longest returns the longest token at the start of text and its length, or nil.
 func (s *addedSet) longest(text string) (*addedToken, int) {
 	var found *addedToken
 	length := 0
@@ -69,8 +69,8 @@ func (s *addedSet) longest(text string) (*addedToken, int) {
 	return found, length
 }
 
-// split calls between for the text before, between and after the tokens, where there is any, and
-// found for each token, in order.
+// split walks over text in order. It calls found for each token, and between for each text that is
+// not empty before, between or after the tokens.
 func (s *addedSet) split(text string, noSpecial bool, between func(start, end int), found func(id int32)) {
 	done := 0 // text[:done] has been handed out
 	for i := 0; i < len(text); {

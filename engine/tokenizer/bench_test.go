@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkEncode encodes all the recorded strings, warm.
+// BenchmarkEncode encodes all the recorded strings, with a warm cache.
 func BenchmarkEncode(b *testing.B) {
 	for _, name := range families {
 		b.Run(name, func(b *testing.B) {

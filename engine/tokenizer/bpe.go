@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// bpe is the model: it cuts a word into its characters (its bytes under byteLevel) and merges
-// neighbours, the earliest merge of the list first and the leftmost of equals.
+// bpe is the model. It cuts a word into its characters, or into its bytes under byteLevel. Then it
+// merges neighbours: the earliest merge of the list first, and the leftmost of equal merges.
 type bpe struct {
 	vocab        map[string]int32
 	pairs        map[uint64]int32 // left id << 32 | right id -> rank
@@ -111,8 +111,8 @@ func (m *bpe) setMerges(raw json.RawMessage) error {
 	})
 }
 
-// setWords keys the vocabulary by what the pre-tokenizer yields: under byteLevel by bytes, not by
-// the characters that stand for them.
+// setWords builds words. Its keys are what the pre-tokenizer yields. Under byteLevel these are
+// bytes and not the characters of the alphabet.
 func (m *bpe) setWords() {
 	if !m.byteLevel {
 		m.words = m.vocab
@@ -162,7 +162,7 @@ func (m *bpe) appendMerged(dst []int32, word string) []int32 {
 
 // appendSymbols appends the tokens of the word's characters.
 func (m *bpe) appendSymbols(ids []int32, word string) []int32 {
-	pending := 0 // unknown characters whose unk token is not out yet
+	pending := 0 // unknown characters whose unk token is not appended yet
 	known := func(id int32) {
 		if pending > 0 {
 			ids = append(ids, m.unk)
@@ -190,7 +190,8 @@ func (m *bpe) appendSymbols(ids []int32, word string) []int32 {
 			}
 		}
 		if m.byteFallback && m.hasFallback(s) {
-			// An unk before these bytes comes out after them: so does the reference.
+			// An unk for characters before these bytes is appended after the bytes, as in the
+			// reference.
 			for _, b := range []byte(s) {
 				ids = append(ids, m.fallback[b])
 			}
@@ -225,14 +226,14 @@ type wordState struct {
 	heap       []uint64 // rank << 32 | position of the left part, smallest first
 }
 
-// maxPooledWord is the most characters whose working memory, 20 bytes each, is kept for the next
-// word.
+// maxPooledWord limits the working memory that is kept for the next word, in characters. A
+// character needs 20 bytes of it.
 const maxPooledWord = 1 << 16
 
 var wordPool = sync.Pool{New: func() any { return new(wordState) }}
 
-// merge applies the merges to w.ids. Each merge costs a few heap operations, so that a text without
-// a single word boundary takes O(n log n).
+// merge applies the merges to w.ids. Each merge costs a few heap operations. So a text without a
+// word boundary takes O(n log n).
 func (m *bpe) merge(w *wordState) {
 	n := len(w.ids)
 	if n < 2 {
@@ -269,7 +270,7 @@ func (m *bpe) merge(w *wordState) {
 		if w.ids[left] < 0 || int(right) == n {
 			continue
 		}
-		// The entry is stale if the pair now there makes another token.
+		// The entry is stale if the pair that stands there now makes another token.
 		made := m.merged[top>>32]
 		if rank, ok := m.pairs[pairKey(w.ids[left], w.ids[right])]; !ok || m.merged[rank] != made {
 			continue

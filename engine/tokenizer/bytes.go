@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// byteChars is the GPT-2 alphabet: a visible character for each byte. The bytes that are visible in
-// Latin-1 stand for themselves, the other 68 are numbered from U+0100 on.
+// byteChars is the GPT-2 alphabet: one visible character for each byte. A byte that is visible in
+// Latin-1 stands for itself. The other 68 are numbered from U+0100 on.
 var byteChars = func() (t [256]string) {
 	next := rune(0x100)
 	for b := range rune(256) {
@@ -20,7 +20,7 @@ var byteChars = func() (t [256]string) {
 	return t
 }()
 
-// charBytes is the way back; -1 is a character outside the alphabet.
+// charBytes maps the alphabet's characters to bytes; -1 is a character outside the alphabet.
 var charBytes = func() (t [0x144]int16) {
 	for i := range t {
 		t[i] = -1
@@ -32,8 +32,8 @@ var charBytes = func() (t [0x144]int16) {
 	return t
 }()
 
-// appendByteChars appends the bytes that a token of the byte-level alphabet stands for; ok is
-// false, and nothing is appended, if it has other characters.
+// appendByteChars appends the bytes of a token in the byte-level alphabet. If the token has other
+// characters, ok is false and nothing is appended.
 func appendByteChars(dst []byte, token string) (_ []byte, ok bool) {
 	start := len(dst)
 	for _, r := range token {
@@ -45,13 +45,13 @@ func appendByteChars(dst []byte, token string) (_ []byte, ok bool) {
 	return dst, true
 }
 
-// byteToken is the spelling of a byte under byte fallback.
+// byteToken returns the spelling of a byte under byte fallback.
 func byteToken(b byte) string {
 	const hex = "0123456789ABCDEF"
 	return string([]byte{'<', '0', 'x', hex[b>>4], hex[b&15], '>'})
 }
 
-// parseByteToken reads <0xNN>, in either case.
+// parseByteToken reads <0xNN>, in upper or lower case.
 func parseByteToken(token string) (byte, bool) {
 	if len(token) != 6 || token[:3] != "<0x" || token[5] != '>' {
 		return 0, false

@@ -13,8 +13,8 @@ const (
 	maxCachedWord  = 128  // bytes; at most 65,536 words, some 15 MB, are kept
 )
 
-// wordCache keeps the tokens of words seen lately. Each shard has two generations: when the young
-// one is full the old one is dropped, so a word in use stays, and the size is bounded.
+// wordCache keeps the tokens of words seen lately. Each shard has two generations. When the young
+// one is full, the old one is dropped. So a word in use stays and the size is bounded.
 type wordCache struct {
 	seed   maphash.Seed
 	shards [cacheShards]cacheShard
@@ -31,7 +31,7 @@ func (c *wordCache) shard(word string) *cacheShard {
 	return &c.shards[maphash.String(c.seed, word)%cacheShards]
 }
 
-// get returns tokens that the caller must not change.
+// get returns the tokens of a word. The caller must not change them.
 func (c *wordCache) get(word string) ([]int32, bool) {
 	s := c.shard(word)
 	s.mu.Lock()
@@ -46,7 +46,7 @@ func (c *wordCache) get(word string) ([]int32, bool) {
 	return ids, ok
 }
 
-// put copies word and ids.
+// put stores copies of word and ids.
 func (c *wordCache) put(word string, ids []int32) {
 	s := c.shard(word)
 	s.mu.Lock()

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// config is what is read of tokenizer_config.json, whose other fields are for the libraries that
-// wrote it.
+// config has the fields of tokenizer_config.json that change the ids. The other fields are for the
+// libraries that wrote the file.
 type config struct {
 	BOS         tokenName             `json:"bos_token"`
 	EOS         tokenName             `json:"eos_token"`
@@ -90,7 +90,7 @@ func (c *config) apply(t *Tokenizer) error {
 	return nil
 }
 
-// setToken has id in ids, once added at index at, or not at all.
+// setToken returns ids with id in them or without it. It inserts id at index at if it is missing.
 func setToken(ids []int32, id int32, want bool, at int) []int32 {
 	switch {
 	case want && !slices.Contains(ids, id):

@@ -6,23 +6,23 @@ import (
 	"unicode/utf8"
 )
 
-// A sink is a stage of decoding with its state: it takes the spelling of one token after the other
-// and passes on what is settled, in whole characters.
+// A sink is one stage of decoding with its state. It takes the spellings of the tokens one by one.
+// It passes on the text that later tokens cannot change, in whole characters.
 type sink interface {
 	push(token string)
-	flush() // the end of the text: what is held back goes on
+	flush() // ends the text: passes on what was held back
 }
 
-// A stage makes the sink of one stage of the decoder; next is the one after it.
+// A stage makes its sink. next is the sink after it.
 type stage func(next sink) sink
 
-// decoder is what the file's decoder becomes: the stages in order, sequences flattened.
+// decoder has the stages of the file's decoder in order, sequences flattened.
 type decoder struct {
 	stages []stage
-	// fused says that the tokens are one text by now: a stage that asks where a token begins would
-	// mean the beginning of the text.
+	// fused says that the tokens are already joined into one text. A later stage that asks where a
+	// token begins would take the beginning of the text for it.
 	fused bool
-	// A token by itself, for TokenBytes: the stages that change spellings.
+	// These are for TokenBytes, which decodes one token: the stages that change spellings.
 	byteLevel    bool
 	byteFallback bool
 	spelling     []func(string) string
@@ -80,7 +80,7 @@ func (d *decoder) parse(raw json.RawMessage, depth int) error {
 			return err
 		}
 		if name == "Fuse" {
-			d.fused = true // the text passes on as it comes
+			d.fused = true // the text passes through unchanged
 			return nil
 		}
 		d.byteFallback = true
@@ -155,7 +155,7 @@ func (d *decoder) parseStrip(where string, raw json.RawMessage) error {
 	return nil
 }
 
-// chain makes the sinks of one text, which end in out.
+// chain makes the sinks of one text. The last of them writes to out.
 func (d *decoder) chain(out sink) sink {
 	for i := len(d.stages) - 1; i >= 0; i-- {
 		out = d.stages[i](out)
@@ -163,7 +163,7 @@ func (d *decoder) chain(out sink) sink {
 	return out
 }
 
-// tokenBytes is what a token stands for, apart from its neighbours.
+// tokenBytes returns the bytes of a token, apart from its neighbours.
 func (d *decoder) tokenBytes(token string) []byte {
 	if d.byteFallback {
 		if b, ok := parseByteToken(token); ok {
@@ -190,7 +190,7 @@ type mapSink struct {
 func (s *mapSink) push(token string) { s.next.push(s.apply(token)) }
 func (s *mapSink) flush()            { s.next.flush() }
 
-// spacer is the text of a file without a decoder: spaces between the tokens.
+// spacer is the decoding of a file without a decoder. It puts spaces between the tokens.
 type spacer struct {
 	begun bool
 	next  sink
@@ -205,8 +205,8 @@ func (s *spacer) push(token string) {
 }
 func (s *spacer) flush() { s.next.flush() }
 
-// byteLevelSink turns the alphabet of bytes back into bytes, and those into text: each maximal part
-// of an ill-formed sequence becomes one U+FFFD.
+// byteLevelSink turns the alphabet of bytes back into bytes, and the bytes into text. Each maximal
+// part of an ill-formed sequence becomes one U+FFFD.
 type byteLevelSink struct {
 	held []byte // the beginning of a character
 	next sink
@@ -249,8 +249,8 @@ func (s *byteLevelSink) pass(end bool) {
 	}
 }
 
-// illFormed is the length of the maximal ill-formed part b begins with: the bytes that could have
-// begun a character, at least one.
+// illFormed returns the length of the maximal ill-formed part at the start of b. It is at least one
+// byte, and includes all bytes that could begin a character.
 func illFormed(b []byte) int {
 	n := 1
 	for n < len(b) && !utf8.FullRune(b[:n]) {
@@ -259,8 +259,8 @@ func illFormed(b []byte) int {
 	return max(1, n-1)
 }
 
-// byteFallbackSink puts runs of byte tokens together again; a byte that belongs to no character
-// becomes one U+FFFD.
+// byteFallbackSink joins runs of byte tokens into text. A byte that belongs to no character becomes
+// one U+FFFD.
 type byteFallbackSink struct {
 	held []byte
 	next sink
@@ -289,8 +289,8 @@ func (s *byteFallbackSink) pass(end bool) {
 	}
 }
 
-// metaspaceSink turns the visible space back into spaces, and drops those of the first token unless
-// the scheme is "never".
+// metaspaceSink turns the visible space back into a space. It drops the spaces at the start of the
+// first token, unless the scheme is "never".
 type metaspaceSink struct {
 	metaspace
 	begun bool
@@ -307,7 +307,7 @@ func (s *metaspaceSink) push(token string) {
 }
 func (s *metaspaceSink) flush() { s.next.flush() }
 
-// stripSink takes up to start contents off the beginning of the text.
+// stripSink removes content from the beginning of the text, at most start times.
 type stripSink struct {
 	content string
 	start   int

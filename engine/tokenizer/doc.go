@@ -1,32 +1,31 @@
 // Package tokenizer reads a model's tokenizer.json, and turns text into token ids and back exactly
 // as the Python package tokenizers does.
 //
-// It covers byte pair encoding in its two forms: byte-level (GPT-2, Llama 3, Qwen) and
-// SentencePiece-style with byte fallback (Llama 2, Gemma). Encode is
+// It covers byte pair encoding in its two forms: byte-level (GPT-2, Llama 3, Qwen), and
+// SentencePiece-style with byte fallback (Llama 2, Gemma). Encode has these stages:
 //
 //	added tokens -> normalizer -> normalized added tokens -> pre-tokenizer -> BPE -> post-processor
 //
-// Decode runs the stages of the decoder over the spellings of the tokens. Load refuses a
-// component, option or pattern that it does not know, and names it. A tokenizer that is nearly right
+// Decode runs the stages of the decoder over the spellings of the tokens. Load refuses a component,
+// option or pattern that it does not know, and names it. A tokenizer that is only nearly right
 // would spoil every answer without a sign.
 //
 // A Tokenizer is safe for concurrent use: it is immutable except for its word cache, which has its
 // own locks. A Stream belongs to one goroutine.
 //
-// Where this package decides for itself:
+// This package differs from the reference here:
 //
-//   - Before a text is encoded, each run of it that is not valid UTF-8 becomes one U+FFFD.
-//   - Byte tokens (<0xE5>) that form no UTF-8 come out as one U+FFFD per ill-formed byte. If any part
-//     of a run of byte tokens is ill-formed, the reference replaces the whole run, well-formed
-//     characters included. A stream would have to hold back every newline to do that.
+//   - Encode first turns each run of invalid UTF-8 into one U+FFFD.
+//   - Byte tokens (<0xE5>) that form no UTF-8 become one U+FFFD per ill-formed byte. The reference
+//     replaces a whole run of byte tokens if any part of it is ill-formed. It loses the well-formed
+//     characters too. A stream would have to hold back every newline to do that.
 //   - Truncation and padding settings are ignored: they belong to training.
-//   - add_bos_token and add_eos_token of tokenizer_config.json, where they are given, override the
-//     post-processor.
+//   - add_bos_token and add_eos_token of tokenizer_config.json override the post-processor.
 //   - Load refuses a split pattern whose form invites exponential time. The others run with a time
-//     limit, past which Encode fails (see pattern.go). So a text has the same ids every time or none.
+//     limit, and past it Encode fails (see pattern.go). So a text has the same ids every time, or
+//     none.
 //
 // Character classes and normalization follow the Unicode versions of the reference (see
-// unicode.go). The pattern matcher is dlclark/regexp2, since the families' split patterns use
-// look-ahead, which the standard library's lacks; canonical decomposition comes from
-// golang.org/x/text.
+// unicode.go). The pattern matcher is dlclark/regexp2. The families' split patterns use look-ahead,
+// which the standard library lacks. Canonical decomposition comes from golang.org/x/text.
 package tokenizer

@@ -16,12 +16,12 @@ const (
 	CodeTooSlow Code = "tokenizer_too_slow"
 )
 
-// Error is what Load and Encode return.
+// Error is the error of Load and Encode.
 type Error struct {
 	Code Code
 	// Where names the part of the file, like "pre_tokenizer Split".
 	Where string
-	// What is the rest of the sentence.
+	// What ends the sentence that Where begins.
 	What string
 }
 
@@ -40,7 +40,7 @@ func tooLarge(where, format string, args ...any) error {
 	return &Error{CodeTooLarge, where, fmt.Sprintf(format, args...)}
 }
 
-// unsupported names the component that stops the load.
+// unsupported returns the error of a file with a component that Load does not know.
 func unsupported(where, what string) error {
 	return &Error{CodeUnsupported, where, what + " is not supported; use a BPE model of the Llama, Qwen or Gemma form"}
 }

@@ -58,8 +58,8 @@ func parseFile(data []byte) (*file, error) {
 	return &f, nil
 }
 
-// strict decodes one JSON value and refuses fields it does not know: an option passed over in
-// silence would change the tokens.
+// strict decodes one JSON value and refuses fields that it does not know. An option that is
+// silently left out would change the tokens.
 func strict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -75,12 +75,12 @@ func strict(data []byte, v any) error {
 	return nil
 }
 
-// absent reports a component that is missing or null.
+// absent reports whether a component is missing or null.
 func absent(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// typeOf reads a component's "type"; kind is the component's place in the file.
+// typeOf reads a component's "type". kind is the component's name in the file.
 func typeOf(kind string, raw json.RawMessage) (string, error) {
 	var head struct {
 		Type *string `json:"type"`

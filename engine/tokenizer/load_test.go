@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// tiny is a tokenizer.json with a few byte-level tokens; parts replaces or adds fields, given as
-// JSON.
+// tiny returns a tokenizer.json with a few byte-level tokens. parts replaces or adds fields, given
+// as JSON.
 func tiny(parts map[string]string) []byte {
 	fields := map[string]json.RawMessage{
 		"version": json.RawMessage(`"1.0"`),
@@ -39,7 +39,7 @@ func splitJSON(pattern string) string {
 	return `{"type":"Split","pattern":{"Regex":` + string(p) + `},"behavior":"Isolated","invert":false}`
 }
 
-func TestLoadRefuses(t *testing.T) {
+func TestLoadNamesWhatItRefuses(t *testing.T) {
 	nested := strings.Repeat(`{"type":"Sequence","normalizers":[`, 40) + `{"type":"NFC"}` + strings.Repeat(`]}`, 40)
 	for _, c := range []struct {
 		part, json string
@@ -153,7 +153,7 @@ func bosTemplate(id int) string {
 		`"pair":[],"special_tokens":{"<s>":{"id":"<s>","ids":[%d],"tokens":["<s>"]}}}`, id)
 }
 
-func TestLoadRefusesFiles(t *testing.T) {
+func TestLoadRefusesBrokenFiles(t *testing.T) {
 	good := tiny(nil)
 	for _, c := range []struct {
 		name         string
@@ -182,7 +182,7 @@ func TestLoadRefusesFiles(t *testing.T) {
 	}
 }
 
-func TestConfig(t *testing.T) {
+func TestConfigSetsBOSAndEOS(t *testing.T) {
 	special := `[{"id":5,"content":"<s>","special":true},{"id":8,"content":"</s>","special":true}]`
 	for _, c := range []struct {
 		name, config string
@@ -233,8 +233,8 @@ func TestConfigAddsTokens(t *testing.T) {
 	}
 }
 
-// TestPatternsAccepted: the limits on a pattern's form leave room for what is published.
-func TestPatternsAccepted(t *testing.T) {
+// The limits on a pattern's form leave room for the published patterns.
+func TestPublishedPatternsAreAccepted(t *testing.T) {
 	for _, pattern := range []string{
 		patternGPT2, patternLlama3, patternQwen,
 		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`,

@@ -9,15 +9,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A piece is a part of the text on its way to the model. first reports that it begins where the
-// original text begins, which Metaspace's scheme "first" asks; left is the time there is to cut it.
+// A piece is a part of the text on its way to the model. first says that it begins where the
+// original text begins; Metaspace's scheme "first" needs that. left is the time that remains to cut
+// it.
 type piece struct {
 	text  string
 	first bool
 	left  *meter
 }
 
-// cut is the part of the piece between two offsets.
+// cut returns the part of the piece between two offsets.
 func (p piece) cut(start, end int) piece {
 	return piece{p.text[start:end], p.first && start == 0, p.left}
 }
@@ -114,7 +115,7 @@ func appendNormalizers(dst []normalizer, raw json.RawMessage, depth int) ([]norm
 	return nil, unsupported("normalizer", name)
 }
 
-// replace stands in the normalizer and in the decoder.
+// replace is a stage of the normalizer and of the decoder.
 type replace struct{ old, new string }
 
 func parseReplace(where string, raw json.RawMessage) (replace, error) {
@@ -137,13 +138,13 @@ func parseReplace(where string, raw json.RawMessage) (replace, error) {
 
 func (r replace) normalize(p piece) piece {
 	if r.new == "" && strings.HasPrefix(p.text, r.old) {
-		p.first = false // what is left begins later in the original text
+		p.first = false // the rest begins later in the original text
 	}
 	p.text = strings.ReplaceAll(p.text, r.old, r.new)
 	return p
 }
 
-// growth is the most times longer the replacement can make a text, rounded up.
+// growth returns how many times longer the replacement can make a text, rounded up.
 func (r replace) growth() int {
 	return max(1, (len(r.new)+len(r.old)-1)/len(r.old))
 }
@@ -171,8 +172,8 @@ func (s strip) normalize(p piece) piece {
 	return p
 }
 
-// nfc composes characters by the rules of Unicode 9, as the reference does. norm.NFC.String would
-// also break up runs of more than 30 marks.
+// nfc composes characters by Unicode 9, as the reference does. norm.NFC.String would also break up
+// runs of more than 30 marks.
 type nfc struct{}
 
 func (nfc) normalize(p piece) piece {
@@ -196,13 +197,13 @@ func composeNFC(text string) string {
 		}
 		parts := norm.NFD.String(string(r))
 		if strings.ContainsFunc(parts, isYoungMark) {
-			parts = string(r) // no composite by Unicode 9
+			parts = string(r) // Unicode 9 has no composite
 		}
 		for _, d := range parts {
 			rs = append(rs, markedRune{d, combiningClass(d)})
 		}
 	}
-	// Canonical order: marks between two starters by class, stable.
+	// Canonical order sorts the marks between two starters by class, and keeps the order of equals.
 	for i := 0; i < len(rs); i++ {
 		if rs[i].ccc == 0 {
 			continue
@@ -216,7 +217,7 @@ func composeNFC(text string) string {
 	out := make([]rune, 0, len(rs))
 	starter := -1     // index in out of the last starter
 	var last uint8    // class of the last rune kept after it
-	adjacent := false // nothing was kept after it
+	adjacent := false // no rune was kept after it
 	for _, m := range rs {
 		if starter >= 0 && (adjacent || last < m.ccc) {
 			if c, ok := composePair(out[starter], m.r); ok {
@@ -250,7 +251,7 @@ func composePair(a, b rune) (rune, bool) {
 	}
 	pair := string(a) + string(b)
 	rs := []rune(norm.NFC.String(pair))
-	// The order of the parts has to hold, otherwise b belongs under another mark.
+	// b composes with a only if the parts keep their order. Otherwise b belongs under another mark.
 	if len(rs) != 1 || norm.NFD.String(string(rs)) != norm.NFD.String(string(a))+norm.NFD.String(string(b)) {
 		return 0, false
 	}

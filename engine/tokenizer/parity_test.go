@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// families are the recorded tokenizers, one for each form.
+// families are the recorded tokenizers, at least one for each form.
 var families = []string{"qwen", "llama3", "gpt2", "llama2", "gemma"}
 
 // recording is what build/fixtures/tokenizer.py wrote about one tokenizer.
@@ -23,7 +23,7 @@ type recording struct {
 	Prefix     []int32            `json:"prefix"`
 	Suffix     []int32            `json:"suffix"`
 	IDs        [][]int32          `json:"ids"`         // by string
-	Decode     map[string]string  `json:"decode"`      // by string, where it is not the string
+	Decode     map[string]string  `json:"decode"`      // by string, if it differs from the string
 	DecodeSkip map[string]string  `json:"decode_skip"` // without special tokens
 	NoSpecial  map[string][]int32 `json:"no_special"`
 	Random     []struct {
@@ -60,7 +60,7 @@ var fixtures struct {
 	strings    []string
 }
 
-// family returns a recording, its tokenizer, freshly loaded, and the strings.
+// family returns a recording, its tokenizer as newly loaded, and the strings.
 func family(t testing.TB, name string) (*recording, *Tokenizer, []string) {
 	t.Helper()
 	fixtures.Lock()
@@ -93,7 +93,7 @@ func orElse(texts map[string]string, i int, text string) string {
 	return text
 }
 
-func TestParity(t *testing.T) {
+func TestIDsAndTextEqualTheReference(t *testing.T) {
 	for _, name := range families {
 		t.Run(name, func(t *testing.T) {
 			r, tok, strings := family(t, name)
@@ -148,8 +148,8 @@ func TestParity(t *testing.T) {
 	}
 }
 
-// TestClasses compares the class of every code point.
-func TestClasses(t *testing.T) {
+// TestClassesEqualTheReference compares the class of every code point.
+func TestClassesEqualTheReference(t *testing.T) {
 	var f map[string]json.RawMessage
 	readFixture(t, "classes", &f)
 	want := map[rune]string{}
@@ -172,7 +172,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-func TestComponents(t *testing.T) {
+func TestComponentsEqualTheReference(t *testing.T) {
 	var f struct {
 		Models     []json.RawMessage `json:"models"`
 		Components []struct {

@@ -8,27 +8,31 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// maxLoops limits the unbounded quantifiers (*, +, {n,}) in one alternative of a split pattern
-// without a scanner of its own. regexp2 backtracks: a group that repeats can take exponential time
-// and is refused, and each loop multiplies the work by the length of a match.
+// maxLoops limits the unbounded quantifiers (*, +, {n,}) in one alternative of a split pattern. It
+// holds for patterns without a scanner of their own. regexp2 backtracks. A group that repeats can
+// take exponential time and is refused. Each loop multiplies the work by the length of a match.
 const maxLoops = 2
 
-// The time a text may spend in split patterns. The form alone does not bound it: two loops are
-// cubic in the text, and each of several alternatives in a row, (?:aa|a)(?:aa|a)..., doubles it. A
-// count of steps would be the same on every machine, but regexp2 counts none, so its clock has to
-// do: one goroutine for all patterns, which ticks ten times a second while they run and a few
-// seconds longer; a process that is stopped for seconds runs into it. Ordinary patterns need 0.3
-// microseconds a byte. Past the limits Encode fails: ids never depend on how busy the machine is.
+// These limit the time that a text may spend in split patterns. The form alone does not limit it.
+// Two loops are cubic in the text. Each of several alternatives in a row, (?:aa|a)(?:aa|a)...,
+// doubles the time.
+//
+// A count of steps would be the same on every machine, but regexp2 counts none. So its clock is
+// used: one goroutine for all patterns. It ticks ten times a second while they run and for a few
+// seconds after. A process that is stopped for seconds reaches the limit.
+//
+// Ordinary patterns need 0.3 microseconds a byte. Past the limits Encode fails, so ids never depend
+// on how busy the machine is.
 const (
 	matchTime = 3 * time.Second       // of one match
-	textTime  = 3 * time.Second       // of all matches in a text, and beside it
-	byteTime  = 10 * time.Microsecond // for each of its bytes
+	textTime  = 3 * time.Second       // of all matches in a text, plus byteTime a byte
+	byteTime  = 10 * time.Microsecond // for each byte of the text
 )
 
-// A meter is the time by which one Encode has to be through with its split patterns.
+// A meter limits the time that one Encode spends in split patterns.
 type meter struct {
 	until time.Time
-	err   error // set past it; nothing is split any more
+	err   error // set after that time; then no text is split
 }
 
 func newMeter(text string) *meter {
@@ -47,19 +51,19 @@ func (m *meter) fail() {
 	m.err = &Error{CodeTooSlow, "pre_tokenizer Split", "the pattern takes too long on this text; shorten the text or use another model"}
 }
 
-// span is a part of a text; match tells a match of the pattern from what lies between.
+// span is a part of a text. match tells a match of the pattern from the text between matches.
 type span struct {
 	start, end int
 	match      bool
 }
 
-// A matcher covers a text that is not empty with spans, in order, unless the meter runs out: then
-// the spans mean nothing.
+// A matcher covers a text that is not empty with spans, in order. If the meter runs out, the spans
+// mean nothing.
 type matcher interface {
 	spans(text string, left *meter) []span
 }
 
-// literalMatcher finds a fixed text.
+// literalMatcher finds one fixed text.
 type literalMatcher string
 
 func (m literalMatcher) spans(text string, _ *meter) []span {
@@ -105,7 +109,7 @@ func (m runeMatcher) spans(text string, _ *meter) []span {
 	return out
 }
 
-// regexMatcher matches by a pattern. It is safe for concurrent use.
+// regexMatcher finds the matches of a pattern. It is safe for concurrent use.
 type regexMatcher struct{ re *regexp2.Regexp }
 
 func newRegexMatcher(where, pattern string) (regexMatcher, error) {
@@ -160,15 +164,15 @@ func (m regexMatcher) spans(text string, left *meter) []span {
 }
 
 // checkPattern refuses what regexp2 (.NET's syntax) and the reference's Oniguruma read differently.
-// Letters after a backslash are limited to those with one meaning in both; what neither accepts is
-// left to the compiler.
+// After a backslash only letters with one meaning in both are allowed. The compiler refuses what
+// neither accepts.
 func checkPattern(where, pattern string) error {
 	if len(pattern) > maxPattern {
 		return tooLarge(where, "the pattern has %d bytes; the limit is %d", len(pattern), maxPattern)
 	}
 	refuse := func(what string) error { return unsupported(where, what+" in the pattern "+pattern) }
 	inSet := false
-	depth, loops := 0, 0 // of groups; of this alternative of the whole pattern
+	depth, loops := 0, 0 // loops are those of one alternative
 	for i := 0; i < len(pattern); i++ {
 		rest := pattern[i:]
 		switch c := pattern[i]; {
@@ -228,7 +232,7 @@ func checkPattern(where, pattern string) error {
 	return nil
 }
 
-// unbounded reports whether a pattern goes on with {n,}.
+// unbounded reports whether a pattern begins with {n,}.
 func unbounded(pattern string) bool {
 	rest := strings.TrimLeft(pattern[1:], "0123456789")
 	return len(rest) < len(pattern)-1 && strings.HasPrefix(rest, ",}")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPocket loads the tokenizer of the embedded model.
-func TestPocket(t *testing.T) {
+// The tokenizer of the embedded model loads.
+func TestEmbeddedModelsTokenizerLoads(t *testing.T) {
 	dir := filepath.Join("..", "..", "models", "pocket")
 	files := map[string][]byte{}
 	for _, name := range []string{"tokenizer.json", "tokenizer_config.json"} {

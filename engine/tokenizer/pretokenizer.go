@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// A preTokenizer cuts a piece, which is not empty, into smaller ones; it may yield empty ones,
+// A preTokenizer cuts a piece, which is not empty, into smaller ones. It may yield empty ones,
 // which are dropped.
 type preTokenizer interface {
 	split(p piece, yield func(piece))
 }
 
-// preTokenizers is what the file's pre_tokenizer becomes: the stages in order, sequences flattened,
-// and whether the model sees bytes in the place of characters.
+// preTokenizers has the stages of the file's pre_tokenizer in order, sequences flattened. byteLevel
+// says that the model sees bytes in place of characters.
 type preTokenizers struct {
 	stages    []preTokenizer
 	byteLevel bool
@@ -129,7 +129,7 @@ func (prefixSpace) split(p piece, yield func(piece)) {
 	yield(p)
 }
 
-// scanSplit is an isolated split by a scanner, whose matches cover the text.
+// scanSplit isolates the pieces that a scanner finds. They cover the text.
 type scanSplit struct{ scan scanner }
 
 func (s scanSplit) split(p piece, yield func(piece)) {
@@ -150,7 +150,7 @@ const (
 	contiguous         behavior = "Contiguous"
 )
 
-// split cuts at the matches of a pattern; invert swaps matches and the rest.
+// split cuts at the matches of a pattern. invert swaps the matches and the text between.
 type split struct {
 	matcher  matcher
 	behavior behavior
@@ -177,8 +177,8 @@ func parseSplit(where string, raw json.RawMessage) (preTokenizer, error) {
 	case c.Pattern.String != nil && *c.Pattern.String != "":
 		s.matcher = literalMatcher(*c.Pattern.String)
 	case c.Pattern.Regex != nil && *c.Pattern.Regex != "":
-		// Every character matches, so that all behaviors but these two leave the pieces alone or
-		// drop all or none; they take the general path.
+		// A scanner matches every character. All behaviors but these two then leave the pieces
+		// alone, or drop all or none. They take the general path.
 		if scan := scannerFor(*c.Pattern.Regex); scan != nil &&
 			(c.Behavior == isolated || c.Behavior == removed && c.Invert) {
 			return scanSplit{scan}, nil
@@ -214,7 +214,7 @@ func (s split) split(p piece, yield func(piece)) {
 			}
 		}
 	case contiguous:
-		// Neighbours of one kind belong together.
+		// Neighbours of one kind become one piece.
 		for i := 0; i < len(spans); {
 			j := i + 1
 			for j < len(spans) && spans[j].match == spans[i].match {
@@ -224,7 +224,7 @@ func (s split) split(p piece, yield func(piece)) {
 			i = j
 		}
 	case mergedWithPrevious:
-		// A match joins what is before it, unless that is a match itself.
+		// A match joins the piece before it, unless that is a match too.
 		for i := 0; i < len(spans); {
 			j := i + 1
 			if !spans[i].match && j < len(spans) && spans[j].match {
@@ -234,7 +234,7 @@ func (s split) split(p piece, yield func(piece)) {
 			i = j
 		}
 	case mergedWithNext:
-		// A match joins what is after it, unless that is a match itself.
+		// A match joins the piece after it, unless that is a match too.
 		for i := 0; i < len(spans); {
 			j := i + 1
 			if spans[i].match && j < len(spans) && !spans[j].match {
@@ -246,8 +246,8 @@ func (s split) split(p piece, yield func(piece)) {
 	}
 }
 
-// metaspace writes spaces as a visible character, as SentencePiece does. It stands in the
-// pre-tokenizer and in the decoder.
+// metaspace writes spaces as a visible character, as SentencePiece does. It is a stage of the
+// pre-tokenizer and of the decoder.
 type metaspace struct {
 	replacement string // one character
 	scheme      string // always, first or never
@@ -258,7 +258,7 @@ func parseMetaspace(where string, raw json.RawMessage) (metaspace, error) {
 	var c struct {
 		Type           string  `json:"type"`
 		Replacement    string  `json:"replacement"`
-		StrRep         *string `json:"str_rep"` // older files; the same text
+		StrRep         *string `json:"str_rep"` // the same text in older files
 		AddPrefixSpace *bool   `json:"add_prefix_space"`
 		PrependScheme  string  `json:"prepend_scheme"`
 		Split          *bool   `json:"split"`

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// The split patterns of the common families, which have scanners of their own: the pattern matcher
-// takes about ten times as long for the same pieces.
+// These split patterns of the common families have scanners of their own. The pattern matcher takes
+// about ten times as long for the same pieces.
 const (
 	patternGPT2   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 	patternLlama3 = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -50,8 +50,8 @@ func scanGPT2(s string) int {
 	return spaceRun(s)
 }
 
-// scanWords is the pattern of Llama 3, which keeps up to three digits together, and of Qwen, which
-// keeps each by itself.
+// scanWords scans the pattern of Llama 3 and of Qwen. Llama 3 keeps up to three digits together,
+// Qwen keeps each digit by itself.
 func scanWords(s string, digits int) int {
 	if s[0] == '\'' {
 		if n := contraction(s[1:]); n > 0 {
@@ -96,8 +96,8 @@ func scanWords(s string, digits int) int {
 	return spaceRun(s)
 }
 
-// contraction is the length of an English contraction after its apostrophe. Case folding makes the
-// long s an s.
+// contraction returns the length of an English contraction after its apostrophe. Case folding makes
+// the long s an s.
 func contraction(s string) int {
 	if s == "" {
 		return 0
@@ -118,8 +118,8 @@ func contraction(s string) int {
 	return 0
 }
 
-// classAt classifies the first character of s; n is its length. At the end of the text it returns
-// newline, 0, which no caller runs on.
+// classAt returns the class of the first character of s, and its length n. At the end of the text
+// it returns newline, 0; no caller takes a run of newlines.
 func classAt(s string) (c class, n int) {
 	if s == "" {
 		return newline, 0
@@ -131,7 +131,7 @@ func classAt(s string) (c class, n int) {
 	return slowClass(r), n
 }
 
-// runOf is the length of the run of characters of class c that s begins with.
+// runOf returns the length of the run of characters of class c at the start of s.
 func runOf(s string, c class) int {
 	for i, r := range s {
 		if classOf(r) != c {
@@ -141,7 +141,7 @@ func runOf(s string, c class) int {
 	return len(s)
 }
 
-// whiteSpace is the length of the white space, newlines included, that s begins with.
+// whiteSpace returns the length of the white space at the start of s, newlines included.
 func whiteSpace(s string) int {
 	for i, r := range s {
 		if c := classOf(r); c != space && c != newline {
@@ -151,8 +151,8 @@ func whiteSpace(s string) int {
 	return len(s)
 }
 
-// spaceRun is \s+(?!\S)|\s+: all the white space, less its last character where text follows, which
-// takes that one with it. A single character stays whole.
+// spaceRun matches \s+(?!\S)|\s+. It returns all the white space, without its last character if
+// text follows. The text takes that character. A single character stays whole.
 func spaceRun(s string) int {
 	run := whiteSpace(s)
 	if run == len(s) {

@@ -3,9 +3,9 @@ package tokenizer
 import "slices"
 
 // A Stream turns ids into text one at a time. Each piece is valid UTF-8 and ends where a character
-// ends, and the pieces together are Decode of all the ids.
+// ends. The pieces together equal Decode of all the ids.
 //
-// A decoder that drops the space a text begins with drops it at the beginning of the stream. To
+// Some decoders drop the space at the start of a text; a stream drops it at its start too. To
 // continue a prompt, push its last token first and discard what that returns.
 //
 // A Stream belongs to one goroutine.
@@ -17,14 +17,14 @@ type Stream struct {
 	out         collector
 }
 
-// collector is the end of every chain of sinks.
+// collector is the last sink of every chain. It keeps the text.
 type collector struct{ text []byte }
 
 func (c *collector) push(token string) { c.text = append(c.text, token...) }
 func (c *collector) flush()            {}
 
-// NewStream begins a text. If skipSpecial is set, special tokens leave no trace in it, except those
-// of keep.
+// NewStream begins a text. If skipSpecial is set, special tokens add nothing to it, except the
+// tokens in keep.
 func (t *Tokenizer) NewStream(skipSpecial bool, keep ...int32) *Stream {
 	s := &Stream{t: t, skipSpecial: skipSpecial, keep: keep}
 	s.head = t.decoder.chain(&s.out)
@@ -38,8 +38,8 @@ func (s *Stream) Push(id int32) string {
 	return s.take()
 }
 
-// Flush ends the text and returns what was held back; an incomplete character comes out as U+FFFD.
-// The Stream is then ready for a new text.
+// Flush ends the text and returns what was held back. An incomplete character becomes U+FFFD. The
+// Stream is then ready for a new text.
 func (s *Stream) Flush() string {
 	s.head.flush()
 	text := s.take()
@@ -64,7 +64,7 @@ func (s *Stream) take() string {
 	return text
 }
 
-// Decode returns the text of ids. Ids outside the vocabulary are passed over, special tokens too if
+// Decode returns the text of ids. It skips ids outside the vocabulary, and special tokens if
 // skipSpecial is set.
 func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
 	s := t.NewStream(skipSpecial)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// template is what the post-processor puts around the tokens of a text.
+// template has the tokens that the post-processor puts around the tokens of a text.
 type template struct {
 	prefix, suffix []int32
 	set            bool
@@ -38,7 +38,7 @@ func (t *template) parse(raw json.RawMessage, depth int) error {
 			}
 		}
 		return nil
-	case "ByteLevel": // trims offsets, which nobody here asks for
+	case "ByteLevel": // trims offsets, which this package does not return
 		_, err := parseByteLevel(where, raw)
 		return err
 	case "TemplateProcessing":
@@ -58,7 +58,7 @@ func (t *template) wrap(where string, raw json.RawMessage) error {
 			Sequence     *part `json:"Sequence"`
 			SpecialToken *part `json:"SpecialToken"`
 		} `json:"single"`
-		Pair          json.RawMessage `json:"pair"` // of two texts: not used
+		Pair          json.RawMessage `json:"pair"` // for two texts; not used
 		SpecialTokens map[string]struct {
 			ID     string   `json:"id"`
 			IDs    []int32  `json:"ids"`
@@ -92,7 +92,7 @@ func (t *template) wrap(where string, raw json.RawMessage) error {
 		return unsupported(where, "a template for one text without exactly one $A")
 	}
 	if t.set {
-		// The reference takes what a first one adds for a text of its own.
+		// The reference takes the tokens of the first template for a text of their own.
 		return unsupported(where, "a second template")
 	}
 	*t = template{prefix, suffix, true}

@@ -11,8 +11,8 @@ type Tokenizer struct {
 	model       *bpe
 	normalizers []normalizer
 	words       preTokenizers
-	raw         *addedSet // added tokens found in the text as given
-	normalized  *addedSet // those found in the normalized text
+	raw         *addedSet // added tokens that are found in the text as given
+	normalized  *addedSet // added tokens that are found in the normalized text
 	template    template
 	decoder     *decoder
 	bos, eos    int32
@@ -20,16 +20,16 @@ type Tokenizer struct {
 	hasEOS      bool
 }
 
-// token is an entry of the vocabulary.
+// token is one entry of the vocabulary.
 type token struct {
 	spelling string
-	decoded  string // what the decoder sees: an added token's normalized form
+	decoded  string // the decoder's input: an added token's normalized form
 	known    bool   // false in the gaps between ids
 	special  bool
 }
 
-// Load reads the contents of tokenizer.json and, where there is one, of tokenizer_config.json. Its
-// errors are of type *Error.
+// Load reads the contents of tokenizer.json and, if there is one, of tokenizer_config.json. Its
+// errors have type *Error.
 func Load(tokenizerJSON, configJSON []byte) (*Tokenizer, error) {
 	f, err := parseFile(tokenizerJSON)
 	if err != nil {
@@ -108,11 +108,11 @@ func (t *Tokenizer) grow(id int32) {
 	}
 }
 
-// addToken enters one added token.
+// addToken adds one added token to the vocabulary.
 func (t *Tokenizer) addToken(a addedToken) error {
 	switch {
 	case a.Content == "":
-		return nil // the reference passes over it
+		return nil // the reference skips it
 	case len(a.Content) > maxAddedBytes:
 		return tooLarge("added_tokens", "token %d has %d bytes; the limit is %d", a.ID, len(a.Content), maxAddedBytes)
 	case a.ID < 0 || a.ID >= maxVocab:
@@ -157,13 +157,13 @@ func (t *Tokenizer) known(id int32) bool {
 type EncodeOptions struct {
 	// AddSpecial adds the tokens of the post-processor, like a leading BOS.
 	AddSpecial bool
-	// NoSpecial takes the text of special tokens as ordinary text. Added tokens that are not
+	// NoSpecial reads the text of a special token as ordinary text. Added tokens that are not
 	// special are still found.
 	NoSpecial bool
 }
 
-// Encode returns the ids of text. It fails only where a split pattern takes too long on the text,
-// with an *Error of CodeTooSlow.
+// Encode returns the ids of text. It fails only if a split pattern takes too long on the text. The
+// error is then an *Error of CodeTooSlow.
 func (t *Tokenizer) Encode(text string, opts EncodeOptions) ([]int32, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	ids := make([]int32, 0, len(text)/3+8)
@@ -188,9 +188,8 @@ func (t *Tokenizer) Encode(text string, opts EncodeOptions) ([]int32, error) {
 	return ids, nil
 }
 
-// TokenBytes returns the bytes that a token stands for, which need not be whole characters. For a
-// special token it returns its text, for an id outside the vocabulary nil. The caller owns the
-// result.
+// TokenBytes returns the bytes of a token, which need not be whole characters. For a special token
+// it returns the token's text, for an id outside the vocabulary nil. The caller owns the result.
 func (t *Tokenizer) TokenBytes(id int32) []byte {
 	if !t.known(id) {
 		return nil
@@ -201,7 +200,7 @@ func (t *Tokenizer) TokenBytes(id int32) []byte {
 	return t.decoder.tokenBytes(t.tokens[id].decoded)
 }
 
-// Token returns the vocabulary's own spelling of a token, "" if it is unknown.
+// Token returns the spelling of a token in the vocabulary, or "" if the id is unknown.
 func (t *Tokenizer) Token(id int32) string {
 	if !t.known(id) {
 		return ""
@@ -209,7 +208,7 @@ func (t *Tokenizer) Token(id int32) string {
 	return t.tokens[id].spelling
 }
 
-// ID returns the token with this spelling, false if there is none.
+// ID returns the token with this spelling, or false.
 func (t *Tokenizer) ID(token string) (int32, bool) {
 	if id, ok := t.addedIDs[token]; ok {
 		return id, true
@@ -223,11 +222,11 @@ func (t *Tokenizer) IsSpecial(id int32) bool {
 	return t.known(id) && t.tokens[id].special
 }
 
-// Size is the largest id plus one, added tokens included.
+// Size returns the largest id plus one, added tokens included.
 func (t *Tokenizer) Size() int { return len(t.tokens) }
 
-// BaseSize is the largest id plus one of the vocabulary without the added tokens, some of which a
-// model need not know.
+// BaseSize returns the largest id plus one of the vocabulary without the added tokens. A model need
+// not know all added tokens.
 func (t *Tokenizer) BaseSize() int {
 	for id := len(t.tokens) - 1; id >= 0; id-- {
 		if _, added := t.addedIDs[t.tokens[id].spelling]; t.tokens[id].known && !added {
@@ -237,9 +236,9 @@ func (t *Tokenizer) BaseSize() int {
 	return 0
 }
 
-// BOS returns the token a text begins with: the one tokenizer_config.json names, otherwise the
-// first the post-processor adds.
+// BOS returns the token at the beginning of a text. It is the one in tokenizer_config.json,
+// otherwise the first that the post-processor adds.
 func (t *Tokenizer) BOS() (int32, bool) { return t.bos, t.hasBOS }
 
-// EOS returns the token a text ends with, which only tokenizer_config.json names.
+// EOS returns the token at the end of a text. Only tokenizer_config.json names one.
 func (t *Tokenizer) EOS() (int32, bool) { return t.eos, t.hasEOS }

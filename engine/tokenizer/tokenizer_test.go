@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// encode is Encode where nothing takes long.
+// encode is Encode for texts that no pattern is slow on.
 func encode(t testing.TB, tok *Tokenizer, text string, opts EncodeOptions) []int32 {
 	t.Helper()
 	ids, err := tok.Encode(text, opts)
@@ -25,7 +25,7 @@ func encode(t testing.TB, tok *Tokenizer, text string, opts EncodeOptions) []int
 	return ids
 }
 
-func TestVocabulary(t *testing.T) {
+func TestEveryIDHasASpelling(t *testing.T) {
 	for _, name := range families {
 		t.Run(name, func(t *testing.T) {
 			_, tok, _ := family(t, name)
@@ -57,8 +57,8 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
-// TestTokenBytes puts texts together again from the bytes of their tokens.
-func TestTokenBytes(t *testing.T) {
+// The bytes of a text's tokens make the text again.
+func TestTokenBytesMakeTheText(t *testing.T) {
 	for _, name := range families {
 		t.Run(name, func(t *testing.T) {
 			r, tok, strs := family(t, name)
@@ -68,7 +68,7 @@ func TestTokenBytes(t *testing.T) {
 					got = append(got, tok.TokenBytes(id)...)
 				}
 				want := orElse(r.Decode, i, strs[i])
-				if name == "llama2" { // its decoder drops the space a text begins with
+				if name == "llama2" { // its decoder drops a text's first space
 					got = bytes.TrimPrefix(got, []byte(" "))
 				}
 				if string(got) != want {
@@ -79,9 +79,9 @@ func TestTokenBytes(t *testing.T) {
 	}
 }
 
-// TestStream holds the pieces of streamed texts against the recorded decodes, and those of random
-// ids against Decode.
-func TestStream(t *testing.T) {
+// The pieces of streamed texts equal the recorded decodes, and the pieces of random ids equal
+// Decode.
+func TestStreamEqualsDecode(t *testing.T) {
 	for _, name := range families {
 		t.Run(name, func(t *testing.T) {
 			r, tok, strs := family(t, name)
@@ -126,12 +126,12 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamIsPrompt: what a token settles comes out with that token.
-func TestStreamIsPrompt(t *testing.T) {
+// A token's text comes out with the token that completes it.
+func TestStreamHoldsBackOnlyIncompleteText(t *testing.T) {
 	for _, c := range []struct {
 		family string
 		tokens []string
-		want   []string // the last is what Flush returns
+		want   []string // the last is Flush's
 	}{
 		{"llama2", []string{"▁a", "<0x0A>", "▁a"}, []string{"a", "\n", " a", ""}},
 		{"llama2", []string{"<0xE2>", "<0x82>", "<0xAC>"}, []string{"", "", "€", ""}},
@@ -147,7 +147,7 @@ func TestStreamIsPrompt(t *testing.T) {
 	} {
 		_, tok, _ := family(t, c.family)
 		s := tok.NewStream(false)
-		for round := range 2 { // a flushed stream begins anew
+		for round := range 2 { // after Flush the stream begins a new text
 			for i, token := range c.tokens {
 				id, ok := tok.ID(token)
 				if !ok {
@@ -164,8 +164,8 @@ func TestStreamIsPrompt(t *testing.T) {
 	}
 }
 
-// TestByteRuns pins where Decode goes its own way: see the package comment.
-func TestByteRuns(t *testing.T) {
+// Decode differs from the reference in byte runs: see the package comment.
+func TestIllFormedBytesAreReplacedOneByOne(t *testing.T) {
 	_, tok, _ := family(t, "llama2")
 	ids := func(tokens ...string) (out []int32) {
 		for _, token := range tokens {
@@ -179,7 +179,7 @@ func TestByteRuns(t *testing.T) {
 	}
 }
 
-func TestEncodeInvalidUTF8(t *testing.T) {
+func TestInvalidUTF8IsEncodedAsReplacement(t *testing.T) {
 	for _, name := range families {
 		_, tok, _ := family(t, name)
 		got := encode(t, tok, "a\xff\xfeb\xc3", EncodeOptions{})
@@ -189,8 +189,8 @@ func TestEncodeInvalidUTF8(t *testing.T) {
 	}
 }
 
-// TestConcurrent shares a tokenizer with a cold cache among goroutines.
-func TestConcurrent(t *testing.T) {
+// Goroutines share a tokenizer with a cold cache.
+func TestGoroutinesShareATokenizer(t *testing.T) {
 	for _, name := range families {
 		r, tok, strs := family(t, name)
 		var wg sync.WaitGroup
@@ -231,8 +231,8 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestOneHugeWord encodes 2 MB without a boundary; quadratic work would not end.
-func TestOneHugeWord(t *testing.T) {
+// A text of 2 MB without a boundary is encoded. Quadratic work would not end.
+func TestHugeWordTakesNoQuadraticTime(t *testing.T) {
 	for name, unit := range map[string]string{"qwen": "abcdefghijklmnopqrst", "gemma": "x = "} {
 		_, tok, _ := family(t, name)
 		text := strings.Repeat(unit, (2<<20)/len(unit))
@@ -242,8 +242,8 @@ func TestOneHugeWord(t *testing.T) {
 	}
 }
 
-// TestSlowPattern: a pattern that backtracks without end fails the text, and only that.
-func TestSlowPattern(t *testing.T) {
+// A pattern that backtracks without end fails its text, and no other.
+func TestSlowPatternFailsOnlyItsText(t *testing.T) {
 	tok, err := Load(tiny(map[string]string{
 		"pre_tokenizer": `{"type":"Sequence","pretokenizers":[` + splitJSON(strings.Repeat("(?:aa|a)", 50)+"c") +
 			`,{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}`,
@@ -254,7 +254,7 @@ func TestSlowPattern(t *testing.T) {
 	}
 	re := tok.words.stages[0].(split).matcher.(regexMatcher).re
 	re.MatchTimeout = time.Millisecond
-	slow := strings.Repeat("a", 75) // more than 2^50 ways
+	slow := strings.Repeat("a", 75) // more than 2^50 ways to match
 	for _, text := range []string{slow, "ab<s>" + slow, slow + "<s>ab"} {
 		ids, err := tok.Encode(text, EncodeOptions{})
 		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeTooSlow || ids != nil {
@@ -267,8 +267,8 @@ func TestSlowPattern(t *testing.T) {
 	}
 }
 
-// TestMeter: the matches of a text share one time, however fast each is.
-func TestMeter(t *testing.T) {
+// All matches of a text share one time limit, however fast each is.
+func TestMatchesOfATextShareOneTimeLimit(t *testing.T) {
 	m, err := newRegexMatcher("test", "c")
 	if err != nil {
 		t.Fatal(err)
@@ -285,8 +285,8 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// TestBaseSize: added tokens do not count, wherever they are listed.
-func TestBaseSize(t *testing.T) {
+// Added tokens do not count, in whichever file they are listed.
+func TestBaseSizeLeavesOutAddedTokens(t *testing.T) {
 	for name, want := range map[string][2]int{"gpt2": {6000, 6001}, "qwen": {6000, 6006}, "gemma": {5000, 5004}} {
 		_, tok, _ := family(t, name)
 		if got := [2]int{tok.BaseSize(), tok.Size()}; got != want {
@@ -295,8 +295,8 @@ func TestBaseSize(t *testing.T) {
 	}
 }
 
-// TestScanners holds the hand-written scanners against the patterns they stand for.
-func TestScanners(t *testing.T) {
+// The hand-written scanners find the same pieces as their patterns.
+func TestScannersEqualTheirPatterns(t *testing.T) {
 	_, _, strs := family(t, "qwen")
 	for _, pattern := range []string{patternGPT2, patternLlama3, patternQwen} {
 		scan := scannerFor(pattern)
@@ -310,9 +310,9 @@ func TestScanners(t *testing.T) {
 	}
 }
 
-// TestLongS: case folding makes the long s an s, in a contraction as elsewhere. The reference cuts
-// "it'ſx" into "it", "'ſ" and "x".
-func TestLongS(t *testing.T) {
+// Case folding makes the long s an s, in a contraction as elsewhere. The reference cuts "it'ſx"
+// into "it", "'ſ" and "x".
+func TestLongSFoldsToS(t *testing.T) {
 	for _, c := range []struct {
 		pattern, text string
 		want          int
@@ -330,7 +330,7 @@ func TestLongS(t *testing.T) {
 func compareScanner(t *testing.T, s string, scan scanner, m regexMatcher) {
 	t.Helper()
 	for _, r := range s {
-		// The pattern matcher knows neither Unicode 16 nor that the long s is an s.
+		// The pattern matcher knows neither Unicode 16 nor the long s.
 		if r == 'ſ' || isLetter(r) != unicode.IsLetter(r) || isNumber(r) != unicode.IsNumber(r) {
 			return
 		}
@@ -374,7 +374,7 @@ func FuzzScanners(f *testing.F) {
 	})
 }
 
-// FuzzLoad: no file makes Load panic, and what it accepts encodes and decodes.
+// Load panics for no file. A tokenizer that it accepts encodes and decodes.
 func FuzzLoad(f *testing.F) {
 	f.Add(tiny(nil), "ab <s>")
 	f.Add(tiny(map[string]string{"added_tokens": `[{"id":5,"content":"<s>","special":true,"lstrip":true,"rstrip":true,"single_word":true}]`}), " <s> a")
@@ -418,7 +418,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzEncodeDecode: byte-level tokenizers lose nothing, the normalizer apart.
+// Byte-level tokenizers lose nothing but what the normalizer changes.
 func FuzzEncodeDecode(f *testing.F) {
 	var toks []*Tokenizer
 	for _, name := range []string{"gpt2", "llama3", "qwen"} {
@@ -431,7 +431,7 @@ func FuzzEncodeDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		text := strings.ToValidUTF8(s, "\ufffd")
 		if strings.Contains(text, ">\u0338") {
-			return // composes with the end of a special token, were it not one
+			return // would compose with the end of a special token, which is ordinary text here
 		}
 		composed := nfc{}.normalize(piece{text: text}).text
 		if ref := norm.NFC.String(text); composed != ref && strings.Count(ref, "\u034f") == strings.Count(text, "\u034f") &&

@@ -19,8 +19,8 @@ var (
 		0x1CCF0, 0x1CCF9, 0x1E5F1, 0x1E5FA)
 )
 
-// The reference normalizes by Unicode 9. These later marks reorder or compose by Unicode 15; to the
-// reference they are ordinary letters.
+// The reference normalizes by Unicode 9. Unicode 15 reorders or composes these later marks; the
+// reference takes them for ordinary letters.
 var marksAfter9 = ranges(
 	0x7FD, 0x7FD, 0x898, 0x89F, 0x8CA, 0x8D3, 0x9FE, 0x9FE, 0xC3C, 0xC3C, 0xD3B, 0xD3C, 0xEBA, 0xEBA,
 	0x1715, 0x1715, 0x1ABF, 0x1ACE, 0x1DF6, 0x1DFA, 0xA82C, 0xA82C, 0x10D24, 0x10D27, 0x10EAB, 0x10EAC,
@@ -32,7 +32,7 @@ var marksAfter9 = ranges(
 
 func isYoungMark(r rune) bool { return unicode.Is(marksAfter9, r) }
 
-// ranges builds a table from pairs of first and last code point, in order.
+// ranges returns the table of code points between pairs of first and last, which are in order.
 func ranges(bounds ...rune) *unicode.RangeTable {
 	t := new(unicode.RangeTable)
 	for i := 0; i < len(bounds); i += 2 {
@@ -46,7 +46,7 @@ func ranges(bounds ...rune) *unicode.RangeTable {
 	return t
 }
 
-// class is what the split patterns ask of a character. Every character has exactly one.
+// class is what the split patterns distinguish. Every character has exactly one class.
 type class uint8
 
 const (
@@ -93,7 +93,8 @@ func isNumber(r rune) bool {
 	return unicode.IsNumber(r) || r >= 0x10D40 && unicode.Is(numbers16, r)
 }
 
-// isWord is \w, by which an added token is seen to stand alone.
+// isWord reports whether r matches \w. An added token with single_word stands between other
+// characters.
 func isWord(r rune) bool {
 	return isLetter(r) || r == '\u200C' || r == '\u200D' ||
 		unicode.In(r, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc)

@@ -8,14 +8,14 @@ import (
 )
 
 // jsonReader walks a JSON text that encoding/json has found well-formed. The vocabulary and the
-// merges are nearly all of a file, up to 800,000 entries; reading them here takes half the time of
-// filling a map and a list of lists by reflection (0.3 s against 0.54 s for 29 MB).
+// merges are nearly all of a file, up to 800,000 entries. Reading them here takes 0.3 s for 29 MB.
+// Filling a map and a list of lists by reflection takes 0.54 s.
 type jsonReader struct {
 	data []byte
 	at   int
 }
 
-// peek returns the next byte that is not white space, 0 at the end.
+// peek returns the next byte that is not white space, or 0 at the end.
 func (r *jsonReader) peek() byte {
 	for ; r.at < len(r.data); r.at++ {
 		switch c := r.data[r.at]; c {
@@ -27,7 +27,7 @@ func (r *jsonReader) peek() byte {
 	return 0
 }
 
-// take steps over c if it comes next.
+// take skips c if it comes next, and reports whether it did.
 func (r *jsonReader) take(c byte) bool {
 	if r.peek() != c {
 		return false
@@ -36,7 +36,7 @@ func (r *jsonReader) take(c byte) bool {
 	return true
 }
 
-// text reads a string; ok is false if something else comes next.
+// text reads a string. ok is false if something else comes next.
 func (r *jsonReader) text() (_ string, ok bool) {
 	if r.peek() != '"' {
 		return "", false
@@ -60,7 +60,7 @@ func (r *jsonReader) text() (_ string, ok bool) {
 	}
 }
 
-// scalar reads a number, true, false or null as it is written.
+// scalar returns a number, true, false or null as it is written.
 func (r *jsonReader) scalar() string {
 	r.peek()
 	start := r.at
