@@ -8,10 +8,10 @@ import (
 // Anthropic is the protocol of Anthropic's routes.
 type Anthropic struct{}
 
-// StatusOverloaded is Anthropic's for what is worth trying again in a moment.
+// StatusOverloaded is Anthropic's status for a request that may succeed in a moment.
 const StatusOverloaded = 529
 
-// anthropicTypes are the names of failures by status. A wrong request with any other status is
+// anthropicTypes are the types of errors by status. A wrong request with any other status is
 // invalid_request_error, and a fault of the server is api_error.
 var anthropicTypes = map[int]string{
 	http.StatusUnauthorized:          "authentication_error",
@@ -22,7 +22,7 @@ var anthropicTypes = map[int]string{
 	StatusOverloaded:                 "overloaded_error",
 }
 
-// Refusal implements protocol: an error with the request's id.
+// Refusal implements protocol. The body has the request's id.
 func (Anthropic) Refusal(h http.Header, f Failure) (int, []byte) {
 	status, b := AnthropicFailure(f)
 	b = AppendString(append(b[:len(b)-1], `,"request_id":`...), h.Get("X-Request-Id"))
@@ -40,7 +40,7 @@ func AnthropicFailure(f Failure) (status int, body []byte) {
 		otherwise = "api_error"
 	}
 	message := f.Body.Message
-	if f.long != nil { // its programs search for these words
+	if f.long != nil { // Anthropic's programs search for these words
 		message = "prompt is too long: " + f.long.Error()
 	}
 	b := AppendString([]byte(`{"type":"error","error":{"type":`), cmp.Or(anthropicTypes[status], otherwise))

@@ -19,29 +19,28 @@ import (
 
 const (
 	MaxBody     = 32 << 20         // bytes
-	maxDrain    = 64 << 20         // bytes read past maxBody so that the client hears why
+	maxDrain    = 64 << 20         // bytes read past MaxBody, so that the client hears why
 	maxNesting  = 64               // levels of arrays and objects
-	BodyTimeout = 60 * time.Second // for the whole body to arrive
-	drainBody   = time.Second      // for what is missing of it once a drain began
+	BodyTimeout = 60 * time.Second // until the whole body has arrived
+	drainBody   = time.Second      // until the rest has arrived, once a drain began
 
-	UnreadTimeout = 10 * time.Second // for a body that no handler reads, such as that of a refused request
+	UnreadTimeout = 10 * time.Second // for a body that no handler reads, as of a refused request
 
-	SmallBody   = 64 << 10 // bytes; larger ones take a place
-	LargePlaces = 16       // large requests read, rendered and tokenized at once
+	SmallBody   = 64 << 10 // bytes; a larger body needs a place
+	LargePlaces = 16       // large requests that are read, rendered and tokenized at once
 
-	// LargePerClient is how many of these one client may have, so that it leaves some to others.
+	// LargePerClient limits the places of one client, so that others get some.
 	LargePerClient = LargePlaces * 3 / 4
 )
 
-// A Place is held by a request with a large body until it is token ids: such
-// bodies, and what they become on the way, take memory and time. The zero
-// value is a small request's.
+// A Place is the right of a request to read a large body. The request holds it until its body is
+// token ids, because such bodies take memory and time. The zero value is a small request's.
 type Place struct {
 	Client string // see ClientOf
 	leave  func()
 }
 
-// Held reports whether the place is one of a large request.
+// Held reports whether a large request holds the place.
 func (p *Place) Held() bool { return p.leave != nil }
 
 func (p *Place) Release() {
@@ -51,7 +50,7 @@ func (p *Place) Release() {
 	p.leave = nil
 }
 
-// A placeTable has the places that are held.
+// A placeTable counts the places that are held.
 type placeTable struct {
 	mu  sync.Mutex
 	all int
@@ -71,7 +70,7 @@ func NewExchange(log *slog.Logger, draining context.Context) *Exchange {
 	return &Exchange{Log: log, Draining: draining, large: placeTable{of: map[string]int{}}}
 }
 
-// Take waits for nothing: who finds no place tries again.
+// Take gives p a place, or fails at once if none is free: the client tries again.
 func (x *Exchange) Take(p *Place) error {
 	l := &x.large
 	l.mu.Lock()
@@ -95,7 +94,7 @@ func (x *Exchange) Take(p *Place) error {
 	return nil
 }
 
-// ReadFields is readBody, and the object that the body is.
+// ReadFields reads a body that is one JSON object, and returns it with its fields.
 func (x *Exchange) ReadFields(w http.ResponseWriter, r *http.Request, p *Place) (body []byte, f *Fields, err error) {
 	if body, err = x.readBody(w, r, p); err != nil {
 		return nil, nil, err
@@ -104,8 +103,8 @@ func (x *Exchange) ReadFields(w http.ResponseWriter, r *http.Request, p *Place) 
 	return body, f, err
 }
 
-// readBody reads a JSON body: checked for type, size, UTF-8 and nesting, not
-// yet for syntax. The caller releases the place, also after an error.
+// readBody reads a JSON body. It checks type, size, UTF-8 and nesting, but not the syntax. The
+// caller releases the place, also after an error.
 func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Place) ([]byte, error) {
 	if err := CheckJSON(r.Header); err != nil {
 		return nil, err
@@ -117,12 +116,12 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Place) ([
 
 	tooLarge := control.Errorf(CodeTooLarge, "The body is larger than %d MiB; send a shorter request.", MaxBody>>20)
 	if r.ContentLength > MaxBody {
-		if r.Header.Get("Expect") == "" { // otherwise it was not sent yet
+		if r.Header.Get("Expect") == "" { // otherwise the client has not sent it
 			_, _ = io.CopyN(io.Discard, r.Body, min(r.ContentLength, MaxBody+maxDrain))
 		}
 		return nil, tooLarge
 	}
-	var b bytes.Buffer // grows with what arrives, whatever length is claimed
+	var b bytes.Buffer // grows with what arrives, whatever length the client states
 	_, err := b.ReadFrom(io.LimitReader(r.Body, SmallBody+1))
 	if err == nil && b.Len() > SmallBody {
 		if err := x.Take(p); err != nil {
@@ -132,7 +131,7 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Place) ([
 		_, err = b.ReadFrom(io.LimitReader(r.Body, MaxBody+1-SmallBody))
 	}
 	if err != nil {
-		// The rest is not awaited before the answer.
+		// The answer does not wait for the rest.
 		w.Header().Set("Connection", "close")
 		return nil, x.bodyError(err)
 	}
@@ -144,19 +143,18 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Place) ([
 	return b.Bytes(), CheckText(b.Bytes())
 }
 
-// LimitUnread sets the time in which the body of a request is to arrive that no
-// handler reads: net/http waits for it before it sends the answer.
+// LimitUnread limits the time for a body that no handler reads: net/http waits for it before it
+// sends the answer.
 func LimitUnread(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
-		return // none will; a deadline would end the request
+		return // there is no body; a deadline would end the request
 	}
-	// Errors of deadlines are those of writers without a connection.
+	// Only a writer without a connection returns an error here.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(UnreadTimeout))
 }
 
-// LimitReading sets the time a body may take, which a drain shortens. The
-// caller calls end once it has read it, whole or not: the time goes on for what
-// is left of it.
+// LimitReading limits the time for a body. A drain shortens it. The caller calls end after reading,
+// and says whether it read the whole body. If not, the limit holds on for the rest.
 func (x *Exchange) LimitReading(rc *http.ResponseController) (end func(whole bool)) {
 	_ = rc.SetReadDeadline(time.Now().Add(BodyTimeout))
 	shortened := make(chan struct{})
@@ -174,7 +172,7 @@ func (x *Exchange) LimitReading(rc *http.ResponseController) (end func(whole boo
 	}
 }
 
-// bodyError says why a body did not arrive.
+// bodyError returns the reason why a body did not arrive.
 func (x *Exchange) bodyError(err error) error {
 	switch {
 	case !errors.Is(err, os.ErrDeadlineExceeded):
@@ -185,8 +183,8 @@ func (x *Exchange) bodyError(err error) error {
 	return control.Errorf(codeTimeout, "The body did not arrive within %v; send the request again.", BodyTimeout)
 }
 
-// CheckJSON refuses every body that is not declared as plain JSON. A page of
-// another site cannot declare it without asking first.
+// CheckJSON refuses every body that is not declared as plain JSON. A page of another site cannot
+// declare it without asking the server first.
 func CheckJSON(h http.Header) error {
 	t, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	charset := params["charset"]
@@ -236,8 +234,8 @@ func (x *Exchange) ReadObject(w http.ResponseWriter, r *http.Request) (*Fields, 
 	return ParseFields(b, "")
 }
 
-// PlacesTaken returns how many large requests are being read. A client that holds no place
-// must not stay in the table, and counts here if it does.
+// PlacesTaken returns how many places are in the table. A client that holds no place must not stay
+// in it; one that does is counted here, so a test sees it.
 func (x *Exchange) PlacesTaken() int {
 	l := &x.large
 	l.mu.Lock()

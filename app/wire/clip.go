@@ -11,7 +11,7 @@ func Clip(s string) string {
 	return Shorten(s, 80)
 }
 
-// Shorten cuts a text to at most so many bytes.
+// Shorten cuts a text to at most that many bytes.
 func Shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -23,8 +23,8 @@ func Shorten(s string, most int) string {
 	return s[:n] + "..."
 }
 
-// Printable leaves out what would move a terminal's cursor or turn a line around:
-// clients call themselves and models what they like.
+// Printable removes characters that move a terminal's cursor or turn a line around. Clients choose
+// their names and models' names freely.
 func Printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {

@@ -19,15 +19,15 @@ const maxConnections = 1000
 
 var ErrCrowded = &engine.Error{Code: engine.CodeQueueFull, Message: "Too many connections are open; close some, and try again in a second."}
 
-// HTTP returns a server for one of the handlers with the limits they count on. Writing has
-// no timeout: each answer sets its own. A nil log discards; state, if it is not nil, is the
-// server's ConnState.
+// HTTP returns a server for a handler, with the limits that handlers rely on. Writing has no
+// timeout, because each answer sets its own. A nil log discards. state is the server's ConnState
+// and may be nil.
 func HTTP(h http.Handler, log *slog.Logger, state func(net.Conn, http.ConnState)) *http.Server {
 	c := &Crowd{Most: maxConnections}
 	return c.Server(h, log, state)
 }
 
-// A Crowd are the open connections of a server.
+// A Crowd counts the open connections of a server.
 type Crowd struct {
 	Most int
 	Open atomic.Int64
@@ -58,11 +58,11 @@ func (c *Crowd) Server(h http.Handler, log *slog.Logger, state func(net.Conn, ht
 // CrowdedKey marks the context of a connection beyond the limit.
 type CrowdedKey struct{}
 
-// Join counts a connection that has just been accepted.
+// Join counts a connection that was just accepted.
 func (c *Crowd) Join(ctx context.Context, conn net.Conn) context.Context {
 	n := int(c.Open.Add(1))
 	if n > 2*c.Most {
-		_ = conn.Close() // its server finds it closed, and counts it off
+		_ = conn.Close() // the server then finds it closed and stops counting it
 	}
 	if n > c.Most {
 		return context.WithValue(ctx, CrowdedKey{}, true)

@@ -45,7 +45,7 @@ func (f *Fields) decode(v reflect.Value) {
 	}
 }
 
-// decodeField reads one field. An absent one stays as it is.
+// decodeField reads one field. If it is absent, v stays as it is.
 func (f *Fields) decodeField(v reflect.Value, tag reflect.StructTag, name string) {
 	if f.Raw(name) == nil && tag.Get("either") == "" {
 		return
@@ -79,7 +79,7 @@ func (f *Fields) decodeField(v reflect.Value, tag reflect.StructTag, name string
 	}
 }
 
-// word reads a string, and holds it to the words of its tag.
+// word reads a string and checks it against the words of its tag.
 func (f *Fields) word(name string, tag reflect.StructTag) string {
 	if words := tag.Get("oneof"); words != "" {
 		return f.OneOf(name, strings.Split(words, ","))
@@ -95,7 +95,7 @@ func (f *Fields) word(name string, tag reflect.StructTag) string {
 	return s
 }
 
-// bounds returns what a number must lie between.
+// bounds returns the least and the most of a number's tag.
 func bounds(tag reflect.StructTag) (least, most float64) {
 	bound := func(key string, otherwise float64) float64 {
 		text, ok := tag.Lookup(key)
@@ -104,14 +104,14 @@ func bounds(tag reflect.StructTag) (least, most float64) {
 		}
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			panic(err) // the tag is ours
+			panic(err) // the tag is in our source
 		}
 		return n
 	}
 	return bound("least", math.MinInt32), bound("most", math.MaxInt32)
 }
 
-// need fails for the first field that may not be missing and is.
+// need fails for the first needed field that is missing.
 func (f *Fields) need(v reflect.Value) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -121,7 +121,7 @@ func (f *Fields) need(v reflect.Value) {
 		case field.Anonymous && name == "":
 			f.need(v.Field(i))
 		case !needed:
-		case v.Field(i).Kind() == reflect.Bool && f.Raw(name) != nil: // false is a value
+		case v.Field(i).Kind() == reflect.Bool && f.Raw(name) != nil: // false counts as present
 		case v.Field(i).IsZero():
 			f.Fail(name, "is missing: %s.", control.Word(hint))
 		}

@@ -1,17 +1,17 @@
 // Package wire is one vocabulary for HTTP: how the routes read bodies, and how they write
 // answers, failures and streams. It knows no route, no model and no service.
 //
-//   - Reading: an [Exchange] reads a body and checks its type, size, encoding and nesting.
-//     [Fields] reads the values of a JSON object one by one, so that an error names its
-//     field. The first error sticks.
-//   - Failures: a [Failure] is an error as a client sees it. One table maps every machine
-//     code to a status (errors.go). A protocol lays the failure out as the vendor does
-//     whose route was called (protocol.go).
-//   - Streams: an [EventStream] takes events from any goroutine, and the handler's goroutine
-//     writes them. The sender never waits for the client. A client that reads nothing for
-//     30 seconds is cut, and so is one that is 16 MiB late. A [Framing] lays the events out.
+//   - Reading: an [Exchange] reads a body and checks its type, size, encoding and nesting. [Fields]
+//     reads the values of a JSON object one by one, so that an error names its field. The first
+//     error stays.
+//   - Failures: a [Failure] is an error as a client sees it. One table maps every machine code to a
+//     status (errors.go). A protocol writes the failure in the form of the route's vendor
+//     (protocol.go).
+//   - Streams: an [EventStream] takes events from any goroutine, and the handler's goroutine writes
+//     them. The sender never waits for the client. A client that reads nothing for 30 seconds loses
+//     its connection, and so does one that is 16 MiB late. A [Framing] lays the events out.
 //   - Connections: [HTTP] returns an http.Server with the limits that the routes rely on.
 //
-// Large bodies take memory and time until they are token ids. So at most 16 of them are read
-// at once, and at most 12 for one client. Others are told to try again.
+// Large bodies take memory and time until they are token ids. So at most 16 of them are read at
+// once, and at most 12 for one client. The server tells other clients to try again.
 package wire

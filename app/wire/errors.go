@@ -12,7 +12,7 @@ import (
 	"tandem/engine"
 )
 
-// Codes that only HTTP has, beside those of the engine and of control.
+// Codes that only HTTP has, besides those of the engine and of control.
 const (
 	CodeTooLarge  control.Code = "request_too_large"
 	CodeMediaType control.Code = "unsupported_media_type"
@@ -26,19 +26,18 @@ const (
 	CodeNoItem     control.Code = "item_not_found"
 )
 
-// StatusClientGone is logged and counted for a client that left before its
-// answer. It is also the answer to a client whose work was cancelled: a request that
-// waited, a bench.
+// StatusClientGone is logged and counted for a client that left before its answer. It is also the
+// answer to a client whose work was cancelled, such as a bench or a request in the queue.
 const StatusClientGone = 499
 
-// An outcome is how a code looks over HTTP.
+// An outcome says how HTTP shows a code.
 type outcome struct {
 	Status int
 	kind   string // OpenAI's error.type
-	Again  bool   // worth trying again in a second
+	Again  bool   // may succeed in a second
 }
 
-// Outcomes maps every code there is. A code missing here is an internal error.
+// Outcomes has every code. A code that is missing here is an internal error.
 var Outcomes = map[string]outcome{
 	string(engine.CodeInvalid):       {http.StatusBadRequest, "invalid_request_error", false},
 	string(control.CodeNoTemplate):   {http.StatusBadRequest, "invalid_request_error", false},
@@ -83,7 +82,7 @@ var Outcomes = map[string]outcome{
 type Failure struct {
 	outcome
 	Body ErrorBody
-	long *Overlong // nil unless the prompt is
+	long *Overlong // nil unless the prompt is too long
 }
 
 type ErrorBody struct {
@@ -93,8 +92,8 @@ type ErrorBody struct {
 	Code    string  `json:"code"`
 }
 
-// FailureOf translates err, whatever it is. Only errors that were made for a
-// client are told in their own words.
+// FailureOf turns any err into a Failure. The client sees the text of an error only if it was made
+// for a client.
 func FailureOf(err error) Failure {
 	code, param, message := string(engine.CodeInternal), "", ErrPanic.Message
 	if e, ok := errors.AsType[*control.Error](err); ok {
@@ -117,23 +116,23 @@ func FailureOf(err error) Failure {
 	return f
 }
 
-// json is the body of an error answer, and the data of an error event, of OpenAI's.
+// json returns the body of an error answer in OpenAI's form. An error event has the same.
 func (f Failure) json() []byte {
 	b, err := json.Marshal(map[string]ErrorBody{"error": f.Body})
 	if err != nil {
-		panic(err) // strings only
+		panic(err) // it has strings only
 	}
 	return b
 }
 
-// Write sends the failure as the whole answer, in a protocol's form.
+// Write sends the failure as the whole answer, in the form of p.
 func (f Failure) Write(w http.ResponseWriter, p protocol) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if f.Again {
 		h.Set("Retry-After", "1")
 	} else {
-		h.Set("X-Should-Retry", "false") // both vendors' libraries repeat 408, 409 and 5xx unasked
+		h.Set("X-Should-Retry", "false") // vendors' libraries repeat 408, 409 and 5xx by themselves
 	}
 	if f.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
@@ -142,12 +141,12 @@ func (f Failure) Write(w http.ResponseWriter, p protocol) {
 	_ = WriteWhole(w, status, body) // the client left
 }
 
-// Refuse answers with an error in place of a handler.
+// Refuse answers with err in place of a handler.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	FailureOf(err).Write(w, ProtocolOf(r))
 }
 
-// ErrPanic is what a request ends with that met a defect of ours.
+// ErrPanic is the error of a request that met a defect of ours.
 var ErrPanic = control.Errorf(control.CodeInternal, "Tandem failed on this request; its log tells more.")
 
 // Invalid refuses a request because of one field.
@@ -163,7 +162,7 @@ func Invalid(param, format string, args ...any) *control.Error {
 	return e
 }
 
-// An Overlong prompt is told of in each vendor's words.
+// An Overlong describes a prompt that is too long. Each vendor has its own words for it.
 type Overlong struct {
 	Limit int    // tokens
 	Got   string // a number, or "at least" and a number

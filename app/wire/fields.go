@@ -14,25 +14,25 @@ import (
 	"tandem/app/control"
 )
 
-// Fields is a JSON object whose values are read one by one, by exact name, so
-// that an error names its field. The first error sticks. A field that is null
-// counts as absent, and unknown fields are ignored.
+// Fields is a JSON object whose values are read one by one, by exact name, so that an error names
+// its field. The first error stays. A field that is null counts as absent, and unknown fields are
+// ignored.
 type Fields struct {
 	Values map[string]json.RawMessage
-	Path   string // before the names in errors, e.g. "messages[0]."
+	Path   string // stands before the names in errors, e.g. "messages[0]."
 	Err    error
-	shape  *Shape // what it may be; nil where no table says
+	shape  *Shape // of the object; nil if no table has it
 }
 
-// As gives an object its shape, and so to the objects inside. Real, Whole and Word take
-// bounds and words from it. To read a name that the shape lacks panics, so that a test of
-// the route finds it.
+// As gives an object its shape, and the objects inside it theirs. Real, Whole and Word take bounds
+// and words from it. Reading a name that the shape lacks panics, so that a test of the route finds
+// it.
 func (f *Fields) As(s *Shape) *Fields {
 	f.shape = s
 	return f
 }
 
-// ParseFields reads one object and nothing after it.
+// ParseFields reads one object. It refuses anything after it.
 func ParseFields(b []byte, path string) (*Fields, error) {
 	where := "The body"
 	if path != "" {
@@ -41,7 +41,7 @@ func ParseFields(b []byte, path string) (*Fields, error) {
 	f := &Fields{Values: map[string]json.RawMessage{}, Path: path}
 	err := EachMember(b, func(key string, value json.RawMessage) error {
 		if _, twice := f.Values[key]; twice {
-			// A name of the client's own is no param: the history keeps those.
+			// A name that the client chose is not the param, because the history keeps params.
 			return Invalid(strings.TrimSuffix(path, "."), "%s names %q twice.", control.Word(where), key)
 		}
 		f.Values[key] = value
@@ -144,7 +144,7 @@ func Optional[T any](f *Fields, key string, read func(key string) T) *T {
 	return new(read(key))
 }
 
-// Number returns nil for an absent field.
+// Number reads a number between two bounds. It returns nil for an absent field.
 func (f *Fields) Number(key string, least, most float64) *float64 {
 	v := f.Raw(key)
 	if v == nil {
@@ -164,7 +164,7 @@ func (f *Fields) Number(key string, least, most float64) *float64 {
 	return nil
 }
 
-// Int returns nil for an absent field.
+// Int reads a whole number between two bounds. It returns nil for an absent field.
 func (f *Fields) Int(key string, least, most int) *int {
 	v := f.Raw(key)
 	if v == nil {
@@ -200,7 +200,7 @@ func (f *Fields) Whole(key string) *int {
 // Word reads one of the shape's words. It returns an empty text for an absent field.
 func (f *Fields) Word(key string) string { return f.OneOf(key, f.shape.choices(key)) }
 
-// WholeNumber reads an integer, also one that a client wrote as 16.0.
+// WholeNumber reads an integer. A client may write it as 16.0.
 func WholeNumber(v json.RawMessage) (int64, bool) {
 	if !IsNumber(v) {
 		return 0, false
@@ -212,7 +212,7 @@ func WholeNumber(v json.RawMessage) (int64, bool) {
 	return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) <= 1<<53
 }
 
-// Strings reads a string or a list of strings.
+// Strings reads a string or a list of strings. It returns nil for an absent field.
 func (f *Fields) Strings(key string) []string {
 	v := f.Raw(key)
 	var one string
@@ -227,7 +227,7 @@ func (f *Fields) Strings(key string) []string {
 	return many
 }
 
-// Object returns nil for an absent field.
+// Object reads an object. It returns nil for an absent field.
 func (f *Fields) Object(key string) *Fields {
 	v := f.Raw(key)
 	if v == nil || f.Err != nil {
@@ -241,7 +241,7 @@ func (f *Fields) Object(key string) *Fields {
 	return o.As(f.shape.inside(key, false))
 }
 
-// Item reads the object v that is the i-th of a list of f.
+// Item reads v, the i-th object of the list key of f.
 func (f *Fields) Item(key string, i int, v json.RawMessage) (*Fields, error) {
 	o, err := ParseFields(v, fmt.Sprintf("%s%s[%d].", f.Path, key, i))
 	if err != nil {
@@ -250,14 +250,14 @@ func (f *Fields) Item(key string, i int, v json.RawMessage) (*Fields, error) {
 	return o.As(f.shape.inside(key, true)), nil
 }
 
-// Take keeps the first error of a nested object as this one's.
+// Take takes over the error of a nested object, unless f has an earlier one.
 func (f *Fields) Take(o *Fields) {
 	if f.Err == nil && o != nil {
 		f.Err = o.Err
 	}
 }
 
-// OneOf reads a string that is one of several, empty for an absent one.
+// OneOf reads a string that is one of several. It returns an empty text for an absent field.
 func (f *Fields) OneOf(key string, known []string) string {
 	v := f.String(key)
 	if f.Err == nil && v != "" && !slices.Contains(known, v) {
@@ -266,7 +266,7 @@ func (f *Fields) OneOf(key string, known []string) string {
 	return v
 }
 
-// Needed returns an object that may not be left out, or fails f.
+// Needed reads an object. It fails f if that is absent.
 func Needed(f *Fields, key string) *Fields {
 	o := f.Object(key)
 	if o == nil {
@@ -283,7 +283,7 @@ func NeededName(f *Fields) string {
 	return name
 }
 
-// NeededText returns a text that may be empty, but not left out.
+// NeededText reads a text. It may be empty, but f fails if it is absent.
 func NeededText(f *Fields, key string) string {
 	if f.Raw(key) == nil {
 		f.Fail(key, "is missing.")
@@ -291,8 +291,7 @@ func NeededText(f *Fields, key string) string {
 	return f.String(key)
 }
 
-// Blob returns a value that must be an object, which is kept as it is; nil if it
-// is absent.
+// Blob returns a value that must be an object, as it was sent, or nil if it is absent.
 func (f *Fields) Blob(key string) json.RawMessage {
 	if f.Object(key) == nil {
 		return nil

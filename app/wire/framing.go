@@ -1,21 +1,21 @@
 package wire
 
-// A Framing is how a stream is laid out for its protocol's programs.
+// A Framing writes the events of a stream in a protocol's layout.
 type Framing interface {
 	ContentType() string
 
-	// appendEvent appends one event to dst: data, in one line, and the event's
-	// name where the protocol has names.
+	// AppendEvent appends one event to dst. data is one line. name is used only by protocols that
+	// name their events.
 	AppendEvent(dst []byte, name string, data []byte) []byte
 
-	// appendFailure appends what ends a stream that failed.
+	// AppendFailure appends the end of a stream that failed.
 	AppendFailure(dst []byte, f Failure) []byte
 
-	// appendSilence appends what tells a program that something is to come yet.
+	// AppendSilence appends a sign that more is to come.
 	AppendSilence(dst []byte) []byte
 }
 
-// ServerSent are server-sent events as OpenAI has them, and our own routes.
+// ServerSent are server-sent events in the layout of OpenAI and of our own routes.
 type ServerSent struct{}
 
 func (ServerSent) ContentType() string { return "text/event-stream" }

@@ -10,8 +10,8 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD, and
-// the two line separators that JavaScript once forbade in strings are escaped.
+// AppendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD. The two line separators
+// that JavaScript once forbade in strings are escaped.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -53,7 +53,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(append(dst, s[start:]...), '"')
 }
 
-// AppendInts appends a JSON list.
+// AppendInts appends list as a JSON list.
 func AppendInts[T ~int32 | ~byte](dst []byte, list []T) []byte {
 	dst = append(dst, '[')
 	for i, x := range list {
@@ -65,10 +65,10 @@ func AppendInts[T ~int32 | ~byte](dst []byte, list []T) []byte {
 	return append(dst, ']')
 }
 
-// noChance is what OpenAI's API says for a log-probability of minus infinity.
+// noChance is a log-probability of minus infinity in OpenAI's API.
 const noChance = -9999
 
-// AppendLogprob appends a number JSON can hold.
+// AppendLogprob appends x, or noChance where JSON has no such number.
 func AppendLogprob(dst []byte, x float32) []byte {
 	if math.IsInf(float64(x), 0) || x != x || x < noChance {
 		x = noChance
@@ -76,17 +76,17 @@ func AppendLogprob(dst []byte, x float32) []byte {
 	return strconv.AppendFloat(dst, float64(x), 'g', -1, 32)
 }
 
-// AppendMember appends a member after another one.
+// AppendMember appends a comma, a name and a value to an object.
 func AppendMember(dst []byte, name string, v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // numbers and strings only
+		panic(err) // v has numbers and strings only
 	}
 	dst = AppendString(append(dst, ','), name)
 	return append(append(dst, ':'), b...)
 }
 
-// MustJSON writes numbers and strings.
+// MustJSON returns v as JSON. v holds only types that always encode.
 func MustJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {

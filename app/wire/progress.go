@@ -7,17 +7,16 @@ import (
 	"runtime/debug"
 )
 
-// Progress streams what a long piece of work reports. It ends with the work; a
-// client that leaves, and a drain, end the work: its context's cause is errStopping
-// then.
+// Progress streams the reports of a long piece of work and ends with it. If the client leaves, or a
+// drain begins, the work is cancelled. After a drain its context has the cause ErrStopping.
 func (x *Exchange) Progress(w http.ResponseWriter, r *http.Request, work func(ctx context.Context, send func(event any)) error) error {
 	out := NewEventStream(w)
 	send := func(event any) {
 		b, err := json.Marshal(event)
 		if err != nil {
-			panic(err) // numbers and strings only
+			panic(err) // events have numbers and strings only
 		}
-		out.Send(b) // Serve cuts a reader that is this late
+		out.Send(b) // Serve disconnects a reader that is this late
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -28,7 +27,7 @@ func (x *Exchange) Progress(w http.ResponseWriter, r *http.Request, work func(ct
 		out.End(x.Survive(func() error { return work(ctx, send) }))
 	}()
 	began, err := out.Serve(ctx)
-	cancel(err) // no client listens any more
+	cancel(err) // no client reads any more
 	<-done
 	if began {
 		x.logDefect(r, err)
@@ -37,8 +36,8 @@ func (x *Exchange) Progress(w http.ResponseWriter, r *http.Request, work func(ct
 	return err
 }
 
-// Survive does work whose panic is its error: in a goroutine of its own it would be
-// the end of the program.
+// Survive does work and turns its panic into its error. In a goroutine of its own the panic would
+// end the program.
 func (x *Exchange) Survive(work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -49,7 +48,7 @@ func (x *Exchange) Survive(work func() error) (err error) {
 	return work()
 }
 
-// logDefect writes down an error that the client is not told in full.
+// logDefect logs an error that the client does not get in full.
 func (x *Exchange) logDefect(r *http.Request, err error) {
 	if err != nil && FailureOf(err).Status == http.StatusInternalServerError {
 		x.Log.Error("request failed", "path", r.URL.Path, "err", err)

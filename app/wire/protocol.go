@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// A protocol is how the vendor whose API a route belongs to lays out errors. Its
-// programs read them in that form alone.
+// A protocol writes errors in the form of one vendor's API. The vendor's programs read no other
+// form.
 type protocol interface {
-	// refusal returns the status and the body of an answer that is an error.
-	// Content-Type, the request's id and what makes clients try again or not is
-	// in h already.
+	// Refusal returns the status and the body of an answer that is an error. h already has
+	// Content-Type, the request's id and the headers about trying again.
 	Refusal(h http.Header, f Failure) (status int, body []byte)
 }
 
 // anthropicVersion is the header that Anthropic's programs send with every request.
 const anthropicVersion = "Anthropic-Version"
 
-// ProtocolOf tells a request's by its path, whether or not there is such a route:
-// programs are refused before they reach one, too. The list of models is at the
-// same path in two vendors' APIs.
+// ProtocolOf returns the protocol of a request's path, whether or not there is such a route.
+// Programs can be refused before they reach a route. Two vendors' APIs have the list of models at
+// the same path, so there it goes by a header.
 func ProtocolOf(r *http.Request) protocol {
 	p := path.Clean("/" + r.URL.Path)
 	for strings.HasPrefix(p, "/v1/") {
@@ -35,13 +34,13 @@ func ProtocolOf(r *http.Request) protocol {
 	return openAI{}
 }
 
-// under reports whether p is the route or below it.
+// under reports whether p is the route, or a path below it.
 func under(p, route string) bool {
 	rest, ok := strings.CutPrefix(p, route)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// openAI is the protocol of OpenAI's routes, and of ours.
+// openAI is the protocol of OpenAI's routes, and of our own.
 type openAI struct{}
 
 // Refusal implements protocol.

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Schemas are the schemas of an OpenAPI document by their names.
+// Schemas are the schemas of an OpenAPI document, by name.
 type Schemas map[string]any
 
-// Of returns the JSON schema of a shape. One that has a name is added to the schemas, and
-// is referred to.
+// Of returns the JSON schema of a shape. If the shape has a name, Of adds its schema to all and
+// returns a reference to it.
 func (all Schemas) Of(s *Shape) map[string]any {
 	if s.name == "" {
 		return all.inline(s)
 	}
 	if _, known := all[s.name]; !known {
-		all[s.name] = nil // in the making
+		all[s.name] = nil // stops a shape that contains itself
 		all[s.name] = all.inline(s)
 	}
 	return map[string]any{"$ref": "#/components/schemas/" + s.name}
@@ -101,7 +101,7 @@ func (all Schemas) properties(m map[string]any, fields []Field) {
 	}
 }
 
-// orNull returns a schema that allows null too.
+// orNull returns a schema that also allows null.
 func orNull(schema map[string]any) map[string]any {
 	null := map[string]any{"type": "null"}
 	switch kind := schema["type"].(type) {
@@ -118,29 +118,29 @@ func orNull(schema map[string]any) map[string]any {
 	return map[string]any{"anyOf": []any{schema, null}}
 }
 
-// An Operation is what OpenAPI says of a method of a route.
+// An Operation describes a method of a route for OpenAPI.
 type Operation struct {
 	Method, Path string
 	ID, Summary  string
 	Parameters   []Parameter
 	Body         *Shape // nil for none
-	Answer       *Shape // nil where every answer is an error
-	Chunk        *Shape // of the answer under stream; nil where there is no stream
+	Answer       *Shape // nil if every answer is an error
+	Chunk        *Shape // of the answer under stream; nil for no stream
 	Lines        bool   // the chunks are lines, not server-sent events
 	Done         bool   // [DONE] ends the stream
 	Error        *Shape
 }
 
-// A Parameter is one in a request's path, query or header.
+// A Parameter is in a request's path, query or header.
 type Parameter struct {
 	Name, In, Doc string
 	Shape         *Shape
 }
 
-// PathID is the id that a path holds.
+// PathID is the id in a path.
 var PathID = Parameter{Name: "id", In: "path", Shape: Text}
 
-// Document returns what OpenAPI says of an operation.
+// Document returns the OpenAPI object of an operation.
 func (all Schemas) Document(o Operation) map[string]any {
 	doc := map[string]any{"operationId": o.ID, "summary": o.Summary}
 	var parameters []any
@@ -175,7 +175,7 @@ func (all Schemas) Document(o Operation) map[string]any {
 	return doc
 }
 
-// stream returns the type and the schema of an answer in chunks, which names the chunks.
+// stream returns the type and the schema of an answer in chunks. The schema names that of a chunk.
 func (all Schemas) stream(o Operation) (kind string, schema map[string]any) {
 	all.Of(o.Chunk)
 	if o.Lines {

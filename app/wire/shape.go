@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// A Shape says what a JSON value may be. The readers of a body take bounds and words from
-// it, and OpenAPI is written from it. A Shape does not change once it is made: the methods
-// return a changed copy. Any goroutine may use it.
+// A Shape says which values a JSON value may have. The readers of a body take bounds and words from
+// it, and the OpenAPI document is made from it. A Shape never changes: its methods return a changed
+// copy. Any goroutine may use it.
 type Shape struct {
-	name        string // of the schema in OpenAPI; empty where it stands inside another
+	name        string // of the schema in OpenAPI; empty if it has no schema of its own
 	doc         string
 	kind        string   // JSON type; empty for any
-	words       []any    // the values it may have; nil for all
+	words       []any    // the allowed values; nil for any
 	least, most *float64 // of a number, of a text's characters, or of a list's items; nil for no bound
 	items       *Shape   // of a list
 	fields      []Field  // of an object
 	values      *Shape   // of an object's other fields; nil for any
-	either      []*Shape // it is one of these
-	both        []*Shape // it is all of these
+	either      []*Shape // the value has one of these
+	both        []*Shape // the value has all of these
 	null        bool     // it may be null
 	more        map[string]any
 }
 
-// A Field is one of an object.
+// A Field is a field of an object.
 type Field struct {
 	name   string
 	doc    string
@@ -32,17 +32,17 @@ type Field struct {
 	null   bool // it may be null, which counts as left out
 }
 
-// Need returns a field that must be there.
+// Need returns a field that must be present.
 func Need(name string, s *Shape, doc ...string) Field {
 	return Field{name: name, shape: s, doc: first(doc)}
 }
 
-// Opt returns a field of a request that may be left out or null.
+// Opt returns a field of a request that may be absent or null.
 func Opt(name string, s *Shape, doc ...string) Field {
 	return Field{name: name, shape: s, doc: first(doc), absent: true, null: true}
 }
 
-// May returns a field that may be left out, and is not null.
+// May returns a field that may be absent, but not null.
 func May(name string, s *Shape, doc ...string) Field {
 	return Field{name: name, shape: s, doc: first(doc), absent: true}
 }
@@ -54,7 +54,7 @@ func first(doc []string) string {
 	return doc[0]
 }
 
-// MaxExact is the largest whole number up to which every JSON number is exact.
+// MaxExact is the largest whole number n with every number up to n exact in JSON.
 const MaxExact = 1<<53 - 1
 
 // The shapes without bounds.
@@ -86,7 +86,7 @@ func Word(words ...string) *Shape {
 	return s
 }
 
-// Choice returns a choice among words that may be empty, which counts as left out.
+// Choice returns a choice among words. It may be empty, which counts as absent.
 func Choice(words ...string) *Shape { return Word(append([]string{""}, words...)...) }
 
 // Values returns the shape of one of several values.
@@ -116,7 +116,7 @@ func (s Shape) Least(n float64) *Shape {
 	return &s
 }
 
-// Most is the upper bound that belongs to Least. math.MaxFloat64 is no bound.
+// Most sets the upper bound that goes with Least. math.MaxFloat64 is no bound.
 func (s Shape) Most(n float64) *Shape {
 	if s.most = &n; n == math.MaxFloat64 {
 		s.most = nil
@@ -124,16 +124,16 @@ func (s Shape) Most(n float64) *Shape {
 	return &s
 }
 
-// OrNull allows null, too.
+// OrNull also allows null.
 func (s Shape) OrNull() *Shape {
-	if s.name != "" { // the schema of this name does not
+	if s.name != "" { // the schema of this name has no null
 		return Either(&s, Null)
 	}
 	s.null = true
 	return &s
 }
 
-// Named gives a shape the name of a schema in OpenAPI, to which others refer.
+// Named gives a shape a name. OpenAPI then has a schema of that name and refers to it.
 func (s Shape) Named(name string) *Shape {
 	s.name = name
 	return &s
@@ -145,7 +145,7 @@ func (s Shape) Doc(text string) *Shape {
 	return &s
 }
 
-// With adds a keyword of JSON schema that no reader looks at.
+// With adds a keyword of JSON schema that no reader uses.
 func (s Shape) With(keyword string, v any) *Shape {
 	more := map[string]any{keyword: v}
 	for k, v := range s.more {

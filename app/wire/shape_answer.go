@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// AnswerOf returns the shape of a struct as encoding/json writes it. A field with omitempty
-// may be left out. The tag doc describes a field. AnswerOf panics for a type that no answer
-// has, so that the program does not start with it.
+// AnswerOf returns the shape of a struct as encoding/json writes it. A field with omitempty may be
+// absent. The tag doc describes a field. AnswerOf panics for a type that no answer has, at the
+// program's start.
 func AnswerOf[T any]() *Shape { return shapeOf(reflect.TypeFor[T]()) }
 
 func shapeOf(t reflect.Type) *Shape {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// each calls f for s, and for the shapes that s is one of or all of, until f returns true.
+// each calls f for s and for its alternatives and parts, until f returns true.
 func (s *Shape) each(f func(*Shape) bool) bool {
 	if s == nil {
 		return false
@@ -18,7 +18,7 @@ func (s *Shape) each(f func(*Shape) bool) bool {
 	return slices.ContainsFunc(s.either, deeper) || slices.ContainsFunc(s.both, deeper)
 }
 
-// mustHave panics if the shape declares fields and key is none of them.
+// mustHave panics if the shape declares fields and key is not one of them.
 func (s *Shape) mustHave(path, key string) {
 	declares := func(s *Shape) bool { return s.fields != nil || s.values != nil }
 	if !s.each(declares) || s.each(func(s *Shape) bool { return s.field(key) != nil }) {
@@ -59,7 +59,7 @@ func (s *Shape) bounds(key string) (least, most float64) {
 	return least, most
 }
 
-// choices returns the words that a field may be.
+// choices returns the allowed words of a field.
 func (s *Shape) choices(key string) (words []string) {
 	if !s.find(key, func(s *Shape) bool {
 		for _, v := range s.words {
@@ -74,7 +74,7 @@ func (s *Shape) choices(key string) (words []string) {
 	return words
 }
 
-// inside returns the shape of the objects of a field, or of the list in it; nil for any.
+// inside returns the shape of the objects in a field, or in its list; nil for any.
 func (s *Shape) inside(key string, list bool) *Shape {
 	var found []*Shape
 	s.find(key, func(s *Shape) bool {

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	ReaderPatience = 30 * time.Second // a write that takes longer cuts the client
-	MaxPending     = 16 << 20         // bytes that may wait for a write before the client is cut
-	writeSize      = 32 << 10         // bytes of one write, so that patience means progress
-	QuietFirst     = 2 * time.Second  // silence before a client is first told of more to come
-	quietNext      = 5 * time.Second  // and between the following
+	ReaderPatience = 30 * time.Second // a write that takes longer ends the connection
+	MaxPending     = 16 << 20         // bytes that wait for a write; above it the client is cut
+	writeSize      = 32 << 10         // bytes of one write, so that a slow reader shows progress
+	QuietFirst     = 2 * time.Second  // silence before the first sign that more is to come
+	quietNext      = 5 * time.Second  // silence before each later sign
 )
 
 var (
@@ -22,13 +22,12 @@ var (
 	ErrClientGone = control.Errorf(control.CodeCancelled, "The client left.")
 )
 
-// An EventStream is the writing side of a stream of events. send, sendEvent and
-// end may be called by any goroutine and never wait for the client; serve writes,
-// on the handler's goroutine.
+// An EventStream is the writing side of a stream of events. Any goroutine may call Send, SendEvent
+// and End, which never wait for the client. Serve writes, on the handler's goroutine.
 type EventStream struct {
 	w           http.ResponseWriter
 	Framing     Framing
-	First, Next time.Duration // of silence until the client is told of more to come, and between further times
+	First, Next time.Duration // silence before the first and each later sign that more is to come
 
 	mu      sync.Mutex
 	pending []byte
@@ -41,11 +40,11 @@ func NewEventStream(w http.ResponseWriter) *EventStream {
 	return &EventStream{w: w, Framing: ServerSent{}, First: QuietFirst, Next: quietNext, wake: make(chan struct{}, 1)}
 }
 
-// Send queues one event without a name; data holds no newline. It reports false
-// once the client has fallen too far behind.
+// Send queues one event without a name. data holds no newline. It returns false once the client has
+// fallen too far behind.
 func (s *EventStream) Send(data []byte) bool { return s.SendEvent("", data) }
 
-// SendEvent is send of an event with a name, for protocols that have them.
+// SendEvent queues one event with a name, for protocols that name events.
 func (s *EventStream) SendEvent(name string, data []byte) bool {
 	s.mu.Lock()
 	ok := len(s.pending)+len(data) <= MaxPending
@@ -57,8 +56,8 @@ func (s *EventStream) SendEvent(name string, data []byte) bool {
 	return ok
 }
 
-// End closes the stream after what was sent. An error becomes the last event,
-// or the whole answer if nothing was written before it.
+// End closes the stream after the events that were sent. An error becomes the last event, or the
+// whole answer if nothing was written before.
 func (s *EventStream) End(err error) {
 	s.mu.Lock()
 	s.ended, s.err = true, err
@@ -73,9 +72,9 @@ func (s *EventStream) signal() {
 	}
 }
 
-// Serve writes events until the end, or returns the error that stopped it:
-// errSlowReader, errClientGone, or ctx's cause. began tells whether a status line is out;
-// until then the caller can still answer otherwise.
+// Serve writes events until the end, or returns the error that stopped it: ErrSlowReader,
+// ErrClientGone, or ctx's cause. began says whether a status line was written. If not, the caller
+// can still write another answer.
 func (s *EventStream) Serve(ctx context.Context) (began bool, err error) {
 	rc := http.NewResponseController(s.w)
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
@@ -110,8 +109,8 @@ func (s *EventStream) Serve(ctx context.Context) (began bool, err error) {
 			}
 			quiet.Reset(s.Next)
 		case <-ctx.Done():
-			// The generating side sees the same end and calls end, perhaps
-			// with words for the client, who is still there in these cases.
+			// The generating side sees the same end and calls End, perhaps with an error for the
+			// client. The client is still there in these cases.
 			if cause := context.Cause(ctx); cause == ErrRunCancelled || cause == error(ErrStopping) {
 				<-s.wake
 				continue

@@ -16,12 +16,11 @@ func WriteJSON(w http.ResponseWriter, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = WriteWhole(w, http.StatusOK, b) // the client left
+	_ = WriteWhole(w, http.StatusOK, b) // an error here means that the client left
 	return nil
 }
 
-// Patiently answers by write and sees that it arrives, which may take the
-// client as long as patience lasts.
+// Patiently calls write and flushes what it wrote. The client has ReaderPatience to read it.
 func Patiently(w http.ResponseWriter, write func() error) error {
 	rc := http.NewResponseController(w)
 	_ = rc.SetWriteDeadline(time.Now().Add(ReaderPatience))
@@ -31,7 +30,7 @@ func Patiently(w http.ResponseWriter, write func() error) error {
 	return writeError(errors.Join(err, rc.Flush()))
 }
 
-// WriteWhole sends a body whose Content-Type is set.
+// WriteWhole sends a body. The caller has set Content-Type.
 func WriteWhole(w http.ResponseWriter, status int, b []byte) error {
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 	return Patiently(w, func() error {
@@ -41,7 +40,7 @@ func WriteWhole(w http.ResponseWriter, status int, b []byte) error {
 	})
 }
 
-// writeError says what a failed write means.
+// writeError returns the error that a failed write stands for.
 func writeError(err error) error {
 	switch {
 	case err == nil:
