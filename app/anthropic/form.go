@@ -23,20 +23,20 @@ func (m messageForm) AppendFailure(dst []byte, f wire.Failure) []byte {
 	return m.AppendEvent(dst, "error", body)
 }
 
-// AppendSilence implements wire.Framing. A ping may come at any time, also before the message
-// begins.
+// AppendSilence implements wire.Framing. It sends a ping, which may come at any time, also before
+// the message begins.
 func (m messageForm) AppendSilence(dst []byte) []byte {
 	return m.AppendEvent(dst, "ping", []byte(`{"type":"ping"}`))
 }
 
-// signature is what thoughts are signed with. Programs send it back with the thought, and
-// it is not checked.
+// signature is the signature of every thought. Programs send it back with the thought, and Tandem
+// does not check it.
 const signature = "VGFuZGVt"
 
-// MessageUsage counts tokens: the cached ones are none of the input's.
+// MessageUsage counts tokens. Cached tokens are not part of the input.
 type MessageUsage struct {
 	Input        int `json:"input_tokens" doc:"That were computed."`
-	CacheCreated int `json:"cache_creation_input_tokens"` // always 0: nothing is charged for it
+	CacheCreated int `json:"cache_creation_input_tokens"` // always 0: Tandem charges nothing for it
 	CacheRead    int `json:"cache_read_input_tokens"`
 	Output       int `json:"output_tokens"`
 	Details      struct {
@@ -74,7 +74,7 @@ func (messageForm) appendHead(dst []byte, r *api.Reply) []byte {
 	return append(dst, `,"content":[`...)
 }
 
-// appendBlock appends a block that has come to its end.
+// appendBlock appends a block that has ended.
 func appendBlock(dst []byte, b *api.Block) []byte {
 	switch b.Kind {
 	case dialect.Reasoning:
@@ -96,7 +96,7 @@ func appendToolUse(dst []byte, b *api.Block) []byte {
 }
 
 // inputOf returns a call's arguments. If they were cut off, it returns only the complete members,
-// as the vendor's libraries do with a stream. The stop reason tells that the rest is missing.
+// as the vendor's libraries do with a stream. The stop reason says that the rest is missing.
 func inputOf(b *api.Block) []byte {
 	if b.Args.Whole && json.Valid(b.Text) {
 		return b.Text
@@ -121,7 +121,7 @@ func inputOf(b *api.Block) []byte {
 	return append(out, '}')
 }
 
-// appendStop appends why a choice ended.
+// appendStop appends the reason why a choice ended.
 func (messageForm) appendStop(dst []byte, r *api.Reply, c *api.Choice) []byte {
 	dst = wire.AppendString(append(dst, `"stop_reason":`...), stopReason(r, c))
 	if c.Stopped == "" {
@@ -130,8 +130,8 @@ func (messageForm) appendStop(dst []byte, r *api.Reply, c *api.Choice) []byte {
 	return wire.AppendString(append(dst, `,"stop_sequence":`...), c.Stopped)
 }
 
-// stopReason says it in Anthropic's words. What was cancelled from the menu ends like
-// what was cut short by its limit.
+// stopReason returns the reason in Anthropic's words. A run that is cancelled from the menu ends
+// like one that a limit cuts short.
 func stopReason(r *api.Reply, c *api.Choice) string {
 	switch room := r.Model.ContextLength() - len(c.Prompt.IDs); {
 	case c.Stopped != "":
@@ -151,14 +151,14 @@ func (m messageForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &messageEvents{form: m, rep: rep, out: out}
 }
 
-// messageEvents are the events of a message: its blocks come one after the other.
+// messageEvents are the events of a message. Its blocks come one after the other.
 type messageEvents struct {
 	form  messageForm
 	rep   *api.Reply
 	out   *wire.EventStream
 	began bool
-	open  bool // a block is
-	index int  // of that block, or of the next
+	open  bool // a block is open
+	index int  // of the open block, or of the next
 	kind  dialect.Kind
 	buf   []byte
 }
@@ -186,8 +186,8 @@ func (e *messageEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Par
 	}
 }
 
-// begin sends the message without its content, once. How much of the prompt was cached is
-// known at the end, so that all of it counts as input until then.
+// begin sends the message without its content, once. The cached part of the prompt is known only at
+// the end, so until then all of it counts as input.
 func (e *messageEvents) begin(c *api.Choice) {
 	if e.began {
 		return
@@ -199,7 +199,7 @@ func (e *messageEvents) begin(c *api.Choice) {
 	e.Send("message_start")
 }
 
-// start begins a block; index is a call's.
+// start begins a block. index is that of a call.
 func (e *messageEvents) start(c *api.Choice, kind dialect.Kind, index int) {
 	e.open, e.kind = true, kind
 	e.head("content_block_start", "content_block")
@@ -230,7 +230,7 @@ func (e *messageEvents) stop() {
 	e.index++
 }
 
-// delta sends a piece of the block.
+// delta sends a piece of the open block.
 func (e *messageEvents) delta(kind, name, text string) {
 	e.head("content_block_delta", "delta")
 	e.buf = wire.AppendString(append(e.buf, `{"type":`...), kind)
@@ -239,7 +239,7 @@ func (e *messageEvents) delta(kind, name, text string) {
 	e.Send("content_block_delta")
 }
 
-// head begins an event of the block, up to the value of what it is about.
+// head begins an event of the open block. The caller appends the event's content.
 func (e *messageEvents) head(event, name string) {
 	e.buf = wire.AppendString(append(e.buf[:0], `{"type":`...), event)
 	e.buf = strconv.AppendInt(append(e.buf, `,"index":`...), int64(e.index), 10)

@@ -7,8 +7,8 @@ import (
 	"tandem/app/dialect"
 )
 
-// TestInput: of arguments that were cut off those members are there that are whole.
-func TestInput(t *testing.T) {
+// Arguments that were cut off keep the members that are whole.
+func TestCutArgumentsKeepWholeMembers(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a": [1, {"b":"}"}]}`: `{"a": [1, {"b":"}"}]}`,
 		``:                      `{}`, `{`: `{}`, `{"a`: `{}`, `{"a":`: `{}`, `{"a":1`: `{}`, `{"a":1,`: `{"a":1}`,

@@ -10,8 +10,8 @@ import (
 	"tandem/app/wire"
 )
 
-// A messagesRequest is the body of /v1/messages: a chat in Anthropic's words. It also
-// takes what /v1/chat/completions takes beyond them.
+// A messagesRequest is the body of /v1/messages: a chat in Anthropic's words. It also takes the
+// other fields of /v1/chat/completions.
 type messagesRequest struct{ api.Conversation }
 
 func readMessagesRequest(f *wire.Fields) (api.Request, error) {
@@ -27,7 +27,7 @@ func readMessagesRequest(f *wire.Fields) (api.Request, error) {
 	return c, c.Complete()
 }
 
-// newMessages reads all that counts as a part of the prompt, and how it is answered.
+// newMessages reads everything that is part of the prompt, and the form of the answer.
 func newMessages(f *wire.Fields) *messagesRequest {
 	c := &messagesRequest{api.Conversation{GoesOn: true}}
 	c.PromptParam = "messages"
@@ -42,13 +42,13 @@ func newMessages(f *wire.Fields) *messagesRequest {
 	c.readOutputConfig(f)
 	c.Kwargs = c.Thinking.Into(f.Raw("chat_template_kwargs"))
 	if c.Tools.Forced && c.Grammar != nil {
-		f.Fail("tool_choice", "asks for a call, which the format of the output has no room for; leave out one of both.")
+		f.Fail("tool_choice", "asks for a call, which the format of the output does not allow; leave out one of the two.")
 	}
 	return c
 }
 
-// readMessageThinking reads thinking. Without it there is none, as the programs of
-// that API expect, unless the request says so in other words.
+// readMessageThinking reads thinking. Without that field the model does not think, as the programs
+// of that API expect. Other fields of the request can turn it on.
 func readMessageThinking(f *wire.Fields) api.Thinking {
 	t := api.ReadThinking(f)
 	o := f.Object("thinking")
@@ -63,7 +63,7 @@ func readMessageThinking(f *wire.Fields) api.Thinking {
 	if o.Err == nil && kind == "" {
 		o.Fail("type", "is missing; it is \"enabled\", \"adaptive\" or \"disabled\".")
 	}
-	t.On = new(kind != "disabled") // when to think is the model's own choice, whatever other types say of it
+	t.On = new(kind != "disabled") // with any other type the model itself chooses when to think
 	if n := o.Whole("budget_tokens"); n != nil && *t.On {
 		t.Budget = n
 	}
@@ -71,7 +71,7 @@ func readMessageThinking(f *wire.Fields) api.Thinking {
 	return t
 }
 
-// readOutputConfig reads how much effort an answer is worth, and which form it has.
+// readOutputConfig reads the effort and the form of the answer.
 func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
 	o := f.Object("output_config")
 	if o == nil {
@@ -97,7 +97,7 @@ func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
 // Form implements api.Request.
 func (c *messagesRequest) Form() api.Form { return messageForm{} }
 
-// countTokens answers with the tokens that a request's prompt has. It is no run:
+// countTokens answers with the number of tokens of a request's prompt. It is no run, because
 // nothing is generated.
 func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 	var held wire.Place

@@ -17,25 +17,25 @@ const (
 	maxPageModels = 1000
 )
 
-// An Model is one model in Anthropic's list.
+// A Model is one model in Anthropic's list.
 type Model struct {
 	Type           string    `json:"type"`
 	ID             string    `json:"id"`
 	DisplayName    string    `json:"display_name"`
 	CreatedAt      time.Time `json:"created_at"`
 	MaxInputTokens int       `json:"max_input_tokens"`
-	MaxTokens      int       `json:"max_tokens"` // of an answer: the context has no other bound
+	MaxTokens      int       `json:"max_tokens"` // of an answer: only the context limits it
 }
 
-// An page is a part of Anthropic's list.
+// A page is a part of Anthropic's list.
 type page struct {
 	Data    []Model `json:"data"`
-	HasMore bool    `json:"has_more"` // further away from the cursor
-	FirstID *string `json:"first_id"` // null where Data is empty
+	HasMore bool    `json:"has_more"` // after this page, in its direction from the cursor
+	FirstID *string `json:"first_id"` // null if Data is empty
 	LastID  *string `json:"last_id"`
 }
 
-// newModel lays an entry out as Anthropic does.
+// newModel returns an entry in Anthropic's form.
 func newModel(e api.ModelEntry) Model {
 	m := Model{"model", e.ID, e.ID, time.Unix(e.Created, 0).UTC(), e.ContextLength, e.ContextLength}
 	if e.ID == control.Alias {
@@ -66,7 +66,7 @@ func (v Routes) GetModel(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, newModel(e))
 }
 
-// cutPage cuts the page that a request asks for out of the list.
+// cutPage returns the page of the list that a request asks for.
 func cutPage(r *http.Request, list []api.ModelEntry) (page, error) {
 	q, limit := r.URL.Query(), pageModels
 	if v := q.Get("limit"); v != "" {

@@ -6,7 +6,7 @@ import (
 	"tandem/app/wire"
 )
 
-// Operations are what OpenAPI says of the routes.
+// Operations describe the routes for OpenAPI.
 var Operations = []wire.Operation{
 	{
 		Method: http.MethodPost, Path: "/v1/messages", ID: "message",

@@ -8,13 +8,13 @@ import (
 // Routes are Anthropic's routes.
 type Routes struct{ *api.API }
 
-// AddRoutes adds them, except the list of models, which shares its path with OpenAI's.
+// AddRoutes adds the routes, except the list of models, which shares its path with OpenAI's.
 func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/messages", v.Generation("/v1/messages", readMessagesRequest))
 	route.Post("/v1/messages/count_tokens", v.countTokens)
 }
 
-// Readers returns how the bodies of the generating routes are read.
+// Readers returns the readers of the generating routes' bodies.
 func Readers() map[string]api.ReadBody {
 	return map[string]api.ReadBody{"/v1/messages": readMessagesRequest}
 }

@@ -11,9 +11,8 @@ import (
 // toolUses are the types of tool_choice.
 var toolUses = []string{"auto", "any", "tool", "none"}
 
-// readMessageTools reads tools and tool_choice, as templates have them. What the
-// vendor's own servers or a program of its own would do, which has another type, is
-// nothing that a model here knows.
+// readMessageTools reads tools and tool_choice in the form of templates. It leaves out tools of
+// other types, which the vendor's servers or programs would run: the models here do not know them.
 func readMessageTools(f *wire.Fields) (b api.Toolbox) {
 	var list []json.RawMessage
 	if v := f.Raw("tools"); v != nil && json.Unmarshal(v, &list) != nil {
@@ -61,7 +60,7 @@ func readMessageTools(f *wire.Fields) (b api.Toolbox) {
 	return b
 }
 
-// addTool appends a tool, whose schema keeps its spelling.
+// addTool appends a tool. Its schema keeps its spelling.
 func addTool(b *api.Toolbox, o *wire.Fields) {
 	t := dialect.Tool{Name: wire.NeededName(o), Strict: o.Bool("strict")}
 	description := o.String("description")

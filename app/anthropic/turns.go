@@ -12,7 +12,7 @@ import (
 // may also speak within a conversation.
 var messageRoles = []string{"user", "assistant", "system"}
 
-// messageTurns are the turns of a body of Anthropic's in the making.
+// messageTurns collect the turns of a body of Anthropic's.
 type messageTurns struct{ api.Turns }
 
 // readTurns reads system and messages.
@@ -44,8 +44,8 @@ func readTurns(f *wire.Fields) []api.Turn {
 	return s.List
 }
 
-// readSystem reads what the system says under a name. What is empty but for lines that
-// change with each request says nothing.
+// readSystem reads the system's text in the field key. It adds nothing if the text has only lines
+// that change with each request.
 func (s *messageTurns) readSystem(f *wire.Fields, key string) {
 	eachBlock(f, key, func(b *wire.Fields, kind string) {
 		if kind != "text" {
@@ -75,13 +75,13 @@ func (s *messageTurns) Read(m *wire.Fields) {
 	default:
 		before := len(s.List)
 		eachBlock(m, "content", s.readUser)
-		if len(s.List) == before { // it says nothing, and is a turn all the same
+		if len(s.List) == before { // an empty message is a turn too
 			s.Of(role)
 		}
 	}
 }
 
-// readAssistant reads a block of an answer. What the vendor's own tools left there says
+// readAssistant reads a block of an answer. It skips blocks of the vendor's own tools, which mean
 // nothing to another model.
 func (s *messageTurns) readAssistant(b *wire.Fields, kind string) {
 	t := s.Of("assistant")
@@ -107,7 +107,7 @@ func (s *messageTurns) readAssistant(b *wire.Fields, kind string) {
 	}
 }
 
-// readUser reads a block of the user's.
+// readUser reads a block of a user's message.
 func (s *messageTurns) readUser(b *wire.Fields, kind string) {
 	switch kind {
 	case "text":
@@ -136,7 +136,7 @@ func (s *messageTurns) readUser(b *wire.Fields, kind string) {
 	}
 }
 
-// refuseBlock refuses what no text stands for.
+// refuseBlock refuses a block that has no form as text.
 func refuseBlock(b *wire.Fields, kind string) {
 	if slices.Contains([]string{"image", "document", "container_upload"}, kind) {
 		b.Fail("type", "%q is not supported: this endpoint takes text only.", kind)
@@ -145,7 +145,7 @@ func refuseBlock(b *wire.Fields, kind string) {
 	b.Fail("type", "cannot be %q here.", wire.Clip(kind))
 }
 
-// eachBlock reads content: a text, which is one block, or a list of blocks.
+// eachBlock reads content, which is a list of blocks, or a text that counts as one block.
 func eachBlock(f *wire.Fields, key string, read func(b *wire.Fields, kind string)) {
 	v := f.Raw(key)
 	var list []json.RawMessage

@@ -43,7 +43,7 @@ var showShape = wire.Object(
 	wire.Need("modified_at", wire.Moment),
 ).Named("OllamaShow")
 
-// answerEnd are the fields with which the answers of both generating routes end.
+// answerEnd are the last fields of an answer of both generating routes.
 var answerEnd = []wire.Field{
 	wire.Need("done", wire.Flag),
 	wire.May("done_reason", wire.Word("stop", "length", "load", "unload")),

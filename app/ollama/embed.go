@@ -9,13 +9,13 @@ import (
 	"tandem/app/wire"
 )
 
-// An ollamaEmbedRequest is the body of /api/embed, or of the older /api/embeddings,
-// which takes one text. Unlike Ollama we never cut a text that is too long: its
-// vector would be that of another.
+// An ollamaEmbedRequest is the body of /api/embed, or of the older /api/embeddings, which takes one
+// text. Unlike Ollama, Tandem never cuts a text that is too long: its vector would be another
+// text's.
 type ollamaEmbedRequest struct {
 	api.Embedding
-	name string // of the model, as asked for
-	one  bool   // the older route
+	name string // of the model, as the client wrote it
+	one  bool   // for the older route
 }
 
 func readOllamaEmbed(f *wire.Fields) (api.ReadRequest, error) {

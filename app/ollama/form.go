@@ -9,11 +9,11 @@ import (
 	"tandem/engine"
 )
 
-// An lineForm is how /api/generate and /api/chat answer: an object a line, each
-// with what is new, and a last one with what it took.
+// A lineForm is the form of answers of /api/generate and /api/chat: an object a line. Each has the
+// new text, and the last one the figures.
 type lineForm struct {
 	chat  bool
-	model string // as the request has it, for what is told before the model is there
+	model string // as the client wrote it, for lines before the model is in memory
 }
 
 // ContentType implements wire.Framing.
@@ -30,17 +30,17 @@ func (o lineForm) AppendFailure(dst []byte, f wire.Failure) []byte {
 	return o.AppendEvent(dst, "", body)
 }
 
-// AppendSilence implements wire.Framing: each line is an object to Ollama's programs, so that this
-// is one that says nothing new.
+// AppendSilence implements wire.Framing. Ollama's programs read every line as an object, so it
+// sends one without new text.
 func (o lineForm) AppendSilence(dst []byte) []byte {
 	piece := o.appendPiece(o.appendHead(nil, o.model), piece{})
 	return o.AppendEvent(dst, "", append(piece, `,"done":false}`...))
 }
 
-// IDPrefix implements api.Form; its answers have no id.
+// IDPrefix implements api.Form. These answers have no id.
 func (lineForm) IDPrefix() string { return "" }
 
-// An piece is what an object of an answer says.
+// A piece has the new text and calls of one object of an answer.
 type piece struct {
 	text, thought string
 	calls         []*api.Block
@@ -60,7 +60,7 @@ func (o lineForm) Whole(r *api.Reply) []byte {
 	return o.appendEnd(dst, r)
 }
 
-// Say adds a block that has come to its end. A call is one if it is whole, see answer.
+// Say adds a block that has ended. A call that broke off is added as text, see api.Answer.
 func (s *piece) Say(c *api.Choice, b *api.Block) {
 	switch {
 	case b.Kind == dialect.Text:
@@ -74,7 +74,7 @@ func (s *piece) Say(c *api.Choice, b *api.Block) {
 	}
 }
 
-// appendHead appends everything before what is said.
+// appendHead appends an object up to its new text.
 func (lineForm) appendHead(dst []byte, model string) []byte {
 	dst = wire.AppendString(append(dst, `{"model":`...), model)
 	return append(time.Now().UTC().AppendFormat(append(dst, `,"created_at":"`...), time.RFC3339Nano), '"')
@@ -109,7 +109,7 @@ func (o lineForm) appendPiece(dst []byte, s piece) []byte {
 	return append(dst, '}')
 }
 
-// appendEnd appends what an answer took, durations in nanoseconds.
+// appendEnd appends the figures of an answer. Durations are in nanoseconds.
 func (o lineForm) appendEnd(dst []byte, r *api.Reply) []byte {
 	t := r.Total()
 	reason := string(r.Choices[0].Finish)
@@ -135,16 +135,16 @@ func (o lineForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &lines{form: o, rep: rep, out: out}
 }
 
-// lines are the events of an ollamaForm, which has one choice.
+// lines are the events of a lineForm, which has one choice.
 type lines struct {
 	form lineForm
 	rep  *api.Reply
 	out  *wire.EventStream
-	open int // the call that was begun and is not told yet, from 1; 0 for none
+	open int // number of the call that is begun and not sent, from 1; 0 for none
 }
 
-// Add implements api.Events. A call is told when it is whole, or when what follows it says that
-// it never will be.
+// Add implements api.Events. It sends a call when it is whole, or when what follows shows that it
+// will never be.
 func (l *lines) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
 	var s piece
 	for _, p := range parts {
@@ -166,7 +166,7 @@ func (l *lines) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
 	l.Send(c, s)
 }
 
-// settle tells the call that was begun.
+// settle sends the call that was begun.
 func (l *lines) settle(c *api.Choice, s *piece) {
 	if l.open > 0 {
 		s.Say(c, c.Answer.Call(l.open-1))

@@ -13,12 +13,12 @@ import (
 	"tandem/app/wire"
 )
 
-// MaxLoadBody is the most that a request without anything to say takes.
+// MaxLoadBody limits a body without a prompt.
 const MaxLoadBody = 64 << 10 // bytes
 
-// ollamaGeneration answers one of Ollama's generating routes. A request that says
-// nothing loads the model, or frees it where it is to be kept for no time at all;
-// after another one the model is freed as well.
+// ollamaGeneration returns the handler of one of Ollama's generating routes. A request without a
+// prompt loads the model, or frees it if keep_alive is 0. Any other request with keep_alive 0 frees
+// the model after the answer.
 func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.Request, error), nothing func(*wire.Fields) bool) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if f := v.peek(w, r); f != nil && nothing(f) {
@@ -39,8 +39,8 @@ func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.
 	}
 }
 
-// peek reads a short body ahead and puts it back; nil for one that is not short, or
-// no object.
+// peek reads a short body and puts it back. It returns nil for a long body, and for one that is no
+// object.
 func (v *Routes) peek(w http.ResponseWriter, r *http.Request) *wire.Fields {
 	if wire.CheckJSON(r.Header) != nil || r.ContentLength > MaxLoadBody {
 		return nil
@@ -69,24 +69,24 @@ type readCloser struct {
 	io.Closer
 }
 
-// A failedReader fails as what it stands for did.
+// A failedReader returns the error of the body that it replaces.
 type failedReader struct{ err error }
 
 func (r failedReader) Read([]byte) (int, error) { return 0, r.err }
 
-// noPrompt reports whether a request to /api/generate says nothing.
+// noPrompt reports whether a request to /api/generate has no prompt.
 func noPrompt(f *wire.Fields) bool {
 	return f.String("prompt") == "" && f.String("suffix") == "" && f.Err == nil
 }
 
-// noMessages reports whether one to /api/chat does.
+// noMessages reports whether a request to /api/chat has no messages.
 func noMessages(f *wire.Fields) bool {
 	var list []json.RawMessage
 	v := f.Raw("messages")
 	return v == nil || json.Unmarshal(v, &list) == nil && len(list) == 0
 }
 
-// ollamaLoad answers a request that says nothing.
+// ollamaLoad answers a request without a prompt.
 func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fields, endpoint string) error {
 	f.As(requestShape)
 	p, keep := readOllama(f), readKeepAlive(f)
@@ -110,11 +110,11 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 	b := form.appendPiece(form.appendHead(nil, p.Model), piece{})
 	b = append(wire.AppendString(append(b, `,"done":true,"done_reason":`...), reason), "}"...)
 	w.Header().Set("Content-Type", "application/json")
-	_ = wire.WriteWhole(w, http.StatusOK, b) // the client left
+	_ = wire.WriteWhole(w, http.StatusOK, b) // an error here means that the client left
 	return nil
 }
 
-// free unloads the model of a name if it is in memory. One that answers others stays.
+// free unloads the model of a name if it is in memory and no request uses it.
 func (v *Routes) free(ctx context.Context, name string) error {
 	list, err := v.Entries(ctx)
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"tandem/app/wire"
 )
 
-// ollamaVersion is the version of Ollama whose API this is. Programs compare it
-// with the one that they need, part by part, and take numbers alone.
+// ollamaVersion is the version of Ollama whose API this is. Programs compare it part by part with
+// the version that they need, and accept only numbers.
 const ollamaVersion = "0.12.11"
 
 // latest is the tag that Ollama's programs put after a name without one.
 const latest = ":latest"
 
-// ollamaID is the id, or the alias, of a model that an Ollama program names.
+// ollamaID returns the id or the alias of a model from an Ollama program's name for it.
 func ollamaID(name string) string { return strings.TrimSuffix(name, latest) }
 
-// An Details says what kind of model one is.
+// Details say what kind of model a model is.
 type Details struct {
 	ParentModel       string   `json:"parent_model"`
 	Format            string   `json:"format"`
@@ -36,20 +36,20 @@ type Details struct {
 	ContextLength     int      `json:"context_length"`
 }
 
-// An Model is one model of /api/tags.
+// A Model is one model of /api/tags.
 type Model struct {
 	Name       string    `json:"name"`
-	Model      string    `json:"model"` // the same
+	Model      string    `json:"model"` // same as Name
 	ModifiedAt time.Time `json:"modified_at"`
 	Size       int64     `json:"size"`   // bytes
-	Digest     string    `json:"digest"` // of id and revision: it differs where these do
+	Digest     string    `json:"digest"` // of id and revision, so it changes with them
 	Details    Details   `json:"details"`
 
 	parameters int64
 	kind       string
 }
 
-// A Running is one of /api/ps.
+// A Running is one model of /api/ps.
 type Running struct {
 	Model
 	ExpiresAt     time.Time `json:"expires_at"`
@@ -57,7 +57,7 @@ type Running struct {
 	ContextLength int       `json:"context_length"` // tokens
 }
 
-// ollamaModels lists the alias first, then the registry.
+// ollamaModels returns the alias first, then the registered models.
 func (v *Routes) ollamaModels(ctx context.Context) ([]Model, error) {
 	list, err := v.To.Models.Models(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (v *Routes) ollamaTags(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, map[string][]Model{"models": list})
 }
 
-// ollamaPS lists what is in memory.
+// ollamaPS lists the models in memory.
 func (v *Routes) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 	running := []Running{}
 	if in := v.To.Status.State().InMemory; len(in) > 0 {
@@ -138,8 +138,8 @@ func (v *Routes) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, map[string][]Running{"models": running})
 }
 
-// idleUntil is when a model that is not used from now on leaves the memory, far
-// away if it never does.
+// idleUntil returns the time at which a model that is idle from now on is unloaded. If that is
+// never, it is a time far away.
 func (v *Routes) idleUntil(ctx context.Context) (time.Time, error) {
 	st, err := v.Settings.Settings(ctx)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 type ollamaRequest struct {
 	api.Question
 	chat      bool
-	plain     *api.Completion // what is asked of a model without a chat template; nil for nothing
-	keepAlive *time.Duration  // nil for as long as is set
+	plain     *api.Completion // the request for a model without a chat template; nil for none
+	keepAlive *time.Duration  // nil for the time that is set
 }
 
 // Form implements api.Request.
@@ -37,8 +37,8 @@ func (r *ollamaRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
 	return list, err
 }
 
-// readOllamaGenerate reads a prompt that is a message, with a system message before
-// it if there is one; under raw, and where a suffix follows, it is the text itself.
+// readOllamaGenerate reads a prompt as a message, after a system message if there is one. Under
+// raw, and with a suffix, the prompt is the text itself.
 func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 	f.As(generateRequestShape)
 	p, r := readOllama(f), &ollamaRequest{keepAlive: readKeepAlive(f)}
@@ -105,15 +105,14 @@ func readOllamaChat(f *wire.Fields) (api.Request, error) {
 	return r, c.Complete()
 }
 
-// ollamaNames are Ollama's names for what templates know by another.
+// ollamaNames are the templates' names for members that Ollama calls otherwise.
 var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name": "name"}
 
-// renameMessages has the messages as they are elsewhere, in their own order of
-// names.
+// renameMessages gives the messages the names of other APIs. Members keep their order.
 func renameMessages(f *wire.Fields) {
 	var list []json.RawMessage
 	if v := f.Raw("messages"); v == nil || json.Unmarshal(v, &list) != nil {
-		return // to be refused
+		return // refused later
 	}
 	out := []byte{'['}
 	for i, v := range list {
@@ -132,12 +131,11 @@ func renameMessages(f *wire.Fields) {
 	f.Values["messages"] = append(out, ']')
 }
 
-// appendRenamed copies a message, which is an object, without its images, which are
-// none.
+// appendRenamed copies a message, which is an object. It leaves out images, which are empty.
 func appendRenamed(dst []byte, v json.RawMessage) []byte {
 	dst = append(dst, '{')
 	start := len(dst)
-	_ = wire.EachMember(v, func(key string, value json.RawMessage) error { // it was read before
+	_ = wire.EachMember(v, func(key string, value json.RawMessage) error { // it parsed before
 		if key == "images" {
 			return nil
 		}
@@ -151,8 +149,8 @@ func appendRenamed(dst []byte, v json.RawMessage) []byte {
 	return append(dst, '}')
 }
 
-// readOllama reads what both routes take. What is not known among the options is
-// ignored: most are about how another program computes.
+// readOllama reads the fields of both routes. It ignores unknown options: most are about how
+// another program computes.
 func readOllama(f *wire.Fields) api.Params {
 	p := api.Params{N: 1, Model: ollamaID(f.String("model"))}
 	if f.Err == nil && p.Model == "" {
@@ -172,16 +170,16 @@ func readOllama(f *wire.Fields) api.Params {
 	defer f.Take(o)
 	p.ReadSampling(o, "repeat_penalty")
 	p.Stop = api.ReadStop(o, "stop")
-	if v := o.Raw("seed"); v != nil && v[0] != '-' { // below 0 it is any
+	if v := o.Raw("seed"); v != nil && v[0] != '-' { // a seed below 0 means any
 		p.Seed = api.ReadSeed(o, "seed")
 	}
-	if n := o.Whole("num_predict"); n != nil && *n > 0 { // otherwise what the context leaves
+	if n := o.Whole("num_predict"); n != nil && *n > 0 { // otherwise the context is the limit
 		p.MaxTokens = n
 	}
 	return p
 }
 
-// readOllamaFormat returns what the answer may be, nil for any text.
+// readOllamaFormat returns the grammar of the answer, or nil for any text.
 func readOllamaFormat(f *wire.Fields) *model.Grammar {
 	v := f.Raw("format")
 	switch {
@@ -198,7 +196,7 @@ func readOllamaFormat(f *wire.Fields) *model.Grammar {
 	return nil
 }
 
-// readThink reads whether the model is to think, or how much.
+// readThink reads whether the model should think, or how much.
 func readThink(f *wire.Fields) (t api.Thinking) {
 	v := f.Raw("think")
 	switch {
@@ -213,7 +211,7 @@ func readThink(f *wire.Fields) (t api.Thinking) {
 	return t
 }
 
-// readKeepAlive reads seconds or a duration as Go writes it; below 0 is for ever.
+// readKeepAlive reads seconds, or a duration in Go's form. Below 0 means for ever.
 func readKeepAlive(f *wire.Fields) *time.Duration {
 	v := f.Raw("keep_alive")
 	if v == nil {

@@ -15,18 +15,19 @@ type Routes struct {
 	Settings  Settings
 }
 
-// Residents are the models in memory.
+// Residents unload models from memory.
 type Residents interface {
-	// Unload frees a model. One in use is CodeModelBusy. It is no error if there is none.
+	// Unload frees a model. If the model is in use it returns CodeModelBusy. A model that is not in
+	// memory is no error.
 	Unload(ctx context.Context, id string) error
 }
 
-// Settings are the choices of the person who uses Tandem.
+// Settings are the user's choices.
 type Settings interface {
 	Settings(ctx context.Context) (control.SettingsState, error)
 }
 
-// AddRoutes adds them.
+// AddRoutes adds the routes.
 func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Get("/api/version", v.ollamaVersion)
 	route.Get("/api/tags", v.ollamaTags)
@@ -38,7 +39,7 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/api/embeddings", v.TextsRoute("/api/embeddings", readOllamaEmbedding))
 }
 
-// Readers returns how the bodies of the generating routes are read.
+// Readers returns the readers of the generating routes' bodies.
 func Readers() map[string]api.ReadBody {
 	return map[string]api.ReadBody{"/api/generate": readOllamaGenerate, "/api/chat": readOllamaChat}
 }

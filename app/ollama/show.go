@@ -9,7 +9,7 @@ import (
 	"tandem/app/wire"
 )
 
-// An Show is the answer of /api/show.
+// A Show is the answer of /api/show.
 type Show struct {
 	Modelfile    string         `json:"modelfile"`
 	Parameters   string         `json:"parameters"`
@@ -27,7 +27,7 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	}
 	name := f.As(showRequestShape).String("model")
 	if name == "" {
-		name = f.String("name") // as older programs call it
+		name = f.String("name") // older programs use this name
 	}
 	if f.Err == nil && name == "" {
 		f.Fail("model", "is missing: name a model of /api/tags.")

@@ -57,14 +57,14 @@ var chatAnswerShape = wire.Object(
 	)),
 ).Named("ChatAnswer")
 
-// wholeShape is the shape of a whole answer. Its choices have the fields of choice beside those that
-// the choices of every route have.
+// wholeShape returns the shape of a whole answer. choice has the fields of a choice that not every
+// route has.
 func wholeShape(object string, choice ...wire.Field) *wire.Shape {
 	return repliesShape(object, choice,
 		wire.Need("usage", api.UsageShape), wire.Need("timings", api.TimingsShape))
 }
 
-// chunkShape is wholeShape for a piece of a stream, where the last piece alone has the figures.
+// chunkShape is wholeShape for a piece of a stream. Only the last piece has the figures.
 func chunkShape(object string, choice ...wire.Field) *wire.Shape {
 	return repliesShape(object, choice,
 		wire.Opt("usage", api.UsageShape), wire.May("timings", api.TimingsShape))

@@ -15,26 +15,25 @@ import (
 	"tandem/app/wire"
 )
 
-// A branchRequest goes on from a checkpoint: with what a person says next in
-// the chat that it is of, or with text as it is.
+// A branchRequest continues a checkpoint. It adds a person's next message to the checkpoint's chat,
+// or a text as it is.
 type branchRequest struct {
 	api.Params
 	base   []int32
-	answer bool // base ends in an answer
+	answer bool // base ends with an answer
 	text   string
 	raw    bool
 	said   branchMembers
 }
 
-// branchRequestShape is a completion's with raw.
+// branchRequestShape is a completion's body with raw.
 var branchRequestShape = wire.Both(completionRequestShape, wire.Object(wire.Opt("raw", wire.Flag)))
 
-// branchMembers are the members of a chat or of a completion. The prompt decides which.
+// branchMembers are the members of a chat or of a completion, depending on the prompt.
 type branchMembers struct{ members }
 
-// Branch answers a request from a chosen checkpoint. The body is that of
-// /v1/completions, where prompt is what comes after the checkpoint's text: the
-// next message, or with raw the text itself. The model is the checkpoint's.
+// Branch answers a request that continues a chosen checkpoint. The body is that of /v1/completions.
+// prompt is the next message, or with raw the text itself. The model is the checkpoint's.
 func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 	c, base, err := v.To.Texts.CheckpointText(r.Context(), r.PathValue("name"))
 	if err != nil {
@@ -89,8 +88,8 @@ func (b *branchRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
 	return []*api.Prompt{{IDs: slices.Concat(b.base, ids)}}, nil
 }
 
-// seam is how many tokens before a continuation are encoded with it. Some
-// tokenizers put a space where they take a text to begin.
+// seam is how many tokens before a continuation are encoded with it. Some tokenizers add a space at
+// the beginning of a text.
 const seam = 8
 
 // encodeAfter encodes text that continues the base.
@@ -107,23 +106,21 @@ func (b *branchRequest) encodeAfter(m model.Model, text string) ([]int32, error)
 	if len(both) >= len(before) && slices.Equal(both[:len(before)], before) {
 		return both[len(before):], nil
 	}
-	return m.Tokenizer().Encode(text, false) // they would merge with what is there
+	return m.Tokenizer().Encode(text, false) // apart from base, as tokens would merge
 }
 
-// marker stands for what was said so far where a template is asked what it
-// writes after that.
+// marker stands for the earlier text when a template is asked what it writes after that.
 const marker = "0tandem0"
 
-// turn returns the tokens that lead from the base to the model's next answer,
-// with the text as a person's message between them. What the base has of them
-// already is left out.
+// turn returns the tokens from the base to the model's next answer, with text as a person's
+// message. It leaves out tokens that the base already ends with.
 func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 	if b.answer {
 		ids, err := b.after(m, api.Message{Role: "user", Content: "0"}, api.Message{Role: "assistant", Content: marker})
 		return b.unsaid(ids), err
 	}
-	// After the system's message, or after a person's, if the template lets two
-	// of them follow each other.
+	// The text comes after the system's message, or after a person's message if the template lets
+	// two of them follow each other.
 	var failed error
 	for _, role := range []string{"system", "user"} {
 		ids, err := b.after(m, api.Message{Role: role, Content: marker})
@@ -158,7 +155,7 @@ func (b *branchRequest) after(m model.Model, before ...api.Message) ([]int32, er
 	return m.Tokenizer().Encode(after, false)
 }
 
-// unsaid returns what the base does not end with of ids.
+// unsaid returns ids without the beginning that the base already ends with.
 func (b *branchRequest) unsaid(ids []int32) []int32 {
 	known := min(len(ids), len(b.base))
 	for known > 0 && !slices.Equal(b.base[len(b.base)-known:], ids[:known]) {

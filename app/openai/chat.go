@@ -31,7 +31,7 @@ func readChat(f *wire.Fields) (api.Request, error) {
 	c.Thinking = api.ReadThinking(f)
 	c.Kwargs = c.Thinking.Into(f.Raw("chat_template_kwargs"))
 	if c.Tools.Forced && c.Grammar != nil {
-		f.Fail("tool_choice", "asks for a call, which response_format has no room for; leave out one of both.")
+		f.Fail("tool_choice", "asks for a call, which response_format does not allow; leave out one of the two.")
 	}
 	if f.Err != nil {
 		return nil, f.Err
@@ -39,7 +39,7 @@ func readChat(f *wire.Fields) (api.Request, error) {
 	return c, c.Complete()
 }
 
-// checkOutput refuses what would change the kind of the answer.
+// checkOutput refuses fields that would change the kind of the answer.
 func checkOutput(f *wire.Fields) {
 	for _, key := range []string{"audio", "web_search_options"} {
 		if f.Raw(key) != nil {

@@ -10,10 +10,10 @@ import (
 	"tandem/engine"
 )
 
-// chatMembers are those of chat completions.
+// chatMembers are the members of chat completions.
 type chatMembers struct {
-	// functions has a call in the place it had while there was one at most, for a
-	// request that offered functions and not tools.
+	// functions puts a call where the older API has its only call. It is set for a request that
+	// offered functions and not tools.
 	functions bool
 }
 
@@ -26,7 +26,7 @@ func (chatMembers) Object(chunk bool) string {
 	return "chat.completion"
 }
 
-// appendWhole writes null for the content only where there are calls in its place.
+// appendWhole appends a choice's message. The content is null only if there are calls in its place.
 func (m chatMembers) appendWhole(dst []byte, c *api.Choice) []byte {
 	text, calls := c.Answer.Joined(dialect.Text), c.Answer.Calls()
 	dst = append(dst, `"message":{"role":"assistant","content":`...)
@@ -61,13 +61,13 @@ func (m chatMembers) appendWhole(dst []byte, c *api.Choice) []byte {
 	return append(dst, '}')
 }
 
-// appendThought writes reasoning under both names that clients look for.
+// appendThought appends reasoning under both names that clients read.
 func appendThought(dst []byte, text string) []byte {
 	dst = wire.AppendString(append(dst, `"reasoning_content":`...), text)
 	return wire.AppendString(append(dst, `,"reasoning":`...), text)
 }
 
-// appendCall writes what comes before a call's name.
+// appendCall appends the beginning of a call, up to its name.
 func appendCall(dst []byte, b *api.Block) []byte {
 	dst = append(append(append(dst, `"id":"`...), b.ID...), `","type":"function","function":{"name":`...)
 	return dst
@@ -84,7 +84,7 @@ func (m chatMembers) appendPart(dst []byte, c *api.Choice, p dialect.Part) []byt
 	return append(wire.AppendString(append(dst, `"content":`...), p.Text), '}')
 }
 
-// appendCallPart writes a call's beginning, or the next of its arguments.
+// appendCallPart appends a call's beginning, or the next piece of its arguments.
 func (m chatMembers) appendCallPart(dst []byte, c *api.Choice, p dialect.Part) []byte {
 	if m.functions {
 		dst = append(dst, `"function_call":{`...)
@@ -114,14 +114,15 @@ func (chatMembers) appendBegin(dst []byte, _ *api.Choice) []byte {
 
 func (chatMembers) appendEnd(dst []byte) []byte { return append(dst, `"delta":{}`...) }
 
-// scored are those of the content: neither thoughts nor calls are in the list.
+// scored returns the tokens of the content. Thoughts and calls are not in the list.
 func (chatMembers) scored(c *api.Choice, _ []engine.Token) []engine.Token { return c.NewlyScored() }
 
 func (chatMembers) appendLogprobs(dst []byte, tk model.Tokenizer, _ *api.Choice, toks []engine.Token) []byte {
 	return appendChatLogprobs(dst, tk, toks)
 }
 
-// reason is the engine's finish reason, except for a model that waits for what its calls return.
+// reason returns the engine's finish reason, or the name for calls if the model waits for what they
+// return.
 func (m chatMembers) reason(c *api.Choice) string {
 	switch {
 	case !c.Calls():

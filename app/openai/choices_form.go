@@ -11,30 +11,30 @@ import (
 	"tandem/engine"
 )
 
-// A choicesForm is the form of OpenAI's chat completions and of the older
-// completions: one object with a list of choices, or chunks of it.
+// A choicesForm is the form of OpenAI's chat completions and of the older completions. It is one
+// object with a list of choices, or chunks of it.
 type choicesForm struct {
 	wire.ServerSent
 	members
 }
 
-// members are what tells the two apart. Those that append begin and end with a
-// member, no comma.
+// members are the parts in which the two differ. Methods that append begin and end with a member,
+// without a comma outside.
 type members interface {
 	IDPrefix() string
 	Object(chunk bool) string
-	// appendWhole appends what a choice said.
+	// appendWhole appends the text of a choice.
 	appendWhole(dst []byte, c *api.Choice) []byte
-	// appendPart appends what a part adds to it.
+	// appendPart appends what a part adds to that text.
 	appendPart(dst []byte, c *api.Choice, p dialect.Part) []byte
-	// appendBegin and appendEnd append that member for a choice's first and
-	// last chunk; an empty begin means there is no such chunk.
+	// appendBegin and appendEnd append this member for a choice's first and last chunk. If
+	// appendBegin appends nothing, there is no first chunk.
 	appendBegin(dst []byte, c *api.Choice) []byte
 	appendEnd(dst []byte) []byte
-	// scored returns of new tokens those whose log-probabilities are told.
+	// scored returns the new tokens whose log-probabilities are sent.
 	scored(c *api.Choice, toks []engine.Token) []engine.Token
 	appendLogprobs(dst []byte, tk model.Tokenizer, c *api.Choice, toks []engine.Token) []byte
-	// reason says why a choice ended.
+	// reason returns why a choice ended.
 	reason(c *api.Choice) string
 }
 
@@ -98,8 +98,8 @@ type chunks struct {
 	left int // choices that have not ended
 }
 
-// Add implements api.Events: each part is a chunk, the first of them with what
-// belongs to the token, which may also have a chunk without a part.
+// Add implements api.Events. Each part is a chunk. The first chunk also has the members of the
+// token. A token without a part may have a chunk too.
 func (k *chunks) Add(c *api.Choice, toks []engine.Token, parts []dialect.Part) {
 	k.begin(c)
 	p := k.rep.Params
@@ -171,8 +171,8 @@ func (k *chunks) appendPromptIDs(dst []byte, c *api.Choice) []byte {
 	return wire.AppendInts(append(dst, `,"prompt_token_ids":`...), c.Prompt.IDs)
 }
 
-// End implements api.Events. The reply's last chunk with a choice carries the timings,
-// unless one with the usage follows.
+// End implements api.Events. The reply's last chunk with a choice has the timings, unless a chunk
+// with the usage follows.
 func (k *chunks) End(c *api.Choice) {
 	k.begin(c)
 	k.open(c)
@@ -184,7 +184,7 @@ func (k *chunks) End(c *api.Choice) {
 	}
 	c.Draft.Rounds = c.Rounds()
 	k.mu.Lock()
-	defer k.mu.Unlock() // until it is sent: the chunk with the timings is the last
+	defer k.mu.Unlock() // until it is sent: the chunk with the timings comes last
 	k.left--
 	if k.left == 0 && !k.rep.Params.IncludeUsage {
 		k.close(c, string(wire.AppendMember(nil, "timings", k.rep.Timings())))
@@ -211,7 +211,7 @@ func (k *chunks) open(c *api.Choice) {
 	c.Buf = append(strconv.AppendInt(c.Buf, int64(c.Index), 10), ',')
 }
 
-// close sends the event; extra are members after the choices.
+// close sends the event. extra has members that follow the choices.
 func (k *chunks) close(c *api.Choice, extra string) {
 	if k.rep.Params.ReturnDrafts {
 		c.Buf = wire.AppendMember(c.Buf, "draft", c.Draft)

@@ -6,7 +6,7 @@ import (
 	"tandem/app/wire"
 )
 
-// maxLegacyLogprobs is the older API's bound.
+// maxLegacyLogprobs is the older API's limit.
 const maxLegacyLogprobs = 5
 
 // A completionRequest is the body of /v1/completions.
@@ -18,7 +18,7 @@ func readCompletion(f *wire.Fields) (api.Request, error) {
 	return c, c.Check(f)
 }
 
-// newCompletion reads the fields one by one; check looks at them together.
+// newCompletion reads the fields one by one. Check looks at them together.
 func newCompletion(f *wire.Fields) *completionRequest {
 	c := &completionRequest{api.Completion{Params: api.Params{PromptParam: "prompt"}}}
 	c.Read(f)
@@ -44,7 +44,7 @@ func (c *completionRequest) Check(f *wire.Fields) error {
 	return f.Err
 }
 
-// readPrompt takes the four forms of a prompt.
+// readPrompt reads a prompt in its four forms.
 func (c *completionRequest) readPrompt(f *wire.Fields) {
 	v := f.Raw("prompt")
 	var list []json.RawMessage

@@ -8,7 +8,7 @@ import (
 	"tandem/engine"
 )
 
-// completionMembers are those of the older completions, which are text alone.
+// completionMembers are the members of the older completions, which are text alone.
 type completionMembers struct{}
 
 func (completionMembers) IDPrefix() string { return "cmpl-" }

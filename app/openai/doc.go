@@ -1,16 +1,15 @@
-// Package openai has the routes that are laid out as OpenAI's are:
+// Package openai has the routes in the form of OpenAI's:
 //
 //   - chat completions;
 //   - the older completions with echo, scoring and fill-in-the-middle;
 //   - embeddings;
 //   - the list of models.
 //
-// Two neighbours have the same shape: Mistral's fill-in-the-middle and Jina's
-// reranking.
+// Two neighbours have the same form: Mistral's fill-in-the-middle and Jina's reranking.
 //
-// Names of extensions are their inventors': return_token_ids and ignore_eos as in vLLM,
-// timings as in llama.cpp.
+// Extensions keep their inventors' names: return_token_ids and ignore_eos are vLLM's, timings is
+// llama.cpp's.
 //
-// The branch of a checkpoint is here too, although its route is one of the control routes.
-// Its body is that of /v1/completions, and its answer is a chat or a completion.
+// The branch of a checkpoint is here too, although its route is one of the control routes. Its body
+// is that of /v1/completions, and its answer is a chat or a completion.
 package openai

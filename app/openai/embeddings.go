@@ -35,7 +35,7 @@ func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
 	return e, f.Err
 }
 
-// readInput takes the four forms of an input.
+// readInput reads an input in its four forms.
 func (e *embeddingsRequest) readInput(f *wire.Fields) {
 	v := f.Raw("input")
 	var list []json.RawMessage
@@ -80,8 +80,8 @@ func (e *embeddingsRequest) Answer(run *api.Run, m model.Model, texts [][]int32)
 	return append(api.AppendReadUsage(b, stats), '}'), nil
 }
 
-// appendBase64 appends a JSON string of the numbers in float32, little end first,
-// as the official clients ask for them.
+// appendBase64 appends the numbers as a JSON string of little-endian float32 in base64. The
+// official clients ask for that form.
 func appendBase64(dst []byte, list []float32) []byte {
 	raw := make([]byte, 0, 4*len(list))
 	for _, x := range list {

@@ -6,15 +6,14 @@ import (
 	"tandem/app/wire"
 )
 
-// A fimRequest is the body of /v1/fim/completions, Mistral's route for what
-// stands between a prompt and a suffix. It takes all that /v1/completions takes, and
-// Mistral's name for the seed.
+// A fimRequest is the body of /v1/fim/completions, Mistral's route for the text between a prompt
+// and a suffix. It takes all fields of /v1/completions, and Mistral's name for the seed.
 type fimRequest struct{ *completionRequest }
 
 func readFIM(f *wire.Fields) (api.Request, error) {
 	c := newCompletion(f.As(fimRequestShape))
-	// A file whose end is the gap has an empty suffix; only without any is the
-	// prompt gone on from.
+	// A file that ends at the gap has an empty suffix. Only a request without a suffix continues
+	// the prompt.
 	c.Fill = f.Raw("suffix") != nil
 	if seed := api.ReadSeed(f, "random_seed"); c.Seed == nil {
 		c.Seed = seed
@@ -25,8 +24,8 @@ func readFIM(f *wire.Fields) (api.Request, error) {
 // Form implements api.Request.
 func (c fimRequest) Form() api.Form { return choicesForm{members: fimMembers{}} }
 
-// fimMembers are the members of /v1/completions. The text of a choice stands a second time where
-// Mistral has it, because editors read it there.
+// fimMembers are the members of /v1/completions. A choice has its text a second time in Mistral's
+// place, where editors read it.
 type fimMembers struct{ completionMembers }
 
 func (m fimMembers) appendWhole(dst []byte, c *api.Choice) []byte {

@@ -10,10 +10,10 @@ import (
 	"tandem/engine"
 )
 
-// appendLegacyLogprobs appends the value of a completion choice's logprobs:
-// four parallel lists. runes is the number of runes before the first token in
-// the choice's text; the new number is returned. The alternatives of a token
-// hold the token itself, so that its own value is never missing.
+// appendLegacyLogprobs appends the value of a completion choice's logprobs: four parallel lists.
+// runes is the number of runes before the first token in the choice's text. It returns that number
+// after the last token. The alternatives of a token include the token itself, so that its own value
+// is never missing.
 func appendLegacyLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token, runes int) ([]byte, int) {
 	list := func(name string, item func(engine.Token)) {
 		dst = append(dst, name...)
@@ -28,7 +28,7 @@ func appendLegacyLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token, r
 	}
 	list(`{"tokens"`, func(t engine.Token) { dst = wire.AppendString(dst, api.LegacyToken(tk.TokenBytes(t.ID))) })
 	list(`,"token_logprobs"`, func(t engine.Token) {
-		if t.Logprobs == nil { // the prompt's first token follows nothing
+		if t.Logprobs == nil { // the prompt's first token has no predecessor
 			dst = append(dst, "null"...)
 			return
 		}
@@ -50,7 +50,7 @@ func appendLegacyTop(dst []byte, tk model.Tokenizer, t engine.Token) []byte {
 	if t.Logprobs == nil {
 		return append(dst, "null"...)
 	}
-	// An object's names must differ, though two ids may have the same text.
+	// An object's names must differ, but two ids may have the same text.
 	own := api.LegacyToken(tk.TokenBytes(t.ID))
 	seen := map[string]bool{own: true}
 	dst = wire.AppendString(append(dst, '{'), own)

@@ -13,15 +13,14 @@ import (
 	"tandem/app/wire"
 )
 
-// A rerankRequest is the body of /v1/rerank, in the form that Jina and Cohere share.
-// instruction is vLLM's: what makes a document relevant, where it is not that it
-// answers the query.
+// A rerankRequest is the body of /v1/rerank, in the form that Jina and Cohere share. instruction is
+// vLLM's. It says what makes a document relevant; without it a relevant document answers the query.
 type rerankRequest struct {
 	model       string
 	query       string
 	instruction string
 	documents   []string
-	top         int // 0 = all
+	top         int // documents to return; 0 = all
 	returned    bool
 }
 
@@ -38,7 +37,7 @@ func readRerank(f *wire.Fields) (api.ReadRequest, error) {
 	return r, f.Err
 }
 
-// readDocuments takes texts and objects that hold one.
+// readDocuments reads texts, and objects that hold one.
 func (r *rerankRequest) readDocuments(f *wire.Fields) {
 	var list []json.RawMessage
 	v := f.Raw("documents")

@@ -5,11 +5,11 @@ import (
 	"tandem/app/wire"
 )
 
-// Routes are OpenAI's routes, and those of others that are laid out like them:
-// Mistral's fill-in-the-middle and Jina's reranking.
+// Routes are OpenAI's routes, and two of others in the same form: Mistral's fill-in-the-middle and
+// Jina's reranking.
 type Routes struct{ *api.API }
 
-// AddRoutes adds them, except the list of models, which shares its path with Anthropic's.
+// AddRoutes adds the routes, except the list of models, which shares its path with Anthropic's.
 func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/chat/completions", v.Generation("/v1/chat/completions", readChat))
 	route.Post("/v1/completions", v.Generation("/v1/completions", readCompletion))
@@ -18,7 +18,7 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/fim/completions", v.Generation("/v1/fim/completions", readFIM))
 }
 
-// Readers returns how the bodies of the generating routes are read.
+// Readers returns the readers of the generating routes' bodies.
 func Readers() map[string]api.ReadBody {
 	return map[string]api.ReadBody{
 		"/v1/chat/completions": readChat,

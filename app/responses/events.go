@@ -7,16 +7,16 @@ import (
 	"tandem/engine"
 )
 
-// itemEvents tell how the items of a response grow, one after the other.
+// itemEvents are the events of a response. Its items grow one after the other.
 type itemEvents struct {
 	form  *responseForm
 	rep   *api.Reply
 	out   *wire.EventStream
 	next  int // sequence number
 	begun bool
-	at    int  // of the item, -1 before the first
-	open  bool // it goes on
-	told  int  // tokens of it whose log-probabilities are out
+	at    int  // index of the item, -1 before the first
+	open  bool // the item is open
+	told  int  // tokens of the item whose log-probabilities were sent
 	buf   []byte
 }
 
@@ -33,7 +33,7 @@ func (e *itemEvents) start(kind string) {
 	e.next++
 }
 
-// Send ends the event.
+// Send completes the event and sends it.
 func (e *itemEvents) Send(kind string) {
 	e.buf = append(e.buf, '}')
 	e.rep.Send(e.out, kind, e.buf)
@@ -46,7 +46,7 @@ func (e *itemEvents) whole(kind string, response []byte) {
 	e.Send(kind)
 }
 
-// begin sends the first events once. Until then a failure is an answer of its own.
+// begin sends the first events, once. Before them a failure is an answer of its own.
 func (e *itemEvents) begin() {
 	if e.begun {
 		return
@@ -97,7 +97,7 @@ func (e *itemEvents) part(kind string, b *api.Block, text string, toks []engine.
 	e.Send(kind)
 }
 
-// startOf starts an event of the item that is open.
+// startOf starts an event of the open item.
 func (e *itemEvents) startOf(kind string, b *api.Block) {
 	e.start(kind)
 	e.buf = wire.AppendString(append(e.buf, `,"item_id":`...), blockID(e.rep, e.at, b))
@@ -107,7 +107,7 @@ func (e *itemEvents) startOf(kind string, b *api.Block) {
 	}
 }
 
-// The names of events of text, by what it is of.
+// textEvents are the names of text events, by the kind of the text.
 var textEvents = map[dialect.Kind]string{
 	dialect.Text:      "response.output_text",
 	dialect.Reasoning: "response.reasoning_text",
@@ -125,7 +125,7 @@ func (e *itemEvents) delta(b *api.Block, text string) {
 	e.Send(kind)
 }
 
-// close ends the item that is open, if one is. last is whether nothing follows.
+// close ends the item that is open, if there is one. last says that no item follows.
 func (e *itemEvents) close(c *api.Choice, last bool) {
 	if !e.open {
 		return
@@ -167,7 +167,7 @@ func (e *itemEvents) Finish() {
 	e.whole("response."+state(e.rep.Choices[0]), last)
 }
 
-// AppendFailure implements wire.Framing. Nothing is sent by then but what was queued.
+// AppendFailure implements wire.Framing. By then nothing is sent except what was queued.
 func (f *responseForm) AppendFailure(dst []byte, fail wire.Failure) []byte {
 	e := f.events
 	event := func(kind, status string, fail *wire.Failure) {
@@ -177,7 +177,7 @@ func (f *responseForm) AppendFailure(dst []byte, fail wire.Failure) []byte {
 		b = f.appendResponse(append(b, `,"response":`...), e.rep, status, f.req.store && status != failed, fail)
 		dst = f.AppendEvent(dst, kind, append(b, '}'))
 	}
-	if !e.begun { // it was told that something is to come, no more
+	if !e.begun { // only signs that more is to come were sent
 		event("response.created", InProgress, nil)
 		event("response.in_progress", InProgress, nil)
 	}

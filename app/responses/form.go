@@ -15,8 +15,8 @@ import (
 	"tandem/engine"
 )
 
-// A responseForm is the form of OpenAI's responses: one object with a list of items,
-// or events that tell how these grow. It is of one request.
+// A responseForm is the form of OpenAI's responses: one object with a list of items, or the events
+// of their growth. It serves one request.
 type responseForm struct {
 	wire.ServerSent
 	req    *responseRequest
@@ -25,7 +25,7 @@ type responseForm struct {
 
 func (*responseForm) IDPrefix() string { return ResponsePrefix }
 
-// The states of a response, and of its items.
+// The states of a response and of its items.
 const (
 	InProgress = "in_progress"
 	Completed  = "completed"
@@ -33,10 +33,10 @@ const (
 	failed     = "failed"
 )
 
-// Whole implements api.Form. The response is kept before it is answered.
+// Whole implements api.Form. It stores the response before the client gets it.
 func (f *responseForm) Whole(r *api.Reply) []byte { return f.final(r) }
 
-// final returns the response as it is at its end.
+// final returns the response at its end.
 func (f *responseForm) final(r *api.Reply) []byte {
 	store := f.req.store
 	b := f.appendResponse(nil, r, state(r.Choices[0]), store, nil)
@@ -65,7 +65,7 @@ func (f *responseForm) keep(r *api.Reply, response []byte) bool {
 	return err == nil
 }
 
-// state is that of a response whose choice has ended.
+// state returns the state of a response whose choice has ended.
 func state(c *api.Choice) string {
 	if c.Finish == engine.FinishLength {
 		return Incomplete
@@ -73,8 +73,8 @@ func state(c *api.Choice) string {
 	return Completed
 }
 
-// appendResponse appends the object. Before its end it has no items, and before the model
-// is there it tells of the sampling what was asked for.
+// appendResponse appends the object. Before the end it has no items. Before the model is in memory
+// it shows the sampling that the request asks for.
 func (f *responseForm) appendResponse(dst []byte, r *api.Reply, status string, store bool, fail *wire.Failure) []byte {
 	q, sampling := f.req, f.req.Request(nil, model.Defaults{}, 0).Sampling
 	if r.Choices != nil {
@@ -82,7 +82,7 @@ func (f *responseForm) appendResponse(dst []byte, r *api.Reply, status string, s
 	}
 	member := func(name string) { dst = append(wire.AppendString(append(dst, ','), name), ':') }
 	value := func(name string, v any) { dst = wire.AppendMember(dst, name, v) }
-	asked := func(name, otherwise string) { // as the client wrote it
+	asked := func(name, otherwise string) { // in the client's spelling
 		member(name)
 		if v := q.body[name]; v != nil && string(v) != "null" {
 			dst = append(dst, v...)
@@ -157,7 +157,7 @@ func textOrNull(s string) *string {
 	return &s
 }
 
-// appendText writes what was asked for of the text.
+// appendText appends the text settings of the request.
 func (q *responseRequest) appendText(dst []byte) []byte {
 	format := json.RawMessage(`{"type":"text"}`)
 	var text struct {
@@ -172,12 +172,12 @@ func (q *responseRequest) appendText(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// ResponseUsage is usage as responses have it.
+// ResponseUsage is the usage of a response.
 type ResponseUsage struct {
 	InputTokens        int `json:"input_tokens"`
 	InputTokensDetails struct {
 		CachedTokens     int `json:"cached_tokens"`
-		CacheWriteTokens int `json:"cache_write_tokens"` // which are charged for elsewhere
+		CacheWriteTokens int `json:"cache_write_tokens"` // other servers charge for these
 	} `json:"input_tokens_details"`
 	OutputTokens        int `json:"output_tokens"`
 	OutputTokensDetails struct {
@@ -194,7 +194,7 @@ func responseUsageOf(r *api.Reply) (u ResponseUsage) {
 	return u
 }
 
-// responseCode is what responses call an error.
+// responseCode returns the name of an error in responses.
 func responseCode(f *wire.Failure) string {
 	if f.Status >= 500 {
 		return "server_error"
@@ -202,7 +202,7 @@ func responseCode(f *wire.Failure) string {
 	return f.Body.Code
 }
 
-// silent is what an answer without any words consists of.
+// silent is the only block of an answer without words.
 var silent = &api.Block{Kind: dialect.Text}
 
 // blocks returns the blocks of an answer, at least one.
@@ -216,7 +216,7 @@ func (f *responseForm) blocks(c *api.Choice) (list []*api.Block) {
 	return list
 }
 
-// appendItems appends the items of an answer at its end.
+// appendItems appends the items of an ended answer.
 func (f *responseForm) appendItems(dst []byte, r *api.Reply, c *api.Choice) []byte {
 	list := f.blocks(c)
 	for i, b := range list {
@@ -228,7 +228,7 @@ func (f *responseForm) appendItems(dst []byte, r *api.Reply, c *api.Choice) []by
 	return dst
 }
 
-// ended is the state of an item whose answer has ended, or goes on after it.
+// ended returns the state of an item after its end. last says that the answer has none after it.
 func ended(c *api.Choice, b *api.Block, last bool) string {
 	if b.Kind == dialect.Call && !b.Args.Whole || last && b.Kind != dialect.Call && c.Finish == engine.FinishLength {
 		return Incomplete
@@ -236,7 +236,7 @@ func ended(c *api.Choice, b *api.Block, last bool) string {
 	return Completed
 }
 
-// appendItem appends an item, which is empty while it is in progress.
+// appendItem appends an item. It is empty while it is in progress.
 func (f *responseForm) appendItem(dst []byte, r *api.Reply, i int, b *api.Block, status string) []byte {
 	dst = wire.AppendString(append(dst, `{"id":`...), blockID(r, i, b))
 	switch b.Kind {
@@ -285,7 +285,7 @@ func (f *responseForm) appendName(dst []byte, name string) []byte {
 	return wire.AppendString(append(dst, `,"name":`...), name)
 }
 
-// appendPart appends what an item of text or of reasoning has.
+// appendPart appends the content of an item of text or of reasoning.
 func (f *responseForm) appendPart(dst []byte, r *api.Reply, b *api.Block, text string, toks []engine.Token) []byte {
 	if b.Kind == dialect.Reasoning {
 		return append(wire.AppendString(append(dst, `{"type":"reasoning_text","text":`...), text), '}')
@@ -295,7 +295,7 @@ func (f *responseForm) appendPart(dst []byte, r *api.Reply, b *api.Block, text s
 	return append(f.appendLogprobs(dst, r, toks), '}')
 }
 
-// appendLogprobs appends those of text.
+// appendLogprobs appends the log-probabilities of text.
 func (f *responseForm) appendLogprobs(dst []byte, r *api.Reply, toks []engine.Token) []byte {
 	if !f.req.Logprobs {
 		return append(dst, "[]"...)

@@ -10,17 +10,17 @@ import (
 	"tandem/app/wire"
 )
 
-// A transcript turns the items of a conversation into turns.
+// A transcript makes turns of the items of a conversation.
 type transcript struct{ api.Turns }
 
-// system says something in the system's name. What it says before anybody else does
-// is one message: many templates have room for one.
+// system adds a text of the system. All texts before the first of another role are one message,
+// because many templates have room for one.
 func (t *transcript) system(text string) {
 	t.Of("system").Say(api.Unbilled(text))
 }
 
-// Add reads an item. One of a type that nothing is known of is of a tool that is not
-// offered here, and is left out.
+// Add reads an item. It skips an item of an unknown type, which belongs to a tool that is not
+// offered here.
 func (t *transcript) Add(f *wire.Fields) {
 	switch kind := itemType(f); kind {
 	case "message":
@@ -36,8 +36,7 @@ func (t *transcript) Add(f *wire.Fields) {
 	}
 }
 
-// itemType returns the type of an item, which may leave it out if it is a message or
-// a reference.
+// itemType returns the type of an item. A message or a reference may leave it out.
 func itemType(f *wire.Fields) string {
 	kind := f.String("type")
 	switch {
@@ -68,14 +67,14 @@ func (t *transcript) message(f *wire.Fields) {
 	}
 }
 
-// What an answer consists of, in this order. Items in another one are several answers.
+// The stages of an answer, in their order. Items in another order are several answers.
 const (
 	stageThought = iota
 	stageText
 	stageCalls
 )
 
-// answer returns the model's turn that an item of that stage goes into.
+// answer returns the model's turn for an item of that stage.
 func (t *transcript) answer(stage int) *api.Turn {
 	if n := len(t.List); n > 0 && t.List[n-1].Role == "assistant" {
 		last := &t.List[n-1]
@@ -87,8 +86,8 @@ func (t *transcript) answer(stage int) *api.Turn {
 	return &t.List[len(t.List)-1]
 }
 
-// reasoning reads what the model thought: in its own words, or what was said of them.
-// What is encrypted is another server's.
+// reasoning reads a thought, in the model's words or as a summary. It skips encrypted content,
+// which is another server's.
 func (t *transcript) reasoning(f *wire.Fields) {
 	text := readTexts(f, "content")
 	if summary := readTexts(f, "summary"); text == "" {
@@ -100,8 +99,7 @@ func (t *transcript) reasoning(f *wire.Fields) {
 	}
 }
 
-// CallPrefix begins the id of a call for a client. Templates get what follows it,
-// see block.
+// CallPrefix begins the id of a call for a client. Templates get the id without it, see api.Block.
 const CallPrefix = "call_"
 
 func templateID(id string) string {
@@ -149,10 +147,10 @@ func (t *transcript) output(f *wire.Fields) {
 	t.List = append(t.List, result)
 }
 
-// partTypes are those of the parts that are text.
+// partTypes are the types of the parts that are text.
 var partTypes = []string{"input_text", "output_text", "text", "refusal", "reasoning_text", "summary_text"}
 
-// readTexts joins the parts of an item's field, which may be a string.
+// readTexts joins the parts of an item's field, which may also be a string.
 func readTexts(f *wire.Fields, key string) string {
 	v := f.Raw(key)
 	var text string

@@ -13,16 +13,16 @@ import (
 	"tandem/app/wire"
 )
 
-// A responseRequest is the body of /v1/responses. What it asks the model is a chat.
+// A responseRequest is the body of /v1/responses. For the model it is a chat.
 type responseRequest struct {
 	api.Conversation
 	to           Routes
 	body         map[string]json.RawMessage
 	offers       responseTools
-	own          []json.RawMessage // items of the request itself
-	items        []json.RawMessage // with those that it goes on from, and refers to
+	own          []json.RawMessage // the items of the request itself
+	items        []json.RawMessage // with the items that it continues and refers to
 	instructions string
-	previous     string // id of the response that it goes on from, may be empty
+	previous     string // id of the response that it continues; may be empty
 	store        bool
 }
 
@@ -44,7 +44,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	c.offers = readResponseTools(f)
 	c.Tools, c.Single = c.offers.Toolbox, c.offers.Single
 	if c.Tools.Forced && c.Grammar != nil {
-		f.Fail("tool_choice", "asks for a call, which text.format has no room for; leave out one of both.")
+		f.Fail("tool_choice", "asks for a call, which text.format does not allow; leave out one of the two.")
 	}
 	if store := wire.Optional(f, "store", f.Bool); store != nil {
 		c.store = *store
@@ -57,7 +57,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	return c, f.Err
 }
 
-// readTextFormat returns what the answer may be, nil for any text.
+// readTextFormat returns the grammar of the answer, or nil for any text.
 func readTextFormat(f *wire.Fields) *model.Grammar {
 	text := f.Object("text")
 	if text == nil {
@@ -72,14 +72,14 @@ func readTextFormat(f *wire.Fields) *model.Grammar {
 	return api.ReadFormat(o, api.ReadSchema)
 }
 
-// Limits of metadata, which are OpenAI's.
+// OpenAI's limits of metadata.
 const (
 	maxMetadata      = 16
 	maxMetadataKey   = 64  // characters
 	MaxMetadataValue = 512 // characters
 )
 
-// readMetadata checks what is kept with a response and means nothing here.
+// readMetadata checks metadata. It is stored with a response, and Tandem does not use it.
 func readMetadata(f *wire.Fields) {
 	o := f.Object("metadata")
 	if o == nil {
@@ -94,8 +94,8 @@ func readMetadata(f *wire.Fields) {
 	}
 }
 
-// refuseElsewhere refuses what only OpenAI's servers have, where leaving it out would
-// change the answer or leave the client waiting.
+// refuseElsewhere refuses features that only OpenAI's servers have. Leaving them out would change
+// the answer or keep the client waiting.
 func refuseElsewhere(f *wire.Fields) {
 	if f.Bool("background") {
 		f.Fail("background", "is not supported: the answer comes with the request, best with stream.")
@@ -108,7 +108,7 @@ func refuseElsewhere(f *wire.Fields) {
 	}
 }
 
-// readItems returns the items of the input. A text is one item.
+// readItems returns the items of the input. A text counts as one item.
 func readItems(f *wire.Fields) (list []json.RawMessage) {
 	const param = "input"
 	v := f.Raw(param)
@@ -123,8 +123,8 @@ func readItems(f *wire.Fields) (list []json.RawMessage) {
 	return list
 }
 
-// Prepare implements preparing: it makes messages of the items, of those that the
-// request goes on from first.
+// Prepare implements preparing. It makes messages of the items: first the items that the request
+// continues, then its own.
 func (c *responseRequest) Prepare(ctx context.Context, held *wire.Place, body []byte) ([]byte, error) {
 	t := transcript{api.Turns{Names: map[string]string{}}}
 	if c.instructions != "" {
@@ -170,7 +170,7 @@ func (c *responseRequest) Prepare(ctx context.Context, held *wire.Place, body []
 	return body, c.Complete()
 }
 
-// Read adds an item.
+// Read adds an item to the transcript.
 func (t *transcript) Read(v json.RawMessage, path string) error {
 	f, err := wire.ParseFields(v, path)
 	if err == nil {
@@ -180,7 +180,7 @@ func (t *transcript) Read(v json.RawMessage, path string) error {
 	return err
 }
 
-// alone is the body that asks for the same without anything that is stored.
+// alone returns a body that asks for the same and refers to nothing stored.
 func (c *responseRequest) alone() []byte {
 	body := maps.Clone(c.body)
 	delete(body, "previous_response_id")
@@ -188,8 +188,7 @@ func (c *responseRequest) alone() []byte {
 	return wire.MustJSON(body)
 }
 
-// Form implements api.Request. An answer that is completed later is read by those who read
-// a chat's.
+// Form implements api.Request. The client of an answer that is completed later reads it as a chat.
 func (c *responseRequest) Form() api.Form {
 	if c.Resumes != nil {
 		return c.to.Resumed

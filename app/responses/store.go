@@ -14,35 +14,35 @@ import (
 	"tandem/app/wire"
 )
 
-// Store keeps responses for a while for the programs that asked for them. An owner is the name of a
-// key, or empty for the programs without a key. A response of another owner is not found.
+// Store keeps responses for a while, for the programs that asked for them. An owner is the name of
+// a key, or empty for programs without a key. A response of another owner is not found.
 type Store interface {
-	// KeepResponse stores one, or returns ErrNoResponse if its owner is gone
-	// more, or its run was forgotten in flight.
+	// KeepResponse stores a response. It returns ErrNoResponse if its owner is gone, or if its run
+	// was forgotten in flight.
 	KeepResponse(context.Context, control.KeptResponse) error
-	// Response returns an owner's, or ErrNoResponse.
+	// Response returns a response of an owner, or ErrNoResponse.
 	Response(ctx context.Context, owner, id string) (control.KeptResponse, error)
-	// ResponseChain returns it after all that it continues, the earliest first, inputs and
-	// outputs alone.
-	// One of them gone is ErrNoResponse; too many are CodeInvalid.
+	// ResponseChain returns a response after all those that it continues, the earliest first. They
+	// have only inputs and outputs. If one of them is gone it returns ErrNoResponse, if they are
+	// too many CodeInvalid.
 	ResponseChain(ctx context.Context, owner, id string) ([]control.KeptResponse, error)
-	// DeleteResponse deletes an owner's, or returns ErrNoResponse.
+	// DeleteResponse deletes a response of an owner, or returns ErrNoResponse.
 	DeleteResponse(ctx context.Context, owner, id string) error
 }
 
-// KeepAnswer puts a response as it was answered where it belongs.
+// KeepAnswer puts an answered response into k, with its output apart from the rest.
 func KeepAnswer(k *control.KeptResponse, response []byte) (err error) {
 	k.Response, k.Output, err = exchangeOutput(response, json.RawMessage("[]"))
 	return err
 }
 
-// answered returns it.
+// answered returns the response as it was answered.
 func answered(k control.KeptResponse) (json.RawMessage, error) {
 	response, _, err := exchangeOutput(k.Response, k.Output)
 	return response, err
 }
 
-// exchangeOutput gives a response another output, and returns what it had.
+// exchangeOutput returns a response with another output, and the output that it had.
 func exchangeOutput(response, output json.RawMessage) (with, had json.RawMessage, err error) {
 	with, had = json.RawMessage{'{'}, json.RawMessage("[]")
 	err = wire.EachMember(response, func(key string, value json.RawMessage) error {
@@ -69,10 +69,11 @@ func inputItemsOf(k control.KeptResponse) (list []json.RawMessage, err error) {
 	return list, err
 }
 
-// maxRecalled bounds what a request goes on from and refers to, as its body is.
+// maxRecalled limits the items that a request continues and refers to, in bytes. A body has the
+// same limit.
 const maxRecalled = wire.MaxBody
 
-// A recollection finds what a request goes on from.
+// A recollection finds the stored items of a request.
 type recollection struct {
 	ctx   context.Context
 	to    Routes
@@ -80,10 +81,10 @@ type recollection struct {
 	held  *wire.Place
 	bytes int // found
 
-	items map[string]map[string]json.RawMessage // of the responses that were looked in, by their ids
+	items map[string]map[string]json.RawMessage // by id, of the responses that were read
 }
 
-// found counts what was found: tools and instructions are the request's own, and were counted with it.
+// found counts n bytes. Tools and instructions belong to the request and were counted with it.
 func (r *recollection) found(n int, param string) error {
 	if r.bytes += n; r.bytes > maxRecalled {
 		return &control.Error{Code: wire.CodeTooLarge, Param: param, Message: "What the request goes on from is larger than a request may be; begin a new conversation."}
@@ -94,7 +95,7 @@ func (r *recollection) found(n int, param string) error {
 	return nil
 }
 
-// chain returns the items of a response and of all that it goes on from.
+// chain returns the items of a response and of all responses that it continues.
 func (r *recollection) chain(id string) (items []json.RawMessage, err error) {
 	const param = "previous_response_id"
 	list, err := r.to.Kept.ResponseChain(r.ctx, r.owner, id)
@@ -124,7 +125,7 @@ func (r *recollection) chain(id string) (items []json.RawMessage, err error) {
 	return items, err
 }
 
-// item returns the one that a reference names.
+// item returns the stored item of a reference.
 func (r *recollection) item(f *wire.Fields) (json.RawMessage, error) {
 	id := f.String("id")
 	if f.Err != nil {
@@ -174,7 +175,7 @@ func itemsByID(k control.KeptResponse) (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	items := map[string]json.RawMessage{}
-	for _, v := range append(input, output...) { // of two with one id, that of the output
+	for _, v := range append(input, output...) { // of two with one id, the output's stays
 		if id := itemID(v); id != "" {
 			items[id] = v
 		}
@@ -184,12 +185,12 @@ func itemsByID(k control.KeptResponse) (map[string]json.RawMessage, error) {
 
 func itemID(v json.RawMessage) string {
 	var item struct{ ID string }
-	_ = json.Unmarshal(v, &item) // one without any has none
+	_ = json.Unmarshal(v, &item) // an item without an id gets none
 	return item.ID
 }
 
 // The id of an item has the prefix of its type, the random part of its response's id, and a number.
-// A reference to an item finds its response by that part.
+// The random part leads from a reference to the response.
 const (
 	ResponsePrefix = "resp_"
 	RandomID       = 26 // characters, of rand.Text
@@ -207,8 +208,8 @@ func ResponseOf(item string) (id string, ok bool) {
 	return ResponsePrefix + rest[:RandomID], true
 }
 
-// storedItems are those of an input as they can be listed and referred to: with an
-// id, a type, and parts in place of a text. first is the number of the first.
+// storedItems returns the items of an input in a form that can be listed and referred to. Each has
+// an id, a type, and parts in place of a text. first is the number of the first item.
 func storedItems(items []json.RawMessage, response string, first int) (json.RawMessage, error) {
 	list := make([]json.RawMessage, len(items))
 	for i, v := range items {
@@ -244,7 +245,7 @@ func storedItems(items []json.RawMessage, response string, first int) (json.RawM
 	return wire.MustJSON(list), nil
 }
 
-// itemPrefix begins the ids of items of a type.
+// itemPrefix returns the beginning of the ids of items of a type.
 func itemPrefix(kind string) string {
 	switch kind {
 	case "function_call":
@@ -261,10 +262,10 @@ func itemPrefix(kind string) string {
 type Routes struct {
 	*api.API
 	Kept    Store
-	Resumed api.Form // of a response that is completed later, which its client reads as a chat
+	Resumed api.Form // of a response that is completed later: its client reads it as a chat
 }
 
-// AddRoutes adds them.
+// AddRoutes adds the routes.
 func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/responses", v.Generation("/v1/responses", v.readResponse))
 	route("/v1/responses/{id}", map[string]wire.Handler{http.MethodGet: v.getResponse, http.MethodDelete: v.deleteResponse})
@@ -272,12 +273,12 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/responses/{id}/cancel", v.cancelResponse)
 }
 
-// Readers returns how the bodies of the generating routes are read.
+// Readers returns the readers of the generating routes' bodies.
 func (v Routes) Readers() map[string]api.ReadBody {
 	return map[string]api.ReadBody{"/v1/responses": v.readResponse}
 }
 
-// keptResponse returns the response of a route's id.
+// keptResponse returns the response whose id is in the path.
 func (v *Routes) keptResponse(r *http.Request) (control.KeptResponse, error) {
 	id := r.PathValue("id")
 	k, err := v.Kept.Response(r.Context(), wire.Caller(r.Context()), id)
@@ -293,7 +294,7 @@ func noResponse(err error, id string) error {
 
 func (v *Routes) getResponse(w http.ResponseWriter, r *http.Request) error {
 	if on, _ := strconv.ParseBool(r.URL.Query().Get("stream")); on {
-		return wire.Invalid("stream", "stream is for responses in the background, of which there are none; leave it out.")
+		return wire.Invalid("stream", "stream is only for responses in the background, and this server has none; leave it out.")
 	}
 	k, err := v.keptResponse(r)
 	if err != nil {
@@ -315,7 +316,7 @@ func (v *Routes) deleteResponse(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (v *Routes) cancelResponse(w http.ResponseWriter, r *http.Request) error {
-	if r.ContentLength != 0 { // the clients of OpenAI send nothing
+	if r.ContentLength != 0 { // OpenAI's clients send no body
 		if _, err := v.ReadObject(w, r); err != nil {
 			return err
 		}
@@ -326,7 +327,7 @@ func (v *Routes) cancelResponse(w http.ResponseWriter, r *http.Request) error {
 	return control.Errorf(control.CodeInvalid, "Only a response in the background can be cancelled; this one is complete. To stop one that is being generated, close its connection.")
 }
 
-// maxItems is how many items are listed at once.
+// maxItems limits the items of one page.
 const maxItems = 100
 
 // ItemList is the body of GET /v1/responses/{id}/input_items.

@@ -9,18 +9,18 @@ import (
 	"tandem/app/wire"
 )
 
-// responseTools are what a request for a response offers.
+// responseTools are the tools of a request for a response.
 type responseTools struct {
 	api.Toolbox
-	shown  json.RawMessage       // in the response: what the model is told of, as the client wrote it
-	choice json.RawMessage       // and tool_choice
-	spaces map[string]spacedName // of tools in namespaces, by the name that the model knows
+	shown  json.RawMessage       // tools that the model gets, in the client's spelling; for the answer
+	choice json.RawMessage       // tool_choice, for the answer
+	spaces map[string]spacedName // tools in namespaces, by the name that the model knows
 }
 
-// A spacedName is that of a tool in a namespace.
+// A spacedName is the name of a tool in a namespace.
 type spacedName struct{ space, name string }
 
-// flatName is by what name the model knows a tool of a namespace.
+// flatName returns the name by which the model knows a tool of a namespace.
 func flatName(space, name string) string {
 	if strings.HasSuffix(space, "_") {
 		return space + name
@@ -28,9 +28,9 @@ func flatName(space, name string) string {
 	return space + "__" + name
 }
 
-// readResponseTools reads tools and tool_choice. Functions are offered, those in
-// namespaces too. What else there is, is left out: agents send tools of OpenAI's own
-// servers whether these are there or not.
+// readResponseTools reads tools and tool_choice. It takes functions, also those in namespaces, and
+// leaves out all others. Agents send tools of OpenAI's own servers whether or not a server has
+// them.
 func readResponseTools(f *wire.Fields) (t responseTools) {
 	const list, choice = "tools", "tool_choice"
 	t.shown, t.choice = json.RawMessage("["), json.RawMessage(`"auto"`)
@@ -47,7 +47,7 @@ func readResponseTools(f *wire.Fields) (t responseTools) {
 		t.shown = append(t.shown, entry...)
 	}
 	t.shown = append(t.shown, ']')
-	if len(all) > api.MaxTools { // with those in namespaces
+	if len(all) > api.MaxTools { // counts tools in namespaces too
 		f.Fail(list, "may hold %d tools, not %d.", api.MaxTools, len(all))
 	}
 	if v := f.Raw(choice); v != nil {
@@ -63,7 +63,7 @@ func readResponseTools(f *wire.Fields) (t responseTools) {
 	return t
 }
 
-// offer returns the functions of an entry of tools, if it is known.
+// offer returns the functions of an entry of tools. ok is false for an unknown type.
 func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api.Offered, ok bool) {
 	var v struct {
 		Type        string            `json:"type"`
@@ -106,12 +106,11 @@ func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api
 	return nil, false
 }
 
-// appendFunction writes a function in the form of chat completions, which templates
-// know, in the client's order. How strictly it is followed is nothing that models
-// were trained on.
+// appendFunction appends a function in the form of chat completions, which templates know. The
+// members keep the client's order. It leaves out strict, because models are not trained on it.
 func appendFunction(dst []byte, entry json.RawMessage, name string) []byte {
 	dst = wire.AppendString(append(dst, `{"type":"function","function":{"name":`...), name)
-	_ = wire.EachMember(entry, func(key string, value json.RawMessage) error { // it was read before
+	_ = wire.EachMember(entry, func(key string, value json.RawMessage) error { // it parsed before
 		switch {
 		case key == "type", key == "name", key == "strict", string(value) == "null":
 			return nil
@@ -154,7 +153,7 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 	return c
 }
 
-// readName reads what a function is called, in its namespace if it has one.
+// readName reads the name of a function, with its namespace if it has one.
 func readName(f *wire.Fields) string {
 	name := wire.NeededName(f)
 	if space := f.String("namespace"); space != "" {
