@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
 	"tandem/app/api"
 	"tandem/app/wire"
 )
@@ -12,54 +13,35 @@ import (
 // may also speak within a conversation.
 var messageRoles = []string{"user", "assistant", "system"}
 
-// messageTurns collect the turns of a body of Anthropic's.
-type messageTurns struct{ api.Turns }
-
-// readTurns reads system and messages.
-func readTurns(f *wire.Fields) []api.Turn {
-	s := &messageTurns{api.Turns{Names: map[string]string{}}}
-	if v := f.Raw("system"); v != nil {
-		s.readSystem(f, "system")
+// readMessages reads system and messages.
+func (c *messagesRequest) readMessages(f *wire.Fields) {
+	if f.Raw("system") != nil {
+		c.readSystem(f, "system")
 	}
-	var list []json.RawMessage
-	v := f.Raw("messages")
-	if v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
-		f.Fail("messages", "must be a list of at least one message.")
-		return nil
+	for m := range api.EachMessage(f) {
+		c.readMessage(m)
 	}
-	for i, v := range list {
-		m, err := f.Item("messages", i, v)
-		if err != nil {
-			f.Take(&wire.Fields{Err: err})
-			return nil
-		}
-		s.Read(m)
-		if f.Take(m); f.Err != nil {
-			return nil
-		}
-	}
-	if len(s.List) == 0 {
+	if len(c.Messages) == 0 {
 		f.Fail("messages", "hold nothing but an empty message of the system's; add one of the user's.")
 	}
-	return s.List
 }
 
 // readSystem reads the system's text in the field key. It adds nothing if the text has only lines
 // that change with each request.
-func (s *messageTurns) readSystem(f *wire.Fields, key string) {
+func (c *messagesRequest) readSystem(f *wire.Fields, key string) {
 	eachBlock(f, key, func(b *wire.Fields, kind string) {
 		if kind != "text" {
 			refuseBlock(b, kind)
 			return
 		}
 		if text := api.Unbilled(wire.NeededText(b, "text")); text != "" {
-			s.Of("system").Say(text)
+			c.Of("system").Say(text)
 		}
 	})
 }
 
-// Read reads a message.
-func (s *messageTurns) Read(m *wire.Fields) {
+// readMessage reads one message.
+func (c *messagesRequest) readMessage(m *wire.Fields) {
 	role := m.OneOf("role", messageRoles)
 	switch {
 	case m.Err != nil:
@@ -68,69 +50,66 @@ func (s *messageTurns) Read(m *wire.Fields) {
 	case m.Raw("content") == nil:
 		m.Fail("content", "is missing.")
 	case role == "system":
-		s.readSystem(m, "content")
+		c.readSystem(m, "content")
 	case role == "assistant":
-		s.Of(role)
-		eachBlock(m, "content", s.readAssistant)
+		c.Of(role)
+		eachBlock(m, "content", c.readAssistant)
 	default:
-		before := len(s.List)
-		eachBlock(m, "content", s.readUser)
-		if len(s.List) == before { // an empty message is a turn too
-			s.Of(role)
+		before := len(c.Messages)
+		eachBlock(m, "content", c.readUser)
+		if len(c.Messages) == before { // an empty message is one too
+			c.Of(role)
 		}
 	}
 }
 
 // readAssistant reads a block of an answer. It skips blocks of the vendor's own tools, which mean
 // nothing to another model.
-func (s *messageTurns) readAssistant(b *wire.Fields, kind string) {
-	t := s.Of("assistant")
+func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
+	m := c.Of("assistant")
 	switch kind {
 	case "text":
-		t.Say(wire.NeededText(b, "text"))
+		m.Say(wire.NeededText(b, "text"))
 	case "thinking":
 		if thought := b.String("thinking"); thought != "" {
-			t.Thoughts = append(t.Thoughts, thought)
+			m.Think(thought)
 		}
 	case "tool_use":
 		id, name, input := b.String("id"), wire.NeededName(b), b.Raw("input")
 		if o := b.Object("input"); o == nil {
 			input = json.RawMessage("{}")
 		}
-		s.Names[id] = name
-		call := wire.AppendString([]byte(`{"id":`), id)
-		call = wire.AppendString(append(call, `,"type":"function","function":{"name":`...), name)
-		call = append(append(append(call, `,"arguments":`...), input...), "}}"...)
-		t.Calls = append(t.Calls, call)
+		c.Called[id] = name
+		m.Call(id, name, input)
 	case "image", "document", "tool_result":
 		refuseBlock(b, kind)
 	}
 }
 
-// readUser reads a block of a user's message.
-func (s *messageTurns) readUser(b *wire.Fields, kind string) {
+// readUser reads a block of the user's.
+func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 	switch kind {
 	case "text":
-		s.Of("user").Say(wire.NeededText(b, "text"))
+		c.Of("user").Say(wire.NeededText(b, "text"))
 	case "tool_result":
-		t := api.Turn{Role: "tool", ID: b.String("tool_use_id")}
-		if b.Err == nil && t.ID == "" {
+		id := b.String("tool_use_id")
+		if b.Err == nil && id == "" {
 			b.Fail("tool_use_id", "is missing.")
 		}
-		t.Name = s.Names[t.ID]
+		result := api.NewResult(id, c.Called[id])
 		if b.Raw("content") != nil {
 			eachBlock(b, "content", func(r *wire.Fields, kind string) {
 				if kind != "text" {
 					refuseBlock(r, kind)
 					return
 				}
-				t.Say(wire.NeededText(r, "text"))
+				result.Say(wire.NeededText(r, "text"))
 			})
 		}
 		if b.Bool("is_error") { // templates have no other place for it
-			t.Texts = []string{strings.TrimSpace("Error: " + t.Text())}
+			result.Texts = []string{strings.TrimSpace("Error: " + result.Text())}
 		}
-		s.List = append(s.List, t)
+		c.Messages = append(c.Messages, result)
 	default:
 		refuseBlock(b, kind)
 	}
@@ -157,21 +136,13 @@ func eachBlock(f *wire.Fields, key string, read func(b *wire.Fields, kind string
 		f.Fail(key, "must be a string or a list of blocks.")
 		return
 	}
-	for i, v := range list {
-		b, err := f.Item(key, i, v)
-		if err != nil {
-			f.Take(&wire.Fields{Err: err})
-			return
-		}
+	for b := range f.Items(key, list) {
 		kind := b.String("type")
 		if b.Err == nil && kind == "" {
 			b.Fail("type", "is missing.")
 		}
 		if b.Err == nil {
 			read(b, kind)
-		}
-		if f.Take(b); f.Err != nil {
-			return
 		}
 	}
 }

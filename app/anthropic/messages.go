@@ -29,18 +29,18 @@ func readMessagesRequest(f *wire.Fields) (api.Request, error) {
 
 // newMessages reads everything that is part of the prompt, and the form of the answer.
 func newMessages(f *wire.Fields) *messagesRequest {
-	c := &messagesRequest{api.Conversation{GoesOn: true}}
+	c := &messagesRequest{api.Conversation{GoesOn: true, Tolerant: true, Called: map[string]string{}}}
 	c.PromptParam = "messages"
 	c.Read(f)
 	c.N = 1
 	if f.Raw("stop_sequences") != nil {
 		c.Stop = api.ReadStop(f, "stop_sequences")
 	}
-	c.Turns = readTurns(f)
+	c.readMessages(f)
 	c.Tools = readMessageTools(f)
 	c.Thinking = readMessageThinking(f)
 	c.readOutputConfig(f)
-	c.Kwargs = c.Thinking.Into(f.Raw("chat_template_kwargs"))
+	c.Kwargs = f.Raw("chat_template_kwargs")
 	if c.Tools.Forced && c.Grammar != nil {
 		f.Fail("tool_choice", "asks for a call, which the format of the output does not allow; leave out one of the two.")
 	}

@@ -15,7 +15,7 @@ import (
 //
 // A template may write a message in one way while it is the last, and in another way later. So a
 // boundary is where the tokens of the messages up to it cease to be those of the whole.
-func (c *Chat) boundaries(m model.Model, ids []int32) []int {
+func (c *Conversation) boundaries(m model.Model, ids []int32) []int {
 	counts := []int{len(c.Messages) - 1, len(c.Messages)}
 	if n := c.system(); n > 0 && n < counts[0] {
 		counts = append([]int{n}, counts...)
@@ -46,7 +46,7 @@ func (c *Chat) boundaries(m model.Model, ids []int32) []int {
 }
 
 // system returns how many messages at the start are the system's.
-func (c *Chat) system() int {
+func (c *Conversation) system() int {
 	n := slices.IndexFunc(c.Messages, func(m Message) bool { return m.Role != "system" })
 	if n < 0 {
 		return len(c.Messages)

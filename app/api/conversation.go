@@ -2,6 +2,7 @@ package api
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -11,26 +12,108 @@ import (
 	"tandem/app/wire"
 )
 
-// A Conversation is a chat that is made of turns, as in Responses and Messages.
+// A Conversation is a request whose prompt the model's chat template writes. Every vendor reads
+// its body straight into one. Vars writes it as the template's variables.
 type Conversation struct {
-	Chat
-	Turns  []Turn // the source of Messages
-	GoesOn bool   // the answer continues the last turn, if that is an answer
-	begun  string // the text of that turn
+	Params
+
+	Messages []Message
+	Tools    Toolbox
+	Kwargs   json.RawMessage // the client's variables for the template; nil for none
+
+	// Called has the names of the tools that messages call, by the ids of the calls. A vendor whose
+	// results of tools have no name takes it from here.
+	Called map[string]string
+
+	GoesOn   bool // the answer continues the last message, if that is an answer
+	Tolerant bool // a template that has no place for the messages gets plainer ones
+
+	begun     string   // the text of the answer that is continued; empty for none
+	variables []member // of Kwargs and of Thinking
+	prompted  bool     // Kwargs say whether the template begins the answer
 }
 
-// Complete makes the messages of the turns, and checks them.
-func (c *Conversation) Complete() error {
-	c.begun = ""
-	if last := c.Turns[len(c.Turns)-1]; c.GoesOn && last.Role == "assistant" && last.Calls == nil {
-		c.begun = strings.TrimSpace(last.Text())
+// Of returns the last message if it has that role, otherwise a new one after it. The message stays
+// valid until the next one is added.
+func (c *Conversation) Of(role string) *Message {
+	if n := len(c.Messages); n == 0 || c.Messages[n-1].Role != role {
+		c.Messages = append(c.Messages, Message{Role: role})
 	}
-	c.Messages = make([]Message, len(c.Turns))
-	for i, t := range c.Turns {
-		c.Messages[i] = t.message()
-	}
-	return c.Chat.Complete()
+	return &c.Messages[len(c.Messages)-1]
 }
+
+// Complete checks the conversation. It is called after all fields are read.
+func (c *Conversation) Complete() error {
+	c.Single = c.Tools.Single
+	c.begun = ""
+	if n := len(c.Messages); n > 0 && c.GoesOn {
+		if last := c.Messages[n-1]; last.Role == "assistant" && last.Calls == nil {
+			c.begun = strings.TrimSpace(last.Text())
+		}
+	}
+	return c.setVariables()
+}
+
+// setVariables reads Kwargs and adds the template's variables of thinking. It keeps a variable that
+// the client sets itself.
+func (c *Conversation) setVariables() error {
+	const param = "chat_template_kwargs"
+	c.variables, c.prompted = nil, false
+	if c.Kwargs != nil {
+		err := wire.EachMember(c.Kwargs, func(key string, value json.RawMessage) error {
+			switch key {
+			case "messages", "tools":
+				return wire.Invalid(param, "%s must not set %s; it is a field of the request.", param, key)
+			case "add_generation_prompt":
+				c.prompted = true
+			}
+			c.variables = append(c.variables, member{key, value})
+			return nil
+		})
+		if _, ok := errors.AsType[*control.Error](err); ok {
+			return err
+		}
+		if err != nil {
+			return wire.Invalid(param, "%s must be a JSON object.", param)
+		}
+	}
+	set := len(c.variables)
+	for _, v := range c.Thinking.variables() {
+		own := func(m member) bool { return m.key == v.key }
+		if !slices.ContainsFunc(c.variables[:set], own) {
+			c.variables = append(c.variables, v)
+		}
+	}
+	return nil
+}
+
+// Vars returns the template's variables for some messages of the conversation, as a JSON object.
+// Everything is in the order that the client gave, because a template prints tools as they come.
+// generate makes the template begin the answer, unless Kwargs decide that. thought is the template's
+// name for the thought of an earlier answer.
+func (c *Conversation) Vars(messages []Message, generate bool, thought string) []byte {
+	vars := []byte(`{"messages":[`)
+	for i, m := range messages {
+		if i > 0 {
+			vars = append(vars, ',')
+		}
+		vars = m.appendTo(vars, thought)
+	}
+	vars = append(vars, ']')
+	if c.Tools.List != nil {
+		vars = append(append(vars, `,"tools":`...), c.Tools.List...)
+	}
+	for _, v := range c.variables {
+		vars = v.appendTo(append(vars, ','))
+	}
+	if generate && !c.prompted {
+		vars = append(vars, `,"add_generation_prompt":true`...)
+	}
+	return append(vars, '}')
+}
+
+// Common implements Question.
+func (c *Conversation) Common() *Params { return &c.Params }
 
 // Prompts implements Question.
 func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
@@ -38,34 +121,39 @@ func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.promptOf(m, text)
+	ids, err := EncodeChat(m, c.PromptParam, text)
+	if err != nil {
+		return nil, err
+	}
+	p := &Prompt{IDs: ids, boundaries: c.boundaries(m, ids)}
+	if p.Parsing, err = c.parsing(m, text); err != nil {
+		return nil, err
+	}
+	return []*Prompt{p}, nil
 }
 
-// Rendered returns the prompt. Some templates have no place for the turns as they are, because
-// agents speak as the system at any time and as the user several times in a row. Such a template
-// gets plainer turns.
+// Rendered returns the text of the prompt. Some templates have no place for the messages as they
+// are, because agents speak as the system at any time and as the user several times in a row. Such a
+// template gets plainer messages, if the conversation is Tolerant.
 func (c *Conversation) Rendered(m model.Model) (string, error) {
 	text, err := c.renderOnce(m)
-	if !misplaced(c.Turns, text, err) {
+	if !c.Tolerant || !misplaced(c.Messages, text, err) {
 		return text, err
 	}
-	plain, changed := plainer(c.Turns)
+	plain, changed := plainer(c.Messages)
 	if !changed {
 		return text, err
 	}
-	was := *c
-	c.Turns = plain
-	if err := c.Complete(); err != nil {
-		return "", err
-	}
+	given := c.Messages
+	c.Messages = plain
 	if again, err := c.renderOnce(m); err == nil {
 		return again, nil
 	}
-	*c = was
+	c.Messages = given
 	return text, err
 }
 
-// renderOnce returns the turns as the template writes them, with thoughts under the template's
+// renderOnce returns the messages as the template writes them, with thoughts under the template's
 // name. A begun answer continues where its last message ends, before what the template writes after
 // a message. A word that no text has marks that place.
 func (c *Conversation) renderOnce(m model.Model) (string, error) {
@@ -74,10 +162,9 @@ func (c *Conversation) renderOnce(m model.Model) (string, error) {
 		return c.render(m, c.Vars(c.Messages, true, name))
 	}
 	end := rand.Text()
-	last := c.Turns[len(c.Turns)-1]
-	last.Texts = []string{c.begun + end}
-	begun := append(slices.Clone(c.Messages[:len(c.Messages)-1]), last.message())
-	text, err := c.render(m, c.Vars(begun, false, name))
+	marked := slices.Clone(c.Messages)
+	marked[len(marked)-1].Texts = []string{c.begun + end}
+	text, err := c.render(m, c.Vars(marked, false, name))
 	if err != nil {
 		return "", err
 	}
@@ -88,45 +175,18 @@ func (c *Conversation) renderOnce(m model.Model) (string, error) {
 	return text, nil
 }
 
-// misplaced reports whether a template, which wrote text or failed, has no place for the turns as
-// they are. It then refuses them, or leaves out some of what the system says.
-func misplaced(list []Turn, text string, err error) bool {
-	if err != nil {
-		e, ok := errors.AsType[*control.Error](err)
-		return ok && e.Code == control.CodeInvalid
+// render has the model's template write the prompt.
+func (c *Conversation) render(m model.Model, vars []byte) (string, error) {
+	text, err := m.RenderChat(vars)
+	if errors.Is(err, model.ErrNoTemplate) {
+		e := control.Errorf(control.CodeNoTemplate, "The model %s has no chat template; use /v1/completions with a prompt instead.", control.Word(m.ID()))
+		e.Param = c.PromptParam
+		return "", e
 	}
-	for _, t := range list {
-		if t.Role != "system" {
-			continue
-		}
-		var found bool
-		if _, text, found = strings.Cut(text, strings.TrimSpace(t.Text())); !found {
-			return true
-		}
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
+		named := *e
+		named.Param = c.PromptParam
+		return "", &named
 	}
-	return false
-}
-
-// plainer returns turns for simpler templates. The system speaks only at the start, and the user
-// quotes it later in a conversation. A user's text directly after a tool's result becomes part of
-// the result. plainer reports whether that changes anything.
-func plainer(list []Turn) (_ []Turn, changed bool) {
-	s := &Turns{}
-	for i, t := range list {
-		if t.Role == "system" && i > 0 {
-			t = Turn{Role: "user", Texts: []string{"<system>\n" + t.Text() + "\n</system>"}}
-			changed = true
-		}
-		n := len(s.List)
-		switch {
-		case t.Role == "user" && n > 0 && s.List[n-1].Role == "tool":
-			changed = true
-		case t.Role != "user" || n == 0 || s.List[n-1].Role != "user":
-			s.List = append(s.List, t)
-			continue
-		}
-		last := &s.List[n-1]
-		last.Texts = append(last.Texts, t.Texts...)
-	}
-	return s.List, changed
+	return text, err
 }

@@ -2,80 +2,120 @@ package api
 
 import (
 	"bytes"
-	"slices"
+	"encoding/json"
 	"strings"
 
 	"tandem/app/wire"
 )
 
-// A Turn is a message as templates expect it. Adjacent messages of one role are one turn. A tool's
-// result is a turn of its own.
-type Turn struct {
-	Role     string // "system", "user", "assistant" or "tool"
-	Texts    []string
-	Thoughts []string
-	Calls    [][]byte
-	ID, Name string // of a tool's result: the call's
+// A Message is one message of a conversation, in the form that templates expect. Where a vendor
+// sends the parts of one answer as items, they are one Message. A tool's result is a Message of its
+// own.
+type Message struct {
+	Role  string            // system, user, assistant or tool
+	Texts []string          // of its content, a blank line apart
+	Calls []json.RawMessage // of tools, each in the form of chat completions; nil for none
+
+	more []member // other members, in the client's order; a thought is called thoughtName
 }
 
-// Text returns the turn's texts with blank lines between them.
-func (t Turn) Text() string { return strings.Join(t.Texts, "\n\n") }
+// A member is a name and its value in a JSON object.
+type member struct {
+	key   string
+	value json.RawMessage
+}
 
-// message returns the turn as a message. Its members have the order that they have in chats.
-func (t Turn) message() Message {
-	m := Message{Role: t.Role, Content: t.Text()}
-	if t.Calls != nil {
-		m.calls = slices.Concat([]byte{'['}, bytes.Join(t.Calls, []byte{','}), []byte{']'})
-	}
-	say := func(key, text string) {
-		m.more = append(m.more, member{key, wire.AppendString(nil, text)})
-	}
-	if t.Thoughts != nil {
-		say(thoughtName, strings.Join(t.Thoughts, "\n\n"))
-	}
-	if t.Role == "tool" {
-		say("tool_call_id", t.ID)
-		if t.Name != "" {
-			say("name", t.Name)
-		}
+// appendTo appends the member without a comma.
+func (x member) appendTo(dst []byte) []byte {
+	return append(append(wire.AppendString(dst, x.key), ':'), x.value...)
+}
+
+// thoughtName is the member of a message that holds a thought, until the template's name for it is
+// known.
+const thoughtName = "reasoning_content"
+
+// NewMessage returns a message of one text.
+func NewMessage(role, text string) Message { return Message{Role: role, Texts: []string{text}} }
+
+// NewResult returns the message of a tool's result, without its text. name is the tool's, empty if
+// it is not known.
+func NewResult(id, name string) Message {
+	m := Message{Role: "tool", more: []member{{"tool_call_id", wire.AppendString(nil, id)}}}
+	if name != "" {
+		m.more = append(m.more, member{"name", wire.AppendString(nil, name)})
 	}
 	return m
 }
 
-// Turns collect the turns of a request.
-type Turns struct {
-	List  []Turn
-	Names map[string]string // of tools, by the ids of their calls
-}
+// Text returns the texts with blank lines between them.
+func (m *Message) Text() string { return strings.Join(m.Texts, "\n\n") }
 
-// Of returns the last turn if it has that role. Otherwise it adds one.
-func (s *Turns) Of(role string) *Turn {
-	if n := len(s.List); n == 0 || s.List[n-1].Role != role {
-		s.List = append(s.List, Turn{Role: role})
-	}
-	return &s.List[len(s.List)-1]
-}
-
-func (t *Turn) Say(text string) {
+// Say adds a text, unless it is empty.
+func (m *Message) Say(text string) {
 	if text != "" {
-		t.Texts = append(t.Texts, text)
+		m.Texts = append(m.Texts, text)
 	}
 }
 
-// billing begins a line that Claude Code puts into its system text for its vendor. A part of the
-// line changes with each request. With it no prompt would begin like the one before.
-const billing = "x-anthropic-billing-header:"
-
-// Unbilled returns the text without such lines.
-func Unbilled(text string) string {
-	if !strings.Contains(text, billing) {
-		return text
-	}
-	var kept []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if !strings.HasPrefix(strings.TrimSpace(line), billing) {
-			kept = append(kept, line)
+// Think adds a thought, a blank line after an earlier one.
+func (m *Message) Think(text string) {
+	for i, x := range m.more {
+		if x.key == thoughtName {
+			open := x.value[:len(x.value)-1] // without the quote that ends it
+			m.more[i].value = append(open, wire.AppendString(nil, "\n\n"+text)[1:]...)
+			return
 		}
 	}
-	return strings.Join(kept, "\n")
+	m.more = append(m.more, member{thoughtName, wire.AppendString(nil, text)})
+}
+
+// Call adds a call of a tool. Arguments that are a string with a JSON object become that object.
+func (m *Message) Call(id, name string, arguments json.RawMessage) {
+	call := wire.AppendString([]byte(`{"id":`), id)
+	call = wire.AppendString(append(call, `,"type":"function","function":{"name":`...), name)
+	call = appendArguments(append(call, `,"arguments":`...), arguments)
+	m.Calls = append(m.Calls, append(call, "}}"...))
+}
+
+// appendArguments appends v. If v is a string that holds a JSON object, it appends that object,
+// because most templates walk through the arguments of a call.
+func appendArguments(dst []byte, v json.RawMessage) []byte {
+	var text string
+	if v[0] == '"' && json.Unmarshal(v, &text) == nil {
+		inner := bytes.TrimSpace([]byte(text))
+		if bytes.HasPrefix(inner, []byte("{")) && json.Valid(inner) && wire.CheckText(inner) == nil {
+			return append(dst, inner...)
+		}
+	}
+	return append(dst, v...)
+}
+
+// appendTo appends the message as a JSON object. thought is the template's name for a thought.
+// The templates that say thinking take no text beside a thought where there are calls: they
+// take the text for the thought.
+func (m *Message) appendTo(dst []byte, thought string) []byte {
+	text := m.Text()
+	dst = wire.AppendString(append(dst, `{"role":`...), m.Role)
+	dst = wire.AppendString(append(dst, `,"content":`...), text)
+	for i, call := range m.Calls {
+		if i == 0 {
+			dst = append(dst, `,"tool_calls":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, call...)
+	}
+	if m.Calls != nil {
+		dst = append(dst, ']')
+	}
+	for _, x := range m.more {
+		if x.key == thoughtName {
+			if thought == "thinking" && m.Calls != nil && text != "" {
+				continue
+			}
+			x.key = thought
+		}
+		dst = x.appendTo(append(dst, ','))
+	}
+	return append(dst, '}')
 }

@@ -1,8 +1,8 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 
@@ -10,71 +10,24 @@ import (
 	"tandem/app/wire"
 )
 
-// A Message is one message of a chat, as templates expect it.
-type Message struct {
-	Role    string
-	Content string
-
-	calls json.RawMessage // a list of the message's calls; nil for none
-	more  []member        // other members, in the client's order; a thought is called thoughtName
-}
-
-// appendTo appends the message as a JSON object. thought is the template's name for a thought.
-// The templates that say thinking take no text beside a thought where there are calls: they
-// take the text for the thought.
-func (m Message) appendTo(dst []byte, thought string) []byte {
-	dst = wire.AppendString(append(dst, `{"role":`...), m.Role)
-	dst = wire.AppendString(append(dst, `,"content":`...), m.Content)
-	if m.calls != nil {
-		dst = append(append(dst, `,"tool_calls":`...), m.calls...)
-	}
-	for _, x := range m.more {
-		key := x.key
-		if key == thoughtName {
-			if thought == "thinking" && m.calls != nil && m.Content != "" {
-				continue
-			}
-			key = thought
-		}
-		dst = wire.AppendString(append(dst, ','), key)
-		dst = append(append(dst, ':'), x.value...)
-	}
-	return append(dst, '}')
-}
-
-// ReadMessages reads the messages of a body.
-func ReadMessages(f *wire.Fields) []Message {
+// EachMessage yields the messages of a body, one at least. The error of one becomes that of the
+// body, and ends the list.
+func EachMessage(f *wire.Fields) iter.Seq[*wire.Fields] {
 	var list []json.RawMessage
 	v := f.Raw("messages")
 	if v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
 		f.Fail("messages", "must be a list of at least one message.")
-		return nil
 	}
-	out := make([]Message, len(list))
-	for i, v := range list {
-		m, err := f.Item("messages", i, v)
-		if err == nil {
-			out[i], err = readMessage(v, m)
-		}
-		if err != nil {
-			f.Take(&wire.Fields{Err: err})
-			return nil
-		}
-	}
-	return out
+	return f.Items("messages", list)
 }
 
 // Roles are the roles of a chat's messages.
 var Roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
 
-// thoughtName is the member of a message that holds a thought, until the template's name for it is
-// known.
-const thoughtName = "reasoning_content"
-
-// readMessage reads one message and keeps its order of members. It turns newer and older forms of
-// the protocol into the one that templates know. The role developer becomes system and function
-// becomes tool. Content becomes text and arguments become objects.
-func readMessage(v json.RawMessage, m *wire.Fields) (Message, error) {
+// ReadMessage reads one message of a chat and keeps its order of members. It turns newer and older
+// forms of the protocol into the one that templates know. The role developer becomes system and
+// function becomes tool. Content becomes text and arguments become objects.
+func ReadMessage(m *wire.Fields) Message {
 	m.As(ChatMessageShape)
 	role := m.String("role")
 	if m.Err == nil && !slices.Contains(Roles, role) {
@@ -86,26 +39,26 @@ func readMessage(v json.RawMessage, m *wire.Fields) (Message, error) {
 	case "function":
 		role = "tool"
 	}
-	out := Message{Role: role, Content: ReadContent(m), calls: readToolCalls(m)}
+	out := NewMessage(role, ReadContent(m))
+	out.Calls = readToolCalls(m)
 	if m.Err != nil {
-		return out, m.Err
+		return out
 	}
-	err := wire.EachMember(v, func(key string, value json.RawMessage) error {
+	for key, value := range m.Members() {
 		switch key {
 		case "role", "content", "tool_calls", "function_call":
-			return nil
+			continue
 		case "reasoning", "thinking": // other servers' names for reasoning_content
 			if m.Raw(thoughtName) != nil || key == "thinking" && m.Raw("reasoning") != nil {
-				return nil
+				continue
 			}
 			key = thoughtName
 		}
 		if string(value) != "null" { // SDKs echo every field they know; a template tests for presence
 			out.more = append(out.more, member{key, value})
 		}
-		return nil
-	})
-	return out, err
+	}
+	return out
 }
 
 // ReadContent returns the parts of a message's content as one text. Every part must be text.
@@ -124,12 +77,7 @@ func ReadContent(m *wire.Fields) string {
 		return ""
 	}
 	var b strings.Builder
-	for i, v := range parts {
-		p, err := m.Item("content", i, v)
-		if err != nil {
-			m.Take(&wire.Fields{Err: err})
-			return ""
-		}
+	for p := range m.Items("content", parts) {
 		switch t := p.String("type"); {
 		case p.Err != nil:
 		case t == "text" || t == "refusal":
@@ -142,41 +90,55 @@ func ReadContent(m *wire.Fields) string {
 		default:
 			p.Fail("type", "must be \"text\", not %q.", wire.Clip(t))
 		}
-		m.Take(p)
 	}
 	return b.String()
 }
 
-// readToolCalls returns the calls of an assistant's message. Arguments become objects if they
-// parse, because most templates walk through them. The older function_call is one call.
-func readToolCalls(m *wire.Fields) []byte {
-	var calls []json.RawMessage
-	param := "tool_calls"
-	if v := m.Raw("tool_calls"); v != nil {
-		if json.Unmarshal(v, &calls) != nil {
-			m.Fail(param, "must be a list.")
-		}
-	} else if v := m.Raw("function_call"); v != nil {
-		param = "function_call"
-		calls = []json.RawMessage{slices.Concat(json.RawMessage(`{"type":"function","function":`), v, json.RawMessage(`}`))}
+// readToolCalls returns the calls of an assistant's message. Arguments become objects if they parse.
+func readToolCalls(m *wire.Fields) (calls []json.RawMessage) {
+	const param = "tool_calls"
+	v := m.Raw(param)
+	if v == nil {
+		return readFunctionCall(m)
 	}
-	if len(calls) == 0 {
-		return nil
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) != nil {
+		m.Fail(param, "must be a list.")
 	}
-	out := []byte{'['}
-	for i, call := range calls {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		var err error
-		if out, err = appendMembers(out, call, "function", func(dst []byte, fn json.RawMessage) ([]byte, error) {
-			return appendMembers(dst, fn, "arguments", AppendArguments)
-		}); err != nil {
-			m.Fail(param, "holds a call that is not of the form {\"function\": {\"name\", \"arguments\"}}.")
+	for _, call := range list {
+		out, err := appendMembers(nil, call, "function", appendFunction)
+		if err != nil {
+			m.Fail(param, badCall)
 			return nil
 		}
+		calls = append(calls, out)
 	}
-	return append(out, ']')
+	return calls
+}
+
+// readFunctionCall returns function_call, which is the older form of one call.
+func readFunctionCall(m *wire.Fields) []json.RawMessage {
+	const param = "function_call"
+	v := m.Raw(param)
+	if v == nil {
+		return nil
+	}
+	call, err := appendFunction([]byte(`{"type":"function","function":`), v)
+	if err != nil {
+		m.Fail(param, badCall)
+		return nil
+	}
+	return []json.RawMessage{append(call, '}')}
+}
+
+// badCall says of a field that a call in it is not of the form that templates expect.
+const badCall = "holds a call that is not of the form {\"function\": {\"name\", \"arguments\"}}."
+
+// appendFunction appends the function of a call, its arguments as an object if they parse.
+func appendFunction(dst []byte, v json.RawMessage) ([]byte, error) {
+	return appendMembers(dst, v, "arguments", func(dst []byte, v json.RawMessage) ([]byte, error) {
+		return appendArguments(dst, v), nil
+	})
 }
 
 // appendMembers appends the object v. It passes the value of the member key through f.
@@ -196,16 +158,4 @@ func appendMembers(dst []byte, v json.RawMessage, key string, f func([]byte, jso
 		return nil
 	})
 	return append(dst, '}'), err
-}
-
-// AppendArguments appends v. If v is a string that holds a JSON object, it appends that object.
-func AppendArguments(dst []byte, v json.RawMessage) ([]byte, error) {
-	var text string
-	if json.Unmarshal(v, &text) == nil {
-		inner := bytes.TrimSpace([]byte(text))
-		if bytes.HasPrefix(inner, []byte("{")) && json.Valid(inner) && wire.CheckText(inner) == nil {
-			return append(dst, inner...), nil
-		}
-	}
-	return append(dst, v...), nil
 }

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 
 	"tandem/app/model"
@@ -56,19 +54,10 @@ func ReadThinking(f *wire.Fields) (t Thinking) {
 	return t
 }
 
-// Into adds the thinking's template variables to kwargs. It keeps a variable that the request sets
-// itself. Each family's template reads the variables that it knows.
-func (t Thinking) Into(kwargs json.RawMessage) json.RawMessage {
-	set := map[string]json.RawMessage{}
-	if kwargs != nil && json.Unmarshal(kwargs, &set) != nil {
-		return kwargs // Complete refuses it
-	}
-	var more []byte
-	add := func(key string, v any) {
-		if _, ok := set[key]; !ok {
-			more = wire.AppendMember(more, key, v)
-		}
-	}
+// variables returns the thinking's variables for a template. Each family's template reads the
+// variables that it knows.
+func (t Thinking) variables() (list []member) {
+	add := func(key string, v any) { list = append(list, member{key, wire.MustJSON(v)}) }
 	if t.On != nil {
 		add("enable_thinking", *t.On) // Qwen, GLM, SmolLM
 		add("thinking", *t.On)        // DeepSeek, Granite
@@ -79,14 +68,7 @@ func (t Thinking) Into(kwargs json.RawMessage) json.RawMessage {
 	if t.Budget != nil {
 		add("thinking_budget", *t.Budget) // Seed
 	}
-	switch {
-	case more == nil:
-		return kwargs
-	case len(set) == 0:
-		return slices.Concat([]byte{'{'}, more[1:], []byte{'}'})
-	}
-	kwargs = bytes.TrimRight(kwargs, " \t\r\n")
-	return slices.Concat(kwargs[:len(kwargs)-1], more, []byte{'}'})
+	return list
 }
 
 // A thought has what counts against a choice's token limit of thinking.

@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -63,14 +62,13 @@ func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 		r.Question = c
 		return r, nil
 	}
-	asked := &api.Chat{Params: p}
-	asked.Kwargs = p.Thinking.Into(nil)
+	asked := &api.Conversation{Params: p}
 	if system == "" {
 		r.plain = c
 	} else {
-		asked.Messages = append(asked.Messages, api.Message{Role: "system", Content: system})
+		asked.Messages = append(asked.Messages, api.NewMessage("system", system))
 	}
-	asked.Messages = append(asked.Messages, api.Message{Role: "user", Content: text})
+	asked.Messages = append(asked.Messages, api.NewMessage("user", text))
 	r.Question = asked
 	return r, asked.Complete()
 }
@@ -89,65 +87,24 @@ func refuseList(f *wire.Fields, key string) {
 
 func readOllamaChat(f *wire.Fields) (api.Request, error) {
 	f.As(chatRequestShape)
-	c := &api.Chat{Params: readOllama(f)}
+	c := &api.Conversation{Params: readOllama(f)}
 	c.PromptParam = "messages"
 	r := &ollamaRequest{Question: c, chat: true, keepAlive: readKeepAlive(f)}
-	renameMessages(f)
-	if f.Err != nil {
-		return nil, f.Err
+	for m := range api.EachMessage(f) {
+		refuseList(m, "images")
+		m.Rename(ollamaNames)
+		c.Messages = append(c.Messages, api.ReadMessage(m))
 	}
-	c.Messages = api.ReadMessages(f)
 	c.Tools = api.ReadTools(f)
-	c.Kwargs = c.Thinking.Into(nil)
 	if f.Err != nil {
 		return nil, f.Err
 	}
 	return r, c.Complete()
 }
 
-// ollamaNames are the templates' names for members that Ollama calls otherwise.
-var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name": "name"}
-
-// renameMessages gives the messages the names of other APIs. Members keep their order.
-func renameMessages(f *wire.Fields) {
-	var list []json.RawMessage
-	if v := f.Raw("messages"); v == nil || json.Unmarshal(v, &list) != nil {
-		return // refused later
-	}
-	out := []byte{'['}
-	for i, v := range list {
-		m, err := f.Item("messages", i, v)
-		if err != nil {
-			f.Take(&wire.Fields{Err: err})
-			return
-		}
-		refuseList(m, "images")
-		f.Take(m)
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = appendRenamed(out, v)
-	}
-	f.Values["messages"] = append(out, ']')
-}
-
-// appendRenamed copies a message, which is an object. It leaves out images, which are empty.
-func appendRenamed(dst []byte, v json.RawMessage) []byte {
-	dst = append(dst, '{')
-	start := len(dst)
-	_ = wire.EachMember(v, func(key string, value json.RawMessage) error { // it parsed before
-		if key == "images" {
-			return nil
-		}
-		if len(dst) > start {
-			dst = append(dst, ',')
-		}
-		dst = wire.AppendString(dst, cmp.Or(ollamaNames[key], key))
-		dst = append(append(dst, ':'), value...)
-		return nil
-	})
-	return append(dst, '}')
-}
+// ollamaNames are the templates' names for members that Ollama calls otherwise. It leaves out
+// images, which are empty.
+var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name": "name", "images": ""}
 
 // readOllama reads the fields of both routes. It ignores unknown options: most are about how
 // another program computes.

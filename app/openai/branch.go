@@ -116,14 +116,14 @@ const marker = "0tandem0"
 // message. It leaves out tokens that the base already ends with.
 func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 	if b.answer {
-		ids, err := b.after(m, api.Message{Role: "user", Content: "0"}, api.Message{Role: "assistant", Content: marker})
+		ids, err := b.after(m, api.NewMessage("user", "0"), api.NewMessage("assistant", marker))
 		return b.unsaid(ids), err
 	}
 	// The text comes after the system's message, or after a person's message if the template lets
 	// two of them follow each other.
 	var failed error
 	for _, role := range []string{"system", "user"} {
-		ids, err := b.after(m, api.Message{Role: role, Content: marker})
+		ids, err := b.after(m, api.NewMessage(role, marker))
 		if errors.Is(err, model.ErrNoTemplate) {
 			return nil, err
 		}
@@ -143,8 +143,8 @@ func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 // after returns the tokens that a template writes after the last of some messages and before the
 // answer to the text. The last message is the marker.
 func (b *branchRequest) after(m model.Model, before ...api.Message) ([]int32, error) {
-	messages := append(before, api.Message{Role: "user", Content: b.text})
-	text, err := m.RenderChat(new(api.Chat).Vars(messages, true, m.Dialect().Remembered()))
+	messages := append(before, api.NewMessage("user", b.text))
+	text, err := m.RenderChat(new(api.Conversation).Vars(messages, true, m.Dialect().Remembered()))
 	if err != nil {
 		return nil, err
 	}

@@ -6,11 +6,11 @@ import (
 )
 
 // A chatRequest is the body of /v1/chat/completions.
-type chatRequest struct{ api.Chat }
+type chatRequest struct{ api.Conversation }
 
 func readChat(f *wire.Fields) (api.Request, error) {
 	f.As(chatRequestShape)
-	c := &chatRequest{api.Chat{Params: api.Params{PromptParam: "messages"}}}
+	c := &chatRequest{api.Conversation{Params: api.Params{PromptParam: "messages"}}}
 	c.Read(f)
 	c.MaxTokens = f.Whole("max_tokens")
 	if n := f.Whole("max_completion_tokens"); n != nil {
@@ -26,10 +26,12 @@ func readChat(f *wire.Fields) (api.Request, error) {
 	c.Prediction = readPrediction(f)
 	checkOutput(f)
 
-	c.Messages = api.ReadMessages(f)
+	for m := range api.EachMessage(f) {
+		c.Messages = append(c.Messages, api.ReadMessage(m))
+	}
 	c.Tools = api.ReadTools(f)
 	c.Thinking = api.ReadThinking(f)
-	c.Kwargs = c.Thinking.Into(f.Raw("chat_template_kwargs"))
+	c.Kwargs = f.Raw("chat_template_kwargs")
 	if c.Tools.Forced && c.Grammar != nil {
 		f.Fail("tool_choice", "asks for a call, which response_format does not allow; leave out one of the two.")
 	}

@@ -10,27 +10,24 @@ import (
 	"tandem/app/wire"
 )
 
-// A transcript makes turns of the items of a conversation.
-type transcript struct{ api.Turns }
-
-// system adds a text of the system. All texts before the first of another role are one message,
+// saySystem adds a text of the system. All texts before the first of another role are one message,
 // because many templates have room for one.
-func (t *transcript) system(text string) {
-	t.Of("system").Say(api.Unbilled(text))
+func (c *responseRequest) saySystem(text string) {
+	c.Of("system").Say(api.Unbilled(text))
 }
 
-// Add reads an item. It skips an item of an unknown type, which belongs to a tool that is not
+// addItem reads an item. It skips an item of an unknown type, which belongs to a tool that is not
 // offered here.
-func (t *transcript) Add(f *wire.Fields) {
+func (c *responseRequest) addItem(f *wire.Fields) {
 	switch kind := itemType(f); kind {
 	case "message":
-		t.message(f)
+		c.addMessage(f)
 	case "reasoning":
-		t.reasoning(f)
+		c.addReasoning(f)
 	case "function_call":
-		t.Call(f)
+		c.addCall(f)
 	case "function_call_output":
-		t.output(f)
+		c.addOutput(f)
 	case "":
 		f.Fail("type", "is missing.")
 	}
@@ -51,7 +48,7 @@ func itemType(f *wire.Fields) string {
 
 var itemRoles = []string{"system", "developer", "user", "assistant"}
 
-func (t *transcript) message(f *wire.Fields) {
+func (c *responseRequest) addMessage(f *wire.Fields) {
 	role := f.String("role")
 	if f.Err == nil && !slices.Contains(itemRoles, role) {
 		f.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(itemRoles, ", ")), wire.Clip(role))
@@ -59,11 +56,11 @@ func (t *transcript) message(f *wire.Fields) {
 	text := readTexts(f, "content")
 	switch role {
 	case "assistant":
-		t.answer(stageText).Say(text)
+		c.answer(stageText).Say(text)
 	case "user":
-		t.List = append(t.List, api.Turn{Role: role, Texts: []string{text}})
+		c.Messages = append(c.Messages, api.NewMessage(role, text))
 	default:
-		t.system(text)
+		c.saySystem(text)
 	}
 }
 
@@ -74,28 +71,27 @@ const (
 	stageCalls
 )
 
-// answer returns the model's turn for an item of that stage.
-func (t *transcript) answer(stage int) *api.Turn {
-	if n := len(t.List); n > 0 && t.List[n-1].Role == "assistant" {
-		last := &t.List[n-1]
+// answer returns the model's message for an item of that stage.
+func (c *responseRequest) answer(stage int) *api.Message {
+	if n := len(c.Messages); n > 0 && c.Messages[n-1].Role == "assistant" {
+		last := &c.Messages[n-1]
 		if stage == stageCalls || last.Calls == nil && last.Texts == nil {
 			return last
 		}
 	}
-	t.List = append(t.List, api.Turn{Role: "assistant"})
-	return &t.List[len(t.List)-1]
+	c.Messages = append(c.Messages, api.Message{Role: "assistant"})
+	return &c.Messages[len(c.Messages)-1]
 }
 
-// reasoning reads a thought, in the model's words or as a summary. It skips encrypted content,
+// addReasoning reads a thought, in the model's words or as a summary. It skips encrypted content,
 // which is another server's.
-func (t *transcript) reasoning(f *wire.Fields) {
+func (c *responseRequest) addReasoning(f *wire.Fields) {
 	text := readTexts(f, "content")
 	if summary := readTexts(f, "summary"); text == "" {
 		text = summary
 	}
 	if text != "" {
-		last := t.answer(stageThought)
-		last.Thoughts = append(last.Thoughts, text)
+		c.answer(stageThought).Think(text)
 	}
 }
 
@@ -109,7 +105,7 @@ func templateID(id string) string {
 	return id
 }
 
-func (t *transcript) Call(f *wire.Fields) {
+func (c *responseRequest) addCall(f *wire.Fields) {
 	id, name := f.String("call_id"), wire.NeededName(f)
 	if space := f.String("namespace"); space != "" {
 		name = flatName(space, name)
@@ -123,18 +119,11 @@ func (t *transcript) Call(f *wire.Fields) {
 	if f.Err != nil {
 		return
 	}
-	b := wire.AppendString([]byte(`{"id":`), templateID(id))
-	b = wire.AppendString(append(b, `,"type":"function","function":{"name":`...), name)
-	b, err := api.AppendArguments(append(b, `,"arguments":`...), args)
-	if err != nil {
-		f.Fail("arguments", "must be a string.")
-	}
-	last := t.answer(stageCalls)
-	last.Calls = append(last.Calls, append(b, "}}"...))
-	t.Names[id] = name
+	c.answer(stageCalls).Call(templateID(id), name, args)
+	c.Called[id] = name
 }
 
-func (t *transcript) output(f *wire.Fields) {
+func (c *responseRequest) addOutput(f *wire.Fields) {
 	id := f.String("call_id")
 	if f.Err == nil && id == "" {
 		f.Fail("call_id", "is missing.")
@@ -142,9 +131,9 @@ func (t *transcript) output(f *wire.Fields) {
 	if f.Raw("output") == nil {
 		f.Fail("output", "is missing.")
 	}
-	result := api.Turn{Role: "tool", ID: templateID(id), Name: t.Names[id]}
+	result := api.NewResult(templateID(id), c.Called[id])
 	result.Say(readTexts(f, "output"))
-	t.List = append(t.List, result)
+	c.Messages = append(c.Messages, result)
 }
 
 // partTypes are the types of the parts that are text.
@@ -163,12 +152,7 @@ func readTexts(f *wire.Fields, key string) string {
 		return ""
 	}
 	var b strings.Builder
-	for i, v := range parts {
-		p, err := f.Item(key, i, v)
-		if err != nil {
-			f.Take(&wire.Fields{Err: err})
-			return ""
-		}
+	for p := range f.Items(key, parts) {
 		kind, member := p.String("type"), "text"
 		if kind == "refusal" {
 			member = kind
@@ -183,7 +167,6 @@ func readTexts(f *wire.Fields, key string) string {
 			p.Fail(member, "is missing.")
 		}
 		b.WriteString(p.String(member))
-		f.Take(p)
 	}
 	return b.String()
 }

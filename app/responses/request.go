@@ -19,6 +19,7 @@ type responseRequest struct {
 	to           Routes
 	body         map[string]json.RawMessage
 	offers       responseTools
+	text         *string           // the input; nil for a list of items
 	own          []json.RawMessage // the items of the request itself
 	items        []json.RawMessage // with the items that it continues and refers to
 	instructions string
@@ -29,6 +30,7 @@ type responseRequest struct {
 func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	f.As(responseRequestShape)
 	c := &responseRequest{to: v, body: f.Values, store: true}
+	c.Tolerant, c.Called = true, map[string]string{}
 	c.PromptParam = "input"
 	c.Read(f)
 	c.N = 1
@@ -40,7 +42,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 		c.TopLogprobs = 0
 	}
 	c.Thinking = api.ReadThinking(f)
-	c.Kwargs = c.Thinking.Into(f.Raw("chat_template_kwargs"))
+	c.Kwargs = f.Raw("chat_template_kwargs")
 	c.offers = readResponseTools(f)
 	c.Tools, c.Single = c.offers.Toolbox, c.offers.Single
 	if c.Tools.Forced && c.Grammar != nil {
@@ -53,7 +55,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	f.Word("truncation")
 	readMetadata(f)
 	refuseElsewhere(f)
-	c.own = readItems(f)
+	c.readInput(f)
 	return c, f.Err
 }
 
@@ -108,27 +110,32 @@ func refuseElsewhere(f *wire.Fields) {
 	}
 }
 
-// readItems returns the items of the input. A text counts as one item.
-func readItems(f *wire.Fields) (list []json.RawMessage) {
+// readInput reads the input, which is a text or a list of items. Prepare makes messages of it.
+func (c *responseRequest) readInput(f *wire.Fields) {
 	const param = "input"
 	v := f.Raw(param)
 	switch {
 	case v == nil:
 		f.Fail(param, "is missing: send a text, or a list of items.")
 	case v[0] == '"':
-		return []json.RawMessage{wire.MustJSON(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": f.String(param)}}})}
-	case json.Unmarshal(v, &list) != nil:
+		c.text = new(f.String(param))
+		c.own = []json.RawMessage{textItem(*c.text)}
+	case json.Unmarshal(v, &c.own) != nil:
 		f.Fail(param, "must be a text or a list of items.")
 	}
-	return list
+}
+
+// textItem returns the item as which an input that is a text is stored.
+func textItem(text string) json.RawMessage {
+	part := map[string]string{"type": "input_text", "text": text}
+	return wire.MustJSON(map[string]any{"type": "message", "role": "user", "content": []any{part}})
 }
 
 // Prepare implements preparing. It makes messages of the items: first the items that the request
 // continues, then its own.
 func (c *responseRequest) Prepare(ctx context.Context, held *wire.Place, body []byte) ([]byte, error) {
-	t := transcript{api.Turns{Names: map[string]string{}}}
 	if c.instructions != "" {
-		t.system(c.instructions)
+		c.saySystem(c.instructions)
 	}
 	r := &recollection{ctx: ctx, to: c.to, owner: wire.Caller(ctx), held: held}
 	if c.previous != "" {
@@ -137,47 +144,54 @@ func (c *responseRequest) Prepare(ctx context.Context, held *wire.Place, body []
 			return nil, err
 		}
 		for _, v := range before {
-			if err := t.Read(v, "previous_response_id."); err != nil {
+			f, err := wire.ParseFields(v, "previous_response_id.")
+			if err != nil {
 				return nil, err
+			}
+			if c.addItem(f.As(inputItemShape)); f.Err != nil {
+				return nil, f.Err
 			}
 		}
 		c.items = before
 	}
-	for i, v := range c.own {
-		path := fmt.Sprintf("input[%d].", i)
-		f, err := wire.ParseFields(v, path)
-		if err != nil {
-			return nil, err
-		}
-		if itemType(f) == "item_reference" {
-			if v, err = r.item(f); err != nil {
-				return nil, err
-			}
-			c.own[i] = v
-		}
-		if err := t.Read(v, path); err != nil {
-			return nil, err
-		}
+	if err := c.addOwn(r); err != nil {
+		return nil, err
 	}
-	if len(t.List) == 0 {
+	if len(c.Messages) == 0 {
 		return nil, wire.Invalid("input", "input holds nothing to answer; send a message.")
 	}
 	c.items = append(c.items, c.own...)
-	c.Turns = t.List
 	if r.bytes > 0 {
 		body = c.alone()
 	}
 	return body, c.Complete()
 }
 
-// Read adds an item to the transcript.
-func (t *transcript) Read(v json.RawMessage, path string) error {
-	f, err := wire.ParseFields(v, path)
-	if err == nil {
-		t.Add(f.As(inputItemShape))
-		err = f.Err
+// addOwn makes messages of the request's own items. A stored item takes the place of a reference.
+func (c *responseRequest) addOwn(r *recollection) error {
+	if c.text != nil {
+		c.Messages = append(c.Messages, api.NewMessage("user", *c.text))
+		return nil
 	}
-	return err
+	for i, v := range c.own {
+		path := fmt.Sprintf("input[%d].", i)
+		f, err := wire.ParseFields(v, path)
+		if err != nil {
+			return err
+		}
+		if itemType(f.As(inputItemShape)) == "item_reference" {
+			if c.own[i], err = r.item(f); err != nil {
+				return err
+			}
+			if f, err = wire.ParseFields(c.own[i], path); err != nil {
+				return err
+			}
+		}
+		if c.addItem(f.As(inputItemShape)); f.Err != nil {
+			return f.Err
+		}
+	}
+	return nil
 }
 
 // alone returns a body that asks for the same and refers to nothing stored.

@@ -223,11 +223,11 @@ func storedItems(items []json.RawMessage, response string, first int) (json.RawM
 			b = append([]byte(`{"id":`), id...)
 		}
 		b = wire.AppendString(append(b, `,"type":`...), kind)
-		err = wire.EachMember(v, func(key string, value json.RawMessage) error {
+		for key, value := range f.Members() {
 			switch {
 			case key == "id", key == "type":
-				return nil
-			case key == "content" && kind == "message" && len(value) > 0 && value[0] == '"':
+				continue
+			case key == "content" && kind == "message" && value[0] == '"':
 				part := "input_text"
 				if f.String("role") == "assistant" {
 					part = "output_text"
@@ -235,10 +235,6 @@ func storedItems(items []json.RawMessage, response string, first int) (json.RawM
 				value = wire.MustJSON([]any{map[string]any{"type": part, "text": value}})
 			}
 			b = append(append(wire.AppendString(append(b, ','), key), ':'), value...)
-			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
 		list[i] = append(b, '}')
 	}

@@ -1,15 +1,12 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"tandem/app/control"
 )
@@ -21,7 +18,8 @@ type Fields struct {
 	Values map[string]json.RawMessage
 	Path   string // stands before the names in errors, e.g. "messages[0]."
 	Err    error
-	shape  *Shape // of the object; nil if no table has it
+	names  []string // of Values, in the client's order
+	shape  *Shape   // of the object; nil if no table has it
 }
 
 // As gives an object its shape, and the objects inside it theirs. Real, Whole and Word take bounds
@@ -32,74 +30,38 @@ func (f *Fields) As(s *Shape) *Fields {
 	return f
 }
 
-// ParseFields reads one object. It refuses anything after it.
-func ParseFields(b []byte, path string) (*Fields, error) {
-	where := "The body"
-	if path != "" {
-		where = strings.TrimSuffix(path, ".")
-	}
-	f := &Fields{Values: map[string]json.RawMessage{}, Path: path}
-	err := EachMember(b, func(key string, value json.RawMessage) error {
-		if _, twice := f.Values[key]; twice {
-			// A name that the client chose is not the param, because the history keeps params.
-			return Invalid(strings.TrimSuffix(path, "."), "%s names %q twice.", control.Word(where), key)
+// Members yields the values in the client's order, null ones too.
+func (f *Fields) Members() iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for _, name := range f.names {
+			if !yield(name, f.Values[name]) {
+				return
+			}
 		}
-		f.Values[key] = value
-		return nil
-	})
-	if _, ok := errors.AsType[*control.Error](err); ok {
-		return nil, err
 	}
-	if err != nil {
-		return nil, Invalid(strings.TrimSuffix(path, "."), "%s is not a valid JSON object: %v.", control.Word(where), err)
-	}
-	return f, nil
 }
 
-// EachMember calls f for each member of the object b, in b's order.
-func EachMember(b []byte, f func(key string, value json.RawMessage) error) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	t, err := d.Token()
-	if err != nil {
-		return syntax(err)
-	}
-	if t != json.Delim('{') {
-		return errors.New("it does not start with {")
-	}
-	for d.More() {
-		k, err := d.Token()
-		if err != nil {
-			return syntax(err)
-		}
-		key, ok := k.(string)
+// Rename gives fields other names and keeps the order. It removes a field whose new name is empty.
+// It fails f if a new name is there already.
+func (f *Fields) Rename(names map[string]string) {
+	kept := f.names[:0]
+	for _, name := range f.names {
+		to, ok := names[name]
 		if !ok {
-			return errors.New("a name is not a string")
+			kept = append(kept, name)
+			continue
 		}
-		var v json.RawMessage
-		if err := d.Decode(&v); err != nil {
-			return syntax(err)
+		v := f.Values[name]
+		delete(f.Values, name)
+		if to == "" {
+			continue
 		}
-		if err := f(key, v); err != nil {
-			return err
+		if _, twice := f.Values[to]; twice && f.Err == nil {
+			f.Err = namedTwice(f.Path, to)
 		}
+		f.Values[to], kept = v, append(kept, to)
 	}
-	if _, err := d.Token(); err != nil {
-		return syntax(err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("something follows it at byte %d", d.InputOffset())
-	}
-	return nil
-}
-
-func syntax(err error) error {
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("%w at byte %d", err, e.Offset)
-	}
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return errors.New("it ends early")
-	}
-	return err
+	f.names = kept
 }
 
 func (f *Fields) Fail(key, format string, args ...any) {
@@ -248,6 +210,26 @@ func (f *Fields) Item(key string, i int, v json.RawMessage) (*Fields, error) {
 		return nil, err
 	}
 	return o.As(f.shape.inside(key, true)), nil
+}
+
+// Items yields the objects of the list key of f. It ends at the first that is no object, and at the
+// first with an error after it was yielded. That error becomes the error of f.
+func (f *Fields) Items(key string, list []json.RawMessage) iter.Seq[*Fields] {
+	return func(yield func(*Fields) bool) {
+		for i, v := range list {
+			o, err := f.Item(key, i, v)
+			if err != nil {
+				f.Take(&Fields{Err: err})
+				return
+			}
+			if !yield(o) {
+				return
+			}
+			if f.Take(o); f.Err != nil {
+				return
+			}
+		}
+	}
 }
 
 // Take takes over the error of a nested object, unless f has an earlier one.

@@ -1,0 +1,21 @@
+package api
+
+import "strings"
+
+// billing begins a line that Claude Code puts into its system text for its vendor. A part of the
+// line changes with each request. With it no prompt would begin like the one before.
+const billing = "x-anthropic-billing-header:"
+
+// Unbilled returns the text without such lines.
+func Unbilled(text string) string {
+	if !strings.Contains(text, billing) {
+		return text
+	}
+	var kept []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if !strings.HasPrefix(strings.TrimSpace(line), billing) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
