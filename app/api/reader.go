@@ -98,10 +98,9 @@ func (u *Run) Reading(texts [][]int32) engine.Reading {
 
 // Took notes in the run what a reader computed.
 func (u *Run) Took(t engine.Stats) {
-	row := &u.Row
-	row.PromptTokens, row.PeakBytes = t.PromptTokens, t.PeakBytes
-	row.QueueMS, row.PrefillMS = ms(t.Queue), ms(t.Prefill)
-	row.FinishReason = string(t.Finish)
+	all := total{Stats: t}
+	all.keep(&u.Row)
+	u.Row.FinishReason = string(t.Finish)
 	u.api.metrics.tokens(t)
 }
 

@@ -1,13 +1,11 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"time"
 
 	"tandem/app/model"
 	"tandem/app/wire"
-	"tandem/engine"
 )
 
 // A Reply is the answer to one generating request, whole or in chunks.
@@ -103,8 +101,10 @@ type Timings struct {
 	Stopped         bool    `json:"stopped,omitempty"` // by POST /app/runs/{id}/cancel; unended choices have the finish_reason length
 }
 
-func (r *Reply) Timings() Timings {
-	t := r.Total()
+// Timings returns those of all choices together.
+func (r *Reply) Timings() Timings { return r.timings(r.Total()) }
+
+func (r *Reply) timings(t total) Timings {
 	out := Timings{
 		CacheN: t.CachedTokens, PromptN: t.PromptTokens - t.CachedTokens, PromptMS: ms(t.Prefill),
 		PredictedN: t.CompletionTokens, PredictedMS: ms(t.Decode),
@@ -135,56 +135,3 @@ func (r *Reply) Timings() Timings {
 
 // ms returns d in milliseconds, with microseconds after the point.
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// A total is the sum of a reply's choices.
-type total struct {
-	engine.Stats
-	verifies int // rounds with drafts
-	Thoughts int // tokens of reasoning, out of CompletionTokens
-}
-
-// Total adds the choices up as control.Run says. Counts are sums, and a shared prompt counts once.
-// Durations are the longest. The place where the text loops is the first choice's.
-func (r *Reply) Total() total {
-	t := total{Stats: engine.Stats{PromptTokens: countPrompts(r.Choices)}}
-	var last *Prompt
-	for i, c := range r.Choices {
-		st := c.Stats
-		if i == 0 {
-			t.Seed, t.Finish = st.Seed, st.Finish
-			t.Repeats = st.Repeats
-		}
-		if c.Prompt != last {
-			t.CachedTokens += st.CachedTokens
-			t.Matched += st.Matched
-			t.Miss = cmp.Or(t.Miss, st.Miss)
-			last = c.Prompt
-		}
-		t.CompletionTokens += st.CompletionTokens
-		t.Thoughts += c.thought.tokens
-		t.Given += st.Given
-		t.Drafted += st.Drafted
-		t.Accepted += st.Accepted
-		t.PredictionAccepted += st.PredictionAccepted
-		t.PredictionRejected += st.PredictionRejected
-		for _, n := range st.Depths {
-			if n > 0 {
-				t.verifies++
-			}
-		}
-		t.Drafter = cmp.Or(t.Drafter, st.Drafter)
-		t.NoDrafter = cmp.Or(t.NoDrafter, st.NoDrafter)
-		t.Rounds += st.Rounds
-		t.Syncs += st.Syncs
-		t.Restore = max(t.Restore, st.Restore)
-		t.Queue = max(t.Queue, st.Queue)
-		t.Prefill = max(t.Prefill, st.Prefill)
-		t.FirstToken = max(t.FirstToken, st.FirstToken)
-		t.Decode = max(t.Decode, st.Decode)
-		t.Draft = max(t.Draft, st.Draft)
-		t.Verify = max(t.Verify, st.Verify)
-		t.Total = max(t.Total, st.Total)
-		t.PeakBytes = max(t.PeakBytes, st.PeakBytes)
-	}
-	return t
-}

@@ -161,19 +161,11 @@ func (u *Run) finish(err error) {
 	row := &u.Row
 	if u.reply != nil {
 		t := u.reply.Total()
-		row.PromptTokens, row.CachedTokens, row.CompletionTokens = t.PromptTokens, t.CachedTokens, t.CompletionTokens
-		row.Drafter, row.NoDrafter = t.Drafter, t.NoDrafter
-		row.Drafted, row.Accepted, row.Rounds, row.Syncs = t.Drafted, t.Accepted, t.Rounds, t.Syncs
-		row.Verifies, row.Repeats = t.verifies, t.Repeats
-		row.PredictionAccepted, row.PredictionRejected = t.PredictionAccepted, t.PredictionRejected
+		t.keep(row)
 		row.Speculation = u.reply.speculation()
-		row.QueueMS, row.RestoreMS, row.PrefillMS = ms(t.Queue), ms(t.Restore), ms(t.Prefill)
-		row.MissReason, row.MatchedTokens = t.Miss, t.Matched
 		if p := u.reply.Choices[0].parted; p != nil {
 			row.Parted = wire.MustJSON(p)
 		}
-		row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
-		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 		row.FinishReason = string(u.reply.Choices[0].Finish)
 		a.metrics.tokens(t.Stats)
 	}
