@@ -8,33 +8,37 @@
 //
 // # A request
 //
-// A route's body is read into a [Request] and checked as far as that goes without a model.
 // A route's body is read into a [Request] and checked as far as that goes without a model. The
 // answer begins only after that. Then the model is acquired, the prompt is rendered and tokenized,
 // and each continuation becomes a [Choice]. If the model must be loaded first, a stream begins with
 // words that tell its client to wait. A failure after that is an event.
+//
+// A chat is a [Conversation], whichever vendor sends it. Its [Message] values are read from the
+// fields of the body, and written as the template's variables. No other form lies between.
+//
 // # An answer
 //
-// Each choice runs on a goroutine of its own. It reads tokens as the model's family writes
 // Each choice runs on a goroutine of its own. It reads tokens as the model's family writes (package
 // dialect). A token brings any number of parts: text, a thought or a call. The route's [Form] makes
 // a reply of them, whole or as a stream of [Events], which the handler's goroutine writes. The
 // generating side appends to a bounded buffer and never waits for the reader. So a client that
 // stops reading loses its connection and disturbs no other request.
-// its ids alone.
+//
 // The token ids are the answer; a form is only how they are written. So ids alone are enough to
 // resume, repeat or check a run.
-// what was said, and the closing tag, as given tokens. The engine itself puts nothing into an
+//
 // A thought that has used up its tokens is closed by a second request to the engine. That request
 // gives the engine what was said and the closing tag as tokens. The engine itself puts nothing into
 // an answer.
 //
-// Every request to a generating route leaves a row in the history, a refused one too. A
-// client that leaves ends its run at the engine's next round. A client that may want its
+// # A run
+//
 // Every request to a generating route leaves a row in the history, a refused one too. A client that
 // leaves ends its run at the engine's next round. A client that still wants its answer says so
 // beforehand (X-Tandem-Resumable), as the page does. Its run is interrupted and keeps what is
 // needed to resume it. So the answer goes on when the page is loaded again, and no token is
 // generated that no client waits for.
+//
+// Dependencies: prometheus/client_golang, because /metrics has a format, and histograms and
 // process figures in it are worth not writing again.
 package api
