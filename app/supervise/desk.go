@@ -13,9 +13,9 @@ import (
 const (
 	deskPath   = "/supervisor/"
 	statusPath = deskPath + "status" // GET: a Status
-	AgainPath  = deskPath + "again"  // POST: for Again
-	showPath   = deskPath + "window" // POST: show it
-	loginPath  = deskPath + "login"  // GET: a control.AtLogin; POST: set it
+	AgainPath  = deskPath + "again"  // POST: calls Again
+	showPath   = deskPath + "window" // POST: shows the window
+	loginPath  = deskPath + "login"  // GET: a control.AtLogin; POST: sets it
 )
 
 // A Desk answers for a supervisor: the page of a window that has its own, and the callers at the
@@ -24,8 +24,8 @@ type Desk struct {
 	Supervisor *Supervisor
 	Show       func() // shows the window; nil where the window is the supervisor
 
-	// Login and SetLogin say and set whether Tandem starts at login. They are nil without a menu,
-	// because the menu is what would start.
+	// Login and SetLogin read and set whether Tandem starts at login. They are nil without a menu,
+	// because the menu is what login would start.
 	Login    func() control.AtLogin
 	SetLogin func(on bool) error
 }
@@ -66,10 +66,10 @@ func (d Desk) setLogin(w http.ResponseWriter, r *http.Request) {
 
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // the client has left
+	_ = json.NewEncoder(w).Encode(v) // an error here means that the client left
 }
 
-// Why tells a page why the server does not answer.
+// Why returns the error that tells a page why the server does not answer.
 func (s Status) Why() *control.Error {
 	switch s.Phase {
 	case Crashed:
@@ -80,14 +80,14 @@ func (s Status) Why() *control.Error {
 	return control.Errorf(control.CodeUnavailable, "Tandem's server is starting. This page goes on by itself.")
 }
 
-// Page returns the handler for the page of a window that supervises by itself. The server answers,
-// or else what became of it.
+// Page returns the handler for the page of a window that supervises by itself. The server answers
+// it. While that is away, the supervisor answers with its status.
 func (s *Supervisor) Page(server *control.Client) http.Handler {
 	return page(server.Proxy(func(context.Context) *control.Error { return s.Status().Why() }), Desk{Supervisor: s}.Handler())
 }
 
-// PageOf returns the handler for the page of a window that the menu bar opened. It asks the menu
-// bar what became of the server.
+// PageOf returns the handler for the page of a window that the menu bar opened. While the server is
+// away, it gets the status from the menu bar.
 func PageOf(menu, server *control.Client) http.Handler {
 	gone := func(context.Context) *control.Error {
 		return control.Errorf(control.CodeUnavailable, "Tandem's menu bar does not answer, so its server is not started. Close this window and open Tandem again.")

@@ -12,7 +12,7 @@ import (
 	"tandem/app/control"
 )
 
-// ask asks a page's handler for something.
+// ask sends a request to a page's handler.
 func ask(h http.Handler, method, path string) *httptest.ResponseRecorder {
 	return send(h, method, path, "")
 }
@@ -23,7 +23,7 @@ func send(h http.Handler, method, path, body string) *httptest.ResponseRecorder 
 	return rec
 }
 
-// says reports whether an answer is an error with a code and a text.
+// says reports whether an answer is an error with this code and text.
 func says(rec *httptest.ResponseRecorder, code control.Code, text string) bool {
 	body := rec.Body.String()
 	return rec.Code == http.StatusBadGateway && strings.Contains(body, `"`+string(code)+`"`) && strings.Contains(body, text)
@@ -58,9 +58,9 @@ var pages = map[string]func(*testing.T, string, *Supervisor) http.Handler{
 	},
 }
 
-// TestPage: a page learns why the server does not answer, and may ask for another start; who
-// answers is asked.
-func TestPage(t *testing.T) {
+// A page learns why the server does not answer, and can ask for another start. If another process
+// serves meanwhile, that one answers.
+func TestPageLearnsWhyServerDoesNotAnswer(t *testing.T) {
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
@@ -82,7 +82,7 @@ func TestPage(t *testing.T) {
 			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeUnavailable, "is starting") {
 				t.Errorf("%d %s", rec.Code, rec.Body)
 			}
-			s.tell(Status{Phase: Crashed}) // and another process came to serve
+			s.tell(Status{Phase: Crashed}) // then another process came to serve
 			l, err := control.Listen(home)
 			if err != nil {
 				t.Fatal(err)
@@ -97,8 +97,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageWaits: until the next start a page is told that there will be one.
-func TestPageWaits(t *testing.T) {
+// Until the next start, a page is told that there will be one.
+func TestPageHearsOfNextStart(t *testing.T) {
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
@@ -121,9 +121,9 @@ func TestPageWaits(t *testing.T) {
 	}
 }
 
-// TestPageAlone: where the menu bar is gone, a page that it had opened says so, and what to do; no
-// text sends a person to a terminal.
-func TestPageAlone(t *testing.T) {
+// A page that the menu bar opened says when the menu bar is gone, and what to do. No text sends a
+// person to a terminal.
+func TestPageSaysWhenMenuBarIsGone(t *testing.T) {
 	home := t.TempDir()
 	h := PageOf(control.DialMenu(home), control.Dial(home))
 	for _, path := range []string{"/app/state", AgainPath} {
@@ -133,9 +133,9 @@ func TestPageAlone(t *testing.T) {
 	}
 }
 
-// TestDeskLogin: the page reads whether Tandem starts at login, and sets it; what the system
-// refuses is told. Where there is no menu there is no such thing.
-func TestDeskLogin(t *testing.T) {
+// The page reads and sets whether Tandem starts at login. It is told what the system refuses.
+// Without a menu, login is not offered.
+func TestPageSetsLogin(t *testing.T) {
 	state, refusal := control.AtLogin{Known: true}, error(nil)
 	h := Desk{Login: func() control.AtLogin { return state }, SetLogin: func(on bool) error {
 		if refusal == nil {

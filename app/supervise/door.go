@@ -81,7 +81,7 @@ func knock(home string) error {
 		if err == nil {
 			return errors.Join(ErrRunning, resp.Body.Close())
 		}
-		closed := false // or just opening
+		closed := false // or is just opening it
 		if e, ok := errors.AsType[*control.Error](err); ok {
 			closed = e.Code == control.CodeUnavailable
 		}

@@ -10,9 +10,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestDoor: the second start knocks and goes, and the place is free again once the first has gone,
-// even where it left its socket.
-func TestDoor(t *testing.T) {
+// The second start asks the first to show its window, and ends. When the first has ended, the place
+// is free again, even if its socket is still there.
+func TestSecondStartAsksTheFirst(t *testing.T) {
 	for name, home := range map[string]string{"short": t.TempDir(), "long": filepath.Join(t.TempDir(), strings.Repeat("x", 120))} {
 		t.Run(name, func(t *testing.T) {
 			first, err := OpenDoor(home, true)
@@ -42,7 +42,7 @@ func TestDoor(t *testing.T) {
 			if len(knocks) > 0 {
 				t.Error("a start at login knocked")
 			}
-			if err := os.WriteFile(path, nil, 0o600); err != nil { // as if it had been killed
+			if err := os.WriteFile(path, nil, 0o600); err != nil { // as a killed program leaves it
 				t.Fatal(err)
 			}
 			again, err := OpenDoor(home, true)
@@ -56,9 +56,9 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// TestDoorElsewhere: in the temporary folder anybody may have been first. Where that leads, no door
-// is opened and nothing is made.
-func TestDoorElsewhere(t *testing.T) {
+// In the temporary folder another user may have made the folder or a link first. Then no door is
+// opened, and nothing is made there.
+func TestDoorIsNotOpenedInForeignFolder(t *testing.T) {
 	home, elsewhere := filepath.Join(t.TempDir(), strings.Repeat("x", 120)), t.TempDir()
 	dir := filepath.Dir(control.SocketPath(home))
 	if err := os.Symlink(elsewhere, dir); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestIsLoginAgent(t *testing.T) {
+func TestOnlyAgentsOwnProcessIsLoginAgent(t *testing.T) {
 	for service, want := range map[string]bool{"": false, "0": false, LoginAgent: true, "application.dev.tandem.Tandem.123.456": false} {
 		getenv := func(string) string { return service }
 		if got := IsLoginAgent(false, getenv); got != want {
@@ -18,9 +18,9 @@ func TestIsLoginAgent(t *testing.T) {
 	}
 }
 
-// TestOpenAtLogin: what the agent opens opens nothing more, by its arguments and by its
-// environment.
-func TestOpenAtLogin(t *testing.T) {
+// The process that the agent opens does not open another one: its arguments and its environment
+// prevent that.
+func TestOpenedProcessOpensNoOther(t *testing.T) {
 	environ := []string{"HOME=/Users/p", agentVariable + "=" + LoginAgent, agentVariable + "S=x"}
 	cmd := OpenAtLogin("/Applications/Tandem.app", environ)
 	if got, want := strings.Join(cmd.Args, " "), "/usr/bin/open -g /Applications/Tandem.app --args --login --opened"; got != want {

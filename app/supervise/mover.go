@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// A Mover offers to move a bundle into a folder of applications. Nothing that outlives the run is
-// offered before that.
+// A Mover offers to move a bundle into a folder of applications. Before that, Tandem offers nothing
+// that would point at the bundle.
 type Mover struct {
 	Bundle  string
 	Place   Place    // of Bundle
@@ -23,7 +23,7 @@ type Mover struct {
 	rename func(from, to string) error // nil is os.Rename
 }
 
-// there returns the first folder that has a Tandem already, empty if none has.
+// there returns the first folder that already has a Tandem, or an empty path.
 func (m Mover) there() string {
 	for _, folder := range m.Folders {
 		if _, err := os.Lstat(filepath.Join(folder, appName)); err == nil {
@@ -33,7 +33,7 @@ func (m Mover) there() string {
 	return ""
 }
 
-// question asks whether to move, and says what that replaces in the folder there.
+// question asks whether to move, and says what the move replaces in the folder there.
 func (m Mover) question(there string) string {
 	const why = "\n\nFrom where it is now it cannot start at login, and the tandem command cannot be linked."
 	if there == "" {
@@ -49,8 +49,9 @@ func (m Mover) question(there string) string {
 	return fmt.Sprintf("Replace Tandem %s in %s with this one, %s?", theirs, there, ours) + why
 }
 
-// Offer asks a person where there is reason to, once for each place. It remembers a refusal, except
-// for a place that the system will remove. First it repairs what an interrupted move left.
+// Offer asks a person whether to move, if there is a reason, once for each place. It remembers a
+// refusal, except for a place that the system will remove. First it repairs what an interrupted
+// move left.
 //
 // If moved is true, the bundle was copied and will be opened, and this process has to end. An error
 // is for a person to read.
@@ -79,7 +80,7 @@ func (m Mover) Offer() (moved bool, err error) {
 	}
 	path, err := m.move(there)
 	if _, lost := errors.AsType[*LostError](err); lost {
-		return false, err // it says where the old one lies
+		return false, err // it names the place of the old bundle
 	} else if err != nil {
 		return false, fmt.Errorf("this Tandem was not moved to Applications: %w", err)
 	}
@@ -89,8 +90,8 @@ func (m Mover) Offer() (moved bool, err error) {
 	return true, nil
 }
 
-// move copies the bundle into the folder there, if the question named one: elsewhere it would be a
-// second Tandem. If the question named none, it takes the first folder that works.
+// move copies the bundle into the folder there, if the question named one. In another folder it
+// would be a second Tandem. If the question named no folder, move takes the first that works.
 func (m Mover) move(there string) (string, error) {
 	folders := m.Folders
 	if there != "" {
@@ -105,13 +106,13 @@ func (m Mover) move(there string) (string, error) {
 		path, err := move(rename, m.Log, m.Bundle, folder)
 		if err == nil {
 			if len(errs) > 0 {
-				m.Log.Warn("Tandem was moved, but not where it was to go first", "path", path, "error", errors.Join(errs...))
+				m.Log.Warn("Tandem was moved, but not to the first folder", "path", path, "error", errors.Join(errs...))
 			}
 			return path, nil
 		}
 		errs = append(errs, err)
 		if _, lost := errors.AsType[*LostError](err); lost {
-			break // another Tandem came there meanwhile; a person has to know
+			break // another Tandem came meanwhile; a person has to know
 		}
 	}
 	return "", errors.Join(errs...)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestOffer walks through what a person may answer where a bundle may lie.
-func TestOffer(t *testing.T) {
+// A person may refuse, accept or be asked again, wherever the bundle lies.
+func TestOfferFollowsTheAnswer(t *testing.T) {
 	home, good := t.TempDir(), filepath.Join(t.TempDir(), "Applications")
 	blocked := filepath.Join(t.TempDir(), "blocked") // a file, so that no folder can be made of it
 	if err := os.WriteFile(blocked, nil, 0o644); err != nil {
@@ -51,8 +51,8 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestOfferFails: what cannot be moved goes on where it is, and says why.
-func TestOfferFails(t *testing.T) {
+// A bundle that cannot be moved runs on where it is, and the person reads why.
+func TestBundleThatCannotMoveRunsOn(t *testing.T) {
 	blocked := filepath.Join(t.TempDir(), "blocked")
 	if err := os.WriteFile(blocked, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -68,9 +68,9 @@ func TestOfferFails(t *testing.T) {
 	}
 }
 
-// TestOfferSays: who is asked is told what goes, and that it is newer if it is; and what was said
-// is what is done, whatever the bundle came as.
-func TestOfferSays(t *testing.T) {
+// The question says what is replaced, and that it is newer if it is. The move does what the
+// question said, whatever the bundle's name was.
+func TestOfferDoesWhatItSaid(t *testing.T) {
 	plist := func(version string) map[string]string {
 		return map[string]string{"Contents/Info.plist": "<dict>\n\t<key>CFBundleShortVersionString</key>\n\t<string>" + version + "</string>\n</dict>"}
 	}
@@ -107,9 +107,8 @@ func TestOfferSays(t *testing.T) {
 	}
 }
 
-// TestOfferReplacesOnly: where one was promised to be replaced and cannot be, no second one comes
-// to be elsewhere.
-func TestOfferReplacesOnly(t *testing.T) {
+// If the Tandem named in the question cannot be replaced, no second one is installed elsewhere.
+func TestFailedReplacementInstallsNoSecond(t *testing.T) {
 	for name, failing := range map[string]int{"the way out": 1, "the way in": 2} {
 		o := newOffer(t, failing, failing)
 		plant(t, o.Folders[0], map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
@@ -122,9 +121,10 @@ func TestOfferReplacesOnly(t *testing.T) {
 	}
 }
 
-// TestOfferLoses: what could neither be replaced nor put back is told, nothing goes elsewhere or is
-// opened, and the next offer puts it back. It may have come while the question stood.
-func TestOfferLoses(t *testing.T) {
+// If the old bundle could neither be replaced nor put back, the person reads it. Nothing is
+// installed elsewhere or opened. The next offer puts it back. It may also have come while the
+// question was shown.
+func TestLostBundleIsPutBackByNextOffer(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		o := newOffer(t, 2, 3)
 		installed := func() {
@@ -157,8 +157,8 @@ func TestOfferLoses(t *testing.T) {
 	}
 }
 
-// newOffer is one that is accepted, of which some steps fail, counted from 1, and that may open
-// nothing.
+// newOffer returns an offer that the person accepts. Its renames with the numbers from to to fail,
+// counted from 1. It must open nothing.
 func newOffer(t *testing.T, from, to int) Mover {
 	bundle := filepath.Join(t.TempDir(), "Tandem.app")
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
@@ -176,8 +176,8 @@ func newOffer(t *testing.T, from, to int) Mover {
 	}
 }
 
-// TestOfferCannotOpen: a copy that cannot be opened is told, and this one runs on.
-func TestOfferCannotOpen(t *testing.T) {
+// If the copy cannot be opened, the person reads it, and this process runs on.
+func TestCopyThatCannotOpenIsReported(t *testing.T) {
 	o := newOffer(t, 0, 0)
 	o.Open = func(string) error { return errors.New("no shell") }
 	at := filepath.Join(o.Folders[0], "Tandem.app")

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// A Place says where a bundle lies. What points at a bundle, such as a login item, must not point
-// at one that will be removed.
+// A Place says where a bundle lies. A login item, for example, must not point at a bundle that will
+// be removed.
 type Place string
 
 // The places.
@@ -59,18 +59,19 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("the old Tandem lies in %s, the next start tries to put it back: %v", e.At, e.Err)
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the error that stopped the move.
 func (e *LostError) Unwrap() error { return e.Err }
 
 // move copies a bundle into a folder of applications as Tandem.app, replaces one that is there, and
-// returns the path. The copy is complete before anything with that name is touched. If it cannot
-// take its place, the old bundle comes back; a *LostError says where it lies if that fails too.
+// returns the path. The copy is complete before anything with that name is touched. If the copy
+// cannot take its place, the old bundle comes back. If that fails too, a *LostError says where the
+// old bundle lies.
 //
-// The original stays: it may lie in an image that cannot be written, and a translocated one hides
-// where it came from. What cannot be removed after the copy is in place goes to log alone.
+// The original stays. It may lie in an image that cannot be written, and a translocated one hides
+// where it came from. Files that cannot be removed after the copy is in place are only logged.
 //
-// The system's note about the download is not copied, as when a person copies a program that they
-// have allowed to run.
+// The system's note about the download is not copied. A person who copies a program that they have
+// allowed to run gets the same.
 func move(rename func(from, to string) error, log *slog.Logger, bundle, applications string) (string, error) {
 	if err := os.MkdirAll(applications, 0o755); err != nil {
 		return "", err
@@ -116,7 +117,7 @@ func move(rename func(from, to string) error, log *slog.Logger, bundle, applicat
 func putRight(log *slog.Logger, applications string) {
 	left, err := filepath.Glob(filepath.Join(applications, workPattern))
 	if err != nil {
-		log.Warn("looking for what a move to Applications left", "error", err)
+		log.Warn("cannot look for interrupted moves to Applications", "error", err)
 	}
 	for _, work := range left {
 		entries, err := os.ReadDir(work)
@@ -126,9 +127,9 @@ func putRight(log *slog.Logger, applications string) {
 		old, target := filepath.Join(work, goes), filepath.Join(applications, appName)
 		if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
 			if err := os.Rename(old, target); err == nil {
-				log.Info("what a move to Applications had taken away is back", "path", target)
+				log.Info("the old Tandem of an interrupted move is back", "path", target)
 			} else if !errors.Is(err, fs.ErrNotExist) {
-				log.Warn("what a move to Applications took away cannot be put back", "path", old, "error", err)
+				log.Warn("cannot put back the old Tandem of an interrupted move", "path", old, "error", err)
 				continue
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestPlaceOf(t *testing.T) {
+func TestPlaceFollowsThePath(t *testing.T) {
 	for _, c := range []struct {
 		bundle string
 		want   Place
@@ -33,7 +33,7 @@ func TestPlaceOf(t *testing.T) {
 	}
 }
 
-func TestBundle(t *testing.T) {
+func TestBundleIsFoundByItsExecutable(t *testing.T) {
 	for path, want := range map[string]string{
 		"/Applications/Tandem.app/Contents/MacOS/Tandem": "/Applications/Tandem.app",
 		"/src/build/out/darwin-arm64/menubar/Tandem":     "",
@@ -46,7 +46,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// plant writes files, with their modes, and links, which begin with an arrow.
+// plant writes files with their modes, and links, which begin with an arrow.
 func plant(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -73,9 +73,9 @@ func cutArrow(text string) (string, bool) {
 	return "", false
 }
 
-// TestMove: the copy is whole, with modes and links, and named Tandem.app whatever it came as; what
-// was there is gone, and nothing else is left.
-func TestMove(t *testing.T) {
+// The copy is complete, with modes and links. It is named Tandem.app, whatever the name was before.
+// The old bundle is gone, and nothing else is left.
+func TestMoveLeavesCompleteCopy(t *testing.T) {
 	from, applications := filepath.Join(t.TempDir(), "Tandem 2.app"), filepath.Join(t.TempDir(), "Applications")
 	plant(t, from, map[string]string{"Contents/MacOS/Tandem": "new", "Contents/Resources/link": "->../MacOS/Tandem"})
 	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old", "Tandem.app/Contents/stale": "old"})
@@ -101,8 +101,8 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveFails: what is there stays where the copy cannot be made.
-func TestMoveFails(t *testing.T) {
+// If the copy cannot be made, the old bundle stays.
+func TestOldBundleStaysIfCopyFails(t *testing.T) {
 	applications := t.TempDir()
 	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
 	if _, err := move(os.Rename, slog.New(slog.DiscardHandler), filepath.Join(t.TempDir(), "Tandem.app"), applications); err == nil {
@@ -117,8 +117,8 @@ func TestMoveFails(t *testing.T) {
 	}
 }
 
-// TestMoveKeeps: what was there is never lost, whichever step of the exchange fails.
-func TestMoveKeeps(t *testing.T) {
+// The old bundle is never lost, whichever step of the exchange fails.
+func TestMoveNeverLosesOldBundle(t *testing.T) {
 	for name, failing := range map[string]map[int]bool{"the way out": {1: true}, "the way in": {2: true}, "the way back": {2: true, 3: true}} {
 		from, applications := filepath.Join(t.TempDir(), "Tandem.app"), t.TempDir()
 		plant(t, from, map[string]string{"Contents/MacOS/Tandem": "new"})
@@ -144,14 +144,14 @@ func TestMoveKeeps(t *testing.T) {
 	}
 }
 
-// TestPutRight: what a move that was cut short had taken away comes back, but never in place of
-// what is there; its folder goes, and others stay.
-func TestPutRight(t *testing.T) {
+// An interrupted move is undone: the old bundle comes back, unless another has its place. The
+// move's folder goes, and other folders stay.
+func TestInterruptedMoveIsUndone(t *testing.T) {
 	const app = "Tandem.app/Contents/MacOS/Tandem"
 	for _, c := range []struct {
 		name  string
 		files map[string]string
-		want  map[string]string // all that is left, by path
+		want  map[string]string // all remaining files, by path
 	}{
 		{"cut short between the two", map[string]string{".tandem-1/old/" + app[11:]: "old", ".tandem-1/new/" + app[11:]: "new"}, map[string]string{app: "old"}},
 		{"while it copied", map[string]string{app: "old", ".tandem-1/new/Contents/x": "half"}, map[string]string{app: "old"}},
@@ -181,8 +181,8 @@ func TestPutRight(t *testing.T) {
 	}
 }
 
-// TestBeside: each program finds the others, wherever it was put.
-func TestBeside(t *testing.T) {
+// Each program finds the others in each place where it can be installed.
+func TestProgramsFindEachOther(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	app, built := "Tandem.app/Contents/", filepath.Join("build/out", runtime.GOOS+"-"+runtime.GOARCH, "cli/tandem")
 	for _, c := range []struct{ self, tandem, window string }{

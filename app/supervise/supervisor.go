@@ -16,7 +16,7 @@ import (
 	"tandem/app/control"
 )
 
-// How many crashes in what time end the restarts, and how long a child may take to end.
+// How many crashes within what time end the restarts, and how long a child may take to end.
 const (
 	maxCrashes  = 3
 	crashesIn   = 10 * time.Minute
@@ -41,23 +41,23 @@ type Options struct {
 	Changed func(Status)
 }
 
-// A Status says what became of the process that serves.
+// A Status says how the process that serves is doing.
 type Status struct {
 	Phase Phase `json:"phase"`         // empty before the first
 	PID   int   `json:"pid,omitempty"` // of the child; 0 if there is none, or it was adopted
 
-	// Reason is what the child said last before it crashed. It is set in the phases Waiting and
+	// Reason is the last line of the child before it crashed. It is set in the phases Waiting and
 	// Crashed.
 	Reason string `json:"reason,omitempty"`
 }
 
-// A Phase says what the supervisor does.
+// A Phase says what the supervisor is doing.
 type Phase string
 
 // The phases.
 const (
 	Running Phase = "running" // a child of ours serves
-	Adopted Phase = "adopted" // it was running already
+	Adopted Phase = "adopted" // a process of another start serves
 	Waiting Phase = "waiting" // for the next start
 	Crashed Phase = "crashed" // too often; nothing is started until Again is called
 )
@@ -85,7 +85,7 @@ func New(o Options) *Supervisor {
 	return &Supervisor{o: o, again: make(chan struct{}, 1), pause: pause}
 }
 
-// delay returns how long the start after so many crashes waits.
+// delay returns the wait before the next start, after that many crashes.
 func delay(crashes int) time.Duration { return delays[min(crashes, len(delays))-1] }
 
 // pause waits for the delay, or until ctx ends.
@@ -125,7 +125,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if s.adopt(ctx) {
 			crashes = nil
-			continue // it has ended
+			continue // the adopted process has ended
 		}
 		began := time.Now()
 		reason, err := s.child(ctx)
@@ -143,7 +143,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		if n := len(crashes); n >= maxCrashes && crashes[n-1].Sub(crashes[n-maxCrashes]) < crashesIn {
 			s.tell(Status{Phase: Crashed, Reason: reason})
 			select {
-			case <-s.again: // it was asked for before the crash
+			case <-s.again: // Again was called before the crash
 			default:
 			}
 			select {
@@ -159,8 +159,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return nil
 }
 
-// adopt follows a process that serves already, for as long as it does. It returns false if there is
-// none.
+// adopt follows a process that already serves, until that ends. It returns false if there is none.
 func (s *Supervisor) adopt(ctx context.Context) bool {
 	c := control.Dial(s.o.Home)
 	defer c.Close()
@@ -175,7 +174,7 @@ func (s *Supervisor) adopt(ctx context.Context) bool {
 		}
 		found = true
 	}
-	if leaving { // a child would wait for the lock as long as its requests take
+	if leaving { // a child would wait for the lock until the requests end
 		select {
 		case <-time.After(drainPoll):
 		case <-ctx.Done():
@@ -184,7 +183,7 @@ func (s *Supervisor) adopt(ctx context.Context) bool {
 	return found
 }
 
-// child runs a child until it ends. The reason is what the child said last, or how it ended.
+// child runs a child until it ends. reason is the child's last line, or how it ended.
 func (s *Supervisor) child(ctx context.Context) (reason string, err error) {
 	cmd := exec.Command(s.o.Program, slices.Concat([]string{"serve", "--supervised"}, s.o.Args)...)
 	cmd.Env = slices.Concat(os.Environ(), s.o.Env, []string{"TANDEM_HOME=" + s.o.Home})
@@ -215,8 +214,8 @@ func (s *Supervisor) child(ctx context.Context) (reason string, err error) {
 	return ending(err, last.line()), nil
 }
 
-// ending says why a process ended. If it ended by itself with an error, or aborted, the reason is
-// what it said last. A process that was killed said that of something else.
+// ending returns why a process ended. If it ended by itself with an error, or aborted, the reason
+// is its last line. The last line of a killed process was about something else.
 func ending(err error, said string) string {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"tandem/app/control"
 )
 
-// behave tells the test's own program what kind of child to be.
+// behave is the variable that tells the test's own program what kind of child to be.
 const behave = "TANDEM_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func answer(home string) {
 	}))
 }
 
-// A watch collects what a supervisor says.
+// A watch collects a supervisor's statuses.
 type watch struct {
 	mu   sync.Mutex
 	seen []Status
@@ -67,7 +67,7 @@ func (w *watch) changed(s Status) {
 	}
 }
 
-// phases are those so far.
+// phases returns the phases so far.
 func (w *watch) phases() (list []Phase) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *watch) until(t *testing.T, p Phase, n int) Status {
 	}
 }
 
-// start supervises a child of a kind in the background; stop ends it and waits.
+// start supervises a child of a kind in the background. stop ends the supervisor and waits.
 func start(t *testing.T, home, kind string) (s *Supervisor, w *watch, stop func()) {
 	t.Helper()
 	w = &watch{more: make(chan struct{}, 1)}
@@ -132,8 +132,8 @@ func answers(t *testing.T, home string) bool {
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// TestRestart: a child that is killed comes back, and the last one ends with its supervisor.
-func TestRestart(t *testing.T) {
+// A killed child is started again. The last child ends with its supervisor.
+func TestKilledChildIsRestarted(t *testing.T) {
 	_, w, stop := start(t, t.TempDir(), "serve")
 	first := w.until(t, Running, 1)
 	if err := syscall.Kill(first.PID, syscall.SIGKILL); err != nil {
@@ -149,8 +149,9 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestCrashes: the third crash is the last, with what the child said; a person may start again.
-func TestCrashes(t *testing.T) {
+// The third crash ends the restarts, and the status has the child's last line. A person can start
+// it again.
+func TestThirdCrashEndsRestarts(t *testing.T) {
 	s, w, stop := start(t, t.TempDir(), "crash")
 	if st := w.until(t, Crashed, 1); st.Reason != "tandem: the weights are gone" {
 		t.Errorf("the reason is %q", st.Reason)
@@ -166,9 +167,9 @@ func TestCrashes(t *testing.T) {
 	stop()
 }
 
-// TestAdopted: who serves already goes on serving, also when the supervisor has ended; when it
+// A process that already serves goes on serving, also after the supervisor has ended. When it
 // leaves, a child takes its place.
-func TestAdopted(t *testing.T) {
+func TestRunningProcessIsAdopted(t *testing.T) {
 	home := t.TempDir()
 	_, w, stop := start(t, home, "serve")
 	child := w.until(t, Running, 1)
@@ -188,8 +189,8 @@ func TestAdopted(t *testing.T) {
 	stop3()
 }
 
-// TestStubborn: a child that does not end is killed.
-func TestStubborn(t *testing.T) {
+// A child that does not end is killed.
+func TestChildThatDoesNotEndIsKilled(t *testing.T) {
 	_, w, stop := start(t, t.TempDir(), "stubborn")
 	child := w.until(t, Running, 1)
 	began := time.Now()
@@ -199,16 +200,16 @@ func TestStubborn(t *testing.T) {
 	}
 }
 
-// TestNoProgram: what cannot be started is an error, not a crash.
-func TestNoProgram(t *testing.T) {
+// A program that cannot be started is an error, not a crash.
+func TestMissingProgramIsAnError(t *testing.T) {
 	s := New(Options{Home: t.TempDir(), Program: filepath.Join(t.TempDir(), "none")})
 	if err := s.Run(t.Context()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestDelays: each crash waits longer, up to a bound.
-func TestDelays(t *testing.T) {
+// Each wait after a crash is longer, up to a limit.
+func TestDelaysGrowToALimit(t *testing.T) {
 	for crashes, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 4 * time.Second} {
 		if got := delay(crashes); got != want {
 			t.Errorf("after %d crashes %v, want %v", crashes, got, want)
@@ -216,8 +217,8 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// TestLastLine: whatever the pieces, the last line that says something is kept.
-func TestLastLine(t *testing.T) {
+// The last line with text is kept, in whatever pieces it was written.
+func TestLastLineWithTextIsKept(t *testing.T) {
 	text := "one\ntwo\n\n  \n"
 	for i := range len(text) + 1 {
 		var out strings.Builder
