@@ -18,15 +18,15 @@ type Row struct {
 	Checked bool
 	Enabled bool
 
-	// Do is what a click asks for. About is what it is about: a model's id, an address.
+	// Do is the action of a click. About is its object: a model's id, or an address.
 	Do    Action
 	About string
 }
 
-// An Action is what a click asks for.
+// An Action is what a click does.
 type Action int
 
-// The actions. The slot of a row without one cannot be clicked.
+// The actions. A row without one cannot be clicked.
 const (
 	Nothing     Action = iota
 	Copy               // About
@@ -40,7 +40,7 @@ const (
 	Leave
 )
 
-// A Menu is all that is shown.
+// A Menu is everything that is shown.
 type Menu struct {
 	Icon    Icon
 	Title   string // beside the icon; empty for none
@@ -49,7 +49,7 @@ type Menu struct {
 }
 
 // A Surface draws. The library redraws with each call, so calls are kept few. SetRow gets what the
-// row showed before. If the row was hidden, all of it has to be set.
+// row showed before. If the row was hidden, the surface sets all of it.
 type Surface interface {
 	SetIcon(Icon)
 	SetTitle(string)
@@ -71,7 +71,7 @@ func Draw(s Surface, before, after *Menu) {
 	}
 	for i := range after.Rows {
 		slot := Slot(i)
-		// A row that is hidden before and after need not be drawn: it keeps what it was under it.
+		// A row that is hidden before and after is not drawn. It keeps what it showed last.
 		if slot.IsLine() || before.Rows[i] == after.Rows[i] || !before.Rows[i].Shown && !after.Rows[i].Shown {
 			continue
 		}

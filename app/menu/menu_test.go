@@ -36,7 +36,7 @@ func (p *paper) SetRow(s Slot, before, after Row) {
 	p.rows[s] = after
 }
 
-// visible is what a person sees.
+// visible returns what a person sees.
 func (p *paper) visible() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s|%s|%s\n", p.icon, p.title, p.tooltip)
@@ -48,7 +48,7 @@ func (p *paper) visible() string {
 	return b.String()
 }
 
-// random is any view, whether it can be or not.
+// random returns any view, also one that cannot occur.
 func random(r *rand.Rand) View {
 	v := View{Login: []Login{LoginUnknown, LoginOff, LoginOn}[r.IntN(3)]}
 	if r.IntN(4) == 0 {
@@ -98,9 +98,9 @@ func random(r *rand.Rand) View {
 	return v
 }
 
-// TestDraw: after a thousand changes, each drawn as what differs, the menu looks as if it had been
-// drawn at once; and what stays is not touched.
-func TestDraw(t *testing.T) {
+// After a thousand changes, each drawn as a difference, the menu looks as if it was drawn at once.
+// Rows that stay the same are not touched.
+func TestDrawTouchesOnlyWhatDiffers(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	shown, p := new(Menu), new(paper)
 	for i := range 1000 {
@@ -126,8 +126,8 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestStates: each state that has an example is told in plain words.
-func TestStates(t *testing.T) {
+// Each example of a state is shown in plain words.
+func TestStatesAreSaidInPlainWords(t *testing.T) {
 	for _, c := range []struct {
 		file, status, problem string
 		icon                  Icon
@@ -179,8 +179,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestSpeed: tokens per second stand beside the icon where the settings say so.
-func TestSpeed(t *testing.T) {
+// Tokens per second stand beside the icon if the settings say so.
+func TestSpeedFollowsTheSetting(t *testing.T) {
 	for on, want := range map[bool]string{false: "", true: "40 t/s"} {
 		st := &control.State{Phase: control.PhaseReady, Address: "http://127.0.0.1:8263", MenuSpeed: on, Active: []control.Active{{PerSecond: 40}}}
 		if got := Of(View{State: st}).Title; got != want {
@@ -189,9 +189,9 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// TestDownloadRows: each says how far it is, or what keeps it, and opens the window; what has no
-// row is there.
-func TestDownloadRows(t *testing.T) {
+// A download's row says how far it is, or what stops it, and opens the window. Downloads without a
+// row are in the window.
+func TestDownloadRowsSayHowFar(t *testing.T) {
 	st := &control.State{Downloads: []control.Download{
 		{ID: "a", Done: 40, Total: 100}, {ID: "b", Done: 5, Total: 10, Paused: true}, {ID: "c"},
 	}}
@@ -215,9 +215,8 @@ func TestDownloadRows(t *testing.T) {
 	check("a: trying again in 8 s, 40 %", "Paused: b", "c: no room")
 }
 
-// TestLoginRow: it has the mark where Tandem starts at login, and is not there where that cannot be
-// said.
-func TestLoginRow(t *testing.T) {
+// The login row has a mark if Tandem starts at login. It is hidden where that is unknown.
+func TestLoginRowIsHiddenIfUnknown(t *testing.T) {
 	for login, want := range map[Login]Row{
 		LoginUnknown: {},
 		LoginOff:     {Shown: true, Title: "Start at login", Enabled: true, Do: SetLogin},
@@ -229,9 +228,9 @@ func TestLoginRow(t *testing.T) {
 	}
 }
 
-// TestModelRows: the choice has the mark, others say how long they take, and what has no row is in
+// The chosen model has the mark. Other models say how long they take. Models without a row are in
 // the window.
-func TestModelRows(t *testing.T) {
+func TestModelRowsMarkTheChosenModel(t *testing.T) {
 	st := &control.State{Phase: control.PhaseReady, Choice: "m1", Address: "http://127.0.0.1:8263", Loaded: &control.Loaded{ID: "m1", Drafter: "dflash"}}
 	st.InMemory = []control.Loaded{{ID: "m2", Bytes: 3 << 29}, {ID: "m1", InUse: true}}
 	for i := range 22 {

@@ -3,7 +3,7 @@ package menu
 // A Slot is one row's place in the menu. Slots are shown in their order.
 type Slot int
 
-// How many rows the menu has of each.
+// How many rows of a kind the menu has.
 const (
 	maxModels    = 20
 	maxUnloads   = 4

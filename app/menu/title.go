@@ -6,15 +6,15 @@ import "time"
 // often disturbs.
 const titleEvery = time.Second
 
-// A Title is the text beside the icon, and the time since when it is shown.
+// A Title is the text beside the icon, and the time of its last change.
 type Title struct {
 	Text  string
 	since time.Time
 }
 
-// Next returns the title to show at a moment, where text is what there is to say. A title that
-// appears or goes does so at once. A title that changed less than a second ago stays; wait is then
-// how long it stays, else 0.
+// Next returns the title to show at now, given the newest text. A title that appears or goes does
+// so at once. A title that changed less than a second ago stays. wait is how long it still stays,
+// else 0.
 func (t Title) Next(now time.Time, text string) (next Title, wait time.Duration) {
 	if text == t.Text {
 		return t, 0

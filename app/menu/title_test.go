@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestTitle: one change a second is shown, but what comes and goes is at once; what was held back
-// is told how long.
-func TestTitle(t *testing.T) {
+// A title changes at most once a second, but it appears and goes at once. Next says how long it
+// holds a change back.
+func TestTitleChangesOnceASecond(t *testing.T) {
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	var title Title
 	for _, c := range []struct {
@@ -19,7 +19,7 @@ func TestTitle(t *testing.T) {
 		{100 * time.Millisecond, "40 t/s", "40 t/s", 0},
 		{600 * time.Millisecond, "41 t/s", "40 t/s", 500 * time.Millisecond},
 		{1000 * time.Millisecond, "42 t/s", "40 t/s", 100 * time.Millisecond},
-		{1050 * time.Millisecond, "40 t/s", "40 t/s", 0}, // nothing is held back any more
+		{1050 * time.Millisecond, "40 t/s", "40 t/s", 0}, // no change is held back any more
 		{1100 * time.Millisecond, "43 t/s", "43 t/s", 0},
 		{1600 * time.Millisecond, "44 t/s", "43 t/s", 500 * time.Millisecond},
 		{1700 * time.Millisecond, "", "", 0},

@@ -15,12 +15,12 @@ import (
 type View struct {
 	State *control.State // of the process that serves; nil while none answers
 
-	// Crashed is why the server is not started any more. While State is nil and Crashed is empty,
-	// the server is starting.
+	// Crashed is why the server is no longer started. While State is nil and Crashed is empty, the
+	// server is starting.
 	Crashed string
 
 	Login   Login
-	Failure string // of the last click, or of the start before there was one, in plain words
+	Failure string // of the last click, or of the start if there was none; in plain words
 }
 
 // Login says whether Tandem starts at login.
@@ -33,7 +33,7 @@ const (
 	LoginOn      Login = "on"
 )
 
-// maxTitle is how many runes of a text from elsewhere a row shows.
+// maxTitle limits a text from elsewhere in a row, in runes.
 const maxTitle = 96
 
 // Of returns the menu of a view.
@@ -54,8 +54,8 @@ func (m *Menu) offer(s Slot, title string, do Action, about string) {
 	m.Rows[s] = Row{Shown: true, Title: clip(title), Enabled: true, Do: do, About: about}
 }
 
-// clip shortens a text to one line that fits a row. It cuts the middle: errors begin with what
-// failed and end with why.
+// clip shortens a text to one line that fits a row. It cuts the middle, because errors begin with
+// what failed and end with why.
 func clip(text string) string {
 	r := []rune(strings.Join(strings.Fields(text), " "))
 	if cut := len(r) - maxTitle; cut > 0 {
@@ -144,7 +144,7 @@ func (m *Menu) phase(st *control.State, speed bool) {
 	}
 }
 
-// models fills the rows of models and what belongs to them.
+// models fills the rows of models and of their actions.
 func (m *Menu) models(v View) {
 	st := v.State
 	if st == nil || len(st.Models) == 0 {
@@ -165,7 +165,7 @@ func (m *Menu) models(v View) {
 	}
 	for i, l := range st.InMemory {
 		if i == maxUnloads {
-			break // the window has them all
+			break // the window has all of them
 		}
 		title := "Unload " + l.ID
 		if l.Bytes > 0 {
