@@ -19,20 +19,19 @@ type offer struct {
 // root is the base without /v1.
 func (o offer) root() string { return strings.TrimSuffix(o.base, "/v1") }
 
-// A client is a program that can use the endpoint. The forms of its settings are from the program's
-// own pages, late 2026. Its context is what these pages advise, or the pages of other local
-// servers.
+// A client is a program that can use the endpoint. The form of its settings is from the program's
+// own pages, late 2026. Its context is the advice of these pages, or of other local servers' pages.
 type client struct {
 	id, name string
-	where    string // a sentence: where the text goes
+	where    string // a sentence that says where the text goes
 	text     func(offer) string
-	context  int // tokens it needs; 0 = any
+	context  int // tokens that it needs; 0 = any
 
-	file string                        // name of its file; empty if it reads none
-	use  func(path, dir string) string // command that uses the file; both are quoted for a shell
+	file string                        // name of its file; empty if it reads no file
+	use  func(path, dir string) string // returns the command for the file; arguments are quoted
 }
 
-// clients lists them in the order of the page: editors, agents, a person's own programs.
+// clients returns the clients in the order of the page: editors, agents, a person's own programs.
 func clients() []client {
 	return []client{
 		{
@@ -41,27 +40,27 @@ func clients() []client {
 			file: "config.yaml", use: func(path, _ string) string { return "cn --config " + path },
 		},
 		{
-			// zed.dev/docs/ai/use-api-access, openai-compatible: the key comes from the
-			// environment, named after the provider.
+			// zed.dev/docs/ai/use-api-access, openai-compatible. The key comes from the
+			// environment, in a variable named after the provider.
 			id: "zed", name: "Zed", text: zedText, context: 0,
 			where: "These lines go into settings.json (“zed: open settings file”); Zed asks for the key once.",
 		},
 		{
-			// docs.cline.bot; the context is docs.ollama.com/integrations/cline's.
+			// docs.cline.bot. The context is from docs.ollama.com/integrations/cline.
 			id: "cline", name: "Cline", where: "In its settings choose the provider “OpenAI Compatible”, and fill in:", context: 32_000,
 			text: func(o offer) string {
 				return fmt.Sprintf("Base URL: %s\nAPI Key: %s\nModel ID: %s\nContext Window Size: %s\n", o.base, o.key, control.Alias, o.tokens())
 			},
 		},
 		{
-			// opencode.ai/v1/docs/providers; the context is ollama.com/blog/launch's, and so are
-			// those of Codex and Claude Code.
+			// opencode.ai/v1/docs/providers. The context is from ollama.com/blog/launch, also for
+			// Codex and Claude Code.
 			id: "opencode", name: "OpenCode", where: "These lines go into opencode.json of your project, or into ~/.config/opencode/opencode.json.", text: openCodeText, context: 64_000,
 			file: "opencode.json", use: func(path, _ string) string { return "OPENCODE_CONFIG=" + path + " opencode" },
 		},
 		{
-			// aider.chat/docs/config/aider_conf.html and docs/llms/openai-compat.html; the
-			// context is docs/llms/ollama.html's.
+			// aider.chat/docs/config/aider_conf.html and docs/llms/openai-compat.html. The context
+			// is from docs/llms/ollama.html.
 			id: "aider", name: "Aider", where: "These lines go into .aider.conf.yml of your project, or of your home folder.", context: 8192,
 			text: func(o offer) string {
 				return fmt.Sprintf("model: openai/%s\nopenai-api-base: %s\nopenai-api-key: %s\nshow-model-warnings: false\n", control.Alias, o.base, o.key)
@@ -69,14 +68,14 @@ func clients() []client {
 			file: "aider.conf.yml", use: func(path, _ string) string { return "aider --config " + path },
 		},
 		{
-			// developers.openai.com/codex/config-reference: responses is the only wire_api
-			// that is left. It takes a long prompt for a dead connection unless it is told to wait.
+			// developers.openai.com/codex/config-reference. responses is the only wire_api that is
+			// left. Codex takes a long prompt for a dead connection unless it is told to wait.
 			id: "codex", name: "Codex CLI", where: "These lines go into ~/.codex/config.toml, above its first [table].", text: codexText, context: 64_000,
 			file: "config.toml", use: func(_, dir string) string { return "CODEX_HOME=" + dir + " codex" },
 		},
 		{
-			// code.claude.com/docs/en/llm-gateway and docs/en/env-vars: each of its own names
-			// for models is the same one here.
+			// code.claude.com/docs/en/llm-gateway and docs/en/env-vars. All of its names for models
+			// name the same model here.
 			id: "claude", name: "Claude Code", where: "In a terminal, in your project.", text: claudeText, context: 64_000,
 			file: "claude.sh", use: func(path, _ string) string { return "sh " + path },
 		},
@@ -107,7 +106,7 @@ func clients() []client {
 	}
 }
 
-// tokens returns the context as words for a person.
+// tokens returns the context in words for a person.
 func (o offer) tokens() string {
 	if o.context == 0 {
 		return "the model's"
@@ -115,13 +114,13 @@ func (o offer) tokens() string {
 	return fmt.Sprint(o.context)
 }
 
-// An object is written as JSON with its keys in alphabetical order.
+// An object is written as JSON, with its keys in alphabetical order.
 type object = map[string]any
 
 func jsonText(v any) string {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		panic(err) // strings and numbers only
+		panic(err) // it has strings and numbers only
 	}
 	return string(b) + "\n"
 }
@@ -147,7 +146,7 @@ models:
 }
 
 func zedText(o offer) string {
-	const usual = 32_768 // it wants a number
+	const usual = 32_768 // Zed needs a number
 	model := object{
 		"name": control.Alias, "display_name": "Tandem", "max_tokens": o.contextOr(usual),
 		"capabilities": object{"tools": true, "images": false, "parallel_tool_calls": true, "prompt_cache_key": false},

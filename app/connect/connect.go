@@ -23,7 +23,7 @@ const (
 	// ownKey stands for a key that a person fills in.
 	ownKey = "YOUR-TANDEM-KEY"
 
-	// maxCompared bounds, in bytes, how much of a client's file is compared; ours are smaller.
+	// maxCompared limits how many bytes of a client's file are compared. Our files are smaller.
 	maxCompared = 64 << 10
 )
 
@@ -36,7 +36,7 @@ type Connections struct {
 	state    func() control.State
 }
 
-// New returns the Connections of a home folder. state tells where the endpoint is and what it
+// New returns the Connections of a home folder. state returns where the endpoint is and what it
 // serves.
 func New(db *storage.DB, dir *home.Home, store *settings.Store, keys *settings.Keys,
 	state func() control.State) *Connections {
@@ -55,7 +55,7 @@ func (n *Connections) Connect(ctx context.Context) (control.Connect, error) {
 	return c, nil
 }
 
-// offer returns what every client is told.
+// offer returns what every client needs.
 func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error) {
 	st, set := n.state(), n.settings.Current()
 	rows, err := n.db.Models(ctx)
@@ -104,7 +104,7 @@ func (n *Connections) connection(x client, o offer) control.Connection {
 	c.Use = x.use(quoted(c.File), quoted(filepath.Dir(c.File)))
 	text, err := readStart(c.File, maxCompared)
 	switch {
-	case err != nil: // it is missing or cannot be read; writing it tells which
+	case err != nil: // the file is missing or unreadable; writing it shows which
 	case text == n.textFor(x, o, text):
 		c.Written = control.WrittenCurrent
 	default:
@@ -116,8 +116,8 @@ func (n *Connections) connection(x client, o offer) control.Connection {
 	return c
 }
 
-// textFor returns what a client's file should have, given what it had before. A key that is valid
-// stays, even where none is asked for, since it is shown only once. A deleted key goes.
+// textFor returns the text for a client's file, given the file's text before. A valid key stays,
+// even where no key is needed, because its secret is shown only once. A deleted key goes.
 func (n *Connections) textFor(x client, o offer, before string) string {
 	for _, key := range writtenKey.FindAllString(before, -1) {
 		if _, ok := n.keys.Find(key); ok {
@@ -148,7 +148,7 @@ func readStart(path string, most int64) (string, error) {
 func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
 // WriteConnection writes the file of the client with that id, and returns its new state. The file
-// is replaced completely or not at all; a valid key in it stays. Errors: CodeInvalid for an id
+// is replaced completely or not at all, and a valid key in it stays. Errors: CodeInvalid for an id
 // without a file, CodeFolder if the file cannot be written.
 func (n *Connections) WriteConnection(ctx context.Context, id string) (control.Connection, error) {
 	_, o, err := n.offer(ctx)
@@ -166,7 +166,7 @@ func (n *Connections) WriteConnection(ctx context.Context, id string) (control.C
 		return c, control.Errorf(control.CodeInvalid,
 			"%s reads no such file; copy its settings instead.", c.Name)
 	}
-	before, _ := readStart(c.File, maxCompared) // empty where it cannot be read
+	before, _ := readStart(c.File, maxCompared) // empty if it cannot be read
 	text := n.textFor(all[i], o, before)
 	if err := home.WriteOwn(c.File, text); err != nil {
 		reason := err

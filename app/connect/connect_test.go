@@ -72,7 +72,7 @@ func readText(t *testing.T, path string) string {
 	return string(b)
 }
 
-// at walks a parsed text by names and, in lists, by "0".
+// at walks a parsed text by names, and in lists by indexes such as "0".
 func at(v any, path ...string) any {
 	for _, name := range path {
 		switch x := v.(type) {
@@ -89,7 +89,7 @@ func at(v any, path ...string) any {
 
 // Each client's text has the form that the client reads, and names the endpoint, the model and the
 // key.
-func TestEachClientReadsItsText(t *testing.T) {
+func TestEachClientCanReadItsText(t *testing.T) {
 	parseJSON := func(text string) (v any, err error) { err = json.Unmarshal([]byte(text), &v); return v, err }
 	parseYAML := func(text string) (v any, err error) { err = yaml.Unmarshal([]byte(text), &v); return v, err }
 	parseTOML := func(text string) (any, error) {
@@ -97,7 +97,7 @@ func TestEachClientReadsItsText(t *testing.T) {
 		_, err := toml.Decode(text, &v)
 		return v, err
 	}
-	// A word with the quoted text after it, or a name with its value.
+	// This finds a word with the quoted text after it, or a name with its value.
 	find := func(pattern string) func(text string) (any, error) {
 		return func(text string) (any, error) {
 			v := map[string]any{}
@@ -139,7 +139,7 @@ func TestEachClientReadsItsText(t *testing.T) {
 			t.Errorf("%s is not tested", c.id)
 			continue
 		}
-		// A line each, for Cline's fields have spaces in their names.
+		// These are lines, because the names of Cline's fields have spaces.
 		walk := func(v any, path string) any {
 			if m, ok := v.(map[string]any); ok && m[path] != nil {
 				return m[path]
@@ -155,7 +155,7 @@ func TestEachClientReadsItsText(t *testing.T) {
 				t.Errorf("%s has %v (%[2]T) at %s, want %v (%[4]T)", c.id, got, path, want)
 			}
 		}
-		// Of a model whose context is not known, and with a key.
+		// The offer has a key, and a model whose context is unknown.
 		text := c.text(offer{base: base, key: ownKey})
 		if v, err = test.parse(text); err != nil {
 			t.Errorf("%s without a context: %v", c.id, err)
@@ -175,7 +175,7 @@ func TestEachClientReadsItsText(t *testing.T) {
 	}
 }
 
-// Files are written below the home folder alone, and a file for another port is stale.
+// Files are written only below the home folder. A file for another port is stale.
 func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 	a := open(t, filepath.Join(t.TempDir(), "it's home"))
 	of := func(id string) control.Connection {
@@ -217,7 +217,7 @@ func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 	if c, err = a.WriteConnection(t.Context(), "aider"); err != nil || of("aider").Written != control.WrittenCurrent {
 		t.Errorf("written again: %+v, %v", c, err)
 	}
-	// A person changes it.
+	// A person changes the file.
 	if err := os.WriteFile(c.File, append([]byte(c.Text), "auto-commits: false\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 	}
 }
 
-// A key that a person filled in does not make a file stale, and stays when the file is written
+// A key that a person filled in does not make a file stale. It stays when the file is written
 // again.
 func TestFilledInKeyStays(t *testing.T) {
 	a := open(t, t.TempDir())
@@ -251,7 +251,7 @@ func TestFilledInKeyStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.requireKey(t, "true")
-	for _, id := range []string{"aider", "opencode", "curl", "python"} { // by a line, in quotes, in a header, in a call
+	for _, id := range []string{"aider", "opencode", "curl", "python"} { // as a line, in quotes, in a header, in a call
 		a.address = "http://127.0.0.1:8263"
 		written := func() control.Connection {
 			t.Helper()
@@ -304,12 +304,12 @@ func TestFilledInKeyStays(t *testing.T) {
 		}
 		return slices.ContainsFunc(all.Connections, func(c control.Connection) bool { return c.ID == "aider" && c.Written == control.WrittenStale })
 	}
-	// The key stays where none is required any more, since it is shown only once.
+	// The key stays when no key is needed any more, because its secret is shown only once.
 	set("false")
 	if text := again(); stale() || strings.Count(text, key.Secret) != 1 {
 		t.Errorf("without the need of a key it is stale %t, and has\n%s", stale(), text)
 	}
-	// A deleted key does not stay.
+	// A deleted key goes.
 	if err := a.keys.DeleteKey(t.Context(), key.Key.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -321,9 +321,8 @@ func TestFilledInKeyStays(t *testing.T) {
 	}
 }
 
-// Zed refuses a model that lacks a number or an ability without a default. It ignores names that it
-// does not know; such a name is then our mistake. Names and kinds are from its settings of late
-// 2026.
+// Zed refuses a model that lacks a number or an ability without a default. It ignores unknown
+// names, so such a name is our mistake. Names and kinds are from its settings of late 2026.
 func TestZedFindsEveryFieldItNeeds(t *testing.T) {
 	type abilities struct {
 		Tools             *bool `json:"tools"`

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// pieces are the texts that FuzzParser and TestMutations put together.
+// pieces are the texts that the fuzz tests put together.
 var pieces = []string{
 	"<think>", "</think>", "<tool_call>", "</tool_call>", "<function=f>", "<parameter=city>", "<parameter=days>", "</parameter>", "</function>",
 	`{"name": "now", "arguments": {`, `"a": 1`, `"b": "`, `"`, `, "why": 1`, `, "id": "a"`, "print(", "}", "}}", "[", "]", ",", ";", "\n", "  ", "text", "\\", "'", "(", ")", "=", "f(a=", "[now(",

@@ -14,7 +14,7 @@ type freshConns struct {
 	closed bool
 }
 
-// note is an http.Server's ConnState.
+// note records a connection's state. It is an http.Server's ConnState.
 func (f *freshConns) note(c net.Conn, state http.ConnState) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -31,7 +31,7 @@ func (f *freshConns) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// close closes them, and those that arrive later.
+// close closes the connections, and all that arrive later.
 func (f *freshConns) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

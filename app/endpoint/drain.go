@@ -23,12 +23,12 @@ type Drainer interface {
 // Requests returns the number of requests in flight that do more than read.
 func (e *Endpoint) Requests() int { return e.inside.count() }
 
-// Leave refuses new work. The channel is closed once the work in flight has ended. The caller calls
+// Leave refuses new work. Its channel is closed when the work in flight has ended. The caller calls
 // Leave once.
 func (e *Endpoint) Leave() <-chan struct{} { return e.inside.leave() }
 
-// Drain closes the listeners and lets the requests in flight end, at most drainTime and cutTime
-// long. The address stays as it was, for the state shows it until the end.
+// Drain closes the listeners and lets the requests in flight end, for at most drainTime and
+// cutTime. The address stays until the end, because the state shows it.
 func (e *Endpoint) Drain(d Drainer) {
 	e.mu.Lock()
 	tcp, servers := e.tcp, []*http.Server{e.control}
@@ -63,7 +63,7 @@ func shutdown(servers []*http.Server, limit time.Duration) bool {
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, h := range servers {
-		wg.Go(func() { _ = h.Shutdown(ctx) }) // ctx tells
+		wg.Go(func() { _ = h.Shutdown(ctx) }) // ctx says whether it was in time
 	}
 	wg.Wait()
 	return ctx.Err() == nil

@@ -26,13 +26,13 @@ type Endpoint struct {
 	inside   gate
 	fresh    freshConns
 	running  sync.WaitGroup // the goroutines that accept
-	failed   chan error     // why a listener ended by itself
+	failed   chan error     // the reason why a listener ended by itself
 
 	mu      sync.Mutex
-	address string       // empty = none is open
+	address string       // empty if no address is open
 	closed  error        // why no address is open, such as *TakenError; nil if one is
-	tcp     *listeners   // nil if the socket alone is served
-	control *http.Server // of the socket; nil before Serve
+	tcp     *listeners   // nil if only the socket is served
+	control *http.Server // serves the socket; nil before Serve
 }
 
 // New returns an Endpoint that listens nowhere yet. announce writes the address where other processes
@@ -76,7 +76,7 @@ func (e *Endpoint) Serve(ctx context.Context, s Serving) error {
 	return nil
 }
 
-// fail keeps the first reason for which a listener ended.
+// fail keeps the first reason why a listener ended.
 func (e *Endpoint) fail(err error) {
 	select {
 	case e.failed <- err:
@@ -84,20 +84,20 @@ func (e *Endpoint) fail(err error) {
 	}
 }
 
-// Failed delivers why a listener ended by itself. It delivers once at most.
+// Failed delivers the reason why a listener ended by itself, at most once.
 func (e *Endpoint) Failed() <-chan error { return e.failed }
 
-// listening returns the TCP listeners; nil if the socket alone is served.
+// listening returns the TCP listeners, or nil if only the socket is served.
 func (e *Endpoint) listening() *listeners {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.tcp
 }
 
-// HasTCP reports whether TCP is served beside the socket, though it may be closed now.
+// HasTCP reports whether TCP is served besides the socket, though it may be closed now.
 func (e *Endpoint) HasTCP() bool { return e.listening() != nil }
 
-// Place returns where TCP is served, or was asked to be served last. HasTCP must hold.
+// Place returns where TCP is served, or where it was last asked for. HasTCP must hold.
 func (e *Endpoint) Place() Place { return e.listening().place() }
 
 // Address returns where programs on this machine call; empty while no port is open.
@@ -107,9 +107,9 @@ func (e *Endpoint) Address() string {
 	return e.address
 }
 
-// Move serves TCP at another place; requests that came in before end as they end. Error:
-// *TakenError, which names the owner. If nothing is open after an error, Describe says why: about
-// the port that is set, not about another port that was tried since. HasTCP must hold.
+// Move serves TCP at another place. Requests that came in before end normally. Error: *TakenError,
+// which names the owner. If nothing is open after an error, Describe says why. It speaks of the
+// port that is set, not of another port that was tried since. HasTCP must hold.
 func (e *Endpoint) Move(ctx context.Context, to Place) error {
 	tcp := e.listening()
 	err := tcp.move(to)
@@ -130,15 +130,15 @@ func (e *Endpoint) Move(ctx context.Context, to Place) error {
 	e.mu.Unlock()
 	if moved {
 		if err := e.announce(address); err != nil {
-			e.log.Warn("writing the address into the lock", "error", err)
+			e.log.Warn("cannot write the address into the lock", "error", err)
 		}
 	}
 	return err
 }
 
-// MovesWithNetwork reports whether a change of network access opens the listeners again. It does
-// for those that are closed too, except where another program has the port: then they open as
-// they are set at the next attempt.
+// MovesWithNetwork reports whether a change of network access opens the listeners again. That
+// includes closed listeners, except when another program has the port. Then the next attempt opens
+// them with the new setting.
 func (e *Endpoint) MovesWithNetwork() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -146,7 +146,7 @@ func (e *Endpoint) MovesWithNetwork() bool {
 	return !taken
 }
 
-// MoveError tells a client why Move failed. Error: CodePortTaken.
+// MoveError returns the error of Move as a client gets it. Error: CodePortTaken.
 func (e *Endpoint) MoveError(err error) error {
 	if _, ok := errors.AsType[*control.Error](err); ok || err == nil {
 		return err
@@ -161,7 +161,7 @@ func (e *Endpoint) MoveError(err error) error {
 	}
 }
 
-// Describe fills in what the state shows about the endpoint.
+// Describe fills in the endpoint's part of the state.
 func (e *Endpoint) Describe(st *control.State) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,8 +188,8 @@ func (e *Endpoint) Reached() []string {
 	return urlsOf(own, tcp.place().Port)
 }
 
-// urlsOf returns the endpoint's addresses at those of a machine that others can call: neither
-// loopback addresses nor link-local ones.
+// urlsOf returns the endpoint's URLs at those addresses of a machine that others can call. Loopback
+// and link-local addresses are left out.
 func urlsOf(own []net.Addr, port int) (urls []string) {
 	for _, a := range own {
 		n, ok := a.(*net.IPNet)

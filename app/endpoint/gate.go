@@ -10,18 +10,17 @@ import (
 )
 
 // A gate counts the requests inside. Closing an http.Server cuts its connections but does not wait
-// for the handlers, which use what the app frees afterwards.
+// for its handlers. The handlers use what the app frees afterwards.
 type gate struct {
 	inside sync.RWMutex // held for reading by each request
 	closed bool
 
 	mu      sync.Mutex
 	working int           // requests inside that do more than read
-	empty   chan struct{} // closed once there are none of these; nil before leave
+	empty   chan struct{} // closed when working is 0; nil before leave
 }
 
-// guard lets requests through to h. Once the gate is being left, it refuses those that do more
-// than read.
+// guard lets requests through to h. After leave it refuses requests that do more than read.
 func (g *gate) guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.inside.RLock()
@@ -41,7 +40,7 @@ func (g *gate) guard(h http.Handler) http.Handler {
 	})
 }
 
-// begin lets work in, unless the gate is being left.
+// begin lets work in, unless leave was called.
 func (g *gate) begin() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,7 +66,7 @@ func (g *gate) count() int {
 	return g.working
 }
 
-// leave lets no more work in. The channel is closed once the work inside has ended. The caller
+// leave lets no more work in. Its channel is closed when the work inside has ended. The caller
 // calls leave once.
 func (g *gate) leave() <-chan struct{} {
 	g.mu.Lock()

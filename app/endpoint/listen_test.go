@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// another holds a port in both address families, as another program would, until the test ends or
-// until close.
+// another holds a port in both address families, like another program, until the test ends or close
+// is called.
 type another struct {
 	port int
 	list []net.Listener
@@ -52,7 +52,7 @@ func TestOnlyAPortInUseIsTaken(t *testing.T) {
 			t.Errorf("a port in use: %v", err)
 		}
 	}
-	const none = 70000 // refused before anybody is asked who has it
+	const none = 70000 // refused before the owner of a port is looked up
 	_, err := listenPort(Place{Port: none})
 	if _, ok := errors.AsType[*TakenError](err); err == nil || ok || !strings.Contains(err.Error(), "port 70000 cannot be opened") {
 		t.Errorf("a port that cannot be opened: %v", err)
@@ -101,9 +101,9 @@ func TestTakenPortNamesItsOwnerAndAFreePort(t *testing.T) {
 	}
 }
 
-// A port is taken too where another program has it at an address that we do not listen at: some
-// clients would reach that program, some us.
-func TestWildcardIsProbed(t *testing.T) {
+// A port is also taken if another program has it at an address where we do not listen. Some clients
+// would reach that program, and some would reach us.
+func TestPortTakenAtWildcardIsTaken(t *testing.T) {
 	held := 0
 	for _, a := range []address{{"tcp4", "127.0.0.2:0"}, {"tcp4", "0.0.0.0:0"}, {"tcp6", "[::]:0"}} {
 		other, err := net.Listen(a.family, a.addr)

@@ -19,18 +19,18 @@ type Place struct {
 	Network bool // other machines too
 }
 
-// listeners are an endpoint's TCP listeners. They can be moved while they serve; requests on the
-// former ones end as they end.
+// listeners are an endpoint's TCP listeners. They can move while they serve. Requests on the former
+// ones end normally.
 type listeners struct {
 	handler http.Handler
 	note    func(net.Conn, http.ConnState)
 	log     *slog.Logger
 	listen  func(Place) ([]net.Listener, error)
 	running *sync.WaitGroup // the endpoint's; it waits for the goroutines started here
-	failed  func(error)     // told why a listener ended by itself
+	failed  func(error)     // gets the reason why a listener ended by itself
 
 	mu      sync.Mutex
-	at      Place // where they are open, or where they were asked for last
+	at      Place // where they are open, or were last asked for
 	open    []accepting
 	former  []*http.Server // of listeners that were retired, with their connections
 	stopped bool
@@ -42,8 +42,9 @@ type accepting struct {
 	*http.Server
 }
 
-// move listens at another place, and then no longer at the former one. Error: such as *TakenError.
-// After an error it listens where it did, or nowhere if the way back failed too; see address.
+// move listens at another place, and then no longer at the former one. Errors include *TakenError.
+// After an error it listens where it did before, or nowhere if the way back failed too; see
+// address.
 func (l *listeners) move(to Place) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +62,7 @@ func (l *listeners) move(to Place) error {
 		l.serve(list, to)
 		return nil
 	}
-	// It is the same port, where wildcard and loopback addresses exclude each other.
+	// The port is the same, and wildcard and loopback addresses exclude each other.
 	l.retire()
 	list, err := l.listen(to)
 	if err != nil {
@@ -109,12 +110,12 @@ func (l *listeners) retire() {
 	for _, s := range l.open {
 		l.former = append(l.former, s.Server)
 		_ = s.Listener.Close()               // it is ours
-		s.Server.SetKeepAlivesEnabled(false) // closes what is idle
+		s.Server.SetKeepAlivesEnabled(false) // closes idle connections
 	}
 	l.open = nil
 }
 
-// stop ends moving, and returns the servers of all listeners, former ones too.
+// stop ends moving. It returns the servers of all listeners, former ones too.
 func (l *listeners) stop() []*http.Server {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,14 +127,14 @@ func (l *listeners) stop() []*http.Server {
 	return list
 }
 
-// place returns where they listen, or were asked to listen last.
+// place returns where they listen, or were last asked to listen.
 func (l *listeners) place() Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at
 }
 
-// address returns where programs on this machine call; empty while they listen nowhere.
+// address returns where programs on this machine call; empty if they listen nowhere.
 func (l *listeners) address() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

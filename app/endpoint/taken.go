@@ -20,7 +20,7 @@ type TakenError struct {
 	Err   error
 }
 
-// otherProgram stands for an owner that is not known.
+// otherProgram is the owner's name if that is not known.
 const otherProgram = "another program"
 
 func (e *TakenError) Error() string {
@@ -34,7 +34,7 @@ func (e *TakenError) Error() string {
 
 func (e *TakenError) Unwrap() error { return e.Err }
 
-// explore finds out who has the port, and which port after it is free.
+// explore finds out who has the port, and which later port is free.
 func (e *TakenError) explore(ctx context.Context, network bool) {
 	const far = 20 // ports
 	e.Owner = portOwner(ctx, e.Port)
@@ -52,7 +52,7 @@ func (e *TakenError) explore(ctx context.Context, network bool) {
 	}
 }
 
-// isTandem asks the endpoint on a port whether it is one of ours.
+// isTandem asks the endpoint on a port whether it is a Tandem.
 func isTandem(ctx context.Context, port int) bool {
 	const patience = time.Second // a program that listens there need not answer
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -33,7 +33,7 @@ func WriteOwn(name, text string) error {
 }
 
 // Replace writes a small file of the home folder, or removes it if there is false. Only its owner
-// may read it. back restores what was there before.
+// may read it. back restores the state before.
 func Replace(path, text string, there bool) (back func() error, err error) {
 	was, err := os.ReadFile(path)
 	wasThere := err == nil
@@ -58,7 +58,7 @@ func RemoveIfThere(path string) error {
 	return err
 }
 
-// WriteError returns err as a client is told of it: the home folder cannot be written.
+// WriteError returns err as a client gets it: the home folder cannot be written.
 func WriteError(err error) error {
 	if err == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 
 // Names in the home folder.
 const (
-	DatabaseFile  = "tandem.db" // what package storage keeps
-	ConnectFolder = "connect"   // settings files for editors and agents, a folder for each
+	DatabaseFile  = "tandem.db" // the database of package storage
+	ConnectFolder = "connect"   // settings files for editors and agents, in a folder for each
 )
 
 // A Home is the folder that holds everything Tandem keeps, locked by this
@@ -30,15 +30,15 @@ type Home struct {
 // LockedError says that another process serves the home folder.
 type LockedError struct {
 	Dir   string
-	Owner string // what it wrote into the lock: its pid, and its address once it has one
+	Owner string // its pid, and its address once it has one, from the lock
 }
 
 func (e *LockedError) Error() string {
 	return fmt.Sprintf("Tandem already runs on %s (%s); use it, or stop it first", e.Dir, e.Owner)
 }
 
-// Open locks the folder, and makes it if needed, readable by its owner only. Error: *LockedError if
-// another process holds it.
+// Open locks the folder. It makes the folder if needed, readable by its owner only. Error:
+// *LockedError if another process holds the lock.
 func Open(dir string) (*Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -79,8 +79,8 @@ func (h *Home) Sweep() error {
 	return errors.Join(errs...)
 }
 
-// Owner returns what the process that holds a home folder wrote into the lock, empty if no process
-// holds it. It changes nothing.
+// Owner returns the text that the process in a home folder wrote into the lock, or an empty text if
+// no process holds it. It changes nothing.
 func Owner(dir string) (string, error) {
 	lock, err := os.Open(filepath.Join(dir, "lock"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +89,7 @@ func Owner(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("home folder: %w", err)
 	}
-	defer lock.Close() // which drops the lock again
+	defer lock.Close() // this releases the lock
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if !errors.Is(err, syscall.EWOULDBLOCK) {
 		return "", err
@@ -128,7 +128,7 @@ func (h *Home) Announce(address string) error {
 		text += " at " + address
 	}
 	text += "\n"
-	// Written in this order, the file is never empty for a process that reads it now.
+	// In this order the file is never empty for a process that reads it now.
 	if _, err := h.lock.WriteAt([]byte(text), 0); err != nil {
 		return fmt.Errorf("lock of %s: %w", h.Dir, err)
 	}

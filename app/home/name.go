@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// Machine names this computer for figures that hold for it alone: chip, cores and system.
+// Machine names this computer by chip, cores and system, for figures that hold only for it.
 func Machine() string {
 	return fmt.Sprintf("%s, %d cores, %s", cmp.Or(Chip(), runtime.GOARCH), runtime.NumCPU(),
 		runtime.GOOS)

@@ -2,9 +2,9 @@ package model
 
 import "tandem/app/dialect"
 
-// Abilities say what a model can be asked for beside text.
+// Abilities say what a model can do besides text.
 type Abilities struct {
-	Tools    bool // it calls them
+	Tools    bool // it can call tools
 	Thinking bool // it thinks before it answers
 	FIM      *FIM // the texts by which it fills in the middle; nil if it cannot
 }

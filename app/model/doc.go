@@ -1,5 +1,5 @@
-// Package model says what a served model is to the routes: the interfaces that they call,
-// and the small types that these pass around.
+// Package model defines a served model for the routes: the interfaces that they call, and the small
+// types that these use.
 //
 // Package pool implements Model on the engine and on the files of a model. The routes know
 // these interfaces alone, so they run in tests without an engine, on Fake.
@@ -8,7 +8,6 @@
 // may be called by many goroutines at once. Their errors are *control.Error or *engine.Error
 // where the client can do something about them.
 //
-// Model has two views, because a route needs one of them at most places. A Tokenizer turns
-// text into token ids and back. A Reader makes vectors and scores of texts. Both live as long
-// as the Model does.
+// Most routes need only one of Model's two parts. A Tokenizer turns text into token ids and back. A
+// Reader makes vectors and scores of texts. Both live as long as the Model.
 package model

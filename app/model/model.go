@@ -15,12 +15,12 @@ var ErrNoTemplate = errors.New("the model has no chat template")
 // A Model is one model in memory. It is held until Release.
 type Model interface {
 	ID() string
-	// Key differs between any two models as they are loaded. State that one computed is
-	// of no use to another. It is empty where nothing is kept.
+	// Key differs between any two models that are loaded differently. State that one of them
+	// computed is useless to the other. Key is empty if no state is kept.
 	Key() string
 	ContextLength() int // tokens
-	// LongerContext reports whether the user could set a context of so many tokens, in
-	// place of a shorter one that was set.
+	// LongerContext reports whether the user could set a context of that many tokens, in place of a
+	// shorter one that is set.
 	LongerContext(tokens int) bool
 	VocabSize() int // ids are below it
 	Defaults() Defaults
@@ -68,10 +68,10 @@ type Tokenizer interface {
 	EncodePlain(text string) ([]int32, error)
 	// Decode keeps the text of special tokens.
 	Decode(ids []int32) string
-	// TokenBytes is the text of one token, which may be a part of a rune. It is nil for
-	// an id without text.
+	// TokenBytes returns the bytes of one token, which may be a part of a rune. It is nil for an id
+	// without text.
 	TokenBytes(id int32) []byte
-	// LongestToken is the length of the longest token in bytes, at least 1.
+	// LongestToken returns the length of the longest token in bytes, at least 1.
 	LongestToken() int
 	// FIM returns the texts of the special tokens for fill-in-the-middle.
 	FIM() (FIM, bool)
@@ -79,10 +79,10 @@ type Tokenizer interface {
 
 // A Reader computes vectors and scores from texts. It generates nothing.
 type Reader interface {
-	// Kind is control.KindEmbedding, control.KindReranker or empty.
+	// Kind returns control.KindEmbedding, control.KindReranker or an empty text.
 	Kind() string
 
-	// Dimensions is the length of the vectors of a KindEmbedding.
+	// Dimensions returns the length of the vectors of a KindEmbedding.
 	Dimensions() int
 	// Embed returns a vector for each text. dimensions cuts the vectors, which are then
 	// normalised again; 0 leaves them whole. The model decides which rows a reading

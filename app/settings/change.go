@@ -12,7 +12,7 @@ import (
 )
 
 // A Change is a change of settings in progress. There is one at a time, and no key comes or goes
-// until End. Nothing holds before Commit.
+// until End. Nothing takes effect before Commit.
 type Change struct {
 	Before, Next control.Settings
 
@@ -23,18 +23,18 @@ type Change struct {
 	changesToken bool
 }
 
-// Begin starts a change, and refuses one that is wrong by itself or that a flag or the environment
-// decides. The caller calls End once unless there is an error.
+// Begin starts a change. It refuses a value that is invalid, or that a flag or the environment
+// decides. The caller calls End once, unless there is an error.
 func (s *Store) Begin(change control.SettingsChange) (_ *Change, err error) {
 	s.changing.Lock()
-	s.keys.changing.Lock() // the last key must not go meanwhile
+	s.keys.changing.Lock() // the last key must not be deleted meanwhile
 	c := &Change{store: s, Before: s.now, rows: map[string]*string{}}
 	defer func() {
 		if err != nil {
 			c.End()
 		}
 	}()
-	// Only a change writes what is read here.
+	// The values read here are written only by a change.
 	if c.token, c.changesToken, c.asked, err = splitToken(change); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (c *Change) Asks(name string) bool {
 	return ok
 }
 
-// Check refuses what asks for keys while there are none, and folders that cannot work.
+// Check refuses settings that need keys while there are none, and folders that cannot work.
 func (c *Change) Check() error {
 	return errors.Join(c.checkKeyed(), checkFolders(c.store.base, c.Before, c.Next))
 }
@@ -80,7 +80,7 @@ func (c *Change) checkKeyed() error {
 		Message: name + " needs a key first, or no program could call: make one for each program."}
 }
 
-// Prepare finds the rows to store. Each value is stored as it was understood.
+// Prepare makes the rows to store. Each value is stored in its parsed form.
 func (c *Change) Prepare() error {
 	for name, value := range c.asked {
 		c.rows[name] = nil
@@ -96,8 +96,8 @@ func (c *Change) Prepare() error {
 	return nil
 }
 
-// WriteToken writes the hub's token into its file. It returns what restores the file, nil if the
-// change does not name the token.
+// WriteToken writes the hub's token into its file. undo restores the file; it is nil if the change
+// does not name the token.
 func (c *Change) WriteToken() (undo func() error, err error) {
 	if !c.changesToken {
 		return nil, nil
@@ -109,8 +109,7 @@ func (c *Change) WriteToken() (undo func() error, err error) {
 	return home.Replace(c.store.home.Path(TokenFile), text, c.token != "")
 }
 
-// Commit stores the change and returns the settings that are in force now. After an error nothing
-// is changed.
+// Commit stores the change and returns the settings in force. After an error nothing is changed.
 func (c *Change) Commit(ctx context.Context) (control.Settings, error) {
 	s := c.store
 	if err := s.db.ChangeSettings(ctx, c.rows); err != nil {
@@ -131,7 +130,7 @@ func (c *Change) Commit(ctx context.Context) (control.Settings, error) {
 	return s.now, nil
 }
 
-// Exclusively calls f while no change is made.
+// Exclusively calls f while no change is in progress.
 func (s *Store) Exclusively(f func() error) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()

@@ -1,11 +1,12 @@
-// Package settings knows what is set, and which of several sayings counts.
+// Package settings knows the settings, and which source decides each of them.
 //
-// A setting is decided by a flag of serve, else by the environment, else by what a person set, else
-// by its default. control.SettingsState names the one that counts. What a flag or the environment
-// decides cannot be set meanwhile. What was set before holds again when Tandem starts without them.
+// A setting is decided by a flag of serve, else by the environment, else by the user, else by its
+// default. control.SettingsState names the source in force. A setting that a flag or the
+// environment decides cannot be changed meanwhile. The user's value holds again when Tandem starts
+// without them.
 //
-// A [Change] is checked first and stored last. It holds completely or not at all. This package
-// keeps the values; package app moves the endpoint and has the other rooms follow.
+// A [Change] is checked first and stored last. It takes effect completely or not at all. This
+// package keeps the values. Package app moves the endpoint and updates the other rooms.
 //
 // # Who owns what
 //
@@ -16,7 +17,7 @@
 //
 // # Secrets
 //
-// Keys are random and kept as SHA-256. A slow hash would protect what can be guessed, and a random
-// key cannot be guessed. The hub's token is a file and no row, so that copies of the database do
-// not hold it.
+// Keys are random and stored as SHA-256. A slow hash protects secrets that can be guessed, and a
+// random key cannot be. The hub's token is in a file and not in a row, so that copies of the
+// database do not hold it.
 package settings

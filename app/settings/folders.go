@@ -15,7 +15,7 @@ import (
 )
 
 // checkFolders refuses folders that cannot work, if they differ from before and from the default. A
-// folder that was set before may lie on a disk that is missing now.
+// folder that was set before is accepted: it may lie on a disk that is missing now.
 func checkFolders(standard, before, next control.Settings) error {
 	if next.HubCache != before.HubCache && next.HubCache != standard.HubCache {
 		if problem := cannotHold(next.HubCache); problem != "" {
@@ -38,14 +38,14 @@ func badFolder(name, dir, problem string) error {
 		Message: fmt.Sprintf("%s cannot have %s: %s.", name, dir, problem)}
 }
 
-// cannotHold says why a folder can be neither read nor made; empty if it can. A folder that cannot
-// be written is accepted, since its models can be used.
+// cannotHold returns why a folder can be neither read nor made, or an empty text. A folder that
+// cannot be written is accepted, because its models can be used.
 func cannotHold(dir string) string {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		switch {
 		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && at != filepath.Dir(at):
-			continue // it can be made if its parent allows it
+			continue // it can be made if its parent allows
 		case err != nil:
 			return reasonOf(at, err)
 		case !info.IsDir():
@@ -58,7 +58,7 @@ func cannotHold(dir string) string {
 	}
 }
 
-// cannotList says why a folder cannot be searched; empty if it can.
+// cannotList returns why a folder cannot be searched, or an empty text.
 func cannotList(dir string) string {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func cannotList(dir string) string {
 	return ""
 }
 
-// reasonOf says what is wrong with a path; empty if nothing is.
+// reasonOf returns what is wrong with a path, or an empty text.
 func reasonOf(path string, err error) string {
 	switch {
 	case err == nil:

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	KeyPrefix   = "tandem-" // so that a key is known for one where it turns up
+	KeyPrefix   = "tandem-" // marks a text as a key wherever it turns up
 	maxKeyName  = 60        // runes
 	maxKeys     = 100
-	keyUseEvery = time.Minute // between two notes of a key's use
+	keyUseEvery = time.Minute // time between two records of a key's use
 )
 
 // Keys are the keys of the database, which every request looks up. They are safe for use by several
@@ -41,13 +41,14 @@ type Keys struct {
 	list []storage.Key
 }
 
-// hashKey returns what is kept of a key. A fast hash is enough: a random key cannot be guessed.
+// hashKey returns the stored form of a key. A fast hash is enough, because a random key cannot be
+// guessed.
 func hashKey(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// Find looks a key up. It takes equally long for every key and for none.
+// Find looks up a key. It takes equally long for every key and for no key.
 func (k *Keys) Find(secret string) (key storage.Key, ok bool) {
 	hash := []byte(hashKey(secret))
 	k.mu.RLock()
@@ -60,7 +61,7 @@ func (k *Keys) Find(secret string) (key storage.Key, ok bool) {
 	return key, ok
 }
 
-// FindKey returns the name of the key whose secret is given. The key counts as used.
+// FindKey returns the name of the key with that secret, and records its use.
 func (k *Keys) FindKey(secret string) (name string, ok bool) {
 	key, ok := k.Find(secret)
 	if !ok {
@@ -72,7 +73,7 @@ func (k *Keys) FindKey(secret string) (name string, ok bool) {
 	return key.Name, true
 }
 
-// noteKey stores that a key is used now.
+// noteKey records that a key is used now.
 func (k *Keys) noteKey(id int64, now time.Time) {
 	k.mu.Lock()
 	for i := range k.list {
@@ -82,7 +83,7 @@ func (k *Keys) noteKey(id int64, now time.Time) {
 	}
 	k.mu.Unlock()
 	if err := k.db.UseKey(context.Background(), id); err != nil {
-		k.log.Warn("noting that a key was used", "key", id, "error", err)
+		k.log.Warn("cannot record the use of a key", "key", id, "error", err)
 	}
 }
 
@@ -108,8 +109,8 @@ func describeKey(k storage.Key) control.Key {
 	return control.Key{ID: k.ID, Name: k.Name, CreatedAt: k.CreatedAt, UsedAt: k.UsedAt}
 }
 
-// AddKey makes a key and returns its secret, which is not kept. Errors: CodeInvalid for a name that
-// is empty, too long or taken, and where there are maxKeys.
+// AddKey makes a key and returns its secret, which is not kept. Error: CodeInvalid for a name that
+// is empty, too long or taken, and if there are maxKeys already.
 func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey, error) {
 	refuse := func(format string, args ...any) (control.NewKey, error) {
 		return control.NewKey{}, &control.Error{Code: control.CodeInvalid, Param: "name",
@@ -145,7 +146,7 @@ func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey
 func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 	k.changing.Lock()
 	defer k.changing.Unlock()
-	k.mu.RLock() // a use may be noted meanwhile
+	k.mu.RLock() // a use may be recorded meanwhile
 	i := slices.IndexFunc(k.list, func(x storage.Key) bool { return x.ID == id })
 	name := ""
 	if i >= 0 {

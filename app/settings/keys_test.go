@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The source of Find compares keys by crypto/subtle alone, and goes on after a match. Measured
-// times would not tell.
+// The source of Find compares keys only by crypto/subtle, and goes on after a match. Measured times
+// would not show this.
 func TestKeysAreComparedInConstantTime(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "keys.go", nil, 0)
 	if err != nil {

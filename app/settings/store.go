@@ -22,12 +22,12 @@ import (
 // TokenFile lies in the home folder and has the hub's token. Only its owner may read it.
 const TokenFile = "hub-token"
 
-// Options say what holds where a person has set nothing.
+// Options are the values that hold where the user has set none.
 type Options struct {
-	// Settings hold where a person has set nothing. The zero value means control.DefaultSettings.
+	// Settings are the defaults. The zero value means control.DefaultSettings.
 	Settings control.Settings
-	// Given names those of them, and of Hub, that a flag or the environment decides. What a person
-	// has set does not count for these.
+	// Given names the settings, and Hub's, that a flag or the environment decides. The user's
+	// values do not count for these.
 	Given map[string]control.Given
 	// Hub says where models are downloaded from and to.
 	Hub hub.Options
@@ -40,21 +40,21 @@ type Store struct {
 	log      *slog.Logger
 	home     *home.Home
 	keys     *Keys
-	standard hub.Options // where nothing is set
+	standard hub.Options // without the user's values
 
 	changing sync.Mutex // held during a change, from the check to the end
 
 	mu    sync.RWMutex
 	base  control.Settings                      // defaults, and what given names
 	given map[string]control.Given              // by flags and the environment
-	saved map[string]json.RawMessage            // as a person set them, by name
+	saved map[string]json.RawMessage            // the user's values, by name
 	now   control.Settings                      // in force
-	token string                                // of the hub, as a person set it; empty = not
-	proxy func(*http.Request) (*url.URL, error) // for the hub; nil = as the system says
+	token string                                // of the hub, as the user set it; empty = not set
+	proxy func(*http.Request) (*url.URL, error) // for the hub; nil = the system's
 }
 
-// Open reads what is set, and the keys. A stored value that makes no sense now counts as not
-// set: an older or a newer program may have left it.
+// Open reads the stored settings and the keys. A stored value that is invalid now counts as not
+// set, because an older or a newer program may have stored it.
 func Open(ctx context.Context, db *storage.DB, dir *home.Home, log *slog.Logger,
 	o Options) (*Store, *Keys, error) {
 	s := &Store{db: db, log: log, home: dir, standard: o.Hub, base: o.Settings, given: o.Given}
@@ -74,7 +74,7 @@ func Open(ctx context.Context, db *storage.DB, dir *home.Home, log *slog.Logger,
 		}
 		change := control.SettingsChange{name: json.RawMessage(value)}
 		if _, err := s.base.With(change, s.base); err != nil {
-			log.Warn("a setting that makes no sense counts as not set", "setting", name, "error",
+			log.Warn("an invalid setting counts as not set", "setting", name, "error",
 				err)
 			continue
 		}
@@ -98,7 +98,7 @@ func (s *Store) Base() control.Settings {
 	return s.base
 }
 
-// Give lets by decide a setting from now on, whatever a person has set. set puts the value in.
+// Give lets by decide a setting from now on, whatever the user's value is. set puts the value in.
 func (s *Store) Give(name string, by control.Given, set func(base *control.Settings)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Store) Give(name string, by control.Given, set func(base *control.Setti
 	s.compute()
 }
 
-// compute finds what is in force. The caller holds s.mu, or is the only one that knows s.
+// compute finds the settings in force. The caller holds s.mu, or no other goroutine knows s.
 func (s *Store) compute() {
 	change := control.SettingsChange{}
 	for name, value := range s.saved {
@@ -121,7 +121,7 @@ func (s *Store) compute() {
 	}
 	now, err := s.base.With(change, s.base)
 	if err != nil {
-		panic(err) // each was checked by itself
+		panic(err) // each was checked before
 	}
 	s.now, s.proxy = now, nil
 	if u, err := url.Parse(now.HubProxy); err == nil && now.HubProxy != "" &&
@@ -130,7 +130,7 @@ func (s *Store) compute() {
 	}
 }
 
-// Given returns what decides a setting in place of a person. ok is false if nothing does.
+// Given returns what decides a setting in place of the user. ok is false if nothing does.
 func (s *Store) Given(name string) (by control.Given, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -145,13 +145,13 @@ func (s *Store) Current() control.Settings {
 	return s.now
 }
 
-// Kept returns the settings as a person set them, whatever else decides them now.
+// Kept returns the settings as the user set them, whatever decides them now.
 func (s *Store) Kept() control.Settings {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	kept, err := s.base.With(s.saved, s.base)
 	if err != nil {
-		panic(err) // each was checked by itself
+		panic(err) // each was checked before
 	}
 	return kept
 }
@@ -168,13 +168,13 @@ func (s *Store) Hub() hub.Options {
 	}
 	if s.proxy != nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.Proxy, t.DisableKeepAlives = s.proxy, true // nothing would close them
+		t.Proxy, t.DisableKeepAlives = s.proxy, true // idle connections would never close
 		o.Client = &http.Client{Transport: t}
 	}
 	return o
 }
 
-// State returns the settings in force with what decides each. later names those whose values work
+// State returns the settings in force and what decides each. later names settings that take effect
 // only after something else has happened.
 func (s *Store) State(later map[string]control.Later) control.SettingsState {
 	s.mu.RLock()
