@@ -13,7 +13,7 @@ import (
 	"tandem/app/control"
 )
 
-// manyModels has five beside the one in memory.
+// manyModels has five models besides the one in memory.
 type manyModels struct{ *fakeBackend }
 
 func (b manyModels) Models(context.Context) ([]control.Model, error) {
@@ -24,7 +24,7 @@ func (b manyModels) Models(context.Context) ([]control.Model, error) {
 	return list, nil
 }
 
-// manyServices replaces the fake's library.
+// manyServices returns the fake's services with this library.
 func manyServices(f *fakeBackend) Services {
 	to := f.services()
 	to.Library = manyModels{f}

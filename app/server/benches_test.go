@@ -50,7 +50,7 @@ func TestBenchEndsWithItsClient(t *testing.T) {
 	}
 }
 
-func TestBenchRoutes(t *testing.T) {
+func TestBenchesAreListedCancelledAndDeleted(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	if w := getOf(s, "/app/benches"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"running":false`) || !strings.Contains(w.Body.String(), `"model":"acme/coder"`) {
 		t.Errorf("%d %s", w.Code, w.Body)

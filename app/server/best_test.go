@@ -13,7 +13,7 @@ import (
 // TestBestOfReturnsLikeliest: each prompt gets its likeliest continuations, the best first. The
 // mean of a continuation's tokens ranks it. The usage counts all that was computed.
 func TestBestOfReturnsLikeliest(t *testing.T) {
-	// By seed: the sum of the last is the lowest, its mean the highest.
+	// These are by seed. The last has the lowest sum and the highest mean.
 	scripts := []struct {
 		text     string
 		logprobs []float32

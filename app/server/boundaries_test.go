@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestBoundariesWhereTemplateEndsDifferently: the boundaries are where other prompts may go on
+// TestBoundariesStandWhereTemplateEndsDifferently: the boundaries are where other prompts may go on
 // differently. The template here writes a last message differently from an earlier one.
-func TestBoundariesWhereTemplateEndsDifferently(t *testing.T) {
+func TestBoundariesStandWhereTemplateEndsDifferently(t *testing.T) {
 	template := func(vars []byte) (string, error) {
 		var v struct {
 			Messages []struct{ Role, Content string }

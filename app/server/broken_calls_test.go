@@ -14,14 +14,14 @@ import (
 	"tandem/app/wire"
 )
 
-// A telling is an answer as a route tells it, with its calls and their arguments.
+// A telling is an answer as a route gives it, with its calls and their arguments.
 type telling struct {
 	text, thought string
 	calls         []string
 	finish        string // "calls", "stop", "length", or a route's own word
 }
 
-// A tellingRoute asks for an answer and reads it as the route's clients do.
+// A tellingRoute requests an answer and reads it as the route's clients do.
 type tellingRoute struct {
 	path   string
 	body   func(limit int, stop, more string) string
@@ -29,7 +29,7 @@ type tellingRoute struct {
 	stream func(t *testing.T, w *httptest.ResponseRecorder) telling
 }
 
-// limits writes the limit of an answer's length under the protocol's name for it.
+// limits writes the limit of an answer's length under the protocol's name.
 func limits(maxTokens string, limit int, stop string) string {
 	return fmt.Sprintf(`"%s":%d,"stop":%s`, maxTokens, limit, wire.MustJSON([]string{stop}))
 }
@@ -159,8 +159,8 @@ func tellingOfLines(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
 	return told
 }
 
-// wholeMembers returns the complete members of arguments. Anthropic's libraries read arguments that
-// a stream broke off in this way.
+// wholeMembers returns the complete members of arguments. Anthropic's libraries read cut arguments
+// of a stream in this way.
 func wholeMembers(args string) string {
 	for i := len(args); i > 0; i-- {
 		if i < len(args) && args[i] != ',' {
@@ -189,9 +189,9 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 		name, writes, says string
 		limit              int
 		stop               string
-		want               telling  // where arguments are told as they come
-		text               string   // where calls are told whole
-		calls              []string // where calls are told whole
+		want               telling  // if arguments are streamed
+		text               string   // if calls are sent whole
+		calls              []string // if calls are sent whole
 	}{
 		{name: "a call", says: lookCall, want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
 		{name: "cut by its limit", says: lookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}, text: half},

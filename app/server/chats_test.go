@@ -20,7 +20,7 @@ import (
 // dialFake serves a fake on a socket and returns a client.
 func dialFake(t *testing.T, b *fakeBackend) *control.Client {
 	t.Helper()
-	home, err := os.MkdirTemp("/tmp", "s") // short enough for a socket's address
+	home, err := os.MkdirTemp("/tmp", "s") // short enough for the address of a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 	if got, err := c.ChangeMessage(ctx, chat.ID, a.ID, control.MessageChange{Model: &model, Run: &run, Facts: json.RawMessage(`{"n":[1,2]}`)}); err != nil || got.Content != "" || got.Run != 5 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	// A field that a body does not name keeps its value.
+	// A field that is absent from a body keeps its value.
 	for _, change := range []control.MessageChange{{Content: &content}, {}, {Finish: &end}} {
 		if got, err := c.ChangeMessage(ctx, chat.ID, a.ID, change); err != nil || got.Content != " 1" || got.Run != 5 || got.Model != "m" || string(got.Facts) != `{"n":[1,2]}` {
 			t.Errorf("%+v, %v", got, err)

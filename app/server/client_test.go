@@ -14,9 +14,9 @@ import (
 	"tandem/app/wire"
 )
 
-// TestClient plays control.Client against the socket.
-func TestClient(t *testing.T) {
-	home, err := os.MkdirTemp("/tmp", "s") // short enough for a socket's address
+// TestControlClientWorksOnTheSocket plays control.Client against the socket.
+func TestControlClientWorksOnTheSocket(t *testing.T) {
+	home, err := os.MkdirTemp("/tmp", "s") // short enough for the address of a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	}
 }
 
-// ListModels answers in the form of the vendor whose program asks: two vendors have their list at
+// ListModels answers in the form of the vendor whose program asks. Two vendors have their list at
 // the same path.
 func (s *Server) ListModels(w http.ResponseWriter, r *http.Request) error {
 	if wire.ProtocolOf(r) == (wire.Anthropic{}) {
@@ -63,7 +63,7 @@ func (s *Server) ListModels(w http.ResponseWriter, r *http.Request) error {
 	return s.openAI.ListModels(w, r)
 }
 
-// GetModel is listModels for one model.
+// GetModel is ListModels for one model.
 func (s *Server) GetModel(w http.ResponseWriter, r *http.Request) error {
 	if wire.ProtocolOf(r) == (wire.Anthropic{}) {
 		return s.anthropic.GetModel(w, r)

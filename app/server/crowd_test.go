@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestConnectionsAreLimited: a request on the first connection above the limit is told to come
-// again. Connections far above the limit are closed. A connection that closes makes room.
+// The first connection above the limit is told to try again. Connections far above the limit are
+// closed. A connection that closes makes room.
 func TestConnectionsAreLimited(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	settle(2)
 
 	connect()
-	connect() // two that say nothing
+	connect() // two that send nothing
 	settle(4)
 	if _, err := connect().Read(make([]byte, 1)); err == nil {
 		t.Error("the fifth connection is read")

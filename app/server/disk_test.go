@@ -30,8 +30,7 @@ func (f *fakeBackend) WouldDelete(ctx context.Context, name string, all bool) (c
 	return d, err
 }
 
-// TestDiskRoutesListAndForget: the routes list what is on disk, and what would be deleted with
-// what.
+// The routes list what is on disk, and what a deletion would delete.
 func TestDiskRoutesListAndForget(t *testing.T) {
 	fake := lettered(control.KindAnswer)
 	s := New(fake.services(), Options{})

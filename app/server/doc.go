@@ -1,9 +1,9 @@
-// Package server is Tandem's HTTP side: it decides who is let in, and it lays out the routes. The
-// control routes of the menu, the window and the command line are its own, and so are /health and a
-// small page at /. The routes of the vendors come from packages openai, responses, anthropic and
-// ollama, and what these share from package api.
+// Package server is Tandem's HTTP side. It decides who is let in, and lists the routes. Its own are
+// the control routes of the menu, the window and the command line, /health, and a small page at /.
+// The routes of the vendors come from packages openai, responses, anthropic and ollama, and their
+// shared parts from package api.
 //
-// The server asks [Services], a struct of small interfaces. It never touches MLX, files or the
+// The server calls [Services], a struct of small interfaces. It never touches MLX, files or the
 // database. One Server answers through two doors:
 //
 //   - [Server.Endpoint], for TCP. Host, Origin and Sec-Fetch-Site are checked on every route,

@@ -30,9 +30,9 @@ type Rules struct {
 	RequireKey bool
 }
 
-// A door decides who may speak to the endpoint over TCP. It keeps web pages out. The Host header
-// shows pages of other names that resolve to this machine. Origin and Sec-Fetch-Site show pages
-// that call across sites.
+// A door decides who may use the endpoint over TCP. It keeps web pages out. The Host header shows
+// pages of other names that resolve to this machine. Origin and Sec-Fetch-Site show pages that call
+// across sites.
 type door struct {
 	Rules
 	hosts []string // lower case, without port

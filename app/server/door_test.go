@@ -19,14 +19,14 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 		headers            h
 		want               int
 	}{
-		// Host: the names only this machine has.
+		// Host: names that only this machine has.
 		{"GET", "/v1/models", "127.0.0.1:8263", nil, 200},
 		{"GET", "/v1/models", "localhost:8263", nil, 200},
 		{"GET", "/v1/models", "LOCALHOST.", nil, 200},
 		{"GET", "/v1/models", "tandem.localhost", nil, 200},
 		{"GET", "/v1/models", "[::1]:8263", nil, 200},
 		{"GET", "/v1/models", "127.0.0.1:9999", nil, 200},   // a forwarded port
-		{"GET", "/v1/models", "192.168.7.5:8263", nil, 200}, // the address that was reached
+		{"GET", "/v1/models", "192.168.7.5:8263", nil, 200}, // the address that the client reached
 		{"GET", "/v1/models", "192.168.7.6:8263", nil, 403},
 		{"GET", "/v1/models", "mac.example:8263", nil, 200}, // on the allow list
 		{"GET", "/v1/models", "evil.example:8263", nil, 403},
@@ -39,7 +39,7 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 		{"GET", "/nowhere", "evil.example", nil, 403},
 		{"GET", "/app/state", "evil.example", nil, 403},
 
-		// Origin: our own page, and the list.
+		// Origin: our own page, and the allow list.
 		{"POST", "/v1/completions", "localhost:8263", h{"Origin": "http://localhost:8263"}, 200},
 		{"POST", "/v1/completions", "localhost:8263", h{"Origin": "http://localhost:3000"}, 403},
 		{"POST", "/v1/completions", "localhost:8263", h{"Origin": "https://localhost:8263"}, 403},
@@ -52,7 +52,7 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 		{"GET", "/app/state", "localhost:8263", h{"Origin": "app://obsidian.md"}, 403},
 		{"OPTIONS", "/app/state", "localhost:8263", h{"Origin": "app://obsidian.md"}, 403},
 
-		// Sec-Fetch-Site: only our page can be opened from elsewhere.
+		// Sec-Fetch-Site: other sites can open only our page.
 		{"GET", "/v1/models", "localhost:8263", h{"Sec-Fetch-Site": "cross-site"}, 403},
 		{"GET", "/v1/models", "localhost:8263", h{"Sec-Fetch-Site": "same-origin"}, 200},
 		{"GET", "/v1/models", "localhost:8263", h{"Sec-Fetch-Site": "none"}, 200},
@@ -62,7 +62,7 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 		{"GET", "/v1/models", "localhost:8263", h{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 403},
 		{"POST", "/v1/completions", "localhost:8263", h{"Sec-Fetch-Site": "cross-site"}, 403},
 
-		// The control routes, also by their other spellings.
+		// The control routes, also in other spellings.
 		{"GET", "/app/state/", "localhost:8263", nil, 401},
 		{"GET", "//app/state", "localhost:8263", nil, 401},
 		{"GET", "/v1/../app/state", "localhost:8263", nil, 401},

@@ -23,9 +23,9 @@ func newFakeKind(kind string) *fakeBackend {
 	return f
 }
 
-// TestEmbeddingsOfAllInputForms: the four forms of an input reach the model as its tokens. Token
+// TestEmbeddingsTakeAllInputForms: the four forms of an input reach the model as its tokens. Token
 // ids arrive unchanged. The vectors come back in order, as numbers and as bytes.
-func TestEmbeddingsOfAllInputForms(t *testing.T) {
+func TestEmbeddingsTakeAllInputForms(t *testing.T) {
 	text := func(s string) (ids []int32) {
 		ids = []int32{256}
 		for _, b := range []byte(s) {
@@ -94,7 +94,7 @@ func TestEmbeddingsOfAllInputForms(t *testing.T) {
 	}
 }
 
-// vector reads either form of an embedding.
+// vector reads an embedding in either form.
 func vector(t *testing.T, v json.RawMessage) (out []float32) {
 	t.Helper()
 	if v[0] == '[' {
@@ -117,8 +117,8 @@ func vector(t *testing.T, v json.RawMessage) (out []float32) {
 	return out
 }
 
-// TestBadEmbeddingOrRerankIsRefused: each mistake gets one answer that names the field. It leaves a
-// row in the history, and nothing is held.
+// Each mistake gets one answer that names the field. It leaves a row in the history, and no model
+// is held.
 func TestBadEmbeddingOrRerankIsRefused(t *testing.T) {
 	embed := func(fields string) string { return `{"model":"tandem",` + fields + `}` }
 	rank := func(fields string) string { return `{"model":"tandem","query":"q",` + fields + `}` }
@@ -199,8 +199,7 @@ func TestBadEmbeddingOrRerankIsRefused(t *testing.T) {
 	}
 }
 
-// TestModelKindAnswersItsOwnRoutes: each kind of model answers its own routes, and refuses others
-// clearly.
+// Each kind of model answers its own routes. It refuses the others and says why.
 func TestModelKindAnswersItsOwnRoutes(t *testing.T) {
 	bodies := map[string]string{
 		"/v1/chat/completions": `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`,
@@ -235,8 +234,8 @@ func TestModelKindAnswersItsOwnRoutes(t *testing.T) {
 	}
 }
 
-// TestReadingErrorsAreToldApart: a full queue is worth another try. A client that leaves and a
-// cancelled run stop the work. The history tells these apart.
+// A full queue may have room later, so it tells the client to try again. A client that leaves and a
+// cancelled run stop the work. The history distinguishes them.
 func TestReadingErrorsAreToldApart(t *testing.T) {
 	const body = `{"model":"tandem","input":"x"}`
 	fake := newFakeKind(control.KindEmbedding)
@@ -267,7 +266,7 @@ func TestReadingErrorsAreToldApart(t *testing.T) {
 			s.Endpoint().ServeHTTP(w, postOf("/v1/embeddings", "application/json", body).WithContext(ctx))
 		}()
 		if n := <-began; n != 2 {
-			t.Errorf("%s: %d tokens are told to be read, want 2", name, n)
+			t.Errorf("%s: the state has %d tokens as read, want 2", name, n)
 		}
 		stop(s, leave)
 		<-done

@@ -25,7 +25,7 @@ type everyRoute struct {
 // reads reports whether the route takes a body.
 func (e everyRoute) reads() bool { return e.method == http.MethodPost || e.method == http.MethodPut }
 
-// guarded is a server whose every route the tests ask for.
+// guarded is a server whose routes the tests call one by one.
 type guarded struct {
 	*Server
 	fake    *fakeBackend
@@ -35,8 +35,9 @@ type guarded struct {
 // places matches the wildcards of a route's pattern.
 var places = regexp.MustCompile(`\{[^}]+\}`)
 
-// everywhere calls f for each method of each route, with a fresh server each time. It does so with
-// the built-in page and with an interface. The server has a key, and whatever the paths name.
+// everywhere calls f for each method of each route, with a new server each time. It does so with
+// the built-in page and with an interface. The server has a key, and everything that the paths
+// name.
 func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e everyRoute)) {
 	t.Helper()
 	built := fstest.MapFS{"index.html": {Data: []byte("built")}, "assets/1": {Data: []byte("1")}}
@@ -60,7 +61,7 @@ func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e eve
 		g.routes(g.exchangeCode, func(pattern string, methods map[string]wire.Handler) {
 			path := places.ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "1")
 			for method, h := range methods {
-				if h == nil { // where there is no route
+				if h == nil { // if there is no route
 					method = http.MethodGet
 				}
 				if e := (everyRoute{method, path}); !seen[e] {
@@ -75,8 +76,8 @@ func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e eve
 	}
 }
 
-// Request returns a request for a route as a program on this machine sends it, with a session where
-// one is needed.
+// Request returns a request for a route as a program on this machine sends it, with a session if
+// the route needs one.
 func (g guarded) Request(e everyRoute) *http.Request {
 	body := ""
 	if e.reads() {
@@ -118,8 +119,7 @@ func (g guarded) refused(t *testing.T, why string, r *http.Request, want int) {
 	}
 }
 
-// TestEveryRouteAnswersGoodRequest is the other side of the tests below: the same requests are
-// answered when nothing is wrong with them.
+// The same requests as in the tests below are answered if nothing is wrong with them.
 func TestEveryRouteAnswersGoodRequest(t *testing.T) {
 	everywhere(t, Rules{}, func(t *testing.T, g guarded, e everyRoute) {
 		r := g.Request(e)
@@ -135,8 +135,8 @@ func TestEveryRouteAnswersGoodRequest(t *testing.T) {
 	})
 }
 
-// TestEveryRouteRefusesForeignHost: a page whose name was pointed at this machine after it was
-// loaded reaches nothing. It does not learn which routes exist.
+// A page whose name points to this machine only after it was loaded reaches nothing. It does not
+// learn which routes exist.
 func TestEveryRouteRefusesForeignHost(t *testing.T) {
 	everywhere(t, Rules{AllowedHosts: []string{"mac.example"}}, func(t *testing.T, g guarded, e everyRoute) {
 		for _, host := range []string{"evil.example:8263", "mac.example.evil.example", "192.168.7.6:8263", "localhost:8263@evil.example", "0.0.0.0:8263", ""} {
@@ -189,7 +189,7 @@ func TestEveryRouteRefusesForeignPages(t *testing.T) {
 	})
 }
 
-// TestEveryControlRouteNeedsASession: neither a key nor the code that bought a session will do.
+// Neither a key nor the code that bought a session opens a control route.
 func TestEveryControlRouteNeedsASession(t *testing.T) {
 	everywhere(t, Rules{Network: true}, func(t *testing.T, g guarded, e everyRoute) {
 		if !isControl(e.path) || e.path == "/app/session" {
@@ -236,7 +236,7 @@ func TestOtherMachinesReachOnlyKeyedRoutes(t *testing.T) {
 	}
 }
 
-// TestEveryStandardRouteAsksForTheKey where the settings require one, of this machine too.
+// If the settings require a key, this machine needs one too.
 func TestEveryStandardRouteAsksForTheKey(t *testing.T) {
 	everywhere(t, Rules{RequireKey: true}, func(t *testing.T, g guarded, e everyRoute) {
 		if !isStandard(e.path) && e.path != "/metrics" {

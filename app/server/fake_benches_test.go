@@ -6,7 +6,7 @@ import (
 	"tandem/app/control"
 )
 
-// fakeBenches has one bench, and runs what a test says.
+// fakeBenches has one bench, and runs the function of a test.
 type fakeBenches struct {
 	bench func(ctx context.Context, progress func(control.BenchProgress)) (control.Bench, error)
 }

@@ -14,12 +14,12 @@ import (
 type fakeChats struct {
 	mu       sync.Mutex
 	none     bool
-	chats    []control.Chat // the last written to last
+	chats    []control.Chat // the last one written comes last
 	ids      int64
 	messages []control.Message
 }
 
-// find returns where a chat is. The caller holds mu.
+// find returns the index of a chat. The caller holds mu.
 func (f *fakeChats) find(id int64) (int, error) {
 	i := slices.IndexFunc(f.chats, func(c control.Chat) bool { return c.ID == id })
 	if i < 0 {
@@ -129,7 +129,7 @@ func (f *fakeChats) ChangeMessage(_ context.Context, chat, id int64, change cont
 	return *old, nil
 }
 
-// Each chat of the fake leaves a checkpoint of 100 bytes.
+// WouldDeleteChats counts a checkpoint of 100 bytes for each chat.
 func (f *fakeChats) WouldDeleteChats(_ context.Context, id int64) (gone control.DeletedChats, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 type fakeResponses struct {
 	mu     sync.Mutex
 	kept   []control.KeptResponse
-	broken bool // it keeps none
-	nobody bool // of any run that is in flight
+	broken bool // it stores no response
+	nobody bool // no run in flight may store one
 }
 
 func (f *fakeResponses) KeepResponse(_ context.Context, k control.KeptResponse) error {

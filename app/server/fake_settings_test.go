@@ -8,7 +8,7 @@ import (
 	"tandem/app/control"
 )
 
-// The fake keeps all settings as they were set.
+// Settings returns all settings as they were set.
 func (f *fakeBackend) Settings(context.Context) (control.SettingsState, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,30 +22,30 @@ type fakeBackend struct {
 
 	mu       sync.Mutex
 	runs     []control.Run
-	dropped  []int64 // of these, by id
+	dropped  []int64 // ids of removed rows
 	phase    control.Phase
 	model    model.Fake
 	held     int // models acquired and not released
 	unload   int
-	unloaded []string // what Unload was asked for
+	unloaded []string // the ids that Unload got
 	texts    map[int64]control.RunText
-	asked    map[int64]json.RawMessage // the request that was in one
-	left     []int32                   // on disk, by whatever run
+	asked    map[int64]json.RawMessage // the request of an interrupted run
+	left     []int32                   // tokens on disk, whichever run left them
 
-	query      control.RunQuery // the last
+	query      control.RunQuery // of the last list
 	checkpoint control.Checkpoint
-	listed     control.CheckpointQuery // the last
+	listed     control.CheckpointQuery // of the last list
 	downloads  []control.Download
 	own        control.ModelSettings
 	welcome    bool
-	forgot     control.ForgetRequest // asked about
+	forgot     control.ForgetRequest // of the last question
 	set        control.Settings
 	keyed      bool
 	lines      []control.LogLine
-	more       chan struct{} // closed with the next line
+	more       chan struct{} // closed when the next line comes
 
 	pulls func(ctx context.Context, progress func(control.Progress)) (control.Model, error)
-	loads func(context.Context) error // what Acquire waits for, if set
+	loads func(context.Context) error // Acquire calls it, if set
 }
 
 func newFake() *fakeBackend {
@@ -71,7 +71,7 @@ func (f *fakeBackend) lending(acquire func(context.Context) (model.Model, error)
 	return to
 }
 
-// A lender is a Pool that lends a model of the test's own.
+// A lender is a Pool that lends a model made by the test.
 type lender struct {
 	api.Pool
 	acquire func(context.Context) (model.Model, error)
@@ -79,7 +79,7 @@ type lender struct {
 
 func (l lender) Acquire(ctx context.Context, _ string) (model.Model, error) { return l.acquire(ctx) }
 
-// The fake keeps texts of runs, and one checkpoint, whose text is the letters a to z.
+// Checkpoints lists one checkpoint with the letters a to z as its text.
 func (f *fakeBackend) Checkpoints(_ context.Context, q control.CheckpointQuery) (control.CheckpointList, error) {
 	f.listed = q
 	return control.CheckpointList{Checkpoints: []control.Checkpoint{f.checkpoint}, Next: "2", Count: 7, Bytes: 70}, nil

@@ -11,8 +11,8 @@ import (
 	"tandem/app/wire"
 )
 
-// TestFIMPromptOfEditors plays the requests that editors send to Mistral's route.
-func TestFIMPromptOfEditors(t *testing.T) {
+// Mistral's route makes the prompt that the model needs from the requests that editors send.
+func TestFIMPromptFitsEditorsRequests(t *testing.T) {
 	const filled = "256 257 97 98 258 99 259" // <bos><pre>ab<suf>c<mid>
 	for _, c := range []struct{ body, prompt, err string }{
 		{`"prompt":"ab","suffix":"c"`, filled, ""},
@@ -53,8 +53,7 @@ func TestFIMPromptOfEditors(t *testing.T) {
 	}
 }
 
-// TestFIMAnswerServesBothForms: the text stands where /v1/completions has it, and where Mistral's
-// programs read it.
+// The text is in the place of /v1/completions, and again where Mistral's programs read it.
 func TestFIMAnswerServesBothForms(t *testing.T) {
 	const body = `{"model":"tandem","prompt":"ab","suffix":"c","max_tokens":6`
 	type answer struct {

@@ -12,7 +12,7 @@ import (
 	"tandem/app/control"
 )
 
-// getOf asks a control route on the socket.
+// getOf sends a GET to a control route on the socket.
 func getOf(s *Server, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	s.Socket().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

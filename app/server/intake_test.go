@@ -23,8 +23,7 @@ import (
 	"tandem/engine"
 )
 
-// TestMemoryFollowsReceivedBytes: memory follows the bytes that arrive, not the length that is
-// claimed.
+// Memory grows with the bytes that arrive, not with the length that the client states.
 func TestMemoryFollowsReceivedBytes(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	var before, after runtime.MemStats
@@ -47,8 +46,8 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestLargeBodiesAreLimited: the number of large bodies read at once is limited, in all and for one
-// client. More are told to try again. Small bodies need no place.
+// The number of large bodies read at once is limited, in all and for one client. Clients above it
+// are told to try again. Small bodies need no place.
 func TestLargeBodiesAreLimited(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	srv := httptest.NewServer(s.Endpoint())
@@ -139,8 +138,7 @@ func TestLongTextIsRefusedBeforeTokenizing(t *testing.T) {
 	}
 }
 
-// TestStalledBodyTimesOut: a body that stalls times out, and so does one that is half sent when the
-// server drains.
+// A body that stalls times out. So does a half-sent body when the server drains.
 func TestStalledBodyTimesOut(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for want, s := range map[int]*Server{http.StatusRequestTimeout: s, http.StatusServiceUnavailable: New(newFake().services(), Options{})} {
@@ -174,7 +172,7 @@ func TestStalledBodyTimesOut(t *testing.T) {
 	}
 }
 
-// TestUnknownErrorsAreLoggedNotTold: the client gets general words, and the log gets the error.
+// The client gets general words, and the log has the error.
 func TestUnknownErrorsAreLoggedNotTold(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		fake := newFake()
@@ -221,8 +219,8 @@ func TestHistoryHoldsNoText(t *testing.T) {
 	}
 }
 
-// TestCancelWhileWaitingForModel: a run that is cancelled before its model came hears so.
-func TestCancelWhileWaitingForModel(t *testing.T) {
+// If a run is cancelled before its model is in memory, the client is told so.
+func TestCancelEndsWaitForModel(t *testing.T) {
 	s := New(newFake().lending(waitForever), Options{})
 	answered := make(chan *httptest.ResponseRecorder)
 	go func() {
@@ -237,7 +235,7 @@ func TestCancelWhileWaitingForModel(t *testing.T) {
 	}
 }
 
-// waitForever lends a model that never comes.
+// waitForever lends a model that is never ready.
 func waitForever(ctx context.Context) (model.Model, error) {
 	<-ctx.Done()
 	return nil, fmt.Errorf("waiting: %w", ctx.Err())
@@ -291,8 +289,7 @@ func (w *timedWriter) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// TestWritesHaveDeadlines: no answer waits for its client forever, and none leaves its deadline to
-// the next.
+// No answer waits for its client forever, and no answer leaves its deadline to the next.
 func TestWritesHaveDeadlines(t *testing.T) {
 	for _, path := range []string{"/", "/page.js", "/health", "/metrics", "/v1/models", "/nowhere", "/app/state"} {
 		r := localRequest(http.MethodGet, path, nil)

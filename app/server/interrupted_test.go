@@ -14,9 +14,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestInterruptedRunCanBeResumed: a run ends as soon as its client is lost, in whichever way. It
-// can be resumed if that client said that it may come back, and if Tandem stops. It cannot be
-// resumed if a person stopped it.
+// A run ends as soon as its client is lost, however that happens. It can be resumed if the client
+// said that it may come back, and if Tandem stops. It cannot be resumed if a person stopped it.
 func TestInterruptedRunCanBeResumed(t *testing.T) {
 	type end func(s *Server, leave context.CancelFunc) *httptest.ResponseRecorder
 	gone := func(_ *Server, leave context.CancelFunc) *httptest.ResponseRecorder {
@@ -78,7 +77,7 @@ func TestInterruptedRunCanBeResumed(t *testing.T) {
 					t.Errorf("the history has %+v", run)
 				}
 				if kept := c.finish == control.FinishInterrupted; (text.Request != nil) != kept {
-					t.Errorf("what was asked is kept: %s", text.Request)
+					t.Errorf("the request is kept: %s", text.Request)
 				}
 				if got := api.BytesTokens(text.Tail); !slices.Equal(got, []int32{256, 'x', 0, 0}) {
 					t.Errorf("its text is %v", got)
@@ -88,9 +87,9 @@ func TestInterruptedRunCanBeResumed(t *testing.T) {
 	}
 }
 
-// TestLeftAnswersAfterRunEnded: a request that reports a run as left is answered once that run has
-// ended. The run can then be resumed at once.
-func TestLeftAnswersAfterRunEnded(t *testing.T) {
+// A request that reports a run as left is answered after that run has ended. The run can then be
+// resumed at once.
+func TestReportOfLeftRunIsAnsweredAfterItsEnd(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	begun, let := make(chan struct{}), make(chan struct{})
@@ -98,7 +97,7 @@ func TestLeftAnswersAfterRunEnded(t *testing.T) {
 		yield("h", nil)
 		close(begun)
 		<-ctx.Done()
-		<-let // a round takes its time
+		<-let // a round takes some time
 		yield("", ctx.Err())
 	})
 	answered, served := make(chan int), make(chan struct{})
@@ -136,8 +135,8 @@ func onlyRun(s *Server) *api.Run {
 	return nil
 }
 
-// TestResumeKeepsEveryGeneratedToken: a resumed run begins with all that the interrupted run
-// generated, also with tokens that no checkpoint has.
+// A resumed run begins with everything that the interrupted run generated, also with tokens that no
+// checkpoint has.
 func TestResumeKeepsEveryGeneratedToken(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -42,8 +42,8 @@ func lettered(kind string) *fakeBackend {
 	return fake
 }
 
-// TestRunTextIsKept: a run in flight keeps what resuming it takes. A run that ended keeps what
-// repeating it takes.
+// A run in flight keeps what is needed to resume it. A run that ended keeps what is needed to
+// repeat it.
 func TestRunTextIsKept(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
@@ -61,7 +61,7 @@ func TestRunTextIsKept(t *testing.T) {
 	if err := json.Unmarshal(end.Replay, &how); err != nil || how.Seed != 5 {
 		t.Errorf("it is repeated by %s", end.Replay)
 	}
-	// A cancelled run keeps nothing of it.
+	// A cancelled run keeps no request.
 	ctx, cancel := context.WithCancel(t.Context())
 	r := postOf("/v1/completions", "application/json", body).WithContext(ctx)
 	cancel()
@@ -86,7 +86,7 @@ func TestRunTextIsKept(t *testing.T) {
 	}
 }
 
-// TestResumeSendsSameSeed: the request is sent again after the generated text, with the same seed.
+// The request is sent again after the generated text, with the same seed.
 func TestResumeSendsSameSeed(t *testing.T) {
 	fake := newFake()
 	fake.runs = []control.Run{
@@ -123,8 +123,8 @@ func TestResumeSendsSameSeed(t *testing.T) {
 	wantError(t, socketPost(s, "/app/runs/x/resume", `{}`), http.StatusNotFound, control.CodeRunNotFound)
 }
 
-// TestResumedRunBelongsToNewRun: when a run resumes another, that text belongs to the new run and
-// its client from the moment it begins. Forgetting the client's runs therefore deletes it too.
+// When a run resumes another, the text belongs to the new run and its client from its beginning.
+// Forgetting the client's runs therefore deletes it too.
 func TestResumedRunBelongsToNewRun(t *testing.T) {
 	fake := newFake()
 	fake.runs = []control.Run{{ID: 1, Client: "zed", Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
@@ -189,7 +189,7 @@ func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 		{Run: 1, Prompt: 3, File: "abc", Tokens: 40, Tail: []byte{}, Replay: []byte(`{}`)}, // the file is shorter
 		{Run: 1, Prompt: 3, Replay: []byte(`{}`)},                                          // it never ended
 		{Run: 1, Prompt: 3, Tail: []byte{}, Replay: []byte(`{"drafts":true}`)},             // it cannot be repeated
-		{Run: 1, Prompt: 3, Tail: []byte{}, Replay: []byte(`{}`), Key: "another"},          // by other weights
+		{Run: 1, Prompt: 3, Tail: []byte{}, Replay: []byte(`{}`), Key: "another"},          // of other weights
 	} {
 		fake.texts = map[int64]control.RunText{1: text}
 		wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict, control.CodeNotKept)
@@ -234,12 +234,11 @@ func TestVerifyStreamsProgressThenVerdict(t *testing.T) {
 	wantError(t, socketPost(s, "/app/runs/2/verify", `{"progress":true}`), http.StatusNotFound, control.CodeRunNotFound)
 }
 
-// TestBranchFollowsTemplate: the next user message follows as the template writes it, less what the
-// text already has.
+// The next user message follows as the template writes it, without what the text already has.
 func TestBranchFollowsTemplate(t *testing.T) {
 	for _, c := range []struct {
 		name, kind, template, body string
-		want                       string // behind a to z
+		want                       string // after a to z
 		object                     string
 	}{
 		{"an answer", "answer", "<%s>", `{"prompt":"more"}`, "><more>", "chat.completion"},
@@ -284,7 +283,7 @@ func TestBranchFollowsTemplate(t *testing.T) {
 	wantError(t, socketPost(s, "/app/checkpoints/x/branch", `{"prompt":"more"}`), http.StatusNotFound, control.CodeNoCheckpoint)
 }
 
-// TestCheckpointRoutesRefuseBadInput: what the routes take and what they refuse.
+// The routes refuse wrong bodies, and answer right ones.
 func TestCheckpointRoutesRefuseBadInput(t *testing.T) {
 	fake := lettered("answer")
 	s := New(fake.services(), Options{})

@@ -13,7 +13,7 @@ import (
 	"tandem/app/wire"
 )
 
-// TestKeyDoorOpensStandardRoutesOnly: who needs a key, where it opens, and what it never opens.
+// A key opens the standard routes to those who need one, and never opens the control routes.
 func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 	const local, other = "127.0.0.1:50000", "192.168.7.9:50000"
 	var (
@@ -95,7 +95,7 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 	}
 }
 
-// TestSessionReplacesKey: the page needs no key, also where programs do.
+// The page needs no key, also if programs do.
 func TestSessionReplacesKey(t *testing.T) {
 	fake := newFake()
 	fake.keyed = true
@@ -113,8 +113,7 @@ func TestSessionReplacesKey(t *testing.T) {
 	}
 }
 
-// TestKeyNamesClient: a run has the name of the key that it was asked for with. Neither the history
-// nor the log has the key.
+// A run has the name of the key in its request. Neither the history nor the log has the key.
 func TestKeyNamesClient(t *testing.T) {
 	for key, want := range map[string]string{fakeKey: "zed", "anything": "curl/8.0"} {
 		fake := newFake()
@@ -137,8 +136,8 @@ func TestKeyNamesClient(t *testing.T) {
 	}
 }
 
-// TestClientHeaderBeatsUserAgent: the header wins over the User-Agent, because the page's own
-// requests have one. No name breaks a table.
+// The header is preferred to the User-Agent, because the page's own requests have a User-Agent too.
+// No name breaks a table.
 func TestClientHeaderBeatsUserAgent(t *testing.T) {
 	for header, want := range map[string]string{"Tandem": "Tandem", "": "Mozilla/5.0 (X11)", "a\tb\xff": "ab", "\x1b[2Jred\u009b31m": "[2Jred31m", "ab\u202edc": "abdc", strings.Repeat("x", 1000): strings.Repeat("x", 80) + "..."} {
 		fake := newFake()
@@ -159,8 +158,8 @@ func TestClientHeaderBeatsUserAgent(t *testing.T) {
 	}
 }
 
-// TestSetRulesCountFromNextRequest: new rules count from the next request on.
-func TestSetRulesCountFromNextRequest(t *testing.T) {
+// New rules apply from the next request on.
+func TestNewRulesApplyFromNextRequest(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	ask := func(host string) int {
 		r := localRequest(http.MethodGet, "/v1/models", nil)
@@ -178,7 +177,7 @@ func TestSetRulesCountFromNextRequest(t *testing.T) {
 	}
 }
 
-// TestKeySecretIsShownOnce: only the answer that makes a key has its secret.
+// Only the answer that makes a key has its secret.
 func TestKeySecretIsShownOnce(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	ask := func(method, path, body string) (int, string) {
@@ -209,7 +208,7 @@ func TestKeySecretIsShownOnce(t *testing.T) {
 			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, status, body)
 		}
 		if c.method == "GET" && strings.Contains(body, fakeKey) {
-			t.Errorf("the key is told again: %s", body)
+			t.Errorf("a later answer has the secret: %s", body)
 		}
 	}
 }

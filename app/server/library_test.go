@@ -48,15 +48,14 @@ func (f *fakeBackend) Welcomed(_ context.Context, done bool) error {
 	return nil
 }
 
-// socketGet asks the control routes.
+// socketGet sends a GET to a control route.
 func socketGet(s *Server, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	s.Socket().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 	return w
 }
 
-// TestLibraryAsksHubOnlyOnRequest: the routes answer the page of models. The hub is asked only on
-// request.
+// The routes answer the page of models. They ask the hub only on request.
 func TestLibraryAsksHubOnlyOnRequest(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for path, want := range map[string]string{
@@ -71,8 +70,7 @@ func TestLibraryAsksHubOnlyOnRequest(t *testing.T) {
 	}
 }
 
-// TestModelSettingsAreSetWholeOrRefused: settings are taken whole or refused with the field at
-// fault. Those of an unknown model are not set.
+// Settings are stored whole, or refused with the field at fault. An unknown model gets no settings.
 func TestModelSettingsAreSetWholeOrRefused(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})

@@ -21,13 +21,12 @@ import (
 	"tandem/engine"
 )
 
-// An asking is a request to a route that makes a model work. STREAM in its body stands for true or
-// false.
+// An asking is a request to a route that runs a model. STREAM in its body stands for true or false.
 type asking struct {
 	path, body string
 	kind       string // of the model
-	formed     string // more of the body, which holds the answer to a form; may be empty
-	several    string // more of the body, which asks for three continuations; may be empty
+	formed     string // more of the body, for an answer in a form; may be empty
+	several    string // more of the body, for three continuations; may be empty
 }
 
 var askings = []asking{
@@ -46,7 +45,7 @@ var askings = []asking{
 	{"/api/embeddings", `{"model":"tandem","prompt":"x"}`, control.KindEmbedding, "", ""},
 }
 
-// idle are the routes that take a body and need no work of the engine.
+// idle are the routes with a body that do not use the engine.
 var idle = []string{"/v1/messages/count_tokens", "/api/show"}
 
 // with returns the body with more fields, in a stream or not.
@@ -58,7 +57,7 @@ func (a asking) with(more string, stream bool) string {
 	return body
 }
 
-// streams are the values of stream that make a difference.
+// streams returns the values of stream that make a difference.
 func (a asking) streams() []bool {
 	if strings.Contains(a.body, "STREAM") {
 		return []bool{false, true}
@@ -66,7 +65,7 @@ func (a asking) streams() []bool {
 	return []bool{false}
 }
 
-// TestEveryModelRouteIsListed: the list has each route that makes a model work.
+// The list has each route that runs a model.
 func TestEveryModelRouteIsListed(t *testing.T) {
 	for path, methods := range standardRoutes(New(newFake().services(), Options{})) {
 		listed := slices.ContainsFunc(askings, func(a asking) bool { return a.path == path })
@@ -76,7 +75,7 @@ func TestEveryModelRouteIsListed(t *testing.T) {
 	}
 }
 
-// A worker is a model whose work the test defines.
+// A worker is a model whose work is a function of the test.
 type worker struct {
 	model.Model
 	generate func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
@@ -88,7 +87,7 @@ func (w worker) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 	return w.generate(ctx, r)
 }
 
-// Reader reads as the model does, after the test's own work.
+// Reader returns the model's reader. It does the test's work first.
 func (w worker) Reader() model.Reader { return workingReader{w.Model.Reader(), w.read} }
 
 // A workingReader is the Reader of a worker.
@@ -131,7 +130,7 @@ func refusing(m model.Model, err error) model.Model {
 }
 
 // checkAgain checks that a request was refused in the form of its route, and that the answer tells
-// its client to send it again.
+// the client to send it again.
 func checkAgain(t *testing.T, what, path string, w *httptest.ResponseRecorder, status int, code, says string) {
 	t.Helper()
 	message := ""
@@ -162,8 +161,8 @@ func checkAgain(t *testing.T, what, path string, w *httptest.ResponseRecorder, s
 	}
 }
 
-// TestFullServerSaysWhenToRetry: a request that cannot be served now is refused in the form of its
-// route, with a time to retry. This comes before any other check.
+// A request that cannot be served now is refused in the form of its route, with a time to retry.
+// This check comes before all others.
 func TestFullServerSaysWhenToRetry(t *testing.T) {
 	full := &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"}
 	unloaded := &engine.Error{Code: engine.CodeClosed, Message: "the model was unloaded"}
@@ -222,7 +221,7 @@ func newGreedy() *greedy {
 	return g
 }
 
-// ask sends a request in a client's name.
+// ask sends a request in the name of a client.
 func (g *greedy) ask(client, path, body string, header ...string) *httptest.ResponseRecorder {
 	r := postOf(path, "application/json", body)
 	r.Header.Set("User-Agent", client)
@@ -244,8 +243,8 @@ func (g *greedy) Hold(n int) {
 	}
 }
 
-// TestClientLimitRefusesOnlyThatClient: a client at its limit of requests is refused on each route,
-// in its form. Others are served.
+// A client at its limit of requests is refused on each route, in the route's form. Other clients
+// are served.
 func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 	g := newGreedy()
 	for range api.MaxPerClient {
@@ -265,7 +264,7 @@ func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 			if w := g.ask("modest", a.path, body); w.Code != http.StatusOK {
 				t.Errorf("%s: another client: %d %s", a.path, w.Code, w.Body)
 			}
-			// A key's client is another one, whatever it calls itself, and so is a name.
+			// A client with a key is another client, whatever name it uses. So is another name.
 			g.fake.keyed = true
 			if w := g.ask("greedy", a.path, body, "Authorization", "Bearer "+fakeKey); w.Code != http.StatusOK {
 				t.Errorf("%s: with a key: %d %s", a.path, w.Code, w.Body)
@@ -279,7 +278,7 @@ func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 	close(g.let)
 	g.ended.Wait()
 	if n := g.codes[http.StatusOK].Load(); n != api.MaxPerClient {
-		t.Errorf("%d of those within the limit were answered", n)
+		t.Errorf("%d requests within the limit were answered", n)
 	}
 	go func() { <-g.began }()
 	if w := g.ask("greedy", "/v1/completions", `{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
@@ -290,8 +289,8 @@ func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 	}
 }
 
-// TestClientLimitCountsContinuations: each of several continuations counts, as many as run at once.
-// A refused one counts for nothing.
+// Each continuation of a request counts, up to the number that runs at once. A refused request
+// counts for nothing.
 func TestClientLimitCountsContinuations(t *testing.T) {
 	g := newGreedy()
 	for range api.MaxPerClient/api.MaxN - 1 {
@@ -313,7 +312,7 @@ func TestClientLimitCountsContinuations(t *testing.T) {
 		}
 	}
 	if n := g.loads.Load() - loads; n != 0 {
-		t.Errorf("%d models were asked for by what was refused", n)
+		t.Errorf("refused requests acquired %d models", n)
 	}
 	if g.fake.held != api.MaxPerClient/api.MaxN {
 		t.Errorf("%d models are held", g.fake.held)
@@ -323,8 +322,8 @@ func TestClientLimitCountsContinuations(t *testing.T) {
 	g.ended.Wait()
 }
 
-// TestClientLimitAnswersDespiteUnreadBody: a client that sends a large body hears of its limit too,
-// though the server does not read that body.
+// A client that sends a large body also hears of its limit, although the server does not read that
+// body.
 func TestClientLimitAnswersDespiteUnreadBody(t *testing.T) {
 	g := newGreedy()
 	srv := httptest.NewServer(g.Endpoint())
@@ -356,7 +355,7 @@ func TestClientLimitAnswersDespiteUnreadBody(t *testing.T) {
 type departure struct {
 	t     *testing.T
 	phase string
-	alike int // continuations that are in the phase at once
+	alike int // continuations that are in the phase at the same time
 	leave context.CancelFunc
 
 	there atomic.Int32 // continuations that reached the phase
@@ -373,12 +372,12 @@ func (d *departure) reach(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Minute):
-		d.t.Errorf("%s: nothing tells that the client has left", d.phase)
+		d.t.Errorf("%s: the server does not see that the client left", d.phase)
 	}
 	d.gone.Store(true)
 }
 
-// begin counts a piece of work that begins: a forward pass, or the making of a grammar.
+// begin counts the start of a forward pass or of the making of a grammar.
 func (d *departure) begin() {
 	if d.gone.Load() {
 		d.after.Add(1)
@@ -419,8 +418,8 @@ func (d *departure) model(m model.Model, run func() context.Context) model.Model
 	}
 }
 
-// TestNothingBeginsAfterClientLeft: wherever a request is when its client leaves, no more work
-// begins for it. Nothing of it stays.
+// After a client has left, no more work begins for its request, in whatever phase that is. Nothing
+// of the request stays.
 func TestNothingBeginsAfterClientLeft(t *testing.T) {
 	leaves := func(a asking, phase, more string, alike int, stream bool) {
 		t.Run(fmt.Sprintf("%s, %s, %s, stream %t", a.path, phase, more, stream), func(t *testing.T) {
@@ -435,7 +434,7 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 			}
 			s = New(fake.lending(func(ctx context.Context) (model.Model, error) {
 				if phase == "load" {
-					d.reach(ctx) // which goes on, for the next one
+					d.reach(ctx) // then it goes on, for the next one
 				}
 				m, err := fake.Acquire(context.Background(), control.Alias)
 				return d.model(m, run), err

@@ -20,15 +20,15 @@ import (
 // A streamRoute is a route that streams answers.
 type streamRoute struct {
 	path, body string
-	silence    string // what tells its clients to wait
-	end        string // of a stream
+	silence    string // tells its clients to wait
+	end        string // ends a stream
 }
 
 const (
 	sseSilence  = ": keep-alive"
 	pingSilence = "event: ping\ndata: {\"type\":\"ping\"}"
 
-	// Until the model is in memory, only the name in the request is known.
+	// Until the model is in memory, only the request's name for it is known.
 	chatSilence     = `{"model":"tandem","message":{"role":"assistant","content":""},"done":false}`
 	generateSilence = `{"model":"tandem","response":"","done":false}`
 
@@ -50,7 +50,7 @@ func streamRoutes() []streamRoute {
 	}
 }
 
-// loading is a backend whose model takes a while to load, or to fail.
+// loading returns a backend whose model takes a while to load, or to fail.
 func loading(wait time.Duration, err error) *fakeBackend {
 	fake := lettered(control.KindAnswer)
 	fake.model.Context = 4096
@@ -77,7 +77,7 @@ func (r streamRoute) ask(ctx context.Context, fake *fakeBackend) *scriptedWriter
 	return w
 }
 
-// TestLoadKeepsStreamAlive: a client that waits for a model is told so, on each route that streams.
+// On each route that streams, a client that waits for a model is told so.
 func TestLoadKeepsStreamAlive(t *testing.T) {
 	for _, r := range streamRoutes() {
 		synctest.Test(t, func(t *testing.T) {
@@ -96,8 +96,8 @@ func TestLoadKeepsStreamAlive(t *testing.T) {
 	}
 }
 
-// TestLoadFailureEndsStream: a failure is an answer of its own until the client was told to wait.
-// After that it is what ends a stream of its route.
+// Before the client is told to wait, a failure is an answer of its own. After that it ends the
+// stream in the form of the route.
 func TestLoadFailureEndsStream(t *testing.T) {
 	for _, r := range streamRoutes() {
 		for _, wait := range []time.Duration{time.Second, 3 * time.Second} {
@@ -125,7 +125,7 @@ func TestLoadFailureEndsStream(t *testing.T) {
 	}
 }
 
-// TestLoadFailureHasFormOfRoute: a failure after a wait for the model is in the form of the route.
+// A failure after a wait for the model is in the form of the route.
 func TestLoadFailureHasFormOfRoute(t *testing.T) {
 	forms := map[string]string{
 		"/v1/chat/completions": `data: {"error":{"message":"There is no room for it.","type":"server_error","param":"model","code":"%s"}}`,
@@ -163,8 +163,8 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 	}
 }
 
-// TestPromptFailureAfterLoadHasFormOfRoute: so is a failure to make the prompt after a load, when
-// the model is known.
+// If the prompt fails after a load, the failure is in the form of the route. The model is known
+// then.
 func TestPromptFailureAfterLoadHasFormOfRoute(t *testing.T) {
 	for _, r := range streamRoutes() {
 		synctest.Test(t, func(t *testing.T) {
@@ -199,8 +199,7 @@ func TestLoadIsCancelledWhenClientLeaves(t *testing.T) {
 	}
 }
 
-// TestBranchStreamHasFormOfItsRoute: the prompt decides the name of a branch's answer. The form of
-// its stream is known before that.
+// The prompt decides the name of a branch's answer. The form of its stream is known earlier.
 func TestBranchStreamHasFormOfItsRoute(t *testing.T) {
 	for raw, object := range map[bool]string{true: "text_completion", false: "chat.completion.chunk"} {
 		fake := lettered(control.KindAnswer)

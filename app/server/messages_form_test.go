@@ -58,7 +58,7 @@ func (r messageReply) String() string {
 	return strings.Join(parts, "|")
 }
 
-// A messageEvent is an event of a stream.
+// A messageEvent is one event of a stream.
 type messageEvent struct {
 	Type         string
 	Index        *int
@@ -75,7 +75,7 @@ type messageEvent struct {
 	Error   *struct{ Type, Message string }
 }
 
-// messageEventsOf reads a stream, whose events have the names of their types.
+// messageEventsOf reads a stream. Its events have the names of their types.
 func messageEventsOf(t testing.TB, body string) (list []messageEvent) {
 	t.Helper()
 	for chunk := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
@@ -153,7 +153,7 @@ func joinedMessage(t testing.TB, events []messageEvent) (r messageReply) {
 	return r
 }
 
-// messageWith asks for a reply whole and in events, checks that both are the same, and returns it.
+// messageWith requests a reply whole and in events, checks that both are equal, and returns it.
 func messageWith(t *testing.T, fake *fakeBackend, body string) messageReply {
 	t.Helper()
 	var whole messageReply
@@ -231,7 +231,7 @@ func TestMessageHasTextThoughtAndCallBlocks(t *testing.T) {
 	}
 }
 
-// TestMessageEventsComeInOrder: the order of the events, from tokens of any length.
+// The events have the documented order, whatever the length of the tokens.
 func TestMessageEventsComeInOrder(t *testing.T) {
 	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + lookCall + "\n" + goCall)
 	const thought = "content_block_start content_block_delta content_block_delta content_block_stop "
@@ -270,8 +270,8 @@ func TestMessageEventsComeInOrder(t *testing.T) {
 	}
 }
 
-// TestMessagePingsFillSilence: a client gets pings in a silence, before the message begins and
-// within it. An error after a ping comes in the stream.
+// A client gets pings while nothing is sent, before the message begins and within it. An error
+// after a ping comes in the stream.
 func TestMessagePingsFillSilence(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -312,8 +312,7 @@ func TestMessagePingsFillSilence(t *testing.T) {
 	}
 }
 
-// TestMessageErrorBeforeFirstByteHasStatus: before the first byte an error is an answer of its own.
-// It tells clients when to come again.
+// Before the first byte an error is an answer of its own. It says when to try again.
 func TestMessageErrorBeforeFirstByteHasStatus(t *testing.T) {
 	fake := speaking("")
 	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
@@ -327,9 +326,8 @@ func TestMessageErrorBeforeFirstByteHasStatus(t *testing.T) {
 	}
 }
 
-// TestMessageKeyInEitherHeader: a key counts in either header. Any value will do where no key is
-// required.
-func TestMessageKeyInEitherHeader(t *testing.T) {
+// A key counts in either header. If no key is required, any value will do.
+func TestMessageKeyCountsInEitherHeader(t *testing.T) {
 	for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens"} {
 		for _, c := range []struct {
 			name, value string
@@ -354,8 +352,7 @@ func TestMessageKeyInEitherHeader(t *testing.T) {
 	}
 }
 
-// TestMessageRunIsCancelledKeptAndResumed: a run of this endpoint is cancelled, kept, verified and
-// resumed as one of a chat is.
+// A run of this endpoint is cancelled, kept, verified and resumed as a chat's run is.
 func TestMessageRunIsCancelledKeptAndResumed(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nSo: " + goCall)
 	body := messageBody(looks, `"thinking":{"type":"adaptive"}`)

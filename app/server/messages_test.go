@@ -23,10 +23,10 @@ func postMessages(t testing.TB, fake *fakeBackend, body string) *httptest.Respon
 	return postTo(t, New(fake.services(), Options{}), "/v1/messages", "application/json", body)
 }
 
-// looks are the tools of twoTools, in Anthropic's form, beside what other programs run.
+// looks are the tools of twoTools in Anthropic's form, together with tools that other programs run.
 const looks = `"tools":[{"name":"look","input_schema":{"type":"object","properties":{"z":{},"a":{}}},"cache_control":{"type":"ephemeral"}},{"type":"web_search_20250305","name":"web_search","max_uses":5},{"type":"custom","name":"go","description":"Goes.","strict":true,"input_schema": {"type": "object"}}]`
 
-// TestMessageVarsReachTemplate: what the template gets from a request.
+// The template gets the fields of the request under its own names.
 func TestMessageVarsReachTemplate(t *testing.T) {
 	const (
 		off = `,"enable_thinking":false,"thinking":false`
@@ -78,7 +78,7 @@ func TestMessageVarsReachTemplate(t *testing.T) {
 	}
 }
 
-// TestMessageParamsReachEngine: what the engine gets from a request.
+// The engine gets the sampling and the limits of the request.
 func TestMessageParamsReachEngine(t *testing.T) {
 	fake := speaking("ok")
 	w := postMessages(t, fake, messageBody(`"temperature":0.5,"top_p":0.25,"top_k":7,"stop_sequences":["a","","b"],"thinking":{"type":"enabled","budget_tokens":5},"speculation":{"drafter":"none"}`))
@@ -123,7 +123,7 @@ func TestMessageParamsReachEngine(t *testing.T) {
 	}
 }
 
-// TestBadMessagesAreRefused: what is refused, and in which words.
+// Each bad message is refused in words that name its field.
 func TestBadMessagesAreRefused(t *testing.T) {
 	deep := `"messages":[{"role":"user","content":"x"}]`
 	for fields, want := range map[string]string{
@@ -212,8 +212,7 @@ func TestMessageWithTooMuchIsRefused(t *testing.T) {
 	}
 }
 
-// TestCountTokensMatchesUsage: the count is what the usage of the same request says, and no run is
-// left.
+// The count equals the usage of the same request, and leaves no run.
 func TestCountTokensMatchesUsage(t *testing.T) {
 	for _, fields := range []string{
 		`"system":"s"`, looks, `"thinking":{"type":"adaptive"}`,
@@ -250,8 +249,8 @@ func TestCountTokensMatchesUsage(t *testing.T) {
 	}
 }
 
-// TestTurnsFallBackToPlainerForm: a template may refuse or ignore what the protocol allows. It then
-// gets the same in other turns.
+// A template may refuse or ignore turns that the protocol allows. It then gets the same in other
+// turns.
 func TestTurnsFallBackToPlainerForm(t *testing.T) {
 	const (
 		called = `{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"y"},{"type":"text","text":"z"}]}`
@@ -312,8 +311,7 @@ func TestBegunAnswerContinuesLastMessage(t *testing.T) {
 	}
 }
 
-// TestToolLoopReturnsWhatModelSaid: the part of an answer that a client sends back is what the
-// model said.
+// The template gets a part of an answer that a client sends back in the words of the model.
 func TestToolLoopReturnsWhatModelSaid(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nSo: " + lookCall + goCall)
 	w := postMessages(t, fake, messageBody(looks, `"thinking":{"type":"adaptive"}`))
@@ -365,8 +363,7 @@ func FuzzMessagesRequest(f *testing.F) {
 	})
 }
 
-// TestCountTokensWaitEndsOnDrain: a count that waits for a model ends when the server drains. A
-// model of another kind counts nothing.
+// A count that waits for a model ends when the server drains. A model of another kind has no count.
 func TestCountTokensWaitEndsOnDrain(t *testing.T) {
 	asked := make(chan struct{})
 	s := New(newFake().lending(func(ctx context.Context) (model.Model, error) {

@@ -38,7 +38,7 @@ func TestMetricsAreWritten(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "secret") {
-		t.Error("the figures tell what was asked")
+		t.Error("the figures have text of the request")
 	}
 	if !strings.Contains(text, "go_goroutines ") || !strings.Contains(text, "process_start_time_seconds ") {
 		t.Error("the figures of the process are missing")

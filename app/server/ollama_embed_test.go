@@ -9,7 +9,7 @@ import (
 	"tandem/app/control"
 )
 
-// TestOllamaEmbedAnswersInOllamaForm: what programs that know only Ollama send, and what they get.
+// Programs that know only Ollama get vectors in Ollama's form.
 func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 	for _, c := range []struct {
 		path, body string
@@ -60,7 +60,7 @@ func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 		}
 	}
 	if w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/show", "application/json", `{"model":"acme/coder"}`); !strings.Contains(w.Body.String(), `"capabilities":["embedding"]`) {
-		t.Errorf("what it can do: %d %s", w.Code, w.Body)
+		t.Errorf("the abilities of an embedding model: %d %s", w.Code, w.Body)
 	}
 	w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/embeddings", "application/json", `{"model":"tandem","prompt":["a","b"]}`)
 	if text := decodeOllama(t, w); w.Code != 400 || !strings.Contains(text, "one text") {

@@ -21,7 +21,7 @@ import (
 	"tandem/engine"
 )
 
-// An ollamaAnswer is what Ollama's programs read of an object.
+// An ollamaAnswer has the fields of an object that Ollama's programs read.
 type ollamaAnswer struct {
 	Model      string
 	CreatedAt  time.Time `json:"created_at"`
@@ -79,11 +79,11 @@ func checkEnd(t *testing.T, a ollamaAnswer, prompt, generated int, reason string
 	}
 }
 
-// TestOllamaPromptsReachModel: the prompts that Ollama's requests give the model.
+// The model gets the prompts of Ollama's requests.
 func TestOllamaPromptsReachModel(t *testing.T) {
 	long := strings.Repeat("x", ollama.MaxLoadBody)
 	for _, c := range []struct{ path, body, prompt string }{
-		// As Ollama's Python library sends them.
+		// Ollama's Python library sends these.
 		{"/api/generate", `{"model":"tandem","prompt":"hi","stream":false}`, "uhi\n"},
 		{"/api/generate", `{"model":"tandem:latest","prompt":"hi","stream":true,"options":{}}`, "uhi\n"},
 		{"/api/generate", `{"model":"acme/coder:latest","prompt":"hi","suffix":"","system":"","template":"","context":[],"images":[],"raw":false,"stream":false}`, "uhi\n"},
@@ -126,7 +126,7 @@ func TestOllamaPromptsReachModel(t *testing.T) {
 	}
 }
 
-// TestOllamaOptionsBecomeEngineOptions: Ollama's names become the engine's.
+// Ollama's names of options become the engine's.
 func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 	for _, path := range []string{"/api/generate", "/api/chat"} {
 		fake := newFake()
@@ -161,8 +161,8 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 	}
 }
 
-// TestOllamaGenerateWholeAndInLines: the answer whole and line by line.
-func TestOllamaGenerateWholeAndInLines(t *testing.T) {
+// The answer is the same whole and line by line.
+func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
 	w := postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","stream":false}`)
 	whole := ollamaLinesOf(t, w.Body)
 	if len(whole) != 1 || *whole[0].Response != "héllo wörld" || whole[0].Message != nil || w.Header().Get("Content-Type") != "application/json" {
@@ -202,7 +202,7 @@ func TestOllamaGenerateWholeAndInLines(t *testing.T) {
 	}
 }
 
-// TestOllamaChatSendsEachCallWhole: text, thoughts and calls. Each call comes in one line.
+// The answer has text, thoughts and calls. Each call comes in one line.
 func TestOllamaChatSendsEachCallWhole(t *testing.T) {
 	const said = "<think>\nhm\n</think>\n\nSo:\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": 1, \"a\": [2]}}\n</tool_call>\n<tool_call>\n{\"name\": \"go\", \"arguments\": {}}\n</tool_call>"
 	for _, stream := range []string{"true", "false"} {
@@ -230,8 +230,7 @@ func TestOllamaChatSendsEachCallWhole(t *testing.T) {
 	}
 }
 
-// TestOllamaKeepAliveObjectsAreEmpty: a client that waits gets empty objects. They change nothing
-// in what the other objects say together.
+// A client that waits gets empty objects. They change nothing in the joined answer.
 func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
 	for path, body := range map[string]string{"/api/chat": `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`, "/api/generate": `{"model":"tandem","prompt":"x"}`} {
 		synctest.Test(t, func(t *testing.T) {
@@ -266,7 +265,7 @@ func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
 	}
 }
 
-// TestOllamaBrokenCallIsText: a call that was cut off is text.
+// A call that was cut off is text.
 func TestOllamaBrokenCallIsText(t *testing.T) {
 	const said = "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": \"Par"
 	for _, stream := range []string{"true", "false"} {
@@ -295,7 +294,7 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 		{"/api/generate", `{"model":"tandem","keep_alive":"10m"}`, "load", 0},
 		{"/api/generate", `{"model":"tandem","keep_alive":0}`, "unload", 1},
 		{"/api/generate", `{"model":"acme/coder:latest","keep_alive":"0s","stream":false}`, "unload", 1},
-		{"/api/generate", `{"model":"other","keep_alive":0}`, "unload", 0}, // it is not the one in memory
+		{"/api/generate", `{"model":"other","keep_alive":0}`, "unload", 0}, // it is not in memory
 		{"/api/chat", `{"model":"tandem","messages":[]}`, "load", 0},
 		{"/api/chat", `{"model":"tandem"}`, "load", 0},
 		{"/api/chat", `{"model":"tandem","messages":[],"keep_alive":"0"}`, "unload", 1},
@@ -396,8 +395,7 @@ func TestOllamaMistakeNamesItsField(t *testing.T) {
 	}
 }
 
-// TestOllamaErrorAfterFirstLineIsALine: after the first line an error is a line of its own. Before
-// it the error is the whole answer.
+// After the first line an error is a line of its own. Before it the error is the whole answer.
 func TestOllamaErrorAfterFirstLineIsALine(t *testing.T) {
 	for _, after := range []int{0, 1} {
 		fake := newFake()
@@ -419,7 +417,7 @@ func TestOllamaErrorAfterFirstLineIsALine(t *testing.T) {
 	}
 }
 
-// TestOllamaBodyFailureIsToldOnce: the route reports a body that does not arrive once.
+// The route reports once that a body does not arrive.
 func TestOllamaBodyFailureIsToldOnce(t *testing.T) {
 	for _, err := range []error{os.ErrDeadlineExceeded, io.ErrUnexpectedEOF} {
 		fake := newFake()
@@ -460,7 +458,7 @@ func FuzzOllamaChat(f *testing.F) {
 	fuzzOllama(f, "/api/chat")
 }
 
-// fuzzOllama is fuzzBody for Ollama's routes, which have other errors and runs.
+// fuzzOllama is fuzzBody for Ollama's routes. Their errors and runs differ.
 func fuzzOllama(f *testing.F, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
 		fake := newFake()

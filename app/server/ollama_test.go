@@ -26,14 +26,14 @@ func (b detailed) Models(context.Context) ([]control.Model, error) {
 	}, nil
 }
 
-// detailedServices replaces the fake's library.
+// detailedServices returns the fake's services with this library.
 func detailedServices(f *fakeBackend) Services {
 	to := f.services()
 	to.Library = detailed{f}
 	return to
 }
 
-// TestOllamaListsModels: what Ollama's programs read about the models.
+// Ollama's programs get the models in Ollama's form.
 func TestOllamaListsModels(t *testing.T) {
 	s := New(detailedServices(newFake()), Options{})
 	var tags struct{ Models []ollama.Model }
@@ -78,7 +78,7 @@ func TestOllamaListsModels(t *testing.T) {
 	}
 }
 
-// unloadedServices have no model in memory, and refuse to load one.
+// unloadedServices return the fake's services without a model in memory. They refuse to load one.
 func unloadedServices(f *fakeBackend) Services {
 	to := f.lending(func(context.Context) (model.Model, error) { panic("a model is loaded to be looked at") })
 	to.Status = unloaded{f}
@@ -94,8 +94,8 @@ func (b unloaded) State() control.State {
 	return st
 }
 
-// TestOllamaShowByEachName: a model by each of its names, in memory and not.
-func TestOllamaShowByEachName(t *testing.T) {
+// A model is found by each of its names, in memory or not.
+func TestOllamaShowFindsModelByEachName(t *testing.T) {
 	for _, c := range []struct{ body, abilities, template string }{
 		{`{"model":"tandem"}`, "completion insert", "{{ if .Suffix }}<pre>{{ .Prompt }}<suf>{{ .Suffix }}<mid>"},
 		{`{"model":"tandem:latest"}`, "completion insert", ".Suffix"},
@@ -122,7 +122,7 @@ func TestOllamaShowByEachName(t *testing.T) {
 			t.Errorf("%s: %d models held", c.body, fake.held)
 		}
 	}
-	// In memory or not.
+	// The answer is the same if no model is in memory.
 	if w := postTo(t, New(unloadedServices(speaking("")), Options{}), "/api/show", "application/json", `{"model":"tandem"}`); !strings.Contains(w.Body.String(), `["completion","tools","thinking","insert"]`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -139,7 +139,7 @@ func TestOllamaShowByEachName(t *testing.T) {
 	}
 }
 
-// TestModelWithoutEmbeddingsIsRefused: a clear refusal, in the form of the route.
+// The refusal has the form of the route.
 func TestModelWithoutEmbeddingsIsRefused(t *testing.T) {
 	for path, body := range map[string]string{
 		"/api/embed":      `{"model":"tandem","input":["a","b"]}`,

@@ -23,7 +23,7 @@ const apiDescription = "What Tandem's endpoint takes of the protocols of OpenAI,
 	"A base URL may lack /v1. Every answer has the header X-Request-Id. " +
 	"Answers worth asking for again have Retry-After, others X-Should-Retry: false."
 
-// sharedOperations are those of the routes that no vendor's package has to itself.
+// sharedOperations are the operations of the routes that several vendors share.
 var sharedOperations = []wire.Operation{
 	{
 		Method: http.MethodGet, Path: "/v1/models", ID: "listModels",
@@ -51,7 +51,7 @@ var sharedOperations = []wire.Operation{
 	},
 }
 
-// anthropicVersion is the header that tells Anthropic's programs from others.
+// anthropicVersion is the header by which Anthropic's programs are known.
 var anthropicVersion = wire.Parameter{
 	Name: "anthropic-version", In: "header", Shape: wire.Text,
 	Doc: "Makes the answer, and errors, Anthropic's.",

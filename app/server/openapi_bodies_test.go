@@ -11,7 +11,7 @@ import (
 	"tandem/app/control"
 )
 
-// leastBodies are requests that say no more than they must, by their paths.
+// leastBodies are requests with only the fields that they need, by path.
 var leastBodies = map[string]string{
 	"/v1/chat/completions":      `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`,
 	"/v1/completions":           `{"model":"tandem","prompt":"x"}`,
@@ -28,7 +28,7 @@ var leastBodies = map[string]string{
 	"/api/embeddings":           `{"model":"tandem","prompt":"x"}`,
 }
 
-// A wrong value for a field that no reader looks at would be let through.
+// A wrong value shows that a reader checks the field: a field without a reader would pass.
 func TestEachFieldOfOpenAPIIsReadAndHeldToItsTypeAndBounds(t *testing.T) {
 	api := readAPI(t)
 	for _, path := range slices.Sorted(maps.Keys(api.Paths)) {
@@ -61,8 +61,8 @@ type bodyTest struct {
 	path   string
 }
 
-// fields tries each field of an object, and of the objects inside. whole puts the object
-// into a body.
+// fields tries each field of an object, and of the objects inside. whole puts the object into a
+// body.
 func (b *bodyTest) fields(schema apiSchema, object map[string]any, whole func(map[string]any) any) {
 	properties := map[string]apiSchema{}
 	b.api.properties(schema, properties)
@@ -84,11 +84,11 @@ func (b *bodyTest) fields(schema apiSchema, object map[string]any, whole func(ma
 	}
 }
 
-// engineBounds are fields whose bounds the engine holds, which is a fake here.
+// engineBounds are fields whose bounds the engine checks. The engine is a fake here.
 var engineBounds = []string{"repetition_penalty", "repeat_penalty"}
 
-// wrong tries values that a field's schema refuses: the server refuses one of another type,
-// and each that is out of bounds.
+// wrong tries values that a field's schema refuses: one of another type, and each that is out of
+// bounds. The server has to refuse them.
 func (b *bodyTest) wrong(name string, schema apiSchema, with func(any) any) {
 	var tried, refused int
 	for _, v := range []any{true, "zzz", 0.5, []any{[]any{[]any{}}}, map[string]any{"zzz": 1.0}} {
@@ -118,7 +118,7 @@ func (b *bodyTest) wrong(name string, schema apiSchema, with func(any) any) {
 	}
 }
 
-// refuses returns the answer to a request that is refused for a field; empty for another.
+// refuses returns the answer to a request that is refused for a field, or an empty text.
 func (b *bodyTest) refuses(name string, body any) string {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -134,7 +134,7 @@ func (b *bodyTest) refuses(name string, body any) string {
 	return w.Body.String()
 }
 
-// properties adds those of an object, all of whose schemas count.
+// properties adds the properties of an object. All of its schemas count.
 func (a *apiFile) properties(s apiSchema, to map[string]apiSchema) {
 	m, _ := s.(map[string]any)
 	if ref, ok := m["$ref"].(string); ok {
@@ -157,7 +157,7 @@ func (a *apiFile) properties(s apiSchema, to map[string]apiSchema) {
 
 func isNullSchema(s any) bool { return s.(map[string]any)["type"] == "null" }
 
-// least returns an object with no more than what its schema requires.
+// least returns an object with only what its schema requires.
 func (a *apiFile) least(s apiSchema) map[string]any {
 	object := map[string]any{}
 	m, _ := s.(map[string]any)

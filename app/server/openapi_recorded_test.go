@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// recordedAPI is the document as it was written by hand, without its descriptions: one
-// operation and one schema a line. A field that is added on purpose is added here too.
+// recordedAPI is the document as it was written by hand, without its descriptions: one operation
+// and one schema a line. A field that is added on purpose is added here too.
 //
 //go:embed testdata/openapi-recorded.json
 var recordedAPI []byte
@@ -30,9 +30,9 @@ func TestOpenAPIHasTheRecordedOperationsFieldsTypesAndBounds(t *testing.T) {
 	compareAPI(t, "", comparable(got), comparable(want))
 }
 
-// comparable returns a part of the document in a form in which equal meanings are equal:
-// without descriptions, oneOf as anyOf, a constant as an enum of one, lists of names in
-// order, the type of what has properties, and null among the types.
+// comparable returns a part of the document in a form in which equal meanings are equal. It has no
+// descriptions. oneOf is anyOf, and a constant is an enum of one. Lists of names are sorted. A
+// value with properties has its type, and null is among the types.
 func comparable(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -74,13 +74,13 @@ func comparable(v any) any {
 	return out
 }
 
-// isNull reports whether a schema allows null alone.
+// isNull reports whether a schema allows only null.
 func isNull(v any) bool {
 	kind, _ := v.(map[string]any)["type"].([]string)
 	return slices.Equal(kind, []string{"null"})
 }
 
-// sortedNames returns one name or a list of them as a sorted list. What is neither is a
+// sortedNames returns one name or a list of names as a sorted list. Any other value belongs to a
 // field that is called type or required.
 func sortedNames(v any) any {
 	var names []string

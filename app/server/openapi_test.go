@@ -29,7 +29,7 @@ type apiContent struct {
 	Content map[string]struct{ Schema apiSchema }
 }
 
-// An apiSchema is a JSON schema, as far as the file uses them.
+// An apiSchema is a JSON schema with the keywords that the file uses.
 type apiSchema any
 
 func readAPI(t *testing.T) *apiFile {
@@ -42,7 +42,7 @@ func readAPI(t *testing.T) *apiFile {
 	return &api
 }
 
-// apiPath is how the file writes a pattern of the routes.
+// apiPath returns a pattern of the routes in the form of the file.
 func apiPath(pattern string) string { return strings.ReplaceAll(pattern, "...}", "}") }
 
 func TestOpenAPIHasTheRoutesThatProgramsCallAndNoOthers(t *testing.T) {
@@ -92,7 +92,7 @@ func statusRecorder(r *http.Request, err error) any {
 	return v
 }
 
-// The answers have no name that the document does not have.
+// The answers have only names that the document has.
 func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	const all = `,"return_token_ids":true,"return_draft_info":true,"n":2,"max_tokens":3`
 	const thinks = "<think>hm</think>So:<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": 1}}\n</tool_call>"
@@ -213,7 +213,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	}
 }
 
-// storedResponse returns the id of a response, for a path that wants one.
+// storedResponse returns the id of a response, for a path that needs one.
 func storedResponse(t *testing.T, s *Server, path string) string {
 	if !strings.Contains(path, "STORED") {
 		return ""
@@ -249,13 +249,12 @@ func decoded(t *testing.T, b []byte) (v any) {
 	return v
 }
 
-// knownKeywords are those that check looks at, or that say nothing of a value.
+// knownKeywords are the keywords that Check reads, or that do not restrict a value.
 var knownKeywords = []string{"$ref", "allOf", "anyOf", "oneOf", "type", "enum", "const", "properties", "required", "items", "additionalProperties",
 	"minimum", "maximum", "exclusiveMinimum", "minItems", "maxItems", "minLength", "maxLength", "maxProperties", "propertyNames", "not", "pattern", "description", "format", "default"}
 
-// Check reports how v is not as a schema says. An object has no names but those that
-// the schema has, unless it says that there may be others: a body of a request is
-// checked for those that it has.
+// Check returns how v differs from a schema. An object may have only the names of the schema,
+// unless the schema allows others. A request's body is checked for the names that it has.
 func (a *apiFile) Check(s apiSchema, v any) error {
 	if b, ok := s.(bool); ok {
 		if !b {
@@ -330,10 +329,10 @@ func (a *apiFile) Check(s apiSchema, v any) error {
 	return a.checkInside(m, v)
 }
 
-// unnamed begins the error of a name that a schema does not have.
+// unnamed begins the error for a name that a schema does not have.
 const unnamed = "not named: "
 
-// checkInside checks what a list or an object holds.
+// checkInside checks the contents of a list or an object.
 func (a *apiFile) checkInside(m map[string]any, v any) error {
 	switch v := v.(type) {
 	case []any:

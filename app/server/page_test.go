@@ -17,7 +17,7 @@ func getFrom(s *Server, method, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestPageLoadsOnlyItsOwnFiles: the page loads what its policy allows and nothing else.
+// The page loads what its policy allows, and nothing else.
 func TestPageLoadsOnlyItsOwnFiles(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	page := getFrom(s, http.MethodGet, "/")
@@ -60,8 +60,7 @@ func TestPageLoadsOnlyItsOwnFiles(t *testing.T) {
 	}
 }
 
-// TestPageControlsHaveLabels: every control has a label, and every id that the code looks up
-// exists.
+// Every control has a label, and every id that the code looks up exists.
 func TestPageControlsHaveLabels(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	html, js := getFrom(s, http.MethodGet, "/").Body.String(), getFrom(s, http.MethodGet, "/page.js").Body.String()

@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// TestNothingIsFetched: an address or a path in a request cannot be followed, whether it names an
-// image, a file or a schema. Nothing here opens a connection or a file. The interface's own files
-// are embedded.
+// The server follows no address or path in a request, whether it names an image, a file or a
+// schema. Nothing here opens a connection or a file. The interface's own files are embedded.
 func TestNothingIsFetched(t *testing.T) {
 	allowed := map[string][]string{
 		"os":       {"ErrDeadlineExceeded"},
@@ -67,8 +66,8 @@ func TestNothingIsFetched(t *testing.T) {
 	}
 }
 
-// TestEveryRouteLogsNoText: text of a client is in no line of the log, even at its most detailed
-// level, and in no row of the history. This holds for each route, and for each kind of mistake.
+// No text of a client is in the log, even at its most detailed level, or in the history. This holds
+// for each route and each kind of mistake.
 func TestEveryRouteLogsNoText(t *testing.T) {
 	const secret = "sesamesesame"
 	bodies := []string{

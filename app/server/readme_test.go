@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// TestReadmeErrors fails where the table of errors in README.md gives a code another status than
-// the server does.
-func TestReadmeErrors(t *testing.T) {
+// The table of errors in README.md has the server's status for each code.
+func TestReadmeHasStatusOfEachError(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -6,25 +6,25 @@ import (
 	"testing"
 )
 
-// headers of the package openai for JavaScript, which several clients send by.
+// byOpenAI are the headers of the package openai for JavaScript, which several clients use.
 const byOpenAI = "Accept: application/json\nUser-Agent: OpenAI/JS 7.57.0\nX-Stainless-Lang: js\nX-Stainless-Package-Version: 7.57.0\nX-Stainless-Os: MacOS\n" +
 	"X-Stainless-Arch: arm64\nX-Stainless-Runtime: node\nX-Stainless-Runtime-Version: v24.9.0\nX-Stainless-Retry-Count: 0\nX-Stainless-Timeout: 600"
 
 // readTool is a tool as clients declare one.
 const readTool = `{"type":"function","function":{"name":"read_file","description":"Reads a file.","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}}`
 
-// A recording is a request that has the form in which a client sends it. The texts are ours, the
-// names, kinds and nesting of what is around them the client's.
+// A recording is a request in the form in which a client sends it. The texts are ours. The names,
+// kinds and nesting around them are the client's.
 type recording struct {
 	client, path string
-	headers      string   // a line each, beside the content type and the key
+	headers      string   // one a line, besides the content type and the key
 	body         string   // empty for GET
-	prompt       []string // some of what the model gets to read
-	vars         []string // and of what its template gets
-	ends         string   // the answer's
+	prompt       []string // parts of the prompt that the model gets
+	vars         []string // parts of the variables that its template gets
+	ends         string   // the end of the answer
 }
 
-// wholeChat and streamedChat are where answers to chats end.
+// wholeChat and streamedChat are the ends of answers to chats.
 const wholeChat, streamedChat = `}`, "data: [DONE]\n\n"
 
 // recordings are requests of the clients that the Connect page names. They follow the sources of
@@ -115,7 +115,7 @@ func recordings() []recording {
 	}
 }
 
-// recordedAnswer plays a request.
+// recordedAnswer returns the answer to a recording.
 func recordedAnswer(fake *fakeBackend, c recording) *httptest.ResponseRecorder {
 	r := postOf(c.path, "application/json", c.body)
 	if c.body == "" {
@@ -132,8 +132,8 @@ func recordedAnswer(fake *fakeBackend, c recording) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestRecordedRequestsAreAnswered: the server answers what clients always send. The model and its
-// template get all that was said.
+// The server answers what clients always send. The model and its template get everything that was
+// said.
 func TestRecordedRequestsAreAnswered(t *testing.T) {
 	for _, c := range recordings() {
 		t.Run(c.client, func(t *testing.T) {
@@ -171,8 +171,8 @@ func TestRecordedRequestsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestRecordedImagesAreRefused: a picture is refused by name, in each form that clients send. The
-// client shows this to the person who attached it.
+// A picture is refused by name, in each form that clients send. The client shows the refusal to the
+// person who attached it.
 func TestRecordedImagesAreRefused(t *testing.T) {
 	for client, part := range map[string]string{
 		"Continue":            `{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo=","detail":"auto"}}`,

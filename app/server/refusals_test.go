@@ -24,7 +24,7 @@ type anthropicError struct {
 	RequestID string `json:"request_id"`
 }
 
-// decodeAnthropic reads an error as Anthropic's libraries do, and ours alone.
+// decodeAnthropic reads an error as Anthropic's libraries do. It refuses other forms.
 func decodeAnthropic(t testing.TB, w *httptest.ResponseRecorder) anthropicError {
 	t.Helper()
 	var e anthropicError
@@ -46,8 +46,7 @@ func decodeOllama(t *testing.T, w *httptest.ResponseRecorder) string {
 	return e["error"]
 }
 
-// TestRefusalHasFormOfVendor: a request that is refused before it reaches a route gets the form of
-// the vendor that its path belongs to.
+// A request that is refused before it reaches a route gets the form of the vendor of its path.
 func TestRefusalHasFormOfVendor(t *testing.T) {
 	type asked struct {
 		method, host, peer string
@@ -84,7 +83,7 @@ func TestRefusalHasFormOfVendor(t *testing.T) {
 				w := httptest.NewRecorder()
 				New(newFake().services(), Options{Rules: a.rules}).Endpoint().ServeHTTP(w, r)
 				if w.Code == http.StatusOK && form == "openai" {
-					continue // the page
+					continue // that is the page
 				}
 				if w.Code != a.status && !(a.status == 404 && w.Code == 405) && !(a.status == 401 && w.Code == 404) && path != "/app/state" {
 					t.Errorf("%s %+v: %d %s", path, a, w.Code, w.Body)
@@ -108,8 +107,7 @@ func TestRefusalHasFormOfVendor(t *testing.T) {
 	}
 }
 
-// TestAnthropicErrorTypeFitsStatus: each code has a type that Anthropic's libraries know for its
-// status.
+// Each code has a type that Anthropic's libraries know for its status.
 func TestAnthropicErrorTypeFitsStatus(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	special := map[string]struct {
@@ -148,9 +146,8 @@ func TestAnthropicErrorTypeFitsStatus(t *testing.T) {
 	}
 }
 
-// TestOverlongPromptInVendorsWords: a prompt that does not fit is refused in the words that each
-// vendor's programs search for.
-func TestOverlongPromptInVendorsWords(t *testing.T) {
+// A prompt that does not fit is refused in the words that each vendor's programs search for.
+func TestOverlongPromptIsRefusedInVendorsWords(t *testing.T) {
 	for path, words := range map[string]string{
 		"/v1/completions": "maximum context length is 64 tokens. However, you requested at least 70 tokens",
 		"/v1/messages":    "prompt is too long: at least 70 tokens > 64 maximum",

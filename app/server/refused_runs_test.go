@@ -15,9 +15,8 @@ import (
 	"tandem/engine"
 )
 
-// TestRefusedContinuationLeavesNoRow: a request may go on from a checkpoint, or with a run that was
-// cut off. If it is refused before anything is computed, it leaves nothing in the history. Any
-// other end leaves a row.
+// A request may continue a checkpoint, or a run that was cut off. If it is refused before anything
+// is computed, it leaves nothing in the history. Any other end leaves a row.
 func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 	const branch, resume = "/app/checkpoints/abc/branch", "/app/runs/1/resume"
 	full := func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
@@ -42,7 +41,7 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 		name, path, body string
 		change           func(*fakeBackend)
 		status           int
-		kept             string // finish reason of its row; empty if there is none
+		kept             string // finish reason of its row; empty if there is no row
 	}{
 		{"in the midst of a message", branch, `{"prompt":"more"}`, nil, 400, ""},
 		{"without a prompt", branch, `{}`, nil, 400, ""},
@@ -93,8 +92,7 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 	}
 }
 
-// TestRefusalKeepsItsSentence: the history has what the client was told, and nothing that the
-// client wrote.
+// The history has the words that the client got, and nothing that the client wrote.
 func TestRefusalKeepsItsSentence(t *testing.T) {
 	for _, c := range []struct{ route, body, want string }{
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","n":-1}`, "n must lie between 1 and 8, not -1."},
@@ -127,7 +125,7 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 		}
 		report, err := control.NewReport(r)
 		if err != nil || report.Facts[1].Name != "told" || report.Facts[1].Text != r.Message {
-			t.Errorf("%s %s: it is told as %v, %v", c.route, c.body, report.Facts, err)
+			t.Errorf("%s %s: the report has %v, %v", c.route, c.body, report.Facts, err)
 		}
 	}
 	// An answered run is not refused.

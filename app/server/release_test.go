@@ -19,8 +19,7 @@ func (w *watchedWriter) Write(data []byte) (int, error) {
 	return w.ResponseRecorder.Write(data)
 }
 
-// TestModelIsReleasedBeforeTheEnd: a client that has its whole answer finds the model idle. It may
-// ask for another model at once.
+// A client that has its whole answer finds the model idle, so it can ask for another model at once.
 func TestModelIsReleasedBeforeTheEnd(t *testing.T) {
 	for _, body := range []string{
 		`{"model":"tandem","prompt":"a b c","max_tokens":4}`,

@@ -10,8 +10,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestRerankSortsByScore: the documents that answer best come first, with their original indexes.
-// Documents of equal score keep their order.
+// The documents that answer best come first, with their original indexes. Documents of equal score
+// keep their order.
 func TestRerankSortsByScore(t *testing.T) {
 	const documents = `["bb",{"text":"dddd","id":7},"a","cc"]`
 	for _, c := range []struct {

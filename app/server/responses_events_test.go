@@ -166,8 +166,8 @@ func TestResponseEventsComeInDocumentedOrder(t *testing.T) {
 	}
 }
 
-// TestResponseFailureIsLastEvent: before the first event a failure is an answer. After it the
-// failure is the last event, which has the fields that clients look for.
+// Before the first event a failure is an answer. After it the failure is the last event, with the
+// fields that clients read.
 func TestResponseFailureIsLastEvent(t *testing.T) {
 	full := &engine.Error{Code: engine.CodeQueueFull, Message: "The queue is full."}
 	fake := speaking("hello")
@@ -196,8 +196,7 @@ func TestResponseFailureIsLastEvent(t *testing.T) {
 	}
 }
 
-// TestResponseStreamIsKeptAlive: a client that waits is told so in events. A failure after that is
-// an event too.
+// A client that waits is told so in events. A failure after that is an event too.
 func TestResponseStreamIsKeptAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := speaking("hello")

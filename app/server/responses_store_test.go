@@ -13,7 +13,7 @@ import (
 	"tandem/app/wire"
 )
 
-// as asks for a route with a key, or without one if key is empty.
+// as sends a request to a route with a key, or without one if key is empty.
 func as(t *testing.T, s *Server, key, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := postOf(path, "application/json", body)
@@ -26,9 +26,9 @@ func as(t *testing.T, s *Server, key, method, path, body string) *httptest.Respo
 	return w
 }
 
-// TestResponseToolLoop: a program calls its tool and gets the answer to the result. It may send the
-// conversation again, or name the response that it goes on from.
-func TestResponseToolLoop(t *testing.T) {
+// A program calls its tool and gets the answer to the result. It may send the conversation again,
+// or name the response that it continues.
+func TestResponseContinuesAfterToolResult(t *testing.T) {
 	const tools = `"tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}],"instructions":"Be brief."`
 	var prompts []string
 	for _, stored := range []bool{false, true} {
@@ -68,8 +68,7 @@ func TestResponseToolLoop(t *testing.T) {
 	}
 }
 
-// TestResponseChainKeepsConversation: the earlier input and output stand before the new input, in
-// order. Earlier instructions do not.
+// Earlier input and output stand before the new input, in order. Earlier instructions do not.
 func TestResponseChainKeepsConversation(t *testing.T) {
 	fake := speaking("one")
 	s := New(fake.services(), Options{})
@@ -189,8 +188,8 @@ func gone(t *testing.T, s *Server, key, id string) {
 	}
 }
 
-// TestResponseBelongsToItsKey: a response is visible to the key that it was asked for with. It is
-// visible to no other key, and not without one.
+// A response is visible to the key that created it. No other key sees it, and no request without a
+// key.
 func TestResponseBelongsToItsKey(t *testing.T) {
 	fake := speaking("one")
 	fake.keyed = true
@@ -218,12 +217,12 @@ func TestResponseBelongsToItsKey(t *testing.T) {
 	}
 }
 
-// TestResponseNotKeptIsStillAnswered: a response that cannot be kept says so, and is answered.
+// A response that cannot be stored says so, and is still answered.
 func TestResponseNotKeptIsStillAnswered(t *testing.T) {
 	fake := speaking("one")
 	fake.nobody = true
 	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store || len(fake.kept) != 0 {
-		t.Errorf("what was forgotten meanwhile is kept: %+v", r)
+		t.Errorf("the response says that it is kept: %+v", r)
 	}
 	fake.nobody, fake.broken = false, true
 	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store || short(r.Output) != "message completed output_text \"one\"\n" {
@@ -231,7 +230,7 @@ func TestResponseNotKeptIsStillAnswered(t *testing.T) {
 	}
 	list := checkResponseStream(t, fake, responseBody(`"input":"A"`), "message completed output_text \"one\"\n", responses.Completed)
 	if list[len(list)-1].Response.Store {
-		t.Error("the last event says that it is kept")
+		t.Error("the last event says that the response is kept")
 	}
 }
 
@@ -261,8 +260,8 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 	}
 }
 
-// TestCutOffResponseIsResumedAsChat: an answer that the end of the program cut off is completed in
-// the form of a chat. The stored request alone is enough for that.
+// An answer that was cut off by the program's end is completed in the form of a chat. The stored
+// request is enough for that.
 func TestCutOffResponseIsResumedAsChat(t *testing.T) {
 	fake := speaking("one")
 	s := New(fake.services(), Options{})
@@ -278,7 +277,7 @@ func TestCutOffResponseIsResumedAsChat(t *testing.T) {
 		if fake.texts[run].Request != nil {
 			t.Errorf("at its end %s is kept", fake.texts[run].Request)
 		}
-		// A crash leaves the text of the run as it was in flight.
+		// A crash leaves the text of the run in the state of a run in flight.
 		cut := fake.texts[run]
 		cut.Request = fake.asked[run]
 		fake.texts[run] = cut
@@ -300,8 +299,8 @@ func TestCutOffResponseIsResumedAsChat(t *testing.T) {
 	}
 }
 
-// TestResponseChainIsCountedOnce: the length of a conversation counts its messages. It does not
-// count the tools and instructions that each response repeats.
+// The length of a conversation counts its messages. It does not count the tools and instructions
+// that each response repeats.
 func TestResponseChainIsCountedOnce(t *testing.T) {
 	fake := speaking("one")
 	response := wire.MustJSON(map[string]any{"tools": strings.Repeat("t", 1<<20)})

@@ -44,7 +44,7 @@ func responseBody(fields ...string) string {
 	return `{"model":"tandem",` + strings.Join(fields, ",") + `}`
 }
 
-// respond asks for a response in one piece and returns it.
+// respond requests a response in one piece and returns it.
 func respond(t *testing.T, s *Server, body string) wholeResponse {
 	t.Helper()
 	w := postTo(t, s, "/v1/responses", "application/json", body)
@@ -55,7 +55,7 @@ func respond(t *testing.T, s *Server, body string) wholeResponse {
 	return r
 }
 
-// short returns the content of the items, one a line.
+// short returns the content of the items, one item a line.
 func short(items []responseItem) string {
 	var b strings.Builder
 	for _, x := range items {
@@ -71,7 +71,7 @@ func short(items []responseItem) string {
 	return b.String()
 }
 
-// TestResponseInputReachesTemplate: what the template gets from a request.
+// The template gets the input of the request under its own names.
 func TestResponseInputReachesTemplate(t *testing.T) {
 	const user = `{"role":"user","content":"hi"}`
 	for _, c := range []struct{ name, fields, want string }{
@@ -120,8 +120,7 @@ func TestResponseInputReachesTemplate(t *testing.T) {
 	}
 }
 
-// TestTurnsAlternateWhereTemplateInsists: a template that insists on alternating roles gets such
-// turns.
+// A template that needs alternating roles gets alternating turns.
 func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 	const body = `{"model":"tandem","instructions":"A","input":[{"role":"user","content":"B"},{"role":"user","content":"C"},{"role":"assistant","content":"D"},{"role":"developer","content":"E"},{"role":"user","content":"F"}]}`
 	strict := func(vars []byte) (string, error) {
@@ -144,7 +143,7 @@ func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 	if got, want := fake.model.Decode(fake.model.Requests[0].Prompt), "sA\nuB\n\nC\naD\nu<system>\nE\n</system>\n\nF\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
-	// If no form of the turns helps, the answer has the first error.
+	// If no form of the turns works, the answer has the first error.
 	fake.model.Template = func([]byte) (string, error) { return "", control.Errorf(control.CodeInvalid, "No talk.") }
 	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", body)
 	if e := decodeError(t, w); w.Code != 400 || e.Message != "No talk." || e.Param == nil || *e.Param != "input" {
@@ -152,8 +151,7 @@ func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 	}
 }
 
-// TestResponseParamsReachEngineAndEcho: what a request asks for reaches the engine, and the
-// response repeats it.
+// The engine gets the settings of the request, and the response repeats them.
 func TestResponseParamsReachEngineAndEcho(t *testing.T) {
 	fake := speaking("hello")
 	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä", responses.MaxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
@@ -189,7 +187,7 @@ func TestResponseParamsReachEngineAndEcho(t *testing.T) {
 	}
 }
 
-// TestUnsupportedResponseIsRefused: what cannot be served is refused before a model is asked.
+// A request that cannot be served is refused before a model is used.
 func TestUnsupportedResponseIsRefused(t *testing.T) {
 	for _, c := range []struct{ fields, param, says string }{
 		{`"input":null`, "input", "missing"},
@@ -242,7 +240,7 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 	}
 }
 
-// TestModelOutputBecomesItems: the output of a model becomes items.
+// The output of a model becomes items.
 func TestModelOutputBecomesItems(t *testing.T) {
 	const tools = `"input":"x","tools":[{"type":"function","name":"look"},{"type":"namespace","name":"go","tools":[{"type":"function","name":"far"}]}]`
 	far := strings.Replace(goCall, `"go"`, `"go__far"`, 1)
@@ -279,8 +277,7 @@ func TestModelOutputBecomesItems(t *testing.T) {
 	}
 }
 
-// TestResponseLogprobsAreOfText: log-probabilities are those of the text, not of a thought or a
-// call.
+// Log-probabilities are those of the text, and not of a thought or a call.
 func TestResponseLogprobsAreOfText(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nhé\n" + goCall)
 	const fields = `"input":"x","include":["message.output_text.logprobs"],"top_logprobs":1,"tools":[{"type":"function","name":"go"}]`
@@ -289,7 +286,7 @@ func TestResponseLogprobsAreOfText(t *testing.T) {
 	for _, l := range r.Output[1].Content[0].Logprobs {
 		said += l.Token
 	}
-	// Half a rune is not valid text, so its tokens are shown by another sign.
+	// Half a rune is not valid text, so its tokens show another sign.
 	if said != "h\ufffd\ufffd" || r.Output[1].Content[0].Text != "hé" {
 		t.Errorf("%q are the tokens of %q", said, r.Output[1].Content[0].Text)
 	}
@@ -299,7 +296,7 @@ func TestResponseLogprobsAreOfText(t *testing.T) {
 	}
 }
 
-// TestForcedCallHasGrammar: a grammar holds an answer that must be a call.
+// If the answer must be a call, a grammar ensures it.
 func TestForcedCallHasGrammar(t *testing.T) {
 	for _, choice := range []string{`"required"`, `{"type":"function","name":"go"}`, `{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"go"}]}`} {
 		fake := speaking(goCall)

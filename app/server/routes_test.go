@@ -22,8 +22,7 @@ func standardRoutes(s *Server) map[string][]string {
 	return routes
 }
 
-// TestBaseURLSpellingsFindTheirRoute: each route is found with /v1 and without, with one /v1 too
-// many, and with extra slashes.
+// Each route is found with /v1 and without, with one /v1 too many, and with extra slashes.
 func TestBaseURLSpellingsFindTheirRoute(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for pattern := range standardRoutes(s) {
@@ -42,8 +41,8 @@ func TestBaseURLSpellingsFindTheirRoute(t *testing.T) {
 	}
 }
 
-// TestHeadOfThePageNeedsNoKey: Claude Code asks this first.
-func TestHeadOfThePageNeedsNoKey(t *testing.T) {
+// Claude Code sends this request first.
+func TestHeadOfPageNeedsNoKey(t *testing.T) {
 	srv := httptest.NewServer(New(newFake().services(), Options{Rules: Rules{RequireKey: true}}).Endpoint())
 	defer srv.Close()
 	resp, err := http.Head(srv.URL)

@@ -5,12 +5,12 @@ import (
 	"tandem/app/responses"
 )
 
-// Services are what the server asks for answers: each field is one small interface, which one room
-// of the program fills. Their methods may be called by many goroutines at once. Their errors are
-// *control.Error or *engine.Error where the client can do something about them.
+// Services are the parts of the program that the server calls for its answers. Each field is one
+// small interface, which one room of the program fills. Their methods may be called by many
+// goroutines at once. If a client can act on an error, it is a *control.Error or an *engine.Error.
 //
-// A test fills in the fields that its routes use. A nil field is a panic in the routes that need
-// it, and nowhere else.
+// A test fills in the fields that its routes use. A nil field panics only in the routes that need
+// it.
 type Services struct {
 	// For the routes that run a model.
 	Pool      api.Pool

@@ -97,7 +97,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	})
 }
 
-// TestCodeBuysOneSession, also where many clients try at the same time.
+// A code buys one session, also if many clients try at the same time.
 func TestCodeBuysOneSession(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	code := s.NewCode().Code

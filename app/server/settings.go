@@ -8,7 +8,7 @@ import (
 	"tandem/app/wire"
 )
 
-// Settings are the choices of the person who uses Tandem.
+// Settings are the user's choices.
 type Settings interface {
 	// Settings returns the settings in force, and where each comes from.
 	Settings(context.Context) (control.SettingsState, error)

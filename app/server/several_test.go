@@ -27,8 +27,7 @@ func (b several) State() control.State {
 	return st
 }
 
-// TestSeveralModelsInMemoryAreReported: every route that lists models counts all that are in
-// memory.
+// Every route that lists models counts all models in memory.
 func TestSeveralModelsInMemoryAreReported(t *testing.T) {
 	s := New(severalServices(newFake()), Options{})
 	var ps struct{ Models []ollama.Running }
@@ -50,8 +49,7 @@ func TestSeveralModelsInMemoryAreReported(t *testing.T) {
 	}
 }
 
-// TestUnloadFreesOneModelOrAll: the route unloads one model or all of them. Ollama's programs
-// unload the model that they name.
+// The route unloads one model or all of them. Ollama's programs unload the model that they name.
 func TestUnloadFreesOneModelOrAll(t *testing.T) {
 	fake := newFake()
 	s := New(severalServices(fake), Options{})

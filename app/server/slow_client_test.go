@@ -57,8 +57,8 @@ type addressed struct {
 func (c addressed) RemoteAddr() net.Addr { return c.remote }
 func (c addressed) LocalAddr() net.Addr  { return c.local }
 
-// TestSlowClientsAreCut: a client that sends next to nothing, forever, is cut in time. This holds
-// wherever in a request it is, whether or not the rest is read.
+// A client that goes on sending almost nothing is cut in time. This holds in every part of a
+// request, whether or not the rest is read.
 func TestSlowClientsAreCut(t *testing.T) {
 	const (
 		json  = "Host: localhost\r\nContent-Type: application/json\r\n"
@@ -71,7 +71,7 @@ func TestSlowClientsAreCut(t *testing.T) {
 		from    net.IP
 		head    string // sent at once
 		trickle string // sent byte by byte, a second each, again and again
-		status  string // of the answer; empty for none
+		status  string // of the answer; empty for no answer
 		most    time.Duration
 	}{
 		"nothing":                        {here, "", "", "", 10 * time.Second},
@@ -125,7 +125,7 @@ func TestSlowClientsAreCut(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsAreClosed: a connection without a further request is closed.
+// A connection without another request is closed.
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, l := wire.HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil), newPipes()
@@ -143,8 +143,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	})
 }
 
-// TestLongHeadIsRefused: headers and addresses longer than any client sends are refused before they
-// take memory.
+// Headers and addresses that are longer than any client's are refused before they take memory.
 func TestLongHeadIsRefused(t *testing.T) {
 	for name, head := range map[string]string{
 		"one header":     "GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: ",

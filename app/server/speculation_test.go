@@ -12,7 +12,7 @@ import (
 	"tandem/engine"
 )
 
-// TestSpeculationReachesTheEngine: what a request says, and the defaults for the rest.
+// The engine gets the fields of the request, and the defaults for the rest.
 func TestSpeculationReachesTheEngine(t *testing.T) {
 	for body, want := range map[string]engine.Speculation{
 		``:                                   {},
@@ -41,7 +41,7 @@ func TestSpeculationReachesTheEngine(t *testing.T) {
 	}
 }
 
-// TestSpeculationNamesMatchEngine: clients may ask for exactly the modes that the engine knows.
+// Clients can ask for exactly the modes that the engine knows.
 func TestSpeculationNamesMatchEngine(t *testing.T) {
 	if control.MaxDepth != engine.MaxDepth {
 		t.Errorf("depth %d, the engine's is %d", control.MaxDepth, engine.MaxDepth)
@@ -59,8 +59,8 @@ func TestSpeculationNamesMatchEngine(t *testing.T) {
 	}
 }
 
-// TestPredictionReachesTheEngine as plain text, whatever tokens it spells, and without ids that
-// cannot come.
+// The engine gets a prediction as plain text, whatever tokens it spells, and without ids that the
+// model does not know.
 func TestPredictionReachesTheEngine(t *testing.T) {
 	fake := newFake()
 	postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",

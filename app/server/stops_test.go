@@ -11,8 +11,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestStopTextEndsTheAnswerOnly: a stop text ends the answer's text, up to its last byte. It ends
-// nothing else that the model writes.
+// A stop text ends the answer's text, up to its last byte. It ends nothing else that the model
+// writes.
 func TestStopTextEndsTheAnswerOnly(t *testing.T) {
 	const thought = "<think>\nEND here\n</think>\n\n"
 	saysEND := strings.Replace(goCall, "{}", `{"z": "END"}`, 1)
@@ -65,14 +65,14 @@ func TestStopTextEndsTheAnswerOnly(t *testing.T) {
 	}
 }
 
-// TestStopTextMatchesXMLMarkup: a stop text also matches the markup of a call where calls are not
-// JSON. It does not match a call's arguments.
+// A stop text also matches the markup of a call, where calls are not JSON. It does not match a
+// call's arguments.
 func TestStopTextMatchesXMLMarkup(t *testing.T) {
 	const says = "So:\n<tool_call>\n<function=look>\n<parameter=z>\nEND\n</parameter>\n</function>\n</tool_call>"
 	for _, stop := range []string{"<tool_call>", "<function=", "<function=look>", "<parameter=z>", "</parameter>", "</function>\n", "</tool_call>", "END"} {
 		fake := speaking(says)
 		fake.model.TemplateSource = "<tool_call> <function="
-		want := says // what a call says is no text of the answer
+		want := says // a call's text is no text of the answer
 		if before, _, _ := strings.Cut(says, stop); stop != "END" {
 			want = before + stop
 		}
@@ -83,8 +83,7 @@ func TestStopTextMatchesXMLMarkup(t *testing.T) {
 	}
 }
 
-// TestStopTextCountsAfterThought, also where the prompt began the thought, or where the server
-// ended it.
+// A stop text counts after a thought, also if the prompt began the thought or the server ended it.
 func TestStopTextCountsAfterThought(t *testing.T) {
 	for _, c := range []struct {
 		name, says, behind, fields string
@@ -114,8 +113,7 @@ func TestStopTextCountsAfterThought(t *testing.T) {
 	}
 }
 
-// TestResumedAnswerStopsAtSameText: an answer that was cut off anywhere ends where it would have
-// ended.
+// An answer that was cut off anywhere ends where it would have ended without the cut.
 func TestResumedAnswerStopsAtSameText(t *testing.T) {
 	const all = "<think>\nEND here\n</think>\n\nyes END"
 	for at := range len(all) {

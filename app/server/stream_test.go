@@ -88,8 +88,7 @@ func script(f func(ctx context.Context, yield func(string, error) bool)) func(co
 	}
 }
 
-// TestDeadlinesAreNotInherited: reading and writing have deadlines, and the next request on the
-// connection does not inherit them.
+// Reading and writing have deadlines. The next request on the connection does not inherit them.
 func TestDeadlinesAreNotInherited(t *testing.T) {
 	for _, stream := range []string{"true", "false"} {
 		r := streamRequest(t.Context())
@@ -102,7 +101,7 @@ func TestDeadlinesAreNotInherited(t *testing.T) {
 	}
 }
 
-// TestSlowReaderOfWholeAnswerIsCut: an answer in one piece does not wait for its client either.
+// An answer in one piece does not wait for its client either.
 func TestSlowReaderOfWholeAnswerIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake()
@@ -126,7 +125,7 @@ func TestSilentStreamGetsComments(t *testing.T) {
 		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 			time.Sleep(8 * time.Second) // a long prefill
 			yield("a", nil)
-			time.Sleep(time.Second) // no silence worth a comment
+			time.Sleep(time.Second) // too short a silence for a comment
 			yield("b", nil)
 		})
 		w := newWriter()
@@ -223,8 +222,7 @@ func TestSlowReaderNeverHoldsTheEngine(t *testing.T) {
 	})
 }
 
-// TestSlowReaderIsCutWhenBufferIsFull: a client that falls too far behind is cut before its time
-// limit, so that the buffer stays bounded.
+// A client that falls too far behind is cut before its time limit, so the buffer stays bounded.
 func TestSlowReaderIsCutWhenBufferIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake()
@@ -246,8 +244,8 @@ func TestSlowReaderIsCutWhenBufferIsFull(t *testing.T) {
 	})
 }
 
-// TestStreamedChoicesAreWhole: events of several choices may mix. Each choice is whole and ends
-// once, and only the last event has the timings.
+// Events of several choices may mix. Each choice is whole and ends once, and only the last event
+// has the timings.
 func TestStreamedChoicesAreWhole(t *testing.T) {
 	for _, usage := range []bool{false, true} {
 		w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", "application/json",
@@ -295,7 +293,7 @@ func TestStreamedChoicesAreWhole(t *testing.T) {
 	}
 }
 
-// TestDisconnectEndsGeneration: a client that leaves ends its generation, in a stream or not.
+// If a client leaves, its generation ends, in a stream or not.
 func TestDisconnectEndsGeneration(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		t.Run(fmt.Sprint("stream ", stream), func(t *testing.T) {
@@ -341,8 +339,7 @@ func TestDisconnectEndsGeneration(t *testing.T) {
 	}
 }
 
-// TestCancelledRunKeepsItsText: when another request cancels a run, its client keeps what was
-// generated.
+// When another request cancels a run, the client keeps what was generated.
 func TestCancelledRunKeepsItsText(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		fake := newFake()
@@ -369,8 +366,7 @@ func TestCancelledRunKeepsItsText(t *testing.T) {
 	}
 }
 
-// TestAnswerNamesItsRun: each answer names its run, a refused one too. A run that ends by itself
-// was not stopped.
+// Each answer names its run, a refused one too. A run that ends by itself was not stopped.
 func TestAnswerNamesItsRun(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for i, c := range []struct {
@@ -384,8 +380,7 @@ func TestAnswerNamesItsRun(t *testing.T) {
 	}
 }
 
-// TestCloseAnswersRequestsInFlight: a server that stops answers the requests in flight, and those
-// that come.
+// A server that stops answers the requests in flight, and new ones.
 func TestCloseAnswersRequestsInFlight(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
@@ -421,7 +416,7 @@ func TestCloseEndsStreamWithError(t *testing.T) {
 	}
 }
 
-// TestPanicFailsOneRequest: a defect costs one request.
+// A defect fails one request.
 func TestPanicFailsOneRequest(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
@@ -447,8 +442,8 @@ func TestPanicFailsOneRequest(t *testing.T) {
 	}
 }
 
-// BenchmarkStream measures the endpoint's own cost of one token, from the engine's yield to the
-// client's read, over a real connection.
+// BenchmarkStream measures the endpoint's own cost of one token over a real connection: from the
+// engine's yield to the client's read.
 func BenchmarkStream(b *testing.B) {
 	fake := newFake()
 	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
@@ -471,8 +466,8 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkStreamPaced measures the same when each token is flushed alone: the generator waits for
-// the writer's goroutine after each.
+// BenchmarkStreamPaced measures the same with each token flushed alone. After each token the
+// generator waits for the writer's goroutine.
 func BenchmarkStreamPaced(b *testing.B) {
 	fake := newFake()
 	read := make(chan struct{})

@@ -14,8 +14,8 @@ import (
 
 const closed = "\n</think>\n\n"
 
-// TestThinkingVarsReachTemplate: what a request says about thinking reaches the template under the
-// template's names. Names that the request sets itself win.
+// What a request says about thinking reaches the template under the template's names. Names that
+// the request sets itself are kept.
 func TestThinkingVarsReachTemplate(t *testing.T) {
 	for fields, want := range map[string]string{
 		`"reasoning_effort":"low"`:                         `"enable_thinking":true,"thinking":true,"reasoning_effort":"low"`,
@@ -92,7 +92,7 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 			if r.CompletionTokens != len(ids) || r.FinishReason == "" {
 				t.Errorf("the history has %+v", r)
 			}
-			// The answer is what the model says when it is asked again.
+			// The answer is what the model says in the second request.
 			if text := api.BytesTokens(fake.texts[2].Tail); !slices.Equal(text[fake.texts[2].Prompt:], ids) {
 				t.Errorf("%q is kept", fake.model.Decode(text))
 			}
@@ -117,7 +117,7 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 	}
 }
 
-// TestClosingTokensAreNoReasoning: tokens that the server inserts do not count as reasoning.
+// Tokens that the server inserts do not count as reasoning.
 func TestClosingTokensAreNoReasoning(t *testing.T) {
 	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
 	fake.model.Continuation = "so be it"
@@ -165,14 +165,14 @@ func TestResumedAnswerIsReadFromItsBeginning(t *testing.T) {
 			kept := fake.texts[fake.lastRun().ID]
 			var how api.Replay
 			if err := json.Unmarshal(kept.Replay, &how); err != nil || !slices.Equal(how.Closed, []api.Span{{At: len("<think>\nhm"), N: len(closed)}}) {
-				t.Errorf("%q: it is repeated by %s", said, kept.Replay)
+				t.Errorf("%q: the replay is %s", said, kept.Replay)
 			}
 		}
 	}
 }
 
-// TestThoughtsReturnToTemplate: a client may send thoughts back by the name that it got. They reach
-// the template under the template's name.
+// A client may send thoughts back under the name that it got. They reach the template under the
+// template's name.
 func TestThoughtsReturnToTemplate(t *testing.T) {
 	const call = `"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]`
 	for _, c := range []struct{ writes, message, want string }{

@@ -17,10 +17,10 @@ import (
 	"tandem/engine"
 )
 
-// The fake writes as Qwen's models do.
+// The fake writes like Qwen's models.
 const fakeDialect = "<think> </think> <tool_call>"
 
-// twoTools are what requests of these tests offer.
+// twoTools are the tools in the requests of these tests.
 const twoTools = `"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","strict":true}}]`
 
 // speaking returns a backend whose model answers with the given text.
@@ -92,7 +92,7 @@ func value(s *string) string {
 	return *s
 }
 
-// chatWith asks for a reply whole and in chunks, checks that both are the same, and returns its
+// chatWith requests a reply whole and in chunks, checks that both are equal, and returns its
 // choices.
 func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 	t.Helper()
@@ -154,7 +154,7 @@ func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 	return whole
 }
 
-// add adds a delta, as clients do, and checks its form.
+// add adds a delta as clients do, and checks its form.
 func add(t *testing.T, s *saying, d chatMessage) {
 	t.Helper()
 	s.text += value(d.Content)
@@ -230,8 +230,8 @@ func TestOutputBecomesTextReasoningAndCalls(t *testing.T) {
 	}
 }
 
-// TestCallsInTokensOfSeveralRunes: the same, from tokens of several runes each.
-func TestCallsInTokensOfSeveralRunes(t *testing.T) {
+// The parts are the same if tokens have several runes.
+func TestCallsAreReadFromTokensOfSeveralRunes(t *testing.T) {
 	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + lookCall + "\n" + goCall)
 	want := saying{thought: "hm", text: "So:", calls: []string{looked, "go{}"}, finish: "tool_calls"}
 	for n := 2; n <= len(all); n += 3 {
@@ -256,8 +256,7 @@ func TestCallsInTokensOfSeveralRunes(t *testing.T) {
 	}
 }
 
-// TestMissingLastBraceIsAdded: a call that lacks only its last brace gets it, if the model ended
-// its answer.
+// If the model ended its answer and a call lacks only its last brace, the call gets it.
 func TestMissingLastBraceIsAdded(t *testing.T) {
 	for fields, want := range map[string]saying{
 		`"seed":1`:        {calls: []string{`go{"a": "}"}`}, finish: "tool_calls"},
@@ -275,8 +274,7 @@ func TestMissingLastBraceIsAdded(t *testing.T) {
 	}
 }
 
-// TestFormedAnswerMayFollowThought: an answer in a form may follow a thought, and may be a call
-// instead.
+// An answer in a form may follow a thought. A call may take its place.
 func TestFormedAnswerMayFollowThought(t *testing.T) {
 	for _, c := range []struct{ writes, fields, want string }{
 		{"", `"seed":1`, ""},
@@ -296,8 +294,8 @@ func TestFormedAnswerMayFollowThought(t *testing.T) {
 	}
 }
 
-// TestAnswerEndsWithFirstCall: the first call ends the answer, whatever else came with the last
-// token. Tokens that the engine computed ahead are no part of it.
+// The first call ends the answer, whatever else came with the last token. Tokens that the engine
+// computed ahead are not part of it.
 func TestAnswerEndsWithFirstCall(t *testing.T) {
 	const call = `<tool_call>{"name": "go", "arguments": {"z": "\"}}"}}</tool_call>`
 	for _, all := range [][]string{
@@ -329,8 +327,8 @@ func TestAnswerEndsWithFirstCall(t *testing.T) {
 	}
 }
 
-// TestMarkupTokensPassTheEngine: the engine passes tokens that are markup. When an answer is
-// repeated, its text is not read, stop texts included.
+// The engine passes tokens that are markup on. When an answer is repeated, nothing reads its text,
+// not even for stop texts.
 func TestMarkupTokensPassTheEngine(t *testing.T) {
 	fake := speaking("hello")
 	fake.model.MoreSpecials = []string{"<think>", "</think>"}
@@ -349,8 +347,8 @@ func TestMarkupTokensPassTheEngine(t *testing.T) {
 	}
 }
 
-// TestEachChoiceHasItsOwnCalls: each choice is read by itself. Ids follow all tokens, also those
-// without text. Log-probabilities are those of the content alone.
+// Each choice is read by itself. Ids include tokens without text. Log-probabilities are only those
+// of the content.
 func TestEachChoiceHasItsOwnCalls(t *testing.T) {
 	text := "<think>\nhm\n</think>\n\nSo: " + goCall
 	got := chatWith(t, speaking(text), chatBody(twoTools, `"n":2`, `"logprobs":true`, `"return_token_ids":true`))
@@ -381,7 +379,7 @@ func TestReasoningTokensAreCounted(t *testing.T) {
 	}
 }
 
-// TestToolChoiceHasGrammar: what the template gets, and the grammar that makes the answer a call.
+// The template gets the tools, and a grammar makes the answer a call.
 func TestToolChoiceHasGrammar(t *testing.T) {
 	const look, goes = `{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}}`, `{"type":"function","function":{"name":"go","strict":true}}`
 	for _, c := range []struct {
@@ -430,7 +428,7 @@ func TestToolChoiceHasGrammar(t *testing.T) {
 			t.Errorf("%s: it is repeated by %s", c.fields, r.Replay)
 		}
 	}
-	// If the model has no form for calls, the template handles them. They cannot be forced.
+	// If the model has no form for calls, the template handles them, and a call cannot be forced.
 	fake := speaking(goCall)
 	fake.model.TemplateSource = ""
 	if got := chatWith(t, fake, chatBody(twoTools))[0]; got.text != goCall {

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the answers in testdata")
 
-// TestTranscripts plays the requests in testdata/*.http and compares the answers. A file is a list
+// TestAnswersEqualTheTranscripts plays the requests in testdata/*.http and compares the answers. A file is a list
 // of exchanges, each
 //
 //	== title
@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "rewrite the answers in testdata")
 //
 // where the answer is its status, the headers that matter and its body, with ids and times
 // replaced.
-func TestTranscripts(t *testing.T) {
+func TestAnswersEqualTheTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.http")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no transcripts", err)

@@ -11,8 +11,7 @@ import (
 	"tandem/app/control"
 )
 
-// TestWatchStreamsChanges: the state comes at once and after each change. The stream ends when the
-// server drains.
+// The state comes at once and after each change. The stream ends when the server drains.
 func TestWatchStreamsChanges(t *testing.T) {
 	f := newFake()
 	s := New(f.services(), Options{})
@@ -64,7 +63,7 @@ func TestWatchStreamsChanges(t *testing.T) {
 	}
 }
 
-// TestChangesAnswerOnce: a route that changes something answers once, whatever the client accepts.
+// A route that changes something answers once, whatever types the client accepts.
 func TestChangesAnswerOnce(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for _, path := range []string{"/app/unload", "/app/downloads"} {
