@@ -9,11 +9,8 @@ import (
 	"tandem/app/wire"
 )
 
-// messageRoles are the roles of messages. The system prompt stands apart from them, but the system
-// may also speak within a conversation.
-var messageRoles = []string{"user", "assistant", "system"}
-
-// readMessages reads system and messages.
+// readMessages reads system and messages. The system prompt stands apart from the messages, but the
+// system may also speak within them.
 func (c *messagesRequest) readMessages(f *wire.Fields) {
 	if f.Raw("system") != nil {
 		c.readSystem(f, "system")
@@ -42,7 +39,7 @@ func (c *messagesRequest) readSystem(f *wire.Fields, key string) {
 
 // readMessage reads one message.
 func (c *messagesRequest) readMessage(m *wire.Fields) {
-	role := m.OneOf("role", messageRoles)
+	role := m.Word("role")
 	switch {
 	case m.Err != nil:
 	case role == "":

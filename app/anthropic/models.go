@@ -17,6 +17,9 @@ const (
 	maxPageModels = 1000
 )
 
+// PageShape is the shape of a page's limit.
+var PageShape = wire.Int(1, maxPageModels).With("default", pageModels)
+
 // A Model is one model in Anthropic's list.
 type Model struct {
 	Type           string    `json:"type"`

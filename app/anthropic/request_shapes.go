@@ -71,11 +71,11 @@ var countTokensRequestShape = wire.Both(
 		wire.Opt("tools", wire.List(messageToolShape)),
 		wire.Opt("tool_choice", wire.Either(
 			wire.Object(
-				wire.Need("type", wire.Word("auto", "any", "none")),
+				wire.Need("type", wire.Word(namelessUses()...)),
 				wire.Opt("disable_parallel_tool_use", wire.Flag),
 			),
 			wire.Object(
-				wire.Need("type", wire.Just("tool")),
+				wire.Need("type", wire.Just(useTool)),
 				wire.Need("name", wire.Filled),
 				wire.Opt("disable_parallel_tool_use", wire.Flag),
 			),

@@ -2,14 +2,23 @@ package anthropic
 
 import (
 	"encoding/json"
+	"slices"
 
 	"tandem/app/api"
 	"tandem/app/dialect"
 	"tandem/app/wire"
 )
 
+// useTool is the one type of tool_choice with a name.
+const useTool = "tool"
+
 // toolUses are the types of tool_choice.
-var toolUses = []string{"auto", "any", "tool", "none"}
+var toolUses = []string{"auto", "any", useTool, "none"}
+
+// namelessUses returns the types of tool_choice without a name.
+func namelessUses() []string {
+	return slices.DeleteFunc(slices.Clone(toolUses), func(use string) bool { return use == useTool })
+}
 
 // readMessageTools reads tools and tool_choice in the form of templates. It leaves out tools of
 // other types, which the vendor's servers or programs would run: the models here do not know them.
@@ -45,13 +54,13 @@ func readMessageTools(f *wire.Fields) (b api.Toolbox) {
 	defer f.Take(o)
 	mode := o.OneOf("type", toolUses)
 	b.Single = o.Bool("disable_parallel_tool_use")
-	b.Forced = mode == "any" || mode == "tool"
+	b.Forced = mode == "any" || mode == useTool
 	switch mode {
 	case "":
 		o.Fail("type", "is missing; it is one of %q.", toolUses)
 	case "none":
 		return api.Toolbox{}
-	case "tool":
+	case useTool:
 		b.Name = wire.NeededName(o)
 	}
 	if o.Err == nil {

@@ -10,10 +10,6 @@ import (
 	"tandem/app/wire"
 )
 
-// formatTypes are the types of response_format. The last is ours, in the form in which OpenAI
-// writes the grammars of custom tools.
-var formatTypes = []string{"text", "json_object", "json_schema", "grammar"}
-
 // readResponseFormat returns the grammar that the answer must follow, or nil for any text.
 func readResponseFormat(f *wire.Fields) *model.Grammar {
 	o := f.Object("response_format")
@@ -35,7 +31,7 @@ func ReadFormat(o *wire.Fields, schema func(*wire.Fields) *model.Grammar) *model
 	case "grammar":
 		return readGrammar(o)
 	default:
-		o.Fail("type", "is one of %q, not %q.", formatTypes, wire.Clip(t))
+		o.Fail("type", "is one of %q, not %q.", o.Choices("type"), wire.Clip(t))
 	}
 	return nil
 }
@@ -73,7 +69,7 @@ func readGrammar(f *wire.Fields) *model.Grammar {
 	case "regex":
 		return &model.Grammar{Regex: text}
 	default:
-		o.Fail("syntax", "is one of %q, not %q.", []string{"lark", "regex"}, wire.Clip(syntax))
+		o.Fail("syntax", "is one of %q, not %q.", o.Choices("syntax"), wire.Clip(syntax))
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ var Roles = []string{"system", "developer", "user", "assistant", "tool", "functi
 func ReadMessage(m *wire.Fields) Message {
 	m.As(ChatMessageShape)
 	role := m.String("role")
-	if m.Err == nil && !slices.Contains(Roles, role) {
-		m.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(Roles, ", ")), wire.Clip(role))
+	if roles := m.Choices("role"); m.Err == nil && !slices.Contains(roles, role) {
+		m.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(roles, ", ")), wire.Clip(role))
 	}
 	switch role {
 	case "developer":

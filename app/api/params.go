@@ -150,10 +150,6 @@ func readLogitBias(f *wire.Fields) map[int32]float32 {
 	return bias
 }
 
-// speculationKeys are all members of speculation. The protocol is ours, so any other name is a
-// mistake.
-var speculationKeys = []string{"drafter", "depth", "rollback", "rule", "exact"}
-
 // readSpeculation reads how to decode. The engine checks whether the model has the drafter. A
 // request that sets any member chooses for itself, whatever the default is.
 func readSpeculation(f *wire.Fields) (r engine.Speculation) {
@@ -166,9 +162,10 @@ func readSpeculation(f *wire.Fields) (r engine.Speculation) {
 	r.Rule = engine.Rule(o.Word("rule"))
 	r.Depth = o.Whole("depth")
 	r.Exact = o.Bool("exact")
+	known := SpeculationShape.Names()
 	for _, key := range slices.Sorted(maps.Keys(o.Values)) {
-		if !slices.Contains(speculationKeys, key) {
-			f.Fail("speculation", "has no %q; it takes %s.", wire.Clip(key), control.Word(strings.Join(speculationKeys, ", ")))
+		if !slices.Contains(known, key) { // the protocol is ours, so any other name is a mistake
+			f.Fail("speculation", "has no %q; it takes %s.", wire.Clip(key), control.Word(strings.Join(known, ", ")))
 		}
 	}
 	f.Take(o)

@@ -27,17 +27,22 @@ var GrammarShape = wire.Object(
 var ThinkingFields = []wire.Field{
 	wire.Opt("reasoning_effort", wire.Choice(Efforts...)),
 	wire.Opt("enable_thinking", wire.Flag),
-	wire.Opt("thinking_budget", wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number."),
-	wire.Opt("thinking_token_budget", wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number."),
-	wire.Opt("thinking_budget_tokens", wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number."),
+	budgetField(budgetFields[0]),
+	budgetField(budgetFields[1]),
+	budgetField(budgetFields[2]),
 	wire.Opt("reasoning", wire.Object(
 		wire.Opt("effort", wire.Choice(Efforts...)),
-		wire.Opt("max_tokens", wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number."),
+		budgetField("max_tokens"),
 		wire.Opt("enabled", wire.Flag),
 		wire.Opt("exclude", wire.Flag, "Thoughts are not part of the answer."),
 	)),
 	wire.Opt("chat_template_kwargs", wire.AnyMap.With("properties", map[string]any{"messages": false, "tools": false}),
 		"Variables of the template."),
+}
+
+// budgetField returns the field of a token limit of a thought.
+func budgetField(name string) wire.Field {
+	return wire.Opt(name, wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number.")
 }
 
 // SpeculationShape is Speculation in OpenAPI.

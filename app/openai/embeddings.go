@@ -26,7 +26,7 @@ func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
 	case "base64":
 		e.base64 = true
 	default:
-		f.Fail("encoding_format", "is one of %q, not %q.", []string{"float", "base64"}, wire.Clip(format))
+		f.Fail("encoding_format", "is one of %q, not %q.", f.Choices("encoding_format"), wire.Clip(format))
 	}
 	if n := f.Whole("dimensions"); n != nil {
 		e.Dimensions = *n

@@ -37,9 +37,9 @@ var chatRequestShape = wire.Both(
 
 var promptShape = wire.Either(
 	wire.Text,
-	wire.List(wire.Text).Least(1).Most(64),
+	wire.List(wire.Text).Least(1).Most(api.MaxChoices),
 	wire.List(wire.TokenID).Least(1).Doc("Token ids."),
-	wire.List(wire.List(wire.TokenID).Least(1)).Least(1).Most(64),
+	wire.List(wire.List(wire.TokenID).Least(1)).Least(1).Most(api.MaxChoices),
 ).Named("Prompt")
 
 var completionRequestShape = wire.Both(

@@ -46,12 +46,10 @@ func itemType(f *wire.Fields) string {
 	return kind
 }
 
-var itemRoles = []string{"system", "developer", "user", "assistant"}
-
 func (c *responseRequest) addMessage(f *wire.Fields) {
 	role := f.String("role")
-	if f.Err == nil && !slices.Contains(itemRoles, role) {
-		f.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(itemRoles, ", ")), wire.Clip(role))
+	if roles := f.Choices("role"); f.Err == nil && !slices.Contains(roles, role) {
+		f.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(roles, ", ")), wire.Clip(role))
 	}
 	text := readTexts(f, "content")
 	switch role {
@@ -136,9 +134,6 @@ func (c *responseRequest) addOutput(f *wire.Fields) {
 	c.Messages = append(c.Messages, result)
 }
 
-// partTypes are the types of the parts that are text.
-var partTypes = []string{"input_text", "output_text", "text", "refusal", "reasoning_text", "summary_text"}
-
 // readTexts joins the parts of an item's field, which may also be a string.
 func readTexts(f *wire.Fields, key string) string {
 	v := f.Raw(key)
@@ -161,8 +156,8 @@ func readTexts(f *wire.Fields, key string) string {
 		case p.Err != nil:
 		case slices.Contains([]string{"input_image", "input_file", "input_audio", "computer_screenshot"}, kind):
 			p.Fail("type", "%q is not supported: this endpoint takes text only.", kind)
-		case !slices.Contains(partTypes, kind):
-			p.Fail("type", "is one of %q, not %q.", partTypes[:2], wire.Clip(kind))
+		case !slices.Contains(p.Choices("type"), kind):
+			p.Fail("type", "is one of %q, not %q.", p.Choices("type")[:2], wire.Clip(kind))
 		case p.Raw(member) == nil:
 			p.Fail(member, "is missing.")
 		}

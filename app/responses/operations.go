@@ -34,8 +34,8 @@ var Operations = []wire.Operation{
 		Summary: "What a response answers.",
 		Parameters: []wire.Parameter{
 			wire.PathID,
-			{Name: "limit", In: "query", Shape: wire.Int(1, 100).With("default", 20), Doc: "At once."},
-			{Name: "order", In: "query", Shape: wire.Word("asc", "desc"), Doc: "desc where absent."},
+			{Name: "limit", In: "query", Shape: wire.Int(1, maxItems).With("default", someItems), Doc: "At once."},
+			{Name: "order", In: "query", Shape: wire.Word(itemOrders...), Doc: "desc where absent."},
 			{Name: "after", In: "query", Shape: wire.Text, Doc: "An item's id."},
 		},
 		Answer: itemListShape, Error: wire.OpenAIErrorShape,

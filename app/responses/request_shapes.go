@@ -111,8 +111,8 @@ var responseRequestShape = wire.Both(
 		wire.Opt("truncation", wire.Choice("auto", "disabled")),
 		wire.Opt("metadata",
 			wire.Map(
-				wire.Text.Most(512),
-			).With("propertyNames", map[string]any{"maxLength": 64}).With("maxProperties", 16)),
+				wire.Text.Most(MaxMetadataValue),
+			).With("propertyNames", map[string]any{"maxLength": maxMetadataKey}).With("maxProperties", maxMetadata)),
 		wire.May("background", wire.Values(false, nil), "Not supported."),
 		wire.Opt("conversation", wire.Null, "Not supported."),
 		wire.Opt("prompt", wire.Null, "Not supported."),

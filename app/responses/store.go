@@ -323,8 +323,14 @@ func (v *Routes) cancelResponse(w http.ResponseWriter, r *http.Request) error {
 	return control.Errorf(control.CodeInvalid, "Only a response in the background can be cancelled; this one is complete. To stop one that is being generated, close its connection.")
 }
 
-// maxItems limits the items of one page.
-const maxItems = 100
+// Items of one page.
+const (
+	someItems = 20 // if the request does not say
+	maxItems  = 100
+)
+
+// itemOrders are the words for the order of items.
+var itemOrders = []string{"asc", "desc"}
 
 // ItemList is the body of GET /v1/responses/{id}/input_items.
 type ItemList struct {
@@ -336,7 +342,7 @@ type ItemList struct {
 }
 
 func (v *Routes) inputItems(w http.ResponseWriter, r *http.Request) error {
-	q, limit := r.URL.Query(), 20
+	q, limit := r.URL.Query(), someItems
 	if v := q.Get("limit"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > maxItems {
@@ -345,8 +351,8 @@ func (v *Routes) inputItems(w http.ResponseWriter, r *http.Request) error {
 		limit = n
 	}
 	order := q.Get("order")
-	if order != "" && order != "asc" && order != "desc" {
-		return wire.Invalid("order", "order is \"asc\" or \"desc\", not %q.", wire.Clip(order))
+	if order != "" && !slices.Contains(itemOrders, order) {
+		return wire.Invalid("order", "order is %q or %q, not %q.", control.Word(itemOrders[0]), control.Word(itemOrders[1]), wire.Clip(order))
 	}
 	k, err := v.keptResponse(r)
 	if err != nil {
@@ -356,7 +362,7 @@ func (v *Routes) inputItems(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if order != "asc" {
+	if order != itemOrders[0] {
 		slices.Reverse(list)
 	}
 	if after := q.Get("after"); after != "" {

@@ -30,7 +30,7 @@ var sharedOperations = []wire.Operation{
 		Summary: "The models, tandem first.",
 		Parameters: []wire.Parameter{
 			anthropicVersion,
-			{Name: "limit", In: "query", Shape: wire.Int(1, 1000).With("default", 20), Doc: "Of Anthropic's list."},
+			{Name: "limit", In: "query", Shape: anthropic.PageShape, Doc: "Of Anthropic's list."},
 			{Name: "after_id", In: "query", Shape: wire.Text, Doc: "Of Anthropic's list."},
 			{Name: "before_id", In: "query", Shape: wire.Text, Doc: "Of Anthropic's list."},
 		},

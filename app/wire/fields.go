@@ -160,7 +160,10 @@ func (f *Fields) Whole(key string) *int {
 }
 
 // Word reads one of the shape's words. It returns an empty text for an absent field.
-func (f *Fields) Word(key string) string { return f.OneOf(key, f.shape.choices(key)) }
+func (f *Fields) Word(key string) string { return f.OneOf(key, f.Choices(key)) }
+
+// Choices returns the words that the shape allows for a field.
+func (f *Fields) Choices(key string) []string { return f.shape.choices(key) }
 
 // WholeNumber reads an integer. A client may write it as 16.0.
 func WholeNumber(v json.RawMessage) (int64, bool) {

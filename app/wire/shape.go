@@ -166,3 +166,11 @@ func (s Shape) Or(shapes ...*Shape) *Shape {
 	s.either = shapes
 	return &s
 }
+
+// Names returns the names of an object's fields.
+func (s *Shape) Names() (names []string) {
+	for _, f := range s.fields {
+		names = append(names, f.name)
+	}
+	return names
+}

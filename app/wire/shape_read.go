@@ -59,16 +59,17 @@ func (s *Shape) bounds(key string) (least, most float64) {
 	return least, most
 }
 
-// choices returns the allowed words of a field.
+// choices returns the allowed words of a field, in the order of the shape and its alternatives.
 func (s *Shape) choices(key string) (words []string) {
-	if !s.find(key, func(s *Shape) bool {
+	s.find(key, func(s *Shape) bool {
 		for _, v := range s.words {
-			if w, ok := v.(string); ok && w != "" {
+			if w, ok := v.(string); ok && w != "" && !slices.Contains(words, w) {
 				words = append(words, w)
 			}
 		}
-		return words != nil
-	}) {
+		return false
+	})
+	if words == nil {
 		panic(fmt.Sprintf("wire: the shape of the body has no words for %s", key))
 	}
 	return words

@@ -91,3 +91,16 @@ func TestSchemaHasTypesBoundsAndWhatMayBeLeftOut(t *testing.T) {
 		t.Errorf("got %s and %s", got, ref)
 	}
 }
+
+func TestWordsOfAllAlternativesCount(t *testing.T) {
+	either := Either(Object(Need("kind", Word("a", "b"))), Object(Need("kind", Just("c"))), Object(Need("kind", Word("b", "d"))))
+	f := new(Fields).As(Object(May("list", List(either)), Opt("one", either)))
+	one, err := f.Item("list", 0, []byte(`{"kind":"e"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `list[0].kind is one of ["a" "b" "c" "d"], not "e".`
+	if one.Word("kind"); one.Err == nil || one.Err.Error() != want {
+		t.Errorf("%v, want %s", one.Err, want)
+	}
+}
