@@ -19,7 +19,8 @@ func (c *messagesRequest) readMessages(f *wire.Fields) {
 		c.readMessage(m)
 	}
 	if len(c.Messages) == 0 {
-		f.Fail("messages", "hold nothing but an empty message of the system's; add one of the user's.")
+		f.Fail("messages",
+			"hold nothing but an empty message of the system's; add one of the user's.")
 	}
 }
 

@@ -75,14 +75,16 @@ func cutPage(r *http.Request, list []api.ModelEntry) (page, error) {
 	if v := q.Get("limit"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > maxPageModels {
-			return page{}, wire.Invalid("limit", "limit must lie between 1 and %d, not %q.", maxPageModels, wire.Clip(v))
+			return page{}, wire.Invalid("limit",
+				"limit must lie between 1 and %d, not %q.", maxPageModels, wire.Clip(v))
 		}
 		limit = n
 	}
 	at := func(param string) (int, error) {
 		i := slices.IndexFunc(list, func(e api.ModelEntry) bool { return e.ID == q.Get(param) })
 		if i < 0 {
-			return 0, wire.Invalid(param, "%s names no model of the list: %q.", param, wire.Clip(q.Get(param)))
+			return 0, wire.Invalid(param,
+				"%s names no model of the list: %q.", param, wire.Clip(q.Get(param)))
 		}
 		return i, nil
 	}

@@ -36,7 +36,7 @@ var assistantBlockShape = wire.Either(
 	wire.Object(wire.Need("type", wire.Word(
 		"redacted_thinking", "server_tool_use", "web_search_tool_result",
 	))),
-).Named("AssistantBlock").Doc("Blocks of the vendor's own tools are passed over.")
+).Named("AssistantBlock").Doc("Blocks of the vendor's own tools are skipped.")
 
 var messageToolShape = wire.Object(
 	wire.Opt("type", wire.Text),
@@ -47,7 +47,7 @@ var messageToolShape = wire.Object(
 ).Or(
 	wire.Anything.With("required", []string{"name", "input_schema"}),
 	wire.Object(wire.Need("type", wire.Just("web_search_20250305"))),
-).Named("MessageTool").Doc("One of another type than custom is passed over.")
+).Named("MessageTool").Doc("A tool of another type than custom is skipped.")
 
 var countTokensRequestShape = wire.Both(
 	api.CommonRequestShape,

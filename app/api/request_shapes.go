@@ -105,7 +105,7 @@ var ChatMessageShape = wire.Object(
 		wire.May("arguments", wire.Text),
 	), "The older form of one call."),
 	wire.Opt("reasoning_content", wire.Text, "What the model thought."),
-	wire.Opt("reasoning", wire.Text, "The same, as other servers call it."),
+	wire.Opt("reasoning", wire.Text, "Other servers' name for it."),
 ).Named("ChatMessage").Doc("Reaches the template with all its names.")
 
 // ToolChoiceShape is ToolChoice in OpenAPI.
@@ -153,4 +153,4 @@ var CommonRequestShape = wire.Object(
 	wire.Opt("return_draft_info", wire.Flag, "Adds what was drafted."),
 	wire.Opt("speculation", SpeculationShape),
 	wire.Opt("response_format", ResponseFormatShape),
-).Named("CommonRequest").Doc("What the generating routes of OpenAI and Mistral have in common.")
+).Named("CommonRequest").Doc("The fields of all generating routes of OpenAI and Mistral.")

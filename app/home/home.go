@@ -116,7 +116,9 @@ func closeToOthers(dir string) error {
 	}
 	ours := slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == DatabaseFile })
 	if len(files) > 0 && !ours {
-		return fmt.Errorf("%s holds other files and is open to other users; choose an empty folder, or `chmod 700` it", dir)
+		return fmt.Errorf(
+			"%s holds other files and is open to other users; choose an empty folder, or `chmod "+
+				"700` it", dir)
 	}
 	return os.Chmod(dir, 0o700)
 }

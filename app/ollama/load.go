@@ -32,7 +32,8 @@ func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.
 		})
 		if asked != nil && asked.keepAlive != nil && *asked.keepAlive == 0 {
 			if err := v.free(context.WithoutCancel(r.Context()), asked.Common().Model); err != nil {
-				v.Log.Warn("a model that was to be freed stays", "model", asked.Common().Model, "err", err)
+				v.Log.Warn(
+					"a model that was to be freed stays", "model", asked.Common().Model, "err", err)
 			}
 		}
 		return err
@@ -134,5 +135,6 @@ func (v *Routes) free(ctx context.Context, name string) error {
 		}
 		return err
 	}
-	return control.Errorf(control.CodeModelNotFound, "The model %q is not registered; /api/tags lists those that are.", wire.Clip(name))
+	return control.Errorf(control.CodeModelNotFound,
+		"The model %q is not registered; /api/tags lists those that are.", wire.Clip(name))
 }

@@ -47,7 +47,8 @@ func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 	raw := f.Bool("raw")
 	c.Fill = c.Suffix != "" && !raw
 	if f.String("template") != "" {
-		f.Fail("template", "is not supported: the model's own is used; send raw to write the prompt as it is.")
+		f.Fail("template",
+			"is not supported: the model's own is used; send raw to write the prompt as it is.")
 	}
 	for _, key := range []string{"context", "images"} {
 		refuseList(f, key)
@@ -79,7 +80,7 @@ func refuseList(f *wire.Fields, key string) {
 	if v := f.Raw(key); v != nil && (json.Unmarshal(v, &list) != nil || len(list) > 0) {
 		why := "this endpoint takes text only."
 		if key == "context" {
-			why = "send what was said before as messages to /api/chat; it is not computed again."
+			why = "send the earlier messages to /api/chat; they are not computed again."
 		}
 		f.Fail(key, "is not supported: %s", why)
 	}

@@ -10,7 +10,7 @@ import (
 
 var showRequestShape = wire.Object(
 	wire.Opt("model", wire.Text, "A name of /api/tags."),
-	wire.Opt("name", wire.Text, "The same, as older programs call it."),
+	wire.Opt("name", wire.Text, "Older programs' name for it."),
 ).Or(
 	wire.Object(wire.Need("model", wire.Filled)),
 	wire.Object(wire.Need("name", wire.Filled)),
@@ -28,7 +28,7 @@ var optionsShape = wire.Object(
 	wire.Opt("seed", wire.Whole.Most(wire.MaxExact), "Below 0 for any."),
 	wire.Opt("num_predict", wire.Int(math.MinInt32, math.MaxInt32),
 		"Tokens; 0 and less for what the context leaves."),
-).Named("OllamaOptions").Doc("Others are not looked at.")
+).Named("OllamaOptions").Doc("Others are ignored.")
 
 var requestShape = wire.Object(
 	wire.Need("model", wire.Filled, "A name of /api/tags; the tag may be missing."),
@@ -42,7 +42,7 @@ var requestShape = wire.Object(
 	wire.Opt("keep_alive", wire.Either(
 		wire.Real, wire.Text.With("pattern", "^[-+]?(0|(([0-9]{1,5}(\\.[0-9]*)?|\\.[0-9]+)(ns|us|ms|s|m|h)){1,4})$"),
 	), "Seconds or a duration such as 5m; 0 frees the model after the answer."),
-).Named("OllamaRequest").Doc("What both generating routes of Ollama have in common.")
+).Named("OllamaRequest").Doc("The fields of both generating routes of Ollama.")
 
 var generateRequestShape = wire.Both(
 	requestShape,
@@ -61,7 +61,7 @@ var messageShape = wire.Object(
 	wire.Need("role", wire.Word(api.Roles...)),
 	wire.May("content", api.ContentShape),
 	wire.Opt("thinking", wire.Text),
-	wire.Opt("reasoning_content", wire.Text, "The same, as other servers call it."),
+	wire.Opt("reasoning_content", wire.Text, "Other servers' name for it."),
 	wire.Opt("reasoning", wire.Text),
 	wire.Opt("images", wire.List(wire.Text).Most(0), "Must be empty."),
 	wire.Opt("tool_name", wire.Text),

@@ -13,8 +13,8 @@ var ModelShape = wire.Object(
 	wire.Need("created", wire.Whole, "Unix seconds."),
 	wire.Need("owned_by", wire.Text),
 	wire.Need("context_length", wire.Whole, "Tokens."),
-	wire.Need("max_model_len", wire.Whole, "The same, as vLLM calls it."),
-	wire.Need("root", wire.Text, "The model that an alias stands for."),
+	wire.Need("max_model_len", wire.Whole, "vLLM's name for it."),
+	wire.Need("root", wire.Text, "The model behind an alias."),
 ).Named("Model")
 
 // ModelListShape is ModelList in OpenAPI.

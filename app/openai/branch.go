@@ -50,7 +50,8 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 		b.MaxTokens = f.Whole("max_tokens")
 		b.text, b.raw = f.String("prompt"), f.Bool("raw")
 		if f.Err == nil && b.text == "" && !b.raw {
-			f.Fail("prompt", "is missing: say what comes next, or set raw to go on from the text as it is.")
+			f.Fail("prompt",
+				"is missing: say what comes next, or set raw to go on from the text as it is.")
 		}
 		return b, f.Err
 	})
@@ -137,7 +138,9 @@ func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return nil, control.Errorf(control.CodeInvalid, "The checkpoint ends in the middle of a message, so that no other message can follow; branch its text (raw), or choose another checkpoint.")
+	return nil, control.Errorf(control.CodeInvalid,
+		"The checkpoint ends in the middle of a message, so no other message can follow; branch "+
+			"its text (raw), or choose another checkpoint.")
 }
 
 // after returns the tokens that a template writes after the last of some messages and before the
@@ -150,7 +153,8 @@ func (b *branchRequest) after(m model.Model, before ...api.Message) ([]int32, er
 	}
 	_, after, ok := strings.Cut(text, marker)
 	if !ok {
-		return nil, control.Errorf(control.CodeInvalid, "The model's chat template leaves out what was said before; branch the text (raw).")
+		return nil, control.Errorf(control.CodeInvalid,
+			"The model's chat template leaves out what was said before; branch the text (raw).")
 	}
 	return m.Tokenizer().Encode(after, false)
 }

@@ -54,7 +54,9 @@ func (c *completionRequest) readPrompt(f *wire.Fields) {
 	case v[0] == '"':
 		c.Texts = []string{f.String("prompt")}
 	case json.Unmarshal(v, &list) != nil || len(list) == 0:
-		f.Fail("prompt", "must be a string, a list of strings, a list of token ids or a list of such lists, and not empty.")
+		f.Fail("prompt",
+			"must be a string, a list of strings, a list of token ids or a list of such lists, "+
+				"and not empty.")
 	case list[0][0] == '"':
 		c.Texts = f.Strings("prompt")
 	case list[0][0] == '[':
@@ -64,7 +66,9 @@ func (c *completionRequest) readPrompt(f *wire.Fields) {
 	}
 	c.Several = max(len(c.Texts), len(c.Tokens))
 	if n := c.Continuations(); n > api.MaxChoices {
-		f.Fail("prompt", "asks for %d continuations (prompts times n, or best_of); %d are allowed in one request.", n, api.MaxChoices)
+		f.Fail("prompt",
+			"asks for %d continuations (prompts times n, or best_of); %d are allowed in one "+
+				"request.", n, api.MaxChoices)
 	}
 }
 

@@ -45,7 +45,9 @@ func (e *embeddingsRequest) readInput(f *wire.Fields) {
 	case v[0] == '"':
 		e.Input = []string{f.String("input")}
 	case json.Unmarshal(v, &list) != nil || len(list) == 0:
-		f.Fail("input", "must be a string, a list of strings, a list of token ids or a list of such lists, and not empty.")
+		f.Fail("input",
+			"must be a string, a list of strings, a list of token ids or a list of such lists, "+
+				"and not empty.")
 	case list[0][0] == '"':
 		e.Input = f.Strings("input")
 	case list[0][0] == '[':

@@ -66,7 +66,9 @@ func (r *rerankRequest) readDocuments(f *wire.Fields) {
 			f.Take(o)
 		}
 		if text == "" {
-			f.Fail(param, "must be a text that is not empty, or an object that holds one by the name of text.")
+			f.Fail(param,
+				"must be a text that is not empty, or an object that holds one by the name of "+
+					"text.")
 			return
 		}
 		r.documents = append(r.documents, text)

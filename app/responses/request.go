@@ -46,7 +46,8 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	c.offers = readResponseTools(f)
 	c.Tools, c.Single = c.offers.Toolbox, c.offers.Single
 	if c.Tools.Forced && c.Grammar != nil {
-		f.Fail("tool_choice", "asks for a call, which text.format does not allow; leave out one of the two.")
+		f.Fail("tool_choice",
+			"asks for a call, which text.format does not allow; leave out one of the two.")
 	}
 	if store := wire.Optional(f, "store", f.Bool); store != nil {
 		c.store = *store
@@ -90,7 +91,9 @@ func readMetadata(f *wire.Fields) {
 	for _, key := range slices.Sorted(maps.Keys(o.Values)) {
 		var value string
 		if utf8.RuneCountInString(key) > maxMetadataKey || json.Unmarshal(o.Values[key], &value) != nil || utf8.RuneCountInString(value) > MaxMetadataValue || len(o.Values) > maxMetadata {
-			f.Fail("metadata", "may hold %d pairs of texts, of %d characters and of %d.", maxMetadata, maxMetadataKey, MaxMetadataValue)
+			f.Fail("metadata",
+				"may hold %d pairs of texts, of %d characters and of %d.",
+				maxMetadata, maxMetadataKey, MaxMetadataValue)
 			return
 		}
 	}
@@ -100,10 +103,12 @@ func readMetadata(f *wire.Fields) {
 // the answer or keep the client waiting.
 func refuseElsewhere(f *wire.Fields) {
 	if f.Bool("background") {
-		f.Fail("background", "is not supported: the answer comes with the request, best with stream.")
+		f.Fail("background",
+			"is not supported: the answer comes with the request, best with stream.")
 	}
 	if f.Raw("conversation") != nil {
-		f.Fail("conversation", "is not supported; send its items as input, or use previous_response_id.")
+		f.Fail("conversation",
+			"is not supported; send its items as input, or use previous_response_id.")
 	}
 	if f.Raw("prompt") != nil {
 		f.Fail("prompt", "is not supported; send its text as instructions and input.")

@@ -49,7 +49,7 @@ var inputItemShape = wire.Either(
 	wire.Object(wire.Need("type", wire.Just("item_reference")), wire.Need("id", wire.Text)),
 	wire.Object(wire.Need("type",
 		wire.Filled.With("not", map[string]any{"enum": []any{"message", "reasoning", "function_call", "function_call_output", "item_reference"}}))),
-).Named("InputItem").Doc("A message, reasoning, function_call, function_call_output or item_reference; others are passed over.")
+).Named("InputItem").Doc("A message, reasoning, function_call, function_call_output or item_reference; others are skipped.")
 
 var responseFunctionShape = wire.Object(
 	wire.Need("type", wire.Just("function")),
@@ -70,14 +70,14 @@ var responseToolShape = wire.Either(
 	),
 	wire.Object(wire.Need("type",
 		wire.Text.With("not", map[string]any{"enum": []any{"function", "namespace"}}))),
-).Named("ResponseTool").Doc("A function, or a namespace of some; others are passed over.")
+).Named("ResponseTool").Doc("A function or a namespace of functions; others are skipped.")
 
 var responseRequestShape = wire.Both(
 	api.CommonRequestShape,
 	wire.Object(
 		wire.Need("input", wire.Either(wire.Filled, wire.List(inputItemShape).Least(1))),
 		wire.Opt("instructions", wire.Text),
-		wire.Opt("previous_response_id", wire.Text, "Goes on from a response of the last day."),
+		wire.Opt("previous_response_id", wire.Text, "Continues a response of the last day."),
 		wire.Opt("store", wire.Flag, "true where absent."),
 		wire.Opt("max_output_tokens", wire.Int(1, math.MaxInt32)),
 		wire.Opt("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),

@@ -87,7 +87,9 @@ type recollection struct {
 // found counts n bytes. Tools and instructions belong to the request and were counted with it.
 func (r *recollection) found(n int, param string) error {
 	if r.bytes += n; r.bytes > maxRecalled {
-		return &control.Error{Code: wire.CodeTooLarge, Param: param, Message: "What the request goes on from is larger than a request may be; begin a new conversation."}
+		return &control.Error{Code: wire.CodeTooLarge, Param: param,
+			Message: "The responses and items that the request continues are larger than a " +
+				"request may be; begin a new conversation."}
 	}
 	if r.bytes > wire.SmallBody && !r.held.Held() {
 		return r.to.Take(r.held)
@@ -101,7 +103,9 @@ func (r *recollection) chain(id string) (items []json.RawMessage, err error) {
 	list, err := r.to.Kept.ResponseChain(r.ctx, r.owner, id)
 	if errors.Is(err, control.ErrNoResponse) {
 		return nil, &control.Error{Code: wire.CodeNoPrevious, Param: param,
-			Message: "Previous response with id '" + wire.Clip(id) + "' not found: it was asked for without store or with another key, it or one before it was deleted, or a day has passed."}
+			Message: "Previous response with id '" + wire.Clip(id) + "' not found: it or one before it " +
+				"was not stored, was deleted, is over a day old, or belongs to another key. Send " +
+				"the conversation as input."}
 	}
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
 		named := *e
@@ -132,7 +136,8 @@ func (r *recollection) item(f *wire.Fields) (json.RawMessage, error) {
 		return nil, f.Err
 	}
 	missing := &control.Error{Code: wire.CodeNoItem, Param: f.Path + "id",
-		Message: "Item with id '" + wire.Clip(id) + "' not found: items are there for a day, of responses that were asked for with store and the same key. Send the item itself."}
+		Message: "Item with id '" + wire.Clip(id) + "' not found: only items of stored responses of " +
+			"the same key are kept, for a day. Send the item itself."}
 	response, ok := ResponseOf(id)
 	if !ok {
 		return nil, missing
@@ -283,14 +288,17 @@ func (v *Routes) keptResponse(r *http.Request) (control.KeptResponse, error) {
 
 func noResponse(err error, id string) error {
 	if errors.Is(err, control.ErrNoResponse) {
-		return control.Errorf(wire.CodeNoResponse, "Response with id '%s' not found.", wire.Clip(id))
+		return control.Errorf(wire.CodeNoResponse,
+			"Response with id '%s' not found.", wire.Clip(id))
 	}
 	return err
 }
 
 func (v *Routes) getResponse(w http.ResponseWriter, r *http.Request) error {
 	if on, _ := strconv.ParseBool(r.URL.Query().Get("stream")); on {
-		return wire.Invalid("stream", "stream is only for responses in the background, and this server has none; leave it out.")
+		return wire.Invalid("stream",
+			"stream is only for responses in the background, and this server has none; leave it "+
+				"out.")
 	}
 	k, err := v.keptResponse(r)
 	if err != nil {
@@ -320,7 +328,9 @@ func (v *Routes) cancelResponse(w http.ResponseWriter, r *http.Request) error {
 	if _, err := v.keptResponse(r); err != nil {
 		return err
 	}
-	return control.Errorf(control.CodeInvalid, "Only a response in the background can be cancelled; this one is complete. To stop one that is being generated, close its connection.")
+	return control.Errorf(control.CodeInvalid,
+		"Only a response in the background can be cancelled; this one is complete. To stop one "+
+			"that is being generated, close its connection.")
 }
 
 // Items of one page.
@@ -368,7 +378,8 @@ func (v *Routes) inputItems(w http.ResponseWriter, r *http.Request) error {
 	if after := q.Get("after"); after != "" {
 		i := slices.IndexFunc(list, func(v json.RawMessage) bool { return itemID(v) == after })
 		if i < 0 {
-			return wire.Invalid("after", "after names no item of this response: %q.", wire.Clip(after))
+			return wire.Invalid("after",
+				"after names no item of this response: %q.", wire.Clip(after))
 		}
 		list = list[i+1:]
 	}

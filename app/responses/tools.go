@@ -77,14 +77,18 @@ func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api
 	switch v.Type {
 	case "function":
 		if err != nil || v.Name == "" {
-			f.Fail("tools", "holds a function that is not of the form {\"type\": \"function\", \"name\", \"description\", \"parameters\", \"strict\"}.")
+			f.Fail("tools",
+				"holds a function that is not of the form {\"type\": \"function\", \"name\", "+
+					"\"description\", \"parameters\", \"strict\"}.")
 			return nil, false
 		}
 		tool := dialect.Tool{Name: v.Name, Parameters: v.Parameters, Strict: v.Strict}
 		return []api.Offered{{Entry: appendFunction(nil, entry, v.Name), Tool: tool, Named: true}}, true
 	case "namespace":
 		if err != nil || v.Name == "" {
-			f.Fail("tools", "holds a namespace that is not of the form {\"type\": \"namespace\", \"name\", \"tools\"}.")
+			f.Fail("tools",
+				"holds a namespace that is not of the form {\"type\": \"namespace\", \"name\", "+
+					"\"tools\"}.")
 			return nil, false
 		}
 		if t.spaces == nil {
@@ -148,7 +152,9 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 			o.Take(t)
 		}
 	default:
-		o.Fail("type", "is \"function\" or \"allowed_tools\", not %q: other tools are not run here.", wire.Clip(kind))
+		o.Fail("type",
+			"is \"function\" or \"allowed_tools\", not %q: other tools are not run here.",
+			wire.Clip(kind))
 	}
 	return c
 }

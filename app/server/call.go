@@ -96,7 +96,8 @@ type benchID int64
 func (b *benchID) readAddress(r *http.Request) error {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
-		return control.Errorf(control.CodeNoBench, "%q is no bench's id; a bench's id is a number.", wire.Clip(r.PathValue("id")))
+		return control.Errorf(control.CodeNoBench,
+			"%q is no bench's id; a bench's id is a number.", wire.Clip(r.PathValue("id")))
 	}
 	*b = benchID(id)
 	return nil

@@ -19,7 +19,8 @@ type titleQuery []string
 func (q *titleQuery) readAddress(r *http.Request) error {
 	*q = strings.FieldsFunc(r.URL.Query().Get("ids"), func(c rune) bool { return c == ',' })
 	if len(*q) > maxTitles {
-		return wire.Invalid("ids", "ids may name %d checkpoints at most, not %d.", maxTitles, len(*q))
+		return wire.Invalid("ids",
+			"ids may name %d checkpoints at most, not %d.", maxTitles, len(*q))
 	}
 	return nil
 }

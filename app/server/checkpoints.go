@@ -90,7 +90,8 @@ func checkForget(q control.ForgetRequest) error {
 		return wire.Invalid("model", "The field model is missing: name a model, a client or a day.")
 	}
 	if _, err := time.Parse(time.DateOnly, q.Day); q.Day != "" && err != nil {
-		return wire.Invalid("day", "The field day must be a day such as 2026-11-22, not %q.", wire.Clip(q.Day))
+		return wire.Invalid("day",
+			"The field day must be a day such as 2026-11-22, not %q.", wire.Clip(q.Day))
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 		case err == nil:
 			send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
 		case context.Cause(ctx) == error(wire.ErrStopping):
-			return control.Errorf(control.CodeNotReady, "Tandem is stopping; pull %s again to resume.", req.ID)
+			return control.Errorf(control.CodeNotReady,
+				"Tandem is stopping; pull %s again to resume.", req.ID)
 		}
 		return err
 	})

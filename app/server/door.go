@@ -53,15 +53,20 @@ func (s *Server) SetRules(r Rules) {
 func (d *door) Check(w http.ResponseWriter, r *http.Request) (done bool, err error) {
 	if !isLocal(r) {
 		if !d.Network {
-			return false, control.Errorf(control.CodeForbidden, "This endpoint answers the machine it runs on only; Network access in Tandem's settings changes that.")
+			return false, control.Errorf(control.CodeForbidden,
+				"This endpoint answers only its own machine; Network access in Tandem's "+
+					"settings changes that.")
 		}
 		if !isShared(r.URL.Path) {
-			return false, control.Errorf(wire.CodeNoRoute, "There is no %s here; the routes begin at /v1/models.", wire.Clip(r.URL.Path))
+			return false, control.Errorf(wire.CodeNoRoute,
+				"There is no %s here; the routes begin at /v1/models.", wire.Clip(r.URL.Path))
 		}
 	}
 	if !d.knowsHost(r) {
 		return false, control.Errorf(control.CodeForbidden,
-			"The name %q is not one of this endpoint's; call it by http://127.0.0.1 and its port, or add the name in Tandem's settings, or by --allow-host of `tandem serve`.", wire.Clip(r.Host))
+			"The name %q is not one of this endpoint's. Call it by http://127.0.0.1 and its port, "+
+				"or add the name in Tandem's settings or with --allow-host of `tandem serve`.",
+			wire.Clip(r.Host))
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) == 1 && slices.Contains(d.AllowedOrigins, origins[0]) && !isControl(r.URL.Path) {
@@ -82,11 +87,13 @@ func (d *door) Check(w http.ResponseWriter, r *http.Request) (done bool, err err
 	for _, o := range origins {
 		if !sameOrigin(o, r) {
 			return false, control.Errorf(control.CodeForbidden,
-				"The origin %q may not call this endpoint; Tandem's settings, or --allow-origin of `tandem serve`, open /v1 to it.", wire.Clip(o))
+				"The origin %q may not call this endpoint; open /v1 to it in Tandem's settings or "+
+					"with --allow-origin of `tandem serve`.", wire.Clip(o))
 		}
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && !opensPage(r) {
-		return false, control.Errorf(control.CodeForbidden, "Pages of other sites may not call this endpoint.")
+		return false, control.Errorf(control.CodeForbidden,
+			"Pages of other sites may not call this endpoint.")
 	}
 	return false, nil
 }
@@ -156,14 +163,17 @@ func isControl(path string) bool { return path == "/app" || strings.HasPrefix(pa
 // checkControl guards the control routes over TCP.
 func (s *Server) checkControl(r *http.Request) error {
 	if err := s.door.Load().cross.Check(r); err != nil {
-		return control.Errorf(control.CodeForbidden, "Pages of other sites may not call this endpoint.")
+		return control.Errorf(control.CodeForbidden,
+			"Pages of other sites may not call this endpoint.")
 	}
 	if r.URL.Path == "/app/session" {
 		return nil // it takes a code instead
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok || !s.sessions.valid(token) {
-		return control.Errorf(control.CodeUnauthorized, "This needs a session: run `tandem open`, or open the link that `tandem serve` printed.")
+		return control.Errorf(control.CodeUnauthorized,
+			"This needs a session: run `tandem open`, or open the link that `tandem serve` "+
+				"printed.")
 	}
 	return nil
 }

@@ -57,11 +57,13 @@ func (q *runQuery) readAddress(r *http.Request) error {
 		}
 	}
 	if _, err := time.Parse(time.DateOnly, q.Day); q.Day != "" && err != nil {
-		return wire.Invalid("day", "day must be a day such as 2026-11-22, not %q.", wire.Clip(q.Day))
+		return wire.Invalid("day",
+			"day must be a day such as 2026-11-22, not %q.", wire.Clip(q.Day))
 	}
 	if since := query.Get("since"); since != "" {
 		if q.Since, err = time.Parse(time.RFC3339, since); err != nil {
-			return wire.Invalid("since", "since must be a time such as 2026-11-22T09:00:00Z, not %q.", wire.Clip(since))
+			return wire.Invalid("since",
+				"since must be a time such as 2026-11-22T09:00:00Z, not %q.", wire.Clip(since))
 		}
 	}
 	q.Failed = query.Get("failed") == "true"

@@ -150,7 +150,8 @@ func methodNotAllowed(methods map[string]wire.Handler) wire.Handler {
 			}
 		}
 		if len(allow) == 0 {
-			return control.Errorf(wire.CodeNoRoute, "There is no %s here; the routes begin at /v1/models.", wire.Clip(r.URL.Path))
+			return control.Errorf(wire.CodeNoRoute,
+				"There is no %s here; the routes begin at /v1/models.", wire.Clip(r.URL.Path))
 		}
 		slices.Sort(allow)
 		w.Header().Set("Allow", strings.Join(allow, ", "))

@@ -115,7 +115,8 @@ func (s *Server) exchangeCode(w http.ResponseWriter, r *http.Request) error {
 	}
 	session, ok := s.sessions.exchange(code)
 	if !ok {
-		return control.Errorf(control.CodeUnauthorized, "This link was used before or is older than a minute; run `tandem open` for a new one.")
+		return control.Errorf(control.CodeUnauthorized,
+			"This link was used before or is older than a minute; run `tandem open` for a new one.")
 	}
 	return wire.WriteJSON(w, control.Session{Session: session})
 }

@@ -73,11 +73,15 @@ func reply(w http.ResponseWriter, v any) {
 func (s Status) Why() *control.Error {
 	switch s.Phase {
 	case Crashed:
-		return control.Errorf(control.CodeCrashed, "Tandem's server ended %d times and is not started again by itself: %s", maxCrashes, s.Reason)
+		return control.Errorf(control.CodeCrashed,
+			"Tandem's server ended %d times and is not started again by itself: %s",
+			maxCrashes, s.Reason)
 	case Waiting:
-		return control.Errorf(control.CodeUnavailable, "Tandem's server ended and is started again: %s", s.Reason)
+		return control.Errorf(control.CodeUnavailable,
+			"Tandem's server ended and is started again: %s", s.Reason)
 	}
-	return control.Errorf(control.CodeUnavailable, "Tandem's server is starting. This page goes on by itself.")
+	return control.Errorf(control.CodeUnavailable,
+		"Tandem's server is starting. This page goes on by itself.")
 }
 
 // Page returns the handler for the page of a window that supervises by itself. The server answers
@@ -90,7 +94,9 @@ func (s *Supervisor) Page(server *control.Client) http.Handler {
 // away, it gets the status from the menu bar.
 func PageOf(menu, server *control.Client) http.Handler {
 	gone := func(context.Context) *control.Error {
-		return control.Errorf(control.CodeUnavailable, "Tandem's menu bar does not answer, so its server is not started. Close this window and open Tandem again.")
+		return control.Errorf(control.CodeUnavailable,
+			"Tandem's menu bar does not answer, so its server is not started. Close this window "+
+				"and open Tandem again.")
 	}
 	return page(server.Proxy(func(ctx context.Context) *control.Error {
 		st, err := status(ctx, menu)

@@ -106,7 +106,9 @@ func (m Mover) move(there string) (string, error) {
 		path, err := move(rename, m.Log, m.Bundle, folder)
 		if err == nil {
 			if len(errs) > 0 {
-				m.Log.Warn("Tandem was moved, but not to the first folder", "path", path, "error", errors.Join(errs...))
+				m.Log.Warn(
+					"Tandem was moved, but not to the first folder",
+					"path", path, "error", errors.Join(errs...))
 			}
 			return path, nil
 		}

@@ -86,7 +86,8 @@ func move(rename func(from, to string) error, log *slog.Logger, bundle, applicat
 			return
 		}
 		if err := os.RemoveAll(work); err != nil {
-			log.Warn("a folder of the move to Applications is left over", "path", work, "error", err)
+			log.Warn(
+				"a folder of the move to Applications is left over", "path", work, "error", err)
 		}
 	}()
 	fresh, old, target := filepath.Join(work, comes), filepath.Join(work, goes), filepath.Join(applications, appName)
@@ -129,12 +130,15 @@ func putRight(log *slog.Logger, applications string) {
 			if err := os.Rename(old, target); err == nil {
 				log.Info("the old Tandem of an interrupted move is back", "path", target)
 			} else if !errors.Is(err, fs.ErrNotExist) {
-				log.Warn("cannot put back the old Tandem of an interrupted move", "path", old, "error", err)
+				log.Warn(
+					"cannot put back the old Tandem of an interrupted move",
+					"path", old, "error", err)
 				continue
 			}
 		}
 		if err := os.RemoveAll(work); err != nil {
-			log.Warn("a folder of the move to Applications is left over", "path", work, "error", err)
+			log.Warn(
+				"a folder of the move to Applications is left over", "path", work, "error", err)
 		}
 	}
 }

@@ -77,9 +77,12 @@ func (x *Exchange) Take(p *Place) error {
 	defer l.mu.Unlock()
 	switch {
 	case l.of[p.Client] == LargePerClient:
-		return control.Errorf(CodeTooMany, "%d large requests of this client are being read already; try again in a second.", LargePerClient)
+		return control.Errorf(CodeTooMany,
+			"%d large requests of this client are being read already; try again in a second.",
+			LargePerClient)
 	case l.all == LargePlaces:
-		return control.Errorf(control.CodeNotReady, "%d large requests are being read already; try again in a second.", LargePlaces)
+		return control.Errorf(control.CodeNotReady,
+			"%d large requests are being read already; try again in a second.", LargePlaces)
 	}
 	l.all++
 	l.of[p.Client]++
@@ -114,7 +117,8 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Place) ([
 	end := x.LimitReading(http.NewResponseController(w))
 	defer func() { end(whole) }()
 
-	tooLarge := control.Errorf(CodeTooLarge, "The body is larger than %d MiB; send a shorter request.", MaxBody>>20)
+	tooLarge := control.Errorf(CodeTooLarge,
+		"The body is larger than %d MiB; send a shorter request.", MaxBody>>20)
 	if r.ContentLength > MaxBody {
 		if r.Header.Get("Expect") == "" { // otherwise the client has not sent it
 			_, _ = io.CopyN(io.Discard, r.Body, min(r.ContentLength, MaxBody+maxDrain))
@@ -180,7 +184,8 @@ func (x *Exchange) bodyError(err error) error {
 	case x.Draining.Err() != nil:
 		return ErrStopping
 	}
-	return control.Errorf(codeTimeout, "The body did not arrive within %v; send the request again.", BodyTimeout)
+	return control.Errorf(codeTimeout,
+		"The body did not arrive within %v; send the request again.", BodyTimeout)
 }
 
 // CheckJSON refuses every body that is not declared as plain JSON. A page of another site cannot
@@ -189,10 +194,12 @@ func CheckJSON(h http.Header) error {
 	t, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	charset := params["charset"]
 	if err != nil || t != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return control.Errorf(CodeMediaType, "The body must be JSON in UTF-8: send it with Content-Type: application/json.")
+		return control.Errorf(CodeMediaType,
+			"The body must be JSON in UTF-8: send it with Content-Type: application/json.")
 	}
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return control.Errorf(CodeMediaType, "The body must not be compressed (Content-Encoding: %s).", e)
+		return control.Errorf(CodeMediaType,
+			"The body must not be compressed (Content-Encoding: %s).", e)
 	}
 	return nil
 }
@@ -214,7 +221,8 @@ func CheckText(b []byte) error {
 		case quoted:
 		case c == '{' || c == '[':
 			if depth++; depth > maxNesting {
-				return control.Errorf(control.CodeInvalid, "The body nests deeper than %d levels.", maxNesting)
+				return control.Errorf(control.CodeInvalid,
+					"The body nests deeper than %d levels.", maxNesting)
 			}
 		case c == '}' || c == ']':
 			depth--

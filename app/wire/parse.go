@@ -26,7 +26,8 @@ func ParseFields(b []byte, path string) (*Fields, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, Invalid(strings.TrimSuffix(path, "."), "%s is not a valid JSON object: %v.", objectAt(path), err)
+		return nil, Invalid(strings.TrimSuffix(path, "."),
+			"%s is not a valid JSON object: %v.", objectAt(path), err)
 	}
 	return f, nil
 }

@@ -18,7 +18,8 @@ const (
 )
 
 var (
-	ErrSlowReader = control.Errorf(control.CodeCancelled, "The client stopped reading; its connection was cut.")
+	ErrSlowReader = control.Errorf(control.CodeCancelled,
+		"The client stopped reading; its connection was cut.")
 	ErrClientGone = control.Errorf(control.CodeCancelled, "The client left.")
 )
 
