@@ -17,7 +17,8 @@ var toolUses = []string{"auto", "any", useTool, "none"}
 
 // namelessUses returns the types of tool_choice without a name.
 func namelessUses() []string {
-	return slices.DeleteFunc(slices.Clone(toolUses), func(use string) bool { return use == useTool })
+	named := func(use string) bool { return use == useTool }
+	return slices.DeleteFunc(slices.Clone(toolUses), named)
 }
 
 // readMessageTools reads tools and tool_choice in the form of templates. It leaves out tools of

@@ -63,7 +63,8 @@ func (c *Conversation) setVariables() error {
 		err := wire.EachMember(c.Kwargs, func(key string, value json.RawMessage) error {
 			switch key {
 			case "messages", "tools":
-				return wire.Invalid(param, "%s must not set %s; it is a field of the request.", param, key)
+				return wire.Invalid(param,
+					"%s must not set %s; it is a field of the request.", param, key)
 			case "add_generation_prompt":
 				c.prompted = true
 			}
@@ -89,8 +90,8 @@ func (c *Conversation) setVariables() error {
 
 // Vars returns the template's variables for some messages of the conversation, as a JSON object.
 // Everything is in the order that the client gave, because a template prints tools as they come.
-// generate makes the template begin the answer, unless Kwargs decide that. thought is the template's
-// name for the thought of an earlier answer.
+// generate makes the template begin the answer, unless Kwargs decide that. thought is the
+// template's name for the thought of an earlier answer.
 func (c *Conversation) Vars(messages []Message, generate bool, thought string) []byte {
 	vars := []byte(`{"messages":[`)
 	for i, m := range messages {
@@ -133,8 +134,8 @@ func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
 }
 
 // Rendered returns the text of the prompt. Some templates have no place for the messages as they
-// are, because agents speak as the system at any time and as the user several times in a row. Such a
-// template gets plainer messages, if the conversation is Tolerant.
+// are, because agents speak as the system at any time and as the user several times in a row. Such
+// a template gets plainer messages, if the conversation is Tolerant.
 func (c *Conversation) Rendered(m model.Model) (string, error) {
 	text, err := c.renderOnce(m)
 	if !c.Tolerant || !misplaced(c.Messages, text, err) {
@@ -170,7 +171,8 @@ func (c *Conversation) renderOnce(m model.Model) (string, error) {
 	}
 	text, _, found := strings.Cut(text, end)
 	if !found {
-		return "", wire.Invalid("messages", "The template of the model %s leaves out an answer that was begun; let the last message be the user's.", m.ID())
+		return "", wire.Invalid("messages",
+			"The template of the model %s leaves out an answer that was begun; let the last message be the user's.", m.ID())
 	}
 	return text, nil
 }
@@ -179,7 +181,8 @@ func (c *Conversation) renderOnce(m model.Model) (string, error) {
 func (c *Conversation) render(m model.Model, vars []byte) (string, error) {
 	text, err := m.RenderChat(vars)
 	if errors.Is(err, model.ErrNoTemplate) {
-		e := control.Errorf(control.CodeNoTemplate, "The model %s has no chat template; use /v1/completions with a prompt instead.", control.Word(m.ID()))
+		e := control.Errorf(control.CodeNoTemplate,
+			"The model %s has no chat template; use /v1/completions with a prompt instead.", control.Word(m.ID()))
 		e.Param = c.PromptParam
 		return "", e
 	}

@@ -31,7 +31,8 @@ func ReadMessage(m *wire.Fields) Message {
 	m.As(ChatMessageShape)
 	role := m.String("role")
 	if roles := m.Choices("role"); m.Err == nil && !slices.Contains(roles, role) {
-		m.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(roles, ", ")), wire.Clip(role))
+		words := control.Word(strings.Join(roles, ", "))
+		m.Fail("role", "is one of %s, not %q.", words, wire.Clip(role))
 	}
 	switch role {
 	case "developer":
@@ -54,7 +55,8 @@ func ReadMessage(m *wire.Fields) Message {
 			}
 			key = thoughtName
 		}
-		if string(value) != "null" { // SDKs echo every field they know; a template tests for presence
+		// SDKs echo every field they know, and a template tests for presence.
+		if string(value) != "null" {
 			out.more = append(out.more, member{key, value})
 		}
 	}
@@ -94,7 +96,8 @@ func ReadContent(m *wire.Fields) string {
 	return b.String()
 }
 
-// readToolCalls returns the calls of an assistant's message. Arguments become objects if they parse.
+// readToolCalls returns the calls of an assistant's message. Arguments become objects if they
+// parse.
 func readToolCalls(m *wire.Fields) (calls []json.RawMessage) {
 	const param = "tool_calls"
 	v := m.Raw(param)
@@ -142,7 +145,9 @@ func appendFunction(dst []byte, v json.RawMessage) ([]byte, error) {
 }
 
 // appendMembers appends the object v. It passes the value of the member key through f.
-func appendMembers(dst []byte, v json.RawMessage, key string, f func([]byte, json.RawMessage) ([]byte, error)) ([]byte, error) {
+func appendMembers(
+	dst []byte, v json.RawMessage, key string, f func([]byte, json.RawMessage) ([]byte, error),
+) ([]byte, error) {
 	dst = append(dst, '{')
 	start := len(dst)
 	err := wire.EachMember(v, func(k string, value json.RawMessage) (err error) {

@@ -63,7 +63,8 @@ func (r *Reply) Total() total {
 
 // keep writes the figures into the row of a run.
 func (t *total) keep(row *control.Run) {
-	row.PromptTokens, row.CachedTokens, row.CompletionTokens = t.PromptTokens, t.CachedTokens, t.CompletionTokens
+	row.PromptTokens, row.CachedTokens = t.PromptTokens, t.CachedTokens
+	row.CompletionTokens = t.CompletionTokens
 	row.Drafter, row.NoDrafter = t.Drafter, t.NoDrafter
 	row.Drafted, row.Accepted, row.Rounds, row.Syncs = t.Drafted, t.Accepted, t.Rounds, t.Syncs
 	row.Verifies, row.Repeats = t.verifies, t.Repeats

@@ -37,17 +37,20 @@ var rules = map[string]rule{
 	"CachedTokens": sum, "Matched": sum, "CompletionTokens": sum, "Given": sum,
 	"Drafted": sum, "Accepted": sum, "Rounds": sum, "Syncs": sum,
 	"PredictionAccepted": sum, "PredictionRejected": sum,
-	"Seed": first, "Finish": first, "Repeats": first, "Miss": first, "Drafter": first, "NoDrafter": first,
-	"Restore": longest, "Queue": longest, "Prefill": longest, "FirstToken": longest, "Decode": longest,
-	"Draft": longest, "Verify": longest, "Total": longest, "PeakBytes": longest,
+	"Seed": first, "Finish": first, "Repeats": first, "Miss": first,
+	"Drafter": first, "NoDrafter": first,
+	"Restore": longest, "Queue": longest, "Prefill": longest, "FirstToken": longest,
+	"Decode": longest, "Draft": longest, "Verify": longest, "Total": longest, "PeakBytes": longest,
 }
 
 // leftOut says why a total has not the others.
 var leftOut = map[string]string{
 	"Err": "a run ends with an error of its own", "Parted": "kept as text, of the first choice",
-	"File": "kept with the text", "Filed": "kept with the text", "CheckpointBytes": "the engine's, not the run's",
-	"Host": "for benches", "Build": "for benches", "Wait": "for benches",
-	"AcceptedAt": "control.Speculation has it by round", "Depths": "control.Speculation has it", "Accepts": "control.Speculation has it",
+	"File": "kept with the text", "Filed": "kept with the text",
+	"CheckpointBytes": "the engine's, not the run's",
+	"Host":            "for benches", "Build": "for benches", "Wait": "for benches",
+	"AcceptedAt": "control.Speculation has its rounds",
+	"Depths":     "control.Speculation has it", "Accepts": "control.Speculation has it",
 	"Blocks": "control.Speculation has it, of the first choice",
 }
 
@@ -76,12 +79,13 @@ func TestTotalHasARuleForEachFigure(t *testing.T) {
 
 func TestPromptOfSeveralChoicesCountsOnce(t *testing.T) {
 	prompt := &Prompt{IDs: make([]int32, 3)}
-	r := Reply{Choices: []*Choice{{Prompt: prompt}, {Prompt: prompt}, {Prompt: &Prompt{IDs: make([]int32, 4)}}}}
+	another := &Prompt{IDs: make([]int32, 4)}
+	r := Reply{Choices: []*Choice{{Prompt: prompt}, {Prompt: prompt}, {Prompt: another}}}
 	for _, c := range r.Choices {
 		c.Stats.CachedTokens, c.Stats.Matched = 1, 2
 	}
 	if all := r.Total(); all.PromptTokens != 7 || all.CachedTokens != 2 || all.Matched != 4 {
-		t.Errorf("%d tokens, %d of them cached, %d matched", all.PromptTokens, all.CachedTokens, all.Matched)
+		t.Errorf("%d tokens, %d cached, %d matched", all.PromptTokens, all.CachedTokens, all.Matched)
 	}
 }
 
@@ -101,22 +105,25 @@ func changed[T any](a, b T, names map[string]bool) (n int) {
 // and the timings, or does not for a reason; and that no column and no timing stays empty.
 func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 	notKept := map[string]string{
-		"Given": "the run that was resumed has counted them", "Thoughts": "for the client alone", "Finish": "the first choice has it",
-		"Decode": "the other times give it", "Total": "the run has its own", "FirstToken": "the run has its own",
+		"Given": "the run that was resumed has counted them", "Thoughts": "for the client alone",
+		"Finish": "the first choice has it", "Decode": "the other times give it",
+		"Total": "the run has its own", "FirstToken": "the run has its own",
 	}
 	notTold := map[string]string{
-		"Given": "taken off the pace", "Thoughts": "in the usage", "Finish": "each vendor has its own word",
+		"Given": "taken off the pace", "Thoughts": "in the usage",
+		"Finish":             "each vendor has its own word",
 		"PredictionAccepted": "in the usage", "PredictionRejected": "in the usage",
 		"Total": "its parts are told", "Seed": "for a replay", "PeakBytes": "for the history",
 	}
 	columns := map[string]bool{ // that a run fills in itself
-		"ID": true, "StartedAt": true, "EndedAt": true, "Client": true, "Endpoint": true, "Model": true, "Resumes": true,
-		"LoadMS": true, "FirstTokenMS": true, "TotalMS": true, "FinishReason": true, "Error": true, "Message": true,
+		"ID": true, "StartedAt": true, "EndedAt": true, "Client": true, "Endpoint": true,
+		"Model": true, "Resumes": true, "LoadMS": true, "FirstTokenMS": true, "TotalMS": true,
+		"FinishReason": true, "Error": true, "Message": true,
 		"Speculation": true, "Parted": true, "Verdict": true,
 	}
 	timings := map[string]bool{ // that the run has, and quotients
-		"RunID": true, "Stopped": true,
-		"PromptPerTokenMS": true, "PromptPerSecond": true, "PredictedPerTokenMS": true, "PredictedPerSecond": true,
+		"RunID": true, "Stopped": true, "PromptPerTokenMS": true, "PromptPerSecond": true,
+		"PredictedPerTokenMS": true, "PredictedPerSecond": true,
 	}
 	r := Reply{Run: &Run{Ctx: t.Context()}, Choices: []*Choice{{}}}
 	check := func(name string, all total) {
@@ -125,7 +132,8 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 		if kept := changed(row, control.Run{}, columns) > 0; kept == (notKept[name] != "") {
 			t.Errorf("%s is in the history: %t", name, kept)
 		}
-		if told := changed(r.timings(all), r.timings(total{}), timings) > 0; told == (notTold[name] != "") {
+		told := changed(r.timings(all), r.timings(total{}), timings) > 0
+		if told == (notTold[name] != "") {
 			t.Errorf("%s is in the timings: %t", name, told)
 		}
 	}

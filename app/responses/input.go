@@ -49,7 +49,8 @@ func itemType(f *wire.Fields) string {
 func (c *responseRequest) addMessage(f *wire.Fields) {
 	role := f.String("role")
 	if roles := f.Choices("role"); f.Err == nil && !slices.Contains(roles, role) {
-		f.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(roles, ", ")), wire.Clip(role))
+		words := control.Word(strings.Join(roles, ", "))
+		f.Fail("role", "is one of %s, not %q.", words, wire.Clip(role))
 	}
 	text := readTexts(f, "content")
 	switch role {

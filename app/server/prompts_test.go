@@ -102,7 +102,11 @@ func alternatingTemplate(vars []byte) (string, error) {
 		return "", err
 	}
 	for i, role := range roles {
-		if i > 0 && (role == roles[i-1] && role != "tool" || role == "system" || role == "user" && roles[i-1] == "tool") {
+		if i == 0 {
+			continue
+		}
+		before := roles[i-1]
+		if role == before && role != "tool" || role == "system" || role == "user" && before == "tool" {
 			return "", control.Errorf(control.CodeInvalid, "Roles must alternate.")
 		}
 	}
@@ -138,7 +142,9 @@ func recordPrompts(t *testing.T, title string, requests []string) string {
 	var out strings.Builder
 	response, call := "", ""
 	for ; len(requests) >= 2; requests = requests[2:] {
-		body := strings.NewReplacer("$RESPONSE", response, "$ID", strings.TrimPrefix(response, responses.ResponsePrefix), "$CALL", call).Replace(requests[1])
+		items := strings.TrimPrefix(response, responses.ResponsePrefix)
+		known := strings.NewReplacer("$RESPONSE", response, "$ID", items, "$CALL", call)
+		body := known.Replace(requests[1])
 		vars, asked := len(fake.model.Vars), len(fake.model.Requests)
 		r, w := postOf(requests[0], "application/json", body), httptest.NewRecorder()
 		s.Endpoint().ServeHTTP(w, r)
@@ -146,7 +152,8 @@ func recordPrompts(t *testing.T, title string, requests []string) string {
 			fmt.Fprintf(&out, "vars %s\n", v)
 		}
 		for _, q := range fake.model.Requests[asked:] {
-			fmt.Fprintf(&out, "prompt %q\n%d tokens, boundaries %v\n", fake.model.Decode(q.Prompt), len(q.Prompt), q.Boundaries)
+			fmt.Fprintf(&out, "prompt %q\n", fake.model.Decode(q.Prompt))
+			fmt.Fprintf(&out, "%d tokens, boundaries %v\n", len(q.Prompt), q.Boundaries)
 		}
 		for _, g := range fake.model.Grammars {
 			fmt.Fprintf(&out, "grammar %q\n", string(g.JSON)+g.Regex+g.Lark+g.Around)
