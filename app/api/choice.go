@@ -159,13 +159,16 @@ func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choi
 		}
 		switch n, limit := len(prompt.IDs), m.ContextLength(); {
 		case n == 0:
-			return nil, wire.Invalid(p.PromptParam, "The field %s holds no tokens at all; send some text.", p.PromptParam)
+			return nil, wire.Invalid(p.PromptParam,
+				"The field %s holds no tokens at all; send some text.", p.PromptParam)
 		case n > limit:
 			return nil, ContextError(p.PromptParam, m, "", n)
 		}
 		if i := slices.IndexFunc(prompt.IDs, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
 			id := prompt.IDs[i]
-			return nil, wire.Invalid(p.PromptParam, "The prompt holds the token %q, whose id %d the model %s does not know: its ids are below %d. Leave the token out.",
+			return nil, wire.Invalid(p.PromptParam,
+				"The prompt holds the token %q, whose id %d the model %s does not know: its ids are "+
+					"below %d. Leave the token out.",
 				m.Tokenizer().TokenBytes(id), id, m.ID(), m.VocabSize())
 		}
 		for k := range max(p.N, p.bestOf) {
@@ -205,7 +208,9 @@ func predicted(m model.Model, text string) ([]int32, error) {
 		return nil, nil
 	}
 	limit := m.ContextLength()
-	tooLong := wire.Invalid("prediction.content", "prediction.content is longer than the model's whole context of %d tokens; send a shorter one, or none.", limit)
+	tooLong := wire.Invalid("prediction.content",
+		"prediction.content is longer than the model's whole context of %d tokens; send a shorter "+
+			"one, or none.", limit)
 	if len(text) > limit*m.Tokenizer().LongestToken() {
 		return nil, tooLong
 	}

@@ -60,7 +60,9 @@ func (c *Completion) Prompts(m model.Model) ([]*Prompt, error) {
 		}
 		fim, ok := m.Tokenizer().FIM()
 		if !ok {
-			return nil, wire.Invalid("suffix", "The model %s has no fill-in-the-middle tokens; send the prompt without a suffix.", m.ID())
+			return nil, wire.Invalid("suffix",
+				"The model %s has no fill-in-the-middle tokens; send the prompt without a suffix.",
+				m.ID())
 		}
 		ids, err := encodeFIM(m, fim, text, c.Suffix)
 		if err != nil {

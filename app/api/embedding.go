@@ -48,7 +48,9 @@ func (e *Embedding) Texts(in *Intake) error {
 		return err
 	}
 	if all := m.Reader().Dimensions(); e.Dimensions > all {
-		return wire.Invalid("dimensions", "dimensions is %d, but embeddings of %s have %d; ask for fewer, or leave it out.", e.Dimensions, m.ID(), all)
+		return wire.Invalid("dimensions",
+			"dimensions is %d, but embeddings of %s have %d; ask for fewer, or leave it out.",
+			e.Dimensions, m.ID(), all)
 	}
 	for i, v := range e.Tokens {
 		ids, err := tokenIDs(v, m.VocabSize(), e.param(i))

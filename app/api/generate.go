@@ -331,4 +331,8 @@ func generateError(err error, rep *Reply, c *Choice) error {
 }
 
 // samplingFields are the fields that the engine checks.
-var samplingFields = []string{"speculation.drafter", "speculation.depth", "speculation.rollback", "speculation.rule", "temperature", "top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "stop"}
+var samplingFields = []string{
+	"speculation.drafter", "speculation.depth", "speculation.rollback", "speculation.rule",
+	"temperature", "top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty",
+	"frequency_penalty", "logit_bias", "stop",
+}

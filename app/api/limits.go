@@ -16,7 +16,9 @@ func ContextError(param string, m model.Model, least string, tokens int) error {
 	if m.LongerContext(tokens) {
 		advice = "Please shorten it, or set a larger context in the model's settings."
 	}
-	e := control.Errorf(control.Code(engine.CodeContextLength), "This model's maximum context length is %d tokens. However, you requested %s tokens in the prompt. %s",
+	e := control.Errorf(control.Code(engine.CodeContextLength),
+		"This model's maximum context length is %d tokens. However, you requested %s tokens in "+
+			"the prompt. %s",
 		limit, control.Word(got), control.Word(advice))
 	e.Param, e.Err = param, &wire.Overlong{Limit: limit, Got: got}
 	return e

@@ -61,5 +61,6 @@ func (a *API) Entry(ctx context.Context, id string) (ModelEntry, error) {
 			return e, nil
 		}
 	}
-	return ModelEntry{}, control.Errorf(control.CodeModelNotFound, "The model %q is not registered; /v1/models lists those that are.", wire.Clip(id))
+	return ModelEntry{}, control.Errorf(control.CodeModelNotFound,
+		"The model %q is not registered; /v1/models lists those that are.", wire.Clip(id))
 }

@@ -139,7 +139,8 @@ func readLogitBias(f *wire.Fields) map[int32]float32 {
 	for key := range o.Values {
 		id, err := strconv.ParseInt(key, 10, 32)
 		if err != nil || id < 0 {
-			f.Fail("logit_bias", "must map token ids to numbers; %q is no token id.", wire.Clip(key))
+			f.Fail("logit_bias",
+				"must map token ids to numbers; %q is no token id.", wire.Clip(key))
 			return nil
 		}
 		if x := o.Real(key); x != nil {
@@ -218,13 +219,17 @@ func First[T any](otherwise T, values ...*T) T {
 func tokenIDs(v json.RawMessage, vocab int, param string) ([]int32, error) {
 	var list []*float64 // pointers, so a null is not read as 0
 	err := json.Unmarshal(v, &list)
-	if err != nil || slices.ContainsFunc(list, func(id *float64) bool { return id == nil || *id != math.Trunc(*id) || math.Abs(*id) > math.MaxInt32 }) {
+	noID := func(id *float64) bool {
+		return id == nil || *id != math.Trunc(*id) || math.Abs(*id) > math.MaxInt32
+	}
+	if err != nil || slices.ContainsFunc(list, noID) {
 		return nil, wire.Invalid(param, "%s must be a list of token ids.", param)
 	}
 	ids := make([]int32, len(list))
 	for i, id := range list {
 		if ids[i] = int32(*id); ids[i] < 0 || int(ids[i]) >= vocab {
-			return nil, wire.Invalid(param, "%s holds token id %d; the model's ids are below %d.", param, ids[i], vocab)
+			return nil, wire.Invalid(param,
+				"%s holds token id %d; the model's ids are below %d.", param, ids[i], vocab)
 		}
 	}
 	return ids, nil

@@ -25,7 +25,9 @@ func Generates(m model.Model) error {
 	if m.Reader().Kind() != control.KindEmbedding {
 		return nil
 	}
-	return wire.Invalid("model", "The model %s makes embeddings and generates no text: name another model, or send texts to /v1/embeddings.", control.Word(m.ID()))
+	return wire.Invalid("model",
+		"The model %s makes embeddings and generates no text: name another model, or send texts "+
+			"to /v1/embeddings.", control.Word(m.ID()))
 }
 
 // CheckKind refuses models of another kind than the route needs. who names models that fit.
@@ -135,10 +137,14 @@ func (t *Intake) Add(param string, ids []int32, err error) error {
 	case n > limit:
 		return ContextError(param, m, "", n)
 	case t.n > MaxReadTokens:
-		return wire.Invalid(param, "The texts up to %s have %d tokens; %d are allowed in one request. Send them in several.", param, t.n, MaxReadTokens)
+		return wire.Invalid(param,
+			"The texts up to %s have %d tokens; %d are allowed in one request. Send them in "+
+				"several.", param, t.n, MaxReadTokens)
 	}
 	if i := slices.IndexFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
-		return wire.Invalid(param, "%s holds the token %q, whose id %d the model %s does not know: its ids are below %d. Leave the token out.",
+		return wire.Invalid(param,
+			"%s holds the token %q, whose id %d the model %s does not know: its ids are below %d. "+
+				"Leave the token out.",
 			param, m.Tokenizer().TokenBytes(ids[i]), ids[i], m.ID(), m.VocabSize())
 	}
 	t.texts = append(t.texts, ids)

@@ -26,7 +26,9 @@ type resumption struct {
 // apply has the request's one choice continue where the run was cut off.
 func (r *resumption) apply(m model.Model, c *Choice) error {
 	if r.key != m.Key() {
-		return control.Errorf(control.CodeNotKept, "The model %s has changed since run %d, or is loaded differently, so its answer cannot go on; send the request again.", control.Word(m.ID()), r.run)
+		return control.Errorf(control.CodeNotKept,
+			"The model %s has changed since run %d, or is loaded differently, so its answer "+
+				"cannot go on; send the request again.", control.Word(m.ID()), r.run)
 	}
 	if err := r.how.apply(&c.Req); err != nil {
 		return err
@@ -35,7 +37,9 @@ func (r *resumption) apply(m model.Model, c *Choice) error {
 		return nil // start from the beginning; the ids are the same
 	}
 	if !slices.Equal(r.text[:r.prompt], c.Prompt.IDs) {
-		return control.Errorf(control.CodeNotKept, "The model turns the request of run %d into other tokens than it did then, so its answer cannot go on; send the request again.", r.run)
+		return control.Errorf(control.CodeNotKept,
+			"The model turns the request of run %d into other tokens than it did then, so its "+
+				"answer cannot go on; send the request again.", r.run)
 	}
 	c.Req.Generated = r.text[r.prompt:]
 	return nil
@@ -45,7 +49,8 @@ func (r *resumption) apply(m model.Model, c *Choice) error {
 func RunID(r *http.Request) (int64, error) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
-		return 0, control.Errorf(control.CodeRunNotFound, "%q is no run's id; a run's id is a number.", wire.Clip(r.PathValue("id")))
+		return 0, control.Errorf(control.CodeRunNotFound,
+			"%q is no run's id; a run's id is a number.", wire.Clip(r.PathValue("id")))
 	}
 	return id, nil
 }
@@ -86,7 +91,9 @@ func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
 	}
 	read := a.readers[row.Endpoint]
 	if text.Request == nil || read == nil {
-		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it was not cut off before its end, or its request was not kept.", id)
+		return control.Errorf(control.CodeNotKept,
+			"Run %d cannot be resumed: it was not cut off before its end, or its request was not "+
+				"kept.", id)
 	}
 	from := &resumption{run: id, client: row.Client, body: text.Request, key: text.Key, prompt: text.Prompt}
 	if err := json.Unmarshal(text.Replay, &from.how); err != nil {

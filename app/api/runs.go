@@ -84,7 +84,9 @@ var runNames = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 func runName(r *http.Request) (string, error) {
 	name := r.Header.Get(RunNameHeader)
 	if name != "" && !runNames.MatchString(name) {
-		return "", control.Errorf(control.CodeInvalid, "%s takes a letter and then at most 63 letters, digits, dashes and underscores.", RunNameHeader)
+		return "", control.Errorf(control.CodeInvalid,
+			"%s takes a letter and then at most 63 letters, digits, dashes and underscores.",
+			RunNameHeader)
 	}
 	return name, nil
 }
@@ -92,7 +94,10 @@ func runName(r *http.Request) (string, error) {
 // begin opens the row of a request that has just arrived. from is the run that it continues, or
 // nil.
 func (a *API) begin(r *http.Request, endpoint, name string, from *resumption) *Run {
-	u := &Run{api: a, Start: time.Now(), name: name, client: wire.ClientOf(r), Ended: make(chan struct{}), returns: r.Header.Get(ResumableHeader) == "true"}
+	u := &Run{
+		api: a, Start: time.Now(), name: name, client: wire.ClientOf(r), Ended: make(chan struct{}),
+		returns: r.Header.Get(ResumableHeader) == "true",
+	}
 	u.Ctx, u.cancel = context.WithCancelCause(r.Context())
 	u.Row = control.Run{StartedAt: u.Start.UTC(), Client: wire.ClientName(r), Endpoint: endpoint}
 	if from != nil { // if that run is forgotten, this one is too
@@ -225,7 +230,11 @@ func (r *Reply) speculation() json.RawMessage {
 		how.BlockMS = &control.BlockMS{First8: ms(b.First8()), Mean: ms(b.Mean()), Max: ms(b.Max)}
 	}
 	s := r.Params.speculation
-	if asked := (control.Asked{Drafter: s.Drafter, Depth: s.Depth, Rollback: string(s.Rollback), Rule: string(s.Rule), Exact: s.Exact}); asked != (control.Asked{}) {
+	asked := control.Asked{
+		Drafter: s.Drafter, Depth: s.Depth, Rollback: string(s.Rollback), Rule: string(s.Rule),
+		Exact: s.Exact,
+	}
+	if asked != (control.Asked{}) {
 		how.Asked = &asked
 	}
 	return wire.MustJSON(how)

@@ -77,7 +77,10 @@ func (a *API) keepText(rep *Reply, body []byte) {
 		body = nil
 	}
 	c := rep.Choices[0]
-	rep.Run.text = &control.RunText{Run: rep.Run.Key, Model: rep.Model.ID(), Key: rep.Model.Key(), Request: body, Prompt: len(c.Prompt.IDs), Replay: newReplay(c, rep.Params.Grammar)}
+	rep.Run.text = &control.RunText{
+		Run: rep.Run.Key, Model: rep.Model.ID(), Key: rep.Model.Key(), Request: body,
+		Prompt: len(c.Prompt.IDs), Replay: newReplay(c, rep.Params.Grammar),
+	}
 	a.setText(rep.Run)
 }
 
@@ -135,18 +138,23 @@ func BytesTokens(b []byte) []int32 {
 // runText returns the tokens of a run that has ended: its prompt and its answer.
 func (a *API) runText(ctx context.Context, t control.RunText) (text []int32, err error) {
 	if t.Tail == nil {
-		return nil, control.Errorf(control.CodeNotKept, "The text of run %d was not kept; runs keep it while checkpoints are on, for as long as the settings say under Keep requests.", t.Run)
+		return nil, control.Errorf(control.CodeNotKept,
+			"The text of run %d was not kept; runs keep it while checkpoints are on, for as long "+
+				"as the settings say under Keep requests.", t.Run)
 	}
 	if t.File != "" {
 		_, file, err := a.To.Texts.CheckpointText(ctx, t.File)
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoCheckpoint {
-			return nil, control.Errorf(control.CodeNotKept, "The checkpoint %s, which had the text of run %d, is gone.", t.File, t.Run)
+			return nil, control.Errorf(control.CodeNotKept,
+				"The checkpoint %s, which had the text of run %d, is gone.", t.File, t.Run)
 		}
 		if err != nil {
 			return nil, err
 		}
 		if len(file) < t.Tokens {
-			return nil, control.Errorf(control.CodeNotKept, "The checkpoint %s has %d tokens, and run %d has %d in it.", t.File, len(file), t.Run, t.Tokens)
+			return nil, control.Errorf(control.CodeNotKept,
+				"The checkpoint %s has %d tokens, and run %d has %d in it.",
+				t.File, len(file), t.Run, t.Tokens)
 		}
 		text = file[:t.Tokens]
 	}

@@ -100,7 +100,8 @@ const MaxClosed = 8
 // spent reports whether the choice is within a thought and has used up its limit.
 func (c *Choice) spent() bool {
 	t := &c.thought
-	return t.limit != nil && c.Parser != nil && t.tokens >= *t.limit && c.Parser.Thinking() && len(c.IDs) >= t.put() && len(t.closed) < MaxClosed
+	return t.limit != nil && c.Parser != nil && t.tokens >= *t.limit && c.Parser.Thinking() &&
+		len(c.IDs) >= t.put() && len(t.closed) < MaxClosed
 }
 
 // closedBefore reports whether the server closed this thought before the answer was cut off. Then

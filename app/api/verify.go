@@ -74,9 +74,11 @@ func (a *API) verification(ctx context.Context, id int64) (v verification, err e
 	case err != nil:
 		return v, err
 	case row.EndedAt.IsZero():
-		return v, control.Errorf(control.CodeNotKept, "Run %d is still running; check its answer once it has ended.", id)
+		return v, control.Errorf(control.CodeNotKept,
+			"Run %d is still running; check its answer once it has ended.", id)
 	case row.CompletionTokens == 0 && row.FinishReason != string(engine.FinishStop):
-		return v, control.Errorf(control.CodeNotKept, "Run %d has no answer to check: it ended before its first token.", id)
+		return v, control.Errorf(control.CodeNotKept,
+			"Run %d has no answer to check: it ended before its first token.", id)
 	}
 	kept, err := a.To.Texts.RunText(ctx, id)
 	if err != nil {
@@ -87,7 +89,9 @@ func (a *API) verification(ctx context.Context, id int64) (v verification, err e
 		return v, err
 	}
 	if v.how.Drafts {
-		return v, control.Errorf(control.CodeNotKept, "Run %d cannot be repeated: under the rejection rule what is drawn depends on what was drafted.", id)
+		return v, control.Errorf(control.CodeNotKept,
+			"Run %d cannot be repeated: under the rejection rule what is drawn depends on what "+
+				"was drafted.", id)
 	}
 	v.text, err = a.runText(ctx, kept)
 	v.prompt = min(kept.Prompt, len(v.text))
@@ -103,10 +107,13 @@ func (a *API) verify(ctx context.Context, v verification, progress func(same int
 	}
 	defer m.Release()
 	if v.key != m.Key() {
-		return out, control.Errorf(control.CodeNotKept, "The model %s has changed since run %d, or is loaded differently, so another answer would prove nothing.", m.ID(), v.run)
+		return out, control.Errorf(control.CodeNotKept,
+			"The model %s has changed since run %d, or is loaded differently, so another answer "+
+				"would prove nothing.", m.ID(), v.run)
 	}
 	if limit := m.ContextLength(); len(v.text) > limit {
-		return out, control.Errorf(control.CodeNotKept, "Run %d has %d tokens, and the model's context is %d now.", v.run, len(v.text), limit)
+		return out, control.Errorf(control.CodeNotKept,
+			"Run %d has %d tokens, and the model's context is %d now.", v.run, len(v.text), limit)
 	}
 	progress(0)
 	n := len(v.text) - v.prompt
@@ -170,7 +177,10 @@ func (a *API) compare(ctx context.Context, m model.Model, v verification, leg Sp
 func tied(r engine.Request, t engine.Token, other int32) bool {
 	const rounding = 1e-4 // nats
 	p := r.Sampling
-	raw := r.Grammar == nil && p.Temperature == 0 && len(p.LogitBias) == 0 && (p.RepetitionPenalty == 0 || p.RepetitionPenalty == 1) && p.PresencePenalty == 0 && p.FrequencyPenalty == 0
+	raw := r.Grammar == nil && p.Temperature == 0 && len(p.LogitBias) == 0 &&
+		(p.RepetitionPenalty == 0 || p.RepetitionPenalty == 1) &&
+		p.PresencePenalty == 0 && p.FrequencyPenalty == 0
 	top := t.Logprobs.Top
-	return raw && len(top) == 2 && (top[0].ID == other || top[1].ID == other) && top[0].Logprob-top[1].Logprob < rounding
+	return raw && len(top) == 2 && (top[0].ID == other || top[1].ID == other) &&
+		top[0].Logprob-top[1].Logprob < rounding
 }

@@ -7,5 +7,4 @@
 //
 // The files lie in the folder connect of the home folder. Tandem never touches the users' own
 // configuration files.
-// configuration files.
 package connect

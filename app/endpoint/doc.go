@@ -5,6 +5,8 @@
 // An [Endpoint] owns the listeners, their servers and the goroutines that accept. The caller owns
 // the handlers, and gives them to [Endpoint.Serve].
 //
+// # Ports
+//
 // Both loopback families are opened at one port, or neither is. The wildcard addresses are probed
 // too. macOS lets a program bind a loopback address that another program holds through the
 // wildcard. Clients would then reach either program. A taken port does not end the process. The
