@@ -21,9 +21,6 @@ func EachMessage(f *wire.Fields) iter.Seq[*wire.Fields] {
 	return f.Items("messages", list)
 }
 
-// Roles are the roles of a chat's messages.
-var Roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
-
 // ReadMessage reads one message of a chat and keeps its order of members. It turns newer and older
 // forms of the protocol into the one that templates know. The role developer becomes system and
 // function becomes tool. Content becomes text and arguments become objects.

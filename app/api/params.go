@@ -16,12 +16,6 @@ import (
 	"tandem/engine"
 )
 
-const (
-	MaxN        = 8  // continuations of one prompt
-	MaxChoices  = 64 // continuations of one request, over all its prompts
-	MaxParallel = 8  // continuations of one request that are generated at once
-)
-
 // Params are the fields that both generating routes take.
 type Params struct {
 	Model          string

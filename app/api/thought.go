@@ -8,12 +8,6 @@ import (
 	"tandem/engine"
 )
 
-// Efforts are the values of reasoning_effort. The first turns thinking off.
-var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
-
-// budgetFields are other servers' names for the token limit of a thought.
-var budgetFields = []string{"thinking_budget", "thinking_token_budget", "thinking_budget_tokens"}
-
 // Thinking is how a request wants the model to think.
 type Thinking struct {
 	Effort string // empty for the model's default

@@ -143,9 +143,6 @@ type ToolChoice struct {
 	Allowed []string // names; nil for all
 }
 
-// ToolChoices are the words of tool_choice. The last word is other servers' for the one before.
-var ToolChoices = []string{"none", "auto", "required", "any"}
-
 // ReadChoiceWord reads a choice that is a word or absent. If the choice is an object, it returns
 // the object. The caller reads that, and lets f take its error.
 func ReadChoiceWord(f *wire.Fields, key string) (c ToolChoice, o *wire.Fields) {

@@ -1,0 +1,20 @@
+package api
+
+// Limits of continuations.
+const (
+	MaxN        = 8  // of one prompt
+	MaxChoices  = 64 // of one request, over all its prompts
+	MaxParallel = 8  // of one request, generated at once
+)
+
+// Roles are the roles of a chat's messages.
+var Roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
+
+// Efforts are the values of reasoning_effort. The first turns thinking off.
+var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+// budgetFields are other servers' names for the token limit of a thought.
+var budgetFields = []string{"thinking_budget", "thinking_token_budget", "thinking_budget_tokens"}
+
+// ToolChoices are the words of tool_choice. The last word is other servers' for the one before.
+var ToolChoices = []string{"none", "auto", "required", "any"}
