@@ -39,28 +39,28 @@ func (p *Prompt) advance(done int) (more int64) {
 
 // A Choice is one continuation in the making. One goroutine at a time owns it.
 type Choice struct {
-	Index   int // in the reply
-	Prompt  *Prompt
-	Echo    bool
-	Req     engine.Request
-	matcher model.Matcher   // of Req; nil for any text
-	Parser  *dialect.Parser // nil if all is text
-	stops   stopper         // of the text that it reads
-	Answer  Answer
-	told    int // how many of Answer.toks had their log-probabilities sent
-	thought thought
-	single  bool           // one call at most
-	IDs     []int32        // generated
-	Tokens  []engine.Token // without a stream: all of them
-	Scored  []engine.Token // the prompt's, under PromptLogprobs
-	Runes   int            // of this choice's text so far, for text_offset; below 0 in the BOS
-	Began   bool           // its first chunk is out
-	Buf     []byte         // its next event, under a stream
-	Draft   DraftInfo      // since its last chunk, under a stream
-	Finish  engine.Finish
-	Stopped string // the stop text that it met
-	Stats   engine.Stats
-	parted  *control.Parted // nil if the prompt does not depart from a kept text
+	Index        int // in the reply
+	Prompt       *Prompt
+	Echo         bool
+	Req          engine.Request
+	matcher      model.Matcher   // of Req; nil for any text
+	Parser       *dialect.Parser // nil if all is text
+	stops        stopper         // of the text that it reads
+	Answer       Answer
+	logprobsSent int // how many of Answer.toks
+	thought      thought
+	single       bool           // one call at most
+	IDs          []int32        // generated
+	Tokens       []engine.Token // without a stream: all of them
+	Scored       []engine.Token // the prompt's, under PromptLogprobs
+	Runes        int            // of this choice's text so far, for text_offset; below 0 in the BOS
+	Began        bool           // its first chunk is out
+	Buf          []byte         // its next event, under a stream
+	Draft        DraftInfo      // since its last chunk, under a stream
+	Finish       engine.Finish
+	Stopped      string // the stop text that it met
+	Stats        engine.Stats
+	parted       *control.Parted // nil if the prompt does not depart from a kept text
 
 	enough bool // it said all that was asked for, and was stopped there
 
@@ -124,8 +124,8 @@ func (c *Choice) Take(parts []dialect.Part) {
 
 // NewlyScored returns the scored tokens of the text since the last call.
 func (c *Choice) NewlyScored() []engine.Token {
-	toks := c.Answer.toks[c.told:]
-	c.told = len(c.Answer.toks)
+	toks := c.Answer.toks[c.logprobsSent:]
+	c.logprobsSent = len(c.Answer.toks)
 	return toks
 }
 

@@ -17,7 +17,7 @@ type ModelEntry struct {
 	OwnedBy       string `json:"owned_by"`
 	ContextLength int    `json:"context_length"`
 	MaxModelLen   int    `json:"max_model_len"`
-	Root          string `json:"root"` // the model behind an alias, as in vLLM
+	Root          string `json:"root"` // the model of an alias, as in vLLM
 }
 
 // Entries lists the alias first, then the registry.

@@ -164,14 +164,14 @@ func TestEachClientCanReadItsText(t *testing.T) {
 			t.Errorf("%s has no key in\n%s", c.id, text)
 		}
 		if strings.Contains(text, ": 0\n") {
-			t.Errorf("%s has a context of nothing:\n%s", c.id, text)
+			t.Errorf("%s has a context that is unknown:\n%s", c.id, text)
 		}
 		if (c.file == "") != (c.use == nil) {
 			t.Errorf("%s has a file and no use, or the reverse", c.id)
 		}
 	}
 	if len(tests) != len(clients()) {
-		t.Errorf("%d are tested, there are %d", len(tests), len(clients()))
+		t.Errorf("%d clients are tested, want %d", len(tests), len(clients()))
 	}
 }
 
@@ -196,7 +196,7 @@ func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	if want := `aider --config '` + strings.ReplaceAll(c.File, "'", `'\''`) + `'`; c.Use != want {
-		t.Errorf("it is used by %s, want %s", c.Use, want)
+		t.Errorf("the command is %s, want %s", c.Use, want)
 	}
 	text, err := os.ReadFile(c.File)
 	if err != nil || string(text) != c.Text || !strings.Contains(c.Text, "http://127.0.0.1:8263/v1") {
@@ -206,7 +206,7 @@ func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(c.File), ".*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("files are left: %v", left)
 	}
 
 	// The port changes.

@@ -60,8 +60,8 @@
 // Everything else that breaks the dialect's form is text as it stands, including the tags:
 //   - A closing tag after a complete call may be missing at the end of the text, or be cut there.
 //   - White space between text and a call is dropped, because the templates put their own there.
-//   - JSON and Python without a tag before them are calls only if they name one of the tools,
-//     because models also write about other functions.
+//   - JSON and Python without a tag before them are calls only if they name one of the tools.
+//     Models also write about other functions.
 //
 // Every byte is in the parts or in the source of a call ([Parser.Source]). The tags of thoughts and
 // the white space next to tags are the exceptions.

@@ -22,8 +22,8 @@ type Choice struct {
 // of a tool, several calls, or an answer by Choice.Answer. A thought may come first if the dialect
 // has thoughts.
 //
-// The errors are a family without tool calls, a name that no call can be held to, a choice that
-// names no tool, and a schema above 1 MiB.
+// It returns an error for a family without tool calls, for a name that a grammar cannot require,
+// for a choice that names no tool, and for a schema above 1 MiB.
 func (d *Dialect) Grammar(tools []Tool, choice Choice) (lark string, err error) {
 	if d.calls == nil && choice.Answer == "" {
 		return "", errors.New("the models of this family have no calls of tools")

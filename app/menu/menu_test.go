@@ -114,7 +114,7 @@ func TestDrawTouchesOnlyWhatDiffers(t *testing.T) {
 		}
 		calls := p.calls
 		if Draw(p, after, after); p.calls != calls {
-			t.Fatal("what is the same is drawn again")
+			t.Fatal("a row that did not change is drawn again")
 		}
 		between := false
 		for s := line1 + 1; s < line2; s++ {
@@ -241,10 +241,10 @@ func TestModelRowsMarkTheChosenModel(t *testing.T) {
 		t.Errorf("another model: %+v", r)
 	}
 	if r := m.Rows[Models+1]; r.Title != "m1" || !r.Checked {
-		t.Errorf("the choice: %+v", r)
+		t.Errorf("the chosen model: %+v", r)
 	}
 	if r := m.Rows[Models+2]; r.Title != "m2" || r.Checked {
-		t.Errorf("one beside it: %+v", r)
+		t.Errorf("a model that is not chosen: %+v", r)
 	}
 	if r := m.Rows[Unload]; r.Title != "Unload m2, 1.5 GiB" || r.Do != UnloadModel || r.About != "m2" || !r.Enabled {
 		t.Errorf("unloading one: %+v", r)

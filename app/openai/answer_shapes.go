@@ -14,7 +14,7 @@ var ModelShape = wire.Object(
 	wire.Need("owned_by", wire.Text),
 	wire.Need("context_length", wire.Whole, "Tokens."),
 	wire.Need("max_model_len", wire.Whole, "vLLM's name for it."),
-	wire.Need("root", wire.Text, "The model behind an alias."),
+	wire.Need("root", wire.Text, "The model of an alias."),
 ).Named("Model")
 
 // ModelListShape is ModelList in OpenAPI.

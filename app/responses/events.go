@@ -9,15 +9,15 @@ import (
 
 // itemEvents are the events of a response. Its items grow one after the other.
 type itemEvents struct {
-	form  *responseForm
-	rep   *api.Reply
-	out   *wire.EventStream
-	next  int // sequence number
-	begun bool
-	at    int  // index of the item, -1 before the first
-	open  bool // the item is open
-	told  int  // tokens of the item whose log-probabilities were sent
-	buf   []byte
+	form         *responseForm
+	rep          *api.Reply
+	out          *wire.EventStream
+	next         int // sequence number
+	begun        bool
+	at           int  // index of the item, -1 before the first
+	open         bool // the item is open
+	logprobsSent int  // for how many tokens of the item
+	buf          []byte
 }
 
 // Stream implements api.Form.
@@ -76,7 +76,7 @@ func (e *itemEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) 
 // opens begins the next item.
 func (e *itemEvents) opens(c *api.Choice) {
 	e.at++
-	e.open, e.told = true, 0
+	e.open, e.logprobsSent = true, 0
 	b := e.form.blocks(c)[e.at]
 	e.item("response.output_item.added", b, InProgress)
 	if b.Kind != dialect.Call {
@@ -119,8 +119,9 @@ func (e *itemEvents) delta(b *api.Block, text string) {
 	e.startOf(kind, b)
 	e.buf = wire.AppendString(append(e.buf, `,"delta":`...), text)
 	if b.Kind == dialect.Text {
-		e.buf = e.form.appendLogprobs(append(e.buf, `,"logprobs":`...), e.rep, b.Tokens[e.told:])
-		e.told = len(b.Tokens)
+		e.buf = append(e.buf, `,"logprobs":`...)
+		e.buf = e.form.appendLogprobs(e.buf, e.rep, b.Tokens[e.logprobsSent:])
+		e.logprobsSent = len(b.Tokens)
 	}
 	e.Send(kind)
 }

@@ -12,10 +12,10 @@
 //   - [Server.Socket], for the Unix socket. Opening it is the authority.
 //
 // A session comes in the header Authorization alone, never in a cookie. Cookies go by host and not
-// by port. So a browser would show the cookie to a program on another port of this machine, and
-// would send it along with what that program's pages ask for. A page keeps its session in the
-// storage of its tab. It hands the session to other tabs of the same origin in the same browser, by
-// a BroadcastChannel. So the session lasts as long as one of them.
+// by port. So a browser would show the cookie to a program on another port of this machine. It
+// would also send the cookie with the requests of that program's pages. A page keeps its session in
+// the storage of its tab. It hands the session to other tabs of the same origin in the same
+// browser, by a BroadcastChannel. So the session lasts as long as one of them.
 //
 // GET /openapi.json describes every route for programs. The document is written from the shapes
 // that the readers of bodies use. Tests compare it with what the routes read and answer, and with a

@@ -11,10 +11,10 @@ import (
 
 // fakeResponses keeps responses in memory.
 type fakeResponses struct {
-	mu     sync.Mutex
-	kept   []control.KeptResponse
-	broken bool // it stores no response
-	nobody bool // no run in flight may store one
+	mu      sync.Mutex
+	kept    []control.KeptResponse
+	broken  bool // it stores no response
+	refuses bool // no run in flight may store one
 }
 
 func (f *fakeResponses) KeepResponse(_ context.Context, k control.KeptResponse) error {
@@ -23,7 +23,7 @@ func (f *fakeResponses) KeepResponse(_ context.Context, k control.KeptResponse) 
 	if f.broken {
 		return errors.New("the disk is full")
 	}
-	if f.nobody {
+	if f.refuses {
 		return control.ErrNoResponse
 	}
 	f.kept = append(f.kept, k)

@@ -65,7 +65,7 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 		{"health stays", required, true, local, "/health", nil, 200},
 
 		{"figures without keys", alone, false, local, "/metrics", nil, 200},
-		{"figures behind the key", alone, true, local, "/metrics", nil, 401},
+		{"figures with a key required", alone, true, local, "/metrics", nil, 401},
 		{"figures with the key", alone, true, local, "/metrics", bearer, 200},
 		{"figures elsewhere", network, true, other, "/metrics", nil, 401},
 		{"figures elsewhere with the key", network, true, other, "/metrics", bearer, 200},

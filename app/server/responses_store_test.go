@@ -220,11 +220,11 @@ func TestResponseBelongsToItsKey(t *testing.T) {
 // A response that cannot be stored says so, and is still answered.
 func TestResponseNotKeptIsStillAnswered(t *testing.T) {
 	fake := speaking("one")
-	fake.nobody = true
+	fake.refuses = true
 	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store || len(fake.kept) != 0 {
 		t.Errorf("the response says that it is kept: %+v", r)
 	}
-	fake.nobody, fake.broken = false, true
+	fake.refuses, fake.broken = false, true
 	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store || short(r.Output) != "message completed output_text \"one\"\n" {
 		t.Errorf("%+v", r)
 	}

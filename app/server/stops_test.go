@@ -86,10 +86,10 @@ func TestStopTextMatchesXMLMarkup(t *testing.T) {
 // A stop text counts after a thought, also if the prompt began the thought or the server ended it.
 func TestStopTextCountsAfterThought(t *testing.T) {
 	for _, c := range []struct {
-		name, says, behind, fields string
-		opened                     bool // by the prompt
-		want                       saying
-		all                        string
+		name, says, later, fields string
+		opened                    bool // by the prompt
+		want                      saying
+		all                       string
 	}{
 		{"begun by the prompt", "hm END\n</think>\n\nyes END no", "", `"stop":"END"`, true, saying{thought: "hm END", text: "yes ", finish: "stop"}, "hm END\n</think>\n\nyes END"},
 		{"closed", "<think>\nEND, well", "so END be it", `"stop":["END"],"thinking_budget":4`, false, saying{thought: "END", text: "so ", finish: "stop"}, "<think>\nEND" + closed + "so END"},
@@ -98,7 +98,7 @@ func TestStopTextCountsAfterThought(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fake := speaking(c.says)
-			fake.model.Continuation = c.behind
+			fake.model.Continuation = c.later
 			if c.opened {
 				fake.model.Template = func([]byte) (string, error) { return "x<think>\n", nil }
 			}

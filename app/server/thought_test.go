@@ -50,11 +50,11 @@ func TestThinkingVarsReachTemplate(t *testing.T) {
 // goes on as if the model had closed it.
 func TestThoughtIsClosedAtBudget(t *testing.T) {
 	for _, c := range []struct {
-		name, says, behind, fields string
-		opened                     bool // by the prompt
-		want                       saying
-		requests                   int
-		all                        string
+		name, says, later, fields string
+		opened                    bool // by the prompt
+		want                      saying
+		requests                  int
+		all                       string
 	}{
 		{"a short thought", "<think>\nhm\n</think>\n\nyes", "no", `"thinking_budget":20`, false, saying{thought: "hm", text: "yes", finish: "stop"}, 1, "<think>\nhm\n</think>\n\nyes"},
 		{"a long one", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3`, false, saying{thought: "hm", text: "so be it", finish: "stop"}, 2, "<think>\nhm" + closed + "so be it"},
@@ -69,7 +69,7 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fake := speaking(c.says)
-			fake.model.Continuation = c.behind
+			fake.model.Continuation = c.later
 			if c.opened {
 				fake.model.Template = func([]byte) (string, error) { return "x<think>\n", nil }
 			}

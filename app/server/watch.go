@@ -50,7 +50,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	began, err := out.Serve(ctx)
 	<-done
 	if began {
-		return nil // the client left, or was told
+		return nil // the client left, or has the error
 	}
 	return err
 }

@@ -124,7 +124,7 @@ func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey
 	k.changing.Lock()
 	defer k.changing.Unlock()
 	if len(k.list) >= maxKeys {
-		return refuse("There are %d keys, the most there can be; delete one that nobody uses.",
+		return refuse("There are %d keys, and no more are possible; delete one that is not in use.",
 			maxKeys)
 	}
 	secret := KeyPrefix + strings.ToLower(rand.Text())

@@ -91,7 +91,7 @@ func TestPageLearnsWhyServerDoesNotAnswer(t *testing.T) {
 			server.Start()
 			defer server.Close()
 			if rec := ask(h, http.MethodGet, "/app/state"); rec.Code != http.StatusNotFound {
-				t.Errorf("a running server is not asked: %d %s", rec.Code, rec.Body)
+				t.Errorf("a running server does not get the request: %d %s", rec.Code, rec.Body)
 			}
 		})
 	}

@@ -66,7 +66,7 @@ func TestDoorIsNotOpenedInForeignFolder(t *testing.T) {
 	}
 	t.Cleanup(func() { os.Remove(dir) })
 	if d, err := OpenDoor(home, true); err == nil {
-		t.Error("it was opened", d.Close())
+		t.Error("the door was opened", d.Close())
 	}
 	if made, err := os.ReadDir(elsewhere); err != nil || len(made) > 0 {
 		t.Errorf("%v %v", made, err)

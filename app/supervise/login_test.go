@@ -13,7 +13,7 @@ func TestOnlyAgentsOwnProcessIsLoginAgent(t *testing.T) {
 			t.Errorf("%q: %t", service, got)
 		}
 		if IsLoginAgent(true, getenv) {
-			t.Errorf("%q: one that was opened takes itself for the agent", service)
+			t.Errorf("%q: an opened process takes itself for the agent", service)
 		}
 	}
 }

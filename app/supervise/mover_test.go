@@ -141,7 +141,7 @@ func TestLostBundleIsPutBackByNextOffer(t *testing.T) {
 			t.Fatalf("moved %t, %v", moved, err)
 		}
 		if !strings.HasPrefix(err.Error(), "the old Tandem lies in "+lost.At) {
-			t.Errorf("told %q, and it lies in %s", err, lost.At)
+			t.Errorf("the error is %q, and the old bundle lies in %s", err, lost.At)
 		}
 		if second, _ := os.ReadDir(o.Folders[1]); len(second) > 0 {
 			t.Errorf("in the other folder lies %v", second)

@@ -91,7 +91,7 @@ func TestMoveLeavesCompleteCopy(t *testing.T) {
 		t.Errorf("the executable: %v, %v", info, err)
 	}
 	if _, err := os.Stat(filepath.Join(got, "Contents/stale")); err == nil {
-		t.Error("what was there before is mixed with what came")
+		t.Error("files of the old bundle are among the new ones")
 	}
 	if entries, err := os.ReadDir(applications); err != nil || len(entries) != 1 {
 		t.Errorf("left over: %v, %v", entries, err)
@@ -106,7 +106,7 @@ func TestOldBundleStaysIfCopyFails(t *testing.T) {
 	applications := t.TempDir()
 	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
 	if _, err := move(os.Rename, slog.New(slog.DiscardHandler), filepath.Join(t.TempDir(), "Tandem.app"), applications); err == nil {
-		t.Fatal("nothing was copied without an error")
+		t.Fatal("a failed copy gives no error")
 	}
 	text, err := os.ReadFile(filepath.Join(applications, "Tandem.app/Contents/MacOS/Tandem"))
 	if err != nil || string(text) != "old" {
