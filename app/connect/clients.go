@@ -36,7 +36,9 @@ func clients() []client {
 	return []client{
 		{
 			// docs.continue.dev/reference
-			id: "continue", name: "Continue", where: "These lines go into ~/.continue/config.yaml. Where that file has models already, add only the entry below “models” to its list.", text: continueText,
+			id: "continue", name: "Continue", text: continueText,
+			where: "These lines go into ~/.continue/config.yaml. Where that file has models already, " +
+				"add only the entry below “models” to its list.",
 			file: "config.yaml", use: func(path, _ string) string { return "cn --config " + path },
 		},
 		{
@@ -49,7 +51,9 @@ func clients() []client {
 			// docs.cline.bot. The context is from docs.ollama.com/integrations/cline.
 			id: "cline", name: "Cline", where: "In its settings choose the provider “OpenAI Compatible”, and fill in:", context: 32_000,
 			text: func(o offer) string {
-				return fmt.Sprintf("Base URL: %s\nAPI Key: %s\nModel ID: %s\nContext Window Size: %s\n", o.base, o.key, control.Alias, o.tokens())
+				return fmt.Sprintf(
+					"Base URL: %s\nAPI Key: %s\nModel ID: %s\nContext Window Size: %s\n",
+					o.base, o.key, control.Alias, o.tokens())
 			},
 		},
 		{
@@ -63,7 +67,9 @@ func clients() []client {
 			// is from docs/llms/ollama.html.
 			id: "aider", name: "Aider", where: "These lines go into .aider.conf.yml of your project, or of your home folder.", context: 8192,
 			text: func(o offer) string {
-				return fmt.Sprintf("model: openai/%s\nopenai-api-base: %s\nopenai-api-key: %s\nshow-model-warnings: false\n", control.Alias, o.base, o.key)
+				return fmt.Sprintf(
+					"model: openai/%s\nopenai-api-base: %s\nopenai-api-key: "+
+						"%s\nshow-model-warnings: false\n", control.Alias, o.base, o.key)
 			},
 			file: "aider.conf.yml", use: func(path, _ string) string { return "aider --config " + path },
 		},
@@ -83,7 +89,8 @@ func clients() []client {
 			// llm.datasette.io/en/stable/other-models.html
 			id: "llm", name: "llm", where: "These lines go into extra-openai-models.yaml in the folder that `llm logs path` names.",
 			text: func(o offer) string {
-				text := fmt.Sprintf("- model_id: %s\n  model_name: %[1]s\n  api_base: %s\n", control.Alias, o.base)
+				text := fmt.Sprintf(
+					"- model_id: %s\n  model_name: %[1]s\n  api_base: %s\n", control.Alias, o.base)
 				if o.key != control.Alias {
 					text += "  api_key_name: tandem # set by: llm keys set tandem\n"
 				}
@@ -179,7 +186,8 @@ func codexText(o offer) string {
 	if o.context > 0 {
 		text += fmt.Sprintf("model_context_window = %d\n", o.context)
 	}
-	text += fmt.Sprintf("\n[model_providers.tandem]\nname = \"Tandem\"\nbase_url = %q\nwire_api = \"responses\"\nstream_idle_timeout_ms = %d\n", o.base, time.Hour.Milliseconds())
+	text += fmt.Sprintf("\n[model_providers.tandem]\nname = \"Tandem\"\nbase_url = %q\n"+
+		"wire_api = \"responses\"\nstream_idle_timeout_ms = %d\n", o.base, time.Hour.Milliseconds())
 	if o.key != control.Alias {
 		text += "env_key = \"TANDEM_API_KEY\"\n"
 	}

@@ -45,7 +45,10 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 	}
 	return v.Continue(w, r, "/app/checkpoints/branch", nil, func(f *wire.Fields) (api.Request, error) {
 		f.As(branchRequestShape).Values["model"] = model
-		b := &branchRequest{Params: api.Params{PromptParam: "prompt"}, base: base, answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}}}
+		b := &branchRequest{
+			Params: api.Params{PromptParam: "prompt"}, base: base,
+			answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}},
+		}
 		b.Read(f)
 		b.MaxTokens = f.Whole("max_tokens")
 		b.text, b.raw = f.String("prompt"), f.Bool("raw")

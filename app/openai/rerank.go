@@ -26,7 +26,10 @@ type rerankRequest struct {
 
 func readRerank(f *wire.Fields) (api.ReadRequest, error) {
 	f.As(rerankRequestShape)
-	r := &rerankRequest{model: api.ModelOf(f), query: f.String("query"), instruction: f.String("instruction"), returned: f.Bool("return_documents")}
+	r := &rerankRequest{
+		model: api.ModelOf(f), query: f.String("query"), instruction: f.String("instruction"),
+		returned: f.Bool("return_documents"),
+	}
 	if r.query == "" {
 		f.Fail("query", "is missing or empty; say what is looked for.")
 	}

@@ -90,7 +90,9 @@ func readMetadata(f *wire.Fields) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Values)) {
 		var value string
-		if utf8.RuneCountInString(key) > maxMetadataKey || json.Unmarshal(o.Values[key], &value) != nil || utf8.RuneCountInString(value) > MaxMetadataValue || len(o.Values) > maxMetadata {
+		if utf8.RuneCountInString(key) > maxMetadataKey ||
+			json.Unmarshal(o.Values[key], &value) != nil ||
+			utf8.RuneCountInString(value) > MaxMetadataValue || len(o.Values) > maxMetadata {
 			f.Fail("metadata",
 				"may hold %d pairs of texts, of %d characters and of %d.",
 				maxMetadata, maxMetadataKey, MaxMetadataValue)

@@ -269,7 +269,10 @@ type Routes struct {
 // AddRoutes adds the routes.
 func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/responses", v.Generation("/v1/responses", v.readResponse))
-	route("/v1/responses/{id}", map[string]wire.Handler{http.MethodGet: v.getResponse, http.MethodDelete: v.deleteResponse})
+	route("/v1/responses/{id}", map[string]wire.Handler{
+		http.MethodGet:    v.getResponse,
+		http.MethodDelete: v.deleteResponse,
+	})
 	route.Get("/v1/responses/{id}/input_items", v.inputItems)
 	route.Post("/v1/responses/{id}/cancel", v.cancelResponse)
 }

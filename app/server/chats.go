@@ -33,10 +33,18 @@ type Chats interface {
 
 // chatRoutes lays out the routes of chats.
 func (s *Server) chatRoutes(route wire.AddRoute) {
-	route("/app/chats", map[string]wire.Handler{http.MethodGet: call(s, s.chats), http.MethodPost: call(s, s.addChat), http.MethodDelete: call(s, s.deleteChats)})
+	route("/app/chats", map[string]wire.Handler{
+		http.MethodGet:    call(s, s.chats),
+		http.MethodPost:   call(s, s.addChat),
+		http.MethodDelete: call(s, s.deleteChats),
+	})
 	route.Post("/app/chats/keep", call(s, s.keepChats))
 	route.Get("/app/chats/deletion", call(s, s.wouldDeleteChats))
-	route("/app/chats/{id}", map[string]wire.Handler{http.MethodGet: call(s, s.oneChat), http.MethodPost: call(s, s.changeChat), http.MethodDelete: call(s, s.deleteChat)})
+	route("/app/chats/{id}", map[string]wire.Handler{
+		http.MethodGet:    call(s, s.oneChat),
+		http.MethodPost:   call(s, s.changeChat),
+		http.MethodDelete: call(s, s.deleteChat),
+	})
 	route.Get("/app/chats/{id}/deletion", call(s, s.wouldDeleteChat))
 	route.Post("/app/chats/{id}/messages", call(s, s.addMessage))
 	route.Post("/app/chats/{id}/messages/{message}", call(s, s.changeMessage))

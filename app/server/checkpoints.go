@@ -47,7 +47,8 @@ type checkpointChange struct {
 func (s *Server) changeCheckpoint(ctx context.Context, c checkpointChange) (control.Checkpoint, error) {
 	if c.Name != nil && *c.Name != "" && !checkpointName.MatchString(*c.Name) {
 		return control.Checkpoint{}, wire.Invalid("name",
-			"%s may have letters, digits, dots, dashes and underscores, at most %d, and begins with a letter or a digit.", "name", maxCheckpointName)
+			"%s may have letters, digits, dots, dashes and underscores, at most %d, and begins with "+
+				"a letter or a digit.", "name", maxCheckpointName)
 	}
 	return s.services.Checkpoints.ChangeCheckpoint(ctx, c.ref, c.CheckpointChange)
 }

@@ -48,9 +48,12 @@ func (s *Server) checkKey(d *door, r *http.Request) (name string, err error) {
 		return "", nil
 	}
 	if shown == "" {
-		return "", control.Errorf(control.CodeUnauthorized, "This needs a key: make one in the settings of Tandem, and send it as Authorization: Bearer KEY.")
+		return "", control.Errorf(control.CodeUnauthorized,
+			"This needs a key: make one in the settings of Tandem, and send it as Authorization: "+
+				"Bearer KEY.")
 	}
-	return "", control.Errorf(control.CodeUnauthorized, "This key is not known; make one in the settings of Tandem.")
+	return "", control.Errorf(control.CodeUnauthorized,
+		"This key is not known; make one in the settings of Tandem.")
 }
 
 // keys is the body of GET /app/keys.

@@ -18,8 +18,10 @@ import (
 const openAPIPath = "/openapi.json"
 
 // apiDescription says what holds for all routes.
-const apiDescription = "The parts of the protocols of OpenAI, Mistral, Anthropic and Ollama that Tandem's endpoint takes, and its additions. " +
-	"Names in a request that are not listed here are ignored; a field that is null counts as absent. " +
+const apiDescription = "The parts of the protocols of OpenAI, Mistral, Anthropic and Ollama that " +
+	"Tandem's endpoint takes, and its additions. " +
+	"Names in a request that are not listed here are ignored; " +
+	"a field that is null counts as absent. " +
 	"A base URL may lack /v1. Every answer has the header X-Request-Id. " +
 	"Refusals that may succeed later have Retry-After, others X-Should-Retry: false."
 

@@ -64,7 +64,9 @@ func New(to Services, o Options) *Server {
 		}
 	}
 	readers := map[string]api.ReadBody{}
-	s.API = api.New(wire.NewExchange(log, draining), api.Services{Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Models: to.Library, Status: to.Status}, readers)
+	s.API = api.New(wire.NewExchange(log, draining), api.Services{
+		Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Models: to.Library, Status: to.Status,
+	}, readers)
 	s.openAI = openai.Routes{API: s.API}
 	s.anthropic = anthropic.Routes{API: s.API}
 	s.responses = responses.Routes{API: s.API, Kept: to.Responses, Resumed: openai.ChatForm()}

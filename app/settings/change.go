@@ -40,7 +40,11 @@ func (s *Store) Begin(change control.SettingsChange) (_ *Change, err error) {
 	}
 	for name := range change {
 		if given, ok := s.given[name]; ok {
-			return nil, &control.Error{Code: control.CodeInvalid, Param: name, Message: fmt.Sprintf("%s is decided by %s while Tandem runs; start it without that to set it here.", name, given.By)}
+			return nil, &control.Error{
+				Code: control.CodeInvalid, Param: name,
+				Message: fmt.Sprintf("%s is decided by %s while Tandem runs; start it without that "+
+					"to set it here.", name, given.By),
+			}
 		}
 	}
 	c.Next, err = s.now.With(c.asked, s.base)
@@ -147,7 +151,10 @@ func splitToken(change control.SettingsChange) (token string, changes bool, rest
 		}
 		changes = true
 		if err := json.Unmarshal(value, &token); err != nil || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) || len(token) > 1024 {
-			return "", false, nil, &control.Error{Code: control.CodeInvalid, Param: name, Message: name + " must be a token as the hub shows it, one word, or empty for none."}
+			return "", false, nil, &control.Error{
+				Code: control.CodeInvalid, Param: name,
+				Message: name + " must be a token as the hub shows it, one word, or empty for none.",
+			}
 		}
 	}
 	return token, changes, rest, nil

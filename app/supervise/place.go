@@ -56,7 +56,8 @@ type LostError struct {
 
 // Error implements error.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("the old Tandem lies in %s, the next start tries to put it back: %v", e.At, e.Err)
+	return fmt.Sprintf(
+		"the old Tandem lies in %s, the next start tries to put it back: %v", e.At, e.Err)
 }
 
 // Unwrap returns the error that stopped the move.

@@ -17,7 +17,10 @@ import (
 // twice the limit, connections are closed unread.
 const maxConnections = 1000
 
-var ErrCrowded = &engine.Error{Code: engine.CodeQueueFull, Message: "Too many connections are open; close some, and try again in a second."}
+var ErrCrowded = &engine.Error{
+	Code:    engine.CodeQueueFull,
+	Message: "Too many connections are open; close some, and try again in a second.",
+}
 
 // HTTP returns a server for a handler, with the limits that handlers rely on. Writing has no
 // timeout, because each answer sets its own. A nil log discards. state is the server's ConnState

@@ -103,7 +103,9 @@ func (m *bpe) setMerges(raw json.RawMessage) error {
 		b, okB := m.vocab[right]
 		ab, okAB := m.vocab[string(joined)]
 		if !okA || !okB || !okAB {
-			return invalid("merges", "entry %d, %q and %q, names a token that is not in the vocabulary", rank, left, right)
+			return invalid("merges",
+				"entry %d, %q and %q, names a token that is not in the vocabulary",
+				rank, left, right)
 		}
 		m.pairs[pairKey(a, b)] = int32(rank)
 		m.merged = append(m.merged, ab)

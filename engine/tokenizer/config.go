@@ -37,13 +37,15 @@ func parseConfig(data []byte) (*config, error) {
 		return &c, nil
 	}
 	if len(data) > maxFileBytes {
-		return nil, tooLarge("tokenizer_config.json", "it has %d bytes; the limit is %d", len(data), maxFileBytes)
+		return nil, tooLarge("tokenizer_config.json",
+			"it has %d bytes; the limit is %d", len(data), maxFileBytes)
 	}
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, invalid("tokenizer_config.json", "%v; download the file again", err)
 	}
 	if len(c.AddedTokens) > maxAdded {
-		return nil, tooLarge("tokenizer_config.json", "there are %d added tokens; the limit is %d", len(c.AddedTokens), maxAdded)
+		return nil, tooLarge("tokenizer_config.json",
+			"there are %d added tokens; the limit is %d", len(c.AddedTokens), maxAdded)
 	}
 	return &c, nil
 }
@@ -54,7 +56,8 @@ func (c *config) added() ([]addedToken, error) {
 	for key, token := range c.AddedTokens {
 		id, err := strconv.ParseInt(key, 10, 32)
 		if err != nil {
-			return nil, invalid("tokenizer_config.json", "added_tokens_decoder has the key %q, which is not an id", key)
+			return nil, invalid("tokenizer_config.json",
+				"added_tokens_decoder has the key %q, which is not an id", key)
 		}
 		token.ID = id
 		out = append(out, token)
@@ -73,7 +76,8 @@ func (c *config) apply(t *Tokenizer) error {
 	}
 	if c.AddBOS != nil {
 		if *c.AddBOS && !t.hasBOS {
-			return invalid("tokenizer_config.json", "add_bos_token is set but bos_token %q is not in the vocabulary", c.BOS)
+			return invalid("tokenizer_config.json",
+				"add_bos_token is set but bos_token %q is not in the vocabulary", c.BOS)
 		}
 		if t.hasBOS {
 			t.template.prefix = setToken(t.template.prefix, t.bos, *c.AddBOS, 0)
@@ -81,7 +85,8 @@ func (c *config) apply(t *Tokenizer) error {
 	}
 	if c.AddEOS != nil {
 		if *c.AddEOS && !t.hasEOS {
-			return invalid("tokenizer_config.json", "add_eos_token is set but eos_token %q is not in the vocabulary", c.EOS)
+			return invalid("tokenizer_config.json",
+				"add_eos_token is set but eos_token %q is not in the vocabulary", c.EOS)
 		}
 		if t.hasEOS {
 			t.template.suffix = setToken(t.template.suffix, t.eos, *c.AddEOS, len(t.template.suffix))

@@ -45,7 +45,8 @@ func (d *decoder) parse(raw json.RawMessage, depth int) error {
 	}
 	where := "decoder " + name
 	if depth > maxDepth || len(d.stages) >= maxStages {
-		return tooLarge(where, "there are more than %d stages or %d sequences in each other", maxStages, maxDepth)
+		return tooLarge(where,
+			"there are more than %d stages or %d sequences in each other", maxStages, maxDepth)
 	}
 	if d.fused && name != "Sequence" && name != "Fuse" && name != "Strip" && name != "Replace" {
 		return unsupported("decoder", name+" after Fuse or ByteLevel")

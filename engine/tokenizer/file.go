@@ -40,7 +40,8 @@ type file struct {
 
 func parseFile(data []byte) (*file, error) {
 	if len(data) > maxFileBytes {
-		return nil, tooLarge("tokenizer.json", "it has %d bytes; the limit is %d", len(data), maxFileBytes)
+		return nil, tooLarge("tokenizer.json",
+			"it has %d bytes; the limit is %d", len(data), maxFileBytes)
 	}
 	if !utf8.Valid(data) {
 		return nil, invalid("tokenizer.json", "it is not UTF-8; download the file again")
@@ -53,7 +54,8 @@ func parseFile(data []byte) (*file, error) {
 		return nil, unsupported("tokenizer.json", "version "+f.Version)
 	}
 	if len(f.AddedTokens) > maxAdded {
-		return nil, tooLarge("added_tokens", "there are %d; the limit is %d", len(f.AddedTokens), maxAdded)
+		return nil, tooLarge("added_tokens",
+			"there are %d; the limit is %d", len(f.AddedTokens), maxAdded)
 	}
 	return &f, nil
 }

@@ -39,7 +39,8 @@ func parseNormalizer(raw json.RawMessage) ([]normalizer, error) {
 			growth *= r.growth()
 		}
 		if growth > maxGrowth {
-			return nil, tooLarge("normalizer Replace", "it makes a text more than %d times longer", maxGrowth)
+			return nil, tooLarge("normalizer Replace",
+				"it makes a text more than %d times longer", maxGrowth)
 		}
 	}
 	return stages, nil
@@ -55,7 +56,8 @@ func appendNormalizers(dst []normalizer, raw json.RawMessage, depth int) ([]norm
 	}
 	where := "normalizer " + name
 	if depth > maxDepth || len(dst) >= maxStages {
-		return nil, tooLarge(where, "there are more than %d stages or %d sequences in each other", maxStages, maxDepth)
+		return nil, tooLarge(where,
+			"there are more than %d stages or %d sequences in each other", maxStages, maxDepth)
 	}
 	switch name {
 	case "Sequence":

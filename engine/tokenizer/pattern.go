@@ -168,7 +168,8 @@ func (m regexMatcher) spans(text string, left *meter) []span {
 // neither accepts.
 func checkPattern(where, pattern string) error {
 	if len(pattern) > maxPattern {
-		return tooLarge(where, "the pattern has %d bytes; the limit is %d", len(pattern), maxPattern)
+		return tooLarge(where,
+			"the pattern has %d bytes; the limit is %d", len(pattern), maxPattern)
 	}
 	refuse := func(what string) error { return unsupported(where, what+" in the pattern "+pattern) }
 	inSet := false

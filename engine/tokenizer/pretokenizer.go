@@ -29,7 +29,8 @@ func (p *preTokenizers) parse(raw json.RawMessage, depth int) error {
 	}
 	where := "pre_tokenizer " + name
 	if depth > maxDepth || len(p.stages) >= maxStages {
-		return tooLarge(where, "there are more than %d stages or %d sequences in each other", maxStages, maxDepth)
+		return tooLarge(where,
+			"there are more than %d stages or %d sequences in each other", maxStages, maxDepth)
 	}
 	if p.byteLevel && name != "Sequence" {
 		return unsupported("pre_tokenizer", name+" after ByteLevel")
@@ -272,7 +273,8 @@ func parseMetaspace(where string, raw json.RawMessage) (metaspace, error) {
 	scheme := c.PrependScheme
 	if c.AddPrefixSpace != nil && !*c.AddPrefixSpace {
 		if scheme != "" && scheme != "never" {
-			return metaspace{}, invalid(where, "add_prefix_space is false but prepend_scheme is %q", scheme)
+			return metaspace{}, invalid(where,
+				"add_prefix_space is false but prepend_scheme is %q", scheme)
 		}
 		scheme = "never"
 	}

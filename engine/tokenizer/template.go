@@ -30,7 +30,9 @@ func (t *template) parse(raw json.RawMessage, depth int) error {
 			return err
 		}
 		if depth >= maxDepth || len(c.Processors) > maxStages {
-			return tooLarge(where, "there are more than %d processors or %d sequences in each other", maxStages, maxDepth)
+			return tooLarge(where,
+				"there are more than %d processors or %d sequences in each other",
+				maxStages, maxDepth)
 		}
 		for _, sub := range c.Processors {
 			if err := t.parse(sub, depth+1); err != nil {
@@ -85,7 +87,8 @@ func (t *template) wrap(where string, raw json.RawMessage) error {
 				suffix = append(suffix, token.IDs...)
 			}
 		default:
-			return unsupported(where, "a template for one text with other parts than $A and special tokens")
+			return unsupported(where,
+				"a template for one text with other parts than $A and special tokens")
 		}
 	}
 	if texts != 1 {

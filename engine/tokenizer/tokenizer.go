@@ -78,7 +78,8 @@ func Load(tokenizerJSON, configJSON []byte) (*Tokenizer, error) {
 	for _, ids := range [][]int32{t.template.prefix, t.template.suffix} {
 		for _, id := range ids {
 			if !t.known(id) {
-				return nil, invalid("post_processor", "it adds the id %d, which is not in the vocabulary", id)
+				return nil, invalid("post_processor",
+					"it adds the id %d, which is not in the vocabulary", id)
 			}
 		}
 	}
@@ -95,7 +96,8 @@ func (t *Tokenizer) setVocab() error {
 	for spelling, id := range t.model.vocab {
 		t.grow(id)
 		if t.tokens[id].known {
-			return invalid("model BPE", "tokens %q and %q have the same id %d", t.tokens[id].spelling, spelling, id)
+			return invalid("model BPE",
+				"tokens %q and %q have the same id %d", t.tokens[id].spelling, spelling, id)
 		}
 		t.tokens[id] = token{spelling: spelling, decoded: spelling, known: true}
 	}
@@ -114,16 +116,20 @@ func (t *Tokenizer) addToken(a addedToken) error {
 	case a.Content == "":
 		return nil // the reference skips it
 	case len(a.Content) > maxAddedBytes:
-		return tooLarge("added_tokens", "token %d has %d bytes; the limit is %d", a.ID, len(a.Content), maxAddedBytes)
+		return tooLarge("added_tokens",
+			"token %d has %d bytes; the limit is %d", a.ID, len(a.Content), maxAddedBytes)
 	case a.ID < 0 || a.ID >= maxVocab:
-		return invalid("added_tokens", "token %q has the id %d; ids lie between 0 and %d", a.Content, a.ID, maxVocab-1)
+		return invalid("added_tokens",
+			"token %q has the id %d; ids lie between 0 and %d", a.Content, a.ID, maxVocab-1)
 	}
 	id := int32(a.ID)
 	if have, ok := t.ID(a.Content); ok && have != id {
-		return invalid("added_tokens", "token %q has the id %d, but %d in the vocabulary", a.Content, id, have)
+		return invalid("added_tokens",
+			"token %q has the id %d, but %d in the vocabulary", a.Content, id, have)
 	}
 	if t.known(id) && t.tokens[id].spelling != a.Content {
-		return invalid("added_tokens", "tokens %q and %q have the same id %d", t.tokens[id].spelling, a.Content, id)
+		return invalid("added_tokens",
+			"tokens %q and %q have the same id %d", t.tokens[id].spelling, a.Content, id)
 	}
 	pattern, set := a.Content, t.raw
 	if a.Normalized {

@@ -87,7 +87,9 @@ func parseVocab(raw json.RawMessage) (map[string]int32, error) {
 		number := r.scalar()
 		id, err := strconv.ParseInt(number, 10, 32)
 		if err != nil || id < 0 || id >= maxVocab {
-			return nil, invalid("vocab", "token %q has the id %.20s; ids are whole numbers from 0 to %d", token, number, maxVocab-1)
+			return nil, invalid("vocab",
+				"token %q has the id %.20s; ids are whole numbers from 0 to %d",
+				token, number, maxVocab-1)
 		}
 		vocab[token] = int32(id)
 		if len(vocab) > maxVocab {
