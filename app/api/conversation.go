@@ -21,8 +21,8 @@ type Conversation struct {
 	Tools    Toolbox
 	Kwargs   json.RawMessage // the client's variables for the template; nil for none
 
-	// Called has the names of the tools that messages call, by the ids of the calls. A vendor whose
-	// results of tools have no name takes it from here.
+	// Called has the names of the called tools, by the ids of the calls. It is for vendors whose
+	// tool results have no name.
 	Called map[string]string
 
 	GoesOn   bool // the answer continues the last message, if that is an answer
@@ -134,8 +134,8 @@ func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
 }
 
 // Rendered returns the text of the prompt. Some templates have no place for the messages as they
-// are, because agents speak as the system at any time and as the user several times in a row. Such
-// a template gets plainer messages, if the conversation is Tolerant.
+// are. Agents speak as the system at any time, and as the user several times in a row. If the
+// conversation is Tolerant, such a template gets plainer messages.
 func (c *Conversation) Rendered(m model.Model) (string, error) {
 	text, err := c.renderOnce(m)
 	if !c.Tolerant || !misplaced(c.Messages, text, err) {

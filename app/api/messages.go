@@ -10,8 +10,8 @@ import (
 	"tandem/app/wire"
 )
 
-// EachMessage yields the messages of a body, one at least. The error of one becomes that of the
-// body, and ends the list.
+// EachMessage yields the messages of a body. A body without messages is an error. The error of a
+// message ends the list and becomes the body's.
 func EachMessage(f *wire.Fields) iter.Seq[*wire.Fields] {
 	var list []json.RawMessage
 	v := f.Raw("messages")
@@ -131,7 +131,7 @@ func readFunctionCall(m *wire.Fields) []json.RawMessage {
 	return []json.RawMessage{append(call, '}')}
 }
 
-// badCall says of a field that a call in it is not of the form that templates expect.
+// badCall ends the error for a field with a call in another form.
 const badCall = "holds a call that is not of the form {\"function\": {\"name\", \"arguments\"}}."
 
 // appendFunction appends the function of a call, its arguments as an object if they parse.

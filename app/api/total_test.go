@@ -43,7 +43,7 @@ var rules = map[string]rule{
 	"Decode": longest, "Draft": longest, "Verify": longest, "Total": longest, "PeakBytes": longest,
 }
 
-// leftOut says why a total has not the others.
+// leftOut says why a total leaves out these figures.
 var leftOut = map[string]string{
 	"Err": "a run ends with an error of its own", "Parted": "kept as text, of the first choice",
 	"File": "kept with the text", "Filed": "kept with the text",
@@ -101,8 +101,8 @@ func changed[T any](a, b T, names map[string]bool) (n int) {
 	return n
 }
 
-// TestEachFigureReachesHistoryAndClient holds that a figure of a total reaches the row of its run
-// and the timings, or does not for a reason; and that no column and no timing stays empty.
+// TestEachFigureReachesHistoryAndClient: each figure of a total is in the row of its run and in the
+// timings, unless the test has a reason for leaving it out. No column and no timing stays empty.
 func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 	notKept := map[string]string{
 		"Given": "the run that was resumed has counted them", "Thoughts": "for the client alone",

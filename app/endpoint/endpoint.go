@@ -35,8 +35,8 @@ type Endpoint struct {
 	control *http.Server // serves the socket; nil before Serve
 }
 
-// New returns an Endpoint that listens nowhere yet. announce writes the address where other processes
-// of this home folder find it; an empty one means that none is open.
+// New returns an Endpoint that listens nowhere yet. announce writes the address where other
+// processes of this home folder find it. An empty address means that none is open.
 func New(log *slog.Logger, announce func(address string) error) *Endpoint {
 	return &Endpoint{Listen: Listen, log: log, announce: announce, failed: make(chan error, 1)}
 }

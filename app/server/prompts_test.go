@@ -15,8 +15,9 @@ import (
 	"tandem/app/responses"
 )
 
-// TestPromptsAreAsRecorded plays the conversations in testdata/prompts and compares what the
-// model's template gets, and the prompt that comes of it. A file is a list of conversations, each
+// TestPromptsAreAsRecorded plays the conversations in testdata/prompts. It compares the variables
+// of the model's template, and the prompt that the template returns. A file is a list of
+// conversations in this form:
 //
 //	== title
 //	path
@@ -27,8 +28,8 @@ import (
 //	recorded
 //
 // A title names the model's template in brackets, see recordedModel. $RESPONSE and $CALL stand for
-// the ids of the response and of the call that the model answered before, $ID for what the ids of
-// the response's items have in common.
+// the ids of the last response and of the last call. $ID stands for the common part of the ids of
+// the response's items.
 func TestPromptsAreAsRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/prompts/*.txt")
 	if err != nil || len(files) == 0 {
@@ -94,8 +95,8 @@ func rolesOf(vars []byte) (roles []string, err error) {
 	return roles, err
 }
 
-// alternatingTemplate refuses a role twice in a row, a system message that is not the first, and
-// words of the user's after a tool's result.
+// alternatingTemplate refuses a role twice in a row, and a system message that is not the first. It
+// also refuses a user's message after a tool's result.
 func alternatingTemplate(vars []byte) (string, error) {
 	roles, err := rolesOf(vars)
 	if err != nil {
@@ -113,7 +114,7 @@ func alternatingTemplate(vars []byte) (string, error) {
 	return model.FakeTemplate(vars)
 }
 
-// deafTemplate passes over system messages after the first message.
+// deafTemplate leaves out system messages after the first message.
 func deafTemplate(vars []byte) (string, error) {
 	text, err := model.FakeTemplate(vars)
 	first, rest, _ := strings.Cut(text, "\n")

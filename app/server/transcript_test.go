@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the answers in testdata")
 
-// TestAnswersEqualTheTranscripts plays the requests in testdata/*.http and compares the answers. A file is a list
-// of exchanges, each
+// TestAnswersEqualTheTranscripts plays the requests in testdata/*.http and compares the answers. A
+// file is a list of exchanges in this form:
 //
 //	== title
 //	METHOD path
@@ -26,8 +26,7 @@ var update = flag.Bool("update", false, "rewrite the answers in testdata")
 //	--
 //	answer
 //
-// where the answer is its status, the headers that matter and its body, with ids and times
-// replaced.
+// The answer is its status, the headers that matter and its body. Ids and times are replaced.
 func TestAnswersEqualTheTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.http")
 	if err != nil || len(files) == 0 {
