@@ -20,9 +20,9 @@ PROMPTS = (*TALKS, *TEXTS, *READS)
 BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in (
     (TALKS, r"\S+ asks for a call, and \S+ offers nothing to call\."),
     (TALKS, r'\S+ names ".*", which is not in \S+\.'),
-    ((CHAT,), r"tool_choice asks for a call, which response_format has no room for; leave out one of both\."),
-    ((RESPONSES,), r"tool_choice asks for a call, which text\.format has no room for; leave out one of both\."),
-    (MESSAGES, r"tool_choice asks for a call, which the format of the output has no room for; leave out one of both\."),
+    ((CHAT,), r"tool_choice asks for a call, which response_format does not allow; leave out one of the two\."),
+    ((RESPONSES,), r"tool_choice asks for a call, which text\.format does not allow; leave out one of the two\."),
+    (MESSAGES, r"tool_choice asks for a call, which the format of the output does not allow; leave out one of the two\."),
     (TALKS, r"The tools cannot be offered so that a call is certain: .+\."),
     ((CHAT,), r"top_logprobs needs logprobs to be true\."),
     (TEXTS, r"suffix needs the prompt as text\."),
@@ -34,7 +34,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (TEXTS, r"prompt asks for \d+ continuations \(prompts times n, or best_of\); \d+ are allowed in one request\."),
     (READS, r"The texts up to \S+ have \d+ tokens; \d+ are allowed in one request\. Send them in several\."),
     (MESSAGES, r"messages hold nothing but an empty message of the system's; add one of the user's\."),
-    ((RESPONSES,), r"input holds nothing to answer; send a message\."),  # items that are passed over
+    ((RESPONSES,), r"input holds nothing to answer; send a message\."),  # items that are skipped
     (PROMPTS, r'.+ names ".*" twice\.'),  # what is no text in UTF-8 becomes the same
     ((*TEXTS, *READS), r"\S+ holds token id \d+; the model's ids are below \d+\."),
     (PROMPTS, r'\S+(?: prompt)? holds the token ".*", whose id \d+ the model \S+ does not know: its ids are below \d+\. Leave the token out\.'),
