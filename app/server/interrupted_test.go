@@ -37,7 +37,7 @@ func TestInterruptedRunCanBeResumed(t *testing.T) {
 		{"a program leaves", "", gone, control.FinishCancel},
 		{"another value", "false", gone, control.FinishCancel},
 		{"a window's page is left", "true", cancel(`{"left":true}`), control.FinishInterrupted},
-		{"a program is said to have left", "", cancel(`{"left":true}`), control.FinishCancel},
+		{"a program is reported to have left", "", cancel(`{"left":true}`), control.FinishCancel},
 		{"a person stops it", "true", cancel(`{}`), control.FinishCancel},
 		{"a person stops it, in so many words", "true", cancel(`{"left":false}`), control.FinishCancel},
 		{"Tandem stops", "", func(s *Server, _ context.CancelFunc) *httptest.ResponseRecorder {

@@ -40,7 +40,7 @@ func TestMessageVarsReachTemplate(t *testing.T) {
 		{"the system", `"system":"s","messages":[` + ask + `]`, `"messages":[{"role":"system","content":"s"},` + ask + `]` + off},
 		{"its blocks", `"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=2.1; cch=1a2b;"},{"type":"text","text":"You help.\n x-anthropic-billing-header: cch=3;\nGo on.","cache_control":{"type":"ephemeral"}}],"messages":[` + ask + `]`,
 			`"messages":[{"role":"system","content":"You help.\nGo on."},` + ask + `]` + off},
-		{"no system but for what changes", `"system":"x-anthropic-billing-header: cch=1","messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
+		{"a system text whose lines all change", `"system":"x-anthropic-billing-header: cch=1","messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 		{"the system in front", `"system":"s","messages":[{"role":"system","content":"t"},` + ask + `]`, `"messages":[{"role":"system","content":"s\n\nt"},` + ask + `]` + off},
 		{"the system amid", `"messages":[` + ask + `,{"role":"system","content":[{"type":"text","text":"s"}]},` + ask + `]`, `"messages":[` + ask + `,{"role":"system","content":"s"},` + ask + `]` + off},
 		{"turns of one role", `"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"assistant","content":[{"type":"text","text":"d"}]},` + ask + `]`,
@@ -60,8 +60,8 @@ func TestMessageVarsReachTemplate(t *testing.T) {
 		{"no thinking", `"thinking":{"type":"disabled"},"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 		{"no thinking, with effort", `"output_config":{"effort":"low"},"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off + `,"reasoning_effort":"low"`},
 		{"thinking in other words", `"enable_thinking":true,"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true`},
-		{"the template's own", `"chat_template_kwargs":{"enable_thinking":true,"thinking":false,"x":1},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":false,"x":1`},
-		{"what means nothing here", `"metadata":{"user_id":"u"},"service_tier":"auto","context_management":{"edits":[]},"n":7,"stream_options":null,"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
+		{"the template's variables", `"chat_template_kwargs":{"enable_thinking":true,"thinking":false,"x":1},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":false,"x":1`},
+		{"fields without meaning here", `"metadata":{"user_id":"u"},"service_tier":"auto","context_management":{"edits":[]},"n":7,"stream_options":null,"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 	} {
 		fake := speaking("ok")
 		w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,`+c.body+`}`)
@@ -264,8 +264,8 @@ func TestTurnsFallBackToPlainerForm(t *testing.T) {
 		{"results and words, plainly", called, "tool user", "user:x|assistant:|tool:y\n\nz"},
 		{"the system amid", amid, "", "user:x|assistant:y|system: be brief\n|user:z"},
 		{"the system amid, plainly", amid, "assistant system", "user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
-		{"the system passed over but once", `{"role":"system","content":"be brief"},` + amid, "pass over but once", "system:be brief|user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
-		{"the system passed over", amid, "pass over", "user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
+		{"a template that ignores all but the first system message", `{"role":"system","content":"be brief"},` + amid, "pass over but once", "system:be brief|user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
+		{"a template that ignores the system", amid, "pass over", "user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
 	} {
 		fake := speaking("ok")
 		fake.model.Template = func(vars []byte) (string, error) {

@@ -203,7 +203,7 @@ func TestOutputBecomesTextReasoningAndCalls(t *testing.T) {
 		{"two calls", lookCall + "\n" + goCall, twoTools, saying{calls: []string{looked, "go{}"}, finish: "tool_calls"}},
 		{"text before", "I look.\n" + lookCall, twoTools, saying{text: "I look.", calls: []string{looked}, finish: "tool_calls"}},
 		{"calls and a limit", goCall + "\n and", twoTools + `,"max_tokens":59`, saying{text: "a", calls: []string{"go{}"}, finish: "length"}},
-		{"a brace that was not let come", goCall, twoTools + `,"max_tokens":41`, saying{calls: []string{"go{"}, finish: "length"}},
+		{"a limit before the last brace", goCall, twoTools + `,"max_tokens":41`, saying{calls: []string{"go{"}, finish: "length"}},
 		{"one call alone", lookCall + "\n" + goCall, twoTools + `,"parallel_tool_calls":false`, saying{calls: []string{looked}, finish: "tool_calls"}},
 		{"a thought", "<think>\nhm\n</think>\n\nyes", `"seed":1`, saying{thought: "hm", text: "yes", finish: "stop"}},
 		{"a thought that is not wanted", "<think>\nhm\n</think>\n\nyes", `"reasoning":{"exclude":true}`, saying{text: "yes", finish: "stop"}},
