@@ -91,16 +91,29 @@ func readOllamaChat(f *wire.Fields) (api.Request, error) {
 	c := &api.Conversation{Params: readOllama(f)}
 	c.PromptParam = "messages"
 	r := &ollamaRequest{Question: c, chat: true, keepAlive: readKeepAlive(f)}
-	for m := range api.EachMessage(f) {
-		refuseList(m, "images")
-		m.Rename(ollamaNames)
-		c.Messages = append(c.Messages, api.ReadMessage(m))
-	}
+	c.Messages = readMessages(f)
 	c.Tools = api.ReadTools(f)
 	if f.Err != nil {
 		return nil, f.Err
 	}
 	return r, c.Complete()
+}
+
+// readMessages reads the messages. An image in any of them is the first mistake to name.
+func readMessages(f *wire.Fields) (list []api.Message) {
+	var given []*wire.Fields
+	for m := range api.EachMessage(f) {
+		refuseList(m, "images")
+		given = append(given, m)
+	}
+	for _, m := range given {
+		m.Rename(ollamaNames)
+		list = append(list, api.ReadMessage(m))
+		if f.Take(m); f.Err != nil {
+			break
+		}
+	}
+	return list
 }
 
 // ollamaNames are the templates' names for members that Ollama calls otherwise. It leaves out
