@@ -15,13 +15,13 @@ import (
 	"tandem/models"
 )
 
-// quickPlan measures as little as there is to measure.
+// quickPlan measures as little as possible.
 var quickPlan = bench.Plan{
 	Pairs: 2, Restores: 2, Turns: 2, Fewest: 2, Warm: 1, Tokens: 96, Context: 32,
 	Decode: time.Minute, Restore: time.Minute, Verify: time.Minute,
 }
 
-// benchable serves the pocket model, which is quickly measured.
+// benchable serves the pocket model with quickPlan.
 func benchable(t *testing.T) *running {
 	t.Helper()
 	r := start(t, Options{Model: models.PocketID}, "127.0.0.1:0")
@@ -29,9 +29,9 @@ func benchable(t *testing.T) *running {
 	return r
 }
 
-// TestBench: while it measures, a request is answered; what it found is kept, and
-// its figures agree with each other.
-func TestBench(t *testing.T) {
+// While the bench measures, a request is answered. The result is kept, and its figures agree with each
+// other.
+func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 	r := benchable(t)
 	c := r.client(t)
 	var request sync.Once
@@ -40,7 +40,7 @@ func TestBench(t *testing.T) {
 		parts[p.Part] = max(parts[p.Part], p.Done)
 		request.Do(func() {
 			if status, body := r.complete(t, control.Alias, "func A("); status != http.StatusOK {
-				t.Errorf("a request meanwhile: %d %s", status, body)
+				t.Errorf("a request during the bench: %d %s", status, body)
 			}
 		})
 	})
@@ -51,7 +51,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("progress %v", parts)
 	}
 	v := b.Result
-	if v.Decode.Pairs != 2 || v.Decode.Differing != 0 || v.Restore.Pairs != 2 || v.Verify.Turns != 2 || len(v.Verify.Rows) != len(bench.ShortRows) {
+	if v.Decode.Pairs != 2 || v.Decode.Differing != 0 || v.Restore.Pairs != 2 || v.Verify.Turns != 2 || len(v.Verify.Rows) != 5 {
 		t.Errorf("counts: %+v", v)
 	}
 	if b.Model != models.PocketID || b.Machine == "" || v.Seconds <= 0 || v.Restore.Tokens != 96 || v.Restore.Bytes == 0 || v.Drafter == "" {
@@ -66,7 +66,7 @@ func TestBench(t *testing.T) {
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(r.benchFolder(), "*")); err != nil || len(left) > 0 {
-		t.Errorf("it left %v, %v", left, err)
+		t.Errorf("files are left: %v, %v", left, err)
 	}
 	list, err := c.Benches(t.Context())
 	if err != nil || len(list.Benches) != 1 || list.Running || list.Benches[0].ID != b.ID || list.Benches[0].Result.Decode != v.Decode {
@@ -80,10 +80,9 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// TestBenchEnds: another one is refused while one runs; it ends when it is
-// cancelled, when its client leaves and when the model is unloaded, keeps nothing
-// then, and the next one may begin.
-func TestBenchEnds(t *testing.T) {
+// A bench ends when it is cancelled, when its client leaves and when the model is unloaded. It keeps
+// nothing then, and requests are answered again. While it runs, another one is refused.
+func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 	for _, end := range []struct {
 		name string
 		by   func(t *testing.T, r *running, leave context.CancelFunc) error
@@ -134,48 +133,18 @@ func TestBenchEnds(t *testing.T) {
 					t.Fatalf("kept: %+v, %v", list, err)
 				}
 			}
-			// Only what no person ended is told to whoever looks later.
+			// A later client learns of the failure only if no person ended the bench.
 			if list, err := c.Benches(t.Context()); err != nil || (list.Failure != "") != (end.name == "unload") {
-				t.Errorf("told later: %q, %v", list.Failure, err)
+				t.Errorf("the failure is %q, %v", list.Failure, err)
 			}
 			if status, body := r.complete(t, control.Alias, "func A("); status != http.StatusOK {
-				t.Errorf("a request behind it: %d %s", status, body)
+				t.Errorf("a request after it: %d %s", status, body)
 			}
 		})
 	}
 }
 
-// TestMeasuredAlone: a measurement in which a request came is made again, and what
-// the first attempt ended with does not count.
-func TestMeasuredAlone(t *testing.T) {
-	r := benchable(t)
-	m, err := r.pool.Borrow(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Release()
-	b := bench.NewShort(m, "", quickPlan, func(control.BenchProgress) {})
-	attempts := 0
-	err = b.Alone(t.Context(), func(ctx context.Context) error {
-		attempts++
-		if attempts == 1 {
-			r.complete(t, control.Alias, "x")
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		return ctx.Err()
-	})
-	if err != nil || attempts != 2 || b.Again != 1 {
-		t.Errorf("%d attempts, %d again, %v", attempts, b.Again, err)
-	}
-	failed := errors.New("failed")
-	if err := b.Alone(t.Context(), func(context.Context) error { return failed }); err != failed {
-		t.Errorf("a failure became %v", err)
-	}
-}
-
-// TestBenchAfterCrash: what a bench that was killed left goes with the next start.
-func TestBenchAfterCrash(t *testing.T) {
+func TestFilesOfAKilledBenchGoAtTheNextStart(t *testing.T) {
 	home := t.TempDir()
 	left := filepath.Join(home, "run", "bench", "1", "file")
 	if err := errors.Join(os.Chmod(home, 0o700), os.MkdirAll(filepath.Dir(left), 0o700), os.WriteFile(left, []byte("x"), 0o600)); err != nil {
@@ -187,6 +156,6 @@ func TestBenchAfterCrash(t *testing.T) {
 	}
 	defer a.Close()
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
-		t.Errorf("it is there: %v", err)
+		t.Errorf("the file is still there: %v", err)
 	}
 }

@@ -89,6 +89,7 @@ var testArrows = map[string][]string{
 	"models":     {"engine/cache"},
 	"app/server": {"engine"},                            // tests of whole servers script the engine's tokens
 	"app/pool":   {"app/server", "app/api", "app/wire"}, // its fixture answers requests
+	"app/bench":  {"app"},                               // package bench_test serves a whole Tandem
 }
 
 // cgoPackages may import "C", and no others may. engine/enginetest asks the loader which BLAS it

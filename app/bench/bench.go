@@ -27,7 +27,7 @@ type Bench struct {
 	Doc  string // one line
 
 	open  func(ctx context.Context, o Options) (bench, error)
-	takes string // flags for the options it does not ignore, of those that not every bench has
+	takes string // the flags it reads of those that only some benches read, between spaces
 }
 
 // Options of Run.
@@ -38,34 +38,34 @@ type Options struct {
 
 	Drafters []string // folders of drafters for the model
 	Contexts []int    // of verify, in tokens; nil = 64, 512, 2048
-	Pairs    int      // of a comparison at least; 0 = 20
+	Pairs    int      // of a comparison, at least; 0 = 20
 	Quick    bool     // few measurements, to see that a bench works
 	Full     bool     // of speculation: every combination
-	Only     string   // of speculation: the tables whose title begins with text that has this; of endpoint: rows
+	Only     string   // of speculation: the tables whose name contains it; of endpoint: the rows
 	Home     string   // where verify keeps its figures; empty = nowhere
 
-	// Open opens a Tandem in a home folder of its own, with the pocket model and a drafter, or auto if
-	// that is empty. endpoint needs it; package app has it.
+	// Open opens a Tandem in a home folder of its own, with the pocket model and a drafter; empty
+	// is auto. The bench endpoint needs it, and package app provides it.
 	Open func(ctx context.Context, drafter string) (Stage, error)
 
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// A Stage is a Tandem in a home folder of its own, behind endpoints of this process whose engine is
-// watched, or stood in for.
+// A Stage is a Tandem in a home folder of its own. It serves endpoints in this process, and a
+// [Generating] function watches or replaces their engine.
 type Stage interface {
-	// Serve opens an endpoint on a free port, whose models generate by the function, and returns its
-	// address.
+	// Serve opens an endpoint on a free port and returns its address. Its models generate by the
+	// function.
 	Serve(generate Generating) (url string, err error)
-	// Close ends it. No request may be in flight any more.
+	// Close ends it. The caller waits for its requests first.
 	Close() error
 }
 
-// A Generating function stands before the engine of a model.
+// A Generating function is called in place of a model's Generate, which it may call.
 type Generating func(context.Context, model.Model, engine.Request) iter.Seq2[engine.Token, error]
 
-// Check refuses options that the bench would ignore.
+// Check returns an error for an option that the bench would ignore.
 func (b Bench) Check(o Options) error {
 	for _, option := range []struct {
 		flag  string
@@ -87,7 +87,7 @@ type bench interface {
 	Close() error
 }
 
-// A measurer is measured many times, in turns with a rival.
+// A measurer measures as often as it is asked, in turns with a rival.
 type measurer interface {
 	bench
 	measure(ctx context.Context) (map[string]float64, error)
@@ -97,7 +97,7 @@ type measurer interface {
 // it is complete.
 type reporter interface {
 	bench
-	report(ctx context.Context, table func(BenchTable) error) error
+	report(ctx context.Context, table func(benchTable) error) error
 }
 
 // A benchHeader says what the measurements can be compared with.
@@ -122,7 +122,7 @@ func newBenchHeader() benchHeader {
 	}
 }
 
-// Run measures once and prints, or with Wait as often as it is asked.
+// Run measures once and prints the result. With Wait it does so for each line of In.
 func (b Bench) Run(ctx context.Context, o Options) error {
 	run, err := b.open(ctx, o)
 	if err != nil {
@@ -146,7 +146,7 @@ func (b Bench) Run(ctx context.Context, o Options) error {
 		if o.Wait {
 			return fmt.Errorf("bench %s compares by itself; leave out --wait", b.Name)
 		}
-		if err := r.report(ctx, func(t BenchTable) error { return print(t) }); err != nil {
+		if err := r.report(ctx, func(t benchTable) error { return print(t) }); err != nil {
 			return fmt.Errorf("bench %s: %w", b.Name, err)
 		}
 		return nil
@@ -170,7 +170,7 @@ func printPlainly(w io.Writer, v any) error {
 	case benchHeader:
 		_, err := fmt.Fprintf(w, "MLX %s, %s, %d threads, %s\n", v.Versions["mlx"], cmp.Or(v.DType, "no model"), v.Threads, v.BLAS)
 		return err
-	case BenchTable:
+	case benchTable:
 		return v.print(w)
 	case map[string]float64:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -186,8 +186,8 @@ func printPlainly(w io.Writer, v any) error {
 	return nil
 }
 
-// plainRow is what a person reads of one metric; the label is empty if another
-// row says the same.
+// plainRow returns the label and the value of one metric, for a person. The label is empty if
+// another row says the same.
 func plainRow(name string, all map[string]float64) (label, value string) {
 	label, value = strings.ReplaceAll(name, "_", " "), sensible(all[name])
 	switch {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBenchPlainly: what a person reads has units, few digits and nothing twice.
-func TestBenchPlainly(t *testing.T) {
+// Values have units and at most three digits, and no value is printed twice.
+func TestMetricsPrintWithUnitsAndFewDigits(t *testing.T) {
 	tests := []struct {
 		name    string
 		metrics map[string]float64

@@ -36,10 +36,10 @@ type blockCost struct {
 	Head      float64            `json:"head_ms"`
 	Sampling  float64            `json:"sampling_ms"`        // greedy
 	Sampled   float64            `json:"sampled_ms"`         // at temperature 0.8; not part of Verify
-	Drafts    map[string]float64 `json:"drafts_ms,omitzero"` // of a block of as many rows, by drafter
+	Drafts    map[string]float64 `json:"drafts_ms,omitzero"` // of proposals for so many rows, by drafter
 }
 
-// rest is what the parts do not explain.
+// rest returns the milliseconds of verify that the parts do not explain.
 func (c blockCost) rest() float64 {
 	return c.Verify - c.Linears - c.Attention - c.Head - c.Sampling
 }
@@ -50,9 +50,9 @@ func (c *blockCosts) same(o *blockCosts) bool {
 		filepath.Base(c.BLAS) == filepath.Base(o.BLAS) && c.Threads == o.Threads
 }
 
-// table shows costs beside those of the last time, nil if there are none.
-func (c *blockCosts) table(before *blockCosts) BenchTable {
-	t := BenchTable{
+// table shows the costs. before holds those of the last time, and is nil if there are none.
+func (c *blockCosts) table(before *blockCosts) benchTable {
+	t := benchTable{
 		Title: fmt.Sprintf("verify: %s, %s, context %d, on %s; a plain step takes %s ms",
 			c.Model, c.DType, c.Context, c.Machine, sensible(c.Step)),
 		Columns: []string{"rows", "verify ms", "/verify(1)", "/plain", "linears", "attention", "head", "sampling", "rest", "at 0.8: sampling"},
@@ -67,7 +67,7 @@ func (c *blockCosts) table(before *blockCosts) BenchTable {
 	}
 	slices.Sort(names)
 	if len(names) > 0 {
-		t.Notes = append(t.Notes, "drafts are proposed greedily, each behind two tokens more than the last")
+		t.Notes = append(t.Notes, "drafts are greedy; each proposal follows a context that is two tokens longer than the last")
 	}
 	for _, name := range names {
 		t.Columns = append(t.Columns, name+" ms", name+"/plain")
@@ -94,8 +94,7 @@ func (c *blockCosts) table(before *blockCosts) BenchTable {
 	return t
 }
 
-// costsFile is where the figures of all models and machines are kept in a home
-// folder, the newest of each.
+// costsFile is the file in a home folder that keeps the newest figures of each model and machine.
 var costsFile = filepath.Join("bench", "verify.json")
 
 // keepCosts stores costs in a home folder. It returns the costs that they replace, nil if there are
@@ -111,7 +110,7 @@ func keepCosts(home string, costs *blockCosts) (before *blockCosts, err error) {
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the figures of the last time: %w; delete %s to begin anew", err, file)
+		return nil, fmt.Errorf("the figures of the last time cannot be read: %w; delete %s to start over", err, file)
 	}
 	i := slices.IndexFunc(all, costs.same)
 	if i < 0 {
@@ -128,7 +127,7 @@ func keepCosts(home string, costs *blockCosts) (before *blockCosts, err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
 	}
-	// Whole or not at all.
+	// The file is replaced whole or not at all.
 	part := file + ".part"
 	if err := os.WriteFile(part, append(text, '\n'), 0o600); err != nil {
 		return nil, err

@@ -9,23 +9,24 @@ import (
 	"tandem/engine"
 )
 
-// breakdown tells where the time of rounds of a fixed block size goes. Nobody
-// waits for a draft alone, so draft and verify come from answers that do. Both
-// are timed outside of an engine too, behind a context as long as those of the
-// section in the middle of an answer: what is alone less than in a round is the
-// price of doing both in turns. All of it is measured in turns, once more, for
-// its figures to add up on a machine that is not idle.
-func (b *speculation) breakdown(ctx context.Context, s section, done []*comparison) (*BenchTable, error) {
-	t := &BenchTable{
+// breakdown returns a table of where the time of a round goes, for fixed block sizes. It is nil if
+// there is nothing to show.
+//
+// An engine does not wait for a draft alone, so draft and verify come from answers that do wait.
+// Both are also timed outside an engine, after a context as long as the section's in the middle of
+// an answer. If a time alone is below that in a round, the difference is the price of alternating.
+// Everything is measured once more in turns, so that the figures add up on a busy machine.
+func (b *speculation) breakdown(ctx context.Context, s section, done []*comparison) (*benchTable, error) {
+	t := &benchTable{
 		Title: "where the time of a round with drafts goes, in ms: " + s.String(),
 		Columns: []string{
 			"drafter", "block", "rollback", "rule", "plain step", "round", "first 8", "longest", "host", "in MLX", "wait",
 			"draft", "verify", "alone: draft", "verify", "syncs", "tokens/verify", "(verify+draft)/plain", "needed",
 		},
 		Notes: []string{
-			"of all rounds: host is our own time, wait that of reads which block, in MLX the rest: building graphs and handing them over, while it computes already",
-			fmt.Sprintf("needed are the tokens of a round to be %.2f times as fast as plain decoding, if it only drafted and verified", s.target()),
-			"alone: draft and verify by themselves, each proposal behind two tokens more than the last",
+			"of all rounds: host is our own code, wait is reads that block, in MLX is the rest: it builds and dispatches graphs while the device computes",
+			fmt.Sprintf("needed: the tokens that make a round %.2f times as fast as plain decoding, if it only drafted and verified", s.target()),
+			"alone: draft and verify outside an engine; each proposal follows a context that is two tokens longer than the last",
 		},
 	}
 	length, pairs := 0, 0
@@ -38,7 +39,7 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 	if pairs == 0 {
 		return nil, nil
 	}
-	d, err := newStand(ctx, b.thread, b.bundle, b.drafts, length/pairs, s.temperature)
+	d, err := newRoundTimer(ctx, b.thread, b.bundle, b.drafts, length/pairs, s.temperature)
 	if err != nil {
 		return nil, err
 	}
@@ -65,23 +66,27 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 	return t, nil
 }
 
-// probed is how many answers are asked for once more, in each way.
+// probed is how many answers each way gives once more.
 const probed = 4
 
-// A roundParts is the milliseconds of drafting and verifying in a round with
-// drafts: in an engine, 0 where they are fused, and outside of one.
+// A roundParts holds the milliseconds of drafting and verifying in a round. draft and verify are
+// measured in an engine, and are 0 where both are fused. The others are measured outside an engine.
 type roundParts struct{ draft, verify, draftAlone, verifyAlone float64 }
 
-// probe lets plain decoding, a comparison's second side, the same one waiting
-// for its drafts, and pieces on a stand take turns.
-func (b *speculation) probe(ctx context.Context, s section, c *comparison, d *stand) (f roundFigures, p roundParts, err error) {
+// probe measures four things in turns:
+//
+//   - plain decoding;
+//   - the second side of a comparison;
+//   - the same side when it waits for its drafts;
+//   - drafting and verifying on a roundTimer.
+func (b *speculation) probe(ctx context.Context, s section, c *comparison, d *roundTimer) (f roundFigures, p roundParts, err error) {
 	slow := c.two
 	slow.timed = !slow.fused
-	plain, two, timed := b.Open(way{}), b.Open(c.two), b.Open(slow)
+	plain, two, timed := b.open(way{}), b.open(c.two), b.open(slow)
 	defer plain.Close()
 	defer two.Close()
 	defer timed.Close()
-	arm := slices.IndexFunc(d.drafts, func(r standDraft) bool { return r.drafter.Name() == c.two.drafter })
+	arm := slices.IndexFunc(d.drafts, func(r timedDraft) bool { return r.drafter.Name() == c.two.drafter })
 	again := &comparison{one: c.one, two: c.two}
 	rounds := 0
 	var drafts, verifies []float64
@@ -114,7 +119,7 @@ func (b *speculation) probe(ctx context.Context, s section, c *comparison, d *st
 			if err != nil {
 				return f, p, err
 			}
-			if turn > 0 || len(again.pairs) > 1 { // kernels are compiled, memory is taken
+			if turn > 0 || len(again.pairs) > 1 { // the first turn compiles kernels and takes memory
 				drafts, verifies = append(drafts, draft), append(verifies, verify)
 			}
 		}

@@ -8,23 +8,23 @@ import (
 	"tandem/engine"
 )
 
-// mixture makes requests of many lengths, new ones and such as go on with
-// what was said, once or again, to its end or from its midst.
+// A mixture makes prompts of many lengths. Some are new, some repeat an earlier prompt, and some
+// continue an earlier text from its end or from its middle.
 type mixture struct {
 	*checkpointBench
-	said []said // the latest
+	said []exchange // the latest
 }
 
-// said is a request and its answer.
-type said struct {
+// An exchange is a prompt, and the same prompt with its answer.
+type exchange struct {
 	prompt, text []int32
 }
 
-// What a request of a mixture may have at most.
+// The limits of a mixture's requests.
 const (
 	mixedText   = 600  // tokens of a new prompt
-	mixedAnswer = 96   // tokens
-	mixedLong   = 1500 // tokens of a text with which another goes on
+	mixedAnswer = 96   // tokens of an answer
+	mixedLong   = 1500 // tokens of a text that another one continues
 	mixedLatest = 60   // texts that are remembered
 )
 
@@ -49,29 +49,30 @@ func (m *mixture) next() []int32 {
 	return m.text(20 + m.random.IntN(mixedText-20))
 }
 
-// A balance is what checkpoints came to take. All are bytes.
+// A balance holds the memory that checkpoints took, in bytes.
 type balance struct {
-	most   int64 // that they said to take, after a request
-	active int64 // the most that MLX held then, beyond what it held before
-	left   int64 // the same once the engine was closed
+	most   int64 // the most that the engine reported after a request
+	active int64 // the most that MLX held after a request, less what it held before
+	left   int64 // what MLX held after the engine closed, less what it held before
 
 	prompt, cached int // tokens
 }
 
-// requests has an engine answer a mixture of n requests within a budget.
+// requests lets an engine answer a mixture of n requests. budget is how many bytes its checkpoints
+// may take.
 func (b *checkpointBench) requests(ctx context.Context, n int, budget int64) (balance, error) {
 	var got balance
 	before := b.thread.Memory().Active
-	e := b.Open(engine.Options{Checkpoints: budget})
+	e := b.open(engine.Options{Checkpoints: budget})
 	defer e.Close()
 	m := &mixture{checkpointBench: b}
 	for i := range n {
 		prompt := m.next()
-		a, err := b.Ask(ctx, e, engine.Request{Prompt: prompt, MaxTokens: new(1 + b.random.IntN(mixedAnswer)), Speculation: plainly})
+		a, err := b.ask(ctx, e, engine.Request{Prompt: prompt, MaxTokens: new(1 + b.random.IntN(mixedAnswer)), Speculation: withoutDrafts})
 		if err != nil {
 			return got, err
 		}
-		m.said = append(m.said, said{prompt, slices.Concat(prompt, a.ids)})
+		m.said = append(m.said, exchange{prompt, slices.Concat(prompt, a.ids)})
 		m.said = m.said[max(0, len(m.said)-mixedLatest):]
 		got.most = max(got.most, a.stats.CheckpointBytes)
 		got.active = max(got.active, b.thread.Memory().Active-before)
@@ -84,16 +85,16 @@ func (b *checkpointBench) requests(ctx context.Context, n int, budget int64) (ba
 	return got, nil
 }
 
-// Memory is the table of what checkpoints take when there is more to keep than
-// they may. What the first of the requests leave is all they may.
-func (b *checkpointBench) Memory(ctx context.Context) (BenchTable, error) {
-	t := BenchTable{
+// memory returns the table of what checkpoints take when there is more to keep than the budget
+// allows. The budget is the most that the first few requests took.
+func (b *checkpointBench) memory(ctx context.Context) (benchTable, error) {
+	t := benchTable{
 		Title: "Memory of checkpoints, MB",
 		Columns: []string{"requests", "percent of prompts restored", "budget", "most kept", "most held by MLX", "MLX before", "beyond that after closing",
 			"budget kept"},
 		Notes: []string{
-			"Requests are new, the same again, longer by a turn, or part in the midst of a text. Most are after a request, beyond what was held before.",
-			"The budget is what a part of such requests leaves if they may keep everything.",
+			"Requests are new, repeated, longer by a turn, or diverge in the middle of a text. Most is measured after each request, less what was held before.",
+			"The budget is what a part of such requests takes when everything is kept.",
 		},
 	}
 	few, err := b.requests(ctx, max(8, b.mixed/20), b.budget())

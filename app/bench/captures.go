@@ -10,22 +10,22 @@ import (
 	"tandem/engine"
 )
 
-// captureTokens are generated in each measurement of what captures cost: seven
-// checkpoints, as close to one another as they ever are.
+// captureTokens is the length of the answers that are measured. Each has seven checkpoints, as
+// close to one another as they ever are.
 const captureTokens = 448
 
-// captureDepth is how many drafts a round has there: as many on both sides, so
-// that what they learn makes no difference.
+// captureDepth is the number of drafts in a round, on both sides. It is fixed, so that what the
+// sides learn makes no difference.
 const captureDepth = 4
 
-// captureBar is what decoding with checkpoints, on disk too, is to reach of
-// decoding without.
+// captureBar is the least speed of decoding with checkpoints, on disk too, as a ratio to decoding
+// without them.
 var captureBar = bar{0.97, 0}
 
-// captures compares decoding with checkpoints to decoding without, plainly and
-// with the first drafter.
-func (b *checkpointBench) captures(ctx context.Context) (BenchTable, error) {
-	t := BenchTable{
+// captures compares decoding with checkpoints to decoding without them. It does so without drafts
+// and with the first drafter.
+func (b *checkpointBench) captures(ctx context.Context) (benchTable, error) {
+	t := benchTable{
 		Title: fmt.Sprintf("What captures cost an answer of %d tokens, with files", captureTokens),
 		Columns: []string{"drafter", "tokens/s off", "tokens/s on", "times as fast", "low", "high", "end to end", "tokens/verify",
 			"same ids", "files", "pairs", "prompts", "at least"},
@@ -41,7 +41,7 @@ func (b *checkpointBench) captures(ctx context.Context) (BenchTable, error) {
 	return t, nil
 }
 
-// capture is a row of it.
+// capture returns the row of one way to decode.
 func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err error) {
 	dir, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
@@ -54,30 +54,30 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 	if w.drafter != "" {
 		o.Drafters = b.loaded.list
 	}
-	off := b.Open(o)
+	off := b.open(o)
 	defer off.Close()
 	o.Checkpoints, o.Store = b.budget(), store
-	on := b.Open(o)
+	on := b.open(o)
 	defer on.Close()
 	c := &comparison{one: w, two: w, bar: captureBar}
 	took := func(i int) (p pair, err error) {
 		r := engine.Request{
-			Prompt:    slices.Concat(b.text(1), b.code.prompts[i%len(b.code.prompts)].ids), // new, for prompts are used again
+			Prompt:    slices.Concat(b.text(1), b.code.prompts[i%len(b.code.prompts)].ids), // prompts recur; one id makes each new
 			MaxTokens: new(captureTokens), Speculation: w.speculation(),
 		}
 		p.index = i
-		if p.one, err = b.Ask(ctx, off, r); err != nil {
+		if p.one, err = b.ask(ctx, off, r); err != nil {
 			return p, err
 		}
-		if p.two, err = b.Ask(ctx, on, r); err != nil {
+		if p.two, err = b.ask(ctx, on, r); err != nil {
 			return p, err
 		}
-		return p, written(ctx, store)
+		return p, awaitWritten(ctx, store)
 	}
-	if _, err := took(len(b.code.prompts) - 1); err != nil { // unmeasured: memory is taken
+	if _, err := took(len(b.code.prompts) - 1); err != nil { // unmeasured: it takes memory
 		return nil, err
 	}
-	for i := 0; c.wants(b.pairs, b.once); i++ {
+	for i := 0; c.needsPairs(b.pairs, b.once); i++ {
 		p, err := took(i)
 		if err != nil {
 			return nil, err
@@ -100,6 +100,6 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 		drafter = w.drafter
 	}
 	return []any{drafter, whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high, c.whole().median, nilIfZero(c.figures().tokens),
-		fmt.Sprintf("%d/%d", c.Count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
+		fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
 		len(files), e.n, e.prompts, c.verdict()}, nil
 }

@@ -18,26 +18,30 @@ import (
 
 // How often the bench of checkpoints measures.
 const (
-	flowTexts   = 8   // of each flow but the probe
-	mixedAmount = 500 // requests, until which memory is watched
+	flowTexts   = 8   // texts of each flow but the probe
+	mixedAmount = 500 // requests while memory is watched
 )
 
-// A checkpointBench measures what checkpoints save in what clients do, what
-// they cost while an answer is written, how soon a text is back after a restart,
-// and whether they keep within their memory. All of it is on rings, where
-// a text cannot be taken up but where it was captured.
+// A checkpointBench measures checkpoints:
+//
+//   - what they save in the flows of clients;
+//   - what they cost while an answer is written;
+//   - how soon a text is back after a restart;
+//   - whether they keep to their memory budget.
+//
+// Everything runs on rings, where a text can continue only from a place that was captured.
 type checkpointBench struct {
 	thread *mlx.Thread
 	bundle *models.Bundle
 	loaded *benchDrafters
 	code   *workload
 	pairs  int  // of a comparison, and texts of the probe, at least
-	once   bool // never doubles them
+	once   bool // pairs are never doubled
 	texts  int  // of each other flow
-	mixed  int  // requests
+	mixed  int  // requests of the mixture
 	random *rand.Rand
 	log    io.Writer // progress, for a person
-	wrong  []error   // what must not be
+	wrong  []error   // bars that were missed
 }
 
 func openCheckpoints(ctx context.Context, o Options) (bench, error) {
@@ -79,10 +83,10 @@ func (b *checkpointBench) Close() error {
 	return errors.Join(err, b.bundle.Close(), b.thread.Close())
 }
 
-// report measures part by part. It is an error if less is restored of an answer
-// than its checkpoints promise, and if they take more memory than they may.
-func (b *checkpointBench) report(ctx context.Context, table func(BenchTable) error) error {
-	for _, part := range []func(context.Context) (BenchTable, error){b.flows, b.captures, b.restarts, b.Memory} {
+// report measures part by part. It returns an error if less of an answer is restored than its
+// checkpoints promise, or if they exceed their memory budget.
+func (b *checkpointBench) report(ctx context.Context, table func(benchTable) error) error {
+	for _, part := range []func(context.Context) (benchTable, error){b.flows, b.captures, b.restarts, b.memory} {
 		t, err := part(ctx)
 		if err != nil {
 			return err
@@ -94,23 +98,23 @@ func (b *checkpointBench) report(ctx context.Context, table func(BenchTable) err
 	return errors.Join(b.wrong...)
 }
 
-// Open starts an engine on rings.
-func (b *checkpointBench) Open(o engine.Options) *engine.Engine {
+// open starts an engine on rings.
+func (b *checkpointBench) open(o engine.Options) *engine.Engine {
 	o.Layout = cache.Ring
 	return engine.New(b.thread, b.bundle.Model, b.bundle.Tokenizer, o)
 }
 
-// budget is what checkpoints may take in memory where they are served.
+// budget returns how many bytes the checkpoints of a served model may take in memory.
 func (*checkpointBench) budget() int64 { return home.Memory() / pool.CheckpointMemory }
 
-// store opens files in a folder.
+// store opens a store of checkpoint files in a folder.
 func (b *checkpointBench) store(dir string) *checkpoint.Store {
 	return checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "bench", Context: "bench", Budget: pool.MostCheckpoints})
 }
 
-// written waits until a store has nothing to write: it would slow what is
-// measured next.
-func written(ctx context.Context, s *checkpoint.Store) error {
+// awaitWritten waits until a store has nothing to write, because writing would slow the next
+// measurement.
+func awaitWritten(ctx context.Context, s *checkpoint.Store) error {
 	for s.Busy() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -123,8 +127,8 @@ func written(ctx context.Context, s *checkpoint.Store) error {
 	return nil
 }
 
-// Ask answers a request to the last token that is asked for.
-func (b *checkpointBench) Ask(ctx context.Context, e *engine.Engine, r engine.Request) (response, error) {
+// ask generates all tokens that a request asks for, past any end of sequence.
+func (b *checkpointBench) ask(ctx context.Context, e *engine.Engine, r engine.Request) (response, error) {
 	var a response
 	r.IgnoreEOS = true
 	r.Done = func(s engine.Stats) { a.stats = s }
@@ -137,7 +141,7 @@ func (b *checkpointBench) Ask(ctx context.Context, e *engine.Engine, r engine.Re
 	return a, nil
 }
 
-// text returns n ids that nobody has sent yet.
+// text returns n random ids, a text that no request has had before.
 func (b *checkpointBench) text(n int) []int32 {
 	ids := make([]int32, n)
 	for i := range ids {
@@ -146,5 +150,5 @@ func (b *checkpointBench) text(n int) []int32 {
 	return ids
 }
 
-// plainly is how requests are decoded whose decoding is not what is measured.
-var plainly = engine.Speculation{Drafter: engine.None}
+// withoutDrafts is for requests whose decoding is not measured.
+var withoutDrafts = engine.Speculation{Drafter: engine.None}

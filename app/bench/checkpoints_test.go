@@ -12,9 +12,8 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestBenchCheckpoints runs the bench on a tiny model with rings, and finds in
-// its tables what each arm is there to show.
-func TestBenchCheckpoints(t *testing.T) {
+// The bench runs on a tiny model with rings. Its tables show how the arms differ.
+func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 	var out bytes.Buffer
 	if err := benchNamed(t, "checkpoints").Run(t.Context(), Options{
 		Model: enginetest.TinyModel(t, "gemma3_text"), Quick: true, JSON: true, In: strings.NewReader(""), Out: &out, Err: io.Discard,
@@ -26,9 +25,9 @@ func TestBenchCheckpoints(t *testing.T) {
 	if err := lines.Decode(&header); err != nil || header.DType == "" {
 		t.Errorf("header %+v, %v", header, err)
 	}
-	var tables []BenchTable
+	var tables []benchTable
 	for lines.More() {
-		var table BenchTable
+		var table benchTable
 		if err := lines.Decode(&table); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +41,7 @@ func TestBenchCheckpoints(t *testing.T) {
 	if len(tables) != 4 {
 		t.Fatalf("%d tables", len(tables))
 	}
-	cell := func(table BenchTable, row []any, column string) any {
+	cell := func(table benchTable, row []any, column string) any {
 		i := slices.Index(table.Columns, column)
 		if i < 0 {
 			t.Fatalf("%s has no column %q", table.Title, column)
@@ -50,13 +49,13 @@ func TestBenchCheckpoints(t *testing.T) {
 		return row[i]
 	}
 	flows := tables[0]
-	want := map[string]any{ // what is cached, of each flow with one text
+	want := map[string]any{ // cached tokens, by flow and arm
 		"the same prompt again on": 599., "the same prompt again prompt only": 599., "the same and a longer end on": 599.,
 		"another middle on": 256., "another middle there once more on": 300.,
 		"tool call, its result on": 539., "tool call, the turn after it on": 819., "a new chat with the same tools on": 400.,
-		"answer cancelled, continued prompt only":   29.,
-		probe + "parts at 66, as long as before on": 94., probe + "parts at 66, as long as before prompt only": 29.,
-		probe + "parts at 336 to 399 on": 350., probe + "parts at 336 to 399 prompt only": 29.,
+		"answer cancelled, continued prompt only":      29.,
+		probe + "diverges at 66, as long as before on": 94., probe + "diverges at 66, as long as before prompt only": 29.,
+		probe + "diverges at 336 to 399 on": 350., probe + "diverges at 336 to 399 prompt only": 29.,
 	}
 	for _, row := range flows.Rows {
 		name, arm := cell(flows, row, "flow").(string), cell(flows, row, "checkpoints").(string)
@@ -77,10 +76,11 @@ func TestBenchCheckpoints(t *testing.T) {
 		}
 	}
 	for key := range want {
-		t.Errorf("there is no row of %s", key)
+		t.Errorf("there is no row %s", key)
 	}
 	for _, row := range tables[1].Rows {
-		// A prompt's end and seven checkpoints of an answer, of two texts and one unmeasured.
+		// Of three texts, one of them unmeasured, each leaves a prompt's end and seven checkpoints
+		// of an answer.
 		if files := cell(tables[1], row, "files"); files != 24. {
 			t.Errorf("%v: %v files", row[0], files)
 		}
@@ -98,9 +98,9 @@ func TestBenchCheckpoints(t *testing.T) {
 	}
 }
 
-// TestFlowRow: what is restored late is told, and is an error where checkpoints
-// are on.
-func TestFlowRow(t *testing.T) {
+// A row shows how many matched tokens were not restored. More than the bound is an error only where
+// checkpoints are on.
+func TestLateRestoreIsAnErrorWithCheckpointsOn(t *testing.T) {
 	s := step{name: "a", within: 64}
 	stats := []engine.Stats{
 		{PromptTokens: 300, Matched: 200, CachedTokens: 180, FirstToken: 10},
@@ -128,8 +128,8 @@ func TestFlowRow(t *testing.T) {
 	}
 }
 
-// TestBranch: a follow-up parts where it is to, whatever comes behind.
-func TestBranch(t *testing.T) {
+// The token at the split differs from the text's, whatever more begins with.
+func TestBranchDivergesAtTheSplit(t *testing.T) {
 	text, more := []int32{1, 2, 3, 4}, []int32{3, 9}
 	if got := branch(text, 2, more); !slices.Equal(got, []int32{1, 2, 2, 9}) {
 		t.Errorf("%v", got)

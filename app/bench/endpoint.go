@@ -15,64 +15,63 @@ import (
 	"time"
 )
 
-// An EndpointBench measures what the endpoint costs, and what becomes of requests
-// that come at the same time, each held to a bar.
-type EndpointBench struct {
-	program string // this one, which serves where a row needs a process of its own
+// An endpointBench measures what the endpoint costs, and how requests fare that come at the same
+// time. Each figure is held to a bar.
+type endpointBench struct {
+	program string // path of this program: some rows serve in a process of their own
 	open    func(ctx context.Context, drafter string) (Stage, error)
-	only    string    // in the name of a row; empty for all
-	Quick   bool      // few measurements, which miss no bar
-	Log     io.Writer // progress, for a person
-	wrong   []error   // bars that are missed, and what must not be
+	only    string    // rows whose name contains it; empty for all
+	quick   bool      // few measurements, which miss no bar
+	log     io.Writer // progress, for a person
+	wrong   []error   // bars that were missed, and other faults
 }
 
-// An endpointRow is one thing that is measured.
+// An endpointRow is one measurement, with a table of its own.
 type endpointRow struct {
-	Name string // for --only
-	run  func(context.Context) (BenchTable, error)
+	name string // for --only
+	run  func(context.Context) (benchTable, error)
 }
 
-func (b *EndpointBench) Rows() []endpointRow {
+func (b *endpointBench) rows() []endpointRow {
 	return []endpointRow{
 		{"overhead", b.overhead}, {"schema", b.schema}, {"together", b.together}, {"fair", b.fair}, {"fim", b.fim}, {"soak", b.soak},
 	}
 }
 
-// EndpointRowNames are for the help of --only.
-const EndpointRowNames = "overhead, schema, together, fair, fim or soak"
+// endpointRowNames lists the rows for a person.
+const endpointRowNames = "overhead, schema, together, fair, fim or soak"
 
 func openEndpoint(_ context.Context, o Options) (bench, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	b := &EndpointBench{open: o.Open, program: program, only: o.Only, Quick: o.Quick, Log: o.Err}
-	for _, r := range b.Rows() {
-		if strings.Contains(r.Name, b.only) {
+	b := &endpointBench{open: o.Open, program: program, only: o.Only, quick: o.Quick, log: o.Err}
+	for _, r := range b.rows() {
+		if strings.Contains(r.name, b.only) {
 			return b, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no row %q; there are %s", b.only, EndpointRowNames)
+	return nil, fmt.Errorf("there is no row %q; there are %s", b.only, endpointRowNames)
 }
 
-func (b *EndpointBench) header() benchHeader { return newBenchHeader() }
-func (b *EndpointBench) Close() error        { return nil }
+func (b *endpointBench) header() benchHeader { return newBenchHeader() }
+func (b *endpointBench) Close() error        { return nil }
 
-// report measures row by row. A bar that is missed is an error, behind the last of
-// them.
-func (b *EndpointBench) report(ctx context.Context, table func(BenchTable) error) error {
-	for _, r := range b.Rows() {
-		if !strings.Contains(r.Name, b.only) {
+// report measures row by row. It returns the missed bars as an error, after the last row.
+func (b *endpointBench) report(ctx context.Context, table func(benchTable) error) error {
+	for _, r := range b.rows() {
+		if !strings.Contains(r.name, b.only) {
 			continue
 		}
-		fmt.Fprintf(b.Log, "\r%s ", r.Name)
+		fmt.Fprintf(b.log, "\r%s ", r.name)
 		began := time.Now()
 		t, err := r.run(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.Name, err)
+			return fmt.Errorf("%s: %w", r.name, err)
 		}
-		fmt.Fprintf(b.Log, "\r%s, %.0f s \n", r.Name, time.Since(began).Seconds())
-		t.Title = r.Name + ": " + t.Title
+		fmt.Fprintf(b.log, "\r%s, %.0f s \n", r.name, time.Since(began).Seconds())
+		t.Title = r.name + ": " + t.Title
 		if err := table(t); err != nil {
 			return err
 		}
@@ -80,15 +79,15 @@ func (b *EndpointBench) report(ctx context.Context, table func(BenchTable) error
 	return errors.Join(b.wrong...)
 }
 
-// several is how often something is measured: few times are for seeing that it works.
-func (b *EndpointBench) several(n, few int) int {
-	if b.Quick {
+// repeats returns how often something is measured: few times in a quick run, else n times.
+func (b *endpointBench) repeats(n, few int) int {
+	if b.quick {
 		return few
 	}
 	return n
 }
 
-// A mark is what a figure is held to.
+// A mark is the limit that a figure is held to.
 type mark struct {
 	limit float64
 	least bool // the limit is the least, not the most
@@ -105,7 +104,7 @@ func (m mark) String() string {
 	return side + strconv.FormatFloat(m.limit, 'f', -1, 64)
 }
 
-// met reports whether a figure is on the right side.
+// met reports whether a figure keeps the limit.
 func (m mark) met(v float64) bool {
 	if m.least {
 		return v >= m.limit
@@ -113,20 +112,20 @@ func (m mark) met(v float64) bool {
 	return v <= m.limit
 }
 
-// judge is the cell of a bar.
-func (b *EndpointBench) judge(what string, m mark, v float64) string {
+// judge returns the cell of a bar. It keeps an error if the bar is missed.
+func (b *endpointBench) judge(what string, m mark, v float64) string {
 	switch {
-	case b.Quick:
+	case b.quick:
 		return m.String() + ", measured too seldom"
 	case m.met(v):
 		return m.String() + " met"
 	}
-	b.wrong = append(b.wrong, fmt.Errorf("%s: %s, is to be %s", what, sensible(v), m))
+	b.wrong = append(b.wrong, fmt.Errorf("%s is %s; the bar is %s", what, sensible(v), m))
 	return m.String() + " missed"
 }
 
-// postLines sends a request and hands over the lines of its answer, which are gone
-// when the next one comes.
+// postLines sends a request and calls line for each line of its answer. A line is valid until the
+// next call.
 func postLines(ctx context.Context, c *http.Client, url string, body any, line func([]byte)) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -156,7 +155,7 @@ func postLines(ctx context.Context, c *http.Client, url string, body any, line f
 	return lines.Err()
 }
 
-// postWhole sends a request that is answered in one piece, and decodes the answer.
+// postWhole sends a request and decodes its answer, which comes in one piece.
 func postWhole(ctx context.Context, c *http.Client, url string, body, answer any) error {
 	var whole []byte
 	err := postLines(ctx, c, url, body, func(line []byte) { whole = append(whole, line...) })

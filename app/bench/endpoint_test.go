@@ -14,8 +14,8 @@ import (
 	"tandem/models"
 )
 
-func TestMark(t *testing.T) {
-	b := &EndpointBench{}
+func TestMissedMarkIsAnErrorUnlessQuick(t *testing.T) {
+	b := &endpointBench{}
 	for _, c := range []struct {
 		mark
 		v    float64
@@ -29,15 +29,14 @@ func TestMark(t *testing.T) {
 			t.Errorf("%v of %s: %q, %v", c.v, c.mark, got, b.wrong)
 		}
 	}
-	b = &EndpointBench{Quick: true}
+	b = &endpointBench{quick: true}
 	if got := b.judge("it", atMost(2), 3); got != "at most 2, measured too seldom" || b.wrong != nil {
 		t.Errorf("%q, %v", got, b.wrong)
 	}
 }
 
-// TestRandomShapes: the large one is as large as it is said to be, and what is written
-// can be loaded.
-func TestRandomShapes(t *testing.T) {
+// The large shape has about 103M parameters. A folder that write makes can be loaded.
+func TestRandomModelHasItsSizeAndLoads(t *testing.T) {
 	n := 0
 	largeShape.tensors(func(_ string, _ float64, shape ...int) {
 		size := 1
@@ -50,7 +49,7 @@ func TestRandomShapes(t *testing.T) {
 		t.Errorf("%d parameters", n)
 	}
 	dir := t.TempDir()
-	parameters, err := SmallShape.Write(t.Context(), dir)
+	parameters, err := smallShape.write(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,18 +59,18 @@ func TestRandomShapes(t *testing.T) {
 	}
 	defer thread.Close()
 	defer bundle.Close()
-	if c := bundle.Model.Config(); c.VocabSize != SmallShape.Vocab || parameters < c.VocabSize*SmallShape.hidden {
+	if c := bundle.Model.Config(); c.VocabSize != smallShape.vocab || parameters < c.VocabSize*smallShape.hidden {
 		t.Errorf("%d parameters, vocabulary of %d", parameters, c.VocabSize)
 	}
 }
 
-// TestFimBetween counts chunks that end between a request's arrival and its first.
-func TestFimBetween(t *testing.T) {
+// The chunks are counted that end between a request's arrival and its own first chunk.
+func TestFIMChunksBeforeTheFirstOwnAreCounted(t *testing.T) {
 	zero := time.Unix(1_700_000_000, 0)
 	at := func(ms int) time.Time { return zero.Add(time.Duration(ms) * time.Millisecond) }
 	w := &fimWatch{chunks: []time.Time{at(100), at(200), at(301), at(420), at(500)}}
 	for _, c := range []struct{ arrived, queue, want int }{
-		{250, 50, 1}, // the end of the chunk in progress is heard of a moment later
+		{250, 50, 1}, // the end of the chunk in progress is reported a moment late
 		{250, 160, 2}, {250, 255, 3},
 		{210, 10, 0}, {90, 5, 1}, {600, 10, 0},
 	} {
@@ -85,7 +84,7 @@ func TestFimBetween(t *testing.T) {
 	}
 }
 
-// A chunked model tells of chunks, and says nothing.
+// A chunked model reports chunks of the prompt and generates nothing.
 type chunked struct {
 	model.Model
 	done []int

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	endsBehind  = 30 // tokens come before the last one at least, so that blocks can be laid out
+	endsAfter   = 30 // at least so many tokens come before the last one, so that blocks can be laid out
 	endsRequest = 2  // the request that is ended: it does not repeat itself
 )
 
-// An ending is a way for a generation to end, at one token.
+// An ending is one way to end a generation at a given token.
 type ending struct {
 	name   string
-	engine *engine.Engine // of a model whose end-of-sequence token that is, or as others
+	engine *engine.Engine // for end of sequence: of a model with that token; else the run's
 	at     int            // index of the token
 	stop   []string
 	limit  int  // tokens at most
-	cancel bool // as soon as the token is there
+	cancel bool // the client leaves when the token has come
 	eos    bool
 	want   ended // of plain decoding
 }
@@ -36,8 +36,8 @@ type ended struct {
 	row    int // of its last token in the round
 }
 
-// same reports whether two answers are, and their log-probabilities to the bit if
-// exact.
+// same reports whether two answers are equal. With exact, the bits of their log-probabilities count
+// too.
 func (a ended) same(b ended, exact bool) bool {
 	var c losslessCell
 	c.compare(b.losslessAnswer, a.losslessAnswer)
@@ -56,7 +56,7 @@ func (m endingModel) Config() lm.Config {
 	return c
 }
 
-// waysToEnd returns the endings, and plain decoding's answers with them.
+// waysToEnd returns the endings, each with the answer of plain decoding. The first call makes them.
 func (l *losslessRun) waysToEnd(ctx context.Context) ([]*ending, error) {
 	if l.endings != nil {
 		return l.endings, nil
@@ -65,29 +65,29 @@ func (l *losslessRun) waysToEnd(ctx context.Context) ([]*ending, error) {
 	if err != nil {
 		return nil, err
 	}
-	eos := endsBehind
+	eos := endsAfter
 	for eos < len(all.ids) && slices.Contains(all.ids[:eos], all.ids[eos]) {
 		eos++
 	}
-	stop := endsBehind
+	stop := endsAfter
 	for stop < len(all.ids) && !firstText(all.tokens, stop) {
 		stop++
 	}
 	if max(eos, stop) >= len(all.ids) {
-		return nil, fmt.Errorf("request %d is answered with %d tokens of which none behind the first %d is new: there is nothing to end it with", endsRequest, len(all.ids), endsBehind)
+		return nil, fmt.Errorf("none of the %d tokens that answer request %d is new after the first %d; there is no token to end at", len(all.ids), endsRequest, endsAfter)
 	}
 	l.endings = []*ending{
 		{name: "end of sequence", engine: l.open(endingModel{l.bundle.Model, all.ids[eos : eos+1]}, l.drafter), at: eos, eos: true},
 		{name: "stop text", engine: l.engine, at: stop, stop: []string{all.tokens[stop].Text}},
-		{name: "limit", engine: l.engine, at: endsBehind, limit: endsBehind + 1},
-		{name: "cancel", engine: l.engine, at: endsBehind, cancel: true},
+		{name: "limit", engine: l.engine, at: endsAfter, limit: endsAfter + 1},
+		{name: "cancel", engine: l.engine, at: endsAfter, cancel: true},
 	}
 	for _, e := range l.endings {
 		if e.want, err = l.endBy(ctx, e, engine.Speculation{Drafter: engine.None, Exact: l.exact}); err != nil {
 			return nil, err
 		}
 		if n := len(e.want.ids); n != e.at+1 {
-			return nil, fmt.Errorf("by %s plain decoding ends with %d tokens, not with %d", e.name, n, e.at+1)
+			return nil, fmt.Errorf("plain decoding ended by %s after %d tokens, want %d", e.name, n, e.at+1)
 		}
 	}
 	return l.endings, nil
@@ -103,7 +103,7 @@ func firstText(tokens []engine.Token, at int) bool {
 	return text != "" && strings.Index(before.String()+text, text) == before.Len()
 }
 
-// endBy answers the request until it ends.
+// endBy decodes the request until it ends by e.
 func (l *losslessRun) endBy(ctx context.Context, e *ending, how engine.Speculation) (a ended, err error) {
 	r := l.request(endsRequest)
 	r.Speculation, r.Stop, r.IgnoreEOS = how, e.stop, !e.eos
@@ -133,8 +133,8 @@ func (l *losslessRun) endBy(ctx context.Context, e *ending, how engine.Speculati
 	return a, nil
 }
 
-// ends has generations end on every row of a block, in every way, and counts by row
-// those that did as plain decoding does.
+// ends lets generations end on every row of a block, in every way. It counts by row how many ended
+// as plain decoding does.
 func (l *losslessRun) ends(ctx context.Context, c *losslessCell) error {
 	endings, err := l.waysToEnd(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func (l *losslessRun) ends(ctx context.Context, c *losslessCell) error {
 			if err != nil {
 				return err
 			}
-			if n := min(len(got.ids), len(all.ids)); parts(all.ids[:n], got.ids[:n]) >= 0 {
+			if n := min(len(got.ids), len(all.ids)); firstDifference(all.ids[:n], got.ids[:n]) >= 0 {
 				r.Speculation = how
 				if excused, err := l.excused(ctx, endsRequest, r, all.ids, got.ids); err != nil {
 					return err
@@ -166,7 +166,9 @@ func (l *losslessRun) ends(ctx context.Context, c *losslessCell) error {
 				}
 			}
 			if !got.same(e.want, l.exact) || got.row != row {
-				c.amiss = errors.Join(c.amiss, fmt.Errorf("by %s to fall on row %d of %d, %s: ended on row %d with %d tokens, plainly with %d", e.name, row, c.block, c.rollback, got.row, len(got.ids), len(e.want.ids)))
+				c.amiss = errors.Join(c.amiss, fmt.Errorf(
+					"end by %s on row %d of %d, %s: it ended on row %d after %d tokens, plain decoding after %d",
+					e.name, row, c.block, c.rollback, got.row, len(got.ids), len(e.want.ids)))
 				continue
 			}
 			c.ends[row]++
@@ -175,17 +177,17 @@ func (l *losslessRun) ends(ctx context.Context, c *losslessCell) error {
 	return nil
 }
 
-// layOut returns how many drafts the first blocks have to accept, of all others being
-// whole, for the token at an index to fall on a row. The prompt gives token 0.
+// layOut returns how many drafts the first blocks must accept for the token at an index to fall on
+// a row. All later blocks accept all their drafts. The prompt gives token 0.
 func (l *losslessRun) layOut(c *losslessCell, at, row int) []int {
-	// What an undone block carries over may leave no room in an exact one: a plain
-	// round comes behind each that rejects anything.
-	behind := 0
+	// What an undone block carries over may leave no room in an exact block. So a plain round
+	// follows each block that rejects a draft.
+	plain := 0
 	if l.exact && c.rollback == engine.Undo && c.block > engine.ExactRows/2 {
-		behind = 1
+		plain = 1
 	}
-	first := (at - 2 - behind - row) % c.block
-	if behind > 0 && first == c.block-1 { // that one would reject nothing
+	first := (at - 2 - plain - row) % c.block
+	if plain > 0 && first == c.block-1 { // such a block would reject nothing
 		return []int{0, (at - 5 - row) % c.block}
 	}
 	return []int{first}

@@ -9,18 +9,17 @@ import (
 	"tandem/engine/sample"
 )
 
-// wideHeads are as wide as those of real models: with narrow ones attention
-// does not depend on what comes with a row.
+// wideHeads makes heads as wide as those of real models. With narrow heads, attention does not
+// depend on what comes with a row.
 var wideHeads = map[string]any{
 	"num_hidden_layers": 2, "sliding_window_pattern": 2, "query_pre_attn_scalar": 64,
 	"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64,
 }
 
-// TestExact compares logits of exact requests as they are served: with the
-// BLAS whose results depend on the number of rows. Whatever is drafted, and
-// however it is undone, no bit may differ from decoding without drafts; the
-// same requests without Exact have to differ, or nothing is compared.
-func TestExact(t *testing.T) {
+// Exact requests are compared as they are served, with the BLAS whose results depend on the number
+// of rows. For any depth and rollback, no bit of a logit may differ from decoding without drafts.
+// The same requests without Exact must differ, otherwise the test compares nothing.
+func TestExactRequestsEqualPlainDecodingToTheBit(t *testing.T) {
 	for _, of := range shapes {
 		shape := of.shape
 		for _, layout := range of.layouts {
@@ -54,14 +53,14 @@ func TestExact(t *testing.T) {
 								t.Errorf("%s: %d of %d logits differ; ids %v, want %v", what, d, a, got.ids, want.ids)
 							}
 							if (got.stats.Accepted == 0) != (depth == 0) {
-								t.Errorf("%s: %d drafts stood", what, got.stats.Accepted)
+								t.Errorf("%s: %d drafts were accepted", what, got.stats.Accepted)
 							}
 						}
 					}
 				}
 				t.Logf("%s, %s, exact %v: %d of %d logits differ", shape, layout, exact, differ, all)
 				if !exact && differ == 0 {
-					t.Errorf("%s, %s: no logit differs without Exact, so that nothing is shown", shape, layout)
+					t.Errorf("%s, %s: no logit differs without Exact, so the test compares nothing", shape, layout)
 				}
 			}
 			l.Close()

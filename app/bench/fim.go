@@ -17,41 +17,40 @@ import (
 	"tandem/engine/cache"
 )
 
-// fimBehind is how many tokens of another prompt are being read when an editor asks.
-const fimBehind = 16 << 10
+// fimLong is the length in tokens of the prompt that is being read when an editor asks.
+const fimLong = 16 << 10
 
-// fimBar is how many chunks of it may go on until the first of the editor's.
+// fimBar is how many of its chunks may end before the first chunk of the editor's request.
 var fimBar = atMost(2)
 
-// fimText is what an editor sends: a function that has a gap.
+// An editor sends a function with a gap.
 const (
 	fimPrefix = "// Sum %d adds numbers up.\nfunc sum(values []int) int {\n\ttotal := 0\n\tfor _, v := range values {\n\t\t"
 	fimSuffix = "\n\t}\n\treturn total\n}\n"
 )
 
-// A fimWatch notes when the engine hears of requests, and how far it is with the long
-// prompt.
+// A fimWatch records when requests reach the engine, and how far the long prompt is read.
 type fimWatch struct {
 	long int // tokens of the long prompt
 
 	mu     sync.Mutex
-	chunks []time.Time // ends of the long prompt's
-	short  fimRequest  // the last
+	chunks []time.Time // ends of the long prompt's chunks
+	short  fimRequest  // the latest
 }
 
-// A fimRequest is an editor's, as the engine has it.
+// A fimRequest is a request of the editor, as the engine sees it.
 type fimRequest struct {
 	arrived time.Time
 	stats   engine.Stats
 }
 
-// generate is the engine's method of that name, watched.
+// generate calls the model's Generate, and records what reaches it.
 func (w *fimWatch) generate(ctx context.Context, m model.Model, r engine.Request) iter.Seq2[engine.Token, error] {
 	if len(r.Prompt) == w.long {
 		progress := r.Progress
 		r.Progress = func(done, total int) {
 			w.mu.Lock()
-			for now := time.Now(); done-len(w.chunks)*cache.MaxChunk >= cache.MaxChunk; { // it hears of the latest
+			for now := time.Now(); done-len(w.chunks)*cache.MaxChunk >= cache.MaxChunk; { // progress may skip chunks
 				w.chunks = append(w.chunks, now)
 			}
 			w.mu.Unlock()
@@ -76,9 +75,9 @@ func (w *fimWatch) read() int {
 	return len(w.chunks)
 }
 
-// between counts the chunks of the long prompt that were in progress when a request
-// arrived, or came before its first. A chunk's end is heard of a little late, but long
-// before the next one could end: a quarter of what chunks take is waited for it.
+// between returns how many chunks of the long prompt ended between a request's arrival and its own
+// first chunk. A chunk's end is reported a little late, but long before the next chunk can end. So
+// ends count until a quarter of a chunk's time after the request began.
 func (w *fimWatch) between(r fimRequest) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,24 +93,23 @@ func (w *fimWatch) between(r fimRequest) (n int) {
 	return n
 }
 
-// fim has an editor ask for the text of a gap, again and again, while a long prompt is
-// being read.
-func (b *EndpointBench) fim(ctx context.Context) (t BenchTable, err error) {
+// fim lets an editor ask for the text of a gap, again and again, while a long prompt is being read.
+func (b *endpointBench) fim(ctx context.Context) (t benchTable, err error) {
 	s, err := b.open(ctx, "")
 	if err != nil {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return b.fimAt(ctx, s, b.several(fimBehind, 4*cache.MaxChunk))
+	return b.fimAt(ctx, s, b.repeats(fimLong, 4*cache.MaxChunk))
 }
 
-// fimAt is fim behind so many tokens.
-func (b *EndpointBench) fimAt(ctx context.Context, s Stage, long int) (t BenchTable, err error) {
-	t = BenchTable{
+// fimAt does what fim does, on a stage and with a long prompt of the given tokens.
+func (b *endpointBench) fimAt(ctx context.Context, s Stage, long int) (t benchTable, err error) {
+	t = benchTable{
 		Title:   fmt.Sprintf("a gap to fill while a prompt of %d tokens is being read, pocket model", long),
 		Columns: []string{"what", "median", "most", "requests", "bar"},
 		Notes: []string{
-			fmt.Sprintf("A chunk is %d tokens of the long prompt. That in progress when the request comes counts; it is not broken off.", cache.MaxChunk),
+			fmt.Sprintf("A chunk is %d tokens of the long prompt. The chunk in progress when the request comes counts; it is not interrupted.", cache.MaxChunk),
 			"Requests come one after another, at any moment of a chunk, to /v1/fim/completions.",
 		},
 	}
@@ -127,7 +125,7 @@ func (b *EndpointBench) fimAt(ctx context.Context, s Stage, long int) (t BenchTa
 			"model": control.Alias, "prompt": fmt.Sprintf(fimPrefix, i), "suffix": fimSuffix, "max_tokens": 1, "temperature": 0,
 		}, nil)
 	}
-	if err := gap(0); err != nil { // the model is loaded
+	if err := gap(0); err != nil { // unmeasured: it loads the model
 		return t, err
 	}
 	read := make(chan error, 1)
@@ -138,8 +136,8 @@ func (b *EndpointBench) fimAt(ctx context.Context, s Stage, long int) (t BenchTa
 	}()
 	var asked []fimRequest
 	random := rand.New(rand.NewPCG(7, 8))
-	last := long/cache.MaxChunk - 3 // a request behind it may come too late
-	var chunk time.Duration         // about what one takes, with a request in between
+	last := long/cache.MaxChunk - 3 // a request after that chunk may come too late
+	var chunk time.Duration         // about the time of one chunk, with a request in between
 	for begun := time.Now(); ; {
 		if n := w.read(); n >= last {
 			break
@@ -155,14 +153,14 @@ func (b *EndpointBench) fimAt(ctx context.Context, s Stage, long int) (t BenchTa
 		select {
 		case <-time.After(time.Duration(random.Int64N(int64(chunk + time.Millisecond)))):
 		case err := <-read:
-			return t, errors.Join(err, errors.New("the long prompt was read before anybody asked"))
+			return t, errors.Join(err, errors.New("the long prompt was read before the first request"))
 		}
 	}
 	if err := <-read; err != nil {
 		return t, err
 	}
 	if len(asked) == 0 {
-		return t, errors.New("nobody asked while the long prompt was read")
+		return t, errors.New("no request was sent while the long prompt was read")
 	}
 	var chunks, begun, first []float64
 	for _, r := range asked {
@@ -170,10 +168,10 @@ func (b *EndpointBench) fimAt(ctx context.Context, s Stage, long int) (t BenchTa
 	}
 	n, most := len(asked), slices.Max[[]float64]
 	t.Rows = [][]any{
-		{"chunks until the first of its own", middle(chunks), most(chunks), n, b.judge("fim, chunks until the first of its own", fimBar, most(chunks))},
+		{"chunks before its own first one", middle(chunks), most(chunks), n, b.judge("fim, chunks before its own first one", fimBar, most(chunks))},
 		{"ms until it begins", whole(middle(begun)), whole(most(begun)), n, nil},
 		{"ms until the first token", whole(middle(first)), whole(most(first)), n, nil},
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("A chunk of the long prompt took %.0f ms, with what came in between.", milliseconds(chunk)))
+	t.Notes = append(t.Notes, fmt.Sprintf("A chunk of the long prompt took %.0f ms, with the requests in between.", milliseconds(chunk)))
 	return t, nil
 }

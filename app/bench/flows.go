@@ -9,43 +9,44 @@ import (
 	"tandem/engine/cache"
 )
 
-// The probe of ollama's pull request 15914: a long answer to a short prompt, and
-// a follow-up that parts from it in its midst.
+// The probe of ollama's pull request 15914 is a long answer to a short prompt, and a follow-up that
+// diverges in the middle of the answer.
 const (
 	probePrompt = 30
 	probeAnswer = 400
-	probeWithin = 64 // tokens that may be evaluated anew, though they matched
+	probeWithin = 64 // matched tokens that may be evaluated again
 	probeSplit  = 66 // tokens of the answer before the split, in the pull request
 	probe       = "probe, "
 )
 
 // A flow is what a client sends, request by request.
 type flow struct {
-	texts int // times it is played, each time with another text
+	texts int // how often it is played, each time with another text
 	steps func() []step
 }
 
 // A step is one request of a flow.
 type step struct {
-	name   string // of its row; empty if it only prepares for others
-	within int    // tokens that it may lack of what matched; 0 is no bound
-	answer int    // tokens
+	name   string // of its row; empty if the step only prepares later ones
+	within int    // how many matched tokens may be missing; 0 is no bound
+	answer int    // tokens of the answer
 
-	// prompt makes it of the texts of the steps before, prompts and answers,
-	// with its boundaries.
+	// prompt returns the prompt and its boundaries. It is given the texts of the steps before:
+	// prompts with their answers.
 	prompt func(said [][]int32) ([]int32, []int)
 
-	// The client leaves when so many tokens are evaluated of the prompt, or
-	// generated; 0 is never.
+	// The client leaves after so many tokens of the prompt were evaluated, or after so many were
+	// generated. 0 is never.
 	leaveRead, leaveAnswer int
 }
 
-// given is a prompt that does not depend on earlier steps.
+// given returns a step's prompt function for ids that do not depend on earlier steps.
 func given(ids []int32, boundaries ...int) func([][]int32) ([]int32, []int) {
 	return func([][]int32) ([]int32, []int) { return ids, boundaries }
 }
 
-// branch is a text's beginning, and another token than it has there, and more.
+// branch returns the first split tokens of a text, then more. If more begins with the token that
+// the text has there, that token is changed.
 func branch(text []int32, split int, more []int32) []int32 {
 	more = slices.Clone(more)
 	if split < len(text) && more[0] == text[split] {
@@ -54,10 +55,10 @@ func branch(text []int32, split int, more []int32) []int32 {
 	return slices.Concat(text[:split], more)
 }
 
-// plan is all flows. Those that part late come first: where a text has parted,
-// there is a checkpoint for those that come behind.
+// plan returns all flows. In a flow, the follow-ups that diverge late come first: a follow-up
+// leaves a checkpoint where it diverges, which would help those after it.
 func (b *checkpointBench) plan() []flow {
-	played := 0 // of the probe
+	played := 0 // how often the probe was played
 	return []flow{
 		{b.pairs, func() []step {
 			shift := 13 * played % 64
@@ -70,10 +71,10 @@ func (b *checkpointBench) plan() []flow {
 			}
 			return []step{
 				{answer: probeAnswer, prompt: given(b.text(probePrompt))},
-				follow("parts at 336 to 399", 336+shift, 32),
-				follow("parts at 193 to 256", 193+shift, 32),
-				follow("parts at 66, as long as before", probeSplit, probeAnswer-probeSplit),
-				follow("parts at 1 to 64", 1+shift, 32),
+				follow("diverges at 336 to 399", 336+shift, 32),
+				follow("diverges at 193 to 256", 193+shift, 32),
+				follow("diverges at 66, as long as before", probeSplit, probeAnswer-probeSplit),
+				follow("diverges at 1 to 64", 1+shift, 32),
 			}
 		}},
 		{b.texts, func() []step {
@@ -126,7 +127,7 @@ func (b *checkpointBench) plan() []flow {
 	}
 }
 
-// An arm is one way to keep checkpoints, and what its requests came to.
+// An arm is one way to keep checkpoints, with the results of its requests.
 type arm struct {
 	name   string
 	engine *engine.Engine
@@ -135,11 +136,11 @@ type arm struct {
 }
 
 // flows plays all flows, step by step in all arms.
-func (b *checkpointBench) flows(ctx context.Context) (BenchTable, error) {
+func (b *checkpointBench) flows(ctx context.Context) (benchTable, error) {
 	arms := []*arm{
-		{name: "on", engine: b.Open(engine.Options{Checkpoints: b.budget()})},
-		{name: "prompt only", engine: b.Open(engine.Options{Checkpoints: b.budget(), PromptOnly: true})},
-		{name: "off", engine: b.Open(engine.Options{})},
+		{name: "on", engine: b.open(engine.Options{Checkpoints: b.budget()})},
+		{name: "prompt only", engine: b.open(engine.Options{Checkpoints: b.budget(), PromptOnly: true})},
+		{name: "off", engine: b.open(engine.Options{})},
 	}
 	for _, a := range arms {
 		defer a.engine.Close()
@@ -159,7 +160,7 @@ func (b *checkpointBench) flows(ctx context.Context) (BenchTable, error) {
 				}
 				for _, a := range arms {
 					if err := b.play(ctx, a, arms[0], s); err != nil {
-						return BenchTable{}, err
+						return benchTable{}, err
 					}
 				}
 			}
@@ -169,15 +170,15 @@ func (b *checkpointBench) flows(ctx context.Context) (BenchTable, error) {
 	return b.flowTable(arms, rows), nil
 }
 
-// play sends one request. What checkpoints are off has nothing to prepare, and
-// goes on with the texts of the first arm.
+// play sends one request. Without checkpoints there is nothing to prepare, so that arm uses the
+// texts of the first arm.
 func (b *checkpointBench) play(ctx context.Context, a, first *arm, s step) error {
 	prompt, boundaries := s.prompt(a.said)
-	r := engine.Request{Prompt: prompt, Boundaries: boundaries, MaxTokens: &s.answer, Speculation: plainly, IgnoreEOS: true}
+	r := engine.Request{Prompt: prompt, Boundaries: boundaries, MaxTokens: &s.answer, Speculation: withoutDrafts, IgnoreEOS: true}
 	off := a.name == "off"
 	if off {
 		a.said = first.said
-		r.MaxTokens = new(1) // for the time to it
+		r.MaxTokens = new(1) // for the time to the first token
 		if s.name == "" {
 			return nil
 		}
@@ -216,16 +217,16 @@ func (b *checkpointBench) play(ctx context.Context, a, first *arm, s step) error
 	return nil
 }
 
-// flowTable is a row for each measured step in each arm.
-func (b *checkpointBench) flowTable(arms []*arm, rows []step) BenchTable {
-	t := BenchTable{
-		Title: fmt.Sprintf("What is restored where a text begins as an earlier one did, layout %s", cache.Ring),
+// flowTable returns a table with a row for each measured step in each arm.
+func (b *checkpointBench) flowTable(arms []*arm, rows []step) benchTable {
+	t := benchTable{
+		Title: fmt.Sprintf("What is restored of a text that begins like an earlier one, layout %s", cache.Ring),
 		Columns: []string{"flow", "checkpoints", "texts", "prompt", "matched", "cached", "computed", "short by", "within",
 			"ms to first token", "times as fast as off", "low", "high", "reason, of the last text"},
 		Notes: []string{
-			fmt.Sprintf("The probe is a prompt of %d tokens, an answer of %d, and a follow-up that parts at a token of the answer.", probePrompt, probeAnswer),
-			"Prompt, matched, cached and computed are tokens; short by is the most that were not restored of those that matched, the prompt's last token aside, which is evaluated always.",
-			"Prompt only captures prompts and the ends of answers, as others do, and nothing within answers.",
+			fmt.Sprintf("The probe is a prompt of %d tokens, an answer of %d, and a follow-up that diverges at a token of the answer.", probePrompt, probeAnswer),
+			"Prompt, matched, cached and computed are tokens. Short by is the most matched tokens that were not restored, without the prompt's last token, which is always evaluated.",
+			"Prompt only captures prompts and the ends of answers, as other programs do, and nothing within an answer.",
 		},
 	}
 	for _, s := range rows {
@@ -237,7 +238,7 @@ func (b *checkpointBench) flowTable(arms []*arm, rows []step) BenchTable {
 	return t
 }
 
-// flowRow is one step in one arm, beside the same with checkpoints off.
+// flowRow returns the row of one step in one arm. off holds the same step without checkpoints.
 func (b *checkpointBench) flowRow(a *arm, s step, off []engine.Stats) []any {
 	stats := a.stats[s.name]
 	var prompt, matched, cached, computed []int
@@ -271,7 +272,7 @@ func (b *checkpointBench) flowRow(a *arm, s step, off []engine.Stats) []any {
 	return append(row, e.median, e.low, e.high, reason)
 }
 
-// extent is a number, or the least and the largest of several.
+// extent returns the value if all are equal, else the least and the largest as text.
 func extent(values []int) any {
 	low, high := slices.Min(values), slices.Max(values)
 	if low == high {

@@ -18,15 +18,15 @@ import (
 	"tandem/models"
 )
 
-// What the lossless bench decodes.
+// The sizes of the lossless bench.
 const (
 	losslessTokens = 200 // of a request
-	losslessLeast  = 50  // times each count of accepted drafts occurs in a cell
-	losslessChunk  = 128 // rows of a prompt's forward, so that rings are small enough to wrap
+	losslessLeast  = 50  // times that each count of accepted drafts occurs in a cell
+	losslessChunk  = 128 // rows of a prompt's forward: few, so that rings wrap
 )
 
-// A losslessBench compares decoding with drafts to plain decoding of one model,
-// token by token, and tells what exact requests cost.
+// A losslessBench compares decoding with drafts to plain decoding of one model, token by token. It
+// also measures what exact requests cost.
 type losslessBench struct {
 	thread *mlx.Thread
 	bundle *models.Bundle
@@ -54,26 +54,29 @@ func (l *losslessBench) header() benchHeader {
 
 func (l *losslessBench) Close() error { return errors.Join(l.bundle.Close(), l.thread.Close()) }
 
-// A losslessCell is one way to decode with drafts.
+// A losslessCell is one way to decode with drafts, and what came of it.
 type losslessCell struct {
 	rollback engine.Rollback
 	block    int // rows
 
-	requests, apart     int     // generations, and those of them that end up with another token
-	excused             int     // of these, those where rounding decided
-	logprobs, differing int     // log-probabilities of tokens, and those with other bits
-	most, share         float64 // difference, and of what it may be
+	requests, diverged  int     // generations, and how many gave another token
+	excused             int     // how many of the diverged are excused
+	logprobs, differing int     // log-probabilities compared, and how many have other bits
+	most, share         float64 // largest difference, and largest share of the bound
 	histogram           []int   // rounds by accepted drafts
-	ends                []int   // generations that ended as they do plainly, by the row of their last token
-	amiss               error   // how others ended
+	ends                []int   // generations that ended as without drafts, by the row of the last token
+	amiss               error   // how the others ended
 	round, plain        time.Duration
 }
 
-// report hands over a table for each layout and kind of request. It is an error
-// if exact requests differ in anything, and if others say something else where
-// plain decoding is sure of its token, if too many tokens are excused, or if
-// log-probabilities differ by more than rounding explains.
-func (l *losslessBench) report(ctx context.Context, table func(BenchTable) error) error {
+// report hands over a table for each layout and kind of request. It returns an error in these
+// cases:
+//
+//   - exact requests differ in anything;
+//   - other requests give another token where plain decoding is sure of its own;
+//   - too many tokens are excused;
+//   - log-probabilities differ by more than rounding explains.
+func (l *losslessBench) report(ctx context.Context, table func(benchTable) error) error {
 	var differ []error
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, exact := range []bool{false, true} {
@@ -90,17 +93,17 @@ func (l *losslessBench) report(ctx context.Context, table func(BenchTable) error
 	return errors.Join(differ...)
 }
 
-// cells measures every way to decode with drafts in a layout. What differs that
-// must not is wrong.
-func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bool) (t BenchTable, wrong, err error) {
-	t = BenchTable{
+// cells measures every way to decode with drafts in a layout. wrong is an error for the differences
+// that must not be.
+func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bool) (t benchTable, wrong, err error) {
+	t = benchTable{
 		Title: fmt.Sprintf("Decoding with drafts against plain decoding, layout %s", layout),
 		Columns: []string{"rollback", "block", "requests", "tokens differ in", "excused", "logprobs", "differ", "by at most", "of what may be",
 			"ms a round", "ms a plain step", "ratio", "rounds that accepted 0, 1, ...", "ends on row 0, 1, ..."},
 		Notes: []string{
-			"A drafter that knows the answer goes wrong at each row in turn. Answers end on each row by a token, a text, the limit and the client.",
-			"Bits differ where the BLAS picks its kernels by the number of rows. A token that differs is excused if it and plain's are plain's best two and all but equal.",
-			"In float32 a logit may be off by 1e-5 of the largest one there, a log-probability by twice that.",
+			"A drafter that knows the answer is wrong at each row in turn. Answers end on each row by a token, a text, the limit and the client.",
+			"Bits differ where the BLAS picks its kernels by the number of rows. Another token is excused if it and plain decoding's are the best two and nearly equal.",
+			"In float32 a logit may be off by 1e-5 of the largest one of its row, a log-probability by twice that.",
 		},
 	}
 	what := "answers"
@@ -109,7 +112,7 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bo
 		t.Notes = append(t.Notes[:1], "Nothing may differ.")
 	}
 	differ := 0
-	run := l.Run(layout, exact)
+	run := l.newRun(layout, exact)
 	defer run.Close()
 	for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 		for _, block := range l.blocks {
@@ -120,10 +123,10 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bo
 			if err := errors.Join(run.cell(ctx, c), run.ends(ctx, c)); err != nil {
 				return t, nil, err
 			}
-			if c.apart > c.excused || exact && c.differing > 0 || c.share > 1 {
+			if c.diverged > c.excused || exact && c.differing > 0 || c.share > 1 {
 				differ++
 			}
-			t.Rows = append(t.Rows, []any{string(rollback), block, c.requests, c.apart, c.excused, c.logprobs, c.differing, fmt.Sprintf("%.1g", c.most),
+			t.Rows = append(t.Rows, []any{string(rollback), block, c.requests, c.diverged, c.excused, c.logprobs, c.differing, fmt.Sprintf("%.1g", c.most),
 				nilIfZero(c.share), milliseconds(c.round), milliseconds(c.plain), float64(c.round) / float64(c.plain), strings.Trim(fmt.Sprint(c.histogram), "[]"), strings.Trim(fmt.Sprint(c.ends), "[]")})
 			wrong = errors.Join(wrong, c.amiss)
 		}
@@ -134,16 +137,16 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bo
 	}
 	excused, of := run.excuses()
 	if tooMany(excused, of) {
-		wrong = errors.Join(wrong, fmt.Errorf("layout %s: of %d tokens %d differ and are excused; one in a thousand may be", layout, of, excused))
+		wrong = errors.Join(wrong, fmt.Errorf("layout %s: %d of %d tokens differ and are excused; at most one in a thousand may be", layout, excused, of))
 	}
 	return t, wrong, nil
 }
 
-// tooMany reports whether more tokens are excused than one in a thousand. One
-// alone always may be: here and there two logits are equal.
+// tooMany reports whether more than one token in a thousand is excused. A single one is always
+// allowed: now and then two logits are equal.
 func tooMany(excused, of int) bool { return excused > 1 && excused*1000 > of }
 
-// A losslessRun is one engine, and what it answers plainly.
+// A losslessRun is one engine, and the answers that it gives without drafts.
 type losslessRun struct {
 	*losslessBench
 	open    func(lm.Model, ...draft.Drafter) *engine.Engine
@@ -151,15 +154,15 @@ type losslessRun struct {
 	drafter *scripted
 	exact   bool
 	known   map[int]losslessAnswer
-	endings []*ending // nil until they are wanted
+	endings []*ending // nil until waysToEnd makes them
 
 	umpire umpire
-	judged map[losslessParting]bool // whether it is excused
-	notes  []string                 // of each
+	judged map[divergenceKey]bool // whether each is excused
+	notes  []string               // one a judgement
 }
 
-// A losslessParting is another token than plain's in the answer to a request.
-type losslessParting struct {
+// A divergenceKey is a token that differs from plain decoding's, in the answer to a request.
+type divergenceKey struct {
 	which, at int
 	said      int32
 }
@@ -168,13 +171,14 @@ type losslessAnswer struct {
 	tokens []engine.Token
 	ids    []int32
 	stats  engine.Stats
-	bounds []float64 // within which log-probabilities of tokens are the same; nil where that is not known
+	bounds []float64 // how far each log-probability may be off; nil if that is not known
 }
 
-func (l *losslessBench) Run(layout cache.Layout, exact bool) *losslessRun {
+// newRun opens an engine. The caller closes the run.
+func (l *losslessBench) newRun(layout cache.Layout, exact bool) *losslessRun {
 	r := &losslessRun{
 		losslessBench: l, drafter: &scripted{vocab: l.bundle.Model.Config().VocabSize}, exact: exact,
-		known: map[int]losslessAnswer{}, judged: map[losslessParting]bool{},
+		known: map[int]losslessAnswer{}, judged: map[divergenceKey]bool{},
 	}
 	r.open = func(m lm.Model, drafters ...draft.Drafter) *engine.Engine {
 		return engine.New(l.thread, m, l.bundle.Tokenizer, engine.Options{Layout: layout, Chunk: losslessChunk, Drafters: drafters})
@@ -184,6 +188,7 @@ func (l *losslessBench) Run(layout cache.Layout, exact bool) *losslessRun {
 	return r
 }
 
+// say generates the answer to a request.
 func (l *losslessRun) say(ctx context.Context, e *engine.Engine, r engine.Request) (a losslessAnswer, err error) {
 	r.Done = func(s engine.Stats) { a.stats = s }
 	for tok, err := range e.Generate(ctx, r) {
@@ -195,7 +200,7 @@ func (l *losslessRun) say(ctx context.Context, e *engine.Engine, r engine.Reques
 	return a, nil
 }
 
-// request returns one of the requests: greedy or not, with a short or a long prompt.
+// request returns one of four requests: greedy or sampled, with a short or a long prompt.
 func (l *losslessRun) request(which int) engine.Request {
 	r := engine.Request{
 		Prompt:    benchIDs([]int{40, 300}[which%2]+which, l.drafter.vocab),
@@ -208,7 +213,7 @@ func (l *losslessRun) request(which int) engine.Request {
 	return r
 }
 
-// plain returns what plain decoding answers to a request.
+// plain returns plain decoding's answer to a request, and keeps it.
 func (l *losslessRun) plain(ctx context.Context, which int) (a losslessAnswer, err error) {
 	if a, known := l.known[which]; known {
 		return a, nil
@@ -263,14 +268,14 @@ func (l *losslessRun) cell(ctx context.Context, c *losslessCell) error {
 	return nil
 }
 
-// excused reports whether the answer to a request parts from plain's where that
-// may be. In exact requests it may nowhere.
+// excused reports whether an answer diverges from plain decoding's where rounding decides. An exact
+// request is never excused.
 func (l *losslessRun) excused(ctx context.Context, which int, r engine.Request, plain, said []int32) (bool, error) {
-	at := parts(plain, said)
+	at := firstDifference(plain, said)
 	if l.exact || at < 0 {
 		return false, nil
 	}
-	key := losslessParting{which, at, -1}
+	key := divergenceKey{which, at, -1}
 	if at < len(said) {
 		key.said = said[at]
 	}
@@ -300,9 +305,9 @@ func (l *losslessRun) excuses() (excused, of int) {
 	return excused, of
 }
 
-// bounds returns by how much the log-probabilities of a plain answer's tokens
-// may be off. A log-probability is a logit less the logarithm of what they all
-// come to: each of the two may be off by 1e-5 of the largest logit, in float32.
+// bounds returns how far the log-probability of each token of a plain answer may be off, in
+// float32; nil for other types. A log-probability is a logit less the logarithm of the sum of all
+// exponentials. Each of the two may be off by 1e-5 of the largest logit.
 func (l *losslessRun) bounds(ctx context.Context, r engine.Request) ([]float64, error) {
 	if l.bundle.Model.Config().Dtype != mlx.Float32 {
 		return nil, nil
@@ -327,11 +332,11 @@ func (l *losslessRun) bounds(ctx context.Context, r engine.Request) ([]float64, 
 	return bounds, err
 }
 
-// A gauged model keeps how large the logits are of what it says plainly.
+// A gauged model keeps the largest logit for each token that plain decoding gives.
 type gauged struct {
 	lm.Model
 	first, end int          // position of its first token, and after the last row of the last forward
-	squares    []*mlx.Array // (1), kept: of the largest one of each token, in their order
+	squares    []*mlx.Array // (1), kept: of each token's largest logit, in order
 }
 
 // Forward implements lm.Model, for one sequence.
@@ -355,12 +360,12 @@ func (g *gauged) free() {
 	}
 }
 
-// compare counts what differs, until the texts part.
+// compare counts what differs, until the texts diverge.
 func (c *losslessCell) compare(got, want losslessAnswer) {
 	c.requests++
 	for i, w := range want.tokens {
 		if i == len(got.tokens) || got.tokens[i].ID != w.ID {
-			c.apart++
+			c.diverged++
 			return
 		}
 		a, b := got.tokens[i].Logprobs.Logprob, w.Logprobs.Logprob

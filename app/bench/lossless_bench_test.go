@@ -12,9 +12,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestBenchLossless runs the bench on a tiny model: exact requests differ in
-// nothing, and a cell of other requests differs in bits.
-func TestBenchLossless(t *testing.T) {
+// On a tiny model, exact requests differ in nothing, and other requests differ in bits.
+func TestLosslessBenchFindsNoDifferenceInExactRequests(t *testing.T) {
 	var out bytes.Buffer
 	b := benchNamed(t, "lossless")
 	if err := b.Run(t.Context(), Options{Model: enginetest.TinyModel(t, "gemma3_text", wideHeads), Quick: true, JSON: true, Out: &out}); err != nil {
@@ -22,17 +21,17 @@ func TestBenchLossless(t *testing.T) {
 	}
 	rows, bits := 0, 0.0
 	for line := range strings.Lines(out.String()) {
-		var table BenchTable
+		var table benchTable
 		if err := json.Unmarshal([]byte(line), &table); err != nil {
 			t.Fatal(err)
 		}
 		exact := strings.HasSuffix(table.Title, "exact requests")
 		for _, row := range table.Rows {
 			value := func(column string) float64 { return row[slices.Index(table.Columns, column)].(float64) }
-			apart, differ := value("tokens differ in"), value("differ")
+			diverged, differ := value("tokens differ in"), value("differ")
 			counts := strings.Fields(row[slices.Index(table.Columns, "rounds that accepted 0, 1, ...")].(string))
 			ends := strings.Fields(row[slices.Index(table.Columns, "ends on row 0, 1, ...")].(string))
-			if exact && differ > 0 || apart > value("excused") || value("logprobs") < losslessTokens ||
+			if exact && differ > 0 || diverged > value("excused") || value("logprobs") < losslessTokens ||
 				len(counts) != int(value("block")) || slices.Contains(counts, "0") ||
 				len(ends) != len(counts) || slices.ContainsFunc(ends, func(n string) bool { return n != "4" }) {
 				t.Errorf("%s: %v", table.Title, row)
@@ -46,7 +45,7 @@ func TestBenchLossless(t *testing.T) {
 	}
 }
 
-// A faulty model adds something to logits in blocks, at every 64th position.
+// A faulty model adds a number to a logit of blocks, at every 64th position.
 type faulty struct {
 	watched
 	add float32
@@ -64,13 +63,12 @@ func (m *faulty) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return s.Add(logits, mlx.New(s, more, n, vocab))
 }
 
-// TestBenchLosslessFails: blocks that are wrong by more than rounding fail the
-// bench, without exact requests too.
-func TestBenchLosslessFails(t *testing.T) {
+// Blocks that are wrong by more than rounding fail the bench, also where no request is exact.
+func TestLosslessBenchFailsOnMoreThanRounding(t *testing.T) {
 	th, b := openTiny(t, "qwen3")
 	for _, test := range []struct {
-		add                  float32
-		wrong, apart, beyond bool
+		add                     float32
+		wrong, diverged, beyond bool
 	}{{0, false, false, false}, {0.5, true, false, true}, {100, true, true, false}} {
 		faults := *b
 		faults.Model = &faulty{watched{Model: b.Model}, test.add}
@@ -80,16 +78,16 @@ func TestBenchLosslessFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		value := func(column string) any { return table.Rows[0][slices.Index(table.Columns, column)] }
-		apart, excused := value("tokens differ in").(int), value("excused").(int)
+		diverged, excused := value("tokens differ in").(int), value("excused").(int)
 		share, _ := value("of what may be").(float64)
-		if (wrong != nil) != test.wrong || (apart > 0) != test.apart || excused > 0 || (share > 1) != test.beyond || (len(table.Notes) > 3) != test.apart {
-			t.Errorf("%v added: %v, %d texts differ, %d excused, by %v of what may be, notes %q", test.add, wrong, apart, excused, share, table.Notes)
+		if (wrong != nil) != test.wrong || (diverged > 0) != test.diverged || excused > 0 || (share > 1) != test.beyond || (len(table.Notes) > 3) != test.diverged {
+			t.Errorf("%v added: %v, %d texts differ, %d excused, by %v of the bound, notes %q", test.add, wrong, diverged, excused, share, table.Notes)
 		}
 	}
 }
 
-// TestTooMany: one token in a thousand is excused at most, and one always.
-func TestTooMany(t *testing.T) {
+// At most one token in a thousand is excused, and a single one always.
+func TestOneTokenInAThousandIsExcused(t *testing.T) {
 	for _, test := range []struct {
 		excused, of int
 		want        bool
@@ -100,7 +98,7 @@ func TestTooMany(t *testing.T) {
 	}
 	l := &losslessRun{
 		known:  map[int]losslessAnswer{0: {ids: make([]int32, 200)}, 1: {ids: make([]int32, 100)}},
-		judged: map[losslessParting]bool{{0, 7, 1}: true, {1, 9, 2}: false, {1, 12, 3}: true},
+		judged: map[divergenceKey]bool{{0, 7, 1}: true, {1, 9, 2}: false, {1, 12, 3}: true},
 	}
 	if excused, of := l.excuses(); excused != 2 || of != 300 {
 		t.Errorf("%d of %d", excused, of)
@@ -113,6 +111,6 @@ func benchNamed(t *testing.T, name string) Bench {
 			return b
 		}
 	}
-	t.Fatalf("no bench %s", name)
+	t.Fatalf("there is no bench %s", name)
 	return Bench{}
 }

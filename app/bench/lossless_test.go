@@ -191,13 +191,13 @@ var shapes = []struct {
 	{"qwen3_5", []cache.Layout{cache.Ring}}, // without windows the other is the same
 }
 
-// TestLossless compares decoding with drafts to plain decoding, in the bit
+// TestDraftsKeepEveryBitOfPlainDecoding compares decoding with drafts to plain decoding, in the bit
 // tier: every id and every bit of every logit, in every cell, with a drafter
 // that is right as long as it is told to be, and with each of those that are
 // served. Prompts lie on both sides of the sliding window. Under OpenBLAS the
 // same comparison has to find differing bits, or it compares nothing, but none
 // that the speed tier does not allow.
-func TestLossless(t *testing.T) {
+func TestDraftsKeepEveryBitOfPlainDecoding(t *testing.T) {
 	bit := enginetest.Bit(t)
 	differ, all := 0, 0
 	for _, of := range shapes {
@@ -282,7 +282,7 @@ func (l *lossless) prompt(n, i int) []int32 {
 	return ids
 }
 
-// plain answers a request plainly, once for each name, and hands the drafter
+// plain answers a request withoutDrafts, once for each name, and hands the drafter
 // its script.
 func (l *lossless) plain(name string, r engine.Request, cut int) saying {
 	o, ok := l.known[name]

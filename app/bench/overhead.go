@@ -29,9 +29,9 @@ var tokenOverhead, requestOverhead = atMost(50), atMost(2)
 // overheadText is what each token of the stand-in says.
 const overheadText = " token"
 
-// instantly stands in for an engine, with an answer that takes no time and is as long
+// instantEngine stands in for an engine, with an answer that takes no time and is as long
 // as it may be. If read is not nil, each token waits until the last one was read.
-func instantly(read <-chan struct{}) Generating {
+func instantEngine(read <-chan struct{}) Generating {
 	return func(ctx context.Context, _ model.Model, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			st := engine.Stats{PromptTokens: len(r.Prompt)}
@@ -63,8 +63,8 @@ type overheadRoute struct {
 	body func(n int) map[string]any
 }
 
-// OverheadRoutes are the routes that stream. Most programs use the first.
-var OverheadRoutes = []overheadRoute{
+// overheadRoutes are the routes that stream. Most programs use the first.
+var overheadRoutes = []overheadRoute{
 	{"/v1/chat/completions", func(n int) map[string]any { return chatBody("max_tokens", n) }},
 	{"/v1/completions", func(n int) map[string]any {
 		return map[string]any{"model": control.Alias, "prompt": "Go on.", "max_tokens": n, "stream": true}
@@ -122,11 +122,11 @@ func (c *overheadClient) once(ctx context.Context, r overheadRoute) (time.Durati
 	return took, err
 }
 
-// directly takes the time of the loop that the server runs, without the server.
-func directly(ctx context.Context, n int) time.Duration {
+// timeInProcess takes the time of the loop that the server runs, without the server.
+func timeInProcess(ctx context.Context, n int) time.Duration {
 	var text strings.Builder
 	start := time.Now()
-	for t := range instantly(nil)(ctx, nil, engine.Request{MaxTokens: &n, Done: func(engine.Stats) {}}) {
+	for t := range instantEngine(nil)(ctx, nil, engine.Request{MaxTokens: &n, Done: func(engine.Stats) {}}) {
 		text.WriteString(t.Text)
 	}
 	return time.Since(start)
@@ -134,8 +134,8 @@ func directly(ctx context.Context, n int) time.Duration {
 
 // overhead compares an answer over HTTP with the loop over the same tokens in this
 // process. The tokens take no time, so that all the rest is the endpoint's.
-func (b *EndpointBench) overhead(ctx context.Context) (t BenchTable, err error) {
-	t = BenchTable{
+func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) {
+	t = benchTable{
 		Title:   "what the endpoint adds to an engine that takes no time",
 		Columns: []string{"what", "unit", "over HTTP", "in process", "added", "low", "high", "times", "bar"},
 		Notes: []string{
@@ -151,7 +151,7 @@ func (b *EndpointBench) overhead(ctx context.Context) (t BenchTable, err error) 
 	defer func() { err = errors.Join(err, s.Close()) }()
 	read := make(chan struct{}, overheadPaced)
 	var clients [2]*overheadClient
-	for i, generate := range []Generating{instantly(nil), instantly(read)} {
+	for i, generate := range []Generating{instantEngine(nil), instantEngine(read)} {
 		url, err := s.Serve(generate)
 		if err != nil {
 			return t, err
@@ -171,7 +171,7 @@ func (b *EndpointBench) overhead(ctx context.Context) (t BenchTable, err error) 
 			if i == 0 {
 				continue // memory is taken, and the model loaded
 			}
-			a, o := directly(ctx, n).Seconds()*unitOf/float64(n), took.Seconds()*unitOf/float64(n)
+			a, o := timeInProcess(ctx, n).Seconds()*unitOf/float64(n), took.Seconds()*unitOf/float64(n)
 			overs, alone, added = append(overs, o), append(alone, a), append(added, o-a)
 		}
 		e := estimateEach(added)
@@ -182,22 +182,22 @@ func (b *EndpointBench) overhead(ctx context.Context) (t BenchTable, err error) 
 		t.Rows = append(t.Rows, []any{what, unit, middle(overs), middle(alone), e.median, e.low, e.high, e.n, judged})
 		return nil
 	}
-	for _, r := range OverheadRoutes {
-		if err := row(r.path, "us a token", overheadTokens, b.several(overheadTimes, 1), 1e6, &tokenOverhead, func() (time.Duration, error) {
+	for _, r := range overheadRoutes {
+		if err := row(r.path, "us a token", overheadTokens, b.repeats(overheadTimes, 1), 1e6, &tokenOverhead, func() (time.Duration, error) {
 			return atOnce.stream(ctx, r, overheadTokens, nil)
 		}); err != nil {
 			return t, err
 		}
 	}
-	chat := OverheadRoutes[0]
+	chat := overheadRoutes[0]
 	return t, errors.Join(
-		row(chat.path+", one by one", "us a token", overheadPaced, b.several(overheadTimes, 1), 1e6, nil, func() (time.Duration, error) {
+		row(chat.path+", one by one", "us a token", overheadPaced, b.repeats(overheadTimes, 1), 1e6, nil, func() (time.Duration, error) {
 			return paced.stream(ctx, chat, overheadPaced, read)
 		}),
-		row(chat.path+", one token", "ms a request", 1, b.several(overheadAsked, 2), 1e3, &requestOverhead, func() (time.Duration, error) {
+		row(chat.path+", one token", "ms a request", 1, b.repeats(overheadAsked, 2), 1e3, &requestOverhead, func() (time.Duration, error) {
 			return atOnce.once(ctx, chat)
 		}),
-		row(chat.path+", one token, streamed", "ms a request", 1, b.several(overheadAsked, 2), 1e3, &requestOverhead, func() (time.Duration, error) {
+		row(chat.path+", one token, streamed", "ms a request", 1, b.repeats(overheadAsked, 2), 1e3, &requestOverhead, func() (time.Duration, error) {
 			return atOnce.stream(ctx, chat, 1, nil)
 		}))
 }

@@ -103,10 +103,10 @@ type contest struct {
 type host interface {
 	// alone runs a measurement while nothing else happens, and runs it again if
 	// something did.
-	Alone(ctx context.Context, measure func(context.Context) error) error
+	alone(ctx context.Context, measure func(context.Context) error) error
 	// more is told how many pairs there are, and says whether there is time for
 	// another one.
-	more(pairs int) bool
+	hasTime(pairs int) bool
 }
 
 // answer has a side continue a prompt.
@@ -114,7 +114,7 @@ func (c *contest) answer(ctx context.Context, s *side, w *workload, i int, set s
 	if c.host == nil {
 		return s.answer(ctx, w, i, set)
 	}
-	err = c.host.Alone(ctx, func(ctx context.Context) error {
+	err = c.host.alone(ctx, func(ctx context.Context) error {
 		a, err = s.answer(ctx, w, i, set)
 		return err
 	})
@@ -129,7 +129,7 @@ type side struct {
 	engine *engine.Engine
 }
 
-func (c *contest) Open(w way) *side {
+func (c *contest) open(w way) *side {
 	s := &side{way: w, model: &dictated{Model: c.model}}
 	var drafters []draft.Drafter
 	if w.drafter != "" {
@@ -182,7 +182,7 @@ func (s *side) answer(ctx context.Context, w *workload, i int, set setting) (res
 // reject says why an answer is not to be counted, if so.
 func (a response) reject() string {
 	switch {
-	case len(a.ids) < ShortText:
+	case len(a.ids) < minAnswer:
 		return "short"
 	case a.stats.Repeats > 0:
 		return "looping" // which flatters speculation
@@ -240,9 +240,9 @@ func (c *comparison) estimate(of func(pair) float64) estimate {
 	return estimateOf(prompts)
 }
 
-// wants reports whether there are too few pairs: they are doubled once, unless
+// needsPairs reports whether there are too few pairs: they are doubled once, unless
 // told otherwise, if they do not decide about the bar.
-func (c *comparison) wants(pairs int, once bool) bool {
+func (c *comparison) needsPairs(pairs int, once bool) bool {
 	n := len(c.pairs)
 	if n == pairs && !once && c.bar.undecided(c.ratio()) {
 		c.doubled = true
@@ -250,8 +250,8 @@ func (c *comparison) wants(pairs int, once bool) bool {
 	return n < pairs || c.doubled && n < 2*pairs
 }
 
-// Count counts pairs.
-func (c *comparison) Count(yes func(pair) bool) int {
+// count counts pairs.
+func (c *comparison) count(yes func(pair) bool) int {
 	n := 0
 	for _, p := range c.pairs {
 		if yes(p) {
@@ -265,19 +265,19 @@ func (c *comparison) Count(yes func(pair) bool) int {
 // and twice as many where they do not decide about the bar. Prompts are asked
 // again where there are too few.
 func (c *contest) compare(ctx context.Context, w *workload, set setting, one, two way, b bar) (*comparison, error) {
-	first, second := c.Open(one), c.Open(two)
+	first, second := c.open(one), c.open(two)
 	defer first.Close()
 	defer second.Close()
-	if err := c.learn(ctx, w, set, first, second); err != nil {
+	if err := c.warmUp(ctx, w, set, first, second); err != nil {
 		return nil, err
 	}
-	return c.take(ctx, w, set, first, second, b)
+	return c.takeTurns(ctx, w, set, first, second, b)
 }
 
-// learn lets a second side that is adaptive answer the first prompts that count,
+// warmUp lets a second side that is adaptive answer the first prompts that count,
 // before it is measured, of those that are not measured if there are such.
 // Others would teach it what is not measured.
-func (c *contest) learn(ctx context.Context, w *workload, set setting, one, two *side) error {
+func (c *contest) warmUp(ctx context.Context, w *workload, set setting, one, two *side) error {
 	if two.drafter == "" || two.depth != adaptive {
 		return nil
 	}
@@ -327,7 +327,7 @@ func (c *contest) check(ctx context.Context, w *workload, set setting, i int, re
 	if slices.Equal(one.ids, two.ids) || set.temperature > 0 && free {
 		return nil
 	}
-	s := c.Open(way{})
+	s := c.open(way{})
 	defer s.Close()
 	plain, err := c.answer(ctx, s, w, i, set)
 	if err != nil {
@@ -356,17 +356,17 @@ func (c *contest) check(ctx context.Context, w *workload, set setting, i int, re
 	return nil
 }
 
-func (c *contest) take(ctx context.Context, w *workload, set setting, one, two *side, b bar) (*comparison, error) {
+func (c *contest) takeTurns(ctx context.Context, w *workload, set setting, one, two *side, b bar) (*comparison, error) {
 	result := &comparison{setting: set, one: one.way, two: two.way, bar: b, rejected: map[string]int{}}
 	began := time.Now()
 	defer fmt.Fprintln(c.log)
 	dropped := map[int]bool{} // by the second side's answer
 	last := -1                // turn that gave a pair
-	for turn := 0; result.wants(c.pairs, c.once); turn++ {
+	for turn := 0; result.needsPairs(c.pairs, c.once); turn++ {
 		if turn-last > len(w.picks) {
 			break // there is nothing to measure, or no more
 		}
-		if c.host != nil && !c.host.more(len(result.pairs)) {
+		if c.host != nil && !c.host.hasTime(len(result.pairs)) {
 			break
 		}
 		i := w.picks[turn%len(w.picks)]

@@ -17,10 +17,10 @@ type namesake struct {
 func (d namesake) Name() string   { return d.name }
 func (d namesake) MaxDrafts() int { return d.most }
 
-// TestFullPlan: everything is every drafter at every block, with every rollback and
+// TestFullPlanHasEveryCombinationOnce: everything is every drafter at every block, with every rollback and
 // rule, what chooses for itself, and the probes; once each, and only what a request
 // would get has a bar.
-func TestFullPlan(t *testing.T) {
+func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 	one := &workload{prompts: []prompt{{}}}
 	scripted := &workload{prompts: []prompt{{script: []int32{1}}}}
 	b := &speculation{

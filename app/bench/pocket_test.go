@@ -7,10 +7,10 @@ import (
 	"tandem/models"
 )
 
-// TestPocketAcceptance: what is built in guesses as well as its model card says, in
+// TestPocketDraftersGuessAsWellAsTheModelCardSays: what is built in guesses as well as its model card says, in
 // the real loop, on code that neither model nor drafters were trained on. Answers that
 // loop do not count.
-func TestPocketAcceptance(t *testing.T) {
+func TestPocketDraftersGuessAsWellAsTheModelCardSays(t *testing.T) {
 	const answers = 8
 	for _, c := range []struct {
 		drafter string
@@ -27,7 +27,7 @@ func TestPocketAcceptance(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := opened.(*speculation)
-		s := b.Open(way{drafter: b.drafts[0].Name(), depth: 7})
+		s := b.open(way{drafter: b.drafts[0].Name(), depth: 7})
 		w, counted := b.texts.code, 0
 		var blocks engine.Blocks
 		for _, i := range w.picks {

@@ -15,26 +15,26 @@ import (
 
 // A randomShape is that of a random model in the form of Qwen3.
 type randomShape struct {
-	hidden, inner, layers, heads, kvHeads, headDim, Vocab int
+	hidden, inner, layers, heads, kvHeads, headDim, vocab int
 }
 
 // largeShape has 103M parameters: its steps on a CPU are bound by memory, as those of
 // real models are. smallShape is for trying a bench out.
 var (
-	largeShape = randomShape{hidden: 640, inner: 2560, layers: 12, heads: 10, kvHeads: 2, headDim: 128, Vocab: 32000}
-	SmallShape = randomShape{hidden: 64, inner: 128, layers: 2, heads: 4, kvHeads: 2, headDim: 16, Vocab: 1000}
+	largeShape = randomShape{hidden: 640, inner: 2560, layers: 12, heads: 10, kvHeads: 2, headDim: 128, vocab: 32000}
+	smallShape = randomShape{hidden: 64, inner: 128, layers: 2, heads: 4, kvHeads: 2, headDim: 16, vocab: 1000}
 )
 
 // randomTokenizer belongs to a random model, of which only token ids are asked.
 const randomTokenizer = `{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`
 
-// Write makes the folder of a model, in bfloat16, and returns how many parameters it
+// write makes the folder of a model, in bfloat16, and returns how many parameters it
 // has. What it says is noise, the same every time.
-func (m randomShape) Write(ctx context.Context, dir string) (parameters int, err error) {
+func (m randomShape) write(ctx context.Context, dir string) (parameters int, err error) {
 	config, err := json.Marshal(map[string]any{
 		"model_type": "qwen3", "architectures": []string{"Qwen3ForCausalLM"},
 		"hidden_size": m.hidden, "intermediate_size": m.inner, "num_hidden_layers": m.layers,
-		"num_attention_heads": m.heads, "num_key_value_heads": m.kvHeads, "head_dim": m.headDim, "vocab_size": m.Vocab,
+		"num_attention_heads": m.heads, "num_key_value_heads": m.kvHeads, "head_dim": m.headDim, "vocab_size": m.vocab,
 		"rms_norm_eps": 1e-6, "rope_theta": 1e6, "max_position_embeddings": 32768, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func (m randomShape) Write(ctx context.Context, dir string) (parameters int, err
 // tensors lists the weights, by what they are spread.
 func (m randomShape) tensors(add func(name string, std float64, shape ...int)) {
 	linear := func(name string, out, in int) { add(name, 1.5/math.Sqrt(float64(in)), out, in) }
-	add("model.embed_tokens", 0.05, m.Vocab, m.hidden)
+	add("model.embed_tokens", 0.05, m.vocab, m.hidden)
 	for i := range m.layers {
 		path := fmt.Sprintf("model.layers.%d.", i)
 		add(path+"input_layernorm", 1, m.hidden)

@@ -12,10 +12,10 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestRecurrentStored takes a text up from the disk, in an engine that has not
+// TestRecurrentStateComesBackFromDiskToTheBit takes a text up from the disk, in an engine that has not
 // seen it: the states of recurrent layers come back with the rows of the others,
 // and no bit of what follows differs.
-func TestRecurrentStored(t *testing.T) {
+func TestRecurrentStateComesBackFromDiskToTheBit(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}

@@ -18,9 +18,9 @@ var restartBar = bar{10, 0}
 
 // restarts compares the first token of a text that files have, in an engine that
 // knows nothing else, to that of one that computes it.
-func (b *checkpointBench) restarts(ctx context.Context) (t BenchTable, err error) {
+func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error) {
 	length := min(restartTokens, b.bundle.Model.Config().ContextLength-8)
-	t = BenchTable{
+	t = benchTable{
 		Title: fmt.Sprintf("A prompt of %d tokens after a restart", length),
 		Columns: []string{"tokens", "restored", "MB of files", "ms to first token, restored", "of it restoring", "recomputed",
 			"times as fast", "low", "high", "pairs", "prompts", "at least"},
@@ -35,14 +35,14 @@ func (b *checkpointBench) restarts(ctx context.Context) (t BenchTable, err error
 	for i := range texts {
 		texts[i] = b.text(length)
 	}
-	if err := b.Write(ctx, dir, texts...); err != nil {
+	if err := b.write(ctx, dir, texts...); err != nil {
 		return t, err
 	}
 	bytes, err := folderBytes(dir)
 	if err != nil {
 		return t, err
 	}
-	off := b.Open(engine.Options{})
+	off := b.open(engine.Options{})
 	defer off.Close()
 	var again, restoring, anew []float64
 	ratios := make([][]float64, len(texts))
@@ -74,28 +74,28 @@ func (b *checkpointBench) restarts(ctx context.Context) (t BenchTable, err error
 	return t, nil
 }
 
-// with opens a store and an engine on a folder for as long as f runs.
-func (b *checkpointBench) with(dir string, f func(*engine.Engine, *checkpoint.Store) error) error {
+// withEngine opens a store and an engine on a folder for as long as f runs.
+func (b *checkpointBench) withEngine(dir string, f func(*engine.Engine, *checkpoint.Store) error) error {
 	store := b.store(dir)
 	defer store.Close()
-	e := b.Open(engine.Options{Checkpoints: b.budget(), Store: store})
+	e := b.open(engine.Options{Checkpoints: b.budget(), Store: store})
 	defer e.Close()
 	return f(e, store)
 }
 
-// firstOnly asks for the first token behind a text.
-func firstOnly(text []int32) engine.Request {
-	return engine.Request{Prompt: text, MaxTokens: new(1), Speculation: plainly}
+// firstToken asks for the first token behind a text.
+func firstToken(text []int32) engine.Request {
+	return engine.Request{Prompt: text, MaxTokens: new(1), Speculation: withoutDrafts}
 }
 
-// Write leaves texts in files of a folder.
-func (b *checkpointBench) Write(ctx context.Context, dir string, texts ...[]int32) error {
-	return b.with(dir, func(e *engine.Engine, store *checkpoint.Store) error {
+// write leaves texts in files of a folder.
+func (b *checkpointBench) write(ctx context.Context, dir string, texts ...[]int32) error {
+	return b.withEngine(dir, func(e *engine.Engine, store *checkpoint.Store) error {
 		for i, text := range texts {
-			if _, err := b.Ask(ctx, e, firstOnly(text)); err != nil {
+			if _, err := b.ask(ctx, e, firstToken(text)); err != nil {
 				return err
 			}
-			if err := written(ctx, store); err != nil {
+			if err := awaitWritten(ctx, store); err != nil {
 				return err
 			}
 			fmt.Fprintf(b.log, "\rrestart, text %d ", i+1)
@@ -107,8 +107,8 @@ func (b *checkpointBench) Write(ctx context.Context, dir string, texts ...[]int3
 // restart asks for the first token behind a text twice: of an engine that knows
 // nothing but the files of a folder, and of one that computes it.
 func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.Engine, text []int32) (restored, recomputed response, err error) {
-	if err := b.with(dir, func(e *engine.Engine, _ *checkpoint.Store) (err error) {
-		restored, err = b.Ask(ctx, e, firstOnly(text))
+	if err := b.withEngine(dir, func(e *engine.Engine, _ *checkpoint.Store) (err error) {
+		restored, err = b.ask(ctx, e, firstToken(text))
 		return err
 	}); err != nil {
 		return restored, recomputed, err
@@ -116,7 +116,7 @@ func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.E
 	if st := restored.stats; st.CachedTokens != len(text)-1 {
 		return restored, recomputed, fmt.Errorf("after a restart %d of %d tokens were restored: %s", st.CachedTokens, len(text), st.Miss)
 	}
-	recomputed, err = b.Ask(ctx, off, firstOnly(text))
+	recomputed, err = b.ask(ctx, off, firstToken(text))
 	return restored, recomputed, err
 }
 

@@ -10,7 +10,7 @@ import (
 	"tandem/engine"
 )
 
-func TestEstimate(t *testing.T) {
+func TestEstimateIsTheMedianWithItsInterval(t *testing.T) {
 	var values, fours [][]float64
 	for i := range 41 {
 		values = append(values, []float64{1 + float64(i-20)/100})
@@ -40,7 +40,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-func TestBar(t *testing.T) {
+func TestBarJudgesTheMedian(t *testing.T) {
 	for _, test := range []struct {
 		bar       bar
 		estimate  estimate
@@ -78,8 +78,8 @@ func against(depth int, ratios ...int) *comparison {
 	return c
 }
 
-// TestWants doubles the pairs once where the interval contains the bar.
-func TestWants(t *testing.T) {
+// TestPairsDoubleOnceWhereTheBarIsUndecided doubles the pairs once where the interval contains the bar.
+func TestPairsDoubleOnceWhereTheBarIsUndecided(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		bar  bar
@@ -92,7 +92,7 @@ func TestWants(t *testing.T) {
 		{"no bar", bar{}, false, 4},
 	} {
 		c := &comparison{bar: test.bar}
-		for c.wants(4, test.once) {
+		for c.needsPairs(4, test.once) {
 			c.pairs = append(c.pairs, against(3, 100+40*(len(c.pairs)%2)).pairs[0])
 		}
 		if len(c.pairs) != test.want || c.doubled != (test.want == 8) {
@@ -101,8 +101,8 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// TestBest chooses by prompts of even index alone.
-func TestBest(t *testing.T) {
+// TestFastestIsChosenByEvenPrompts chooses by prompts of even index alone.
+func TestFastestIsChosenByEvenPrompts(t *testing.T) {
 	slow, fast := against(1, 120, 900, 130, 900, 110, 900), against(7, 140, 10, 150, 10, 160, 10)
 	if got, ratio := best([]*comparison{slow, fast}); got != fast || math.Abs(ratio-1.5) > 1e-9 {
 		t.Errorf("%v at %v", got.two, ratio)
@@ -115,7 +115,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-func TestFigures(t *testing.T) {
+func TestFiguresTellRoundsWithDraftsFromPlainOnes(t *testing.T) {
 	p := pair{one: took(100, 1000), two: took(100, 700)}
 	p.two.stats.Rounds, p.two.stats.Syncs = 50, 51
 	p.two.stats.Depths = slices.Concat(slices.Repeat([]int{3}, 30), make([]int, 20))
@@ -144,8 +144,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestFiguresOfSeveral: answers that are added up count as one.
-func TestFiguresOfSeveral(t *testing.T) {
+// TestAddedAnswersCountAsOne: answers that are added up count as one.
+func TestAddedAnswersCountAsOne(t *testing.T) {
 	answer := func(blocks engine.Blocks) response {
 		a := took(100, 700)
 		a.stats.Rounds, a.stats.Blocks = 50, blocks
@@ -163,7 +163,7 @@ func TestFiguresOfSeveral(t *testing.T) {
 	}
 }
 
-func TestRenamed(t *testing.T) {
+func TestRenamedTextBeginsAgainWithTheOtherName(t *testing.T) {
 	given, rest := renamed("func f(pub int) {\n\tg(pub, pubs)\n\treturn pub\n}\n", "pub", "entry")
 	if want := "func f(pub int) {\n\tg(pub, pubs)\n\treturn pub\n}\n\nfunc f(entry int) {\n"; given != want {
 		t.Errorf("%q, want %q", given, want)
@@ -173,8 +173,8 @@ func TestRenamed(t *testing.T) {
 	}
 }
 
-// TestBars gives them to the default way of each workload, and to no other.
-func TestBars(t *testing.T) {
+// TestOnlyDefaultAdaptiveWaysHaveABar gives them to the default way of each workload, and to no other.
+func TestOnlyDefaultAdaptiveWaysHaveABar(t *testing.T) {
 	of := onlyAdaptive(editBar, func(w way) bool { return w.drafter == "ngram" })
 	for _, test := range []struct {
 		way
@@ -194,9 +194,9 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// TestKeepCosts keeps the newest figures of each machine, model, type, context
+// TestCostsReplaceThoseOfTheSameSetup keeps the newest figures of each machine, model, type, context
 // and library.
-func TestKeepCosts(t *testing.T) {
+func TestCostsReplaceThoseOfTheSameSetup(t *testing.T) {
 	home := t.TempDir()
 	costs := func(model string, ms float64) *blockCosts {
 		return &blockCosts{Machine: "m", Model: model, Context: 64, BLAS: "/lib/a.so", Step: ms, Rows: []blockCost{{Rows: 1, Verify: ms}}}
@@ -234,10 +234,10 @@ func TestKeepCosts(t *testing.T) {
 	}
 }
 
-// TestBenchTable prints what there is, and a dash where there is nothing.
-func TestBenchTable(t *testing.T) {
+// TestTablePrintsADashForNoValue prints what there is, and a dash where there is nothing.
+func TestTablePrintsADashForNoValue(t *testing.T) {
 	var out strings.Builder
-	err := BenchTable{Title: "A title", Columns: []string{"a", "b"}, Rows: [][]any{{"x", 1.2345}, {3, nil}}, Notes: []string{"a note"}}.print(&out)
+	err := benchTable{Title: "A title", Columns: []string{"a", "b"}, Rows: [][]any{{"x", 1.2345}, {3, nil}}, Notes: []string{"a note"}}.print(&out)
 	want := "\nA title\na  b\nx  1.23\n3  -\na note\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%q, %v", out.String(), err)

@@ -17,9 +17,9 @@ import (
 	"tandem/models"
 )
 
-// TestBenchTexts: the texts are there for the pocket model, each with what its
+// TestEveryWorkloadHasTextsForThePocketModel: the texts are there for the pocket model, each with what its
 // workload needs.
-func TestBenchTexts(t *testing.T) {
+func TestEveryWorkloadHasTextsForThePocketModel(t *testing.T) {
 	_, b := openTiny(t, "")
 	w, err := newWorkloads(b.Tokenizer)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestBenchTexts(t *testing.T) {
 			continue
 		}
 		for i, p := range one.prompts {
-			if scripted := one == w.copied; scripted != (p.script != nil) || len(p.ids) == 0 || scripted && len(p.script) < 2*ShortText {
+			if scripted := one == w.copied; scripted != (p.script != nil) || len(p.ids) == 0 || scripted && len(p.script) < 2*minAnswer {
 				t.Errorf("%s: prompt %d has %d tokens and %d of script", one.name, i, len(p.ids), len(p.script))
 			}
 		}
@@ -49,9 +49,9 @@ func TestBenchTexts(t *testing.T) {
 	}
 }
 
-// TestBenchDrafters: the drafter that is built in is benched where no other is
+// TestBuiltInDrafterIsTheDefault: the drafter that is built in is benched where no other is
 // named, whatever the list of names came from.
-func TestBenchDrafters(t *testing.T) {
+func TestBuiltInDrafterIsTheDefault(t *testing.T) {
 	_, b := openTiny(t, "")
 	want := []string{draft.Ngram{}.Name()}
 	if models.HasPocketDrafter() {
@@ -72,9 +72,9 @@ func TestBenchDrafters(t *testing.T) {
 	}
 }
 
-// TestDistinctNames: no two drafters share a name, and none has one that means
+// TestDraftersGetDistinctNames: no two drafters share a name, and none has one that means
 // something else.
-func TestDistinctNames(t *testing.T) {
+func TestDraftersGetDistinctNames(t *testing.T) {
 	got := distinctNames([]string{"a/last", "b/last/", "c/best", "d/last-2", "auto"})
 	if want := []string{"last", "last-2", "best", "last-2-2", "auto-2"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -92,9 +92,9 @@ func (a *asked) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
 	return a.Drafter.Open(s, o)
 }
 
-// TestStand: drafts of one kind have outputs of the target that the others do
+// TestTimedDraftsKeepTheirTapsAndSampler: drafts of one kind have outputs of the target that the others do
 // not free, and are proposed at the temperature that is measured.
-func TestStand(t *testing.T) {
+func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 	th, b := openTiny(t, "gemma3_text")
 	dir := enginetest.TinyDrafter(t, nil)
 	d, err := loadBenchDrafters(t.Context(), b, "", []string{dir, dir}, models.Options{})
@@ -105,7 +105,7 @@ func TestStand(t *testing.T) {
 	last := &asked{Drafter: d.list[1]}
 	d.list[1] = last
 	for _, temperature := range []float64{0, 0.8, 1} {
-		s, err := newStand(t.Context(), th, b, d.list, 20, temperature) // fewer than a draft makes its context of at once
+		s, err := newRoundTimer(t.Context(), th, b, d.list, 20, temperature) // fewer than a draft makes its context of at once
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,9 +170,9 @@ func script(n, seed int, looping bool) []int32 {
 	return ids
 }
 
-// TestContest: a dictated model says its script, plainly and with drafts, and
+// TestContestLeavesOutLoopingAndShortAnswers: a dictated model says its script, plainly and with drafts, and
 // prompts whose answers loop or are short do not count.
-func TestContest(t *testing.T) {
+func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 	c := testContest(t)
 	w := &workload{name: "scripts", limit: 40, unusable: map[unusable]string{}}
 	for i, s := range [][]int32{script(30, 1, false), script(30, 2, true), script(12, 3, false), script(30, 4, false)} {
@@ -200,9 +200,9 @@ func TestContest(t *testing.T) {
 	}
 }
 
-// TestContestTells: answers that differ in blocks for more than rounding are
+// TestContestReportsDifferencesBeyondRounding: answers that differ in blocks for more than rounding are
 // told, but for those that a rule may draw otherwise.
-func TestContestTells(t *testing.T) {
+func TestContestReportsDifferencesBeyondRounding(t *testing.T) {
 	c := testContest(t)
 	c.model = &faulty{watched{Model: c.model}, 2 * certain}
 	w := &workload{
@@ -231,9 +231,9 @@ func TestContestTells(t *testing.T) {
 	}
 }
 
-// TestBenchOnly: the bench of speculation says what it has where a name fits
+// TestSpeculationListsItsTablesForAnUnknownName: the bench of speculation says what it has where a name fits
 // none of it.
-func TestBenchOnly(t *testing.T) {
+func TestSpeculationListsItsTablesForAnUnknownName(t *testing.T) {
 	err := benchNamed(t, "speculation").Run(t.Context(), Options{
 		Model: enginetest.TinyModel(t, "qwen3"), Quick: true, Only: "coed", Out: io.Discard, Err: io.Discard,
 	})
@@ -242,9 +242,9 @@ func TestBenchOnly(t *testing.T) {
 	}
 }
 
-// TestBenchReports runs both reporters on a tiny model with a drafter, as the
+// TestVerifyAndSpeculationReportWholeTables runs both reporters on a tiny model with a drafter, as the
 // command does.
-func TestBenchReports(t *testing.T) {
+func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
 	model, drafter, home := enginetest.TinyModel(t, "gemma3_text"), enginetest.TinyDrafter(t, nil), t.TempDir()
 	for _, b := range Benches() {
 		if b.Name != "verify" && b.Name != "speculation" {
@@ -264,7 +264,7 @@ func TestBenchReports(t *testing.T) {
 		}
 		tables := 0
 		for lines.More() {
-			var table BenchTable
+			var table benchTable
 			if err := lines.Decode(&table); err != nil {
 				t.Fatal(err)
 			}

@@ -63,8 +63,8 @@ func (c *schemaBench) answer(ctx context.Context, s *side, p prompt, formed bool
 
 // schema is a row without drafts, where a token costs what it costs whatever it says,
 // and one with, where both sides say the same: else drafts would fit the one better.
-func (b *EndpointBench) schema(ctx context.Context) (t BenchTable, err error) {
-	t = BenchTable{
+func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
+	t = benchTable{
 		Title: fmt.Sprintf("decoding under a JSON schema against free decoding, pocket model, %d tokens each", schemaAnswer),
 		Columns: []string{"speculation", "tokens/s free", "tokens/s under it", "times as fast", "low", "high", "end to end",
 			"tokens/round free", "under it", "pairs", "prompts", "at least"},
@@ -90,13 +90,13 @@ func (b *EndpointBench) schema(ctx context.Context) (t BenchTable, err error) {
 	c := &schemaBench{bundle: bundle}
 	defer func() { err = errors.Join(err, c.vocabulary.Close()) }()
 	c.contest = contest{
-		thread: thread, model: bundle.Model, drafts: drafters.list, pairs: b.several(minPairs, 1), once: b.Quick, log: b.Log,
+		thread: thread, model: bundle.Model, drafts: drafters.list, pairs: b.repeats(minPairs, 1), once: b.quick, log: b.log,
 		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(thread, m, bundle.Tokenizer, engine.Options{Drafters: drafters, Name: benchModelName("")})
 		},
 	}
 	var prompts []prompt
-	for _, p := range texts.code.prompts[:b.several(minPairs, 2)] {
+	for _, p := range texts.code.prompts[:b.repeats(minPairs, 2)] {
 		prompts = append(prompts, prompt{ids: p.ids})
 	}
 	for _, w := range []way{{}, {drafter: engine.Auto, depth: adaptive}} {
@@ -129,12 +129,12 @@ func (b *EndpointBench) schema(ctx context.Context) (t BenchTable, err error) {
 // drafts it first learns.
 func (c *schemaBench) compareForms(ctx context.Context, w way, prompts []prompt) (*comparison, error) {
 	result := &comparison{one: w, two: w, bar: schemaBar}
-	s := c.Open(w)
+	s := c.open(w)
 	defer s.Close()
 	scripted, warm := prompts, 1
 	if w.drafter != "" {
 		scripted, warm = nil, len(prompts)/2
-		plain := c.Open(way{})
+		plain := c.open(way{})
 		defer plain.Close()
 		for _, p := range prompts {
 			a, err := c.answer(ctx, plain, p, true)
@@ -144,7 +144,7 @@ func (c *schemaBench) compareForms(ctx context.Context, w way, prompts []prompt)
 			scripted = append(scripted, prompt{p.ids, a.ids})
 		}
 	}
-	for turn := -warm; result.wants(c.pairs, c.once); turn++ {
+	for turn := -warm; result.needsPairs(c.pairs, c.once); turn++ {
 		i := (turn + len(scripted)) % len(scripted)
 		p := pair{index: i}
 		var err error

@@ -11,10 +11,10 @@ import (
 	"tandem/engine/sample"
 )
 
-// TestSameSeed decodes with one seed under the coupled rule: the ids are those
+// TestOneSeedGivesOneAnswerByAnyDrafter decodes with one seed under the coupled rule: the ids are those
 // of plain decoding, whoever drafts, how far, and however drafts are undone, and
 // each round waits for the device once. Prompt and answer go around the ring.
-func TestSameSeed(t *testing.T) {
+func TestOneSeedGivesOneAnswerByAnyDrafter(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}

@@ -85,15 +85,15 @@ func (p *served) ready(ctx context.Context) error {
 				return nil
 			}
 		}
-		if err := nap(ctx, 2*time.Millisecond); err != nil {
+		if err := sleep(ctx, 2*time.Millisecond); err != nil {
 			return err
 		}
 	}
 	return errors.New("the endpoint did not become ready within a minute")
 }
 
-// nap returns after a while, or with the error of ctx.
-func nap(ctx context.Context, d time.Duration) error {
+// sleep returns after a while, or with the error of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

@@ -97,9 +97,9 @@ func (d *scripts) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
 	return nil, nil
 }
 
-// TestSharedSteps: what a request says under a grammar, with drafts, and beside such
+// TestRequestsSharingStepsEqualThoseAloneToTheBit: what a request says under a grammar, with drafts, and beside such
 // requests, is the same to the bit as what it says alone.
-func TestSharedSteps(t *testing.T) {
+func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}

@@ -37,8 +37,8 @@ var TwoMinutes = Plan{
 	Decode: 50 * time.Second, Restore: 35 * time.Second, Verify: 25 * time.Second,
 }
 
-// ShortRows are the numbers of tokens whose verification is measured.
-var ShortRows = []int{1, 2, 4, 8, 16}
+// shortRows are the numbers of tokens whose verification is measured.
+var shortRows = []int{1, 2, 4, 8, 16}
 
 // lookEvery is how often a measurement looks whether a request has come.
 const lookEvery = 5 * time.Millisecond
@@ -55,7 +55,7 @@ type Short struct {
 	part   control.BenchProgress
 	until  time.Time // the end of the part's time
 	waited time.Duration
-	Again  int
+	again  int
 }
 
 // A Borrowed is the model that a shortBench borrows.
@@ -80,8 +80,8 @@ var _ host = (*Short)(nil)
 // errDisturbed ends a measurement in which a request came.
 var errDisturbed = errors.New("a request came")
 
-// Alone implements host.
-func (b *Short) Alone(ctx context.Context, measure func(context.Context) error) error {
+// alone implements host.
+func (b *Short) alone(ctx context.Context, measure func(context.Context) error) error {
 	for {
 		if err := b.standBack(ctx); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (b *Short) Alone(ctx context.Context, measure func(context.Context) error) 
 		if !errors.Is(err, errDisturbed) {
 			return err
 		}
-		b.Again++
+		b.again++
 	}
 }
 
@@ -168,8 +168,8 @@ func (b *Short) report(waiting bool) {
 	b.progress(b.part)
 }
 
-// more implements host.
-func (b *Short) more(n int) bool {
+// hasTime implements host.
+func (b *Short) hasTime(n int) bool {
 	if n != b.part.Done {
 		b.part.Done = n
 		b.report(false)
@@ -195,7 +195,7 @@ func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 	if r.Verify, err = b.verify(ctx); err != nil {
 		return r, err
 	}
-	r.Waited, r.Again = b.waited.Seconds(), b.Again
+	r.Waited, r.Again = b.waited.Seconds(), b.again
 	r.Seconds = (time.Since(began) - b.waited).Seconds()
 	return r, nil
 }
@@ -219,7 +219,7 @@ func (b *Short) decode(ctx context.Context, code *workload) (r control.BenchDeco
 		return r, err
 	}
 	times := found.ratio()
-	b.more(times.n) // told as done
+	b.hasTime(times.n) // told as done
 	r = control.BenchDecode{
 		Plain:           spread(found.estimate(func(p pair) float64 { return p.one.rate() })),
 		Drafted:         spread(found.estimate(func(p pair) float64 { return p.two.rate() })),
@@ -247,13 +247,13 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 	m := b.m
 	c := &checkpointBench{thread: m.Thread(), bundle: m.Bundle(), random: rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano()))), log: io.Discard}
 	r.Tokens = min(b.plan.Tokens, m.Bundle().Model.Config().ContextLength-8)
-	off := c.Open(engine.Options{})
+	off := c.open(engine.Options{})
 	defer off.Close()
 	var anew, again, times []float64
-	for n := 0; b.more(n); n++ {
+	for n := 0; b.hasTime(n); n++ {
 		text := c.text(r.Tokens)
 		var restored, recomputed response
-		if err := b.Alone(ctx, func(ctx context.Context) (err error) {
+		if err := b.alone(ctx, func(ctx context.Context) (err error) {
 			// A folder of its own, so that no more than one prompt's files lie on the
 			// disk.
 			folder := b.folder
@@ -265,7 +265,7 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 				return err
 			}
 			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-			if err := c.Write(ctx, dir, text); err != nil {
+			if err := c.write(ctx, dir, text); err != nil {
 				return err
 			}
 			if r.Bytes, err = folderBytes(dir); err != nil {
@@ -289,20 +289,20 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 	const steps = 32
 	m := b.m
 	r.Context = min(b.plan.Context, m.Bundle().Model.Config().ContextLength-max(cache.MaxBlock, steps+1))
-	var d *stand
+	var d *roundTimer
 	defer func() {
 		if d != nil {
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	if err := b.Alone(ctx, func(ctx context.Context) (err error) {
+	if err := b.alone(ctx, func(ctx context.Context) (err error) {
 		if old := d; old != nil { // of an attempt that ended as a request came
 			d = nil
 			if err := old.Close(); err != nil {
 				return err
 			}
 		}
-		d, err = newStand(ctx, m.Thread(), m.Bundle(), nil, r.Context, 0)
+		d, err = newRoundTimer(ctx, m.Thread(), m.Bundle(), nil, r.Context, 0)
 		return err
 	}); err != nil {
 		return r, err
@@ -310,12 +310,12 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 	e := engine.New(m.Thread(), m.Bundle().Model, m.Bundle().Tokenizer, engine.Options{})
 	defer e.Close()
 	turn := func() (step float64, rows []float64, err error) {
-		err = b.Alone(ctx, func(ctx context.Context) (err error) {
+		err = b.alone(ctx, func(ctx context.Context) (err error) {
 			rows = nil
 			if step, err = d.plain(ctx, e, steps); err != nil {
 				return err
 			}
-			for _, n := range ShortRows {
+			for _, n := range shortRows {
 				ms, err := d.verify(ctx, n, 0)
 				if err != nil {
 					return err
@@ -330,8 +330,8 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 		return r, err
 	}
 	var plain []float64
-	rows, ratios := make([][]float64, len(ShortRows)), make([][]float64, len(ShortRows))
-	for n := 0; b.more(n); n++ {
+	rows, ratios := make([][]float64, len(shortRows)), make([][]float64, len(shortRows))
+	for n := 0; b.hasTime(n); n++ {
 		step, ms, err := turn()
 		if err != nil {
 			return r, err
@@ -342,7 +342,7 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 		}
 	}
 	r.Step, r.Turns = spreadOf(plain), len(plain)
-	for i, n := range ShortRows {
+	for i, n := range shortRows {
 		r.Rows = append(r.Rows, control.BenchRows{Rows: n, MS: spreadOf(rows[i]), Steps: spreadOf(ratios[i])})
 	}
 	return r, nil

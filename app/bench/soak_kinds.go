@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A SoakKind is one kind of request.
-type SoakKind struct {
+// A soakKind is one kind of request.
+type soakKind struct {
 	name, path string
 	body       string // empty for one without
 	status     int    // of the answer
@@ -19,10 +19,10 @@ const soakTool = `{"name":"look","description":"Looks a thing up.","parameters":
 // soakSchema is one that a few tokens satisfy.
 const soakSchema = `{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`
 
-// SoakKinds are requests of all kinds for a model that writes. An able one fills in
+// soakKinds are requests of all kinds for a model that writes. An able one fills in
 // gaps and calls functions. Prompts and seeds are the same each time, so that what is
 // kept of texts does not grow.
-func SoakKinds(able bool) []SoakKind {
+func soakKinds(able bool) []soakKind {
 	ability := http.StatusOK
 	if !able {
 		ability = http.StatusBadRequest
@@ -37,7 +37,7 @@ func SoakKinds(able bool) []SoakKind {
 	const stream = `,"stream":true`
 	schema := `,"response_format":{"type":"json_schema","json_schema":{"name":"s","strict":true,"schema":` + soakSchema + `}}`
 	tools := `,"tools":[{"type":"function","function":` + soakTool + `}]`
-	return []SoakKind{
+	return []soakKind{
 		{"chat", "/v1/chat/completions", chat(""), http.StatusOK},
 		{"chat, streamed", "/v1/chat/completions", chat(stream + `,"stream_options":{"include_usage":true}`), http.StatusOK},
 		{"chat, two choices", "/v1/chat/completions", chat(stream + `,"n":2`), http.StatusOK},
@@ -62,23 +62,10 @@ func SoakKinds(able bool) []SoakKind {
 		{"models", "/v1/models", "", http.StatusOK},
 		{"embeddings of a model that writes", "/v1/embeddings", `{"model":"tandem","input":"a"}`, http.StatusBadRequest},
 		{"ranks of a model that writes", "/v1/rerank", `{"model":"tandem","query":"a","documents":["a","b"]}`, http.StatusBadRequest},
-		{"another model", "/v1/completions", `{"model":"nobody/has-it","prompt":"a"}`, http.StatusNotFound},
+		{"another model", "/v1/completions", `{"model":"missing/model","prompt":"a"}`, http.StatusNotFound},
 		{"no JSON", "/v1/chat/completions", `{"model":"tandem","messages":[`, http.StatusBadRequest},
 		{"a bad schema", "/v1/chat/completions", chat(`,"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"type":"nothing"}}}`), http.StatusBadRequest},
 		{"too long", "/v1/completions", `{"model":"tandem","prompt":"` + strings.Repeat("a b ", 30_000) + `"}`, http.StatusBadRequest},
 		{"no route", "/v1/nothing", "{}", http.StatusNotFound},
-	}
-}
-
-// SoakReadings are requests of all kinds for a model that embeds texts.
-func SoakReadings() []SoakKind {
-	return []SoakKind{
-		{"embedding", "/v1/embeddings", `{"model":"tandem","input":"What is a list?"}`, http.StatusOK},
-		{"embeddings", "/v1/embeddings", `{"model":"tandem","input":["a","b","` + strings.Repeat("c d ", 200) + `"],"encoding_format":"base64"}`, http.StatusOK},
-		{"Ollama, embed", "/api/embed", `{"model":"tandem","input":["a","b"]}`, http.StatusOK},
-		{"Ollama, embeddings", "/api/embeddings", `{"model":"tandem","prompt":"a"}`, http.StatusOK},
-		{"ranks of a model that embeds", "/v1/rerank", `{"model":"tandem","query":"a","documents":["a","b"]}`, http.StatusBadRequest},
-		{"chat of a model that embeds", "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"a"}]}`, http.StatusBadRequest},
-		{"no texts", "/v1/embeddings", `{"model":"tandem","input":[]}`, http.StatusBadRequest},
 	}
 }

@@ -75,7 +75,7 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 	if o.Pairs > 0 {
 		s.pairs, s.coldRuns = o.Pairs, o.Pairs
 	}
-	plain := s.contest.Open(way{})
+	plain := s.contest.open(way{})
 	long := *s.texts.code
 	long.limit = 64
 	a, err := plain.answer(ctx, &long, 0, setting{ignoreEOS: true})
@@ -104,7 +104,7 @@ func (b *speculation) Close() error {
 
 // report measures section by section. It is an error if answers differ where
 // they are to be the same.
-func (b *speculation) report(ctx context.Context, table func(BenchTable) error) error {
+func (b *speculation) report(ctx context.Context, table func(benchTable) error) error {
 	only := func(name string) bool { return strings.Contains(name, b.options.Only) }
 	sections := b.sections()
 	var names []string
@@ -131,7 +131,7 @@ func (b *speculation) report(ctx context.Context, table func(BenchTable) error) 
 }
 
 // section measures one, and hands over its tables.
-func (b *speculation) section(ctx context.Context, s section, table func(BenchTable) error) error {
+func (b *speculation) section(ctx context.Context, s section, table func(benchTable) error) error {
 	bars := s.bars
 	if bars == nil {
 		bars = func(way) bar { return bar{} }
@@ -202,9 +202,9 @@ func fixedDrafters(ways []way) []string {
 
 // ratios is the table of a section's comparisons. What is wrong with them it
 // keeps.
-func (b *speculation) ratios(s section, done []*comparison) BenchTable {
+func (b *speculation) ratios(s section, done []*comparison) benchTable {
 	h := b.header()
-	t := BenchTable{
+	t := benchTable{
 		Title: fmt.Sprintf("%s (%s)", s, s.doc),
 		Columns: []string{
 			"drafter", "block", "rollback", "rule", "against", "times as fast", "low", "high", "end to end", "tokens/verify", "needed",
@@ -241,8 +241,8 @@ func (c *comparison) row(target float64) []any {
 			needed = nilIfZero(target * f.round / f.step)
 		}
 		row = append(row, ratio.median, ratio.low, ratio.high, whole.median, nilIfZero(f.tokens), needed, f.drafts, f.syncs,
-			fmt.Sprintf("%d/%d", c.Count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
-			fmt.Sprintf("%d/%d", c.Count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }), len(c.pairs)))
+			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
+			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }), len(c.pairs)))
 	}
 	var why []string
 	for _, reason := range slices.Sorted(maps.Keys(c.rejected)) {
@@ -311,14 +311,14 @@ func (c *comparison) figures() roundFigures {
 
 // cold compares the first 1,000 tokens of an engine that knows nothing yet, on
 // text where drafts fail, to plain decoding of them.
-func (b *speculation) cold(ctx context.Context, table func(BenchTable) error) error {
+func (b *speculation) cold(ctx context.Context, table func(benchTable) error) error {
 	w, set := b.texts.noise, setting{}
 	two := b.adaptives()[len(b.adaptives())-1]
 	c := &comparison{setting: set, two: two, bar: shuffledBar, rejected: map[string]int{}}
-	plain := b.Open(way{})
+	plain := b.open(way{})
 	defer plain.Close()
 	run := func(n int) error {
-		cold := b.Open(two)
+		cold := b.open(two)
 		defer cold.Close()
 		var p pair
 		for i := range coldRequests {
@@ -342,7 +342,7 @@ func (b *speculation) cold(ctx context.Context, table func(BenchTable) error) er
 		fmt.Fprintf(b.log, "\rcold start %d ", len(c.pairs))
 		return nil
 	}
-	for n := 0; c.wants(b.coldRuns, b.once); n++ {
+	for n := 0; c.needsPairs(b.coldRuns, b.once); n++ {
 		if err := run(n); err != nil {
 			return err
 		}

@@ -98,7 +98,7 @@ func (b bar) judge(e estimate) any {
 	return fmt.Sprintf("%.2f met", b.least)
 }
 
-// ShortText is how many tokens an answer is to have: a shorter one is over
+// minAnswer is how many tokens an answer is to have: a shorter one is over
 // before anything can be timed, and too short for the engine to tell whether it
 // loops.
-const ShortText = 24
+const minAnswer = 24

@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// A BenchTable is what a reporter found out.
-type BenchTable struct {
+// A benchTable is what a reporter found out.
+type benchTable struct {
 	Title   string   `json:"title"`
 	Columns []string `json:"columns"`
 	Rows    [][]any  `json:"rows"` // strings, numbers, nil where there is nothing to say
@@ -16,7 +16,7 @@ type BenchTable struct {
 }
 
 // print writes the table for a person.
-func (t BenchTable) print(w io.Writer) error {
+func (t benchTable) print(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s\n", t.Title)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, strings.Join(t.Columns, "\t"))

@@ -79,11 +79,11 @@ func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all i
 // cuts is how many places each text is taken up at.
 const cuts = 25
 
-// TestRestored takes texts up again at random places and compares what follows
+// TestRestoredTextContinuesToTheBit takes texts up again at random places and compares what follows
 // with the text as it was written in one go, in the bit tier: ids and every bit
 // of every logit, plainly and with drafts, greedy and sampled, behind branches, and
 // after a restart. Under OpenBLAS the same has to find differing bits.
-func TestRestored(t *testing.T) {
+func TestRestoredTextContinuesToTheBit(t *testing.T) {
 	bit := enginetest.Bit(t)
 	places, restored, differ, all := 0, 0, 0, 0
 	for _, of := range shapes {

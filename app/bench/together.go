@@ -18,14 +18,14 @@ import (
 
 // Requests that share the model.
 const (
-	TogetherRequests = 4
-	TogetherPrompt   = 32 // tokens
-	TogetherAnswer   = 24
+	togetherRequests = 4
+	togetherPrompt   = 32 // tokens
+	togetherAnswer   = 24
 	togetherPairs    = 5
 
-	FairClients = 24
-	FairPrompt  = 64 // tokens
-	FairAnswer  = 64
+	fairClients = 24
+	fairPrompt  = 64 // tokens
+	fairAnswer  = 64
 	fairRounds  = 3
 )
 
@@ -36,17 +36,17 @@ var togetherBar, fairBar = atLeast(2), atMost(2)
 // A groupBench sends several requests to a served model.
 type groupBench struct {
 	url    string
-	Client http.Client
+	client http.Client
 	vocab  int
 	random *rand.Rand
 }
 
-func NewGroupBench(url string, vocab int) *groupBench {
-	return &groupBench{url: url, Client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: FairClients}}, vocab: vocab, random: rand.New(rand.NewPCG(5, 6))}
+func newGroupBench(url string, vocab int) *groupBench {
+	return &groupBench{url: url, client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: fairClients}}, vocab: vocab, random: rand.New(rand.NewPCG(5, 6))}
 }
 
-// Bodies returns n requests with new prompts, so that nothing is restored.
-func (g *groupBench) Bodies(n, prompt, answer int, more map[string]any) []map[string]any {
+// bodies returns n requests with new prompts, so that nothing is restored.
+func (g *groupBench) bodies(n, prompt, answer int, more map[string]any) []map[string]any {
 	list := make([]map[string]any, n)
 	for i := range list {
 		ids := make([]int, prompt)
@@ -71,13 +71,13 @@ type groupAnswer struct {
 	}
 }
 
-// Ask sends requests, at once or one after another.
-func (g *groupBench) Ask(ctx context.Context, bodies []map[string]any, atOnce bool) (answers []groupAnswer, took time.Duration, err error) {
+// ask sends requests, at once or one after another.
+func (g *groupBench) ask(ctx context.Context, bodies []map[string]any, atOnce bool) (answers []groupAnswer, took time.Duration, err error) {
 	answers = make([]groupAnswer, len(bodies))
 	errs := make([]error, len(bodies))
 	one := func(i int) {
 		start := time.Now()
-		errs[i] = postWhole(ctx, &g.Client, g.url+"/v1/completions", bodies[i], &answers[i])
+		errs[i] = postWhole(ctx, &g.client, g.url+"/v1/completions", bodies[i], &answers[i])
 		answers[i].took = time.Since(start)
 		if n, want := answers[i].Timings.PredictedN, bodies[i]["max_tokens"]; errs[i] == nil && n != want {
 			errs[i] = fmt.Errorf("an answer has %d tokens, not %v", n, want)
@@ -106,21 +106,21 @@ func each(answers []groupAnswer, of func(groupAnswer) float64) (values []float64
 
 // together compares requests at once with the same number of them one after another,
 // on a random model that is large enough for its steps to be bound by memory.
-func (b *EndpointBench) together(ctx context.Context) (t BenchTable, err error) {
+func (b *endpointBench) together(ctx context.Context) (t benchTable, err error) {
 	dir, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	shape := largeShape
-	if b.Quick {
-		shape = SmallShape
+	if b.quick {
+		shape = smallShape
 	}
 	folder := filepath.Join(dir, "random")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return t, err
 	}
-	parameters, err := shape.Write(ctx, folder)
+	parameters, err := shape.write(ctx, folder)
 	if err != nil {
 		return t, err
 	}
@@ -129,29 +129,29 @@ func (b *EndpointBench) together(ctx context.Context) (t BenchTable, err error) 
 		return t, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return b.TogetherAt(ctx, NewGroupBench(p.url, shape.Vocab), parameters)
+	return b.togetherAt(ctx, newGroupBench(p.url, shape.vocab), parameters)
 }
 
-// TogetherAt is together at an endpoint.
-func (b *EndpointBench) TogetherAt(ctx context.Context, g *groupBench, parameters int) (BenchTable, error) {
-	t := BenchTable{
-		Title:   fmt.Sprintf("%d plain requests at once against one after another, random model of %.0fM parameters", TogetherRequests, float64(parameters)/1e6),
+// togetherAt is together at an endpoint.
+func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench, parameters int) (benchTable, error) {
+	t := benchTable{
+		Title:   fmt.Sprintf("%d plain requests at once against one after another, random model of %.0fM parameters", togetherRequests, float64(parameters)/1e6),
 		Columns: []string{"what", "one after another", "at once", "times", "low", "high", "pairs", "bar"},
 		Notes: []string{
-			fmt.Sprintf("Prompts of %d tokens, answers of %d, no drafts, over HTTP; all tokens of the answers by the time until the last has ended.", TogetherPrompt, TogetherAnswer),
+			fmt.Sprintf("Prompts of %d tokens, answers of %d, no drafts, over HTTP; all tokens of the answers by the time until the last has ended.", togetherPrompt, togetherAnswer),
 			"What a step costs that several share, and a prompt's reading beside others', says where the time goes.",
 		},
 	}
 	plain := map[string]any{"speculation": map[string]any{"drafter": engine.None}}
 	ask := func(atOnce bool) ([]groupAnswer, float64, error) {
-		answers, took, err := g.Ask(ctx, g.Bodies(TogetherRequests, TogetherPrompt, TogetherAnswer, plain), atOnce)
-		return answers, TogetherRequests * TogetherAnswer / took.Seconds(), err
+		answers, took, err := g.ask(ctx, g.bodies(togetherRequests, togetherPrompt, togetherAnswer, plain), atOnce)
+		return answers, togetherRequests * togetherAnswer / took.Seconds(), err
 	}
 	const rate, gap, reading = 0, 1, 2
 	rows := []string{rate: "tokens/s, of all", gap: "ms between two tokens of one", reading: "ms until a prompt is read"}
 	var figures [3][2][]float64 // by row and side
 	var times [3][]float64
-	for i := range b.several(togetherPairs, 1) + 1 {
+	for i := range b.repeats(togetherPairs, 1) + 1 {
 		var pair [3][2]float64
 		for side, atOnce := range []bool{false, true} {
 			answers, perSecond, err := ask(atOnce)
@@ -159,7 +159,7 @@ func (b *EndpointBench) TogetherAt(ctx context.Context, g *groupBench, parameter
 				return t, err
 			}
 			pair[rate][side] = perSecond
-			pair[gap][side] = middle(each(answers, func(a groupAnswer) float64 { return a.Timings.PredictedMS / (TogetherAnswer - 1) }))
+			pair[gap][side] = middle(each(answers, func(a groupAnswer) float64 { return a.Timings.PredictedMS / (togetherAnswer - 1) }))
 			pair[reading][side] = middle(each(answers, func(a groupAnswer) float64 { return a.Timings.PromptMS }))
 		}
 		if i == 0 {
@@ -171,7 +171,7 @@ func (b *EndpointBench) TogetherAt(ctx context.Context, g *groupBench, parameter
 			}
 			times[row] = append(times[row], sides[1]/sides[0])
 		}
-		fmt.Fprintf(b.Log, "\rtogether, pair %d ", i)
+		fmt.Fprintf(b.log, "\rtogether, pair %d ", i)
 	}
 	for row, what := range rows {
 		e := estimateEach(times[row])
@@ -185,26 +185,26 @@ func (b *EndpointBench) TogetherAt(ctx context.Context, g *groupBench, parameter
 }
 
 // fair has equal clients ask at once, more of them than share the model.
-func (b *EndpointBench) fair(ctx context.Context) (t BenchTable, err error) {
+func (b *endpointBench) fair(ctx context.Context) (t benchTable, err error) {
 	p, err := serveApart(ctx, b.program)
 	if err != nil {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return b.FairAt(ctx, NewGroupBench(p.url, 4000))
+	return b.fairAt(ctx, newGroupBench(p.url, 4000))
 }
 
-// FairAt is fair at an endpoint.
-func (b *EndpointBench) FairAt(ctx context.Context, g *groupBench) (BenchTable, error) {
-	t := BenchTable{
-		Title:   fmt.Sprintf("%d equal clients at once, pocket model", FairClients),
+// fairAt is fair at an endpoint.
+func (b *endpointBench) fairAt(ctx context.Context, g *groupBench) (benchTable, error) {
+	t := benchTable{
+		Title:   fmt.Sprintf("%d equal clients at once, pocket model", fairClients),
 		Columns: []string{"what", "ms, median client", "ms, slowest", "times", "low", "high", "rounds", "bar"},
 		Notes: []string{fmt.Sprintf("Prompts of %d tokens that nobody has sent before, answers of %d, with drafts as they come; %d requests share the model, the rest wait.",
-			FairPrompt, FairAnswer, engine.MaxActive)},
+			fairPrompt, fairAnswer, engine.MaxActive)},
 	}
 	var usual, slowest, times []float64
-	for i := range b.several(fairRounds, 1) + 1 {
-		answers, _, err := g.Ask(ctx, g.Bodies(FairClients, FairPrompt, FairAnswer, nil), true)
+	for i := range b.repeats(fairRounds, 1) + 1 {
+		answers, _, err := g.ask(ctx, g.bodies(fairClients, fairPrompt, fairAnswer, nil), true)
 		if err != nil {
 			return t, err
 		}
@@ -214,7 +214,7 @@ func (b *EndpointBench) FairAt(ctx context.Context, g *groupBench) (BenchTable, 
 		took := each(answers, func(a groupAnswer) float64 { return milliseconds(a.took) })
 		most := slices.Max(took)
 		usual, slowest, times = append(usual, middle(took)), append(slowest, most), append(times, most/middle(took))
-		fmt.Fprintf(b.Log, "\rfair, round %d ", i)
+		fmt.Fprintf(b.log, "\rfair, round %d ", i)
 	}
 	e := estimateEach(times)
 	t.Rows = append(t.Rows, []any{"whole answers", whole(middle(usual)), whole(middle(slowest)), e.median, e.low, e.high, e.n,

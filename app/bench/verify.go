@@ -60,7 +60,7 @@ func (v *verification) Close() error {
 
 // report measures the model in float32, as its checkpoint is if that differs,
 // and with the kernel for few rows where there is one.
-func (v *verification) report(ctx context.Context, table func(BenchTable) error) error {
+func (v *verification) report(ctx context.Context, table func(benchTable) error) error {
 	measured := v.bundle.Info.Dtype
 	if err := v.contexts(ctx, models.DtypeFloat32, table); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (v *verification) report(ctx context.Context, table func(BenchTable) error)
 }
 
 // contexts measures the loaded model behind every context.
-func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy, table func(BenchTable) error) error {
+func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy, table func(benchTable) error) error {
 	drafters, err := loadBenchDrafters(ctx, v.bundle, v.options.Model, v.options.Drafters, models.Options{Dtype: dtype})
 	if err != nil {
 		return err
@@ -132,12 +132,12 @@ func (v *verification) measure(
 	costs := v.newCosts(length)
 	e := engine.New(v.thread, v.bundle.Model, v.bundle.Tokenizer, engine.Options{})
 	defer e.Close()
-	d, err := newStand(ctx, v.thread, v.bundle, drafters.list, length, 0)
+	d, err := newRoundTimer(ctx, v.thread, v.bundle, drafters.list, length, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	t := &verifyTimes{stand: d, drafters: drafters.list, rows: map[string]map[int][]float64{}}
+	t := &verifyTimes{timer: d, drafters: drafters.list, rows: map[string]map[int][]float64{}}
 	for turn := range turns + 1 {
 		if turn == 1 {
 			t.forget() // the first turn compiled kernels and took memory

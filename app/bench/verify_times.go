@@ -9,7 +9,7 @@ import (
 
 // verifyTimes are the milliseconds of all turns on one stand.
 type verifyTimes struct {
-	stand    *stand
+	timer    *roundTimer
 	drafters []draft.Drafter
 	plain    []float64                    // of a plain step
 	rows     map[string]map[int][]float64 // of a piece of a round, by its name and its rows
@@ -32,7 +32,7 @@ func (t *verifyTimes) add(piece string, rows int, ms float64, err error) error {
 
 // timePlain times plain steps of an engine.
 func (t *verifyTimes) timePlain(ctx context.Context, e *engine.Engine, steps int) error {
-	ms, err := t.stand.plain(ctx, e, steps)
+	ms, err := t.timer.plain(ctx, e, steps)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (t *verifyTimes) timePlain(ctx context.Context, e *engine.Engine, steps int
 
 // timeRows times a round of n rows and each of its pieces once.
 func (t *verifyTimes) timeRows(ctx context.Context, n int) error {
-	d := t.stand
+	d := t.timer
 	for piece, run := range map[string]func(context.Context, int) (float64, error){
 		"linears": d.linears, "attention": d.attention, "head": d.head,
 	} {

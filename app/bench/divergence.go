@@ -14,7 +14,7 @@ import (
 // A parting is where an answer leaves that of plain decoding. It is excused
 // where rounding decides, which depends on how many rows are computed at once:
 // both tokens are plain's two best, and all but equal.
-type parting struct {
+type divergence struct {
 	at          int   // index of the token in the answer
 	plain, said int32 // tokens
 
@@ -23,7 +23,7 @@ type parting struct {
 	excused bool
 }
 
-func (p parting) String() string {
+func (p divergence) String() string {
 	if p.logits == [2]float32{} {
 		return fmt.Sprintf("only one answer goes on at token %d", p.at)
 	}
@@ -34,8 +34,8 @@ func (p parting) String() string {
 	return text
 }
 
-// parts returns the index from which two texts differ, -1 if nowhere.
-func parts(a, b []int32) int {
+// firstDifference returns the index from which two texts differ, -1 if nowhere.
+func firstDifference(a, b []int32) int {
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {
 			return i
@@ -55,8 +55,8 @@ type umpire struct {
 // the plain one once more, up to there, and looks whether that would say the
 // other token if its own were a little less likely: that is the same for drawn
 // tokens, whose noise does not change.
-func (u umpire) judge(ctx context.Context, r engine.Request, plain, said []int32) (parting, error) {
-	p := parting{at: parts(plain, said)}
+func (u umpire) judge(ctx context.Context, r engine.Request, plain, said []int32) (divergence, error) {
+	p := divergence{at: firstDifference(plain, said)}
 	if p.at >= min(len(plain), len(said)) {
 		return p, nil
 	}

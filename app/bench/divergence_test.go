@@ -25,9 +25,9 @@ func (m *rigged) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return mlx.New(s, m.row, 1, len(m.row))
 }
 
-// TestUmpire: texts may part where rounding can decide, drawn or not, and
+// TestDivergenceIsExcusedOnlyWhereRoundingDecides: texts may part where rounding can decide, drawn or not, and
 // nowhere else.
-func TestUmpire(t *testing.T) {
+func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 	th, b := openTiny(t, "qwen3")
 	vocab := b.Model.Config().VocabSize
 	const at, one, two, three = 4, 20, 30, 40
@@ -102,7 +102,7 @@ func TestUmpire(t *testing.T) {
 	}
 }
 
-func TestLowered(t *testing.T) {
+func TestLoweredLogitLiesJustBelowAllButEqualOnes(t *testing.T) {
 	for _, test := range []struct {
 		logit float32
 		dtype mlx.Dtype
@@ -118,14 +118,14 @@ func TestLowered(t *testing.T) {
 	}
 }
 
-func TestParts(t *testing.T) {
+func TestTextsDivergeAtTheirFirstDifference(t *testing.T) {
 	for _, test := range []struct {
 		a, b []int32
 		want int
 	}{
 		{nil, nil, -1}, {[]int32{1, 2}, []int32{1, 2}, -1}, {[]int32{1, 2}, []int32{1, 3}, 1}, {[]int32{1}, []int32{1, 2}, 1}, {[]int32{1, 2}, nil, 0},
 	} {
-		if got := parts(test.a, test.b); got != test.want {
+		if got := firstDifference(test.a, test.b); got != test.want {
 			t.Errorf("%v and %v part at %d, want %d", test.a, test.b, got, test.want)
 		}
 	}

@@ -15,41 +15,40 @@ import (
 	"tandem/models"
 )
 
-// A stand is a model behind a context, on which pieces of a round are timed one
-// by one. Each is built, evaluated and waited for by itself, in a job of its
-// own, and leaves the context as it was; so each has the cost of one wait more
-// than it has inside a round, which shows in what remains unexplained.
-type stand struct {
+// A roundTimer times the pieces of a round one by one, on a model after a context. Each piece is
+// built, evaluated and awaited in a job of its own, and leaves the context as it was. So each costs
+// one wait more than inside a round, and the unexplained rest of a round is less by these waits.
+type roundTimer struct {
 	thread  *mlx.Thread
 	model   lm.Model
 	parts   models.Parts
 	context int
-	ids     []int32 // the context and a block behind it
+	ids     []int32 // the context, then a block
 
 	caches  cache.Stack
 	logits  *mlx.Array // (cache.MaxBlock, V), kept
-	drafts  []standDraft
+	drafts  []timedDraft
 	greedy  *sample.Sampler
 	sampled *sample.Sampler // at the temperature of the drafts, or sampledTemperature
 }
 
-// A standDraft is a draft that goes on as the context would: every proposal
-// comes after two more tokens, so that its own context grows.
-type standDraft struct {
+// A timedDraft is a draft that goes on as in a round: its context grows by two tokens before each
+// proposal.
+type timedDraft struct {
 	drafter draft.Drafter
 	draft   draft.Draft
 	tokens  []int32      // the last is the newest, not committed
 	taps    []*mlx.Array // (2, H) each, kept
 }
 
-// sampledTemperature is the one beside greedy that is measured.
+// sampledTemperature is measured besides greedy decoding.
 const sampledTemperature = 0.8
 
-// newStand evaluates a context of n tokens. Drafts are proposed at a
-// temperature.
-func newStand(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []draft.Drafter, n int, temperature float64) (*stand, error) {
+// newRoundTimer evaluates a context of n tokens. Drafts are proposed at the given temperature. The
+// caller closes the timer.
+func newRoundTimer(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []draft.Drafter, n int, temperature float64) (*roundTimer, error) {
 	c := b.Model.Config()
-	d := &stand{
+	d := &roundTimer{
 		thread: t, model: b.Model, parts: b.Parts, context: n,
 		ids: benchIDs(n+cache.MaxBlock, c.VocabSize),
 	}
@@ -63,7 +62,7 @@ func newStand(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []d
 			if err != nil {
 				return err
 			}
-			d.drafts = append(d.drafts, standDraft{drafter: drafter, draft: open, tokens: d.ids[: n+1 : n+1]})
+			d.drafts = append(d.drafts, timedDraft{drafter: drafter, draft: open, tokens: d.ids[: n+1 : n+1]})
 			taps = append(taps, drafter.Taps()...)
 		}
 		return nil
@@ -85,7 +84,7 @@ func newStand(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []d
 }
 
 // chunk evaluates the ids [from, to) of the context.
-func (d *stand) chunk(s *mlx.Scope, from, to int, taps []int) error {
+func (d *roundTimer) chunk(s *mlx.Scope, from, to int, taps []int) error {
 	out := d.model.Forward(s, lm.Batch{{
 		Tokens: mlx.New(s, d.ids[from:to], to-from), N: to - from, Pos: from, Caches: d.caches,
 	}}, taps)
@@ -95,7 +94,7 @@ func (d *stand) chunk(s *mlx.Scope, from, to int, taps []int) error {
 		r := &d.drafts[i]
 		outputs := out.Taps[next : next+len(r.drafter.Taps())]
 		next += len(outputs)
-		own := make([]*mlx.Array, len(outputs)) // it may keep and free them, and others have the same
+		own := make([]*mlx.Array, len(outputs)) // the draft may keep and free them; other drafts have the same taps
 		for j, tap := range outputs {
 			own[j] = s.Slice(tap, 0, 0, to-from)
 		}
@@ -114,7 +113,7 @@ func (d *stand) chunk(s *mlx.Scope, from, to int, taps []int) error {
 }
 
 // Close frees everything.
-func (d *stand) Close() error {
+func (d *roundTimer) Close() error {
 	return d.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		d.caches.Free(s)
 		for _, r := range d.drafts {
@@ -133,15 +132,15 @@ func (d *stand) Close() error {
 	})
 }
 
-// forward evaluates n rows behind the context.
-func (d *stand) forward(s *mlx.Scope, n int) lm.Output {
+// forward evaluates n rows after the context.
+func (d *roundTimer) forward(s *mlx.Scope, n int) lm.Output {
 	return d.model.Forward(s, lm.Batch{{
 		Tokens: mlx.New(s, d.ids[d.context:d.context+n], n), N: n, Pos: d.context, Caches: d.caches,
 	}}, nil)
 }
 
 // time runs work on the MLX thread and returns the milliseconds it takes there.
-func (d *stand) time(ctx context.Context, work func(s *mlx.Scope) error) (ms float64, err error) {
+func (d *roundTimer) time(ctx context.Context, work func(s *mlx.Scope) error) (ms float64, err error) {
 	err = d.thread.Do(ctx, func(s *mlx.Scope) error {
 		begun := time.Now()
 		err := work(s)
@@ -151,17 +150,17 @@ func (d *stand) time(ctx context.Context, work func(s *mlx.Scope) error) (ms flo
 	return ms, err
 }
 
-// sampler returns the greedy one, or the other.
-func (d *stand) sampler(temperature float64) *sample.Sampler {
+// sampler returns the greedy sampler for temperature 0, else the other one.
+func (d *roundTimer) sampler(temperature float64) *sample.Sampler {
 	if temperature > 0 {
 		return d.sampled
 	}
 	return d.greedy
 }
 
-// verify is a whole round of n rows: the target's forward, its logits and the
-// verdict on n-1 drafts, read.
-func (d *stand) verify(ctx context.Context, n int, temperature float64) (float64, error) {
+// verify times a whole round of n rows: the target's forward, its logits, and the verdict on n-1
+// drafts, read.
+func (d *roundTimer) verify(ctx context.Context, n int, temperature float64) (float64, error) {
 	return d.time(ctx, func(s *mlx.Scope) error {
 		v := d.verdict(s, d.model.Unembed(s, d.forward(s, n).Hidden), temperature)
 		if err := s.AsyncEval(append(d.caches.Arrays(), v...)...); err != nil {
@@ -176,8 +175,9 @@ func (d *stand) verify(ctx context.Context, n int, temperature float64) (float64
 	})
 }
 
-// verdict judges drafts by logits (n, V): arrays of int32.
-func (d *stand) verdict(s *mlx.Scope, logits *mlx.Array, temperature float64) []*mlx.Array {
+// verdict judges n-1 drafts by logits (n, V). It returns arrays of int32: the number of accepted
+// drafts and the tokens, or for one row the drawn token.
+func (d *roundTimer) verdict(s *mlx.Scope, logits *mlx.Array, temperature float64) []*mlx.Array {
 	n, m := logits.Dim(0), d.sampler(temperature)
 	if n == 1 {
 		return []*mlx.Array{m.Draw(s, logits, nil, d.context+1)}
@@ -187,39 +187,39 @@ func (d *stand) verdict(s *mlx.Scope, logits *mlx.Array, temperature float64) []
 	return []*mlx.Array{v.Accepted, v.Tokens}
 }
 
-// linears is every linear layer but the head.
-func (d *stand) linears(ctx context.Context, n int) (float64, error) {
+// linears times every linear layer but the head, for n rows.
+func (d *roundTimer) linears(ctx context.Context, n int) (float64, error) {
 	return d.time(ctx, func(s *mlx.Scope) error {
 		return s.Eval(d.parts.Linears(s, n, d.model.Config().Dtype))
 	})
 }
 
-// attention is rotation, cache and attention of every layer.
-func (d *stand) attention(ctx context.Context, n int) (float64, error) {
+// attention times rotation, cache and attention of every layer, for n rows.
+func (d *roundTimer) attention(ctx context.Context, n int) (float64, error) {
 	return d.time(ctx, func(s *mlx.Scope) error {
 		x := d.parts.Attention(s, lm.Batch{{N: n, Pos: d.context, Caches: d.caches}}, d.model.Config().Dtype)
 		return errors.Join(s.Eval(append(d.caches.Arrays(), x)...), d.caches.Trim(n))
 	})
 }
 
-// head is logits from hidden states.
-func (d *stand) head(ctx context.Context, n int) (float64, error) {
+// head times the logits from hidden states, for n rows.
+func (d *roundTimer) head(ctx context.Context, n int) (float64, error) {
 	return d.time(ctx, func(s *mlx.Scope) error {
 		c := d.model.Config()
 		return s.Eval(d.model.Unembed(s, s.Zeros(c.Dtype, n, c.HiddenSize)))
 	})
 }
 
-// sampling is the verdict from logits.
-func (d *stand) sampling(ctx context.Context, n int, temperature float64) (float64, error) {
+// sampling times the verdict from logits, for n rows.
+func (d *roundTimer) sampling(ctx context.Context, n int, temperature float64) (float64, error) {
 	return d.time(ctx, func(s *mlx.Scope) error {
 		return s.Eval(d.verdict(s, s.Slice(d.logits, 0, 0, n), temperature)...)
 	})
 }
 
-// propose is a proposal of n tokens by the i-th drafter, two tokens after the
-// last, and the context of those two.
-func (d *stand) propose(ctx context.Context, i, n int) (float64, error) {
+// propose times a proposal of n tokens by the i-th drafter. It first commits two more tokens, whose
+// time counts too.
+func (d *roundTimer) propose(ctx context.Context, i, n int) (float64, error) {
 	r := &d.drafts[i]
 	return d.time(ctx, func(s *mlx.Scope) error {
 		from := len(r.tokens) - 1
@@ -241,9 +241,9 @@ func (d *stand) propose(ctx context.Context, i, n int) (float64, error) {
 	})
 }
 
-// plain returns the milliseconds of a plain step of an engine behind the
-// context: pipelined, which a round of one row is not.
-func (d *stand) plain(ctx context.Context, e *engine.Engine, steps int) (float64, error) {
+// plain returns the milliseconds of a plain step of an engine after the context. Its steps are
+// pipelined, which a round of one row is not.
+func (d *roundTimer) plain(ctx context.Context, e *engine.Engine, steps int) (float64, error) {
 	n := steps + 1
 	var stats engine.Stats
 	for _, err := range e.Generate(ctx, engine.Request{

@@ -1,4 +1,4 @@
-package app
+package bench
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"tandem/models"
 )
 
-// TestRecurrentDraft drafts with a model that has recurrent layers: whatever of
-// a chain stands, the next one is what a draft that saw the text at once makes.
-func TestRecurrentDraft(t *testing.T) {
+// The draft model has recurrent layers. However many tokens of a chain are accepted, the next chain
+// equals that of a draft that gets the whole text at once.
+func TestRecurrentDraftEqualsANewDraftOfTheText(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestRecurrentDraft(t *testing.T) {
 		})
 		return dr, m
 	}
-	// next commits text from a position on and returns a proposal of 6 behind it.
+	// next commits text from a position on and returns a proposal of 6 tokens after it.
 	next := func(dr draft.Draft, from int) (ids []int32) {
 		do(func(s *mlx.Scope) (err error) {
 			dr.Committed(s, text[from:len(text)-1], from, nil)
@@ -58,15 +58,15 @@ func TestRecurrentDraft(t *testing.T) {
 	before := th.Memory().Active
 	dr, m := open()
 	done := 0 // committed
-	for _, stand := range []int{6, 0, 3, 5, 1, 4, 2, 0} {
+	for _, accepted := range []int{6, 0, 3, 5, 1, 4, 2, 0} {
 		ids := next(dr, done)
 		done = len(text) - 1
 		whole, other := open()
 		if want := next(whole, 0); !slices.Equal(ids, want) {
-			t.Errorf("behind %d tokens: %v, want %v", len(text), ids, want)
+			t.Errorf("after %d tokens: %v, want %v", len(text), ids, want)
 		}
 		do(func(s *mlx.Scope) error { whole.Free(s); other.Free(); return nil })
-		text = slices.Concat(text, ids[:stand], []int32{(ids[min(stand, 5)] + 1) % 256})
+		text = slices.Concat(text, ids[:accepted], []int32{(ids[min(accepted, 5)] + 1) % 256})
 	}
 	do(func(s *mlx.Scope) error { dr.Free(s); m.Free(); return nil })
 	if after := th.Memory().Active; after != before {

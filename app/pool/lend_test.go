@@ -1,0 +1,27 @@
+package pool
+
+import "testing"
+
+// A measurement gives way to requests, so a borrowed model has to notice each of them.
+func TestBorrowedModelNoticesARequest(t *testing.T) {
+	r := start(t, setup{}, "127.0.0.1:0")
+	m, err := r.pool.Borrow(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.IsQuiet() {
+		t.Error("a held model is quiet")
+	}
+	m.Release()
+	if err := m.AwaitIdle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	disturbed := m.Watch()
+	if disturbed() {
+		t.Error("it is disturbed without a request")
+	}
+	r.complete(t, "tandem", "x")
+	if !disturbed() {
+		t.Error("a request went unnoticed")
+	}
+}
