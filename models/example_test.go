@@ -70,11 +70,12 @@ func Example() {
 }
 
 // Ask what a model takes of memory before it is loaded.
-func ExampleMeasure() {
-	f, err := models.Measure("") // the embedded model; else a folder
+func ExampleFootprint() {
+	s, err := models.InspectPocket() // the embedded model; Inspect reads a folder
 	if err != nil {
 		log.Fatal(err)
 	}
+	f := s.Footprint
 	const wide = true // computing in float32, as on the CPU
 	fmt.Println("weights:", f.Weights(wide), "bytes")
 	fmt.Println("a text of 1024 tokens:", f.Text(1024, wide), "bytes")

@@ -10,7 +10,6 @@ import (
 
 	"tandem/models/dflash"
 	"tandem/models/nn"
-	"tandem/models/pocket"
 )
 
 // A Footprint is the memory that a model takes, as far as its files tell before it is loaded.
@@ -30,45 +29,11 @@ const (
 	rowStep   = 256 // the rows of other layers are a multiple of this
 )
 
-// Measure reads the headers of the model in a folder; an empty dir means the pocket model. Errors
-// are of type *Error.
-func Measure(dir string) (Footprint, error) {
-	fsys, opts := fs.FS(pocket.Files()), Options{Name: PocketID}
-	if dir != "" {
-		opts.Name = filepath.Clean(dir)
-		if err := checkFolder(dir); err != nil {
-			return Footprint{}, named(err, opts)
-		}
-		fsys = os.DirFS(dir)
-	}
-	f, err := measure(fsys)
-	if err != nil {
-		return Footprint{}, named(err, opts)
-	}
-	return f, nil
-}
-
-func measure(fsys fs.FS) (Footprint, error) {
-	text, cfg, err := readConfig(fsys)
-	if err != nil {
-		return Footprint{}, err
-	}
-	f := Footprint{ContextLength: readContextLength(text)}
-	arch, err := architectures[cfg.ModelType](text)
-	if err != nil {
-		return f, err
-	}
-	f.layers = keptLayers(arch)
-	return f, f.addWeights(fsys, arch.Sanitize)
-}
+// A sanitize is the method of that name of [nn.Architecture].
+type sanitize func(name string) (to string, keep bool)
 
 // addWeights adds the tensors that the model uses.
-func (f *Footprint) addWeights(fsys fs.FS, names func(name string) (to string, keep bool)) error {
-	c, err := openCheckpoint(context.Background(), fsys, nil)
-	if err != nil {
-		return err
-	}
-	defer c.close()
+func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 	for _, name := range c.Names() {
 		if _, keep := names(name); !keep {
 			continue
@@ -82,7 +47,6 @@ func (f *Footprint) addWeights(fsys fs.FS, names func(name string) (to string, k
 			f.Packed += info.Bytes
 		}
 	}
-	return nil
 }
 
 // widens reports whether keys and values are float32 if the named tensor is. Such a tensor embeds,
@@ -104,10 +68,12 @@ func MeasureDrafter(dir string) (Footprint, error) {
 }
 
 func measureDrafter(fsys fs.FS) (f Footprint, err error) {
-	all := func(name string) (string, bool) { return name, true }
-	if err := f.addWeights(fsys, all); err != nil {
+	c, err := openCheckpoint(context.Background(), fsys, nil)
+	if err != nil {
 		return f, err
 	}
+	defer c.close()
+	f.addWeights(c, func(name string) (string, bool) { return name, true })
 	text, cfg, err := readAnyConfig(fsys)
 	if err != nil {
 		return f, err

@@ -26,10 +26,11 @@ func TestFootprintOfTextEqualsCaches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := models.Measure(dir)
+		s, err := models.Inspect(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
+		f := s.Footprint
 		caches := b.Model.NewCaches(cache.Options{})
 		tapRows(t, th, b.Model, caches, make([]int32, tokens))
 		var held int64
@@ -62,10 +63,11 @@ func TestFootprintBoundsGrownText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := models.Measure(dir)
+	s, err := models.Inspect(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	f := s.Footprint
 	caches := b.Model.NewCaches(cache.Options{Rows: tokens})
 	var held int64
 	for n := 0; n < tokens; n += 100 {
@@ -112,18 +114,5 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 	}
 	if err := b.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestMeasureRefusesWhatLoadRefuses: the reason is the same.
-func TestMeasureRefusesWhatLoadRefuses(t *testing.T) {
-	for _, dir := range []string{t.TempDir(), "/nowhere"} {
-		_, want := models.Inspect(dir)
-		if _, err := models.Measure(dir); err == nil || err.Error() != want.Error() {
-			t.Errorf("%s: %v, want %v", dir, err, want)
-		}
-	}
-	if _, err := models.Measure(""); err != nil {
-		t.Errorf("the pocket model: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tandem/engine/mlx"
+	"tandem/models/nn"
 	"tandem/models/pocket"
 )
 
@@ -24,6 +25,7 @@ type Summary struct {
 	Bytes         int64  // of all tensors as stored
 	ContextLength int    // 0 if config.json is silent
 	Kind          Kind
+	Footprint     Footprint
 }
 
 // Inspect checks, without loading the weights, that a folder holds a complete model of a supported
@@ -76,9 +78,18 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		Architecture: cfg.ModelType, Bytes: c.bytes,
 		ContextLength: readContextLength(text), Kind: purpose.Kind,
 	}
+	s.Footprint = Footprint{ContextLength: s.ContextLength, layers: keptLayers(arch)}
+	s.Footprint.addWeights(c, arch.Sanitize)
+	s.addParameters(c, arch.Sanitize, cfg.Quantization)
+	return s, nil
+}
+
+// addParameters counts the parameters that the model uses. It also finds the quantization, and the
+// type that most floating weights have.
+func (s *Summary) addParameters(c *checkpoint, names sanitize, q *nn.Quantization) {
 	floats := map[string]int64{}
 	for _, name := range c.Names() {
-		if _, keep := arch.Sanitize(name); !keep {
+		if _, keep := names(name); !keep {
 			continue
 		}
 		info, _ := c.Info(name)
@@ -87,14 +98,14 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		case strings.HasSuffix(name, ".scales") || strings.HasSuffix(name, ".biases"):
 		case packed && len(info.Shape) >= 2 && len(scales.Shape) == len(info.Shape):
 			last := len(info.Shape) - 1 // before it rows, or experts and rows
-			bits, in := cfg.Quantization.Elements(strings.TrimSuffix(name, ".weight"),
+			bits, in := q.Elements(strings.TrimSuffix(name, ".weight"),
 				info.Shape[last], scales.Shape[last])
 			rows := int64(1)
 			for _, n := range info.Shape[:last] {
 				rows *= int64(n)
 			}
 			s.Parameters += rows * int64(in)
-			s.Quantization = cfg.Quantization.Packing(bits)
+			s.Quantization = q.Packing(bits)
 		default:
 			s.Parameters += info.Size()
 		}
@@ -103,7 +114,6 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 			s.Dtype = info.Dtype
 		}
 	}
-	return s, nil
 }
 
 // readContextLength returns max_position_embeddings, which multimodal configs keep in text_config.

@@ -30,10 +30,6 @@ func TestInspectAgreesWithLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			size, err := models.Measure(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
 			for _, policy := range []models.DtypePolicy{models.DtypeFloat32, models.DtypeCheckpoint} {
 				enginetest.Do(t, th, func(s *mlx.Scope) error { s.ClearCache(); return nil })
 				before := th.Memory().Active
@@ -48,9 +44,9 @@ func TestInspectAgreesWithLoad(t *testing.T) {
 				}
 				// Loading adds what it computes by itself, such as rotary frequencies. Experts are
 				// float32 on a CPU.
-				said := size.Weights(policy == models.DtypeFloat32)
+				said := s.Footprint.Weights(policy == models.DtypeFloat32)
 				if moe := name == "qwen35-moe" && policy == models.DtypeCheckpoint; !moe && (said > i.Bytes || said < i.Bytes-8<<10) {
-					t.Errorf("%s: measuring tells %d bytes, loading %d", policy, said, i.Bytes)
+					t.Errorf("%s: inspecting tells %d bytes, loading %d", policy, said, i.Bytes)
 				}
 				// MLX puts some arrays into freed buffers that are a little larger.
 				if active := th.Memory().Active - before; active < i.Bytes || active > i.Bytes+64<<10 {

@@ -38,7 +38,7 @@ func (l *Library) Found(ctx context.Context) (control.Found, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
-	f := &finder{ctx: ctx, left: foundEntries, seen: map[string]bool{}}
+	f := &finder{ctx: ctx, needs: l.pool.Needs, left: foundEntries, seen: map[string]bool{}}
 	f.out.Models = []control.FoundModel{}
 	if dir := l.settings.Hub().CacheDir; dir != "" {
 		f.cache(dir)
@@ -52,12 +52,6 @@ func (l *Library) Found(ctx context.Context) (control.Found, error) {
 			if r.Path == m.Path {
 				m.ID, m.Registered = r.ID, true
 			}
-		}
-		if m.Why != "" {
-			continue
-		}
-		if needs, err := l.pool.Needs(m.Path); err == nil {
-			m.Needs = &needs
 		}
 	}
 	return f.out, nil
@@ -74,10 +68,11 @@ func (l *Library) modelFolders() []ModelFolder {
 
 // A finder searches folders for models.
 type finder struct {
-	ctx  context.Context
-	left int             // names that may still be read
-	seen map[string]bool // folders, with links resolved
-	out  control.Found
+	ctx   context.Context
+	needs func(models.Footprint) control.Needs
+	left  int             // names that may still be read
+	seen  map[string]bool // folders, with links resolved
+	out   control.Found
 }
 
 // cache adds the models in a hub's cache.
@@ -174,6 +169,8 @@ func (f *finder) inspect(dir, place string) {
 	if err != nil {
 		m.Why = bareReason(err, dir)
 	} else {
+		needs := f.needs(info.Footprint)
+		m.Needs = &needs
 		m.Bytes, m.Architecture, m.Quantization, m.ContextLength, m.Kind = info.Bytes, info.Architecture, info.Quantization, info.ContextLength, string(info.Kind)
 	}
 	f.add(m)

@@ -69,7 +69,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 		}
 		return control.Model{ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit}, nil
 	}
-	info, err := models.Inspect(snapshot.Dir)
+	info, err := l.pool.Inspect(snapshot.Dir)
 	if err != nil {
 		return control.Model{}, pool.InvalidModel(err)
 	}

@@ -75,7 +75,7 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 	if file, err := os.Stat(dir); err == nil && !file.IsDir() {
 		return control.Model{}, control.Errorf(control.CodeModelInvalid, "%s is a file, not a model's folder; name the folder that holds config.json and the weights", dir)
 	}
-	info, err := models.Inspect(dir)
+	info, err := l.pool.Inspect(dir)
 	if err != nil {
 		return control.Model{}, pool.InvalidModel(err)
 	}

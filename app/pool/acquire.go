@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"tandem/app/control"
@@ -40,45 +39,9 @@ func (p *Pool) acquire(ctx context.Context, name string,
 		if row, err = p.db.Model(ctx, name); err != nil {
 			return row, nil, NotRegistered(err, name)
 		}
-		m, err = p.getOrLoad(ctx, row, loadRequest{users: users, choice: alias})
+		m, err = p.getOrLoad(ctx, loadRequest{row: row, users: users, alias: alias})
 		if err != errChanged {
 			return row, m, err
-		}
-	}
-}
-
-// errChanged says that another model was chosen meanwhile, or that the row was renewed or removed.
-var errChanged = errors.New("what the name stands for has changed")
-
-// sameFiles reports whether two rows stand for the same files. A pull may have renewed the files of
-// an id.
-func sameFiles(a, b storage.Model) bool {
-	return a.ID == b.ID && a.Path == b.Path && a.Revision == b.Revision
-}
-
-// lookup returns the model of a row if it is in memory, and counts its users. m is nil if the model
-// is not in memory and no change is in progress: then the caller holds p.mu, and the row may be
-// old. Error: errChanged.
-func (p *Pool) lookup(ctx context.Context, row storage.Model, b loadRequest) (m *Model, err error) {
-	p.mu.Lock()
-	for {
-		m := p.inMemory(row.ID)
-		switch {
-		case p.draining:
-			p.mu.Unlock()
-			return nil, control.ErrDraining
-		case b.choice && p.choice != row.ID:
-			p.mu.Unlock()
-			return nil, errChanged
-		case m != nil && !m.leaving && sameFiles(m.row, row):
-			m.addUsers(b.users)
-			p.mu.Unlock()
-			return m, nil
-		case p.changing == nil:
-			return nil, nil
-		}
-		if err := p.waitForChange(ctx); err != nil {
-			return nil, err
 		}
 	}
 }

@@ -7,15 +7,6 @@ import (
 	"tandem/storage"
 )
 
-// A change is a change in progress of what is in memory. There is one at a time. Models that it
-// does not touch answer requests meanwhile.
-type change struct {
-	done   chan struct{} // closed when it has ended
-	choice bool          // another model may be the choice at the end, so requests for the choice wait
-
-	set map[string]control.ModelSettings // set for models meanwhile, by id; guarded by Pool.mu
-}
-
 // waitWhile waits until no change of a kind is in progress. If it returns nil, the caller holds
 // p.mu.
 func (p *Pool) waitWhile(ctx context.Context, of func(*change) bool) error {

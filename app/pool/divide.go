@@ -1,18 +1,7 @@
 package pool
 
 import (
-	"context"
-	"time"
-
-	"tandem/app/control"
 	"tandem/models"
-)
-
-// A load checks every memoryPoll whether texts have left enough memory. It gives up after
-// memoryPatience, since other changes wait for it. Only the choice waits without a limit.
-const (
-	memoryPoll     = 20 * time.Millisecond
-	memoryPatience = 10 * time.Second
 )
 
 // textShares returns how much memory the texts of each model may take, in bytes: a whole context of
@@ -61,29 +50,4 @@ func (p *Pool) divideMemory() {
 // keepsCheckpoints reports whether requests leave checkpoints of this model.
 func (m *Model) keepsCheckpoints() bool {
 	return m.bundle.Purpose.Kind != models.KindEmbedding && !m.pool.opts.NoCheckpoints
-}
-
-// waitForMemory waits until the texts in flight fit beside the model in p.loading. Texts let in
-// under the division before have to end. Only for the choice it waits without a limit. Error:
-// CodeModelBusy. The caller holds p.mu, now and afterwards.
-func (p *Pool) waitForMemory(ctx context.Context, id string, isChoice bool) error {
-	over := func() *Model {
-		for i, room := range p.textShares(p.resident, p.loading.needs) {
-			if p.resident[i].Engine.Reserved() > room {
-				return p.resident[i]
-			}
-		}
-		return nil
-	}
-	begun := time.Now()
-	for m := over(); m != nil; m = over() {
-		if !isChoice && time.Since(begun) > p.patience {
-			return control.Errorf(control.CodeModelBusy,
-				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers (max_tokens).", control.Word(id), control.Word(m.row.ID))
-		}
-		if err := waitUnlocked(ctx, p, time.After(memoryPoll)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

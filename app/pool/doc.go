@@ -59,7 +59,7 @@
 // # Checkpoints
 //
 // The engine keeps what requests computed (package engine/checkpoint), in memory and in the home
-// folder, unless Options.NoCheckpoints is set. The store is opened here, see checkpoints.go. Files
+// folder, unless Options.NoCheckpoints is set. The store is opened here, see checkpoint_store.go. Files
 // belong to the weights, their type and the device; when a model is loaded again, its files come
 // back. The database knows what is on disk: an index in this package writes it, and says which
 // files are missed least. How much they may take follows from the machine, unless the settings say.

@@ -118,13 +118,16 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	if err := p.db.SetDrafter(ctx, row.ID, choice); err != nil {
 		return m, errors.Join(err, d.Close())
 	}
-	m.stopDrafting()
+	m.stopEngine()
 	if err := m.drafter.Close(); err != nil {
 		p.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
 	}
-	next := &Model{pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context, uses: m.uses, used: m.used, took: m.took, longest: m.longest, own: m.own}
-	next.detectDialect()
-	next.startDrafting(d, reason)
+	next := &Model{
+		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
+		uses: m.uses, used: m.used, took: m.took, own: m.own,
+	}
+	next.readWording()
+	next.startEngine(d, reason)
 	return next, nil
 }
 

@@ -118,11 +118,11 @@ func TestMemoryOfCheckpointsIsNotForModels(t *testing.T) {
 // measured is the footprint of a model.
 func measured(t *testing.T, dir string) models.Footprint {
 	t.Helper()
-	f, err := models.Measure(dir)
+	s, err := models.Inspect(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	return s.Footprint
 }
 
 // Requests in flight may take what the weights leave, and a whole context at least.

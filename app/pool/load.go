@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"tandem/app/control"
@@ -12,81 +11,129 @@ import (
 	"tandem/storage"
 )
 
-// A loading is a model that is being loaded.
-type loading struct {
-	id          string
-	needs       demand       // zero until it is known; guarded by Pool.mu
-	done, total atomic.Int64 // bytes of weights
-}
-
-func (c *loading) describe() *control.Loading {
-	return &control.Loading{ID: c.id, Done: c.done.Load(), Total: c.total.Load()}
-}
-
-// A loadRequest says for whom a model is taken or loaded.
+// A loadRequest says which model is to be in memory, and for whom.
 type loadRequest struct {
+	row    storage.Model
 	users  int  // requests that hold it from then on; 0 loads it ahead of requests, so that another model may still replace it
-	choice bool // errChanged if the model is no longer the choice
+	alias  bool // errChanged if the model is no longer the choice
+	choose bool // a person chose it: it takes the place of the choice
+}
+
+// errChanged says that the caller's row is old: another model was chosen meanwhile, or the row was
+// renewed or removed. The caller reads the row again.
+var errChanged = errors.New("what the name stands for has changed")
+
+// sameFiles reports whether two rows stand for the same files. A pull may have renewed the files of
+// an id.
+func sameFiles(a, b storage.Model) bool {
+	return a.ID == b.ID && a.Path == b.Path && a.Revision == b.Revision
 }
 
 // getOrLoad returns the model if it is in memory, and loads it otherwise: beside others, or in
 // place of models that leave for it. These come back if the load fails. Error: errChanged.
-func (p *Pool) getOrLoad(ctx context.Context, row storage.Model,
-	b loadRequest) (m *Model, err error) {
-	if m, err = p.lookup(ctx, row, b); m != nil || err != nil {
+func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err error) {
+	if m, err = p.lookup(ctx, r); m != nil || err != nil {
 		return m, err
 	}
-	chosen := row.ID == p.choice
-	progress, end := &loading{id: row.ID}, p.begin(false)
+	end := p.begin(r.choose)
+	a := arrival{isChoice: r.choose || r.row.ID == p.choice}
+	if r.choose {
+		a.replaces = p.inMemory(p.choice)
+	}
+	progress := &loading{id: r.row.ID}
 	p.loading = progress
 	p.mu.Unlock()
-	// This is deferred, so that other changes go on even after a panic.
 	var back []*Model
+	// This is deferred, so that other changes go on even after a panic.
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.loading = nil
 		p.add(back...)
-		if m != nil {
-			m.users, m.used = b.users, time.Now()
-			p.add(m)
-		}
-		left := err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
-		if row.ID == p.choice && err != control.ErrDraining && err != errChanged && !left {
-			if p.failure = ""; err != nil {
-				p.failure = err.Error()
-			}
-		}
+		p.finishLoad(ctx, r, m, err)
 		end()
 	}()
-	// The row may be old after a wait. No row is removed from here on: a removal is a change.
-	if now, err := p.db.Model(ctx, row.ID); err != nil || !sameFiles(now, row) {
+	// The row may be old. No row is removed from here on: a removal is a change.
+	if now, err := p.db.Model(ctx, r.row.ID); err != nil || !sameFiles(now, r.row) {
 		return nil, errChanged
 	}
-	if err := p.checkMayLoad(row, chosen); err != nil {
+	if err := p.checkMayLoad(r.row, a.isChoice); err != nil {
 		return nil, err
 	}
-	if row.Source != storage.SourcePocket {
-		if _, err := models.Inspect(row.Path); err != nil {
-			return nil, InvalidModel(err)
-		}
-	}
-	need, gone, err := p.makeRoom(ctx, row, arrival{isChoice: chosen})
+	need, gone, err := p.makeRoom(ctx, r.row, a)
 	if err != nil {
 		return nil, err
 	}
 	// The load goes on if this client leaves: the next client will want the model.
-	m, err = p.load(row, need.context, progress)
+	m, err = p.load(r.row, need.context, progress)
 	switch {
+	case err == nil && !r.choose: // Load notes its choice by itself
+		p.keepChoice(ctx, r.row.ID)
 	case err == nil:
-		p.keepChoice(ctx, row.ID)
 	case p.life.Err() != nil:
-		return nil, control.ErrDraining
+		err = control.ErrDraining
+	case r.choose:
+		back = p.restore(gone)
+		err = stillServing(a.replaces, gone, back, r.row.ID, err)
 	default:
 		// The earlier files of the same model are not loaded again: no name leads to them.
-		back = p.restore(slices.DeleteFunc(gone, func(m *Model) bool { return m.row.ID == row.ID }))
+		back = p.restore(slices.DeleteFunc(gone, func(m *Model) bool { return m.row.ID == r.row.ID }))
 	}
 	return m, err
+}
+
+// lookup returns the model of a row if it is in memory, and counts its users. m is nil if the model
+// is not in memory and no change is in progress: then the caller holds p.mu, and the row may be
+// old. Error: errChanged, also after it has waited.
+//
+// A model that a person chooses has to have the weights that are on disk now.
+func (p *Pool) lookup(ctx context.Context, r loadRequest) (*Model, error) {
+	p.mu.Lock()
+	m := p.inMemory(r.row.ID)
+	switch {
+	case p.draining:
+		p.mu.Unlock()
+		return nil, control.ErrDraining
+	case r.alias && p.choice != r.row.ID:
+		p.mu.Unlock()
+		return nil, errChanged
+	case r.choose && p.changing != nil:
+	case m != nil && !m.leaving && sameFiles(m.row, r.row) &&
+		(!r.choose || m.weights == WeightsKey(r.row.Path)):
+		m.addUsers(r.users)
+		if r.choose {
+			p.choice, p.failure = r.row.ID, ""
+		}
+		p.mu.Unlock()
+		return m, nil
+	case p.changing == nil:
+		return nil, nil
+	}
+	if err := p.waitForChange(ctx); err != nil {
+		return nil, err
+	}
+	p.mu.Unlock()
+	return nil, errChanged
+}
+
+// finishLoad puts a loaded model into the list, or notes for the state why the choice could not be
+// loaded. It notes nothing about a client that left, nor about the program's end. The caller holds
+// p.mu.
+func (p *Pool) finishLoad(ctx context.Context, r loadRequest, m *Model, err error) {
+	left := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	switch {
+	case err == nil && m != nil:
+		m.users, m.used = r.users, time.Now()
+		p.add(m)
+		if r.choose {
+			p.choice = r.row.ID
+		}
+		if p.choice == r.row.ID {
+			p.failure = ""
+		}
+	case err != nil && err != errChanged && !left && p.life.Err() == nil:
+		p.noteFailure(r.row.ID, err)
+	}
 }
 
 // keepChoice stores that a model is the choice, if it is. It is called once the model is loaded: a
@@ -137,14 +184,17 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 	if err := p.db.TimeModel(p.life, row.ID, took); err != nil {
 		p.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
-	m := &Model{pool: p, row: row, weights: weights, bundle: bundle, context: length, took: took, used: time.Now(), longest: longestToken(bundle.Tokenizer)}
+	m := &Model{
+		pool: p, row: row, weights: weights, bundle: bundle, context: length,
+		took: took, used: time.Now(),
+	}
 	if m.own, err = p.modelSettings(p.life, row.ID); err != nil {
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
 	}
-	m.detectDialect()
+	m.readWording()
 	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(),
 		"dialect", m.dialect.Name())
-	m.startDrafting(d, reason)
+	m.startEngine(d, reason)
 	return m, nil
 }
 

@@ -1,19 +1,28 @@
 package pool
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/model"
 	"tandem/app/settings"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
+	"tandem/models"
 	"tandem/storage"
+)
+
+// A load checks every memoryPoll whether texts have left enough memory. It gives up after
+// memoryPatience, since other changes wait for it. Only the choice waits without a limit.
+const (
+	memoryPoll     = 20 * time.Millisecond
+	memoryPatience = 10 * time.Second
 )
 
 // Options of a Pool.
@@ -56,8 +65,11 @@ type Pool struct {
 	draining   bool
 	failure    string // why the choice could not be loaded
 
+	// What was read from folders, for the next time.
 	tokenizer lastTokenizer
-	abilities knownAbilities
+	abilities remembered[model.Abilities]  // of models, by id
+	models    remembered[models.Summary]   // by folder
+	drafters  remembered[models.Footprint] // by folder
 }
 
 // New returns a pool without a model. life ends every load.
@@ -66,42 +78,18 @@ func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Hom
 	return &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life, patience: memoryPatience}
 }
 
-// State fills in what the pool knows: the models in memory, the model being loaded, the choice, and
-// the phase as far as the pool decides it.
-func (p *Pool) State(st *control.State) {
-	room := p.Room() // before p.mu, which is never held for long
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	mem, current := p.thread.Memory(), p.current()
-	st.ActiveBytes, st.PeakBytes, st.Choice, st.Error = mem.Active, mem.Most, p.choice, p.failure
-	st.InMemory = []control.Loaded{}
-	for _, m := range p.resident {
-		shown := *m.Describe()
-		shown.InUse = m.users > 0
-		st.InMemory = append(st.InMemory, shown)
-		if m == current {
-			st.Loaded = &shown
-		}
-		if m.store != nil {
-			st.Warning = cmp.Or(st.Warning, m.store.Failure())
-		}
-	}
-	if p.loading != nil {
-		st.Loading = p.loading.describe()
-	}
-	if p.MachineMemory() > 0 {
-		st.MemoryRoom = room
-	}
-	switch {
-	case p.draining:
-		st.Phase = control.PhaseDraining
-	case p.loading != nil && (current == nil || p.changing != nil && p.changing.choice || p.loading.id == p.choice):
-		st.Phase = control.PhaseLoading // requests for the choice wait
-	case current != nil:
-		st.Phase = control.PhaseReady
-	case p.failure != "":
-		st.Phase = control.PhaseFailed
-	default:
-		st.Phase = control.PhaseNoModel
-	}
+// A change is a change in progress of what is in memory. There is one at a time. Models that it
+// does not touch answer requests meanwhile.
+type change struct {
+	done   chan struct{} // closed when it has ended
+	choice bool          // another model may be the choice at the end, so requests for the choice wait
+
+	set map[string]control.ModelSettings // set for models meanwhile, by id; guarded by Pool.mu
+}
+
+// A loading is a model that is being loaded.
+type loading struct {
+	id          string
+	needs       demand       // zero until it is known; guarded by Pool.mu
+	done, total atomic.Int64 // bytes of weights
 }

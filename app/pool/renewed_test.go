@@ -64,16 +64,16 @@ func TestRowThatChangedWhileWaitingLoadsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.renew(t, "two")
-	if _, err := r.pool.getOrLoad(t.Context(), row, loadRequest{users: 1}); err != errChanged {
+	if _, err := r.pool.getOrLoad(t.Context(), loadRequest{row: row, users: 1}); err != errChanged {
 		t.Errorf("one that was renewed: %v", err)
 	}
 	if _, err := r.library.RemoveModel(t.Context(), "two"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.pool.getOrLoad(t.Context(), row, loadRequest{users: 1}); err != errChanged {
+	if _, err := r.pool.getOrLoad(t.Context(), loadRequest{row: row, users: 1}); err != errChanged {
 		t.Errorf("one that was removed: %v", err)
 	}
-	err = r.pool.switchTo(t.Context(), "two")
+	err = r.pool.Load(t.Context(), "two")
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
 		t.Errorf("a switch to it: %v", err)
 	}
@@ -113,13 +113,13 @@ func TestDatabaseIsReadWithoutTheLock(t *testing.T) {
 		work func(ctx context.Context) error
 	}{
 		{"a request", func(ctx context.Context) error {
-			m, err := r.pool.getOrLoad(ctx, row, loadRequest{users: 1})
+			m, err := r.pool.getOrLoad(ctx, loadRequest{row: row, users: 1})
 			if err == nil {
 				m.Release()
 			}
 			return err
 		}},
-		{"a switch", func(ctx context.Context) error { return r.pool.switchTo(ctx, "two") }},
+		{"a switch", func(ctx context.Context) error { return r.pool.Load(ctx, "two") }},
 		{"a drafter", func(ctx context.Context) error {
 			_, err := r.pool.Drafter(ctx, control.DrafterRequest{Model: "two", Drafter: control.DrafterNone})
 			return err
@@ -219,7 +219,7 @@ func TestChangedWeightsWaitForTheLastAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := r.pool.getOrLoad(t.Context(), row, loadRequest{users: 1})
+	old, err := r.pool.getOrLoad(t.Context(), loadRequest{row: row, users: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

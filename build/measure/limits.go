@@ -13,10 +13,6 @@ type Limit struct {
 	What string
 	Most int
 
-	// notYet are beginnings of places that may still be past the limit. check prints them and passes.
-	// With none the limit holds in every place.
-	notYet []string
-
 	count func(*Tree) []Count
 }
 
@@ -28,17 +24,17 @@ const (
 	leastRun = 10
 )
 
-// limits is the one place for all limits, and for what does not hold yet.
+// limits is the one place for all limits.
 var limits = []Limit{
-	{"files of package app", 20, nil, func(t *Tree) []Count { return []Count{t.filesOf("app")} }},
-	{"lines of package app", 2500, nil, func(t *Tree) []Count { return []Count{t.linesOf("app")} }},
-	{"files of a package", mostFiles, nil, (*Tree).PackageFiles},
-	{"methods of an interface", mostMethods, nil, (*Tree).Interfaces},
-	{"files of an app package that reach each other", 20, []string{"app/pool"}, func(t *Tree) []Count { return t.knots }},
-	{"lines of a function", 80, nil, (*Tree).shortFunctions},
-	{"lines of README.md", 200, nil, func(t *Tree) []Count { return []Count{t.documentLines("README.md")} }},
-	{"words of a sentence in a doc.go or README.md", 30, nil, (*Tree).Sentences},
-	{"equal lines in two places", 25, nil, func(t *Tree) []Count { return t.EqualLines(leastRun) }},
+	{"files of package app", 20, func(t *Tree) []Count { return []Count{t.filesOf("app")} }},
+	{"lines of package app", 2500, func(t *Tree) []Count { return []Count{t.linesOf("app")} }},
+	{"files of a package", mostFiles, (*Tree).PackageFiles},
+	{"methods of an interface", mostMethods, (*Tree).Interfaces},
+	{"files of an app package that reach each other", 20, func(t *Tree) []Count { return t.knots }},
+	{"lines of a function", 80, (*Tree).shortFunctions},
+	{"lines of README.md", 200, func(t *Tree) []Count { return []Count{t.documentLines("README.md")} }},
+	{"words of a sentence in a doc.go or README.md", 30, (*Tree).Sentences},
+	{"equal lines in two places", 25, func(t *Tree) []Count { return t.EqualLines(leastRun) }},
 }
 
 // longFunctions are the functions that may be longer than the limit, each with its reason. There are
@@ -50,18 +46,15 @@ func (t *Tree) shortFunctions() []Count {
 	return slices.DeleteFunc(t.Functions(), func(c Count) bool { return longFunctions[c.Where] != "" })
 }
 
-// past returns the counts past the limit: those that fail, and those that do not hold yet.
-func (l Limit) past(counts []Count) (failed, known []Count) {
+// past returns the counts past the limit.
+func (l Limit) past(counts []Count) []Count {
+	var past []Count
 	for _, c := range counts {
-		switch {
-		case c.Value <= l.Most:
-		case slices.ContainsFunc(l.notYet, func(place string) bool { return strings.HasPrefix(c.Where, place) }):
-			known = append(known, c)
-		default:
-			failed = append(failed, c)
+		if c.Value > l.Most {
+			past = append(past, c)
 		}
 	}
-	return failed, known
+	return past
 }
 
 // Sizes returns a sentence for each package with too many files and each interface with too many
@@ -72,8 +65,7 @@ func (t *Tree) Sizes() []string {
 		if l.Most != mostFiles && l.Most != mostMethods {
 			continue
 		}
-		failed, _ := l.past(l.count(t))
-		for _, c := range failed {
+		for _, c := range l.past(l.count(t)) {
 			found = append(found, fmt.Sprintf("%s has %d %s, at most %d are allowed", c.Where, c.Value, unit(l.What), l.Most))
 		}
 	}
@@ -90,34 +82,30 @@ func unit(what string) string {
 const shown = 5
 
 // Report prints a line for each limit with the largest count, then the places past it. knots is what
-// [Knots] returned. It returns an error that names each limit that was passed and has to hold.
+// [Knots] returned. It returns an error that names each limit that was passed.
 func (t *Tree) Report(w io.Writer, knots []Count) error {
 	t.knots = knots
 	var failures []string
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, l := range limits {
 		counts := l.count(t)
-		failed, known := l.past(counts)
+		past := l.past(counts)
 		mark := "ok"
-		if len(known) > 0 {
-			mark = "over"
-		}
-		if len(failed) > 0 {
+		if len(past) > 0 {
 			mark = "FAIL"
-			failures = append(failures, fmt.Sprintf("%s: %s; at most %d", l.What, failed[0], l.Most))
+			failures = append(failures, fmt.Sprintf("%s: %s; at most %d", l.What, past[0], l.Most))
 		}
 		var largest Count
 		if len(counts) > 0 {
 			largest = counts[0]
 		}
 		fmt.Fprintf(table, "%s\t%d\tof %d\t%s\t%s\n", mark, largest.Value, l.Most, l.What, largest.Where)
-		over := append(failed, known...)
-		for i, c := range over {
+		for i, c := range past {
 			if i == 0 {
 				continue // stands in the line above
 			}
 			if i == shown {
-				fmt.Fprintf(table, "\t\t\t\tand %d more\n", len(over)-i)
+				fmt.Fprintf(table, "\t\t\t\tand %d more\n", len(past)-i)
 				break
 			}
 			fmt.Fprintf(table, "\t%d\t\t\t%s\n", c.Value, c.Where)

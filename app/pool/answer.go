@@ -1,0 +1,112 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"tandem/app/control"
+	"tandem/app/dialect"
+	"tandem/app/model"
+	"tandem/engine"
+	"tandem/engine/native"
+	"tandem/engine/tokenizer"
+)
+
+var (
+	_ model.Model     = (*Model)(nil)
+	_ model.Tokenizer = (*Model)(nil)
+	_ model.Reader    = (*Model)(nil)
+)
+
+func (m *Model) ID() string         { return m.row.ID }
+func (m *Model) Key() string        { return m.key }
+func (m *Model) ContextLength() int { return m.Engine.ContextLength() }
+
+// LongerContext reports whether the user could set a context of so many tokens in place of a
+// shorter one. It implements model.Model.
+func (m *Model) LongerContext(tokens int) bool {
+	set, has := m.ownSettings().Context, m.ContextLength()
+	most := m.row.ContextLength
+	if asked := m.pool.opts.ContextLength; asked > 0 {
+		most = min(most, asked)
+	}
+	if set == nil || *set > has || tokens > most {
+		return false
+	}
+	drafter := ""
+	if m.drafter != nil {
+		drafter = m.drafter.source
+	}
+	size, err := m.pool.measure(m.row, drafter)
+	return err == nil && size.demand(tokens).bytes() <= m.pool.Room()
+}
+
+func (m *Model) VocabSize() int { return m.bundle.Model.Config().VocabSize }
+
+func (m *Model) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	r.Speculation = m.speculate(r.Speculation)
+	return m.generate(ctx, r)
+}
+
+func (m *Model) Encode(text string, addSpecial bool) ([]int32, error) {
+	return m.encode(text, tokenizer.EncodeOptions{AddSpecial: addSpecial})
+}
+
+func (m *Model) EncodePlain(text string) ([]int32, error) {
+	return m.encode(text, tokenizer.EncodeOptions{NoSpecial: true})
+}
+
+func (m *Model) encode(text string, o tokenizer.EncodeOptions) ([]int32, error) {
+	ids, err := m.bundle.Tokenizer.Encode(text, o)
+	if e, ok := errors.AsType[*tokenizer.Error](err); ok && e.Code == tokenizer.CodeTooSlow {
+		return nil, &control.Error{Code: control.CodeInvalid, Message: err.Error(), Err: err}
+	}
+	return ids, err
+}
+
+func (m *Model) Decode(ids []int32) string { return m.bundle.Tokenizer.Decode(ids, false) }
+
+func (m *Model) LongestToken() int { return m.longest }
+
+// Tokenizer implements model.Model.
+func (m *Model) Tokenizer() model.Tokenizer { return m }
+
+// Reader implements model.Model.
+func (m *Model) Reader() model.Reader { return m }
+
+// Dialect implements model.Model.
+func (m *Model) Dialect() *dialect.Dialect { return m.dialect }
+
+// Special implements model.Model.
+func (m *Model) Special() []int32 { return m.special }
+
+func (m *Model) TokenBytes(id int32) []byte { return m.bundle.Tokenizer.TokenBytes(id) }
+
+func (m *Model) FIM() (model.FIM, bool) { return fimOf(m.bundle.Tokenizer) }
+
+func (m *Model) RenderChat(vars []byte) (string, error) {
+	if m.bundle.Template == nil {
+		return "", model.ErrNoTemplate
+	}
+	// If two members have one name, the later one counts: the request's.
+	vars = slices.Concat(m.always, vars[1:])
+	text, err := m.bundle.Template.Render(vars)
+	e, ok := errors.AsType[*native.TemplateError](err)
+	if ok && e.Kind == native.KindLimit && len(vars) > maxTemplateText {
+		return "", &control.Error{Code: control.Code(engine.CodeContextLength), Err: err,
+			Message: fmt.Sprintf(
+				"This model's maximum context length is %d tokens. However, you requested more than the %d MiB of text that a chat template may print, which is at least %d tokens in the prompt. Please shorten it.",
+				m.ContextLength(), maxTemplateText>>20, maxTemplateText/m.longest)}
+	}
+	if ok {
+		return "", control.Errorf(control.CodeInvalid,
+			"The model's chat template refuses these messages: %s", e.Message)
+	}
+	return text, err
+}
+
+// maxTemplateText is engine/native's limit of the text that a template prints, in bytes.
+const maxTemplateText = 4 << 20 // bytes

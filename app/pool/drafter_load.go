@@ -1,0 +1,61 @@
+package pool
+
+import (
+	"context"
+	"errors"
+
+	"tandem/models"
+	"tandem/storage"
+)
+
+// openDrafter loads what drafts for a model. None is no error.
+func (p *Pool) openDrafter(ctx context.Context, row storage.Model, bundle *models.Bundle,
+	source string) (*Drafter, error) {
+	if source == "" {
+		return nil, nil
+	}
+	set, trials, err := p.reading(ctx, row, source)
+	if err != nil {
+		return nil, err
+	}
+	d, err := LoadDrafter(ctx, bundle, source, set,
+		models.Options{Dtype: models.DtypePolicy(p.opts.Dtype)})
+	if err != nil {
+		return nil, err
+	}
+	d.trials = trials
+	// The built-in drafter is read as it was trained.
+	d.open = trials == nil && source != BuiltInDrafter && d.files.Block != nil &&
+		len(d.files.Block.Variants()) > 1
+	return d, nil
+}
+
+// draftFor is openDrafter for a model that is served in any case. reason says why there is no
+// drafter; each answer tells it.
+func (p *Pool) draftFor(ctx context.Context, row storage.Model,
+	bundle *models.Bundle) (d *Drafter, reason string, err error) {
+	choice, err := p.drafterChoice(ctx, row)
+	if err != nil {
+		return nil, "", err
+	}
+	source, err := p.drafterSource(row, choice)
+	if err == nil {
+		d, err = p.openDrafter(ctx, row, bundle, source)
+	}
+	if ctx.Err() != nil {
+		return nil, "", errors.Join(ctx.Err(), d.Close())
+	}
+	if err != nil {
+		p.log.Warn("a model is served without its drafter", "model", row.ID, "drafter", source,
+			"error", err)
+	}
+	return d, noDrafterReason(err), nil
+}
+
+// noDrafterReason says in an answer why a model has no drafter; empty without an error.
+func noDrafterReason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "the drafter cannot be used: " + err.Error()
+}

@@ -1,0 +1,70 @@
+package pool
+
+import (
+	"context"
+	"time"
+
+	"tandem/engine"
+	"tandem/engine/draft"
+)
+
+// newEngine starts the engine of a model with its drafter, which may be nil. A client's prediction
+// comes before the drafter, since it costs nothing. Looking up earlier text (n-grams) comes after
+// it, and costs nothing either.
+func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
+	p := m.pool
+	o := engine.Options{
+		ContextLength: m.context, Logger: p.log,
+		Name: m.row.ID, Policies: policies{db: p.db}, NoDrafter: reason,
+		Drafters: []draft.Drafter{draft.Prediction{}}, Neighbours: &p.engines,
+	}
+	if d != nil {
+		o.Drafters = append(o.Drafters, d.Drafter)
+		o.Policies = policies{p.db, map[string]string{d.Name(): WeightsKey(d.source)}}
+	}
+	o.Drafters = append(o.Drafters, draft.Ngram{})
+	if !p.opts.NoCheckpoints {
+		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store
+	}
+	o.Text, m.needs = m.textMemory(d)
+	o.Room, o.Short = m.needs.text, shortRequest // and more once it is in memory, see divideMemory
+	return engine.New(p.thread, m.bundle.Model, m.bundle.Tokenizer, o)
+}
+
+// startEngine starts the engine with a drafter, which may be nil, and the measurement of a
+// drafter that was not measured before.
+func (m *Model) startEngine(d *Drafter, reason string) {
+	m.drafter, m.noDrafter = d, reason
+	m.settings = m.pool.settings.Current()
+	m.store, m.key = m.pool.openStore(m.row, m.bundle, d)
+	m.Engine = m.newEngine(d, reason)
+	ctx, cancel := context.WithCancel(context.Background())
+	m.borrowed, m.endBorrowing = ctx, cancel
+	if d == nil || !d.open {
+		return
+	}
+	m.borrowers.Go(func() {
+		select {
+		case <-time.After(TrialPause): // a request is likely to follow the load
+		case <-ctx.Done():
+			return
+		}
+		if err := m.tryReadings(ctx); err != nil && ctx.Err() == nil {
+			m.pool.mu.Lock()
+			d.open = false // until the next load
+			m.pool.mu.Unlock()
+			m.pool.log.Warn("the drafter could not be measured and is read as published",
+				"model", m.row.ID, "drafter", d.source, "error", err)
+		}
+	})
+}
+
+// stopEngine ends the engine, and first every measurement of the model.
+func (m *Model) stopEngine() {
+	m.endBorrowing()
+	m.borrowers.Wait()
+	m.Engine.Close()
+	if m.store != nil {
+		m.store.Close()
+	}
+}

@@ -1,0 +1,152 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"tandem/app/control"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// demand returns what a model would take if no other were in memory, as far as its files tell.
+// Error: CodeMemory if it does not fit, together with the demand.
+func (p *Pool) demand(ctx context.Context, row storage.Model) (demand, error) {
+	size, asked, err := p.sizeOf(ctx, row)
+	if err != nil {
+		return demand{}, err
+	}
+	return p.fitsAlone(row, size, asked)
+}
+
+// sizeOf returns what fit needs to know about a model, and the context that was asked for, in
+// tokens.
+func (p *Pool) sizeOf(ctx context.Context, row storage.Model) (size loadable, asked int, err error) {
+	if asked, err = p.askedContext(ctx, row); err != nil {
+		return size, asked, err
+	}
+	drafter := ""
+	if choice, err := p.drafterChoice(ctx, row); err == nil {
+		// A drafter that cannot be used takes no memory: the model is served without it.
+		drafter, _ = p.drafterSource(row, choice)
+	}
+	if size, err = p.measure(row, drafter); err != nil {
+		return size, asked, InvalidModel(err)
+	}
+	return size, asked, nil
+}
+
+// fitsAlone is fit for a model that has the whole memory to itself. Error: CodeMemory.
+func (p *Pool) fitsAlone(row storage.Model, size loadable, asked int) (demand, error) {
+	room := p.Room()
+	d, ok := fit(size, asked, room)
+	if ok || row.Source == storage.SourcePocket { // it is served always, so that some model answers
+		return d, nil
+	}
+	return d, memoryError(row.ID, d, asked > 0, room, p.MachineMemory(), p.CheckpointBytes())
+}
+
+// measure returns the memory of a model and of its drafter's folder, which may be empty. The
+// built-in drafter is too small to count.
+func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
+	inspect := models.InspectPocket
+	if row.Source != storage.SourcePocket {
+		inspect = func() (models.Summary, error) { return p.Inspect(row.Path) }
+	}
+	s, err := inspect()
+	m := loadable{Footprint: s.Footprint, wide: p.computesWide()}
+	if drafter != "" && drafter != BuiltInDrafter {
+		size, e := p.drafters.get(drafter, listFiles(drafter), func() (models.Footprint, error) {
+			return models.MeasureDrafter(drafter)
+		})
+		if e == nil {
+			m.drafter = size
+		}
+	}
+	return m, err
+}
+
+// Inspect is [models.Inspect]. It reads a folder again only if one of its files is another one.
+func (p *Pool) Inspect(dir string) (models.Summary, error) {
+	return p.models.get(dir, listFiles(dir), func() (models.Summary, error) { return models.Inspect(dir) })
+}
+
+// textMemory returns the demand of the model with its whole context. text turns the length of a
+// text in tokens into its memory in bytes. Both are zero if the files cannot be read.
+func (m *Model) textMemory(d *Drafter) (text func(tokens int) int64, whole demand) {
+	source := ""
+	if d != nil {
+		source = d.source
+	}
+	size, err := m.pool.measure(m.row, source)
+	if err != nil {
+		m.pool.log.Warn("the memory of requests is not known, so all of them are served at once",
+			"model", m.row.ID, "error", err)
+		return nil, demand{}
+	}
+	whole = size.demand(cmp.Or(m.context, size.ContextLength))
+	return func(tokens int) int64 { return size.demand(tokens).text }, whole
+}
+
+// Memory returns what each registered model would need if it were alone in memory. It implements
+// server.Residents.
+func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
+	rows, err := p.db.Models(ctx)
+	if err != nil {
+		return control.Memory{}, err
+	}
+	out := control.Memory{Total: p.MachineMemory(), Models: []control.ModelNeeds{}}
+	if out.Total > 0 {
+		out.Room = p.Room()
+	}
+	for _, row := range rows {
+		d, err := p.demand(ctx, row)
+		if short := isMemoryError(err); err == nil || short { // a model that cannot be loaded has no needs
+			out.Models = append(out.Models, control.ModelNeeds{ID: row.ID, Needs: control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}})
+		}
+	}
+	return out, nil
+}
+
+// Needs returns what a model would need if it were alone in memory.
+func (p *Pool) Needs(of models.Footprint) control.Needs {
+	d, ok := fit(loadable{Footprint: of, wide: p.computesWide()}, p.opts.ContextLength, p.Room())
+	return control.Needs{Bytes: d.bytes(), Context: d.context, Fits: ok}
+}
+
+// computesWide reports whether models are computed in float32, see models.DtypeAuto.
+func (p *Pool) computesWide() bool {
+	switch models.DtypePolicy(p.opts.Dtype) {
+	case models.DtypeFloat32:
+		return true
+	case models.DtypeCheckpoint:
+		return false
+	}
+	return !p.thread.GPU()
+}
+
+// isMemoryError reports whether a model does not fit the memory.
+func isMemoryError(err error) bool {
+	e, ok := errors.AsType[*control.Error](err)
+	return ok && e.Code == control.CodeMemory
+}
+
+// memoryError says why a model is not loaded, with the figures, and what to do.
+func memoryError(id string, d demand, asked bool, room, memory, checkpoints int64) *control.Error {
+	beside := ""
+	if checkpoints > 0 {
+		beside = ", beside " + control.GiB.Of(checkpoints) + " for checkpoints"
+	}
+	advice := "choose a smaller model"
+	if asked && d.text > 0 && d.weights < room {
+		advice = "give it a shorter context, or choose a smaller model"
+	}
+	if d.bytes() <= roomFor(memory)-control.LeastBudget && checkpoints > control.LeastBudget {
+		advice += ", or give checkpoints less memory (checkpoint_memory)"
+	}
+	return control.Plain(control.CodeMemory, fmt.Sprintf(
+		"%s needs %s: %s for its weights and %s for a context of %s tokens. Of this machine's %s models may take %s%s: %s.",
+		id, control.GiB.Of(d.bytes()), control.GiB.Of(d.weights), control.GiB.Of(d.text), control.Grouped(d.context), control.GiB.Of(memory), control.GiB.Of(room), beside, advice))
+}

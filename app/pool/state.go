@@ -1,0 +1,70 @@
+package pool
+
+import (
+	"cmp"
+
+	"tandem/app/control"
+)
+
+// State fills in what the pool knows: the models in memory, the model being loaded, the choice, and
+// the phase as far as the pool decides it.
+func (p *Pool) State(st *control.State) {
+	room := p.Room() // before p.mu, which is never held for long
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	mem, current := p.thread.Memory(), p.current()
+	st.ActiveBytes, st.PeakBytes, st.Choice, st.Error = mem.Active, mem.Most, p.choice, p.failure
+	st.InMemory = []control.Loaded{}
+	for _, m := range p.resident {
+		shown := *m.Describe()
+		shown.InUse = m.users > 0
+		st.InMemory = append(st.InMemory, shown)
+		if m == current {
+			st.Loaded = &shown
+		}
+		if m.store != nil {
+			st.Warning = cmp.Or(st.Warning, m.store.Failure())
+		}
+	}
+	if p.loading != nil {
+		st.Loading = p.loading.describe()
+	}
+	if p.MachineMemory() > 0 {
+		st.MemoryRoom = room
+	}
+	switch {
+	case p.draining:
+		st.Phase = control.PhaseDraining
+	case p.loading != nil && (current == nil || p.changing != nil && p.changing.choice || p.loading.id == p.choice):
+		st.Phase = control.PhaseLoading // requests for the choice wait
+	case current != nil:
+		st.Phase = control.PhaseReady
+	case p.failure != "":
+		st.Phase = control.PhaseFailed
+	default:
+		st.Phase = control.PhaseNoModel
+	}
+}
+
+func (c *loading) describe() *control.Loading {
+	return &control.Loading{ID: c.id, Done: c.done.Load(), Total: c.total.Load()}
+}
+
+// Describe returns what the state shows about the model.
+func (m *Model) Describe() *control.Loaded {
+	device := "cpu"
+	if m.pool.thread.GPU() {
+		device = "gpu"
+	}
+	name := ""
+	if m.drafter != nil {
+		name = m.drafter.Name()
+	}
+	return &control.Loaded{
+		ID: m.row.ID, Architecture: m.bundle.Info.Architecture, ContextLength: m.Engine.ContextLength(),
+		Device: device, Dtype: m.bundle.Model.Config().Dtype.String(),
+		LoadMS: m.took.Milliseconds(), Queued: m.Engine.Queued(),
+		Drafter: name, NoDrafter: m.noDrafter,
+		Bytes: m.needs.weights, Needs: m.needs.bytes(),
+	}
+}

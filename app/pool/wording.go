@@ -1,0 +1,101 @@
+package pool
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"tandem/app/dialect"
+	"tandem/app/model"
+	"tandem/engine/tokenizer"
+	"tandem/storage"
+)
+
+// wordingFiles returns the model's folder with the dates of the files that decide how the model
+// writes. Another value means other files.
+func wordingFiles(row storage.Model) string {
+	files := row.Path
+	if row.Source == storage.SourcePocket {
+		return files
+	}
+	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"} {
+		if info, err := os.Stat(filepath.Join(row.Path, name)); err == nil {
+			files += "\n" + name + " " + info.ModTime().String()
+		}
+	}
+	return files
+}
+
+// dialectOf returns the dialect of a model with that chat template.
+func dialectOf(template string, tokens *tokenizer.Tokenizer) *dialect.Dialect {
+	return dialect.Detect(template, func(text string) (id int32, special, ok bool) {
+		id, ok = tokens.ID(text)
+		return id, ok && tokens.IsSpecial(id), ok
+	})
+}
+
+// fims are the fill-in-the-middle tokens of the families that have them.
+var fims = []model.FIM{
+	{Prefix: "<|fim_prefix|>", Suffix: "<|fim_suffix|>", Middle: "<|fim_middle|>"},    // Qwen Coder, the pocket model
+	{Prefix: "<fim_prefix>", Suffix: "<fim_suffix>", Middle: "<fim_middle>"},          // StarCoder, Granite
+	{Prefix: "<｜fim▁begin｜>", Suffix: "<｜fim▁hole｜>", Middle: "<｜fim▁end｜>"},          // DeepSeek Coder
+	{Prefix: "▁<PRE>", Suffix: "▁<SUF>", Middle: "▁<MID>"},                            // Code Llama
+	{Prefix: "<|code_prefix|>", Suffix: "<|code_suffix|>", Middle: "<|code_middle|>"}, // GLM
+}
+
+// fimOf returns the fill-in-the-middle tokens of a tokenizer. ok is false if it has none.
+func fimOf(tokens *tokenizer.Tokenizer) (model.FIM, bool) {
+	for _, f := range fims {
+		known := true
+		for _, token := range []string{f.Prefix, f.Suffix, f.Middle} {
+			_, ok := tokens.ID(token)
+			known = known && ok
+		}
+		if known {
+			return f, true
+		}
+	}
+	return model.FIM{}, false
+}
+
+// longestToken returns the bytes of the longest token, at least 1.
+func longestToken(t *tokenizer.Tokenizer) int {
+	n := 1
+	for id := range t.Size() {
+		n = max(n, len(t.TokenBytes(int32(id))))
+	}
+	return n
+}
+
+// readWording keeps how the model writes thoughts and calls, the special tokens that its parser
+// needs, and what each chat template gets.
+func (m *Model) readWording() {
+	tokens := m.bundle.Tokenizer
+	m.longest, m.always = longestToken(tokens), alwaysVars(tokens)
+	m.dialect = dialectOf(m.bundle.TemplateSource, tokens)
+	for _, text := range m.dialect.Special() {
+		if id, ok := tokens.ID(text); ok {
+			m.special = append(m.special, id)
+		}
+	}
+}
+
+// alwaysVars returns the variables that transformers passes to each template, as the beginning of a
+// JSON object.
+func alwaysVars(tokens *tokenizer.Tokenizer) []byte {
+	always := struct {
+		Tools     *struct{} `json:"tools"`
+		Documents *struct{} `json:"documents"`
+		BOSToken  string    `json:"bos_token"`
+		EOSToken  string    `json:"eos_token"`
+	}{}
+	if id, ok := tokens.BOS(); ok {
+		always.BOSToken = tokens.Token(id)
+	}
+	if id, ok := tokens.EOS(); ok {
+		always.EOSToken = tokens.Token(id)
+	}
+	out, _ := json.Marshal(always) // two texts and two nulls never fail
+	out[len(out)-1] = ','
+	return out
+}
