@@ -1,0 +1,59 @@
+package pool
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A folder is read again after any of its files has changed, and only then.
+func TestFolderIsReadAgainAfterAChange(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var known remembered[int]
+	reads := 0
+	wantReads := func(after string, want int) {
+		t.Helper()
+		for range 2 {
+			got, err := known.get(dir, listFiles(dir), func() (int, error) { reads++; return reads, nil })
+			if err != nil || got != want || reads != want {
+				t.Errorf("after %s: value %d, %d reads, want %d, %v", after, got, reads, want, err)
+			}
+		}
+	}
+	write("config.json", "{}")
+	wantReads("the first file", 1)
+	write("model.safetensors", "weights")
+	wantReads("a new file", 2)
+	write("1_Pooling/config.json", "{}")
+	wantReads("a new folder with a config.json", 3)
+	write("1_Pooling/config.json", "{ }")
+	wantReads("another size", 4)
+	if err := os.Chtimes(filepath.Join(dir, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	wantReads("another date", 5)
+	if err := os.Remove(filepath.Join(dir, "model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	wantReads("a removal", 6)
+}
+
+// An error is not kept, so a folder that was mended is read.
+func TestFailedReadIsTriedAgain(t *testing.T) {
+	var known remembered[int]
+	if _, err := known.get("a", "files", func() (int, error) { return 0, os.ErrNotExist }); err != os.ErrNotExist {
+		t.Errorf("the first read: %v", err)
+	}
+	if got, err := known.get("a", "files", func() (int, error) { return 7, nil }); got != 7 || err != nil {
+		t.Errorf("the second read: %d, %v", got, err)
+	}
+}
