@@ -46,8 +46,8 @@ func describeBench(row storage.Bench) (control.Bench, error) {
 	return b, nil
 }
 
-// RunBench implements server.Benches. The bench does not hold the model: what wants
-// it unloaded or exchanged ends the bench.
+// RunBench implements server.Benches. The bench does not hold the model: it ends when the model is
+// to be unloaded or exchanged.
 func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)) (_ control.Bench, err error) {
 	m, err := a.pool.Borrow(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)
 		a.mu.Unlock()
 		progress(p)
 	}
-	// Begun while the model is held: until then it cannot leave the memory.
+	// The bench begins while the model is held. A held model cannot leave the memory.
 	m.Lend(func(gone context.Context) {
 		defer close(done)
 		<-released
@@ -126,8 +126,8 @@ func (a *App) DeleteBench(ctx context.Context, id int64) error {
 	return err
 }
 
-// benchFailure says why a bench found out nothing, for whoever looks later: nothing
-// where it did, or where a person ended it.
+// benchFailure returns why a bench has no result, for clients that ask later. It is empty if there
+// is a result, or if a person ended the bench.
 func benchFailure(err error) string {
 	e, ok := errors.AsType[*control.Error](err)
 	switch {
@@ -139,5 +139,5 @@ func benchFailure(err error) string {
 	return "The measurement failed; the log under Help says why."
 }
 
-// benchFolder is where benches write. What a crash leaves there goes when the home is opened next.
+// benchFolder returns the folder that benches write to. Open deletes what a crash left there.
 func (a *App) benchFolder() string { return a.home.Path("run", "bench") }

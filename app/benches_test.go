@@ -29,8 +29,8 @@ func benchable(t *testing.T) *running {
 	return r
 }
 
-// While the bench measures, a request is answered. The result is kept, and its figures agree with each
-// other.
+// While the bench measures, a request is answered. The result is kept, and its figures agree with
+// each other.
 func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 	r := benchable(t)
 	c := r.client(t)
@@ -80,8 +80,8 @@ func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 	}
 }
 
-// A bench ends when it is cancelled, when its client leaves and when the model is unloaded. It keeps
-// nothing then, and requests are answered again. While it runs, another one is refused.
+// A bench ends when it is cancelled, when its client leaves and when the model is unloaded. It
+// keeps nothing then, and requests are answered again. While it runs, another one is refused.
 func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 	for _, end := range []struct {
 		name string

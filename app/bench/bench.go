@@ -93,8 +93,7 @@ type measurer interface {
 	measure(ctx context.Context) (map[string]float64, error)
 }
 
-// A reporter compares in its own process, and hands over each table as soon as
-// it is complete.
+// A reporter compares in its own process, and hands over each table as soon as it is complete.
 type reporter interface {
 	bench
 	report(ctx context.Context, table func(benchTable) error) error

@@ -16,16 +16,15 @@ import (
 	"tandem/models"
 )
 
-// A cast has a drafter of each kind that is served, for one model. What they
-// draft stands in part.
+// A cast holds a drafter of each kind that Tandem serves, for one model. Each is right in part.
 type cast struct {
 	drafters []draft.Drafter
-	block    *whispered
+	block    *steeredBlock
 	free     []func() error
 }
 
-// cast loads one: a DFlash network with a block of 16 rows, and the model's own
-// weights in a model of its own.
+// cast loads a DFlash network with a block of 16 rows, and the model's own weights again as a draft
+// model. The caller closes it.
 func (l *lossless) cast() *cast {
 	l.t.Helper()
 	config := l.bundle.Model.Config()
@@ -41,15 +40,15 @@ func (l *lossless) cast() *cast {
 		"dflash_config": map[string]any{"mask_token_id": 259, "target_layer_ids": []int{0, config.Layers - 1}},
 	}))
 	twin := load(enginetest.TinyModel(l.t, l.shape, l.fields))
-	c := &cast{block: &whispered{Block: network.Block}}
+	c := &cast{block: &steeredBlock{Block: network.Block}}
 	var flash *draft.DFlash
 	if err := l.th.Do(l.t.Context(), func(s *mlx.Scope) error {
-		flash = draft.NewDFlash(s, c.block, &whisperer{l.bundle.Model, c.block})
+		flash = draft.NewDFlash(s, c.block, &steeringTarget{l.bundle.Model, c.block})
 		return nil
 	}); err != nil {
 		l.t.Fatal(err)
 	}
-	c.drafters = []draft.Drafter{draft.Prediction{}, flash, draft.NewModel(&stumbling{Model: twin.Model}, l.bundle.Model), draft.Ngram{}}
+	c.drafters = []draft.Drafter{draft.Prediction{}, flash, draft.NewModel(&stumblingModel{Model: twin.Model}, l.bundle.Model), draft.Ngram{}}
 	c.free = []func() error{
 		func() error {
 			return l.th.Do(context.Background(), func(*mlx.Scope) error { flash.Free(); return nil })
@@ -66,29 +65,30 @@ func (c *cast) Close() (err error) {
 	return err
 }
 
-// A whispered network is a real one that is told how the text goes on: the
-// first drafts of a block are right, one more of them each round, and the next
-// one is wrong. Those behind are its own, which are noise.
-type whispered struct {
+// A steeredBlock is a real network that knows how the text goes on. The first drafts of a block are
+// right, one more each round. The next draft is wrong. All later drafts are the network's own
+// noise.
+type steeredBlock struct {
 	draft.Block
 	text     []int32 // prompt and answer
 	rounds   int
-	pos, row int // of the anchor, and the row that is wrong of the block under way
+	pos, row int // position of the anchor, and the wrong row of the current block
 }
 
-func (w *whispered) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array {
+func (w *steeredBlock) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array {
 	w.pos, w.row = pos, w.rounds%(n+1)
 	w.rounds++
 	return w.Block.Forward(s, taps, anchor, n, pos, caches)
 }
 
-// A whisperer is the target whose head the network borrows.
-type whisperer struct {
+// A steeringTarget is the target model. The network borrows its head, which raises the logits that
+// steer the network.
+type steeringTarget struct {
 	lm.Model
-	to *whispered
+	to *steeredBlock
 }
 
-func (w *whisperer) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+func (w *steeringTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := w.Model.Unembed(s, hidden)
 	n, vocab := logits.Dim(0), logits.Dim(1)
 	sure := make([]float32, n*vocab)
@@ -104,13 +104,13 @@ func (w *whisperer) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return s.Add(logits, mlx.New(s, sure, n, vocab))
 }
 
-// A stumbling model says every seventh time what nobody would.
-type stumbling struct {
+// A stumblingModel raises the logit of an arbitrary token in every seventh call.
+type stumblingModel struct {
 	lm.Model
 	said int
 }
 
-func (m *stumbling) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+func (m *stumblingModel) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := m.Model.Unembed(s, hidden)
 	sure := make([]float32, logits.Dim(0)*logits.Dim(1))
 	if m.said++; m.said%7 == 0 {
@@ -119,10 +119,10 @@ func (m *stumbling) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return s.Add(logits, mlx.New(s, sure, logits.Dim(0), logits.Dim(1)))
 }
 
-// narrow are the only tokens of a text that says again what it said before.
+// narrow are the only two tokens of a text that repeats itself.
 var narrow = []int32{20, 21}
 
-// suit makes a request one for a drafter: lookups need something to look up.
+// suit adapts a request to a drafter: n-gram lookups need a text that repeats itself.
 func suit(r engine.Request, d draft.Drafter) engine.Request {
 	if _, ok := d.(draft.Ngram); !ok {
 		return r
@@ -138,9 +138,9 @@ func suit(r engine.Request, d draft.Drafter) engine.Request {
 	return r
 }
 
-// tell lets the cast know what a request is answered plainly. A Prediction has
-// a mistake now and then, and is the request's of that drafter alone: it comes
-// before all others.
+// tell gives the cast the answer of plain decoding. For the drafter Prediction it also sets the
+// request's prediction, with every seventh token wrong. Other drafters get no prediction, because a
+// prediction comes before them all.
 func (c *cast) tell(r *engine.Request, d draft.Drafter, answer []int32) {
 	c.block.text = slices.Concat(r.Prompt, answer)
 	if _, ok := d.(draft.Prediction); !ok {
@@ -152,7 +152,8 @@ func (c *cast) tell(r *engine.Request, d draft.Drafter, answer []int32) {
 	}
 }
 
-// each decodes with every drafter there is, and counts the logits that differ.
+// each decodes with every drafter of the cast. It returns how many logits differ, and how many were
+// compared.
 func (l *lossless) each(c cell, of *cast) (differ, all int) {
 	l.t.Helper()
 	for _, d := range of.drafters {
@@ -164,7 +165,7 @@ func (l *lossless) each(c cell, of *cast) (differ, all int) {
 		of.tell(&r, d, want.ids)
 		for _, fused := range []bool{false, true} {
 			if fused && d.Name() != "dflash" {
-				continue // what the others draft is read, or little of a graph
+				continue // other drafts are read by the host, or hardly a graph
 			}
 			r.Speculation = engine.Speculation{Drafter: d.Name(), Depth: &c.depth, Rollback: c.rollback, Fused: fused}
 			what := fmt.Sprintf("%s, %s, fused %v", c, d.Name(), fused)
@@ -177,7 +178,8 @@ func (l *lossless) each(c cell, of *cast) (differ, all int) {
 				l.t.Errorf("%s: %d of %d logits differ; ids %v, want %v", what, n, a, got.ids, want.ids)
 			}
 			if st := got.stats; st.Drafter != d.Name() || st.Accepted == 0 || st.Accepted == st.Drafted {
-				l.t.Errorf("%s: of %d drafts by %q %d stood; some are to, and some not (%s)", what, st.Drafted, st.Drafter, st.Accepted, st.NoDrafter)
+				l.t.Errorf("%s: %d of %d drafts by %q were accepted, want some but not all (%s)",
+					what, st.Accepted, st.Drafted, st.Drafter, st.NoDrafter)
 			}
 		}
 	}

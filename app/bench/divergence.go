@@ -11,14 +11,14 @@ import (
 	"tandem/engine/sample"
 )
 
-// A parting is where an answer leaves that of plain decoding. It is excused
-// where rounding decides, which depends on how many rows are computed at once:
-// both tokens are plain's two best, and all but equal.
+// A divergence is where an answer leaves that of plain decoding. It is excused where rounding
+// decides: both tokens are plain decoding's best two and nearly equal. Rounding depends on how many
+// rows are computed at once.
 type divergence struct {
 	at          int   // index of the token in the answer
 	plain, said int32 // tokens
 
-	// Of both, unless one of the answers ended there.
+	// Of both tokens; zero if one of the answers ended there.
 	logits  [2]float32
 	excused bool
 }
@@ -27,14 +27,14 @@ func (p divergence) String() string {
 	if p.logits == [2]float32{} {
 		return fmt.Sprintf("only one answer goes on at token %d", p.at)
 	}
-	text := fmt.Sprintf("token %d is %d (logit %.7g), plainly %d (%.7g)", p.at, p.said, p.logits[1], p.plain, p.logits[0])
+	text := fmt.Sprintf("token %d is %d (logit %.7g), in plain decoding %d (%.7g)", p.at, p.said, p.logits[1], p.plain, p.logits[0])
 	if p.excused {
 		text += ", excused"
 	}
 	return text
 }
 
-// firstDifference returns the index from which two texts differ, -1 if nowhere.
+// firstDifference returns the index of the first token that differs, -1 if none does.
 func firstDifference(a, b []int32) int {
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {
@@ -44,17 +44,17 @@ func firstDifference(a, b []int32) int {
 	return -1
 }
 
-// An umpire judges partings.
+// An umpire judges divergences.
 type umpire struct {
 	thread *mlx.Thread
 	model  lm.Model
 	open   func(lm.Model) *engine.Engine // without drafters
 }
 
-// judge tells of the parting of two different answers to a request. It asks for
-// the plain one once more, up to there, and looks whether that would say the
-// other token if its own were a little less likely: that is the same for drawn
-// tokens, whose noise does not change.
+// judge returns where an answer diverges from plain decoding's. It repeats plain decoding up to
+// there, and draws again with the logit of the plain token a little lower. The divergence is
+// excused if that gives the answer's token. This holds for sampled tokens too, because their noise
+// stays the same.
 func (u umpire) judge(ctx context.Context, r engine.Request, plain, said []int32) (divergence, error) {
 	p := divergence{at: firstDifference(plain, said)}
 	if p.at >= min(len(plain), len(said)) {
@@ -94,8 +94,8 @@ func (u umpire) judge(ctx context.Context, r engine.Request, plain, said []int32
 	})
 }
 
-// lowered returns what lies just below all logits of a type that are all but
-// equal to one: 1e-4 apart, or twice the distance to the next number.
+// lowered returns a number just below all logits that are nearly equal to the given one. These are
+// within 1e-4, or within twice the distance to the next number of the type.
 func lowered(logit float32, t mlx.Dtype) float32 {
 	digits := map[mlx.Dtype]int{mlx.Float16: 11, mlx.BFloat16: 8}[t]
 	if digits == 0 {
@@ -111,7 +111,7 @@ type watched struct {
 	lm.Model
 	position int
 	end      int        // position after the last row of the last forward
-	logits   *mlx.Array // (1, V), kept; nil before it got there
+	logits   *mlx.Array // (1, V), kept; nil before that position
 }
 
 // Forward implements lm.Model, for one sequence.

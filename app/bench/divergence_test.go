@@ -11,7 +11,7 @@ import (
 	"tandem/engine/sample"
 )
 
-// A rigged model has logits of the test's own for the token at a position.
+// A rigged model has the test's own logits for the token at a position.
 type rigged struct {
 	watched
 	row []float32
@@ -25,8 +25,7 @@ func (m *rigged) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return mlx.New(s, m.row, 1, len(m.row))
 }
 
-// TestDivergenceIsExcusedOnlyWhereRoundingDecides: texts may part where rounding can decide, drawn or not, and
-// nowhere else.
+// Texts may diverge where rounding can decide, greedy or sampled, and nowhere else.
 func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 	th, b := openTiny(t, "qwen3")
 	vocab := b.Model.Config().VocabSize
@@ -43,7 +42,7 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 			x[one], x[two], x[three] = 1, float32(1+second), float32(1+third)
 			return x
 		}
-		// What has to be added to the second's logit for it to be drawn.
+		// tie is what the second token's logit needs for that token to be drawn.
 		tie := 0.0
 		if temperature > 0 {
 			low, high := -5.0, 5.0
@@ -72,10 +71,10 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 			name          string
 			second, third float64 // logits less those of the first
 			said          int32
-			end           bool // the answer does
+			end           bool // the answer ends there
 			want          bool
 		}{
-			{"all but equal", tie - 5e-5, -900, two, false, true},
+			{"nearly equal", tie - 5e-5, -900, two, false, true},
 			{"too far apart", tie - 3e-4, -900, two, false, false},
 			{"another token", tie - 5e-5, -900, three, false, false},
 			{"an end", tie - 5e-5, -900, two, true, false},
@@ -126,7 +125,7 @@ func TestTextsDivergeAtTheirFirstDifference(t *testing.T) {
 		{nil, nil, -1}, {[]int32{1, 2}, []int32{1, 2}, -1}, {[]int32{1, 2}, []int32{1, 3}, 1}, {[]int32{1}, []int32{1, 2}, 1}, {[]int32{1, 2}, nil, 0},
 	} {
 		if got := firstDifference(test.a, test.b); got != test.want {
-			t.Errorf("%v and %v part at %d, want %d", test.a, test.b, got, test.want)
+			t.Errorf("%v and %v diverge at %d, want %d", test.a, test.b, got, test.want)
 		}
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// These tests need a whole Tandem. Package app imports this one, so package bench_test fills them in.
+// These tests need a whole Tandem. Package app imports this one, so package bench_test fills them
+// in.
 var (
 	// OpenApp is Options.Open.
 	OpenApp func(ctx context.Context, drafter string) (Stage, error)

@@ -20,8 +20,8 @@ import (
 	"tandem/models"
 )
 
-// A witness is a model that keeps the logits of every row, and may have
-// another end-of-sequence token.
+// A witness is a model that keeps the logits of every row. It may have another end-of-sequence
+// token.
 type witness struct {
 	lm.Model
 	eos    []int32
@@ -40,8 +40,8 @@ func (w *witness) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	return w.Model.Forward(s, b, taps)
 }
 
-// Unembed keeps the rows. One that is computed again replaces the first: that
-// one stood behind a wrong draft.
+// Unembed keeps the rows. A row that is computed again replaces the first one, which followed a
+// wrong draft.
 func (w *witness) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := w.Model.Unembed(s, hidden)
 	n := logits.Dim(0)
@@ -53,7 +53,7 @@ func (w *witness) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return logits
 }
 
-// lossless is one loaded model in one layout, decoded plainly and with drafts.
+// A lossless is one loaded model in one layout. It decodes without drafts and with them.
 type lossless struct {
 	t       *testing.T
 	th      *mlx.Thread
@@ -66,24 +66,24 @@ type lossless struct {
 	known   map[string]oracle // by request
 }
 
-// An oracle is what plain decoding answers a request, and how it would go on.
+// An oracle is plain decoding's answer to a request, and the text that goes on after it.
 type oracle struct {
 	saying
 	script []int32
 }
 
-// A saying is what one request was answered, and why.
+// A saying is the answer to one request, with the logits of its tokens.
 type saying struct {
 	ids    []int32
 	text   string
 	finish engine.Finish
-	logits [][]float32 // behind which each id was drawn
+	logits [][]float32 // from which each id was drawn
 	row    int         // of the last token in its round
 	stats  engine.Stats
 }
 
-// say answers a request on an engine of its own. cut, if positive, cancels it
-// with the token of that index.
+// say answers a request on an engine of its own. A positive cut cancels the request after so many
+// tokens.
 func (l *lossless) say(r engine.Request, cut int) saying {
 	l.t.Helper()
 	e := l.engine(nil)
@@ -91,8 +91,8 @@ func (l *lossless) say(r engine.Request, cut int) saying {
 	return l.sayOn(e, r, cut)
 }
 
-// engine makes one that keeps checkpoints if it has a store for them, with the
-// scripted drafter unless there are others.
+// engine opens an engine with the given drafters, or with the scripted one. With a store it keeps
+// checkpoints.
 func (l *lossless) engine(store *checkpoint.Store, drafters ...draft.Drafter) *engine.Engine {
 	if drafters == nil {
 		drafters = []draft.Drafter{l.drafter}
@@ -104,7 +104,7 @@ func (l *lossless) engine(store *checkpoint.Store, drafters ...draft.Drafter) *e
 	return engine.New(l.th, l.model, l.bundle.Tokenizer, o)
 }
 
-// sayOn answers a request as say does.
+// sayOn answers a request on e, as say does.
 func (l *lossless) sayOn(e *engine.Engine, r engine.Request, cut int) saying {
 	l.t.Helper()
 	l.model.logits = map[int]*mlx.Array{}
@@ -152,7 +152,7 @@ func (l *lossless) sayOn(e *engine.Engine, r engine.Request, cut int) saying {
 	return out
 }
 
-// bits returns how many numbers of a differ from those of b in any bit.
+// bits returns how many numbers of a differ from those of b in any bit, and how many were compared.
 func bits(a, b [][]float32) (differ, all int) {
 	for i := range min(len(a), len(b)) {
 		for j := range a[i] {
@@ -177,11 +177,11 @@ func (c cell) String() string {
 	return fmt.Sprintf("%s, %s, %s, block %d", c.shape, c.layout, c.rollback, c.depth+1)
 }
 
-// least is how often each count of accepted drafts occurs in a cell.
+// least is how often each count of accepted drafts occurs in a cell, at least.
 const least = 50
 
-// shapes are the architectures that differ in what their caches hold, with the
-// layouts they have: rows, rings, and the state of recurrent layers.
+// shapes are architectures whose caches hold different things: rows, rings and the state of
+// recurrent layers. layouts are those that differ.
 var shapes = []struct {
 	shape   string
 	layouts []cache.Layout
@@ -191,12 +191,12 @@ var shapes = []struct {
 	{"qwen3_5", []cache.Layout{cache.Ring}}, // without windows the other is the same
 }
 
-// TestDraftsKeepEveryBitOfPlainDecoding compares decoding with drafts to plain decoding, in the bit
-// tier: every id and every bit of every logit, in every cell, with a drafter
-// that is right as long as it is told to be, and with each of those that are
-// served. Prompts lie on both sides of the sliding window. Under OpenBLAS the
-// same comparison has to find differing bits, or it compares nothing, but none
-// that the speed tier does not allow.
+// In the bit tier, decoding with drafts equals plain decoding in every id and every bit of every
+// logit. That holds in every cell, for a drafter that is right as often as it is told to be, and
+// for each drafter that Tandem serves. Prompts lie on both sides of the sliding window.
+//
+// Under OpenBLAS the same comparison must find differing bits, otherwise it compares nothing. They
+// may not exceed what the speed tier allows.
 func TestDraftsKeepEveryBitOfPlainDecoding(t *testing.T) {
 	bit := enginetest.Bit(t)
 	differ, all := 0, 0
@@ -233,12 +233,12 @@ func TestDraftsKeepEveryBitOfPlainDecoding(t *testing.T) {
 		t.Errorf("%d of %d logits differ in the bit tier", differ, all)
 	}
 	if !bit && differ == 0 {
-		t.Error("no logit differs under OpenBLAS: this test cannot tell one from another")
+		t.Error("no logit differs under OpenBLAS, so the test compares nothing")
 	}
 }
 
-// twoLayers is all a tiny model needs here, one of them with a window where the
-// architecture has windows. The bit tier's BLAS is slow.
+// twoLayers makes a tiny model of two layers, because the bit tier's BLAS is slow. One has a window
+// where the architecture has windows.
 var twoLayers = map[string]any{
 	"num_hidden_layers": 2, "sliding_window_pattern": 2,
 	"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2, "num_key_value_heads": 1,
@@ -273,7 +273,7 @@ func (l *lossless) Close() {
 	}
 }
 
-// prompt is n ids that differ from one i to the next.
+// prompt returns n ids, other ones for each i.
 func (l *lossless) prompt(n, i int) []int32 {
 	ids := make([]int32, n)
 	for j := range ids {
@@ -282,8 +282,8 @@ func (l *lossless) prompt(n, i int) []int32 {
 	return ids
 }
 
-// plain answers a request withoutDrafts, once for each name, and hands the drafter
-// its script.
+// plain answers a request without drafts, once for each name. It gives the drafter the text as its
+// script.
 func (l *lossless) plain(name string, r engine.Request, cut int) saying {
 	o, ok := l.known[name]
 	if !ok {
@@ -298,9 +298,9 @@ func (l *lossless) plain(name string, r engine.Request, cut int) saying {
 	return o.saying
 }
 
-// long decodes until each count of accepted drafts has occurred often enough
-// and rings began anew at each row of a block, and counts the logits that
-// differ.
+// long decodes until each count of accepted drafts has occurred often enough. With exact, rings
+// must also have started over at each row of a block. It returns how many logits differ, and how
+// many were compared.
 func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 	l.t.Helper()
 	histogram := make([]int, c.depth+1)
@@ -354,18 +354,18 @@ func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 			pos += 1 + st.Accepts[i]
 		}
 		if i > 2*least { // a row or a count is never reached
-			l.t.Errorf("%s: after %d requests %v rounds accepted 0, 1, ... drafts, of which %d each are wanted; the ring began anew at row 0, 1, ... in %v",
+			l.t.Errorf("%s: after %d requests %v rounds accepted 0, 1, ... drafts, want %d each; rings started over at row 0, 1, ... in %v",
 				c, i+1, histogram, least, turns)
 			return differ, all
 		}
 	}
-	l.t.Logf("%s: %v rounds accepted 0, 1, ... drafts; the ring begins anew at row 0, 1, ... in %v", c, histogram, turns)
+	l.t.Logf("%s: %v rounds accepted 0, 1, ... drafts; rings started over at row 0, 1, ... in %v", c, histogram, turns)
 	return differ, all
 }
 
-// near holds a greedy answer to the rule of the speed tier: a logit may be off
-// by 1e-5 of the largest one, and a token may be another where it and plain's
-// are plain's best two and all but equal. From there on the texts are others.
+// near holds a greedy answer to the rule of the speed tier. A logit may be off by 1e-5 of the
+// largest one. A token may differ if it and plain decoding's are the best two and nearly equal. The
+// texts differ after that, so the comparison ends there.
 func (l *lossless) near(c cell, got, want saying) {
 	l.t.Helper()
 	worst := 0.0
@@ -385,7 +385,7 @@ func (l *lossless) near(c cell, got, want saying) {
 		if said == plain {
 			continue
 		}
-		better := 0 // than what was said
+		better := 0 // tokens that are likelier than the said one
 		for _, x := range row {
 			if x > row[said] {
 				better++
@@ -393,7 +393,7 @@ func (l *lossless) near(c cell, got, want saying) {
 		}
 		gap := row[plain] - row[said]
 		if better > 1 || gap > 1e-4 {
-			l.t.Errorf("%s, token %d is %d, plainly %d; %d are likelier, the first by %g", c, i, said, plain, better, gap)
+			l.t.Errorf("%s, token %d is %d, want %d; %d tokens are likelier, the wanted one by %g", c, i, said, plain, better, gap)
 		}
 		l.t.Logf("%s, token %d: %d for %d, %g apart", c, i, said, plain, gap)
 		return
@@ -401,8 +401,8 @@ func (l *lossless) near(c cell, got, want saying) {
 	l.t.Logf("%s: %d tokens, logits off by at most %.2g of the largest", c, len(want.ids), worst)
 }
 
-// ringRows is the size of a ring: a window of 16, of which the newest token
-// needs no row but its own, and room for a chunk of 32.
+// ringRows is the size of a ring: 15 rows for a window of 16, as the newest token has its own row,
+// and 32 rows for a chunk.
 const ringRows = 15 + 32
 
 // ends lets a generation end on every row of a block, in every way.
@@ -434,8 +434,8 @@ func (l *lossless) ends(c cell) {
 				cut = at + 1
 			}
 			want := l.plain(how, r, cut)
-			// The first round accepts as many as let the end fall on row: token
-			// 0 comes from the prompt, the first round says 1 to first+1.
+			// The first round accepts as many drafts as put the end on row. Token 0 comes from the
+			// prompt, and the first round gives tokens 1 to first+1.
 			first := (((at - 2 - row) % (c.depth + 1)) + c.depth + 1) % (c.depth + 1)
 			l.drafter.Wrong = func(round, n int) int {
 				if round == 0 {

@@ -14,7 +14,7 @@ import (
 	"tandem/models"
 )
 
-// benchModel starts MLX and loads the model to measure.
+// benchModel starts MLX and loads the model to measure. The caller closes both.
 func benchModel(ctx context.Context, dir string, o models.Options) (*mlx.Thread, *models.Bundle, error) {
 	t, err := mlx.NewThread(mlx.Options{})
 	if err != nil {
@@ -27,8 +27,7 @@ func benchModel(ctx context.Context, dir string, o models.Options) (*mlx.Thread,
 	return t, b, nil
 }
 
-// loadBenchModel loads the model in a folder, or the pocket model if there is
-// none.
+// loadBenchModel loads the model in a folder, or the pocket model if there is none.
 func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string, o models.Options) (*models.Bundle, error) {
 	if dir == "" {
 		return models.LoadPocket(ctx, t, o)
@@ -36,7 +35,7 @@ func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string, o models.Opt
 	return models.Load(ctx, t, dir, o)
 }
 
-// benchModelName is what figures of a model go by.
+// benchModelName returns the name under which a model's figures are kept.
 func benchModelName(dir string) string {
 	if dir == "" {
 		return "pocket"
@@ -44,7 +43,7 @@ func benchModelName(dir string) string {
 	return filepath.Base(filepath.Clean(dir))
 }
 
-// benchIDs are n token ids any model with some hundred tokens can evaluate.
+// benchIDs returns n token ids that any model with a few hundred tokens can evaluate.
 func benchIDs(n, vocab int) []int32 {
 	ids := make([]int32, n)
 	for i := range ids {
@@ -59,9 +58,9 @@ type benchDrafters struct {
 	loaded []*pool.Drafter
 }
 
-// loadBenchDrafters loads the drafters in some folders, in the type of the
-// model; without any, the one that is served with the model: built in beside the
-// pocket model, else within the model's folder. The n-gram drafter comes last.
+// loadBenchDrafters loads the drafters in the given folders, in the model's type. Without folders
+// it loads the drafter that is served with the model: the built-in one for the pocket model, else
+// one in the model's folder. The n-gram drafter comes last. The caller closes them.
 func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string, o models.Options) (*benchDrafters, error) {
 	if len(dirs) == 0 {
 		if model == "" && models.HasPocketDrafter() {
@@ -88,8 +87,8 @@ func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs
 	return d, nil
 }
 
-// distinctNames are what several drafters are called: as their folders, with a
-// number where another has that name.
+// distinctNames returns a name for each folder: its last element, with a number if that name is
+// taken.
 func distinctNames(dirs []string) []string {
 	taken := []string{engine.Auto, engine.None, draft.Ngram{}.Name()}
 	for _, dir := range dirs {
@@ -103,7 +102,7 @@ func distinctNames(dirs []string) []string {
 	return taken[len(taken)-len(dirs):]
 }
 
-// Close releases them.
+// Close frees the drafters.
 func (d *benchDrafters) Close() error {
 	var errs []error
 	for _, one := range d.loaded {
@@ -113,7 +112,7 @@ func (d *benchDrafters) Close() error {
 	return errors.Join(errs...)
 }
 
-// A named drafter goes by another name: of two of a kind.
+// A named drafter has another name, to tell two of one kind apart.
 type named struct {
 	draft.Drafter
 	name string

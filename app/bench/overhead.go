@@ -15,10 +15,10 @@ import (
 	"tandem/engine"
 )
 
-// How much is asked for where the endpoint alone is measured.
+// The sizes of the measurements of the endpoint alone.
 const (
-	overheadTokens = 10_000 // of a stream
-	overheadPaced  = 1_000  // of one whose tokens come one by one
+	overheadTokens = 10_000 // tokens of a stream
+	overheadPaced  = 1_000  // tokens of a stream in which they come one by one
 	overheadTimes  = 5      // streams
 	overheadAsked  = 100    // requests of one token
 )
@@ -26,11 +26,11 @@ const (
 // What the endpoint may add: microseconds to a token, milliseconds to a request.
 var tokenOverhead, requestOverhead = atMost(50), atMost(2)
 
-// overheadText is what each token of the stand-in says.
+// overheadText is the text of each token of the instant engine.
 const overheadText = " token"
 
-// instantEngine stands in for an engine, with an answer that takes no time and is as long
-// as it may be. If read is not nil, each token waits until the last one was read.
+// instantEngine replaces an engine by one that answers in no time, with as many tokens as a request
+// allows. If read is not nil, each token waits until the client has read the one before.
 func instantEngine(read <-chan struct{}) Generating {
 	return func(ctx context.Context, _ model.Model, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
@@ -57,7 +57,7 @@ func instantEngine(read <-chan struct{}) Generating {
 	}
 }
 
-// An overheadRoute streams an answer of so many tokens.
+// An overheadRoute is a route that streams an answer. body makes a request for n tokens.
 type overheadRoute struct {
 	path string
 	body func(n int) map[string]any
@@ -82,14 +82,14 @@ func chatBody(limit string, value any) map[string]any {
 	}
 }
 
-// An overheadClient asks an endpoint on one connection.
+// An overheadClient sends requests to an endpoint on one connection.
 type overheadClient struct {
 	http.Client
 	url string
 }
 
-// stream takes the time of an answer of n tokens, from before it is asked for until its
-// end. Each token that was read is told to read, if that is not nil.
+// stream returns the time of a streamed answer of n tokens, from before the request until its end.
+// It sends to read for each token that it read, unless read is nil.
 func (c *overheadClient) stream(ctx context.Context, r overheadRoute, n int, read chan<- struct{}) (time.Duration, error) {
 	text, got := []byte(overheadText), 0
 	start := time.Now()
@@ -108,7 +108,7 @@ func (c *overheadClient) stream(ctx context.Context, r overheadRoute, n int, rea
 	return took, err
 }
 
-// once takes the time of an answer of one token in one piece.
+// once returns the time of an answer of one token in one piece.
 func (c *overheadClient) once(ctx context.Context, r overheadRoute) (time.Duration, error) {
 	body := r.body(1)
 	body["stream"] = false
@@ -122,7 +122,7 @@ func (c *overheadClient) once(ctx context.Context, r overheadRoute) (time.Durati
 	return took, err
 }
 
-// timeInProcess takes the time of the loop that the server runs, without the server.
+// timeInProcess returns the time of the loop that the server runs, without the server.
 func timeInProcess(ctx context.Context, n int) time.Duration {
 	var text strings.Builder
 	start := time.Now()
@@ -132,16 +132,16 @@ func timeInProcess(ctx context.Context, n int) time.Duration {
 	return time.Since(start)
 }
 
-// overhead compares an answer over HTTP with the loop over the same tokens in this
-// process. The tokens take no time, so that all the rest is the endpoint's.
+// overhead compares an answer over HTTP with the loop over the same tokens in this process. The
+// tokens take no time, so the difference is the endpoint's.
 func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) {
 	t = benchTable{
 		Title:   "what the endpoint adds to an engine that takes no time",
 		Columns: []string{"what", "unit", "over HTTP", "in process", "added", "low", "high", "times", "bar"},
 		Notes: []string{
 			fmt.Sprintf("Streams of %d tokens, read to their end by Go's HTTP client on one loopback connection, in the same process; median.", overheadTokens),
-			"Behind them stand door, template, tokenizer, history in SQLite and the log, as in `tandem serve`.",
-			"One by one: each token is sent and read before there is another, so that its way there and back, and who waits for whom, is in the figure; it has no bar.",
+			"They pass through door, template, tokenizer, history in SQLite and the log, as in `tandem serve`.",
+			"One by one: each token is sent and read before the next one is made. So the figure includes the way there and back, and all waiting. It has no bar.",
 		},
 	}
 	s, err := b.open(ctx, control.DrafterNone)
@@ -160,7 +160,8 @@ func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) 
 		defer clients[i].CloseIdleConnections()
 	}
 	atOnce, paced := clients[0], clients[1]
-	// row takes the times of n tokens, or of a request, in units.
+	// row measures n tokens, or one request, and adds a row to the table. unitOf is how many units
+	// a second has.
 	row := func(what, unit string, n, times int, unitOf float64, bar *mark, over func() (time.Duration, error)) error {
 		var overs, alone, added []float64
 		for i := range times + 1 {
@@ -169,7 +170,7 @@ func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) 
 				return err
 			}
 			if i == 0 {
-				continue // memory is taken, and the model loaded
+				continue // unmeasured: it takes memory and loads the model
 			}
 			a, o := timeInProcess(ctx, n).Seconds()*unitOf/float64(n), took.Seconds()*unitOf/float64(n)
 			overs, alone, added = append(overs, o), append(alone, a), append(added, o-a)

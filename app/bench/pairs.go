@@ -17,7 +17,7 @@ import (
 	"tandem/engine/sample"
 )
 
-// A setting is what both sides of a comparison are asked for.
+// A setting holds what both sides of a comparison are asked for.
 type setting struct {
 	temperature float64
 	ignoreEOS   bool
@@ -44,11 +44,10 @@ type way struct {
 	fused, exact, timed bool // see engine.Speculation
 }
 
-// adaptive is the depth of a way that chooses by itself.
+// adaptive is the depth of a way that chooses its depth itself.
 const adaptive = -1
 
-// block is what a way's depth is called: rows of a block, the newest token's
-// among them.
+// block names a way's depth by the rows of a block. The newest token's row is one of them.
 func (w way) block() string {
 	text := strconv.Itoa(w.depth + 1)
 	if w.depth == adaptive {
@@ -93,23 +92,22 @@ type contest struct {
 	engines func(m lm.Model, drafters []draft.Drafter) *engine.Engine
 	drafts  []draft.Drafter
 	pairs   int       // of a comparison, at least
-	once    bool      // never doubles them
+	once    bool      // pairs are never doubled
 	warm    int       // answers before an adaptive way is measured
 	log     io.Writer // progress, for a person
 	host    host      // nil: nothing else happens in the process
 }
 
-// A host is a process that has more to do than to measure.
+// A host is a program that serves requests while it measures.
 type host interface {
-	// alone runs a measurement while nothing else happens, and runs it again if
-	// something did.
+	// alone runs a measurement while no request is in flight. It repeats the measurement if a
+	// request came.
 	alone(ctx context.Context, measure func(context.Context) error) error
-	// more is told how many pairs there are, and says whether there is time for
-	// another one.
+	// hasTime is told how many pairs there are. It reports whether there is time for another one.
 	hasTime(pairs int) bool
 }
 
-// answer has a side continue a prompt.
+// answer lets a side continue a prompt. A host keeps other work away meanwhile.
 func (c *contest) answer(ctx context.Context, s *side, w *workload, i int, set setting) (a response, err error) {
 	if c.host == nil {
 		return s.answer(ctx, w, i, set)
@@ -121,14 +119,14 @@ func (c *contest) answer(ctx context.Context, s *side, w *workload, i int, set s
 	return a, err
 }
 
-// A side is a way of decoding with an engine of its own, and what that engine
-// learns.
+// A side is a way of decoding with an engine of its own, and with what that engine learns.
 type side struct {
 	way
 	model  *dictated
 	engine *engine.Engine
 }
 
+// open opens a side. The caller closes it.
 func (c *contest) open(w way) *side {
 	s := &side{way: w, model: &dictated{Model: c.model}}
 	var drafters []draft.Drafter
@@ -141,17 +139,17 @@ func (c *contest) open(w way) *side {
 
 func (s *side) Close() { s.engine.Close() }
 
-// A response is what one request was answered, and what that took.
+// A response is the answer to one request, with its statistics.
 type response struct {
 	ids   []int32
 	stats engine.Stats
 }
 
-// rate is tokens per second of decoding, whole those of the request.
+// rate returns the tokens per second of decoding, and whole those of the whole request.
 func (a response) rate() float64  { return float64(len(a.ids)-1) / a.stats.Decode.Seconds() }
 func (a response) whole() float64 { return float64(len(a.ids)) / a.stats.Total.Seconds() }
 
-// request asks for a prompt's continuation.
+// request returns the request for the continuation of a prompt.
 func (s *side) request(w *workload, i int, set setting) engine.Request {
 	p := w.prompts[i]
 	limit := w.limit
@@ -179,7 +177,7 @@ func (s *side) answer(ctx context.Context, w *workload, i int, set setting) (res
 	return a, nil
 }
 
-// reject says why an answer is not to be counted, if so.
+// reject returns why an answer does not count; empty if it does.
 func (a response) reject() string {
 	switch {
 	case len(a.ids) < minAnswer:
@@ -190,27 +188,27 @@ func (a response) reject() string {
 	return ""
 }
 
-// A pair is what two sides said and took for one prompt.
+// A pair holds the responses of two sides to one prompt.
 type pair struct {
 	index    int // of the prompt; the first, if there are several
 	one, two response
 }
 
-// A comparison is what came of two ways that took turns.
+// A comparison holds the results of two ways that took turns.
 type comparison struct {
 	setting
 	one, two way
 	bar      bar
 	pairs    []pair
-	rejected map[string]int // prompts by why they do not count
+	rejected map[string]int // how many prompts do not count, by the reason
 	doubled  bool
 
-	// Answers that part from plain decoding, each once: where rounding decides,
-	// and where it does not.
+	// Answers that diverge from plain decoding, each once: where rounding decides, and where it
+	// does not.
 	excused, wrong []string
 }
 
-// verdict judges the ratio by the bar, if what is compared is the same text.
+// verdict judges the ratio by the bar, or says that the texts differ.
 func (c *comparison) verdict() any {
 	if len(c.wrong) > 0 {
 		return "texts differ"
@@ -223,11 +221,12 @@ func (c *comparison) ratio() estimate {
 	return c.estimate(func(p pair) float64 { return p.two.rate() / p.one.rate() })
 }
 
-// whole is the same for whole requests, their prompts included.
+// whole estimates the same for whole requests, with their prompts.
 func (c *comparison) whole() estimate {
 	return c.estimate(func(p pair) float64 { return p.two.whole() / p.one.whole() })
 }
 
+// estimate estimates a figure of the pairs, by clusters of one prompt.
 func (c *comparison) estimate(of func(pair) float64) estimate {
 	values := map[int][]float64{} // by prompt
 	for _, p := range c.pairs {
@@ -240,8 +239,8 @@ func (c *comparison) estimate(of func(pair) float64) estimate {
 	return estimateOf(prompts)
 }
 
-// needsPairs reports whether there are too few pairs: they are doubled once, unless
-// told otherwise, if they do not decide about the bar.
+// needsPairs reports whether there are too few pairs. If they do not decide about the bar, twice as
+// many are needed, unless once is set.
 func (c *comparison) needsPairs(pairs int, once bool) bool {
 	n := len(c.pairs)
 	if n == pairs && !once && c.bar.undecided(c.ratio()) {
@@ -250,7 +249,7 @@ func (c *comparison) needsPairs(pairs int, once bool) bool {
 	return n < pairs || c.doubled && n < 2*pairs
 }
 
-// count counts pairs.
+// count returns how many pairs satisfy yes.
 func (c *comparison) count(yes func(pair) bool) int {
 	n := 0
 	for _, p := range c.pairs {
@@ -261,9 +260,9 @@ func (c *comparison) count(yes func(pair) bool) int {
 	return n
 }
 
-// compare lets two ways answer prompts in turns, until there are enough pairs,
-// and twice as many where they do not decide about the bar. Prompts are asked
-// again where there are too few.
+// compare lets two ways answer prompts in turns until there are enough pairs. If these do not
+// decide about the bar, there will be twice as many. Prompts are used again where there are too
+// few.
 func (c *contest) compare(ctx context.Context, w *workload, set setting, one, two way, b bar) (*comparison, error) {
 	first, second := c.open(one), c.open(two)
 	defer first.Close()
@@ -274,9 +273,9 @@ func (c *contest) compare(ctx context.Context, w *workload, set setting, one, tw
 	return c.takeTurns(ctx, w, set, first, second, b)
 }
 
-// warmUp lets a second side that is adaptive answer the first prompts that count,
-// before it is measured, of those that are not measured if there are such.
-// Others would teach it what is not measured.
+// warmUp lets an adaptive second side answer prompts before it is measured. It takes prompts that
+// count, and if possible those that are not measured. Prompts that do not count would teach it what
+// is not measured.
 func (c *contest) warmUp(ctx context.Context, w *workload, set setting, one, two *side) error {
 	if two.drafter == "" || two.depth != adaptive {
 		return nil
@@ -304,8 +303,7 @@ func (c *contest) warmUp(ctx context.Context, w *workload, set setting, one, two
 	return nil
 }
 
-// usable reports whether a prompt counts, and asks for an answer if that is not
-// known.
+// usable reports whether a prompt counts. It generates an answer if that is not known yet.
 func (c *contest) usable(ctx context.Context, w *workload, set setting, i int, s *side) (bool, error) {
 	key := unusable{set, i}
 	why, known := w.unusable[key]
@@ -320,8 +318,9 @@ func (c *contest) usable(ctx context.Context, w *workload, set setting, i int, s
 	return why == "", nil
 }
 
-// check judges answers to a prompt that differ, where a seed is to give the
-// same ones however they are decoded: each by plain decoding.
+// check compares two answers to a prompt with plain decoding's, if they differ, and keeps the
+// divergences in result. With one seed they should be equal, however they are decoded. Rejection at
+// a temperature is an exception, and is not checked.
 func (c *contest) check(ctx context.Context, w *workload, set setting, i int, result *comparison, one, two response) error {
 	free := result.one.rule == engine.Rejection || result.two.rule == engine.Rejection
 	if slices.Equal(one.ids, two.ids) || set.temperature > 0 && free {
@@ -356,12 +355,13 @@ func (c *contest) check(ctx context.Context, w *workload, set setting, i int, re
 	return nil
 }
 
+// takeTurns measures pairs until there are enough, or until no prompt gives another one.
 func (c *contest) takeTurns(ctx context.Context, w *workload, set setting, one, two *side, b bar) (*comparison, error) {
 	result := &comparison{setting: set, one: one.way, two: two.way, bar: b, rejected: map[string]int{}}
 	began := time.Now()
 	defer fmt.Fprintln(c.log)
-	dropped := map[int]bool{} // by the second side's answer
-	last := -1                // turn that gave a pair
+	dropped := map[int]bool{} // prompts whose second answer does not count
+	last := -1                // the last turn that gave a pair
 	for turn := 0; result.needsPairs(c.pairs, c.once); turn++ {
 		if turn-last > len(w.picks) {
 			break // there is nothing to measure, or no more
@@ -406,9 +406,8 @@ func (c *contest) takeTurns(ctx context.Context, w *workload, set setting, one, 
 	return result, nil
 }
 
-// best returns the fastest of comparisons with plain decoding on the prompts of
-// even index, and how many times as fast as plain decoding it is there; nil if
-// there are no pairs.
+// best returns the fastest of the comparisons with plain decoding, and how many times as fast it
+// is. Only prompts of even index count. fastest is nil if there are no pairs.
 func best(all []*comparison) (fastest *comparison, times float64) {
 	for _, c := range all {
 		var ratios []float64

@@ -31,7 +31,7 @@ func openPlain(ctx context.Context, o Options) (bench, error) {
 		return nil, err
 	}
 	p := &plain{thread: t, bundle: b, engine: engine.New(t, b.Model, b.Tokenizer, engine.Options{})}
-	// Once unmeasured: kernels are compiled, memory is taken.
+	// Once unmeasured: it compiles kernels and takes memory.
 	if p.tokens, _, err = p.generate(ctx, benchPrompt, benchDecode); err == nil {
 		_, _, err = p.generate(ctx, benchLong, 1)
 	}
@@ -51,7 +51,8 @@ func (p *plain) header() benchHeader {
 	return h
 }
 
-// generate evaluates a prompt and decodes greedily, end-of-sequence or not.
+// generate evaluates a prompt of so many tokens and decodes n tokens greedily, past any end of
+// sequence.
 func (p *plain) generate(ctx context.Context, prompt, n int) ([]int32, engine.Stats, error) {
 	var ids []int32
 	var stats engine.Stats
@@ -93,8 +94,8 @@ func (p *plain) measure(ctx context.Context) (map[string]float64, error) {
 	prefill := benchLong / long.FirstToken.Seconds()
 	return map[string]float64{
 		"decode_per_second": steps / stats.Decode.Seconds(),
-		// The engine's default chunk is 512: the same figure meets the rival's
-		// at its chunk of 512 and at its default of 2048.
+		// The engine's default chunk is 512. So the same figure stands against two of the rival: at
+		// its chunk of 512, and at its default of 2048.
 		"prefill_chunk_512_per_second": prefill,
 		"prefill_default_per_second":   prefill,
 		"step_ms":                      milliseconds(stats.Decode) / steps,

@@ -10,7 +10,7 @@ import (
 // benchBlocks are the fixed block sizes: a block of 1 drafts nothing.
 var benchBlocks = []int{1, 2, 4, 8, 16}
 
-// The bars that adaptive depth is held to, the default of every request.
+// The bars for adaptive depth, which is the default of every request.
 var (
 	codeGreedyBar  = bar{1.5, 2}
 	codeSampledBar = bar{1, 1.3}
@@ -19,23 +19,23 @@ var (
 	adaptiveBar    = bar{0.97, 0} // of the best fixed block
 )
 
-// A section is what is measured of one workload in one setting.
+// A section lists the ways that are measured on one workload in one setting.
 type section struct {
 	*workload
 	setting
 	ways []way
 	bars func(way) bar
 
-	// rivals asks for adaptive depth against the fastest fixed block of each
-	// drafter, or plain decoding if that is faster, and more for other ways of
-	// the first drafter at that block and adaptively.
+	// rivals compares adaptive depth with the fastest fixed block of each drafter, or with plain
+	// decoding if that is faster. more are other ways of the first drafter, at that block and
+	// adaptively.
 	rivals bool
 	more   []way // drafter and depth are filled in
 }
 
 func (s section) String() string { return s.name + ", " + s.setting.String() }
 
-// target is how many times as fast as plain decoding a section is to become.
+// target returns how many times as fast as plain decoding a section should be.
 func (s section) target() float64 {
 	least := 0.0
 	for _, w := range s.ways {
@@ -46,7 +46,7 @@ func (s section) target() float64 {
 	return cmp.Or(least, 1)
 }
 
-// sections is the plan.
+// sections returns the plan of the bench.
 func (b *speculation) sections() []section {
 	if b.options.Full {
 		return b.everything()
@@ -101,7 +101,7 @@ func (b *speculation) sections() []section {
 	return list
 }
 
-// everything is every combination on code and edits.
+// everything returns every combination, on all workloads.
 func (b *speculation) everything() []section {
 	var list []section
 	for _, w := range []*workload{b.texts.code, b.texts.copied, b.texts.edit, b.texts.noise, b.texts.after} {
@@ -110,7 +110,7 @@ func (b *speculation) everything() []section {
 				set := setting{temperature, ignore}
 				scripted := w.prompts[0].script != nil
 				if scripted && (temperature > 0 || ignore) {
-					continue // what is dictated is the same
+					continue // a dictated text is the same in every setting
 				}
 				s := section{workload: w, setting: set, rivals: true, bars: b.codeBar(set)}
 				switch w {
@@ -121,7 +121,7 @@ func (b *speculation) everything() []section {
 				}
 				rules := []engine.Rule{engine.Coupled, engine.Rejection}
 				if temperature == 0 {
-					rules = rules[:1] // greedy drafts are judged alike
+					rules = rules[:1] // both rules judge greedy drafts alike
 				}
 				for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 					for _, rule := range rules {
@@ -139,7 +139,7 @@ func (b *speculation) everything() []section {
 	return list
 }
 
-// each lists every drafter's ways of fixed block size, and those that choose.
+// each returns every drafter's ways of fixed block size, then the adaptive ways.
 func (b *speculation) each(blocks []int) []way {
 	var list []way
 	for _, d := range b.drafts {
@@ -148,8 +148,8 @@ func (b *speculation) each(blocks []int) []way {
 	return append(list, b.adaptives()...)
 }
 
-// probes lists what requests can ask for beside drafter, depth, rollback and rule:
-// draft and verify in one graph, where the draft is one, and exact decoding, plain too.
+// probes returns the ways for a request's other options. One is draft and verify in one graph, for
+// drafters whose draft is a graph. The other is exact decoding, with and without drafts.
 func (b *speculation) probes() []way {
 	list := []way{{exact: true}}
 	for _, one := range b.each(benchBlocks) {
@@ -180,8 +180,8 @@ func fixed(d draft.Drafter, blocks []int) []way {
 	return list
 }
 
-// adaptives are the ways that choose their depth: each drafter by itself, in
-// order, and where there are several all of them.
+// adaptives returns the ways that choose their depth: each drafter by itself, in order, then all
+// together if there are several.
 func (b *speculation) adaptives() []way {
 	var list []way
 	for _, d := range b.drafts {
@@ -193,7 +193,8 @@ func (b *speculation) adaptives() []way {
 	return list
 }
 
-// onlyAdaptive gives a bar to the default ways that choose their depth.
+// onlyAdaptive returns a function that gives b to the adaptive ways with default options that
+// satisfy of, and no bar to others.
 func onlyAdaptive(b bar, of func(way) bool) func(way) bar {
 	return func(w way) bar {
 		if w.depth == adaptive && !w.fused && !w.exact && cmp.Or(w.rollback, engine.Trim) == engine.Trim && cmp.Or(w.rule, engine.Coupled) == engine.Coupled && of(w) {
@@ -203,8 +204,8 @@ func onlyAdaptive(b bar, of func(way) bool) func(way) bar {
 	}
 }
 
-// codeBar is for drafters that read the target, and for all together where
-// there is one.
+// codeBar returns the bars for code: for drafters that read the target, and for all drafters
+// together.
 func (b *speculation) codeBar(set setting) func(way) bar {
 	least := codeGreedyBar
 	if set.temperature > 0 {

@@ -7,7 +7,7 @@ import (
 	"tandem/engine/draft"
 )
 
-// A namesake is a drafter of a plan that is not carried out.
+// A namesake is a drafter with a name and a size. The plan is not carried out.
 type namesake struct {
 	draft.Drafter
 	name string
@@ -17,9 +17,8 @@ type namesake struct {
 func (d namesake) Name() string   { return d.name }
 func (d namesake) MaxDrafts() int { return d.most }
 
-// TestFullPlanHasEveryCombinationOnce: everything is every drafter at every block, with every rollback and
-// rule, what chooses for itself, and the probes; once each, and only what a request
-// would get has a bar.
+// Full lists every drafter at every block, with every rollback and rule, the adaptive ways and the
+// probes. Each occurs once. Only the ways that requests get by default have a bar.
 func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 	one := &workload{prompts: []prompt{{}}}
 	scripted := &workload{prompts: []prompt{{script: []int32{1}}}}

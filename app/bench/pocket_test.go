@@ -7,15 +7,14 @@ import (
 	"tandem/models"
 )
 
-// TestPocketDraftersGuessAsWellAsTheModelCardSays: what is built in guesses as well as its model card says, in
-// the real loop, on code that neither model nor drafters were trained on. Answers that
+// The engine decodes code that neither the model nor its drafters were trained on. Answers that
 // loop do not count.
 func TestPocketDraftersGuessAsWellAsTheModelCardSays(t *testing.T) {
 	const answers = 8
 	for _, c := range []struct {
 		drafter string
 		setting
-		least float64 // tokens a verify forward, of blocks of 8 rows; a tenth below what was measured, or a little more
+		least float64 // tokens a verify forward in blocks of 8 rows: a tenth or a little more below the measured figure
 	}{
 		{models.PocketDrafter, setting{}, 3.0},
 		{models.PocketDrafter, setting{temperature: 0.8}, 1.9},

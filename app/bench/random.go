@@ -13,23 +13,23 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A randomShape is that of a random model in the form of Qwen3.
+// A randomShape holds the sizes of a random model in the form of Qwen3.
 type randomShape struct {
 	hidden, inner, layers, heads, kvHeads, headDim, vocab int
 }
 
-// largeShape has 103M parameters: its steps on a CPU are bound by memory, as those of
-// real models are. smallShape is for trying a bench out.
+// largeShape has 103M parameters: its steps on a CPU are bound by memory, as those of real models
+// are. smallShape is for trying a bench out.
 var (
 	largeShape = randomShape{hidden: 640, inner: 2560, layers: 12, heads: 10, kvHeads: 2, headDim: 128, vocab: 32000}
 	smallShape = randomShape{hidden: 64, inner: 128, layers: 2, heads: 4, kvHeads: 2, headDim: 16, vocab: 1000}
 )
 
-// randomTokenizer belongs to a random model, of which only token ids are asked.
+// randomTokenizer is for a random model, which gets token ids only.
 const randomTokenizer = `{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`
 
-// write makes the folder of a model, in bfloat16, and returns how many parameters it
-// has. What it says is noise, the same every time.
+// write writes a model in bfloat16 into dir, and returns how many parameters it has. Its weights
+// are noise, the same every time.
 func (m randomShape) write(ctx context.Context, dir string) (parameters int, err error) {
 	config, err := json.Marshal(map[string]any{
 		"model_type": "qwen3", "architectures": []string{"Qwen3ForCausalLM"},
@@ -75,7 +75,7 @@ func (m randomShape) write(ctx context.Context, dir string) (parameters int, err
 	return parameters, err
 }
 
-// tensors lists the weights, by what they are spread.
+// tensors calls add for each weight, with the standard deviation of its numbers.
 func (m randomShape) tensors(add func(name string, std float64, shape ...int)) {
 	linear := func(name string, out, in int) { add(name, 1.5/math.Sqrt(float64(in)), out, in) }
 	add("model.embed_tokens", 0.05, m.vocab, m.hidden)

@@ -12,9 +12,8 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestRecurrentStateComesBackFromDiskToTheBit takes a text up from the disk, in an engine that has not
-// seen it: the states of recurrent layers come back with the rows of the others,
-// and no bit of what follows differs.
+// An engine continues a text from the disk that it has not seen. The states of recurrent layers
+// come back with the rows of the other layers. No bit of the continuation differs.
 func TestRecurrentStateComesBackFromDiskToTheBit(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return

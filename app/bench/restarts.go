@@ -10,21 +10,21 @@ import (
 	"tandem/engine/checkpoint"
 )
 
-// restartTokens are those of a text that is restored after a restart.
+// restartTokens is the length of a text that is restored after a restart.
 const restartTokens = 4000
 
-// restartBar is how many times as fast as computing it that is to be.
+// restartBar is how many times as fast restoring must be as computing.
 var restartBar = bar{10, 0}
 
-// restarts compares the first token of a text that files have, in an engine that
-// knows nothing else, to that of one that computes it.
+// restarts compares the time to the first token after a text. One engine restores the text from
+// files and knows nothing else, the other one computes it.
 func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error) {
 	length := min(restartTokens, b.bundle.Model.Config().ContextLength-8)
 	t = benchTable{
 		Title: fmt.Sprintf("A prompt of %d tokens after a restart", length),
 		Columns: []string{"tokens", "restored", "MB of files", "ms to first token, restored", "of it restoring", "recomputed",
 			"times as fast", "low", "high", "pairs", "prompts", "at least"},
-		Notes: []string{"Each time the store is opened anew on all files and an engine on the store. The system may have the files in memory, as it has after a restart of the program alone."},
+		Notes: []string{"Each time a store is opened again on all files, and an engine on the store. The system may hold the files in memory, as it does after a restart of the program alone."},
 	}
 	dir, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 	}
 	off := b.open(engine.Options{})
 	defer off.Close()
-	var again, restoring, anew []float64
+	var again, restoring, computing []float64
 	ratios := make([][]float64, len(texts))
 	measure := func(i int) error {
 		restored, recomputed, err := b.restart(ctx, dir, off, texts[i])
@@ -52,7 +52,7 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 			return err
 		}
 		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
-		again, restoring, anew = append(again, milliseconds(two)), append(restoring, milliseconds(restored.stats.Restore)), append(anew, milliseconds(one))
+		again, restoring, computing = append(again, milliseconds(two)), append(restoring, milliseconds(restored.stats.Restore)), append(computing, milliseconds(one))
 		ratios[i] = append(ratios[i], one.Seconds()/two.Seconds())
 		fmt.Fprintf(b.log, "\rrestart, pair %d ", len(again))
 		return nil
@@ -69,12 +69,12 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 		}
 	}
 	fmt.Fprintln(b.log)
-	t.Rows = append(t.Rows, []any{length, length - 1, megabytes(bytes), whole(middle(again)), whole(middle(restoring)), whole(middle(anew)),
+	t.Rows = append(t.Rows, []any{length, length - 1, megabytes(bytes), whole(middle(again)), whole(middle(restoring)), whole(middle(computing)),
 		e.median, e.low, e.high, e.n, e.prompts, restartBar.judge(e)})
 	return t, nil
 }
 
-// withEngine opens a store and an engine on a folder for as long as f runs.
+// withEngine opens a store and an engine on a folder while f runs.
 func (b *checkpointBench) withEngine(dir string, f func(*engine.Engine, *checkpoint.Store) error) error {
 	store := b.store(dir)
 	defer store.Close()
@@ -83,12 +83,12 @@ func (b *checkpointBench) withEngine(dir string, f func(*engine.Engine, *checkpo
 	return f(e, store)
 }
 
-// firstToken asks for the first token behind a text.
+// firstToken returns a request for the first token after a text.
 func firstToken(text []int32) engine.Request {
 	return engine.Request{Prompt: text, MaxTokens: new(1), Speculation: withoutDrafts}
 }
 
-// write leaves texts in files of a folder.
+// write keeps the checkpoints of texts in the files of a folder.
 func (b *checkpointBench) write(ctx context.Context, dir string, texts ...[]int32) error {
 	return b.withEngine(dir, func(e *engine.Engine, store *checkpoint.Store) error {
 		for i, text := range texts {
@@ -104,8 +104,8 @@ func (b *checkpointBench) write(ctx context.Context, dir string, texts ...[]int3
 	})
 }
 
-// restart asks for the first token behind a text twice: of an engine that knows
-// nothing but the files of a folder, and of one that computes it.
+// restart generates the first token after a text twice: on an engine that knows only the files of a
+// folder, and on off, which computes the text.
 func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.Engine, text []int32) (restored, recomputed response, err error) {
 	if err := b.withEngine(dir, func(e *engine.Engine, _ *checkpoint.Store) (err error) {
 		restored, err = b.ask(ctx, e, firstToken(text))
@@ -120,7 +120,7 @@ func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.E
 	return restored, recomputed, err
 }
 
-// folderBytes is what the files of a folder take.
+// folderBytes returns how many bytes the files of a folder take.
 func folderBytes(dir string) (sum int64, err error) {
 	files, err := os.ReadDir(dir)
 	for _, f := range files {

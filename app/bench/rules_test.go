@@ -20,15 +20,15 @@ func TestEstimateIsTheMedianWithItsInterval(t *testing.T) {
 	if e.median != 1 || e.n != 41 || e.prompts != 41 {
 		t.Errorf("median %v of %d, %d prompts", e.median, e.n, e.prompts)
 	}
-	// The order statistics that bound the median with 95 %: the 14th and 28th
-	// of 41, give or take one.
+	// The order statistics that bound the median with 95 %: the 14th and 28th of 41, give or take
+	// one.
 	if math.Abs(e.low-0.93) > 0.015 || math.Abs(e.high-1.07) > 0.015 {
 		t.Errorf("interval %v to %v", e.low, e.high)
 	}
 	if again := estimateOf(values); again != e {
 		t.Errorf("once %v, then %v", e, again)
 	}
-	// Asking every prompt four times makes nothing surer.
+	// Four answers to every prompt make the estimate no surer.
 	if f := estimateOf(fours); f != (estimate{e.median, e.low, e.high, 164, 41}) {
 		t.Errorf("each once %v, four times %v", e, f)
 	}
@@ -64,12 +64,12 @@ func TestBarJudgesTheMedian(t *testing.T) {
 	}
 }
 
-// took is a response of n tokens after the first, decoded in ms.
+// took returns a response of n tokens after the first, decoded in ms milliseconds.
 func took(n, ms int) response {
 	return response{ids: make([]int32, n+1), stats: engine.Stats{Decode: time.Duration(ms) * time.Millisecond}}
 }
 
-// against makes a comparison of a depth with plain decoding: ratios by index.
+// against returns a comparison of a depth with plain decoding. ratios are percent, one a prompt.
 func against(depth int, ratios ...int) *comparison {
 	c := &comparison{two: way{drafter: "dflash", depth: depth}}
 	for i, percent := range ratios {
@@ -78,7 +78,7 @@ func against(depth int, ratios ...int) *comparison {
 	return c
 }
 
-// TestPairsDoubleOnceWhereTheBarIsUndecided doubles the pairs once where the interval contains the bar.
+// The pairs double once if the interval contains the bar.
 func TestPairsDoubleOnceWhereTheBarIsUndecided(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -101,7 +101,7 @@ func TestPairsDoubleOnceWhereTheBarIsUndecided(t *testing.T) {
 	}
 }
 
-// TestFastestIsChosenByEvenPrompts chooses by prompts of even index alone.
+// Only prompts of even index count.
 func TestFastestIsChosenByEvenPrompts(t *testing.T) {
 	slow, fast := against(1, 120, 900, 130, 900, 110, 900), against(7, 140, 10, 150, 10, 160, 10)
 	if got, ratio := best([]*comparison{slow, fast}); got != fast || math.Abs(ratio-1.5) > 1e-9 {
@@ -135,7 +135,7 @@ func TestFiguresTellRoundsWithDraftsFromPlainOnes(t *testing.T) {
 	if math.Abs(row[10].(float64)-1.5*50/30) > 1e-6 {
 		t.Errorf("needed %v", row[10])
 	}
-	c.one = way{drafter: "dflash", depth: 3} // whose step is no plain one
+	c.one = way{drafter: "dflash", depth: 3} // its step is not a plain one
 	if row := c.row(1.5); row[10] != nil {
 		t.Errorf("needed %v, but it is unknown", row[10])
 	}
@@ -144,7 +144,6 @@ func TestFiguresTellRoundsWithDraftsFromPlainOnes(t *testing.T) {
 	}
 }
 
-// TestAddedAnswersCountAsOne: answers that are added up count as one.
 func TestAddedAnswersCountAsOne(t *testing.T) {
 	answer := func(blocks engine.Blocks) response {
 		a := took(100, 700)
@@ -156,7 +155,7 @@ func TestAddedAnswersCountAsOne(t *testing.T) {
 	p.two.add(answer(engine.Blocks{Count: 6, Tokens: 20, Total: 120 * ms, Early: 120 * ms, Max: 30 * ms}))
 	p.two.add(answer(engine.Blocks{Count: 10, Tokens: 36, Total: 90 * ms, Early: 80 * ms, Max: 40 * ms}))
 	f := (&comparison{pairs: []pair{p}}).figures()
-	// Of the first eight, two are the other's, of 10 ms.
+	// Of the first eight rounds, two are the second answer's, of 10 ms.
 	if want := (roundFigures{tokens: 56.0 / 16, step: 10, round: 210.0 / 16, first: 140.0 / 8, longest: 40, inMLX: 14}); math.Abs(f.tokens-want.tokens) > 1e-6 ||
 		math.Abs(f.round-want.round) > 1e-6 || math.Abs(f.first-want.first) > 1e-6 || f.longest != want.longest {
 		t.Errorf("%+v, want %+v", f, want)
@@ -173,7 +172,7 @@ func TestRenamedTextBeginsAgainWithTheOtherName(t *testing.T) {
 	}
 }
 
-// TestOnlyDefaultAdaptiveWaysHaveABar gives them to the default way of each workload, and to no other.
+// Only adaptive depth with default options has a bar.
 func TestOnlyDefaultAdaptiveWaysHaveABar(t *testing.T) {
 	of := onlyAdaptive(editBar, func(w way) bool { return w.drafter == "ngram" })
 	for _, test := range []struct {
@@ -194,8 +193,7 @@ func TestOnlyDefaultAdaptiveWaysHaveABar(t *testing.T) {
 	}
 }
 
-// TestCostsReplaceThoseOfTheSameSetup keeps the newest figures of each machine, model, type, context
-// and library.
+// The file keeps the newest figures of each machine, model, type, context and library.
 func TestCostsReplaceThoseOfTheSameSetup(t *testing.T) {
 	home := t.TempDir()
 	costs := func(model string, ms float64) *blockCosts {
@@ -227,14 +225,13 @@ func TestCostsReplaceThoseOfTheSameSetup(t *testing.T) {
 	other := costs("a", 9)
 	other.BLAS = "/lib/b.so"
 	if before, err := keepCosts(home, other); err != nil || before != nil {
-		t.Errorf("another library's are compared: %v, %v", before, err)
+		t.Errorf("costs of another library are compared: %v, %v", before, err)
 	}
 	if before, err := keepCosts("", other); err != nil || before != nil {
 		t.Errorf("without a home folder: %v, %v", before, err)
 	}
 }
 
-// TestTablePrintsADashForNoValue prints what there is, and a dash where there is nothing.
 func TestTablePrintsADashForNoValue(t *testing.T) {
 	var out strings.Builder
 	err := benchTable{Title: "A title", Columns: []string{"a", "b"}, Rows: [][]any{{"x", 1.2345}, {3, nil}}, Notes: []string{"a note"}}.print(&out)

@@ -17,8 +17,7 @@ import (
 	"tandem/models"
 )
 
-// TestEveryWorkloadHasTextsForThePocketModel: the texts are there for the pocket model, each with what its
-// workload needs.
+// Every workload has enough prompts, and a script where it needs one.
 func TestEveryWorkloadHasTextsForThePocketModel(t *testing.T) {
 	_, b := openTiny(t, "")
 	w, err := newWorkloads(b.Tokenizer)
@@ -49,8 +48,7 @@ func TestEveryWorkloadHasTextsForThePocketModel(t *testing.T) {
 	}
 }
 
-// TestBuiltInDrafterIsTheDefault: the drafter that is built in is benched where no other is
-// named, whatever the list of names came from.
+// The built-in drafter is measured if no folder is given, whether the list is nil or empty.
 func TestBuiltInDrafterIsTheDefault(t *testing.T) {
 	_, b := openTiny(t, "")
 	want := []string{draft.Ngram{}.Name()}
@@ -72,8 +70,7 @@ func TestBuiltInDrafterIsTheDefault(t *testing.T) {
 	}
 }
 
-// TestDraftersGetDistinctNames: no two drafters share a name, and none has one that means
-// something else.
+// No two drafters share a name, and none is called auto, none or ngram.
 func TestDraftersGetDistinctNames(t *testing.T) {
 	got := distinctNames([]string{"a/last", "b/last/", "c/best", "d/last-2", "auto"})
 	if want := []string{"last", "last-2", "best", "last-2-2", "auto-2"}; !slices.Equal(got, want) {
@@ -92,8 +89,8 @@ func (a *asked) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
 	return a.Drafter.Open(s, o)
 }
 
-// TestTimedDraftsKeepTheirTapsAndSampler: drafts of one kind have outputs of the target that the others do
-// not free, and are proposed at the temperature that is measured.
+// Each draft has taps of its own, which others of its kind do not free. Drafts are proposed at the
+// measured temperature.
 func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 	th, b := openTiny(t, "gemma3_text")
 	dir := enginetest.TinyDrafter(t, nil)
@@ -105,7 +102,7 @@ func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 	last := &asked{Drafter: d.list[1]}
 	d.list[1] = last
 	for _, temperature := range []float64{0, 0.8, 1} {
-		s, err := newRoundTimer(t.Context(), th, b, d.list, 20, temperature) // fewer than a draft makes its context of at once
+		s, err := newRoundTimer(t.Context(), th, b, d.list, 20, temperature) // fewer tokens than a draft takes into its context at once
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +122,7 @@ func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 	}
 }
 
-// openTiny loads a tiny model, or the pocket model where no type is given.
+// openTiny loads a tiny model of a type, or the pocket model if the type is empty.
 func openTiny(t *testing.T, modelType string) (*mlx.Thread, *models.Bundle) {
 	t.Helper()
 	dir := ""
@@ -147,7 +144,7 @@ func openTiny(t *testing.T, modelType string) (*mlx.Thread, *models.Bundle) {
 	return th, b
 }
 
-// testContest lets ways compete on a tiny model.
+// testContest returns a contest on a tiny model, of three pairs.
 func testContest(t *testing.T) *contest {
 	th, b := openTiny(t, "gemma3_text")
 	return &contest{
@@ -158,7 +155,7 @@ func testContest(t *testing.T) *contest {
 	}
 }
 
-// script is n ids of which no four recur, or four that recur all the time.
+// script returns n ids. No four of them recur, or the same four recur all the time.
 func script(n, seed int, looping bool) []int32 {
 	ids := make([]int32, n)
 	for i := range ids {
@@ -170,8 +167,8 @@ func script(n, seed int, looping bool) []int32 {
 	return ids
 }
 
-// TestContestLeavesOutLoopingAndShortAnswers: a dictated model says its script, plainly and with drafts, and
-// prompts whose answers loop or are short do not count.
+// A dictated model says its script, with and without drafts. Prompts do not count if their answers
+// loop or are short.
 func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 	c := testContest(t)
 	w := &workload{name: "scripts", limit: 40, unusable: map[unusable]string{}}
@@ -193,15 +190,15 @@ func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 			}
 		}
 	}
-	// All that loop: nothing is measured, and it ends.
+	// If all answers loop, nothing is measured, and the contest ends.
 	w.picks = []int{1}
 	if got, err := c.compare(t.Context(), w, setting{}, way{}, way{drafter: "ngram", depth: 3}, editBar); err != nil || len(got.pairs) != 0 {
 		t.Errorf("%d pairs, %v", len(got.pairs), err)
 	}
 }
 
-// TestContestReportsDifferencesBeyondRounding: answers that differ in blocks for more than rounding are
-// told, but for those that a rule may draw otherwise.
+// Answers that differ by more than rounding are reported. Rejection may draw other tokens, so its
+// answers are not.
 func TestContestReportsDifferencesBeyondRounding(t *testing.T) {
 	c := testContest(t)
 	c.model = &faulty{watched{Model: c.model}, 2 * certain}
@@ -231,8 +228,6 @@ func TestContestReportsDifferencesBeyondRounding(t *testing.T) {
 	}
 }
 
-// TestSpeculationListsItsTablesForAnUnknownName: the bench of speculation says what it has where a name fits
-// none of it.
 func TestSpeculationListsItsTablesForAnUnknownName(t *testing.T) {
 	err := benchNamed(t, "speculation").Run(t.Context(), Options{
 		Model: enginetest.TinyModel(t, "qwen3"), Quick: true, Only: "coed", Out: io.Discard, Err: io.Discard,
@@ -242,8 +237,7 @@ func TestSpeculationListsItsTablesForAnUnknownName(t *testing.T) {
 	}
 }
 
-// TestVerifyAndSpeculationReportWholeTables runs both reporters on a tiny model with a drafter, as the
-// command does.
+// Both benches run on a tiny model with a drafter, as the command runs them.
 func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
 	model, drafter, home := enginetest.TinyModel(t, "gemma3_text"), enginetest.TinyDrafter(t, nil), t.TempDir()
 	for _, b := range Benches() {

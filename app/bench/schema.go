@@ -15,14 +15,14 @@ import (
 	"tandem/models"
 )
 
-// schemaAnswer is how many tokens an answer has with the schema, and without.
+// schemaAnswer is the number of tokens of an answer, with the schema and without.
 const schemaAnswer = 64
 
-// schemaBar is what decoding under a schema is to reach of free decoding.
+// schemaBar is the least speed of decoding under a schema, as a ratio to free decoding.
 var schemaBar = bar{0.9, 0}
 
-// answerSchema is what a program might ask an editor's model for: objects in a list,
-// more of them than schemaAnswer tokens have room for.
+// answerSchema is what a program might ask an editor's model for: a list of objects. It asks for
+// more objects than schemaAnswer tokens can hold.
 const answerSchema = `{"type":"object","properties":{"symbols":{"type":"array","minItems":64,"items":{"type":"object","properties":{
 "name":{"type":"string","maxLength":16},"kind":{"enum":["func","type","var","const"]},"line":{"type":"integer","minimum":1,"maximum":9999},
 "exported":{"type":"boolean"}},"required":["name","kind","line","exported"],"additionalProperties":false}}},"required":["symbols"],"additionalProperties":false}`
@@ -34,7 +34,7 @@ type schemaBench struct {
 	vocabulary pool.Vocabulary // for matchers
 }
 
-// answer continues a prompt by schemaAnswer tokens, under the schema or not.
+// answer continues a prompt by schemaAnswer tokens, under the schema if formed.
 func (c *schemaBench) answer(ctx context.Context, s *side, p prompt, formed bool) (a response, err error) {
 	s.model.dictate(p)
 	r := engine.Request{
@@ -61,16 +61,17 @@ func (c *schemaBench) answer(ctx context.Context, s *side, p prompt, formed bool
 	return a, nil
 }
 
-// schema is a row without drafts, where a token costs what it costs whatever it says,
-// and one with, where both sides say the same: else drafts would fit the one better.
+// schema returns a row without drafts and one with drafts. Without drafts a token costs the same,
+// whatever it says. With drafts both sides say the same; otherwise the drafts would suit one side
+// better.
 func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 	t = benchTable{
 		Title: fmt.Sprintf("decoding under a JSON schema against free decoding, pocket model, %d tokens each", schemaAnswer),
 		Columns: []string{"speculation", "tokens/s free", "tokens/s under it", "times as fast", "low", "high", "end to end",
 			"tokens/round free", "under it", "pairs", "prompts", "at least"},
 		Notes: []string{
-			"The schema is of a list of objects with a text, a choice, a number and a truth value each. Greedy; pairs take turns.",
-			"Without drafts the free side says what it would. With drafts both sides are made to say what the schema made of the prompt, so that as many drafts are right.",
+			"The schema is a list of objects, each with a text, a choice, a number and a truth value. Decoding is greedy, and pairs take turns.",
+			"Without drafts the free side says what it would. With drafts both sides are made to say the answer under the schema, so that equally many drafts are right.",
 		},
 	}
 	thread, bundle, err := benchModel(ctx, "", models.Options{})
@@ -107,7 +108,7 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 		e := r.ratio()
 		judged := r.verdict()
 		if e.n >= minPairs && e.median < schemaBar.least {
-			b.wrong = append(b.wrong, fmt.Errorf("schema, %s: %.3f times as fast as free decoding, is to be %v at least", w, e.median, schemaBar.least))
+			b.wrong = append(b.wrong, fmt.Errorf("schema, %s: %.3f times as fast as free decoding; the bar is %v", w, e.median, schemaBar.least))
 		}
 		var rates [2][]float64
 		var rounds [2][]float64
@@ -125,8 +126,8 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 	return t, nil
 }
 
-// compareForms has a way answer prompts freely and under the schema, in turns. With
-// drafts it first learns.
+// compareForms lets a way answer prompts freely and under the schema, in turns. With drafts it
+// answers some unmeasured prompts first, to learn.
 func (c *schemaBench) compareForms(ctx context.Context, w way, prompts []prompt) (*comparison, error) {
 	result := &comparison{one: w, two: w, bar: schemaBar}
 	s := c.open(w)

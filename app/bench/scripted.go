@@ -8,16 +8,15 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A scripted drafter knows how the text goes on, and gets one row of each
-// block wrong.
+// A scripted drafter knows how the text goes on, and gets one row of each block wrong.
 type scripted struct {
 	text   []int32
 	vocab  int
-	wrong  func(round, n int) int // the row of n, n for none
+	wrong  func(round, n int) int // which of n rows is wrong; n for none
 	rounds int
 }
 
-// inTurn goes wrong at each row in turn, from one that depends on shift.
+// inTurn returns a function that makes each row wrong in turn. shift says which one is first.
 func inTurn(shift int) func(round, n int) int {
 	return func(round, n int) int { return (5*round + shift) % (n + 1) }
 }
@@ -31,8 +30,8 @@ func (d *scripted) Open(*mlx.Scope, draft.Options) (draft.Draft, error) {
 	return d, nil
 }
 
-// Propose implements draft.Draft. Where the text went another way there is
-// nothing to propose.
+// Propose implements draft.Draft. It proposes nothing if the history is not the beginning of the
+// text.
 func (d *scripted) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
 	n = min(n, len(d.text)-len(history))
 	if n <= 0 || !slices.Equal(history, d.text[:len(history)]) {

@@ -11,14 +11,14 @@ import (
 	"tandem/engine/sample"
 )
 
-// TestOneSeedGivesOneAnswerByAnyDrafter decodes with one seed under the coupled rule: the ids are those
-// of plain decoding, whoever drafts, how far, and however drafts are undone, and
-// each round waits for the device once. Prompt and answer go around the ring.
+// Under the coupled rule, one seed gives the ids of plain decoding, for any drafter, depth and
+// rollback. Each round waits for the device once. Prompt and answer together are longer than the
+// ring.
 func TestOneSeedGivesOneAnswerByAnyDrafter(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}
-	stood := map[string]int{} // drafts by drafter, and where the depth was left open
+	accepted := map[string]int{} // drafts, by drafter and for adaptive depth
 	for _, of := range shapes {
 		for _, layout := range of.layouts {
 			l := newLossless(t, of.shape, layout, twoLayers)
@@ -26,7 +26,7 @@ func TestOneSeedGivesOneAnswerByAnyDrafter(t *testing.T) {
 			c := l.cast()
 			for _, d := range append([]draft.Drafter{l.drafter}, c.drafters...) {
 				for _, temperature := range []float64{0.8, 1} {
-					l.sameSeed(c, d, temperature, stood)
+					l.sameSeed(c, d, temperature, accepted)
 				}
 			}
 			if err := c.Close(); err != nil {
@@ -35,15 +35,15 @@ func TestOneSeedGivesOneAnswerByAnyDrafter(t *testing.T) {
 			l.Close()
 		}
 	}
-	t.Log("drafts that stood:", stood)
-	// How often the engine drafts by itself depends on the clock.
-	if stood["adaptive"] == 0 {
-		t.Error("no draft stood where the engine chose how many")
+	t.Log("accepted drafts:", accepted)
+	// How often adaptive depth drafts depends on the clock.
+	if accepted["adaptive"] == 0 {
+		t.Error("no draft was accepted at adaptive depth")
 	}
 }
 
-// sameSeed decodes by one drafter, at every depth.
-func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64, stood map[string]int) {
+// sameSeed decodes with one drafter, at every depth. It adds up the accepted drafts.
+func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64, accepted map[string]int) {
 	l.t.Helper()
 	e := l.engine(nil, append([]draft.Drafter{l.drafter}, c.drafters...)...)
 	defer e.Close()
@@ -75,14 +75,14 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64, stood
 				l.t.Errorf("%s: %q drafted", what, st.Drafter)
 			}
 			if depth > 0 && (st.Accepted == 0 || st.Accepted == st.Drafted) {
-				l.t.Errorf("%s: %d of %d drafts stood; some are to, and some not (%s)", what, st.Accepted, st.Drafted, st.NoDrafter)
+				l.t.Errorf("%s: %d of %d drafts were accepted, want some but not all (%s)", what, st.Accepted, st.Drafted, st.NoDrafter)
 			}
 			if st.Syncs > st.Rounds+1 { // one for the prompt's token
 				l.t.Errorf("%s: %d syncs in %d rounds", what, st.Syncs, st.Rounds)
 			}
-			stood[d.Name()] += st.Accepted
+			accepted[d.Name()] += st.Accepted
 			if depth == adaptive {
-				stood["adaptive"] += st.Accepted
+				accepted["adaptive"] += st.Accepted
 			}
 		}
 	}

@@ -45,7 +45,7 @@ type served struct {
 	stderr bytes.Buffer // shown if it fails
 }
 
-// serveApart starts one and waits until it answers requests.
+// serveApart starts a `tandem serve` and waits until it answers requests. The caller closes it.
 func serveApart(ctx context.Context, program string, flags ...string) (*served, error) {
 	home, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *served) ready(ctx context.Context) error {
 	return errors.New("the endpoint did not become ready within a minute")
 }
 
-// sleep returns after a while, or with the error of ctx.
+// sleep returns after d, or earlier with the error of ctx.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -132,8 +132,8 @@ func (m memory) measure(ctx context.Context) (map[string]float64, error) {
 		_, _, err := m.generate(ctx, 16+i*7%200, 8)
 		return err
 	}
-	// As many again first: what the process took for its first, longer
-	// requests goes back to the system little by little.
+	// As many unmeasured requests come first. The memory that the process took for its first,
+	// longer requests returns to the system little by little.
 	for i := range requests {
 		if err := once(i); err != nil {
 			return nil, err
@@ -166,7 +166,7 @@ func (m memory) measure(ctx context.Context) (map[string]float64, error) {
 	}, nil
 }
 
-// residentBytes asks the system how much memory a process occupies.
+// residentBytes returns how many bytes of memory a process occupies, as ps says.
 func residentBytes(pid int) (float64, error) {
 	out, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {

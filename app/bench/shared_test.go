@@ -15,18 +15,18 @@ import (
 	"tandem/engine/sample"
 )
 
-// A crowded model counts the steps that requests share, and holds the first forward
-// until it is released.
+// A crowded model counts the steps that requests share, and holds the first forward until it is
+// released.
 type crowded struct {
 	lm.Model
 	begun, release chan struct{}
 	once           sync.Once
 	most           int // sequences of a forward
 
-	behind int  // the longest prompt: several rows behind it are a block's
-	shared bool // a step was
-	since  int  // blocks since the last one that was
-	amid   int  // blocks between two of them
+	longest int  // length of the longest prompt: several rows after it are a block
+	shared  bool // a step was shared
+	since   int  // blocks since the last shared step
+	amid    int  // blocks between two shared steps
 }
 
 func (c *crowded) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
@@ -41,13 +41,13 @@ func (c *crowded) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 			c.amid += c.since
 		}
 		c.shared, c.since = true, 0
-	case b[0].N > 1 && b[0].Pos >= c.behind:
+	case b[0].N > 1 && b[0].Pos >= c.longest:
 		c.since++
 	}
 	return c.Model.Forward(s, b, taps)
 }
 
-// A picky grammar forbids every third token, others after a while, and the end.
+// A picky grammar forbids a third of the tokens, another third every seven tokens, and the end.
 type picky struct {
 	vocab int
 	said  []int32
@@ -97,8 +97,8 @@ func (d *scripts) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
 	return nil, nil
 }
 
-// TestRequestsSharingStepsEqualThoseAloneToTheBit: what a request says under a grammar, with drafts, and beside such
-// requests, is the same to the bit as what it says alone.
+// Some requests have a grammar, and some have drafts. Beside each other they give the same tokens
+// and log-probabilities as alone, to the bit.
 func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
@@ -107,7 +107,7 @@ func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 		for _, layout := range of.layouts {
 			l := newLossless(t, of.shape, layout, twoLayers)
 			vocab := l.bundle.Model.Config().VocabSize
-			const shared, drafting, n = 5, 6, 8 // those before share; those from there on draft always; the one between may
+			const shared, drafting, n = 5, 6, 8 // requests below shared have no drafts, those from drafting on have fixed blocks
 			longest := 9 + 13*(n-1)
 			request := func(i int) engine.Request {
 				r := engine.Request{Prompt: l.prompt(9+13*i, i), MaxTokens: new(40), IgnoreEOS: true, Seed: new(uint64(i)), Logprobs: true, TopLogprobs: 5}
@@ -167,10 +167,10 @@ func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 				}
 				drafter.texts = append(drafter.texts, text)
 			}
-			c := &crowded{Model: l.bundle.Model, begun: make(chan struct{}), release: make(chan struct{}), behind: longest}
+			c := &crowded{Model: l.bundle.Model, begun: make(chan struct{}), release: make(chan struct{}), longest: longest}
 			got, stats := say(c, []draft.Drafter{drafter}, all...)
 			if c.most < shared || c.amid == 0 {
-				t.Errorf("%s, %s: %d requests shared a step at most, with %d blocks between such steps", of.shape, layout, c.most, c.amid)
+				t.Errorf("%s, %s: at most %d requests shared a step, with %d blocks between such steps", of.shape, layout, c.most, c.amid)
 			}
 			for i := range n {
 				if len(want[i]) != 40 || !slices.EqualFunc(got[i], want[i], func(a, b engine.Token) bool {
@@ -179,7 +179,7 @@ func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 					t.Errorf("%s, %s, request %d: %v, alone %v", of.shape, layout, i, got[i], want[i])
 				}
 				if st := stats[i]; i >= drafting && (st.Accepted == 0 || st.Accepted == st.Drafted) || i < shared && st.Drafted > 0 {
-					t.Errorf("%s, %s, request %d: %d of %d drafts stood (%s)", of.shape, layout, i, st.Accepted, st.Drafted, st.NoDrafter)
+					t.Errorf("%s, %s, request %d: %d of %d drafts were accepted (%s)", of.shape, layout, i, st.Accepted, st.Drafted, st.NoDrafter)
 				}
 			}
 			l.Close()

@@ -18,8 +18,8 @@ import (
 	"tandem/models"
 )
 
-// A Plan says how much a short bench measures. Each part ends with its
-// measurements or with its time, but not before it has the fewest.
+// A Plan says how much a short bench measures. A part ends when it has all its measurements. It
+// also ends when its time is over, but not before it has the fewest.
 type Plan struct {
 	Pairs, Restores, Turns int // at most
 	Fewest                 int
@@ -30,8 +30,8 @@ type Plan struct {
 	Decode, Restore, Verify time.Duration
 }
 
-// TwoMinutes is about what the plan takes at most, unless the model is so slow that
-// even the fewest measurements take longer.
+// TwoMinutes is a plan that takes about two minutes at most. It takes longer only if the model is
+// so slow that even the fewest measurements do.
 var TwoMinutes = Plan{
 	Pairs: 40, Restores: 16, Turns: 15, Fewest: 4, Warm: 8, Tokens: 2048, Context: 512,
 	Decode: 50 * time.Second, Restore: 35 * time.Second, Verify: 25 * time.Second,
@@ -43,9 +43,9 @@ var shortRows = []int{1, 2, 4, 8, 16}
 // lookEvery is how often a measurement looks whether a request has come.
 const lookEvery = 5 * time.Millisecond
 
-// A Short measures a model while it is served, on engines of its own that
-// borrow the weights. It stands back for requests: it measures only while none is
-// in flight, gives up a measurement when one comes, and makes it again.
+// A Short measures a model while it is served, on engines of its own that borrow the weights.
+// Requests come first: it measures only while none is in flight. When one comes, it drops the
+// measurement and repeats it.
 type Short struct {
 	m        Borrowed
 	folder   string // for the files of checkpoints
@@ -53,12 +53,12 @@ type Short struct {
 	progress func(control.BenchProgress)
 
 	part   control.BenchProgress
-	until  time.Time // the end of the part's time
-	waited time.Duration
-	again  int
+	until  time.Time     // the end of the part's time
+	waited time.Duration // for requests
+	again  int           // measurements that were repeated
 }
 
-// A Borrowed is the model that a shortBench borrows.
+// A Borrowed is a served model that a Short measures.
 type Borrowed interface {
 	Thread() *mlx.Thread
 	Bundle() *models.Bundle
@@ -69,8 +69,7 @@ type Borrowed interface {
 	Watch() (disturbed func() bool)      // whether a request has come since
 }
 
-// NewShort returns a bench of a model that follows a plan. Its files lie in folder; progress is told
-// of each step.
+// NewShort returns a bench of a model. Its files lie in folder, and it calls progress at each step.
 func NewShort(m Borrowed, folder string, plan Plan, progress func(control.BenchProgress)) *Short {
 	return &Short{m: m, folder: folder, plan: plan, progress: progress}
 }
@@ -94,15 +93,16 @@ func (b *Short) alone(ctx context.Context, measure func(context.Context) error) 
 	}
 }
 
-// standBack waits while requests are in flight, or while a drafter is tried.
+// standBack waits while requests are in flight, or while a drafter is tried. The wait does not
+// count as time of the part.
 func (b *Short) standBack(ctx context.Context) error {
 	began := time.Now()
-	for !b.idle() {
+	for !b.m.IsQuiet() {
 		b.report(true)
 		if err := b.m.AwaitIdle(ctx); err != nil {
 			return context.Cause(ctx)
 		}
-		if !b.idle() { // its drafter is tried
+		if !b.m.IsQuiet() { // its drafter is tried
 			select {
 			case <-time.After(pool.TrialPause):
 			case <-ctx.Done():
@@ -117,11 +117,7 @@ func (b *Short) standBack(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (b *Short) idle() bool {
-	return b.m.IsQuiet()
-}
-
-// once runs a measurement; the error is errDisturbed if it is of no use.
+// once runs a measurement. The error is errDisturbed if a request came meanwhile.
 func (b *Short) once(ctx context.Context, measure func(context.Context) error) error {
 	disturbed := b.m.Watch()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -163,6 +159,7 @@ func (b *Short) begin(part string, total int, limit time.Duration) {
 	b.report(false)
 }
 
+// report tells progress of the part as it stands.
 func (b *Short) report(waiting bool) {
 	b.part.Waiting = waiting
 	b.progress(b.part)
@@ -177,7 +174,7 @@ func (b *Short) hasTime(n int) bool {
 	return n < b.plan.Fewest || n < b.part.Total && time.Now().Before(b.until)
 }
 
-// Run measures part by part.
+// Run measures part by part. Error: the cause of ctx, or that of the part that failed.
 func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 	began := time.Now()
 	shown := b.m.Describe()
@@ -200,7 +197,7 @@ func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 	return r, nil
 }
 
-// decode lets plain decoding and what requests get take turns.
+// decode compares plain decoding with what requests get by default, in turns.
 func (b *Short) decode(ctx context.Context, code *workload) (r control.BenchDecode, err error) {
 	b.begin("decode", b.plan.Pairs, b.plan.Decode)
 	m := b.m
@@ -219,7 +216,7 @@ func (b *Short) decode(ctx context.Context, code *workload) (r control.BenchDeco
 		return r, err
 	}
 	times := found.ratio()
-	b.hasTime(times.n) // told as done
+	b.hasTime(times.n) // reports them as done
 	r = control.BenchDecode{
 		Plain:           spread(found.estimate(func(p pair) float64 { return p.one.rate() })),
 		Drafted:         spread(found.estimate(func(p pair) float64 { return p.two.rate() })),
@@ -233,15 +230,15 @@ func (b *Short) decode(ctx context.Context, code *workload) (r control.BenchDeco
 	return r, nil
 }
 
-// spread is an estimate as it is told.
+// spread converts an estimate for clients.
 func spread(e estimate) control.Spread {
 	return control.Spread{Median: e.median, Low: e.low, High: e.high}
 }
 
-// spreadOf is that of measurements of their own.
+// spreadOf estimates independent measurements.
 func spreadOf(values []float64) control.Spread { return spread(estimateEach(values)) }
 
-// restore brings back prompts that nobody has sent from files, and computes them.
+// restore measures new prompts, which are restored from files and computed.
 func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error) {
 	b.begin("restore", b.plan.Restores, b.plan.Restore)
 	m := b.m
@@ -249,13 +246,12 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 	r.Tokens = min(b.plan.Tokens, m.Bundle().Model.Config().ContextLength-8)
 	off := c.open(engine.Options{})
 	defer off.Close()
-	var anew, again, times []float64
+	var computing, again, times []float64
 	for n := 0; b.hasTime(n); n++ {
 		text := c.text(r.Tokens)
 		var restored, recomputed response
 		if err := b.alone(ctx, func(ctx context.Context) (err error) {
-			// A folder of its own, so that no more than one prompt's files lie on the
-			// disk.
+			// Each prompt has a folder of its own, so that only one prompt's files lie on the disk.
 			folder := b.folder
 			if err := os.MkdirAll(folder, 0o700); err != nil {
 				return err
@@ -277,13 +273,13 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 			return r, err
 		}
 		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
-		anew, again, times = append(anew, milliseconds(one)), append(again, milliseconds(two)), append(times, one.Seconds()/two.Seconds())
+		computing, again, times = append(computing, milliseconds(one)), append(again, milliseconds(two)), append(times, one.Seconds()/two.Seconds())
 	}
-	r.Recomputed, r.Restored, r.Times, r.Pairs = spreadOf(anew), spreadOf(again), spreadOf(times), len(times)
+	r.Recomputed, r.Restored, r.Times, r.Pairs = spreadOf(computing), spreadOf(again), spreadOf(times), len(times)
 	return r, nil
 }
 
-// verify times forwards over several tokens, and plain steps, in turns.
+// verify times blocks of several rows, and plain steps, in turns.
 func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 	b.begin("verify", b.plan.Turns, b.plan.Verify)
 	const steps = 32
@@ -296,7 +292,7 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 		}
 	}()
 	if err := b.alone(ctx, func(ctx context.Context) (err error) {
-		if old := d; old != nil { // of an attempt that ended as a request came
+		if old := d; old != nil { // of an attempt that a request ended
 			d = nil
 			if err := old.Close(); err != nil {
 				return err

@@ -19,16 +19,16 @@ import (
 	"tandem/app/control"
 )
 
-// A soak asks an endpoint for all kinds of things, by several clients, of which some
-// leave before they are answered.
+// A soak sends requests of all kinds to an endpoint, from several clients. Some clients leave
+// before they are answered.
 type soak struct {
 	url    string
-	home   string // of who serves
+	home   string // the server's home folder
 	kinds  []soakKind
 	client *http.Client
 
-	// Of requests that leave some do as soon as theirs is written, some within
-	// patience, and some amid the answer.
+	// Of the clients that leave, some do as soon as the request is written, some within patience,
+	// and some in the middle of the answer.
 	patience time.Duration
 
 	answered, refused, left atomic.Int64
@@ -39,15 +39,16 @@ type soak struct {
 
 const (
 	soakClients = 8
-	soakLeave   = 5 // one in so many requests leaves
+	soakLeave   = 5 // one client in so many leaves
 )
 
+// newSoak returns a soak of the endpoint at url, whose server has the home folder.
 func newSoak(url, home string, kinds []soakKind, patience time.Duration) *soak {
 	return &soak{url: url, home: home, kinds: kinds, patience: patience, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}}
 }
 
-// send sends the requests from one number to another. Which kind one is, and how it
-// leaves, follows from its number.
+// send sends the requests with the numbers [from, to) and waits for them. The number determines a
+// request's kind, and whether and how its client leaves.
 func (s *soak) send(ctx context.Context, from, to int) error {
 	next := atomic.Int64{}
 	next.Store(int64(from))
@@ -68,16 +69,16 @@ func (s *soak) send(ctx context.Context, from, to int) error {
 	return errors.Join(append(s.wrong, ctx.Err())...)
 }
 
-// errLeft is the cause of a request's end that was left.
+// errLeft is the cause of a request's end if its client left.
 var errLeft = errors.New("left")
 
-// ask sends one request.
+// ask sends one request and counts how it ended.
 func (s *soak) ask(ctx context.Context, i int) error {
 	kind, random := s.kinds[i%len(s.kinds)], rand.New(rand.NewPCG(9, uint64(i)))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	leave := func() { cancel(errLeft) }
-	most := int64(-1) // bytes of the answer
+	most := int64(-1) // bytes of the answer before the client leaves
 	if random.IntN(soakLeave) == 0 {
 		switch random.IntN(3) {
 		case 0:
@@ -102,13 +103,13 @@ func (s *soak) ask(ctx context.Context, i int) error {
 		s.answered.Add(1)
 	}
 	if status != kind.status {
-		return fmt.Errorf("answered by %d, not %d", status, kind.status)
+		return fmt.Errorf("the status is %d, want %d", status, kind.status)
 	}
 	return nil
 }
 
-// read sends a request and reads the answer, of which it leaves behind so many bytes,
-// or whole if that is below 0.
+// read sends a request and reads the answer. If most is not negative, it calls leave after so many
+// bytes.
 func (s *soak) read(ctx context.Context, kind soakKind, most int64, leave func()) (status int, err error) {
 	method := http.MethodPost
 	if kind.body == "" {
@@ -137,7 +138,7 @@ func (s *soak) read(ctx context.Context, kind soakKind, most int64, leave func()
 	return resp.StatusCode, err
 }
 
-// idleCounts are what is there while nobody asks for anything.
+// idleCounts are what the server holds while no request is made.
 type idleCounts struct {
 	goroutines, files int // files is 0 where the system does not tell
 	queued            int // requests that wait for the engine
@@ -145,18 +146,18 @@ type idleCounts struct {
 	open              int // rows of the history without an end
 }
 
-// spareFiles are what the database may open yet when several read at once, and keeps: of
-// its four connections for reading three, with two files each.
+// spareFiles are the files that the database may still open when several read at once, and then
+// keeps. Three of its four connections for reading may open later, with two files each.
 const spareFiles = 6
 
-// exceeds reports whether there is more than there was.
+// exceeds reports whether there is more than before. Spare files do not count.
 func (r idleCounts) exceeds(was idleCounts) bool {
 	return r.goroutines > was.goroutines || r.files > was.files+spareFiles || r.queued+r.inFlight+r.open > 0
 }
 
-// count asks for what there is.
+// count reads the counts from /metrics and the open rows from the history.
 func (s *soak) count(ctx context.Context) (r idleCounts, err error) {
-	lone := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // as many connections each time
+	lone := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // so that each count opens as many connections
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/metrics", nil)
 	if err != nil {
 		return r, err
@@ -187,10 +188,10 @@ func (s *soak) count(ctx context.Context) (r idleCounts, err error) {
 
 const (
 	soakLook   = 50 * time.Millisecond
-	soakSteady = 5 // looks that have to agree
+	soakSteady = 5 // counts that must agree
 )
 
-// awaitSteady waits until what is there has not changed for a while.
+// awaitSteady waits until the counts have not changed for a while, and returns them.
 func (s *soak) awaitSteady(ctx context.Context) (r idleCounts, err error) {
 	for same := 0; same < soakSteady; {
 		now, err := s.count(ctx)
@@ -207,8 +208,8 @@ func (s *soak) awaitSteady(ctx context.Context) (r idleCounts, err error) {
 	return r, nil
 }
 
-// awaitCleared waits until no more is there than was, and returns what is there all the same
-// when ctx ends.
+// awaitCleared waits until the counts do not exceed those before, and returns them. When ctx ends
+// it returns the last counts without an error.
 func (s *soak) awaitCleared(ctx context.Context, was idleCounts) (r idleCounts, err error) {
 	for {
 		now, err := s.count(ctx)
@@ -224,19 +225,19 @@ func (s *soak) awaitCleared(ctx context.Context, was idleCounts) (r idleCounts, 
 	}
 }
 
-// How much is asked for in the bench.
+// The sizes of the bench.
 const (
 	soakRequests = 1000
-	soakWarm     = 1000 // before, of the same mix
+	soakWarm     = 1000 // requests before, of the same mix
 	soakPatience = 300 * time.Millisecond
-	soakRest     = 20 * time.Second // until nothing may be left
+	soakRest     = 20 * time.Second // until nothing may be left of them
 )
 
-// residentBar is what may be added to the resident memory, in percent.
+// residentBar is how much the resident memory may grow, in percent.
 var residentBar = atMost(2)
 
-// soak serves the pocket model to clients of all kinds, and looks what they leave
-// behind: in a process of its own, that nothing is counted but what serves.
+// soak serves the pocket model to clients of all kinds, and counts what they leave behind. The
+// server has a process of its own, so that nothing else is counted.
 func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 	p, err := serveApart(ctx, b.program)
 	if err != nil {
@@ -246,7 +247,7 @@ func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 	n, warm := b.repeats(soakRequests, 60), b.repeats(soakWarm, 60)
 	s := newSoak(p.url, filepath.Join(p.home, "home"), soakKinds(true), soakPatience)
 	t = benchTable{
-		Title:   fmt.Sprintf("%d requests of %d kinds by %d clients, of which one in %d leaves, pocket model", n, len(s.kinds), soakClients, soakLeave),
+		Title:   fmt.Sprintf("%d requests of %d kinds by %d clients, one in %d leaves early, pocket model", n, len(s.kinds), soakClients, soakLeave),
 		Columns: []string{"what", "at the start", "after a warm-up", "after them", "bar"},
 	}
 	start, err := s.awaitSteady(ctx)
@@ -278,7 +279,7 @@ func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 	if err != nil {
 		return t, err
 	}
-	if _, err := s.awaitSteady(ctx); err != nil { // as before the first look
+	if _, err := s.awaitSteady(ctx); err != nil { // as before the first reading
 		return t, err
 	}
 	residentAfter, err := residentBytes(p.cmd.Process.Pid)
@@ -297,8 +298,8 @@ func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 	t.Rows = append(t.Rows,
 		[]any{"resident MB", nil, megabytes(int64(resident)), megabytes(int64(residentAfter)), nil},
 		[]any{"resident memory, percent more", nil, nil, growth, b.judge("soak, percent more of resident memory", residentBar, growth)})
-	t.Notes = append(t.Notes, "Open files may be as many more as the database opens when several read at once, and keeps.",
-		fmt.Sprintf("%d were answered, %d refused as they were to be, %d left, in %.0f s.", s.answered.Load(), s.refused.Load(), s.left.Load(), took.Seconds()))
+	t.Notes = append(t.Notes, "The bar for open files allows those that the database opens when several read at once, and keeps.",
+		fmt.Sprintf("%d were answered, %d were refused as expected, and %d were left, in %.0f s.", s.answered.Load(), s.refused.Load(), s.left.Load(), took.Seconds()))
 	err = p.Close()
 	for line := range strings.Lines(p.stderr.String()) {
 		if strings.Contains(line, "level=ERROR") {

@@ -16,12 +16,11 @@ type soakKind struct {
 // soakTool is a function that answers may call.
 const soakTool = `{"name":"look","description":"Looks a thing up.","parameters":{"type":"object","properties":{"thing":{"enum":["a","b"]}},"required":["thing"],"additionalProperties":false}}`
 
-// soakSchema is one that a few tokens satisfy.
+// soakSchema is a schema that a few tokens satisfy.
 const soakSchema = `{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`
 
-// soakKinds are requests of all kinds for a model that writes. An able one fills in
-// gaps and calls functions. Prompts and seeds are the same each time, so that what is
-// kept of texts does not grow.
+// soakKinds returns requests of all kinds for a model that writes. An able model fills in gaps and
+// calls functions. Prompts and seeds are the same each time, so that the kept texts do not grow.
 func soakKinds(able bool) []soakKind {
 	ability := http.StatusOK
 	if !able {
@@ -53,7 +52,7 @@ func soakKinds(able bool) []soakKind {
 		{"a gap", "/v1/fim/completions", `{` + common + stream + `,"prompt":"func add(a, b int) int {\n\treturn ","suffix":"\n}\n"}`, ability},
 		{"response", "/v1/responses", `{"model":"tandem","seed":7,"max_output_tokens":16,"input":"What is a map?"}`, http.StatusOK},
 		{"response, streamed", "/v1/responses", `{"model":"tandem","seed":7,"max_output_tokens":16,"input":"What is a set?","store":false,"stream":true}`, http.StatusOK},
-		{"message", "/v1/messages", chat(""), http.StatusOK}, // with a role that its inventor does not have
+		{"message", "/v1/messages", chat(""), http.StatusOK}, // with the role system, which Anthropic's own API does not have
 		{"message, streamed", "/v1/messages", `{` + common + stream + `,"system":"Be short.","messages":[{"role":"user","content":"What is a heap?"}]}`, http.StatusOK},
 		{"message, counted", "/v1/messages/count_tokens", `{"model":"tandem","messages":[{"role":"user","content":"What is a heap?"}]}`, http.StatusOK},
 		{"Ollama, chat", "/api/chat", ollama(`,"messages":[{"role":"user","content":"What is a tree?"}]`), http.StatusOK},

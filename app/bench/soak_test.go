@@ -20,9 +20,9 @@ func (l logOfErrors) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Requests are of all kinds, and some clients leave before they are answered. After them there is no
-// more goroutine or open file than before, no place in the queue is taken, no request is in flight,
-// and every row of the history has its end.
+// Requests are of all kinds, and some clients leave before they are answered. After them there is
+// no more goroutine or open file than before, no place in the queue is taken, no request is in
+// flight, and every row of the history has its end.
 func TestSoakLeavesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -16,24 +16,28 @@ import (
 	"tandem/models"
 )
 
-// A cold start is coldRequests answers of coldRequest tokens by an engine that
-// has learned nothing yet: 1,000 tokens.
+// A cold start is coldRequests answers of coldRequest tokens by an engine that has learned nothing
+// yet: 1,000 tokens.
 const (
 	coldStart    = "cold start"
 	coldRequests = 8
 	coldRequest  = 125
 )
 
-// quickPrompt is how many tokens of a prompt are read where only a few
-// measurements are asked for.
+// quickPrompt is how many tokens of a prompt are used in a quick run, from its end.
 const quickPrompt = 64
 
-// Speculation compares decoding with drafts to plain decoding, in pairs that
-// take turns prompt by prompt. Every fixed block size and adaptive depth are
-// measured on code, greedily and at temperature 0.8, to the natural end of the
-// answers; the other rollback and the other rule only at the fastest block and
-// adaptively, ignore_eos likewise; on edits and shuffled text what is asked
-// there. Full measures every combination instead.
+// A speculation compares decoding with drafts to plain decoding. Pairs take turns, prompt by
+// prompt:
+//
+//   - Code, greedily and at temperature 0.8, to the natural end of the answers: every fixed block
+//     size and adaptive depth. The other rollback and the other rule run only at the fastest block
+//     and adaptively.
+//   - Code with ignore_eos: blocks of 4 and 8 and adaptive depth, with the first drafter.
+//   - Edits: every block size with the n-gram drafter, and adaptive depth.
+//   - Shuffled text: a block of 4 with the first drafter, and adaptive depth.
+//
+// Options.Full measures every combination instead.
 type speculation struct {
 	contest
 	options  Options
@@ -102,8 +106,7 @@ func (b *speculation) Close() error {
 	return errors.Join(err, b.bundle.Close(), b.thread.Close())
 }
 
-// report measures section by section. It is an error if answers differ where
-// they are to be the same.
+// report measures section by section. It returns an error if answers differ that must be the same.
 func (b *speculation) report(ctx context.Context, table func(benchTable) error) error {
 	only := func(name string) bool { return strings.Contains(name, b.options.Only) }
 	sections := b.sections()
@@ -112,7 +115,7 @@ func (b *speculation) report(ctx context.Context, table func(benchTable) error) 
 		names = append(names, s.String())
 	}
 	if names = append(names, coldStart); !slices.ContainsFunc(names, only) {
-		return fmt.Errorf("no table begins with text that has %q; there are:\n  %s", b.options.Only, strings.Join(names, "\n  "))
+		return fmt.Errorf("no table's name contains %q; there are:\n  %s", b.options.Only, strings.Join(names, "\n  "))
 	}
 	for _, s := range sections {
 		if !only(s.String()) {
@@ -130,7 +133,7 @@ func (b *speculation) report(ctx context.Context, table func(benchTable) error) 
 	return errors.Join(b.wrong...)
 }
 
-// section measures one, and hands over its tables.
+// section measures one section and hands over its tables.
 func (b *speculation) section(ctx context.Context, s section, table func(benchTable) error) error {
 	bars := s.bars
 	if bars == nil {
@@ -189,7 +192,7 @@ func (b *speculation) section(ctx context.Context, s section, table func(benchTa
 	return table(*costs)
 }
 
-// fixedDrafters lists the drafters of which ways have a fixed depth.
+// fixedDrafters returns the drafters that have a way of fixed depth.
 func fixedDrafters(ways []way) []string {
 	var names []string
 	for _, w := range ways {
@@ -200,8 +203,8 @@ func fixedDrafters(ways []way) []string {
 	return names
 }
 
-// ratios is the table of a section's comparisons. What is wrong with them it
-// keeps.
+// ratios returns the table of a section's comparisons. It keeps an error for each that differs from
+// plain decoding.
 func (b *speculation) ratios(s section, done []*comparison) benchTable {
 	h := b.header()
 	t := benchTable{
@@ -212,7 +215,7 @@ func (b *speculation) ratios(s section, done []*comparison) benchTable {
 		},
 		Notes: []string{
 			fmt.Sprintf("both sides: one process, %s, %d threads, %s", h.DType, h.Threads, h.BLAS),
-			fmt.Sprintf("needed are the tokens of a round with drafts, as dear as those here, to be %.2f times as fast as plain decoding", s.target()),
+			fmt.Sprintf("needed: the tokens that make a round with drafts, at its cost here, %.2f times as fast as plain decoding", s.target()),
 		},
 	}
 	for _, c := range done {
@@ -225,7 +228,7 @@ func (b *speculation) ratios(s section, done []*comparison) benchTable {
 	return t
 }
 
-// row is a comparison's row in the table of ratios.
+// row returns a comparison's row in the table of ratios.
 func (c *comparison) row(target float64) []any {
 	ratio, whole, f := c.ratio(), c.whole(), c.figures()
 	against := c.one.String()
@@ -236,7 +239,7 @@ func (c *comparison) row(target float64) []any {
 	if len(c.pairs) == 0 {
 		row = append(row, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
 	} else {
-		var needed any // a step of a side that drafts is a round
+		var needed any // not known if the first side drafts: its steps are rounds
 		if c.one.drafter == "" {
 			needed = nilIfZero(target * f.round / f.step)
 		}
@@ -254,27 +257,26 @@ func (c *comparison) row(target float64) []any {
 // head returns the first 64 ids.
 func head(ids []int32) []int32 { return ids[:min(len(ids), 64)] }
 
-// Figures of the rounds of a comparison's second side. Times are milliseconds.
+// A roundFigures holds figures of the rounds of a comparison's second side. Times are milliseconds.
 type roundFigures struct {
 	tokens float64 // emitted by a round with drafts, 0 if there was none
-	drafts float64 // of a round, plain ones counted
+	drafts float64 // of a round, plain ones included
 	syncs  float64 // of a round
 	step   float64 // of plain decoding
 
-	// Of rounds with drafts, from the beginning until the caches hold what
-	// stands; 0 if there was none.
+	// Of rounds with drafts, from the beginning until the caches hold the accepted tokens; 0 if
+	// there was none.
 	round   float64
 	first   float64 // the mean of the first eight of each answer
 	longest float64
 
 	// Of all rounds, plain ones too.
 	wait  float64 // for the device
-	host  float64 // building graphs, and between a read and the next dispatch; in C too unless that is timed
+	host  float64 // building graphs, and from a read to the next dispatch; time in C too, unless that is timed
 	inMLX float64 // the rest
 }
 
-// figures sums up rounds. The step of plain decoding is the other side's, if
-// that decodes plainly.
+// figures sums up the rounds. step is that of the first side, if it decodes plainly.
 func (c *comparison) figures() roundFigures {
 	var decode, host, wait, step, early time.Duration
 	var blocks engine.Blocks
@@ -309,8 +311,8 @@ func (c *comparison) figures() roundFigures {
 	return f
 }
 
-// cold compares the first 1,000 tokens of an engine that knows nothing yet, on
-// text where drafts fail, to plain decoding of them.
+// cold compares the first 1,000 tokens of a new engine to plain decoding of them, on text where
+// drafts fail.
 func (b *speculation) cold(ctx context.Context, table func(benchTable) error) error {
 	w, set := b.texts.noise, setting{}
 	two := b.adaptives()[len(b.adaptives())-1]

@@ -9,10 +9,9 @@ import (
 // minPairs is how many pairs of measurements a comparison takes at least.
 const minPairs = 20
 
-// minPrompts is of how many prompts they are to come at least. What is drafted
-// right depends on the prompt, so that asking the same ones again tells little
-// more. Of fewer than six, not even the range from the worst to the best holds
-// the median with 95 %; eight are that with two to spare.
+// minPrompts is how many prompts the pairs come from, at least. How many drafts are right depends
+// on the prompt, so the same prompts again tell little more. With fewer than six, not even the
+// range from the worst to the best holds the median with 95 %. Eight leave two to spare.
 const minPrompts = 8
 
 // An estimate is the median of measurements and its bootstrap 95 % interval.
@@ -24,9 +23,9 @@ type estimate struct {
 // resamples is how many bootstrap samples an interval is taken from.
 const resamples = 10_000
 
-// estimateOf uses the percentile bootstrap by clusters: prompts are drawn, each
-// with all its values, for values of one prompt are alike. Equal values give
-// equal intervals: its generator is seeded with a constant.
+// estimateOf returns the median of all values and its interval, by the percentile bootstrap over
+// clusters. It draws prompts, each with all its values, because values of one prompt are alike. The
+// generator has a constant seed, so equal values give equal intervals.
 func estimateOf(prompts [][]float64) estimate {
 	n := len(prompts)
 	if n == 0 {
@@ -47,7 +46,7 @@ func estimateOf(prompts [][]float64) estimate {
 	return estimate{middle(all), medians[resamples*25/1000], medians[resamples*975/1000-1], len(all), n}
 }
 
-// estimateEach estimates the median of measurements that have nothing in common.
+// estimateEach estimates the median of independent measurements.
 func estimateEach(values []float64) estimate {
 	each := make([][]float64, len(values))
 	for i, v := range values {
@@ -56,7 +55,7 @@ func estimateEach(values []float64) estimate {
 	return estimateOf(each)
 }
 
-// middle returns the median of values, which it leaves in their order.
+// middle returns the median of values, 0 if there are none. It does not reorder them.
 func middle(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -66,18 +65,18 @@ func middle(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// A bar is the least ratio that a comparison is to reach; 0 is none.
+// A bar is the least ratio that a comparison must reach, and the ratio that it aims at. 0 is none.
 type bar struct {
 	least, aim float64
 }
 
-// undecided reports whether the interval contains the bar: then the pairs are
-// doubled once, and the second result stands.
+// undecided reports whether the interval contains the bar. Then the pairs are doubled once, and the
+// second result counts.
 func (b bar) undecided(e estimate) bool {
 	return b.least > 0 && e.n > 0 && e.low <= b.least && b.least <= e.high
 }
 
-// judge says whether the median meets the bar.
+// judge returns the cell of a bar: whether the median meets it. It is nil without a bar.
 func (b bar) judge(e estimate) any {
 	switch {
 	case b.least == 0:
@@ -98,7 +97,6 @@ func (b bar) judge(e estimate) any {
 	return fmt.Sprintf("%.2f met", b.least)
 }
 
-// minAnswer is how many tokens an answer is to have: a shorter one is over
-// before anything can be timed, and too short for the engine to tell whether it
-// loops.
+// minAnswer is how many tokens an answer has at least. A shorter one is over before anything can be
+// timed, and too short for the engine to tell whether it loops.
 const minAnswer = 24

@@ -7,11 +7,11 @@ import (
 	"text/tabwriter"
 )
 
-// A benchTable is what a reporter found out.
+// A benchTable is a table of results.
 type benchTable struct {
 	Title   string   `json:"title"`
 	Columns []string `json:"columns"`
-	Rows    [][]any  `json:"rows"` // strings, numbers, nil where there is nothing to say
+	Rows    [][]any  `json:"rows"` // strings and numbers; nil for no value
 	Notes   []string `json:"notes,omitempty"`
 }
 

@@ -12,9 +12,9 @@ import (
 	"tandem/engine/sample"
 )
 
-// takeUp writes the text of a request on an engine with checkpoints and takes it
-// up again at random places. It returns how many tokens were restored for that,
-// and how many logits differ.
+// takeUp generates the text of a request on an engine with checkpoints, and continues it from
+// random places. It returns how many tokens were restored, how many logits differ, and how many
+// were compared.
 func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all int) {
 	const length = 300
 	rng := rand.New(rand.NewPCG(3, uint64(len(r.Prompt))))
@@ -54,7 +54,7 @@ func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all i
 	r.Speculation = ways()
 	check("the text", l.sayOn(e, r, 0), whole)
 	for i := range cuts {
-		if i == cuts/2 { // from here on what comes back comes from disk
+		if i == cuts/2 { // from here on texts come from the disk
 			closed()
 			open()
 		}
@@ -76,13 +76,12 @@ func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all i
 	return restored, differ, all
 }
 
-// cuts is how many places each text is taken up at.
+// cuts is how many places each text is continued from.
 const cuts = 25
 
-// TestRestoredTextContinuesToTheBit takes texts up again at random places and compares what follows
-// with the text as it was written in one go, in the bit tier: ids and every bit
-// of every logit, plainly and with drafts, greedy and sampled, behind branches, and
-// after a restart. Under OpenBLAS the same has to find differing bits.
+// Texts are continued from random places: with and without drafts, greedy and sampled, after
+// branches, and after a restart. In the bit tier, all ids and every bit of every logit equal those
+// of the text that was written in one go. Under OpenBLAS the same test must find differing bits.
 func TestRestoredTextContinuesToTheBit(t *testing.T) {
 	bit := enginetest.Bit(t)
 	places, restored, differ, all := 0, 0, 0, 0
@@ -103,6 +102,6 @@ func TestRestoredTextContinuesToTheBit(t *testing.T) {
 		t.Errorf("%d of %d logits differ in the bit tier", differ, all)
 	}
 	if !bit && differ == 0 {
-		t.Error("no logit differs under OpenBLAS: this test cannot tell one from another")
+		t.Error("no logit differs under OpenBLAS, so the test compares nothing")
 	}
 }

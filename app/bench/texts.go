@@ -13,18 +13,17 @@ import (
 	"tandem/engine/tokenizer"
 )
 
-// benchTexts is written by build/bench/_code_prompts.py, out of what the pocket
-// model's training held out. Source and licence stand in it.
+// benchTexts is code that the pocket model was not trained on. build/bench/_code_prompts.py writes
+// it. The source and the licence stand in it.
 //
 //go:embed texts.json
 var benchTexts []byte
 
-// A prompt is one text to go on with.
+// A prompt is one text to continue.
 type prompt struct {
 	ids []int32
 
-	// script is what the target is made to say, nil for what it says by
-	// itself. See dictated.
+	// script is what the target is made to say; nil if it says what it would. See dictated.
 	script []int32
 }
 
@@ -33,20 +32,21 @@ type workload struct {
 	name    string
 	doc     string
 	prompts []prompt
-	picks   []int // indices of those that are used, in order
-	others  []int // of those that are not; nil if all are
+	picks   []int // indices of the prompts that are used, in order
+	others  []int // indices of the other prompts; nil if all are used
 	limit   int   // tokens of an answer
 
-	unusable map[unusable]string // why, by what the first side answered; empty = usable
+	unusable map[unusable]string // why a prompt does not count, by the first side's answer; empty if it does
 }
 
-// An unusable prompt is one whose answer loops, or is over too soon, in a setting.
+// An unusable is the key of a prompt whose answer loops or is too short in a setting.
 type unusable struct {
 	setting setting
 	index   int
 }
 
-// half returns a workload of every second prompt, from the given one on.
+// half returns a workload of every second prompt, from the given one on. The other prompts become
+// its others.
 func (w *workload) half(from int) *workload {
 	part := *w
 	part.picks = nil
@@ -69,18 +69,18 @@ const (
 // workloads are all there are.
 type workloads struct {
 	code         *workload // what a drafter is for
-	edit, copied *workload // what a lookup is for: as the model does it, and done rightly
-	noise, after *workload // what no draft is for: said by dictation, and what follows it
+	edit, copied *workload // what a lookup is for: as the model copies, and copied right
+	noise, after *workload // where no draft helps: dictated, and what the model says after it
 }
 
-// newWorkloads makes them for a tokenizer.
+// newWorkloads encodes the texts for a tokenizer.
 func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 	var texts struct {
 		Code []struct{ Text string }
 		Edit []struct{ Text, From, To string }
 	}
 	if err := json.Unmarshal(benchTexts, &texts); err != nil {
-		return w, fmt.Errorf("bench_texts.json: %w", err)
+		return w, fmt.Errorf("texts.json: %w", err)
 	}
 	encode := func(text string) []int32 {
 		ids, e := t.Encode(text, tokenizer.EncodeOptions{NoSpecial: true})
@@ -97,9 +97,9 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 		w.code.prompts = append(w.code.prompts, prompt{ids: ids})
 	}
 
-	w.edit = &workload{name: "edit", doc: "a function, and the same begun again with another name in it", limit: otherAnswer}
+	w.edit = &workload{name: "edit", doc: "a function, and its first line again with another name", limit: otherAnswer}
 	w.copied = &workload{name: "edit, dictated", limit: 2 * otherAnswer,
-		doc: "the same, and the target is made to finish it rightly: the pocket model is too small to copy"}
+		doc: "the same, and the target is made to copy it right: the pocket model is too small for that"}
 	for _, e := range texts.Edit {
 		given, rest := renamed(e.Text, e.From, e.To)
 		ids := encode(given)
@@ -108,7 +108,7 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 	}
 
 	w.noise = &workload{name: "shuffled, dictated", limit: coldRequest,
-		doc: "the target is made to say tokens of code in random order, which nobody can guess"}
+		doc: "the target is made to say tokens of code in random order, which no drafter can guess"}
 	w.after = &workload{name: "shuffled", doc: "what the model says after tokens of code in random order", limit: otherAnswer}
 	random := rand.New(rand.NewPCG(1, 2))
 	drawn := func(n int) []int32 {
@@ -132,18 +132,17 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 	return w, err
 }
 
-// renamed returns the text, followed by its first line once more with another
-// identifier, and what remains of it then. The first line has the identifier.
+// renamed returns the text followed by its first line with another identifier, and the rest of the
+// text with that identifier. The first line has the identifier.
 func renamed(text, from, to string) (given, rest string) {
 	again := regexp.MustCompile(`\b`+regexp.QuoteMeta(from)+`\b`).ReplaceAllLiteralString(text, to)
 	first, rest, _ := strings.Cut(again, "\n")
 	return text + "\n" + first + "\n", rest
 }
 
-// A dictated model says a script. It computes all that the model computes; its
-// logits are raised where the script says so. Speed on a text that the model
-// would not write by itself is measured with it: what a drafter guesses right is
-// the same, and so is what that saves.
+// A dictated model says a script. It computes everything that the model computes, and raises the
+// logits of the script. It measures speed on a text that the model would not write itself. A
+// drafter's right guesses are the same there, and so is what they save.
 type dictated struct {
 	lm.Model
 	script map[int]int32 // by position
@@ -164,7 +163,7 @@ func (d *dictated) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	return d.Model.Forward(s, b, taps)
 }
 
-// certain is added to the logits of what the script says.
+// certain is added to the logit of each token of the script.
 const certain = 1e4
 
 // Unembed implements lm.Model, for the last rows of the last forward.

@@ -29,8 +29,8 @@ const (
 	fairRounds  = 3
 )
 
-// How many times the tokens per second of one after another, and how many times the
-// median the slowest of equal clients takes.
+// togetherBar is the tokens per second of requests at once, as a ratio to one after another.
+// fairBar is the time of the slowest of equal clients, as a ratio to the median.
 var togetherBar, fairBar = atLeast(2), atMost(2)
 
 // A groupBench sends several requests to a served model.
@@ -41,11 +41,12 @@ type groupBench struct {
 	random *rand.Rand
 }
 
+// newGroupBench returns a bench of the endpoint at url, whose model has vocab tokens.
 func newGroupBench(url string, vocab int) *groupBench {
 	return &groupBench{url: url, client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: fairClients}}, vocab: vocab, random: rand.New(rand.NewPCG(5, 6))}
 }
 
-// bodies returns n requests with new prompts, so that nothing is restored.
+// bodies returns n requests with new prompts, so that nothing is restored. more are further fields.
 func (g *groupBench) bodies(n, prompt, answer int, more map[string]any) []map[string]any {
 	list := make([]map[string]any, n)
 	for i := range list {
@@ -61,9 +62,9 @@ func (g *groupBench) bodies(n, prompt, answer int, more map[string]any) []map[st
 	return list
 }
 
-// A groupAnswer is what a request took.
+// A groupAnswer holds the times of one request.
 type groupAnswer struct {
-	took    time.Duration // for its client
+	took    time.Duration // as its client saw it
 	Timings struct {
 		PredictedN  int     `json:"predicted_n"`
 		PredictedMS float64 `json:"predicted_ms"`
@@ -71,7 +72,8 @@ type groupAnswer struct {
 	}
 }
 
-// ask sends requests, at once or one after another.
+// ask sends requests, at once or one after another. An answer of another length than asked for is
+// an error.
 func (g *groupBench) ask(ctx context.Context, bodies []map[string]any, atOnce bool) (answers []groupAnswer, took time.Duration, err error) {
 	answers = make([]groupAnswer, len(bodies))
 	errs := make([]error, len(bodies))
@@ -96,7 +98,7 @@ func (g *groupBench) ask(ctx context.Context, bodies []map[string]any, atOnce bo
 	return answers, time.Since(start), errors.Join(errs...)
 }
 
-// each collects a figure of answers.
+// each returns one figure of all answers.
 func each(answers []groupAnswer, of func(groupAnswer) float64) (values []float64) {
 	for _, a := range answers {
 		values = append(values, of(a))
@@ -104,8 +106,8 @@ func each(answers []groupAnswer, of func(groupAnswer) float64) (values []float64
 	return values
 }
 
-// together compares requests at once with the same number of them one after another,
-// on a random model that is large enough for its steps to be bound by memory.
+// together compares requests at once with as many one after another. The model is random, and large
+// enough for its steps to be bound by memory.
 func (b *endpointBench) together(ctx context.Context) (t benchTable, err error) {
 	dir, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
@@ -132,14 +134,14 @@ func (b *endpointBench) together(ctx context.Context) (t benchTable, err error) 
 	return b.togetherAt(ctx, newGroupBench(p.url, shape.vocab), parameters)
 }
 
-// togetherAt is together at an endpoint.
+// togetherAt does what together does, at the endpoint of g.
 func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench, parameters int) (benchTable, error) {
 	t := benchTable{
 		Title:   fmt.Sprintf("%d plain requests at once against one after another, random model of %.0fM parameters", togetherRequests, float64(parameters)/1e6),
 		Columns: []string{"what", "one after another", "at once", "times", "low", "high", "pairs", "bar"},
 		Notes: []string{
-			fmt.Sprintf("Prompts of %d tokens, answers of %d, no drafts, over HTTP; all tokens of the answers by the time until the last has ended.", togetherPrompt, togetherAnswer),
-			"What a step costs that several share, and a prompt's reading beside others', says where the time goes.",
+			fmt.Sprintf("Prompts of %d tokens, answers of %d, no drafts, over HTTP. Tokens/s is all tokens of the answers by the time until the last one ended.", togetherPrompt, togetherAnswer),
+			"The other rows tell where the time goes: steps that several requests share, and prompts that are read beside others.",
 		},
 	}
 	plain := map[string]any{"speculation": map[string]any{"drafter": engine.None}}
@@ -163,7 +165,7 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench, parameter
 			pair[reading][side] = middle(each(answers, func(a groupAnswer) float64 { return a.Timings.PromptMS }))
 		}
 		if i == 0 {
-			continue // memory is taken
+			continue // unmeasured: it takes memory
 		}
 		for row, sides := range pair {
 			for side, v := range sides {
@@ -184,7 +186,7 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench, parameter
 	return t, nil
 }
 
-// fair has equal clients ask at once, more of them than share the model.
+// fair lets equal clients ask at once, more of them than share the model.
 func (b *endpointBench) fair(ctx context.Context) (t benchTable, err error) {
 	p, err := serveApart(ctx, b.program)
 	if err != nil {
@@ -194,12 +196,12 @@ func (b *endpointBench) fair(ctx context.Context) (t benchTable, err error) {
 	return b.fairAt(ctx, newGroupBench(p.url, 4000))
 }
 
-// fairAt is fair at an endpoint.
+// fairAt does what fair does, at the endpoint of g.
 func (b *endpointBench) fairAt(ctx context.Context, g *groupBench) (benchTable, error) {
 	t := benchTable{
 		Title:   fmt.Sprintf("%d equal clients at once, pocket model", fairClients),
 		Columns: []string{"what", "ms, median client", "ms, slowest", "times", "low", "high", "rounds", "bar"},
-		Notes: []string{fmt.Sprintf("Prompts of %d tokens that nobody has sent before, answers of %d, with drafts as they come; %d requests share the model, the rest wait.",
+		Notes: []string{fmt.Sprintf("New prompts of %d tokens, answers of %d, with drafts as requests get them. %d requests share the model, the rest wait.",
 			fairPrompt, fairAnswer, engine.MaxActive)},
 	}
 	var usual, slowest, times []float64
@@ -209,7 +211,7 @@ func (b *endpointBench) fairAt(ctx context.Context, g *groupBench) (benchTable, 
 			return t, err
 		}
 		if i == 0 {
-			continue // memory is taken, and drafting learned
+			continue // unmeasured: it takes memory, and drafters learn
 		}
 		took := each(answers, func(a groupAnswer) float64 { return milliseconds(a.took) })
 		most := slices.Max(took)

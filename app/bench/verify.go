@@ -33,7 +33,7 @@ type verification struct {
 	options Options
 	thread  *mlx.Thread
 	bundle  *models.Bundle // of the type that is measured
-	fewRows bool           // it has the kernel for few rows
+	fewRows bool           // the bundle has the kernel for few rows
 }
 
 func openVerify(ctx context.Context, o Options) (bench, error) {
@@ -58,8 +58,8 @@ func (v *verification) Close() error {
 	return errors.Join(err, v.thread.Close())
 }
 
-// report measures the model in float32, as its checkpoint is if that differs,
-// and with the kernel for few rows where there is one.
+// report measures the model in float32, in its checkpoint's type if that differs, and with the
+// kernel for few rows if there is one.
 func (v *verification) report(ctx context.Context, table func(benchTable) error) error {
 	measured := v.bundle.Info.Dtype
 	if err := v.contexts(ctx, models.DtypeFloat32, table); err != nil {
@@ -93,7 +93,7 @@ func (v *verification) report(ctx context.Context, table func(benchTable) error)
 	return v.contexts(ctx, models.DtypeCheckpoint, table)
 }
 
-// contexts measures the loaded model behind every context.
+// contexts measures the loaded model after every context.
 func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy, table func(benchTable) error) error {
 	drafters, err := loadBenchDrafters(ctx, v.bundle, v.options.Model, v.options.Drafters, models.Options{Dtype: dtype})
 	if err != nil {
@@ -120,8 +120,8 @@ func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy, t
 	return nil
 }
 
-// measure times rounds of 1 to verifyRows rows after a context of length tokens. All numbers of rows
-// take turns, and each figure is the median of the turns.
+// measure times rounds of 1 to verifyRows rows after a context of length tokens. All numbers of
+// rows take turns, and each figure is the median of the turns.
 func (v *verification) measure(
 	ctx context.Context, drafters *benchDrafters, length int,
 ) (*blockCosts, error) {
@@ -162,7 +162,7 @@ func (v *verification) measure(
 	return costs, nil
 }
 
-// newCosts returns costs without figures: what they were measured on.
+// newCosts returns costs without figures. They name the machine, the model and the libraries.
 func (v *verification) newCosts(length int) *blockCosts {
 	h := newBenchHeader()
 	costs := &blockCosts{

@@ -7,7 +7,7 @@ import (
 	"tandem/engine/draft"
 )
 
-// verifyTimes are the milliseconds of all turns on one stand.
+// verifyTimes holds the milliseconds of all turns on one roundTimer.
 type verifyTimes struct {
 	timer    *roundTimer
 	drafters []draft.Drafter
