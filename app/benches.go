@@ -15,14 +15,17 @@ import (
 
 // What ends a bench before its time.
 var (
-	errBenchCancelled = control.Errorf(control.CodeCancelled, "The measurement was cancelled; nothing of it is kept.")
-	errBenchUnloaded  = control.Errorf(control.CodeModelBusy, "The model left the memory or changed its drafter, so the measurement ended; measure again.")
+	errBenchCancelled = control.Errorf(control.CodeCancelled,
+		"The measurement was cancelled; nothing of it is kept.")
+	errBenchUnloaded = control.Errorf(control.CodeModelBusy,
+		"The model left the memory or changed its drafter, so the measurement ended; measure again.")
 )
 
 // Benches implements server.Benches.
 func (a *App) Benches(ctx context.Context) (control.Benches, error) {
 	a.mu.Lock()
-	out := control.Benches{Benches: []control.Bench{}, Running: a.endBench != nil, Progress: a.benchProgress, Failure: a.benchFailure}
+	out := control.Benches{Benches: []control.Bench{}, Running: a.endBench != nil,
+		Progress: a.benchProgress, Failure: a.benchFailure}
 	a.mu.Unlock()
 	rows, err := a.db.Benches(ctx)
 	if err != nil {
@@ -39,7 +42,8 @@ func (a *App) Benches(ctx context.Context) (control.Benches, error) {
 }
 
 func describeBench(row storage.Bench) (control.Bench, error) {
-	b := control.Bench{ID: row.ID, At: row.At, Model: row.Model, Machine: row.Machine, Version: row.Version}
+	b := control.Bench{ID: row.ID, At: row.At, Model: row.Model, Machine: row.Machine,
+		Version: row.Version}
 	if err := json.Unmarshal(row.Result, &b.Result); err != nil {
 		return b, fmt.Errorf("bench %d: %w", row.ID, err)
 	}
@@ -121,7 +125,8 @@ func (a *App) CancelBench(context.Context) error {
 func (a *App) DeleteBench(ctx context.Context, id int64) error {
 	err := a.db.DeleteBench(ctx, id)
 	if storage.IsNotFound(err) {
-		return &control.Error{Code: control.CodeNoBench, Message: fmt.Sprintf("There is no bench %d.", id), Err: err}
+		return &control.Error{Code: control.CodeNoBench,
+			Message: fmt.Sprintf("There is no bench %d.", id), Err: err}
 	}
 	return err
 }

@@ -51,25 +51,30 @@ func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 		t.Errorf("progress %v", parts)
 	}
 	v := b.Result
-	if v.Decode.Pairs != 2 || v.Decode.Differing != 0 || v.Restore.Pairs != 2 || v.Verify.Turns != 2 || len(v.Verify.Rows) != 5 {
+	if v.Decode.Pairs != 2 || v.Decode.Differing != 0 || v.Restore.Pairs != 2 ||
+		v.Verify.Turns != 2 || len(v.Verify.Rows) != 5 {
 		t.Errorf("counts: %+v", v)
 	}
-	if b.Model != models.PocketID || b.Machine == "" || v.Seconds <= 0 || v.Restore.Tokens != 96 || v.Restore.Bytes == 0 || v.Drafter == "" {
+	if b.Model != models.PocketID || b.Machine == "" || v.Seconds <= 0 || v.Restore.Tokens != 96 ||
+		v.Restore.Bytes == 0 || v.Drafter == "" {
 		t.Errorf("%+v", b)
 	}
 	for name, s := range map[string]control.Spread{
 		"plain": v.Decode.Plain, "drafted": v.Decode.Drafted, "times": v.Decode.Times,
-		"recomputed": v.Restore.Recomputed, "restored": v.Restore.Restored, "step": v.Verify.Step, "rows": v.Verify.Rows[4].MS,
+		"recomputed": v.Restore.Recomputed, "restored": v.Restore.Restored, "step": v.Verify.Step,
+		"rows": v.Verify.Rows[4].MS,
 	} {
 		if !(0 < s.Low && s.Low <= s.Median && s.Median <= s.High) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(r.benchFolder(), "*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(r.benchFolder(), "*")); err != nil ||
+		len(left) > 0 {
 		t.Errorf("files are left: %v, %v", left, err)
 	}
 	list, err := c.Benches(t.Context())
-	if err != nil || len(list.Benches) != 1 || list.Running || list.Benches[0].ID != b.ID || list.Benches[0].Result.Decode != v.Decode {
+	if err != nil || len(list.Benches) != 1 || list.Running || list.Benches[0].ID != b.ID ||
+		list.Benches[0].Result.Decode != v.Decode {
 		t.Errorf("kept: %+v, %v", list, err)
 	}
 	if err := c.DeleteBench(t.Context(), b.ID); err != nil {
@@ -108,14 +113,16 @@ func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 					return
 				}
 				once.Do(func() {
-					if list, err := r.client(t).Benches(t.Context()); err != nil || !list.Running || list.Progress == nil || list.Progress.Part != p.Part {
+					if list, err := r.client(t).Benches(t.Context()); err != nil || !list.Running ||
+						list.Progress == nil || list.Progress.Part != p.Part {
 						t.Errorf("while it runs: %+v, %v", list, err)
 					}
 					if now := r.State().Measuring; now == nil || now.Part != p.Part {
 						t.Errorf("while it runs the state says %+v", now)
 					}
 					_, err := r.client(t).Bench(t.Context(), func(control.BenchProgress) {})
-					if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy {
+					if e, ok := errors.AsType[*control.Error](err); !ok ||
+						e.Code != control.CodeModelBusy {
 						t.Errorf("a second one: %v", err)
 					}
 					if err := end.by(t, r, leave); err != nil {
@@ -129,12 +136,14 @@ func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 			}
 			c := r.client(t)
 			for list := (control.Benches{Running: true}); list.Running; time.Sleep(time.Millisecond) {
-				if list, err = c.Benches(t.Context()); err != nil || len(list.Benches) != 0 || !list.Running && list.Progress != nil {
+				if list, err = c.Benches(t.Context()); err != nil || len(list.Benches) != 0 ||
+					!list.Running && list.Progress != nil {
 					t.Fatalf("kept: %+v, %v", list, err)
 				}
 			}
 			// A later client learns of the failure only if no person ended the bench.
-			if list, err := c.Benches(t.Context()); err != nil || (list.Failure != "") != (end.name == "unload") {
+			if list, err := c.Benches(t.Context()); err != nil ||
+				(list.Failure != "") != (end.name == "unload") {
 				t.Errorf("the failure is %q, %v", list.Failure, err)
 			}
 			if status, body := r.complete(t, control.Alias, "func A("); status != http.StatusOK {

@@ -71,7 +71,8 @@ func (b Bench) Check(o Options) error {
 		flag  string
 		given bool
 	}{
-		{"model", o.Model != ""}, {"drafter", len(o.Drafters) > 0}, {"context", o.Contexts != nil}, {"pairs", o.Pairs != 0},
+		{"model", o.Model != ""}, {"drafter", len(o.Drafters) > 0}, {"context", o.Contexts != nil},
+		{"pairs", o.Pairs != 0},
 		{"quick", o.Quick}, {"full", o.Full}, {"only", o.Only != ""},
 	} {
 		if option.given && !slices.Contains(strings.Fields(b.takes), option.flag) {
@@ -167,7 +168,8 @@ func (b Bench) Run(ctx context.Context, o Options) error {
 func printPlainly(w io.Writer, v any) error {
 	switch v := v.(type) {
 	case benchHeader:
-		_, err := fmt.Fprintf(w, "MLX %s, %s, %d threads, %s\n", v.Versions["mlx"], cmp.Or(v.DType, "no model"), v.Threads, v.BLAS)
+		_, err := fmt.Fprintf(w, "MLX %s, %s, %d threads, %s\n", v.Versions["mlx"],
+			cmp.Or(v.DType, "no model"), v.Threads, v.BLAS)
 		return err
 	case benchTable:
 		return v.print(w)

@@ -46,7 +46,8 @@ func (c blockCost) rest() float64 {
 
 // same reports whether two costs can be compared.
 func (c *blockCosts) same(o *blockCosts) bool {
-	return c.Machine == o.Machine && c.Model == o.Model && c.DType == o.DType && c.Context == o.Context &&
+	return c.Machine == o.Machine && c.Model == o.Model && c.DType == o.DType &&
+		c.Context == o.Context &&
 		filepath.Base(c.BLAS) == filepath.Base(o.BLAS) && c.Threads == o.Threads
 }
 
@@ -55,7 +56,8 @@ func (c *blockCosts) table(before *blockCosts) benchTable {
 	t := benchTable{
 		Title: fmt.Sprintf("verify: %s, %s, context %d, on %s; a plain step takes %s ms",
 			c.Model, c.DType, c.Context, c.Machine, sensible(c.Step)),
-		Columns: []string{"rows", "verify ms", "/verify(1)", "/plain", "linears", "attention", "head", "sampling", "rest", "at 0.8: sampling"},
+		Columns: []string{"rows", "verify ms", "/verify(1)", "/plain", "linears", "attention",
+			"head", "sampling", "rest", "at 0.8: sampling"},
 	}
 	var names []string
 	for _, row := range c.Rows {
@@ -78,7 +80,8 @@ func (c *blockCosts) table(before *blockCosts) benchTable {
 			before.Date.Format(time.DateTime), before.MLX, sensible(before.Step)))
 	}
 	for i, r := range c.Rows {
-		row := []any{r.Rows, r.Verify, r.Verify / c.Rows[0].Verify, r.Verify / c.Step, r.Linears, r.Attention, r.Head, r.Sampling, r.rest(), r.Sampled}
+		row := []any{r.Rows, r.Verify, r.Verify / c.Rows[0].Verify, r.Verify / c.Step, r.Linears,
+			r.Attention, r.Head, r.Sampling, r.rest(), r.Sampled}
 		for _, name := range names {
 			if ms, ok := r.Drafts[name]; ok {
 				row = append(row, ms, ms/c.Step)

@@ -20,8 +20,10 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 	t := &benchTable{
 		Title: "where the time of a round with drafts goes, in ms: " + s.String(),
 		Columns: []string{
-			"drafter", "block", "rollback", "rule", "plain step", "round", "first 8", "longest", "host", "in MLX", "wait",
-			"draft", "verify", "alone: draft", "verify", "syncs", "tokens/verify", "(verify+draft)/plain", "needed",
+			"drafter", "block", "rollback", "rule", "plain step", "round", "first 8", "longest",
+			"host", "in MLX", "wait",
+			"draft", "verify", "alone: draft", "verify", "syncs", "tokens/verify",
+			"(verify+draft)/plain", "needed",
 		},
 		Notes: []string{
 			"of all rounds: host is our own code, wait is reads that block, in MLX is the rest: it builds and dispatches graphs while the device computes",
@@ -54,7 +56,8 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 			return nil, err
 		}
 		row := []any{
-			w.drafter, w.block(), string(cmp.Or(w.rollback, engine.Trim)), string(cmp.Or(w.rule, engine.Coupled)),
+			w.drafter, w.block(),
+			string(cmp.Or(w.rollback, engine.Trim)), string(cmp.Or(w.rule, engine.Coupled)),
 			f.step, f.round, f.first, f.longest, f.host, f.inMLX, f.wait,
 		}
 		both := cmp.Or(p.draft+p.verify, p.draftAlone+p.verifyAlone) / f.step

@@ -90,7 +90,8 @@ func (b *checkpointBench) requests(ctx context.Context, n int, budget int64) (ba
 func (b *checkpointBench) memory(ctx context.Context) (benchTable, error) {
 	t := benchTable{
 		Title: "Memory of checkpoints, MB",
-		Columns: []string{"requests", "percent of prompts restored", "budget", "most kept", "most held by MLX", "MLX before", "beyond that after closing",
+		Columns: []string{"requests", "percent of prompts restored", "budget", "most kept",
+			"most held by MLX", "MLX before", "beyond that after closing",
 			"budget kept"},
 		Notes: []string{
 			"Requests are new, repeated, longer by a turn, or diverge in the middle of a text. Most is measured after each request, less what was held before.",

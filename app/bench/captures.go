@@ -27,7 +27,8 @@ var captureBar = bar{0.97, 0}
 func (b *checkpointBench) captures(ctx context.Context) (benchTable, error) {
 	t := benchTable{
 		Title: fmt.Sprintf("What captures cost an answer of %d tokens, with files", captureTokens),
-		Columns: []string{"drafter", "tokens/s off", "tokens/s on", "times as fast", "low", "high", "end to end", "tokens/verify",
+		Columns: []string{"drafter", "tokens/s off", "tokens/s on", "times as fast", "low", "high",
+			"end to end", "tokens/verify",
 			"same ids", "files", "pairs", "prompts", "at least"},
 		Notes: []string{fmt.Sprintf("Each prompt is new to both sides. A drafter guesses %d tokens in each round.", captureDepth)},
 	}
@@ -99,7 +100,8 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 	if w.drafter != "" {
 		drafter = w.drafter
 	}
-	return []any{drafter, whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high, c.whole().median, nilIfZero(c.figures().tokens),
+	return []any{drafter, whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high,
+		c.whole().median, nilIfZero(c.figures().tokens),
 		fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
 		len(files), e.n, e.prompts, c.verdict()}, nil
 }

@@ -29,7 +29,8 @@ func (l *lossless) cast() *cast {
 	l.t.Helper()
 	config := l.bundle.Model.Config()
 	load := func(dir string) *models.Drafter {
-		d, err := models.LoadDrafter(l.t.Context(), l.bundle, dir, models.DrafterSettings{}, models.Options{})
+		d, err := models.LoadDrafter(l.t.Context(), l.bundle, dir, models.DrafterSettings{},
+			models.Options{})
 		if err != nil {
 			l.t.Fatal(err)
 		}
@@ -37,7 +38,8 @@ func (l *lossless) cast() *cast {
 	}
 	network := load(enginetest.TinyDrafter(l.t, map[string]any{
 		"hidden_size": config.HiddenSize, "num_target_layers": config.Layers, "block_size": 16,
-		"dflash_config": map[string]any{"mask_token_id": 259, "target_layer_ids": []int{0, config.Layers - 1}},
+		"dflash_config": map[string]any{"mask_token_id": 259,
+			"target_layer_ids": []int{0, config.Layers - 1}},
 	}))
 	twin := load(enginetest.TinyModel(l.t, l.shape, l.fields))
 	c := &cast{block: &steeredBlock{Block: network.Block}}
@@ -48,10 +50,12 @@ func (l *lossless) cast() *cast {
 	}); err != nil {
 		l.t.Fatal(err)
 	}
-	c.drafters = []draft.Drafter{draft.Prediction{}, flash, draft.NewModel(&stumblingModel{Model: twin.Model}, l.bundle.Model), draft.Ngram{}}
+	c.drafters = []draft.Drafter{draft.Prediction{}, flash,
+		draft.NewModel(&stumblingModel{Model: twin.Model}, l.bundle.Model), draft.Ngram{}}
 	c.free = []func() error{
 		func() error {
-			return l.th.Do(context.Background(), func(*mlx.Scope) error { flash.Free(); return nil })
+			return l.th.Do(context.Background(),
+				func(*mlx.Scope) error { flash.Free(); return nil })
 		},
 		network.Close, twin.Close,
 	}
@@ -167,7 +171,8 @@ func (l *lossless) each(c cell, of *cast) (differ, all int) {
 			if fused && d.Name() != "dflash" {
 				continue // other drafts are read by the host, or hardly a graph
 			}
-			r.Speculation = engine.Speculation{Drafter: d.Name(), Depth: &c.depth, Rollback: c.rollback, Fused: fused}
+			r.Speculation = engine.Speculation{Drafter: d.Name(), Depth: &c.depth,
+				Rollback: c.rollback, Fused: fused}
 			what := fmt.Sprintf("%s, %s, fused %v", c, d.Name(), fused)
 			e := l.engine(nil, of.drafters...)
 			got := l.sayOn(e, r, 0)
@@ -175,9 +180,11 @@ func (l *lossless) each(c cell, of *cast) (differ, all int) {
 			n, a := bits(got.logits, want.logits)
 			differ, all = differ+n, all+a
 			if n > 0 || !slices.Equal(got.ids, want.ids) || got.text != want.text {
-				l.t.Errorf("%s: %d of %d logits differ; ids %v, want %v", what, n, a, got.ids, want.ids)
+				l.t.Errorf("%s: %d of %d logits differ; ids %v, want %v", what, n, a, got.ids,
+					want.ids)
 			}
-			if st := got.stats; st.Drafter != d.Name() || st.Accepted == 0 || st.Accepted == st.Drafted {
+			if st := got.stats; st.Drafter != d.Name() || st.Accepted == 0 ||
+				st.Accepted == st.Drafted {
 				l.t.Errorf("%s: %d of %d drafts by %q were accepted, want some but not all (%s)",
 					what, st.Accepted, st.Drafted, st.Drafter, st.NoDrafter)
 			}

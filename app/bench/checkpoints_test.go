@@ -50,9 +50,11 @@ func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 	}
 	flows := tables[0]
 	want := map[string]any{ // cached tokens, by flow and arm
-		"the same prompt again on": 599., "the same prompt again prompt only": 599., "the same and a longer end on": 599.,
-		"another middle on": 256., "another middle there once more on": 300.,
-		"tool call, its result on": 539., "tool call, the turn after it on": 819., "a new chat with the same tools on": 400.,
+		"the same prompt again on": 599., "the same prompt again prompt only": 599.,
+		"the same and a longer end on": 599.,
+		"another middle on":            256., "another middle there once more on": 300.,
+		"tool call, its result on": 539., "tool call, the turn after it on": 819.,
+		"a new chat with the same tools on":            400.,
 		"answer cancelled, continued prompt only":      29.,
 		probe + "diverges at 66, as long as before on": 94., probe + "diverges at 66, as long as before prompt only": 29.,
 		probe + "diverges at 336 to 399 on": 350., probe + "diverges at 336 to 399 prompt only": 29.,
@@ -69,10 +71,12 @@ func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 		switch {
 		case arm == "off" && (cached != 0. || cell(flows, row, "matched") != 0.):
 			t.Errorf("%s: %v matched", key, cell(flows, row, "matched"))
-		case arm == "on" && strings.HasPrefix(name, probe) && (within != "64 met" || short > probeWithin):
+		case arm == "on" && strings.HasPrefix(name, probe) &&
+			(within != "64 met" || short > probeWithin):
 			t.Errorf("%s: %v tokens short, within %v", key, short, within)
 		case arm != "off" && (cell(flows, row, "reason, of the last text") == nil) != (short == 0):
-			t.Errorf("%s: %v tokens short for the reason %v", key, short, cell(flows, row, "reason, of the last text"))
+			t.Errorf("%s: %v tokens short for the reason %v", key, short,
+				cell(flows, row, "reason, of the last text"))
 		}
 	}
 	for key := range want {
@@ -114,7 +118,8 @@ func TestLateRestoreIsAnErrorWithCheckpointsOn(t *testing.T) {
 		within any
 		wrong  int
 	}{
-		{"on", 234, 65, "64 missed", 1}, {"on", 235, 64, "64 met", 0}, {"prompt only", 234, 65, nil, 0},
+		{"on", 234, 65, "64 missed", 1}, {"on", 235, 64, "64 met", 0},
+		{"prompt only", 234, 65, nil, 0},
 	} {
 		b := &checkpointBench{}
 		stats[1].CachedTokens = test.last

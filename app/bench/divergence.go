@@ -27,7 +27,8 @@ func (p divergence) String() string {
 	if p.logits == [2]float32{} {
 		return fmt.Sprintf("only one answer goes on at token %d", p.at)
 	}
-	text := fmt.Sprintf("token %d is %d (logit %.7g), in plain decoding %d (%.7g)", p.at, p.said, p.logits[1], p.plain, p.logits[0])
+	text := fmt.Sprintf("token %d is %d (logit %.7g), in plain decoding %d (%.7g)", p.at, p.said,
+		p.logits[1], p.plain, p.logits[0])
 	if p.excused {
 		text += ", excused"
 	}
@@ -76,7 +77,8 @@ func (u umpire) judge(ctx context.Context, r engine.Request, plain, said []int32
 	return p, u.thread.Do(ctx, func(s *mlx.Scope) error {
 		defer w.logits.Free()
 		if last != p.plain || w.logits == nil {
-			return fmt.Errorf("plain decoding said %d and then %d as token %d of the same answer", p.plain, last, p.at)
+			return fmt.Errorf("plain decoding said %d and then %d as token %d of the same answer",
+				p.plain, last, p.at)
 		}
 		row, err := mlx.Read[float32](s, s.AsType(w.logits, mlx.Float32))
 		if err != nil {

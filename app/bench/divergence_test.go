@@ -51,7 +51,8 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 				var drawn []int32
 				if err := th.Do(t.Context(), func(s *mlx.Scope) (err error) {
 					m := sample.New(s, r.Sampling, seed, vocab, r.Prompt)
-					drawn, err = mlx.Read[int32](s, m.Draw(s, mlx.New(s, row(tie, -900), 1, vocab), nil, position))
+					drawn, err = mlx.Read[int32](s,
+						m.Draw(s, mlx.New(s, row(tie, -900), 1, vocab), nil, position))
 					return err
 				}); err != nil {
 					t.Fatal(err)
@@ -94,7 +95,8 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 				said = said[:at]
 			}
 			p, err := u.judge(t.Context(), r, plain, said)
-			if err != nil || p.excused != test.want || p.at != at || !test.end && (p.plain != one || p.logits[0] != 1) {
+			if err != nil || p.excused != test.want || p.at != at ||
+				!test.end && (p.plain != one || p.logits[0] != 1) {
 				t.Errorf("temperature %v, %s: %+v, %v", temperature, test.name, p, err)
 			}
 		}
@@ -107,8 +109,10 @@ func TestLoweredLogitLiesJustBelowAllButEqualOnes(t *testing.T) {
 		dtype mlx.Dtype
 		want  float64 // apart
 	}{
-		{1, mlx.Float32, 1e-4}, {20, mlx.Float32, 1e-4}, {3000, mlx.Float32, 2.0 / 4096}, {-20, mlx.Float32, 1e-4},
-		{20, mlx.BFloat16, 0.25}, {1, mlx.BFloat16, 1.0 / 64}, {20, mlx.Float16, 1.0 / 32}, {0, mlx.BFloat16, 2.0 / 256},
+		{1, mlx.Float32, 1e-4}, {20, mlx.Float32, 1e-4}, {3000, mlx.Float32, 2.0 / 4096},
+		{-20, mlx.Float32, 1e-4},
+		{20, mlx.BFloat16, 0.25}, {1, mlx.BFloat16, 1.0 / 64}, {20, mlx.Float16, 1.0 / 32},
+		{0, mlx.BFloat16, 2.0 / 256},
 	} {
 		got := float64(test.logit) - float64(lowered(test.logit, test.dtype))
 		if got < test.want || got > test.want*1.5 {
@@ -122,7 +126,8 @@ func TestTextsDivergeAtTheirFirstDifference(t *testing.T) {
 		a, b []int32
 		want int
 	}{
-		{nil, nil, -1}, {[]int32{1, 2}, []int32{1, 2}, -1}, {[]int32{1, 2}, []int32{1, 3}, 1}, {[]int32{1}, []int32{1, 2}, 1}, {[]int32{1, 2}, nil, 0},
+		{nil, nil, -1}, {[]int32{1, 2}, []int32{1, 2}, -1}, {[]int32{1, 2}, []int32{1, 3}, 1},
+		{[]int32{1}, []int32{1, 2}, 1}, {[]int32{1, 2}, nil, 0},
 	} {
 		if got := firstDifference(test.a, test.b); got != test.want {
 			t.Errorf("%v and %v diverge at %d, want %d", test.a, test.b, got, test.want)

@@ -34,7 +34,8 @@ type endpointRow struct {
 
 func (b *endpointBench) rows() []endpointRow {
 	return []endpointRow{
-		{"overhead", b.overhead}, {"schema", b.schema}, {"together", b.together}, {"fair", b.fair}, {"fim", b.fim}, {"soak", b.soak},
+		{"overhead", b.overhead}, {"schema", b.schema}, {"together", b.together}, {"fair", b.fair},
+		{"fim", b.fim}, {"soak", b.soak},
 	}
 }
 

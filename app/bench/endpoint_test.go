@@ -21,16 +21,19 @@ func TestMissedMarkIsAnErrorUnlessQuick(t *testing.T) {
 		v    float64
 		want string
 	}{
-		{atMost(2), 2, "at most 2 met"}, {atMost(2), 2.01, "at most 2 missed"}, {atMost(0), 0, "at most 0 met"}, {atMost(2), -7, "at most 2 met"},
+		{atMost(2), 2, "at most 2 met"}, {atMost(2), 2.01, "at most 2 missed"},
+		{atMost(0), 0, "at most 0 met"}, {atMost(2), -7, "at most 2 met"},
 		{atLeast(0.9), 0.9, "at least 0.9 met"}, {atLeast(0.9), 0.89, "at least 0.9 missed"},
 	} {
 		b.wrong = nil
-		if got := b.judge("it", c.mark, c.v); got != c.want || (len(b.wrong) > 0) != strings.HasSuffix(c.want, "missed") {
+		if got := b.judge("it", c.mark, c.v); got != c.want ||
+			(len(b.wrong) > 0) != strings.HasSuffix(c.want, "missed") {
 			t.Errorf("%v of %s: %q, %v", c.v, c.mark, got, b.wrong)
 		}
 	}
 	b = &endpointBench{quick: true}
-	if got := b.judge("it", atMost(2), 3); got != "at most 2, measured too seldom" || b.wrong != nil {
+	if got := b.judge("it", atMost(2), 3); got != "at most 2, measured too seldom" ||
+		b.wrong != nil {
 		t.Errorf("%q, %v", got, b.wrong)
 	}
 }
@@ -59,7 +62,8 @@ func TestRandomModelHasItsSizeAndLoads(t *testing.T) {
 	}
 	defer thread.Close()
 	defer bundle.Close()
-	if c := bundle.Model.Config(); c.VocabSize != smallShape.vocab || parameters < c.VocabSize*smallShape.hidden {
+	if c := bundle.Model.Config(); c.VocabSize != smallShape.vocab ||
+		parameters < c.VocabSize*smallShape.hidden {
 		t.Errorf("%d parameters, vocabulary of %d", parameters, c.VocabSize)
 	}
 }
@@ -105,7 +109,8 @@ func TestFIMWatchCountsEveryChunkOfTheLongPrompt(t *testing.T) {
 	const long = 5 * cache.MaxChunk
 	w, told, ended := &fimWatch{long: long}, 0, 0
 	ask := func(prompt int, done ...int) {
-		r := engine.Request{Prompt: make([]int32, prompt), Progress: func(int, int) { told++ }, Done: func(engine.Stats) { ended++ }}
+		r := engine.Request{Prompt: make([]int32, prompt),
+			Progress: func(int, int) { told++ }, Done: func(engine.Stats) { ended++ }}
 		for range w.generate(t.Context(), chunked{done: done}, r) {
 		}
 	}
@@ -114,7 +119,8 @@ func TestFIMWatchCountsEveryChunkOfTheLongPrompt(t *testing.T) {
 		t.Errorf("%d chunks, told %d times, %d ends, %+v", w.read(), told, ended, w.short)
 	}
 	ask(9, 9)
-	if w.read() != 5 || told != 5 || ended != 2 || w.short.stats.Queue != time.Second || w.short.arrived.IsZero() {
+	if w.read() != 5 || told != 5 || ended != 2 || w.short.stats.Queue != time.Second ||
+		w.short.arrived.IsZero() {
 		t.Errorf("%d chunks, told %d times, %d ends, %+v", w.read(), told, ended, w.short)
 	}
 }

@@ -41,7 +41,8 @@ type ended struct {
 func (a ended) same(b ended, exact bool) bool {
 	var c losslessCell
 	c.compare(b.losslessAnswer, a.losslessAnswer)
-	return slices.Equal(a.ids, b.ids) && a.text == b.text && a.finish == b.finish && !(exact && c.differing > 0)
+	return slices.Equal(a.ids, b.ids) && a.text == b.text && a.finish == b.finish &&
+		!(exact && c.differing > 0)
 }
 
 // An endingModel has other end-of-sequence tokens.

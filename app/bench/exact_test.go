@@ -27,14 +27,17 @@ func TestExactRequestsEqualPlainDecodingToTheBit(t *testing.T) {
 			for _, exact := range []bool{true, false} {
 				differ, all := 0, 0
 				for i, prompt := range []int{5, 60, 500} { // the window is 16
-					r := engine.Request{Prompt: l.prompt(prompt, i), MaxTokens: new(90), IgnoreEOS: true, Seed: new(uint64(i))}
+					r := engine.Request{Prompt: l.prompt(prompt, i), MaxTokens: new(90),
+						IgnoreEOS: true, Seed: new(uint64(i))}
 					if i == 1 {
-						r.Sampling = sample.Params{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}
+						r.Sampling = sample.Params{Temperature: 0.8, TopP: 0.95,
+							RepetitionPenalty: 1.1}
 					}
 					r.Speculation = engine.Speculation{Drafter: engine.None, Exact: exact}
 					want := l.say(r, 0)
 					if want.stats.Syncs != 90 {
-						t.Errorf("%s, %s, exact %v: %d syncs for 90 tokens", shape, layout, exact, want.stats.Syncs)
+						t.Errorf("%s, %s, exact %v: %d syncs for 90 tokens", shape, layout, exact,
+							want.stats.Syncs)
 					}
 					l.drafter.Text = slices.Concat(r.Prompt, want.ids)
 					depths := []int{0, 1, 3, 7}
@@ -44,13 +47,16 @@ func TestExactRequestsEqualPlainDecodingToTheBit(t *testing.T) {
 					for _, depth := range depths {
 						for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 							l.drafter.Wrong = func(round, n int) int { return round * 5 % (n + 1) }
-							r.Speculation = engine.Speculation{Depth: &depth, Rollback: rollback, Exact: exact}
+							r.Speculation = engine.Speculation{Depth: &depth, Rollback: rollback,
+								Exact: exact}
 							got := l.say(r, 0)
 							d, a := bits(got.logits, want.logits)
 							differ, all = differ+d, all+a
-							what := fmt.Sprintf("%s, %s, %s, %d drafts, exact %v", shape, layout, rollback, depth, exact)
+							what := fmt.Sprintf("%s, %s, %s, %d drafts, exact %v", shape, layout,
+								rollback, depth, exact)
 							if !slices.Equal(got.ids, want.ids) || exact && d > 0 {
-								t.Errorf("%s: %d of %d logits differ; ids %v, want %v", what, d, a, got.ids, want.ids)
+								t.Errorf("%s: %d of %d logits differ; ids %v, want %v", what, d, a,
+									got.ids, want.ids)
 							}
 							if (got.stats.Accepted == 0) != (depth == 0) {
 								t.Errorf("%s: %d drafts were accepted", what, got.stats.Accepted)
@@ -58,9 +64,11 @@ func TestExactRequestsEqualPlainDecodingToTheBit(t *testing.T) {
 						}
 					}
 				}
-				t.Logf("%s, %s, exact %v: %d of %d logits differ", shape, layout, exact, differ, all)
+				t.Logf("%s, %s, exact %v: %d of %d logits differ", shape, layout, exact, differ,
+					all)
 				if !exact && differ == 0 {
-					t.Errorf("%s, %s: no logit differs without Exact, so the test compares nothing", shape, layout)
+					t.Errorf("%s, %s: no logit differs without Exact, so the test compares nothing",
+						shape, layout)
 				}
 			}
 			l.Close()

@@ -122,7 +122,8 @@ func (b *endpointBench) fimAt(ctx context.Context, s Stage, long int) (t benchTa
 	defer client.CloseIdleConnections()
 	gap := func(i int) error {
 		return postLines(ctx, &client, url+"/v1/fim/completions", map[string]any{
-			"model": control.Alias, "prompt": fmt.Sprintf(fimPrefix, i), "suffix": fimSuffix, "max_tokens": 1, "temperature": 0,
+			"model": control.Alias, "prompt": fmt.Sprintf(fimPrefix, i), "suffix": fimSuffix,
+			"max_tokens": 1, "temperature": 0,
 		}, nil)
 	}
 	if err := gap(0); err != nil { // unmeasured: it loads the model
@@ -131,7 +132,8 @@ func (b *endpointBench) fimAt(ctx context.Context, s Stage, long int) (t benchTa
 	read := make(chan error, 1)
 	go func() {
 		read <- postLines(ctx, &client, url+"/v1/completions", map[string]any{
-			"model": control.Alias, "prompt": benchIDs(long, 4000), "max_tokens": 1, "temperature": 0,
+			"model": control.Alias, "prompt": benchIDs(long, 4000), "max_tokens": 1,
+			"temperature": 0,
 		}, nil)
 	}()
 	var asked []fimRequest
@@ -164,11 +166,14 @@ func (b *endpointBench) fimAt(ctx context.Context, s Stage, long int) (t benchTa
 	}
 	var chunks, begun, first []float64
 	for _, r := range asked {
-		chunks, begun, first = append(chunks, float64(w.between(r))), append(begun, milliseconds(r.stats.Queue)), append(first, milliseconds(r.stats.FirstToken))
+		chunks, begun, first = append(chunks, float64(w.between(r))),
+			append(begun, milliseconds(r.stats.Queue)),
+			append(first, milliseconds(r.stats.FirstToken))
 	}
 	n, most := len(asked), slices.Max[[]float64]
 	t.Rows = [][]any{
-		{"chunks before its own first one", middle(chunks), most(chunks), n, b.judge("fim, chunks before its own first one", fimBar, most(chunks))},
+		{"chunks before its own first one", middle(chunks), most(chunks), n,
+			b.judge("fim, chunks before its own first one", fimBar, most(chunks))},
 		{"ms until it begins", whole(middle(begun)), whole(most(begun)), n, nil},
 		{"ms until the first token", whole(middle(first)), whole(most(first)), n, nil},
 	}

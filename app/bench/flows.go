@@ -65,9 +65,10 @@ func (b *checkpointBench) plan() []flow {
 			played++
 			follow := func(name string, from, more int) step {
 				tail := b.text(more)
-				return step{name: probe + name, within: probeWithin, answer: 1, prompt: func(said [][]int32) ([]int32, []int) {
-					return branch(said[0], probePrompt+from, tail), nil
-				}}
+				return step{name: probe + name, within: probeWithin, answer: 1,
+					prompt: func(said [][]int32) ([]int32, []int) {
+						return branch(said[0], probePrompt+from, tail), nil
+					}}
 			}
 			return []step{
 				{answer: probeAnswer, prompt: given(b.text(probePrompt))},
@@ -79,13 +80,17 @@ func (b *checkpointBench) plan() []flow {
 		}},
 		{b.texts, func() []step {
 			const length, boundary, middle = 600, 256, 300
-			text, tail, other, third := b.text(length), b.text(200), b.text(length-middle), b.text(length-middle)
+			text, tail, other, third := b.text(length), b.text(200), b.text(length-middle),
+				b.text(length-middle)
 			return []step{
 				{answer: 1, prompt: given(text, boundary)},
 				{name: "the same prompt again", answer: 1, prompt: given(text, boundary)},
-				{name: "the same and a longer end", answer: 1, prompt: given(slices.Concat(text, tail), boundary)},
-				{name: "another middle", answer: 1, prompt: given(branch(text, middle, other), boundary)},
-				{name: "another middle there once more", answer: 1, prompt: given(branch(text, middle, third), boundary)},
+				{name: "the same and a longer end", answer: 1,
+					prompt: given(slices.Concat(text, tail), boundary)},
+				{name: "another middle", answer: 1,
+					prompt: given(branch(text, middle, other), boundary)},
+				{name: "another middle there once more", answer: 1,
+					prompt: given(branch(text, middle, third), boundary)},
 			}
 		}},
 		{b.texts, func() []step {
@@ -105,7 +110,8 @@ func (b *checkpointBench) plan() []flow {
 				{answer: 80, prompt: given(slices.Concat(system, b.text(user)), tools, tools+user)},
 				{name: "tool call, its result", answer: 80, prompt: turn(0, result)},
 				{name: "tool call, the turn after it", answer: 1, prompt: turn(1, next)},
-				{name: "a new chat with the same tools", answer: 1, prompt: given(slices.Concat(system, chat), tools, tools+user)},
+				{name: "a new chat with the same tools", answer: 1,
+					prompt: given(slices.Concat(system, chat), tools, tools+user)},
 			}
 		}},
 		{b.texts, func() []step {
@@ -119,9 +125,10 @@ func (b *checkpointBench) plan() []flow {
 			tail := b.text(32)
 			return []step{
 				{answer: probeAnswer, leaveAnswer: 230, prompt: given(b.text(probePrompt))},
-				{name: "answer cancelled, continued", within: probeWithin, answer: 1, prompt: func(said [][]int32) ([]int32, []int) {
-					return slices.Concat(said[0], tail), nil
-				}},
+				{name: "answer cancelled, continued", within: probeWithin, answer: 1,
+					prompt: func(said [][]int32) ([]int32, []int) {
+						return slices.Concat(said[0], tail), nil
+					}},
 			}
 		}},
 	}
@@ -174,7 +181,8 @@ func (b *checkpointBench) flows(ctx context.Context) (benchTable, error) {
 // texts of the first arm.
 func (b *checkpointBench) play(ctx context.Context, a, first *arm, s step) error {
 	prompt, boundaries := s.prompt(a.said)
-	r := engine.Request{Prompt: prompt, Boundaries: boundaries, MaxTokens: &s.answer, Speculation: withoutDrafts, IgnoreEOS: true}
+	r := engine.Request{Prompt: prompt, Boundaries: boundaries, MaxTokens: &s.answer,
+		Speculation: withoutDrafts, IgnoreEOS: true}
 	off := a.name == "off"
 	if off {
 		a.said = first.said
@@ -220,8 +228,10 @@ func (b *checkpointBench) play(ctx context.Context, a, first *arm, s step) error
 // flowTable returns a table with a row for each measured step in each arm.
 func (b *checkpointBench) flowTable(arms []*arm, rows []step) benchTable {
 	t := benchTable{
-		Title: fmt.Sprintf("What is restored of a text that begins like an earlier one, layout %s", cache.Ring),
-		Columns: []string{"flow", "checkpoints", "texts", "prompt", "matched", "cached", "computed", "short by", "within",
+		Title: fmt.Sprintf("What is restored of a text that begins like an earlier one, layout %s",
+			cache.Ring),
+		Columns: []string{"flow", "checkpoints", "texts", "prompt", "matched", "cached", "computed",
+			"short by", "within",
 			"ms to first token", "times as fast as off", "low", "high", "reason, of the last text"},
 		Notes: []string{
 			fmt.Sprintf("The probe is a prompt of %d tokens, an answer of %d, and a follow-up that diverges at a token of the answer.", probePrompt, probeAnswer),
@@ -246,7 +256,8 @@ func (b *checkpointBench) flowRow(a *arm, s step, off []engine.Stats) []any {
 	var ratios [][]float64
 	short := 0
 	for i, st := range stats {
-		prompt, matched, cached = append(prompt, st.PromptTokens), append(matched, st.Matched), append(cached, st.CachedTokens)
+		prompt, matched, cached = append(prompt, st.PromptTokens), append(matched, st.Matched),
+			append(cached, st.CachedTokens)
 		computed = append(computed, st.PromptTokens-st.CachedTokens)
 		short = max(short, min(st.Matched, st.PromptTokens-1)-st.CachedTokens)
 		took = append(took, milliseconds(st.FirstToken))
@@ -260,7 +271,8 @@ func (b *checkpointBench) flowRow(a *arm, s step, off []engine.Stats) []any {
 			b.wrong = append(b.wrong, fmt.Errorf("%s: %d tokens that matched were not restored", s.name, short))
 		}
 	}
-	row := []any{s.name, a.name, len(stats), extent(prompt), extent(matched), extent(cached), extent(computed), short, within, whole(middle(took))}
+	row := []any{s.name, a.name, len(stats), extent(prompt), extent(matched), extent(cached),
+		extent(computed), short, within, whole(middle(took))}
 	if a.name == "off" {
 		return append(row, nil, nil, nil, nil)
 	}

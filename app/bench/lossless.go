@@ -98,8 +98,10 @@ func (l *losslessBench) report(ctx context.Context, table func(benchTable) error
 func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bool) (t benchTable, wrong, err error) {
 	t = benchTable{
 		Title: fmt.Sprintf("Decoding with drafts against plain decoding, layout %s", layout),
-		Columns: []string{"rollback", "block", "requests", "tokens differ in", "excused", "logprobs", "differ", "by at most", "of what may be",
-			"ms a round", "ms a plain step", "ratio", "rounds that accepted 0, 1, ...", "ends on row 0, 1, ..."},
+		Columns: []string{"rollback", "block", "requests", "tokens differ in", "excused",
+			"logprobs", "differ", "by at most", "of what may be",
+			"ms a round", "ms a plain step", "ratio", "rounds that accepted 0, 1, ...",
+			"ends on row 0, 1, ..."},
 		Notes: []string{
 			"A drafter that knows the answer is wrong at each row in turn. Answers end on each row by a token, a text, the limit and the client.",
 			"Bits differ where the BLAS picks its kernels by the number of rows. Another token is excused if it and plain decoding's are the best two and nearly equal.",
@@ -181,10 +183,12 @@ func (l *losslessBench) newRun(layout cache.Layout, exact bool) *losslessRun {
 		known: map[int]losslessAnswer{}, judged: map[divergenceKey]bool{},
 	}
 	r.open = func(m lm.Model, drafters ...draft.Drafter) *engine.Engine {
-		return engine.New(l.thread, m, l.bundle.Tokenizer, engine.Options{Layout: layout, Chunk: losslessChunk, Drafters: drafters})
+		return engine.New(l.thread, m, l.bundle.Tokenizer,
+			engine.Options{Layout: layout, Chunk: losslessChunk, Drafters: drafters})
 	}
 	r.engine = r.open(l.bundle.Model, r.drafter)
-	r.umpire = umpire{l.thread, l.bundle.Model, func(m lm.Model) *engine.Engine { return r.open(m) }}
+	r.umpire = umpire{l.thread, l.bundle.Model,
+		func(m lm.Model) *engine.Engine { return r.open(m) }}
 	return r
 }
 

@@ -29,11 +29,15 @@ func TestLosslessBenchFindsNoDifferenceInExactRequests(t *testing.T) {
 		for _, row := range table.Rows {
 			value := func(column string) float64 { return row[slices.Index(table.Columns, column)].(float64) }
 			diverged, differ := value("tokens differ in"), value("differ")
-			counts := strings.Fields(row[slices.Index(table.Columns, "rounds that accepted 0, 1, ...")].(string))
-			ends := strings.Fields(row[slices.Index(table.Columns, "ends on row 0, 1, ...")].(string))
-			if exact && differ > 0 || diverged > value("excused") || value("logprobs") < losslessTokens ||
+			counts := strings.Fields(row[slices.Index(table.Columns,
+				"rounds that accepted 0, 1, ...")].(string))
+			ends := strings.Fields(row[slices.Index(table.Columns,
+				"ends on row 0, 1, ...")].(string))
+			if exact && differ > 0 || diverged > value("excused") ||
+				value("logprobs") < losslessTokens ||
 				len(counts) != int(value("block")) || slices.Contains(counts, "0") ||
-				len(ends) != len(counts) || slices.ContainsFunc(ends, func(n string) bool { return n != "4" }) {
+				len(ends) != len(counts) ||
+				slices.ContainsFunc(ends, func(n string) bool { return n != "4" }) {
 				t.Errorf("%s: %v", table.Title, row)
 			}
 			bits += differ
@@ -80,8 +84,10 @@ func TestLosslessBenchFailsOnMoreThanRounding(t *testing.T) {
 		value := func(column string) any { return table.Rows[0][slices.Index(table.Columns, column)] }
 		diverged, excused := value("tokens differ in").(int), value("excused").(int)
 		share, _ := value("of what may be").(float64)
-		if (wrong != nil) != test.wrong || (diverged > 0) != test.diverged || excused > 0 || (share > 1) != test.beyond || (len(table.Notes) > 3) != test.diverged {
-			t.Errorf("%v added: %v, %d texts differ, %d excused, by %v of the bound, notes %q", test.add, wrong, diverged, excused, share, table.Notes)
+		if (wrong != nil) != test.wrong || (diverged > 0) != test.diverged || excused > 0 ||
+			(share > 1) != test.beyond || (len(table.Notes) > 3) != test.diverged {
+			t.Errorf("%v added: %v, %d texts differ, %d excused, by %v of the bound, notes %q",
+				test.add, wrong, diverged, excused, share, table.Notes)
 		}
 	}
 }
@@ -91,7 +97,8 @@ func TestOneTokenInAThousandIsExcused(t *testing.T) {
 	for _, test := range []struct {
 		excused, of int
 		want        bool
-	}{{0, 0, false}, {1, 10, false}, {2, 10, true}, {2, 1999, true}, {2, 2000, false}, {3, 2000, true}} {
+	}{{0, 0, false}, {1, 10, false}, {2, 10, true}, {2, 1999, true}, {2, 2000, false},
+		{3, 2000, true}} {
 		if got := tooMany(test.excused, test.of); got != test.want {
 			t.Errorf("%d of %d: %v", test.excused, test.of, got)
 		}

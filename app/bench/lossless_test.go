@@ -136,7 +136,8 @@ func (l *lossless) sayOn(e *engine.Engine, r engine.Request, cut int) saying {
 			list = append(list, l.model.logits[len(r.Prompt)-1+i])
 		}
 		if list != nil {
-			flat, err := mlx.Read[float32](s, s.Contiguous(s.AsType(s.Concat(0, list...), mlx.Float32)))
+			flat, err := mlx.Read[float32](s,
+				s.Contiguous(s.AsType(s.Concat(0, list...), mlx.Float32)))
 			if err != nil {
 				return err
 			}
@@ -331,7 +332,8 @@ func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 		d, a := bits(got.logits, want.logits)
 		differ, all = differ+d, all+a
 		if exact && (!slices.Equal(got.ids, want.ids) || got.text != want.text || d > 0) {
-			l.t.Errorf("%s, request %d: %d of %d logits differ; ids %v, want %v", c, i, d, a, got.ids, want.ids)
+			l.t.Errorf("%s, request %d: %d of %d logits differ; ids %v, want %v", c, i, d, a,
+				got.ids, want.ids)
 			return differ, all
 		}
 		st := got.stats
@@ -359,7 +361,8 @@ func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 			return differ, all
 		}
 	}
-	l.t.Logf("%s: %v rounds accepted 0, 1, ... drafts; rings started over at row 0, 1, ... in %v", c, histogram, turns)
+	l.t.Logf("%s: %v rounds accepted 0, 1, ... drafts; rings started over at row 0, 1, ... in %v",
+		c, histogram, turns)
 	return differ, all
 }
 
@@ -393,7 +396,8 @@ func (l *lossless) near(c cell, got, want saying) {
 		}
 		gap := row[plain] - row[said]
 		if better > 1 || gap > 1e-4 {
-			l.t.Errorf("%s, token %d is %d, want %d; %d tokens are likelier, the wanted one by %g", c, i, said, plain, better, gap)
+			l.t.Errorf("%s, token %d is %d, want %d; %d tokens are likelier, the wanted one by %g",
+				c, i, said, plain, better, gap)
 		}
 		l.t.Logf("%s, token %d: %d for %d, %g apart", c, i, said, plain, gap)
 		return
@@ -408,7 +412,8 @@ const ringRows = 15 + 32
 // ends lets a generation end on every row of a block, in every way.
 func (l *lossless) ends(c cell) {
 	l.t.Helper()
-	r := engine.Request{Prompt: l.prompt(23, 0), MaxTokens: new(90), Seed: new(uint64(1)), Sampling: sample.Params{Temperature: 1}}
+	r := engine.Request{Prompt: l.prompt(23, 0), MaxTokens: new(90), Seed: new(uint64(1)),
+		Sampling: sample.Params{Temperature: 1}}
 	r.IgnoreEOS = true
 	all := l.plain("end", r, 0)
 	for row := range c.depth + 1 {
@@ -423,7 +428,8 @@ func (l *lossless) ends(c cell) {
 				l.model.eos = []int32{all.ids[at]}
 			case "stop text":
 				// A letter that no earlier token holds.
-				for at = 30; !plainLetter(all.ids[at]) || slices.Contains(all.ids[:at], all.ids[at]); at++ {
+				for at = 30; !plainLetter(all.ids[at]) ||
+					slices.Contains(all.ids[:at], all.ids[at]); at++ {
 				}
 				r.Stop = []string{string(rune(all.ids[at]))}
 			case "max_tokens":
@@ -447,12 +453,15 @@ func (l *lossless) ends(c cell) {
 			got := l.say(r, cut)
 			l.drafter.Wrong = nil
 			l.model.eos = nil
-			if d, a := bits(got.logits, want.logits); d > 0 || !slices.Equal(got.ids, want.ids) || got.text != want.text || got.finish != want.finish {
-				l.t.Errorf("%s, %s on row %d: %d of %d logits differ; %v %q %s, want %v %q %s", c, how, row, d, a,
+			if d, a := bits(got.logits, want.logits); d > 0 || !slices.Equal(got.ids, want.ids) ||
+				got.text != want.text || got.finish != want.finish {
+				l.t.Errorf("%s, %s on row %d: %d of %d logits differ; %v %q %s, want %v %q %s", c,
+					how, row, d, a,
 					got.ids, got.text, got.finish, want.ids, want.text, want.finish)
 			}
 			if got.row != row || len(got.stats.Depths) < 2 {
-				l.t.Errorf("%s, %s: on row %d of round %d, want row %d", c, how, got.row, len(got.stats.Depths), row)
+				l.t.Errorf("%s, %s: on row %d of round %d, want row %d", c, how, got.row,
+					len(got.stats.Depths), row)
 			}
 			if len(got.ids) != at+1 {
 				l.t.Errorf("%s, %s on row %d: %d tokens, want %d", c, how, row, len(got.ids), at+1)

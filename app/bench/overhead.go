@@ -67,10 +67,12 @@ type overheadRoute struct {
 var overheadRoutes = []overheadRoute{
 	{"/v1/chat/completions", func(n int) map[string]any { return chatBody("max_tokens", n) }},
 	{"/v1/completions", func(n int) map[string]any {
-		return map[string]any{"model": control.Alias, "prompt": "Go on.", "max_tokens": n, "stream": true}
+		return map[string]any{"model": control.Alias, "prompt": "Go on.", "max_tokens": n,
+			"stream": true}
 	}},
 	{"/v1/responses", func(n int) map[string]any {
-		return map[string]any{"model": control.Alias, "input": "Go on.", "max_output_tokens": n, "stream": true}
+		return map[string]any{"model": control.Alias, "input": "Go on.", "max_output_tokens": n,
+			"stream": true}
 	}},
 	{"/v1/messages", func(n int) map[string]any { return chatBody("max_tokens", n) }},
 	{"/api/chat", func(n int) map[string]any { return chatBody("options", map[string]any{"num_predict": n}) }},
@@ -114,7 +116,8 @@ func (c *overheadClient) once(ctx context.Context, r overheadRoute) (time.Durati
 	body["stream"] = false
 	whole := false
 	start := time.Now()
-	err := postLines(ctx, &c.Client, c.url+r.path, body, func(line []byte) { whole = whole || bytes.Contains(line, []byte(overheadText)) })
+	err := postLines(ctx, &c.Client, c.url+r.path, body,
+		func(line []byte) { whole = whole || bytes.Contains(line, []byte(overheadText)) })
 	took := time.Since(start)
 	if err == nil && !whole {
 		err = fmt.Errorf("%s: the answer has no token", r.path)
@@ -136,8 +139,9 @@ func timeInProcess(ctx context.Context, n int) time.Duration {
 // tokens take no time, so the difference is the endpoint's.
 func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) {
 	t = benchTable{
-		Title:   "what the endpoint adds to an engine that takes no time",
-		Columns: []string{"what", "unit", "over HTTP", "in process", "added", "low", "high", "times", "bar"},
+		Title: "what the endpoint adds to an engine that takes no time",
+		Columns: []string{"what", "unit", "over HTTP", "in process", "added", "low", "high",
+			"times", "bar"},
 		Notes: []string{
 			fmt.Sprintf("Streams of %d tokens, read to their end by Go's HTTP client on one loopback connection, in the same process; median.", overheadTokens),
 			"They pass through door, template, tokenizer, history in SQLite and the log, as in `tandem serve`.",
@@ -172,7 +176,8 @@ func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) 
 			if i == 0 {
 				continue // unmeasured: it takes memory and loads the model
 			}
-			a, o := timeInProcess(ctx, n).Seconds()*unitOf/float64(n), took.Seconds()*unitOf/float64(n)
+			a, o := timeInProcess(ctx, n).Seconds()*unitOf/float64(n),
+				took.Seconds()*unitOf/float64(n)
 			overs, alone, added = append(overs, o), append(alone, a), append(added, o-a)
 		}
 		e := estimateEach(added)
@@ -192,13 +197,16 @@ func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) 
 	}
 	chat := overheadRoutes[0]
 	return t, errors.Join(
-		row(chat.path+", one by one", "us a token", overheadPaced, b.repeats(overheadTimes, 1), 1e6, nil, func() (time.Duration, error) {
-			return paced.stream(ctx, chat, overheadPaced, read)
-		}),
-		row(chat.path+", one token", "ms a request", 1, b.repeats(overheadAsked, 2), 1e3, &requestOverhead, func() (time.Duration, error) {
-			return atOnce.once(ctx, chat)
-		}),
-		row(chat.path+", one token, streamed", "ms a request", 1, b.repeats(overheadAsked, 2), 1e3, &requestOverhead, func() (time.Duration, error) {
-			return atOnce.stream(ctx, chat, 1, nil)
-		}))
+		row(chat.path+", one by one", "us a token", overheadPaced, b.repeats(overheadTimes, 1), 1e6,
+			nil, func() (time.Duration, error) {
+				return paced.stream(ctx, chat, overheadPaced, read)
+			}),
+		row(chat.path+", one token", "ms a request", 1, b.repeats(overheadAsked, 2), 1e3,
+			&requestOverhead, func() (time.Duration, error) {
+				return atOnce.once(ctx, chat)
+			}),
+		row(chat.path+", one token, streamed", "ms a request", 1, b.repeats(overheadAsked, 2), 1e3,
+			&requestOverhead, func() (time.Duration, error) {
+				return atOnce.stream(ctx, chat, 1, nil)
+			}))
 }

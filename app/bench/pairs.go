@@ -69,7 +69,8 @@ func (w way) String() string {
 	case w.drafter == "":
 		return "plain"
 	}
-	return fmt.Sprintf("%s, block %s, %s, %s", w.drafter, w.block(), cmp.Or(w.rollback, engine.Trim), cmp.Or(w.rule, engine.Coupled))
+	return fmt.Sprintf("%s, block %s, %s, %s", w.drafter, w.block(),
+		cmp.Or(w.rollback, engine.Trim), cmp.Or(w.rule, engine.Coupled))
 }
 
 func (w way) speculation() engine.Speculation {
@@ -157,8 +158,9 @@ func (s *side) request(w *workload, i int, set setting) engine.Request {
 		limit = min(limit, len(p.script))
 	}
 	return engine.Request{
-		Prompt: p.ids, MaxTokens: &limit, Seed: new(uint64(i)), IgnoreEOS: set.ignoreEOS || p.script != nil,
-		Sampling: sample.Params{Temperature: set.temperature}, Speculation: s.speculation(),
+		Prompt: p.ids, MaxTokens: &limit, Seed: new(uint64(i)),
+		IgnoreEOS: set.ignoreEOS || p.script != nil,
+		Sampling:  sample.Params{Temperature: set.temperature}, Speculation: s.speculation(),
 	}
 }
 
@@ -357,7 +359,8 @@ func (c *contest) check(ctx context.Context, w *workload, set setting, i int, re
 
 // takeTurns measures pairs until there are enough, or until no prompt gives another one.
 func (c *contest) takeTurns(ctx context.Context, w *workload, set setting, one, two *side, b bar) (*comparison, error) {
-	result := &comparison{setting: set, one: one.way, two: two.way, bar: b, rejected: map[string]int{}}
+	result := &comparison{setting: set, one: one.way, two: two.way, bar: b,
+		rejected: map[string]int{}}
 	began := time.Now()
 	defer fmt.Fprintln(c.log)
 	dropped := map[int]bool{} // prompts whose second answer does not count
@@ -396,7 +399,8 @@ func (c *contest) takeTurns(ctx context.Context, w *workload, set setting, one, 
 		}
 		result.pairs = append(result.pairs, p)
 		last = turn
-		fmt.Fprintf(c.log, "\r%s, %s: %s against %s, pair %d, %.0f s ", w.name, set, two.way, one.way, len(result.pairs), time.Since(began).Seconds())
+		fmt.Fprintf(c.log, "\r%s, %s: %s against %s, pair %d, %.0f s ", w.name, set, two.way,
+			one.way, len(result.pairs), time.Since(began).Seconds())
 	}
 	for _, i := range w.picks {
 		if why := w.unusable[unusable{set, i}]; why != "" {

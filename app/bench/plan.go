@@ -115,7 +115,8 @@ func (b *speculation) everything() []section {
 				s := section{workload: w, setting: set, rivals: true, bars: b.codeBar(set)}
 				switch w {
 				case b.texts.copied, b.texts.edit:
-					s.bars = onlyAdaptive(editBar, func(w way) bool { return w.drafter == draft.Ngram{}.Name() })
+					s.bars = onlyAdaptive(editBar,
+						func(w way) bool { return w.drafter == draft.Ngram{}.Name() })
 				case b.texts.noise, b.texts.after:
 					s.bars = onlyAdaptive(shuffledBar, func(way) bool { return true })
 				}
@@ -197,7 +198,9 @@ func (b *speculation) adaptives() []way {
 // satisfy of, and no bar to others.
 func onlyAdaptive(b bar, of func(way) bool) func(way) bar {
 	return func(w way) bar {
-		if w.depth == adaptive && !w.fused && !w.exact && cmp.Or(w.rollback, engine.Trim) == engine.Trim && cmp.Or(w.rule, engine.Coupled) == engine.Coupled && of(w) {
+		if w.depth == adaptive && !w.fused && !w.exact &&
+			cmp.Or(w.rollback, engine.Trim) == engine.Trim &&
+			cmp.Or(w.rule, engine.Coupled) == engine.Coupled && of(w) {
 			return b
 		}
 		return bar{}

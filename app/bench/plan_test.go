@@ -24,8 +24,9 @@ func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 	scripted := &workload{prompts: []prompt{{script: []int32{1}}}}
 	b := &speculation{
 		options: Options{Full: true},
-		contest: contest{drafts: []draft.Drafter{namesake{name: "dflash", most: 7}, namesake{name: "ngram", most: 31}}},
-		texts:   workloads{code: one, copied: scripted, edit: one, noise: scripted, after: one},
+		contest: contest{drafts: []draft.Drafter{namesake{name: "dflash", most: 7},
+			namesake{name: "ngram", most: 31}}},
+		texts: workloads{code: one, copied: scripted, edit: one, noise: scripted, after: one},
 	}
 	sections := b.sections()
 	if len(sections) != 3*4+2 {
@@ -35,7 +36,8 @@ func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 		have := map[way]int{}
 		for _, w := range s.ways {
 			have[w]++
-			normal := w.depth == adaptive && w.rollback == engine.Trim && w.rule == engine.Coupled && !w.fused && !w.exact
+			normal := w.depth == adaptive && w.rollback == engine.Trim &&
+				w.rule == engine.Coupled && !w.fused && !w.exact
 			if s.bars(w).least > 0 && !normal {
 				t.Errorf("%s: a bar for %v", s.setting, w)
 			}
@@ -49,7 +51,8 @@ func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 			for _, depth := range depths {
 				for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 					for _, rule := range rules {
-						want = append(want, way{drafter: name, depth: depth, rollback: rollback, rule: rule})
+						want = append(want,
+							way{drafter: name, depth: depth, rollback: rollback, rule: rule})
 					}
 				}
 				if depth != 0 && depth <= 7 {

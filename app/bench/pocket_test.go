@@ -47,9 +47,11 @@ func TestPocketDraftersGuessAsWellAsTheModelCardSays(t *testing.T) {
 			t.Error(err)
 		}
 		got := float64(blocks.Tokens) / float64(blocks.Count)
-		t.Logf("%s, %s: %.2f tokens a verify forward, of %d in %d answers", c.drafter, c.setting, got, blocks.Count, counted)
+		t.Logf("%s, %s: %.2f tokens a verify forward, of %d in %d answers", c.drafter, c.setting,
+			got, blocks.Count, counted)
 		if counted < answers || got < c.least {
-			t.Errorf("%s, %s: %.2f tokens a verify forward in %d answers, want %.1f in %d", c.drafter, c.setting, got, counted, c.least, answers)
+			t.Errorf("%s, %s: %.2f tokens a verify forward in %d answers, want %.1f in %d",
+				c.drafter, c.setting, got, counted, c.least, answers)
 		}
 	}
 }

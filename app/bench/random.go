@@ -21,8 +21,10 @@ type randomShape struct {
 // largeShape has 103M parameters: its steps on a CPU are bound by memory, as those of real models
 // are. smallShape is for trying a bench out.
 var (
-	largeShape = randomShape{hidden: 640, inner: 2560, layers: 12, heads: 10, kvHeads: 2, headDim: 128, vocab: 32000}
-	smallShape = randomShape{hidden: 64, inner: 128, layers: 2, heads: 4, kvHeads: 2, headDim: 16, vocab: 1000}
+	largeShape = randomShape{hidden: 640, inner: 2560, layers: 12, heads: 10, kvHeads: 2,
+		headDim: 128, vocab: 32000}
+	smallShape = randomShape{hidden: 64, inner: 128, layers: 2, heads: 4, kvHeads: 2, headDim: 16,
+		vocab: 1000}
 )
 
 // randomTokenizer is for a random model, which gets token ids only.
@@ -34,8 +36,10 @@ func (m randomShape) write(ctx context.Context, dir string) (parameters int, err
 	config, err := json.Marshal(map[string]any{
 		"model_type": "qwen3", "architectures": []string{"Qwen3ForCausalLM"},
 		"hidden_size": m.hidden, "intermediate_size": m.inner, "num_hidden_layers": m.layers,
-		"num_attention_heads": m.heads, "num_key_value_heads": m.kvHeads, "head_dim": m.headDim, "vocab_size": m.vocab,
-		"rms_norm_eps": 1e-6, "rope_theta": 1e6, "max_position_embeddings": 32768, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+		"num_attention_heads": m.heads, "num_key_value_heads": m.kvHeads, "head_dim": m.headDim,
+		"vocab_size":   m.vocab,
+		"rms_norm_eps": 1e-6, "rope_theta": 1e6, "max_position_embeddings": 32768,
+		"tie_word_embeddings": true, "torch_dtype": "bfloat16",
 	})
 	if err != nil {
 		return 0, err
@@ -45,7 +49,8 @@ func (m randomShape) write(ctx context.Context, dir string) (parameters int, err
 			return 0, err
 		}
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "model.safetensors"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, "model.safetensors"),
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return 0, err
 	}

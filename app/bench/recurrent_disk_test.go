@@ -27,7 +27,8 @@ func TestRecurrentStateComesBackFromDiskToTheBit(t *testing.T) {
 			Layout: l.layout, Chunk: 32, Checkpoints: 1 << 30, Store: store, Drafters: []draft.Drafter{l.drafter},
 		})
 	}
-	r := engine.Request{Prompt: l.prompt(20, 1), MaxTokens: new(200), IgnoreEOS: true, Seed: new(uint64(1))}
+	r := engine.Request{Prompt: l.prompt(20, 1), MaxTokens: new(200), IgnoreEOS: true,
+		Seed: new(uint64(1))}
 	r.Speculation = engine.Speculation{Drafter: engine.None}
 	e := open()
 	whole := l.sayOn(e, r, 0)
@@ -40,7 +41,8 @@ func TestRecurrentStateComesBackFromDiskToTheBit(t *testing.T) {
 	r.Prompt, r.MaxTokens = slices.Concat(r.Prompt, whole.ids[:at]), new(20)
 	got := l.sayOn(e, r, 0)
 	d, all := bits(got.logits, whole.logits[at:])
-	t.Logf("%d tokens matched, %d restored; %d of %d logits differ", got.stats.Matched, got.stats.CachedTokens, d, all)
+	t.Logf("%d tokens matched, %d restored; %d of %d logits differ", got.stats.Matched,
+		got.stats.CachedTokens, d, all)
 	if got.stats.CachedTokens < 64 || d > 0 || !slices.Equal(got.ids, whole.ids[at:]) {
 		t.Errorf("ids %v, want %v; %s", got.ids, whole.ids[at:], got.stats.Miss)
 	}

@@ -22,7 +22,8 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 	length := min(restartTokens, b.bundle.Model.Config().ContextLength-8)
 	t = benchTable{
 		Title: fmt.Sprintf("A prompt of %d tokens after a restart", length),
-		Columns: []string{"tokens", "restored", "MB of files", "ms to first token, restored", "of it restoring", "recomputed",
+		Columns: []string{"tokens", "restored", "MB of files", "ms to first token, restored",
+			"of it restoring", "recomputed",
 			"times as fast", "low", "high", "pairs", "prompts", "at least"},
 		Notes: []string{"Each time a store is opened again on all files, and an engine on the store. The system may hold the files in memory, as it does after a restart of the program alone."},
 	}
@@ -52,7 +53,9 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 			return err
 		}
 		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
-		again, restoring, computing = append(again, milliseconds(two)), append(restoring, milliseconds(restored.stats.Restore)), append(computing, milliseconds(one))
+		again, restoring, computing = append(again, milliseconds(two)),
+			append(restoring, milliseconds(restored.stats.Restore)),
+			append(computing, milliseconds(one))
 		ratios[i] = append(ratios[i], one.Seconds()/two.Seconds())
 		fmt.Fprintf(b.log, "\rrestart, pair %d ", len(again))
 		return nil

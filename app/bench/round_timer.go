@@ -58,7 +58,8 @@ func newRoundTimer(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafter
 		d.greedy = sample.New(s, sample.Params{}, 1, c.VocabSize, d.ids[:n])
 		d.sampled = sample.New(s, sample.Params{Temperature: cmp.Or(temperature, sampledTemperature)}, 1, c.VocabSize, d.ids[:n])
 		for _, drafter := range drafters {
-			open, err := drafter.Open(s, draft.Options{Prompt: d.ids[:n], Sampler: d.sampler(temperature)})
+			open, err := drafter.Open(s,
+				draft.Options{Prompt: d.ids[:n], Sampler: d.sampler(temperature)})
 			if err != nil {
 				return err
 			}
@@ -74,7 +75,8 @@ func newRoundTimer(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafter
 		err = t.Do(ctx, func(s *mlx.Scope) error {
 			out := d.forward(s, cache.MaxBlock)
 			d.logits = s.Keep(d.model.Unembed(s, out.Hidden))
-			return errors.Join(s.Eval(append(d.caches.Arrays(), d.logits)...), d.caches.Trim(cache.MaxBlock))
+			return errors.Join(s.Eval(append(d.caches.Arrays(), d.logits)...),
+				d.caches.Trim(cache.MaxBlock))
 		})
 	}
 	if err != nil {
@@ -197,7 +199,8 @@ func (d *roundTimer) linears(ctx context.Context, n int) (float64, error) {
 // attention times rotation, cache and attention of every layer, for n rows.
 func (d *roundTimer) attention(ctx context.Context, n int) (float64, error) {
 	return d.time(ctx, func(s *mlx.Scope) error {
-		x := d.parts.Attention(s, lm.Batch{{N: n, Pos: d.context, Caches: d.caches}}, d.model.Config().Dtype)
+		x := d.parts.Attention(s, lm.Batch{{N: n, Pos: d.context, Caches: d.caches}},
+			d.model.Config().Dtype)
 		return errors.Join(s.Eval(append(d.caches.Arrays(), x)...), d.caches.Trim(n))
 	})
 }

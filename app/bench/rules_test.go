@@ -59,14 +59,16 @@ func TestBarJudgesTheMedian(t *testing.T) {
 	} {
 		got, _ := test.bar.judge(test.estimate).(string)
 		if got != test.want || test.bar.undecided(test.estimate) != test.undecided {
-			t.Errorf("%v of %v: %q, undecided %t", test.estimate, test.bar, got, test.bar.undecided(test.estimate))
+			t.Errorf("%v of %v: %q, undecided %t", test.estimate, test.bar, got,
+				test.bar.undecided(test.estimate))
 		}
 	}
 }
 
 // took returns a response of n tokens after the first, decoded in ms milliseconds.
 func took(n, ms int) response {
-	return response{ids: make([]int32, n+1), stats: engine.Stats{Decode: time.Duration(ms) * time.Millisecond}}
+	return response{ids: make([]int32, n+1),
+		stats: engine.Stats{Decode: time.Duration(ms) * time.Millisecond}}
 }
 
 // against returns a comparison of a depth with plain decoding. ratios are percent, one a prompt.
@@ -120,11 +122,13 @@ func TestFiguresTellRoundsWithDraftsFromPlainOnes(t *testing.T) {
 	p.two.stats.Rounds, p.two.stats.Syncs = 50, 51
 	p.two.stats.Depths = slices.Concat(slices.Repeat([]int{3}, 30), make([]int, 20))
 	p.two.stats.Drafted, p.two.stats.Accepted = 90, 50
-	p.two.stats.Blocks = engine.Blocks{Count: 30, Tokens: 80, Total: 500 * time.Millisecond, Early: 160 * time.Millisecond, Max: 30 * time.Millisecond}
+	p.two.stats.Blocks = engine.Blocks{Count: 30, Tokens: 80, Total: 500 * time.Millisecond,
+		Early: 160 * time.Millisecond, Max: 30 * time.Millisecond}
 	c := &comparison{pairs: []pair{p, p}}
 	f := c.figures()
 	// 30 rounds with drafts and 20 plain ones of 10 ms.
-	want := roundFigures{tokens: 80.0 / 30, drafts: 1.8, syncs: 1.02, step: 10, round: 500.0 / 30, first: 20, longest: 30}
+	want := roundFigures{tokens: 80.0 / 30, drafts: 1.8, syncs: 1.02, step: 10, round: 500.0 / 30,
+		first: 20, longest: 30}
 	for _, v := range [][2]float64{{f.tokens, want.tokens}, {f.drafts, want.drafts}, {f.syncs, want.syncs}, {f.step, want.step}, {f.round, want.round},
 		{f.first, want.first}, {f.longest, want.longest}} {
 		if math.Abs(v[0]-v[1]) > 1e-6 {
@@ -152,12 +156,15 @@ func TestAddedAnswersCountAsOne(t *testing.T) {
 	}
 	ms := time.Millisecond
 	p := pair{one: took(200, 2000)}
-	p.two.add(answer(engine.Blocks{Count: 6, Tokens: 20, Total: 120 * ms, Early: 120 * ms, Max: 30 * ms}))
-	p.two.add(answer(engine.Blocks{Count: 10, Tokens: 36, Total: 90 * ms, Early: 80 * ms, Max: 40 * ms}))
+	p.two.add(answer(engine.Blocks{Count: 6, Tokens: 20, Total: 120 * ms, Early: 120 * ms,
+		Max: 30 * ms}))
+	p.two.add(answer(engine.Blocks{Count: 10, Tokens: 36, Total: 90 * ms, Early: 80 * ms,
+		Max: 40 * ms}))
 	f := (&comparison{pairs: []pair{p}}).figures()
 	// Of the first eight rounds, two are the second answer's, of 10 ms.
 	if want := (roundFigures{tokens: 56.0 / 16, step: 10, round: 210.0 / 16, first: 140.0 / 8, longest: 40, inMLX: 14}); math.Abs(f.tokens-want.tokens) > 1e-6 ||
-		math.Abs(f.round-want.round) > 1e-6 || math.Abs(f.first-want.first) > 1e-6 || f.longest != want.longest {
+		math.Abs(f.round-want.round) > 1e-6 || math.Abs(f.first-want.first) > 1e-6 ||
+		f.longest != want.longest {
 		t.Errorf("%+v, want %+v", f, want)
 	}
 }
@@ -180,7 +187,8 @@ func TestOnlyDefaultAdaptiveWaysHaveABar(t *testing.T) {
 		want bar
 	}{
 		{way{drafter: "ngram", depth: adaptive}, editBar},
-		{way{drafter: "ngram", depth: adaptive, rollback: engine.Trim, rule: engine.Coupled}, editBar},
+		{way{drafter: "ngram", depth: adaptive, rollback: engine.Trim, rule: engine.Coupled},
+			editBar},
 		{way{drafter: "ngram", depth: 7}, bar{}},
 		{way{drafter: "ngram", depth: adaptive, rollback: engine.Undo}, bar{}},
 		{way{drafter: "ngram", depth: adaptive, rule: engine.Rejection}, bar{}},
@@ -197,13 +205,15 @@ func TestOnlyDefaultAdaptiveWaysHaveABar(t *testing.T) {
 func TestCostsReplaceThoseOfTheSameSetup(t *testing.T) {
 	home := t.TempDir()
 	costs := func(model string, ms float64) *blockCosts {
-		return &blockCosts{Machine: "m", Model: model, Context: 64, BLAS: "/lib/a.so", Step: ms, Rows: []blockCost{{Rows: 1, Verify: ms}}}
+		return &blockCosts{Machine: "m", Model: model, Context: 64, BLAS: "/lib/a.so", Step: ms,
+			Rows: []blockCost{{Rows: 1, Verify: ms}}}
 	}
 	for i, test := range []struct {
 		costs *blockCosts
 		want  float64 // step of the last time, 0 = none
 	}{
-		{costs("a", 1), 0}, {costs("b", 2), 0}, {costs("a", 3), 1}, {costs("b", 4), 2}, {costs("a", 5), 3},
+		{costs("a", 1), 0}, {costs("b", 2), 0}, {costs("a", 3), 1}, {costs("b", 4), 2},
+		{costs("a", 5), 3},
 	} {
 		before, err := keepCosts(home, test.costs)
 		if err != nil {
@@ -234,7 +244,8 @@ func TestCostsReplaceThoseOfTheSameSetup(t *testing.T) {
 
 func TestTablePrintsADashForNoValue(t *testing.T) {
 	var out strings.Builder
-	err := benchTable{Title: "A title", Columns: []string{"a", "b"}, Rows: [][]any{{"x", 1.2345}, {3, nil}}, Notes: []string{"a note"}}.print(&out)
+	err := benchTable{Title: "A title", Columns: []string{"a", "b"},
+		Rows: [][]any{{"x", 1.2345}, {3, nil}}, Notes: []string{"a note"}}.print(&out)
 	want := "\nA title\na  b\nx  1.23\n3  -\na note\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%q, %v", out.String(), err)

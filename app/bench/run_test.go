@@ -32,13 +32,16 @@ func TestEveryWorkloadHasTextsForThePocketModel(t *testing.T) {
 			continue
 		}
 		for i, p := range one.prompts {
-			if scripted := one == w.copied; scripted != (p.script != nil) || len(p.ids) == 0 || scripted && len(p.script) < 2*minAnswer {
-				t.Errorf("%s: prompt %d has %d tokens and %d of script", one.name, i, len(p.ids), len(p.script))
+			if scripted := one == w.copied; scripted != (p.script != nil) || len(p.ids) == 0 ||
+				scripted && len(p.script) < 2*minAnswer {
+				t.Errorf("%s: prompt %d has %d tokens and %d of script", one.name, i, len(p.ids),
+					len(p.script))
 			}
 		}
 	}
 	half, other := w.code.half(0).picks, w.code.half(1).picks
-	if len(half)+len(other) != len(w.code.prompts) || slices.ContainsFunc(half, func(i int) bool { return slices.Contains(other, i) }) {
+	if len(half)+len(other) != len(w.code.prompts) ||
+		slices.ContainsFunc(half, func(i int) bool { return slices.Contains(other, i) }) {
 		t.Errorf("halves %v and %v", half, other)
 	}
 	for _, p := range w.noise.prompts {
@@ -106,7 +109,8 @@ func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := s.sampler(temperature); last.sampler != want || (want == s.greedy) != (temperature == 0) {
+		if want := s.sampler(temperature); last.sampler != want ||
+			(want == s.greedy) != (temperature == 0) {
 			t.Errorf("temperature %v: drafts have another sampler", temperature)
 		}
 		for range 2 {
@@ -181,11 +185,14 @@ func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got.pairs) != 3 || got.ratio().prompts != 2 || got.rejected["looping"] != 1 || got.rejected["short"] != 1 {
-			t.Errorf("%s: %d pairs of %d prompts, rejected %v", set, len(got.pairs), got.ratio().prompts, got.rejected)
+		if len(got.pairs) != 3 || got.ratio().prompts != 2 || got.rejected["looping"] != 1 ||
+			got.rejected["short"] != 1 {
+			t.Errorf("%s: %d pairs of %d prompts, rejected %v", set, len(got.pairs),
+				got.ratio().prompts, got.rejected)
 		}
 		for _, p := range got.pairs {
-			if want := w.prompts[p.index].script; !slices.Equal(p.one.ids, want) || !slices.Equal(p.two.ids, want) {
+			if want := w.prompts[p.index].script; !slices.Equal(p.one.ids, want) ||
+				!slices.Equal(p.two.ids, want) {
 				t.Errorf("%s: %v and %v, dictated %v", set, p.one.ids, p.two.ids, want)
 			}
 		}
@@ -204,9 +211,11 @@ func TestContestReportsDifferencesBeyondRounding(t *testing.T) {
 	c.model = &faulty{watched{Model: c.model}, 2 * certain}
 	w := &workload{
 		name: "code", limit: 30, picks: []int{0}, unusable: map[unusable]string{},
-		prompts: []prompt{{ids: benchIDs(40, c.model.Config().VocabSize), script: script(30, 1, false)}},
+		prompts: []prompt{{ids: benchIDs(40, c.model.Config().VocabSize),
+			script: script(30, 1, false)}},
 	}
-	c.drafts = []draft.Drafter{&enginetest.Scripted{Text: slices.Concat(w.prompts[0].ids, w.prompts[0].script)}}
+	text := slices.Concat(w.prompts[0].ids, w.prompts[0].script)
+	c.drafts = []draft.Drafter{&enginetest.Scripted{Text: text}}
 	drafts := way{drafter: "scripted", depth: 3}
 	for _, test := range []struct {
 		set      setting
@@ -216,14 +225,17 @@ func TestContestReportsDifferencesBeyondRounding(t *testing.T) {
 		{setting{}, way{}, drafts, 1},
 		{setting{}, way{drafter: "scripted"}, drafts, 1},
 		{setting{temperature: 0.8}, way{}, drafts, 1},
-		{setting{temperature: 0.8}, way{}, way{drafter: "scripted", depth: 3, rule: engine.Rejection}, 0},
+		{setting{temperature: 0.8}, way{},
+			way{drafter: "scripted", depth: 3, rule: engine.Rejection}, 0},
 	} {
 		result, err := c.compare(t.Context(), w, test.set, test.one, test.two, bar{least: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(result.wrong) != test.wrong || (result.verdict() == "texts differ") != (test.wrong > 0) {
-			t.Errorf("%s, %s against %s: %q, judged %v", test.set, test.two, test.one, result.wrong, result.verdict())
+		if len(result.wrong) != test.wrong ||
+			(result.verdict() == "texts differ") != (test.wrong > 0) {
+			t.Errorf("%s, %s against %s: %q, judged %v", test.set, test.two, test.one, result.wrong,
+				result.verdict())
 		}
 	}
 }
@@ -232,14 +244,17 @@ func TestSpeculationListsItsTablesForAnUnknownName(t *testing.T) {
 	err := benchNamed(t, "speculation").Run(t.Context(), Options{
 		Model: enginetest.TinyModel(t, "qwen3"), Quick: true, Only: "coed", Out: io.Discard, Err: io.Discard,
 	})
-	if err == nil || !strings.Contains(err.Error(), `"coed"`) || !strings.Contains(err.Error(), "\n  code, greedy\n") || !strings.Contains(err.Error(), "\n  cold start") {
+	if err == nil || !strings.Contains(err.Error(), `"coed"`) ||
+		!strings.Contains(err.Error(), "\n  code, greedy\n") ||
+		!strings.Contains(err.Error(), "\n  cold start") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Both benches run on a tiny model with a drafter, as the command runs them.
 func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
-	model, drafter, home := enginetest.TinyModel(t, "gemma3_text"), enginetest.TinyDrafter(t, nil), t.TempDir()
+	model, drafter, home := enginetest.TinyModel(t, "gemma3_text"), enginetest.TinyDrafter(t, nil),
+		t.TempDir()
 	for _, b := range Benches() {
 		if b.Name != "verify" && b.Name != "speculation" {
 			continue
@@ -265,7 +280,8 @@ func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
 			tables++
 			for _, row := range table.Rows {
 				if len(row) != len(table.Columns) {
-					t.Errorf("%s: %d cells in %d columns", table.Title, len(row), len(table.Columns))
+					t.Errorf("%s: %d cells in %d columns", table.Title, len(row),
+						len(table.Columns))
 				}
 			}
 			if len(table.Rows) == 0 {

@@ -42,7 +42,8 @@ func (c *schemaBench) answer(ctx context.Context, s *side, p prompt, formed bool
 		Done: func(st engine.Stats) { a.stats = st },
 	}
 	if formed {
-		m, failed := c.vocabulary.Matcher(ctx, c.bundle, "", model.Grammar{JSON: json.RawMessage(answerSchema)})
+		m, failed := c.vocabulary.Matcher(ctx, c.bundle, "",
+			model.Grammar{JSON: json.RawMessage(answerSchema)})
 		if failed != nil {
 			return a, failed
 		}
@@ -67,7 +68,8 @@ func (c *schemaBench) answer(ctx context.Context, s *side, p prompt, formed bool
 func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 	t = benchTable{
 		Title: fmt.Sprintf("decoding under a JSON schema against free decoding, pocket model, %d tokens each", schemaAnswer),
-		Columns: []string{"speculation", "tokens/s free", "tokens/s under it", "times as fast", "low", "high", "end to end",
+		Columns: []string{"speculation", "tokens/s free", "tokens/s under it", "times as fast",
+			"low", "high", "end to end",
 			"tokens/round free", "under it", "pairs", "prompts", "at least"},
 		Notes: []string{
 			"The schema is a list of objects, each with a text, a choice, a number and a truth value. Decoding is greedy, and pairs take turns.",
@@ -91,9 +93,11 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 	c := &schemaBench{bundle: bundle}
 	defer func() { err = errors.Join(err, c.vocabulary.Close()) }()
 	c.contest = contest{
-		thread: thread, model: bundle.Model, drafts: drafters.list, pairs: b.repeats(minPairs, 1), once: b.quick, log: b.log,
+		thread: thread, model: bundle.Model, drafts: drafters.list,
+		pairs: b.repeats(minPairs, 1), once: b.quick, log: b.log,
 		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
-			return engine.New(thread, m, bundle.Tokenizer, engine.Options{Drafters: drafters, Name: benchModelName("")})
+			return engine.New(thread, m, bundle.Tokenizer,
+				engine.Options{Drafters: drafters, Name: benchModelName("")})
 		},
 	}
 	var prompts []prompt

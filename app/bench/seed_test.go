@@ -47,7 +47,8 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64, accep
 	l.t.Helper()
 	e := l.engine(nil, append([]draft.Drafter{l.drafter}, c.drafters...)...)
 	defer e.Close()
-	r := engine.Request{MaxTokens: new(48), IgnoreEOS: true, Seed: new(uint64(7)), Sampling: sample.Params{Temperature: temperature}}
+	r := engine.Request{MaxTokens: new(48), IgnoreEOS: true, Seed: new(uint64(7)),
+		Sampling: sample.Params{Temperature: temperature}}
 	for i := range 25 {
 		r.Prompt = append(r.Prompt, int32(i*i%90))
 	}
@@ -66,7 +67,8 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64, accep
 				r.Speculation.Depth = &depth
 			}
 			said := l.sayOn(e, r, 0)
-			what := fmt.Sprintf("%s, %s, temperature %g, %s, depth %d, %s", l.shape, l.layout, temperature, d.Name(), depth, rollback)
+			what := fmt.Sprintf("%s, %s, temperature %g, %s, depth %d, %s", l.shape, l.layout,
+				temperature, d.Name(), depth, rollback)
 			if !slices.Equal(said.ids, want) {
 				l.t.Errorf("%s: %v, want %v", what, said.ids, want)
 			}
@@ -75,7 +77,8 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64, accep
 				l.t.Errorf("%s: %q drafted", what, st.Drafter)
 			}
 			if depth > 0 && (st.Accepted == 0 || st.Accepted == st.Drafted) {
-				l.t.Errorf("%s: %d of %d drafts were accepted, want some but not all (%s)", what, st.Accepted, st.Drafted, st.NoDrafter)
+				l.t.Errorf("%s: %d of %d drafts were accepted, want some but not all (%s)", what,
+					st.Accepted, st.Drafted, st.NoDrafter)
 			}
 			if st.Syncs > st.Rounds+1 { // one for the prompt's token
 				l.t.Errorf("%s: %d syncs in %d rounds", what, st.Syncs, st.Rounds)

@@ -52,7 +52,8 @@ func serveApart(ctx context.Context, program string, flags ...string) (*served, 
 		return nil, err
 	}
 	p := &served{home: home}
-	p.cmd = exec.CommandContext(ctx, program, append([]string{"serve", "--addr", "127.0.0.1:0"}, flags...)...)
+	p.cmd = exec.CommandContext(ctx, program,
+		append([]string{"serve", "--addr", "127.0.0.1:0"}, flags...)...)
 	p.cmd.Env = append(os.Environ(), "TANDEM_HOME="+filepath.Join(home, "home"))
 	p.cmd.Stderr = &p.stderr
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) }

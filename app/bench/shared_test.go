@@ -110,7 +110,8 @@ func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 			const shared, drafting, n = 5, 6, 8 // requests below shared have no drafts, those from drafting on have fixed blocks
 			longest := 9 + 13*(n-1)
 			request := func(i int) engine.Request {
-				r := engine.Request{Prompt: l.prompt(9+13*i, i), MaxTokens: new(40), IgnoreEOS: true, Seed: new(uint64(i)), Logprobs: true, TopLogprobs: 5}
+				r := engine.Request{Prompt: l.prompt(9+13*i, i), MaxTokens: new(40),
+					IgnoreEOS: true, Seed: new(uint64(i)), Logprobs: true, TopLogprobs: 5}
 				if i%2 == 1 {
 					r.Grammar = &picky{vocab: vocab}
 				}
@@ -121,15 +122,19 @@ func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 				case i < shared:
 					r.Speculation.Drafter = engine.None
 				case i >= drafting:
-					r.Speculation = engine.Speculation{Depth: new(3), Rollback: []engine.Rollback{engine.Trim, engine.Undo}[i%2]}
+					r.Speculation = engine.Speculation{Depth: new(3),
+						Rollback: []engine.Rollback{engine.Trim, engine.Undo}[i%2]}
 				}
 				return r
 			}
-			drafter := &scripts{Scripted: enginetest.Scripted{Vocab: vocab, Layers: []int{0, 1}, Wrong: func(round, n int) int { return round % (n + 1) }}}
+			drafter := &scripts{Scripted: enginetest.Scripted{Vocab: vocab, Layers: []int{0, 1},
+				Wrong: func(round, n int) int { return round % (n + 1) }}}
 			say := func(model lm.Model, drafters []draft.Drafter, requests ...engine.Request) ([][]engine.Token, []engine.Stats) {
-				e := engine.New(l.th, model, l.bundle.Tokenizer, engine.Options{Layout: layout, Chunk: 32, Drafters: drafters})
+				e := engine.New(l.th, model, l.bundle.Tokenizer,
+					engine.Options{Layout: layout, Chunk: 32, Drafters: drafters})
 				defer e.Close()
-				out, stats := make([][]engine.Token, len(requests)), make([]engine.Stats, len(requests))
+				out, stats := make([][]engine.Token, len(requests)),
+					make([]engine.Stats, len(requests))
 				var wg sync.WaitGroup
 				for i, r := range requests {
 					r.Done = func(s engine.Stats) { stats[i] = s }
@@ -167,19 +172,25 @@ func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 				}
 				drafter.texts = append(drafter.texts, text)
 			}
-			c := &crowded{Model: l.bundle.Model, begun: make(chan struct{}), release: make(chan struct{}), longest: longest}
+			c := &crowded{Model: l.bundle.Model, begun: make(chan struct{}),
+				release: make(chan struct{}), longest: longest}
 			got, stats := say(c, []draft.Drafter{drafter}, all...)
 			if c.most < shared || c.amid == 0 {
 				t.Errorf("%s, %s: at most %d requests shared a step, with %d blocks between such steps", of.shape, layout, c.most, c.amid)
 			}
 			for i := range n {
-				if len(want[i]) != 40 || !slices.EqualFunc(got[i], want[i], func(a, b engine.Token) bool {
-					return a.ID == b.ID && a.Logprobs.Logprob == b.Logprobs.Logprob && slices.Equal(a.Logprobs.Top, b.Logprobs.Top)
-				}) {
-					t.Errorf("%s, %s, request %d: %v, alone %v", of.shape, layout, i, got[i], want[i])
+				if len(want[i]) != 40 ||
+					!slices.EqualFunc(got[i], want[i], func(a, b engine.Token) bool {
+						return a.ID == b.ID && a.Logprobs.Logprob == b.Logprobs.Logprob &&
+							slices.Equal(a.Logprobs.Top, b.Logprobs.Top)
+					}) {
+					t.Errorf("%s, %s, request %d: %v, alone %v", of.shape, layout, i, got[i],
+						want[i])
 				}
-				if st := stats[i]; i >= drafting && (st.Accepted == 0 || st.Accepted == st.Drafted) || i < shared && st.Drafted > 0 {
-					t.Errorf("%s, %s, request %d: %d of %d drafts were accepted (%s)", of.shape, layout, i, st.Accepted, st.Drafted, st.NoDrafter)
+				if st := stats[i]; i < shared && st.Drafted > 0 ||
+					i >= drafting && (st.Accepted == 0 || st.Accepted == st.Drafted) {
+					t.Errorf("%s, %s, request %d: %d of %d drafts were accepted (%s)", of.shape,
+						layout, i, st.Accepted, st.Drafted, st.NoDrafter)
 				}
 			}
 			l.Close()

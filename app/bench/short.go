@@ -178,7 +178,8 @@ func (b *Short) hasTime(n int) bool {
 func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 	began := time.Now()
 	shown := b.m.Describe()
-	r = control.BenchResult{Device: shown.Device, Dtype: shown.Dtype, MLX: mlx.Version(), Drafter: shown.Drafter}
+	r = control.BenchResult{Device: shown.Device, Dtype: shown.Dtype, MLX: mlx.Version(),
+		Drafter: shown.Drafter}
 	texts, err := newWorkloads(b.m.Bundle().Tokenizer)
 	if err != nil {
 		return r, err
@@ -204,14 +205,16 @@ func (b *Short) decode(ctx context.Context, code *workload) (r control.BenchDeco
 	c := contest{
 		thread: m.Thread(), model: m.Bundle().Model, pairs: b.plan.Pairs, once: true, warm: b.plan.Warm, log: io.Discard, host: b,
 		engines: func(model lm.Model, drafters []draft.Drafter) *engine.Engine {
-			return engine.New(m.Thread(), model, m.Bundle().Tokenizer, engine.Options{Drafters: drafters})
+			return engine.New(m.Thread(), model, m.Bundle().Tokenizer,
+				engine.Options{Drafters: drafters})
 		},
 	}
 	if d := m.Drafter(); d != nil {
 		c.drafts = append(c.drafts, d)
 	}
 	c.drafts = append(c.drafts, draft.Ngram{})
-	found, err := c.compare(ctx, code, setting{}, way{}, way{drafter: engine.Auto, depth: adaptive}, bar{})
+	found, err := c.compare(ctx, code, setting{}, way{}, way{drafter: engine.Auto, depth: adaptive},
+		bar{})
 	if err != nil {
 		return r, err
 	}
@@ -242,7 +245,8 @@ func spreadOf(values []float64) control.Spread { return spread(estimateEach(valu
 func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error) {
 	b.begin("restore", b.plan.Restores, b.plan.Restore)
 	m := b.m
-	c := &checkpointBench{thread: m.Thread(), bundle: m.Bundle(), random: rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano()))), log: io.Discard}
+	c := &checkpointBench{thread: m.Thread(), bundle: m.Bundle(),
+		random: rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano()))), log: io.Discard}
 	r.Tokens = min(b.plan.Tokens, m.Bundle().Model.Config().ContextLength-8)
 	off := c.open(engine.Options{})
 	defer off.Close()
@@ -273,9 +277,11 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 			return r, err
 		}
 		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
-		computing, again, times = append(computing, milliseconds(one)), append(again, milliseconds(two)), append(times, one.Seconds()/two.Seconds())
+		computing, again, times = append(computing, milliseconds(one)),
+			append(again, milliseconds(two)), append(times, one.Seconds()/two.Seconds())
 	}
-	r.Recomputed, r.Restored, r.Times, r.Pairs = spreadOf(computing), spreadOf(again), spreadOf(times), len(times)
+	r.Recomputed, r.Restored, r.Times, r.Pairs = spreadOf(computing), spreadOf(again),
+		spreadOf(times), len(times)
 	return r, nil
 }
 

@@ -44,7 +44,8 @@ const (
 
 // newSoak returns a soak of the endpoint at url, whose server has the home folder.
 func newSoak(url, home string, kinds []soakKind, patience time.Duration) *soak {
-	return &soak{url: url, home: home, kinds: kinds, patience: patience, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}}
+	return &soak{url: url, home: home, kinds: kinds, patience: patience,
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}}
 }
 
 // send sends the requests with the numbers [from, to) and waits for them. The number determines a
@@ -58,7 +59,8 @@ func (s *soak) send(ctx context.Context, from, to int) error {
 			for i := int(next.Add(1)) - 1; i < to && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				if err := s.ask(ctx, i); err != nil {
 					s.mu.Lock()
-					s.wrong = append(s.wrong, fmt.Errorf("request %d, %s: %w", i, s.kinds[i%len(s.kinds)].name, err))
+					s.wrong = append(s.wrong,
+						fmt.Errorf("request %d, %s: %w", i, s.kinds[i%len(s.kinds)].name, err))
 					s.mu.Unlock()
 				}
 			}
@@ -82,7 +84,8 @@ func (s *soak) ask(ctx context.Context, i int) error {
 	if random.IntN(soakLeave) == 0 {
 		switch random.IntN(3) {
 		case 0:
-			ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { leave() }})
+			ctx = httptrace.WithClientTrace(ctx,
+				&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { leave() }})
 		case 1:
 			timer := time.AfterFunc(time.Duration(random.Int64N(int64(s.patience))), leave)
 			defer timer.Stop()
@@ -115,7 +118,8 @@ func (s *soak) read(ctx context.Context, kind soakKind, most int64, leave func()
 	if kind.body == "" {
 		method = http.MethodGet
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.url+kind.path, strings.NewReader(kind.body))
+	req, err := http.NewRequestWithContext(ctx, method, s.url+kind.path,
+		strings.NewReader(kind.body))
 	if err != nil {
 		return 0, err
 	}
@@ -152,7 +156,8 @@ const spareFiles = 6
 
 // exceeds reports whether there is more than before. Spare files do not count.
 func (r idleCounts) exceeds(was idleCounts) bool {
-	return r.goroutines > was.goroutines || r.files > was.files+spareFiles || r.queued+r.inFlight+r.open > 0
+	return r.goroutines > was.goroutines || r.files > was.files+spareFiles ||
+		r.queued+r.inFlight+r.open > 0
 }
 
 // count reads the counts from /metrics and the open rows from the history.
@@ -170,7 +175,8 @@ func (s *soak) count(ctx context.Context) (r idleCounts, err error) {
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		name, value, _ := strings.Cut(lines.Text(), " ")
 		field := map[string]*int{
-			"go_goroutines": &r.goroutines, "process_open_fds": &r.files, "tandem_queue_depth": &r.queued, "tandem_requests_in_flight": &r.inFlight,
+			"go_goroutines": &r.goroutines, "process_open_fds": &r.files,
+			"tandem_queue_depth": &r.queued, "tandem_requests_in_flight": &r.inFlight,
 		}[name]
 		if field == nil {
 			continue
@@ -289,17 +295,21 @@ func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 	count := func(what string, of func(idleCounts) int, bar mark) {
 		t.Rows = append(t.Rows, []any{what, of(start), of(before), of(after), b.judge("soak, "+what, bar, float64(of(after)))})
 	}
-	count("goroutines", func(r idleCounts) int { return r.goroutines }, atMost(float64(before.goroutines)))
-	count("open files", func(r idleCounts) int { return r.files }, atMost(float64(before.files+spareFiles)))
+	count("goroutines", func(r idleCounts) int { return r.goroutines },
+		atMost(float64(before.goroutines)))
+	count("open files", func(r idleCounts) int { return r.files },
+		atMost(float64(before.files+spareFiles)))
 	count("requests in the queue", func(r idleCounts) int { return r.queued }, atMost(0))
 	count("requests in flight", func(r idleCounts) int { return r.inFlight }, atMost(0))
 	count("rows of the history without an end", func(r idleCounts) int { return r.open }, atMost(0))
 	growth := 100 * (residentAfter - resident) / resident
 	t.Rows = append(t.Rows,
 		[]any{"resident MB", nil, megabytes(int64(resident)), megabytes(int64(residentAfter)), nil},
-		[]any{"resident memory, percent more", nil, nil, growth, b.judge("soak, percent more of resident memory", residentBar, growth)})
+		[]any{"resident memory, percent more", nil, nil, growth,
+			b.judge("soak, percent more of resident memory", residentBar, growth)})
 	t.Notes = append(t.Notes, "The bar for open files allows those that the database opens when several read at once, and keeps.",
-		fmt.Sprintf("%d were answered, %d were refused as expected, and %d were left, in %.0f s.", s.answered.Load(), s.refused.Load(), s.left.Load(), took.Seconds()))
+		fmt.Sprintf("%d were answered, %d were refused as expected, and %d were left, in %.0f s.",
+			s.answered.Load(), s.refused.Load(), s.left.Load(), took.Seconds()))
 	err = p.Close()
 	for line := range strings.Lines(p.stderr.String()) {
 		if strings.Contains(line, "level=ERROR") {

@@ -34,7 +34,8 @@ func TestSoakLeavesNothing(t *testing.T) {
 		{"embeds", enginetest.TinyEmbedder(t), embeddingKinds(), 70},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			log := slog.New(slog.NewTextHandler(logOfErrors{t}, &slog.HandlerOptions{Level: slog.LevelError}))
+			log := slog.New(slog.NewTextHandler(logOfErrors{t},
+				&slog.HandlerOptions{Level: slog.LevelError}))
 			url, home := ServeApp(t, AppOptions{Model: c.model, Logger: log})
 			s := newSoak(url, home, c.kinds, 20*time.Millisecond)
 			warm := 2 * len(c.kinds)
@@ -63,7 +64,8 @@ func TestSoakLeavesNothing(t *testing.T) {
 			}
 			answered, refused, left := s.answered.Load(), s.refused.Load(), s.left.Load()
 			if answered+refused+left != int64(warm+c.n) || left == 0 || refused == 0 {
-				t.Errorf("of %d requests %d were answered, %d refused, %d left", warm+c.n, answered, refused, left)
+				t.Errorf("of %d requests %d were answered, %d refused, %d left", warm+c.n, answered,
+					refused, left)
 			}
 		})
 	}
@@ -82,7 +84,8 @@ func TestSoakCountsARequestInFlight(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	const body = `{"model":"tandem","prompt":"aaa","max_tokens":60000,"ignore_eos":true,"temperature":0,"stream":true}`
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/completions", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/completions",
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,10 +98,12 @@ func TestSoakCountsARequestInFlight(t *testing.T) {
 	c := control.Dial(home)
 	defer c.Close()
 	awaitState(t, c, func(s control.State) bool {
-		return len(s.Active) == 1 && s.Active[0].PromptTokens == 3 && s.Active[0].CompletionTokens > 0
+		return len(s.Active) == 1 && s.Active[0].PromptTokens == 3 &&
+			s.Active[0].CompletionTokens > 0
 	})
 	now, err := s.count(t.Context())
-	if err != nil || now.inFlight != 1 || now.open != 1 || !now.exceeds(before) || now.goroutines <= before.goroutines {
+	if err != nil || now.inFlight != 1 || now.open != 1 || !now.exceeds(before) ||
+		now.goroutines <= before.goroutines {
 		t.Errorf("with a request in flight: %+v, %v; before %+v", now, err, before)
 	}
 	for _, c := range []idleCounts{{goroutines: 1}, {files: spareFiles + 1}, {queued: 1}, {inFlight: 1}, {open: 1}} {
@@ -111,12 +116,17 @@ func TestSoakCountsARequestInFlight(t *testing.T) {
 // embeddingKinds returns requests of all kinds for a model that embeds texts.
 func embeddingKinds() []soakKind {
 	return []soakKind{
-		{"embedding", "/v1/embeddings", `{"model":"tandem","input":"What is a list?"}`, http.StatusOK},
-		{"embeddings", "/v1/embeddings", `{"model":"tandem","input":["a","b","` + strings.Repeat("c d ", 200) + `"],"encoding_format":"base64"}`, http.StatusOK},
+		{"embedding", "/v1/embeddings", `{"model":"tandem","input":"What is a list?"}`,
+			http.StatusOK},
+		{"embeddings", "/v1/embeddings",
+			`{"model":"tandem","input":["a","b","` + strings.Repeat("c d ", 200) + `"],"encoding_format":"base64"}`,
+			http.StatusOK},
 		{"Ollama, embed", "/api/embed", `{"model":"tandem","input":["a","b"]}`, http.StatusOK},
 		{"Ollama, embeddings", "/api/embeddings", `{"model":"tandem","prompt":"a"}`, http.StatusOK},
-		{"ranks of a model that embeds", "/v1/rerank", `{"model":"tandem","query":"a","documents":["a","b"]}`, http.StatusBadRequest},
-		{"chat of a model that embeds", "/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"a"}]}`, http.StatusBadRequest},
+		{"ranks of a model that embeds", "/v1/rerank",
+			`{"model":"tandem","query":"a","documents":["a","b"]}`, http.StatusBadRequest},
+		{"chat of a model that embeds", "/v1/chat/completions",
+			`{"model":"tandem","messages":[{"role":"user","content":"a"}]}`, http.StatusBadRequest},
 		{"no texts", "/v1/embeddings", `{"model":"tandem","input":[]}`, http.StatusBadRequest},
 	}
 }

@@ -115,7 +115,8 @@ func (b *speculation) report(ctx context.Context, table func(benchTable) error) 
 		names = append(names, s.String())
 	}
 	if names = append(names, coldStart); !slices.ContainsFunc(names, only) {
-		return fmt.Errorf("no table's name contains %q; there are:\n  %s", b.options.Only, strings.Join(names, "\n  "))
+		return fmt.Errorf("no table's name contains %q; there are:\n  %s", b.options.Only,
+			strings.Join(names, "\n  "))
 	}
 	for _, s := range sections {
 		if !only(s.String()) {
@@ -153,7 +154,8 @@ func (b *speculation) section(ctx context.Context, s section, table func(benchTa
 	if s.rivals {
 		for i, name := range fixedDrafters(s.ways) {
 			fastest, times := best(slices.DeleteFunc(slices.Clone(done), func(c *comparison) bool {
-				return c.one != way{} || c.two.drafter != name || c.two.depth == adaptive || c.two.fused || c.two.exact
+				return c.one != way{} || c.two.drafter != name || c.two.depth == adaptive ||
+					c.two.fused || c.two.exact
 			}))
 			if fastest == nil {
 				continue // nothing was measured
@@ -210,8 +212,10 @@ func (b *speculation) ratios(s section, done []*comparison) benchTable {
 	t := benchTable{
 		Title: fmt.Sprintf("%s (%s)", s, s.doc),
 		Columns: []string{
-			"drafter", "block", "rollback", "rule", "against", "times as fast", "low", "high", "end to end", "tokens/verify", "needed",
-			"drafts/round", "syncs/round", "same ids", "same first 64", "pairs", "prompts", "not counted", "at least",
+			"drafter", "block", "rollback", "rule", "against", "times as fast", "low", "high",
+			"end to end", "tokens/verify", "needed",
+			"drafts/round", "syncs/round", "same ids", "same first 64", "pairs", "prompts",
+			"not counted", "at least",
 		},
 		Notes: []string{
 			fmt.Sprintf("both sides: one process, %s, %d threads, %s", h.DType, h.Threads, h.BLAS),
@@ -235,7 +239,9 @@ func (c *comparison) row(target float64) []any {
 	if c.one.drafter != "" {
 		against = "block " + c.one.block()
 	}
-	row := []any{cmp.Or(c.two.drafter, engine.None), c.two.block(), string(cmp.Or(c.two.rollback, engine.Trim)), string(cmp.Or(c.two.rule, engine.Coupled)), against}
+	row := []any{cmp.Or(c.two.drafter, engine.None), c.two.block(),
+		string(cmp.Or(c.two.rollback, engine.Trim)), string(cmp.Or(c.two.rule, engine.Coupled)),
+		against}
 	if len(c.pairs) == 0 {
 		row = append(row, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
 	} else {
@@ -243,7 +249,8 @@ func (c *comparison) row(target float64) []any {
 		if c.one.drafter == "" {
 			needed = nilIfZero(target * f.round / f.step)
 		}
-		row = append(row, ratio.median, ratio.low, ratio.high, whole.median, nilIfZero(f.tokens), needed, f.drafts, f.syncs,
+		row = append(row, ratio.median, ratio.low, ratio.high, whole.median, nilIfZero(f.tokens),
+			needed, f.drafts, f.syncs,
 			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
 			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }), len(c.pairs)))
 	}
@@ -251,7 +258,8 @@ func (c *comparison) row(target float64) []any {
 	for _, reason := range slices.Sorted(maps.Keys(c.rejected)) {
 		why = append(why, fmt.Sprintf("%d %s", c.rejected[reason], reason))
 	}
-	return append(row, len(c.pairs), ratio.prompts, cmp.Or(strings.Join(why, ", "), "0"), c.verdict())
+	return append(row, len(c.pairs), ratio.prompts, cmp.Or(strings.Join(why, ", "), "0"),
+		c.verdict())
 }
 
 // head returns the first 64 ids.

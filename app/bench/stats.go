@@ -43,7 +43,8 @@ func estimateOf(prompts [][]float64) estimate {
 	}
 	slices.Sort(medians)
 	all := slices.Concat(prompts...)
-	return estimate{middle(all), medians[resamples*25/1000], medians[resamples*975/1000-1], len(all), n}
+	return estimate{middle(all), medians[resamples*25/1000], medians[resamples*975/1000-1],
+		len(all), n}
 }
 
 // estimateEach estimates the median of independent measurements.

@@ -38,7 +38,8 @@ func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all i
 		if rng.IntN(3) == 0 {
 			return engine.Speculation{Drafter: engine.None}
 		}
-		return engine.Speculation{Depth: new(1 + rng.IntN(15)), Rollback: []engine.Rollback{engine.Trim, engine.Undo}[rng.IntN(2)]}
+		return engine.Speculation{Depth: new(1 + rng.IntN(15)),
+			Rollback: []engine.Rollback{engine.Trim, engine.Undo}[rng.IntN(2)]}
 	}
 	l.drafter.Wrong = func(_, n int) int { return rng.IntN(n + 1) }
 	defer func() { l.drafter.Wrong = nil }()
@@ -61,7 +62,8 @@ func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all i
 		at := 1 + rng.IntN(length-20)
 		n := 1 + rng.IntN(20)
 		r := r
-		r.Prompt, r.MaxTokens, r.Speculation = text[:len(whole.ids[:at])+len(r.Prompt)], new(n), ways()
+		r.Prompt, r.MaxTokens, r.Speculation = text[:len(whole.ids[:at])+len(r.Prompt)], new(n),
+			ways()
 		want := saying{ids: whole.ids[at : at+n], logits: whole.logits[at : at+n]}
 		if i%5 == 0 { // a branch: no earlier text goes on like it
 			r.Prompt = append(slices.Clone(r.Prompt), l.prompt(1+rng.IntN(40), i)...)
@@ -91,7 +93,8 @@ func TestRestoredTextContinuesToTheBit(t *testing.T) {
 			l := newLossless(t, shape, layout, twoLayers)
 			for i, params := range []sample.Params{{}, {Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}} {
 				t.Logf("%s, %s, temperature %g", shape, layout, params.Temperature)
-				n, d, a := l.takeUp(engine.Request{Prompt: l.prompt(20, i), Sampling: params, Seed: new(uint64(i)), IgnoreEOS: true}, bit)
+				n, d, a := l.takeUp(engine.Request{Prompt: l.prompt(20, i), Sampling: params,
+					Seed: new(uint64(i)), IgnoreEOS: true}, bit)
 				places, restored, differ, all = places+cuts, restored+n, differ+d, all+a
 			}
 			l.Close()

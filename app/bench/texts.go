@@ -97,7 +97,8 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 		w.code.prompts = append(w.code.prompts, prompt{ids: ids})
 	}
 
-	w.edit = &workload{name: "edit", doc: "a function, and its first line again with another name", limit: otherAnswer}
+	w.edit = &workload{name: "edit", doc: "a function, and its first line again with another name",
+		limit: otherAnswer}
 	w.copied = &workload{name: "edit, dictated", limit: 2 * otherAnswer,
 		doc: "the same, and the target is made to copy it right: the pocket model is too small for that"}
 	for _, e := range texts.Edit {
@@ -109,7 +110,8 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 
 	w.noise = &workload{name: "shuffled, dictated", limit: coldRequest,
 		doc: "the target is made to say tokens of code in random order, which no drafter can guess"}
-	w.after = &workload{name: "shuffled", doc: "what the model says after tokens of code in random order", limit: otherAnswer}
+	w.after = &workload{name: "shuffled",
+		doc: "what the model says after tokens of code in random order", limit: otherAnswer}
 	random := rand.New(rand.NewPCG(1, 2))
 	drawn := func(n int) []int32 {
 		ids := make([]int32, n)

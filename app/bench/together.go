@@ -54,7 +54,8 @@ func (g *groupBench) bodies(n, prompt, answer int, more map[string]any) []map[st
 		for k := range ids {
 			ids[k] = 100 + g.random.IntN(min(g.vocab, 4000)-100)
 		}
-		list[i] = map[string]any{"model": control.Alias, "prompt": ids, "max_tokens": answer, "ignore_eos": true, "temperature": 0}
+		list[i] = map[string]any{"model": control.Alias, "prompt": ids, "max_tokens": answer,
+			"ignore_eos": true, "temperature": 0}
 		for k, v := range more {
 			list[i][k] = v
 		}
@@ -81,7 +82,8 @@ func (g *groupBench) ask(ctx context.Context, bodies []map[string]any, atOnce bo
 		start := time.Now()
 		errs[i] = postWhole(ctx, &g.client, g.url+"/v1/completions", bodies[i], &answers[i])
 		answers[i].took = time.Since(start)
-		if n, want := answers[i].Timings.PredictedN, bodies[i]["max_tokens"]; errs[i] == nil && n != want {
+		if n, want := answers[i].Timings.PredictedN, bodies[i]["max_tokens"]; errs[i] == nil &&
+			n != want {
 			errs[i] = fmt.Errorf("an answer has %d tokens, not %v", n, want)
 		}
 	}
@@ -137,8 +139,9 @@ func (b *endpointBench) together(ctx context.Context) (t benchTable, err error) 
 // togetherAt does what together does, at the endpoint of g.
 func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench, parameters int) (benchTable, error) {
 	t := benchTable{
-		Title:   fmt.Sprintf("%d plain requests at once against one after another, random model of %.0fM parameters", togetherRequests, float64(parameters)/1e6),
-		Columns: []string{"what", "one after another", "at once", "times", "low", "high", "pairs", "bar"},
+		Title: fmt.Sprintf("%d plain requests at once against one after another, random model of %.0fM parameters", togetherRequests, float64(parameters)/1e6),
+		Columns: []string{"what", "one after another", "at once", "times", "low", "high", "pairs",
+			"bar"},
 		Notes: []string{
 			fmt.Sprintf("Prompts of %d tokens, answers of %d, no drafts, over HTTP. Tokens/s is all tokens of the answers by the time until the last one ended.", togetherPrompt, togetherAnswer),
 			"The other rows tell where the time goes: steps that several requests share, and prompts that are read beside others.",
@@ -146,11 +149,13 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench, parameter
 	}
 	plain := map[string]any{"speculation": map[string]any{"drafter": engine.None}}
 	ask := func(atOnce bool) ([]groupAnswer, float64, error) {
-		answers, took, err := g.ask(ctx, g.bodies(togetherRequests, togetherPrompt, togetherAnswer, plain), atOnce)
+		answers, took, err := g.ask(ctx,
+			g.bodies(togetherRequests, togetherPrompt, togetherAnswer, plain), atOnce)
 		return answers, togetherRequests * togetherAnswer / took.Seconds(), err
 	}
 	const rate, gap, reading = 0, 1, 2
-	rows := []string{rate: "tokens/s, of all", gap: "ms between two tokens of one", reading: "ms until a prompt is read"}
+	rows := []string{rate: "tokens/s, of all", gap: "ms between two tokens of one",
+		reading: "ms until a prompt is read"}
 	var figures [3][2][]float64 // by row and side
 	var times [3][]float64
 	for i := range b.repeats(togetherPairs, 1) + 1 {
@@ -161,8 +166,10 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench, parameter
 				return t, err
 			}
 			pair[rate][side] = perSecond
-			pair[gap][side] = middle(each(answers, func(a groupAnswer) float64 { return a.Timings.PredictedMS / (togetherAnswer - 1) }))
-			pair[reading][side] = middle(each(answers, func(a groupAnswer) float64 { return a.Timings.PromptMS }))
+			pair[gap][side] = middle(each(answers,
+				func(a groupAnswer) float64 { return a.Timings.PredictedMS / (togetherAnswer - 1) }))
+			pair[reading][side] = middle(each(answers,
+				func(a groupAnswer) float64 { return a.Timings.PromptMS }))
 		}
 		if i == 0 {
 			continue // unmeasured: it takes memory
@@ -179,7 +186,8 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench, parameter
 		e := estimateEach(times[row])
 		var judged any
 		if row == rate {
-			judged = b.judge("together, times the tokens/s of one after another", togetherBar, e.median)
+			judged = b.judge("together, times the tokens/s of one after another", togetherBar,
+				e.median)
 		}
 		t.Rows = append(t.Rows, []any{what, middle(figures[row][0]), middle(figures[row][1]), e.median, e.low, e.high, e.n, judged})
 	}
@@ -199,8 +207,9 @@ func (b *endpointBench) fair(ctx context.Context) (t benchTable, err error) {
 // fairAt does what fair does, at the endpoint of g.
 func (b *endpointBench) fairAt(ctx context.Context, g *groupBench) (benchTable, error) {
 	t := benchTable{
-		Title:   fmt.Sprintf("%d equal clients at once, pocket model", fairClients),
-		Columns: []string{"what", "ms, median client", "ms, slowest", "times", "low", "high", "rounds", "bar"},
+		Title: fmt.Sprintf("%d equal clients at once, pocket model", fairClients),
+		Columns: []string{"what", "ms, median client", "ms, slowest", "times", "low", "high",
+			"rounds", "bar"},
 		Notes: []string{fmt.Sprintf("New prompts of %d tokens, answers of %d, with drafts as requests get them. %d requests share the model, the rest wait.",
 			fairPrompt, fairAnswer, engine.MaxActive)},
 	}
@@ -215,7 +224,8 @@ func (b *endpointBench) fairAt(ctx context.Context, g *groupBench) (benchTable, 
 		}
 		took := each(answers, func(a groupAnswer) float64 { return milliseconds(a.took) })
 		most := slices.Max(took)
-		usual, slowest, times = append(usual, middle(took)), append(slowest, most), append(times, most/middle(took))
+		usual, slowest, times = append(usual, middle(took)), append(slowest, most),
+			append(times, most/middle(took))
 		fmt.Fprintf(b.log, "\rfair, round %d ", i)
 	}
 	e := estimateEach(times)

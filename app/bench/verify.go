@@ -95,7 +95,8 @@ func (v *verification) report(ctx context.Context, table func(benchTable) error)
 
 // contexts measures the loaded model after every context.
 func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy, table func(benchTable) error) error {
-	drafters, err := loadBenchDrafters(ctx, v.bundle, v.options.Model, v.options.Drafters, models.Options{Dtype: dtype})
+	drafters, err := loadBenchDrafters(ctx, v.bundle, v.options.Model, v.options.Drafters,
+		models.Options{Dtype: dtype})
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,8 @@ func (v *verification) measure(
 		if turn == 1 {
 			t.forget() // the first turn compiled kernels and took memory
 		}
-		fmt.Fprintf(v.options.Err, "\r%s, context %d, turn %d of %d ", costs.DType, length, turn, turns)
+		fmt.Fprintf(v.options.Err, "\r%s, context %d, turn %d of %d ", costs.DType, length, turn,
+			turns)
 		if turn%4 < 2 {
 			if err := t.timePlain(ctx, e, steps); err != nil {
 				return nil, err
