@@ -142,10 +142,10 @@ func suit(r engine.Request, d draft.Drafter) engine.Request {
 	return r
 }
 
-// tell gives the cast the answer of plain decoding. For the drafter Prediction it also sets the
+// giveAnswer gives the cast the answer of plain decoding. For the drafter Prediction it also sets the
 // request's prediction, with every seventh token wrong. Other drafters get no prediction, because a
 // prediction comes before them all.
-func (c *cast) tell(r *engine.Request, d draft.Drafter, answer []int32) {
+func (c *cast) giveAnswer(r *engine.Request, d draft.Drafter, answer []int32) {
 	c.block.text = slices.Concat(r.Prompt, answer)
 	if _, ok := d.(draft.Prediction); !ok {
 		return
@@ -166,7 +166,7 @@ func (l *lossless) each(c cell, of *cast) (differ, all int) {
 			Sampling: sample.Params{Temperature: 0.8},
 		}, d)
 		want := l.plain("by "+d.Name(), r, 0)
-		of.tell(&r, d, want.ids)
+		of.giveAnswer(&r, d, want.ids)
 		for _, fused := range []bool{false, true} {
 			if fused && d.Name() != "dflash" {
 				continue // other drafts are read by the host, or hardly a graph

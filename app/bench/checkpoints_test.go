@@ -39,7 +39,7 @@ func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 		tables = append(tables, table)
 	}
 	if len(tables) != 4 {
-		t.Fatalf("%d tables", len(tables))
+		t.Fatalf("%d tables, want 4", len(tables))
 	}
 	cell := func(table benchTable, row []any, column string) any {
 		i := slices.Index(table.Columns, column)
@@ -70,7 +70,7 @@ func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 		within := cell(flows, row, "within")
 		switch {
 		case arm == "off" && (cached != 0. || cell(flows, row, "matched") != 0.):
-			t.Errorf("%s: %v matched", key, cell(flows, row, "matched"))
+			t.Errorf("%s: %v tokens matched without checkpoints", key, cell(flows, row, "matched"))
 		case arm == "on" && strings.HasPrefix(name, probe) &&
 			(within != "64 met" || short > probeWithin):
 			t.Errorf("%s: %v tokens short, within %v", key, short, within)
@@ -86,19 +86,19 @@ func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 		// Of three texts, one of them unmeasured, each leaves a prompt's end and seven checkpoints
 		// of an answer.
 		if files := cell(tables[1], row, "files"); files != 24. {
-			t.Errorf("%v: %v files", row[0], files)
+			t.Errorf("%v: %v files, want 24", row[0], files)
 		}
 	}
 	restart, memory := tables[2], tables[3]
 	if n, verdict := cell(restart, restart.Rows[0], "pairs"), cell(restart, restart.Rows[0], "at least"); n != 2. || verdict != "10.00, too few pairs" {
-		t.Errorf("%v pairs, judged %v", n, verdict)
+		t.Errorf("%v pairs with the verdict %v, want 2 with too few pairs", n, verdict)
 	}
 	row := memory.Rows[0]
 	if kept, budget := cell(memory, row, "most kept").(float64), cell(memory, row, "budget").(float64); kept == 0 || kept > budget {
-		t.Errorf("%v MB are kept of %v", kept, budget)
+		t.Errorf("%v MB are kept, the budget is %v", kept, budget)
 	}
 	if verdict, left := cell(memory, row, "budget kept"), cell(memory, row, "beyond that after closing"); verdict != "met" || left != 0. {
-		t.Errorf("judged %v, %v MB are left", verdict, left)
+		t.Errorf("the verdict is %v, and %v MB are left", verdict, left)
 	}
 }
 

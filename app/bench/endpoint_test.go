@@ -49,7 +49,7 @@ func TestRandomModelHasItsSizeAndLoads(t *testing.T) {
 		n += size
 	})
 	if n < 100e6 || n > 106e6 {
-		t.Errorf("%d parameters", n)
+		t.Errorf("%d parameters, want about 103M", n)
 	}
 	dir := t.TempDir()
 	parameters, err := smallShape.write(t.Context(), dir)
@@ -80,11 +80,11 @@ func TestFIMChunksBeforeTheFirstOwnAreCounted(t *testing.T) {
 	} {
 		r := fimRequest{at(c.arrived), engine.Stats{Queue: time.Duration(c.queue) * time.Millisecond}}
 		if got := w.between(r); got != c.want {
-			t.Errorf("%+v: %d chunks", c, got)
+			t.Errorf("%d chunks for %+v", got, c)
 		}
 	}
 	if fmt.Sprintf(fimPrefix, 1) == fmt.Sprintf(fimPrefix, 2) {
-		t.Error("each request is the same")
+		t.Error("all requests are the same")
 	}
 }
 
@@ -116,11 +116,11 @@ func TestFIMWatchCountsEveryChunkOfTheLongPrompt(t *testing.T) {
 	}
 	ask(long, cache.MaxChunk, 3*cache.MaxChunk, 3*cache.MaxChunk+1, long)
 	if w.read() != 5 || told != 4 || ended != 1 || w.short.stats.Queue != 0 {
-		t.Errorf("%d chunks, told %d times, %d ends, %+v", w.read(), told, ended, w.short)
+		t.Errorf("%d chunks, %d reports, %d ends, %+v", w.read(), told, ended, w.short)
 	}
 	ask(9, 9)
 	if w.read() != 5 || told != 5 || ended != 2 || w.short.stats.Queue != time.Second ||
 		w.short.arrived.IsZero() {
-		t.Errorf("%d chunks, told %d times, %d ends, %+v", w.read(), told, ended, w.short)
+		t.Errorf("%d chunks, %d reports, %d ends, %+v", w.read(), told, ended, w.short)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"tandem/engine/cache"
 )
 
-// The probe of ollama's pull request 15914 is a long answer to a short prompt, and a follow-up that
+// The probe of ollama's pull request 15914: a long answer to a short prompt, and a follow-up that
 // diverges in the middle of the answer.
 const (
 	probePrompt = 30

@@ -45,7 +45,7 @@ func TestLosslessBenchFindsNoDifferenceInExactRequests(t *testing.T) {
 		}
 	}
 	if rows != 16 || bits == 0 {
-		t.Errorf("%d rows, %g log-probabilities differ", rows, bits)
+		t.Errorf("%d rows, want 16; %g log-probabilities differ, want some", rows, bits)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestOneTokenInAThousandIsExcused(t *testing.T) {
 	}{{0, 0, false}, {1, 10, false}, {2, 10, true}, {2, 1999, true}, {2, 2000, false},
 		{3, 2000, true}} {
 		if got := tooMany(test.excused, test.of); got != test.want {
-			t.Errorf("%d of %d: %v", test.excused, test.of, got)
+			t.Errorf("%d excused of %d are too many: %v", test.excused, test.of, got)
 		}
 	}
 	l := &losslessRun{
@@ -108,7 +108,7 @@ func TestOneTokenInAThousandIsExcused(t *testing.T) {
 		judged: map[divergenceKey]bool{{0, 7, 1}: true, {1, 9, 2}: false, {1, 12, 3}: true},
 	}
 	if excused, of := l.excuses(); excused != 2 || of != 300 {
-		t.Errorf("%d of %d", excused, of)
+		t.Errorf("%d of %d tokens are excused, want 2 of 300", excused, of)
 	}
 }
 

@@ -193,8 +193,8 @@ var shapes = []struct {
 }
 
 // In the bit tier, decoding with drafts equals plain decoding in every id and every bit of every
-// logit. That holds in every cell, for a drafter that is right as often as it is told to be, and
-// for each drafter that Tandem serves. Prompts lie on both sides of the sliding window.
+// logit. That holds in every cell, for each drafter that Tandem serves and for one that is right as
+// often as the test says. Prompts lie on both sides of the sliding window.
 //
 // Under OpenBLAS the same comparison must find differing bits, otherwise it compares nothing. They
 // may not exceed what the speed tier allows.
@@ -405,8 +405,8 @@ func (l *lossless) near(c cell, got, want saying) {
 	l.t.Logf("%s: %d tokens, logits off by at most %.2g of the largest", c, len(want.ids), worst)
 }
 
-// ringRows is the size of a ring: 15 rows for a window of 16, as the newest token has its own row,
-// and 32 rows for a chunk.
+// ringRows is the size of a ring. A window of 16 takes 15 rows, as the newest token has its own
+// row. A chunk takes 32.
 const ringRows = 15 + 32
 
 // ends lets a generation end on every row of a block, in every way.

@@ -30,7 +30,7 @@ func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 	}
 	sections := b.sections()
 	if len(sections) != 3*4+2 {
-		t.Errorf("%d sections", len(sections))
+		t.Errorf("%d sections, want 14", len(sections))
 	}
 	for _, s := range sections {
 		have := map[way]int{}
@@ -39,7 +39,7 @@ func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 			normal := w.depth == adaptive && w.rollback == engine.Trim &&
 				w.rule == engine.Coupled && !w.fused && !w.exact
 			if s.bars(w).least > 0 && !normal {
-				t.Errorf("%s: a bar for %v", s.setting, w)
+				t.Errorf("%s: %v has a bar", s.setting, w)
 			}
 		}
 		rules := []engine.Rule{engine.Coupled, engine.Rejection}
@@ -65,7 +65,7 @@ func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 		}
 		for _, w := range want {
 			if have[w] != 1 {
-				t.Errorf("%s: %v is there %d times", s.setting, w, have[w])
+				t.Errorf("%s: %v occurs %d times, want once", s.setting, w, have[w])
 			}
 		}
 		if len(have) != len(want) {

@@ -107,8 +107,8 @@ func (b *checkpointBench) write(ctx context.Context, dir string, texts ...[]int3
 	})
 }
 
-// restart generates the first token after a text twice: on an engine that knows only the files of a
-// folder, and on off, which computes the text.
+// restart generates the first token after a text twice. One engine knows only the files of a
+// folder; off computes the text.
 func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.Engine, text []int32) (restored, recomputed response, err error) {
 	if err := b.withEngine(dir, func(e *engine.Engine, _ *checkpoint.Store) (err error) {
 		restored, err = b.ask(ctx, e, firstToken(text))

@@ -26,17 +26,17 @@ func TestEstimateIsTheMedianWithItsInterval(t *testing.T) {
 		t.Errorf("interval %v to %v", e.low, e.high)
 	}
 	if again := estimateOf(values); again != e {
-		t.Errorf("once %v, then %v", e, again)
+		t.Errorf("the same values give %v, then %v", e, again)
 	}
 	// Four answers to every prompt make the estimate no surer.
 	if f := estimateOf(fours); f != (estimate{e.median, e.low, e.high, 164, 41}) {
 		t.Errorf("each once %v, four times %v", e, f)
 	}
 	if e := estimateOf(nil); e != (estimate{}) {
-		t.Errorf("of nothing %v", e)
+		t.Errorf("the estimate of no values is %v", e)
 	}
 	if m := middle([]float64{4, 1, 3, 2}); m != 2.5 {
-		t.Errorf("the middle of four is %v", m)
+		t.Errorf("the median of four values is %v, want 2.5", m)
 	}
 }
 
@@ -110,10 +110,10 @@ func TestFastestIsChosenByEvenPrompts(t *testing.T) {
 		t.Errorf("%v at %v", got.two, ratio)
 	}
 	if _, ratio := best([]*comparison{against(1, 90, 200, 95, 200)}); ratio >= 1 {
-		t.Errorf("%v, but plain decoding is faster", ratio)
+		t.Errorf("the ratio is %v, but plain decoding is faster", ratio)
 	}
 	if got, ratio := best([]*comparison{{}}); got != nil || ratio != 0 {
-		t.Errorf("%v at %v of no pairs", got, ratio)
+		t.Errorf("without pairs the fastest is %v at %v", got, ratio)
 	}
 }
 
@@ -137,11 +137,11 @@ func TestFiguresTellRoundsWithDraftsFromPlainOnes(t *testing.T) {
 	}
 	row := c.row(1.5)
 	if math.Abs(row[10].(float64)-1.5*50/30) > 1e-6 {
-		t.Errorf("needed %v", row[10])
+		t.Errorf("%v tokens are needed, want %v", row[10], 1.5*50/30)
 	}
 	c.one = way{drafter: "dflash", depth: 3} // its step is not a plain one
 	if row := c.row(1.5); row[10] != nil {
-		t.Errorf("needed %v, but it is unknown", row[10])
+		t.Errorf("%v tokens are needed, want none: the plain step is not known", row[10])
 	}
 	if r := c.ratio(); math.Abs(r.median-10.0/7) > 1e-9 || r.n != 2 || r.prompts != 1 {
 		t.Errorf("ratio %+v", r)

@@ -46,7 +46,7 @@ func TestEveryWorkloadHasTextsForThePocketModel(t *testing.T) {
 	}
 	for _, p := range w.noise.prompts {
 		if len(p.script) != coldRequest {
-			t.Errorf("a script of %d tokens", len(p.script))
+			t.Errorf("a script has %d tokens, want %d", len(p.script), coldRequest)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 		}
 		if want := s.sampler(temperature); last.sampler != want ||
 			(want == s.greedy) != (temperature == 0) {
-			t.Errorf("temperature %v: drafts have another sampler", temperature)
+			t.Errorf("temperature %v: drafts have the wrong sampler", temperature)
 		}
 		for range 2 {
 			for i := range d.list {
@@ -247,7 +247,7 @@ func TestSpeculationListsItsTablesForAnUnknownName(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `"coed"`) ||
 		!strings.Contains(err.Error(), "\n  code, greedy\n") ||
 		!strings.Contains(err.Error(), "\n  cold start") {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v", err)
 	}
 }
 
@@ -285,7 +285,7 @@ func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
 				}
 			}
 			if len(table.Rows) == 0 {
-				t.Errorf("%s is empty", table.Title)
+				t.Errorf("%s has no rows", table.Title)
 			}
 		}
 		if want := map[string]int{"verify": 1, "speculation": 8}[b.Name]; tables < want {

@@ -56,7 +56,7 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64, accep
 	r.Speculation.Drafter = engine.None
 	want := l.sayOn(e, r, 0).ids
 	l.drafter.Text = slices.Concat(r.Prompt, want)
-	c.tell(&r, d, want)
+	c.giveAnswer(&r, d, want)
 	for _, depth := range []int{adaptive, 0, 1, 3, 8, 15, 16} {
 		if depth > d.MaxDrafts() {
 			continue

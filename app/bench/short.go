@@ -328,7 +328,7 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 		})
 		return step, rows, err
 	}
-	if _, _, err := turn(); err != nil { // kernels are compiled, memory is taken
+	if _, _, err := turn(); err != nil { // unmeasured: it compiles kernels and takes memory
 		return r, err
 	}
 	var plain []float64

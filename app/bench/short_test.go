@@ -36,10 +36,10 @@ func TestDisturbedMeasurementIsRepeated(t *testing.T) {
 		return ctx.Err()
 	})
 	if err != nil || attempts != 2 || b.again != 1 {
-		t.Errorf("%d attempts, %d again, %v", attempts, b.again, err)
+		t.Errorf("%d attempts, %d repeated, %v; want 2 and 1", attempts, b.again, err)
 	}
 	failed := errors.New("failed")
 	if err := b.alone(t.Context(), func(context.Context) error { return failed }); err != failed {
-		t.Errorf("a failure became %v", err)
+		t.Errorf("the error is %v, want that of the measurement", err)
 	}
 }

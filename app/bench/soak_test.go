@@ -20,9 +20,9 @@ func (l logOfErrors) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Requests are of all kinds, and some clients leave before they are answered. After them there is
-// no more goroutine or open file than before, no place in the queue is taken, no request is in
-// flight, and every row of the history has its end.
+// Requests are of all kinds, and some clients leave before they are answered. After them there are
+// no more goroutines or open files than before. No request is queued or in flight, and every row of
+// the history has its end.
 func TestSoakLeavesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -47,7 +47,7 @@ func TestSoakLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if before.goroutines == 0 || before.queued+before.inFlight+before.open > 0 {
-				t.Errorf("before there are %+v", before)
+				t.Errorf("before the requests there are %+v", before)
 			}
 			if err := s.send(t.Context(), warm, warm+c.n); err != nil {
 				t.Fatal(err)
@@ -60,7 +60,7 @@ func TestSoakLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if after.exceeds(before) {
-				t.Errorf("left are %+v, before there were %+v", after, before)
+				t.Errorf("%+v are left, there were %+v before", after, before)
 			}
 			answered, refused, left := s.answered.Load(), s.refused.Load(), s.left.Load()
 			if answered+refused+left != int64(warm+c.n) || left == 0 || refused == 0 {
