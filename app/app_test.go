@@ -180,6 +180,18 @@ func TestChoiceSurvivesRestart(t *testing.T) {
 	}
 }
 
+// A drafter that the command line names must work.
+func TestOpenRefusesADamagedDrafter(t *testing.T) {
+	dir, drafter := writeModel(t, "tiny"), enginetest.TinyDrafter(t, nil)
+	if err := os.Truncate(filepath.Join(drafter, "model.safetensors"), 200_000); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), Options{Home: t.TempDir(), Model: dir, Drafter: drafter})
+	if err == nil || !strings.Contains(err.Error(), "cut short") {
+		t.Errorf("a damaged drafter: %v", err)
+	}
+}
+
 func TestSecondProcessIsTold(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, Options{Home: dir, Model: writeModel(t, "tiny")}, "127.0.0.1:0")

@@ -281,28 +281,6 @@ func TestBudgetsOfFlags(t *testing.T) {
 	}
 }
 
-// TestBudgetsCountLater: the budgets of checkpoints count when a model is loaded,
-// and the answer says so until then.
-func TestBudgetsCountLater(t *testing.T) {
-	r := start(t, Options{Model: writeModel(t, "tiny")}, "")
-	if _, err := r.client(t).Load(t.Context(), "tiny"); err != nil {
-		t.Fatal(err)
-	}
-	st, err := r.change(t, `{"checkpoint_memory": 134217728}`)
-	if err != nil || sourceOf(st, "checkpoint_memory").Later != control.AtNextLoad || sourceOf(st, "checkpoint_disk").Later != "" {
-		t.Errorf("%+v: %v", st.Sources, err)
-	}
-	if _, err := r.client(t).Unload(t.Context(), ""); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.client(t).Load(t.Context(), "tiny"); err != nil {
-		t.Fatal(err)
-	}
-	if st, err = r.client(t).Settings(t.Context()); err != nil || sourceOf(st, "checkpoint_memory").Later != "" {
-		t.Errorf("after a load: %+v: %v", st.Sources, err)
-	}
-}
-
 // TestFoldersThatCannotWork: a folder that can be neither used nor made is refused
 // with the reason, and one that was set before stays when others change.
 func TestFoldersThatCannotWork(t *testing.T) {

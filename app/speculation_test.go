@@ -3,7 +3,6 @@ package app
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,8 +12,6 @@ import (
 	"testing"
 
 	"tandem/app/control"
-	"tandem/engine"
-	"tandem/engine/draft"
 	"tandem/engine/enginetest"
 )
 
@@ -184,66 +181,10 @@ func TestExactSaysTheSame(t *testing.T) {
 	}
 }
 
-// TestSpeculationOff: the server's default is for requests that say nothing.
-func TestSpeculationOff(t *testing.T) {
-	if _, err := Open(t.Context(), Options{Home: t.TempDir(), Speculation: "ngram"}); err == nil || !strings.Contains(err.Error(), "auto or none") {
-		t.Errorf("a default that is none: %v", err)
-	}
-	r := start(t, Options{Model: "pocket", Speculation: engine.None}, "127.0.0.1:0")
-	request := map[string]any{"prompt": repeats, "max_tokens": 24, "temperature": 0, "ignore_eos": true}
-	for _, how := range []any{nil, map[string]any{"drafter": "none", "depth": 4}} {
-		request["speculation"] = how
-		if a := r.Ask(t, request, false); a.Timings.DraftN != 0 || !strings.Contains(a.Timings.NoDrafter, "off") {
-			t.Errorf("speculation %v: %+v", how, a.Timings)
-		}
-	}
-	for _, how := range []any{map[string]any{"depth": 4}, map[string]any{"drafter": "ngram", "depth": 4}} {
-		request["speculation"] = how
-		if a := r.Ask(t, request, false); a.Timings.DraftN == 0 || a.Timings.NoDrafter != "" {
-			t.Errorf("speculation %v: %+v", how, a.Timings)
-		}
-	}
-}
-
-// TestDrafterFails: a request whose drafter breaks in its midst is answered to
-// its end, and says so.
-func TestDrafterFails(t *testing.T) {
-	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
-	request := map[string]any{"prompt": "abc", "max_tokens": 60, "temperature": 0.8, "seed": 3, "ignore_eos": true, "stop": []string{"nowhere to be found"}}
-	request["speculation"] = map[string]any{"drafter": "none"}
-	plain := r.Ask(t, request, false)
-
-	d := &enginetest.Scripted{Vocab: 256}
-	m, err := r.pool.Borrow(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Release()
-	m.Engine.Close()
-	m.Engine = engine.New(r.thread, m.Bundle().Model, m.Bundle().Tokenizer, engine.Options{Drafters: []draft.Drafter{d}})
-	prompt, err := m.Encode("abc", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Text = slices.Concat(prompt, plain.IDs)
-	proposals := 0
-	d.Fail = func(int) error {
-		if proposals++; proposals > 3 {
-			return errors.New("the drafter broke")
-		}
-		return nil
-	}
-	request["speculation"] = map[string]any{"depth": 4}
-	for _, stream := range []bool{false, true} {
-		proposals = 0
-		a := r.Ask(t, request, stream)
-		a.same(t, "with a drafter that fails", plain)
-		const why = "scripted failed: the drafter broke"
-		if !strings.Contains(a.Timings.NoDrafter, why) || a.Timings.Accepted != 12 {
-			t.Errorf("stream %v: %+v", stream, a.Timings)
-		}
-		if row := r.Run(t, a.Timings.RunID); row.NoDrafter != a.Timings.NoDrafter || row.Verifies != 3 || row.Accepted != 12 || row.FinishReason != "length" || row.Error != "" {
-			t.Errorf("stream %v: the run is %+v", stream, row)
-		}
+// The program starts with no other default than auto or none.
+func TestOpenRefusesASpeculationOtherThanAutoOrNone(t *testing.T) {
+	_, err := Open(t.Context(), Options{Home: t.TempDir(), Speculation: "ngram"})
+	if err == nil || !strings.Contains(err.Error(), "auto or none") {
+		t.Errorf("speculation ngram: %v", err)
 	}
 }

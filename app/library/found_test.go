@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"tandem/app/control"
-	"tandem/app/pool"
 	"tandem/models/hub"
 )
 
@@ -28,9 +27,9 @@ func TestSearchStopsAtItsBound(t *testing.T) {
 	}
 }
 
-// Every model of the catalogue has a name and a whole commit at the hub, and takes its drafter by
-// itself.
-func TestSuggestedModelsCanBePulledAndTakeTheirDrafters(t *testing.T) {
+// Every model of the catalogue has a name and a whole commit at the hub. Package pool tests that it
+// takes its drafter.
+func TestSuggestedModelsCanBePulled(t *testing.T) {
 	list, err := suggested()
 	if err != nil {
 		t.Fatal(err)
@@ -48,9 +47,6 @@ func TestSuggestedModelsCanBePulledAndTakeTheirDrafters(t *testing.T) {
 			if seen[id] = true; revision != "" && (len(revision) != 40 || strings.Trim(revision, "0123456789abcdef") != "") {
 				t.Errorf("%s: %q is no commit", id, revision)
 			}
-		}
-		if m.Drafter != "" && !slices.Equal(pool.DrafterNames(m.ID, []string{m.Drafter}), []string{m.Drafter}) {
-			t.Errorf("%s does not take %s by itself", m.ID, m.Drafter)
 		}
 		if !slices.Contains(classes, m.From) || m.From < last || m.What == "" {
 			t.Errorf("%+v", m)

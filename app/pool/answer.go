@@ -23,7 +23,7 @@ var (
 
 func (m *Model) ID() string         { return m.row.ID }
 func (m *Model) Key() string        { return m.key }
-func (m *Model) ContextLength() int { return m.Engine.ContextLength() }
+func (m *Model) ContextLength() int { return m.engine.ContextLength() }
 
 // LongerContext reports whether the user could set a context of so many tokens in place of a
 // shorter one. It implements model.Model.

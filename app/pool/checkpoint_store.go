@@ -43,7 +43,7 @@ func (p *Pool) openStore(row storage.Model, bundle *models.Bundle,
 		Budget: cmp.Or(p.settings.Current().CheckpointDisk, DiskShare(&disk)),
 	}
 	if d != nil {
-		o.Context = WeightsKey(d.source)
+		o.Context = weightsKey(d.source)
 	}
 	o.Index = checkpointIndex{p.db, row.ID}
 	return checkpoint.NewStore(o), key

@@ -40,9 +40,9 @@ func (p *Pool) divideMemory() {
 	checkpoints := min(p.CheckpointBytes(), max(0, left))
 	for i, room := range p.textShares(p.resident, next) {
 		m := p.resident[i]
-		m.Engine.SetRoom(room)
+		m.engine.SetRoom(room)
 		if m.keepsCheckpoints() {
-			m.Engine.SetCheckpoints(checkpoints / keepers)
+			m.engine.SetCheckpoints(checkpoints / keepers)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 // Checkpoints take nothing of what the models in memory need. The models may have been loaded when
 // checkpoints were given less.
 func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
-	r := start(t, setup{Model: writeModel(t, "one")}, "127.0.0.1:0")
+	r := start(t, setup{Model: writeModel(t, "one")})
 	r.wantAnswers(t, "one")
 	check := func(beside int64, off bool) {
 		t.Helper()
@@ -54,7 +54,7 @@ func (r *running) setRoom(room int64) {
 
 // A drafter that does not fit beside the models in memory is refused, and nothing is changed.
 func TestDrafterWithoutMemoryIsRefused(t *testing.T) {
-	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
+	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	r.wantAnswers(t, "tiny")
 	dir, m := enginetest.TinyModel(t, "llama"), r.pool.current()
 	size, err := r.pool.measure(m.row, dir)
@@ -92,7 +92,7 @@ func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(enginetest.TinyModel(t, "llama"))); err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, setup{Model: model, NoCheckpoints: true}, "127.0.0.1:0")
+	r := start(t, setup{Model: model, NoCheckpoints: true})
 	set := func(drafter string) control.Drafter {
 		t.Helper()
 		d, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: drafter})
@@ -129,7 +129,7 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 	long, small := longModel(t), writeModel(t, "two")
 	f := measured(t, long)
 	g := measured(t, small)
-	r := start(t, setup{Model: long, NoCheckpoints: true}, "127.0.0.1:0")
+	r := start(t, setup{Model: long, NoCheckpoints: true})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestOnlyTheChoiceWaitsForTextsWithoutLimit(t *testing.T) {
 func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	long := longModel(t)
 	f := measured(t, long)
-	r := start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + (f.Weights(true)+f.Text(1<<16, true))*3/2}, "127.0.0.1:0")
+	r := start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + (f.Weights(true)+f.Text(1<<16, true))*3/2})
 	for _, name := range []string{"two", "three"} {
 		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, name)}); err != nil {
 			t.Fatal(err)
@@ -238,7 +238,7 @@ func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	f := measured(t, long)
 	g := measured(t, small)
 	text := f.Text(1<<16, true)
-	r = start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text + f.Text(shortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2}, "127.0.0.1:0")
+	r = start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text + f.Text(shortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 	if _, id, _, err := hub.ParseDir(row.Path); err == nil {
 		name = id
 	}
-	for _, id := range DrafterNames(name, ids) {
+	for _, id := range drafterNames(name, ids) {
 		if dir, err := hub.Resolve(p.settings.Current().HubCache, id); err == nil {
 			return dir, nil
 		}
@@ -80,10 +80,10 @@ func DrafterBeside(model string) string {
 	return dir
 }
 
-// DrafterNames returns the ids of the hub that name a drafter for a model, the best first:
+// drafterNames returns the ids of the hub that name a drafter for a model, the best first:
 // NAME-DFlash or NAME-DFlash-MORE, by any publisher, for a model NAME or NAME-MORE. The longest
 // NAME is the best.
-func DrafterNames(model string, ids []string) []string {
+func drafterNames(model string, ids []string) []string {
 	last := func(id string) string { return strings.ToLower(id[strings.LastIndexByte(id, '/')+1:]) }
 	model = last(model)
 	length := map[string]int{}

@@ -17,7 +17,7 @@ import (
 // say so. Both are empty if nothing was measured.
 func (p *Pool) reading(ctx context.Context, row storage.Model,
 	source string) (set models.DrafterSettings, trials []control.Trial, err error) {
-	read, err := p.db.Reading(ctx, row.ID, WeightsKey(source))
+	read, err := p.db.Reading(ctx, row.ID, weightsKey(source))
 	if storage.IsNotFound(err) {
 		return set, nil, nil
 	}
@@ -44,13 +44,13 @@ func (p *Pool) keepReading(ctx context.Context, row storage.Model, source string
 	if err != nil {
 		return err
 	}
-	return p.db.SetReading(ctx, storage.Reading{Model: row.ID, Drafter: WeightsKey(source), Settings: settings, Trials: figures})
+	return p.db.SetReading(ctx, storage.Reading{Model: row.ID, Drafter: weightsKey(source), Settings: settings, Trials: figures})
 }
 
-// WeightsKey returns the folder of a model or of a drafter with the date of its weights. Other
+// weightsKey returns the folder of a model or of a drafter with the date of its weights. Other
 // weights in the same folder have another key: their readings are measured again, and a model in
 // memory is known to be older than its files.
-func WeightsKey(source string) string {
+func weightsKey(source string) string {
 	for _, file := range []string{"model.safetensors", "model.safetensors.index.json"} {
 		if info, err := os.Stat(filepath.Join(source, file)); err == nil {
 			return fmt.Sprintf("%s %d", source, info.ModTime().UnixNano())

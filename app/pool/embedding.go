@@ -22,7 +22,7 @@ func (m *Model) Embed(ctx context.Context, r engine.Reading,
 	dimensions int) ([][]float32, engine.Stats, error) {
 	p := m.bundle.Purpose
 	r.Pooling = p.Pooling
-	rows, stats, err := m.Engine.Read(ctx, r)
+	rows, stats, err := m.engine.Read(ctx, r)
 	if err != nil {
 		return nil, stats, err
 	}
@@ -72,7 +72,7 @@ func (m *Model) RerankPrompt(instruction, query, document string) ([]int32, erro
 func (m *Model) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error) {
 	p := m.bundle.Purpose
 	r.Logits = []int32{p.Yes, p.No}
-	rows, stats, err := m.Engine.Read(ctx, r)
+	rows, stats, err := m.engine.Read(ctx, r)
 	if err != nil {
 		return nil, stats, err
 	}

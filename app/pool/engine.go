@@ -20,7 +20,7 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	}
 	if d != nil {
 		o.Drafters = append(o.Drafters, d.Drafter)
-		o.Policies = policies{p.db, map[string]string{d.Name(): WeightsKey(d.source)}}
+		o.Policies = policies{p.db, map[string]string{d.Name(): weightsKey(d.source)}}
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	if !p.opts.NoCheckpoints {
@@ -37,7 +37,7 @@ func (m *Model) startEngine(d *Drafter, reason string) {
 	m.drafter, m.noDrafter = d, reason
 	m.settings = m.pool.settings.Current()
 	m.store, m.key = m.pool.openStore(m.row, m.bundle, d)
-	m.Engine = m.newEngine(d, reason)
+	m.engine = m.newEngine(d, reason)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.borrowed, m.endBorrowing = ctx, cancel
 	if d == nil || !d.open {
@@ -63,7 +63,7 @@ func (m *Model) startEngine(d *Drafter, reason string) {
 func (m *Model) stopEngine() {
 	m.endBorrowing()
 	m.borrowers.Wait()
-	m.Engine.Close()
+	m.engine.Close()
 	if m.store != nil {
 		m.store.Close()
 	}

@@ -216,7 +216,7 @@ func TestLoadOnRequestDecidesHowARequestLoads(t *testing.T) {
 
 // A client that asks one model for vectors and another for answers in turns has each loaded once.
 func TestEmbeddingsAndChatInTurnsLoadEachModelOnce(t *testing.T) {
-	r := start(t, setup{Model: writeModel(t, "talker")}, "127.0.0.1:0")
+	r := start(t, setup{Model: writeModel(t, "talker")})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: enginetest.TinyEmbedder(t), ID: "embedder"}); err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func TestRequestsHaveWhatTheWeightsLeave(t *testing.T) {
 // model is served on every machine.
 func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 	small, large := writeModel(t, "small"), writeModel(t, "large")
-	r := start(t, setup{Model: small}, "127.0.0.1:0")
+	r := start(t, setup{Model: small})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: large}); err != nil {
 		t.Fatal(err)
 	}
@@ -178,14 +178,14 @@ func TestContextIsCutToTheMemory(t *testing.T) {
 	f := measured(t, dir)
 	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(shortRequest, true)
 	memory := (most + 2<<30 + 8) / 7 * 8 // an eighth of it is for checkpoints, and a quarter is less than 2 GB
-	r := start(t, setup{Model: dir, Memory: memory}, "127.0.0.1:0")
+	r := start(t, setup{Model: dir, Memory: memory})
 	if status, body := r.complete(t, control.Alias, "abc"); status != 200 {
 		t.Fatal(status, body)
 	}
 	if got := r.State().Loaded.ContextLength; got != 5*1024 {
 		t.Errorf("the context is %d of %d, want %d", got, f.ContextLength, 5*1024)
 	}
-	asking := start(t, setup{Model: dir, Memory: memory, ContextLength: 10 * 1024}, "127.0.0.1:0")
+	asking := start(t, setup{Model: dir, Memory: memory, ContextLength: 10 * 1024})
 	if status, body := asking.complete(t, control.Alias, "abc"); status != 507 || !strings.Contains(body, "give it a shorter context, or choose a smaller model, or give checkpoints less memory (checkpoint_memory).") {
 		t.Errorf("a context that does not fit: %d %s", status, body)
 	}

@@ -25,7 +25,7 @@ func startWithRoom(t *testing.T, room float64, names ...string) *running {
 	}
 	f := measured(t, dirs[0])
 	each := f.Weights(true) + f.Text(4096, true)
-	r := start(t, setup{Model: dirs[0], NoCheckpoints: true, Memory: 2<<30 + int64(room*float64(each))}, "127.0.0.1:0")
+	r := start(t, setup{Model: dirs[0], NoCheckpoints: true, Memory: 2<<30 + int64(room*float64(each))})
 	for _, dir := range dirs[1:] {
 		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
 			t.Fatal(err)

@@ -11,8 +11,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"tandem/app/api"
@@ -24,6 +25,7 @@ import (
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
 	"tandem/models"
+	"tandem/models/hub"
 	"tandem/storage"
 )
 
@@ -34,6 +36,8 @@ type setup struct {
 	Memory        int64
 	ContextLength int
 	NoCheckpoints bool
+	Speculation   string
+	Hub           hub.Options
 }
 
 // running is a pool behind an endpoint and a control socket, with stand-ins for the other rooms.
@@ -44,6 +48,7 @@ type running struct {
 	db       *storage.DB
 	home     *home.Home
 	settings *settings.Store
+	runs     endedRuns
 	url      string
 }
 
@@ -70,11 +75,12 @@ func open(t *testing.T, o setup) *running {
 	must(err)
 	r.thread, err = mlx.NewThread(mlx.Options{})
 	must(err)
-	r.settings, _, err = settings.Open(t.Context(), r.db, r.home, o.Logger, settings.Options{})
+	r.settings, _, err = settings.Open(t.Context(), r.db, r.home, o.Logger, settings.Options{Hub: o.Hub})
 	must(err)
 	life, end := context.WithCancel(context.Background())
 	r.pool = New(life, r.thread, r.db, r.home, r.settings, o.Logger, Options{
 		Memory: o.Memory, ContextLength: o.ContextLength, NoCheckpoints: o.NoCheckpoints,
+		Speculation: o.Speculation,
 	})
 	r.library = shelf{r.db, r.pool}
 	t.Cleanup(func() {
@@ -98,13 +104,11 @@ func open(t *testing.T, o setup) *running {
 }
 
 // start opens a pool and serves it on a free port.
-func start(t *testing.T, o setup, _ string) *running {
+func start(t *testing.T, o setup) *running {
 	t.Helper()
 	r := open(t, o)
-	srv := server.New(server.Services{
-		Pool: r.pool, Residents: r.pool, Status: r, Library: noLibrary{}, Runs: &noRuns{}, Texts: noTexts{}, Machine: noMachine{}, Help: noHelp{},
-		Chats: noChats{}, Checkpoints: noCheckpoints{}, Settings: noSettings{}, Keys: noKeys{}, Benches: noBenches{},
-		Connections: noConnections{},
+	srv := server.New(server.Services{ // no test asks for the others
+		Pool: r.pool, Residents: r.pool, Status: r, Runs: &r.runs, Texts: noTexts{},
 	}, server.Options{})
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -155,7 +159,7 @@ func (r *running) ChangeSettings(ctx context.Context, change control.SettingsCha
 	if _, err := c.Commit(ctx); err != nil {
 		return control.SettingsState{}, err
 	}
-	return r.settings.State(nil), nil
+	return r.settings.State(r.pool.SettingsLater()), nil
 }
 
 // client speaks to the control socket.
@@ -223,48 +227,44 @@ func (s shelf) RemoveModel(ctx context.Context, id string) (bool, error) {
 	return s.pool.RemoveModel(ctx, id, func(ctx context.Context, row storage.Model) error { return s.db.RemoveModel(ctx, row.ID) })
 }
 
-// noLibrary has no models on disk.
-type noLibrary struct{ server.Library }
-
 // runs is server.Runs by another name: Runs is also a method.
 type runs = server.Runs
 
-// noRuns counts runs and keeps none.
-type noRuns struct {
+// endedRuns counts runs and remembers how they ended.
+type endedRuns struct {
 	runs
-	last atomic.Int64
+	mu    sync.Mutex
+	last  int64
+	ended []control.Run
 }
 
-func (n *noRuns) BeginRun(context.Context, control.Run) (int64, error) { return n.last.Add(1), nil }
-func (n *noRuns) FinishRun(context.Context, control.Run) error         { return nil }
-func (n *noRuns) DropRun(context.Context, int64) error                 { return nil }
+func (e *endedRuns) BeginRun(context.Context, control.Run) (int64, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last++
+	return e.last, nil
+}
+
+func (e *endedRuns) FinishRun(_ context.Context, r control.Run) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = append(e.ended, r)
+	return nil
+}
+
+func (e *endedRuns) DropRun(context.Context, int64) error { return nil }
+
+// all returns the runs in the order in which they ended.
+func (e *endedRuns) all() []control.Run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.ended)
+}
 
 // noTexts keeps nothing.
 type noTexts struct{ api.Texts }
 
 func (noTexts) SetRunText(context.Context, control.RunText) error { return nil }
-
-// Interfaces by other names: their own are also names of their methods.
-type (
-	machines    = server.Machine
-	chats       = server.Chats
-	checkpoints = server.Checkpoints
-	settables   = server.Settings
-	keys        = server.Keys
-	benches     = server.Benches
-)
-
-// What these tests do not ask for panics.
-type (
-	noMachine     struct{ machines }
-	noHelp        struct{ server.Help }
-	noChats       struct{ chats }
-	noCheckpoints struct{ checkpoints }
-	noSettings    struct{ settables }
-	noKeys        struct{ keys }
-	noBenches     struct{ benches }
-	noConnections struct{ server.Connections }
-)
 
 // tinyModel makes a folder of the given name with a random model.
 func tinyModel(t *testing.T, arch, name string) string {

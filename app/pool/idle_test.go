@@ -43,7 +43,7 @@ func TestClockJumpsAreNoIdleTime(t *testing.T) {
 // An idle model is unloaded after the minutes that are set, unless it is kept. The next request
 // loads it again, and what it computed for the first is still there.
 func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
-	r := start(t, setup{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	r := start(t, setup{Model: writeModel(t, "tiny")})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	idle := idleTimes{}
 	pass := func(d time.Duration) {

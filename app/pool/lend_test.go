@@ -4,7 +4,7 @@ import "testing"
 
 // A measurement gives way to requests, so a borrowed model has to notice each of them.
 func TestBorrowedModelNoticesARequest(t *testing.T) {
-	r := start(t, setup{}, "127.0.0.1:0")
+	r := start(t, setup{})
 	m, err := r.pool.Borrow(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -99,7 +99,7 @@ func (p *Pool) lookup(ctx context.Context, r loadRequest) (*Model, error) {
 		return nil, errChanged
 	case r.choose && p.changing != nil:
 	case m != nil && !m.leaving && sameFiles(m.row, r.row) &&
-		(!r.choose || m.weights == WeightsKey(r.row.Path)):
+		(!r.choose || m.weights == weightsKey(r.row.Path)):
 		m.addUsers(r.users)
 		if r.choose {
 			p.choice, p.failure = r.row.ID, ""
@@ -154,7 +154,7 @@ func (p *Pool) keepChoice(ctx context.Context, id string) {
 // load loads a model with a context of so many tokens. The caller has made room for it.
 func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, error) {
 	start, lent := time.Now(), p.thread.Lent()
-	weights := WeightsKey(row.Path)
+	weights := weightsKey(row.Path)
 	opts := models.Options{Dtype: models.DtypePolicy(p.opts.Dtype), Progress: func(done, total int64) {
 		progress.done.Store(done)
 		progress.total.Store(total)

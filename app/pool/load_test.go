@@ -11,7 +11,7 @@ import (
 
 // The time of a load does not include what others did on the thread meanwhile.
 func TestLoadTimeLeavesOutTheWorkOfOthers(t *testing.T) {
-	r := start(t, setup{Model: writeModel(t, "tiny"), NoCheckpoints: true}, "")
+	r := start(t, setup{Model: writeModel(t, "tiny"), NoCheckpoints: true})
 	var stop atomic.Bool
 	var other sync.WaitGroup
 	other.Go(func() {

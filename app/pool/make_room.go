@@ -135,7 +135,7 @@ func (p *Pool) waitUntilUnused(ctx context.Context, m *Model) error {
 func (p *Pool) waitForMemory(ctx context.Context, id string, isChoice bool) error {
 	over := func() *Model {
 		for i, room := range p.textShares(p.resident, p.loading.needs) {
-			if p.resident[i].Engine.Reserved() > room {
+			if p.resident[i].engine.Reserved() > room {
 				return p.resident[i]
 			}
 		}

@@ -17,9 +17,9 @@ import (
 type Model struct {
 	pool       *Pool
 	row        storage.Model
-	weights    string // WeightsKey at the load
+	weights    string // weightsKey at the load
 	bundle     *models.Bundle
-	Engine     *engine.Engine
+	engine     *engine.Engine
 	store      *checkpoint.Store // of the engine; nil if there is none
 	context    int               // tokens of the engine; 0 = the model's
 	key        string            // of the files of its checkpoints

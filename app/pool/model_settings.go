@@ -54,7 +54,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m := p.inMemory(row.ID); m != nil {
-		out.Serving = m.Engine.ContextLength()
+		out.Serving = m.engine.ContextLength()
 		out.Later = out.Needs != nil && out.Needs.Fits && out.Needs.Context != out.Serving
 	}
 	return out, nil

@@ -13,7 +13,7 @@ import (
 // The request decides, then the model's settings, then its generation_config.json. A context counts
 // from the next load on.
 func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
-	r := start(t, setup{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	r := start(t, setup{Model: writeModel(t, "tiny")})
 	complete := func() {
 		t.Helper()
 		if status, body := r.complete(t, control.Alias, "abc"); status != http.StatusOK {
@@ -93,7 +93,7 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 	dir := tinyModel(t, "qwen3", "tiny")
 	f := measured(t, dir)
-	r := start(t, setup{Model: dir, NoCheckpoints: true}, "127.0.0.1:0")
+	r := start(t, setup{Model: dir, NoCheckpoints: true})
 	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny", Context: new(512)}); err != nil {
 		t.Fatal(err)
 	}

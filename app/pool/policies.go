@@ -11,7 +11,7 @@ import (
 // policies keeps in the database what engines learn about drafting.
 type policies struct {
 	db      *storage.DB
-	sources map[string]string // WeightsKey of drafters, by name: another drafter is learned again
+	sources map[string]string // weightsKey of drafters, by name: another drafter is learned again
 }
 
 var _ draft.Store = policies{}

@@ -30,7 +30,7 @@ func (r *running) renew(t *testing.T, id string) {
 
 // A row that stands for other files is not answered from the old ones.
 func TestRenewedModelDoesNotAnswerFromOldFiles(t *testing.T) {
-	r := start(t, setup{Model: writeModel(t, "tiny")}, "")
+	r := start(t, setup{Model: writeModel(t, "tiny")})
 	old := r.acquire(t, "tiny")
 	r.renew(t, "tiny")
 	_, err := r.pool.Acquire(t.Context(), "tiny")
@@ -164,7 +164,7 @@ func TestSettingsMadeDuringALoadCount(t *testing.T) {
 
 // Settings made for a model while its drafter is loaded count.
 func TestSettingsMadeDuringAChangeOfDrafterCount(t *testing.T) {
-	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
+	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	r.wantAnswers(t, "tiny")
 	thread, done := enginetest.Hold(t, r.thread), make(chan error, 1)
 	go func() {
@@ -187,7 +187,7 @@ func TestSettingsMadeDuringAChangeOfDrafterCount(t *testing.T) {
 // Choosing a model whose weights on disk have changed loads them.
 func TestChoosingAModelLoadsItsChangedWeights(t *testing.T) {
 	dir := writeModel(t, "tiny")
-	r := start(t, setup{Model: dir}, "")
+	r := start(t, setup{Model: dir})
 	load := func() *Model {
 		t.Helper()
 		if err := r.pool.Load(t.Context(), "tiny"); err != nil {

@@ -9,7 +9,7 @@ import (
 
 // A panic in a change is the error of the client that asked for it, and the next change is made.
 func TestPanicInAChangeIsItsErrorAndTheNextChangeWorks(t *testing.T) {
-	r := start(t, setup{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	r := start(t, setup{Model: writeModel(t, "tiny")})
 	if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (s Script) find(prompt string) (Cue, string, bool) {
 // that has one text.
 func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 	if m.pool.opts.Script == nil || r.MaxTokens != nil && *r.MaxTokens == 0 {
-		return m.Engine.Generate(ctx, r)
+		return m.engine.Generate(ctx, r)
 	}
 	return func(yield func(engine.Token, error) bool) {
 		prompt := m.Decode(r.Prompt)
@@ -100,7 +100,7 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 		r.Grammar = &scriptMatcher{ids: slices.Concat(r.Generated,
 			ids), ends: config.EOS, words: (config.VocabSize + 31) / 32, form: r.Grammar}
 		pause(ctx, cue.Wait)
-		for t, err := range m.Engine.Generate(ctx, r) {
+		for t, err := range m.engine.Generate(ctx, r) {
 			if cue.Fail && t.Finish != "" {
 				t, err = engine.Token{}, &engine.Error{Code: engine.CodeInternal, Message: "The script has an error here."}
 			}

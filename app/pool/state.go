@@ -61,9 +61,9 @@ func (m *Model) Describe() *control.Loaded {
 		name = m.drafter.Name()
 	}
 	return &control.Loaded{
-		ID: m.row.ID, Architecture: m.bundle.Info.Architecture, ContextLength: m.Engine.ContextLength(),
+		ID: m.row.ID, Architecture: m.bundle.Info.Architecture, ContextLength: m.engine.ContextLength(),
 		Device: device, Dtype: m.bundle.Model.Config().Dtype.String(),
-		LoadMS: m.took.Milliseconds(), Queued: m.Engine.Queued(),
+		LoadMS: m.took.Milliseconds(), Queued: m.engine.Queued(),
 		Drafter: name, NoDrafter: m.noDrafter,
 		Bytes: m.needs.weights, Needs: m.needs.bytes(),
 	}

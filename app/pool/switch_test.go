@@ -16,24 +16,24 @@ import (
 	"tandem/app/control"
 )
 
-// A loadLog counts what models were loaded.
+// A loadLog records which models were loaded, and how they write.
 type loadLog struct {
 	slog.Handler
-	mu    sync.Mutex
-	loads []string
+	mu       sync.Mutex
+	loads    []string // by id
+	dialects []string // the id and the dialect
 }
 
 func (l *loadLog) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == "model loaded" {
-		r.Attrs(func(a slog.Attr) bool {
-			if a.Key == "model" {
-				l.mu.Lock()
-				l.loads = append(l.loads, a.Value.String())
-				l.mu.Unlock()
-			}
-			return true
-		})
+	if r.Message != "model loaded" {
+		return nil
 	}
+	told := map[string]string{}
+	r.Attrs(func(a slog.Attr) bool { told[a.Key] = a.Value.String(); return true })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loads = append(l.loads, told["model"])
+	l.dialects = append(l.dialects, told["model"]+" "+told["dialect"])
 	return nil
 }
 
@@ -43,7 +43,7 @@ func (l *loadLog) Enabled(context.Context, slog.Level) bool { return true }
 // each switch loads one model, once.
 func TestNoRequestFailsDuringSwitches(t *testing.T) {
 	log := &loadLog{Handler: slog.DiscardHandler}
-	r := start(t, setup{Model: writeModel(t, "one"), Logger: slog.New(log)}, "127.0.0.1:0")
+	r := start(t, setup{Model: writeModel(t, "one"), Logger: slog.New(log)})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, "two")}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestNoRequestFailsDuringSwitches(t *testing.T) {
 
 // If a model cannot be loaded, the one in memory stays or comes back.
 func TestFailedSwitchLeavesTheChoice(t *testing.T) {
-	r := start(t, setup{Model: writeModel(t, "one")}, "127.0.0.1:0")
+	r := start(t, setup{Model: writeModel(t, "one")})
 	for _, id := range []string{"gone", "damaged"} {
 		dir := writeModel(t, id)
 		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
@@ -159,7 +159,7 @@ func TestStateShowsTheModelThatComesBack(t *testing.T) {
 
 // A client that leaves while a switch waits for requests changes nothing.
 func TestClientThatLeavesASwitchChangesNothing(t *testing.T) {
-	r := start(t, setup{Model: writeModel(t, "one")}, "")
+	r := start(t, setup{Model: writeModel(t, "one")})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, "two")}); err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func (p *Pool) Forget(ctx context.Context, remove func() error) error {
 	defer p.mu.Unlock()
 	for _, m := range p.resident {
 		inner := remove
-		remove = func() error { return m.Engine.Forget(inner) }
+		remove = func() error { return m.engine.Forget(inner) }
 	}
 	return p.change(remove)
 }

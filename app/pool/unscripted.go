@@ -13,5 +13,5 @@ import (
 type Script struct{}
 
 func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
-	return m.Engine.Generate(ctx, r)
+	return m.engine.Generate(ctx, r)
 }

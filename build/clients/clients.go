@@ -17,11 +17,11 @@ import (
 	"tandem/build/setup"
 )
 
-// clientsDir holds the clients' programs, the pins of each language, and the answers of the
-// scripted engine.
+// clientsDir holds what runs the clients: a program per client, pins for each language, and what
+// the scripted engine says to them.
 const clientsDir = "build/clients"
 
-// clientLimit is how long one client may take. A longer client counts as hanging.
+// clientLimit is how long one client may take. After that it counts as hanging.
 const clientLimit = 4 * time.Minute
 
 // A clientTier runs programs that others wrote against a server of ours. Each has a home folder of
@@ -62,7 +62,7 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	return err
 }
 
-// newClientTier installs the clients and builds the program that serves them. A client that cannot
+// newClientTier installs the clients and builds the program that they talk to. A client that cannot
 // be installed is an error.
 func newClientTier(ctx context.Context, b *setup.Builder) (t *clientTier, err error) {
 	t = &clientTier{Builder: b}

@@ -1,9 +1,9 @@
-"""Measures the gain of speculation without an engine: tokens per verify forward of a drafter on text of the target.
+"""Tokens per verify forward of a drafter on text the target writes: what speculation is worth, without an engine.
 
 The target continues held-out prompts, greedily or at a temperature with the coupled rule's noise: the token at position i is
-argmax(log p / temperature + g), where g is Gumbel noise of i and the text alone. The drafter proposes
-argmax(log q / temperature + g) with the same g. A draft is accepted while it equals the token at its position. So one
-forward over the finished text, with a block at every position, gives the rounds of a decoding.
+argmax(log p / temperature + g), g Gumbel noise of i and the text alone. The drafter proposes argmax(log q / temperature + g)
+with the same g, and a draft is accepted while it equals the token that stands there. So the rounds of a decoding can be
+followed in one forward over the finished text, with a block at every position.
 """
 
 import numpy as np

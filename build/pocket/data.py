@@ -1,15 +1,14 @@
 """Training text: the source of Go's and Python's standard libraries, as found on this machine, turned into rows of tokens.
 
-These parts are dropped: generated files, testdata, tables of numbers, very long files, most of the tests, exact copies,
-licence headers, comments. A third of these libraries is English. A model this small learns too little English to say
-anything. Without it the model learns code alone, and writes code alone.
+What is dropped: generated files, testdata, tables of numbers, very long files, most of the tests, exact copies, licence
+headers, comments. A third of these libraries is English, of which a model this small learns too little to say anything; without
+it, all it learns is code, and all it writes.
 
-The split into train and held-out is by family, so that nothing leaks from one to the other. A family is a group of
-directories that may resemble one another, such as the ports of a compiler back end to several architectures, or a
-package and its version 2.
+The split into train and held-out is by family, a group of directories which may resemble one another (the ports of one
+compiler back end to several architectures, a package and its version 2), so that nothing leaks from one to the other.
 
-A pass is one rendering of the whole training text. Every pass shuffles the files again, and draws again the pieces that
-become plain text, fill-in-the-middle or chat.
+A pass is one rendering of the whole training text. Every pass shuffles the files anew and draws anew which pieces become
+plain text, fill-in-the-middle or chat.
 """
 
 import hashlib
@@ -27,7 +26,7 @@ LONG_SHARE = 0.2  # of the tokens
 FIM_SHARE = 0.28  # of the files
 CHAT_SHARE = 0.08
 DECLARATION_SHARE = 0.75  # of the plain files in short rows
-SHORTEST_DECLARATION = 120  # characters; a shorter one goes with the next one
+SHORTEST_DECLARATION = 120  # characters; what is shorter goes with the next one
 HELD_OUT = 25  # one family in this many
 TEST_SHARE = 0.35  # of Go's test files
 MAX_BYTES, MAX_TEST_BYTES = 150_000, 60_000
@@ -98,7 +97,7 @@ def strip_comments(text, language):
         body = INDENT.match(m["line"]).group()
         after = NEXT_INDENT.match(text, m.end())
         if language == "Python" and m["line"][len(body)] != "#" and (not after or len(after[1]) < len(body)):
-            return body + "pass\n"  # there was only a docstring
+            return body + "pass\n"  # a docstring was all there was
         return ""
 
     text = COMMENTS[language].sub(without, text)

@@ -1,8 +1,8 @@
-"""Training of the drafter on text of the target: many blocks of a sequence in one forward, the target frozen.
+"""Training of the drafter on text the target wrote: many blocks of a sequence in one forward, the target frozen.
 
 Loss of a row: MIX parts of cross entropy to the target's own distribution at that position, given the text before it, and
-1 - MIX parts of cross entropy to the token at that position. Row j of a block weighs exp(-(j - 1) / gamma), because an
-error early in a block costs all rows after it. The target's distribution comes with its taps.
+1 - MIX parts of cross entropy to the token that stands there; a block's rows weigh exp(-(j - 1) / gamma), as an error early
+in a block costs what comes after it. The target's distribution comes with its taps.
 """
 
 import functools
@@ -92,7 +92,7 @@ class Texts:
 
 
 class Readings:
-    """The target's states and taps of the texts. They stay in memory, 3 KB a token, so only the first epoch computes them."""
+    """What the target reads in the texts. It is kept in memory, 3 KB a token, so that it is read in the first epoch only."""
 
     def __init__(self, target, ids):
         self.read = torch.compile(functools.partial(read, target, ids=ids), dynamic=False)

@@ -1,4 +1,4 @@
-"""The numbers of the model card: held-out loss beside an n-gram model's, how often greedy text loops, samples."""
+"""What the model card says: held-out loss beside an n-gram model's, how often greedy text loops, samples."""
 
 import json
 import os

@@ -1,11 +1,11 @@
-"""Text by the target itself. The drafter is trained on it, and acceptance is measured on it.
+"""Text by the target itself: what the drafter learns from, and what acceptance is measured on.
 
-A part is one batch: prompts of one length, cut at random from the target's training rows, and the target's
-continuations. Prompts are plain text, fill-in-the-middle and chat in the same shares as the rows. FIM_SHARE and
-CHAT_SHARE of them end where the middle or the answer begins, as prompts of those forms do in use.
+A part is one batch: prompts of one length, cut at random from the rows the target was trained on, and what the target
+makes of them. Prompts are plain text, fill-in-the-middle and chat in the measure the rows are, but FIM_SHARE and CHAT_SHARE of
+them end where the middle or the answer begins, as prompts of those forms do in use.
 
-Each row is written at one of TEMPERATURES. A text ends at <|endoftext|> or <|im_end|>, or where it begins to loop. A
-text of less than SHORTEST tokens is dropped.
+Each row is written at one of TEMPERATURES. A text ends at <|endoftext|> or <|im_end|>, or where it begins to loop; what is
+left with less than SHORTEST tokens is dropped.
 """
 
 import json
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 LOOP = 0.5  # a text whose share of distinct 4-grams is below this loops
-RUN = 16  # in a text that loops, so many repeated 4-grams in a row begin the loop
+RUN = 16  # so many 4-grams in a row seen before are the beginning of a loop, in a text that loops
 PARTS_ROWS, PROMPT, CONTINUATION = 256, (16, 320), 256  # rows; tokens, from and to; tokens
 FIM_SHARE, CHAT_SHARE = 0.15, 0.1
 TEMPERATURES = {0.0: 0.4, 0.8: 0.35, 1.0: 0.25}  # share of the rows
@@ -161,7 +161,7 @@ def write(model, prompts, tokenizer, folder, tokens, processes, log=print):
     os.makedirs(folder, exist_ok=True)
     have, number, totals = 0, 0, {}
     started = time.monotonic()
-    fresh = multiprocessing.get_context("spawn")  # torch's threads do not survive a fork
+    fresh = multiprocessing.get_context("spawn")  # torch's threads don't live through a fork
     with ProcessPoolExecutor(processes, fresh, start, (model, prompts, tokenizer, folder)) as pool:
         while have < tokens:
             for count, counts in pool.map(ensure, range(number, number + processes)):

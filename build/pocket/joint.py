@@ -1,9 +1,9 @@
 """Training of the model together with a drafter: the drafter's loss reaches the model through the taps.
 
-A model that was trained only on its next token keeps little of the later tokens in its states. A drafter of a few
-layers then finds nothing to read there. With several tokens as an aim the states hold more of them (Gloeckle et al.
-2024, Better & Faster Large Language Models via Multi-token Prediction; DeepSeek-V3 section 2.2). Here the drafter is
-trained with the model, on much real text. Then drafter.py trains it on the frozen model's own text.
+A model that was only taught its next token keeps little of what comes after it in its states, and a drafter of a few layers
+finds nothing there to read. With several tokens as an aim (Gloeckle et al. 2024, Better & Faster Large Language Models via
+Multi-token Prediction; DeepSeek-V3 section 2.2) the states hold more of them. The drafter learns along, from real text and much
+of it, and afterwards goes on with the frozen model and its own text, drafter.py.
 """
 
 import numpy as np
@@ -55,7 +55,7 @@ def run(pair, rows, first, held_out, path, minutes, origin=None, log=print):
     opts = model_opts + drafter_opts
     budget = Budget(path, pair, opts, minutes, log)
     if budget.notes.setdefault("origin", origin) != origin:
-        raise SystemExit(f"{path} began with other weights than those in --out; remove it to begin again with these")
+        raise SystemExit(f"{path} began with other weights than those in --out; remove it to begin anew with these")
     both = torch.compile(pair.loss, dynamic=False)
     alone = torch.compile(pair.model.loss, dynamic=False)
     losses, yields = [], []

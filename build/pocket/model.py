@@ -1,4 +1,4 @@
-"""The pocket model: a decoder in Gemma 3's form. Its forward computes the same as mlx_lm's gemma3_text.
+"""The pocket model: a decoder in Gemma 3's form, written so that its forward is the one mlx_lm's gemma3_text computes.
 
 Worth knowing about the form:
 - RMSNorm multiplies by (1 + weight), and every layer has four of them: before and after attention, before and after the MLP.
@@ -78,7 +78,7 @@ def windowed_attention(q, k, v, window, scale):
     j = torch.arange(2 * window, device=q.device)[None, None, :]
     block = torch.arange(n, device=q.device)[:, None, None]
     mask = (j <= i) & (i - j < window) & (block * window + j >= window)  # (n, window, 2 window)
-    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[None], scale=scale)  # a mask of three dimensions takes the slow path
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[None], scale=scale)  # of three dimensions it would take the slow path
     return y.view(B, H, n * window, D)[:, :, :L]
 
 

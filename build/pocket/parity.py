@@ -1,9 +1,9 @@
-"""Records the results of the training forward of a drafter, as a fixture for the parity tests of models/dflash.
+"""Records what the training forward of a drafter computes, as a fixture for the parity tests of models/dflash.
 
-The files have the form of build/fixtures/dflash.py, which records an implementation of its own. The cases share a folder
-with the drafter's weights, and the target's embedding, head and taps of a text. Each case has config.json, fixture.json
-and the blocks' logits in float32. A small target and a small drafter with random weights keep the files small. write
-takes any pair.
+The form of the files is that of build/fixtures/dflash.py, which records an implementation of its own: a folder that the cases
+share, with the drafter's weights and of the target the embedding, the head and the taps of a text; and for each case
+config.json, fixture.json and the blocks' logits in float32. A target and a drafter of small size, with random weights, keep it
+small; write takes any pair.
 """
 
 import copy
@@ -20,7 +20,7 @@ import export
 import model
 
 LENGTH, WINDOW = 48, 8  # tokens of the text, positions a sliding layer sees
-MIN_GAP = 1e-3  # between the two largest logits of a row, so that drafts can be compared without exceptions
+MIN_GAP = 1e-3  # between the two largest logits of a row, so that comparing drafts needs no excuse
 TARGET = model.Config(
     vocab_size=96, hidden_size=32, num_hidden_layers=6, intermediate_size=64, num_attention_heads=2, num_key_value_heads=1, head_dim=16, sliding_window=16
 )
@@ -33,7 +33,7 @@ SHARED = "training-shared"
 
 @torch.no_grad()
 def blocks(drafter, target, tokens, contexts):
-    """The blocks after so many rows of context, all from one forward: anchor (B,), logits (B, rows - 1, V), drafts."""
+    """The blocks behind so many rows of context, all from one forward: anchor (B,), logits (B, rows - 1, V), drafts."""
     anchors = torch.tensor([contexts])
     _, taps = dflash.read(target, tokens, drafter.config.target_layer_ids)
     logits = target.unembed(drafter.hidden(target, taps, tokens, anchors))[0]
@@ -91,7 +91,7 @@ def record(root):
     torch.manual_seed(11)
     target, drafter = model.Model(TARGET), dflash.Drafter(DRAFTER)
     tokens = torch.randint(8, TARGET.vocab_size, (1, LENGTH))
-    for p in drafter.parameters():  # weights that start at 1 or near 0 must show as well
+    for p in drafter.parameters():  # what starts at 1 or very small must show as well
         torch.nn.init.normal_(p, 1.0, 0.2) if p.ndim == 1 else torch.nn.init.normal_(p, 0.0, 1.5 / p.shape[1] ** 0.5)
     share(root, SHARED, drafter, target, tokens)
     for name, sliding in CASES.items():

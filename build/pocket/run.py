@@ -4,24 +4,22 @@
     train       the model, the target of speculation
     joint       it again, together with a drafter, see joint.py
     export      its weights, into --out
-    evaluate    the numbers of the model card
+    evaluate    what the model card says of it
     generate    text by the model in --out
     drafter     the drafter of that model on that text, into --out/drafter (--sliding: --out/drafter-sliding)
     acceptance  tokens per verify forward of the drafters in --out, beside a random one
-    parity      the results of the training forward, as a fixture of models/dflash
+    parity      what the training forward computes, as a fixture of models/dflash
 
     python build/pocket/run.py [--stage NAME] [--cache DIR] [--out DIR] [--minutes N] ...
 
-Without --stage it runs all stages but parity, one after the other. It needs Python 3.11 or newer with the packages of
-requirements.txt, `go` on the PATH, and a C++ compiler (torch.compile).
+Without --stage all but parity, one after the other. Needs Python 3.11 or newer with the packages of requirements.txt, `go` on the
+PATH, and a C++ compiler (torch.compile).
+Whoever starts it makes the virtual environment, in a folder of the cache keyed by the content of requirements.txt:
+python3 -m venv DIR, then DIR/bin/pip install -r build/pocket/requirements.txt (on x86-64 Linux torch brings CUDA's
+libraries along, 5.5 GB in all, which are not used), then DIR/bin/python build/pocket/run.py.
 
-The caller makes the virtual environment, in a folder of the cache keyed by the content of requirements.txt:
-python3 -m venv DIR, then DIR/bin/pip install -r build/pocket/requirements.txt, then DIR/bin/python build/pocket/run.py.
-On x86-64 Linux torch installs CUDA's libraries too, 5.5 GB in all. They are not used.
-
-After an interruption the next start goes on from the last save. Texts and drafters belong to one model and lie under its
-hash. To train from the beginning, remove the cache folder ($TANDEM_CACHE, or tandem-dev/pocket in the user's cache
-folder).
+Interrupted at any point it goes on from the last save when started again. Texts and drafters belong to one model and lie under
+its hash. To train anew, remove the cache folder ($TANDEM_CACHE, or tandem-dev/pocket in the user's cache folder).
 """
 
 import argparse
@@ -136,7 +134,7 @@ class Recipe:
         if os.path.exists(self.joint_path(self.trained()["step"])):
             pair, _ = self.joined()
             model.load_state_dict({name: p for name, p in pair.drafter.state_dict().items() if name in model.state_dict()})  # of fewer layers the first
-        else:  # without a state of stage joint another variant goes on from the drafter in out
+        else:  # on a machine that has no state of stage joint, another variant goes on from the drafter in out
             self.exported(model, "drafter")
             rate = drafter.VARIANT_RATE
         drafter.train(model, target.model, drafter.Texts(target.texts), target.drafter(shape), self.args.drafter_minutes, rate, log)
@@ -223,13 +221,13 @@ class Target:
 
 
 def digest(folder):
-    """Returns a hash of a folder's weights."""
+    """What tells a folder's weights from others."""
     with open(os.path.join(folder, "model.safetensors"), "rb") as f:
         return hashlib.file_digest(f, "sha256").hexdigest()[:12]
 
 
 def drafter_name(config):
-    """Returns the name of a drafter's state in the cache and of its folder in --out."""
+    """What a drafter's state in the cache, and its folder in --out, is called."""
     name = "drafter-sliding" if config.sliding_layers else "drafter"
     if config.block_size != dflash.Config.block_size:
         name += f"-block{config.block_size}"

@@ -8,10 +8,10 @@ import (
 	"tandem/app/menu"
 )
 
-// login returns the state that cannot be known: other desktops start programs in their own ways.
+// login cannot be told here: that is a desktop's own matter.
 func login() menu.Login { return menu.LoginUnknown }
 
 func setLogin(bool) error { return errors.New("starting at login cannot be changed here") }
 
-// onReopen does nothing: here a second start calls the door.
+// onReopen has nothing to do: a second start knocks at the door.
 func onReopen(func()) error { return nil }

@@ -17,9 +17,9 @@ import (
 // kills is how often TestKilledOften kills the program.
 const kills = 100
 
-// TestKilledOften kills the program with -9 at random moments of its traffic. After each kill the
-// program starts, its database passes SQLite's check, and every file that it lists is whole.
-// Restored answers equal those without a kill.
+// TestKilledOften kills the program with -9 at random moments of its traffic. It starts each time,
+// its database passes SQLite's check, every file it lists is whole, and what it restores says what
+// was said without.
 func TestKilledOften(t *testing.T) {
 	home := newHome(t)
 	rng := rand.New(rand.NewPCG(5, 5))

@@ -157,7 +157,7 @@ func launch(t *testing.T, home string, args ...string) *process {
 	return launchWith(t, home, nil, args...)
 }
 
-// launchWith is launch with a standard input. nil means an empty one.
+// launchWith is launch with a standard input, nothing if it is nil.
 func launchWith(t *testing.T, home string, stdin io.Reader, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], args...), stderr: &transcript{}, home: home}
@@ -229,7 +229,7 @@ func (p *process) exit(t *testing.T) (code int, rest string) {
 	return p.ProcessState.ExitCode(), string(b)
 }
 
-// stop ends serve as a person would, and checks that it exits with 0.
+// stop ends serve as a person would, and sees that it ends well.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {

@@ -32,7 +32,7 @@ func newOwned(t *testing.T) *owned {
 	return &owned{c, hub}
 }
 
-// another acts as another program with the same cache. Tandem does not own what it pulls.
+// another is another program with the same cache: what it pulls is not ours.
 func (o *owned) another(t *testing.T) *console {
 	c := newConsole(t, newHome(t))
 	for _, name := range []string{"HF_ENDPOINT", "HF_TOKEN", "HF_HUB_CACHE"} {
@@ -54,7 +54,7 @@ func onDisk(dir string) bool {
 	return err == nil
 }
 
-// next gives the hub a new commit in which one file has changed.
+// next gives the hub a new commit in which one file is another.
 func (o *owned) next(t *testing.T) {
 	name := filepath.Join(o.hub.dir, "generation_config.json")
 	if err := os.WriteFile(name, []byte(`{"temperature": 0.5}`), 0o600); err != nil {
@@ -63,8 +63,9 @@ func (o *owned) next(t *testing.T) {
 	o.hub.commit = nextCommit
 }
 
-// The hub's id was taken, so the model got another id here. It is updated and deleted all the same.
-func TestModelPulledUnderAnotherIDIsUpdatedAndRemoved(t *testing.T) {
+// TestRemovePulledUnderAnotherID: the id at the hub was taken, so the model has another one here;
+// it is updated and deleted all the same.
+func TestRemovePulledUnderAnotherID(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "models", "add", "--id", "lab/tiny", tinyModel(t, "other", nil))
 	if out := o.must(t, "pull", "lab/tiny"); out != "lab/tiny-2\n" {
@@ -84,8 +85,8 @@ func TestModelPulledUnderAnotherIDIsUpdatedAndRemoved(t *testing.T) {
 	o.must(t, "models", "remove", "lab/tiny")
 }
 
-// Tandem deletes only snapshots that it downloaded.
-func TestOnlyOwnSnapshotsAreDeleted(t *testing.T) {
+// TestOwnSnapshots: only the snapshot that we downloaded is ours to delete.
+func TestOwnSnapshots(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "pull", "lab/tiny")
 	o.next(t)
@@ -106,8 +107,8 @@ func TestOnlyOwnSnapshotsAreDeleted(t *testing.T) {
 	}
 }
 
-// Files that are gone already are listed as gone, and the removal succeeds.
-func TestRemovalOfMissingFilesSucceeds(t *testing.T) {
+// TestRemoveDeletedByOthers: what is gone already is listed as that, and removing it is no error.
+func TestRemoveDeletedByOthers(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "pull", "lab/tiny")
 	if out := o.must(t, "models"); strings.Contains(out, "gone") {
@@ -122,9 +123,9 @@ func TestRemovalOfMissingFilesSucceeds(t *testing.T) {
 	o.must(t, "models", "remove", "lab/tiny")
 }
 
-// A model is not removed while a request uses it. The answer says what the removal means for later
-// requests.
-func TestModelInUseIsNotRemoved(t *testing.T) {
+// TestRemoveServed: the model that is served is not taken from a request, and what its removal
+// means for later ones is said.
+func TestRemoveServed(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", endless(t))
 	defer p.stop(t)
@@ -148,8 +149,8 @@ func TestModelInUseIsNotRemoved(t *testing.T) {
 	}
 }
 
-// A removal succeeds even if the server ends right after it.
-func TestRemovalSucceedsIfTheServerEnds(t *testing.T) {
+// TestRemoveAndGone: a server that ends right after the removal does not make it fail.
+func TestRemoveAndGone(t *testing.T) {
 	home := newHome(t)
 	l, err := control.Listen(home)
 	must(t, err)
@@ -177,12 +178,11 @@ func TestRemovalSucceedsIfTheServerEnds(t *testing.T) {
 	}
 }
 
-// A folder that proves to be no model leaves no row. One that was registered before stays
-// registered.
-func TestUnusableFolderLeavesNoRow(t *testing.T) {
+// TestRunUnloadable: a folder that turns out to be no model leaves no row; one that somebody
+// registered stays.
+func TestRunUnloadable(t *testing.T) {
 	dir := tinyModel(t, "broken", nil)
-	// only the load reads it
-	must(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{"), 0o600)) // seen by the load only
 	c := newConsole(t, newHome(t))
 	rows := func(want int) {
 		t.Helper()
@@ -198,8 +198,9 @@ func TestUnusableFolderLeavesNoRow(t *testing.T) {
 	rows(2)
 }
 
-// A tokenizer can give up on a text. That is the request's fault, and its model stays registered.
-func TestTextBeyondTheTokenizersLimitKeepsTheModel(t *testing.T) {
+// TestRunSlowText: a text that a fine model's tokenizer gives up on is the request's fault, and the
+// model stays registered.
+func TestRunSlowText(t *testing.T) {
 	dir := tinyModel(t, "slow", nil)
 	b, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
 	must(t, err)
@@ -221,8 +222,8 @@ func TestTextBeyondTheTokenizersLimitKeepsTheModel(t *testing.T) {
 	}
 }
 
-// A bare name is an id. If a folder has that name, the error says how to write it.
-func TestBareNameOfAFolderIsExplained(t *testing.T) {
+// TestBareFolder: a bare name is an id, but a person who means a folder is told how to write it.
+func TestBareFolder(t *testing.T) {
 	c := newConsole(t, newHome(t))
 	t.Chdir(t.TempDir())
 	must(t, os.Mkdir("mine", 0o700))

@@ -15,19 +15,14 @@ import (
 	"tandem/app/control"
 )
 
-// asleep is longer than every limit on a wait.
+// asleep is longer than whatever is waited for with a limit.
 const asleep = time.Minute
 
-// A stop of a minute acts on the process as a machine's sleep does. Afterwards
-//
-// - the stream goes on with the answer that it would have been,
-//
-// - the download goes on by a range, because the hub has closed its connection,
-//
-// - clients that follow the state hear of it again,
-//
-// - the pace on page Now leaves the minute out.
-func TestProcessGoesOnAfterASleep(t *testing.T) {
+// TestSleep: a process that was stopped for a minute, as a machine that sleeps stops it, goes on
+// where it was. The answer it was streaming is the one it would have been, the download whose
+// connection the hub has closed meanwhile goes on by a range, who follows the state hears of it
+// again, and the minute is no part of the pace that Now tells.
+func TestSleep(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), hold: make(chan struct{})}
 	var mu sync.Mutex
 	var ranges []string
@@ -102,8 +97,9 @@ func TestProcessGoesOnAfterASleep(t *testing.T) {
 	t.Error("who followed the state was not told that the download has ended")
 }
 
-// checkPace reads the pace of the run in flight after a few more tokens. The model takes some
-// milliseconds for each. With the sleep among them the pace would be a token in two seconds.
+// checkPace looks at the run in flight until some tokens have come since the first look: the model
+// takes a few milliseconds for each, and with a gap of a minute among them the pace would be one of
+// a token in two seconds.
 func checkPace(t *testing.T, c *control.Client) {
 	t.Helper()
 	for first := -1; ; {
@@ -127,8 +123,8 @@ func checkPace(t *testing.T, c *control.Client) {
 	}
 }
 
-// answerOf streams an answer and returns its text. It calls between after the beginning of the
-// answer and before its end.
+// answerOf streams an answer and returns its text; between is called when it has begun and not
+// ended.
 func answerOf(t *testing.T, p *process, between func()) string {
 	t.Helper()
 	const tokens = 4000

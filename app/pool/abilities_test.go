@@ -1,11 +1,11 @@
-package app
+package pool
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,11 +13,11 @@ import (
 	"tandem/app/model"
 )
 
-// TestAbilities: what a model can do is told from its files as they are now, without
-// loading it, and is what it can do when it is loaded. The log says how it writes.
-func TestAbilities(t *testing.T) {
-	dir := writeModel(t, "tiny")
-	r := start(t, Options{}, "127.0.0.1:0")
+// What a model can do is read from its files as they are now, without a load, and holds once it is
+// loaded. The log names the dialect.
+func TestAbilitiesAreReadFromTheFilesWithoutALoad(t *testing.T) {
+	dir, log := writeModel(t, "tiny"), &loadLog{Handler: slog.DiscardHandler}
+	r := start(t, setup{Logger: slog.New(log)})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,8 @@ func TestAbilities(t *testing.T) {
 		want              model.Abilities
 	}{
 		{"{{ messages[0].content }}<tool_call>", "tool_call", model.Abilities{Tools: true}},
-		{"{{ messages[0].content }}<tool_call><function=</think>", "xml", model.Abilities{Tools: true, Thinking: true}},
+		{"{{ messages[0].content }}<tool_call><function=</think>", "xml",
+			model.Abilities{Tools: true, Thinking: true}},
 		{"{{ messages[0].content }}", "plain", model.Abilities{}},
 	} {
 		file := filepath.Join(dir, "chat_template.jinja")
@@ -42,21 +43,15 @@ func TestAbilities(t *testing.T) {
 			}
 		}
 		if l := r.State().Loaded; l != nil && l.ID == "tiny" {
-			t.Error("it is loaded to be looked at")
+			t.Error("the model was loaded to read its abilities")
 		}
-		m, err := r.pool.Acquire(t.Context(), "tiny")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := r.acquire(t, "tiny")
 		if d := m.Dialect(); d.Tools() != c.want.Tools || d.Reasons() != c.want.Thinking || d.Name() != c.dialect {
 			t.Errorf("%s is loaded as %s", c.template, d.Name())
 		}
 		m.Release()
-		lines, _ := r.lines.after(0)
-		if !slices.ContainsFunc(lines, func(l control.LogLine) bool {
-			return strings.HasPrefix(l.Text, "model loaded model=tiny") && strings.HasSuffix(l.Text, " dialect="+c.dialect)
-		}) {
-			t.Errorf("the log does not say that it writes as %s: %+v", c.dialect, lines)
+		if !slices.Contains(log.dialects, "tiny "+c.dialect) {
+			t.Errorf("the log does not say that it writes as %s: %q", c.dialect, log.dialects)
 		}
 		if err := r.pool.Unload(t.Context(), ""); err != nil {
 			t.Fatal(err)
@@ -68,7 +63,9 @@ func TestAbilities(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "tokenizer.json")); err != nil {
 		t.Fatal(err)
 	}
-	for id, code := range map[string]control.Code{"tiny": control.CodeModelInvalid, "none": control.CodeModelNotFound} {
+	for id, code := range map[string]control.Code{
+		"tiny": control.CodeModelInvalid, "none": control.CodeModelNotFound,
+	} {
 		_, err := r.pool.Abilities(t.Context(), id)
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != code {
 			t.Errorf("%s: %v", id, err)

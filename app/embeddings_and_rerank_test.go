@@ -4,102 +4,16 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"tandem/app/control"
-	"tandem/app/model"
-	"tandem/engine"
 	"tandem/engine/enginetest"
-	"tandem/engine/mlx"
 )
-
-// recordedModel is what was recorded of an embedding model or a reranker
-// (build/fixtures/embeddings.py).
-type recordedModel struct {
-	enginetest.Recording
-	Weights string `json:"weights"` // the case whose weights it borrows
-
-	dir   string // a folder that can be loaded
-	texts [][]int32
-	want  map[string][][]float32 // tensors by name, each as rows
-}
-
-func openRecorded(t *testing.T, name string) *recordedModel {
-	t.Helper()
-	const root = "../models/testdata/embedding"
-	r := &recordedModel{dir: filepath.Join(t.TempDir(), name), want: map[string][][]float32{}}
-	from := filepath.Join(root, name)
-	r.Read(t, from, r)
-	weights := filepath.Join(from, "model.safetensors")
-	if r.Weights != "" {
-		weights = filepath.Join(root, r.Weights, "model.safetensors")
-	}
-	r.Check(t, filepath.Join(from, "config.json"), weights)
-	if err := os.CopyFS(r.dir, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Only ids are read; any tokenizer does that is no larger than the vocabulary.
-	const tokenizer = `{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`
-	for name, data := range map[string][]byte{"model.safetensors": data, "tokenizer.json": []byte(tokenizer)} {
-		if err := os.WriteFile(filepath.Join(r.dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	th := enginetest.NewThread(t)
-	tensors := enginetest.Tensors(t, filepath.Join(from, "float32.safetensors"))
-	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		for _, name := range tensors.Names() {
-			a := tensors.Load(s, name)
-			if strings.HasPrefix(name, "text") {
-				continue
-			}
-			if r.want[name], err = enginetest.ReadRows(s, a); err != nil {
-				return err
-			}
-		}
-		for i := 0; ; i++ {
-			name := fmt.Sprint("text", i)
-			if _, ok := tensors.Info(name); !ok {
-				return nil
-			}
-			ids, err := mlx.Read[int32](s, tensors.Load(s, name))
-			if err != nil {
-				return err
-			}
-			r.texts = append(r.texts, ids)
-		}
-	})
-	if len(r.texts) < 6 {
-		t.Fatalf("%s has %d texts", name, len(r.texts))
-	}
-	return r
-}
-
-// acquired registers a recorded model and brings it.
-func (r *running) acquired(t *testing.T, of *recordedModel) model.Model {
-	t.Helper()
-	row, err := r.library.AddModel(t.Context(), control.AddRequest{Path: of.dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := r.pool.Acquire(t.Context(), row.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 // near compares numbers with recorded ones: in float32 no number may be off by more
 // than 1e-5 of the largest.
@@ -116,80 +30,6 @@ func near(t *testing.T, what string, got, want []float32) {
 	if !(off <= 1e-5*most) {
 		t.Errorf("%s is off by %g of the largest number", what, off/most)
 	}
-}
-
-var embeddingCases = []string{"lasttoken", "mean", "cls"}
-
-// TestEmbeddingParity compares the vectors of recorded models, whole and cut, and
-// the scores of a recorded reranker.
-func TestEmbeddingParity(t *testing.T) {
-	r := start(t, Options{}, "")
-	for _, name := range embeddingCases {
-		of := openRecorded(t, name)
-		m := r.acquired(t, of)
-		if m.Reader().Kind() != control.KindEmbedding || m.Reader().Dimensions() != 64 {
-			t.Errorf("%s is %q, %d dimensions", name, m.Reader().Kind(), m.Reader().Dimensions())
-		}
-		for _, dimensions := range []int{0, 64, 16, 1} {
-			rows, stats, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: of.texts}, dimensions)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, want := range of.want["vectors"] {
-				if n := dimensions; n > 0 {
-					want = slices.Clone(want[:n])
-					if name != "cls" { // which is not normalised
-						unitLength(want)
-					}
-				}
-				near(t, fmt.Sprintf("%s: text %d in %d dimensions", name, i, dimensions), rows[i], want)
-			}
-			if stats.PromptTokens != 1+2+7+44+70+600 {
-				t.Errorf("%s: %d tokens", name, stats.PromptTokens)
-			}
-		}
-		m.Release()
-	}
-	of := openRecorded(t, "reranker")
-	m := r.acquired(t, of)
-	defer m.Release()
-	scores, _, err := m.Reader().Relevance(t.Context(), engine.Reading{Texts: of.texts})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := make([]float32, len(scores))
-	for i, x := range scores {
-		got[i] = float32(x)
-	}
-	near(t, "the scores", got, of.want["scores"][0])
-}
-
-// TestEmbeddingCompany: in the bit tier a text gives the same vector whatever it is
-// read with.
-func TestEmbeddingCompany(t *testing.T) {
-	if !enginetest.Bit(t) {
-		return
-	}
-	r := start(t, Options{}, "")
-	var d enginetest.Diff
-	for _, name := range embeddingCases {
-		of := openRecorded(t, name)
-		m := r.acquired(t, of)
-		texts := append(slices.Clone(of.texts), of.texts[3][:30], of.texts[3][:31], of.texts[1])
-		together, _, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: texts}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, text := range texts {
-			alone, _, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: [][]int32{text}}, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d.Compare(fmt.Sprintf("%s, text %d", name, i), together[i], alone[0])
-		}
-		m.Release()
-	}
-	d.Check(t)
 }
 
 // answer posts to a route.
@@ -334,16 +174,5 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 	first := runs[len(runs)-1]
 	if first.Endpoint != "/v1/embeddings" || first.Model != "embedder" || first.PromptTokens != 27 || first.CompletionTokens != 0 || first.FinishReason != "stop" || first.PrefillMS <= 0 {
 		t.Errorf("the first run is %+v", first)
-	}
-}
-
-// unitLength scales a vector to the length of one.
-func unitLength(row []float32) {
-	sum := 0.0
-	for _, x := range row {
-		sum += float64(x) * float64(x)
-	}
-	for i, x := range row {
-		row[i] = float32(float64(x) / math.Sqrt(sum))
 	}
 }

@@ -1,28 +1,31 @@
-package app
+package pool
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/pool"
 	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
 	"tandem/storage"
 )
 
-// TestTrial: of the readings that a drafter's checkpoint leaves open the one
-// it was made for is found while the model is idle, and kept.
-func TestTrial(t *testing.T) {
+// A drafter's checkpoint may leave open how it is read. The reading that it was trained for is found
+// while the model is idle, and kept.
+func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 	model := tinyModel(t, "gemma3_text", "parrot")
 	drafter := enginetest.TinyDrafter(t, map[string]any{
-		"num_hidden_layers": 1, "layer_types": []string{"sliding_attention"}, "num_attention_heads": 4, "num_key_value_heads": 4,
+		"num_hidden_layers": 1, "layer_types": []string{"sliding_attention"},
+		"num_attention_heads": 4, "num_key_value_heads": 4,
 		"dflash_config": map[string]any{"mask_token_id": 259, "target_layer_ids": []int{0, 2}},
 	})
-	parrot(t, model, drafter)
-	r := start(t, Options{Model: model}, "127.0.0.1:0")
+	makeParrot(t, model, drafter)
+	r := start(t, setup{Model: model})
 	c := r.client(t)
 	if _, err := c.Load(t.Context(), "parrot"); err != nil {
 		t.Fatal(err)
@@ -46,9 +49,9 @@ func TestTrial(t *testing.T) {
 	}
 	got := r.say(t, "parrot", fmt.Sprintf(fixedDepth, "dflash"))
 	if got.Timings.Accepted*3 < got.Timings.DraftN {
-		t.Errorf("read as it was found best: %+v", got.Timings)
+		t.Errorf("with the best reading: %+v", got.Timings)
 	}
-	// The next load asks no more.
+	// The next load does not measure again.
 	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +64,7 @@ func TestTrial(t *testing.T) {
 	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil || d.Measuring || d.Embedding != "raw" || d.Sliding != "causal" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	// Another training in the same folder is another drafter.
+	// Other weights in the same folder are another drafter.
 	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -76,14 +79,13 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestTrialGivesWay: a measurement stands back for requests, and ends with the
-// model.
-func TestTrialGivesWay(t *testing.T) {
+// A measurement waits while a request holds the model, and ends when the model leaves the memory.
+func TestMeasurementWaitsForRequestsAndEndsWithTheModel(t *testing.T) {
 	model := tinyModel(t, "gemma3_text", "tiny")
 	if err := os.Rename(enginetest.TinyDrafter(t, nil), filepath.Join(model, "drafter")); err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, Options{Model: model}, "127.0.0.1:0")
+	r := start(t, setup{Model: model})
 	c := r.client(t)
 	for _, begun := range []bool{false, true} {
 		if err := r.pool.Load(t.Context(), "tiny"); err != nil {
@@ -96,11 +98,11 @@ func TestTrialGivesWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(pool.TrialPause / 2) // a piece of it may be under way
+		time.Sleep(TrialPause / 2) // a step may have begun
 		before := r.thread.Syncs()
-		time.Sleep(2 * pool.TrialPause)
+		time.Sleep(2 * TrialPause)
 		if after := r.thread.Syncs(); after != before {
-			t.Errorf("a trial computed while a request held the model: %d syncs, then %d", before, after)
+			t.Errorf("a measurement computed while a request held the model: %d syncs, then %d", before, after)
 		}
 		held.Release()
 		if err := r.pool.Unload(t.Context(), ""); err != nil {
@@ -111,14 +113,13 @@ func TestTrialGivesWay(t *testing.T) {
 		}
 		d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
 		if err != nil || len(d.Trials) > 0 || d.Embedding != "" {
-			t.Errorf("a trial that was cut off left %+v, %v", d, err)
+			t.Errorf("a measurement that was cut off left %+v, %v", d, err)
 		}
 	}
 }
 
-// TestTrialOfNothing: a model whose answers end at once measures no reading,
-// which is told and not kept as a measurement.
-func TestTrialOfNothing(t *testing.T) {
+// A model whose answers end at once measures no reading. The state says so, and nothing is kept.
+func TestNothingIsKeptOfAModelWhoseAnswersEndAtOnce(t *testing.T) {
 	every := make([]int, 256)
 	for i := range every {
 		every[i] = i
@@ -127,7 +128,7 @@ func TestTrialOfNothing(t *testing.T) {
 	if err := os.Rename(enginetest.TinyDrafter(t, nil), filepath.Join(model, "drafter")); err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, Options{Model: model}, "127.0.0.1:0")
+	r := start(t, setup{Model: model})
 	c := r.client(t)
 	id := r.State().Choice
 	if err := r.pool.Load(t.Context(), id); err != nil {
@@ -144,7 +145,77 @@ func TestTrialOfNothing(t *testing.T) {
 	if d.Kind != "dflash" || len(d.Trials) > 0 || d.Embedding != "" {
 		t.Errorf("%+v", d)
 	}
-	if _, err := r.db.Reading(t.Context(), id, pool.WeightsKey(d.Source)); !storage.IsNotFound(err) {
+	if _, err := r.db.Reading(t.Context(), id, weightsKey(d.Source)); !storage.IsNotFound(err) {
 		t.Errorf("it was kept: %v", err)
+	}
+}
+
+// makeParrot changes a Gemma model so that it repeats its last token for ever, and a drafter so that
+// only the newest token counts:
+//
+//   - read as trained, each row of the drafter sees that token before it, and follows it;
+//   - with scaled embeddings it mostly sees the mask;
+//   - with rows that see each other it sees mostly masks.
+func makeParrot(t *testing.T, model, drafter string) {
+	t.Helper()
+	scaleTensors(t, model, func(name string) float64 {
+		if name == "model.embed_tokens.weight" {
+			return 20
+		}
+		return 1
+	})
+	scaleTensors(t, drafter, func(name string) float64 {
+		switch {
+		case name == "hidden_norm.weight", strings.Contains(name, "mlp.down_proj"),
+			strings.Contains(name, "self_attn.k_proj"):
+			return 0 // nothing of the context, and equal attention to all rows
+		case strings.Contains(name, "v_proj"), strings.Contains(name, "o_proj"):
+			return -5
+		}
+		return 1
+	})
+}
+
+// scaleTensors multiplies the tensors of a model's folder. A negative factor stands for the identity
+// matrix times its absolute value.
+func scaleTensors(t *testing.T, dir string, factor func(name string) float64) {
+	t.Helper()
+	path := filepath.Join(dir, "model.safetensors")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := mlx.OpenTensors(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer th.Close()
+	var out bytes.Buffer
+	if err := th.Do(t.Context(), func(s *mlx.Scope) error {
+		var list []mlx.NamedArray
+		for _, name := range in.Names() {
+			a := in.Load(s, name)
+			switch f := factor(name); {
+			case f < 0:
+				eye := make([]float32, a.Dim(0)*a.Dim(1))
+				for i := range min(a.Dim(0), a.Dim(1)) {
+					eye[i*a.Dim(1)+i] = float32(-f)
+				}
+				a = mlx.New(s, eye, a.Dim(0), a.Dim(1))
+			case f != 1:
+				a = s.Mul(a, s.Scalar(f, mlx.Float32))
+			}
+			list = append(list, mlx.NamedArray{Name: name, Array: a})
+		}
+		return s.WriteTensors(&out, list, nil)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

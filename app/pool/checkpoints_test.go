@@ -1,0 +1,61 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// Where checkpoints cannot be written, requests are answered and the state has a warning.
+func TestRequestsAreAnsweredWhereCheckpointsCannotBeWritten(t *testing.T) {
+	home := t.TempDir()
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(home, CheckpointFolder), nil, 0o600),
+		os.WriteFile(filepath.Join(home, "lock"), nil, 0o600), // marks a home folder
+	); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, setup{Home: home, Model: writeModel(t, "tiny")})
+	for range 2 {
+		r.say(t, "tiny", fmt.Sprintf(fixedDepth, "ngram"))
+	}
+	if s := r.State(); !strings.Contains(s.Warning, "not written to disk") {
+		t.Errorf("the state warns of %q", s.Warning)
+	}
+}
+
+// The budgets of checkpoints count from the next load on, and the settings say so until then.
+func TestCheckpointBudgetsCountFromTheNextLoad(t *testing.T) {
+	r := open(t, setup{Model: writeModel(t, "tiny")})
+	later := func(st control.SettingsState, name string) control.Later {
+		for _, s := range st.Sources {
+			if s.Name == name {
+				return s.Later
+			}
+		}
+		return ""
+	}
+	if err := r.pool.Load(t.Context(), "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	change := control.SettingsChange{"checkpoint_memory": []byte("134217728")}
+	st, err := r.ChangeSettings(t.Context(), change)
+	if err != nil || later(st, "checkpoint_memory") != control.AtNextLoad ||
+		later(st, "checkpoint_disk") != "" {
+		t.Errorf("%+v: %v", st.Sources, err)
+	}
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.pool.Load(t.Context(), "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	if st := r.settings.State(r.pool.SettingsLater()); later(st, "checkpoint_memory") != "" {
+		t.Errorf("after a load: %+v", st.Sources)
+	}
+}

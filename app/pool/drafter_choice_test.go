@@ -1,0 +1,76 @@
+package pool
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine/enginetest"
+	"tandem/models/hub"
+)
+
+// The longest name that begins the model's name wins.
+func TestDrafterNamesOfTheHubAreFoundByTheModelsName(t *testing.T) {
+	ids := []string{
+		"z-lab/Qwen3-8B-DFlash-b16", "z-lab/Qwen3-8B-Coder-DFlash", "z-lab/Qwen3-4B-DFlash",
+		"me/qwen3-8b-dflash", "me/DFlash", "me/x-DFlashy", "Qwen/Qwen3-8B",
+	}
+	for model, want := range map[string][]string{
+		"Qwen/Qwen3-8B":               {"me/qwen3-8b-dflash", "z-lab/Qwen3-8B-DFlash-b16"},
+		"mlx-community/Qwen3-8B-4bit": {"me/qwen3-8b-dflash", "z-lab/Qwen3-8B-DFlash-b16"},
+		"org/Qwen3-8B-Coder-4bit": {
+			"z-lab/Qwen3-8B-Coder-DFlash", "me/qwen3-8b-dflash", "z-lab/Qwen3-8B-DFlash-b16",
+		},
+		"Qwen3-4B":  {"z-lab/Qwen3-4B-DFlash"},
+		"Qwen3-80B": nil,
+		"x":         nil,
+	} {
+		if got := drafterNames(model, ids); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", model, got, want)
+		}
+	}
+}
+
+// A model takes the drafter in the hub's cache that its name leads to, and a request may name that
+// drafter as the hub does.
+func TestDrafterInTheHubsCacheIsTaken(t *testing.T) {
+	cache := t.TempDir()
+	snapshot := filepath.Join(cache, "models--z-lab--tiny-DFlash", "snapshots", strings.Repeat("a", 40))
+	if err := os.MkdirAll(filepath.Dir(snapshot), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(enginetest.TinyDrafter(t, nil), snapshot); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny-4bit"), Hub: hub.Options{CacheDir: cache}})
+	if got := r.say(t, "tiny-4bit", fmt.Sprintf(fixedDepth, "dflash")); got.Timings.Drafter != "dflash" {
+		t.Errorf("%+v", got.Timings)
+	}
+	change := control.DrafterRequest{Model: "tiny-4bit", Drafter: "z-lab/tiny-DFlash"}
+	d, err := r.pool.Drafter(t.Context(), change)
+	if err != nil || d.Choice != snapshot {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// Each suggested model with a drafter takes it by itself once both are downloaded.
+func TestSuggestedModelsTakeTheirDrafters(t *testing.T) {
+	b, err := os.ReadFile("../library/suggested.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []control.Suggested
+	if err := json.Unmarshal(b, &list); err != nil || len(list) == 0 {
+		t.Fatalf("%d models, %v", len(list), err)
+	}
+	for _, m := range list {
+		if m.Drafter != "" && !slices.Equal(drafterNames(m.ID, []string{m.Drafter}), []string{m.Drafter}) {
+			t.Errorf("%s does not take %s by itself", m.ID, m.Drafter)
+		}
+	}
+}

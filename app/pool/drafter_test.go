@@ -1,0 +1,239 @@
+package pool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine/enginetest"
+)
+
+// Drafters of both kinds draft for a model in memory and change no token. Their memory is free again
+// once they or the model leave.
+func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
+	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
+	c := r.client(t)
+	plain := r.say(t, "tiny", `{"drafter":"none"}`)
+	if plain.Timings.Drafter != "" || plain.Timings.DraftN != 0 {
+		t.Errorf("plain: %+v", plain.Timings)
+	}
+	alone := r.thread.Memory().Active
+	for i, x := range []struct{ kind, dir string }{
+		{"dflash", enginetest.TinyDrafter(t, map[string]any{
+			"layer_types": []string{"full_attention", "full_attention"},
+		})},
+		{"model", enginetest.TinyModel(t, "llama")},
+		{"model", enginetest.TinyModel(t, "qwen3")}, // the same
+	} {
+		d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: x.dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := control.Drafter{Model: "tiny", Choice: x.dir, Source: x.dir, Loaded: true, Kind: x.kind}
+		if fmt.Sprint(d) != fmt.Sprint(want) {
+			t.Errorf("%+v, want %+v", d, want)
+		}
+		if s := r.State(); s.Loaded == nil || s.Loaded.Drafter != x.kind {
+			t.Errorf("%s: state %+v", x.kind, s.Loaded)
+		}
+		got := r.say(t, "tiny", fmt.Sprintf(fixedDepth, x.kind))
+		if got.Timings.Drafter != x.kind || got.Timings.DraftN == 0 || got.Timings.NoDrafter != "" {
+			t.Errorf("%s: %+v", x.kind, got.Timings)
+		}
+		if !slices.Equal(got.IDs, plain.IDs) {
+			t.Errorf("%s: tokens %v, want %v", x.kind, got.IDs, plain.IDs)
+		}
+		if i == 2 && got.Timings.Accepted != got.Timings.DraftN {
+			t.Errorf("the model drafts for itself, and %d of %d stand", got.Timings.Accepted, got.Timings.DraftN)
+		}
+	}
+	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: control.DrafterNone}); err != nil {
+		t.Fatal(err)
+	}
+	if now := r.thread.Memory().Active; now != alone {
+		t.Errorf("without its drafters the model takes %d bytes, %d before", now, alone)
+	}
+	// The choice is kept: the next load loads the drafter too.
+	dir := enginetest.TinyModel(t, "llama")
+	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: dir}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := c.Unload(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		if active := r.thread.Memory().Active; active != 0 {
+			t.Fatalf("%d bytes are left in MLX", active)
+		}
+		if got := r.say(t, "tiny", fmt.Sprintf(fixedDepth, "model")); got.Timings.Drafter != "model" {
+			t.Errorf("after a load: %+v", got.Timings)
+		}
+	}
+	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "unknown"}); err == nil {
+		t.Error("a model that is not registered has a drafter")
+	}
+}
+
+// A drafter that does not fit a model is refused when it is chosen, whether the model is in memory
+// or not. Nothing changes then.
+func TestUnfitDrafterIsRefusedWhenItIsChosen(t *testing.T) {
+	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny")})
+	c := r.client(t)
+	cut := enginetest.TinyDrafter(t, nil)
+	if err := os.Truncate(filepath.Join(cut, "model.safetensors"), 200_000); err != nil {
+		t.Fatal(err)
+	}
+	header := enginetest.TinyDrafter(t, nil)
+	noTensors := bytes.Repeat([]byte{'x'}, 4096)
+	if err := os.WriteFile(filepath.Join(header, "model.safetensors"), noTensors, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	others := enginetest.TinyModel(t, "llama")
+	file := filepath.Join(others, "tokenizer.json")
+	tokens, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens = bytes.ReplaceAll(tokens, []byte("|end|"), []byte("|fin|"))
+	if err := os.WriteFile(file, tokens, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	layers := enginetest.TinyDrafter(t, map[string]any{"num_target_layers": 36})
+	architecture := enginetest.TinyDrafter(t, map[string]any{"architectures": []string{"DFlash2DraftModel"}})
+	for range 2 {
+		before := r.thread.Memory().Active
+		for name, want := range map[string]string{
+			layers:                      "made for a target with 36 layers",
+			architecture:                "DFlash2DraftModel",
+			cut:                         "cut short",
+			header:                      "model.safetensors",
+			others:                      `id 256 is the special token "<|fin|>" here and the special token "<|end|>" there`,
+			filepath.Join(others, "no"): "no such folder",
+			"nobody/nothing":            "is no folder",
+			"./drafter":                 "by its whole path",
+		} {
+			_, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: name})
+			e, ok := errors.AsType[*control.Error](err)
+			if !ok || e.Code == control.CodeInternal || !strings.Contains(e.Message, want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		}
+		d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
+		if err != nil || d.Choice != control.DrafterAuto || d.Source != "" {
+			t.Errorf("%+v, %v", d, err)
+		}
+		if now := r.thread.Memory().Active; now != before {
+			t.Errorf("active memory went from %d to %d over refused drafters", before, now)
+		}
+		if err := r.pool.Load(t.Context(), "tiny"); err != nil { // and again with the model in memory
+			t.Fatal(err)
+		}
+	}
+	err = r.pool.UseDrafter(t.Context(), cut)
+	if err == nil || !strings.Contains(err.Error(), "cut short") {
+		t.Errorf("a damaged drafter for this process: %v", err)
+	}
+}
+
+// A model whose drafter was damaged later is served without it. Each answer and run says why.
+func TestModelWithADamagedDrafterIsServedWithoutIt(t *testing.T) {
+	dir := tinyModel(t, "qwen3", "tiny")
+	if err := os.Rename(enginetest.TinyDrafter(t, nil), filepath.Join(dir, "drafter")); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, setup{Model: dir})
+	c := r.client(t)
+	if got := r.say(t, "tiny", fmt.Sprintf(fixedDepth, "dflash")); got.Timings.Drafter != "dflash" {
+		t.Errorf("the drafter in the model's folder: %+v", got.Timings)
+	}
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "drafter", "model.safetensors"), 200_000); err != nil {
+		t.Fatal(err)
+	}
+	got := r.say(t, "tiny", `{"drafter":"auto"}`)
+	if !strings.Contains(got.Timings.NoDrafter, "cut short") {
+		t.Errorf("%+v", got.Timings)
+	}
+	d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
+	if err != nil || !strings.Contains(d.Reason, "cut short") || d.Kind != "" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if got := r.say(t, "tiny", `{"drafter":"none"}`); strings.Contains(got.Timings.NoDrafter, "cut short") {
+		t.Errorf("speculation is off: %+v", got.Timings)
+	}
+	r.waitUntilQuiet(t)
+	if runs := r.runs.all(); len(runs) != 3 || !strings.Contains(runs[1].NoDrafter, "cut short") {
+		t.Errorf("runs %+v", runs)
+	}
+}
+
+// Requests get the same tokens while the drafter changes, and no change takes a model from a
+// request.
+func TestAnswersStayTheSameWhileDraftersChange(t *testing.T) {
+	r := start(t, setup{Model: tinyModel(t, "gemma3_text", "tiny")})
+	want := r.say(t, "tiny", `{"drafter":"none"}`).IDs
+	choices := []string{
+		enginetest.TinyDrafter(t, nil), control.DrafterNone, enginetest.TinyModel(t, "gemma3_text"),
+	}
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	var changed atomic.Int32
+	others.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			change := control.DrafterRequest{Model: "tiny", Drafter: choices[i%len(choices)]}
+			_, err := r.pool.Drafter(t.Context(), change)
+			if e, ok := errors.AsType[*control.Error](err); err == nil {
+				changed.Add(1)
+			} else if !ok || e.Code != control.CodeModelBusy {
+				t.Error(err)
+			}
+			time.Sleep(5 * time.Millisecond) // a refused change does not wait in line
+		}
+	})
+	others.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			err := r.pool.Unload(t.Context(), "")
+			e, ok := errors.AsType[*control.Error](err)
+			if err != nil && (!ok || e.Code != control.CodeModelBusy) {
+				t.Error(err)
+			}
+			r.State()
+		}
+	})
+	for i := 0; i < 10 || changed.Load() < 3; i++ {
+		if got := r.say(t, "tiny", `{"drafter":"auto","depth":3}`).IDs; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	close(stop)
+	others.Wait()
+	t.Logf("%d changes", changed.Load())
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if active := r.thread.Memory().Active; active != 0 {
+		t.Errorf("%d bytes are left in MLX", active)
+	}
+}

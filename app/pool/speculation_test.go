@@ -1,0 +1,81 @@
+package pool
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+)
+
+// The option Speculation is for requests that say nothing of it. They speculate again once they ask
+// for it.
+func TestSpeculationOptionIsForRequestsThatSayNothing(t *testing.T) {
+	r := start(t, setup{Speculation: engine.None})
+	repeats := strings.Repeat("func (s *Server) Len() int {\n\treturn s.len\n}\n\n", 2)
+	request := map[string]any{"prompt": repeats, "max_tokens": 24, "temperature": 0, "ignore_eos": true}
+	for _, how := range []any{nil, map[string]any{"drafter": "none", "depth": 4}} {
+		request["speculation"] = how
+		a := r.ask(t, request, false)
+		if a.Timings.DraftN != 0 || !strings.Contains(a.Timings.NoDrafter, "off") {
+			t.Errorf("speculation %v: %+v", how, a.Timings)
+		}
+	}
+	for _, how := range []any{map[string]any{"depth": 4}, map[string]any{"drafter": "ngram", "depth": 4}} {
+		request["speculation"] = how
+		if a := r.ask(t, request, false); a.Timings.DraftN == 0 || a.Timings.NoDrafter != "" {
+			t.Errorf("speculation %v: %+v", how, a.Timings)
+		}
+	}
+}
+
+// A request whose drafter fails half way is answered to its end. The answer and the run say why
+// nothing drafted any more.
+func TestAnswerGoesOnPlainlyWhenItsDrafterFails(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "tiny")})
+	request := map[string]any{
+		"prompt": "abc", "max_tokens": 60, "temperature": 0.8, "seed": 3, "ignore_eos": true,
+		"stop": []string{"nowhere to be found"}, "speculation": map[string]any{"drafter": "none"},
+	}
+	plain := r.ask(t, request, false)
+
+	d := &enginetest.Scripted{Vocab: 256}
+	m, err := r.pool.Borrow(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Release()
+	m.engine.Close()
+	m.engine = engine.New(r.thread, m.Bundle().Model, m.Bundle().Tokenizer,
+		engine.Options{Drafters: []draft.Drafter{d}})
+	prompt, err := m.Encode("abc", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Text = slices.Concat(prompt, plain.IDs)
+	proposals := 0
+	d.Fail = func(int) error {
+		if proposals++; proposals > 3 {
+			return errors.New("the drafter broke")
+		}
+		return nil
+	}
+	request["speculation"] = map[string]any{"depth": 4}
+	for _, stream := range []bool{false, true} {
+		proposals = 0
+		a := r.ask(t, request, stream)
+		a.wantSame(t, "with a drafter that fails", plain)
+		const why = "scripted failed: the drafter broke"
+		if !strings.Contains(a.Timings.NoDrafter, why) || a.Timings.Accepted != 12 {
+			t.Errorf("stream %v: %+v", stream, a.Timings)
+		}
+		run := r.endedRun(t, a.Timings.RunID)
+		if run.NoDrafter != a.Timings.NoDrafter || run.Verifies != 3 || run.Accepted != 12 ||
+			run.FinishReason != "length" || run.Error != "" {
+			t.Errorf("stream %v: the run is %+v", stream, run)
+		}
+	}
+}
