@@ -154,14 +154,16 @@ func (s *transcript) String() string {
 // launch starts the program. It is killed with the test.
 func launch(t *testing.T, home string, args ...string) *process {
 	t.Helper()
-	return launchWith(t, home, nil, args...)
+	return launchWith(t, home, nil, nil, args...)
 }
 
-// launchWith is launch with a standard input, nothing if it is nil.
-func launchWith(t *testing.T, home string, stdin io.Reader, args ...string) *process {
+// launchWith is launch with more variables of the environment, and with a standard input, which is
+// empty if it is nil.
+func launchWith(t *testing.T, home string, env []string, stdin io.Reader, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], args...), stderr: &transcript{}, home: home}
 	p.Env = append(os.Environ(), asProgram+"=1", "TANDEM_HOME="+home, "HF_HUB_CACHE="+filepath.Join(home, "hub"))
+	p.Env = append(p.Env, env...)
 	p.Stderr, p.Stdin = p.stderr, stdin
 	out, err := p.StdoutPipe()
 	if err != nil {
@@ -183,7 +185,13 @@ func launchWith(t *testing.T, home string, stdin io.Reader, args ...string) *pro
 // serveProcess starts `tandem serve` on a free port and reads its two lines.
 func serveProcess(t *testing.T, home string, args ...string) *process {
 	t.Helper()
-	p := launch(t, home, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
+	return serveProcessWith(t, home, nil, args...)
+}
+
+// serveProcessWith is serveProcess with more variables of the environment.
+func serveProcessWith(t *testing.T, home string, env []string, args ...string) *process {
+	t.Helper()
+	p := launchWith(t, home, env, nil, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
 	for _, line := range []*string{&p.url, &p.link} {
 		text, err := p.stdout.ReadString('\n')
 		if err != nil {
@@ -208,7 +216,7 @@ func supervised(t *testing.T, home string) *supervisedProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := launchWith(t, home, life, "serve", "--supervised", "--addr", "127.0.0.1:0")
+	p := launchWith(t, home, nil, life, "serve", "--supervised", "--addr", "127.0.0.1:0")
 	life.Close()
 	return &supervisedProcess{p, other}
 }

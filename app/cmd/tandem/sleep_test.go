@@ -15,14 +15,17 @@ import (
 	"tandem/app/control"
 )
 
-// asleep is longer than whatever is waited for with a limit.
+// asleep is longer than every limit of a wait.
 const asleep = time.Minute
 
-// TestSleep: a process that was stopped for a minute, as a machine that sleeps stops it, goes on
-// where it was. The answer it was streaming is the one it would have been, the download whose
-// connection the hub has closed meanwhile goes on by a range, who follows the state hears of it
-// again, and the minute is no part of the pace that Now tells.
-func TestSleep(t *testing.T) {
+// A process stops for a minute, as on a machine that sleeps, and goes on where it was:
+//
+//   - the answer that it streamed is the one of a process that never stopped;
+//   - the download goes on by a range, although the hub closed its connection;
+//   - a client that follows the state hears of it again;
+//   - the minute does not count in the pace that Now shows.
+func TestSleepOfAMinuteChangesNothing(t *testing.T) {
+	t.Parallel() // it sleeps for most of its time
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), hold: make(chan struct{})}
 	var mu sync.Mutex
 	var ranges []string
@@ -35,10 +38,9 @@ func TestSleep(t *testing.T) {
 		hub.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	t.Setenv("HF_ENDPOINT", server.URL)
-	t.Setenv("HF_TOKEN", hubToken)
 	home := newHome(t)
-	p := serveProcess(t, home, "--model", endless(t))
+	env := []string{"HF_ENDPOINT=" + server.URL, "HF_TOKEN=" + hubToken}
+	p := serveProcessWith(t, home, env, "--model", endless(t))
 	defer p.stop(t)
 	c := client(t, home)
 
@@ -94,12 +96,12 @@ func TestSleep(t *testing.T) {
 			return
 		}
 	}
-	t.Error("who followed the state was not told that the download has ended")
+	t.Error("the state that a client followed never showed the end of the download")
 }
 
-// checkPace looks at the run in flight until some tokens have come since the first look: the model
-// takes a few milliseconds for each, and with a gap of a minute among them the pace would be one of
-// a token in two seconds.
+// checkPace looks at the run in flight until some tokens have come since the first look. The model
+// takes a few milliseconds for each. With the minute counted the pace would be a token in two
+// seconds.
 func checkPace(t *testing.T, c *control.Client) {
 	t.Helper()
 	for first := -1; ; {
@@ -123,8 +125,7 @@ func checkPace(t *testing.T, c *control.Client) {
 	}
 }
 
-// answerOf streams an answer and returns its text; between is called when it has begun and not
-// ended.
+// answerOf streams an answer and returns its text. It calls between after the first chunk.
 func answerOf(t *testing.T, p *process, between func()) string {
 	t.Helper()
 	const tokens = 4000
