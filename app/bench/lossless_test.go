@@ -179,7 +179,10 @@ func (c cell) String() string {
 }
 
 // least is how often each count of accepted drafts occurs in a cell, at least.
-const least = 50
+const least = 20
+
+// mostRequests is how many requests of a cell may be needed for that.
+const mostRequests = 100
 
 // shapes are architectures whose caches hold different things: rows, rings and the state of
 // recurrent layers. layouts are those that differ.
@@ -355,7 +358,7 @@ func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 			}
 			pos += 1 + st.Accepts[i]
 		}
-		if i > 2*least { // a row or a count is never reached
+		if i > mostRequests { // a row or a count is never reached
 			l.t.Errorf("%s: after %d requests %v rounds accepted 0, 1, ... drafts, want %d each; rings started over at row 0, 1, ... in %v",
 				c, i+1, histogram, least, turns)
 			return differ, all

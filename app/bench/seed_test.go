@@ -25,9 +25,9 @@ func TestOneSeedGivesOneAnswerByAnyDrafter(t *testing.T) {
 			l.drafter.Wrong = func(round, n int) int { return round % (n + 1) }
 			c := l.cast()
 			for _, d := range append([]draft.Drafter{l.drafter}, c.drafters...) {
-				for _, temperature := range []float64{0.8, 1} {
-					l.sameSeed(c, d, temperature, accepted)
-				}
+				// How tokens are drawn and how drafts are undone do not meet, so each runs once.
+				l.sameSeed(c, d, 0.8, engine.Trim, accepted)
+				l.sameSeed(c, d, 1, engine.Undo, accepted)
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -43,7 +43,8 @@ func TestOneSeedGivesOneAnswerByAnyDrafter(t *testing.T) {
 }
 
 // sameSeed decodes with one drafter, at every depth. It adds up the accepted drafts.
-func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64, accepted map[string]int) {
+func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64,
+	rollback engine.Rollback, accepted map[string]int) {
 	l.t.Helper()
 	e := l.engine(nil, append([]draft.Drafter{l.drafter}, c.drafters...)...)
 	defer e.Close()
@@ -61,32 +62,30 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64, accep
 		if depth > d.MaxDrafts() {
 			continue
 		}
-		for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
-			r.Speculation = engine.Speculation{Drafter: d.Name(), Rollback: rollback}
-			if depth != adaptive {
-				r.Speculation.Depth = &depth
-			}
-			said := l.sayOn(e, r, 0)
-			what := fmt.Sprintf("%s, %s, temperature %g, %s, depth %d, %s", l.shape, l.layout,
-				temperature, d.Name(), depth, rollback)
-			if !slices.Equal(said.ids, want) {
-				l.t.Errorf("%s: %v, want %v", what, said.ids, want)
-			}
-			st := said.stats
-			if st.Drafted > 0 && st.Drafter != d.Name() {
-				l.t.Errorf("%s: %q drafted", what, st.Drafter)
-			}
-			if depth > 0 && (st.Accepted == 0 || st.Accepted == st.Drafted) {
-				l.t.Errorf("%s: %d of %d drafts were accepted, want some but not all (%s)", what,
-					st.Accepted, st.Drafted, st.NoDrafter)
-			}
-			if st.Syncs > st.Rounds+1 { // one for the prompt's token
-				l.t.Errorf("%s: %d syncs in %d rounds", what, st.Syncs, st.Rounds)
-			}
-			accepted[d.Name()] += st.Accepted
-			if depth == adaptive {
-				accepted["adaptive"] += st.Accepted
-			}
+		r.Speculation = engine.Speculation{Drafter: d.Name(), Rollback: rollback}
+		if depth != adaptive {
+			r.Speculation.Depth = &depth
+		}
+		said := l.sayOn(e, r, 0)
+		what := fmt.Sprintf("%s, %s, temperature %g, %s, depth %d, %s", l.shape, l.layout,
+			temperature, d.Name(), depth, rollback)
+		if !slices.Equal(said.ids, want) {
+			l.t.Errorf("%s: %v, want %v", what, said.ids, want)
+		}
+		st := said.stats
+		if st.Drafted > 0 && st.Drafter != d.Name() {
+			l.t.Errorf("%s: %q drafted", what, st.Drafter)
+		}
+		if depth > 0 && (st.Accepted == 0 || st.Accepted == st.Drafted) {
+			l.t.Errorf("%s: %d of %d drafts were accepted, want some but not all (%s)", what,
+				st.Accepted, st.Drafted, st.NoDrafter)
+		}
+		if st.Syncs > st.Rounds+1 { // one for the prompt's token
+			l.t.Errorf("%s: %d syncs in %d rounds", what, st.Syncs, st.Rounds)
+		}
+		accepted[d.Name()] += st.Accepted
+		if depth == adaptive {
+			accepted["adaptive"] += st.Accepted
 		}
 	}
 }
