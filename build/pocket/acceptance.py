@@ -1,9 +1,10 @@
-"""Tokens per verify forward of a drafter on text the target writes: what speculation is worth, without an engine.
+"""Measures tokens per verify forward of a drafter on text the target writes. No engine takes part.
 
-The target continues held-out prompts, greedily or at a temperature with the coupled rule's noise: the token at position i is
-argmax(log p / temperature + g), g Gumbel noise of i and the text alone. The drafter proposes argmax(log q / temperature + g)
-with the same g, and a draft is accepted while it equals the token that stands there. So the rounds of a decoding can be
-followed in one forward over the finished text, with a block at every position.
+The target continues held-out prompts, greedily or at a temperature with the coupled rule's noise.
+The token at position i is argmax(log p / temperature + g). g is Gumbel noise of i and the text
+alone. The drafter proposes argmax(log q / temperature + g) with the same g. A draft is accepted
+while it equals the token that stands there. So one forward over the finished text, with a block at
+every position, gives all rounds of a decoding.
 """
 
 import numpy as np
@@ -19,13 +20,13 @@ SEED = 7
 
 
 def gumbel(i, shape):
-    """Noise of the i-th token of a batch of texts, (B, V)."""
+    """Gumbel noise of shape (B, V) for the i-th token of a batch of texts."""
     generator = torch.Generator().manual_seed(SEED * 1_000_003 + i)
     return -torch.empty(shape).exponential_(generator=generator).log_()
 
 
 def write(target, prompts, temperature, stops):
-    """(tokens (B, PROMPT + CONTINUATION), ends (B,), whether each text loops (B,))."""
+    """Returns (tokens (B, PROMPT + CONTINUATION), ends (B,), whether each text loops (B,))."""
     shape = (len(prompts), target.config.vocab_size)
     out = generate(target, prompts, CONTINUATION, temperature, noise=lambda i: gumbel(i, shape))
     ends = [next((i + 1 for i, token in enumerate(ids) if token in stops), CONTINUATION) for ids in out.tolist()]
@@ -35,15 +36,17 @@ def write(target, prompts, temperature, stops):
 
 @torch.no_grad()
 def accepted(drafter, target, tokens, temperature, texts, rows):
-    """How many drafts of a block of rows rows at every position from PROMPT on are accepted, (B, CONTINUATION - rows + 1).
+    """Counts the accepted drafts of a block at every position from PROMPT on.
 
-    texts (B,) are the indices the tokens had when they were written, on which their noise depends.
+    The counts are (B, CONTINUATION - rows + 1).
+    A block has rows rows. texts (B,) are the indices of the texts in the batch that was written.
+    The noise depends on them.
     """
     _, taps = read(target, tokens, drafter.config.target_layer_ids)
     count = CONTINUATION - rows + 1
     anchors = torch.arange(PROMPT, PROMPT + count).expand(len(tokens), -1)
     logits = drafter(target, taps, tokens, anchors, rows).float()  # (B, count, rows - 1, V)
-    at = (torch.arange(count)[:, None] + torch.arange(1, rows)).flatten()  # of the noise
+    at = (torch.arange(count)[:, None] + torch.arange(1, rows)).flatten()  # indices into the noise
     if temperature:
         shape = (TEXTS, logits.shape[-1])
         noise = torch.stack([gumbel(i, shape)[texts] for i in range(CONTINUATION)], dim=1)  # (B, CONTINUATION, V)
@@ -53,7 +56,10 @@ def accepted(drafter, target, tokens, temperature, texts, rows):
 
 
 def rounds(accepts, length, rows):
-    """The accepted counts of the rounds a decoding of length tokens goes through; a block that would pass the end is not counted."""
+    """Yields the accepted count of each round of a decoding of length tokens.
+
+    A block that would pass the end is not counted.
+    """
     at = 0
     while at + rows <= length:
         yield int(accepts[at])
@@ -61,7 +67,13 @@ def rounds(accepts, length, rows):
 
 
 def measure(drafter, target, written, temperature, rows):
-    """{"tokens_per_verify", None without rounds; "rounds"; "per_position", of the rounds that accept row j - 1 the share that accepts row j}."""
+    """Returns three figures for blocks of rows rows.
+
+    - "tokens_per_verify": None if there are no rounds.
+    - "rounds": their number.
+    - "per_position": for each row j, the share of rounds that accept it among those that accept row
+      j - 1.
+    """
     tokens, ends, loops = written
     good = (~loops).nonzero().flatten()
     found = []
@@ -76,7 +88,10 @@ def measure(drafter, target, written, temperature, rows):
 
 
 def report(drafters, target, prompts, stops, log=print):
-    """Measures drafters, {name: Drafter}, on prompts (TEXTS, PROMPT), and logs and returns a list of results."""
+    """Measures drafters, {name: Drafter}, on prompts (TEXTS, PROMPT).
+
+    Logs each result and returns the list.
+    """
     results = []
     for temperature in (0.0, 0.8):
         written = write(target, prompts, temperature, stops)

@@ -11,15 +11,17 @@ FLAT = 0.4  # share of the budget before the learning rates fall linearly to 0
 
 
 class Budget:
-    """minutes of wall clock in all, those of earlier, interrupted runs included; the state lies at path.
+    """Yields step numbers until minutes of wall clock are spent.
 
-    for step in budget: one update of module by opts a turn. The rates of opts follow the schedule above.
+    Earlier, interrupted runs count too.
+    The caller updates module by opts once a step. Learning rates warm up, stay flat, then fall to
+    0. The state lies at path.
     """
 
     def __init__(self, path, module, opts, minutes, log=print):
         self.path, self.module, self.opts, self.minutes, self.log = path, module, opts, minutes, log
         self.step, self.seconds = 0, 0.0
-        self.notes = {}  # the caller's own, saved along
+        self.notes = {}  # the caller's own, saved with the state
         if os.path.exists(path):
             saved = torch.load(path, weights_only=True)
             module.load_state_dict(saved["model"])

@@ -1,14 +1,19 @@
-"""The drafter: a DFlash block drafter (z-lab, 2026) for the pocket model, in the form its published checkpoints have.
+"""The drafter: a DFlash block drafter (z-lab, 2026) for the pocket model.
 
-Worth knowing about the form:
-- It reads the target's hidden states after some layers (taps), joined, through fc and hidden_norm: one context row a
-  position. A context row gives every layer a key and a value and nothing else.
-- It predicts a block in one pass: the newest token (the anchor) and masks, each row the token at its own position.
-- Embedding and head are the target's, the embedding scaled as the target scales it.
-- Layers have Qwen3's shape: RMSNorm multiplies by the weight itself, queries and keys are normalised per head before the
-  rotary embedding, SwiGLU.
-- A full layer's rows see the whole context and the whole block. A sliding layer's rows see the last sliding_window
-  positions, their own included, and in the block nothing after themselves.
+It has the form of the published checkpoints.
+
+What is unusual:
+- The target's hidden states after some layers (taps) are joined and pass through fc and
+  hidden_norm. They make one context row a position. A context row gives every layer a key and a
+  value only.
+- One pass predicts a block: the newest token (the anchor) and masks. Each row predicts the token at
+  its own position.
+- Embedding and head are the target's. The embedding is scaled as the target scales it.
+- Layers have Qwen3's shape. RMSNorm multiplies by the weight itself. Queries and keys are
+  normalised per head before the rotary embedding. The MLP is SwiGLU.
+- A full layer's rows see the whole context and the whole block.
+- A sliding layer's rows see the last sliding_window positions, their own included. In the block
+  they see no later row.
 """
 
 from dataclasses import dataclass
@@ -116,13 +121,15 @@ class Drafter(nn.Module):
                 nn.init.normal_(p, std=0.5 / p.shape[1] ** 0.5)
 
     def start(self, target):
-        """Takes the scale of the last norm, under which the shared head was trained, from the target's."""
+        """Copies the scale of the target's last norm. The shared head was trained under it."""
         self.norm.weight.data.copy_(1.0 + target.norm.weight)
 
     def hidden(self, target, taps, tokens, anchors, rows=None):
-        """The states under the head, (B, A, rows - 1, hidden), of the blocks that start at anchors (B, A) in tokens (B, L), all
-        in one forward. taps (B, L, taps x hidden) are those of tokens. A block has rows rows, block_size if None; row j
-        of it, from 1 on, predicts the token at position anchor + j, and the anchor's own row nothing.
+        """Returns the states under the head of all blocks, (B, A, rows - 1, hidden), in one forward.
+
+        The blocks start at anchors (B, A) in tokens (B, L). taps (B, L, taps x hidden) are those of
+        tokens. A block has rows rows, block_size if None. From row 1 on, row j predicts the token
+        at position anchor + j. The anchor's own row predicts nothing.
         """
         c = self.config
         rows = rows or c.block_size
@@ -141,13 +148,16 @@ class Drafter(nn.Module):
         return self.norm(x).view(B, A, rows, -1)[:, :, 1:]
 
     def forward(self, target, taps, tokens, anchors, rows=None):
-        """Logits (B, A, rows - 1, V) of hidden's blocks, the mask token forbidden."""
+        """Returns logits (B, A, rows - 1, V) of hidden's blocks, with the mask token forbidden."""
         logits = target.unembed(self.hidden(target, taps, tokens, anchors, rows)).float()
         return logits.index_fill(-1, torch.tensor(self.config.mask_token_id), -torch.inf)
 
 
 def block_mask(anchors, rows, length, window=None):
-    """What the rows of blocks at anchors (B, A) see of a context of length and of all blocks: (B, 1, A rows, length + A rows)."""
+    """Returns the attention mask of blocks at anchors (B, A): (B, 1, A rows, length + A rows).
+
+    The columns are a context of length rows, then the rows of all blocks.
+    """
     B, A = anchors.shape
     offset = torch.arange(rows)
     j = torch.arange(length)
@@ -164,7 +174,10 @@ def block_mask(anchors, rows, length, window=None):
 
 @torch.no_grad()
 def read(target, tokens, ids):
-    """(states under the head (B, L, hidden), taps (B, L, len(ids) x hidden)) of a target's forward over tokens (B, L)."""
+    """Runs the target over tokens (B, L).
+
+    Returns (states under the head (B, L, hidden), taps (B, L, len(ids) x hidden)).
+    """
     taps = {}
     hidden = target.hidden(tokens, tap=taps.__setitem__)
     return hidden, torch.cat([taps[i] for i in ids], dim=-1)

@@ -1,8 +1,14 @@
-"""Training of the drafter on text the target wrote: many blocks of a sequence in one forward, the target frozen.
+"""Trains the drafter on text the target wrote, many blocks of a sequence in one forward.
 
-Loss of a row: MIX parts of cross entropy to the target's own distribution at that position, given the text before it, and
-1 - MIX parts of cross entropy to the token that stands there; a block's rows weigh exp(-(j - 1) / gamma), as an error early
-in a block costs what comes after it. The target's distribution comes with its taps.
+The target is frozen.
+
+The loss of a row has two parts:
+- MIX parts of cross entropy to the target's own distribution at that position, given the text
+  before it.
+- 1 - MIX parts of cross entropy to the token that stands there.
+
+Row j of a block weighs exp(-(j - 1) / gamma), because an early error also costs the rows after it.
+The forward that gives the taps gives the target's distribution too.
 """
 
 import functools
@@ -18,23 +24,25 @@ from dflash import read
 from muon import Muon
 
 SEQUENCES, ANCHORS = 8, 48  # a step; a sequence
-WIDTH = 192  # tokens; sequences are padded to a multiple, as torch.compile makes one program for each length
+WIDTH = 192  # tokens; sequences are padded to a multiple: each length costs torch.compile a program
 GAMMA = {4: 2.0, 8: 4.0, 16: 7.0}  # by block size
 MIX = 0.5
 MATRIX_LR, VECTOR_LR = 0.02, 0.003  # Muon; AdamW, for the norms
 WEIGHT_DECAY = 0.02
-RATE = 0.5  # of these in what comes after stage joint
-VARIANT_RATE = 0.1  # and in what makes a variant of a drafter that is done
+RATE = 0.5  # factor of these rates after stage joint
+VARIANT_RATE = 0.1  # factor when a finished drafter becomes a variant
 
 
 def weights(block_size):
-    """Of rows 1 to block_size - 1."""
+    """Returns the weights of rows 1 to block_size - 1 in the loss."""
     return torch.exp(-torch.arange(block_size - 1) / GAMMA[block_size])
 
 
 def loss(drafter, target, reading, tokens, anchors, ends, mix=MIX):
-    """(loss, tokens a verify forward would yield by argmax) of the blocks at anchors (B, A) in tokens (B, L), whose texts end
-    before ends (B,). reading is what dflash.read has of tokens."""
+    """Returns (loss, tokens a verify forward would yield by argmax) of blocks at anchors (B, A).
+
+    The texts lie in tokens (B, L) and end before ends (B,). reading is dflash.read of tokens.
+    """
     c = drafter.config
     B, A = anchors.shape
     hidden, taps = reading
@@ -55,7 +63,7 @@ def loss(drafter, target, reading, tokens, anchors, ends, mix=MIX):
 
 
 def optimizers(drafter, rate=1.0):
-    """rate: of the learning rates."""
+    """Returns Muon for matrices and AdamW for norms. rate multiplies their learning rates."""
     matrices = [p for p in drafter.parameters() if p.ndim == 2]
     vectors = [p for p in drafter.parameters() if p.ndim == 1]
     return [
@@ -65,7 +73,7 @@ def optimizers(drafter, rate=1.0):
 
 
 class Texts:
-    """Batches from the parts that generate.write wrote. Their only state is the number of the batch."""
+    """Batches from the parts that generate.write wrote. A batch depends on its number alone."""
 
     def __init__(self, folder):
         self.batches = []  # (part, rows of it)
@@ -77,7 +85,10 @@ class Texts:
             self.batches += [(number, i) for i in range(count)]
 
     def batch(self, step):
-        """(keys of the texts, tokens (B, L), anchors (B, A), ends (B,)): every text once an epoch, in another order and company each time."""
+        """Returns (keys of the texts, tokens (B, L), anchors (B, A), ends (B,)).
+
+        Every text comes once an epoch. Each epoch has another order and other batches.
+        """
         epoch, i = divmod(step, len(self.batches))
         number, i = random.Random(epoch).sample(self.batches, len(self.batches))[i]
         part = self.parts[number]
@@ -92,14 +103,17 @@ class Texts:
 
 
 class Readings:
-    """What the target reads in the texts. It is kept in memory, 3 KB a token, so that it is read in the first epoch only."""
+    """Keeps the target's states and taps of the texts in memory, 3 KB a token.
+
+    So the target computes them in the first epoch only.
+    """
 
     def __init__(self, target, ids):
         self.read = torch.compile(functools.partial(read, target, ids=ids), dynamic=False)
         self.rows = {}  # key of a text: (states under the head, taps), (L, ...) each, in bfloat16
 
     def of(self, keys, tokens, ends):
-        """dflash.read of tokens (B, L), which belong to the texts keys; 0 from their ends (B,) on."""
+        """Returns dflash.read of tokens (B, L) of the texts keys. Rows are 0 from ends (B,) on."""
         if any(key not in self.rows for key in keys):
             hidden, taps = (x.bfloat16() for x in self.read(tokens))
             self.rows |= {key: (h[:end].clone(), t[:end].clone()) for key, h, t, end in zip(keys, hidden, taps, ends.tolist())}
@@ -108,7 +122,7 @@ class Readings:
 
 
 def train(drafter, target, texts, path, minutes, rate=RATE, log=print):
-    """Trains drafter for minutes in all; its state lies at path."""
+    """Trains drafter for minutes in all. Its state lies at path."""
 
     opts = optimizers(drafter, rate)
     budget = Budget(path, drafter, opts, minutes, log)

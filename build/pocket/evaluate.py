@@ -1,4 +1,4 @@
-"""What the model card says: held-out loss beside an n-gram model's, how often greedy text loops, samples."""
+"""Measures the model card's figures: held-out loss beside an n-gram model's, loops, samples."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import data
 from generate import LOOP, distinct, generate
 from train import held_out_loss
 
-MEASURED = 65_536  # tokens each held-out loss is measured on, at most
+MEASURED = 65_536  # tokens for each held-out loss, at most
 ORDER = 4  # of the n-gram model
 COMPLETION, PROMPT, COMPLETIONS = 128, 64, 96  # tokens, tokens, texts
 SAMPLES = [
@@ -24,8 +24,11 @@ SAMPLES = [
 
 
 class WittenBell:
-    """Interpolated Witten-Bell: P(w|h) = (c(h w) + T(h) P(w|h')) / (c(h) + T(h)), where T(h) counts the distinct tokens
-    seen after h and h' is h without its oldest token; below the unigrams lies the uniform distribution."""
+    """Interpolated Witten-Bell: P(w|h) = (c(h w) + T(h) P(w|h')) / (c(h) + T(h)).
+
+    T(h) counts the distinct tokens seen after h. h' is h without its oldest token.
+    Below the unigrams lies the uniform distribution.
+    """
 
     def __init__(self, tokens, vocab_size, order=ORDER):
         self.vocab_size = vocab_size
@@ -42,12 +45,15 @@ class WittenBell:
 
     @staticmethod
     def find(keys, wanted):
-        """Indices of wanted in the sorted keys, and which of them are there."""
+        """Returns the indices of wanted in the sorted keys, and whether each is there."""
         at = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
         return at, keys[at] == wanted
 
     def loss(self, rows):
-        """Mean nats of each token of rows (N, L + 1) after the first, from the tokens before it in its row."""
+        """Returns mean nats a token of rows (N, L + 1).
+
+        A token is predicted from those before it in its row. The first one is not counted.
+        """
         rows = rows.astype(np.int64)
         p = np.full((rows.shape[0], rows.shape[1] - 1), 1 / self.vocab_size)
         for n, (grams, counts, contexts, types, totals) in enumerate(self.tables, 1):
@@ -73,7 +79,10 @@ def sample(model, tokenizer, prompt, temperature=0.0):
 
 
 def report(model, tokenizer, train_docs, held_out_docs, tokens_seen, folder, log=print):
-    """Writes evaluation.json into folder and returns its content. tokens_seen is how many the model was trained on."""
+    """Writes evaluation.json into folder and returns its content.
+
+    The model was trained on tokens_seen tokens.
+    """
     result = {"documents": {"train": len(train_docs), "held_out": len(held_out_docs)}, "loss": []}
     shuffled = random.Random(0).sample(train_docs, len(train_docs))
     train_tokens = np.concatenate(data.encode(tokenizer, [d.text + "<|endoftext|>" for d in shuffled]))

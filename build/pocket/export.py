@@ -1,4 +1,4 @@
-"""Writes the models as folders in the form of Hugging Face checkpoints."""
+"""Writes the models as folders in Hugging Face's form."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def write_json(path, value):
 
 
 def settings(c, t, folder):
-    """Everything but the weights."""
+    """Writes tokenizer, config.json and generation_config.json: all but the weights."""
     tok.save(t, folder, c.max_position_embeddings)
     config = config_json(c, t)
     write_json(os.path.join(folder, "config.json"), config)
@@ -43,7 +43,7 @@ def settings(c, t, folder):
 
 
 def weights(model, folder, dtype=torch.bfloat16):
-    """model.safetensors, written beside its place and then moved there."""
+    """Writes model.safetensors beside its place, then moves it there."""
     save({"model." + k: v for k, v in model.state_dict().items()}, folder, dtype)
 
 
@@ -78,20 +78,26 @@ def drafter_json(c):
 
 
 def drafter(model, folder, dtype=torch.bfloat16):
-    """config.json and model.safetensors, without embedding and head, which are the target's."""
+    """Writes config.json and model.safetensors.
+
+    Embedding and head are the target's and stay out.
+    """
     os.makedirs(folder, exist_ok=True)
     write_json(os.path.join(folder, "config.json"), drafter_json(model.config))
     save(model.state_dict(), folder, dtype)
 
 
 def load(model, folder):
-    """Loads what weights wrote."""
+    """Loads the file that weights wrote."""
     tensors = load_file(os.path.join(folder, "model.safetensors"))
     model.load_state_dict({k.removeprefix("model."): v.float() for k, v in tensors.items()})
 
 
 def load_drafter(model, folder):
-    """Loads what drafter wrote, if it is of the same form; else, or if nothing is there, leaves model as it is. Whether it did."""
+    """Loads the file that drafter wrote, if its tensors have model's names and shapes.
+
+    Returns whether it did.
+    """
     path = os.path.join(folder, "model.safetensors")
     tensors = load_file(path) if os.path.exists(path) else {}
     same = {k: v.shape for k, v in tensors.items()} == {k: v.shape for k, v in model.state_dict().items()}

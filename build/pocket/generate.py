@@ -1,11 +1,12 @@
-"""Text by the target itself: what the drafter learns from, and what acceptance is measured on.
+"""Writes text by the target itself. The drafter learns from it, and acceptance is measured on it.
 
-A part is one batch: prompts of one length, cut at random from the rows the target was trained on, and what the target
-makes of them. Prompts are plain text, fill-in-the-middle and chat in the measure the rows are, but FIM_SHARE and CHAT_SHARE of
-them end where the middle or the answer begins, as prompts of those forms do in use.
+A part is one batch: prompts of one length with the target's continuations. Prompts are cut at
+random from the rows that the target was trained on. They are plain text, fill-in-the-middle and
+chat in the same shares. FIM_SHARE and CHAT_SHARE of them end where the middle or the answer begins,
+as such prompts do in use.
 
-Each row is written at one of TEMPERATURES. A text ends at <|endoftext|> or <|im_end|>, or where it begins to loop; what is
-left with less than SHORTEST tokens is dropped.
+Each row is written at one of TEMPERATURES. A text ends at <|endoftext|> or <|im_end|>, or where it
+begins to loop. A text of less than SHORTEST tokens is dropped.
 """
 
 import json
@@ -17,8 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import torch
 
-LOOP = 0.5  # a text whose share of distinct 4-grams is below this loops
-RUN = 16  # so many 4-grams in a row seen before are the beginning of a loop, in a text that loops
+LOOP = 0.5  # a text loops if its share of distinct 4-grams is below this
+RUN = 16  # in such a text, this many 4-grams in a row that occurred before begin the loop
 PARTS_ROWS, PROMPT, CONTINUATION = 256, (16, 320), 256  # rows; tokens, from and to; tokens
 FIM_SHARE, CHAT_SHARE = 0.15, 0.1
 TEMPERATURES = {0.0: 0.4, 0.8: 0.35, 1.0: 0.25}  # share of the rows
@@ -26,13 +27,16 @@ SHORTEST = 24  # tokens
 
 
 def distinct(ids, n=4):
-    """Share of distinct n-grams."""
+    """Returns the share of distinct n-grams."""
     grams = [tuple(ids[i : i + n]) for i in range(len(ids) - n + 1)]
     return len(set(grams)) / len(grams)
 
 
 def loop_start(ids, n=4):
-    """Where ids, a text that loops, begins to: RUN n-grams that all occur earlier start here. len(ids) if nowhere."""
+    """Returns where ids begins to loop: the next RUN n-grams all occurred before.
+
+    It is len(ids) if there is no such place.
+    """
     seen, run = set(), 0
     for i in range(len(ids) - n + 1):
         gram = tuple(ids[i : i + n])
@@ -44,7 +48,7 @@ def loop_start(ids, n=4):
 
 
 def usable(ids, ends):
-    """(length of the part of ids worth learning from, whether ids loop)."""
+    """Returns (length of the beginning of ids to learn from, whether ids loop)."""
     length = next((i + 1 for i, token in enumerate(ids) if token in ends), len(ids))
     if length < SHORTEST or distinct(ids[:length]) >= LOOP:
         return length, False
@@ -53,10 +57,11 @@ def usable(ids, ends):
 
 @torch.no_grad()
 def generate(model, prompts, count, temperature=0.0, seed=0, noise=None):
-    """Continues prompts (B, L) by count tokens each; (B, count). temperature is a number, or a tensor of one a row.
+    """Continues prompts (B, L) by count tokens each and returns these, (B, count).
 
-    A token is argmax(logits / temperature + Gumbel noise), at temperature 0 argmax(logits). noise(i), (B, V), gives the
-    noise of the i-th token; without it, it is drawn with seed.
+    temperature is a number, or a tensor with one for each row. A token is
+    argmax(logits / temperature + Gumbel noise); at temperature 0 it is argmax(logits).
+    noise(i), (B, V), is the noise of the i-th token. Without noise it is drawn with seed.
     """
     generator = torch.Generator().manual_seed(seed)
     x, out = torch.as_tensor(prompts), []
@@ -78,7 +83,7 @@ def generate(model, prompts, count, temperature=0.0, seed=0, noise=None):
 
 
 def after(rows, pattern):
-    """(row, position) of every place in rows (N, L) that follows pattern, a list of ids: an array (M, 2)."""
+    """Returns (row, position) of every place in rows (N, L) after pattern, a list of ids: (M, 2)."""
     L = rows.shape[1] - len(pattern)
     found = np.ones((rows.shape[0], L), bool)
     for i, token in enumerate(pattern):
@@ -88,12 +93,12 @@ def after(rows, pattern):
 
 class Prompts:
     def __init__(self, rows, tokenizer):
-        """rows (N, L + 1): those the target is trained on, in memory or mapped."""
+        """rows (N, L + 1) are the target's training rows, in memory or mapped."""
         self.rows = rows
         self.marks = [after(rows, tokenizer.encode(m).ids) for m in ("<|fim_middle|>", "<|im_start|>assistant\n")]
 
     def draw(self, rng, count, length):
-        """(count, length)."""
+        """Returns prompts (count, length)."""
         at = []
         for share, marks in zip((FIM_SHARE, CHAT_SHARE), self.marks):
             marks = marks[marks[:, 1] >= length]
@@ -105,9 +110,10 @@ class Prompts:
 
 
 def part(model, prompts, tokenizer, number, rows=PARTS_ROWS):
-    """One part: {"tokens" (N, L) uint16, "prompt" L of the prompts, "ends" (N,), "temperatures" (N,), "counts"}.
+    """Makes one part: tokens (N, L) uint16, prompt, ends (N,), temperatures (N,), counts.
 
-    Text N runs from prompt to ends[N]. counts: rows written, and of these looping and dropped.
+    prompt is the length of the prompts. The text of row n runs from prompt to ends[n]. counts has for each temperature three numbers of
+    rows: written, looping, dropped.
     """
     rng = np.random.default_rng(number)
     length = int(np.exp(rng.uniform(*np.log(PROMPT))))
@@ -136,14 +142,14 @@ def parts(folder):
 
 
 def start(*what):
-    """The beginning of a process that writes parts."""
+    """Prepares a process that writes parts."""
     global writer  # of this process
     torch.set_num_threads(1)
     writer = what
 
 
 def ensure(number):
-    """Writes a part where it is missing; (tokens of text in it, its counts)."""
+    """Writes a part if it is missing. Returns (tokens of text in it, its counts)."""
     model, prompts, tokenizer, folder = writer
     path = os.path.join(folder, f"part{number:05}.npz")
     if not os.path.exists(path):
@@ -154,9 +160,9 @@ def ensure(number):
 
 
 def write(model, prompts, tokenizer, folder, tokens, processes, log=print):
-    """Writes parts into folder until they hold tokens tokens of text, those already there included.
+    """Writes parts into folder until they hold tokens tokens of text. Parts already there count.
 
-    Processes of one thread each: two write twice as much as one process of two threads.
+    Each process has one thread: two such processes write twice as much as one of two threads.
     """
     os.makedirs(folder, exist_ok=True)
     have, number, totals = 0, 0, {}

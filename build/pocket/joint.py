@@ -1,9 +1,11 @@
-"""Training of the model together with a drafter: the drafter's loss reaches the model through the taps.
+"""Trains the model together with a drafter. The drafter's loss reaches the model through the taps.
 
-A model that was only taught its next token keeps little of what comes after it in its states, and a drafter of a few layers
-finds nothing there to read. With several tokens as an aim (Gloeckle et al. 2024, Better & Faster Large Language Models via
-Multi-token Prediction; DeepSeek-V3 section 2.2) the states hold more of them. The drafter learns along, from real text and much
-of it, and afterwards goes on with the frozen model and its own text, drafter.py.
+A model that learned only its next token keeps little of later tokens in its states. A drafter of a
+few layers then finds nothing there to read. With several tokens as an aim the states hold more of
+them (Gloeckle et al. 2024, Better & Faster Large Language Models via Multi-token Prediction;
+DeepSeek-V3 section 2.2).
+
+Here the drafter learns from much real text. Then drafter.py trains it on the frozen model's own text.
 """
 
 import numpy as np
@@ -17,8 +19,8 @@ from budget import Budget
 from dflash import Config, Drafter
 
 ANCHORS = 24  # a row of a batch
-WEIGHT = 1.0  # of the drafter's loss beside the model's
-RATE = 0.5  # of the model's learning rates in stage train
+WEIGHT = 1.0  # factor of the drafter's loss; the model's has 1
+RATE = 0.5  # factor of the model's learning rates in stage train
 LOG_STEPS = 10
 
 
@@ -28,7 +30,10 @@ class Pair(nn.Module):
         self.model, self.drafter = model, Drafter(config)
 
     def loss(self, rows, anchors):
-        """(loss, the model's part of it, tokens a verify forward would yield) of rows (B, L + 1) with blocks at anchors (B, A)."""
+        """Returns (loss, the model's part of it, tokens a verify forward would yield).
+
+        rows are (B, L + 1). The blocks stand at anchors (B, A).
+        """
         tokens, taps = rows[:, :-1], {}
         hidden = self.model.hidden(tokens, tap=taps.__setitem__)
         logits = self.model.unembed(hidden).float()
@@ -40,22 +45,23 @@ class Pair(nn.Module):
 
 
 def draw(step, count, length, block):
-    """Anchors (count, ANCHORS), whose whole blocks lie within length."""
+    """Draws anchors (count, ANCHORS). Their whole blocks lie within length."""
     rng = np.random.default_rng(step)
     return torch.from_numpy(rng.integers(1, length - block, (count, ANCHORS)))
 
 
 def run(pair, rows, first, held_out, path, minutes, origin=None, log=print):
-    """Trains pair for minutes in all on the batches of rows from first on; its state lies at path. origin tells the weights it
-    begins with from others, where they may change: then a state that began with others is refused.
+    """Trains pair for minutes in all on the batches of rows from first on. Its state lies at path.
 
-    Batches of long rows train the model alone. held_out, an array (N, L + 1), is measured at the end.
+    origin names the weights that pair begins with, where they may change. A state that began with
+    other weights is refused. Batches of long rows train the model alone. The loss on held_out, an
+    array (N, L + 1), is measured at the end.
     """
     model_opts, drafter_opts = train.optimizers(pair.model, RATE), drafter.optimizers(pair.drafter)
     opts = model_opts + drafter_opts
     budget = Budget(path, pair, opts, minutes, log)
     if budget.notes.setdefault("origin", origin) != origin:
-        raise SystemExit(f"{path} began with other weights than those in --out; remove it to begin anew with these")
+        raise SystemExit(f"{path} began with other weights than those in --out; remove it to begin again with these")
     both = torch.compile(pair.loss, dynamic=False)
     alone = torch.compile(pair.model.loss, dynamic=False)
     losses, yields = [], []

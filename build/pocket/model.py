@@ -1,11 +1,13 @@
-"""The pocket model: a decoder in Gemma 3's form, written so that its forward is the one mlx_lm's gemma3_text computes.
+"""The pocket model: a decoder in Gemma 3's form. Its forward equals that of mlx_lm's gemma3_text.
 
-Worth knowing about the form:
-- RMSNorm multiplies by (1 + weight), and every layer has four of them: before and after attention, before and after the MLP.
-- Embeddings are multiplied by sqrt(hidden_size), rounded through bfloat16 as the checkpoints' own code does.
+What is unusual:
+- RMSNorm multiplies by (1 + weight). Every layer has four: before and after attention, before and
+  after the MLP.
+- Embeddings are multiplied by sqrt(hidden_size), rounded through bfloat16 as the checkpoints' own
+  code does.
 - Queries and keys are normalised per head before the rotary embedding.
-- Every sliding_window_pattern-th layer attends to everything, the others to the last sliding_window positions; the
-  two kinds have rotary bases of their own.
+- Every sliding_window_pattern-th layer attends to all positions. The others attend to the last
+  sliding_window positions. Each kind has a rotary base of its own.
 - The head is the embedding, transposed.
 """
 
@@ -51,7 +53,7 @@ class RMSNorm(nn.Module):
 
 
 def rotary(start, length, head_dim, base, device=None):
-    """cos and sin of the positions from start on, both (L, D/2)."""
+    """Returns cos and sin of the positions from start on, both (L, D/2)."""
     freq = base ** (-torch.arange(0, head_dim, 2, device=device, dtype=torch.float32) / head_dim)
     angle = torch.arange(start, start + length, device=device, dtype=torch.float32)[:, None] * freq[None, :]
     return angle.cos(), angle.sin()
@@ -64,9 +66,9 @@ def rotate(x, cos, sin):
 
 
 def windowed_attention(q, k, v, window, scale):
-    """Causal attention over the last window positions, for q, k, v (B, H, L, D).
+    """Computes causal attention over the last window positions, for q, k, v (B, H, L, D).
 
-    Works in blocks of window queries, each against its own block of keys and the one before: O(L x window).
+    A block of window queries meets its own block of keys and the block before: O(L x window).
     """
     B, H, L, D = q.shape
     n = -(-L // window)  # blocks
@@ -78,14 +80,17 @@ def windowed_attention(q, k, v, window, scale):
     j = torch.arange(2 * window, device=q.device)[None, None, :]
     block = torch.arange(n, device=q.device)[:, None, None]
     mask = (j <= i) & (i - j < window) & (block * window + j >= window)  # (n, window, 2 window)
-    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[None], scale=scale)  # of three dimensions it would take the slow path
+    # mask[None]: with a mask of three dimensions torch takes its slow path.
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[None], scale=scale)
     return y.view(B, H, n * window, D)[:, :, :L]
 
 
 class KVCache:
-    """Keys and values of one layer: of a prompt, then of one more token a call. With a window it keeps no more than that.
+    """Keeps keys and values of one layer: a prompt's, then one more token's a call.
 
-    Once full, a window's slots are out of order, which attention without a mask does not see: keys come rotated.
+    With a window it keeps no more positions than that.
+    The slots of a full window are out of order. Attention without a mask does not see that, because
+    keys come rotated.
     """
 
     def __init__(self, capacity, window=None):
@@ -94,7 +99,7 @@ class KVCache:
         self.k = self.v = None  # (B, H, size, D)
 
     def write(self, k, v):
-        """Keeps k and v (B, H, L, D): the prompt's, or those of one token."""
+        """Keeps k and v (B, H, L, D) of the prompt or of one token."""
         L = k.shape[2]
         if self.k is None:
             self.k, self.v = (x.new_empty(*x.shape[:2], self.size, x.shape[3]) for x in (k, v))
@@ -128,7 +133,7 @@ class Attention(nn.Module):
         step = cache is not None and cache.offset > 0  # one more token after those in cache
         if cache is not None:
             cache.write(k, v)
-        if step:  # the queries of a group take the place of a sequence of them: (B, KV heads, group, D)
+        if step:  # a group's queries take the place of a sequence: (B, KV heads, group, D)
             y = F.scaled_dot_product_attention(q.view(B, self.kv_heads, -1, self.head_dim), *cache.kept(), scale=self.scale)
             return self.o_proj(y.reshape(B, 1, -1))
         group = self.heads // self.kv_heads
@@ -152,7 +157,7 @@ class MLP(nn.Module):
 
 
 class Layer(nn.Module):
-    # The norms after attention and MLP start at 0.3 rather than 1, so that no single layer drowns the embedding at first.
+    # The norms after attention and MLP start at 0.3, not 1: so no layer drowns the embedding early.
     POST_NORM = -0.7
 
     def __init__(self, c):
@@ -182,15 +187,15 @@ class Model(nn.Module):
                 nn.init.normal_(p, std=0.5 / math.sqrt(p.shape[1]))
 
     def caches(self, capacity):
-        """A cache a layer, for sequences of at most capacity tokens."""
+        """Returns a cache for each layer, for sequences of at most capacity tokens."""
         c = self.config
         return [KVCache(capacity, c.sliding_window if c.is_sliding(i) else None) for i in range(c.num_hidden_layers)]
 
     def hidden(self, tokens, caches=None, tap=None):
-        """The states under the head, (B, L, hidden), for tokens (B, L).
+        """Returns the states under the head, (B, L, hidden), for tokens (B, L).
 
-        caches make the model remember; calls after the first then take one token a row. tap(layer, x) is shown what
-        each layer puts out, (B, L, hidden).
+        With caches the model remembers. Calls after the first then take one token a row.
+        tap(layer, x) gets each layer's output, (B, L, hidden).
         """
         c, L = self.config, tokens.shape[1]
         start = caches[0].offset if caches else 0
@@ -208,10 +213,13 @@ class Model(nn.Module):
         return F.linear(x, self.embed_tokens.weight)
 
     def forward(self, tokens):
-        """Logits (B, L, V) for tokens (B, L)."""
+        """Returns logits (B, L, V) for tokens (B, L)."""
         return self.unembed(self.hidden(tokens))
 
     def loss(self, tokens):
-        """Mean cross entropy in nats of each token of tokens (B, L + 1) after the first."""
+        """Returns the mean cross entropy of tokens (B, L + 1), in nats a token.
+
+        The first one is not counted.
+        """
         logits = self(tokens[:, :-1])
         return F.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten())

@@ -1,10 +1,16 @@
-"""Muon (Jordan et al. 2024): momentum whose update is brought near the closest orthogonal matrix, for the matrices inside the layers."""
+"""Muon (Jordan et al. 2024), the optimizer for the matrices inside the layers.
+
+It is momentum. Each update is brought near the closest orthogonal matrix.
+"""
 
 import torch
 
 
 def orthogonal(g, steps=5):
-    """A matrix with g's singular vectors and singular values near 1, by a quintic Newton-Schulz iteration in bfloat16."""
+    """Returns a matrix with g's singular vectors and with singular values near 1.
+
+    A quintic Newton-Schulz iteration computes it in bfloat16.
+    """
     a, b, c = 3.4445, -4.7750, 2.0315
     x = g.bfloat16()
     wide = x.shape[0] <= x.shape[1]

@@ -1,9 +1,11 @@
-"""Records what the training forward of a drafter computes, as a fixture for the parity tests of models/dflash.
+"""Records the training forward of a drafter as a fixture for the parity tests of models/dflash.
 
-The form of the files is that of build/fixtures/dflash.py, which records an implementation of its own: a folder that the cases
-share, with the drafter's weights and of the target the embedding, the head and the taps of a text; and for each case
-config.json, fixture.json and the blocks' logits in float32. A target and a drafter of small size, with random weights, keep it
-small; write takes any pair.
+The files have the form of build/fixtures/dflash.py, which records an implementation of its own:
+- One folder is shared by all cases. It holds the drafter's weights, and the target's embedding,
+  head and taps of a text.
+- Each case has config.json, fixture.json and the blocks' logits in float32.
+
+Target and drafter are small and random here, so that the fixture stays small. write takes any pair.
 """
 
 import copy
@@ -19,8 +21,8 @@ import dflash
 import export
 import model
 
-LENGTH, WINDOW = 48, 8  # tokens of the text, positions a sliding layer sees
-MIN_GAP = 1e-3  # between the two largest logits of a row, so that comparing drafts needs no excuse
+LENGTH, WINDOW = 48, 8  # tokens of the text, positions that a sliding layer sees
+MIN_GAP = 1e-3  # between the two largest logits of a row, so that drafts can be compared exactly
 TARGET = model.Config(
     vocab_size=96, hidden_size=32, num_hidden_layers=6, intermediate_size=64, num_attention_heads=2, num_key_value_heads=1, head_dim=16, sliding_window=16
 )
@@ -33,7 +35,10 @@ SHARED = "training-shared"
 
 @torch.no_grad()
 def blocks(drafter, target, tokens, contexts):
-    """The blocks behind so many rows of context, all from one forward: anchor (B,), logits (B, rows - 1, V), drafts."""
+    """Computes a block after each of contexts, numbers of context rows, in one forward.
+
+    Returns anchors (B,), logits (B, rows - 1, V), and the logits with the mask token forbidden.
+    """
     anchors = torch.tensor([contexts])
     _, taps = dflash.read(target, tokens, drafter.config.target_layer_ids)
     logits = target.unembed(drafter.hidden(target, taps, tokens, anchors))[0]
@@ -42,7 +47,10 @@ def blocks(drafter, target, tokens, contexts):
 
 
 def write(root, name, shared, drafter, target, tokens, contexts):
-    """Writes one case beside root/shared, which share wrote; contexts whose guesses are near ties are left out."""
+    """Writes one case beside root/shared, which share wrote.
+
+    Contexts with nearly tied guesses are left out.
+    """
     anchor, logits, allowed = blocks(drafter, target, tokens, contexts)
     top = allowed.topk(2).values
     keep = (top[..., 0] - top[..., 1]).amin(-1) >= MIN_GAP
@@ -77,7 +85,7 @@ def write(root, name, shared, drafter, target, tokens, contexts):
 
 
 def share(root, shared, drafter, target, tokens):
-    """Writes the weights of drafter, and of target its embedding, head and taps of tokens."""
+    """Writes the drafter's weights, and the target's embedding, head and taps of tokens."""
     folder = os.path.join(root, shared)
     os.makedirs(folder, exist_ok=True)
     export.save(drafter.state_dict(), folder, torch.float32)
@@ -91,7 +99,7 @@ def record(root):
     torch.manual_seed(11)
     target, drafter = model.Model(TARGET), dflash.Drafter(DRAFTER)
     tokens = torch.randint(8, TARGET.vocab_size, (1, LENGTH))
-    for p in drafter.parameters():  # what starts at 1 or very small must show as well
+    for p in drafter.parameters():  # weights that start at 1 or very small must show in the results
         torch.nn.init.normal_(p, 1.0, 0.2) if p.ndim == 1 else torch.nn.init.normal_(p, 0.0, 1.5 / p.shape[1] ** 0.5)
     share(root, SHARED, drafter, target, tokens)
     for name, sliding in CASES.items():

@@ -1,25 +1,34 @@
-"""The pocket model and its drafter from nothing, in stages:
+"""Makes the pocket model and its drafter from nothing, in stages:
 
-    tokenizer   the tokenizer and all settings, into --out
-    train       the model, the target of speculation
-    joint       it again, together with a drafter, see joint.py
-    export      its weights, into --out
-    evaluate    what the model card says of it
-    generate    text by the model in --out
-    drafter     the drafter of that model on that text, into --out/drafter (--sliding: --out/drafter-sliding)
-    acceptance  tokens per verify forward of the drafters in --out, beside a random one
-    parity      what the training forward computes, as a fixture of models/dflash
+    tokenizer   writes the tokenizer and all settings into --out
+    train       trains the model, the target of speculation
+    joint       trains it again, together with a drafter, see joint.py
+    export      writes its weights into --out
+    evaluate    measures the model card's figures
+    generate    writes text by the model in --out
+    drafter     trains that model's drafter on that text, into --out/drafter (--sliding: --out/drafter-sliding)
+    acceptance  measures tokens per verify forward of the drafters in --out, beside a random one
+    parity      records the training forward as a fixture of models/dflash
 
     python build/pocket/run.py [--stage NAME] [--cache DIR] [--out DIR] [--minutes N] ...
 
-Without --stage all but parity, one after the other. Needs Python 3.11 or newer with the packages of requirements.txt, `go` on the
-PATH, and a C++ compiler (torch.compile).
-Whoever starts it makes the virtual environment, in a folder of the cache keyed by the content of requirements.txt:
-python3 -m venv DIR, then DIR/bin/pip install -r build/pocket/requirements.txt (on x86-64 Linux torch brings CUDA's
-libraries along, 5.5 GB in all, which are not used), then DIR/bin/python build/pocket/run.py.
+Without --stage it runs all but parity, one after the other. It needs:
+- Python 3.11 or newer with the packages of requirements.txt
+- `go` on the PATH
+- a C++ compiler, for torch.compile
 
-Interrupted at any point it goes on from the last save when started again. Texts and drafters belong to one model and lie under
-its hash. To train anew, remove the cache folder ($TANDEM_CACHE, or tandem-dev/pocket in the user's cache folder).
+The caller makes the virtual environment, in a cache folder keyed by the content of
+requirements.txt:
+
+    python3 -m venv DIR
+    DIR/bin/pip install -r build/pocket/requirements.txt
+    DIR/bin/python build/pocket/run.py
+
+On x86-64 Linux torch installs CUDA's libraries too, 5.5 GB in all. They are not used.
+
+After an interruption the next run continues from the last save. Texts and drafters belong to one
+model and lie under its hash. To train from nothing, remove the cache folder ($TANDEM_CACHE, or
+tandem-dev/pocket in the user's cache folder).
 """
 
 import argparse
@@ -28,7 +37,8 @@ import os
 import random
 import sys
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait leave the cores to others; read when torch is loaded
+# Waiting threads then leave the cores to others. torch reads this when it is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 from tokenizers import Tokenizer
@@ -83,7 +93,7 @@ def log(line):
 
 
 class Recipe:
-    """The stages. Each finds what the one before it left in the cache or in out."""
+    """The stages. Each reads the files that the stage before it left in the cache or in out."""
 
     def __init__(self, args):
         self.args = args
@@ -133,8 +143,9 @@ class Recipe:
         model, rate = dflash.Drafter(shape), drafter.RATE
         if os.path.exists(self.joint_path(self.trained()["step"])):
             pair, _ = self.joined()
-            model.load_state_dict({name: p for name, p in pair.drafter.state_dict().items() if name in model.state_dict()})  # of fewer layers the first
-        else:  # on a machine that has no state of stage joint, another variant goes on from the drafter in out
+            # A drafter of fewer layers takes the first ones.
+            model.load_state_dict({name: p for name, p in pair.drafter.state_dict().items() if name in model.state_dict()})
+        else:  # without a state of stage joint, a variant continues from the drafter in out
             self.exported(model, "drafter")
             rate = drafter.VARIANT_RATE
         drafter.train(model, target.model, drafter.Texts(target.texts), target.drafter(shape), self.args.drafter_minutes, rate, log)
@@ -142,7 +153,7 @@ class Recipe:
 
     def acceptance(self):
         target = Target(self.config, self.args)
-        _, docs = data.split(data.documents(comments=True))  # as people have it
+        _, docs = data.split(data.documents(comments=True))  # people's files have comments
         held_out = data.plain_rows([d for d in docs if d.language == "Go"], self.tokens, data.SHORT)
         picks = random.Random(0).sample(range(len(held_out)), acceptance.TEXTS)
         prompts = held_out[picks, : acceptance.PROMPT].astype("int64")
@@ -155,7 +166,7 @@ class Recipe:
         acceptance.report(drafters, target.model, prompts, stops, log)
 
     def exported(self, model, name):
-        """model, with the weights of a drafter's folder in out."""
+        """Returns model with the weights of the drafter's folder name in out."""
         if not export.load_drafter(model, os.path.join(self.args.out, name)):
             raise SystemExit(f"{self.args.out} has no {name} of this form; run stages joint and drafter first")
         return model
@@ -164,12 +175,15 @@ class Recipe:
         return data.plain_rows(self.held_out_docs, self.tokens, data.SHORT)[::8]
 
     def prompts(self):
-        """Of the text the model is trained on, with its comments: prompts have them."""
+        """Returns prompts from the model's training text. Comments stay: real prompts have them."""
         docs, _ = data.split(data.documents(comments=True))
         return generate.Prompts(data.render_pass(docs, self.tokens, 0)[data.SHORT], self.tokens)
 
     def trained(self):
-        """{"model", "step", "exported"}: the state that stage train left. On a machine that has none, the weights in out, from step 0."""
+        """Returns {"model", "step", "exported"}, the state that stage train left.
+
+        On a machine without it these are the weights in out, at step 0.
+        """
         path = os.path.join(self.args.cache, "checkpoint.pt")
         if os.path.exists(path):
             return torch.load(path, weights_only=True) | {"exported": False}
@@ -178,11 +192,14 @@ class Recipe:
         return {"model": model.state_dict(), "step": 0, "exported": True}
 
     def joint_path(self, step):
-        """Where stage joint has its state, which goes on from a step of stage train."""
+        """Returns the path of stage joint's state.
+
+        Stage joint continues from a step of stage train.
+        """
         return os.path.join(self.args.cache, f"joint-{dflash.Config.num_hidden_layers}-{step}.pt")
 
     def joined(self):
-        """(the pair that stage joint left, steps of batches its model has seen)."""
+        """Returns (the pair that stage joint left, number of batches that its model has seen)."""
         step = self.trained()["step"]
         saved = torch.load(self.joint_path(step), weights_only=True)
         pair = joint.Pair(Model(self.config), self.drafter_config())
@@ -199,13 +216,13 @@ class Recipe:
         )
 
     def variant(self, sliding=None):
-        """The drafter asked for, or the one like it whose first layer slides or doesn't."""
+        """Returns the config of the drafter asked for. sliding overrides --sliding."""
         sliding = self.args.sliding if sliding is None else sliding
         return self.drafter_config(num_hidden_layers=self.args.layers, block_size=self.args.block, sliding_layers=(0,) if sliding else ())
 
 
 class Target:
-    """The exported model, frozen, and the folder of the cache that holds what depends on it."""
+    """The exported model, frozen, and the cache folder for its texts and drafters."""
 
     def __init__(self, config, args):
         self.model = Model(config)
@@ -216,18 +233,18 @@ class Target:
         self.texts = os.path.join(self.folder, "texts")
 
     def drafter(self, config):
-        """Where the state of a drafter lies."""
+        """Returns the path of a drafter's state."""
         return os.path.join(self.folder, drafter_name(config) + ".pt")
 
 
 def digest(folder):
-    """What tells a folder's weights from others."""
+    """Returns a short hash of the weights in folder."""
     with open(os.path.join(folder, "model.safetensors"), "rb") as f:
         return hashlib.file_digest(f, "sha256").hexdigest()[:12]
 
 
 def drafter_name(config):
-    """What a drafter's state in the cache, and its folder in --out, is called."""
+    """Returns the name of a drafter's state in the cache and of its folder in --out."""
     name = "drafter-sliding" if config.sliding_layers else "drafter"
     if config.block_size != dflash.Config.block_size:
         name += f"-block{config.block_size}"

@@ -1,4 +1,7 @@
-"""The tokenizer: byte-level BPE with the split of the Qwen and Llama 3 families, trained on the training side alone."""
+"""Trains the tokenizer on the training side alone.
+
+It is byte-level BPE with the split of the Qwen and Llama 3 families.
+"""
 
 import json
 import os

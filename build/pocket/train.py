@@ -1,4 +1,4 @@
-"""Training of the model on the libraries' text."""
+"""Trains the model on the libraries' text."""
 
 import json
 import os
@@ -11,14 +11,14 @@ from budget import Budget
 from muon import Muon
 
 BATCH_TOKENS = 8192
-LONG_EVERY = round(1 / data.LONG_SHARE)  # one batch of long rows in this many
-MEASURE_TOKENS = 500_000  # at least so many between two points of the curve
+LONG_EVERY = round(1 / data.LONG_SHARE)  # one batch in this many has long rows
+MEASURE_TOKENS = 500_000  # between two points of the curve, at least
 MATRIX_LR, VECTOR_LR = 0.02, 0.003  # Muon; AdamW, for the embedding and the norms
 WEIGHT_DECAY = 0.05
 
 
 def optimizers(model, rate=1.0):
-    """rate: of the learning rates."""
+    """Returns Muon for matrices, AdamW for embedding and norms. rate multiplies their learning rates."""
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
     embedding = [model.embed_tokens.weight]
     vectors = [p for p in model.parameters() if p.ndim == 1]
@@ -30,7 +30,7 @@ def optimizers(model, rate=1.0):
 
 
 class Rows:
-    """The endless sequence of batches. Its only state is the number of the batch."""
+    """The endless sequence of batches. A batch depends on its number alone."""
 
     def __init__(self, docs, tokenizer, folder):
         self.docs, self.tokenizer, self.folder = docs, tokenizer, folder
@@ -55,7 +55,7 @@ class Rows:
         return self.passes[number][length][i - self.starts[length][number]]
 
     def batch(self, step):
-        """(B, L + 1), with B x L = BATCH_TOKENS."""
+        """Returns a batch (B, L + 1) with B x L = BATCH_TOKENS."""
         longs = step // LONG_EVERY
         is_long = step % LONG_EVERY == LONG_EVERY - 1
         length = data.LONG if is_long else data.SHORT
@@ -71,9 +71,10 @@ def held_out_loss(model, rows, batch=8):
 
 
 def train(model, rows, held_out, folder, minutes, log=print):
-    """Trains model for minutes of wall clock in all, those of earlier, interrupted calls included.
+    """Trains model for minutes of wall clock in all. Earlier, interrupted calls count too.
 
-    rows is a Rows; held_out, an array (N, L + 1), is measured now and then. What was measured lies in folder, curve.jsonl.
+    rows is a Rows. The loss on held_out, an array (N, L + 1), is measured every MEASURE_TOKENS
+    tokens. The points are written to curve.jsonl in folder.
     """
     opts = optimizers(model)
     budget = Budget(os.path.join(folder, "checkpoint.pt"), model, opts, minutes, log)
