@@ -147,9 +147,10 @@ func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) 
 	}
 	if need.bytes() > left {
 		return control.Plain(control.CodeMemory, fmt.Sprintf(
-			"With that drafter %s needs %s, and of the %s that models may take %s are left for it: unload other models, give it a shorter context, or choose a smaller drafter.",
-			m.row.ID, control.GiB.Of(need.bytes()), control.GiB.Of(p.Room()), control.GiB.Of(max(0,
-				left))))
+			"With that drafter %s needs %s, but only %s of the %s for models are left. "+
+				"Unload other models, give it a shorter context, or choose a smaller drafter.",
+			m.row.ID, control.GiB.Of(need.bytes()), control.GiB.Of(max(0, left)),
+			control.GiB.Of(p.Room())))
 	}
 	p.loading.needs = need
 	p.divideMemory()

@@ -102,12 +102,12 @@ func TestThirdModelTakesThePlaceOfTheLeastValuable(t *testing.T) {
 	r.wantInMemory(t, "after a third", "one three")
 	r.wantAnswers(t, control.Alias, "one", "three")
 	m := r.acquire(t, "three")
-	r.wantRefused(t, "two", control.CodeNotLoaded, "two cannot be loaded beside", "one, which has 0 GiB and is the chosen model", "three, which has 0 GiB and is answering requests",
-		"it needs 0 GiB", "a context of 4,096 tokens", "of the 0 GiB that models may take 0 GiB are left")
+	r.wantRefused(t, "two", control.CodeNotLoaded, "two needs 0 GiB", "one (0 GiB, the chosen model)", "three (0 GiB, answering requests)",
+		"context of 4,096 tokens", "only 0 GiB of the 0 GiB for models are left")
 	r.wantInMemory(t, "after a refusal", "one three")
 	m.Release()
 	r.keep(t, "three", true)
-	r.wantRefused(t, "two", control.CodeNotLoaded, "three, which has 0 GiB and is to stay in memory")
+	r.wantRefused(t, "two", control.CodeNotLoaded, "three (0 GiB, set to stay)")
 	r.keep(t, "three", false)
 	r.wantAnswers(t, "two")
 	r.wantInMemory(t, "no longer kept", "one two")
@@ -188,7 +188,7 @@ func TestChoiceWaitsForModelsInItsWay(t *testing.T) {
 func TestLoadOnRequestDecidesHowARequestLoads(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	r.setLoadOnRequest(t, control.LoadNever)
-	r.wantRefused(t, "two", control.CodeNotLoaded, "two is not loaded", "the chosen one, which is one", "load_on_request is never")
+	r.wantRefused(t, "two", control.CodeNotLoaded, "two is not loaded", "the chosen one, one", "load_on_request is never")
 	r.wantAnswers(t, "one", control.Alias)
 	r.wantInMemory(t, "never", "one")
 	r.setLoadOnRequest(t, control.LoadBeside)

@@ -2,9 +2,11 @@ package pool
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"sort"
 
+	"tandem/app/control"
 	"tandem/models"
 )
 
@@ -40,6 +42,12 @@ type demand struct {
 }
 
 func (d demand) bytes() int64 { return d.weights + d.text }
+
+// String returns the demand for an error.
+func (d demand) String() string {
+	return fmt.Sprintf("%s (weights %s, context of %s tokens %s)", control.GiB.Of(d.bytes()),
+		control.GiB.Of(d.weights), control.Grouped(d.context), control.GiB.Of(d.text))
+}
 
 // A loadable is what fit needs to know about a model.
 type loadable struct {

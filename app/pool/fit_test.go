@@ -158,7 +158,7 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 	err := r.pool.Load(t.Context(), "large")
 	e, ok := errors.AsType[*control.Error](err)
 	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0 GiB") || !strings.Contains(e.Message, "4,096 tokens") ||
-		!strings.Contains(e.Message, "this machine's 2 GiB models may take 0 GiB, beside 0.3 GiB for checkpoints") || !strings.Contains(e.Message, "choose a smaller model") {
+		!strings.Contains(e.Message, "models may take only 0 GiB of this machine's 2 GiB, beside 0.3 GiB for checkpoints") || !strings.Contains(e.Message, "Choose a smaller model") {
 		t.Errorf("loading it gives %v", err)
 	}
 	if status, body := r.complete(t, "large", "abc"); status != 507 || !strings.Contains(body, `"code":"memory_short"`) {
@@ -186,7 +186,7 @@ func TestContextIsCutToTheMemory(t *testing.T) {
 		t.Errorf("the context is %d of %d, want %d", got, f.ContextLength, 5*1024)
 	}
 	asking := start(t, setup{Model: dir, Memory: memory, ContextLength: 10 * 1024})
-	if status, body := asking.complete(t, control.Alias, "abc"); status != 507 || !strings.Contains(body, "give it a shorter context, or choose a smaller model, or give checkpoints less memory (checkpoint_memory).") {
+	if status, body := asking.complete(t, control.Alias, "abc"); status != 507 || !strings.Contains(body, "Give it a shorter context, or choose a smaller model, or give checkpoints less memory (checkpoint_memory).") {
 		t.Errorf("a context that does not fit: %d %s", status, body)
 	}
 }

@@ -42,7 +42,9 @@ func (p *Pool) checkMayLoad(row storage.Model, chosen bool) error {
 	if p.inMemory(row.ID) != nil {
 		return nil
 	}
-	return control.Plain(control.CodeNotLoaded, fmt.Sprintf("%s is not loaded: requests load no other model than the chosen one, which is %s (load_on_request is never). Ask for %s or %s, or choose %s in Tandem.",
+	return control.Plain(control.CodeNotLoaded, fmt.Sprintf(
+		"%s is not loaded, and requests may load no model but the chosen one, %s (load_on_request is never). "+
+			"Ask for %s or %s, or choose %s in Tandem.",
 		row.ID, p.choice, control.Alias, p.choice, row.ID))
 }
 
@@ -225,19 +227,21 @@ func (p *Pool) plan(row storage.Model, size loadable, asked int,
 // is the memory beside the models that stay, in bytes. The caller holds p.mu.
 func (p *Pool) noRoomError(row storage.Model, need demand, left int64, others []*Model,
 	claims []claim) error {
-	why := map[priority]string{priorityUsed: "is answering requests", priorityKept: "is to stay in memory", priorityChosen: "is the chosen model"}
+	why := map[priority]string{
+		priorityUsed: "answering requests", priorityKept: "set to stay", priorityChosen: "the chosen model",
+	}
 	var ids, stays []string
 	for i, c := range claims {
 		if c.priority == priorityIdle {
 			continue // it would have left
 		}
 		ids = append(ids, others[i].row.ID)
-		stays = append(stays, fmt.Sprintf("%s, which has %s and %s", others[i].row.ID,
-			control.GiB.Of(c.bytes), why[c.priority]))
+		stays = append(stays, fmt.Sprintf("%s (%s, %s)", others[i].row.ID, control.GiB.Of(c.bytes),
+			why[c.priority]))
 	}
 	return control.Plain(control.CodeNotLoaded, fmt.Sprintf(
-		"%s cannot be loaded beside %s: it needs %s, %s for its weights and %s for a context of %s tokens, and of the %s that models may take %s are left beside %s. Choose %s in Tandem, which loads it in place of others, give one of them a shorter context, or ask for %s.",
-		row.ID, strings.Join(ids, " and "), control.GiB.Of(need.bytes()), control.GiB.Of(need.weights), control.GiB.Of(need.text), control.Grouped(need.context),
-		control.GiB.Of(p.Room()), control.GiB.Of(max(0, left)), strings.Join(stays,
-			", and "), row.ID, strings.Join(ids, " or ")))
+		"%s needs %s, but only %s of the %s for models are left beside %s. "+
+			"Choose %s in Tandem, which unloads others for it, give one of them a shorter context, or ask for %s.",
+		row.ID, need, control.GiB.Of(max(0, left)), control.GiB.Of(p.Room()),
+		strings.Join(stays, " and "), row.ID, strings.Join(ids, " or ")))
 }

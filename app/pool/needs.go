@@ -139,14 +139,14 @@ func memoryError(id string, d demand, asked bool, room, memory, checkpoints int6
 	if checkpoints > 0 {
 		beside = ", beside " + control.GiB.Of(checkpoints) + " for checkpoints"
 	}
-	advice := "choose a smaller model"
+	advice := "Choose a smaller model"
 	if asked && d.text > 0 && d.weights < room {
-		advice = "give it a shorter context, or choose a smaller model"
+		advice = "Give it a shorter context, or choose a smaller model"
 	}
 	if d.bytes() <= roomFor(memory)-control.LeastBudget && checkpoints > control.LeastBudget {
 		advice += ", or give checkpoints less memory (checkpoint_memory)"
 	}
 	return control.Plain(control.CodeMemory, fmt.Sprintf(
-		"%s needs %s: %s for its weights and %s for a context of %s tokens. Of this machine's %s models may take %s%s: %s.",
-		id, control.GiB.Of(d.bytes()), control.GiB.Of(d.weights), control.GiB.Of(d.text), control.Grouped(d.context), control.GiB.Of(memory), control.GiB.Of(room), beside, advice))
+		"%s needs %s, but models may take only %s of this machine's %s%s. %s.",
+		id, d, control.GiB.Of(room), control.GiB.Of(memory), beside, advice))
 }
