@@ -34,50 +34,43 @@ type Options struct {
 	Version string       // of the program
 	Logger  *slog.Logger // nil discards
 
-	// Model is a folder to register or the id of a registered model, which
-	// becomes the choice, and is kept as such once it has been loaded. Empty
-	// takes the last choice.
+	// Model becomes the choice: a folder to register, or the id of a registered model. The choice is
+	// kept once it was loaded. Empty takes the last choice.
 	Model string
 
 	ContextLength int    // positions; zero = the model's, or as many as there is memory for
 	Dtype         string // auto, float32 or checkpoint; empty = auto
 	Memory        int64  // of the machine, in bytes; 0 asks the system
 
-	// Speculation is the drafter of requests that do not name one: auto or
-	// none; empty = auto.
+	// Speculation is the drafter of requests that name none: auto or none; empty = auto.
 	Speculation string
 
-	// NoCheckpoints evaluates every prompt whole. Otherwise what requests
-	// computed is kept for those that begin alike, in memory and in the home
-	// folder.
+	// NoCheckpoints evaluates every prompt whole. Otherwise the state that a request computed is
+	// kept, in memory and in the home folder, for requests that begin alike.
 	NoCheckpoints bool
 
-	// Drafter is what guesses for the model above, or the choice, while this
-	// App runs: control.DrafterAuto, control.DrafterNone, a folder, or the name
-	// of one in the hub's cache. Empty means what was set for that model.
+	// Drafter drafts for the choice while this App runs: control.DrafterAuto, control.DrafterNone, a
+	// folder, or a name in the hub's cache. Empty takes the one that is set for the model.
 	Drafter string
 
-	// Hub says where models are downloaded from and to, where no setting does.
+	// Hub says where models are downloaded from and to, unless a setting does.
 	Hub hub.Options
 
-	// Settings are those of whom nobody has set anything. Given names those of
-	// them, and of Hub, that a flag or the environment decides, whatever is set.
-	// The zero value is control.DefaultSettings.
+	// Settings hold until a person sets something; zero = control.DefaultSettings. Given names the
+	// settings, also of Hub, that a flag or the environment decides whatever is set.
 	Settings control.Settings
 	Given    map[string]control.Given
 
-	// What the command line tool is linked by: the folder of the user, the path of
-	// this program, and PATH.
+	// For the link to the command line tool: the user's folder, the path of this program, and PATH.
 	UserHome, Program, Path string
 
-	// UpdateFeed is the address that tells of newer versions, empty for none.
+	// UpdateFeed is the address that names the newest version; empty = none.
 	UpdateFeed string
 
-	// ModelFolders are where models are looked for beside the hub's cache and the
-	// folders that are set.
+	// ModelFolders are searched for models, beside the hub's cache and the folders that are set.
 	ModelFolders []library.ModelFolder
 
-	// Script says what is answered, in a program that tests clients.
+	// Script gives the answers, in a program that tests clients.
 	Script pool.Script
 }
 
@@ -106,20 +99,20 @@ type App struct {
 	mu       sync.Mutex
 	starting bool           // Serve has yet to load the choice
 	welcome  bool           // the first steps are to be shown
-	leaving  bool           // Serve takes no more work but has not begun to drain
+	leaving  bool           // Serve refuses new work, and its drain has not begun
 	server   *server.Server // while Serve runs, and after
 
 	endBench      context.CancelCauseFunc // of the bench that runs; nil if none does
-	benchProgress *control.BenchProgress  // what it said last; nil before that
-	benchFailure  string                  // why the last one found out nothing, unless a person ended it
+	benchProgress *control.BenchProgress  // the latest; nil before the first
+	benchFailure  string                  // why the last one has no result; empty if a person ended it
 	benchPlan     bench.Plan
 
 	updates updates
 	lines   *logRing // of the log
 }
 
-// Open takes the home folder and brings everything up except listeners and
-// the model. Error: *LockedError if another process serves the folder.
+// Open takes the home folder and opens everything but listeners and the model. Error: *LockedError
+// if another process serves the folder.
 func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -129,7 +122,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	a := &App{opts: o, log: o.Logger, started: time.Now(), lines: ring, benchPlan: bench.TwoMinutes}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.endpoint = endpoint.New(a.log, func(address string) error { return a.home.Announce(address) })
-	// Undone in reverse if a later step fails.
+	// If a later step fails, the steps before it are undone in reverse.
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -145,10 +138,10 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 		return nil, err
 	}
 	if err := a.home.Sweep(); err != nil {
-		a.log.Warn("what was being written stays on disk", "error", err)
+		a.log.Warn("files that were being written stay on disk", "error", err)
 	}
 	if err := os.RemoveAll(a.benchFolder()); err != nil {
-		a.log.Warn("what a bench left stays on disk", "path", a.benchFolder(), "error", err)
+		a.log.Warn("the files of a bench stay on disk", "path", a.benchFolder(), "error", err)
 	}
 	if a.db, err = storage.Open(a.home.Path(home.DatabaseFile), storage.Options{Logger: o.Logger}); err != nil {
 		return nil, err
@@ -186,21 +179,23 @@ func (a *App) openRooms(ctx context.Context) error {
 		NoCheckpoints: o.NoCheckpoints, Script: o.Script,
 	})
 	a.pool.Wire(ctx)
-	if err := a.checkBudgets(ctx, control.DefaultSettings(), a.settings.Base()); err != nil { // what flags say
-		a.log.Warn("checkpoints are given more than there is; they take what there is", "error", err)
+	// Flags may ask for more than the machine has. That must not stop a start.
+	if err := a.checkBudgets(ctx, control.DefaultSettings(), a.settings.Base()); err != nil {
+		a.log.Warn("checkpoints get less than was asked for, since the machine has less", "error", err)
 	}
 	var err error
-	a.library, err = library.Open(ctx, a.life, a.db, a.home, a.settings, a.pool, a.log, library.Options{ModelFolders: o.ModelFolders})
+	a.library, err = library.Open(ctx, a.life, a.db, a.home, a.settings, a.pool, a.log,
+		library.Options{ModelFolders: o.ModelFolders})
 	if err != nil {
 		return err
 	}
-	a.history = history.New(a.db, a.home, a.settings, a.pool, a.log, history.Options{NoCheckpoints: o.NoCheckpoints})
+	a.history = history.New(a.db, a.home, a.settings, a.pool, a.log,
+		history.Options{NoCheckpoints: o.NoCheckpoints})
 	a.connect = connect.New(a.db, a.home, a.settings, a.keys, a.State)
 	return errors.Join(a.openWelcome(ctx), a.openUpdates(ctx))
 }
 
-// choose settles the choice: what was asked for, else the last one, else the
-// pocket model.
+// choose sets the choice: the model that was asked for, else the last choice, else the pocket model.
 func (a *App) choose(ctx context.Context, name string) error {
 	if name == "" || name == control.Alias {
 		id, err := pool.LastChoice(ctx, a.db)
@@ -222,8 +217,8 @@ func (a *App) choose(ctx context.Context, name string) error {
 	return nil
 }
 
-// Close ends a load in progress, frees the models, ends the thread and releases
-// the home folder. Serve must have ended, and nobody may hold a model.
+// Close ends a load in progress, frees the models, ends the thread and releases the home folder.
+// Before that Serve has to have ended, and every model has to be released.
 func (a *App) Close() error {
 	a.end()
 	if a.library != nil {
@@ -247,7 +242,7 @@ func (a *App) Close() error {
 
 // State implements server.Status.
 func (a *App) State() control.State {
-	// Downloads come before the models, so that one that was downloaded is never in neither list.
+	// Downloads are read before the models. So a model that has just arrived is in one of the lists.
 	st := control.State{
 		Downloads: a.library.Downloads(), Models: a.choosable(),
 		Version: a.opts.Version, PID: os.Getpid(), Home: a.home.Dir, StartedAt: a.started,
@@ -270,7 +265,7 @@ func (a *App) State() control.State {
 	return st
 }
 
-// choosable lists the registry for State.
+// choosable returns the registered models as State shows them.
 func (a *App) choosable() []control.Choosable {
 	rows, err := a.db.Models(context.Background())
 	if err != nil {
@@ -283,7 +278,7 @@ func (a *App) choosable() []control.Choosable {
 	return list
 }
 
-// Device starts MLX for a moment and says what it computes on.
+// Device starts MLX for a moment, and returns its version and the device it computes on.
 func Device() (string, error) {
 	t, err := mlx.NewThread(mlx.Options{})
 	if err != nil {

@@ -8,16 +8,15 @@ import (
 	"tandem/app/control"
 )
 
-// awakeEvery is how often it is looked whether there is work: for so long, a system
-// may think of sleep after some began.
+// awakeEvery is how long the system may still fall asleep after work has begun.
 const awakeEvery = time.Second
 
-// A Hold tells the system that this process is busy, and with what, so that it
-// neither sleeps nor slows it down until release is called, once.
+// A Hold keeps the system from sleeping and from slowing this process down, until release is
+// called. It is called once. reason names the work.
 type Hold func(reason string) (release func())
 
-// work says what keeps a process busy, empty if nothing does. A download that waits,
-// for the network for one, is no reason to keep a machine from its sleep.
+// work returns what keeps a process busy, empty if nothing does. A download that waits, such as for
+// the network, lets the machine sleep.
 func work(st control.State) string {
 	if len(st.Active) > 0 {
 		return "answering requests"
@@ -33,8 +32,7 @@ func work(st control.State) string {
 	return ""
 }
 
-// computing says what else keeps the process busy: what holds a model and is no
-// request, and a bench, which does not hold it.
+// computing returns what else keeps the process busy: a bench, or a verification.
 func (a *App) computing() string {
 	a.mu.Lock()
 	measuring := a.endBench != nil
@@ -52,8 +50,8 @@ func computation(measuring bool, users int) string {
 	return ""
 }
 
-// keepAwake holds the system while there is work, until ctx ends. What the work is
-// may change meanwhile; the reason stays that of its beginning.
+// keepAwake holds the system while there is work, until ctx ends. The reason is the work that began
+// first.
 func keepAwake(ctx context.Context, work func() string, hold Hold) {
 	var release func()
 	defer func() {

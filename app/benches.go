@@ -52,7 +52,8 @@ func describeBench(row storage.Bench) (control.Bench, error) {
 
 // RunBench implements server.Benches. The bench does not hold the model: it ends when the model is
 // to be unloaded or exchanged.
-func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)) (_ control.Bench, err error) {
+func (a *App) RunBench(ctx context.Context,
+	progress func(control.BenchProgress)) (_ control.Bench, err error) {
 	m, err := a.pool.Borrow(ctx)
 	if err != nil {
 		return control.Bench{}, err

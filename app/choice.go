@@ -15,9 +15,8 @@ import (
 	"tandem/storage"
 )
 
-// LastChoice returns the model that will be served on a home folder that
-// nobody holds now, see Owner. It is not known if an older program was the last
-// on it. Nothing is made or changed.
+// LastChoice returns the model that will be served on a home folder that no process holds, see
+// Owner. known is false if an older program used the folder last. Nothing is made or changed.
 func LastChoice(ctx context.Context, dir string) (_ control.Model, known bool, err error) {
 	pocket := control.Model{ID: models.PocketID, Source: storage.SourcePocket}
 	path := filepath.Join(dir, home.DatabaseFile)
@@ -40,8 +39,8 @@ func LastChoice(ctx context.Context, dir string) (_ control.Model, known bool, e
 	return control.Model(row), err == nil, err
 }
 
-// SavedHubCache returns the folder for downloads that somebody set on a home folder
-// that nobody holds now, empty if nobody did or an older program was the last on it.
+// SavedHubCache returns the folder for downloads that is set in a home folder that no process holds.
+// It is empty if none is set, or if an older program used the home folder last.
 func SavedHubCache(ctx context.Context, homeDir string) (cache string, err error) {
 	path := filepath.Join(homeDir, home.DatabaseFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -65,8 +64,8 @@ func SavedHubCache(ctx context.Context, homeDir string) (cache string, err error
 	return cache, err
 }
 
-// CheckDatabase reads the whole database of a home folder that nobody holds
-// now, and returns the first thing that is wrong with it, empty if nothing is.
+// CheckDatabase reads the whole database of a home folder that no process holds. It returns the first
+// problem, empty if there is none.
 func CheckDatabase(ctx context.Context, dir string) (problem string, err error) {
 	path := filepath.Join(dir, home.DatabaseFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -83,8 +82,8 @@ func CheckDatabase(ctx context.Context, dir string) (problem string, err error) 
 	return db.Integrity(ctx)
 }
 
-// CheckModel looks at the headers of a registered model's files, and says
-// where they are. Error: why it cannot be served.
+// CheckModel reads the headers of a registered model's files, and returns their place. Error: why the
+// model cannot be served.
 func CheckModel(m control.Model) (place string, err error) {
 	if m.Source == storage.SourcePocket {
 		_, err = models.InspectPocket()

@@ -22,7 +22,8 @@ const inBundle = "/Contents/Resources/bin/tandem"
 func (a *App) CommandLine(context.Context) (control.CommandLine, error) {
 	dir := filepath.Join(a.opts.UserHome, ".local", "bin")
 	c := control.CommandLine{
-		Path: filepath.Join(dir, "tandem"), Program: a.opts.Program, OnPath: slices.Contains(filepath.SplitList(a.opts.Path), dir),
+		Path: filepath.Join(dir, "tandem"), Program: a.opts.Program,
+		OnPath:   slices.Contains(filepath.SplitList(a.opts.Path), dir),
 		PathLine: `export PATH="$HOME/.local/bin:$PATH"`,
 	}
 	var err error
@@ -30,7 +31,7 @@ func (a *App) CommandLine(context.Context) (control.CommandLine, error) {
 	return c, err
 }
 
-// linkKind says what is at a path where a link to the program is wanted.
+// linkKind returns what is at the path where the link to the program belongs.
 func linkKind(path, program string) (control.LinkKind, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -48,14 +49,13 @@ func linkKind(path, program string) (control.LinkKind, error) {
 	if to == program {
 		return control.LinkOurs, nil
 	}
-	if strings.HasSuffix(to, "/Tandem.app"+inBundle) { // another program called tandem may be somebody's
+	if strings.HasSuffix(to, "/Tandem.app"+inBundle) { // any other link leads to another program
 		return control.LinkStale, nil
 	}
 	return control.LinkForeign, nil
 }
 
-// LinkCommandLine implements server.Help. What is there and is no link of
-// Tandem's stays.
+// LinkCommandLine implements server.Help. It replaces a link of Tandem's own and no other file.
 func (a *App) LinkCommandLine(ctx context.Context) (control.CommandLine, error) {
 	c, err := a.CommandLine(ctx)
 	if err != nil {
@@ -68,13 +68,17 @@ func (a *App) LinkCommandLine(ctx context.Context) (control.CommandLine, error) 
 	place := supervise.PlaceOf(bundle, a.opts.UserHome)
 	switch {
 	case c.Program == "" || a.opts.UserHome == "":
-		return c, control.Errorf(control.CodeFolder, "Tandem cannot find its own program or your home folder, so it made no link.")
+		return c, control.Errorf(control.CodeFolder,
+			"Tandem cannot find its own program or your home folder, so it made no link.")
 	case place == supervise.Translocated:
-		return c, control.Errorf(control.CodeFolder, "macOS runs Tandem from a place that will be gone; move Tandem to Applications and open it there first.")
+		return c, control.Errorf(control.CodeFolder,
+			"macOS runs Tandem from a place that will be gone; move Tandem to Applications and open it there first.")
 	case place == supervise.Elsewhere:
-		return c, control.Errorf(control.CodeFolder, "Tandem runs from %s, which may not stay there; move it to Applications and open it there first.", bundle)
+		return c, control.Errorf(control.CodeFolder,
+			"Tandem runs from %s, which may not stay there; move it to Applications and open it there first.", bundle)
 	case c.Link == control.LinkForeign:
-		return c, control.Errorf(control.CodeFolder, "%s is another file, which Tandem does not replace; move it away, or link %s by hand.", c.Path, c.Program)
+		return c, control.Errorf(control.CodeFolder,
+			"%s is another file, which Tandem does not replace; move it away, or link %s by hand.", c.Path, c.Program)
 	case c.Link == control.LinkOurs:
 		return c, nil
 	}
@@ -85,7 +89,7 @@ func (a *App) LinkCommandLine(ctx context.Context) (control.CommandLine, error) 
 		err = os.Remove(c.Path)
 	}
 	if err == nil {
-		err = os.Symlink(c.Program, c.Path) // never in place of what came there meanwhile
+		err = os.Symlink(c.Program, c.Path) // it fails if another file came there meanwhile
 	}
 	if err != nil {
 		return c, linkError(c.Path, err)
@@ -94,5 +98,6 @@ func (a *App) LinkCommandLine(ctx context.Context) (control.CommandLine, error) 
 }
 
 func linkError(path string, err error) error {
-	return &control.Error{Code: control.CodeFolder, Err: err, Message: fmt.Sprintf("%s cannot be made: %v.", path, err)}
+	return &control.Error{Code: control.CodeFolder, Err: err,
+		Message: fmt.Sprintf("%s cannot be made: %v.", path, err)}
 }

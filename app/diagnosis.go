@@ -18,7 +18,7 @@ import (
 	"tandem/app/home"
 )
 
-// What a report has of each.
+// A report has so many of the latest.
 const (
 	reportRuns  = 20
 	reportLines = 200
@@ -48,15 +48,16 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 	}
 	lines, _ := a.Log(0)
 	b, err := json.MarshalIndent(control.Diagnosis{
-		MadeAt: time.Now().UTC(), Version: a.opts.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
-		Cores: runtime.NumCPU(), Memory: home.Memory(), Engine: a.computesOn(),
-		State: st, Settings: set, Keys: len(keys), Models: models, Runs: runs, Log: lines[max(0, len(lines)-reportLines):],
+		MadeAt: time.Now().UTC(), Version: a.opts.Version, Go: runtime.Version(),
+		System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Memory: home.Memory(),
+		Engine: a.computesOn(), State: st, Settings: set, Keys: len(keys), Models: models, Runs: runs,
+		Log: lines[max(0, len(lines)-reportLines):],
 	}, "", "  ")
 	return a.withoutHome(b), err
 }
 
-// withoutText drops the tokens that a run's row names, and a verdict of which it
-// cannot be told where they stand.
+// withoutText drops the tokens that the row of a run names. It drops a verdict that cannot be read,
+// since that may name tokens too.
 func withoutText(r control.Run) control.Run {
 	v, err := r.Replayed()
 	r.Parted, r.Verdict = nil, nil
@@ -70,7 +71,7 @@ func withoutText(r control.Run) control.Run {
 	return r
 }
 
-// withoutHome writes ~ for the user's folder, whose name is often theirs.
+// withoutHome writes ~ for the user's folder, since its name is often the user's.
 func (a *App) withoutHome(b []byte) []byte {
 	home := strings.TrimRight(a.opts.UserHome, "/")
 	if home == "" {
@@ -83,7 +84,7 @@ func (a *App) withoutHome(b []byte) []byte {
 	return bytes.ReplaceAll(b, quoted[1:len(quoted)-1], []byte("~"))
 }
 
-// exported are the settings without secrets.
+// exported returns the settings without secrets.
 func (a *App) exported(ctx context.Context) (control.SettingsState, error) {
 	set, err := a.Settings(ctx)
 	set.Settings = set.Settings.WithoutSecrets()
@@ -112,7 +113,7 @@ func (a *App) ExportSettings(ctx context.Context) (control.Saved, error) {
 	return a.save("tandem-settings", b)
 }
 
-// save writes a file for the user where downloads go, under a name that is free.
+// save writes a file for the user into the folder of downloads, under a free name.
 func (a *App) save(name string, b []byte) (control.Saved, error) {
 	const most = 1000 // names that are tried
 	dir := cmp.Or(a.opts.UserHome, a.home.Dir)
@@ -133,9 +134,11 @@ func (a *App) save(name string, b []byte) (control.Saved, error) {
 			err = errors.Join(err, f.Close())
 		}
 		if err != nil {
-			return control.Saved{}, &control.Error{Code: control.CodeFolder, Err: err, Message: fmt.Sprintf("%s cannot be written: %v.", path, err)}
+			return control.Saved{}, &control.Error{Code: control.CodeFolder, Err: err,
+				Message: fmt.Sprintf("%s cannot be written: %v.", path, err)}
 		}
 		return control.Saved{Path: path}, nil
 	}
-	return control.Saved{}, control.Errorf(control.CodeFolder, "%s has %d files called %s already; move some away.", dir, most, name)
+	return control.Saved{}, control.Errorf(control.CodeFolder,
+		"%s has %d files called %s already; move some away.", dir, most, name)
 }

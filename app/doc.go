@@ -19,18 +19,21 @@
 //
 // # Lock order
 //
-// Whoever takes several locks takes them in this order: settings, then pool, then endpoint, and the
-
-// the other.
+// A caller that needs several locks takes them in this order: settings, then pool, then endpoint.
+// Library, history and connect hold no lock of their own while they call these rooms. App's own lock guards
+// what App itself holds, and comes last.
 //
 // # A changed setting
 //
-// ChangeSettings does a change completely or not at all. It checks the change first. Then come the
-// steps that can fail, each of which can be undone: files, and moving the endpoint. The database is
-// last. What follows cannot fail, so that what is shown is what holds.
+// ChangeSettings makes a whole change or none of it:
 //
-// --addr decides the port, and that this machine alone is served. Whether other machines are let in
-// is a setting otherwise, which is refused while there is no key.
+//   - It checks the change.
+//   - Steps that can fail come next: writing files, moving the endpoint. Each can be undone.
+//   - The database is last.
+//   - After that nothing can fail, so the settings that a client reads are the ones that hold.
+//
+// The flag --addr decides the port, and serves this machine alone. Without it a setting decides
+// whether other machines are let in. That setting is refused while there is no key.
 //
 // # Benches
 //
@@ -41,8 +44,7 @@
 //   - it repeats what a request disturbs;
 //   - it ends when the model is to leave the memory.
 //
-// The same code measures for
-// `tandem bench`, in a process that has nothing else to do.
+// The same code measures for `tandem bench`, in a process that has nothing else to do.
 //
-// This is library code and no main: the commands read flags and the environment.
+// This package is a library. The commands read flags and the environment.
 package app

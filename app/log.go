@@ -27,8 +27,7 @@ type logRing struct {
 
 func newLogRing() *logRing { return &logRing{more: make(chan struct{})} }
 
-// after returns the lines behind one of them, and what is closed when there is
-// another.
+// after returns the lines after one of them, and a channel that is closed with the next line.
 func (r *logRing) after(seq int64) ([]control.LogLine, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +53,7 @@ func (r *logRing) add(at time.Time, level slog.Level, text string) {
 	r.more = make(chan struct{})
 }
 
-// A ringHandler writes into a ring what is worth a person's eye.
+// A ringHandler writes lines from the level Info up into a ring.
 type ringHandler struct {
 	ring *logRing
 	with func(slog.Handler) slog.Handler // attributes and groups of a logger; nil for none
@@ -66,12 +65,7 @@ func (ringHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= s
 // Handle implements slog.Handler.
 func (h ringHandler) Handle(ctx context.Context, rec slog.Record) error {
 	var b bytes.Buffer
-	var text slog.Handler = slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
-			return slog.Attr{} // each has a place of its own
-		}
-		return a
-	}})
+	var text slog.Handler = slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: withoutLineFields})
 	if h.with != nil {
 		text = h.with(text)
 	}
@@ -80,6 +74,14 @@ func (h ringHandler) Handle(ctx context.Context, rec slog.Record) error {
 	}
 	h.ring.add(rec.Time, rec.Level, strings.TrimSpace(rec.Message+" "+b.String()))
 	return nil
+}
+
+// withoutLineFields drops the attributes that control.LogLine has fields for.
+func withoutLineFields(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && slices.Contains([]string{slog.TimeKey, slog.LevelKey, slog.MessageKey}, a.Key) {
+		return slog.Attr{}
+	}
+	return a
 }
 
 // WithAttrs implements slog.Handler.

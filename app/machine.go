@@ -13,8 +13,9 @@ import (
 // Machine implements server.Machine.
 func (a *App) Machine(context.Context) (control.Machine, error) {
 	m := control.Machine{
-		Chip: home.Chip(), Cores: runtime.NumCPU(), FastCores: home.FastCores(), Memory: a.pool.MachineMemory(),
-		System: cmp.Or(home.System(), runtime.GOOS), Kind: runtime.GOOS + "/" + runtime.GOARCH, Engine: a.computesOn(),
+		Chip: home.Chip(), Cores: runtime.NumCPU(), FastCores: home.FastCores(),
+		Memory: a.pool.MachineMemory(), System: cmp.Or(home.System(), runtime.GOOS),
+		Kind: runtime.GOOS + "/" + runtime.GOARCH, Engine: a.computesOn(),
 	}
 	if m.Memory > 0 {
 		m.Room = a.pool.Room()
@@ -22,7 +23,7 @@ func (a *App) Machine(context.Context) (control.Machine, error) {
 	return m, nil
 }
 
-// computesOn names MLX's version and the device.
+// computesOn returns MLX's version and the device.
 func (a *App) computesOn() string {
 	device := "the CPU"
 	if a.thread.GPU() {

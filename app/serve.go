@@ -13,51 +13,46 @@ import (
 
 // ServeOptions of Serve.
 type ServeOptions struct {
-	// Endpoint serves TCP beside the socket: at Addr, a loopback address with a
-	// port, if that is not empty, and then for this machine alone, else where the
-	// settings say. Port 0 picks a free one, the same for both loopback families.
-	// Addr alone will do, too.
+	// Endpoint serves TCP beside the socket, where the settings say. Addr is a loopback address
+	// with a port. If it is set, TCP is served there, for this machine alone, even without
+	// Endpoint. Port 0 picks a free one, the same for both loopback families.
 	Endpoint bool
 	Addr     string
 
-	// AllowedHosts and AllowedOrigins are the endpoint's, see server.Options; nil
-	// leaves them to the settings.
+	// AllowedHosts and AllowedOrigins are the endpoint's, see server.Rules. With nil the settings
+	// decide.
 	AllowedHosts, AllowedOrigins []string
 
-	// Preload loads the choice at once, so that the first request need not
-	// wait for it.
+	// Preload loads the choice at once, so that the first request does not wait for it.
 	Preload bool
 
-	// Loaded, if set, is called when a preload has ended, with why it failed
-	// or nil. It is not called if the stop came first.
+	// Loaded, if set, is called after a preload, with its error or nil. It is not called if the
+	// stop came first.
 	Loaded func(err error)
 
-	// Pages is the interface to serve at /; where it has no index.html the
-	// built-in page is served.
+	// Pages is the interface to serve at /. If it has no index.html, the built-in page is served.
 	Pages fs.FS
 
-	// Stop, once closed, ends Serve as soon as the requests in flight have
-	// ended, however long they take: a process that served for a purpose of
-	// its own may have clients by then. New work is refused. Nil never stops.
+	// Stop, once closed, ends Serve after the requests in flight, however long they take. New work
+	// is refused. A command that serves while it works may have clients when it is done. Nil never
+	// stops.
 	Stop <-chan struct{}
 
-	// Ready is called once the listeners answer, with the endpoint's address
-	// and a link that opens the page with a session. Both are empty where no
-	// endpoint was opened.
+	// Ready is called once the listeners answer. It gets the endpoint's address, and a link that
+	// opens the page with a session. Both are empty if no endpoint was opened.
 	Ready func(address, link string)
 
-	// Hold, if set, keeps the system awake while a request, a load, a download, a
-	// bench or a verification goes on.
+	// Hold, if set, keeps the system awake during requests, loads, downloads, benches and
+	// verifications.
 	Hold Hold
 
-	// Draining, if set, is called when the drain begins with requests still
-	// in flight, which it may take some seconds to end.
+	// Draining, if set, is called when the drain begins with requests in flight. Ending them may
+	// take some seconds.
 	Draining func(requests int)
 }
 
-// Serve answers on the control socket and the endpoint until ctx ends, then
-// drains. A port that is taken is not an error: the socket is served all the
-// same, and the state says who has the port.
+// Serve answers on the control socket and the endpoint until ctx ends, then drains. A taken port is
+// no error: the socket is served, and the state says which program has the port.
 func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	set, err := a.serveSettings(o)
 	if err != nil {
@@ -69,14 +64,17 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		return err
 	}
 	var running sync.WaitGroup
-	serving := endpoint.Serving{Socket: socket, Control: srv.Socket(), At: endpoint.Place{Port: set.Port, Network: set.Network}}
+	serving := endpoint.Serving{
+		Socket: socket, Control: srv.Socket(),
+		At: endpoint.Place{Port: set.Port, Network: set.Network},
+	}
 	if o.Endpoint || o.Addr != "" {
 		serving.TCP = srv.Endpoint()
 	}
 	a.mu.Lock()
 	a.server, a.starting = srv, o.Preload
 	a.mu.Unlock()
-	if o.Preload { // otherwise it serves for a purpose of its own, and not for long
+	if o.Preload { // a command that serves only while it works leaves downloads alone
 		a.library.Resume()
 	}
 	if err := a.endpoint.Serve(ctx, serving); err != nil {
@@ -103,8 +101,9 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	return result
 }
 
-// startWork starts what goes on beside the requests until the App's life ends.
-func (a *App) startWork(ctx context.Context, o ServeOptions, srv *server.Server, running *sync.WaitGroup) {
+// startWork starts the work beside requests. It ends with the App's life.
+func (a *App) startWork(ctx context.Context, o ServeOptions, srv *server.Server,
+	running *sync.WaitGroup) {
 	if o.Preload {
 		running.Go(func() {
 			if err := a.pool.Preload(ctx); (err == nil || ctx.Err() == nil) && o.Loaded != nil {
@@ -124,8 +123,8 @@ func (a *App) startWork(ctx context.Context, o ServeOptions, srv *server.Server,
 	}
 }
 
-// untilStopped returns once ctx has ended, or a listener has failed, with its error. After stop it
-// refuses new work, and returns once the work in flight has ended.
+// untilStopped waits until ctx ends, a listener fails, or the work in flight has ended after stop.
+// After stop new work is refused. Error: that of the listener.
 func (a *App) untilStopped(ctx context.Context, stop <-chan struct{}) error {
 	select {
 	case <-ctx.Done():
@@ -143,7 +142,7 @@ func (a *App) untilStopped(ctx context.Context, stop <-chan struct{}) error {
 	return nil
 }
 
-// serveSettings returns the settings, in which the options win.
+// serveSettings returns the settings. Options come before what is set.
 func (a *App) serveSettings(o ServeOptions) (control.Settings, error) {
 	flag := func(name, by string, set func(*control.Settings)) {
 		a.settings.Give(name, control.Given{Source: control.FromFlag, By: by}, set)
@@ -165,7 +164,10 @@ func (a *App) serveSettings(o ServeOptions) (control.Settings, error) {
 	return a.settings.Current(), nil
 }
 
-// rules are what settings say of the endpoint's door.
+// rules returns which requests the endpoint lets in, as the settings say.
 func rules(s control.Settings) server.Rules {
-	return server.Rules{AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins, Network: s.Network, RequireKey: s.RequireKey}
+	return server.Rules{
+		AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins, Network: s.Network,
+		RequireKey: s.RequireKey,
+	}
 }

@@ -8,7 +8,7 @@ import (
 	"tandem/app/endpoint"
 )
 
-// keepPort has the settings name the port that was opened, where a flag asked for any.
+// keepPort puts the port that was opened into the settings, if a flag asked for any port.
 func (a *App) keepPort(asked int) {
 	given, ok := a.settings.Given("port")
 	if !ok || asked != 0 || a.endpoint.Address() == "" {
@@ -18,8 +18,8 @@ func (a *App) keepPort(asked int) {
 	a.settings.Give("port", given, func(s *control.Settings) { s.Port = port })
 }
 
-// SetPort implements server.Settings. A port that a flag decides moves until the program ends;
-// otherwise it is set.
+// SetPort implements server.Settings. It sets the port. If a flag decides the port, the new one holds
+// until the program ends.
 func (a *App) SetPort(ctx context.Context, port int) error {
 	now := a.settings.Current()
 	if port == 0 {
@@ -53,5 +53,6 @@ func (a *App) SetPort(ctx context.Context, port int) error {
 	})
 }
 
-// errNoEndpoint is what a process answers that serves the socket alone.
-var errNoEndpoint = control.Errorf(control.CodeInvalid, "This Tandem serves one command and no endpoint; run `tandem serve`.")
+// errNoEndpoint is the error of a process that serves the socket alone.
+var errNoEndpoint = control.Errorf(control.CodeInvalid,
+	"This Tandem serves one command and no endpoint; run `tandem serve`.")

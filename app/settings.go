@@ -19,15 +19,17 @@ func (a *App) Settings(context.Context) (control.SettingsState, error) {
 }
 
 // ChangeSettings implements server.Settings.
-func (a *App) ChangeSettings(ctx context.Context, change control.SettingsChange) (control.SettingsState, error) {
-	if err := a.changeSettings(context.WithoutCancel(ctx), change); err != nil { // a client that leaves does not leave half of it
+func (a *App) ChangeSettings(ctx context.Context,
+	change control.SettingsChange) (control.SettingsState, error) {
+	// A client that leaves does not cut the change in half.
+	if err := a.changeSettings(context.WithoutCancel(ctx), change); err != nil {
 		return control.SettingsState{}, err
 	}
 	return a.Settings(ctx)
 }
 
-// changeSettings does the whole change or nothing of it. What can fail comes first, and is undone if
-// a later step fails.
+// changeSettings makes the whole change or none of it. Steps that can fail come first. If a later step
+// fails, they are undone.
 func (a *App) changeSettings(ctx context.Context, change control.SettingsChange) error {
 	c, err := a.settings.Begin(change)
 	if err != nil {
@@ -62,11 +64,15 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		}
 		undo = append(undo, back)
 	}
-	if a.endpoint.HasTCP() && (c.Asks("port") || next.Port != before.Port || next.Network != before.Network && a.endpoint.MovesWithNetwork()) {
-		if err := a.endpoint.Move(ctx, endpoint.Place{Port: next.Port, Network: next.Network}); err != nil {
+	from := endpoint.Place{Port: before.Port, Network: before.Network}
+	to := endpoint.Place{Port: next.Port, Network: next.Network}
+	moves := c.Asks("port") || to.Port != from.Port ||
+		to.Network != from.Network && a.endpoint.MovesWithNetwork()
+	if a.endpoint.HasTCP() && moves {
+		if err := a.endpoint.Move(ctx, to); err != nil {
 			return failed(a.endpoint.MoveError(err))
 		}
-		undo = append(undo, func() error { return a.endpoint.Move(ctx, endpoint.Place{Port: before.Port, Network: before.Network}) })
+		undo = append(undo, func() error { return a.endpoint.Move(ctx, from) })
 	}
 	now, err := c.Commit(ctx)
 	if err != nil {
@@ -76,8 +82,8 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 	return nil
 }
 
-// follow has the rooms follow a change of settings. It cannot fail, so that what is shown is what
-// holds.
+// follow tells the rooms of changed settings. It cannot fail, so the settings that a client reads are
+// the ones that hold.
 func (a *App) follow(ctx context.Context, before, now control.Settings) {
 	a.mu.Lock()
 	if a.server != nil {
@@ -92,8 +98,10 @@ func (a *App) follow(ctx context.Context, before, now control.Settings) {
 	}
 }
 
-// openSettings reads what is set, and the keys.
+// openSettings reads the settings and the keys.
 func (a *App) openSettings(ctx context.Context) (err error) {
-	a.settings, a.keys, err = settings.Open(ctx, a.db, a.home, a.log, settings.Options{Settings: a.opts.Settings, Given: a.opts.Given, Hub: a.opts.Hub})
+	a.settings, a.keys, err = settings.Open(ctx, a.db, a.home, a.log, settings.Options{
+		Settings: a.opts.Settings, Given: a.opts.Given, Hub: a.opts.Hub,
+	})
 	return err
 }

@@ -18,8 +18,8 @@ import (
 	"tandem/engine"
 )
 
-// A stage is an App in a home folder of its own, behind endpoints of this process
-// whose engine is watched, or stood in for.
+// A stage is an App in a home folder of its own. Its endpoints serve an engine that a bench watches or
+// replaces.
 type stage struct {
 	app     *App
 	home    string
@@ -27,8 +27,8 @@ type stage struct {
 	servers []*http.Server
 }
 
-// OpenStage opens an App for a bench, with a drafter for its model; empty means auto. Its log goes to a
-// file, as that of `tandem serve` would.
+// OpenStage opens an App for a bench, with a drafter for its model; empty means auto. Its log goes to
+// a file, as with `tandem serve`.
 func OpenStage(ctx context.Context, drafter string) (bench.Stage, error) {
 	s, err := openStage(ctx, Options{Drafter: drafter})
 	if err != nil {
@@ -50,7 +50,8 @@ func openStage(ctx context.Context, o Options) (s *stage, err error) {
 	if s.log, err = os.Create(filepath.Join(s.home, "log")); err != nil {
 		return s, err
 	}
-	o.Home, o.Logger = filepath.Join(s.home, "home"), slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	o.Home = filepath.Join(s.home, "home")
+	o.Logger = slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s.app, err = Open(ctx, o)
 	return s, err
 }
@@ -70,7 +71,7 @@ func (s *stage) Serve(generate bench.Generating) (url string, err error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// Close ends it. Nobody may wait for an answer any more.
+// Close ends the endpoints, then the App. Every request has to have ended.
 func (s *stage) Close() error {
 	var errs []error
 	for _, h := range s.servers {

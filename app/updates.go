@@ -24,10 +24,10 @@ const (
 	maxFeed        = 64 << 10 // bytes
 )
 
-// settingUpdates has what was found last, so that once a day holds over restarts.
+// settingUpdates holds the last find, so that a restart does not ask again on the same day.
 const settingUpdates = "updates"
 
-// updates are what is known of newer versions.
+// updates hold what is known of newer versions.
 type updates struct {
 	mu    sync.Mutex
 	found control.Updates
@@ -39,7 +39,7 @@ type release struct {
 	Page    string `json:"page"`
 }
 
-// openUpdates reads what was found last. What makes no sense counts as nothing.
+// openUpdates reads the last find. A find that cannot be read counts as none.
 func (a *App) openUpdates(ctx context.Context) error {
 	value, err := a.db.Setting(ctx, settingUpdates)
 	if storage.IsNotFound(err) {
@@ -49,10 +49,10 @@ func (a *App) openUpdates(ctx context.Context) error {
 	}
 	u := &a.updates.found
 	if err := json.Unmarshal([]byte(value), u); err != nil {
-		a.log.Warn("what was found of newer versions cannot be read", "error", err)
+		a.log.Warn("the last search for a newer version cannot be read", "error", err)
 		*u = control.Updates{}
 	}
-	u.Newer = newerVersion(u.Version, a.opts.Version) // it may be this one by now
+	u.Newer = newerVersion(u.Version, a.opts.Version) // the newest version may be this one by now
 	return nil
 }
 
@@ -68,16 +68,17 @@ func (a *App) Updates() control.Updates {
 // CheckUpdates implements server.Help.
 func (a *App) CheckUpdates(ctx context.Context) (control.Updates, error) {
 	if a.opts.UpdateFeed == "" {
-		return control.Updates{}, control.Errorf(control.CodeInvalid, "This Tandem was built without an address to ask for newer versions.")
+		return control.Updates{}, control.Errorf(control.CodeInvalid,
+			"This Tandem was built without an address to ask for newer versions.")
 	}
 	r, err := fetchRelease(ctx, a.opts.UpdateFeed)
 	if ctx.Err() != nil {
-		return control.Updates{}, ctx.Err() // nobody waits for it
+		return control.Updates{}, ctx.Err() // the client has left
 	}
 	a.updates.mu.Lock()
 	u := &a.updates.found
 	u.CheckedAt, u.Error = time.Now().UTC(), ""
-	if err != nil { // what was found before stays
+	if err != nil { // the find before it stays
 		u.Error = fmt.Sprintf("Looking for a newer version failed: %v.", err)
 	} else {
 		u.Version, u.Page, u.Newer = r.Version, r.Page, newerVersion(r.Version, a.opts.Version)
@@ -90,8 +91,8 @@ func (a *App) CheckUpdates(ctx context.Context) (control.Updates, error) {
 	return a.Updates(), err
 }
 
-// watchUpdates checks once a day while the settings say so, until ctx ends: once
-// an hour as long as that fails.
+// watchUpdates checks once a day while the settings say so, until ctx ends. As long as that fails it
+// checks once an hour.
 func (a *App) watchUpdates(ctx context.Context) {
 	if a.opts.UpdateFeed == "" {
 		return
@@ -111,9 +112,9 @@ func (a *App) watchUpdates(ctx context.Context) {
 	}
 }
 
-// updateDue reports whether the last check is a day ago, or was by another clock.
-// One that failed is due at the next look; that it began at one and took a while
-// does not put it off to the second.
+// updateDue reports whether the last check is a day ago, or lies in the future of this clock. A failed
+// check is due again at the next look. updatePatience is taken off, since a check that ran into it
+// ended that much after its look.
 func (a *App) updateDue(now time.Time) bool {
 	u, every := a.Updates(), updateEvery
 	if u.Error != "" {
@@ -123,7 +124,7 @@ func (a *App) updateDue(now time.Time) bool {
 	return ago >= every || ago < 0
 }
 
-// fetchRelease asks a feed. A page that is not https is none.
+// fetchRelease asks a feed. It refuses a page that is not https.
 func fetchRelease(ctx context.Context, feed string) (r release, err error) {
 	ctx, cancel := context.WithTimeout(ctx, updatePatience)
 	defer cancel()
@@ -141,7 +142,7 @@ func fetchRelease(ctx context.Context, feed string) (r release, err error) {
 		return r, fmt.Errorf("the feed answers %s", resp.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxFeed)).Decode(&r); err != nil {
-		return r, fmt.Errorf("the feed is not what it should be: %w", err)
+		return r, fmt.Errorf("the feed is not valid: %w", err)
 	}
 	if u, err := url.Parse(r.Page); err != nil || u.Scheme != "https" || u.Host == "" {
 		return r, errors.New("the feed names no page")
@@ -152,8 +153,8 @@ func fetchRelease(ctx context.Context, feed string) (r release, err error) {
 	return r, nil
 }
 
-// newerVersion reports whether a version comes behind another. One that is no
-// version, as of a program that somebody built, has none behind it.
+// newerVersion reports whether version a comes after another. A text that is no version, as in a
+// program built by hand, has no newer one.
 func newerVersion(a, than string) bool {
 	x, ok := parseVersion(a)
 	y, known := parseVersion(than)
@@ -168,7 +169,7 @@ func newerVersion(a, than string) bool {
 	return x.before == "" && y.before != ""
 }
 
-// A version is MAJOR.MINOR.PATCH, or what comes before it: 1.2.0-beta.
+// A version is MAJOR.MINOR.PATCH, or a release before it: 1.2.0-beta.
 type version struct {
 	numbers [3]int
 	before  string

@@ -7,24 +7,25 @@ import (
 	"tandem/storage"
 )
 
-// settingWelcomed says whether somebody has gone through the first steps, or past
-// them. It is the server's to remember: not each browser asks again.
+// settingWelcomed says whether a person has taken the first steps, or skipped them. The server
+// keeps it, so that another browser does not ask again.
 const settingWelcomed = "welcomed"
 
-// openWelcome reads it.
+// openWelcome reads whether the first steps are still to be shown.
 func (a *App) openWelcome(ctx context.Context) error {
 	value, err := a.db.Setting(ctx, settingWelcomed)
 	if err != nil && !storage.IsNotFound(err) {
 		return err
 	}
-	done, _ := strconv.ParseBool(value) // empty is not
+	done, _ := strconv.ParseBool(value) // false if empty
 	a.welcome = !done
 	return nil
 }
 
 // Welcomed implements server.Status.
 func (a *App) Welcomed(ctx context.Context, done bool) error {
-	if err := a.db.SetSetting(context.WithoutCancel(ctx), settingWelcomed, strconv.FormatBool(done)); err != nil {
+	err := a.db.SetSetting(context.WithoutCancel(ctx), settingWelcomed, strconv.FormatBool(done))
+	if err != nil {
 		return err
 	}
 	a.mu.Lock()
