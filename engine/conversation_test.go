@@ -44,13 +44,13 @@ func (f *fixture) strangers(t *testing.T) {
 	}
 }
 
-// interval is how many tokens at most lie between a place in a short text and the
-// checkpoint before it: what an answer is captured every so often.
+// interval is the largest distance in tokens from a place in a short text to the checkpoint before
+// it. Answers are captured that often.
 const interval = 64
 
 // TestTurnLosesAtMostOneCheckpointInterval restores each turn exactly as far as the one before it
-// was evaluated. A turn that is said in other words loses no more than lies between two
-// checkpoints, also when others came in between.
+// was evaluated. A turn with another wording loses at most the distance of two checkpoints, also
+// after requests of others.
 func TestTurnLosesAtMostOneCheckpointInterval(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, others := range []bool{false, true} {
@@ -97,8 +97,8 @@ func TestTurnLosesAtMostOneCheckpointInterval(t *testing.T) {
 	}
 }
 
-// TestClientThatGivesUpGetsFurtherEachTime cancels a long prompt early and asks again. What was
-// left serves others that begin alike too.
+// TestClientThatGivesUpGetsFurtherEachTime cancels a long prompt early and asks again. The
+// checkpoints that remain also serve other prompts with the same beginning.
 func TestClientThatGivesUpGetsFurtherEachTime(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		t.Run(string(layout), func(t *testing.T) {
@@ -108,8 +108,9 @@ func TestClientThatGivesUpGetsFurtherEachTime(t *testing.T) {
 			for done := 0; done < 512; done += 64 {
 				var seen Stats
 				r.Done = func(s Stats) { seen = s }
-				f.cut(t, r, 1)                                         // in its second chunk
-				if seen.Matched != done || seen.CachedTokens != done { // nothing is known beyond what was evaluated
+				f.cut(t, r, 1) // in its second chunk
+				// nothing beyond the evaluated tokens is known
+				if seen.Matched != done || seen.CachedTokens != done {
 					t.Errorf("after %d tokens: %d matched, %d restored", done, seen.Matched, seen.CachedTokens)
 				}
 			}
@@ -126,8 +127,8 @@ func TestClientThatGivesUpGetsFurtherEachTime(t *testing.T) {
 	}
 }
 
-// TestCancelledOthersCostAtMostOneCheckpointInterval has others begin and give up texts, beginnings
-// of the main text too. They cost that text no more than lies between two checkpoints.
+// In TestCancelledOthersCostAtMostOneCheckpointInterval others begin and give up texts, beginnings
+// of the main text too. They cost that text at most the distance of two checkpoints.
 func TestCancelledOthersCostAtMostOneCheckpointInterval(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, depth := range []int{0, 5} {
@@ -165,8 +166,8 @@ func TestCancelledOthersCostAtMostOneCheckpointInterval(t *testing.T) {
 }
 
 // TestCancelInAnyRoundLeavesSoundCaches cancels requests in every round, while the prompt is
-// evaluated and while the answer grows. A request that goes on with what they recorded restores all
-// that can be restored, and says the same. In the end nothing of it is left in memory.
+// evaluated and while the answer grows. A following request restores everything that can be
+// restored, and has the same output. In the end no memory is left in use.
 func TestCancelInAnyRoundLeavesSoundCaches(t *testing.T) {
 	const prompt, chunk = 100, 32 // four chunks
 	script := counting(0, 1000)

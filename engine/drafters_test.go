@@ -15,8 +15,7 @@ import (
 	"tandem/engine/sample"
 )
 
-// similar is a table like another with so much noise, of which more or fewer
-// rows are padding.
+// similar returns a table like another, with noise. Some of its rows are padding.
 func similar(table [][]float32, noise float64, vocab int) [][]float32 {
 	rng := rand.New(rand.NewPCG(4, 2))
 	out := make([][]float32, vocab)
@@ -143,7 +142,7 @@ func TestModelDraftCatchesUpBesidePlainSteps(t *testing.T) {
 	if !slices.Equal(got, text) || stats.CachedTokens < 1999 || stats.NoDrafter != "" {
 		t.Fatalf("%d tokens, of %d cached ones: %s", len(got), stats.CachedTokens, stats.NoDrafter)
 	}
-	// A round in 64 tokens, until those that are left go with a proposal.
+	// A round in 64 tokens, until the remaining ones go with a proposal.
 	if first := slices.Index(stats.Depths, 4); first < 1700/chunk || first > 2000/chunk || stats.Accepted != stats.Drafted {
 		t.Errorf("the first drafts came in round %d; %d of %d stand", first, stats.Accepted, stats.Drafted)
 	}

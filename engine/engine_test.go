@@ -37,7 +37,7 @@ func (f *fixture) waitQueued(n int) {
 	f.waitUntil(func() bool { return f.queued() >= n })
 }
 
-// waitForJob waits until a job waits for the round under way.
+// waitForJob waits until a job is in the queue for the end of the round.
 func (f *fixture) waitForJob() {
 	f.waitUntil(func() bool { return len(f.jobs) > 0 })
 }
@@ -207,7 +207,8 @@ func (w *witness) Free(s *mlx.Scope) {
 
 // TestCachesHoldWhatWasRead checks the invariant for every way a generation can end, within the
 // ring's size and beyond it. The step in flight is rolled back, and both caches hold the tokens
-// before the last one read. How far the scheduler runs ahead of a range that is left is not known.
+// before the last one read. If the caller leaves the loop, it is not known how far the scheduler
+// has run ahead.
 func TestCachesHoldWhatWasRead(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -230,7 +231,7 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 		} {
 			prompt := x.prompt
 			t.Run(fmt.Sprintf("%s after %d, %d drafts, exact %v", c.name, prompt, x.depth, x.exact), func(t *testing.T) {
-				// What the model says: the prompt, which ends in a, goes on.
+				// The model's continuation of the prompt, which ends in a.
 				at := func(position int) int32 { return int32(('a' - prompt + 1 + position + 256) % 256) }
 				d := &enginetest.Scripted{Vocab: 256, Wrong: func(round, n int) int { return (2*round + 3) % (n + 1) }}
 				for i := range enginetest.ChainContext {

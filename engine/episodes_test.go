@@ -17,18 +17,17 @@ const (
 	width   = 8
 )
 
-// An episodic model is a random transformer of two layers with rings that
-// forgets: what it says of a position depends on the tokens of that episode
-// before it alone. So the episodes of a long generation are independent draws
-// from one distribution.
+// An episodic model is a random transformer of two layers with rings. Its output for a position
+// depends only on the tokens of that episode before it. So the episodes of a long generation are
+// independent draws from one distribution.
 type episodic struct {
 	embed  *mlx.Array // (V, H)
 	phase  *mlx.Array // (episode, H): by position in the episode
 	layers [2]struct{ q, o *mlx.Array }
 	head   *mlx.Array // (H, V)
 
-	// lean is added to the logit of each draft in a block: an acceptance that is
-	// partial to drafts. blind accepts all of them unseen.
+	// lean is added to the logit of each draft in a block, which biases the acceptance towards
+	// drafts. blind accepts all of them unseen.
 	lean   float64
 	blind  bool
 	drafts *mlx.Array // (rows-1) of the last forward, nil if it was of no block
@@ -61,8 +60,8 @@ func (m *episodic) NewCaches(opts cache.Options) []cache.Cache {
 	return []cache.Cache{cache.New(opts, episode), cache.New(opts, episode)}
 }
 
-// Forward implements lm.Model. The last row of an episode speaks of the next
-// one: it knows nothing but that.
+// Forward implements lm.Model. The last row of an episode predicts the next one, and depends on
+// nothing else.
 func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 	var hidden []*mlx.Array
 	for _, q := range b {
@@ -101,7 +100,7 @@ func (m *episodic) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	if m.lean == 0 && !m.blind || m.drafts == nil || n == 1 { // plain rounds may share a forward
 		return logits
 	}
-	bonus := make([]float32, n) // none for what follows the last draft
+	bonus := make([]float32, n) // none for the token after the last draft
 	for i := range n - 1 {
 		if bonus[i] = float32(m.lean); m.blind {
 			bonus[i] = 100
@@ -118,8 +117,7 @@ func (m *episodic) Free() {
 	}
 }
 
-// prefixes lists what an episode can begin with: nothing, one token, two; of
-// which entry is that of a given number of tokens.
+// prefixes lists the beginnings of an episode: no token, each one token, each two.
 func prefixes() (list [][]int32) {
 	list = append(list, nil)
 	for a := range int32(words) {
@@ -133,16 +131,15 @@ func prefixes() (list [][]int32) {
 	return list
 }
 
-// A guesser drafts for a model by the position in the episode alone: it is
-// right now and then.
+// A guesser drafts for a model by the position in the episode alone. Some of its guesses are right.
 type guesser struct {
 	table *mlx.Array // (episode, V) logits
 	lie   bool       // about what it draws from
 	sure  bool       // says nothing of it, as one that looks its guesses up
 }
 
-// newGuesser guesses what the target says on average, given its logits after
-// each prefix.
+// newGuesser returns the guesser of the target's average prediction, given its logits after each
+// prefix.
 func newGuesser(s *mlx.Scope, logits [][]float32) *guesser {
 	table := make([]float32, episode*words)
 	for i, prefix := range prefixes() {

@@ -121,7 +121,7 @@ func TestFairShares(t *testing.T) {
 		}
 	})
 	t.Run("bursts with pauses between them do not hold up a long prompt", func(t *testing.T) {
-		// Bursts of b with a moment between them in which it wants nothing.
+		// Bursts of b, with a moment between them in which it wants nothing.
 		var texts []text
 		for n := range 40 {
 			texts = append(texts, many("b", maxLead, 1, 0)...)
@@ -142,10 +142,10 @@ func TestFairShares(t *testing.T) {
 	})
 }
 
-// TestClientsGetEqualShares holds that two clients that want chunks all the time are never
-// further apart than the lead allows, whatever the lengths of their prompts. The client of
-// the oldest prompt has its fixed share at least, which is more than an equal one beside
-// more than four clients.
+// TestClientsGetEqualShares holds that two clients that want chunks all the time are never further
+// apart than the lead allows, whatever the lengths of their prompts. The client of the oldest
+// prompt has at least its fixed share. Beside more than four clients that is more than an equal
+// share.
 func TestClientsGetEqualShares(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for range 50 {

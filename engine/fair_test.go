@@ -104,7 +104,7 @@ func TestShortQuestionIsReadWithinTwoChunksOfALongPrompt(t *testing.T) {
 	}
 }
 
-// ended notes, of each request that leaves, how many forwards there were by then.
+// ended notes for each request the number of forwards at its end.
 func (f *fixture) ended() *[]int {
 	var list []int
 	f.chain.Wrap = func(layer int, inner cache.Attention) cache.Attention {
@@ -116,8 +116,8 @@ func (f *fixture) ended() *[]int {
 	return &list
 }
 
-// TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian sends 24 requests that are alike. It
-// also holds that each has a part in every step where all of them have places.
+// TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian sends 24 equal requests. It also holds that
+// each has a part in every step where all of them have places.
 func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 	const clients, tokens = 24, 40
 	for _, active := range []int{MaxActive, clients} {

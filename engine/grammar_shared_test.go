@@ -56,8 +56,8 @@ func (f *fixture) together(list []Request) []ending {
 }
 
 // TestRequestsUnderGrammarsShareSteps holds that requests under grammars share their steps with
-// others and say what they say alone, down to the log-probabilities. One that ends, or whose
-// grammar fails, ends alone.
+// others. They have the same output as alone, down to the log-probabilities. A request that ends,
+// or whose grammar fails, ends alone.
 func TestRequestsUnderGrammarsShareSteps(t *testing.T) {
 	thirds := func(text []int32, id int32) bool { return (int(id)+len(text)/7)%3 == 0 }
 	for _, temperature := range []float64{0, 1} {
@@ -117,7 +117,7 @@ func TestGrammarStepsFreeTheirMemory(t *testing.T) {
 }
 
 // TestGrammarGoesFromStepsToBlocksAndBack moves a request under a grammar from steps to blocks and
-// back, beside others. It says the same.
+// back, beside others. Its output is the same.
 func TestGrammarGoesFromStepsToBlocksAndBack(t *testing.T) {
 	text := counting(0, 400)
 	for _, rollback := range []Rollback{Trim, Undo} {

@@ -11,8 +11,8 @@ import (
 	"tandem/engine/sample"
 )
 
-// A follower is a block network that guesses the tokens after its anchor in a
-// cycle. Like a real one it keeps its context in a full cache and in a ring.
+// A follower is a block network that guesses the tokens after its anchor in a cycle. Like a real
+// one it keeps its context in a full cache and in a ring.
 type follower struct {
 	vocab, size int
 	at          []int // positions of its context, in order of the calls
@@ -65,10 +65,9 @@ func (b *follower) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n
 	return mlx.New(s, hidden, n, b.vocab)
 }
 
-// TestDFlashContext tells a drafter with a sliding layer of committed tokens in
-// runs of many sizes: whatever the chunk its caches were made for, it hears of
-// every position once, in order, and goes on to draft.
-func TestDFlashContext(t *testing.T) {
+// The drafter gets committed tokens in runs of many sizes, with caches made for many chunks. It
+// receives every position once, in order, and then drafts.
+func TestDFlashReadsEachPositionOnce(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const vocab = 20
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
@@ -137,9 +136,9 @@ func TestDFlashContext(t *testing.T) {
 	}
 }
 
-// TestDFlashKeep keeps parts of a context and opens another draft with them, but for
-// what a ring holds of it; one that begins inside a text has none to keep.
-func TestDFlashKeep(t *testing.T) {
+// A draft's context is kept in parts, and another draft opens with it, except for the rows that a
+// ring has dropped. A draft that begins inside a text has no context to keep.
+func TestDFlashContextIsKeptInParts(t *testing.T) {
 	for layout, kept := range map[cache.Layout]int{cache.Full: 2, cache.Ring: 1} {
 		t.Run(string(layout), func(t *testing.T) { testDFlashKeep(t, layout, kept) })
 	}
@@ -161,7 +160,7 @@ func testDFlashKeep(t *testing.T, layout cache.Layout, caches int) {
 		defer d.Free()
 		sampler := sample.New(s, sample.Params{}, 0, vocab, nil)
 		defer sampler.Free()
-		// goOn tells a draft of the positions [from, to) and lets it draft.
+		// goOn commits the positions [from, to) to a draft and lets it draft.
 		goOn := func(from, to int, context cache.Stack) draft.Kept {
 			one, err := d.Open(s, draft.Options{From: from, Context: context, Sampler: sampler, Caches: o})
 			if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// editCosts are rounds of n-gram drafts on a CPU, in plain steps: measured at the
-// depths in the table, on a line between them.
+// editCosts are the costs of rounds with n-gram drafts on a CPU, in plain steps: measured at the
+// depths in the table, linear between them.
 func editCosts(depth int) float64 {
 	measured := [][2]float64{{0, 1}, {1, 1.08}, {2, 1.2}, {3, 1.25}, {4, 0.95}, {5, 1}, {7, 1.09}, {8, 1.3}, {9, 1.36}, {11, 1.5}, {15, 1.63}, {17, 1.68}, {MaxDepth, 2.8}}
 	d := float64(depth)
@@ -18,14 +18,14 @@ func editCosts(depth int) float64 {
 	return a[1] + (b[1]-a[1])*(d-a[0])/(b[0]-a[0])
 }
 
-// An edit is a text that is copied from the prompt in passages, with another word
-// between them after which the drafter finds no match for some tokens.
+// An edit is a text that copies passages of the prompt. Between two passages stands another word,
+// after which the drafter finds no match for some tokens.
 type edit struct {
 	waver float64 // of the machine's tempo: its relative standard deviation
 	over  float64 // and for how many rounds it lasts
 }
 
-// decode decodes n tokens, depths as said, and returns the seconds it took.
+// decode decodes n tokens with the depths of the controller, and returns the seconds that it took.
 func (e edit) decode(seed uint64, n int, depth func(limit int) int, round func(Round)) float64 {
 	text, machine := rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 3))
 	clock, tempo, last := 0.0, 0.0, 0
@@ -68,9 +68,9 @@ func (e edit) decode(seed uint64, n int, depth func(limit int) int, round func(R
 	return clock
 }
 
-// Each passage is measured by few rounds, and ends of passages fall on any position:
-// the controller must not keep to a depth because others were unlucky.
-func TestEdits(t *testing.T) {
+// Few rounds measure each passage, and passages end at any position. The controller must not stay
+// at a depth because the others had bad luck.
+func TestDepthFollowsTheEdits(t *testing.T) {
 	const seeds, texts, tokens = 40, 3, 2000
 	all := make([]float64, 0, 4*seeds)
 	for _, e := range []edit{{}, {0.1, 40}, {0.15, 100}, {0.2, 400}} {

@@ -9,8 +9,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Example looks up how a text went on where it said the same before. The target would now
-// verify the four guesses in one forward.
+// Example looks up the continuation of an earlier, equal text. The target would now verify the four
+// guesses in one forward.
 func Example() {
 	thread, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {

@@ -21,7 +21,7 @@ func text(list []int32) string {
 	return string(append([]rune(nil), list...))
 }
 
-func TestNgramProposals(t *testing.T) {
+func TestNgramProposesTheEarlierContinuation(t *testing.T) {
 	for _, c := range []struct {
 		name, history string
 		n             int
@@ -49,8 +49,8 @@ func TestNgramProposals(t *testing.T) {
 	}
 }
 
-// A long match is found though its last tokens occurred more often since than
-// a lookup compares.
+// A long match is found even if its last tokens have occurred since more often than a lookup
+// compares.
 func TestNgramFindsFarMatch(t *testing.T) {
 	history := ids("unique123;")
 	for i := range 10 * chainLimit {
@@ -63,7 +63,7 @@ func TestNgramFindsFarMatch(t *testing.T) {
 	}
 }
 
-// Drafts that grow with their history say what fresh ones say.
+// A draft that grew with its history proposes the same as a new one.
 func TestNgramLookupIsIncremental(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	history := make([]int32, 3000)
@@ -81,7 +81,7 @@ func TestNgramLookupIsIncremental(t *testing.T) {
 	}
 }
 
-// The index forgets what is older than it is long, and nothing else.
+// The index forgets exactly the tokens that are older than its length.
 func TestIndexForgetsTheOldest(t *testing.T) {
 	tokens := make([]int32, maxIndexed+5000)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -106,7 +106,7 @@ func TestIndexForgetsTheOldest(t *testing.T) {
 	}
 }
 
-func TestNgramTokensOnDevice(t *testing.T) {
+func TestNgramTokensAreOnTheDevice(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
@@ -136,8 +136,7 @@ func TestNgramTokensOnDevice(t *testing.T) {
 	}
 }
 
-// Whatever the history, a proposal is what followed an earlier occurrence of
-// its last tokens.
+// For any history, a proposal is the continuation of an earlier occurrence of its last tokens.
 func FuzzNgram(f *testing.F) {
 	f.Add([]byte("abcXYZ-abc"), uint8(4), uint8(3))
 	f.Add([]byte("aaaaaaaaaaaa"), uint8(31), uint8(1))
@@ -169,8 +168,7 @@ func follows(tokens, context, got []int32, n int) bool {
 	return false
 }
 
-// A lookup in a history of 100,000 tokens, of 32 kinds or all alike, and the
-// one token that came since the last.
+// The benchmark looks up the newest token in a history of 100,000 tokens, of 32 kinds or all alike.
 func BenchmarkNgram(b *testing.B) {
 	for _, kinds := range []int32{1, 32, 30000} {
 		b.Run(map[int32]string{1: "loop", 32: "dense", 30000: "sparse"}[kinds], func(b *testing.B) {

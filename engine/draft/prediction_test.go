@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// decode generates output with drafts of at most n tokens, of lookups where the
-// prediction has none, and counts rounds.
+// decode generates output with drafts of at most n tokens and counts rounds. Lookups draft where
+// the prediction has no tokens.
 func decode(d *PredictionDraft, prompt, output []int32, n int) (rounds int) {
 	history := append(append([]int32{}, prompt...), output...)
 	lookups := newNgramDraft()
@@ -92,8 +92,7 @@ func TestRequestWithoutPredictionHasNoDraft(t *testing.T) {
 	}
 }
 
-// Whatever the history, a proposal is a part of the prediction, and what was
-// proposed is counted.
+// For any history, a proposal is a part of the prediction, and every proposed token is counted.
 func FuzzPrediction(f *testing.F) {
 	f.Add([]byte("aaaaaaaaaaaa"), []byte("aaab"), uint8(31), uint8(1))
 	f.Add([]byte("the cat sat on the cat mat"), []byte("the cat sat off"), uint8(8), uint8(0))

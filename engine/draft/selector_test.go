@@ -71,7 +71,7 @@ func (d duel) fixed(n int, ngram, model int) time.Duration {
 	return clock
 }
 
-func TestSelectorSimulation(t *testing.T) {
+func TestSelectorIsNearTheBestFixedChoice(t *testing.T) {
 	always := func(p float64) func(int) float64 { return func(int) float64 { return p } }
 	for _, d := range []duel{
 		{"both fail", 0.5, always(0.02), always(0.05)},
@@ -108,7 +108,7 @@ func TestSelectorSimulation(t *testing.T) {
 			return best.Seconds() / clock.Seconds()
 		})
 		t.Logf("%-25s the best fixed pair is %.2f times as fast as plain; %.3f of that; rounds of ngram, model, plain %v", d.name, plain.Seconds()/best.Seconds(), ratio, rounds)
-		if ratio < 0.95 { // the best of 99 measured pairs flatters itself
+		if ratio < 0.95 { // the best of 99 measured pairs is partly luck
 
 			t.Errorf("%s: %.3f of the best fixed pair's speed, rounds %v", d.name, ratio, rounds)
 		}
@@ -154,8 +154,8 @@ func TestSelectorKeepsWhatItLearned(t *testing.T) {
 	if i := slices.IndexFunc(warm.depths, func(d int) bool { return d > 0 }); i > settling+1 || warm.depths[i] < 3 {
 		t.Errorf("a warm start chooses %v", warm.depths)
 	}
-	// A request that grows out of its bucket goes on as it was; one of a
-	// model that is unknown does not.
+	// A request that grows out of its bucket keeps its state. A request with an unknown model does
+	// not.
 	grown := newRun(w, 3)
 	drive(t, s, grown, 1025, 1)
 	if grown.depths[0] == 0 {
@@ -168,9 +168,9 @@ func TestSelectorKeepsWhatItLearned(t *testing.T) {
 	}
 }
 
-// TestSelectorSaves: states of drafts alone are stored, where something was learned,
-// and nothing of how good a prediction was; what a store did not take it gets again.
-func TestSelectorSaves(t *testing.T) {
+// Only states of drafters that learned something are stored. The quality of a prediction is never
+// stored. A state that the store refused is sent again.
+func TestSelectorSavesWhatDraftersLearned(t *testing.T) {
 	store := memory{}
 	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 15, Own: true}, {Name: "ngram", Limit: 15}}, store)
 	round := func(context, arm, accepted int) {
@@ -223,12 +223,12 @@ func TestSelectorSaves(t *testing.T) {
 	if err := s.Save(); err != nil {
 		t.Error(err)
 	}
-	// The bucket goes on with what the one before it knew.
+	// The next bucket begins with the state of this one.
 	want("another bucket", "ngram 2048: 1 costs, 3 rates", "prediction 2048: 1 costs, 0 rates")
 }
 
-// A store that fails, or holds what no controller wrote, costs what was
-// learned and nothing else.
+// A store that fails, or holds a state that no controller wrote, costs the learned state and
+// nothing else.
 func TestSelectorWorksWithoutItsStore(t *testing.T) {
 	arms := []Arm{{Name: "dflash", Limit: 15}}
 	for name, store := range map[string]Store{
@@ -263,9 +263,9 @@ func drive(t *testing.T, s *Selector, r *run, context, n int) {
 	}
 }
 
-// Among others a request offers drafts that give more than plain rounds of its own,
-// as deep as was measured, and never because a probe is due.
-func TestSelectorAmong(t *testing.T) {
+// Beside others a request offers drafts that give more than plain rounds of its own, at a measured
+// depth. It never offers a probe.
+func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 	arms := []Arm{{Name: "ngram", Limit: 31}}
 	among := func(s *Selector) (Offer, bool) {
 		t.Helper()
@@ -290,8 +290,8 @@ func TestSelectorAmong(t *testing.T) {
 		}
 	}
 	check("when they pay", good)
-	// One that knows from an earlier launch what rounds with drafts cost, and
-	// never is alone to learn what plain steps do.
+	// This one knows the cost of rounds with drafts from an earlier launch. It is never alone, so
+	// it cannot learn the cost of plain steps.
 	late := NewSelector("m", arms, nil)
 	if _, err := late.open(1024); err != nil {
 		t.Fatal(err)
@@ -317,8 +317,8 @@ func TestSelectorAmong(t *testing.T) {
 	}
 }
 
-// A prediction that fails says nothing of the next one.
-func TestSelectorRenew(t *testing.T) {
+// A failed prediction does not count against the next one.
+func TestSelectorRenewForgetsAFailedPrediction(t *testing.T) {
 	const n = 300
 	world := func(rate float64) world { return world{"", 31, linear(0.3, 0.1), always(rate), 0} }
 	speed := func(renew bool) float64 {
@@ -328,7 +328,7 @@ func TestSelectorRenew(t *testing.T) {
 				if renew && i > 0 {
 					s.Renew(0)
 				}
-				// Contexts of two buckets: what is learned of a request goes with it.
+				// Contexts of two buckets: the acceptance of a request moves with it.
 				r := newRun(world(rate), seed)
 				drive(t, s, r, 1000, n/2)
 				drive(t, s, r, 2000, n)
@@ -346,7 +346,7 @@ func TestSelectorRenew(t *testing.T) {
 	}
 }
 
-// What is known of a request's prediction goes with it from bucket to bucket.
+// The acceptance of a request's prediction moves with it from bucket to bucket.
 func TestSelectorKeepsOwnAcceptanceAcrossBuckets(t *testing.T) {
 	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, Own: true}, {Name: "ngram", Limit: 31}}, nil)
 	next := func(context int) []*controller {
@@ -372,8 +372,8 @@ func TestSelectorKeepsOwnAcceptanceAcrossBuckets(t *testing.T) {
 	}
 }
 
-// Drafts of two drafters that fail cost no more than those of one.
-func TestSelectorColdStart(t *testing.T) {
+// Failing drafts of two drafters cost no more than those of one.
+func TestTwoFailingDraftersCostNoMoreThanOne(t *testing.T) {
 	const n = 1000
 	for _, c := range []struct {
 		name         string
@@ -382,7 +382,7 @@ func TestSelectorColdStart(t *testing.T) {
 		least        float64
 	}{
 		{"both propose", 1, 0.15, 0.15, 0.985},
-		// What one that never proposes might give is no reason to lose more by the other.
+		// A drafter that never proposes is no reason to lose more by the other.
 		{"n-grams never match", 0, 0, 0.02, 0.988},
 		{"n-grams match now and then", 0.1, 0.02, 0.02, 0.988},
 	} {
@@ -416,7 +416,7 @@ func TestSelectorColdStart(t *testing.T) {
 }
 
 // Both drafters beat plain decoding, and the better one changes.
-func TestSelectorTextChanges(t *testing.T) {
+func TestSelectorFollowsTheBetterDrafter(t *testing.T) {
 	const stretch = 3000
 	// rate returns one of two rates by stretch.
 	rate := func(even, odd float64) func(int) float64 {
@@ -454,7 +454,7 @@ func TestSelectorTextChanges(t *testing.T) {
 				s.Plain(c, cost)
 			})
 			for i, list := range arms[:4] {
-				list = list[len(list)*2/3:] // the change is noticed by now
+				list = list[len(list)*2/3:] // the selector has noticed the change by now
 				better, n := 0, 0
 				if d.model(i*stretch) > d.ngram(i*stretch) {
 					better = 1

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A world is a machine and a text: what rounds cost, in plain steps, and how
-// likely the draft at a position is accepted, given those before it were.
+// A world is a machine and a text. It has the cost of rounds, in plain steps, and the chance that
+// the draft at a position is accepted after all drafts before it.
 type world struct {
 	name  string
 	limit int
@@ -20,8 +20,7 @@ type world struct {
 const (
 	plainStep = 10 * time.Millisecond
 
-	// One round in often takes elsewhere times as long: the machine had
-	// something else to do.
+	// One round in often takes elsewhere times as long, because the machine did other work.
 	often     = 200
 	elsewhere = 4
 )
@@ -35,8 +34,8 @@ func linear(fixed, perDraft float64) func(int) float64 {
 	}
 }
 
-// kernels is a machine on which a block of 4 takes so many steps, a row less or more
-// of up to 4 so much of a step, and each beyond.
+// kernels returns the costs of rounds on a machine where a block of 4 rows takes four steps. Each row
+// less takes row less, and each row more takes beyond more.
 func kernels(four, row, beyond float64) func(int) float64 {
 	return func(d int) float64 {
 		switch {
@@ -64,8 +63,7 @@ type run struct {
 
 func newRun(w world, seed uint64) *run { return &run{world: w, rng: rand.New(rand.NewPCG(seed, 1))} }
 
-// round decodes with depth drafts and says what it cost and how many of them
-// were accepted.
+// round decodes with depth drafts. It returns the cost and the number of accepted drafts.
 func (r *run) round(depth int) Round {
 	steps := r.cost(depth)
 	if depth != r.last {
@@ -98,11 +96,11 @@ func (r *run) control(c *controller, n int) {
 	}
 }
 
-// perToken is the time of a token so far.
+// perToken returns the time of a token so far.
 func (r *run) perToken() float64 { return r.clock.Seconds() / float64(r.tokens) }
 
-// fixed is the expected time per token at a fixed depth, if the rate does not
-// depend on the token.
+// fixed returns the expected time per token at a fixed depth, if the rate does not depend on the
+// token.
 func (w world) fixed(depth int) float64 {
 	tokens, reach := 1.0, 1.0
 	for i := range depth {
@@ -112,7 +110,7 @@ func (w world) fixed(depth int) float64 {
 	return w.mean(depth) / tokens
 }
 
-// mean is the expected time of a round that follows one of the same depth.
+// mean returns the expected time of a round that follows one of the same depth.
 func (w world) mean(depth int) float64 {
 	x := w.cost(depth) * plainStep.Seconds()
 	if w.noise > 0 {
@@ -121,7 +119,7 @@ func (w world) mean(depth int) float64 {
 	return x
 }
 
-// best is the least of fixed; plain decoding is one of them.
+// best returns the least of fixed, plain decoding included.
 func (w world) best() float64 {
 	best := w.fixed(0)
 	for d := range w.limit {
@@ -130,8 +128,8 @@ func (w world) best() float64 {
 	return best
 }
 
-// worlds are machines from a large GPU, where a block costs little more than a
-// step, to a CPU, where each row does; texts from hopeless to easy.
+// worlds are machines and texts. On a large GPU a block costs little more than a step, on a CPU
+// each row costs one. The texts are from hopeless to easy.
 func worlds() []world {
 	var list []world
 	for _, m := range []struct {
@@ -177,9 +175,9 @@ func average(fn func(seed uint64) float64) float64 {
 	return sum / seeds
 }
 
-// Against plain decoding from a cold start and later, and later against the
+// The controller is compared with plain decoding from a cold start and later, and later with the
 // best fixed depth.
-func TestSpeeds(t *testing.T) {
+func TestControllerIsNearTheBestFixedDepth(t *testing.T) {
 	for _, w := range worlds() {
 		plain, best := w.fixed(0), w.best()
 		cold := average(func(seed uint64) float64 {
@@ -189,8 +187,8 @@ func TestSpeeds(t *testing.T) {
 		})
 		warm := average(func(seed uint64) float64 { return plain / warmed(w, seed).perToken() })
 		reached := warm * best / plain
-		// Where drafts gain little and a failed round costs much, a run of bad
-		// luck empties the budget, and that insurance has its price.
+		// Where drafts gain little and a failed round costs much, a run of bad luck uses up the
+		// budget. This is the price of that insurance.
 		want := 0.97
 		if plain/best < 1.2 {
 			want = 0.9
@@ -211,8 +209,8 @@ func warmed(w world, seed uint64) *run {
 	return r
 }
 
-// A text that turns from easy to hopeless and back every 600 tokens.
-func TestTextChanges(t *testing.T) {
+// A text turns from easy to hopeless and back every 600 tokens.
+func TestControllerFollowsAChangingText(t *testing.T) {
 	const stretch = 600
 	for _, m := range []struct {
 		name           string
@@ -269,8 +267,8 @@ func settled(depths []int, drafts bool) float64 {
 	return float64(len(depths))
 }
 
-// A machine that slows down, all depths alike, and recovers.
-func TestMachineChanges(t *testing.T) {
+// A machine slows down at all depths alike, and recovers.
+func TestControllerFollowsAChangingMachine(t *testing.T) {
 	for _, rate := range []float64{0, 0.8} {
 		r := newRun(world{"", 15, nil, always(rate), 0.08}, 1)
 		slow := 1.0
@@ -290,9 +288,9 @@ func TestMachineChanges(t *testing.T) {
 	}
 }
 
-// runs decodes n tokens of a world in several runs for each seed, each after 1000 that
-// its controller learned from: the speed against that of the best fixed depth, and the
-// share of the rounds with least drafts or more.
+// runs decodes n tokens of a world in several runs for each seed, each after 1000 tokens that its
+// controller learned from. It returns the speed against that of the best fixed depth, and the share
+// of the rounds with least drafts or more.
 func (w world) runs(several uint64, n, least int) (reached, share float64) {
 	deep, rounds := 0, 0
 	best := w.best()
@@ -316,10 +314,10 @@ func (w world) runs(several uint64, n, least int) (reached, share float64) {
 	return reached, float64(deep) / float64(rounds)
 }
 
-// A machine on which a block of 4 costs 2 plain steps and gives 2.14 tokens: what
-// is gained in one round drowns in the luck of the others. Drafts that gain on
-// average must not be given up for most of a text because some did not.
-func TestSmallGain(t *testing.T) {
+// On this machine a block of 4 costs 2 plain steps and gives 2.14 tokens, so the gain of one round
+// drowns in the luck of others. Drafts that gain on average must not be given up for most of a text
+// after bad luck.
+func TestSmallGainIsNotGivenUp(t *testing.T) {
 	rates := []float64{0.58, 0.6, 0.62, 0.35, 0.2, 0.2, 0.2}
 	w := world{"small gain", len(rates), kernels(2, 0.15, 0.075), func(_, i int) float64 { return rates[i] }, 0.1}
 	reached, share := w.runs(5, 6000, 1)
@@ -329,10 +327,10 @@ func TestSmallGain(t *testing.T) {
 	}
 }
 
-// A machine that is slow for some rounds now and then, and a text in which drafts
-// lose a little: a plain round in such a moment makes them look good, and what
-// they seem to gain until the next one must not pay for what they lose.
-func TestBursts(t *testing.T) {
+// The machine is slow for some rounds now and then, and drafts lose a little. A plain round in such
+// a moment makes drafts look good. This seeming gain must not pay for their losses until the next
+// plain round.
+func TestBurstsDoNotPayForLosingDrafts(t *testing.T) {
 	rates := []float64{0.55, 0.38, 0.4, 0.3, 0.2, 0.2, 0.2}
 	for _, block := range []float64{2, 2.2} { // steps that a block of 4 takes; it gives 1.84 tokens
 		w := world{"bursts", len(rates), kernels(block, 0.1, 0.05), func(_, i int) float64 { return rates[i] }, 0.08}
@@ -373,10 +371,9 @@ func TestBursts(t *testing.T) {
 	}
 }
 
-// A machine on which a block of 5 rows and more takes another kernel, and is cheaper
-// than one of 2 to 4, and a text in which such blocks alone gain: what few drafts cost
-// says nothing of more.
-func TestCheapBehindDear(t *testing.T) {
+// On this machine blocks of 5 and more rows take another kernel and are cheaper than those of 2 to
+// 4. Only such blocks gain in this text. The cost of few drafts does not predict the cost of more.
+func TestCheapDepthIsFoundBeyondDearOnes(t *testing.T) {
 	rates := []float64{0.55, 0.38, 0.4, 0.3, 0.2, 0.2, 0.2}
 	cost := func(d int) float64 {
 		switch {

@@ -7,9 +7,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// testCacheRestore takes a snapshot, writes on, by another branch too, and
-// restores it: into the same cache while it is lazy, after it was copied out,
-// and into a fresh one.
+// testCacheRestore takes a snapshot, writes on, by another branch too, and restores it: into the
+// same cache while it is lazy, after it was copied out, and into a fresh one.
 func testCacheRestore(c *cacheTest) {
 	for _, more := range []int{0, 1, 8, 2 * c.horizon()} {
 		l, fresh := c.open(), c.open()

@@ -84,8 +84,8 @@ func testRecurrentPadding(c *recurrentTest) {
 	l.free()
 }
 
-// testRecurrentSchedule compares captures inside a run, and such as were
-// crossed again after a trim, with what they should hold.
+// testRecurrentSchedule compares captures inside a run with their expected contents. Some captures
+// are crossed again after a trim.
 func testRecurrentSchedule(c *recurrentTest) {
 	for _, start := range []int{0, 1, 50} {
 		l := c.open()

@@ -8,8 +8,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Scripted drafter knows what plain decoding says and guesses just that, except at the position
-// that Wrong names. With it a test makes a round accept any number of drafts.
+// A Scripted drafter knows the output of plain decoding. It guesses exactly that, except at the
+// position that Wrong names. With it a test makes a round accept any number of drafts.
 type Scripted struct {
 	Text  []int32 // prompt and continuation as plain decoding has them
 	Vocab int     // ids are below it

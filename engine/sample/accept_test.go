@@ -17,8 +17,8 @@ func randomRows(rng *rand.Rand, n, vocab int) []float32 {
 	return rows
 }
 
-// TestProcessRows compares the rows of a block with one row at a time.
-func TestProcessRows(t *testing.T) {
+// TestRowsOfABlockAreProcessedLikeSingleRows compares the rows of a block with one row at a time.
+func TestRowsOfABlockAreProcessedLikeSingleRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const vocab, n = 24, 5
 	prompt, drafts := []int32{3, 4}, []int32{4, 7, 7, 23}
@@ -69,8 +69,8 @@ func TestProcessRows(t *testing.T) {
 	}
 }
 
-// TestAccept checks verdicts whose outcome is certain.
-func TestAccept(t *testing.T) {
+// TestAcceptJudgesCertainDrafts checks verdicts whose outcome is certain.
+func TestAcceptJudgesCertainDrafts(t *testing.T) {
 	const vocab = 4
 	// Row i of the target all but forces token i.
 	sharp := make([]float32, 4*vocab)
@@ -109,8 +109,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestRejectionFollowsTheDistribution draws one draft from q and judges it, at
-// 20,000 positions: what follows has the distribution p whatever q is.
+// TestRejectionFollowsTheDistribution draws one draft from q and judges it, at 20,000 positions.
+// The resulting token has the distribution p for every q.
 func TestRejectionFollowsTheDistribution(t *testing.T) {
 	const vocab, positions, at = 8, 20000, 1000 // positions judged at a time, each by itself
 	p := []float32{0, 1, 2, -1, 0.5, 3, -2, 1.5}
@@ -160,9 +160,9 @@ func TestRejectionFollowsTheDistribution(t *testing.T) {
 	}
 }
 
-// TestHold draws within held noise, beyond it and in another scope: the tokens
-// are the same as without.
-func TestHold(t *testing.T) {
+// The noise is held, used beyond its hold, and used in another scope. The tokens are the same as
+// without a hold.
+func TestHoldKeepsTheTokens(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const vocab, n = 40, 4
 	logits := randomRows(rng, n, vocab)

@@ -226,7 +226,7 @@ func TestDrawFollowsTheDistribution(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestSettingsOutOfRangeAreRefused(t *testing.T) {
 	for _, p := range []Params{
 		{Temperature: -1}, {Temperature: math.NaN()}, {Temperature: math.Inf(1)}, {TopK: -1}, {TopP: 1.5}, {TopP: -0.1},
 		{MinP: 2}, {RepetitionPenalty: -1}, {RepetitionPenalty: 1e-45}, {RepetitionPenalty: math.Inf(1)}, {PresencePenalty: math.Inf(1)}, {FrequencyPenalty: math.NaN()},
