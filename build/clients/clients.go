@@ -118,8 +118,8 @@ func (t *clientTier) realModel(ctx context.Context) error {
 		return errors.Join(
 			t.client(ctx, "openai, Python", t.python, clientsDir+"/openai_real.py", url),
 			t.client(ctx, "anthropic, Python", t.python, clientsDir+"/anthropic_real.py", url),
-			t.client(ctx, "jsonschema", t.python, clientsDir+"/schemas.py", url, "none"),
-			t.client(ctx, "jsonschema, drafts", t.python, clientsDir+"/schemas.py", url, "auto"))
+			t.client(ctx, "jsonschema", t.python, clientsDir+"/schemas.py", url, "none", "0"),
+			t.client(ctx, "jsonschema, drafts", t.python, clientsDir+"/schemas.py", url, "auto", "100"))
 	})
 }
 

@@ -1,7 +1,8 @@
 """Lets the pocket model answer by random JSON schemas, and checks the answers with the package jsonschema.
 
-python schemas.py BASE_URL DRAFTER   (without /v1; the server has loaded the pocket model; none or auto)
+python schemas.py BASE_URL DRAFTER FIRST_SEED
 
+The server has loaded the pocket model. BASE_URL has no /v1, and DRAFTER is none or auto. Each seed makes one schema.
 The temperature is 1. At most 5 of 100 answers may end at the length limit, because a model may go on with a string.
 """
 
@@ -14,8 +15,8 @@ import openai
 
 from checks import check, run
 
-SCHEMAS, TOKENS, CUT = 200, 400, 0.05
-DRAFTER = sys.argv[2]
+SCHEMAS, TOKENS, CUT = 100, 400, 0.05
+DRAFTER, FIRST = sys.argv[2], int(sys.argv[3])
 client = openai.OpenAI(base_url=sys.argv[1] + "/v1", api_key="unused", max_retries=0, timeout=120)
 
 
@@ -50,7 +51,7 @@ def schema(r, depth=0):
 
 def answers():
     cut, wrong, drafted = [], [], 0
-    for seed in range(SCHEMAS):
+    for seed in range(FIRST, FIRST + SCHEMAS):
         s = schema(random.Random(seed))
         answer = client.chat.completions.create(
             model="pocket", messages=[{"role": "user", "content": "Answer in JSON."}], max_tokens=TOKENS, temperature=1, seed=seed,
@@ -72,4 +73,4 @@ def answers():
     check(len(cut) <= CUT * SCHEMAS, f"{len(cut)} of {SCHEMAS} were cut by length: {cut}")
 
 
-run({"answers by 200 random schemas": answers})
+run({f"answers by {SCHEMAS} random schemas": answers})
