@@ -15,7 +15,7 @@ func TestNewestBenchesAreKept(t *testing.T) {
 		b, err := db.AddBench(t.Context(), Bench{Model: "m", Machine: "a chip", Version: "1",
 			Result: json.RawMessage(fmt.Sprintf(`{"seconds":%d}`, i))})
 		if err != nil || b.ID == 0 || b.At.IsZero() {
-			t.Fatalf("%+v, %v", b, err)
+			t.Fatalf("added as %+v, %v; want an id and a time", b, err)
 		}
 		want = append([]Bench{b}, want...)
 	}
@@ -28,7 +28,7 @@ func TestNewestBenchesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := db.Benches(t.Context()); err != nil || !reflect.DeepEqual(got, want[1:]) {
-		t.Errorf("%d benches, %v", len(got), err)
+		t.Errorf("%d benches after a deletion, %v; want %d", len(got), err, len(want)-1)
 	}
 	wantCode(t, db.DeleteBench(t.Context(), want[0].ID), NotFound)
 }

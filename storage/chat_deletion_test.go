@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// keepFiles stands for the deletion of files that nobody has.
+// keepFiles stands for the deletion of files where there are none.
 func keepFiles([]string) error { return nil }
 
 // TestDeletedChatTakesUnneededCheckpoints: a deleted chat takes the checkpoints that nothing else
@@ -93,46 +93,47 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 				slices.Equal(got.Checkpoints, want.Checkpoints) && got.Bytes == want.Bytes
 		}
 		if got, err := db.WouldDeleteChats(ctx, chat.ID); err != nil || !same(got) {
-			t.Errorf("%s: would go %+v, %v, want %+v", c.name, got, err, want)
+			t.Errorf("%s: would delete %+v, %v; want %+v", c.name, got, err, want)
 		}
-		// Where files stay nothing goes.
+		// If the files cannot be deleted, nothing is.
 		failing := errors.New("no")
 		if len(want.Checkpoints) > 0 {
 			if _, err := db.DeleteChats(ctx, chat.ID,
 				func([]string) error { return failing }); !errors.Is(err, failing) {
-				t.Errorf("%s: %v where files stay", c.name, err)
+				t.Errorf("%s: error %v, want that of the files", c.name, err)
 			}
 			if got, err := db.WouldDeleteChats(ctx, chat.ID); err != nil || !same(got) {
-				t.Errorf("%s: behind a failure would go %+v, %v", c.name, got, err)
+				t.Errorf("%s: after a failure would delete %+v, %v; want %+v",
+					c.name, got, err, want)
 			}
 		}
 		var removed []string
 		got, err := db.DeleteChats(ctx, chat.ID,
 			func(ids []string) error { removed = ids; return nil })
 		if err != nil || !same(got) || !slices.Equal(removed, want.Checkpoints) {
-			t.Errorf("%s: gone are %+v, the files %v, %v, want %+v",
+			t.Errorf("%s: deleted %+v, the files %v, %v; want %+v",
 				c.name, got, removed, err, want)
 		}
 		list, err := db.AllCheckpoints(ctx, "m")
 		left := slices.DeleteFunc(all,
 			func(id string) bool { return slices.Contains(want.Checkpoints, id) })
 		if err != nil || checkpointIDs(list) != strings.Join(left, " ") {
-			t.Errorf("%s: left are %s, %v, want %v", c.name, checkpointIDs(list), err, left)
+			t.Errorf("%s: %s stay, %v; want %v", c.name, checkpointIDs(list), err, left)
 		}
-		// The tokens of its runs' texts go too, those of others stay.
+		// The texts of its runs are deleted too. Texts of other runs stay.
 		for id := range int64(6) {
 			_, err := db.RunText(ctx, id+1)
 			r, runErr := db.Run(ctx, id+1)
 			if mine := slices.Contains([]int64{1, 2, 5}, id+1); runErr != nil ||
 				(err == nil) == mine || (r.Parted == nil) != mine {
-				t.Errorf("%s: the text of run %d: %v, where it parted: %s, %v",
-					c.name, id+1, err, r.Parted, runErr)
+				t.Errorf("%s: run %d: text %v, parting %s, %v; want them gone: %t",
+					c.name, id+1, err, r.Parted, runErr, mine)
 			}
 		}
 		_, err = db.WouldDeleteChats(ctx, chat.ID)
 		wantCode(t, err, NotFound)
 		if n, _, err := db.ChatSize(ctx); err != nil || n != 1 {
-			t.Errorf("%s: %d chats are left, %v", c.name, n, err)
+			t.Errorf("%s: %d chats are left, %v; want 1", c.name, n, err)
 		}
 	}
 }
@@ -142,7 +143,7 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	if got, err := db.DeleteChats(ctx, 0, keepFiles); err != nil || got.Chats != 0 {
-		t.Errorf("of none %+v, %v", got, err)
+		t.Errorf("without chats deletes %+v, %v; want none", got, err)
 	}
 	for run, files := range [][]Checkpoint{{}, {{ID: "a"}, {ID: "b", Parent: "a"}},
 		{{ID: "c", Parent: "a"}}, {{ID: "x"}}} {
@@ -165,15 +166,15 @@ func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 	}
 	one, err := db.WouldDeleteChats(ctx, 1)
 	if err != nil || strings.Join(one.Checkpoints, " ") != "b" {
-		t.Errorf("with one goes %+v, %v", one, err)
+		t.Errorf("one chat takes %+v, %v; want b", one, err)
 	}
 	all, err := db.DeleteChats(ctx, 0, keepFiles)
 	if err != nil || all.Chats != 2 || strings.Join(all.Checkpoints, " ") != "a b c" ||
 		all.Bytes != 30 {
-		t.Errorf("with all go %+v, %v", all, err)
+		t.Errorf("all chats take %+v, %v; want a, b and c", all, err)
 	}
 	if list, err := db.Checkpoints(ctx, ""); err != nil || checkpointIDs(list) != "x" {
-		t.Errorf("left are %s, %v", checkpointIDs(list), err)
+		t.Errorf("%s stay, %v; want x", checkpointIDs(list), err)
 	}
 }
 
@@ -184,7 +185,7 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	chat, other := mustChat(t, db, Chat{}), mustChat(t, db, Chat{})
 	cut := finished(t, db, Run{FinishReason: FinishInterrupted})
-	// its message names the run that went on with it
+	// first has no message: its message names the run that continued it.
 	first := finished(t, db, Run{FinishReason: FinishInterrupted})
 	if err := db.SetRunText(ctx, RunText{Run: first,
 		Request: json.RawMessage(`{"a":1}`)}); err != nil {
@@ -201,7 +202,7 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 	mustSay(t, db, Message{Chat: chat.ID, Role: RoleAssistant, Run: runs[0].ID})
 	mustSay(t, db, Message{Chat: chat.ID, Role: RoleAssistant, Run: cut})
 	mustSay(t, db, Message{Chat: other.ID, Role: RoleAssistant, Run: runs[2].ID})
-	// store is what a run stores at some moment.
+	// store does what a run does when it stores.
 	store := func(r Run, when string) error {
 		if err := db.SetRunText(ctx, RunText{Run: r.ID,
 			Request: json.RawMessage(`{"a":1}`)}); err != nil {
@@ -217,13 +218,13 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 	}
 	if gone, err := db.DeleteChats(ctx, chat.ID, keepFiles); err != nil || gone.Runs != 4 ||
 		len(gone.Checkpoints) != 2 {
-		t.Fatalf("%+v, %v", gone, err)
+		t.Fatalf("deleted %+v, %v; want 4 runs and 2 checkpoints", gone, err)
 	}
 	_, err := db.RunText(ctx, first)
 	wantCode(t, err, NotFound)
 	for i, r := range runs {
 		stays := i == 2
-		if err := store(r, "behind"); stays && err != nil {
+		if err := store(r, "after"); stays && err != nil {
 			t.Error(err)
 		} else if !stays {
 			wantCode(t, err, NotFound)
@@ -237,12 +238,12 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 		}
 		_, err := db.RunText(ctx, r.ID)
 		_, before := db.Checkpoint(ctx, fmt.Sprint("before", r.ID))
-		_, behind := db.Checkpoint(ctx, fmt.Sprint("behind", r.ID))
+		_, after := db.Checkpoint(ctx, fmt.Sprint("after", r.ID))
 		row, failed := db.Run(ctx, r.ID)
 		if failed != nil || (err == nil) != stays || (before == nil) != stays ||
-			(behind == nil) != stays || (row.Parted != nil) != stays {
-			t.Errorf("of run %d: text %v, checkpoints %v, %v, where it parted: %s, %v",
-				r.ID, err, before, behind, row.Parted, failed)
+			(after == nil) != stays || (row.Parted != nil) != stays {
+			t.Errorf("run %d: text %v, checkpoints %v, %v, parting %s, %v; want them kept: %t",
+				r.ID, err, before, after, row.Parted, failed, stays)
 		}
 	}
 }

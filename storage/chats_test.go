@@ -34,7 +34,7 @@ func mustSay(t *testing.T, db *DB, m Message) Message {
 	return m
 }
 
-// TestChatKeepsEveryBranch walks a conversation: a question, its answer as it grows, a second
+// TestChatKeepsEveryBranch has a question, its answer as it grows, a second
 // answer, an edited question.
 func TestChatKeepsEveryBranch(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
@@ -43,21 +43,21 @@ func TestChatKeepsEveryBranch(t *testing.T) {
 		Content: "\n  Why is\tthe sky blue?\nTell me."})
 	a := mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Be"})
 	if q.Finish != FinishSaid || a.Finish != "" {
-		t.Errorf("finish %q and %q", q.Finish, a.Finish)
+		t.Errorf("finish %q and %q, want %q and none", q.Finish, a.Finish, FinishSaid)
 	}
 	content, model, run := "Because", "m", int64(7)
 	grown := MessageChange{Content: &content, Model: &model, Run: &run,
 		Facts: json.RawMessage(`{"n":1}`)}
 	if got, err := db.ChangeMessage(ctx, c.ID, a.ID, grown); err != nil ||
 		got.Content != "Because" || got.Role != RoleAssistant || got.Parent != q.ID {
-		t.Fatalf("%+v, %v", got, err)
+		t.Fatalf("changed to %+v, %v; want Because", got, err)
 	}
-	// Nothing that was generated gets lost.
+	// A change that would lose generated text is refused.
 	for _, lost := range []string{"", "Beca", "because", "So it is"} {
 		_, err := db.ChangeMessage(ctx, c.ID, a.ID, MessageChange{Content: &lost})
 		wantCode(t, err, Conflict)
 	}
-	// What a change does not name stays.
+	// Fields that a change does not name stay.
 	words, end := "Because of Rayleigh.", "stop"
 	for _, change := range []MessageChange{{Content: &words}, {}, {Finish: &end}} {
 		if _, err := db.ChangeMessage(ctx, c.ID, a.ID, change); err != nil {
@@ -74,7 +74,7 @@ func TestChatKeepsEveryBranch(t *testing.T) {
 	e := mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "Why is grass green?"})
 	list, err := db.Messages(ctx, c.ID)
 	if err != nil || len(list) != 4 {
-		t.Fatalf("%+v, %v", list, err)
+		t.Fatalf("messages %+v, %v; want 4", list, err)
 	}
 	var parents []int64
 	for _, m := range list {
@@ -87,18 +87,18 @@ func TestChatKeepsEveryBranch(t *testing.T) {
 		Content: "Because of Rayleigh.", Model: "m", Finish: "stop", Run: 7,
 		Facts: json.RawMessage(`{"n":1}`), CreatedAt: a.CreatedAt}
 	if !reflect.DeepEqual(list[1], want) {
-		t.Errorf("%+v, want %+v", list[1], want)
+		t.Errorf("the answer is %+v, want %+v", list[1], want)
 	}
 	got, err := db.Chat(ctx, c.ID)
 	if err != nil || got.Title != "Why is the sky blue?" || got.Leaf != e.ID ||
 		got.System != "Be brief." || string(got.Options) != `{"temperature":0}` ||
 		!got.UpdatedAt.After(got.CreatedAt) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("the chat is %+v, %v; want leaf %d", got, err, e.ID)
 	}
 	// The other branch is shown again.
 	if got, err = db.ChangeChat(ctx, c.ID, ChatChange{Leaf: &b.ID}); err != nil ||
 		got.Leaf != b.ID {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("the chat is %+v, %v; want leaf %d", got, err, b.ID)
 	}
 
 	// Text is kept to the byte.
@@ -106,16 +106,16 @@ func TestChatKeepsEveryBranch(t *testing.T) {
 	odder := odd + "\x00"
 	if m := mustSay(t, db, Message{Chat: c.ID, Parent: e.ID, Role: RoleAssistant,
 		Content: odd}); m.Content != odd {
-		t.Errorf("%q", m.Content)
+		t.Errorf("text %q, want %q", m.Content, odd)
 	} else if m, err = db.ChangeMessage(ctx, c.ID, m.ID,
 		MessageChange{Content: &odder}); err != nil {
 		t.Error(err)
 	} else if list, err := db.Messages(ctx, c.ID); err != nil ||
 		list[len(list)-1].Content != odder {
-		t.Errorf("%q, %v", list[len(list)-1].Content, err)
+		t.Errorf("text %q, %v; want %q", list[len(list)-1].Content, err, odder)
 	}
 
-	// Chats keep to themselves.
+	// A message of one chat is refused in another one.
 	other := mustChat(t, db, Chat{})
 	_, err = db.AddMessage(ctx, Message{Chat: other.ID, Parent: q.ID, Role: RoleUser})
 	wantCode(t, err, Invalid)
@@ -142,37 +142,37 @@ func TestChatTakesTitleFromItsText(t *testing.T) {
 	mine, none := "  my\x00 own\x1b title ", ""
 	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &mine}); err != nil ||
 		got.Title != "my own title" {
-		t.Errorf("%q, %v", got.Title, err)
+		t.Errorf("title %q, %v; want my own title", got.Title, err)
 	}
 	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "second"})
 	if got, err := db.Chat(ctx, c.ID); err != nil || got.Title != "my own title" {
-		t.Errorf("%q, %v", got.Title, err)
+		t.Errorf("title %q, %v; want my own title", got.Title, err)
 	}
 	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &none}); err != nil ||
 		got.Title != "first" {
-		t.Errorf("%q, %v", got.Title, err)
+		t.Errorf("title %q, %v; want first", got.Title, err)
 	}
 	code := mustChat(t, db, Chat{Kind: ChatCode})
 	mustSay(t, db, Message{Chat: code.ID, Role: RoleUser,
 		Content: "package main\n\nfunc Len(s string) int {\n\t\n"})
 	if got, err := db.Chat(ctx, code.ID); err != nil || got.Title != "func Len(s string) int {" {
-		t.Errorf("%q, %v", got.Title, err)
+		t.Errorf("title %q, %v; want the first line of code with words", got.Title, err)
 	}
 	if got, err := db.ChangeChat(ctx, code.ID, ChatChange{Title: &none}); err != nil ||
 		got.Title != "func Len(s string) int {" {
-		t.Errorf("%q, %v", got.Title, err)
+		t.Errorf("title %q, %v; want the first line of code with words", got.Title, err)
 	}
 	long := titleOf(strings.Repeat("ä", MaxTitleRunes+1))
 	if utf8.RuneCountInString(long) != MaxTitleRunes || !strings.HasSuffix(long, "ä…") {
-		t.Errorf("%q", long)
+		t.Errorf("title %q, want %d runes that end in …", long, MaxTitleRunes)
 	}
 	if got := titleOf(" \n\t\n\x07\n"); got != "" {
-		t.Errorf("of nothing %q", got)
+		t.Errorf("a text without words gives title %q, want none", got)
 	}
 }
 
-// TestChatsAreListedBySearchAndPage: pages list the chat last written to first, and a search takes
-// its text literally.
+// TestChatsAreListedBySearchAndPage: pages begin with the chat that was written
+// last, and a search takes its text literally.
 func TestChatsAreListedBySearchAndPage(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	var ids []int64
@@ -215,7 +215,7 @@ func TestChatsAreListedBySearchAndPage(t *testing.T) {
 	}
 	if n, bytes, err := db.ChatSize(ctx); err != nil || n != 4 ||
 		bytes != int64(4*len("title")+len("Hello World100% sure")+len(`a_b\chello again`)+len("answer")) {
-		t.Errorf("%d chats, %d bytes, %v", n, bytes, err)
+		t.Errorf("%d chats, %d bytes, %v; want 4 and the bytes of their texts", n, bytes, err)
 	}
 	_, _, err := db.Chats(ctx, ChatFilter{Limit: -1})
 	wantCode(t, err, Invalid)
@@ -281,7 +281,7 @@ func TestDeletedChatLeavesNoText(t *testing.T) {
 		return where
 	}
 	if len(found()) == 0 {
-		t.Fatal("it was nowhere before")
+		t.Fatal("no file has the text before its deletion")
 	}
 	if _, err := db.DeleteChats(ctx, c.ID, keepFiles); err != nil {
 		t.Fatal(err)
@@ -292,12 +292,12 @@ func TestDeletedChatLeavesNoText(t *testing.T) {
 	_, err := db.DeleteChats(ctx, c.ID, keepFiles)
 	wantCode(t, err, NotFound)
 	if n, err := db.DeleteChats(ctx, 0, keepFiles); err != nil || n.Chats != 1 {
-		t.Errorf("%v, %v", n, err)
+		t.Errorf("deleted %v, %v; want 1 chat", n, err)
 	}
 	if where := found(); len(where) > 0 {
-		t.Errorf("it still stands in %v", where)
+		t.Errorf("%v still have the text", where)
 	}
 	if n, size, err := db.ChatSize(ctx); err != nil || n != 0 || size != 0 {
-		t.Errorf("%d chats, %d bytes, %v", n, size, err)
+		t.Errorf("%d chats, %d bytes, %v; want none", n, size, err)
 	}
 }

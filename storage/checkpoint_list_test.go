@@ -15,7 +15,7 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 	db.now = func() time.Time { return now }
 	for i := range 7 {
 		if i == 4 {
-			now = now.Add(time.Hour) // the first four are of one moment
+			now = now.Add(time.Hour) // the first four have one time
 		}
 		c := Checkpoint{ID: fmt.Sprintf("c%d", i), Model: "m",
 			ToToken: 100 * (i / 2), Bytes: 10, SavedMS: 1.5}
@@ -38,7 +38,8 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if f.Model == "m" && (list.Count != 7 || list.Bytes != 70 || list.SavedMS != 10.5) {
-				t.Errorf("of all it says %d, %d bytes, %v ms", list.Count, list.Bytes, list.SavedMS)
+				t.Errorf("totals are %d, %d bytes, %v ms; want 7, 70, 10.5",
+					list.Count, list.Bytes, list.SavedMS)
 			}
 			pages = append(pages, checkpointIDs(list.Checkpoints))
 			if f.Before = list.Next; f.Before == "" {
@@ -63,10 +64,10 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 		}
 	}
 	if got := strings.Join(read(CheckpointFilter{}, still), "|"); got != "c6 c4 c5 n c2 c3 c0 c1" {
-		t.Errorf("of all models: %s", got)
+		t.Errorf("all models have %s, want those of m, and n", got)
 	}
-	// What is used between two pages is seen once at most: of those that come behind c2 is gone to
-	// the front.
+	// A checkpoint that is used between two pages is listed once at most: c2 would come on a later
+	// page, and its use moves it to the front.
 	used := func(page int) {
 		if page != 1 {
 			return
@@ -79,11 +80,11 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 	}
 	if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: 3}, used),
 		"|"); got != "c6 c4 c5|c3 c0 c1" {
-		t.Errorf("used meanwhile: %s", got)
+		t.Errorf("used between pages: %s, want c2 to be missing", got)
 	}
 	if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: 2}, still),
 		"|"); got != "c4 c2|c6 c5|c3 c0|c1" {
-		t.Errorf("and then: %s", got)
+		t.Errorf("listed after that: %s, want c4 and c2 first", got)
 	}
 	for _, bad := range []string{"x", ",", "2026-11-22T09:00:00.000Z", "2026-11-22T09:00:00.000Z,1",
 		"2026-11-22T09:00:00.000Z,x,id", "0001-01-01T00:00:00.000Z,1,id"} {
@@ -106,7 +107,7 @@ func FuzzCheckpointCursor(f *testing.F) {
 			return
 		}
 		if again, ok := parseCheckpointCursor(c.String()); !ok || again != c {
-			t.Errorf("%q is read as %+v, and that as %+v", text, c, again)
+			t.Errorf("%q is read as %+v, and its text as %+v", text, c, again)
 		}
 	})
 }

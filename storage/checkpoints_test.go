@@ -49,12 +49,12 @@ func TestCheckpointRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.UsedAt.Before(noon) {
-		t.Errorf("used at %v", got.UsedAt)
+		t.Errorf("used at %v, want %v or later", got.UsedAt, noon)
 	}
 	if got.UsedAt = want.UsedAt; got != want {
 		t.Errorf("stored %+v, read %+v", want, got)
 	}
-	// Written again, as after a restart, it keeps what people said of it.
+	// A second write, as after a restart, keeps the name, the pin and the hits.
 	again := want
 	again.Name, again.Pinned, again.Hits, again.Bytes = "", false, 0, 7
 	if err := db.AddCheckpoint(t.Context(), again); err != nil {
@@ -62,7 +62,7 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	}
 	if got, _ = db.Checkpoint(t.Context(), want.ID); got.Name != want.Name || !got.Pinned ||
 		got.Hits != want.Hits || got.Bytes != 7 {
-		t.Errorf("added again it is %+v", got)
+		t.Errorf("added again it is %+v, want the name, pin and hits of %+v", got, want)
 	}
 }
 
@@ -75,14 +75,14 @@ func TestCheckpointIsFoundByNameOrID(t *testing.T) {
 	wantCode(t, db.NameCheckpoint(t.Context(), "c", "before"), Conflict)
 	wantCode(t, db.NameCheckpoint(t.Context(), "x", "other"), NotFound)
 	if c, err := db.Checkpoint(t.Context(), "before"); err != nil || c.ID != "b" {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("before is %+v, %v; want b", c, err)
 	}
-	// Of a name and an id the id counts; nothing has the empty name.
+	// An id wins over a name. The empty name finds nothing.
 	if err := db.NameCheckpoint(t.Context(), "a", "c"); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := db.Checkpoint(t.Context(), "c"); err != nil || c.ID != "c" {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("c is %+v, %v; want the id", c, err)
 	}
 	_, err := db.Checkpoint(t.Context(), "")
 	wantCode(t, err, NotFound)
@@ -90,7 +90,7 @@ func TestCheckpointIsFoundByNameOrID(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := db.NameCheckpoint(t.Context(), "c", "before"); err != nil {
-		t.Errorf("the name of one that is gone: %v", err)
+		t.Errorf("the name of a deleted checkpoint is refused: %v", err)
 	}
 }
 
@@ -104,22 +104,22 @@ func TestLostCheckpointsAreRemembered(t *testing.T) {
 	}
 	list, err := db.Checkpoints(t.Context(), "m")
 	if err != nil || checkpointIDs(list) != "c a" {
-		t.Errorf("there are %s, %v", checkpointIDs(list), err)
+		t.Errorf("checkpoints with files are %s, %v; want c a", checkpointIDs(list), err)
 	}
 	all, err := db.AllCheckpoints(t.Context(), "m")
 	if err != nil || checkpointIDs(all) != "a b c" || all[1].Gone != "was deleted" {
-		t.Errorf("all are %s, %+v, %v", checkpointIDs(all), all, err)
+		t.Errorf("all are %s, %+v, %v; want a b c, b deleted", checkpointIDs(all), all, err)
 	}
 	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"a", "a",
 		"nothing"}}); err != nil {
 		t.Fatal(err)
 	}
 	if a, _ := db.Checkpoint(t.Context(), "a"); a.Hits != 2 {
-		t.Errorf("%d hits", a.Hits)
+		t.Errorf("%d hits, want 2", a.Hits)
 	}
 	tree, err := db.CheckpointTree(t.Context(), "a")
 	if err != nil || checkpointIDs(tree) != "a c" {
-		t.Errorf("behind a are %s, %v", checkpointIDs(tree), err)
+		t.Errorf("the tree of a is %s, %v; want a c", checkpointIDs(tree), err)
 	}
 }
 
@@ -131,11 +131,11 @@ func TestCheckpointsAreOrderedByWorth(t *testing.T) {
 		t.Helper()
 		list, _, err := db.CheckpointsByWorth(t.Context())
 		if err != nil || checkpointIDs(list) != want {
-			t.Errorf("%s, %v; want %s", checkpointIDs(list), err, want)
+			t.Errorf("the order is %s, %v; want %s", checkpointIDs(list), err, want)
 		}
 	}
 	keep(t, db, "a", "b<a", "c<b", "d<a", "e")
-	worth("c b d a e") // equal, so that the deepest goes first, and by id
+	worth("c b d a e") // of equal worth: the deepest first, then by id
 	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"a", "b",
 		"c"}}); err != nil {
 		t.Fatal(err)
@@ -156,12 +156,12 @@ func TestCheckpointsAreOrderedByWorth(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	worth("d e c b a f h g") // for its bytes, for its seconds
+	worth("d e c b a f h g") // h has few bytes, g saves many seconds
 	if err := db.PinCheckpoint(t.Context(), "b", true); err != nil {
 		t.Fatal(err)
 	}
 	worth("d e c f h g")
-	// Even where what goes on from them is worth more, none comes before it.
+	// None comes before a checkpoint that continues it, even if that one is worth more.
 	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: slices.Repeat([]string{"d"},
 		50)}); err != nil {
 		t.Fatal(err)
@@ -190,14 +190,14 @@ func TestParentIsWorthAsMuchAsItsFork(t *testing.T) {
 	}
 	list, _, err := db.CheckpointsByWorth(t.Context())
 	if err != nil || checkpointIDs(list) != "c p g" {
-		t.Errorf("they go as %s, %v", checkpointIDs(list), err)
+		t.Errorf("the order is %s, %v; want c p g", checkpointIDs(list), err)
 	}
 	if err := db.PinCheckpoint(t.Context(), "c", true); err != nil {
 		t.Fatal(err)
 	}
 	list, stay, err := db.CheckpointsByWorth(t.Context())
 	if err != nil || len(list) > 0 || len(stay) != 3 {
-		t.Errorf("pinned at its end, %s go and %s stay, %v",
+		t.Errorf("with c pinned %s go and %s stay, %v; want all three to stay",
 			checkpointIDs(list), checkpointIDs(stay), err)
 	}
 }
@@ -223,8 +223,10 @@ func TestForgetDeletesItsScope(t *testing.T) {
 			return r.ID
 		}
 		for i, c := range []Checkpoint{
-			{ID: "a", Model: "m", Run: add("m", "x")}, {ID: "b", Parent: "a", Model: "m", Run: add("m", "y")},
-			{ID: "c", Parent: "b", Model: "m", Run: add("m", "x")}, {ID: "d", Model: "n", Run: add("n", "y")}, {ID: "e", Model: "n"},
+			{ID: "a", Model: "m", Run: add("m", "x")},
+			{ID: "b", Parent: "a", Model: "m", Run: add("m", "y")},
+			{ID: "c", Parent: "b", Model: "m", Run: add("m", "x")},
+			{ID: "d", Model: "n", Run: add("n", "y")}, {ID: "e", Model: "n"},
 		} {
 			c.ToToken = 10 * i
 			if err := db.AddCheckpoint(t.Context(), c); err != nil {
@@ -256,7 +258,7 @@ func TestForgetDeletesItsScope(t *testing.T) {
 		failing := errors.New("no")
 		if _, err := db.Forget(t.Context(), c.scope,
 			func([]string) error { return failing }); !errors.Is(err, failing) {
-			t.Errorf("%+v: %v where files stay", c.scope, err)
+			t.Errorf("%+v: error %v, want that of the files", c.scope, err)
 		}
 		got, err := db.Forget(t.Context(), c.scope,
 			func(ids []string) error { asked = ids; return nil })
@@ -273,11 +275,12 @@ func TestForgetDeletesItsScope(t *testing.T) {
 		texts, runs := 0, 0
 		if err := db.r.QueryRow("SELECT (SELECT count(*) FROM run_texts), (SELECT count(*) FROM runs)").Scan(&texts,
 			&runs); err != nil || texts != 4-c.runs || runs != 5-c.runs {
-			t.Errorf("%+v leaves %d texts and %d runs, %v", c.scope, texts, runs, err)
+			t.Errorf("%+v leaves %d texts and %d runs, %v; want %d and %d",
+				c.scope, texts, runs, err, 4-c.runs, 5-c.runs)
 		}
 		if want := c.scope.Model == "m" ||
 			c.scope == (Scope{Client: "x"}); (got.InFlight == 1) != want {
-			t.Errorf("%+v tells of %d runs in flight", c.scope, got.InFlight)
+			t.Errorf("%+v reports %d runs in flight, want one: %t", c.scope, got.InFlight, want)
 		}
 	}
 	_, err := open().Forget(t.Context(), Scope{}, nil)
@@ -344,7 +347,7 @@ func TestForgottenTextIsNowhere(t *testing.T) {
 		return names
 	}
 	if got := holding(); len(got) < 2 {
-		t.Fatalf("only %v have the text to begin with", got)
+		t.Fatalf("only %v have the text before, want the file and a copy", got)
 	}
 	if _, err := db.Forget(t.Context(), Scope{Client: "c"},
 		func([]string) error { return nil }); err != nil {
@@ -365,7 +368,7 @@ func TestUseAddsSavedTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// 10 ms a token; what was restored says nothing of that, nor do runs in flight.
+	// A token takes 10 ms. Restored tokens and runs in flight do not count.
 	for _, r := range []Run{{Model: "m", PromptTokens: 300, CachedTokens: 200, PrefillMS: 1050,
 		RestoreMS: 50}, {Model: "m"}, {Model: "other", PromptTokens: 1, PrefillMS: 1e6}} {
 		if _, err := db.BeginRun(t.Context(), r); err != nil {
@@ -388,13 +391,13 @@ func TestUseAddsSavedTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	use(150, 150*time.Millisecond, "a", "b") // 60 tokens of a, 90 of b, 1 ms each to restore
+	use(150, 150*time.Millisecond, "a", "b") // 60 tokens of a and 90 of b, each restored in 1 ms
 	saved(map[string]float64{"a": 540, "b": 810})
-	use(40, 800*time.Millisecond, "a") // slower than evaluating them
+	use(40, 800*time.Millisecond, "a") // the restore is slower than evaluation
 	saved(map[string]float64{"a": 140, "b": 810})
 	use(100, time.Second, "x")
 	saved(map[string]float64{"x": 0})
-	// A file that is written anew goes on counting.
+	// A file that is written again keeps its saved time.
 	if err := db.AddCheckpoint(t.Context(), Checkpoint{ID: "b", Model: "m", FromToken: 60,
 		ToToken: 160}); err != nil {
 		t.Fatal(err)

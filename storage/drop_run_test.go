@@ -26,13 +26,13 @@ func TestDroppedRunLeavesNothing(t *testing.T) {
 	wantCode(t, db.DropRun(t.Context(), r.ID), NotFound)
 	next, err := db.BeginRun(t.Context(), Run{Model: "m"})
 	if err != nil || next.ID <= r.ID {
-		t.Errorf("run %d, %v, comes after run %d", next.ID, err, r.ID)
+		t.Errorf("the next run has id %d, %v; want more than %d", next.ID, err, r.ID)
 	}
 	if err := db.FinishRun(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, db.DropRun(t.Context(), next.ID), NotFound)
 	if _, err := db.Run(t.Context(), next.ID); err != nil {
-		t.Error(err)
+		t.Error("a run that has ended is dropped:", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestForgottenRunInFlightStoresNoMore: a run that is forgotten in flight loses what it has stored
-// and stores no more, even at its end. Other runs lose at most where they parted.
+// and stores no more, even at its end. Of other runs only the parting is lost.
 func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 	ctx := t.Context()
 	for _, c := range []struct {
@@ -21,10 +21,10 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 		{"another client", Scope{Client: "y"}, "m", false},
 		{"its model", Scope{Model: "m"}, "m", true},
 		{"another model", Scope{Model: "n"}, "m", false},
-		{"a model, where its own is not known", Scope{Model: "n"}, "", true},
+		{"a model while its own is unknown", Scope{Model: "n"}, "", true},
 		{"its day", Scope{Day: "2026-11-21"}, "m", true},
 		{"another day", Scope{Day: "2026-11-20"}, "m", false},
-		{"all of it", Scope{Model: "m", Client: "x", Day: "2026-11-21"}, "m", true},
+		{"its model, client and day", Scope{Model: "m", Client: "x", Day: "2026-11-21"}, "m", true},
 		{"another client of its model", Scope{Model: "m", Client: "y"}, "m", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 			gone, err := db.Forget(ctx, c.scope, func([]string) error { return nil })
 			if err != nil || gone.Runs != 0 || (gone.InFlight == 1) != c.forget ||
 				said.InFlight != gone.InFlight || said.Bytes != gone.Bytes {
-				t.Fatalf("%+v, said were %+v, %v", gone, said, err)
+				t.Fatalf("forgot %+v, announced %+v, %v", gone, said, err)
 			}
 			there := func(when string, want bool) {
 				t.Helper()
@@ -67,26 +67,26 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 				if c.model == "" {
 					err = err2
 				}
-				// Of a model alone all checkpoints go, of another none.
+				// A scope that is a model deletes all its checkpoints, and none of another model.
 				kept := want
 				if when == "before" && c.scope.Model == "n" {
 					kept = true
 				}
 				if (err == nil) != want || (err2 == nil) != want || (err3 == nil) != kept {
-					t.Errorf("%s: text %v, response %v, checkpoint %v; want them there: %t",
+					t.Errorf("%s: text %v, response %v, checkpoint %v; want them stored: %t",
 						when, err, err2, err3, want)
 				}
 			}
 			there("before", !c.forget)
-			errs := store("behind")
+			errs := store("after")
 			for i, err := range errs[len(errs)-2:] {
 				if c.forget {
 					wantCode(t, err, NotFound)
 				} else if err != nil {
-					t.Errorf("%d: %v", i, err)
+					t.Errorf("write %d is refused: %v", i, err)
 				}
 			}
-			there("behind", !c.forget)
+			there("after", !c.forget)
 			r.Model, r.Parted = "m", json.RawMessage(`{"at":3}`)
 			if err := db.FinishRun(ctx, r); err != nil {
 				t.Fatal(err)
@@ -97,10 +97,10 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			there("behind", !c.forget)
+			there("after", !c.forget)
 			if got, err := db.Run(ctx, r.ID); err != nil || got.Parted != nil ||
 				got.EndedAt.IsZero() {
-				t.Errorf("its row is %+v, %v", got, err)
+				t.Errorf("its row is %+v, %v; want an end and no parting", got, err)
 			}
 		})
 	}
@@ -118,12 +118,12 @@ func TestFailedForgetKeepsEverything(t *testing.T) {
 	}
 	if _, err := db.Forget(t.Context(), Scope{Client: "x"},
 		func([]string) error { return fmt.Errorf("the disk is gone") }); err == nil {
-		t.Error("it is said to be forgotten")
+		t.Error("no error although the files stay")
 	}
 	if _, err := db.RunText(t.Context(), r.ID); err != nil {
-		t.Error(err)
+		t.Error("the text is lost:", err)
 	}
 	if err := db.AddCheckpoint(t.Context(), Checkpoint{ID: "a", Run: r.ID}); err != nil {
-		t.Error(err)
+		t.Error("a checkpoint is refused:", err)
 	}
 }

@@ -15,7 +15,7 @@ func TestKeysAreAddedUsedAndDeleted(t *testing.T) {
 	ctx := t.Context()
 	zed, err := db.AddKey(ctx, "zed", "aa")
 	if err != nil || zed.ID == 0 || !zed.CreatedAt.Equal(now) {
-		t.Fatalf("%+v %v", zed, err)
+		t.Fatalf("added as %+v, %v; want an id and the time", zed, err)
 	}
 	_, err = db.AddKey(ctx, "zed", "bb")
 	wantCode(t, err, Conflict)
@@ -30,13 +30,13 @@ func TestKeysAreAddedUsedAndDeleted(t *testing.T) {
 	list, err := db.Keys(ctx)
 	if err != nil || len(list) != 2 || list[0] != zed || list[1].Name != "phone" ||
 		list[1].Hash != "cc" || !list[1].UsedAt.Equal(now) {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("keys %+v, %v; want zed, and phone as used", list, err)
 	}
 	if err := db.DeleteKey(ctx, zed.ID); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, db.DeleteKey(ctx, zed.ID), NotFound)
 	if list, err := db.Keys(ctx); err != nil || len(list) != 1 || list[0].ID != phone.ID {
-		t.Errorf("%+v %v", list, err)
+		t.Errorf("keys %+v, %v; want phone alone", list, err)
 	}
 }

@@ -73,11 +73,11 @@ func TestMigrationKeepsRows(t *testing.T) {
 		}
 		if m, err := db.Model(t.Context(), "org/name"); version >= 1 &&
 			(err != nil || !m.DownloadedByUs || m.ContextLength != 3) {
-			t.Errorf("from version %d the model is %+v, %v", version, m, err)
+			t.Errorf("from version %d the model is %+v, %v; want it as it was", version, m, err)
 		}
 		if r, err := db.Run(t.Context(), 7); version >= 2 &&
 			(err != nil || r.Seed != 16 || r.FinishReason != "stop") {
-			t.Errorf("from version %d the run is %+v, %v", version, r, err)
+			t.Errorf("from version %d the run is %+v, %v; want it as it was", version, r, err)
 		}
 
 		backups := db.backups()
@@ -94,7 +94,7 @@ func TestMigrationKeepsRows(t *testing.T) {
 		if err != nil || st.Mode().Perm() != 0o600 {
 			t.Errorf("backup %v, %v, want mode 600", st, err)
 		}
-		// The backup is whole and of the old version: it migrates again.
+		// The backup is complete and has the old version: it migrates too.
 		if m, err := mustOpen(t, backups[0]).Model(t.Context(), "org/name"); err != nil ||
 			m.Path != "/m" {
 			t.Errorf("the model in the backup is %+v, %v", m, err)
@@ -107,7 +107,7 @@ func TestNewestBackupsAreKept(t *testing.T) {
 	db := mustOpen(t, path)
 	day := noon
 	db.now = func() time.Time { day = day.Add(24 * time.Hour); return day }
-	// The version is not what orders them: 10 sorts before 9 as text.
+	// Their times order them. Their versions would not: 10 sorts before 9 as text.
 	for _, version := range []int64{8, 9, 10, 11} {
 		if err := db.backup(t.Context(), version); err != nil {
 			t.Fatal(err)
@@ -129,6 +129,6 @@ func TestNewestBackupsAreKept(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(path + "*.tmp"); len(left) != 0 ||
 		len(db.backups()) != KeepBackups {
-		t.Errorf("left %v, backups %v", left, db.backups())
+		t.Errorf("left %v, backups %v; want the backups of before", left, db.backups())
 	}
 }

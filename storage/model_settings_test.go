@@ -17,8 +17,9 @@ func TestModelSettingsGoWithTheirModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []ModelSettings{
-		{Model: "m", Context: new(1), Depth: new(2), Rule: "rejection", Temperature: new(0.25), TopP: new(0.5), TopK: new(3), MinP: new(0.125), RepetitionPenalty: new(1.5), KeepLoaded: true},
-		{Model: "m", Depth: new(0), Temperature: new(0.0)}, // nothing is not none
+		{Model: "m", Context: new(1), Depth: new(2), Rule: "rejection", Temperature: new(0.25),
+			TopP: new(0.5), TopK: new(3), MinP: new(0.125), RepetitionPenalty: new(1.5), KeepLoaded: true},
+		{Model: "m", Depth: new(0), Temperature: new(0.0)}, // zero is a value, nil is none
 		{Model: "m"},
 	} {
 		if err := db.SetModelSettings(t.Context(), want); err != nil {
@@ -49,7 +50,7 @@ func TestDownloadsRoundTrip(t *testing.T) {
 	}
 	if got, err := db.Downloads(t.Context()); err != nil ||
 		!reflect.DeepEqual(got, []Download{first, second}) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("downloads %+v, %v; want the older one first", got, err)
 	}
 	for range 2 {
 		if err := db.RemoveDownload(t.Context(), "b/b"); err != nil {
@@ -57,6 +58,6 @@ func TestDownloadsRoundTrip(t *testing.T) {
 		}
 	}
 	if got, err := db.Downloads(t.Context()); err != nil || len(got) != 1 || got[0].ID != "a/a" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("downloads %+v, %v; want a/a alone", got, err)
 	}
 }

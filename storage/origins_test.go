@@ -28,7 +28,7 @@ func TestOriginsNameChatAndClient(t *testing.T) {
 	c := mustChat(t, db, Chat{})
 	q := mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "Why is the sky blue?"})
 	mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "It", Run: own})
-	// What nobody generated is of no run, and so is the checkpoint of which none is known.
+	// A message that was not generated has run 0, as the checkpoint "unknown" has.
 	mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Rayleigh.",
 		Finish: "edited"})
 
@@ -42,7 +42,7 @@ func TestOriginsNameChatAndClient(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if got, err := db.Origins(ctx, nil); err != nil || len(got) != 0 {
-		t.Errorf("of none %v, %v", got, err)
+		t.Errorf("without ids there are origins %v, %v; want none", got, err)
 	}
 }
 
@@ -60,15 +60,15 @@ func TestOnlyCompletedRunsResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if by, err := db.ResumedBy(ctx, cut.ID); err != nil || by != 0 {
-		t.Errorf("by %d, %v", by, err)
+		t.Errorf("completed by %d, %v; want none", by, err)
 	}
 	want := finished(t, db, Run{Resumes: cut.ID, FinishReason: "length"})
 	finished(t, db, Run{FinishReason: "stop"})
 	if by, err := db.ResumedBy(ctx, cut.ID); err != nil || by != want {
-		t.Errorf("by %d, want %d, %v", by, want, err)
+		t.Errorf("completed by %d, %v; want %d", by, err, want)
 	}
 	if by, err := db.ResumedBy(ctx, 0); err != nil || by != 0 {
-		t.Errorf("of no run: by %d, %v", by, err)
+		t.Errorf("run 0 is completed by %d, %v; want none", by, err)
 	}
 }
 

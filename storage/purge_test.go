@@ -15,7 +15,7 @@ func awaitNoSecret(t *testing.T, path string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); secretInLog(path); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it still stands in the log")
+			t.Fatal("the log still has the secret after a minute")
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestLogIsPurgedAfterItsReader(t *testing.T) {
 	awaitNoSecret(t, path)
 }
 
-// holdLog has a reader hold the log as it is.
+// holdLog begins a read that keeps the log from being emptied.
 func holdLog(t *testing.T, db *sql.DB) *sql.Tx {
 	t.Helper()
 	tx, err := db.BeginTx(t.Context(), nil)
@@ -62,8 +62,8 @@ func holdLog(t *testing.T, db *sql.DB) *sql.Tx {
 	return tx
 }
 
-// TestLogIsPurgedAfterRestart: the next process empties a log that the last one could not, however
-// long something reads it.
+// TestLogIsPurgedAfterRestart: the next process empties a log that the last one could
+// not, however long a reader held it.
 func TestLogIsPurgedAfterRestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db := mustOpen(t, path)
@@ -119,13 +119,13 @@ func TestCopiesAreRemovedFirst(t *testing.T) {
 	_, err = db.DeleteChats(ctx, c.ID, keepFiles)
 	e := wantCode(t, err, ReadOnly)
 	if !strings.Contains(e.Message, filepath.Base(stuck)) {
-		t.Errorf("it says %q", e.Message)
+		t.Errorf("message %q does not name the file %s", e.Message, stuck)
 	}
 	_, err = db.DeleteChats(ctx, 0, keepFiles)
 	wantCode(t, err, ReadOnly)
 	asked, err := forget()
 	if wantCode(t, err, ReadOnly); asked {
-		t.Error("files of checkpoints are deleted, and nothing is forgotten")
+		t.Error("files of checkpoints are deleted although nothing is forgotten")
 	}
 	if _, err := os.Stat(begun); !os.IsNotExist(err) {
 		t.Error("a copy that was not finished stays:", err)
@@ -137,12 +137,12 @@ func TestCopiesAreRemovedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := db.DeleteChats(ctx, c.ID, keepFiles); err != nil {
-		t.Error(err)
+		t.Error("the chat cannot be deleted:", err)
 	}
 	if _, err := forget(); err != nil {
-		t.Error(err)
+		t.Error("the run cannot be forgotten:", err)
 	}
 	if _, err := db.Run(ctx, r.ID); err == nil {
-		t.Error("the run is there")
+		t.Error("a forgotten run is there")
 	}
 }

@@ -36,22 +36,22 @@ func TestReadOnlyChangesNoFile(t *testing.T) {
 				key = "in the log"
 			}
 			if v, err := db.Setting(t.Context(), key); v != "yes" || err != nil {
-				t.Errorf("setting %q, %v", v, err)
+				t.Errorf("setting %q, %v; want yes", v, err)
 			}
-			// crash has opened the other one before.
+			// In the other case crash has opened the file and ended the run.
 			if r, err := db.Run(t.Context(), run.ID); err != nil || !r.EndedAt.IsZero() &&
 				name == "closed" {
-				t.Errorf("the run in flight: %+v, %v", r, err)
+				t.Errorf("the run is %+v, %v; want it in flight", r, err)
 			}
 			wantCode(t, db.SetSetting(t.Context(), key, "no"), ReadOnly)
 			if err := db.Close(); err != nil {
 				t.Error(err)
 			}
 			if after := files(t, path); after != before {
-				t.Error("the file was changed, or another made")
+				t.Error("the file was changed, or another one was made")
 			}
 			if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o644 {
-				t.Errorf("mode %v, %v", st.Mode(), err)
+				t.Errorf("mode %v, %v; want 644", st.Mode(), err)
 			}
 		})
 	}
@@ -68,10 +68,10 @@ func TestReadOnlyRefusesOtherSchemas(t *testing.T) {
 		path string
 		code Code
 	}{
-		"missing":  {filepath.Join(dir, "none.db"), ReadOnly},
-		"empty":    {made("empty.db", func(path string) { copyFile(t, os.DevNull, path) }), Older},
-		"never up": {made("zero.db", func(path string) { atVersion(t, path, 0) }), Older},
-		"older":    {made("older.db", func(path string) { atVersion(t, path, 1) }), Older},
+		"missing":     {filepath.Join(dir, "none.db"), ReadOnly},
+		"empty":       {made("empty.db", func(path string) { copyFile(t, os.DevNull, path) }), Older},
+		"unversioned": {made("zero.db", func(path string) { atVersion(t, path, 0) }), Older},
+		"older":       {made("older.db", func(path string) { atVersion(t, path, 1) }), Older},
 		"newer": {made("newer.db", func(path string) {
 			db := mustOpen(t, path)
 			_, err := db.w.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
@@ -91,7 +91,7 @@ func TestReadOnlyRefusesOtherSchemas(t *testing.T) {
 			_, err := OpenReadOnly(c.path)
 			wantCode(t, err, c.code)
 			if after, _ := filepath.Glob(c.path + "*"); !slices.Equal(before, after) {
-				t.Errorf("there were %v, there are %v", before, after)
+				t.Errorf("before there were %v, now there are %v; want no change", before, after)
 			}
 		})
 	}

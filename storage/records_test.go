@@ -34,7 +34,7 @@ func TestRecordsMatchTheirTables(t *testing.T) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			names = append(names, name)
 		}
-		if table == "runs" { // what no record tells
+		if table == "runs" { // a column that no record has
 			columns = slices.DeleteFunc(columns,
 				func(name string) bool { return name == "forgotten" })
 		}
@@ -44,8 +44,8 @@ func TestRecordsMatchTheirTables(t *testing.T) {
 	}
 }
 
-// filled sets every field of a record to a value of its own, so that two columns taken for each
-// other show.
+// filled sets every field of a record to a value of its own, so that two columns that are mixed up
+// show.
 func filled[T any]() T {
 	var record T
 	v := reflect.ValueOf(&record).Elem()
@@ -78,7 +78,7 @@ func TestRunRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if begun.ID == want.ID || !begun.EndedAt.IsZero() || !begun.StartedAt.Equal(want.StartedAt) {
-		t.Errorf("begun as %+v", begun)
+		t.Errorf("begun as %+v, want a new id and no end", begun)
 	}
 	if got, err := db.Run(t.Context(), begun.ID); err != nil || !reflect.DeepEqual(got, begun) {
 		t.Errorf("in flight %+v, %v, want %+v", got, err, begun)
@@ -104,20 +104,20 @@ func TestRunRoundTrip(t *testing.T) {
 	_, err = db.Run(t.Context(), 999)
 	wantCode(t, err, NotFound)
 
-	// Times come from the clock where the caller gives none.
+	// Times come from the clock if the caller gives none.
 	r, err := db.BeginRun(t.Context(), Run{})
 	if err != nil || r.StartedAt.IsZero() {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("begun as %+v, %v; want a start", r, err)
 	}
 	if err := db.FinishRun(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if r, err = db.Run(t.Context(), r.ID); err != nil || !r.EndedAt.After(r.StartedAt) {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("finished as %+v, %v; want an end after the start", r, err)
 	}
 	text, err := json.Marshal(begun)
 	if err != nil || strings.Contains(string(text), "ended_at") {
-		t.Errorf("a run in flight is printed as %s, %v", text, err)
+		t.Errorf("a run in flight is printed as %s, %v; want no ended_at", text, err)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 		{"model", RunFilter{Model: "a"}, []int64{9, 7, 5, 3, 1}, 0},
 		{"a model without runs", RunFilter{Model: "c"}, nil, 0},
 		{"a limit beyond the largest", RunFilter{Limit: 1 << 40, Model: "b", Before: 5}, []int64{4, 2}, 0},
-		{"quotes are data", RunFilter{Model: "a' OR '1'='1"}, nil, 0},
+		{"model with quotes", RunFilter{Model: "a' OR '1'='1"}, nil, 0},
 		{"client", RunFilter{Client: "curl"}, []int64{9, 6, 3}, 0},
 		{"a part of a client", RunFilter{Client: "cur"}, nil, 0},
 		{"endpoint", RunFilter{Endpoint: "/v1/completions", Before: 3}, []int64{2, 1}, 0},
@@ -165,14 +165,16 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 		{"model and day", RunFilter{Day: "2026-11-21", Model: "b"}, []int64{6, 4, 2}, 0},
 		{"search in a client", RunFilter{Search: "AIDE"}, []int64{8, 5, 2}, 0},
 		{"search in an error", RunFilter{Search: "queue"}, []int64{7, 5, 3, 1}, 0},
-		{"search in what was told", RunFilter{Search: "a SECOND"}, []int64{7, 5, 3, 1}, 0},
+		{"search in a message", RunFilter{Search: "a SECOND"}, []int64{7, 5, 3, 1}, 0},
 		{"failed", RunFilter{Failed: true}, []int64{7, 5, 3, 1}, 0},
-		{"failed since a moment", RunFilter{Failed: true, Since: time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)}, []int64{7, 5, 3}, 0},
-		{"since a moment of another zone", RunFilter{Since: time.Date(2026, 11, 22, 3, 0, 0, 0, time.FixedZone("", 2*60*60))}, []int64{10, 9, 8}, 0},
+		{"failed since a moment", RunFilter{Failed: true,
+			Since: time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)}, []int64{7, 5, 3}, 0},
+		{"since a moment of another zone", RunFilter{
+			Since: time.Date(2026, 11, 22, 3, 0, 0, 0, time.FixedZone("", 2*60*60))}, []int64{10, 9, 8}, 0},
 		{"search in the time", RunFilter{Search: "22t01"}, []int64{8}, 0},
 		{"search across columns", RunFilter{Search: "zed/v1"}, nil, 0},
-		{"marks of patterns are data", RunFilter{Search: "%"}, nil, 0},
-		{"search pages too", RunFilter{Search: "zed", Limit: 2}, []int64{10, 7}, 7},
+		{"search for a pattern mark", RunFilter{Search: "%"}, nil, 0},
+		{"page of a search", RunFilter{Search: "zed", Limit: 2}, []int64{10, 7}, 7},
 	}
 	for _, test := range tests {
 		runs, next, err := db.Runs(t.Context(), test.f)
@@ -221,7 +223,8 @@ func TestLatestVerdictIsKept(t *testing.T) {
 		list, _, errList := db.Runs(t.Context(), RunFilter{})
 		if err != nil || errList != nil || string(one.Verdict) != verdict ||
 			string(list[0].Verdict) != verdict {
-			t.Errorf("%s, %v; %+v, %v", one.Verdict, err, list, errList)
+			t.Errorf("verdict %s, %v; listed %+v, %v; want %s",
+				one.Verdict, err, list, errList, verdict)
 		}
 	}
 	wantCode(t, db.SetRunVerdict(t.Context(), 99, json.RawMessage("{}")), NotFound)
@@ -245,9 +248,9 @@ func TestModelRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.LoadMS = 1500
-	got, err = db.RegisterModel(t.Context(), want) // renewing what is known leaves that
+	got, err = db.RegisterModel(t.Context(), want) // a second registration keeps the load time
 	if err != nil || got.LoadMS != want.LoadMS {
-		t.Errorf("registered again as %+v, %v", got, err)
+		t.Errorf("registered again as %+v, %v; want a load of %v ms", got, err, want.LoadMS)
 	}
 	got, err = db.Model(t.Context(), want.ID)
 	if want.LastUsedAt = got.LastUsedAt; err != nil || got != want ||
@@ -278,7 +281,7 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 		{"the second again keeps its id", Model{ID: "llama", Path: "/b/llama", Source: SourceFolder}, "llama-2", 3},
 		{"from the hub, by us", Model{ID: "org/name", Path: "/hub/1", Source: SourceHub, Revision: "1", DownloadedByUs: true}, "org/name", 4},
 		{"its next revision", Model{ID: "org/name", Path: "/hub/2", Source: SourceHub, Revision: "2"}, "org/name", 4},
-		{"a copy in a folder is another", Model{ID: "org/name", Path: "/lm/name", Source: SourceFolder}, "org/name-2", 5},
+		{"a copy in a folder", Model{ID: "org/name", Path: "/lm/name", Source: SourceFolder}, "org/name-2", 5},
 		{"the embedded model", Model{ID: "pocket", Source: SourcePocket}, "pocket", 6},
 		{"the embedded model again", Model{ID: "pocket", Source: SourcePocket}, "pocket", 6},
 		{"a folder called pocket", Model{ID: "pocket", Path: "/pocket", Source: SourceFolder}, "pocket-2", 7},
@@ -295,9 +298,9 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 	}
 	m, err := db.Model(t.Context(), "org/name")
 	if err != nil || m.Path != "/hub/2" || m.Revision != "2" || m.DownloadedByUs {
-		t.Errorf("after its next revision, which others fetched, the model is %+v, %v", m, err)
+		t.Errorf("the next revision, fetched by others, is %+v, %v; want /hub/2, not ours", m, err)
 	}
-	// What is known of files stays with them.
+	// The same files keep their source, their revision and who fetched them.
 	ours := Model{ID: "org/name", Path: "/hub/3", Source: SourceHub, Revision: "3",
 		DownloadedByUs: true}
 	again := ours
@@ -306,7 +309,7 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 		got, err := db.RegisterModel(t.Context(), m)
 		if err != nil || got.ID != "org/name" || got.Source != SourceHub || got.Revision != "3" ||
 			!got.DownloadedByUs {
-			t.Errorf("%+v is registered as %+v, %v", m, got, err)
+			t.Errorf("%+v is registered as %+v, %v; want %+v", m, got, err, ours)
 		}
 	}
 	if err := db.UseModel(t.Context(), "llama-3"); err != nil {
@@ -314,7 +317,7 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 	}
 	all, err := db.Models(t.Context())
 	if err != nil || all[0].ID != "llama-3" || all[1].ID != "pocket-2" {
-		t.Errorf("order: %v, %v", all, err)
+		t.Errorf("models %v, %v; want llama-3 and pocket-2 first", all, err)
 	}
 	for _, m := range []Model{{Path: "/x", Source: SourceFolder}, {ID: "x", Path: "/x"}} {
 		_, err := db.RegisterModel(t.Context(), m)
@@ -338,7 +341,7 @@ func TestSettingsAreSetAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := db.Setting(t.Context(), "model"); got != "a\x00b \xff" || err != nil {
-		t.Errorf("setting %q, %v after another was set", got, err)
+		t.Errorf("setting %q, %v after another was set; want the old value", got, err)
 	}
 
 	if err := db.ChangeSettings(t.Context(), map[string]*string{"model": nil, "addr": new("x"),
@@ -346,11 +349,11 @@ func TestSettingsAreSetAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all, err := db.Settings(t.Context()); err != nil || len(all) != 1 || all["addr"] != "x" {
-		t.Errorf("%v, %v after a change", all, err)
+		t.Errorf("settings %v, %v after a change; want addr alone", all, err)
 	}
 }
 
-// TestOnlyNewestRunsKeepRounds: the newest runs keep how they were decoded.
+// TestOnlyNewestRunsKeepRounds: the newest KeepRounds runs keep the rounds of their decode.
 func TestOnlyNewestRunsKeepRounds(t *testing.T) {
 	db := mustOpen(t, "")
 	for i := range KeepRounds + 2 {
@@ -366,7 +369,7 @@ func TestOnlyNewestRunsKeepRounds(t *testing.T) {
 	for id, kept := range map[int64]bool{1: false, 2: false, 3: true, KeepRounds + 2: true} {
 		if r, err := db.Run(t.Context(), id); err != nil || (r.Speculation != nil) != kept ||
 			r.Rounds != int(id) {
-			t.Errorf("%d: %+v, %v", id, r, err)
+			t.Errorf("run %d is %+v, %v; want rounds kept: %t", id, r, err, kept)
 		}
 	}
 }
@@ -374,7 +377,7 @@ func TestOnlyNewestRunsKeepRounds(t *testing.T) {
 func TestPolicyReplacesAnOlderOne(t *testing.T) {
 	db := mustOpen(t, "")
 	if _, err := db.Policy(t.Context(), "m", "ngram", 1024); err == nil {
-		t.Error("there is a policy nobody set")
+		t.Error("a policy is found before any is stored")
 	} else {
 		wantCode(t, err, NotFound)
 	}
@@ -389,10 +392,10 @@ func TestPolicyReplacesAnOlderOne(t *testing.T) {
 		}
 		got, err := db.Policy(t.Context(), p.Model, p.Drafter, p.Bucket)
 		if err != nil || string(got.State) != string(p.State) {
-			t.Errorf("%s is kept as %s (%v)", p.State, got.State, err)
+			t.Errorf("policy %s is read as %s, %v", p.State, got.State, err)
 		}
 	}
 	if got, _ := db.Policy(t.Context(), "m", "ngram", 2048); string(got.State) != `{"b":1}` {
-		t.Errorf("another bucket holds %s", got.State)
+		t.Errorf("bucket 2048 holds %s, want its own policy", got.State)
 	}
 }

@@ -31,7 +31,7 @@ func mustRespond(t *testing.T, db *DB, id, previous, owner string) Run {
 	return r
 }
 
-// ids are those of a chain, or the code of its error.
+// ids returns the ids of a chain, or the text of its error.
 func ids(list []Response, err error) string {
 	if err != nil {
 		return strings.ReplaceAll(err.Error(), "\n", " ")
@@ -80,19 +80,19 @@ func TestResponseIsFoundByItsOwner(t *testing.T) {
 	mustRespond(t, db, "other", "", "zed")
 	mustRespond(t, db, "strange", "c", "phone")
 	if got := ids(db.ResponseChain(ctx, "zed", "c")); got != "a b c" {
-		t.Errorf("the chain is %s", got)
+		t.Errorf("the chain is %s, want a b c", got)
 	}
 	if _, err := db.ResponseChain(ctx, "phone", "strange"); err == nil {
-		t.Error("a chain goes back to what is another's")
+		t.Error("a chain goes back to a response of another owner")
 	}
 
-	// What was gone on from stays a day from then on.
+	// A response that is continued stays for a day from then on.
 	now = now.Add(23 * time.Hour)
 	if n, err := db.SweepResponses(ctx); err != nil || n != 0 {
-		t.Errorf("%d %v", n, err)
+		t.Errorf("%d swept, %v; want none", n, err)
 	}
 	if got := ids(db.ResponseChain(ctx, "zed", "c")); got != "a b c" {
-		t.Errorf("the chain is %s", got)
+		t.Errorf("the chain is %s, want a b c", got)
 	}
 	mustRespond(t, db, "d", "b", "zed")
 	now = now.Add(2 * time.Hour)
@@ -102,23 +102,23 @@ func TestResponseIsFoundByItsOwner(t *testing.T) {
 		wantCode(t, db.DeleteResponse(ctx, "zed", id), NotFound)
 	}
 	if got := ids(db.ResponseChain(ctx, "zed", "d")); got != "a b d" {
-		t.Errorf("the chain is %s", got)
+		t.Errorf("the chain is %s, want a b d", got)
 	}
 	if n, err := db.SweepResponses(ctx); err != nil || n != 3 {
-		t.Errorf("%d %v", n, err)
+		t.Errorf("%d swept, %v; want 3", n, err)
 	}
 
 	if err := db.DeleteResponse(ctx, "zed", "a"); err != nil {
 		t.Error(err)
 	}
 	if _, err := db.ResponseChain(ctx, "zed", "d"); err == nil {
-		t.Error("a chain without its beginning")
+		t.Error("a chain without its beginning is returned")
 	}
 	if got, err := db.Response(ctx, "zed", "d"); err != nil || got.Previous != "b" {
-		t.Errorf("%v %v", got, err)
+		t.Errorf("response %v, %v; want one that continues b", got, err)
 	}
 
-	// Nor does anybody get them who has another key by that name.
+	// A later key of the same name does not find them either.
 	mustRespond(t, db, "mine", "", "")
 	if err := db.DeleteKey(ctx, k.ID); err != nil {
 		t.Fatal(err)
@@ -162,10 +162,10 @@ func TestOldestResponsesAreDeleted(t *testing.T) {
 		}
 	}
 	if len(there) != most || slices.Contains(there, "0") {
-		t.Errorf("there are %v", there)
+		t.Errorf("there are %v, want %d without 0", there, most)
 	}
 	if _, err := db.ResponseChain(ctx, "", "3"); err != nil {
-		t.Errorf("a chain as long as it may be: %v", err)
+		t.Errorf("a chain of the largest size is refused: %v", err)
 	}
 	if err := db.AddResponse(ctx, Response{ID: "more", Run: r.ID, Previous: "3",
 		Input: json.RawMessage("[]")}); err != nil {
@@ -185,14 +185,14 @@ func TestOldestResponsesAreDeleted(t *testing.T) {
 	}
 	if list, err := db.ResponseChain(ctx, "", fmt.Sprint("link", MaxChain-1)); err != nil ||
 		len(list) != MaxChain {
-		t.Errorf("%d responses, %v", len(list), err)
+		t.Errorf("%d responses, %v; want %d", len(list), err, MaxChain)
 	}
 	_, err = db.ResponseChain(ctx, "", previous)
 	wantCode(t, err, Invalid)
 }
 
-// TestForgottenResponsesLeaveNoText: responses go with their runs, and the files have no text of
-// them, nor of a deleted one.
+// TestForgottenResponsesLeaveNoText: responses are forgotten with their runs. The files
+// have no text of them, nor of a deleted response.
 func TestForgottenResponsesLeaveNoText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tandem.db")
 	db, ctx := mustOpen(t, path), t.Context()
@@ -214,14 +214,14 @@ func TestForgottenResponsesLeaveNoText(t *testing.T) {
 	}
 	if out, err := db.Forget(ctx, Scope{Client: "forgotten"},
 		func([]string) error { return nil }); err != nil || out.Runs != 1 {
-		t.Fatalf("%+v %v", out, err)
+		t.Fatalf("forgot %+v, %v; want 1 run", out, err)
 	}
 	if err := db.DeleteResponse(ctx, "", "1"); err != nil {
 		t.Fatal(err)
 	}
 	for i, there := range []bool{false, false, true} {
 		if _, err := db.Response(ctx, "", fmt.Sprint(i)); (err == nil) != there {
-			t.Errorf("response %d: %v", i, err)
+			t.Errorf("response %d: %v; want it there: %t", i, err, there)
 		}
 	}
 	for _, name := range []string{path, path + "-wal"} {
@@ -231,7 +231,7 @@ func TestForgottenResponsesLeaveNoText(t *testing.T) {
 		}
 		for _, word := range []string{"forgotten ", "deleted "} {
 			if strings.Contains(string(b), strings.Repeat(word, 10)) {
-				t.Errorf("%s has what was %s", name, word)
+				t.Errorf("%s still has the text that was %s", name, word)
 			}
 		}
 	}
@@ -297,6 +297,6 @@ func TestChainLeavesOutRepeatedTexts(t *testing.T) {
 	}
 	defer rows.Close()
 	if rows.Next() {
-		t.Error("texts stand among what is looked at")
+		t.Error("texts are columns of the table that lists read")
 	}
 }

@@ -21,7 +21,7 @@ import (
 // noon is the time at which every test clock starts.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// ticking is a clock that moves a second at each look.
+// ticking is a clock that moves a second at each reading.
 func ticking() func() time.Time {
 	var mu sync.Mutex
 	t := noon
@@ -53,8 +53,8 @@ func wantCode(t *testing.T, err error, code Code) *Error {
 	return e
 }
 
-// files hashes what stands at path and beside it, the shared-memory index left out: it holds no
-// data.
+// files hashes the file at path and the files beside it. The shared-memory index is left out: it
+// holds no data.
 func files(t *testing.T, path string) string {
 	t.Helper()
 	h := sha256.New()
@@ -76,7 +76,7 @@ func files(t *testing.T, path string) string {
 }
 
 func TestFileIsOwnerOnly(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a b?#%41.db") // characters that mean something in a URI
+	path := filepath.Join(t.TempDir(), "a b?#%41.db") // characters with a meaning in a URI
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -111,13 +111,14 @@ func TestFileIsOwnerOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path + "-wal"); err == nil {
-		t.Error("Close left the log behind")
+		t.Error("the log is there after Close")
 	}
 }
 
 func TestDatabaseIsStrict(t *testing.T) {
 	db := mustOpen(t, "")
-	rows, err := db.r.Query("SELECT name FROM pragma_table_list WHERE schema = 'main' AND NOT strict AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version'")
+	rows, err := db.r.Query("SELECT name FROM pragma_table_list WHERE schema = 'main' AND NOT strict " +
+		"AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version'")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +149,8 @@ func TestOpenReportsItsCode(t *testing.T) {
 	}
 }
 
-// TestMemorySurvivesCancel sees that a cancelled call does not drop the one connection that holds a
-// database in memory.
+// TestMemorySurvivesCancel checks that a cancelled call does not drop the one connection that
+// holds a database in memory.
 func TestMemorySurvivesCancel(t *testing.T) {
 	db := mustOpen(t, "")
 	if err := db.SetSetting(t.Context(), "a", "b"); err != nil {
@@ -158,7 +159,7 @@ func TestMemorySurvivesCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := db.Setting(ctx, "a"); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled read gives %v", err)
+		t.Errorf("a cancelled read gives %v, want its cancellation", err)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -169,7 +170,7 @@ func TestMemorySurvivesCancel(t *testing.T) {
 		t.Error("an endless query ended")
 	}
 	if v, err := db.Setting(t.Context(), "a"); v != "b" || err != nil {
-		t.Errorf("after a cancel the setting is %q, %v", v, err)
+		t.Errorf("after a cancel the setting is %q, %v; want it as set", v, err)
 	}
 }
 
@@ -185,7 +186,7 @@ func TestReadersAndWritersRunTogether(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				// What was committed is seen by every reader at once.
+				// Every reader sees a committed row at once.
 				if _, err := db.Run(t.Context(), r.ID); err != nil {
 					t.Error(err)
 				}
@@ -270,7 +271,7 @@ func TestKilledWriterLosesNoCommit(t *testing.T) {
 				finished[id] = true
 			}
 			if len(begun) == 300+round {
-				// SIGKILL: nothing is flushed; what is still in the pipe was committed too
+				// SIGKILL flushes nothing. Ids that are still in the pipe were committed too.
 				cmd.Process.Kill()
 			}
 		}
@@ -325,7 +326,8 @@ func TestFullDiskIsReported(t *testing.T) {
 	if len(stored) == 0 {
 		t.Fatal("nothing was stored before the disk was full")
 	}
-	// A read and the end of a run that needs no page still work, and with room so do writes.
+	// On a full disk reads work, and so does the end of a run, which needs no page. Writes work
+	// once there is room.
 	if err := db.FinishRun(t.Context(), Run{ID: stored[0]}); err != nil {
 		t.Error(err)
 	}
@@ -387,7 +389,7 @@ func TestDamagedFileIsLeftAlone(t *testing.T) {
 		}},
 		{"first page", func(t *testing.T, path string) { overwrite(t, path, 0, 512) }},
 		{"schema", func(t *testing.T, path string) { overwrite(t, path, 100, 3000) }},
-		{"inside, found by the check after a crash", func(t *testing.T, path string) {
+		{"page inside, found by the check after a crash", func(t *testing.T, path string) {
 			crash(t, path)
 			overwrite(t, path, 20*4096, 8*4096)
 		}},
@@ -454,15 +456,15 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// TestCrashedFileOpens is the control of the last case of TestDamagedFileIsLeftAlone: without
-// damage the same file opens, log included.
+// TestCrashedFileOpens is the control of TestDamagedFileIsLeftAlone, last case: without
+// damage the same file opens, with its log.
 func TestCrashedFileOpens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	fill(t, path)
 	crash(t, path)
 	db := mustOpen(t, path)
 	if v, err := db.Setting(t.Context(), "in the log"); v != "yes" || err != nil {
-		t.Errorf("setting %q, %v", v, err)
+		t.Errorf("setting %q, %v; want the one in the log", v, err)
 	}
 }
 

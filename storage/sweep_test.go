@@ -18,7 +18,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 	}
 	defer db.Close()
 	ctx := t.Context()
-	// Two runs a day: one that ended, one that was cut off; the last is in flight.
+	// Each day has a run that ended and one that was cut off. The last run is in flight.
 	for day := range 5 {
 		now = start.AddDate(0, 0, day)
 		for _, request := range []string{"", `{"prompt":"x"}`} {
@@ -56,7 +56,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 		}
 		return ids
 	}
-	// The runs whose verdicts still name tokens.
+	// named returns the runs with tokens in their verdicts.
 	named := func() (ids []int64) {
 		for id := range int64(10) {
 			r, err := db.Run(ctx, id+1)
@@ -73,7 +73,7 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 		}
 		return ids
 	}
-	// The runs that still have the tokens at which they parted from a text.
+	// parted returns the runs that still have the tokens at which they parted from a text.
 	parted := func() (ids []int64) {
 		for id := range int64(10) {
 			r, err := db.Run(ctx, id+1)
@@ -88,13 +88,13 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 	}
 	if n, err := db.SweepRunTexts(ctx, start.AddDate(0, 0, 2),
 		start.AddDate(0, 0, 1)); err != nil || n != 3 {
-		t.Errorf("%d %v", n, err)
+		t.Errorf("%d swept, %v; want 3", n, err)
 	}
 	if got, want := parted(), []int64{5, 6, 7, 8, 9, 10}; !slices.Equal(got, want) {
-		t.Errorf("of %v is known where they parted, want %v", got, want)
+		t.Errorf("partings are left of %v, want %v", got, want)
 	}
 	if got, want := left(), []int64{4, 5, 6, 7, 8, 9, 10}; !slices.Equal(got, want) {
-		t.Errorf("left are %v, want %v", got, want)
+		t.Errorf("texts are left of %v, want %v", got, want)
 	}
 	if got, want := named(), left(); !slices.Equal(got, want) {
 		t.Errorf("verdicts name tokens of %v, texts are left of %v", got, want)
@@ -103,12 +103,12 @@ func TestSweepKeepsTextsInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := left(); !slices.Equal(got, []int64{10}) {
-		t.Errorf("left are %v, and 10 is in flight", got)
+		t.Errorf("texts are left of %v, want 10, which is in flight", got)
 	}
 	if got := named(); !slices.Equal(got, []int64{10}) {
-		t.Errorf("verdicts name tokens of %v", got)
+		t.Errorf("verdicts name tokens of %v, want 10", got)
 	}
 	if got := parted(); !slices.Equal(got, []int64{10}) {
-		t.Errorf("of %v is known where they parted", got)
+		t.Errorf("partings are left of %v, want 10", got)
 	}
 }

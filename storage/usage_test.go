@@ -34,7 +34,7 @@ func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 			}
 		}
 	}
-	// of a run long gone
+	// Run 99 is no longer in the history.
 	add("a", "zed", true, Checkpoint{ID: "a1", Bytes: 100},
 		Checkpoint{ID: "a2", Parent: "a1", Bytes: 10, Run: 99, Pinned: true})
 	add("b", "zed", true, Checkpoint{ID: "b1", Bytes: 1000})
@@ -58,9 +58,9 @@ func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 	}
 	all, err := db.Totals(t.Context())
 	if err != nil || all != (Totals{Runs: 4, Checkpoints: 4, Bytes: 1115, Pinned: 10}) {
-		t.Errorf("in total %+v, %v", all, err)
+		t.Errorf("in total %+v, %v; want 4 runs, 4 checkpoints, 1115 bytes, 10 pinned", all, err)
 	}
-	// What is said to go is what goes.
+	// Forget deletes as much as WouldForget announces.
 	for _, s := range []Scope{{Client: "curl"}, {Day: "2026-11-21", Client: "zed", Model: "b"},
 		{Model: "a"}} {
 		said, checkpoints, err := db.WouldForget(t.Context(), s)
@@ -71,7 +71,8 @@ func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 		if err != nil || gone.Bytes != said.Bytes || gone.Runs != said.Runs ||
 			gone.InFlight != said.InFlight || len(gone.Checkpoints) != checkpoints ||
 			gone.Bytes == 0 {
-			t.Errorf("%+v: said %+v and %d, gone %+v, %v", s, said, checkpoints, gone, err)
+			t.Errorf("%+v: announced %+v and %d checkpoints, forgot %+v, %v",
+				s, said, checkpoints, gone, err)
 		}
 	}
 	_, _, err = db.WouldForget(context.Background(), Scope{})
