@@ -86,10 +86,12 @@ const testsMayImport = "engine/enginetest"
 // testArrows are further arrows, for tests alone. A test that asks a model for its caches names
 // cache.Options.
 var testArrows = map[string][]string{
-	"models":     {"engine/cache"},
-	"app/server": {"engine"},                            // tests of whole servers script the engine's tokens
-	"app/pool":   {"app/server", "app/api", "app/wire"}, // its fixture answers requests
-	"app/bench":  {"app"},                               // package bench_test serves a whole Tandem
+	"models":      {"engine/cache"},
+	"app/server":  {"engine"},                            // tests of whole servers script the engine's tokens
+	"app/pool":    {"app/server", "app/api", "app/wire"}, // its fixture answers requests
+	"app/library": {"engine/mlx"},                        // its fixture opens a pool
+	"app/history": {"engine/mlx"},
+	"app/bench":   {"app"}, // package bench_test serves a whole Tandem
 }
 
 // cgoPackages may import "C", and no others may. engine/enginetest asks the loader which BLAS it

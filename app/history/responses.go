@@ -52,8 +52,8 @@ func responseError(err error) error {
 	return err
 }
 
-// SweepResponses removes the responses that are too old.
-func (h *History) SweepResponses(ctx context.Context) {
+// sweepResponses removes the responses that are too old.
+func (h *History) sweepResponses(ctx context.Context) {
 	n, err := h.db.SweepResponses(ctx)
 	switch {
 	case ctx.Err() != nil:

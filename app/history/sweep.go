@@ -32,7 +32,7 @@ func (h *History) Sweep(ctx context.Context) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		h.SweepOnce(ctx)
-		h.SweepResponses(ctx)
+		h.sweepResponses(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

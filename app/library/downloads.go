@@ -58,7 +58,7 @@ func (l *Library) Close() { l.downloads.running.Wait() }
 
 // Refetch asks for downloads and sizes again, from where the settings now say.
 func (l *Library) Refetch() {
-	l.Sizes.forget()
+	l.sizes.forget()
 	l.refetchDownloads()
 }
 

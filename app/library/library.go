@@ -27,7 +27,7 @@ type Library struct {
 	life     context.Context // ends downloads
 
 	downloads downloads
-	Sizes     sizes
+	sizes     sizes
 }
 
 // Open reads the downloads that an earlier process left, and renews the row of the pocket model.

@@ -37,7 +37,7 @@ const (
 type sizes struct {
 	mu    sync.Mutex
 	bytes map[string]int64 // by name
-	Tried time.Time        // when it last did not answer
+	tried time.Time        // when it last did not answer
 	why   string           // why it did not: one sentence, logged before
 	hub   int              // counts the changes of the hub, and of the way to it
 }
@@ -71,15 +71,15 @@ func (l *Library) Catalogue(ctx context.Context, ask bool) (control.Catalogue, e
 		}
 	}
 	if ask {
-		out.Why = l.Sizes.ask(ctx, o, names)
+		out.Why = l.sizes.ask(ctx, o, names)
 	}
-	l.Sizes.mu.Lock()
-	defer l.Sizes.mu.Unlock()
+	l.sizes.mu.Lock()
+	defer l.sizes.mu.Unlock()
 	for i := range list {
 		m := &list[i]
-		m.Bytes = l.Sizes.bytes[hubName(m.ID, m.Revision)]
+		m.Bytes = l.sizes.bytes[hubName(m.ID, m.Revision)]
 		if m.Drafter != "" {
-			m.DrafterBytes = l.Sizes.bytes[hubName(m.Drafter, m.DrafterRevision)]
+			m.DrafterBytes = l.sizes.bytes[hubName(m.Drafter, m.DrafterRevision)]
 		}
 	}
 	return out, nil
@@ -94,7 +94,7 @@ func hubName(id, revision string) string {
 func (s *sizes) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.bytes, s.Tried, s.why = nil, time.Time{}, ""
+	s.bytes, s.tried, s.why = nil, time.Time{}, ""
 	s.hub++
 }
 
@@ -106,7 +106,7 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 	}
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s.bytes[name] > 0 })
 	why, asks := s.why, s.hub
-	asked := time.Since(s.Tried) < sizesAgain
+	asked := time.Since(s.tried) < sizesAgain
 	s.mu.Unlock()
 	if len(names) == 0 || asked {
 		return why
@@ -147,7 +147,7 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 	// The failure of the first name is told: chance decides which one came first.
 	why = ""
 	if i := slices.IndexFunc(failures, func(err error) bool { return err != nil }); i >= 0 {
-		s.Tried, why = time.Now(), reasons[i]
+		s.tried, why = time.Now(), reasons[i]
 		if why != s.why {
 			log.Info("the hub tells no sizes", "reason", why, "cause", errors.Unwrap(failures[i]))
 		}

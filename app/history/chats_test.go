@@ -1,4 +1,4 @@
-package app
+package history
 
 import (
 	"context"
@@ -11,17 +11,10 @@ import (
 	"tandem/app/control"
 )
 
-// TestChatsSurviveRestart: what was said is there again, an answer that was cut
-// off too, and so is the wish to keep none.
+// Chats are there after a restart, with an answer that was cut off, and so is the choice to keep
+// none.
 func TestChatsSurviveRestart(t *testing.T) {
 	home, ctx := t.TempDir(), t.Context()
-	open := func() *App {
-		a, err := Open(ctx, Options{Home: home})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
 	wantCode := func(err error, code control.Code, says string) {
 		t.Helper()
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != code || !strings.Contains(e.Message, says) {
@@ -29,7 +22,7 @@ func TestChatsSurviveRestart(t *testing.T) {
 		}
 	}
 
-	a := open()
+	a := open(t, home)
 	chat, err := a.history.AddChat(ctx, control.Chat{Kind: "chat"})
 	if err != nil {
 		t.Fatal(err)
@@ -49,8 +42,7 @@ func TestChatsSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	a = open()
-	defer a.Close()
+	a = open(t, home)
 	whole, err := a.history.Chat(ctx, chat.ID)
 	if err != nil || whole.Chat.Title != "Why?" || len(whole.Messages) != 2 || whole.Messages[1].Content != "Because of" || whole.Messages[1].Finish != "" {
 		t.Errorf("%+v, %v", whole, err)
@@ -88,14 +80,9 @@ func TestChatsSurviveRestart(t *testing.T) {
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
 }
 
-// TestChatsOfWhoLeft: what a client asks for is done although it does not wait for
-// the answer.
-func TestChatsOfWhoLeft(t *testing.T) {
-	a, err := Open(t.Context(), Options{Home: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+// A change of chats is made although its client has left.
+func TestChangeOfChatsIsMadeAfterItsClientLeft(t *testing.T) {
+	a := open(t, t.TempDir())
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	chat, err := a.history.AddChat(left, control.Chat{Kind: "chat"})

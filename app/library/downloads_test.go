@@ -1,4 +1,4 @@
-package app
+package library
 
 import (
 	"crypto/sha256"
@@ -33,31 +33,22 @@ func begun(t *testing.T, cache string) string {
 	return file
 }
 
-// openWith opens a home whose database has a download that was paused.
-func openWith(t *testing.T, home string, o hub.Options, row storage.Download) *App {
+// openWith opens a home folder whose database has a download that was paused.
+func openWith(t *testing.T, home string, o hub.Options, row storage.Download) *opened {
 	t.Helper()
-	open := func() *App {
-		a, err := Open(t.Context(), Options{Home: home, Hub: o})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	a := open()
+	a := open(t, setup{Home: home, Hub: o})
 	row.ID, row.Paused = "org/name", true
 	if err := errors.Join(a.db.SetDownload(t.Context(), row), a.Close()); err != nil {
 		t.Fatal(err)
 	}
-	a = open()
-	t.Cleanup(func() { a.Close() })
-	return a
+	return open(t, setup{Home: home, Hub: o})
 }
 
 // awaitDownload waits until the only download is as wanted.
-func awaitDownload(t *testing.T, a *App, want func(control.Download) bool) control.Download {
+func awaitDownload(t *testing.T, a *opened, want func(control.Download) bool) control.Download {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		list := a.State().Downloads
+		list := a.library.Downloads()
 		if len(list) == 1 && want(list[0]) {
 			return list[0]
 		}
@@ -67,9 +58,8 @@ func awaitDownload(t *testing.T, a *App, want func(control.Download) bool) contr
 	}
 }
 
-// TestDiscardWhereItBegan: what is discarded lies in the cache that was set when it
-// was fetched, not in the one that is set now.
-func TestDiscardWhereItBegan(t *testing.T) {
+// A discard deletes from the cache in which the download began, not from the cache that is set now.
+func TestDiscardDeletesWhereTheDownloadBegan(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	first, second := begun(t, one), begun(t, two)
 	a := openWith(t, t.TempDir(), hub.Options{CacheDir: two}, storage.Download{Cache: one, Blobs: []string{halfBlob}})
@@ -82,14 +72,14 @@ func TestDiscardWhereItBegan(t *testing.T) {
 	if _, err := os.Stat(second); err != nil {
 		t.Error("another's is gone:", err)
 	}
-	if list := a.State().Downloads; len(list) > 0 {
+	if list := a.library.Downloads(); len(list) > 0 {
 		t.Errorf("the state has %+v", list)
 	}
 }
 
-// TestDiscardWhatWasLeft: one that was cancelled leaves what it began, and is off the list. Begun
-// again, in this process or the next, and discarded, that goes too.
-func TestDiscardWhatWasLeft(t *testing.T) {
+// A cancelled download leaves its files and is off the list. When it begins again, in this process
+// or the next, and is discarded, these files go too.
+func TestDiscardDeletesWhatACancelledDownloadLeft(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()
 	for _, restarted := range []bool{false, true} {
@@ -103,13 +93,9 @@ func TestDiscardWhatWasLeft(t *testing.T) {
 			if err := a.Close(); err != nil {
 				t.Fatal(err)
 			}
-			var err error
-			if a, err = Open(t.Context(), Options{Home: home, Hub: o}); err != nil {
-				t.Fatal(err)
-			}
-			defer a.Close()
+			a = open(t, setup{Home: home, Hub: o})
 		}
-		if list := a.State().Downloads; len(list) > 0 {
+		if list := a.library.Downloads(); len(list) > 0 {
 			t.Errorf("restarted %v: the state has %+v", restarted, list)
 		}
 		for _, discard := range []bool{false, true} {
@@ -137,9 +123,9 @@ func TestDiscardWhatWasLeft(t *testing.T) {
 	}
 }
 
-// TestDownloadElsewhere: where another cache is set, one goes on in that where it
-// began; what began nothing, or whose folder is gone, begins anew.
-func TestDownloadElsewhere(t *testing.T) {
+// Where another cache is set, a download goes on in the cache where it began. One that has no files,
+// or whose folder is gone, begins again.
+func TestDownloadGoesOnInTheCacheWhereItBegan(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()
 	for name, c := range map[string]struct {
@@ -183,9 +169,8 @@ func TestDownloadElsewhere(t *testing.T) {
 	}
 }
 
-// TestDiscardAgain: a discard that was refused can be asked for again, after a
-// restart too.
-func TestDiscardAgain(t *testing.T) {
+// A refused discard can be asked for again, also after a restart.
+func TestRefusedDiscardCanBeAskedForAgain(t *testing.T) {
 	cache, home := t.TempDir(), t.TempDir()
 	file := begun(t, cache)
 	lock := filepath.Join(cache, ".locks", "models--org--name", halfBlob+".lock")
@@ -206,18 +191,15 @@ func TestDiscardAgain(t *testing.T) {
 		t.Errorf("while another program fetches it: %v", err)
 	}
 	want := control.Download{ID: "org/name", Done: 5, Total: 10, Paused: true, Error: "The model is being downloaded: stop that first."}
-	if list := a.State().Downloads; len(list) != 1 || list[0] != want {
+	if list := a.library.Downloads(); len(list) != 1 || list[0] != want {
 		t.Errorf("the state has %+v, want %+v", list, want)
 	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
 	other.Close()
-	if a, err = Open(t.Context(), Options{Home: home, Hub: hub.Options{CacheDir: cache}}); err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
-	if list := a.State().Downloads; len(list) != 1 || list[0] != want {
+	a = open(t, setup{Home: home, Hub: hub.Options{CacheDir: cache}})
+	if list := a.library.Downloads(); len(list) != 1 || list[0] != want {
 		t.Errorf("after a restart the state has %+v, want %+v", list, want)
 	}
 	if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
@@ -228,9 +210,8 @@ func TestDiscardAgain(t *testing.T) {
 	}
 }
 
-// TestDownloadCounts: how much there is is counted anew by each attempt, for it may
-// have become less.
-func TestDownloadCounts(t *testing.T) {
+// Each attempt counts the bytes of the download again, since they may have become fewer.
+func TestEachAttemptCountsTheBytesAgain(t *testing.T) {
 	config := `{"model_type": "llama"}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		commit := strings.Repeat("a", 40)
@@ -265,20 +246,16 @@ func TestDownloadCounts(t *testing.T) {
 	}
 }
 
-// TestDownloadNames: what can be no model of the hub is refused at once, at its field.
-func TestDownloadNames(t *testing.T) {
-	a, err := Open(t.Context(), Options{Home: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+// A name that no model of the hub can have is refused at once. The error names the field.
+func TestDownloadOfAnImpossibleNameIsRefused(t *testing.T) {
+	a := open(t, setup{})
 	for _, id := range []string{"hello", "hello@main", "../x", ""} {
 		err := a.library.Download(t.Context(), control.PullRequest{ID: id})
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid || e.Param != "id" || !strings.HasSuffix(e.Message, ".") {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
-	if list := a.State().Downloads; len(list) > 0 {
+	if list := a.library.Downloads(); len(list) > 0 {
 		t.Errorf("the state has %+v", list)
 	}
 }

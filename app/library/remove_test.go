@@ -1,10 +1,9 @@
-package app
+package library
 
 import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,12 +13,11 @@ import (
 	"tandem/storage"
 )
 
-// TestRemovalTellsBytes: what removing says it frees is what it frees; what others
-// downloaded stays, and so do files that another snapshot has.
-func TestRemovalTellsBytes(t *testing.T) {
+// A removal frees the bytes that it named before. Files that others downloaded stay.
+func TestRemovalFreesTheBytesThatItNamed(t *testing.T) {
 	cache := t.TempDir()
 	ours, theirs := cachedModel(t, cache, "org/ours", "llama"), cachedModel(t, cache, "org/theirs", "llama")
-	r := start(t, Options{Hub: hub.Options{CacheDir: cache}}, "127.0.0.1:0")
+	r := open(t, setup{Hub: hub.Options{CacheDir: cache}})
 	for path, mine := range map[string]bool{ours: true, theirs: false} {
 		m, err := r.library.AddModel(t.Context(), control.AddRequest{Path: path})
 		if err != nil {
@@ -52,9 +50,11 @@ func TestRemovalTellsBytes(t *testing.T) {
 			t.Errorf("%+v, the files have %d bytes", m, size)
 		}
 	}
-	if status, body := r.complete(t, "org/ours", "abc"); status != http.StatusOK {
-		t.Fatal(status, body)
+	m, err := r.pool.Acquire(t.Context(), "org/ours")
+	if err != nil {
+		t.Fatal(err)
 	}
+	m.Release()
 	for id, want := range map[string]control.Removal{
 		"org/ours":   {ID: "org/ours", Deletes: true, Bytes: size, InMemory: true},
 		"org/theirs": {ID: "org/theirs"},
@@ -81,17 +81,12 @@ func TestRemovalTellsBytes(t *testing.T) {
 	}
 }
 
-// TestRemovalOfWhoLeft: a removal that has begun is ended although nobody waits for
-// it, so that no row is left whose files are gone.
-func TestRemovalOfWhoLeft(t *testing.T) {
+// A removal goes on if its client leaves: otherwise a row would stay whose files are gone.
+func TestRemovalGoesOnIfItsClientLeaves(t *testing.T) {
 	cache := t.TempDir()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Hub: hub.Options{CacheDir: cache}, Logger: slog.New(onMessage{"model deleted", leave})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+	a := open(t, setup{Hub: hub.Options{CacheDir: cache}, Logger: slog.New(onMessage{"model deleted", leave})})
 	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: cachedModel(t, cache, "org/ours", "llama")})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package app
+package history
 
 import (
 	"encoding/json"
@@ -8,18 +8,11 @@ import (
 	"tandem/app/control"
 )
 
-// TestResponses: a response is its program's, also after a restart, until it is
-// deleted or its run is forgotten.
-func TestResponses(t *testing.T) {
+// Only the program that made a response gets it, also after a restart, until the response is deleted
+// or its run is forgotten.
+func TestResponseBelongsToItsProgramUntilItIsDeleted(t *testing.T) {
 	home, ctx := t.TempDir(), t.Context()
-	open := func() *App {
-		a, err := Open(ctx, Options{Home: home})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	a := open()
+	a := open(t, home)
 	var want []control.KeptResponse
 	for _, name := range []string{"zed", "phone"} {
 		if _, err := a.db.AddKey(ctx, name, name); err != nil {
@@ -31,7 +24,10 @@ func TestResponses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := control.KeptResponse{ID: string(rune('a' + i)), Owner: client, Run: run, Input: json.RawMessage("[]"), Output: json.RawMessage("[1]"), Response: json.RawMessage("{}")}
+		k := control.KeptResponse{
+			ID: string(rune('a' + i)), Owner: client, Run: run, Input: json.RawMessage("[]"),
+			Output: json.RawMessage("[1]"), Response: json.RawMessage("{}"),
+		}
 		if i == 1 {
 			k.Previous = "a"
 		}
@@ -47,9 +43,8 @@ func TestResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	a = open()
-	defer a.Close()
-	a.history.SweepResponses(ctx)
+	a = open(t, home)
+	a.history.sweepResponses(ctx)
 	if list, err := a.history.ResponseChain(ctx, "zed", "b"); err != nil || len(list) != 2 || list[0].ID != "a" || list[1].Previous != "a" || list[1].Run != want[1].Run {
 		t.Errorf("%+v %v", list, err)
 	}

@@ -1,0 +1,84 @@
+package library
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tandem/models/hub"
+)
+
+// The hub tells the sizes of the catalogue, and is asked once. They are not known if it does not
+// answer.
+func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
+	var asked atomic.Int32
+	var down atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if down.Load() || r.URL.Query().Get("blobs") != "true" {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		json.NewEncoder(w).Encode(map[string]any{"sha": strings.Repeat("a", 40), "siblings": []map[string]any{
+			{"rfilename": "config.json", "size": 100}, {"rfilename": "model.safetensors", "size": 2_000}, {"rfilename": "picture.png", "size": 5},
+		}})
+	}))
+	defer server.Close()
+	memory := int64(16<<30 - 1<<29)
+	openWithLog := func(log *slog.Logger) *Library {
+		return open(t, setup{Logger: log, Memory: memory,
+			Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: server.URL}}).library
+	}
+	a := openWithLog(nil)
+	c, err := a.Catalogue(t.Context(), false)
+	if err != nil || c.Class != 16 || c.Memory != memory || asked.Load() > 0 || c.Models[0].Bytes != 0 {
+		t.Errorf("unasked %+v, %v; the hub was asked %d times", c, err, asked.Load())
+	}
+	for range 2 {
+		c, err = a.Catalogue(t.Context(), true)
+		if err != nil || c.Why != "" {
+			t.Fatal(c.Why, err)
+		}
+	}
+	names := int32(0)
+	commit := regexp.MustCompile(`^[0-9a-f]{40}$`)
+	for _, m := range c.Models {
+		if !commit.MatchString(m.Revision) || (m.Drafter != "") != commit.MatchString(m.DrafterRevision) {
+			t.Errorf("%s at %q with %s at %q: each is pulled at a commit", m.ID, m.Revision, m.Drafter, m.DrafterRevision)
+		}
+		names++
+		if m.Bytes != 2_100 || m.Drafter != "" && m.DrafterBytes != 2_100 || m.Registered || m.HasDrafter {
+			t.Errorf("%+v", m)
+		}
+		if m.Drafter != "" {
+			names++
+		}
+	}
+	if asked.Load() != names {
+		t.Errorf("the hub was asked %d times of %d names", asked.Load(), names)
+	}
+
+	down.Store(true)
+	var lines strings.Builder
+	b := openWithLog(slog.New(slog.NewTextHandler(&lines, nil)))
+	for range 2 {
+		asked.Store(0)
+		c, err = b.Catalogue(t.Context(), true)
+		if err != nil || c.Why == "" || strings.HasPrefix(c.Why, "mlx-community/") || c.Models[0].Bytes != 0 {
+			t.Errorf("of a hub that refuses: %q, %v, %+v", c.Why, err, c.Models[0])
+		}
+	}
+	if asked.Load() > 0 {
+		t.Error("a hub that did not answer is asked again at once")
+	}
+	b.sizes.tried = time.Time{}
+	if _, err := b.Catalogue(t.Context(), true); err != nil || asked.Load() == 0 || strings.Count(lines.String(), "the hub tells no sizes") != 1 {
+		t.Errorf("%v; asked again %d times, the log has\n%s", err, asked.Load(), lines.String())
+	}
+}
