@@ -241,12 +241,11 @@ func (db *DB) changeCheckpoint(ctx context.Context, id, column string, value any
 const halfLife = 24 * time.Hour
 
 // CheckpointsByWorth returns the checkpoints of all models whose files are there. list has those
-// that may be deleted, the least valuable first. stay has those that are pinned, and those that a
-// pinned one goes on from.
+// that may be deleted, the least valuable first. stay has the pinned ones and their ancestors.
 //
 // The worth is the seconds that its uses save for each byte. Seconds for each token are those of
 // the model's latest runs. Uses are those so far, halved for each halfLife since the last one. A
-// checkpoint never comes before those that go on from it.
+// checkpoint never comes before its descendants.
 func (db *DB) CheckpointsByWorth(ctx context.Context) (list, stay []Checkpoint, err error) {
 	const op = "rate checkpoints"
 	if list, err = db.Checkpoints(ctx, ""); err != nil {
@@ -286,7 +285,7 @@ func (db *DB) CheckpointsByWorth(ctx context.Context) (list, stay []Checkpoint, 
 			worth[c.ID] = math.Inf(1)
 		}
 	}
-	// A checkpoint is worth at least as much as those that go on from it. A parent begins before
+	// A checkpoint is worth at least as much as its descendants. A parent begins before
 	// its child. It may end after the beginning of the child, which can go on from inside it.
 	slices.SortFunc(list, func(a, b Checkpoint) int {
 		return cmp.Or(cmp.Compare(b.FromToken, a.FromToken), cmp.Compare(a.ID, b.ID))

@@ -101,7 +101,7 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 	return runs, next, nil
 }
 
-// RunValues are the values to select runs by: those that each column has, the latest first, at most
+// RunValues are the values to select runs by: all values of each column, the latest first, at most
 // MaxRunValues.
 type RunValues struct {
 	Models, Clients, Endpoints, Finishes, Days []string

@@ -58,8 +58,8 @@ type Index interface {
 	Use(Use) error
 	// Lose says that a file is gone or unusable, and why.
 	Lose(id, why string) error
-	// ByWorth returns the files of all keys: in list those that may be deleted to make room, the
-	// least valuable first, and in stay those that must not be deleted.
+	// ByWorth returns the files of all keys. list has the files that may be deleted to make room,
+	// the least valuable first. stay has the files that must not be deleted.
 	ByWorth() (list, stay []Entry, err error)
 }
 

@@ -74,7 +74,7 @@ func (d *Store) sweep() error {
 		d.lose(e, why)
 	}
 	if sum > d.o.Budget {
-		errs = append(errs, fmt.Errorf("those that are pinned take %d MB alone, and %d are allowed",
+		errs = append(errs, fmt.Errorf("pinned files alone take %d MB, and %d are allowed",
 			sum/1e6, d.o.Budget/1e6))
 	}
 	return errors.Join(errs...)

@@ -391,7 +391,7 @@ func testCacheStored(c *cacheTest) {
 		defer other.Free(s)
 		return other.Restore(s, []*cache.Snapshot{p.snap}, p.to())
 	}); err == nil {
-		c.t.Error("rows that nobody has were restored")
+		c.t.Error("rows that no cache holds were restored")
 	}
 	p.release(c)
 	fresh.free()

@@ -177,7 +177,7 @@ func (h heldState) check(c *recurrentTest) {
 	c.t.Helper()
 	tail, state, _ := toyAfter(h.rows)
 	if h.snap.To() != len(h.rows) || h.snap.From() != 0 || h.snap.Lazy() {
-		c.t.Fatalf("a state of %d to %d, lazy %v, behind %d rows", h.snap.From(), h.snap.To(), h.snap.Lazy(), len(h.rows))
+		c.t.Fatalf("a state of %d to %d, lazy %v, after %d rows", h.snap.From(), h.snap.To(), h.snap.Lazy(), len(h.rows))
 	}
 	var got [2][]float32
 	c.do(func(s *mlx.Scope) error {
@@ -197,7 +197,7 @@ func (h heldState) check(c *recurrentTest) {
 		tail, state = nil, nil
 	}
 	if !slices.Equal(got[0], tail) || !slices.Equal(got[1], state) {
-		c.t.Fatalf("behind %d rows: tail %v and state %v, want %v and %v", len(h.rows), got[0], got[1], tail, state)
+		c.t.Fatalf("after %d rows: tail %v and state %v, want %v and %v", len(h.rows), got[0], got[1], tail, state)
 	}
 	if n := h.snap.Bytes(); n != int64(4*(len(tail)+len(state))) {
 		c.t.Fatalf("a state of %d bytes", n)

@@ -175,7 +175,7 @@ func testRecurrentSource(c *recurrentTest) {
 	l.update(9, 0)
 	h := l.snapshot()
 	if n := h.snap.Spill(); n != 0 || h.snap.Bytes() == 0 {
-		c.t.Errorf("%d bytes were spilled of what nobody else has", n)
+		c.t.Errorf("%d bytes were spilled that no other cache holds", n)
 	}
 	tail, state, _ := toyAfter(h.rows)
 	h.snap.Store(heldSource{tail, state})
@@ -261,7 +261,7 @@ func testRecurrentRefuse(c *recurrentTest) {
 	at += 5
 	refuse("trim of half the padding", l.cache.Trim(1))
 	fail("snapshot of padding", func(s *mlx.Scope) error { _, err := l.cache.Snapshot(s, 0); return err })
-	fail("update behind padding", update(mlx.Float32, 2, toyWidth, 0, 2))
+	fail("update after padding", update(mlx.Float32, 2, toyWidth, 0, 2))
 	if err := l.cache.Trim(5); err != nil {
 		c.t.Error(err)
 	}

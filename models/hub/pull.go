@@ -70,7 +70,7 @@ type Snapshot struct {
 // Pull makes a model of the hub complete on disk and returns its snapshot. name is org/name or
 // org/name@revision; a name without org is refused before the hub is asked.
 //
-// Files in the cache are not fetched again, whoever fetched them. Files that an earlier pull left
+// Files in the cache are not fetched again, even if another program fetched them. Files that an earlier pull left
 // half done are continued. If the hub cannot be reached and the revision is complete on disk, Pull
 // returns that snapshot with Unchecked set. progress may be nil. It is called from one goroutine,
 // at most ten times a second, and for the last time before Pull returns.
