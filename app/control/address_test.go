@@ -2,7 +2,7 @@ package control
 
 import "testing"
 
-func TestCheckAllowed(t *testing.T) {
+func TestOnlyHostNamesAndOriginsAreAllowed(t *testing.T) {
 	for name, want := range map[string]bool{
 		"models.example.org": true, "mac:8263": true, "[fd00::1]": true,
 		"": false, ":80": false, "http://x": false, "a/b": false, "a b": false, "*.example.org": false, "user@x": false,

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRecord: what a history keeps of a message has its numbers and our words, and no other.
-func TestRecord(t *testing.T) {
+// The history keeps the numbers and our own words of a message, and no other word.
+func TestRecordedMessageHasNoForeignWords(t *testing.T) {
 	cause := errors.New("secret")
 	for _, c := range []struct {
 		e                *Error

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFollower: whatever becomes of a state, who follows its patches has the same.
-func TestFollower(t *testing.T) {
+// After each patch the follower's state equals the server's, whatever has changed.
+func TestFollowerHasTheSameState(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var f Follower
 	var before []byte

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestReportPhases: restoring is counted once, the phases add up to the whole, and clocks that
-// disagree make none of them negative.
-func TestReportPhases(t *testing.T) {
+// Restoring counts once, and the phases add up to the whole. No phase is negative, even if clocks
+// disagree.
+func TestReportPhasesAddUp(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		run  Run
@@ -39,7 +39,7 @@ func TestReportPhases(t *testing.T) {
 	}
 }
 
-func TestReportFacts(t *testing.T) {
+func TestReportFactsAreWords(t *testing.T) {
 	end := time.Unix(1, 0)
 	for _, c := range []struct {
 		name       string
@@ -80,7 +80,7 @@ func TestReportFacts(t *testing.T) {
 	}
 }
 
-func TestReplayedWord(t *testing.T) {
+func TestReplayedWordTellsTheVerdict(t *testing.T) {
 	for want, v := range map[string]Replayed{
 		"same":    {Tokens: 2, Same: 2},
 		"tie":     {Tokens: 2, Same: 1, Tie: true, Answered: "a", Now: "b"},

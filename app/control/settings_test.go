@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestSettingsWith(t *testing.T) {
+func TestSettingsChangeWithAPatchOrNotAtAll(t *testing.T) {
 	defaults := DefaultSettings()
 	for _, c := range []struct {
 		change string
@@ -45,8 +45,8 @@ func TestSettingsWith(t *testing.T) {
 		{`{"keep_requests": "1d"}`, "keep_requests", "off, 7d or 30d"},
 		{`{"keep_requests": "off"}`, "", ""},
 		{`{"Port": 9000}`, "", `no setting "Port"`},
-		{`{"hub_token": "x"}`, "", `no setting "hub_token"`}, // it is no part of them
-		{`{"network": true, "port": 1}`, "port", "between"},  // nothing of it counts
+		{`{"hub_token": "x"}`, "", `no setting "hub_token"`}, // it is not one of these settings
+		{`{"network": true, "port": 1}`, "port", "between"},  // no part of the change counts
 	} {
 		var change SettingsChange
 		if err := json.Unmarshal([]byte(c.change), &change); err != nil {
@@ -74,8 +74,8 @@ func TestSettingsWith(t *testing.T) {
 	}
 }
 
-// TestSettingsNull: null puts back the default of where the program runs.
-func TestSettingsNull(t *testing.T) {
+// null sets the default back, as the program's start gave it.
+func TestNullSetsTheDefaultBack(t *testing.T) {
 	defaults := DefaultSettings()
 	defaults.HubCache = "/here"
 	s := defaults
@@ -86,8 +86,8 @@ func TestSettingsNull(t *testing.T) {
 	}
 }
 
-// TestSettingNames: each field has a name, which is its own.
-func TestSettingNames(t *testing.T) {
+// Each field has one name, and no two fields share it.
+func TestEachSettingHasItsOwnName(t *testing.T) {
 	names := SettingNames()
 	sorted := slices.Sorted(slices.Values(names))
 	if slices.Contains(names, "") || len(slices.Compact(sorted)) != len(names) {
@@ -95,7 +95,8 @@ func TestSettingNames(t *testing.T) {
 	}
 }
 
-// FuzzSettings: what is taken is taken again as it is told, and nothing panics.
+// FuzzSettings expects that accepted settings, written and read again, are the same. Nothing
+// panics.
 func FuzzSettings(f *testing.F) {
 	f.Add(`{"port": 9000, "allowed_hosts": ["a"], "hub_proxy": "http://x:1"}`)
 	f.Add(`{"keep_requests": null, "network": false}`)

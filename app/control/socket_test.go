@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// shortDir is a temporary folder whose name leaves room for a socket's address.
+// shortDir returns a temporary folder whose name leaves room for a socket's address.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "c")
@@ -19,7 +19,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-func TestSocketPath(t *testing.T) {
+func TestSocketPathIsShortAndIgnoresTMPDIR(t *testing.T) {
 	if got := SocketPath("/h"); got != "/h/run/control.sock" {
 		t.Errorf("got %s", got)
 	}
@@ -34,7 +34,7 @@ func TestSocketPath(t *testing.T) {
 	}
 }
 
-func TestListen(t *testing.T) {
+func TestListenReplacesADeadSocket(t *testing.T) {
 	tmp := shortDir(t)
 	for _, home := range []string{filepath.Join(tmp, "home"), filepath.Join(tmp, strings.Repeat("long", 30))} {
 		for range 2 { // the second time over the first one's dead socket
@@ -49,7 +49,7 @@ func TestListen(t *testing.T) {
 					t.Errorf("%s: %v %v", name, info.Mode(), err)
 				}
 			}
-			// What a crash leaves: the file without a listener.
+			// A crash leaves the file without a listener.
 			l.Close()
 			if err := os.WriteFile(path, nil, 0o600); err != nil {
 				t.Fatal(err)
@@ -58,9 +58,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestListenElsewhere: a link where the folder should be belongs to somebody who wants the socket
-// elsewhere.
-func TestListenElsewhere(t *testing.T) {
+// A link in place of the folder could lead the socket to another user, so Listen refuses it.
+func TestListenRefusesALink(t *testing.T) {
 	tmp := shortDir(t)
 	home := filepath.Join(tmp, strings.Repeat("long", 30))
 	if err := os.Symlink(t.TempDir(), filepath.Dir(SocketPath(home))); err != nil {
@@ -77,7 +76,7 @@ func TestListenElsewhere(t *testing.T) {
 	}
 }
 
-func TestNobodyServes(t *testing.T) {
+func TestCallWithoutAServerIsUnavailable(t *testing.T) {
 	home := shortDir(t)
 	dead := func(when string) {
 		_, err := Dial(home).State(t.Context())
@@ -101,7 +100,7 @@ func TestNobodyServes(t *testing.T) {
 	dead("a dead socket")
 }
 
-func TestEvents(t *testing.T) {
+func TestEventsAreReadLineByLine(t *testing.T) {
 	read := func(s string) (out []string, err error) {
 		for data, e := range Events(strings.NewReader(s)) {
 			if e != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSpeculation(t *testing.T) {
+func TestSpeculationPacksAndUnpacksItsRounds(t *testing.T) {
 	first := Rounds{[]int{0, 0, 0, 4, 4, 3, 0}, []int{0, 0, 0, 4, 4, 1, 0}}
 	second := Rounds{[]int{0, 5}, []int{0, 0}}
 	s := NewSpeculation([]Rounds{first, second})
@@ -24,7 +24,7 @@ func TestSpeculation(t *testing.T) {
 	}
 }
 
-// TestSpeculationIsCut: no two rounds in a row are alike, but for the last.
+// Each round differs from the one before it, so each counts as one of MaxRoundRuns.
 func TestSpeculationIsCut(t *testing.T) {
 	r := Rounds{make([]int, MaxRoundRuns+9), make([]int, MaxRoundRuns+9)}
 	for i := range r.Drafted {
@@ -42,7 +42,7 @@ func TestSpeculationIsCut(t *testing.T) {
 	}
 }
 
-func TestAsked(t *testing.T) {
+func TestAskedListsTheFields(t *testing.T) {
 	for want, a := range map[string]Asked{
 		"": {},
 		"drafter ngram, depth 0, rollback snapshot, rule rejection, exact": {"ngram", new(0), "snapshot", "rejection", true},

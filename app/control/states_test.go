@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestExamples: the examples that menu and pages are looked at with are what the routes answer.
-func TestExamples(t *testing.T) {
+// The examples of the menu and the pages decode as answers of the routes.
+func TestExamplesAreAnswersOfTheRoutes(t *testing.T) {
 	for pattern, read := range map[string]func(d *json.Decoder) error{
 		"states": func(d *json.Decoder) error { return d.Decode(new(State)) },
 		"failures": func(d *json.Decoder) error {

@@ -1,12 +1,12 @@
 //go:build desktop
 
-// Command desktop is Tandem's window: the interface of package frontend in the system's web view,
-// by Wails. It is started when a person wants to look and ends when the window is closed, and its
-// memory goes with it.
+// Command desktop is Tandem's window. It shows the interface of package frontend in the system's
+// web view, by Wails. It starts when a person wants to look and ends with the window, and then
+// frees its memory.
 //
-// What the page asks for goes over the control socket, so that it needs no session. Started alone,
-// it supervises `tandem serve` as the menu bar does; the menu bar starts it with --follow, and
-// tells it at its door what becomes of that.
+// The page's requests go over the control socket, so that it needs no session. Started alone, the
+// program supervises `tandem serve` as the menu bar does. The menu bar starts it with --follow.
+// Then it starts no server, and the menu bar's socket tells it what the server does.
 package main
 
 import (
@@ -69,13 +69,15 @@ func run(program string, follow bool, args []string) error {
 	return errors.Join(err, crash)
 }
 
-// pageLimit is how long an end waits for a page that does not come.
+// pageLimit is how long the end waits for the page to load.
 const pageLimit = 5 * time.Second
 
-// show runs the window until it is closed. What is no file of the interface goes to the handler.
+// show runs the window until it is closed. A request for anything but a file of the interface goes
+// to the handler.
 //
-// A signal ends it once, for a window may not be told again while it ends, and not before it has
-// its page: until its loop runs, it does not hear. Wails listens too, and minds neither.
+// A signal ends the window, once: Wails may not be told to quit a second time while it quits. The
+// quit waits for the page, because Wails does not hear it before its loop runs. Wails listens for
+// the same signals; both may do so.
 func show(handler http.Handler) error {
 	asked, ended, ready := make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(asked, syscall.SIGUSR2)
@@ -88,7 +90,7 @@ func show(handler http.Handler) error {
 		AssetServer: &assetserver.Options{Assets: frontend.Files(), Handler: handler},
 		OnDomReady:  func(context.Context) { once.Do(func() { close(ready) }) },
 		OnStartup: func(ctx context.Context) {
-			signal.Reset(os.Interrupt, syscall.SIGTERM) // of Wails
+			signal.Reset(os.Interrupt, syscall.SIGTERM) // those of Wails
 			signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
 			if err := letSystemQuit(); err != nil {
 				fmt.Fprintln(os.Stderr, "tandem:", err)

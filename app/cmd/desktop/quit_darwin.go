@@ -2,10 +2,9 @@
 
 package main
 
-// Wails answers the system's question whether it may end the window with no, closes
-// it by itself and so calls off a logout or a restart. What is to be kept is kept by
-// the server, and one that was started here ends with us, by the end of its standard
-// input; so the answer is yes.
+// The system asks whether it may end the window. Wails answers no and closes the window by itself,
+// which cancels a logout or a restart. The answer here is yes. The server keeps all state, and a
+// server that this process started ends with it, by the end of its standard input.
 
 /*
 #cgo CFLAGS: -x objective-c

@@ -15,14 +15,13 @@ import (
 	"tandem/app/supervise"
 )
 
-// A screen is what the menu is drawn on. mark sets a row's mark again, which a click may have
-// changed.
+// A screen draws the menu. mark sets a row's mark again, because a click may have changed it.
 type screen interface {
 	menu.Surface
 	mark(menu.Slot, menu.Row)
 }
 
-// An app keeps the menu, the process that serves and the window together.
+// An app keeps the menu, the serving process and the window together.
 type app struct {
 	o          options
 	tray       screen
@@ -42,7 +41,7 @@ type app struct {
 	later *time.Timer // draws the title that is held back; nil before the first
 }
 
-// newApp makes one whose menu begins by telling of failure, if there is one.
+// newApp returns an app. Its menu shows the failure first, unless it is nil.
 func newApp(o options, failure error) *app {
 	a := &app{
 		o: o, client: control.Dial(o.home), login: login, setLogin: setLogin,
@@ -57,7 +56,7 @@ func newApp(o options, failure error) *app {
 	return a
 }
 
-// change changes what is known, and draws what that changes.
+// change applies f to the view and draws the rows that differ.
 func (a *app) change(f func(*menu.View)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,7 +84,8 @@ func (a *app) supervised(s supervise.Status) {
 	})
 }
 
-// run supervises and follows until ctx ends or Quit is chosen, and then until the child has ended.
+// run supervises the server and follows its state until ctx ends or Quit is chosen. It returns
+// after the server has ended.
 func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	ctx, a.quit = context.WithCancel(ctx)
 	defer a.quit()
@@ -117,7 +117,7 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	return err
 }
 
-// follow shows the state of the process that serves.
+// follow shows the state of the serving process until ctx ends.
 func (a *app) follow(ctx context.Context) {
 	const again = 200 * time.Millisecond // after a call without an answer
 	for ctx.Err() == nil {
@@ -135,7 +135,7 @@ func (a *app) follow(ctx context.Context) {
 	}
 }
 
-// clicked does what a row stands for.
+// clicked carries out a row's action.
 func (a *app) clicked(s menu.Slot) {
 	a.mu.Lock()
 	row := a.shown.Rows[s]
@@ -179,8 +179,8 @@ func (a *app) clicked(s menu.Slot) {
 	a.tray.mark(s, a.shown.Rows[s])
 }
 
-// loginState says whether Tandem starts at login. From where a bundle does not stay, that cannot be
-// chosen.
+// loginState reports whether Tandem starts at login. Where the bundle does not stay, a person
+// cannot choose that.
 func (a *app) loginState() menu.Login {
 	if a.o.place != supervise.Installed {
 		return menu.LoginUnknown
@@ -188,13 +188,13 @@ func (a *app) loginState() menu.Login {
 	return a.login()
 }
 
-// atLogin is loginState as the window's page has it.
+// atLogin returns loginState in the form of the window's page.
 func (a *app) atLogin() control.AtLogin {
 	state := a.loginState()
 	return control.AtLogin{Known: state != menu.LoginUnknown, On: state == menu.LoginOn}
 }
 
-// setAtLogin does for the window's page what the menu's row does.
+// setAtLogin changes the start at login for the window's page, as the menu's row does.
 func (a *app) setAtLogin(on bool) error {
 	if a.loginState() == menu.LoginUnknown {
 		return errors.New("Tandem must lie in a folder of applications to start at login")

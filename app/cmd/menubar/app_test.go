@@ -50,7 +50,7 @@ func (r *recorder) row(s menu.Slot) (row menu.Row) {
 	return row
 }
 
-// until waits for a row's title.
+// until waits until a row has the title.
 func (r *recorder) until(t *testing.T, s menu.Slot, title string) {
 	t.Helper()
 	for limit := time.Now().Add(20 * time.Second); r.row(s).Title != title; time.Sleep(time.Millisecond) {
@@ -60,7 +60,7 @@ func (r *recorder) until(t *testing.T, s menu.Slot, title string) {
 	}
 }
 
-// newTestApp returns one that nothing runs, drawn on a recorder.
+// newTestApp returns an app on a recorder. Nothing runs in it.
 func newTestApp(t *testing.T, o options) (*app, *recorder) {
 	t.Helper()
 	if o.home == "" {
@@ -85,7 +85,7 @@ func serve(t *testing.T, home string, h http.HandlerFunc) {
 	t.Cleanup(s.Close)
 }
 
-// example is a state in which every row that asks the server something is shown.
+// example returns a state that shows every row with a request to the server.
 func example() *control.State {
 	return &control.State{
 		Phase: control.PhaseReady, Choice: "org/a", Address: "http://127.0.0.1:8263",
@@ -96,9 +96,9 @@ func example() *control.State {
 	}
 }
 
-// TestClicks: a click on a row asks the server for what the row says, and for nothing else; what is
-// refused stands in the menu until the next click.
-func TestClicks(t *testing.T) {
+// A click sends the request of its row, and no other. A refusal stays in the menu until the next
+// click.
+func TestClickSendsItsRequest(t *testing.T) {
 	type asked struct{ Route, Body string }
 	var requests []asked
 	refuse := false
@@ -148,9 +148,9 @@ func TestClicks(t *testing.T) {
 	}
 }
 
-// TestTitle: a speed that is followed by another within its second stands that long, and is
-// replaced by the last one, though nothing more is heard.
-func TestTitle(t *testing.T) {
+// A speed stays for its second, even if another follows within it. Then the last one is drawn,
+// without a further event.
+func TestTitleKeepsASpeedForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, r := newTestApp(t, options{})
 		speed := func(perSecond float64) {
@@ -175,8 +175,8 @@ func TestTitle(t *testing.T) {
 	})
 }
 
-// TestClickLogin: the click turns round what the system says, and only where Tandem stays.
-func TestClickLogin(t *testing.T) {
+// The click toggles the system's login item, but only where Tandem stays.
+func TestLoginClickTogglesTheSystemsItem(t *testing.T) {
 	a, r := newTestApp(t, options{place: supervise.Installed})
 	state, failure := menu.LoginOff, error(nil)
 	a.login = func() menu.Login { return state }
@@ -210,7 +210,7 @@ func TestClickLogin(t *testing.T) {
 	}
 }
 
-// tool puts a program of the shell into a folder.
+// tool writes a shell program into a folder and returns its path.
 func tool(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -220,9 +220,8 @@ func tool(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// TestCopy: the address goes to the first tool that takes it, as it is; where none does, the menu
-// says so.
-func TestCopy(t *testing.T) {
+// The first tool that works gets the address unchanged. If none works, the menu says so.
+func TestCopyUsesTheFirstToolThatWorks(t *testing.T) {
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	cat := "exec /bin/cat" // PATH has the tools alone
 	t.Setenv("PATH", dir)
@@ -243,8 +242,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestClickWindow: the rows that open the window start its program on this home.
-func TestClickWindow(t *testing.T) {
+// The rows that open the window start its program with this home.
+func TestWindowRowsStartTheWindow(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	a, r := newTestApp(t, options{window: tool(t, dir, "window", fmt.Sprintf(`echo "$TANDEM_HOME $*" >'%s.new'; mv '%s.new' '%s'`, out, out, out))})
@@ -269,9 +268,8 @@ func TestClickWindow(t *testing.T) {
 	}
 }
 
-// TestClickAgain: three crashes are told in the menu, where a click starts the server again; Quit
-// ends all.
-func TestClickAgain(t *testing.T) {
+// The menu reports three crashes, and then a click starts the server again. Quit ends everything.
+func TestClickStartsACrashedServerAgain(t *testing.T) {
 	dir := t.TempDir()
 	starts := filepath.Join(dir, "starts")
 	a, r := newTestApp(t, options{program: tool(t, dir, "tandem", fmt.Sprintf(`echo x >>'%s'; echo "the weights are gone" >&2; exit 3`, starts))})
@@ -298,9 +296,9 @@ func TestClickAgain(t *testing.T) {
 	}
 }
 
-// TestFollow: the menu shows what the stream says, "Starting…" while no server answers, and what
-// the next stream says once that is there.
-func TestFollow(t *testing.T) {
+// The menu shows the state from the stream. It says "Starting…" while no server answers, and then
+// shows the next stream.
+func TestMenuFollowsTheState(t *testing.T) {
 	a, r := newTestApp(t, options{})
 	says, ends := make(chan string), make(chan bool)
 	serve(t, a.o.home, func(w http.ResponseWriter, req *http.Request) {

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// showSignal asks the window's program to bring its window to the front. The first one is the
-// garbage collector's, in WebKit.
+// showSignal makes the window's program bring its window to the front. It is SIGUSR2, because
+// WebKit's garbage collector uses SIGUSR1.
 const showSignal = syscall.SIGUSR2
 
-// copyText puts a text on the clipboard, with the first program that can.
+// copyText puts a text on the clipboard, with the first program that works.
 func copyText(ctx context.Context, text string) error {
 	for _, command := range [][]string{{"pbcopy"}, {"wl-copy"}, {"xclip", "-selection", "clipboard"}} {
 		path, err := exec.LookPath(command[0])

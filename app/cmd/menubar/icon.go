@@ -53,7 +53,7 @@ func iconPNG(i menu.Icon) []byte {
 	return b.Bytes()
 }
 
-// disc, ring and line are how much of a pixel they cover, 0 to 1, by the distance of its middle.
+// disc, ring and line return how much of a pixel they cover, 0 to 1, by the distance of its middle.
 func disc(d, radius float64) float64 { return min(1, max(0, radius-d+0.5)) }
 
 func ring(d, radius, width float64) float64 { return disc(math.Abs(d-radius), width/2) }

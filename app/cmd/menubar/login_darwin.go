@@ -2,8 +2,8 @@
 
 package main
 
-// SMAppService is Objective-C alone. These are functions, and no class: the library
-// that draws the menu brings one of a common name already.
+// SMAppService exists in Objective-C only. These are functions instead of a class, because the
+// menu's library defines a class with a common name already.
 
 /*
 #cgo CFLAGS: -x objective-c
@@ -41,13 +41,13 @@ import (
 	"tandem/app/menu"
 )
 
-// What the system says of a login item.
+// The states of a login item, as the system reports them.
 const (
 	loginEnabled  = 1 // SMAppServiceStatusEnabled
 	loginApproval = 2 // SMAppServiceStatusRequiresApproval
 )
 
-// login says whether Tandem starts at login, by the agent in the bundle.
+// login returns whether Tandem starts at login, by the agent in the bundle.
 func login() menu.Login {
 	if C.login_status() == loginEnabled {
 		return menu.LoginOn

@@ -1,10 +1,10 @@
 //go:build desktop
 
 // Command menubar is Tandem.app's main executable: the icon in the menu bar, and the supervisor of
-// `tandem serve`. It links no MLX, so that nothing the engine meets takes the menu with it.
+// `tandem serve`. It links no MLX, so that a fault of the engine does not end the menu.
 //
-// The menu is drawn by getlantern/systray, which runs the system's own event loop; what it shows is
-// decided in package menu.
+// Getlantern/systray draws the menu and runs the system's own event loop. Package menu decides what
+// the menu shows.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// executable is this program's own path, whatever links lead to it.
+// executable returns this program's own path, with links resolved.
 func executable() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -56,7 +56,7 @@ func executable() string {
 	return path
 }
 
-// options of the menu bar.
+// options are the options of the menu bar.
 type options struct {
 	home            string
 	program, window string   // paths of executables
@@ -90,8 +90,8 @@ func run(o options) error {
 			o.log.Error("offering to move Tandem to Applications", "error", err)
 		}
 	}
-	// A window that is just starting would die of it; what is ignored stays so in children until
-	// they say otherwise.
+	// The signal would end a window that has just started. A child also ignores a signal that its
+	// parent ignores, until it installs a handler.
 	signal.Ignore(showSignal)
 	a := newApp(o, failure)
 	ended := make(chan error, 1)
@@ -99,13 +99,13 @@ func run(o options) error {
 		a.tray = newTray(a.clicked)
 		go func() {
 			err := a.run(ctx, door)
-			if err != nil && runtime.GOOS == "darwin" { // where Quit never comes back
+			if err != nil && runtime.GOOS == "darwin" { // Quit does not return there
 				fmt.Fprintln(os.Stderr, "tandem:", err)
 				os.Exit(1)
 			}
 			ended <- err
 			systray.Quit()
 		}()
-	}, a.window.close) // the system ends the menu too, and then a.run does not come to it
+	}, a.window.close) // the system can end the menu too, and then a.run does not close the window
 	return <-ended
 }

@@ -13,7 +13,7 @@ import (
 	"tandem/app/supervise"
 )
 
-// mover offers to move the bundle, by the system's own dialog.
+// mover returns a Mover that asks by the system's own dialog.
 func (o options) mover() supervise.Mover {
 	return supervise.Mover{
 		Bundle: o.bundle, Place: o.place, Note: filepath.Join(o.home, "stays-at"),
@@ -22,14 +22,15 @@ func (o options) mover() supervise.Mover {
 	}
 }
 
-// askToMove fails, which means no, where there is no such dialog.
+// askToMove reports whether the person agrees. It is false where there is no such dialog.
 func askToMove(question string) bool {
 	return exec.Command("/usr/bin/osascript", "-e", "on run argv",
 		"-e", `display dialog (item 1 of argv) with title "Tandem" buttons {"Not Now", "Move to Applications"} default button 2 cancel button 1`,
 		"-e", "end run", question).Run() == nil
 }
 
-// openAfterUs opens an app once this process has ended, which has its door until then.
+// openAfterUs opens an app after this process has ended, because until then this process holds the
+// door.
 func openAfterUs(path string) error {
 	cmd := exec.Command("/bin/sh", "-c", `while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; exec /usr/bin/open "$2"`,
 		"sh", strconv.Itoa(os.Getpid()), path)

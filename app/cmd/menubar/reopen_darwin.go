@@ -2,9 +2,9 @@
 
 package main
 
-// A click in the Dock or the Finder on an app that runs is an event for it, not a
-// second start. The handler writes a byte into a pipe, so that C calls no Go. It is
-// put in place on the main thread, after the one that AppKit brought.
+// A click in the Dock or the Finder on a running app sends it an event and starts no second
+// process. The handler writes a byte into a pipe, so that C calls no Go. It is installed on the
+// main thread, after AppKit has installed its own.
 
 /*
 #cgo CFLAGS: -x objective-c
@@ -31,7 +31,7 @@ import "C"
 
 import "os"
 
-// onReopen calls f with each such event, for as long as the process runs.
+// onReopen calls f at each such event, as long as the process runs.
 func onReopen(f func()) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -39,7 +39,7 @@ func onReopen(f func()) error {
 	}
 	C.reopen_watch(C.int(w.Fd()))
 	go func() {
-		defer w.Close() // and so it is not collected
+		defer w.Close() // keeps w from being collected
 		var b [1]byte
 		for {
 			if _, err := r.Read(b[:]); err != nil {

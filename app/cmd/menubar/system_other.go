@@ -8,10 +8,10 @@ import (
 	"tandem/app/menu"
 )
 
-// login cannot be told here: that is a desktop's own matter.
+// login returns the state that cannot be known: other desktops start programs in their own ways.
 func login() menu.Login { return menu.LoginUnknown }
 
 func setLogin(bool) error { return errors.New("starting at login cannot be changed here") }
 
-// onReopen has nothing to do: a second start knocks at the door.
+// onReopen does nothing: here a second start calls the door.
 func onReopen(func()) error { return nil }

@@ -8,13 +8,13 @@ import (
 	"tandem/app/menu"
 )
 
-// A tray is a screen: it draws with systray. It is used by one goroutine at a time.
+// A tray is a screen that draws with systray. It is used by one goroutine at a time.
 type tray struct {
 	icons map[menu.Icon][]byte          // kept: the library hands them to C, which reads them later
 	items [menu.Slots]*systray.MenuItem // nil where there is a line
 }
 
-// newTray makes all rows, hidden. A click is told to clicked, on a goroutine of its own.
+// newTray makes all rows, hidden. It calls clicked for each click, on a goroutine of its own.
 func newTray(clicked func(menu.Slot)) *tray {
 	t := &tray{icons: map[menu.Icon][]byte{}}
 	for _, i := range []menu.Icon{menu.Idle, menu.Loading, menu.Generating, menu.Failed} {

@@ -9,10 +9,9 @@ import (
 	"tandem/app/menu"
 )
 
-// TestTray: the library's row shows what it is told to, also where it showed another thing before
-// it was hidden; and a click on it names its slot. Nothing is drawn: the system's loop does not
-// run.
-func TestTray(t *testing.T) {
+// A row shows its newest content, even if it showed other content before it was hidden. A click
+// names the slot of its row. Nothing is drawn, because the system's loop does not run.
+func TestRowShowsItsNewestContent(t *testing.T) {
 	clicks := make(chan menu.Slot)
 	tr := newTray(func(s menu.Slot) { clicks <- s })
 	a := menu.Row{Shown: true, Title: "one", Checked: true, Enabled: true}

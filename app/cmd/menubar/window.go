@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// A window is the window's program while it runs. Its lock is held for moments alone: the system's
-// own thread takes it too, as the menu ends.
+// A window is the window's program while it runs. Its lock is held only for moments, because the
+// system's own thread takes it too at the end of the menu.
 type window struct {
 	program, home string
 	log           *slog.Logger
@@ -22,8 +22,8 @@ type window struct {
 	closed bool      // with the menu
 }
 
-// open starts the program, which brings the window that is there to the front if there is one. Once
-// the menu ends none comes any more.
+// open starts the program, or asks the running one to bring its window to the front. After the end
+// of the menu it starts none.
 func (w *window) open() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,8 +56,8 @@ func (w *window) open() error {
 	return nil
 }
 
-// close ends the window with the menu, whichever way that ends. It may be called by two ways: the
-// window is told once, for it may not be told again while it ends.
+// close ends the window at the end of the menu. Both ways in which the menu ends call it. It
+// signals the window once, because Wails may not be told to quit again while it quits.
 func (w *window) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

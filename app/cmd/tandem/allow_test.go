@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestServeAllows: the names given to --allow-host and --allow-origin may call the endpoint, and
-// nothing else may.
-func TestServeAllows(t *testing.T) {
+// The names given to --allow-host and --allow-origin may call the endpoint. No other name may.
+func TestOnlyAllowedHostsAndOriginsMayCall(t *testing.T) {
 	p := serveProcess(t, newHome(t), "--allow-host", "models.example.org", "--allow-host", "other.example.org:443", "--allow-origin", "app://obsidian.md")
 	defer p.stop(t)
 	for _, c := range []struct {

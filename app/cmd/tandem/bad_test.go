@@ -16,9 +16,10 @@ import (
 	"tandem/app/control"
 )
 
-// TestBadInput sends a serving process everything that is wrong. Each gets one clear error, the
-// process goes on answering, and what was asked of it is on record.
-func TestBadInput(t *testing.T) {
+// TestBadInputGetsOneClearError sends every kind of wrong request and model to a serving process.
+// Each gets one clear error. The process goes on answering, and the history has a run for each
+// request.
+func TestBadInputGetsOneClearError(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", "pocket")
 	c := client(t, home)
@@ -81,7 +82,7 @@ func TestBadInput(t *testing.T) {
 			t.Run(b.name, func(t *testing.T) {
 				dir := tinyModel(t, strings.ReplaceAll(b.name, " ", "-"), nil)
 				b.spoil(t, dir)
-				// Found at once, by the headers; or else when it is loaded.
+				// The headers show some faults at once. The load shows the others.
 				_, err := c.AddModel(t.Context(), control.AddRequest{Path: dir})
 				if e, ok := errors.AsType[*control.Error](err); ok {
 					if e.Code != control.CodeModelInvalid {
@@ -211,7 +212,7 @@ func badRequests() []badRequest {
 	}
 }
 
-// badModels are folders that are no models. The error names what is wrong.
+// badModels are folders that hold no usable model. The error names the fault.
 var badModels = []struct {
 	name  string
 	spoil func(t *testing.T, dir string)
@@ -281,9 +282,9 @@ func addTokens(t *testing.T, dir string, ordinary, added int) {
 	write(t, dir, "tokenizer.json", string(b))
 }
 
-// TestAddedTokenBeyond: an added token that the weights do not know, as some checkpoints have, is
-// refused where a prompt holds it, and nowhere else.
-func TestAddedTokenBeyond(t *testing.T) {
+// Some checkpoints have an added token that their weights do not have. Only a prompt that holds
+// this token is refused.
+func TestAddedTokenWithoutWeightsIsRefusedInPrompts(t *testing.T) {
 	dir := tinyModel(t, "tiny", nil)
 	addTokens(t, dir, 259, 260) // the first is the last that the model knows
 	p := serveProcess(t, newHome(t), "--model", dir)

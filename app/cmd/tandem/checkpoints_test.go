@@ -42,9 +42,9 @@ func (p *process) say(t *testing.T, messages ...map[string]string) turn {
 	return a
 }
 
-// TestKilledConversation: a long conversation goes on after a kill -9 where it was, and says what
-// it would have said; so it does where a file is damaged.
-func TestKilledConversation(t *testing.T) {
+// After a kill -9 a long conversation goes on where it was, with the same answers as without the
+// kill. The same holds if a file is damaged.
+func TestConversationGoesOnAfterAKill(t *testing.T) {
 	home := newHome(t)
 	var long strings.Builder
 	for i := range 400 {
@@ -69,7 +69,7 @@ func TestKilledConversation(t *testing.T) {
 		}
 		return files
 	}
-	// They are written after the answer: wait until none has come for a while.
+	// They are written after the answer: wait until no more have come for a while.
 	for i, quiet, n := 0, 0, 0; i < 3000 && quiet < 100; i, quiet = i+1, quiet+1 {
 		time.Sleep(10 * time.Millisecond)
 		if now := len(written()); now != n || now == 0 {
@@ -82,7 +82,7 @@ func TestKilledConversation(t *testing.T) {
 	p.exit(t)
 	again := serveProcess(t, home)
 	second := again.say(t, chat...)
-	// The answer may be cut into other tokens when it is part of a prompt.
+	// A part of a prompt may be tokenized in another way than the answer was.
 	if n := second.Timings.CacheN; n < tokens-1 {
 		t.Errorf("%d tokens were restored of a conversation of %d: %s", n, tokens, second.Timings.Miss)
 	}

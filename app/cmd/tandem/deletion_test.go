@@ -11,9 +11,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestDeletionAsks: what goes is said before it does; without a terminal it stays unless the
-// command line says yes.
-func TestDeletionAsks(t *testing.T) {
+// A verb says what it would delete before it does so. Without a terminal it deletes nothing unless
+// the command line says yes.
+func TestDeletionAsksFirst(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
 	defer p.stop(t)
@@ -75,13 +75,13 @@ func TestDeletionAsks(t *testing.T) {
 	if !strings.Contains(console.stderr, "this would forget 1 run and 0 checkpoints, which frees 0 B; go on? [y/N] tandem: forgot 1 run and 0 checkpoints") {
 		t.Errorf("it says %s", console.stderr)
 	}
-	// Of nothing nothing is asked.
+	// Where there is nothing to delete, it does not ask.
 	console.typed, console.terminal, console.stdin = false, false, ""
 	console.must(t, forget...)
 }
 
-// TestInterruptedQuestion: the person who is asked may leave.
-func TestInterruptedQuestion(t *testing.T) {
+// Ctrl-C ends a verb that waits for an answer.
+func TestQuestionCanBeInterrupted(t *testing.T) {
 	silent, end := io.Pipe()
 	defer end.Close()
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -10,10 +10,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestDownloadsAfterRestart: the next process goes on with a download that was under way, by
-// itself; one that a person stopped stays stopped, with what is known of it; and what is discarded
-// leaves nothing.
-func TestDownloadsAfterRestart(t *testing.T) {
+// The next process resumes a download that was under way. A download that a person stopped stays
+// stopped, and its progress stays known. A discarded download leaves nothing.
+func TestDownloadsGoOnAfterARestart(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), hold: make(chan struct{})}
 	server := httptest.NewServer(hub)
 	defer server.Close()
@@ -54,7 +53,7 @@ func TestDownloadsAfterRestart(t *testing.T) {
 		t.Errorf("paused as %+v, after a restart %+v", paused, st.Downloads)
 	}
 
-	// It goes on where it was, and at the revision that it was begun with.
+	// It goes on where it was, at the revision with which it began.
 	if _, err := c.Download(t.Context(), control.PullRequest{ID: "lab/tiny"}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +71,7 @@ func TestDownloadsAfterRestart(t *testing.T) {
 		t.Errorf("discarded, and after a restart there is %+v", st.Downloads)
 	}
 
-	// What another program has of the model stays.
+	// Files of this model that another program fetched stay.
 	blobs := filepath.Join(cache, "models--lab--tiny", "blobs")
 	if err := os.MkdirAll(blobs, 0o755); err != nil {
 		t.Fatal(err)

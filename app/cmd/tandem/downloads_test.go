@@ -8,9 +8,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestDownloads: a download goes on without anybody who waits for it, can be paused, and goes on
-// where it was; what fails says why until it is dropped.
-func TestDownloads(t *testing.T) {
+// A download goes on without a client. It can be paused, and then goes on where it was. A failed
+// download shows its reason until it is dropped.
+func TestDownloadsPauseAndGoOn(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), hold: make(chan struct{})}
 	server := httptest.NewServer(hub)
 	defer server.Close()
@@ -34,7 +34,7 @@ func TestDownloads(t *testing.T) {
 	}
 	ask(begin) // it is under way
 	waitState(t, c, func(s control.State) bool { return s.Downloads[0].Done > 0 })
-	// Who speaks last is heard, also before the first is done.
+	// The last request decides, also while the one before it is still carried out.
 	pause := func() (control.State, error) { return c.PauseDownload(t.Context(), "lab/tiny") }
 	for range 5 {
 		ask(pause)
@@ -75,9 +75,9 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// TestSupervised: the process ends with its standard input, and waits for the one before it to let
-// go of the home folder.
-func TestSupervised(t *testing.T) {
+// A supervised process ends with its standard input. It waits until the process before it has
+// released the home folder.
+func TestSupervisedProcessEndsWithItsInput(t *testing.T) {
 	home := newHome(t)
 	first := serveProcess(t, home)
 	second := supervised(t, home)

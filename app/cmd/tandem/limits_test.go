@@ -15,8 +15,8 @@ import (
 	"tandem/app/home"
 )
 
-// TestServeContext: what --context says is what clients are told, and what holds.
-func TestServeContext(t *testing.T) {
+// Clients are told the context length of --context, and it holds.
+func TestServeKeepsToItsContext(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "64")
 	defer p.stop(t)
@@ -59,8 +59,8 @@ func TestServeContext(t *testing.T) {
 	}
 }
 
-// TestServeLongContext: a context that the model does not have is no error, and said.
-func TestServeLongContext(t *testing.T) {
+// A context beyond the model's own is no error. Standard error says which one is used.
+func TestServeCutsAContextBeyondTheModels(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "5000")
 	s := waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
@@ -73,9 +73,8 @@ func TestServeLongContext(t *testing.T) {
 	}
 }
 
-// TestRunRefusesPrompts: text that is no UTF-8 is refused before anything is started or sent,
-// wherever it comes from.
-func TestRunRefusesPrompts(t *testing.T) {
+// Text that is no UTF-8 is refused before anything is started or sent, whatever its source.
+func TestRunRefusesPromptsThatAreNoText(t *testing.T) {
 	home := filepath.Join(newHome(t), "home")
 	c := newConsole(t, home)
 	for _, args := range [][]string{{"a\xffb"}, {"--raw", "-"}, {"-"}} {
@@ -93,9 +92,8 @@ func TestRunRefusesPrompts(t *testing.T) {
 	}
 }
 
-// TestDoctorServer: only where no process serves the home all is well without a server; one that
-// fails is a finding.
-func TestDoctorServer(t *testing.T) {
+// A home without a process is no finding. A process that fails is one.
+func TestDoctorReportsAFailingServer(t *testing.T) {
 	home := newHome(t)
 	l, err := control.Listen(home)
 	if err != nil {
@@ -125,9 +123,9 @@ func TestDoctorServer(t *testing.T) {
 	}
 }
 
-// TestDoctorChoice: the model chosen last is looked at, whether or not a process serves it, and
-// without a home nothing is made.
-func TestDoctorChoice(t *testing.T) {
+// The doctor examines the model that was chosen last, with or without a process. It makes no home
+// folder.
+func TestDoctorExaminesTheLastChoice(t *testing.T) {
 	home := newHome(t)
 	dir := tinyModel(t, "tiny", nil)
 	c := newConsole(t, home)
@@ -184,9 +182,8 @@ func TestDoctorChangesNothing(t *testing.T) {
 	}
 }
 
-// TestDoctorStarting: a process that holds the home and does not answer yet is neither missing nor
-// a fault.
-func TestDoctorStarting(t *testing.T) {
+// A process that holds the home and does not answer yet is neither missing nor a fault.
+func TestDoctorWaitsForAStartingServer(t *testing.T) {
 	dir := newHome(t)
 	h, err := home.Open(dir)
 	must(t, err)
@@ -198,8 +195,8 @@ func TestDoctorStarting(t *testing.T) {
 	}
 }
 
-// TestDoctorOlder: what an older program left is not migrated.
-func TestDoctorOlder(t *testing.T) {
+// The doctor does not migrate the database of an older program.
+func TestDoctorMigratesNothing(t *testing.T) {
 	home := newHome(t)
 	must(t, os.WriteFile(filepath.Join(home, "tandem.db"), nil, 0o600))
 	if out := newConsole(t, home).must(t, "doctor"); !strings.Contains(out, "ok  chosen model  known after the next start") {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRedirect: the page with the code is its owner's alone to read.
-func TestRedirect(t *testing.T) {
+// Only its owner can read the page with the code.
+func TestOnlyTheOwnerReadsThePageWithTheCode(t *testing.T) {
 	home := t.TempDir()
 	m := &Main{Getenv: func(name string) string {
 		if name == "TANDEM_HOME" {
@@ -16,7 +16,7 @@ func TestRedirect(t *testing.T) {
 		}
 		return ""
 	}}
-	for range 2 { // it is written over
+	for range 2 { // the second time over the first page
 		path, err := m.redirect("http://127.0.0.1:8263/#code")
 		if err != nil {
 			t.Fatal(err)

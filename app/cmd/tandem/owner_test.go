@@ -32,7 +32,7 @@ func newOwned(t *testing.T) *owned {
 	return &owned{c, hub}
 }
 
-// another is another program with the same cache: what it pulls is not ours.
+// another acts as another program with the same cache. Tandem does not own what it pulls.
 func (o *owned) another(t *testing.T) *console {
 	c := newConsole(t, newHome(t))
 	for _, name := range []string{"HF_ENDPOINT", "HF_TOKEN", "HF_HUB_CACHE"} {
@@ -54,7 +54,7 @@ func onDisk(dir string) bool {
 	return err == nil
 }
 
-// next gives the hub a new commit in which one file is another.
+// next gives the hub a new commit in which one file has changed.
 func (o *owned) next(t *testing.T) {
 	name := filepath.Join(o.hub.dir, "generation_config.json")
 	if err := os.WriteFile(name, []byte(`{"temperature": 0.5}`), 0o600); err != nil {
@@ -63,9 +63,8 @@ func (o *owned) next(t *testing.T) {
 	o.hub.commit = nextCommit
 }
 
-// TestRemovePulledUnderAnotherID: the id at the hub was taken, so the model has another one here;
-// it is updated and deleted all the same.
-func TestRemovePulledUnderAnotherID(t *testing.T) {
+// The hub's id was taken, so the model got another id here. It is updated and deleted all the same.
+func TestModelPulledUnderAnotherIDIsUpdatedAndRemoved(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "models", "add", "--id", "lab/tiny", tinyModel(t, "other", nil))
 	if out := o.must(t, "pull", "lab/tiny"); out != "lab/tiny-2\n" {
@@ -85,8 +84,8 @@ func TestRemovePulledUnderAnotherID(t *testing.T) {
 	o.must(t, "models", "remove", "lab/tiny")
 }
 
-// TestOwnSnapshots: only the snapshot that we downloaded is ours to delete.
-func TestOwnSnapshots(t *testing.T) {
+// Tandem deletes only snapshots that it downloaded.
+func TestOnlyOwnSnapshotsAreDeleted(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "pull", "lab/tiny")
 	o.next(t)
@@ -107,8 +106,8 @@ func TestOwnSnapshots(t *testing.T) {
 	}
 }
 
-// TestRemoveDeletedByOthers: what is gone already is listed as that, and removing it is no error.
-func TestRemoveDeletedByOthers(t *testing.T) {
+// Files that are gone already are listed as gone, and the removal succeeds.
+func TestRemovalOfMissingFilesSucceeds(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "pull", "lab/tiny")
 	if out := o.must(t, "models"); strings.Contains(out, "gone") {
@@ -123,9 +122,9 @@ func TestRemoveDeletedByOthers(t *testing.T) {
 	o.must(t, "models", "remove", "lab/tiny")
 }
 
-// TestRemoveServed: the model that is served is not taken from a request, and what its removal
-// means for later ones is said.
-func TestRemoveServed(t *testing.T) {
+// A model is not removed while a request uses it. The answer says what the removal means for later
+// requests.
+func TestModelInUseIsNotRemoved(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", endless(t))
 	defer p.stop(t)
@@ -149,8 +148,8 @@ func TestRemoveServed(t *testing.T) {
 	}
 }
 
-// TestRemoveAndGone: a server that ends right after the removal does not make it fail.
-func TestRemoveAndGone(t *testing.T) {
+// A removal succeeds even if the server ends right after it.
+func TestRemovalSucceedsIfTheServerEnds(t *testing.T) {
 	home := newHome(t)
 	l, err := control.Listen(home)
 	must(t, err)
@@ -178,11 +177,12 @@ func TestRemoveAndGone(t *testing.T) {
 	}
 }
 
-// TestRunUnloadable: a folder that turns out to be no model leaves no row; one that somebody
-// registered stays.
-func TestRunUnloadable(t *testing.T) {
+// A folder that proves to be no model leaves no row. One that was registered before stays
+// registered.
+func TestUnusableFolderLeavesNoRow(t *testing.T) {
 	dir := tinyModel(t, "broken", nil)
-	must(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{"), 0o600)) // seen by the load only
+	// only the load reads it
+	must(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{"), 0o600))
 	c := newConsole(t, newHome(t))
 	rows := func(want int) {
 		t.Helper()
@@ -198,9 +198,8 @@ func TestRunUnloadable(t *testing.T) {
 	rows(2)
 }
 
-// TestRunSlowText: a text that a fine model's tokenizer gives up on is the request's fault, and the
-// model stays registered.
-func TestRunSlowText(t *testing.T) {
+// A tokenizer can give up on a text. That is the request's fault, and its model stays registered.
+func TestTextBeyondTheTokenizersLimitKeepsTheModel(t *testing.T) {
 	dir := tinyModel(t, "slow", nil)
 	b, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
 	must(t, err)
@@ -222,8 +221,8 @@ func TestRunSlowText(t *testing.T) {
 	}
 }
 
-// TestBareFolder: a bare name is an id, but a person who means a folder is told how to write it.
-func TestBareFolder(t *testing.T) {
+// A bare name is an id. If a folder has that name, the error says how to write it.
+func TestBareNameOfAFolderIsExplained(t *testing.T) {
 	c := newConsole(t, newHome(t))
 	t.Chdir(t.TempDir())
 	must(t, os.Mkdir("mine", 0o700))

@@ -61,8 +61,8 @@ func TestServeTellsWhere(t *testing.T) {
 	}
 	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
 	p.stop(t)
-	// What the two lines are, how to stop, and what is served: nothing is in flight, so that needs
-	// no word more.
+	// Standard error says what the two lines are, how to stop, and what is served. Nothing is in
+	// flight, so a stop needs no further word.
 	want := "The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
 		"Ctrl-C stops.\n" +
 		"Serving pocket. In an editor: base URL " + p.url + "/v1, model tandem, any API key.\n"
@@ -71,8 +71,8 @@ func TestServeTellsWhere(t *testing.T) {
 	}
 }
 
-// TestServeTakenPort: the socket is served, and nothing is printed where the address would stand.
-func TestServeTakenPort(t *testing.T) {
+// The socket is served, and nothing is printed in place of the address.
+func TestServeWithoutItsPortServesTheSocket(t *testing.T) {
 	first := serveProcess(t, newHome(t))
 	defer first.stop(t)
 	home := newHome(t)
@@ -128,9 +128,9 @@ func generating(t *testing.T, p *process, model string) io.ReadCloser {
 	return resp.Body
 }
 
-// TestKilled: after a kill -9 in the middle of a request the home can be served again, and the
-// request is on record.
-func TestKilled(t *testing.T) {
+// After a kill -9 in the middle of a request the home can be served again, and the history has the
+// request.
+func TestHomeCanBeServedAfterAKill(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", endless(t))
 	generating(t, p, control.Alias)
@@ -158,9 +158,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestInterruptedRun: Ctrl-C ends a generation with what there is, in this process and as a client
-// of another.
-func TestInterruptedRun(t *testing.T) {
+// Ctrl-C ends a generation and keeps its text, in this process and as a client of another.
+func TestInterruptedRunKeepsItsText(t *testing.T) {
 	home, dir := newHome(t), endless(t)
 	interrupt := func(t *testing.T) {
 		p := launch(t, home, "run", "--model", dir, "--raw", "--json", "--temperature", "0", "abc")
@@ -193,9 +192,9 @@ func TestInterruptedRun(t *testing.T) {
 	finished(t, 2)
 }
 
-// TestInterruptedHost: whoever interrupts a command that serves others, and waits for their
-// requests to be ended, is not told to press Ctrl-C.
-func TestInterruptedHost(t *testing.T) {
+// A command may serve other programs, and wait for their requests to end after Ctrl-C. It does not
+// say that Ctrl-C stops it.
+func TestInterruptedHostAsksForNoSecondCtrlC(t *testing.T) {
 	home, dir := newHome(t), endless(t)
 	c := client(t, home)
 	begin := func(n int) *process {
@@ -220,16 +219,15 @@ func TestInterruptedHost(t *testing.T) {
 	}
 }
 
-// TestDrainAndSecondSignal: the first signal lets a request in flight end, a second one does not
-// wait for it.
-func TestDrainAndSecondSignal(t *testing.T) {
+// The first signal lets a request in flight end. The second does not wait for it.
+func TestSecondSignalEndsTheDrain(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", endless(t))
 	body := generating(t, p, control.Alias)
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	// Once the port is closed the drain has begun.
+	// The drain has begun once the port is closed.
 	for {
 		resp, err := http.Get(p.url + "/health")
 		if err != nil {
@@ -252,9 +250,8 @@ func TestDrainAndSecondSignal(t *testing.T) {
 	}
 }
 
-// TestDrainEnds: a request that would go on for ever is ended by the drain, told why, and on
-// record.
-func TestDrainEnds(t *testing.T) {
+// The drain ends a request without an end. Its client is told why, and the history has it.
+func TestDrainEndsEndlessRequests(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", endless(t))
 	body := generating(t, p, control.Alias)
@@ -273,8 +270,8 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
-// TestServeBadModel: what --model names is checked before anything is opened.
-func TestServeBadModel(t *testing.T) {
+// serve checks the folder of --model before it opens anything.
+func TestServeChecksItsModelFirst(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
 	for model, want := range map[string]string{
@@ -298,11 +295,12 @@ func TestServeBadModel(t *testing.T) {
 	}
 }
 
-// TestServeUnloadable: a model that turns out to be none when it is loaded, or that has gone, is
-// not said to be served, and one that was never loaded is not the choice of the next start.
-func TestServeUnloadable(t *testing.T) {
+// serve does not announce a model that fails to load or whose folder is gone. A model that was
+// never loaded is not the choice of the next start.
+func TestServeDoesNotAnnounceAnUnusableModel(t *testing.T) {
 	home, good, bad := newHome(t), tinyModel(t, "good", nil), tinyModel(t, "bad", nil)
-	must(t, os.WriteFile(filepath.Join(bad, "tokenizer.json"), []byte("{"), 0o600)) // seen by the load only
+	// only the load reads it
+	must(t, os.WriteFile(filepath.Join(bad, "tokenizer.json"), []byte("{"), 0o600))
 	for _, c := range []struct {
 		args  []string
 		phase control.Phase
@@ -337,8 +335,8 @@ func TestServeUnloadable(t *testing.T) {
 	}
 }
 
-// TestHomeOfOthers: a folder full of other things is left as it is.
-func TestHomeOfOthers(t *testing.T) {
+// Tandem does not change a folder that holds other files.
+func TestForeignFolderIsLeftAsItIs(t *testing.T) {
 	dir := newHome(t)
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -355,9 +353,8 @@ func TestHomeOfOthers(t *testing.T) {
 	}
 }
 
-// TestTwoRuns: of two commands at once the second is served by the first, which stays until it is
-// no longer needed.
-func TestTwoRuns(t *testing.T) {
+// If two commands run at once, the first serves the second, and stays until the second has ended.
+func TestSecondRunIsServedByTheFirst(t *testing.T) {
 	home, dir := newHome(t), endless(t)
 	c := client(t, home)
 	begin := func(n int) (*process, int64) {

@@ -12,9 +12,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestWatch: what takes over a second is shown, what is shorter is not, and nothing stays on the
-// line.
-func TestWatch(t *testing.T) {
+// A wait of over a second is shown, a shorter one is not. Nothing stays on the line.
+func TestOnlyLongWaitsAreShown(t *testing.T) {
 	loading := &control.Loading{ID: "big", Done: 3e9, Total: 6e9}
 	reading := []control.Active{
 		{CompletionTokens: 1, PromptTokens: 3, PromptDone: 3}, // answers already
@@ -56,14 +55,14 @@ func TestWatch(t *testing.T) {
 			})
 		})
 	}
-	// A state that cannot be had ends the watch, not the caller.
+	// A failing call for the state ends the watch, not the caller.
 	stop := (&Main{Stderr: &bytes.Buffer{}, Terminal: true}).watch(t.Context(), func(context.Context) (control.State, error) {
 		return control.State{}, errors.New("gone")
 	})
 	stop()
 }
 
-func TestSizes(t *testing.T) {
+func TestBytesHaveTheLargestUnitThatFits(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1536: "1.5 kB", 24_408_912: "24.4 MB", 6e12: "6.0 TB"} {
 		if got := control.ByteSize(n); got != want {
 			t.Errorf("control.ByteSize(%d) is %s, want %s", n, got, want)
@@ -84,7 +83,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-func TestSizeFlag(t *testing.T) {
+func TestSizeFlagReadsUnits(t *testing.T) {
 	for text, want := range map[string]int64{
 		"4GB": 4e9, "1.5 GB": 15e8, "500MB": 5e8, "2000KB": 2e6, "1000000B": 1e6, "1TB": 1e12,
 		"4GiB": 4 << 30, "1.5 GiB": 3 << 29, "64MiB": 64 << 20, "2000KiB": 2000 << 10, "2000kiB": 2000 << 10, "1TiB": 1 << 40,

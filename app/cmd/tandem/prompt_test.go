@@ -12,7 +12,7 @@ import (
 	"tandem/app/control"
 )
 
-// notify tells of the first read.
+// notify reports the first read.
 type notify struct {
 	io.Reader
 	read chan struct{}
@@ -23,8 +23,8 @@ func (n *notify) Read(p []byte) (int, error) {
 	return n.Reader.Read(p)
 }
 
-// TestInterruptedPrompt: the person who is asked for a prompt may leave.
-func TestInterruptedPrompt(t *testing.T) {
+// Ctrl-C ends a verb that waits for a prompt.
+func TestPromptCanBeInterrupted(t *testing.T) {
 	silent, end := io.Pipe()
 	defer end.Close()
 	for typed, want := range map[bool]string{
@@ -47,8 +47,8 @@ func TestInterruptedPrompt(t *testing.T) {
 	}
 }
 
-// TestCutAnswer: an answer that is cut short ends its line before the message.
-func TestCutAnswer(t *testing.T) {
+// An answer that is cut off ends its line before the message.
+func TestCutOffAnswerEndsItsLine(t *testing.T) {
 	home, text := newHome(t), ""
 	l, err := control.Listen(home)
 	must(t, err)

@@ -28,7 +28,7 @@ const (
 	hubCommit = "0123456789abcdef0123456789abcdef01234567"
 )
 
-// A fakeHub has one model, lab/tiny, for those who show the token.
+// A fakeHub has one model, lab/tiny, for requests with its token.
 type fakeHub struct {
 	dir    string // with the model's files
 	commit string // hubCommit if empty
@@ -115,7 +115,7 @@ func (h *fakeHub) bodies() (n int) {
 	return n
 }
 
-func TestPull(t *testing.T) {
+func TestPullFetchesRegistersAndShowsProgress(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
 	defer server.Close()
@@ -123,7 +123,7 @@ func TestPull(t *testing.T) {
 	c := newConsole(t, home)
 	c.env["HF_ENDPOINT"], c.terminal = server.URL+"/", true
 
-	// What the hub refuses, and why.
+	// The refusals of the hub, each with its reason.
 	for name, want := range map[string]string{
 		"lab/tiny":    `(?i)token`,
 		"lab/unknown": `lab/unknown`,
@@ -154,7 +154,7 @@ func TestPull(t *testing.T) {
 		}
 	}
 
-	// Nobody watches, nothing is drawn; and what is there is not fetched.
+	// Without a terminal nothing is drawn. A file that is there is not fetched.
 	c.terminal = false
 	c.must(t, "pull", "lab/tiny@main")
 	if n := hub.bodies(); n != 0 || c.stderr != "" {
@@ -169,16 +169,15 @@ func TestPull(t *testing.T) {
 		t.Errorf("run: %s", out)
 	}
 
-	// Removing deletes what we downloaded.
+	// A removal deletes what Tandem downloaded.
 	c.must(t, "models", "remove", "lab/tiny")
 	if _, err := os.Stat(snapshot); !os.IsNotExist(err) {
 		t.Errorf("the snapshot is still there: %v", err)
 	}
 }
 
-// TestPullOffline: where downloads are forbidden, a model that is not whole on disk is an error
-// that says what to do.
-func TestPullOffline(t *testing.T) {
+// Where downloads are forbidden and files are missing, the error says what to do.
+func TestOfflinePullOfAnIncompleteModelSaysWhatToDo(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
 	defer server.Close()
@@ -204,9 +203,8 @@ func TestPullOffline(t *testing.T) {
 		", and HF_HUB_OFFLINE forbids downloading it: unset HF_HUB_OFFLINE and pull again\n")
 }
 
-// TestPullUnreachable: a model that is complete on disk is used while the hub cannot be reached,
-// and standard error says so.
-func TestPullUnreachable(t *testing.T) {
+// A complete model on disk is used while the hub cannot be reached. Standard error says so.
+func TestPullUsesTheDiskIfTheHubIsDown(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
 	defer server.Close()
@@ -221,7 +219,7 @@ func TestPullUnreachable(t *testing.T) {
 	if code := c.tandem(t.Context(), "pull", "lab/other"); code != 1 || c.stderr != "tandem: The hub at "+strings.TrimPrefix(server.URL, "http://")+" cannot be reached: check the internet connection, or the hub in Settings.\n" {
 		t.Errorf("a model that is not there: exit %d, %q", code, c.stderr)
 	}
-	// The same folder added by hand has the model's name.
+	// The folder has the model's name, also if it is added by hand.
 	snapshot := filepath.Join(c.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit)
 	second := newConsole(t, newHome(t))
 	if out := second.must(t, "models", "add", snapshot); !strings.Contains(out, "lab/tiny") {
@@ -229,9 +227,9 @@ func TestPullUnreachable(t *testing.T) {
 	}
 }
 
-// TestPullName: a name without an organization is refused before the hub is asked, in one sentence
-// that has it once; beside a server too.
-func TestPullName(t *testing.T) {
+// A name without an organization is refused before the hub is asked. The error is one sentence and
+// names it once, with and without a server.
+func TestPullRefusesANameWithoutAnOrganization(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
 	defer server.Close()
@@ -258,8 +256,8 @@ func TestPullName(t *testing.T) {
 	}
 }
 
-// TestPullBadEndpoint: whose HF_ENDPOINT makes no sense is said where another process downloads.
-func TestPullBadEndpoint(t *testing.T) {
+// The error says whose HF_ENDPOINT is wrong if another process downloads.
+func TestPullSaysWhoseEndpointIsWrong(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
 	c.env["HF_ENDPOINT"] = "hub.example.org"
@@ -278,8 +276,8 @@ func TestPullBadEndpoint(t *testing.T) {
 		"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)\n", noHub, p.Process.Pid))
 }
 
-// TestPullWaiting: while a pull waits for the hub, the line says so.
-func TestPullWaiting(t *testing.T) {
+// The line says that a pull waits for the hub.
+func TestPullShowsThatItWaits(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), down: 1}
 	server := httptest.NewServer(hub)
 	defer server.Close()
@@ -291,8 +289,8 @@ func TestPullWaiting(t *testing.T) {
 	}
 }
 
-// TestPullKeepsForeign: what another program had downloaded is used and never deleted.
-func TestPullKeepsForeign(t *testing.T) {
+// Files that another program downloaded are used and never deleted.
+func TestForeignDownloadsAreNeverDeleted(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
 	defer server.Close()
@@ -314,9 +312,9 @@ func TestPullKeepsForeign(t *testing.T) {
 	}
 }
 
-// TestPullDrafter: a drafter is downloaded like a model, does not become one, drafts for a model by
-// its name, and goes as it came.
-func TestPullDrafter(t *testing.T) {
+// A drafter is downloaded like a model, but is not registered as one. It drafts for a model by its
+// name, and is removed like a model.
+func TestPulledDrafterDraftsForItsModel(t *testing.T) {
 	hub := &fakeHub{dir: enginetest.TinyDrafter(t, nil)}
 	server := httptest.NewServer(hub)
 	defer server.Close()

@@ -15,8 +15,8 @@ import (
 	"tandem/app/control"
 )
 
-// streamIDs starts a chat that has no end of its own and returns the tokens that come until there
-// are n, and what leaves it.
+// streamIDs starts a chat that does not end by itself. It returns its first n tokens, and a
+// function by which its client leaves.
 func (p *process) streamIDs(t *testing.T, n int) (ids []int32, leave func() error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/v1/chat/completions", strings.NewReader(`{"model":"tandem","temperature":0.8,"max_tokens":330,
@@ -58,13 +58,13 @@ func (c *console) resume(t *testing.T, run int64) (ids []int32) {
 	return ids
 }
 
-// TestResume: an answer that a kill -9 cut off is completed with the tokens it would have had, from
-// what was on disk, and comes again when it is verified.
-func TestResume(t *testing.T) {
+// A kill -9 cuts an answer off. From the files on disk it is completed with the tokens that it
+// would have had. A verification then computes the same tokens.
+func TestAnswerIsCompletedAfterAKill(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
 	before, _ := p.streamIDs(t, 200)
-	// A checkpoint of the answer is there, after its 64th token or a later one.
+	// A checkpoint ends at the answer's 64th token or later.
 	c := client(t, home)
 	for range 1000 {
 		list, err := c.Checkpoints(t.Context(), control.CheckpointQuery{Model: "pocket"})
@@ -105,9 +105,9 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeLeft: an answer whose client left goes on from its very last token, which no checkpoint
-// has, and once more from there; with the tokens it would have had.
-func TestResumeLeft(t *testing.T) {
+// If its client leaves, an answer goes on from its very last token, which no checkpoint has. It
+// does so twice, and has the tokens that it would have had.
+func TestAnswerGoesOnAfterItsClientLeft(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
 	defer p.stop(t)
@@ -139,8 +139,8 @@ func TestResumeLeft(t *testing.T) {
 	}
 }
 
-// TestCheckpointVerbs: what people do with checkpoints.
-func TestCheckpointVerbs(t *testing.T) {
+// TestCheckpointsAreListedNamedPinnedAndDeleted: what people do with checkpoints.
+func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
 	p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)}, map[string]string{"role": "user", "content": "Write Contains."})
@@ -190,7 +190,7 @@ func TestCheckpointVerbs(t *testing.T) {
 		t.Errorf("of a model that is not there: %d, %s", code, console.stderr)
 	}
 
-	// With the first all are gone, from memory too, and the reason is told.
+	// With the first one all are gone, from memory too. The reason is given.
 	first := slices.MinFunc(all, func(a, b control.Checkpoint) int { return a.ToToken - b.ToToken })
 	for _, refused := range []string{"pinned", "others continue"} {
 		args := []string{"checkpoints", "delete", "--yes", first.ID}
@@ -216,7 +216,7 @@ func TestCheckpointVerbs(t *testing.T) {
 		}
 	}
 
-	// What cannot be deleted is told, and nothing of it is forgotten.
+	// A failed deletion is reported, and nothing of it is forgotten.
 	folder := filepath.Join(home, "checkpoints", "00000000stuckkkk.checkpoint")
 	if err := os.MkdirAll(filepath.Join(folder, "full"), 0o700); err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func (s *script) line(t *testing.T, line string) error {
 			return err
 		}
 		if s.mode == "served" {
-			// A client has its answer a moment before the history has its row.
+			// A client has its answer a moment before the history has the row.
 			waitState(t, s.client, func(st control.State) bool { return len(st.Active) == 0 })
 		}
 		if code := s.tandem(t.Context(), args...); code != want {
@@ -122,7 +122,7 @@ func (s *script) line(t *testing.T, line string) error {
 	return nil
 }
 
-// split cuts at spaces outside single quotes.
+// split cuts a line at spaces outside single quotes.
 func split(text string) (args []string, err error) {
 	quoted, open, arg := false, false, ""
 	for _, r := range text + " " {

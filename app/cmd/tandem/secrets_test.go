@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNoSecretIsAnArgument: arguments can be read by every user of the machine, so that no verb
-// takes a key, a token or a password by a flag.
+// Every user of the machine can read a program's arguments. Therefore no verb takes a key, a token
+// or a password by a flag.
 func TestNoSecretIsAnArgument(t *testing.T) {
 	secret := regexp.MustCompile(`(?mi)^\s+-[a-z-]*(key|token|secret|password|auth|credential)\b`)
 	usages := 0
@@ -27,8 +27,8 @@ func TestNoSecretIsAnArgument(t *testing.T) {
 	}
 }
 
-// TestTableIsText: no name in a table speaks to the terminal.
-func TestTableIsText(t *testing.T) {
+// No name in a table moves the terminal's cursor.
+func TestTableHasNoControlCharacters(t *testing.T) {
 	var out strings.Builder
 	if err := table(&out, []string{"MODEL", "CLIENT"}, [][]string{{"\x1b]0;gone\a", "a\tb\nc"}, {"\u009b2J", "\u202eab\r"}, {"é 日本", "-"}}); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSettingValue(t *testing.T) {
+func TestSettingValuesBecomeJSON(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"port", "9000", "9000"},
 		{"port", "null", "null"},
@@ -28,8 +28,8 @@ func TestSettingValue(t *testing.T) {
 	}
 }
 
-// TestSettingsVerb: what is set is listed with what decides it, and is there for the next process.
-func TestSettingsVerb(t *testing.T) {
+// A list names what decides each setting. The next process has the settings too.
+func TestSettingsAreListedWithTheirSource(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
 	if code := c.tandem(t.Context(), "settings", "set", "idle_unload_minutes=30", "allowed_hosts=mac.example"); code != 0 {
@@ -65,7 +65,7 @@ func TestSettingsVerb(t *testing.T) {
 	}
 }
 
-// TestSettingsListHasNoPassword: a list shows where the proxy is, and not its password.
+// The list shows the address of the proxy without its password.
 func TestSettingsListHasNoPassword(t *testing.T) {
 	home := newHome(t)
 	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_proxy=http://ada:sesame@proxy.example:3128"); code != 0 {
@@ -79,8 +79,8 @@ func TestSettingsListHasNoPassword(t *testing.T) {
 	}
 }
 
-// TestDoctorCache: the doctor names the folder that is set, whoever runs.
-func TestDoctorCache(t *testing.T) {
+// The doctor names the cache folder of the settings, with and without a server.
+func TestDoctorNamesTheCacheFolder(t *testing.T) {
 	home := newHome(t)
 	c, set := newConsole(t, home), filepath.Join(t.TempDir(), "set")
 	delete(c.env, "HF_HUB_CACHE")
@@ -99,8 +99,8 @@ func TestDoctorCache(t *testing.T) {
 	}
 }
 
-// TestKeysVerb: a key is printed once and listed by its name.
-func TestKeysVerb(t *testing.T) {
+// A key is printed once. Later lists show only its name.
+func TestKeyIsPrintedOnce(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
 	if code := c.tandem(t.Context(), "keys", "add", "phone"); code != 0 {
@@ -119,8 +119,8 @@ func TestKeysVerb(t *testing.T) {
 	}
 }
 
-// TestSettingsFromOutside: a flag and the environment win over what is set, and the list says so.
-func TestSettingsFromOutside(t *testing.T) {
+// A flag and the environment win over the settings, and the list says so.
+func TestFlagsAndEnvironmentWinOverSettings(t *testing.T) {
 	home := newHome(t)
 	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_endpoint=https://set.example", "checkpoint_disk=68MB"); code != 0 {
 		t.Fatalf("exit %d", code)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestSinceFlag(t *testing.T) {
+func TestSinceFlagReadsMomentsAndDurations(t *testing.T) {
 	zone := time.FixedZone("east", 2*60*60)
 	now := time.Date(2026, 11, 22, 9, 30, 0, 0, zone)
 	for text, want := range map[string]string{

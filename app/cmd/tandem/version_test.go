@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestVersion: what the linker writes comes first, in a form that can be compared, and without it
-// the commit does.
-func TestVersion(t *testing.T) {
+// The version begins with the release that the linker wrote, in a form that can be compared.
+// Without a release it is the commit.
+func TestVersionIsTheReleaseOrTheCommit(t *testing.T) {
 	bare := version()
 	release = "1.2.3"
 	defer func() { release = "" }()
