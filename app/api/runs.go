@@ -61,7 +61,7 @@ type Run struct {
 type runTable struct {
 	mu      sync.Mutex
 	runs    map[int64]*Run
-	unnamed int64 // the next number, below 0, for a run without a row in the database
+	unnamed int64 // the last number of a run without a row in the database; they count down from 0
 	closed  bool
 }
 

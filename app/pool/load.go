@@ -19,8 +19,8 @@ type loadRequest struct {
 	choose bool // a person chose it: it takes the place of the choice
 }
 
-// errChanged says that the caller's row is old: another model was chosen meanwhile, or the row was
-// renewed or removed. The caller reads the row again.
+// errChanged says that the caller's row may be old: the load has waited, another model was chosen, or
+// the row was renewed or removed. The caller reads the row again.
 var errChanged = errors.New("what the name stands for has changed")
 
 // sameFiles reports whether two rows stand for the same files. A pull may have renewed the files of
@@ -54,9 +54,11 @@ func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err erro
 		end()
 	}()
 	// The row may be old. No row is removed from here on: a removal is a change.
-	if now, err := p.db.Model(ctx, r.row.ID); err != nil || !sameFiles(now, r.row) {
+	now, err := p.db.Model(ctx, r.row.ID)
+	if err != nil || !sameFiles(now, r.row) {
 		return nil, errChanged
 	}
+	r.row = now // a folder that was registered again may have another context
 	if err := p.checkMayLoad(r.row, a.isChoice); err != nil {
 		return nil, err
 	}

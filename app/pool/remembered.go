@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// A remembered keeps what was read from model folders, by a name, until one of the files changes.
-// So a download, its registration and its load read config.json and the headers of tensors once.
-// It is safe for use by several goroutines.
+// A remembered keeps what was read from files, by a name, until one of the files changes. So a
+// download, its registration and the checks before its load inspect the folder once. The load itself
+// opens the weights. A remembered is safe for use by several goroutines.
 type remembered[T any] struct {
 	mu sync.Mutex
 	of map[string]memo[T]
@@ -23,7 +23,8 @@ type memo[T any] struct {
 }
 
 // get returns what is known of a name, and calls read if nothing is known or files differs. files
-// lists the files that read looks at, with their dates. An error is not kept.
+// lists the files that read looks at, with their dates. If it is empty, nothing is kept. An error is
+// not kept either.
 func (r *remembered[T]) get(name, files string, read func() (T, error)) (T, error) {
 	r.mu.Lock()
 	known, ok := r.of[name]
@@ -32,7 +33,7 @@ func (r *remembered[T]) get(name, files string, read func() (T, error)) (T, erro
 		return known.value, nil
 	}
 	value, err := read() // without the lock, since it may take seconds
-	if err != nil {
+	if err != nil || files == "" {
 		return value, err
 	}
 	r.mu.Lock()
@@ -44,20 +45,34 @@ func (r *remembered[T]) get(name, files string, read func() (T, error)) (T, erro
 	return value, nil
 }
 
+// moduleDepth is how deep the folders of a model's modules lie below its own.
+const moduleDepth = 2
+
 // listFiles returns the names, sizes and dates of the files that say what the model in a folder is:
-// all files of the folder, and the config.json of each folder inside it. Another text means other
-// files. Links are followed, since the files of a hub's cache are links.
+// all files of the folder, and the config.json of each folder below it. Another text means other
+// files. The text is empty for a folder that has no config.json or cannot be listed. Links are
+// followed, since the files of a hub's cache are links.
 func listFiles(dir string) string {
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
+		return "" // no model, however many files it has
+	}
 	var list strings.Builder
-	entries, _ := os.ReadDir(dir) // a folder that cannot be read has no files
+	addFiles(&list, dir, moduleDepth)
+	return list.String()
+}
+
+// addFiles lists a folder and, so many levels deep, the config.json of the folders below it.
+func addFiles(list *strings.Builder, dir string, depth int) {
+	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
-		if e.IsDir() {
-			name = filepath.Join(name, "config.json")
-		}
-		if info, err := os.Stat(name); err == nil {
-			fmt.Fprintln(&list, name, info.Size(), info.ModTime().UnixNano())
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+		case !info.IsDir() && (depth == moduleDepth || e.Name() == "config.json"):
+			fmt.Fprintln(list, name, info.Size(), info.ModTime().UnixNano())
+		case info.IsDir() && depth > 0:
+			addFiles(list, name, depth-1)
 		}
 	}
-	return list.String()
 }

@@ -45,6 +45,18 @@ func TestFolderIsReadAgainAfterAChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantReads("a removal", 6)
+	write("a/b/config.json", "{}")
+	wantReads("a module two folders deep", 7)
+	elsewhere := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(elsewhere, "config.json"), []byte("{}"), 0o644),
+		os.Symlink(elsewhere, filepath.Join(dir, "linked"))); err != nil {
+		t.Fatal(err)
+	}
+	wantReads("a linked module", 8)
+	if err := os.WriteFile(filepath.Join(elsewhere, "config.json"), []byte("{ }"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantReads("a change in the linked module", 9)
 }
 
 // An error is not kept, so a folder that was mended is read.
@@ -55,5 +67,15 @@ func TestFailedReadIsTriedAgain(t *testing.T) {
 	}
 	if got, err := known.get("a", "files", func() (int, error) { return 7, nil }); got != 7 || err != nil {
 		t.Errorf("the second read: %d, %v", got, err)
+	}
+}
+
+// A folder whose files are not known is read each time.
+func TestUnlistedFolderIsReadEachTime(t *testing.T) {
+	var known remembered[int]
+	for want := 1; want <= 2; want++ {
+		if got, err := known.get("a", listFiles(t.TempDir()), func() (int, error) { return want, nil }); got != want || err != nil {
+			t.Errorf("read %d gave %d, %v", want, got, err)
+		}
 	}
 }
