@@ -1,4 +1,4 @@
-"""Writes the texts of `tandem bench speculation`, app/bench/texts.json, from what the pocket recipe holds out.
+"""Writes the texts of `tandem bench speculation`, app/bench/texts.json, from the held-out files of the pocket recipe.
 
     python build/bench/_code_prompts.py        # in the recipe's environment
 

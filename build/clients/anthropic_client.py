@@ -116,7 +116,7 @@ def error_midway():
 
 
 def retries():
-    """The package sends again by itself after a refusal for the moment, and not after a failure for good."""
+    """The package repeats a request that was refused for the moment. It does not repeat one that failed."""
     stubborn = client.with_options(max_retries=2)
 
     def streamed(text):

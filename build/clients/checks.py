@@ -17,12 +17,12 @@ def run(tests):
 
 
 def in_flight(get):
-    """How many requests the server is busy with; get returns the text of a path."""
+    """Returns how many requests the server is working on. get returns the text of a path."""
     return float(re.search(r"^tandem_requests_in_flight (\S+)$", get("/metrics"), re.M)[1])
 
 
 def refusals(get, code):
-    """How many requests the server has refused with a status."""
+    """Returns how many requests the server has refused with a status."""
     return sum(int(n) for n in re.findall(rf'^tandem_requests_total\{{code="{code}",\S* (\S+)$', get("/metrics"), re.M))
 
 
@@ -31,11 +31,11 @@ def comes_again(get, ask):
     before, start = refusals(get, 503), time.monotonic()
     said, took = ask("come again"), time.monotonic() - start
     check(said == "pong" and refusals(get, 503) == before + 1, f"{said!r}, refused {refusals(get, 503) - before} times")
-    check(took > 0.9, f"it came again after {took} s, and was told to after 1 s")  # by itself it would after half of one
+    check(took > 0.9, f"it came again after {took} s, and was told to after 1 s")  # the package's own choice is half a second
 
 
 def let_go(get, what):
-    """Fails unless the server is soon idle."""
+    """Fails unless the server is idle soon."""
     for _ in range(100):
         if in_flight(get) == 0:
             return

@@ -24,7 +24,7 @@ END = 256  # the token that ends a text
 
 
 def weights():
-    """Names, shapes and means of the tensors, named as in Qwen3-Embedding: without a head."""
+    """Returns names, shapes and means of the tensors. The names are those of Qwen3-Embedding, without a head."""
     norm, matrix = (1.0, 0.2), (0.0, 1.5 / HIDDEN**0.5)
     tensors = {"embed_tokens.weight": ((VOCAB, HIDDEN), (0.0, 1.0)), "norm.weight": ((HIDDEN,), norm)}
     for i in range(LAYERS):
@@ -120,7 +120,7 @@ def near(a, b):
 
 def embeddings(client):
     texts = ["one", "the second text", "three"]
-    # Unless it is told otherwise the package asks for base64, and decodes it.
+    # By default the package asks for base64, and decodes it.
     got = client.embeddings.create(model=MODEL, input=texts)
     check(got.object == "list" and got.model == MODEL, f"{got.object} of {got.model}")
     check([d.index for d in got.data] == [0, 1, 2], f"indexes {[d.index for d in got.data]}")
@@ -164,7 +164,7 @@ def refusals(client):
     refused("generates no text", client.chat.completions.create, messages=hello)
     refused("generates no text", client.chat.completions.create, messages=hello, stream=True)
     refused("pocket generates text", embed, model="pocket", input="x")
-    embed(model=MODEL, input="x")  # the server answers on
+    embed(model=MODEL, input="x")  # the server goes on answering
 
 
 def main(base):

@@ -86,7 +86,7 @@ def logprobs(client):
 
 
 def scoring(client):
-    """As evaluation harnesses ask: the log-probabilities of a prompt given as ids, with nothing generated."""
+    """Asks as evaluation harnesses do: for the log-probabilities of a prompt of ids, with nothing generated."""
     first = client.completions.create(
         model=MODEL, prompt="package main\n", max_tokens=6, temperature=0, logprobs=0, extra_body={"return_token_ids": True}
     ).choices[0]
@@ -100,7 +100,7 @@ def scoring(client):
 
 
 def predictions(client):
-    """A predicted output is a draft: it changes the usage, and no word of the answer."""
+    """A predicted output is a draft: it changes the usage, but not the answer."""
     ask = {
         "model": MODEL,
         "messages": [{"role": "user", "content": "Write a Go function that adds two numbers."}],
@@ -167,7 +167,7 @@ def streamed(client, **ask):
                 text += event.delta
             if event.type == "response.function_call_arguments.delta":
                 arguments += event.delta
-            if event.type in ("response.completed", "response.incomplete"):  # the package knows the first alone for an end
+            if event.type in ("response.completed", "response.incomplete"):  # the package takes only the first as an end
                 final = event.response
     check(final is not None, "no last event")
     check(numbers == list(range(len(numbers))), f"events are numbered {numbers}")
@@ -278,7 +278,7 @@ def disconnect(client):
     check(in_flight(get) == 1, f"{in_flight(get)} requests in flight while one streams")
     stream.close()
     let_go(get, "a stream")
-    client.completions.create(model=MODEL, prompt="x", max_tokens=1)  # the server answers on
+    client.completions.create(model=MODEL, prompt="x", max_tokens=1)  # the server goes on answering
 
 
 def main(base):

@@ -1,8 +1,8 @@
-"""Lets lm-eval score texts by the pocket model, as it does with any server of completions. Compares the scores with what
-the model says about the same tokens, asked for one text at a time.
+"""Lets lm-eval score texts by the pocket model, as it does with any server of completions. Compares the scores with the
+model's log-probabilities of the same tokens, asked for one text at a time.
 
 python scores.py BASE_URL MODEL OUT   (BASE_URL without /v1; MODEL is the folder of the pocket model, whose tokenizer
-lm-eval takes; OUT gets what was scored, for scores_direct.py)
+lm-eval takes; OUT gets the scored tokens, for scores_direct.py)
 """
 
 import json
@@ -30,7 +30,7 @@ def ids(text):
     return completion(prompt=text, max_tokens=0, return_token_ids=True)["prompt_token_ids"]
 
 
-GREEDY = "func main() {\n\tfmt"  # behind which the model itself says one of the choices
+GREEDY = "func main() {\n\tfmt"  # the model goes on with one of the choices
 CHOICES = [
     {"text": "package", "choices": [" main", " fmt", " banana soup"], "gold": 0},
     {"text": "func add(a, b int) int {\n\treturn", "choices": [" a + b", " a - b", " nil", "\n\n\n"], "gold": 0},
@@ -69,7 +69,7 @@ TASKS = [
 
 
 def evaluate(batch, concurrent):
-    """What lm-eval reports for each task: its requests and what it took from the answers."""
+    """Returns lm-eval's report for each task: its requests, and the scores that it read from the answers."""
     results = lm_eval.simple_evaluate(
         model="local-completions",
         model_args={"model": MODEL, "base_url": URL, "tokenizer": FOLDER, "max_length": WINDOW, "num_concurrent": concurrent, "max_retries": 1},

@@ -1,6 +1,6 @@
 """Scores the tokens of scores.py again, by the weights alone: mlx_lm runs the model, without a server.
 
-python scores_direct.py MODEL SCORES   (the pocket model's folder, and what scores.py wrote)
+python scores_direct.py MODEL SCORES   (the pocket model's folder, and the file that scores.py wrote)
 """
 
 import json

@@ -1,4 +1,4 @@
-// An answer of a chat is stopped, left, come back to, and lost by no crash.
+// Answers that are stopped, left and opened again. A crash loses none.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -13,7 +13,7 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('a stop, and an answer that goes on behind a reload', async () => {
+test('an answer can be stopped, and goes on after a reload', async () => {
   const { context, page, problems, ask } = await playground(browser)
   const lastRun = () =>
     until('end of the run', async () => {
@@ -26,8 +26,8 @@ test('a stop, and an answer that goes on behind a reload', async () => {
   await page.getByText('· stopped').waitFor()
   assert.equal((await lastRun()).finish_reason, 'cancel')
 
-  // It answers again, and the page is loaded anew in the midst of it, twice: each time the
-  // answer goes on by itself, from where it was. It is one message, whoever saved it.
+  // It answers again. The page is reloaded twice while the answer grows, and each time the answer
+  // goes on by itself, from where it was. It is one message, whichever page saved it.
   await page.getByRole('button', { name: 'Answer again' }).click()
   const id = page.url().split('/').at(-1)
   const answers = async () => (await ask(`/app/chats/${id}`)).messages.filter((m) => m.role === 'assistant')
@@ -59,14 +59,14 @@ test('a stop, and an answer that goes on behind a reload', async () => {
   assert.equal(last.finish, 'stopped')
   assert.ok(last.content.startsWith(kept.content))
 
-  // One that was stopped stays so.
+  // A stopped answer stays stopped after a reload.
   const asked = []
   page.on('request', (r) => r.url().includes('/resume') && asked.push(r.url()))
   await page.reload()
   await page.getByText('· stopped').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0)
   assert.deepEqual(asked, [])
-  // The same word stands among the runs.
+  // The list of runs uses the same word.
   await page.goto(`${page.url().split('#')[0]}#/runs/${runs[0]}`)
   await page.getByText('The program that asked for this left before it was done.').waitFor()
   await page.getByText('interrupted', { exact: true }).waitFor()
@@ -74,10 +74,10 @@ test('a stop, and an answer that goes on behind a reload', async () => {
   await context.close()
 })
 
-test('an answer that comes in another tab', async () => {
+test('an answer in one tab shows in another', async () => {
   const { context, page, problems } = await playground(browser)
   await asking(page, { ignore_eos: true, max_tokens: 30_000 })
-  // What is kept comes late, which run it is too.
+  // The other tab reads stored text late, and the number of the run too.
   let keep
   const held = new Promise((go) => (keep = go))
   await page.route('**/app/chats/*/messages/*', async (route) => {
@@ -108,7 +108,7 @@ test('an answer that comes in another tab', async () => {
   await context.close()
 })
 
-test('a page that is left before the first word asks again', async () => {
+test('a page that was left before the first word asks again', async () => {
   const { context, page, problems, ask } = await playground(browser)
   await short(page, 4)
   await chat(page)
@@ -121,14 +121,14 @@ test('a page that is left before the first word asks again', async () => {
   await page.getByText('Reading…').waitFor()
   held = page.waitForRequest('**/v1/chat/completions')
   await page.reload()
-  // The same is asked, of which nothing had come.
+  // The page asks the same again, because nothing had come.
   assert.deepEqual((await held).postDataJSON().messages, [{ role: 'user', content: 'Nothing comes of this.' }])
   await page.getByText('Reading…').waitFor()
   assert.equal(await page.locator('.chat > li').count(), 2)
   const id = page.url().split('/').at(-1)
   assert.deepEqual((await ask(`/app/chats/${id}`)).messages.map((m) => m.role), ['user', 'assistant', 'assistant'])
 
-  // In another tab, later, nothing is asked by itself.
+  // Another tab that is opened later does not ask by itself.
   const other = await context.newPage()
   let asked = 0
   await other.route('**/v1/chat/completions', (route) => {
@@ -148,7 +148,7 @@ test('a page that is left before the first word asks again', async () => {
   await context.close()
 })
 
-test('a page that crashes loses next to nothing', async () => {
+test('a crashed page loses at most a moment of an answer', async () => {
   const { context, page } = await playground(browser)
   const other = await playground(browser)
   await asking(page, { ignore_eos: true, max_tokens: 30_000 })
@@ -169,14 +169,14 @@ test('a page that crashes loses next to nothing', async () => {
     return r.ended_at && r
   })
   assert.equal(cut.finish_reason, 'interrupted')
-  // Tinted it is shown as it is.
+  // With the tint the text stays the same.
   await other.page.getByLabel('Show which words were drafted').check()
   const { messages } = await other.ask(`/app/chats/${kept.chat}`)
   assert.equal(await other.page.locator('.chat .answer').textContent(), messages.at(-1).content)
   assert.ok(messages.at(-1).content.startsWith(kept.content))
   await other.page.getByRole('button', { name: 'Answer again' }).waitFor()
   await shot(other.page, 'interrupted')
-  // It goes on where it was, when a person wants it.
+  // It goes on where it was, after a person's click.
   await other.page.getByRole('button', { name: 'Continue' }).click()
   const more = await until('more of it', async () => {
     const m = (await other.ask(`/app/chats/${kept.chat}`)).messages.at(-1)
@@ -192,9 +192,9 @@ test('a page that crashes loses next to nothing', async () => {
   await other.context.close()
 })
 
-test('what came before Tandem was away is kept once it is back', async () => {
+test('text from before a stop of Tandem is stored after its return', async () => {
   const { context, page, ask } = await playground(browser)
-  // Whatever is asked for ends, and nobody answers any more.
+  // Every answer ends, and no further request is answered.
   await page.addInitScript(() => {
     const { fetch } = window
     window.away = new AbortController()
@@ -223,9 +223,9 @@ test('what came before Tandem was away is kept once it is back', async () => {
   await context.close()
 })
 
-test('who comes back to an answer that grows sees its end', async () => {
+test('a return to a growing answer shows its end', async () => {
   const { context, page, problems } = await playground(browser, { viewport: { width: 1000, height: 500 } })
-  // Short lines: one that is long grows sideways.
+  // The lines are short, because a long line grows sideways.
   await asking(page, { ignore_eos: true, max_tokens: 30_000, temperature: 0 })
   await chat(page)
   await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
@@ -237,7 +237,7 @@ test('who comes back to an answer that grows sees its end', async () => {
   await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).click()
   const stop = page.getByRole('button', { name: 'Stop' })
   await until('end in sight', async () => (await stop.boundingBox())?.y < 500)
-  // Who has scrolled up is left there, and found there again.
+  // A page that was scrolled up stays there, also after a return to it.
   await page.mouse.move(600, 200)
   await page.mouse.wheel(0, -300)
   const up = await until('place further up', async () => (await stop.boundingBox()).y > 600 && (await down()))
@@ -253,7 +253,7 @@ test('who comes back to an answer that grows sees its end', async () => {
   await context.close()
 })
 
-test('an answer does no harm', async () => {
+test('an answer cannot run code or load files', async () => {
   const { context, page, problems } = await playground(browser)
   const said = [
     '# Title', '<img src="https://example.com/x.png" onerror="alert(1)">', '<script>alert(2)</script>', '[bad](javascript:alert(3)) and [good](https://example.com/)',
@@ -294,12 +294,12 @@ test('an answer does no harm', async () => {
   await page.setViewportSize({ width: 800, height: 800 })
   await shot(page, 'markdown')
   assert.deepEqual(requested.filter((u) => u.includes('example.com')), [])
-  // As it is taken apart the policy speaks up too.
+  // The policy reports a violation too while the page is taken down.
   await healthy(page, problems.filter((p) => !p.includes('Content Security Policy')))
   await context.close()
 })
 
-test('what a model thinks stands folded above its answer', async () => {
+test('thoughts stand folded above their answer', async () => {
   const { context, page, problems } = await playground(browser)
   const sent = []
   await page.route('**/v1/chat/completions', (route) => {
@@ -317,7 +317,7 @@ test('what a model thinks stands folded above its answer', async () => {
   await thought.getByText('What it thought').click()
   await thought.getByText('Hm, six.').waitFor()
   await shot(page, 'thought')
-  // It is kept with the answer, and goes back with the chat.
+  // The thought is stored with the answer, and the next request of the chat has it.
   await page.reload()
   await page.getByRole('link', { name: 'Playground' }).click()
   await page.getByText('What it thought').waitFor()
@@ -330,10 +330,10 @@ test('what a model thinks stands folded above its answer', async () => {
   await context.close()
 })
 
-test('a page that is left while it reads leaves the run', async () => {
+test('a page that is left while the prompt is read leaves the run', async () => {
   const { context, page, problems, ask } = await playground(browser)
   await chat(page)
-  // The run has begun, and says nothing yet.
+  // The run has begun and has sent nothing yet.
   await page.evaluate(() => {
     const { fetch } = window
     window.fetch = (path, init) => {

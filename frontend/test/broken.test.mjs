@@ -1,4 +1,4 @@
-// A blank window is the worst failure: whatever breaks in the page is told there.
+// A blank window is the worst failure, so the page tells every error in it.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -28,7 +28,7 @@ for (const [what, breaks] of [
   })
 }
 
-test('a page that breaks as it begins says so', async () => {
+test('a page that fails at its start says so', async () => {
   const context = await browser.newContext({ locale: 'en-US' })
   const page = await context.newPage()
   await page.addInitScript(() => (Storage.prototype.getItem = () => { throw new Error('it broke') }))
@@ -37,7 +37,7 @@ test('a page that breaks as it begins says so', async () => {
   await context.close()
 })
 
-test('a page whose script does not come is not blank', async () => {
+test('a page without its script is not blank', async () => {
   const context = await browser.newContext({ locale: 'en-US' })
   const page = await context.newPage()
   const told = page.getByText('If this text stays, reload the page.')
@@ -45,7 +45,7 @@ test('a page whose script does not come is not blank', async () => {
   await page.goto(link().split('#')[0])
   await told.waitFor()
   await sound(page, 'unmounted')
-  // It goes when the page comes.
+  // The message goes when the page comes.
   await page.unroute('**/*.js')
   await page.goto(link())
   await page.reload()

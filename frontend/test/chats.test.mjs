@@ -1,5 +1,5 @@
-// Chats are kept, found, branched, edited and deleted, and none is touched by a click
-// that a later one overtook.
+// Chats are kept, found, branched, edited and deleted. A click that a later one overtook changes no
+// chat.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -14,7 +14,7 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('a click that a later one overtakes', async () => {
+test('a later click wins over an earlier one', async () => {
   const { context, page, problems } = await playground(browser)
   await short(page, 4)
   await chat(page)
@@ -55,7 +55,7 @@ test('a click that a later one overtakes', async () => {
   await context.close()
 })
 
-test('more of the list', async () => {
+test('the list shows more on request', async () => {
   const { context, page, problems } = await playground(browser)
   const chat = (id) => ({ id, kind: 'chat', title: `Chat ${id}`, system: '', options: null, leaf: 0, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' })
   let asked = 0
@@ -77,7 +77,7 @@ test('more of the list', async () => {
 test('a chat with branches is kept, found, renamed and deleted', async () => {
   const { context, page, problems, ask } = await playground(browser)
   await short(page, 24)
-  // With the demo model choosing one comes first.
+  // The demo model asks to choose a model first.
   await page.getByLabel('Chat', { exact: true }).check()
   await page.getByRole('link', { name: 'Choose a model' }).waitFor()
   assert.equal(await page.getByLabel('Message', { exact: true }).count(), 0)
@@ -91,7 +91,7 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   await talk(page, 'Now Index.')
   assert.equal(await page.locator('.chat > li').count(), 4)
 
-  // The first question is edited: what was said stays beside it.
+  // The first question is edited, and its old text stays beside it.
   await page.getByRole('button', { name: 'Edit' }).first().click()
   await page.getByLabel('Edit the message').fill('Write Reverse.')
   await page.getByLabel('Edit the message').press('Enter')
@@ -99,7 +99,7 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   assert.equal(await page.locator('.chat > li').count(), 2)
   await page.getByRole('button', { name: 'Answer again' }).click()
   await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
-  // An answer is put as a person wants it, and is the one that the model goes on from.
+  // A person can edit an answer, and then the model goes on from the edited text.
   await page.getByRole('button', { name: 'Edit the answer' }).click()
   await page.getByLabel('Edit the answer; the model will take your words for its own').fill('It is')
   await page.getByLabel('Edit the answer').press('Enter')
@@ -121,7 +121,7 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   assert.equal(await page.locator('.chat .assistant .markdown').first().innerText(), first)
   await shot(page, 'chat')
 
-  // A reload brings back the branch that was shown, and the set-up.
+  // A reload shows the same branch and set-up.
   await page.reload()
   await page.getByText('Now Index.').waitFor()
   assert.equal(await page.locator('.chat .assistant .markdown').first().innerText(), first)
@@ -137,7 +137,7 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   assert.ok(messages[1].run > 0 && messages[1].facts.timings.predicted_n > 0 && messages[1].model === 'pocket')
   await healthy(page, problems)
 
-  // It is searched for by what was said in another branch, renamed and deleted.
+  // A search finds it by a text in another branch. Then it is renamed and deleted.
   await page.getByRole('searchbox').fill('nothing says this')
   await page.getByText('No chat has that.').waitFor()
   await page.getByRole('searchbox').fill('write reverse')
@@ -160,7 +160,7 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   await context.close()
 })
 
-test('what goes with a chat is said before it goes', async () => {
+test('a deletion says first what it takes with the chat', async () => {
   const { context, page, problems } = await playground(browser)
   await chat(page)
   await talk(page, 'Write Contains.')
@@ -184,7 +184,7 @@ test('what goes with a chat is said before it goes', async () => {
   await context.close()
 })
 
-test('a chat is deleted while it answers', async () => {
+test('a chat can be deleted while it answers', async () => {
   const { context, page, problems } = await playground(browser)
   const sent = []
   page.on('request', (r) => {
@@ -195,14 +195,14 @@ test('a chat is deleted while it answers', async () => {
   await page.getByRole('button', { name: 'Delete…', exact: true }).first().click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   assert.ok((await deleted).ok())
-  // First the answer comes to its end, and names its run: what that left goes with the chat.
+  // First the answer ends and names its run. The checkpoints of this run are deleted with the chat.
   assert.match(sent.slice(-2).join(' '), /^(stopped|length) DELETE$/)
   assert.equal(await page.locator('.chat > li').count(), 0)
   assert.deepEqual(problems, [])
   await context.close()
 })
 
-test('an edited message waits for the answer that is coming', async () => {
+test('an edited message waits for the growing answer', async () => {
   const { context, page, problems, ask } = await playground(browser)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await (await given(page, '/v1/chat/completions', 'Yes.'))()
@@ -227,7 +227,7 @@ test('an edited message waits for the answer that is coming', async () => {
   await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
   assert.deepEqual(await page.locator('.said').allTextContents(), ['Two?'])
 
-  // What is said behind an answer that is not kept yet is kept behind it.
+  // A message after an answer that is not stored yet is stored after it.
   let keep
   const held = new Promise((done) => (keep = done))
   await page.route('**/app/chats/*/messages', async (route) => {
@@ -249,7 +249,7 @@ test('an edited message waits for the answer that is coming', async () => {
   await context.close()
 })
 
-test('that a chat is not there is said until another is looked at', async () => {
+test('a missing chat is reported until another one is opened', async () => {
   const { context, page, problems } = await playground(browser)
   const refused = page.getByRole('alert').getByText('There is no such chat.')
   const look = async () => {
@@ -268,7 +268,7 @@ test('that a chat is not there is said until another is looked at', async () => 
   await context.close()
 })
 
-test('Escape leaves a message that is not changed', async () => {
+test('Escape leaves an unchanged message', async () => {
   const { context, page, problems } = await playground(browser)
   await short(page, 8)
   await chat(page)
@@ -279,7 +279,7 @@ test('Escape leaves a message that is not changed', async () => {
   await page.getByLabel('Edit the message').press('Escape')
   await again.waitFor({ state: 'detached' })
   await edit.and(page.locator(':focus')).waitFor()
-  // What was typed is not lost by one key.
+  // One key does not lose the typed text.
   await edit.click()
   await page.getByLabel('Edit the message').fill('Write Index.')
   await page.getByLabel('Edit the message').press('Escape')
@@ -288,7 +288,7 @@ test('Escape leaves a message that is not changed', async () => {
   await context.close()
 })
 
-test('nothing is kept', async () => {
+test('no chat is stored when keeping is off', async () => {
   const { context, page, problems, ask } = await playground(browser)
   await short(page, 16)
   const before = (await ask('/app/chats')).count

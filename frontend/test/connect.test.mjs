@@ -1,5 +1,5 @@
-// What an editor needs is copied, written to a file of Tandem's own, and says so
-// when the file is not what it should be.
+// The set-up of an editor is copied, or written to a file of Tandem's own. The page says when that
+// file is not what it should be.
 
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('copied, written, stale', async () => {
+test('settings of an editor are copied, written and checked', async () => {
   const { context, page, problems } = await open(browser)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const clipboard = () => page.evaluate(() => navigator.clipboard.readText())
@@ -31,7 +31,7 @@ test('copied, written, stale', async () => {
   assert.equal(await clients.count(), 11)
   for (const [i, text] of (await clients.locator('pre').allTextContents()).entries()) assert.ok(text.includes(origin) && text.includes('tandem'), `client ${i}: ${text}`)
 
-  // What context is wanted is said.
+  // The page names the context that the client needs.
   const client = (name) => clients.filter({ has: page.locator('summary', { hasText: name }) })
   await client('Claude Code').locator('summary').click()
   await client('Claude Code').getByText(/Needs 64,000 tokens of context; pocket has 32,768, which is too little\. No model here has as much/).waitFor()
@@ -44,7 +44,7 @@ test('copied, written, stale', async () => {
   assert.equal(await clients.getByText(/(Needs|Takes) .* pocket has 32,768/).count(), 11)
   assert.equal(await client('Cline').getByRole('button', { name: /Write/ }).count(), 0)
 
-  // A file is written on request, and copied is the line that uses it.
+  // A file is written on request. The copy button copies the command that uses it.
   const aider = client('Aider')
   await aider.locator('summary').click()
   await aider.getByRole('button', { name: 'Copy the settings' }).click()
@@ -57,7 +57,7 @@ test('copied, written, stale', async () => {
   assert.ok(file.startsWith(`${process.env.TANDEM_HOME}/connect/aider/`), file)
   assert.equal(readFileSync(file, 'utf8'), settings)
 
-  // For another port it is stale, until it is written again.
+  // On another port the file is out of date until it is written again.
   writeFileSync(file, settings.replace(origin, 'http://127.0.0.1:1234'))
   await page.reload()
   await aider.locator('summary').click()

@@ -32,7 +32,7 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   const { context, page, problems } = await open(browser)
   await page.getByRole('link', { name: 'Conversations' }).click()
   await page.getByText(/they saved \d/).waitFor()
-  // Of what the first run computed: what the second was given back, and an answer.
+  // Two checkpoints of the first run: the one that the second run restored, and an answer.
   const found = await page.waitForFunction(async (run) => {
     const headers = { Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}` }
     const own = (await (await fetch('/app/checkpoints', { headers })).json()).checkpoints.filter((c) => c.run === run)
@@ -59,7 +59,7 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   await named.getByText('pinned').waitFor()
   assert.match(await named.textContent(), /(ms|s)$/, 'it does not say what it saved')
 
-  // Of a word or two nothing may be left but the prompt.
+  // An answer of a word or two may leave only the checkpoint of its prompt.
   await page.route('**/branch', (route) => route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), temperature: 0, ignore_eos: true, max_tokens: 200 }) }))
   await row(answer).click()
   await page.getByRole('button', { name: 'Continue from here', exact: true }).click()
@@ -86,7 +86,8 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   await page.getByRole('button', { name: 'Close', exact: true }).click()
   await page.waitForFunction((name) => document.activeElement.textContent === name, name)
 
-  // What is pinned stays; what is deleted goes with all behind it, and says how much.
+  // A pinned checkpoint stays. A deletion takes all checkpoints that continue the deleted one, and
+  // says how much.
   const dialog = page.getByRole('dialog')
   await page.getByRole('button', { name: 'Delete…', exact: true }).click()
   await page.getByRole('alert').getByText('unpin').waitFor()
@@ -104,18 +105,18 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   await context.close()
 })
 
-// fakes are rows of checkpoints that nobody has.
+// fakes are rows of checkpoints that do not exist.
 const fakes = (count) => Array.from({ length: count }, (_, i) => ({ id: `fake-${i}`, title: `fake-${i}`, parent: '', model: 'pocket', kind: 'answer', name: '', pinned: false, run: 0, from_token: 0, to_token: 100 + i, bytes: 1000, hits: 0, saved_ms: 0, created_at: '2025-11-20T10:00:00Z', used_at: '2025-11-20T10:00:00Z' }))
 
-// pageOf is the only page of a list, or one of several.
+// pageOf returns the only page of a list, or one of several.
 const pageOf = (checkpoints, of = { next: '', count: checkpoints.length, bytes: 1000 * checkpoints.length }) => ({ checkpoints, saved_ms: 0, ...of })
 
-test('more than a page is read when it is asked for', async () => {
+test('the list reads its next page on request', async () => {
   const { context, page, problems } = await open(browser)
   const list = fakes(70)
   const all = { count: 70, bytes: 70_000 }
   await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf(list.slice(0, 40), { next: 'a,1,b', ...all }) }))
-  // One of the first page was used meanwhile.
+  // One checkpoint of the first page was used in between.
   await page.route('**/app/checkpoints?before=a%2C1%2Cb', (route) => route.fulfill({ json: pageOf(list.slice(39), { next: '', ...all }) }))
   await page.getByRole('link', { name: 'Conversations' }).click()
   await page.getByText('70 checkpoints, 70.0 kB on disk').waitFor()
@@ -129,7 +130,7 @@ test('more than a page is read when it is asked for', async () => {
   await context.close()
 })
 
-test('what is typed next stays in sight while the answer grows', async () => {
+test('the next message stays in sight while the answer grows', async () => {
   const { context, page, problems } = await open(browser, { viewport: { width: 1280, height: 600 } })
   const [own, ...others] = fakes(31)
   await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf([own, ...others]) }))
@@ -153,7 +154,7 @@ test('what is typed next stays in sight while the answer grows', async () => {
   await context.close()
 })
 
-test('where no message can follow, the text is branched with what was typed', async () => {
+test('where no message can follow, the typed text continues the branch', async () => {
   const { context, page, problems } = await open(browser)
   const [own] = fakes(1)
   await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf([own]) }))
@@ -180,7 +181,7 @@ test('where no message can follow, the text is branched with what was typed', as
   await context.close()
 })
 
-test('rows of one chat are told apart, and those that are folded count together', async () => {
+test('rows of one chat differ, and folded rows are summed', async () => {
   const { context, page, problems } = await open(browser)
   const [prompt, answer] = fakes(2)
   const line = [
@@ -202,7 +203,7 @@ test('rows of one chat are told apart, and those that are folded count together'
   await first.waitFor()
   assert.match((await cells()).join(' '), /^1\.0 kB 0never –$/)
   await shot(page, 'conversations-line')
-  // A message may follow the system's, and nobody has to read a model's own marks.
+  // A message may follow the system's message. The page hides a model's own marks.
   await first.getByRole('button', { name: 'One chat', exact: true }).click()
   await page.locator('pre.so-far').waitFor()
   assert.equal(await page.locator('pre.so-far').textContent(), 'System: You write Go.')
@@ -214,7 +215,7 @@ test('rows of one chat are told apart, and those that are folded count together'
   await context.close()
 })
 
-test('what is pressed stays in sight', async () => {
+test('a pressed button stays in sight', async () => {
   const { context, page, problems } = await open(browser, { viewport: { width: 1280, height: 700 } })
   const line = fakes(8).map((c, i) => ({ ...c, parent: i > 0 ? `fake-${i - 1}` : '', from_token: 100 * i, to_token: 100 * i + 100 }))
   const others = fakes(30).map((c) => ({ ...c, id: `other-${c.id}`, title: `other-${c.id}` }))
@@ -259,7 +260,7 @@ test('what is pressed stays in sight', async () => {
   await context.close()
 })
 
-test('the rows stay under whoever types', async () => {
+test('the rows stay in place while a person types', async () => {
   const { context, page, problems } = await open(browser)
   const list = fakes(3)
   let asked = 0
@@ -293,14 +294,14 @@ test('the rows stay under whoever types', async () => {
   await context.close()
 })
 
-test('a conversation goes by what it is about', async () => {
+test('a conversation shows its subject', async () => {
   const mark = `Ask${Date.now()}`
   const messages = [{ role: 'system', content: `You write Go, ${'and nothing else, '.repeat(12)}ever.` }, { role: 'user', content: `What does ${mark} do?\nSay it at length.` }]
   const body = JSON.stringify({ model: 'tandem', messages, max_tokens: 80, ignore_eos: true })
   const answer = await fetch(`${address}/v1/chat/completions`, { method: 'POST', headers: { 'Content-Type': 'application/json', 'User-Agent': 'editor/1.0' }, body })
   assert.equal(answer.status, 200)
   const { context, page, problems } = await open(browser)
-  // One of the window itself, whose chat was given a title.
+  // A checkpoint of the window itself, whose chat has a title.
   await page.route('**/v1/chat/completions', (route) => route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 80, ignore_eos: true }) }))
   await page.getByRole('link', { name: 'Playground' }).click()
   await page.getByLabel('Chat', { exact: true }).check()
@@ -318,7 +319,7 @@ test('a conversation goes by what it is about', async () => {
   await said.first().getByText(', for editor/1.0').waitFor()
   await page.getByRole('button', { name: `All of ${mark}`, exact: true }).first().waitFor()
   await shot(page, 'conversations-titles')
-  // What has no title goes by client and time.
+  // A checkpoint without a title shows its client and time.
   const [bare] = fakes(1)
   await page.route(/\/app\/checkpoints(\?.*)?$/, async (route) => {
     const found = await (await route.fetch()).json()
@@ -331,7 +332,7 @@ test('a conversation goes by what it is about', async () => {
   await context.close()
 })
 
-// healthy checks what holds of every page.
+// healthy checks the rules that hold for every page.
 async function healthy(page, problems) {
   const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
   assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
@@ -340,7 +341,7 @@ async function healthy(page, problems) {
   assert.deepEqual(problems, [])
 }
 
-test('a text whose model is not there says so, and what to do', async () => {
+test('a text without its model says so, and what to do', async () => {
   const { context, page, problems } = await open(browser)
   const [own, gone] = fakes(2)
   let text = ''
@@ -358,7 +359,7 @@ test('a text whose model is not there says so, and what to do', async () => {
   await page.getByRole('button', { name: 'Load pocket' }).click()
   assert.equal((await loaded).status(), 200)
   await page.locator('pre.so-far').getByText('package main').waitFor()
-  // The whole of it, too.
+  // The button for the whole text says the same.
   text = ''
   await page.getByRole('button', { name: 'Continue from here', exact: true }).click()
   await page.getByRole('button', { name: 'Load pocket' }).waitFor()
@@ -369,7 +370,7 @@ test('a text whose model is not there says so, and what to do', async () => {
   await context.close()
 })
 
-test('an answer that is left leads to its run, and one that is cut to its limit', async () => {
+test('an abandoned answer links to its run, and a cut one names its limit', async () => {
   const { run_id: run } = await complete(`package left\n\n// ${'It is long. '.repeat(20)}\nfunc left() {\n`)
   const { context, page, problems } = await open(browser)
   await page.getByRole('link', { name: 'Conversations' }).click()
@@ -399,7 +400,8 @@ test('Back finds the list where it was left', async () => {
   const { context, page, problems } = await open(browser, { viewport: { width: 1280, height: 600 } })
   const list = fakes(90)
   await page.route(/\/app\/checkpoints(\?.*)?$/, async (route) => {
-    await new Promise((wait) => setTimeout(wait, 100)) // as long as nothing is there the page is short
+    // the page is short as long as nothing is there
+    await new Promise((wait) => setTimeout(wait, 100))
     await route.fulfill({ json: pageOf(list) })
   })
   await page.getByRole('link', { name: 'Conversations' }).click()
@@ -414,7 +416,7 @@ test('Back finds the list where it was left', async () => {
   await page.goBack()
   await page.waitForFunction((before) => Math.abs(scrollY - before) < 2, before)
   assert.equal(await page.getByRole('button', { name: /^fake-/ }).count(), 90)
-  // By a link it is a fresh look, and Forward leads back to where one was there.
+  // A link opens the list afresh. Forward leads back to the place where the person was.
   await page.goForward()
   await page.getByRole('link', { name: 'Conversations' }).first().click()
   await page.getByRole('button', { name: 'fake-80', exact: true }).waitFor()

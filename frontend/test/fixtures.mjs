@@ -1,5 +1,5 @@
-// A small server that serves the built page, answers for the state as an example
-// says, and has everything else answered by the real Tandem.
+// A small server that serves the built page. It answers for the state as an example says, and sends
+// all other requests to the real Tandem.
 
 import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
@@ -11,8 +11,8 @@ const kinds = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/cs
 
 export const example = (kind, name) => JSON.parse(readFileSync(join(examples, kind, `${name}.json`), 'utf8'))
 
-// serve answers GET /app/state by answer(response), which may leave it open, and
-// other paths by what others has for them.
+// serve answers GET /app/state by answer(response), which may leave it open. It answers other paths
+// by others.
 export async function serve(tandem, answer, others = {}) {
   const server = createServer((req, res) => {
     const { pathname } = new URL(req.url, 'http://x')
@@ -44,7 +44,7 @@ export async function serve(tandem, answer, others = {}) {
   }
 }
 
-// State streams one state, and stays silent then.
+// State streams one state, then stays silent.
 export const state = (st) => (res) => {
   res.writeHead(200, { 'Content-Type': 'text/event-stream' })
   res.write(`data: ${JSON.stringify({ rev: 1, ...st })}\n\n`)

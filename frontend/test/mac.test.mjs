@@ -1,5 +1,5 @@
-// Two minutes of measuring: begun, followed, cancelled; and what several of them
-// found, beside each other.
+// Measurements of two minutes: begun, followed and cancelled. The results of several stand beside
+// each other.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -15,7 +15,7 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('a measurement, cancelled', async () => {
+test('a measurement can be cancelled', async () => {
   const { context, page, problems } = await open(browser)
   await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
   await page.getByRole('button', { name: 'Measure' }).click()
@@ -30,7 +30,7 @@ test('a measurement, cancelled', async () => {
   await measure.waitFor()
   assert.ok(await measure.evaluate((b) => b === document.activeElement), 'the focus got lost')
   assert.equal(await page.getByRole('alert').count(), 0)
-  // One goes on while another page is looked at, and behind a reload.
+  // A measurement goes on while another page is open, and after a reload.
   await page.getByRole('button', { name: 'Measure' }).click()
   await page.getByText(/^At most \d+ measurements? left/).waitFor({ timeout: 60_000 })
   await page.getByRole('link', { name: 'Runs' }).click()
@@ -64,7 +64,7 @@ test('a measurement that another page began is followed to its end', async () =>
   await context.close()
 })
 
-test('measurements beside each other', async () => {
+test('several measurements stand beside each other', async () => {
   const spread = (median) => ({ median, low: median * 0.9, high: median * 1.1 })
   const bench = (id, model, times) => ({
     id,
@@ -109,7 +109,7 @@ test('measurements beside each other', async () => {
   }
 })
 
-test('what this computer is, and why a measurement failed', async () => {
+test('the page describes this computer, and why a measurement failed', async () => {
   for (const colorScheme of ['light', 'dark']) {
     const { context, page, problems } = await open(browser, { colorScheme, viewport: { width: 800, height: 800 } })
     await page.route('**/app/benches', (route) => route.fulfill({ json: { benches: [], running: false, failure: 'The model left the memory.' } }))

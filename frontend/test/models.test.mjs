@@ -1,5 +1,5 @@
-// What a user does with models: takes over what lies on the machine, sets how one
-// answers, downloads another, removes it, and looks what there is on the disk.
+// Models are taken over from this machine, set up, downloaded and removed. The page shows the usage
+// of the disk.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ const models = async () => {
   return all
 }
 
-test('a model from another program', async () => {
+test('a model of another program is taken over', async () => {
   const { context, page, problems } = await models()
   await page.getByText(/This machine has .* GiB of memory/).waitFor()
   await page.getByRole('row').filter({ hasText: 'pocket' }).getByText('the demo model').waitFor()
@@ -52,7 +52,7 @@ test('a model from another program', async () => {
   await context.close()
 })
 
-test('settings of a model', async () => {
+test('the settings of a model are set and put back', async () => {
   const { context, page, problems } = await models()
   await page.getByRole('button', { name: 'Settings of mine' }).click()
   const dialog = page.getByRole('dialog', { name: 'Settings of mine' })
@@ -84,7 +84,7 @@ test('settings of a model', async () => {
   await context.close()
 })
 
-test('a download, paused, cancelled, and whole', async () => {
+test('a download is paused, cancelled and completed', async () => {
   const { context, page, problems } = await models()
   const wanted = page.getByLabel('Name of the model')
   const begin = async (id) => {
@@ -127,7 +127,7 @@ test('a download, paused, cancelled, and whole', async () => {
   await context.close()
 })
 
-test('a download that is cancelled, and what is there of it kept', async () => {
+test('a cancelled download can keep its files', async () => {
   const { context, page, problems } = await models()
   theHub.state.held = true
   const begin = async () => {
@@ -159,7 +159,7 @@ test('a download that is cancelled, and what is there of it kept', async () => {
   await context.close()
 })
 
-test('what is on the disk, and what goes', async () => {
+test('the page shows the usage of the disk, and what a removal frees', async () => {
   const { context, page, problems } = await models()
   await page.evaluate(async () => {
     const body = JSON.stringify({ model: 'tandem', prompt: 'package main\n', max_tokens: 8 })
@@ -182,7 +182,7 @@ test('what is on the disk, and what goes', async () => {
   await page.waitForFunction(() => document.activeElement.textContent === 'Models')
 
   await page.getByLabel('By day').check()
-  const day = new Date().toLocaleDateString('sv') // as ISO has it, by this machine's clock
+  const day = new Date().toLocaleDateString('sv') // in ISO's form, by this machine's clock
   await page.getByRole('button', { name: `Forget all requests on ${day}` }).click()
   await page.getByRole('dialog').getByText(/1 run of the history and .* are deleted, which frees/).waitFor()
   await page.getByRole('dialog').getByText('The model reads such texts again when they are needed. Checkpoints with a name or a pin are deleted too. The chats of the Playground stay.').waitFor()
@@ -194,7 +194,7 @@ test('what is on the disk, and what goes', async () => {
   await context.close()
 })
 
-test('sizes that the hub does not tell', async () => {
+test('sizes are missing while the hub does not answer', async () => {
   const { context, page, problems } = await models()
   let why = 'the hub at huggingface.co cannot be reached: check the internet connection, or the hub in Settings'
   let answers = Promise.resolve() // of the hub
@@ -209,7 +209,7 @@ test('sizes that the hub does not tell', async () => {
   await page.getByText(`The hub does not tell how large these downloads are: ${why}.`).waitFor()
   await page.getByText('size unknown').first().waitFor()
   await shot(page, 'models-sizes')
-  // A download has the hub asked again. Until it answers, what it said stays.
+  // After a download the page asks the hub again. Until it answers, the earlier size stays.
   let answer
   answers = new Promise((done) => (answer = done))
   await page.getByLabel('Name of the model').fill('lab/none')

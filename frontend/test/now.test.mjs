@@ -1,5 +1,5 @@
-// What is done on Now: the model leaves the memory and comes back, a request is
-// stopped that a program sent, and its end is read.
+// Page Now: the model leaves the memory and comes back. A program's request is stopped, and its end
+// is shown.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -31,18 +31,18 @@ test('Now stays where it was scrolled to while its chart is drawn again', async 
   await context.close()
 })
 
-test('the model is unloaded, and started', async () => {
+test('the model is unloaded and loaded again', async () => {
   const { context, page, problems } = await open(browser)
   const start = page.getByRole('button', { name: 'Start pocket' })
   const unload = page.getByRole('button', { name: 'Unload pocket' })
-  // The one before may have ended with nothing loaded.
+  // The test before this one may have left no model loaded.
   await start.or(unload).waitFor()
   if (await start.isVisible()) await start.click()
   await unload.click()
   await start.waitFor()
   await unload.waitFor({ state: 'detached' })
   await page.getByText('Nothing is loaded', { exact: true }).waitFor()
-  // Why it cannot be is said.
+  // The page says why it cannot be started.
   await page.route('**/app/load', (route) => route.fulfill({ status: 507, json: { error: { message: 'There is no room for it.', code: 'no_room' } } }))
   await start.click()
   await page.getByRole('alert').getByText('There is no room for it.').waitFor()
@@ -57,7 +57,7 @@ test('the model is unloaded, and started', async () => {
   await context.close()
 })
 
-test('a request is stopped', async () => {
+test('a request can be stopped', async () => {
   const { context, page, problems } = await open(browser)
   const client = `now${Date.now()}/1.0`
   const asked = fetch(`${address}/v1/completions`, {

@@ -8,7 +8,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 
 import { launch, link, open, shot } from './browser.mjs'
 
-// What each page shows once it has read what it tells.
+// The text that each page shows once it has read its data.
 const pages = {
   now: 'The last five minutes',
   playground: 'Demo model: completes code only.',
@@ -25,7 +25,7 @@ let browser
 
 before(async () => {
   browser = await launch()
-  // Something to show: two turns, whose checkpoints are kept.
+  // Two turns, whose checkpoints are kept, fill the pages.
   const { context, page } = await open(browser)
   await page.evaluate(async () => {
     const messages = [{ role: 'system', content: 'You write Go.' }]
@@ -51,7 +51,7 @@ test('Help names every page, and shows the guide in short', async () => {
   await context.close()
 })
 
-test('a tab that needs a link takes one', async () => {
+test('a tab without a session takes a link', async () => {
   const context = await browser.newContext({ locale: 'en-US' })
   const page = await context.newPage()
   const to = link()
@@ -60,7 +60,7 @@ test('a tab that needs a link takes one', async () => {
   await page.getByRole('heading', { name: 'This page needs a link' }).waitFor()
   await follow()
   await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
-  // One that is used up does not end the session.
+  // A used link does not end the session.
   const refused = page.waitForResponse('**/app/session')
   await follow()
   assert.equal((await refused).status(), 401)
@@ -71,7 +71,7 @@ test('a tab that needs a link takes one', async () => {
   await context.close()
 })
 
-test('a second tab of the same browser needs no link, and nobody else goes without', async () => {
+test('a second tab of the same browser needs no link, another browser does', async () => {
   const { context, page, problems } = await open(browser)
   const address = page.url().split('#')[0]
   const now = (tab) => tab.getByRole('heading', { name: 'Now', exact: true })
@@ -83,13 +83,13 @@ test('a second tab of the same browser needs no link, and nobody else goes witho
   }
   const second = await visit(context, address)
   await now(second).waitFor()
-  // An entry of the menu in a tab of its own, by the keys that a browser has for that.
+  // A menu entry opens in a tab of its own, by the browser's keys for that.
   const opened = context.waitForEvent('page')
   await second.getByRole('navigation').getByRole('link', { name: 'Runs' }).click({ modifiers: ['ControlOrMeta'] })
   const third = await opened
   await third.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
 
-  // Another name of the same machine is another origin, and another browser is another one's.
+  // Another name of the same machine is another origin. Another browser has another session.
   await locked(await visit(context, address.replace('127.0.0.1', 'localhost'))).waitFor()
   const other = await browser.newContext({ locale: 'en-US' })
   const stranger = await visit(other, address)
@@ -98,7 +98,7 @@ test('a second tab of the same browser needs no link, and nobody else goes witho
   assert.deepEqual(await context.cookies(), [])
   assert.equal(await page.evaluate(() => localStorage.length), 0)
 
-  // A session that Tandem has forgotten is not taken again; the next link opens all tabs.
+  // A session that Tandem has forgotten is refused. The next link opens all tabs.
   await page.evaluate(() => sessionStorage.setItem('tandem-session', 'forgotten'))
   await second.evaluate(() => sessionStorage.setItem('tandem-session', 'forgotten'))
   await third.close()
@@ -112,7 +112,7 @@ test('a second tab of the same browser needs no link, and nobody else goes witho
   await now(second).waitFor()
   assert.ok(await locked(stranger).isVisible(), 'another browser was let in')
 
-  // With the last tab it is gone.
+  // The session ends with the last tab.
   for (const tab of context.pages()) await tab.close()
   await locked(await visit(context, address)).waitFor()
   assert.deepEqual(problems.filter((p) => !p.includes('401')), [])
@@ -126,12 +126,12 @@ test('the next page begins at its top, and the menu stays', async () => {
   await page.getByRole('heading', { name: 'Export' }).scrollIntoViewIfNeeded()
   assert.ok((await page.evaluate(() => scrollY)) > 300)
   assert.ok((await page.getByRole('heading', { name: 'Tandem', exact: true }).boundingBox()).y >= 0, 'the menu went away')
-  // Help is long at once.
+  // Help is long from the start.
   await page.getByRole('link', { name: 'Help' }).click()
   await page.getByRole('heading', { name: 'Where to find what' }).waitFor()
   assert.ok((await page.evaluate(() => document.documentElement.scrollHeight - innerHeight)) > 300, 'Help is short')
   assert.equal(await page.evaluate(() => scrollY), 0)
-  // A link that goes with its page leaves the focus to the next one.
+  // A link that disappears with its page leaves the focus to the next link.
   await page.locator('#help ~ ul').getByRole('link', { name: 'Connect' }).click()
   await page.getByRole('heading', { name: 'Connect an editor' }).waitFor()
   await page.waitForFunction(() => document.activeElement.id === 'main')
@@ -159,7 +159,7 @@ for (const colorScheme of ['light', 'dark']) {
 }
 
 test('the scroll bar of a long page moves nothing', async () => {
-  // Without a flag of Playwright's that hides it.
+  // Playwright hides the scroll bar by default; this browser shows it.
   const own = await launch({ ignoreDefaultArgs: ['--hide-scrollbars'] })
   const { context, page, problems } = await open(own)
   const width = () => page.evaluate(() => document.querySelector('main').getBoundingClientRect().width)
@@ -177,7 +177,7 @@ test('the scroll bar of a long page moves nothing', async () => {
   await own.close()
 })
 
-test('every word that is explained is so on Help', async () => {
+test('Help explains every word that has a meaning', async () => {
   const { context, page, problems } = await open(browser)
   await page.getByRole('link', { name: 'Help' }).click()
   await page.getByRole('heading', { name: 'Words' }).waitFor()

@@ -1,4 +1,4 @@
-// The Playground as its tests open it, and what they do there.
+// The Playground as its tests open it, with the steps that they share.
 
 import assert from 'node:assert/strict'
 
@@ -6,7 +6,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 
 import { open } from './browser.mjs'
 
-// playground opens the page; what the control routes say is asked by ask.
+// playground opens the page. ask calls the control routes.
 export async function playground(browser, options) {
   const all = await open(browser, options)
   const { page } = all
@@ -23,31 +23,30 @@ export async function playground(browser, options) {
   return { ...all, ask }
 }
 
-// chat turns to an empty chat, with the demo model all the same.
+// chat opens an empty chat, with the demo model.
 export async function chat(page) {
   await page.getByLabel('Chat', { exact: true }).check()
   await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
 }
 
-// talk sends a message of a chat and waits for the end of its answer, which is
-// short.
+// talk sends a message of a chat and waits for the end of its short answer.
 export async function talk(page, text) {
   await page.getByLabel('Message', { exact: true }).fill(text)
   await page.getByLabel('Message', { exact: true }).press('Enter')
   await page.getByRole('button', { name: 'Send' }).waitFor({ timeout: 60_000 })
 }
 
-// asking adds to what the page asks for in a chat.
+// asking adds fields to the page's requests in a chat.
 export async function asking(page, more) {
   await page.route('**/v1/chat/completions', (route) => {
     route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ...more }) })
   })
 }
 
-// short cuts answers and has them always the same.
+// short limits answers and makes them repeatable.
 export const short = (page, tokens) => asking(page, { max_tokens: tokens, temperature: 0 })
 
-// long begins a chat whose answer goes on for long, and waits for the first of it.
+// long begins a chat with a long answer and waits for its first words.
 export async function long(page) {
   await asking(page, { ignore_eos: true }) // else the model may end it before it is stopped
   await chat(page)
@@ -58,8 +57,7 @@ export async function long(page) {
   await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
 }
 
-// until asks again and again, for a minute at most, and returns the first answer
-// that is one.
+// until asks again and again, for a minute at most, and returns the first answer that is true.
 export async function until(what, ask) {
   const end = Date.now() + 60_000
   for (;;) {
@@ -70,7 +68,7 @@ export async function until(what, ask) {
   }
 }
 
-// focused names what has the focus.
+// focused returns the name of the element with the focus.
 export const focused = (page) => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.id)
 
 export async function healthy(page, problems) {
@@ -81,7 +79,7 @@ export async function healthy(page, problems) {
   assert.deepEqual(problems, [])
 }
 
-// given answers requests of a kind with a text, once go is called.
+// given answers requests of a kind with a text, after go is called.
 export async function given(page, path, text) {
   let go
   const held = new Promise((done) => (go = done))

@@ -1,4 +1,4 @@
-// What a newcomer does first: a completion that streams, and what is refused.
+// A newcomer's first steps: a completion that streams, and a request that is refused.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -31,14 +31,14 @@ test('a completion', async () => {
   const form = await page.locator('form:has(#code)').boundingBox()
   assert.ok((await completion.boundingBox()).y >= form.y + form.height + 8, 'the completion touches the line above it')
 
-  // A second completion of the same code; both can be turned to.
+  // A second completion of the same code. Both can be shown.
   await page.getByRole('button', { name: 'Complete again' }).click()
   await page.getByText('2 / 2').waitFor({ timeout: 60_000 })
   await page.getByRole('button', { name: 'The one before' }).click()
   await page.getByText('1 / 2').waitFor()
   assert.equal(await completion.textContent(), text)
 
-  // It is taken over, and goes on; a reload shows it all again.
+  // The text is taken over and goes on. A reload shows all of it again.
   const code = await page.getByLabel('Your code').inputValue()
   await page.getByRole('button', { name: 'Add it to the code' }).click()
   assert.equal(await completion.count(), 0)
@@ -60,7 +60,7 @@ test('a completion', async () => {
   await context.close()
 })
 
-test('the example of the demo', async () => {
+test('the example of the demo completes a function', async () => {
   const { context, page, problems } = await playground(browser)
   const code = page.getByLabel('Your code')
   const example = await code.inputValue()
@@ -74,7 +74,7 @@ test('the example of the demo', async () => {
   assert.equal(await page.getByText(/cut a/).count(), 0)
   await shot(page, 'example')
 
-  // Behind a whole function the next one is asked for; that it was cut is told.
+  // After a whole function the page asks for the next one. It says that the answer was cut.
   await page.getByRole('button', { name: 'Add it to the code' }).click()
   await page.getByText('Sampling', { exact: true }).click()
   await page.getByLabel('Tokens at most').fill('3')
@@ -83,7 +83,7 @@ test('the example of the demo', async () => {
   await page.getByText('cut at its limit of 3 tokens: “Tokens at most” under “Sampling”').waitFor()
   assert.ok((await page.getByLabel('Completion', { exact: true }).textContent()).length > 0)
 
-  // What was typed belongs to its chat alone.
+  // Typed text belongs to its chat alone.
   await code.fill(`${example}// mine`)
   await page.getByRole('button', { name: 'New completion' }).click()
   assert.equal(await code.inputValue(), example)
@@ -93,7 +93,7 @@ test('the example of the demo', async () => {
   await page.getByRole('button', { name: 'Delete…', exact: true }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('link', { name: /func mine/ }).waitFor({ state: 'detached' })
-  // Something to complete is there always.
+  // There is always a text to complete.
   assert.equal(await code.inputValue(), example)
   await page.getByRole('button', { name: 'Delete all…' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete all' }).click()
@@ -103,7 +103,7 @@ test('the example of the demo', async () => {
   await context.close()
 })
 
-test('versions of code', async () => {
+test('versions of code can be turned through', async () => {
   const { context, page, problems, ask } = await playground(browser)
   await page.route('**/v1/completions', (route) => {
     route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 8 }) })
@@ -123,7 +123,8 @@ test('versions of code', async () => {
   assert.equal(await code.inputValue(), 'func First() int {\n')
   assert.equal((await ask('/app/runs?limit=1')).runs[0].id, run, 'to turn to another version computes')
 
-  // A field that is wrong says so, closed away as it was; more than OpenAI's 2 is not, for the endpoint takes it too.
+  // A field with a wrong value says so, even if it is folded away. A temperature above OpenAI's 2
+  // is not wrong, because the endpoint takes it too.
   await page.getByText('Sampling', { exact: true }).click()
   await page.getByLabel('Temperature').fill('-1')
   await page.getByText('Sampling', { exact: true }).click()
@@ -132,7 +133,7 @@ test('versions of code', async () => {
   assert.ok(await page.getByLabel('Temperature').isVisible())
   const asked = page.waitForRequest('**/v1/completions')
   await page.getByLabel('Temperature').fill('2.25')
-  // By the keyboard: the button has the focus as it turns into another and back.
+  // By the keyboard: the focus stays on the button when it turns into another one and back.
   await page.getByRole('button', { name: 'Complete again' }).press('Enter')
   assert.equal((await asked).postDataJSON().temperature, 2.25)
   await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
@@ -141,13 +142,13 @@ test('versions of code', async () => {
   await context.close()
 })
 
-test('what is typed while an answer comes stays', async () => {
+test('text typed during an answer stays', async () => {
   const { context, page, problems } = await playground(browser)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const go = await given(page, '/v1/completions', '\treturn 1\n}')
   const code = page.getByLabel('Your code')
   await code.fill('func one() int {\n')
-  // The second of two quick clicks does not stop what the first began.
+  // The second of two quick clicks does not stop the request of the first.
   await page.getByRole('button', { name: 'Complete', exact: true }).dblclick()
   await page.getByRole('button', { name: 'Stop' }).waitFor()
   await code.fill('// one is 1.\nfunc one() int {\n')
@@ -165,7 +166,7 @@ test('what is typed while an answer comes stays', async () => {
   await answers.getByText('2 / 2').waitFor()
   await page.getByRole('button', { name: 'Add it to the code' }).click()
   assert.equal(await code.inputValue(), 'func one() int {\n\treturn 1\n}\n\n')
-  // The other answer is there still.
+  // The other answer is still there.
   await answers.getByRole('button', { name: 'The one before' }).press('Enter')
   await answers.getByText('1 / 2').waitFor()
   assert.equal(await focused(page), '‹')
@@ -174,7 +175,7 @@ test('what is typed while an answer comes stays', async () => {
   await context.close()
 })
 
-test('what is refused is said', async () => {
+test('a refusal is shown', async () => {
   const { context, page, problems } = await playground(browser)
   await page.route('**/app/chats/keep', (route) => route.fulfill({ status: 507, json: { error: { message: 'The disk is full.', code: 'folder' } } }))
   const keep = page.getByLabel('Keep chats')
@@ -201,7 +202,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   const kind = page.getByLabel('Chat', { exact: true })
   const tint = page.getByLabel('Show which words were drafted')
   const again = async () => {
-    // The address of the page alone, as its link in the menu has it.
+    // The address of the page alone, as the menu links to it.
     await page.getByRole('link', { name: 'Now', exact: true }).click()
     await page.getByRole('link', { name: 'Playground' }).click()
     await page.reload()
@@ -211,7 +212,8 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   await tint.check()
   await again()
   assert.ok((await kind.isChecked()) && (await tint.isChecked()))
-  // Which words were drafted is the meaning of a word in the box's own name: to ask for it checks nothing.
+  // The name of the checkbox has a word with a meaning of its own, "drafted". To ask for the
+  // meaning does not check the box.
   await page.getByRole('button', { name: 'drafted', exact: true }).click()
   await page.locator('.meaning').getByText('Guessed by the drafter.').waitFor()
   assert.ok(await tint.isChecked())
@@ -235,7 +237,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   await context.close()
 })
 
-test('what comes and goes moves nothing', async () => {
+test('nothing moves when parts come and go', async () => {
   for (const width of [800, 1280]) {
     const { context, page, problems } = await playground(browser, { viewport: { width, height: 800 } })
     await (await given(page, '/v1/completions', '\treturn 1\n}'))()

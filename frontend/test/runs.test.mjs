@@ -1,5 +1,5 @@
-// The history: found by what it is narrowed by, page by page; and one run, with
-// its phases, its rounds and a verdict that is kept.
+// The history is filtered and read page by page. A run shows its phases, its rounds and a verdict
+// that is kept.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -10,7 +10,7 @@ let browser
 const address = new URL(link()).origin
 const own = `runs${Date.now()}` // clients of this test alone
 
-// complete sends what an editor would, under that name.
+// complete sends a request as an editor would, under that name.
 async function complete(client, body) {
   const answer = await fetch(`${address}/v1/completions`, {
     method: 'POST',
@@ -45,7 +45,7 @@ test('the history is narrowed and searched', async () => {
   await row(short).waitFor({ state: 'detached' })
   assert.equal(await row(long).count(), 1)
   await shot(page, 'runs-search')
-  // A look at one run does not lose what the list is narrowed by.
+  // A look at one run keeps the filter of the list.
   await row(long).getByRole('link').click()
   await page.getByRole('heading', { name: `Run ${long}` }).waitFor()
   await page.getByRole('link', { name: 'All runs' }).click()
@@ -63,14 +63,14 @@ test('the chart has short answers, and those before the page', async () => {
   await page.reload()
   await page.getByText(/^Tokens per second, all requests/).waitFor()
   await shot(page, 'now-chart')
-  // Nothing is told of those any more.
+  // The chart no longer shows them.
   await page.route('**/app/runs?*', (route) => route.fulfill({ json: { runs: [] } }))
   await page.getByText('No answer in the last five minutes.').waitFor()
   assert.deepEqual(problems, [])
   await context.close()
 })
 
-// extent is where the words of an element begin and end, in pixels from the left.
+// extent returns where the words of an element begin and end, in pixels from the left.
 const extent = (e) => {
   const words = document.createRange()
   words.selectNodeContents(e)
@@ -78,7 +78,7 @@ const extent = (e) => {
   return [left, right]
 }
 
-test('older runs are a page away', async () => {
+test('older runs are on the next page', async () => {
   for (let i = 0; i < 52; i++) await complete(`${own}-many`, { prompt: 'x', max_tokens: 1 })
   const { context, page, problems } = await open(browser)
   await page.getByRole('link', { name: 'Runs' }).click()
@@ -87,7 +87,7 @@ test('older runs are a page away', async () => {
   const shows = (n) => page.waitForFunction((n) => document.querySelectorAll('tbody tr').length === n, n)
   await shows(50)
   assert.ok(await page.getByRole('button', { name: 'Newer' }).isDisabled())
-  // A figure and the words beside it keep apart; the names of the fields stand in one line.
+  // A figure and its words stand apart. The names of the fields stand in one line.
   const [, end] = await page.getByRole('columnheader', { name: 'Time' }).evaluate(extent)
   const [begin] = await page.getByRole('columnheader', { name: 'How it ended' }).evaluate(extent)
   assert.ok(begin - end >= 16, `${begin - end} px between two columns`)
@@ -134,7 +134,7 @@ test("a run's page, and a verdict that stays", async () => {
   await page.getByText(/all 60 tokens are the same/).waitFor()
   await page.getByRole('link', { name: 'All runs' }).click()
   await page.getByRole('row').filter({ has: page.getByRole('link', { name: `${id}`, exact: true }) }).getByRole('cell', { name: 'same' }).waitFor()
-  // Why nothing was restored stands there in plain words.
+  // The reason why nothing was restored stands there in plain words.
   await page.goto(`${page.url().split('#')[0]}#/runs/${exact}`)
   await page.getByText('exact requests evaluate their whole text').waitFor()
   await page.goto(`${page.url().split('#')[0]}#/runs/999999`)
@@ -144,7 +144,7 @@ test("a run's page, and a verdict that stays", async () => {
   await context.close()
 })
 
-test('what is drawn of a run ends with its page', async () => {
+test('the drawing of a run ends with its page', async () => {
   const body = { prompt: 'package main\n', max_tokens: 80, ignore_eos: true, speculation: { depth: 4 } }
   const ids = [await complete(`${own}-one`, body), await complete(`${own}-two`, body)]
   const { context, page, problems } = await open(browser)
@@ -232,7 +232,7 @@ test('the answer of a run that was cut off is completed', async () => {
   await sound(page, 'run-completed')
   await page.getByText('Run 8 completed its answer.').waitFor()
   assert.equal(await page.getByRole('link', { name: 'Run 8' }).getAttribute('href'), '#/runs/8')
-  // It is done once.
+  // A run is completed once.
   await page.reload()
   await page.getByText('Run 8 completed its answer.').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Complete the answer' }).count(), 0)
@@ -240,7 +240,7 @@ test('the answer of a run that was cut off is completed', async () => {
   await context.close()
 })
 
-test('a verdict that is not the same', async () => {
+test('a verdict can say that the answers differ', async () => {
   const { context, page, problems } = await open(browser)
   const run = { id: 7, started_at: '2025-11-20T10:00:00Z', ended_at: '2025-11-20T10:01:00Z', client: 'an editor of a very long name/1.2.3 (Macintosh; Intel Mac OS X 10_15_7) and more that it says of itself', endpoint: '/v1/completions', model: 'org/a-model-of-quite-a-long-name-instruct-4bit', finish_reason: 'stop', completion_tokens: 60, verifies: 9, peak_bytes: 4.9e9 }
   const verdict = { run: 7, at: '2025-11-20T10:02:00Z', tokens: 60, same: 12, answered: ' and', now: ' or' }

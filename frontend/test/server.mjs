@@ -1,5 +1,4 @@
-// A Tandem of a test's own: a fresh home, no models but those that the test puts
-// there, and a hub that the test plays.
+// A Tandem for one test: a fresh home, only the test's own models, and a hub that the test plays.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -12,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const pocket = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'models', 'pocket')
 const modelFiles = readdirSync(pocket).filter((name) => /\.(json|jinja|safetensors)$/.test(name))
 
-// model copies the pocket model into a folder, as one that anybody could have.
+// model copies the pocket model into a folder, as a model of another program.
 export function model(dir) {
   mkdirSync(dir, { recursive: true })
   for (const name of modelFiles) cpSync(join(pocket, name), join(dir, name))
@@ -20,9 +19,9 @@ export function model(dir) {
 
 export const commit = '0123456789abcdef0123456789abcdef01234567'
 
-// hub plays a Hugging Face hub that has a model under two names, lab/tiny and lab/kept,
-// and one that asks for permission, lab/closed. Weights stop in their middle while held
-// is true; what ranges of them were asked for is noted.
+// hub plays a Hugging Face hub. It has a model under two names, lab/tiny and lab/kept, and one that
+// asks for permission, lab/closed. Weights stop in their middle while held is true. It records the
+// ranges that were requested.
 export async function hub() {
   const files = Object.fromEntries(modelFiles.map((name) => [name, readFileSync(join(pocket, name))]))
   const etag = (name, body) =>

@@ -1,6 +1,6 @@
-// What a person does on Settings and Help: each setting by itself, keys, the link
-// of the command line tool, the log, the report; and an endpoint that moves. It has
-// a server of its own, whose user has a folder of their own.
+// Settings and Help: each setting by itself, keys, the link of the command line tool, the log, the
+// report, and an endpoint that moves. The test has a server of its own, whose user has a folder of
+// their own.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -20,7 +20,7 @@ let browser, server
 // tandem runs a command of the program.
 const tandem = (...args) => execFileSync(process.env.TANDEM, args, { env, encoding: 'utf8' }).trim()
 
-// freePort returns one that nobody has now.
+// freePort returns a port that is free now.
 const freePort = () =>
   new Promise((done) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
@@ -57,12 +57,12 @@ async function visit(name, options = {}) {
   return { context, page, problems }
 }
 
-// saved waits until a setting says that it was.
+// saved waits until a setting says that it was saved.
 const saved = (page, name) => page.locator('.setting').filter({ has: page.locator(`#set-${name}`) }).getByText('Saved.').waitFor()
 
 const settings = () => JSON.parse(tandem('settings', '--json'))
 
-test('each setting is set by itself, and a bad one says why', async () => {
+test('each setting is set by itself, and a wrong value is explained', async () => {
   const { context, page, problems } = await visit('Settings')
   const minutes = page.getByLabel('Unload an idle model after', { exact: true })
   await minutes.fill('30')
@@ -70,7 +70,7 @@ test('each setting is set by itself, and a bad one says why', async () => {
   await saved(page, 'idle_unload_minutes')
   assert.equal(settings().settings.idle_unload_minutes, 30)
 
-  // A part of a minute is refused, and not rounded.
+  // A part of a minute is refused, not rounded.
   await minutes.fill('1.5')
   await minutes.press('Tab')
   await page.getByText('This must be a whole number').waitFor()
@@ -95,24 +95,25 @@ test('each setting is set by itself, and a bad one says why', async () => {
   await saved(page, 'menu_speed')
   const { settings: s } = settings()
   assert.deepEqual([s.keep_requests, s.checkpoint_disk, s.menu_speed], ['30d', 2e9, true])
-  // What is left to Tandem says what it comes to.
+  // A setting without a value shows the value that Tandem chooses.
   const memory = page.getByLabel('Checkpoints in memory', { exact: true })
   assert.equal(await memory.inputValue(), '')
   const automatic = settings().automatic.checkpoint_memory
   assert.ok(automatic > 2 ** 20, `automatic is ${automatic}`)
   assert.equal(Number(await memory.getAttribute('placeholder')), Number((automatic / 2 ** 30).toFixed(2)))
-  await page.getByText(/That is [\d.]+ Gi?B at most now/).waitFor() // of memory alone: the disk's is set
-  // What the command line says to the byte is shown as a person would write it.
+  // only of memory: the disk's budget is set
+  await page.getByText(/That is [\d.]+ Gi?B at most now/).waitFor()
+  // An exact number of bytes from the command line is shown as a person would write it.
   tandem('settings', 'set', 'checkpoint_memory=1234567890')
   await page.reload()
   await page.waitForFunction(() => document.querySelector('#set-checkpoint_memory')?.value === '1.15')
 
-  // The environment decides the hub's address.
+  // The environment sets the hub's address.
   assert.ok(await page.getByLabel('Hub', { exact: true }).isDisabled())
   await page.getByText(/Decided by HF_ENDPOINT/).waitFor()
   assert.equal(await page.getByLabel('Hub', { exact: true }).inputValue(), 'https://mirror.example.org')
 
-  // A folder that is not one is refused, and what was written stays to be mended.
+  // A path that is no folder is refused, and the typed text stays.
   await page.getByLabel('Further folders with models', { exact: true }).fill('models')
   await page.getByLabel('Further folders with models', { exact: true }).press('Tab')
   await page.getByText(/This must have whole paths/).waitFor()
@@ -143,7 +144,7 @@ test('the token is written and never shown', async () => {
 
 test('a key is made, shown once, used and deleted', async () => {
   const { context, page, problems } = await visit('Settings')
-  // Without one nothing asks for keys.
+  // Without a key no request needs one.
   await page.getByRole('checkbox', { name: /^Ask programs on this/ }).click()
   await page.getByText(/This needs a key first/).waitFor()
   assert.ok(!(await page.getByRole('checkbox', { name: /^Ask programs on this/ }).isChecked()))
@@ -178,7 +179,7 @@ test('a key is made, shown once, used and deleted', async () => {
   await page.getByRole('button', { name: 'Delete the key of Zed' }).click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByRole('row').filter({ hasText: 'Zed' }).waitFor({ state: 'detached' })
-  assert.equal(await ask({ Authorization: `Bearer ${secret}` }), 200) // anything will do again
+  assert.equal(await ask({ Authorization: `Bearer ${secret}` }), 200) // any key is accepted again
   assert.deepEqual(problems.filter((p) => !/400/.test(p)), [])
   await context.close()
 })
@@ -213,7 +214,7 @@ test('the log is live, and the report is saved', async () => {
   assert.ok(report.runs.length > 0 && report.log.length > 0 && !JSON.stringify(report).includes('sesame'))
   await shot(page, 'help')
   for (const [i, name] of (await page.locator('main ul a').allTextContents()).entries()) {
-    if (name === 'Help') continue // it is here
+    if (name === 'Help') continue // the page is Help already
     await page.locator('main ul a').nth(i).click()
     await page.locator('nav a[aria-current="page"]').filter({ hasText: name }).waitFor()
     await page.goBack()
@@ -223,7 +224,7 @@ test('the log is live, and the report is saved', async () => {
   await context.close()
 })
 
-test('a newer version is offered, and its page opened outside of the window', async () => {
+test('a newer version is offered, and its page opens outside of the window', async () => {
   const { context, page, problems } = await visit('Settings')
   await page.getByText('It was built without an address').waitFor()
   const known = { offered: true, newer: false }
@@ -234,7 +235,8 @@ test('a newer version is offered, and its page opened outside of the window', as
   await page.reload()
   await page.getByRole('checkbox', { name: 'Look for a newer version once a day' }).waitFor()
   await page.getByRole('button', { name: 'Look now' }).click()
-  await page.evaluate(() => (window.runtime = { BrowserOpenURL: (url) => (window.opened = url) })) // as Wails has it
+  // as Wails defines it
+  await page.evaluate(() => (window.runtime = { BrowserOpenURL: (url) => (window.opened = url) }))
   await page.getByRole('link', { name: 'download page' }).click()
   assert.equal(await page.evaluate(() => window.opened), 'https://example.org/tandem')
   assert.equal(context.pages().length, 1)

@@ -1,5 +1,5 @@
-// What is rare: each state that Tandem can be in, in both themes and three widths,
-// says what is the matter and what to do, breaks nothing and overflows nowhere.
+// Rare states of Tandem, in both themes and three widths. Each page says what is wrong and what to
+// do. Nothing breaks, and nothing overflows.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -40,7 +40,7 @@ before(async () => {
 })
 after(() => browser.close())
 
-// follow opens the page on a server that answers for the state as is said.
+// follow opens the page on a server that answers for the state as the test says.
 async function follow(t, answer) {
   const server = await serve(tandem, answer)
   t.after(() => server.close())
@@ -63,14 +63,14 @@ test('the page comes back by itself when Tandem does', async (t) => {
   answer = state(example('states', 'ready'))
   await page.getByText('Ready', { exact: true }).waitFor()
   await notice.waitFor({ state: 'detached' })
-  // What breaks off in its midst is taken up again, from the whole state on.
+  // After a stream breaks off, the page asks again and begins with the whole state.
   answer = silence
   streaming.destroy()
   await notice.getByText('Tandem does not answer.').waitFor()
   answer = state(example('states', 'generating'))
   await page.getByText('Answering 2 requests').waitFor()
   await notice.waitFor({ state: 'detached' })
-  // A server that ends as it should is waited for too.
+  // The page waits also for a server that ended on purpose.
   answer = silence
   streaming.end()
   await notice.waitFor()
@@ -97,7 +97,7 @@ test('a server that crashed too often is started again by a button', async (t) =
   let answer = failure(example('failures', 'crashed'))
   const { page, problems } = await follow(t, (res) => answer(res))
   const again = page.getByRole('button', { name: 'Start again' })
-  // Why it cannot be is said.
+  // The page says why it cannot be started.
   await page.route('**/supervisor/again', (route) => route.fulfill({ status: 502, json: { error: { message: 'The program is gone.', code: 'internal' } } }))
   await again.click()
   await page.getByRole('alert').getByText('The program is gone.').waitFor()
@@ -114,7 +114,7 @@ test('a server that crashed too often is started again by a button', async (t) =
   assert.deepEqual(problems, [])
 })
 
-test('an event of the state that is lost has the whole asked for again', async (t) => {
+test('after a lost event the page asks for the whole state again', async (t) => {
   let asked = 0
   const { page, problems } = await follow(t, (res) => {
     state(example('states', asked++ === 0 ? 'ready' : 'generating'))(res)
@@ -150,7 +150,7 @@ for (const { name, page: path = 'now', answer, says } of examples) {
   })
 }
 
-// Start at login is the menu bar's to answer, which only the window asks.
+// Only the window asks whether Tandem starts at login, and the menu bar answers.
 test('login', async (t) => {
   let on = false
   let refuses = false

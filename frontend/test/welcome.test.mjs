@@ -1,5 +1,4 @@
-// What somebody sees who has never seen Tandem: the first steps, and from there an
-// answer at once.
+// The first visit: the first steps, and from there an answer at once.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -24,12 +23,12 @@ after(async () => {
   theHub.stop()
 })
 
-test('an answer without reading anything', async () => {
+test('a newcomer gets an answer without reading anything', async () => {
   const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true })
   await page.getByRole('link', { name: 'Try it now' }).click()
   await page.getByRole('button', { name: 'Complete' }).click()
   await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 60_000 })
-  // The first steps are still there for who wants them.
+  // The first steps can still be opened.
   await page.getByRole('link', { name: 'First steps' }).click()
   await page.getByRole('heading', { name: 'Welcome to Tandem' }).waitFor()
   assert.deepEqual(problems, [])
@@ -53,7 +52,7 @@ for (const colorScheme of ['light', 'dark']) {
   }
 }
 
-test('a model from this machine, an editor, and done', async () => {
+test('the first steps take a model and an editor, and end', async () => {
   const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.getByRole('button', { name: 'Use mine' }).click()
@@ -66,7 +65,7 @@ test('a model from this machine, an editor, and done', async () => {
   await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
   await page.getByRole('link', { name: 'First steps' }).waitFor({ state: 'detached' })
   await context.close()
-  // It is the server that remembers, not the browser.
+  // The server remembers it, not the browser.
   const again = await open(browser, { link: tandem.link, welcome: true })
   await again.page.getByText('mine', { exact: true }).first().waitFor()
   assert.equal(await again.page.getByRole('heading', { name: 'Now', exact: true }).count(), 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// What holds an answer to a form, and what a model thinks before it.
+// The checks of answers in a form, and of thoughts before an answer.
 
 func (t talk) toolChoice(ctx context.Context) error {
 	none := ask("say pong")
@@ -42,7 +42,7 @@ func (t talk) reasoning(ctx context.Context) error {
 		return err
 	}
 	m := answer.Choices[0].Message
-	var thought string // which the library has no field for
+	var thought string // the library has no field for it
 	if err := json.Unmarshal([]byte(m.JSON.ExtraFields["reasoning_content"].Raw()), &thought); err != nil {
 		return fmt.Errorf("%w: got %s", err, answer.RawJSON())
 	}

@@ -62,7 +62,7 @@ func ask(text string) openai.ChatCompletionNewParams {
 	return openai.ChatCompletionNewParams{Model: "tandem", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)}}
 }
 
-// weather is what the script calls.
+// weather is the function that the script calls.
 func weather() []openai.ChatCompletionToolUnionParam {
 	return []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
 		Name: "weather",
@@ -103,7 +103,7 @@ func (t talk) chat(ctx context.Context) error {
 	return nil
 }
 
-// read is what a stream comes to, for the library's own accumulator.
+// read returns the whole of a stream, as the library's own accumulator builds it.
 func (t talk) read(ctx context.Context, p openai.ChatCompletionNewParams, opts ...option.RequestOption) (openai.ChatCompletionAccumulator, error) {
 	var all openai.ChatCompletionAccumulator
 	stream := t.Chat.Completions.NewStreaming(ctx, p, opts...)
@@ -209,8 +209,8 @@ func (t talk) errors(ctx context.Context) error {
 	return nil
 }
 
-// retries has the library send again, by itself, what is refused for the moment, when the server said, and not what failed
-// for good.
+// retries checks that the library sends a request again if it was refused for the moment, at the
+// time that the server named. It does not send a failed request again.
 func (t talk) retries(ctx context.Context) error {
 	before, err := t.refusals(ctx, 503)
 	if err != nil {
@@ -229,7 +229,7 @@ func (t talk) retries(ctx context.Context) error {
 	if said := all.Choices[0].Message.Content; said != "pong" || after != before+1 {
 		return fmt.Errorf("%q, refused %v times", said, after-before)
 	}
-	if took < 900*time.Millisecond { // by itself it would come after half a second
+	if took < 900*time.Millisecond { // the library's own choice is half a second
 		return fmt.Errorf("it came again after %v, and was told to after 1 s", took)
 	}
 	if before, err = t.refusals(ctx, 500); err != nil {
@@ -253,7 +253,8 @@ func (t talk) errorMidway(ctx context.Context) error {
 	return nil
 }
 
-// keepAlive has a client that waits less for the headers, which come with the first sign of life, than the answer takes.
+// keepAlive checks a client that waits for the headers for a shorter time than the answer takes.
+// The headers come with the first sign of life.
 func (t talk) keepAlive(ctx context.Context) error {
 	hasty := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: 3 * time.Second}}
 	all, err := t.read(ctx, ask("think for long"), option.WithHTTPClient(hasty))
@@ -283,7 +284,7 @@ func (t talk) disconnect(ctx context.Context) error {
 	return errors.New("the request goes on after its client left")
 }
 
-// inFlight is how many requests the server is busy with.
+// inFlight returns how many requests the server is working on.
 func (t talk) inFlight(ctx context.Context) (string, error) {
 	text, err := t.metrics(ctx)
 	if err != nil {
@@ -301,7 +302,7 @@ var (
 	counts = regexp.MustCompile(`(?m)^tandem_requests_total\{code="(\d+)",\S* (\S+)$`)
 )
 
-// refusals is how many requests the server has answered with a status.
+// refusals returns how many requests the server has answered with a status.
 func (t talk) refusals(ctx context.Context, status int) (n float64, err error) {
 	text, err := t.metrics(ctx)
 	if err != nil {

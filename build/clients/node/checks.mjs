@@ -17,7 +17,7 @@ export async function inFlight(base) {
   return Number(text.match(/^tandem_requests_in_flight (\S+)$/m)[1])
 }
 
-// refusals is how many requests the server has refused with a status.
+// refusals returns how many requests the server has refused with a status.
 export async function refusals(base, code) {
   const text = await (await fetch(base + '/metrics')).text()
   return [...text.matchAll(new RegExp(`^tandem_requests_total\\{code="${code}",\\S* (\\S+)$`, 'gm'))].reduce((sum, m) => sum + Number(m[1]), 0)
@@ -31,7 +31,8 @@ export async function comesAgain(base, ask) {
   const took = performance.now() - start
   const refused = (await refusals(base, 503)) - before
   check(said === 'pong' && refused === 1, `${said}, refused ${refused} times`)
-  check(took > 900, `it came again after ${took} ms, and was told to after 1 s`) // by itself it would after half of one
+  // the library's own choice is half a second
+  check(took > 900, `it came again after ${took} ms, and was told to after 1 s`)
 }
 
 // failsOnce fails unless ask, which fails for good, is sent once.
@@ -42,7 +43,7 @@ export async function failsOnce(base, ask) {
   check(failed && times === 1, `what failed for good was sent ${times} times`)
 }
 
-// letGo fails unless the server is soon idle.
+// letGo fails unless the server is idle soon.
 export async function letGo(base, what) {
   for (let i = 0; i < 100; i++) {
     if ((await inFlight(base)) === 0) return
