@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -15,42 +14,10 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// near compares numbers with recorded ones: in float32 no number may be off by more
-// than 1e-5 of the largest.
-func near(t *testing.T, what string, got, want []float32) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
-	}
-	most, off := 0.0, 0.0
-	for i := range want {
-		most = max(most, math.Abs(float64(want[i])))
-		off = max(off, math.Abs(float64(got[i])-float64(want[i])))
-	}
-	if !(off <= 1e-5*most) {
-		t.Errorf("%s is off by %g of the largest number", what, off/most)
-	}
-}
-
-// answer posts to a route.
-func (r *running) answer(t *testing.T, path, body string) (int, []byte) {
-	t.Helper()
-	resp, err := http.Post(r.url+path, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, text
-}
-
 // embedded asks for embeddings and reads either form.
 func (r *running) embedded(t *testing.T, fields string) (vectors [][]float32, tokens int) {
 	t.Helper()
-	status, body := r.answer(t, "/v1/embeddings", `{"model":"embedder",`+fields+`}`)
+	a := r.Send("/v1/embeddings", `{"model":"embedder",`+fields+`}`)
 	var got struct {
 		Data []struct {
 			Index     int
@@ -60,8 +27,8 @@ func (r *running) embedded(t *testing.T, fields string) (vectors [][]float32, to
 			Prompt int `json:"prompt_tokens"`
 		}
 	}
-	if err := json.Unmarshal(body, &got); err != nil || status != http.StatusOK {
-		t.Fatalf("%s: %d %s", fields, status, body)
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != http.StatusOK {
+		t.Fatalf("%s: %+v", fields, a)
 	}
 	for i, d := range got.Data {
 		var v []float32
@@ -111,7 +78,7 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 	if tokens != 4+19+4 || len(floats) != 3 || len(floats[0]) != 64 || slices.Equal(floats[0], floats[1]) {
 		t.Errorf("%d tokens, %d vectors of %d", tokens, len(floats), len(floats[0]))
 	}
-	near(t, "the same text again", floats[2], floats[0])
+	enginetest.WantNear(t, "the same text again", floats[2], floats[0])
 	sum := 0.0
 	for _, x := range floats[1] {
 		sum += float64(x) * float64(x)
@@ -126,13 +93,13 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 	if ids, tokens := r.embedded(t, `"input":[97,98,99,256]`); tokens != 4 || len(ids) != 1 {
 		t.Errorf("%d tokens, %d vectors", tokens, len(ids))
 	} else {
-		near(t, "the same text as ids", ids[0], floats[0])
+		enginetest.WantNear(t, "the same text as ids", ids[0], floats[0])
 	}
 	if short, _ := r.embedded(t, `"input":"abc","dimensions":8`); len(short) != 1 || len(short[0]) != 8 {
 		t.Errorf("in 8 dimensions: %v", short)
 	}
 
-	status, body := r.answer(t, "/v1/rerank", `{"model":"reranker","query":"who?","documents":["one","two","three","four"],"top_n":3,"return_documents":true}`)
+	a := r.Send("/v1/rerank", `{"model":"reranker","query":"who?","documents":["one","two","three","four"],"top_n":3,"return_documents":true}`)
 	var ranked struct {
 		Results []struct {
 			Index    int
@@ -140,12 +107,12 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 			Document struct{ Text string }
 		}
 	}
-	if err := json.Unmarshal(body, &ranked); err != nil || status != http.StatusOK || len(ranked.Results) != 3 {
-		t.Fatalf("%d %s", status, body)
+	if err := json.Unmarshal([]byte(a.body), &ranked); err != nil || a.status != http.StatusOK || len(ranked.Results) != 3 {
+		t.Fatalf("%+v", a)
 	}
 	for i, x := range ranked.Results {
 		if !(x.Score > 0 && x.Score < 1) || i > 0 && x.Score >= ranked.Results[i-1].Score || x.Document.Text != []string{"one", "two", "three", "four"}[x.Index] {
-			t.Errorf("result %d of %s", i, body)
+			t.Errorf("result %d of %s", i, a.body)
 		}
 	}
 
@@ -157,9 +124,9 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 		{"/v1/completions", `{"model":"embedder","prompt":"hi"}`, "makes embeddings"},
 		{"/v1/embeddings", `{"model":"embedder","input":"` + strings.Repeat("x", 5000) + `"}`, "4096 tokens"},
 	} {
-		status, body := r.answer(t, c.path, c.body)
-		if status != http.StatusBadRequest || !strings.Contains(string(body), c.says) {
-			t.Errorf("%s %.60s: %d %s", c.path, c.body, status, body)
+		a := r.Send(c.path, c.body)
+		if a.status != http.StatusBadRequest || !strings.Contains(a.body, c.says) {
+			t.Errorf("%s %.60s: %+v", c.path, c.body, a)
 		}
 	}
 	// A reranker is still a model that goes on with texts.

@@ -44,6 +44,7 @@ var arrows = []struct {
 	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage"}},
 	{"app/settings", []string{"app/home", "app/control", "storage", "models/hub"}},
 	{"app/home", []string{"app/control"}},
+	{"app/roomtest", []string{"app/pool", "app/settings", "app/home", "engine/mlx", "models/hub", "storage"}}, // for tests alone
 	{"app/control", nil},
 	{"app/dialect", nil}, // how models write, without knowing what runs them
 	{"app/menu", []string{"app/control"}},
@@ -89,8 +90,8 @@ var testArrows = map[string][]string{
 	"models":      {"engine/cache"},
 	"app/server":  {"engine"},                            // tests of whole servers script the engine's tokens
 	"app/pool":    {"app/server", "app/api", "app/wire"}, // its fixture answers requests
-	"app/library": {"engine/mlx"},                        // its fixture opens a pool
-	"app/history": {"engine/mlx"},
+	"app/library": {"app/roomtest"},
+	"app/history": {"app/roomtest"},
 	"app/bench":   {"app"}, // package bench_test serves a whole Tandem
 }
 

@@ -60,7 +60,7 @@ func TestChatsSurviveRestart(t *testing.T) {
 	wantCode(err, control.CodeInvalid, "would be lost")
 	_, err = a.history.AddMessage(ctx, control.Message{Chat: 99, Role: "user"})
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
-	stuck := a.home.Path("tandem.db.v1-20261121T120000Z.backup")
+	stuck := a.Home.Path("tandem.db.v1-20261121T120000Z.backup")
 	if err := os.MkdirAll(filepath.Join(stuck, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -1,20 +1,15 @@
 package library
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"tandem/app/home"
 	"tandem/app/pool"
-	"tandem/app/settings"
+	"tandem/app/roomtest"
 	"tandem/engine/enginetest"
-	"tandem/engine/mlx"
 	"tandem/models/hub"
 	"tandem/storage"
 )
@@ -33,44 +28,27 @@ type opened struct {
 	library *Library
 	pool    *pool.Pool
 	db      *storage.DB
-	closed  bool
-	close   func() error
+	rooms   *roomtest.Rooms
 }
 
 // open opens a library. It is closed with the test, or by Close before that.
 func open(t *testing.T, o setup) *opened {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+	r := roomtest.Open(t, roomtest.Options{
+		Home: o.Home, Hub: o.Hub, Logger: o.Logger,
+		Pool: pool.Options{Memory: o.Memory, NoCheckpoints: true},
+	})
+	l, err := Open(t.Context(), r.Life, r.DB, r.Home, r.Settings, r.Pool, r.Log,
+		Options{ModelFolders: o.ModelFolders})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if o.Home == "" {
-		o.Home = t.TempDir()
+	id, err := pool.LastChoice(t.Context(), r.DB)
+	if err != nil {
+		t.Fatal(err)
 	}
-	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	dir, err := home.Open(o.Home)
-	must(err)
-	a := &opened{}
-	a.db, err = storage.Open(dir.Path(home.DatabaseFile), storage.Options{Logger: log})
-	must(err)
-	thread, err := mlx.NewThread(mlx.Options{})
-	must(err)
-	set, _, err := settings.Open(t.Context(), a.db, dir, log, settings.Options{Hub: o.Hub})
-	must(err)
-	life, end := context.WithCancel(context.Background())
-	a.pool = pool.New(life, thread, a.db, dir, set, log, pool.Options{Memory: o.Memory, NoCheckpoints: true})
-	a.library, err = Open(t.Context(), life, a.db, dir, set, a.pool, log, Options{ModelFolders: o.ModelFolders})
-	must(err)
-	id, err := pool.LastChoice(t.Context(), a.db)
-	must(err)
-	a.pool.Start(id)
-	a.close = func() error {
-		end()
-		a.library.Close()
-		return errors.Join(a.pool.Close(), thread.Close(), a.db.Close(), dir.Close())
-	}
+	r.Pool.Start(id)
+	a := &opened{l, r.Pool, r.DB, r}
 	t.Cleanup(func() {
 		if err := a.Close(); err != nil {
 			t.Error(err)
@@ -81,11 +59,9 @@ func open(t *testing.T, o setup) *opened {
 
 // Close ends the downloads and frees the models. It does nothing the second time.
 func (a *opened) Close() error {
-	if a.closed {
-		return nil
-	}
-	a.closed = true
-	return a.close()
+	a.rooms.End() // a download ends with it
+	a.library.Close()
+	return a.rooms.Close()
 }
 
 // cachedModel puts a tiny model into a hub's cache, and returns its snapshot.

@@ -94,23 +94,6 @@ func (r *running) acquired(t *testing.T, of *recordedModel) model.Model {
 	return r.acquire(t, row.ID)
 }
 
-// wantNear compares numbers with recorded ones. No number may be off by more than 1e-5 of the
-// largest, which float32 allows.
-func wantNear(t *testing.T, what string, got, want []float32) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
-	}
-	most, off := 0.0, 0.0
-	for i := range want {
-		most = max(most, math.Abs(float64(want[i])))
-		off = max(off, math.Abs(float64(got[i])-float64(want[i])))
-	}
-	if !(off <= 1e-5*most) {
-		t.Errorf("%s is off by %g of the largest number", what, off/most)
-	}
-}
-
 var embeddingCases = []string{"lasttoken", "mean", "cls"}
 
 // Vectors, whole and cut, and the scores of a reranker are the recorded ones.
@@ -134,7 +117,7 @@ func TestVectorsAndScoresAreTheRecordedOnes(t *testing.T) {
 						unitLength(want)
 					}
 				}
-				wantNear(t, fmt.Sprintf("%s: text %d in %d dimensions", name, i, dimensions), rows[i], want)
+				enginetest.WantNear(t, fmt.Sprintf("%s: text %d in %d dimensions", name, i, dimensions), rows[i], want)
 			}
 			if stats.PromptTokens != 1+2+7+44+70+600 {
 				t.Errorf("%s: %d tokens", name, stats.PromptTokens)
@@ -153,7 +136,7 @@ func TestVectorsAndScoresAreTheRecordedOnes(t *testing.T) {
 	for i, x := range scores {
 		got[i] = float32(x)
 	}
-	wantNear(t, "the scores", got, of.want["scores"][0])
+	enginetest.WantNear(t, "the scores", got, of.want["scores"][0])
 }
 
 // A text has the same vector whatever texts it is read with, in the arithmetic in which that holds
