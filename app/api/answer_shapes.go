@@ -9,7 +9,7 @@ var ScoredShape = wire.Object(
 	wire.Need("token", wire.Text),
 	wire.Need("logprob", wire.Real),
 	wire.Need("bytes", wire.List(wire.Whole)),
-	wire.Need("top_logprobs", wire.List(TokenLogprobShape)),
+	wire.Need("top_logprobs", wire.List(tokenLogprobShape)),
 )
 
 // UsageShape is Usage in OpenAPI.
@@ -18,8 +18,8 @@ var UsageShape = wire.AnswerOf[Usage]().Named("Usage")
 // TimingsShape is Timings in OpenAPI.
 var TimingsShape = wire.AnswerOf[Timings]().Named("Timings").Doc("llama.cpp's, then ours.")
 
-// TokenLogprobShape is TokenLogprob in OpenAPI.
-var TokenLogprobShape = wire.Object(
+// tokenLogprobShape is TokenLogprob in OpenAPI.
+var tokenLogprobShape = wire.Object(
 	wire.Need("token", wire.Text),
 	wire.Need("logprob", wire.Real),
 	wire.Need("bytes", wire.List(wire.Int(0, 255))),

@@ -108,7 +108,7 @@ func (c *Choice) flush(out Events) {
 	}
 }
 
-// Take adds parts to the answer, except those that the request does not want.
+// Take adds the parts that the request wants to the answer.
 func (c *Choice) Take(parts []dialect.Part) {
 	for _, p := range parts {
 		switch {

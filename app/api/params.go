@@ -157,7 +157,7 @@ func readSpeculation(f *wire.Fields) (r engine.Speculation) {
 	r.Rule = engine.Rule(o.Word("rule"))
 	r.Depth = o.Whole("depth")
 	r.Exact = o.Bool("exact")
-	known := SpeculationShape.Names()
+	known := speculationShape.Names()
 	for _, key := range slices.Sorted(maps.Keys(o.Values)) {
 		if !slices.Contains(known, key) { // the protocol is ours, so any other name is a mistake
 			f.Fail("speculation", "has no %q; it takes %s.", wire.Clip(key), control.Word(strings.Join(known, ", ")))

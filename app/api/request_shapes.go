@@ -45,8 +45,8 @@ func budgetField(name string) wire.Field {
 	return wire.Opt(name, wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number.")
 }
 
-// SpeculationShape is Speculation in OpenAPI.
-var SpeculationShape = wire.Object(
+// speculationShape is Speculation in OpenAPI.
+var speculationShape = wire.Object(
 	wire.Opt("drafter", wire.Choice(control.Drafters...)),
 	wire.Opt("depth", wire.Int(0, control.MaxDepth),
 		"Tokens proposed at a time; absent for as many as pay off."),
@@ -55,8 +55,8 @@ var SpeculationShape = wire.Object(
 	wire.Opt("exact", wire.Flag, "No rounding differs between drafted and plain decoding."),
 ).With("additionalProperties", false).Named("Speculation").Doc("How to decode; the text is the same whatever is chosen.")
 
-// ResponseFormatShape is ResponseFormat in OpenAPI.
-var ResponseFormatShape = wire.Either(
+// responseFormatShape is ResponseFormat in OpenAPI.
+var responseFormatShape = wire.Either(
 	wire.Object(wire.Need("type", wire.Just("text"))),
 	wire.Object(wire.Need("type", wire.Just("json_object"))),
 	wire.Object(
@@ -151,6 +151,6 @@ var CommonRequestShape = wire.Object(
 	wire.Opt("ignore_eos", wire.Flag, "Goes on after the model's end, as in vLLM."),
 	wire.Opt("return_token_ids", wire.Flag, "Adds prompt_token_ids and token_ids, as in vLLM."),
 	wire.Opt("return_draft_info", wire.Flag, "Adds what was drafted."),
-	wire.Opt("speculation", SpeculationShape),
-	wire.Opt("response_format", ResponseFormatShape),
+	wire.Opt("speculation", speculationShape),
+	wire.Opt("response_format", responseFormatShape),
 ).Named("CommonRequest").Doc("The fields of all generating routes of OpenAI and Mistral.")

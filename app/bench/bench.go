@@ -27,7 +27,7 @@ type Bench struct {
 	Doc  string // one line
 
 	open  func(ctx context.Context, o Options) (bench, error)
-	takes string // the flags it reads of those that only some benches read, between spaces
+	takes string // its flags that not all benches read, between spaces
 }
 
 // Options of Run.

@@ -185,7 +185,7 @@ const least = 20
 const mostRequests = 100
 
 // shapes are architectures whose caches hold different things: rows, rings and the state of
-// recurrent layers. layouts are those that differ.
+// recurrent layers. layouts lists the layouts that differ.
 var shapes = []struct {
 	shape   string
 	layouts []cache.Layout

@@ -276,8 +276,8 @@ func (c *contest) compare(ctx context.Context, w *workload, set setting, one, tw
 }
 
 // warmUp lets an adaptive second side answer prompts before it is measured. It takes prompts that
-// count, and if possible those that are not measured. Prompts that do not count would teach it what
-// is not measured.
+// count, if possible prompts that are not measured. Prompts that do not count would teach it texts
+// that the measurement does not have.
 func (c *contest) warmUp(ctx context.Context, w *workload, set setting, one, two *side) error {
 	if two.drafter == "" || two.depth != adaptive {
 		return nil

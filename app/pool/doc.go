@@ -52,18 +52,18 @@
 // when its model is loaded. Then the model is served without it, and each answer and run says why.
 //
 // A drafter's checkpoint may not say how it is to be read. Then the possible readings are measured
-// once, while the model is idle: one text is decoded plainly and each reading drafts along. The best one is used from then on and kept with the figures. The built-in drafter needs no
-// measurement. Looking up what the text has said before (n-grams) follows every drafter, and needs
-// none.
+// once, while the model is idle: one text is decoded plainly, and each reading drafts along. The
+// best reading is kept with its figures. The built-in drafter is not measured. Looking up earlier
+// text (n-grams) comes after every drafter. It is not measured either.
 //
 // # Checkpoints
 //
 // The engine keeps what requests computed (package engine/checkpoint), in memory and in the home
-// folder, unless Options.NoCheckpoints is set. The store is opened here, see checkpoint_store.go. Files
-// belong to the weights, their type and the device; when a model is loaded again, its files come
-// back. The database knows what is on disk: an index in this package writes it, and says which
-// files are missed least. How much they may take follows from the machine, unless the settings say.
-// Where they cannot be written the state has a warning, and requests notice nothing.
+// folder, unless Options.NoCheckpoints is set. The store is opened in checkpoint_store.go. Its
+// files belong to the weights, their type and the device. When a model is loaded again, its files
+// come back. The database knows the files on disk: an index in this package writes it, and says which
+// files are missed least. How much they may take follows from the machine, unless the settings say
+// (checkpoint_budgets.go). If they cannot be written, the state has a warning, and requests go on.
 //
 // # Who owns what
 //

@@ -76,7 +76,7 @@ func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err erro
 		err = control.ErrDraining
 	case r.choose:
 		back = p.restore(gone)
-		err = stillServing(a.replaces, gone, back, r.row.ID, err)
+		err = switchError(a.replaces, gone, back, r.row.ID, err)
 	default:
 		// The earlier files of the same model are not loaded again: no name leads to them.
 		back = p.restore(slices.DeleteFunc(gone, func(m *Model) bool { return m.row.ID == r.row.ID }))

@@ -22,9 +22,9 @@ type Store interface {
 	KeepResponse(context.Context, control.KeptResponse) error
 	// Response returns a response of an owner, or ErrNoResponse.
 	Response(ctx context.Context, owner, id string) (control.KeptResponse, error)
-	// ResponseChain returns a response after all those that it continues, the earliest first. They
-	// have only inputs and outputs. If one of them is gone it returns ErrNoResponse, if they are
-	// too many CodeInvalid.
+	// ResponseChain returns a response and all responses before it, the earliest first. They have
+	// only inputs and outputs. Errors: ErrNoResponse if one of them is gone, CodeInvalid if they
+	// are too many.
 	ResponseChain(ctx context.Context, owner, id string) ([]control.KeptResponse, error)
 	// DeleteResponse deletes a response of an owner, or returns ErrNoResponse.
 	DeleteResponse(ctx context.Context, owner, id string) error

@@ -13,7 +13,7 @@ import (
 	"tandem/app/wire"
 )
 
-// A key opens the standard routes to those who need one, and never opens the control routes.
+// A key opens the standard routes for a client that needs one. It never opens the control routes.
 func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 	const local, other = "127.0.0.1:50000", "192.168.7.9:50000"
 	var (
