@@ -61,8 +61,8 @@
 // The engine keeps what requests computed (package engine/checkpoint), in memory and in the home
 // folder, unless Options.NoCheckpoints is set. The store is opened in checkpoint_store.go. Its
 // files belong to the weights, their type and the device. When a model is loaded again, its files
-// come back. The database knows the files on disk: an index in this package writes it, and says which
-// files are missed least. How much they may take follows from the machine, unless the settings say
+// come back. The database knows the files on disk: an index in this package writes it, and says
+// which files are missed least. How much they may take follows from the machine, unless the settings say
 // (checkpoint_budgets.go). If they cannot be written, the state has a warning, and requests go on.
 //
 // # Who owns what
