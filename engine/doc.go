@@ -98,6 +98,10 @@
 // accepted tokens are carried: the next block evaluates them again, in front of its own.
 // Their taps are known from the first time and reach the draft at once.
 //
+// A stop text may end inside a verify block. emitBlock (verify.go) takes in one token after the
+// other, and addToken (accept.go) cuts its text at the stop (stops.go). The tokens after it are
+// dropped. Package api passes its own search for chats, as Request.Stopper.
+//
 // A verify round serves one request; plain steps are shared. Where several requests decode,
 // drafts are taken only if two things hold, as measured:
 //

@@ -1,6 +1,8 @@
 // Package anthropic has Anthropic's /v1/messages: its bodies, its blocks and their events, and the
 // count of tokens. It also has the pages of Anthropic's list of models.
 //
+// form.go writes the message and its blocks, events.go the same as a stream.
+//
 // Agents of that API speak as the system in the middle of a conversation, and several times in a
 // row. [messagesRequest] joins such messages as templates expect them. Where a template refuses
 // them, package api makes them plainer.

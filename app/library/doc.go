@@ -1,5 +1,5 @@
-// Package library knows the models on disk: those that are registered, found, offered for download
-// and being downloaded.
+// Package library knows the models on disk. Some are registered, some were found in the folders of
+// other programs, some are being downloaded. It also knows the models that can be downloaded.
 //
 // A model gets into the registry by its folder (register.go), by a download (pull.go), or because
 // it is built in. Only files that Tandem downloaded are ever deleted (remove.go). Files that others
@@ -11,9 +11,9 @@
 // # Another format of models
 //
 // An importer, say of GGUF, touches these places. finder.folder in found.go recognises a folder,
-// and refuses GGUF by name today. AddModel in register.go accepts it. Package models reads it:
-// config.go for the sizes, checkpoint.go for the tensors. Package engine/tokenizer reads its
-// tokens.
+// and refuses GGUF by name today. AddModel in register.go accepts it. hub/info.go in package models
+// says which files of a repository to download. Package models reads the files: config.go the
+// sizes, checkpoint.go the tensors. Package engine/tokenizer reads the tokens.
 //
 // # Who owns what
 //

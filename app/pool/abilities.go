@@ -3,11 +3,8 @@ package pool
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 
 	"tandem/app/model"
-	"tandem/engine/tokenizer"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -19,7 +16,7 @@ func (p *Pool) Abilities(ctx context.Context, id string) (model.Abilities, error
 	if err != nil {
 		return model.Abilities{}, NotRegistered(err, id)
 	}
-	return p.abilities.get(id, wordingFiles(row), func() (model.Abilities, error) {
+	return p.abilities.get(id, tokenizerFiles(row), func() (model.Abilities, error) {
 		return p.readAbilities(ctx, row)
 	})
 }
@@ -46,25 +43,4 @@ func (p *Pool) readAbilities(ctx context.Context, row storage.Model) (model.Abil
 		fim = &f
 	}
 	return model.NewAbilities(dialectOf(source, tokens), fim), nil
-}
-
-// Tokenizer returns the tokenizer of a model, in memory or not.
-func (p *Pool) Tokenizer(ctx context.Context, id string) (*tokenizer.Tokenizer, error) {
-	p.mu.Lock()
-	if m := p.inMemory(id); m != nil {
-		defer p.mu.Unlock()
-		return m.bundle.Tokenizer, nil
-	}
-	p.mu.Unlock()
-	row, err := p.db.Model(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	of, read := row.Path, func() (*tokenizer.Tokenizer, error) { return models.LoadTokenizer(row.Path) }
-	if row.Source == storage.SourcePocket {
-		of, read = row.Source, models.LoadPocketTokenizer
-	} else if info, err := os.Stat(filepath.Join(row.Path, "tokenizer.json")); err == nil {
-		of += info.ModTime().String() // the file may be another one now
-	}
-	return p.tokenizer.get(of, read)
 }

@@ -11,34 +11,35 @@
 //
 // # The eviction rule
 //
-// If a model does not fit beside the others, models leave (victims in evict.go):
+// If a model does not fit beside the others, idle models leave (victims in evict.go). The model of
+// the least worth leaves first. Its worth is the time of its next load, divided by the time since
+// its last use. These models stay:
 //
-//   - only models that no request uses, the ones of the least worth first. The worth is the time of
-//     the next load divided by the time since the last use.
-//   - none that would leave in vain;
-//   - neither the choice nor a model that is set to stay.
+//   - a model that a request uses;
+//   - a model that a person chose, or set to stay;
+//   - any model whose leaving would not make enough room.
 //
-// A context that no person set is cut down to agentContext before an idle model leaves. Only the
-// whole context of the choice comes before idle models. If the model still does not fit, nothing
-// changes in memory. Only for the choice all others leave in the end, after their answers. A switch
-// takes the place of the choice before it. If a load fails, the models that left for it come back:
-// their memory stayed reserved.
+// Before an idle model leaves, the new model's context is cut down to agentContext, unless a person
+// set it. The choice keeps its whole context. If the new model still does not fit, it is refused and
+// nothing changes in memory. If the choice does not fit, all other models leave after their answers.
+// A switch replaces the choice before it. If a load fails, the models that left for it come back.
+// Their memory stays reserved until then.
 //
 // # One change at a time
 //
-// There is one change at a time of what is in memory (change.go). Models that it does not touch
-// answer meanwhile, and weights are read between their rounds. On the MLX thread the rounds of
-// several engines take turns.
+// One change at a time decides which models are in memory (change.go). All other models answer
+// meanwhile, and weights are read between their rounds. On the MLX thread the rounds of several
+// engines take turns.
 //
-// All models share equally what their needs leave, for further texts and for checkpoints
-// (divide.go). Before a load, texts that were let in under the division before have to end. If that
-// takes long, the load is refused, since other changes wait for it. Only the choice waits without a
-// limit.
+// The memory that the needs leave is shared equally, for further texts and for checkpoints
+// (divide.go). A load makes the shares smaller. So it first waits for texts that need more than
+// their new share. If that takes long, the load is refused, since other changes wait for it. Only
+// the choice waits without a limit.
 //
 // # Drafters
 //
-// What drafts for a model is chosen per model and kept: a folder, none, or auto, the default. Auto
-// takes the first of these:
+// Each model has a setting for its drafter: a folder, none, or auto, the default. Auto takes the
+// first of these:
 //
 //   - the drafter that is built in, for the pocket model;
 //   - the folder drafter inside the model's own folder;
@@ -46,24 +47,24 @@
 //     model named NAME or NAME-MORE; the longest NAME wins;
 //   - none.
 //
-// The place decides, at the time of the load, and nothing is tried out. Whether the two fit is then
-// checked by the drafter's config.json and tensors, and for a smaller model by its tokens. A
-// drafter that a person names is loaded or refused at once. A drafter may turn out to be unusable
-// when its model is loaded. Then the model is served without it, and each answer and run says why.
+// Auto decides when the model is loaded, by the place alone. Then the drafter's config.json and
+// tensors must fit the model. A smaller model that drafts must have the same tokens. A drafter that
+// a person names is loaded or refused at once. If auto finds one that cannot be used, the model is
+// served without it, and each answer and run says why.
 //
-// A drafter's checkpoint may not say how it is to be read. Then the possible readings are measured
-// once, while the model is idle: one text is decoded plainly, and each reading drafts along. The
-// best reading is kept with its figures. The built-in drafter is not measured. Looking up earlier
-// text (n-grams) comes after every drafter. It is not measured either.
+// A drafter's checkpoint may not say how to read it. Then the possible readings are measured once,
+// while the model is idle: one text is decoded plainly, and each reading drafts along. The best
+// reading is kept with its figures. The built-in drafter is not measured. Looking up earlier text
+// (n-grams) comes after every drafter. It is not measured either.
 //
 // # Checkpoints
 //
 // The engine keeps what requests computed (package engine/checkpoint), in memory and in the home
-// folder, unless Options.NoCheckpoints is set. The store is opened in checkpoint_store.go. Its
-// files belong to the weights, their type and the device. When a model is loaded again, its files
-// come back. The database knows the files on disk: an index in this package writes it, and says
-// which files are missed least. How much they may take follows from the machine, unless the settings say
-// (checkpoint_budgets.go). If they cannot be written, the state has a warning, and requests go on.
+// folder, unless Options.NoCheckpoints is set. checkpoint_store.go opens the store. Its files belong
+// to the weights, their type and the device, and come back when the model is loaded again.
+// checkpoint_index.go lists the files in the database, and says which to delete first.
+// checkpoint_budgets.go says how much they may take: as the settings say, else by the machine. If
+// files cannot be written, the state has a warning, and requests go on.
 //
 // # Who owns what
 //

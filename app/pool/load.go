@@ -193,7 +193,7 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 	if m.own, err = p.modelSettings(p.life, row.ID); err != nil {
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
 	}
-	m.readWording()
+	m.readTokenizer()
 	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(),
 		"dialect", m.dialect.Name())
 	m.startEngine(d, reason)

@@ -38,6 +38,9 @@ type outcome struct {
 }
 
 // Outcomes has every code. A code that is missing here is an internal error.
+//
+// The table decides the status of an error. The text stands where the error arises, in a call of
+// control.Errorf: for a 409, search for that call with the code that has StatusConflict here.
 var Outcomes = map[string]outcome{
 	string(engine.CodeInvalid):       {http.StatusBadRequest, "invalid_request_error", false},
 	string(control.CodeNoTemplate):   {http.StatusBadRequest, "invalid_request_error", false},

@@ -31,7 +31,7 @@ var errCompileTime = &GrammarError{
 // errSymbols stands for llguidance's panic about too many symbols.
 var errSymbols = &GrammarError{
 	Kind:    KindLimit,
-	Message: "it makes more than 65,525 symbols, of which a property takes four or more",
+	Message: "it makes more than 65,525 symbols, and each property takes at least four",
 }
 
 // compile returns a matcher of grammars in llguidance's form. If ctx ends first, it returns ctx's

@@ -3,9 +3,9 @@
 // # Chat templates
 //
 // A chat template is a Jinja program that comes with a model. It turns a conversation into a
-// prompt. A [Template] gives the text of jinja2 under transformers: trim_blocks, lstrip_blocks,
-// loop controls, the generation block, raise_exception, strftime_now, and a tojson that is
-// json.dumps. minijinja runs it. The Jinja engines written in Go lose the key order of tools, and
+// prompt. A [Template] renders the text that jinja2 renders under transformers. It has trim_blocks,
+// lstrip_blocks, loop controls, the generation block, raise_exception and strftime_now, and its
+// tojson is json.dumps. minijinja runs it. The Jinja engines written in Go lose the key order of tools, and
 // lack syntax that published templates use.
 //
 // The crate adds to minijinja only what a published template needs, and limits. engine/LOG.md
@@ -27,9 +27,9 @@
 //
 // A grammar says which texts are allowed. It is a JSON schema, a regular expression, or rules in
 // the Lark dialect of llguidance, the library that compiles them. A [Vocabulary] is made once for
-// a model. A [Matcher] follows one text token by token. It returns the tokens that may follow as a
-// set of bits. It also goes back, so that guesses can be judged before they are accepted. At the
-// end of a text the set holds the tokens that end one.
+// a model. A [Matcher] follows one text token by token. It returns the tokens that may follow, as a
+// set of bits. It also steps back, so that guesses can be checked before they are accepted. Where
+// the text may end, the set includes the end tokens.
 //
 // A schema's properties come in its own order. A keyword that cannot be honoured is an error when
 // the grammar is compiled. It is never ignored.
@@ -53,5 +53,5 @@
 // `go run ./build setup` builds the crate with cargo from the committed Cargo.lock and links
 // .deps/VERSION/libtandem_native.a. VERSION is the crate's. It stands in the #cgo line, so that a
 // new version relinks. -l names the library, so that a link for another system can put a folder
-// first. `go run ./build check` fails if the sources change without a new version.
+// first. `go run ./build check` fails when the sources change without a new version.
 package native

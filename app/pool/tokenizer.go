@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -8,12 +9,34 @@ import (
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/engine/tokenizer"
+	"tandem/models"
 	"tandem/storage"
 )
 
-// wordingFiles returns the model's folder with the dates of the files that decide how the model
-// writes. Another value means other files.
-func wordingFiles(row storage.Model) string {
+// Tokenizer returns the tokenizer of a model, in memory or not.
+func (p *Pool) Tokenizer(ctx context.Context, id string) (*tokenizer.Tokenizer, error) {
+	p.mu.Lock()
+	if m := p.inMemory(id); m != nil {
+		defer p.mu.Unlock()
+		return m.bundle.Tokenizer, nil
+	}
+	p.mu.Unlock()
+	row, err := p.db.Model(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	of, read := row.Path, func() (*tokenizer.Tokenizer, error) { return models.LoadTokenizer(row.Path) }
+	if row.Source == storage.SourcePocket {
+		of, read = row.Source, models.LoadPocketTokenizer
+	} else if info, err := os.Stat(filepath.Join(row.Path, "tokenizer.json")); err == nil {
+		of += info.ModTime().String() // the file may be another one now
+	}
+	return p.tokenizer.get(of, read)
+}
+
+// tokenizerFiles returns the model's folder with the dates of its tokenizer and its chat template.
+// Another value means other files.
+func tokenizerFiles(row storage.Model) string {
 	files := row.Path
 	if row.Source == storage.SourcePocket {
 		return files
@@ -67,9 +90,9 @@ func longestToken(t *tokenizer.Tokenizer) int {
 	return n
 }
 
-// readWording keeps how the model writes thoughts and calls, the special tokens that its parser
-// needs, and what each chat template gets.
-func (m *Model) readWording() {
+// readTokenizer keeps what requests need from the tokenizer and the chat template: the dialect, its
+// special tokens, the longest token and the variables of each rendering.
+func (m *Model) readTokenizer() {
 	tokens := m.bundle.Tokenizer
 	m.longest, m.always = longestToken(tokens), alwaysVars(tokens)
 	m.dialect = dialectOf(m.bundle.TemplateSource, tokens)
