@@ -1,13 +1,16 @@
 package ui
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"tandem/build/program"
@@ -89,36 +92,74 @@ func frontendChecks(ctx context.Context, b *setup.Builder) error {
 	return errors.Join(errs...)
 }
 
-// browserTests run the interface in Chromium against a server on the pocket model.
+// browsers is how many files of tests run at once. One browser leaves half of two cores idle.
+const browsers = 2
+
+// browserTests run the interface in Chromium. Each file of tests is a process of Node. A file takes
+// the next server that is free, because tests change what their server holds.
 func browserTests(ctx context.Context, b *setup.Builder, p program.Programs) error {
-	args, err := browserTestArgs(filepath.Join(b.Root, setup.FrontendDir))
+	files, err := browserTestFiles(filepath.Join(b.Root, setup.FrontendDir))
 	if err != nil {
 		return err
 	}
+	start := time.Now()
+	queue := make(chan string, len(files))
+	for _, file := range files {
+		queue <- file
+	}
+	close(queue)
+	var printing sync.Mutex
+	errs := make([]error, browsers)
+	var all sync.WaitGroup
+	for i := range browsers {
+		all.Go(func() { errs[i] = testFiles(ctx, b, p, queue, &printing) })
+	}
+	all.Wait()
+	fmt.Fprintf(b.Out, "frontend: in a browser: %s\n", setup.Seconds(time.Since(start)))
+	return errors.Join(errs...)
+}
+
+// testFiles runs the files of a queue, one after the other, against one server on the pocket model.
+func testFiles(
+	ctx context.Context, b *setup.Builder, p program.Programs, queue <-chan string, printing *sync.Mutex,
+) error {
 	s, err := program.StartServer(ctx, b, p.Tandem, "--model", "pocket")
 	if err != nil {
 		return err
 	}
-	cmd := b.Command(ctx, "node", args...)
-	cmd.Dir = filepath.Join(b.Root, setup.FrontendDir)
-	cmd.Env = append(cmd.Env, "TANDEM="+p.Tandem, "TANDEM_HOME="+s.Home, "CHROMIUM="+chromium(), "OUT="+uiOut(b))
-	return errors.Join(b.Step("frontend: in a browser", cmd), s.Stop())
+	var errs []error
+	for file := range queue {
+		cmd := b.Command(ctx, "node", browserTestArgs(file)...)
+		cmd.Dir = filepath.Join(b.Root, setup.FrontendDir)
+		cmd.Env = append(cmd.Env, "TANDEM="+p.Tandem, "TANDEM_HOME="+s.Home, "CHROMIUM="+chromium(), "OUT="+uiOut(b))
+		var out bytes.Buffer
+		apart := *b // two steps at once would mix their lines
+		apart.Out = &out
+		errs = append(errs, apart.Step("frontend: "+filepath.Base(file), cmd))
+		printing.Lock()
+		io.Copy(b.Out, &out)
+		printing.Unlock()
+	}
+	return errors.Join(append(errs, s.Stop())...)
 }
 
-// browserTestLimit is how long a file of them may take. After that it counts as hanging. A busy
+// browserTestLimit is how long a file of tests may take. After that it counts as hanging. A busy
 // machine takes several times as long as an idle one.
 const browserTestLimit = 15 * time.Minute
 
-// browserTestArgs returns Node's arguments. They name each file, because the meaning of a folder
-// differs between Node's versions. The reporter repeats failures at the end, which is what remains
-// of a long output.
-func browserTestArgs(dir string) ([]string, error) {
+// browserTestFiles returns the files of tests below the interface's folder.
+func browserTestFiles(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "test", "*.test.mjs"))
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("%s has no tests for the browser", dir)
 	}
-	args := []string{"--test", "--test-reporter=spec", "--test-concurrency=1", fmt.Sprintf("--test-timeout=%d", browserTestLimit.Milliseconds())}
-	return append(args, files...), err
+	return files, err
+}
+
+// browserTestArgs returns Node's arguments for one file. The reporter repeats failures at the end,
+// which is what remains of a long output.
+func browserTestArgs(file string) []string {
+	return []string{"--test", "--test-reporter=spec", fmt.Sprintf("--test-timeout=%d", browserTestLimit.Milliseconds()), file}
 }
 
 // uiOut is the folder for screenshots.

@@ -4,9 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
-import { AxeBuilder } from '@axe-core/playwright'
-
-import { launch, link, open, shot, sound } from './browser.mjs'
+import { launch, link, open, shot, sound, violations } from './browser.mjs'
 
 let browser
 const address = new URL(link()).origin
@@ -71,8 +69,7 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   await page.getByText(/tokens, \d+ a second · prompt .* from a checkpoint/).waitFor({ timeout: 60_000 })
   assert.ok((await page.getByRole('region', { name: 'Answer' }).textContent()).length > 0)
   await shot(page, 'conversations-continued')
-  const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
-  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
+  assert.deepEqual(await violations(page), [])
   await button('Show the checkpoint of this answer').click()
   await page.waitForFunction(() => document.activeElement.id.startsWith('of-'))
   await button('Continue from here').click()
@@ -334,8 +331,7 @@ test('a conversation shows its subject', async () => {
 
 // healthy checks the rules that hold for every page.
 async function healthy(page, problems) {
-  const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
-  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
+  assert.deepEqual(await violations(page), [])
   const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   assert.ok(over <= 0, `the page is ${over} px too wide`)
   assert.deepEqual(problems, [])

@@ -197,7 +197,7 @@ test('a run that was stopped while its prompt was read', async () => {
 })
 
 test('a verification says how far it is', async () => {
-  const id = await complete(`${own}-far`, { prompt: 'package main\n', max_tokens: 2000, ignore_eos: true })
+  const id = await complete(`${own}-far`, { prompt: 'package main\n', max_tokens: 600, ignore_eos: true })
   const { context, page, problems } = await open(browser)
   await page.goto(`${page.url().split('#')[0]}#/runs/${id}`)
   await page.getByRole('button', { name: 'Verify' }).click()
@@ -206,7 +206,7 @@ test('a verification says how far it is', async () => {
   const at = () => bar.evaluate((b) => b.value)
   const first = await at()
   await page.waitForFunction((first) => document.querySelector('progress')?.value > first, first)
-  assert.equal(await bar.getAttribute('max'), '2000')
+  assert.equal(await bar.getAttribute('max'), '600')
   await page.locator('.tools .badge').getByText('same').waitFor({ timeout: 60_000 })
   assert.equal(await bar.count(), 0)
   assert.deepEqual(problems, [])

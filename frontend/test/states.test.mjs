@@ -4,9 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
-import { AxeBuilder } from '@axe-core/playwright'
-
-import { launch, link, shot } from './browser.mjs'
+import { launch, link, shot, sound } from './browser.mjs'
 import { example, failure, serve, silence, state } from './fixtures.mjs'
 
 const examples = [
@@ -129,24 +127,16 @@ for (const { name, page: path = 'now', answer, says } of examples) {
   test(name, async (t) => {
     const server = await serve(tandem, answer ? answer() : state(example('states', name)))
     t.after(() => server.close())
-    for (const colorScheme of ['light', 'dark']) {
-      for (const width of [500, 800, 1280]) {
-        const context = await browser.newContext({ locale: 'en-US', colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' })
-        await context.addInitScript((s) => sessionStorage.setItem('tandem-session', s), session)
-        const page = await context.newPage()
-        const problems = []
-        page.on('pageerror', (e) => problems.push(String(e)))
-        await page.goto(`${server.url}#/${path}`)
-        for (const text of says) await page.locator('main').getByText(text).first().waitFor()
-        await shot(page, `state-${name}-${colorScheme}-${width}`)
-        const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
-        assert.ok(over <= 0, `${over} px too wide`)
-        const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
-        assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
-        assert.deepEqual(problems, [])
-        await context.close()
-      }
-    }
+    const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 } })
+    t.after(() => context.close())
+    await context.addInitScript((s) => sessionStorage.setItem('tandem-session', s), session)
+    const page = await context.newPage()
+    const problems = []
+    page.on('pageerror', (e) => problems.push(String(e)))
+    await page.goto(`${server.url}#/${path}`)
+    for (const text of says) await page.locator('main').getByText(text).first().waitFor()
+    await sound(page, `state-${name}`, [500, 800, 1280])
+    assert.deepEqual(problems, [])
   })
 }
 
