@@ -18,7 +18,7 @@ const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-ru
 export const out = process.env.OUT ?? '.'
 mkdirSync(out, { recursive: true })
 
-export const launch = (options = {}) => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags, ...options })
+export const launch = (options = {}) => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell', args: flags, ...options })
 
 // link asks the running Tandem for a link that opens the page with a session.
 export const link = () => execFileSync(process.env.TANDEM, ['open', '--print'], { encoding: 'utf8' }).trim()
