@@ -99,7 +99,8 @@ func TestRequestLeavesARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(runs) != 1 || runs[0].Model != "tiny" || runs[0].PromptTokens != 3 || runs[0].CompletionTokens != 4 || runs[0].FinishReason != "length" {
+	if len(runs) != 1 || runs[0].Model != "tiny" || runs[0].PromptTokens != 3 ||
+		runs[0].CompletionTokens != 4 || runs[0].FinishReason != "length" {
 		t.Errorf("runs %+v", runs)
 	}
 	// Both loopback families, one port.
@@ -117,7 +118,8 @@ func TestRequestLeavesARun(t *testing.T) {
 func TestModelsTakeTurns(t *testing.T) {
 	one, two := writeModel(t, "one"), writeModel(t, "two")
 	r := start(t, Options{Model: one}, "127.0.0.1:0")
-	if status, body := r.complete(t, "two", "a"); status != http.StatusNotFound || !strings.Contains(body, "model_not_found") {
+	if status, body := r.complete(t, "two", "a"); status != http.StatusNotFound ||
+		!strings.Contains(body, "model_not_found") {
 		t.Errorf("unregistered model: %d %s", status, body)
 	}
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: two}); err != nil {
@@ -133,7 +135,8 @@ func TestModelsTakeTurns(t *testing.T) {
 			t.Errorf("%s: %d %s", id, status, body)
 		}
 	}
-	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"load_on_request": []byte(`"replace"`)}); err != nil {
+	if _, err := r.ChangeSettings(t.Context(),
+		control.SettingsChange{"load_on_request": []byte(`"replace"`)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.pool.Unload(t.Context(), "two"); err != nil {
@@ -144,7 +147,8 @@ func TestModelsTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, body := r.complete(t, "two", "a")
-	if status != http.StatusConflict || !strings.Contains(body, "one") || !strings.Contains(body, "two") {
+	if status != http.StatusConflict || !strings.Contains(body, "one") ||
+		!strings.Contains(body, "two") {
 		t.Errorf("while one is busy: %d %s", status, body)
 	}
 	if err := r.pool.Unload(t.Context(), ""); err == nil {
@@ -197,7 +201,8 @@ func TestSecondProcessIsTold(t *testing.T) {
 	r := start(t, Options{Home: dir, Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	_, err := Open(t.Context(), Options{Home: dir})
 	e, ok := errors.AsType[*home.LockedError](err)
-	if !ok || !strings.Contains(e.Error(), fmt.Sprint("pid ", os.Getpid())) || !strings.Contains(e.Error(), r.url) {
+	if !ok || !strings.Contains(e.Error(), fmt.Sprint("pid ", os.Getpid())) ||
+		!strings.Contains(e.Error(), r.url) {
 		t.Errorf("got %v, want pid and address", err)
 	}
 }
@@ -241,7 +246,8 @@ func TestBadFolders(t *testing.T) {
 		cut:                            "missing",
 	} {
 		_, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir})
-		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid || !strings.Contains(e.Message, want) {
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid ||
+			!strings.Contains(e.Message, want) {
 			t.Errorf("%s: %v, want %q", dir, err, want)
 		}
 	}
@@ -316,7 +322,8 @@ func TestPeakStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := r.State().PeakBytes
-	if err := r.thread.Do(t.Context(), func(s *mlx.Scope) error { s.ResetPeak(); return nil }); err != nil {
+	if err := r.thread.Do(t.Context(),
+		func(s *mlx.Scope) error { s.ResetPeak(); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if after := r.State().PeakBytes; before < size || after < before {

@@ -88,7 +88,8 @@ func TestComputing(t *testing.T) {
 
 // TestServeHolds: a request in flight is a reason, and its end ends it.
 func TestServeHolds(t *testing.T) {
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: longModel(t), NoCheckpoints: true})
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: longModel(t),
+		NoCheckpoints: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,8 @@ func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 func TestFilesOfAKilledBenchGoAtTheNextStart(t *testing.T) {
 	home := t.TempDir()
 	left := filepath.Join(home, "run", "bench", "1", "file")
-	if err := errors.Join(os.Chmod(home, 0o700), os.MkdirAll(filepath.Dir(left), 0o700), os.WriteFile(left, []byte("x"), 0o600)); err != nil {
+	if err := errors.Join(os.Chmod(home, 0o700), os.MkdirAll(filepath.Dir(left), 0o700),
+		os.WriteFile(left, []byte("x"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	a, err := Open(t.Context(), Options{Home: home})

@@ -63,9 +63,11 @@ func TestIDs(t *testing.T) {
 	r := start(t, Options{}, "")
 	// The folder's name, as far as it can be an id.
 	for name, want := range map[string]string{
-		control.Alias: "tandem-2", "my model (v1)": "my-model-v1", "日本": "model", "a--b..c.": "a-b.c",
+		control.Alias: "tandem-2", "my model (v1)": "my-model-v1", "日本": "model",
+		"a--b..c.": "a-b.c",
 	} {
-		if m, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, name)}); err != nil || m.ID != want {
+		if m, err := r.library.AddModel(t.Context(),
+			control.AddRequest{Path: writeModel(t, name)}); err != nil || m.ID != want {
 			t.Errorf("%s: id %q, want %q, %v", name, m.ID, want, err)
 		}
 	}
@@ -73,13 +75,16 @@ func TestIDs(t *testing.T) {
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"a b", "a/b/c", "/a", "../x", "a@b", "x\n", control.Alias, "other"} {
+	for _, id := range []string{"a b", "a/b/c", "/a", "../x", "a@b", "x\n", control.Alias,
+		"other"} {
 		_, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir, ID: id})
-		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid || e.Param != "id" {
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid ||
+			e.Param != "id" {
 			t.Errorf("id %q for a known folder: %v", id, err)
 		}
 	}
-	if m, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir, ID: "known"}); err != nil || m.ID != "known" {
+	if m, err := r.library.AddModel(t.Context(),
+		control.AddRequest{Path: dir, ID: "known"}); err != nil || m.ID != "known" {
 		t.Errorf("the same id again: %+v %v", m, err)
 	}
 }

@@ -37,7 +37,8 @@ func TestCheckpointTitles(t *testing.T) {
 		t.Fatal(err)
 	}
 	titles, err := c.CheckpointTitles(t.Context(), "nothing", kept.ID)
-	if err != nil || len(titles) != 1 || titles[0].ID != kept.ID || !strings.Contains(titles[0].Title, "abc abc") || titles[0].Ends == "" {
+	if err != nil || len(titles) != 1 || titles[0].ID != kept.ID ||
+		!strings.Contains(titles[0].Title, "abc abc") || titles[0].Ends == "" {
 		t.Fatalf("titles %+v, %v", titles, err)
 	}
 	// A list has what was asked for once, and a chat's title before that.
@@ -60,7 +61,8 @@ func TestCheckpointTitles(t *testing.T) {
 	}
 	chat, err := r.history.AddChat(t.Context(), control.Chat{Kind: "chat", Title: "Letters"})
 	if err == nil {
-		_, err = r.history.AddMessage(t.Context(), control.Message{Chat: chat.ID, Role: "assistant", Content: "abc", Run: kept.Run})
+		_, err = r.history.AddMessage(t.Context(),
+			control.Message{Chat: chat.ID, Role: "assistant", Content: "abc", Run: kept.Run})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +75,8 @@ func TestCheckpointTitles(t *testing.T) {
 // TestMachine: this one says what it is.
 func TestMachine(t *testing.T) {
 	m, err := start(t, Options{}, "").client(t).Machine(t.Context())
-	if err != nil || m.Cores < 1 || m.Memory <= 0 || m.Room <= 0 || m.Room >= m.Memory || m.System == "" || !strings.Contains(m.Kind, "/") || !strings.HasPrefix(m.Engine, "MLX ") {
+	if err != nil || m.Cores < 1 || m.Memory <= 0 || m.Room <= 0 || m.Room >= m.Memory ||
+		m.System == "" || !strings.Contains(m.Kind, "/") || !strings.HasPrefix(m.Engine, "MLX ") {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

@@ -16,12 +16,17 @@ func TestCommandLine(t *testing.T) {
 		there func(path string) error // what is at the link's place
 		want  control.LinkKind
 	}{
-		"nothing":            {func(string) error { return nil }, control.LinkAbsent},
-		"a file":             {func(p string) error { return os.WriteFile(p, []byte("#!/bin/sh\n"), 0o755) }, control.LinkForeign},
-		"a folder":           {func(p string) error { return os.Mkdir(p, 0o755) }, control.LinkForeign},
-		"another's link":     {func(p string) error { return os.Symlink("/bin/sh", p) }, control.LinkForeign},
-		"another's old link": {func(p string) error { return os.Symlink("/nowhere/bicycle", p) }, control.LinkForeign},
-		"another's tandem":   {func(p string) error { return os.Symlink("/nowhere/tandem", p) }, control.LinkForeign},
+		"nothing": {func(string) error { return nil }, control.LinkAbsent},
+		"a file": {func(p string) error {
+			return os.WriteFile(p, []byte("#!/bin/sh\n"), 0o755)
+		}, control.LinkForeign},
+		"a folder": {func(p string) error { return os.Mkdir(p, 0o755) }, control.LinkForeign},
+		"another's link": {func(p string) error { return os.Symlink("/bin/sh", p) },
+			control.LinkForeign},
+		"another's old link": {func(p string) error { return os.Symlink("/nowhere/bicycle", p) },
+			control.LinkForeign},
+		"another's tandem": {func(p string) error { return os.Symlink("/nowhere/tandem", p) },
+			control.LinkForeign},
 		"an old bundle": {func(p string) error {
 			return os.Symlink("/Users/ada/Downloads/Tandem.app/Contents/Resources/bin/tandem", p)
 		}, control.LinkStale},
@@ -37,7 +42,8 @@ func TestCommandLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, _ := os.Readlink(path)
-			client := start(t, Options{UserHome: user, Program: program, Path: "/bin:" + bin}, "").client(t)
+			client := start(t, Options{UserHome: user, Program: program, Path: "/bin:" + bin},
+				"").client(t)
 			got, err := client.CommandLine(t.Context())
 			if err != nil || got.Link != c.want || !got.OnPath || got.Path != path {
 				t.Fatalf("%+v %v", got, err)
@@ -45,7 +51,8 @@ func TestCommandLine(t *testing.T) {
 			made, err := client.LinkCommandLine(t.Context())
 			after, _ := os.Readlink(path)
 			if c.want == control.LinkForeign {
-				if codeOf(err) != control.CodeFolder || !strings.Contains(err.Error(), "does not replace") || after != before {
+				if codeOf(err) != control.CodeFolder ||
+					!strings.Contains(err.Error(), "does not replace") || after != before {
 					t.Errorf("%+v %v, it leads to %q", made, err, after)
 				}
 				return
@@ -53,7 +60,8 @@ func TestCommandLine(t *testing.T) {
 			if err != nil || made.Link != control.LinkOurs || after != program {
 				t.Errorf("%+v %v, it leads to %q", made, err, after)
 			}
-			if made, err = client.LinkCommandLine(t.Context()); err != nil || made.Link != control.LinkOurs {
+			if made, err = client.LinkCommandLine(t.Context()); err != nil ||
+				made.Link != control.LinkOurs {
 				t.Errorf("made twice: %+v %v", made, err)
 			}
 		})
@@ -70,7 +78,8 @@ func TestPassingBundle(t *testing.T) {
 		"/Applications":   true,
 	} {
 		user := t.TempDir()
-		o := Options{UserHome: user, Program: strings.Replace(dir, "~", user, 1) + "/Tandem.app" + inBundle}
+		o := Options{UserHome: user, Program: strings.Replace(dir, "~", user, 1) + "/Tandem.app" +
+			inBundle}
 		_, err := start(t, o, "").client(t).LinkCommandLine(t.Context())
 		if installed != (err == nil) || err != nil && codeOf(err) != control.CodeFolder {
 			t.Errorf("%s: %v", dir, err)

@@ -55,7 +55,8 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 		t.Helper()
 		x, err := c.AddChat(ctx, control.Chat{Kind: "chat"})
 		if err == nil {
-			_, err = c.AddMessage(ctx, control.Message{Chat: x.ID, Role: "assistant", Content: "so", Run: run})
+			_, err = c.AddMessage(ctx, control.Message{Chat: x.ID, Role: "assistant", Content: "so",
+				Run: run})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -78,12 +79,14 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 		t.Errorf("would go %+v, %v, of %d with %d bytes", would, err, len(own), bytes)
 	}
 	gone, err := c.DeleteChat(ctx, talk)
-	if err != nil || gone.Chats != 1 || gone.Checkpoints < would.Checkpoints || gone.Bytes < would.Bytes {
+	if err != nil || gone.Chats != 1 || gone.Checkpoints < would.Checkpoints ||
+		gone.Bytes < would.Bytes {
 		t.Errorf("gone are %+v, %v, and %+v was said", gone, err, would)
 	}
 	for _, x := range slices.Concat(shared, own) {
 		_, err := os.Stat(r.history.CheckpointPath(x.ID))
-		if stays := x.Run == first; stays && err != nil || !stays && !errors.Is(err, fs.ErrNotExist) {
+		if stays := x.Run == first; stays && err != nil || !stays &&
+			!errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the file of run %d: %v", x.Run, err)
 		}
 	}
@@ -98,7 +101,8 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 
 	// What was given a name stays, and what it goes on from; the chat goes all the same.
 	name := "kept"
-	if _, err := c.ChangeCheckpoint(ctx, shared[0].ID, control.CheckpointChange{Name: &name}); err != nil {
+	if _, err := c.ChangeCheckpoint(ctx, shared[0].ID,
+		control.CheckpointChange{Name: &name}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.DeleteChat(ctx, chat(first)); err != nil {
@@ -109,7 +113,8 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 	}
 
 	// A chat without answers waits for nothing; a folder that cannot be emptied keeps a chat.
-	if gone, err := c.DeleteChat(ctx, chat(0)); err != nil || gone != (control.DeletedChats{Chats: 1}) {
+	if gone, err := c.DeleteChat(ctx, chat(0)); err != nil ||
+		gone != (control.DeletedChats{Chats: 1}) {
 		t.Errorf("without answers %+v, %v", gone, err)
 	}
 	third := complete(strings.Repeat("qrs ", 40))

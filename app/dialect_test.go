@@ -49,39 +49,81 @@ const (
 )
 
 var writers = map[string]writer{
-	"tool_call": {template: "<tool_call>", text: "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments + "}\n</tool_call>"},
-	"tool_call, special": {template: "<tool_call>", special: []string{"<tool_call>", "</tool_call>"},
-		text: "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments + "}\n</tool_call>"},
+	"tool_call": {template: "<tool_call>",
+		text: "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments +
+			"}\n</tool_call>"},
+	"tool_call, special": {template: "<tool_call>",
+		special: []string{"<tool_call>", "</tool_call>"},
+		text: "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments +
+			"}\n</tool_call>"},
 	"tool_call, thinking": {template: "<tool_call></think>",
-		text: "<think>\nWhere?\n</think>\n\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments + "}\n</tool_call>", ends: []string{"</think>"}},
+		text: "<think>\nWhere?\n</think>\n\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " +
+			wholeArguments + "}\n</tool_call>", ends: []string{"</think>"}},
 	"tool_call, amid a thought": {template: "<tool_call></think>", prompt: "<think>\n",
-		text: "Where?\n</think>\n\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments + "}\n</tool_call>", ends: []string{"</think>"}},
+		text: "Where?\n</think>\n\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " +
+			wholeArguments + "}\n</tool_call>", ends: []string{"</think>"}},
 	"xml": {template: "<tool_call><function=</think>", special: []string{"<think>", "</think>"},
 		text: "<think>\nWhere?\n</think>\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nBern\n</parameter>\n<parameter=days>\n2\n</parameter>\n<parameter=exact>\ntrue\n</parameter>\n" +
-			"<parameter=tags>\n[\"a\"]\n</parameter>\n<parameter=place>\n{\"x\": 1.5}\n</parameter>\n</function>\n</tool_call>", ends: []string{"</think>", "\n</parameter>\n"}},
-	"json":     {template: `{"name": "parameters": `, special: []string{"<|python_tag|>"}, text: `{"name": "get_weather", "parameters": ` + wholeArguments + "}"},
-	"pythonic": {template: "[func_name1(", text: `[get_weather(city="Bern", days=2, exact=True, tags=["a"], place={"x": 1.5})]`},
+			"<parameter=tags>\n[\"a\"]\n</parameter>\n<parameter=place>\n{\"x\": 1.5}\n</parameter>\n</function>\n</tool_call>",
+		ends: []string{"</think>", "\n</parameter>\n"}},
+	"json": {template: `{"name": "parameters": `, special: []string{"<|python_tag|>"},
+		text: `{"name": "get_weather", "parameters": ` + wholeArguments + "}"},
+	"pythonic": {template: "[func_name1(",
+		text: `[get_weather(city="Bern", days=2, exact=True, tags=["a"], place={"x": 1.5})]`},
 	"tool_code": {template: "```tool_code",
 		text: "```tool_code\nget_weather(city=\"Bern\", days=2, exact=True, tags=[\"a\"], place={\"x\": 1.5})\n```"},
-	"mistral, list":  {template: "[TOOL_CALLS]", special: []string{"[TOOL_CALLS]"}, text: `[TOOL_CALLS][{"name": "get_weather", "arguments": ` + wholeArguments + "}]"},
-	"mistral, id":    {template: "[TOOL_CALLS][CALL_ID]", special: []string{"[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"}, text: `[TOOL_CALLS]get_weather[CALL_ID]abcdefghi[ARGS]` + wholeArguments},
-	"mistral, named": {template: "[TOOL_CALLS][THINK]", special: []string{"[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]"}, text: `[THINK]Where?[/THINK][TOOL_CALLS]get_weather[ARGS]` + wholeArguments, ends: []string{"[/THINK]"}},
-	"gemma4": {template: `<|tool_call><|"|><|channel>thought`, special: []string{"<|tool_call>", "<tool_call|>", `<|"|>`, "<|channel>", "<channel|>"},
-		text: "<|channel>thought\nWhere?\n<channel|><|tool_call>call:get_weather{city:<|\"|>Bern<|\"|>,days:2,exact:true,tags:[<|\"|>a<|\"|>],place:{x:1.5}}<tool_call|>", ends: []string{"<channel|>", `<|"|>`}},
-	"functiongemma": {template: "<start_function_call><escape>", special: []string{"<start_function_call>", "<end_function_call>", "<escape>"},
-		text: "<start_function_call>call:get_weather{city:<escape>Bern<escape>,days:2,exact:true,tags:[<escape>a<escape>],place:{x:1.5}}<end_function_call>", ends: []string{"<escape>"}},
-	"harmony": {template: "<|channel|><|message|>", special: []string{"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>"}, prompt: "<|start|>assistant",
-		text: `<|channel|>analysis<|message|>Where?<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>` + wholeArguments, ends: []string{"<|end|>"}},
-	"glm":         {template: "<tool_call><arg_key></think>", special: []string{"<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}, text: "<think>Where?</think>\n" + glmText, ends: []string{"</think>", "</arg_value>"}},
-	"glm, plain":  {template: "<tool_call><arg_key>", text: glmText, ends: []string{"</arg_value>"}},
-	"dsml":        {template: "｜DSML｜function_calls</think>", special: []string{"｜DSML｜", "<think>", "</think>"}, prompt: "<think>", text: "Where?</think>\n\n" + dsmlText, ends: []string{"</think>", "</｜DSML｜parameter>"}},
-	"dsml, plain": {template: "｜DSML｜function_calls", text: dsmlText, ends: []string{"</｜DSML｜parameter>\n"}},
-	"phi":         {template: `<|tool_call|>{`, special: []string{"<|tool_call|>", "<|/tool_call|>"}, text: `<|tool_call|>{"name": "get_weather", "arguments": ` + wholeArguments + "}<|/tool_call|>"},
-	"phi, list":   {template: `<|tool|><|/tool|>`, special: []string{"<|tool_call|>", "<|/tool_call|>"}, text: `<|tool_call|>[{"name": "get_weather", "arguments": ` + wholeArguments + "}]<|/tool_call|>"},
-	"deepseek v3": {template: "<｜tool▁call▁begin｜>```json</think>", special: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", "<think>", "</think>"},
-		text: "<think>\nWhere?\n</think>\n\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n" + wholeArguments + "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>", ends: []string{"</think>"}},
-	"deepseek v3.1": {template: "<｜tool▁call▁begin｜>", special: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"},
-		text: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>" + wholeArguments + "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"},
+	"mistral, list": {template: "[TOOL_CALLS]", special: []string{"[TOOL_CALLS]"},
+		text: `[TOOL_CALLS][{"name": "get_weather", "arguments": ` + wholeArguments + "}]"},
+	"mistral, id": {template: "[TOOL_CALLS][CALL_ID]",
+		special: []string{"[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"},
+		text:    `[TOOL_CALLS]get_weather[CALL_ID]abcdefghi[ARGS]` + wholeArguments},
+	"mistral, named": {template: "[TOOL_CALLS][THINK]",
+		special: []string{"[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]"},
+		text:    `[THINK]Where?[/THINK][TOOL_CALLS]get_weather[ARGS]` + wholeArguments,
+		ends:    []string{"[/THINK]"}},
+	"gemma4": {template: `<|tool_call><|"|><|channel>thought`,
+		special: []string{"<|tool_call>", "<tool_call|>", `<|"|>`, "<|channel>", "<channel|>"},
+		text:    "<|channel>thought\nWhere?\n<channel|><|tool_call>call:get_weather{city:<|\"|>Bern<|\"|>,days:2,exact:true,tags:[<|\"|>a<|\"|>],place:{x:1.5}}<tool_call|>",
+		ends:    []string{"<channel|>", `<|"|>`}},
+	"functiongemma": {template: "<start_function_call><escape>",
+		special: []string{"<start_function_call>", "<end_function_call>", "<escape>"},
+		text:    "<start_function_call>call:get_weather{city:<escape>Bern<escape>,days:2,exact:true,tags:[<escape>a<escape>],place:{x:1.5}}<end_function_call>",
+		ends:    []string{"<escape>"}},
+	"harmony": {template: "<|channel|><|message|>",
+		special: []string{"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>"},
+		prompt:  "<|start|>assistant",
+		text: `<|channel|>analysis<|message|>Where?<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>` +
+			wholeArguments, ends: []string{"<|end|>"}},
+	"glm": {template: "<tool_call><arg_key></think>",
+		special: []string{"<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>",
+			"</arg_key>", "<arg_value>", "</arg_value>"}, text: "<think>Where?</think>\n" + glmText,
+		ends: []string{"</think>", "</arg_value>"}},
+	"glm, plain": {template: "<tool_call><arg_key>", text: glmText,
+		ends: []string{"</arg_value>"}},
+	"dsml": {template: "｜DSML｜function_calls</think>",
+		special: []string{"｜DSML｜", "<think>", "</think>"}, prompt: "<think>",
+		text: "Where?</think>\n\n" + dsmlText, ends: []string{"</think>", "</｜DSML｜parameter>"}},
+	"dsml, plain": {template: "｜DSML｜function_calls", text: dsmlText,
+		ends: []string{"</｜DSML｜parameter>\n"}},
+	"phi": {template: `<|tool_call|>{`,
+		special: []string{"<|tool_call|>", "<|/tool_call|>"},
+		text: `<|tool_call|>{"name": "get_weather", "arguments": ` + wholeArguments +
+			"}<|/tool_call|>"},
+	"phi, list": {template: `<|tool|><|/tool|>`,
+		special: []string{"<|tool_call|>", "<|/tool_call|>"},
+		text: `<|tool_call|>[{"name": "get_weather", "arguments": ` + wholeArguments +
+			"}]<|/tool_call|>"},
+	"deepseek v3": {template: "<｜tool▁call▁begin｜>```json</think>",
+		special: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>",
+			"<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", "<think>", "</think>"},
+		text: "<think>\nWhere?\n</think>\n\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n" +
+			wholeArguments + "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		ends: []string{"</think>"}},
+	"deepseek v3.1": {template: "<｜tool▁call▁begin｜>",
+		special: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>",
+			"<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"},
+		text: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>" + wholeArguments +
+			"<｜tool▁call▁end｜><｜tool▁calls▁end｜>"},
 }
 
 // tokens is a vocabulary of bytes, special tokens and the end of the text.
@@ -108,12 +150,15 @@ func TestCallGrammars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tokens := w.tokens()
 			end := int32(len(tokens) - 1)
-			v, err := native.NewVocabulary(len(tokens), func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 }, []int32{end})
+			v, err := native.NewVocabulary(len(tokens),
+				func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 },
+				[]int32{end})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer v.Close()
-			for _, choice := range []dialect.Choice{{Parallel: true}, {}, {Tool: "get_weather"}, {Tool: "now"}, {Tool: "look", Parallel: true}, {Answer: `"<" /[a-z]{1,9}/ ">"`}} {
+			for _, choice := range []dialect.Choice{{Parallel: true}, {}, {Tool: "get_weather"},
+				{Tool: "now"}, {Tool: "look", Parallel: true}, {Answer: `"<" /[a-z]{1,9}/ ">"`}} {
 				choice.Prompt = w.prompt
 				lark, err := w.dialect().Grammar(testTools, choice)
 				if err != nil {
@@ -124,7 +169,8 @@ func TestCallGrammars(t *testing.T) {
 					ids := w.encode(tokens, w.text)
 					for i, id := range ids {
 						if !slices.Contains(follow(t, m), id) {
-							t.Fatalf("%+v: %q may not follow %q in\n%s", choice, tokens[id], w.decode(tokens, ids[:i]), lark)
+							t.Fatalf("%+v: %q may not follow %q in\n%s",
+								choice, tokens[id], w.decode(tokens, ids[:i]), lark)
 						}
 						if err := m.Accept(id); err != nil {
 							t.Fatal(err)
@@ -148,12 +194,15 @@ func TestCallGrammars(t *testing.T) {
 		t.Error("a family without calls has a grammar")
 	}
 	for _, name := range []string{"xml", "glm", "dsml", "pythonic", "gemma4"} {
-		odd := dialect.Tool{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"a>:\n":{}},"required":["a>:\n"]}`)}
-		if _, err := writers[name].dialect().Grammar([]dialect.Tool{odd}, dialect.Choice{}); err == nil {
+		odd := dialect.Tool{Name: "f",
+			Parameters: json.RawMessage(`{"type":"object","properties":{"a>:\n":{}},"required":["a>:\n"]}`)}
+		if _, err := writers[name].dialect().Grammar([]dialect.Tool{odd},
+			dialect.Choice{}); err == nil {
 			t.Errorf("%s: a parameter that cannot be written has a grammar", name)
 		}
 	}
-	if _, err := writers["xml"].dialect().Grammar(testTools, dialect.Choice{Tool: "x"}); err == nil {
+	if _, err := writers["xml"].dialect().Grammar(testTools,
+		dialect.Choice{Tool: "x"}); err == nil {
 		t.Error("a tool that is not there has a grammar")
 	}
 }
@@ -161,21 +210,25 @@ func TestCallGrammars(t *testing.T) {
 // TestOddTools: names and schemas that nobody expects have grammars as well.
 func TestOddTools(t *testing.T) {
 	odd := []dialect.Tool{
-		{Name: "9:odd/na-me.é", Parameters: json.RawMessage(`{"type":"object","properties":{"x y\"\n":true,"z":{},"n":{"type":["integer","null"]},"e":{"enum":["a\"b\n\\","c"]},` +
-			`"k":{"const":3},"m":{"enum":["a",1]},"r":{"$ref":"#/definitions/q"},"o":{"type":"object"}},"required":["e"],"definitions":{"q":{"type":"array","items":{"type":"string"}}}}`)},
+		{Name: "9:odd/na-me.é",
+			Parameters: json.RawMessage(`{"type":"object","properties":{"x y\"\n":true,"z":{},"n":{"type":["integer","null"]},"e":{"enum":["a\"b\n\\","c"]},` +
+				`"k":{"const":3},"m":{"enum":["a",1]},"r":{"$ref":"#/definitions/q"},"o":{"type":"object"}},"required":["e"],"definitions":{"q":{"type":"array","items":{"type":"string"}}}}`)},
 		{Name: "any", Parameters: json.RawMessage(`true`)},
 		{Name: "empty", Parameters: json.RawMessage(` { } `)},
 		{Name: "required_only", Parameters: json.RawMessage(`{"type":"object","required":["x"]}`)},
 	}
 	for name, w := range writers {
 		tokens := w.tokens()
-		v, err := native.NewVocabulary(len(tokens), func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 }, []int32{int32(len(tokens) - 1)})
+		v, err := native.NewVocabulary(len(tokens),
+			func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 },
+			[]int32{int32(len(tokens) - 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer v.Close()
 		for _, tool := range odd {
-			lark, err := w.dialect().Grammar([]dialect.Tool{tool}, dialect.Choice{Parallel: true, Prompt: w.prompt})
+			lark, err := w.dialect().Grammar([]dialect.Tool{tool},
+				dialect.Choice{Parallel: true, Prompt: w.prompt})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +239,8 @@ func TestOddTools(t *testing.T) {
 			arguments := ""
 			for _, part := range append(p.Push(text), p.Flush()...) {
 				if part.Index == 0 {
-					arguments += map[dialect.Kind]string{dialect.Arguments: part.Text, dialect.Text: part.Text}[part.Kind]
+					arguments += map[dialect.Kind]string{dialect.Arguments: part.Text,
+						dialect.Text: part.Text}[part.Kind]
 				}
 			}
 			if into := map[string]any{}; json.Unmarshal([]byte(arguments), &into) != nil {
@@ -194,12 +248,15 @@ func TestOddTools(t *testing.T) {
 			}
 		}
 		for _, bad := range []string{"", "a b", "a>", "\"a\"", "a\n", strings.Repeat("a", 300)} {
-			if _, err := w.dialect().Grammar([]dialect.Tool{{Name: bad}}, dialect.Choice{}); err == nil {
+			if _, err := w.dialect().Grammar([]dialect.Tool{{Name: bad}},
+				dialect.Choice{}); err == nil {
 				t.Errorf("%s: the name %q is held to", name, bad)
 			}
 		}
-		for _, bad := range []string{`[]`, `7`, `{"type":"object","properties":{"a":{"type":"nothing"}},"required":["a"]}`} {
-			lark, err := w.dialect().Grammar([]dialect.Tool{{Name: "bad", Parameters: json.RawMessage(bad), Strict: true}}, dialect.Choice{})
+		for _, bad := range []string{`[]`, `7`,
+			`{"type":"object","properties":{"a":{"type":"nothing"}},"required":["a"]}`} {
+			lark, err := w.dialect().Grammar([]dialect.Tool{{Name: "bad",
+				Parameters: json.RawMessage(bad), Strict: true}}, dialect.Choice{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -327,14 +384,17 @@ func (w writer) isCalls(t *testing.T, choice dialect.Choice, text string) {
 			said += part.Text
 		}
 	}
-	if answer := strings.HasPrefix(said, "<") && strings.HasSuffix(said, ">"); said != "" && (choice.Answer == "" || !answer || len(names) > 0) {
+	if answer := strings.HasPrefix(said, "<") && strings.HasSuffix(said, ">"); said != "" &&
+		(choice.Answer == "" || !answer || len(names) > 0) {
 		t.Errorf("%q has the text %q and %d calls", text, said, len(names))
 	}
 	if len(names) == 0 && said == "" || len(names) > 1 && !choice.Parallel {
 		t.Errorf("%q has %d calls", text, len(names))
 	}
 	for i, name := range names {
-		if choice.Tool != "" && name != choice.Tool || !slices.ContainsFunc(testTools, func(tool dialect.Tool) bool { return tool.Name == name }) {
+		if choice.Tool != "" && name != choice.Tool ||
+			!slices.ContainsFunc(testTools,
+				func(tool dialect.Tool) bool { return tool.Name == name }) {
 			t.Errorf("%q calls %q", text, name)
 		}
 		d := json.NewDecoder(strings.NewReader(arguments[i]))
@@ -375,13 +435,16 @@ func TestDialectsOfTemplates(t *testing.T) {
 	if err := json.Unmarshal(b, &recorded); err != nil {
 		t.Fatal(err)
 	}
-	special := []string{"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|call|>", "[TOOL_CALLS]", "<|python_tag|>"}
+	special := []string{"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>",
+		"<|call|>", "[TOOL_CALLS]", "<|python_tag|>"}
 	for name, want := range map[string]struct {
 		dialect string
 		calls   int
 		end     string // of the turn
 	}{
-		"qwen3": {"tool_call", 2, "<|im_end|>\n"}, "llama3": {"json", 1, "<|eot_id|>"}, "mistral": {"mistral", 2, "</s>"}, "gpt_oss": {"harmony", 1, ""}, "gemma3": {"plain", 0, ""}, "chatml": {"plain", 0, ""},
+		"qwen3": {"tool_call", 2, "<|im_end|>\n"}, "llama3": {"json", 1, "<|eot_id|>"},
+		"mistral": {"mistral", 2, "</s>"}, "gpt_oss": {"harmony", 1, ""},
+		"gemma3": {"plain", 0, ""}, "chatml": {"plain", 0, ""},
 	} {
 		source, ok := recorded.Templates[name]
 		if !ok {
@@ -404,10 +467,13 @@ func TestDialectsOfTemplates(t *testing.T) {
 		defer tm.Close()
 		calls := []string{}
 		for i := range want.calls {
-			calls = append(calls, fmt.Sprintf(`{"id":"abcdefgh%d","type":"function","function":{"name":"get_weather","arguments":%s}}`, i, wholeArguments))
+			calls = append(calls,
+				fmt.Sprintf(`{"id":"abcdefgh%d","type":"function","function":{"name":"get_weather","arguments":%s}}`,
+					i, wholeArguments))
 		}
 		render := func(more string, prompt bool) string {
-			text, err := tm.Render(fmt.Appendf(nil, `{"bos_token":"","eos_token":"</s>","documents":null,"add_generation_prompt":%t,"tools":[{"type":"function","function":{"name":"get_weather","description":"d","parameters":%s}}],
+			text, err := tm.Render(fmt.Appendf(nil,
+				`{"bos_token":"","eos_token":"</s>","documents":null,"add_generation_prompt":%t,"tools":[{"type":"function","function":{"name":"get_weather","description":"d","parameters":%s}}],
 				"messages":[{"role":"user","content":"Hi"}%s]}`, prompt, toolSchema, more))
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -415,7 +481,8 @@ func TestDialectsOfTemplates(t *testing.T) {
 			return text
 		}
 		prompt := render("", true)
-		whole := render(`,{"role":"assistant","content":"","tool_calls":[`+strings.Join(calls, ",")+`]}`, false)
+		whole := render(`,{"role":"assistant","content":"","tool_calls":[`+strings.Join(calls,
+			",")+`]}`, false)
 		answer, ok := strings.CutPrefix(whole, prompt)
 		if !ok {
 			t.Fatalf("%s: %q does not begin with %q", name, whole, prompt)

@@ -58,8 +58,10 @@ func (r *running) embedded(t *testing.T, fields string) (vectors [][]float32, to
 // model says no to what it is not for.
 func TestEmbeddingsAndRerank(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "talker")}, "127.0.0.1:0")
-	for id, dir := range map[string]string{"embedder": enginetest.TinyEmbedder(t), "reranker": enginetest.TinyReranker(t)} {
-		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir, ID: id}); err != nil {
+	for id, dir := range map[string]string{"embedder": enginetest.TinyEmbedder(t),
+		"reranker": enginetest.TinyReranker(t)} {
+		if _, err := r.library.AddModel(t.Context(),
+			control.AddRequest{Path: dir, ID: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,14 +70,16 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range rows {
-		want := map[string]string{"embedder": control.KindEmbedding, "reranker": control.KindReranker}[row.ID]
+		want := map[string]string{"embedder": control.KindEmbedding,
+			"reranker": control.KindReranker}[row.ID]
 		if row.Kind != want {
 			t.Errorf("%s is listed as %q, want %q", row.ID, row.Kind, want)
 		}
 	}
 
 	floats, tokens := r.embedded(t, `"input":["abc","a much longer text","abc"]`)
-	if tokens != 4+19+4 || len(floats) != 3 || len(floats[0]) != 64 || slices.Equal(floats[0], floats[1]) {
+	if tokens != 4+19+4 || len(floats) != 3 || len(floats[0]) != 64 ||
+		slices.Equal(floats[0], floats[1]) {
 		t.Errorf("%d tokens, %d vectors of %d", tokens, len(floats), len(floats[0]))
 	}
 	enginetest.WantNear(t, "the same text again", floats[2], floats[0])
@@ -86,7 +90,9 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 	if math.Abs(sum-1) > 1e-5 {
 		t.Errorf("a vector's length is %g", math.Sqrt(sum))
 	}
-	if bytes, _ := r.embedded(t, `"input":["abc","a much longer text","abc"],"encoding_format":"base64"`); !slices.EqualFunc(bytes, floats, slices.Equal) {
+	if bytes, _ := r.embedded(t,
+		`"input":["abc","a much longer text","abc"],"encoding_format":"base64"`); !slices.EqualFunc(bytes,
+		floats, slices.Equal) {
 		t.Error("base64 and floats differ")
 	}
 	// The tokenizer ends each text, a client that sends ids does so itself.
@@ -95,7 +101,8 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 	} else {
 		enginetest.WantNear(t, "the same text as ids", ids[0], floats[0])
 	}
-	if short, _ := r.embedded(t, `"input":"abc","dimensions":8`); len(short) != 1 || len(short[0]) != 8 {
+	if short, _ := r.embedded(t, `"input":"abc","dimensions":8`); len(short) != 1 ||
+		len(short[0]) != 8 {
 		t.Errorf("in 8 dimensions: %v", short)
 	}
 
@@ -107,11 +114,13 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 			Document struct{ Text string }
 		}
 	}
-	if err := json.Unmarshal([]byte(a.body), &ranked); err != nil || a.status != http.StatusOK || len(ranked.Results) != 3 {
+	if err := json.Unmarshal([]byte(a.body), &ranked); err != nil || a.status != http.StatusOK ||
+		len(ranked.Results) != 3 {
 		t.Fatalf("%+v", a)
 	}
 	for i, x := range ranked.Results {
-		if !(x.Score > 0 && x.Score < 1) || i > 0 && x.Score >= ranked.Results[i-1].Score || x.Document.Text != []string{"one", "two", "three", "four"}[x.Index] {
+		if !(x.Score > 0 && x.Score < 1) || i > 0 && x.Score >= ranked.Results[i-1].Score ||
+			x.Document.Text != []string{"one", "two", "three", "four"}[x.Index] {
 			t.Errorf("result %d of %s", i, a.body)
 		}
 	}
@@ -139,7 +148,9 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	first := runs[len(runs)-1]
-	if first.Endpoint != "/v1/embeddings" || first.Model != "embedder" || first.PromptTokens != 27 || first.CompletionTokens != 0 || first.FinishReason != "stop" || first.PrefillMS <= 0 {
+	if first.Endpoint != "/v1/embeddings" || first.Model != "embedder" ||
+		first.PromptTokens != 27 || first.CompletionTokens != 0 || first.FinishReason != "stop" ||
+		first.PrefillMS <= 0 {
 		t.Errorf("the first run is %+v", first)
 	}
 }

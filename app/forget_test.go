@@ -34,32 +34,36 @@ func TestForgetRunning(t *testing.T) {
 			r := start(t, Options{NoCheckpoints: c.off}, "127.0.0.1:0")
 			state := r.client(t)
 			for _, name := range []string{"gone", "here"} {
-				answer, run := r.held(t, c.path, name, `{"model":"pocket",`+strings.Replace(c.body, "Contains", "Contains_"+name, 1)+`}`, func() {
-					st := await(t, state, func(s control.State) bool { return len(s.Active) == 1 })
-					if c.chat {
-						if name == "gone" {
-							deleteChat(t, state, st.Active[0].RunID)
+				answer, run := r.held(t, c.path, name,
+					`{"model":"pocket",`+strings.Replace(c.body, "Contains", "Contains_"+name,
+						1)+`}`, func() {
+						st := await(t, state, func(s control.State) bool { return len(s.Active) == 1 })
+						if c.chat {
+							if name == "gone" {
+								deleteChat(t, state, st.Active[0].RunID)
+							}
+							return
 						}
-						return
-					}
-					got, err := r.history.Forget(t.Context(), control.ForgetRequest{Client: "gone"})
-					if err != nil || (got.InFlight == 1) != (name == "gone") {
-						t.Errorf("%s: %+v, %v", name, got, err)
-					}
-				})
+						got, err := r.history.Forget(t.Context(), control.ForgetRequest{Client: "gone"})
+						if err != nil || (got.InFlight == 1) != (name == "gone") {
+							t.Errorf("%s: %+v, %v", name, got, err)
+						}
+					})
 				await(t, state, func(s control.State) bool { return len(s.Active) == 0 })
 				stays := name == "here"
 				var reply struct {
 					ID    string
 					Store bool
 				}
-				if err := json.Unmarshal(answer, &reply); err != nil || reply.Store != (stays && c.response) {
+				if err := json.Unmarshal(answer, &reply); err != nil ||
+					reply.Store != (stays && c.response) {
 					t.Errorf("%s: %s, %v", name, answer, err)
 				}
 				if _, err := r.db.RunText(t.Context(), run); (err == nil) != (stays && c.text) {
 					t.Errorf("%s: its text: %v", name, err)
 				}
-				if _, err := r.history.Response(t.Context(), "", reply.ID); errors.Is(err, control.ErrNoResponse) == (stays && c.response) {
+				if _, err := r.history.Response(t.Context(), "", reply.ID); errors.Is(err,
+					control.ErrNoResponse) == (stays && c.response) {
 					t.Errorf("%s: its response: %v", name, err)
 				}
 				for stays && c.checkpoint { // what came before it has been written by then, or not
@@ -77,7 +81,8 @@ func TestForgetRunning(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer m.Release()
-			for here := false; !here && !t.Failed(); time.Sleep(time.Millisecond) { // its last one may be on its way still
+			// its last one may be on its way still
+			for here := false; !here && !t.Failed(); time.Sleep(time.Millisecond) {
 				ids, _, err := checkpoint.List(r.home.Path(pool.CheckpointFolder))
 				if err != nil {
 					t.Fatal(err)
@@ -105,7 +110,8 @@ func quote(text string) json.RawMessage {
 
 // held posts a body whose end comes when meanwhile has returned, and returns the answer
 // and its run.
-func (r *running) held(t *testing.T, path, client, body string, meanwhile func()) (answer []byte, run int64) {
+func (r *running) held(t *testing.T, path, client, body string, meanwhile func()) (answer []byte,
+	run int64) {
 	t.Helper()
 	from, to := io.Pipe()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+path, from)
@@ -154,7 +160,8 @@ func deleteChat(t *testing.T, c *control.Client, run int64) {
 	t.Helper()
 	chat, err := c.AddChat(t.Context(), control.Chat{Kind: "chat"})
 	if err == nil {
-		_, err = c.AddMessage(t.Context(), control.Message{Chat: chat.ID, Role: "assistant", Run: run})
+		_, err = c.AddMessage(t.Context(), control.Message{Chat: chat.ID, Role: "assistant",
+			Run: run})
 	}
 	if err == nil {
 		_, err = c.DeleteChat(t.Context(), chat.ID)

@@ -16,12 +16,14 @@ const person = `{"type":"object","properties":{"name":{"type":"string","maxLengt
 	"required":["name","age","tags","home"],"additionalProperties":false}`
 
 func schemaFormat(schema string) map[string]any {
-	return map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "answer", "strict": true, "schema": json.RawMessage(schema)}}
+	return map[string]any{"type": "json_schema",
+		"json_schema": map[string]any{"name": "answer", "strict": true,
+			"schema": json.RawMessage(schema)}}
 }
 
-// The built-in model knows nothing of JSON. Held to a schema it answers with JSON, and with the same
-// JSON however it is decoded. In the bit tier that holds to the bit. Each way of decoding runs once,
-// since a grammar and a drafter meet in the same code whatever the sampling.
+// The built-in model knows nothing of JSON. Held to a schema it answers with JSON, and with the
+// same JSON however it is decoded. In the bit tier that holds to the bit. Each way of decoding runs
+// once, since a grammar and a drafter meet in the same code whatever the sampling.
 func TestSchemaAnswersEqualPlainOnes(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
@@ -64,7 +66,8 @@ func TestSchemaAnswersEqualPlainOnes(t *testing.T) {
 			drafted, accepted = drafted+got.Timings.DraftN, accepted+got.Timings.Accepted
 		}
 		if name == "sampled" { // by rejection other tokens are drawn
-			request["speculation"] = map[string]any{"drafter": "dflash", "depth": 5, "rule": "rejection"}
+			request["speculation"] = map[string]any{"drafter": "dflash", "depth": 5,
+				"rule": "rejection"}
 			isPerson(t, name+", by rejection", r.Ask(t, request, false))
 		}
 	}
@@ -99,14 +102,21 @@ func TestGrammars(t *testing.T) {
 			var object map[string]any
 			return json.Unmarshal([]byte(text), &object) == nil
 		}},
-		"a regular expression": {map[string]any{"type": "grammar", "grammar": map[string]any{"syntax": "regex", "definition": "(yes|no)/[0-9]{2}"}}, func(text string) bool {
-			return len(text) == len("no/12") && strings.HasPrefix(text, "no/") || len(text) == len("yes/12") && strings.HasPrefix(text, "yes/")
-		}},
-		"rules": {map[string]any{"type": "grammar", "grammar": map[string]any{"syntax": "lark", "definition": "start: \"<\" word \">\"\nword: \"a\" | \"b\" word"}}, func(text string) bool {
-			return strings.Trim(text, "<b>") == "a"
-		}},
+		"a regular expression": {map[string]any{"type": "grammar",
+			"grammar": map[string]any{"syntax": "regex", "definition": "(yes|no)/[0-9]{2}"}},
+			func(text string) bool {
+				return len(text) == len("no/12") && strings.HasPrefix(text, "no/") ||
+					len(text) == len("yes/12") && strings.HasPrefix(text, "yes/")
+			}},
+		"rules": {map[string]any{"type": "grammar",
+			"grammar": map[string]any{"syntax": "lark",
+				"definition": "start: \"<\" word \">\"\nword: \"a\" | \"b\" word"}},
+			func(text string) bool {
+				return strings.Trim(text, "<b>") == "a"
+			}},
 	} {
-		got := r.Ask(t, map[string]any{"prompt": "x := ", "max_tokens": 300, "temperature": 0, "response_format": c.format}, false)
+		got := r.Ask(t, map[string]any{"prompt": "x := ", "max_tokens": 300, "temperature": 0,
+			"response_format": c.format}, false)
 		if got.Finish == "stop" && !c.whole(got.Text) {
 			t.Errorf("%s: %q", name, got.Text)
 		}
@@ -117,16 +127,21 @@ func TestGrammars(t *testing.T) {
 	for name, format := range map[string]map[string]any{
 		"a type there is not":  schemaFormat(`{"type":"number","properties":7}`),
 		"what nobody can meet": schemaFormat(`{"type":"string","minLength":5,"maxLength":2}`),
-		"an open bracket":      {"type": "grammar", "grammar": map[string]any{"syntax": "regex", "definition": "(a"}},
-		"a missing rule":       {"type": "grammar", "grammar": map[string]any{"syntax": "lark", "definition": "start: word"}},
-		"what has no end":      schemaFormat(`{"$ref":"#"}`),
-		"no character at all":  {"type": "grammar", "grammar": map[string]any{"syntax": "regex", "definition": `[^\s\S]`}},
+		"an open bracket": {"type": "grammar",
+			"grammar": map[string]any{"syntax": "regex", "definition": "(a"}},
+		"a missing rule": {"type": "grammar",
+			"grammar": map[string]any{"syntax": "lark", "definition": "start: word"}},
+		"what has no end": schemaFormat(`{"$ref":"#"}`),
+		"no character at all": {"type": "grammar",
+			"grammar": map[string]any{"syntax": "regex", "definition": `[^\s\S]`}},
 	} {
-		body, err := json.Marshal(map[string]any{"model": control.Alias, "prompt": "x := ", "response_format": format})
+		body, err := json.Marshal(map[string]any{"model": control.Alias, "prompt": "x := ",
+			"response_format": format})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := r.Send("/v1/completions", string(body)); a.status != 400 || !strings.Contains(a.body, `"param":"response_format"`) {
+		if a := r.Send("/v1/completions", string(body)); a.status != 400 ||
+			!strings.Contains(a.body, `"param":"response_format"`) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}

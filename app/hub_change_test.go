@@ -11,8 +11,8 @@ import (
 	"tandem/models/hub"
 )
 
-// Once another hub is set it is asked at once: for what the first one refused, and by downloads that
-// wait for the first.
+// Once another hub is set it is asked at once: for what the first one refused, and by downloads
+// that wait for the first.
 func TestNewHubIsAskedAtOnce(t *testing.T) {
 	const wanted = "/api/models/org/name"
 	waits, comes := make(chan struct{}, 100), make(chan struct{}, 100)
@@ -31,10 +31,13 @@ func TestNewHubIsAskedAtOnce(t *testing.T) {
 			http.Error(w, "no", http.StatusForbidden)
 			return
 		}
-		json.NewEncoder(w).Encode(map[string]any{"sha": strings.Repeat("a", 40), "siblings": []map[string]any{{"rfilename": "config.json", "size": 100}, {"rfilename": "model.safetensors", "size": 2_000}}})
+		json.NewEncoder(w).Encode(map[string]any{"sha": strings.Repeat("a", 40),
+			"siblings": []map[string]any{{"rfilename": "config.json", "size": 100},
+				{"rfilename": "model.safetensors", "size": 2_000}}})
 	}))
 	t.Cleanup(second.Close)
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Memory: 16 * (1 << 30), Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: first.URL}})
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Memory: 16 * (1 << 30),
+		Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: first.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,15 +45,19 @@ func TestNewHubIsAskedAtOnce(t *testing.T) {
 	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Why == "" {
 		t.Fatalf("%q, %v", c.Why, err)
 	}
-	if err := a.library.Download(t.Context(), control.PullRequest{ID: first.URL + "/org/name"}); err != nil {
+	if err := a.library.Download(t.Context(),
+		control.PullRequest{ID: first.URL + "/org/name"}); err != nil {
 		t.Fatal(err)
 	}
 	<-waits
-	if _, err := a.ChangeSettings(t.Context(), control.SettingsChange{"hub_endpoint": json.RawMessage(`"` + second.URL + `"`)}); err != nil {
+	if _, err := a.ChangeSettings(t.Context(),
+		control.SettingsChange{"hub_endpoint": json.RawMessage(`"` + second.URL +
+			`"`)}); err != nil {
 		t.Fatal(err)
 	}
 	<-comes
-	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Why != "" || c.Models[0].Bytes != 2_100 {
+	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Why != "" ||
+		c.Models[0].Bytes != 2_100 {
 		t.Errorf("of the other hub: %q, %v, %+v", c.Why, err, c.Models[0])
 	}
 }

@@ -54,7 +54,8 @@ func TestPartedGoesWithTexts(t *testing.T) {
 	parted := func(ends ...string) (ids []int64) {
 		t.Helper()
 		for _, end := range ends {
-			if status, body := r.complete(t, control.Alias, strings.Repeat("abc", 20)+end); status != http.StatusOK {
+			if status, body := r.complete(t, control.Alias,
+				strings.Repeat("abc", 20)+end); status != http.StatusOK {
 				t.Fatalf("%d %s", status, body)
 			}
 		}

@@ -22,12 +22,15 @@ func TestKeys(t *testing.T) {
 		r := start(t, Options{Home: home}, "")
 		c := r.client(t)
 		made, err := c.AddKey(t.Context(), control.KeyRequest{Name: " Zed "})
-		if err != nil || made.Key.Name != "Zed" || !strings.HasPrefix(made.Secret, settings.KeyPrefix) || len(made.Secret) < 30 {
+		if err != nil || made.Key.Name != "Zed" ||
+			!strings.HasPrefix(made.Secret, settings.KeyPrefix) || len(made.Secret) < 30 {
 			t.Fatalf("%+v %v", made, err)
 		}
 		secret = made.Secret
 		for _, bad := range []string{"", "  ", "Zed", "a\nb", strings.Repeat("x", 61)} {
-			if _, err := c.AddKey(t.Context(), control.KeyRequest{Name: bad}); codeOf(err) != control.CodeInvalid || paramOf(err) != "name" {
+			if _, err := c.AddKey(t.Context(),
+				control.KeyRequest{Name: bad}); codeOf(err) != control.CodeInvalid ||
+				paramOf(err) != "name" {
 				t.Errorf("name %q: %v", bad, err)
 			}
 		}
@@ -61,7 +64,8 @@ func TestKeys(t *testing.T) {
 	if _, ok := r.keys.FindKey(secret); ok || r.keys.HasKeys() {
 		t.Error("a deleted key is found")
 	}
-	if err := r.client(t).DeleteKey(t.Context(), list[0].ID); codeOf(err) != control.CodeKeyNotFound {
+	if err := r.client(t).DeleteKey(t.Context(),
+		list[0].ID); codeOf(err) != control.CodeKeyNotFound {
 		t.Errorf("deleted twice: %v", err)
 	}
 }
@@ -73,7 +77,8 @@ func TestKeysWhileUsed(t *testing.T) {
 	var made [8]control.NewKey
 	for i := range made {
 		var err error
-		if made[i], err = r.keys.AddKey(t.Context(), control.KeyRequest{Name: fmt.Sprint("key ", i)}); err != nil {
+		if made[i], err = r.keys.AddKey(t.Context(),
+			control.KeyRequest{Name: fmt.Sprint("key ", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -60,10 +60,12 @@ func lendPort(t *testing.T) (port int, listens func(endpoint.Place) ([]net.Liste
 			l.Close()
 		}
 	})
-	return own[0].Addr().(*net.TCPAddr).Port, func(endpoint.Place) (list []net.Listener, err error) {
-		for _, l := range own {
-			list = append(list, &lent{Listener: l, arrived: arrived[l], closed: make(chan struct{})})
+	return own[0].Addr().(*net.TCPAddr).Port,
+		func(endpoint.Place) (list []net.Listener, err error) {
+			for _, l := range own {
+				list = append(list, &lent{Listener: l, arrived: arrived[l],
+					closed: make(chan struct{})})
+			}
+			return list, nil
 		}
-		return list, nil
-	}
 }

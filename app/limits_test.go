@@ -66,7 +66,9 @@ func TestFullQueue(t *testing.T) {
 	post := func(n int) {
 		for i := range n {
 			// Of several clients: one alone does not fill it.
-			clients.Go(func() { answers <- r.sendAs(fmt.Sprint(i%4), "/v1/completions", fmt.Sprintf(body, i%2 == 0)) })
+			clients.Go(func() {
+				answers <- r.sendAs(fmt.Sprint(i%4), "/v1/completions", fmt.Sprintf(body, i%2 == 0))
+			})
 		}
 	}
 	post(places)
@@ -94,14 +96,16 @@ func TestFullQueue(t *testing.T) {
 	await(t, c, func(s control.State) bool { return s.Loaded.Queued == engine.MaxQueue })
 	for _, stream := range []bool{false, true} {
 		a := r.Send("/v1/completions", fmt.Sprintf(body, stream))
-		if a.err != nil || a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") != "1" || !strings.Contains(a.body, `"code":"queue_full"`) {
+		if a.err != nil || a.status != http.StatusServiceUnavailable ||
+			a.header.Get("Retry-After") != "1" || !strings.Contains(a.body, `"code":"queue_full"`) {
 			t.Errorf("stream %t: %+v", stream, a)
 		}
 	}
 	thread.Free()
 	clients.Wait()
 	for range cap(answers) {
-		if a := <-answers; a.err != nil || a.status != http.StatusOK || !strings.Contains(a.body, `"finish_reason":"length"`) {
+		if a := <-answers; a.err != nil || a.status != http.StatusOK ||
+			!strings.Contains(a.body, `"finish_reason":"length"`) {
 			t.Errorf("of those that had a place: %+v", a)
 		}
 	}
@@ -131,7 +135,8 @@ func TestPromptBeyondContext(t *testing.T) {
 		{"/v1/chat/completions", "messages", fmt.Sprintf(`[{"role":"user","content":%q}]`, longer), "at least "},
 	} {
 		for _, stream := range []bool{false, true} {
-			a := r.Send(c.route, fmt.Sprintf(`{"model":"tandem",%q:%s,"stream":%t}`, c.field, c.prompt, stream))
+			a := r.Send(c.route, fmt.Sprintf(`{"model":"tandem",%q:%s,"stream":%t}`, c.field,
+				c.prompt, stream))
 			var e struct {
 				Error struct{ Message, Type, Param, Code string }
 			}
@@ -139,13 +144,16 @@ func TestPromptBeyondContext(t *testing.T) {
 				t.Errorf("%s: %v: %.300s", c.route, err, a.body)
 				continue
 			}
-			if a.status != http.StatusBadRequest || e.Error.Code != "context_length_exceeded" || e.Error.Param != c.field ||
-				!strings.Contains(e.Error.Message, "64 tokens") || !strings.Contains(e.Error.Message, c.got) {
+			if a.status != http.StatusBadRequest || e.Error.Code != "context_length_exceeded" ||
+				e.Error.Param != c.field ||
+				!strings.Contains(e.Error.Message, "64 tokens") ||
+				!strings.Contains(e.Error.Message, c.got) {
 				t.Errorf("%s: %d %+v, want %q", c.route, a.status, e.Error, c.got)
 			}
 		}
 	}
-	if status, body := r.complete(t, control.Alias, strings.Repeat("a", 50)); status != http.StatusOK {
+	if status, body := r.complete(t, control.Alias,
+		strings.Repeat("a", 50)); status != http.StatusOK {
 		t.Errorf("a prompt that fits: %d %s", status, body)
 	}
 }

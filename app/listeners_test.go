@@ -17,20 +17,24 @@ import (
 // same port, and keeps the key that it needs.
 func TestNetworkSwitch(t *testing.T) {
 	port, listens := lendPort(t)
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
+	a, err := Open(t.Context(), Options{Home: t.TempDir(),
+		Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var asked []endpoint.Place
-	a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) { // on this machine alone, whatever is asked
+	// on this machine alone, whatever is asked
+	a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
 		asked = append(asked, at)
 		return listens(at)
 	}
 	r := serving(t, a, ServeOptions{Endpoint: true})
-	if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodeInvalid || paramOf(err) != "network" {
+	if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodeInvalid ||
+		paramOf(err) != "network" {
 		t.Errorf("without a key: %v", err)
 	}
-	if _, err := r.change(t, `{"require_key": true}`); codeOf(err) != control.CodeInvalid || paramOf(err) != "require_key" {
+	if _, err := r.change(t, `{"require_key": true}`); codeOf(err) != control.CodeInvalid ||
+		paramOf(err) != "require_key" {
 		t.Errorf("without a key: %v", err)
 	}
 	c := r.client(t)
@@ -65,7 +69,8 @@ func TestNetworkSwitch(t *testing.T) {
 // as before.
 func TestSwitchFails(t *testing.T) {
 	port, listens := lendPort(t)
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
+	a, err := Open(t.Context(), Options{Home: t.TempDir(),
+		Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +84,12 @@ func TestSwitchFails(t *testing.T) {
 	if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.change(t, `{"network": true}`); err == nil || !strings.Contains(err.Error(), "not on this machine") {
+	if _, err := r.change(t, `{"network": true}`); err == nil ||
+		!strings.Contains(err.Error(), "not on this machine") {
 		t.Errorf("%v", err)
 	}
-	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Network || st.Reached != nil {
+	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Network ||
+		st.Reached != nil {
 		t.Errorf("%+v %v", st, err)
 	}
 	if resp, err := http.Get(r.url + "/health"); err != nil {
@@ -104,7 +111,8 @@ func TestSwitchFailsBothWays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			port, listens := lendPort(t)
-			a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
+			a, err := Open(t.Context(), Options{Home: t.TempDir(),
+				Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,14 +129,17 @@ func TestSwitchFailsBothWays(t *testing.T) {
 			if _, err := client.AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodePortTaken || !strings.HasPrefix(err.Error(), "The endpoint is closed: ") {
+			if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodePortTaken ||
+				!strings.HasPrefix(err.Error(), "The endpoint is closed: ") {
 				t.Errorf("%v", err)
 			}
 			st, err := client.State(t.Context())
-			if err != nil || st.Address != "" || st.Error == "" || !st.EndpointClosed || (st.PortTaken != nil) != c.taken {
+			if err != nil || st.Address != "" || st.Error == "" || !st.EndpointClosed ||
+				(st.PortTaken != nil) != c.taken {
 				t.Errorf("%+v %v", st, err)
 			}
-			if owner, err := home.Owner(r.home.Dir); err != nil || strings.Contains(owner, "http://") {
+			if owner, err := home.Owner(r.home.Dir); err != nil ||
+				strings.Contains(owner, "http://") {
 				t.Errorf("the lock says %q: %v", owner, err)
 			}
 			// Another try tells its own cause, and of another port nothing is told.
@@ -140,11 +151,14 @@ func TestSwitchFailsBothWays(t *testing.T) {
 			if _, err := client.SetPort(t.Context(), port-1); codeOf(err) != control.CodePortTaken {
 				t.Errorf("elsewhere: %v", err)
 			}
-			if st, err = client.State(t.Context()); err != nil || !strings.HasSuffix(st.Error, "not today") || !st.EndpointClosed || st.PortTaken != nil {
+			if st, err = client.State(t.Context()); err != nil ||
+				!strings.HasSuffix(st.Error, "not today") || !st.EndpointClosed ||
+				st.PortTaken != nil {
 				t.Errorf("%+v %v", st, err)
 			}
 			well = true
-			if st, err = client.SetPort(t.Context(), 0); err != nil || st.Address != r.url || st.Error != "" || st.EndpointClosed || st.PortTaken != nil {
+			if st, err = client.SetPort(t.Context(), 0); err != nil || st.Address != r.url ||
+				st.Error != "" || st.EndpointClosed || st.PortTaken != nil {
 				t.Errorf("again: %+v %v", st, err)
 			}
 			if status, err := health(t, port); err != nil {
@@ -166,7 +180,8 @@ func TestSwitchOpens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			port, listens := lendPort(t)
-			a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
+			a, err := Open(t.Context(), Options{Home: t.TempDir(),
+				Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +194,8 @@ func TestSwitchOpens(t *testing.T) {
 				return listens(at)
 			}
 			r := serving(t, a, ServeOptions{Endpoint: true})
-			if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
+			if _, err := r.client(t).AddKey(t.Context(),
+				control.KeyRequest{Name: "phone"}); err != nil {
 				t.Fatal(err)
 			}
 			why = c.why
@@ -187,7 +203,8 @@ func TestSwitchOpens(t *testing.T) {
 				t.Fatalf("it is open: %v", err)
 			}
 			if c.opens {
-				if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodePortTaken {
+				if _, err := r.change(t,
+					`{"network": true}`); codeOf(err) != control.CodePortTaken {
 					t.Errorf("it is set, and nothing moves: %v", err)
 				}
 			}
@@ -196,7 +213,8 @@ func TestSwitchOpens(t *testing.T) {
 			if err != nil || !st.Settings.Network || (r.State().Address != "") != c.opens {
 				t.Errorf("%+v %v", r.State(), err)
 			}
-			if s, err := r.client(t).SetPort(t.Context(), 0); err != nil || s.Address == "" || !r.endpoint.Place().Network {
+			if s, err := r.client(t).SetPort(t.Context(), 0); err != nil || s.Address == "" ||
+				!r.endpoint.Place().Network {
 				t.Errorf("tried again: %+v %v", s, err)
 			}
 		})

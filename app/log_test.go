@@ -33,7 +33,8 @@ func TestLogRing(t *testing.T) {
 		t.Error("nobody hears of a line")
 	}
 	lines, _ := ring.after(0)
-	if len(lines) != 1 || lines[0].Text != "odd model=m g.n=1" || lines[0].Level != "WARN" || lines[0].Seq != 1 || lines[0].Time.IsZero() {
+	if len(lines) != 1 || lines[0].Text != "odd model=m g.n=1" || lines[0].Level != "WARN" ||
+		lines[0].Seq != 1 || lines[0].Time.IsZero() {
 		t.Errorf("%+v", lines)
 	}
 	for i := range maxLogLines + 5 {
@@ -73,14 +74,18 @@ func TestLogHasNoPrompt(t *testing.T) {
 	for _, body := range []string{
 		`{"model": "tandem", "prompt": "` + secret + `", "max_tokens": 4}`,
 		`{"model": "tandem", "prompt": "` + secret + `", "max_tokens": 4, "stream": true}`,
-		`{"model": "tandem", "prompt": "` + secret + strings.Repeat(secret, 3) + `", "max_tokens": 4}`,
-		`{"model": "tandem", "prompt": "` + secret + strings.Repeat("abc", 12) + `", "max_tokens": 4}`,
+		`{"model": "tandem", "prompt": "` + secret + strings.Repeat(secret, 3) +
+			`", "max_tokens": 4}`,
+		`{"model": "tandem", "prompt": "` + secret + strings.Repeat("abc", 12) +
+			`", "max_tokens": 4}`,
 		`{"model": "tandem", "prompt": "` + strings.Repeat(secret, 5000) + `"}`,
 		`{"model": "tandem", "prompt": "` + secret + `", "temperature": "` + secret + `"}`,
-		`{"model": "tandem", "prompt": "` + secret + `", "stop": ["` + secret + `"], "suffix": "` + secret + `"}`,
+		`{"model": "tandem", "prompt": "` + secret + `", "stop": ["` + secret + `"], "suffix": "` +
+			secret + `"}`,
 		`{"model": "tandem", "prompt": "` + secret,
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/v1/completions", strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			r.url+"/v1/completions", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,10 +100,12 @@ func TestLogHasNoPrompt(t *testing.T) {
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
 
 	// A verdict names two tokens of an answer.
-	if err := r.history.KeepVerdict(t.Context(), control.Replayed{Run: 1, Tokens: 4, Same: 2, Answered: secret, Now: secret}); err != nil {
+	if err := r.history.KeepVerdict(t.Context(),
+		control.Replayed{Run: 1, Tokens: 4, Same: 2, Answered: secret, Now: secret}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.db.SetRunVerdict(t.Context(), 2, json.RawMessage(`"`+secret+`"`)); err != nil { // in a form that is not known
+	// in a form that is not known
+	if err := r.db.SetRunVerdict(t.Context(), 2, json.RawMessage(`"`+secret+`"`)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -115,8 +122,10 @@ func TestLogHasNoPrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, settings := readText(t, saved.Path), readText(t, exported.Path)
-	for name, text := range map[string]string{"the log": fmt.Sprint(lines), "the report": report, "the settings": settings} {
-		for _, s := range []string{secret, key.Secret, fmt.Sprintf("%x", sha256.Sum256([]byte(key.Secret)))} {
+	for name, text := range map[string]string{"the log": fmt.Sprint(lines), "the report": report,
+		"the settings": settings} {
+		for _, s := range []string{secret, key.Secret,
+			fmt.Sprintf("%x", sha256.Sum256([]byte(key.Secret)))} {
 			if strings.Contains(text, s) {
 				t.Errorf("%s: %s has %s", name, text, s)
 			}
@@ -126,7 +135,9 @@ func TestLogHasNoPrompt(t *testing.T) {
 		t.Errorf("the report names the user's folder: %s", report)
 	}
 	var d control.Diagnosis
-	if err := json.Unmarshal([]byte(report), &d); err != nil || len(d.Runs) != 8 || d.Keys != 1 || len(d.Log) == 0 || d.Engine == "" || d.Settings.Settings.HubProxy != "http://127.0.0.1:3128" {
+	if err := json.Unmarshal([]byte(report), &d); err != nil || len(d.Runs) != 8 || d.Keys != 1 ||
+		len(d.Log) == 0 || d.Engine == "" ||
+		d.Settings.Settings.HubProxy != "http://127.0.0.1:3128" {
 		t.Errorf("%s: %v", report, err)
 	}
 	parted := 0
@@ -143,13 +154,15 @@ func TestLogHasNoPrompt(t *testing.T) {
 		}
 	}
 	first, err := d.Runs[len(d.Runs)-1].Replayed()
-	if want := (control.Replayed{Run: 1, Tokens: 4, Same: 2, Forgotten: true}); err != nil || first == nil || *first != want {
+	if want := (control.Replayed{Run: 1, Tokens: 4, Same: 2, Forgotten: true}); err != nil ||
+		first == nil || *first != want {
 		t.Errorf("the report has the verdict %+v, want %+v: %v", first, want, err)
 	}
 	if parted == 0 {
 		t.Error("no text parts from another, so that nothing was tested")
 	}
-	if st, err := c.Settings(t.Context()); err != nil || !strings.Contains(st.Settings.HubProxy, secret) {
+	if st, err := c.Settings(t.Context()); err != nil ||
+		!strings.Contains(st.Settings.HubProxy, secret) {
 		t.Errorf("the proxy's password is lost: %+v %v", st.Settings, err)
 	}
 }
@@ -169,7 +182,8 @@ func TestSaved(t *testing.T) {
 		}
 	}
 	var set control.Settings
-	if err := json.Unmarshal([]byte(readText(t, filepath.Join(downloads, "tandem-settings.json"))), &set); err != nil || set.Port != control.DefaultPort {
+	if err := json.Unmarshal([]byte(readText(t, filepath.Join(downloads, "tandem-settings.json"))),
+		&set); err != nil || set.Port != control.DefaultPort {
 		t.Errorf("%+v %v", set, err)
 	}
 }

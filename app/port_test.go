@@ -65,7 +65,8 @@ func TestPortTaken(t *testing.T) {
 		t.Run(fmt.Sprintf("flag %t", flag), func(t *testing.T) {
 			other := holdPort(t, 0)
 			home := t.TempDir()
-			a, err := Open(t.Context(), Options{Home: home, Settings: control.Settings{Port: other.port, KeepRequests: control.KeepNone}})
+			a, err := Open(t.Context(), Options{Home: home,
+				Settings: control.Settings{Port: other.port, KeepRequests: control.KeepNone}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,14 +77,17 @@ func TestPortTaken(t *testing.T) {
 			r := serving(t, a, o)
 			c := r.client(t)
 			st, err := c.State(t.Context())
-			if err != nil || st.Address != "" || st.PortTaken == nil || st.PortTaken.Port != other.port || st.PortTaken.Next == 0 || st.Error == "" {
+			if err != nil || st.Address != "" || st.PortTaken == nil ||
+				st.PortTaken.Port != other.port || st.PortTaken.Next == 0 || st.Error == "" {
 				t.Fatalf("%+v: %v", st, err)
 			}
 			if _, err := c.SetPort(t.Context(), 0); codeOf(err) != control.CodePortTaken {
 				t.Errorf("again, while it is taken: %v", err)
 			}
 			other.close()
-			if st, err = c.SetPort(t.Context(), 0); err != nil || st.Address != fmt.Sprintf("http://127.0.0.1:%d", other.port) || st.PortTaken != nil || st.Error != "" {
+			if st, err = c.SetPort(t.Context(), 0); err != nil ||
+				st.Address != fmt.Sprintf("http://127.0.0.1:%d", other.port) ||
+				st.PortTaken != nil || st.Error != "" {
 				t.Errorf("again, once it is free: %+v %v", st, err)
 			}
 			if status, err := health(t, other.port); err != nil {
@@ -97,7 +101,8 @@ func TestPortTaken(t *testing.T) {
 // a flag says otherwise.
 func TestUsePort(t *testing.T) {
 	other, dir := holdPort(t, 0), t.TempDir()
-	o := Options{Home: dir, Settings: control.Settings{Port: other.port, KeepRequests: control.KeepNone}}
+	o := Options{Home: dir, Settings: control.Settings{Port: other.port,
+		KeepRequests: control.KeepNone}}
 	next := 0
 	t.Run("use", func(t *testing.T) {
 		a, err := Open(t.Context(), o)
@@ -110,7 +115,8 @@ func TestUsePort(t *testing.T) {
 			t.Fatal(err)
 		}
 		next = st.PortTaken.Next
-		if st, err = c.SetPort(t.Context(), next); err != nil || st.Address != fmt.Sprintf("http://127.0.0.1:%d", next) || st.Error != "" {
+		if st, err = c.SetPort(t.Context(), next); err != nil ||
+			st.Address != fmt.Sprintf("http://127.0.0.1:%d", next) || st.Error != "" {
 			t.Fatalf("%+v %v", st, err)
 		}
 		if owner, err := home.Owner(dir); err != nil || !strings.HasSuffix(owner, st.Address) {
@@ -121,7 +127,8 @@ func TestUsePort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := serving(t, a, ServeOptions{Endpoint: true}); r.url != fmt.Sprintf("http://127.0.0.1:%d", next) {
+	if r := serving(t, a, ServeOptions{Endpoint: true}); r.url != fmt.Sprintf("http://127.0.0.1:%d",
+		next) {
 		t.Errorf("after a restart it serves %s, not port %d", r.url, next)
 	}
 }
@@ -132,7 +139,8 @@ func TestUsePort(t *testing.T) {
 func TestMovePort(t *testing.T) {
 	first := holdPort(t, 0)
 	first.close()
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: writeModel(t, "tiny"), Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: writeModel(t, "tiny"),
+		Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +156,8 @@ func TestMovePort(t *testing.T) {
 	if codeOf(err) != control.CodePortTaken {
 		t.Errorf("a taken port: %v", err)
 	}
-	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Port != first.port || st.Settings.IdleUnloadMinutes != 0 {
+	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Port != first.port ||
+		st.Settings.IdleUnloadMinutes != 0 {
 		t.Errorf("half of a change is done: %+v %v", st.Settings, err)
 	}
 	if status, err := health(t, first.port); err != nil {
@@ -158,7 +167,8 @@ func TestMovePort(t *testing.T) {
 	second := holdPort(t, 0)
 	second.close()
 	st, err := r.change(t, fmt.Sprintf(`{"port": %d}`, second.port))
-	if err != nil || !strings.HasPrefix(st.Link, fmt.Sprintf("http://127.0.0.1:%d/#", second.port)) {
+	if err != nil || !strings.HasPrefix(st.Link,
+		fmt.Sprintf("http://127.0.0.1:%d/#", second.port)) {
 		t.Fatalf("%+v %v", st, err)
 	}
 	if status, err := health(t, second.port); err != nil {
@@ -178,7 +188,8 @@ func TestMoveNotKept(t *testing.T) {
 	first, second := holdPort(t, 0), holdPort(t, 0)
 	first.close()
 	second.close()
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
+	a, err := Open(t.Context(), Options{Home: t.TempDir(),
+		Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +224,8 @@ func TestAddrIsLoopback(t *testing.T) {
 			t.Fatal(err)
 		}
 		var asked endpoint.Place
-		a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) { // on this machine alone, whatever is asked
+		// on this machine alone, whatever is asked
+		a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
 			asked = at
 			return listens(at)
 		}
@@ -221,7 +233,8 @@ func TestAddrIsLoopback(t *testing.T) {
 	}
 	t.Run("set", func(t *testing.T) {
 		r, _ := serveAt(t, "")
-		if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
+		if _, err := r.client(t).AddKey(t.Context(),
+			control.KeyRequest{Name: "phone"}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.change(t, `{"network": true}`); err != nil {
@@ -231,10 +244,12 @@ func TestAddrIsLoopback(t *testing.T) {
 	t.Run("flag", func(t *testing.T) {
 		r, asked := serveAt(t, fmt.Sprintf("127.0.0.1:%d", port))
 		st, err := r.client(t).Settings(t.Context())
-		if err != nil || st.Settings.Network || asked.Network || sourceOf(st, "network").By != "--addr" || st.Reached != nil {
+		if err != nil || st.Settings.Network || asked.Network ||
+			sourceOf(st, "network").By != "--addr" || st.Reached != nil {
 			t.Errorf("listens at %+v: %+v %v", *asked, st, err)
 		}
-		if _, err := r.change(t, `{"network": true}`); err == nil || !strings.Contains(err.Error(), "decided by --addr") {
+		if _, err := r.change(t, `{"network": true}`); err == nil ||
+			!strings.Contains(err.Error(), "decided by --addr") {
 			t.Errorf("%v", err)
 		}
 		// The next start asks for it.
@@ -242,12 +257,15 @@ func TestAddrIsLoopback(t *testing.T) {
 		if err != nil || len(keys) != 1 {
 			t.Fatal(keys, err)
 		}
-		if err := r.client(t).DeleteKey(t.Context(), keys[0].ID); codeOf(err) != control.CodeInvalid || !strings.Contains(err.Error(), "once Tandem is started without") {
+		if err := r.client(t).DeleteKey(t.Context(),
+			keys[0].ID); codeOf(err) != control.CodeInvalid ||
+			!strings.Contains(err.Error(), "once Tandem is started without") {
 			t.Errorf("the last key goes: %v", err)
 		}
 	})
 	r, asked := serveAt(t, "")
-	if st, err := r.client(t).Settings(t.Context()); err != nil || !st.Settings.Network || !asked.Network {
+	if st, err := r.client(t).Settings(t.Context()); err != nil || !st.Settings.Network ||
+		!asked.Network {
 		t.Errorf("without the flag it listens at %+v: %+v %v", *asked, st.Settings, err)
 	}
 }
@@ -263,7 +281,9 @@ func TestNoEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st, err := r.client(t).ChangeSettings(t.Context(), control.SettingsChange{"port": b}); err != nil || st.Settings.Port != control.DefaultPort+1 || st.Link != "" {
+	if st, err := r.client(t).ChangeSettings(t.Context(),
+		control.SettingsChange{"port": b}); err != nil ||
+		st.Settings.Port != control.DefaultPort+1 || st.Link != "" {
 		t.Errorf("%+v %v", st, err)
 	}
 }

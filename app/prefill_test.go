@@ -32,7 +32,8 @@ func TestPrefillMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config = bytes.Replace(config, []byte(`"max_position_embeddings":4096`), []byte(`"max_position_embeddings":16384`), 1)
+	config = bytes.Replace(config, []byte(`"max_position_embeddings":4096`),
+		[]byte(`"max_position_embeddings":16384`), 1)
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), config, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,8 @@ func TestPrefillMemory(t *testing.T) {
 	defer e.Close()
 
 	before := th.Memory().Active
-	if err := th.Do(t.Context(), func(s *mlx.Scope) error { s.ClearCache(); s.ResetPeak(); return nil }); err != nil {
+	if err := th.Do(t.Context(),
+		func(s *mlx.Scope) error { s.ClearCache(); s.ResetPeak(); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	ids := make([]int32, prompt)

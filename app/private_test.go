@@ -65,7 +65,8 @@ func TestFilesAreTheirOwners(t *testing.T) {
 			t.Errorf("%s: %v", x.ID, err)
 		}
 	}
-	a := r.Send("/v1/completions", `{"model":"tandem","prompt":"func main() { ","max_tokens":100,"temperature":0,"ignore_eos":true}`)
+	a := r.Send("/v1/completions",
+		`{"model":"tandem","prompt":"func main() { ","max_tokens":100,"temperature":0,"ignore_eos":true}`)
 	if a.err != nil || a.status != http.StatusOK {
 		t.Fatalf("%+v", a)
 	}
@@ -77,7 +78,8 @@ func TestFilesAreTheirOwners(t *testing.T) {
 	}
 	var kept []string
 	for len(kept) == 0 { // they are written behind the answer
-		if kept, err = filepath.Glob(filepath.Join(dir, pool.CheckpointFolder, "*.checkpoint")); err != nil {
+		if kept, err = filepath.Glob(filepath.Join(dir, pool.CheckpointFolder,
+			"*.checkpoint")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)
@@ -105,7 +107,9 @@ func TestFilesAreTheirOwners(t *testing.T) {
 			t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), want)
 		}
 		if info.Mode().IsRegular() {
-			if text, err := os.ReadFile(path); err == nil && (bytes.Contains(text, []byte(key.Secret)) || bytes.Contains(text, []byte(session))) {
+			if text, err := os.ReadFile(path); err == nil &&
+				(bytes.Contains(text, []byte(key.Secret)) ||
+					bytes.Contains(text, []byte(session))) {
 				t.Errorf("%s has a key or a session", name)
 			}
 		}
@@ -115,7 +119,8 @@ func TestFilesAreTheirOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"lock", home.DatabaseFile, home.DatabaseFile + "-wal", home.DatabaseFile + "-shm", "run/control.sock", settings.TokenFile, control.HiddenFile,
+		"lock", home.DatabaseFile, home.DatabaseFile + "-wal", home.DatabaseFile + "-shm",
+		"run/control.sock", settings.TokenFile, control.HiddenFile,
 		"connect/aider/aider.conf.yml", pool.CheckpointFolder + "/" + filepath.Base(kept[0]),
 	} {
 		if !slices.Contains(seen, filepath.Join("home", want)) {
@@ -123,7 +128,9 @@ func TestFilesAreTheirOwners(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"tandem-settings", "tandem-report"} {
-		if !slices.ContainsFunc(seen, func(name string) bool { return strings.HasPrefix(name, want) }) {
+		if !slices.ContainsFunc(seen, func(name string) bool {
+			return strings.HasPrefix(name, want)
+		}) {
 			t.Errorf("there is no %s, so that nothing was tested: %q", want, seen)
 		}
 	}
@@ -159,7 +166,8 @@ func TestWithoutTheSettingOnlyThisMachineIsServed(t *testing.T) {
 		if !ok || !n.IP.IsGlobalUnicast() {
 			continue
 		}
-		url := fmt.Sprintf("http://%s/health", net.JoinHostPort(n.IP.String(), fmt.Sprint(a.endpoint.Place().Port)))
+		url := fmt.Sprintf("http://%s/health",
+			net.JoinHostPort(n.IP.String(), fmt.Sprint(a.endpoint.Place().Port)))
 		if resp, err := http.Get(url); err == nil {
 			resp.Body.Close()
 			t.Errorf("%s answers", url)
@@ -174,7 +182,8 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 	outer := t.TempDir()
 	const secret = "nobody's business"
 	home, cache := filepath.Join(outer, "in", "home"), filepath.Join(outer, "in", "cache")
-	for _, name := range []string{"secret.txt", "config.json", "config.yaml", "in/secret.txt", "in/secret.checkpoint", "in/models--secret/blobs/x", "etc/secret.safetensors"} {
+	for _, name := range []string{"secret.txt", "config.json", "config.yaml", "in/secret.txt",
+		"in/secret.checkpoint", "in/models--secret/blobs/x", "etc/secret.safetensors"} {
 		path := filepath.Join(outer, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -184,7 +193,9 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 		}
 	}
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if branch, ok := strings.CutPrefix(r.URL.EscapedPath(), "/api/models/org/name/revision/"); !ok || strings.ContainsAny(branch, "/%") || strings.HasPrefix(branch, ".") {
+		if branch, ok := strings.CutPrefix(r.URL.EscapedPath(),
+			"/api/models/org/name/revision/"); !ok || strings.ContainsAny(branch, "/%") ||
+			strings.HasPrefix(branch, ".") {
 			t.Errorf("the hub was asked for %s", r.URL.EscapedPath())
 		}
 		w.WriteHeader(http.StatusNotFound)
@@ -197,7 +208,8 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 	if err := os.MkdirAll(r.home.Path(pool.CheckpointFolder), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(outer, "in/secret.checkpoint"), r.home.Path(pool.CheckpointFolder, "link.checkpoint")); err != nil {
+	if err := os.Symlink(filepath.Join(outer, "in/secret.checkpoint"),
+		r.home.Path(pool.CheckpointFolder, "link.checkpoint")); err != nil {
 		t.Fatal(err)
 	}
 	tree := func() (list []string) {
@@ -231,7 +243,10 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 		req.URL.Opaque = path // as it is, not cleaned
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer "+session)
-		client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		client := http.Client{CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -244,9 +259,12 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 		return resp.StatusCode, string(b)
 	}
 	for _, name := range []string{
-		"..", "../..", "../../secret.txt", "../in/secret", "../secret", "a/../../secret", outer, filepath.Join(outer, "secret.txt"), filepath.Join(outer, "in"), "./secret", "~/secret",
-		`..\secret`, "C:secret", "secret\x00", "org/..", "../org", "org/../../secret", "org--..", "models--secret", "org/name@../../secret", "org/name@" + outer, "org/name@main/../..",
-		"file://" + outer + "/secret.txt", hub.URL + "/x", "link", "link.checkpoint", "*", strings.Repeat("../", 300) + "etc/passwd", strings.Repeat("x", 5000),
+		"..", "../..", "../../secret.txt", "../in/secret", "../secret", "a/../../secret", outer,
+		filepath.Join(outer, "secret.txt"), filepath.Join(outer, "in"), "./secret", "~/secret",
+		`..\secret`, "C:secret", "secret\x00", "org/..", "../org", "org/../../secret", "org--..",
+		"models--secret", "org/name@../../secret", "org/name@" + outer, "org/name@main/../..",
+		"file://" + outer + "/secret.txt", hub.URL + "/x", "link", "link.checkpoint", "*",
+		strings.Repeat("../", 300) + "etc/passwd", strings.Repeat("x", 5000),
 	} {
 		quoted := func(format string) string {
 			b, err := json.Marshal(name)
@@ -298,7 +316,8 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 			for _, spelled := range []string{url.PathEscape(name), escapeAll(name)} {
 				status, body := ask(c.method, strings.Replace(c.path, "{}", spelled, 1), c.body)
 				if status == http.StatusInternalServerError || strings.Contains(body, secret) {
-					t.Errorf("%s %s %s of %.60q: %d %.300s", c.method, c.path, c.body, name, status, body)
+					t.Errorf("%s %s %s of %.60q: %d %.300s",
+						c.method, c.path, c.body, name, status, body)
 				}
 				if !strings.Contains(c.path, "{}") {
 					break // in the body it is spelled once
@@ -345,7 +364,8 @@ func (r *running) session(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.Post(r.url+"/app/session", "application/json", strings.NewReader(fmt.Sprintf(`{"code":%q}`, code.Code)))
+	resp, err := http.Post(r.url+"/app/session", "application/json",
+		strings.NewReader(fmt.Sprintf(`{"code":%q}`, code.Code)))
 	if err != nil {
 		t.Fatal(err)
 	}

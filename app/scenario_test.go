@@ -21,9 +21,9 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// longModel is a model whose context takes a prompt of 8k tokens and more and
-// which does not end by itself. Tests that let the MLX thread go step by step have no checkpoints: these take
-// steps too, which nobody sees.
+// longModel is a model whose context takes a prompt of 8k tokens and more and which does not end by
+// itself. Tests that let the MLX thread go step by step have no checkpoints: these take steps too,
+// which nobody sees.
 func longModel(t *testing.T) string {
 	t.Helper()
 	dir := writeModel(t, "long")
@@ -47,11 +47,14 @@ func longModel(t *testing.T) string {
 }
 
 // post starts a streamed completion of so many prompt tokens.
-func (r *running) post(t *testing.T, ctx context.Context, prompt, maxTokens int) (*http.Response, error) {
+func (r *running) post(
+	t *testing.T, ctx context.Context, prompt, maxTokens int,
+) (*http.Response, error) {
 	t.Helper()
 	body := fmt.Sprintf(`{"model":"tandem","prompt":%q,"max_tokens":%d,"ignore_eos":true,"temperature":0,"stream":true}`,
 		strings.Repeat("a", prompt), maxTokens)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/v1/completions", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/v1/completions",
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +94,9 @@ func active(s control.State, prompt int) *control.Active {
 	return nil
 }
 
-// TestShortRequestDuringLongPrompt: a short request gets its first token
-// within three chunks of the long prompt that is being read. The engine gets
-// the MLX thread job by job, so that chunks are counted and not timed.
+// TestShortRequestDuringLongPrompt: a short request gets its first token within three chunks of the
+// long prompt that is being read. The engine gets the MLX thread job by job, so that chunks are
+// counted and not timed.
 func TestShortRequestDuringLongPrompt(t *testing.T) {
 	const long, short = 8192, 5
 	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
@@ -153,9 +156,8 @@ func TestShortRequestDuringLongPrompt(t *testing.T) {
 	}
 }
 
-// progress is what a job of the engine moves that waits for its result: a
-// chunk with more of the prompt behind it, or a token. A prompt's last chunk
-// is only dispatched.
+// progress is what a job of the engine moves that waits for its result: a chunk with more of the
+// prompt behind it, or a token. A prompt's last chunk is only dispatched.
 func progress(s control.State) (n int) {
 	for _, a := range s.Active {
 		n += a.PromptDone/cache.MaxChunk + a.CompletionTokens
@@ -163,8 +165,8 @@ func progress(s control.State) (n int) {
 	return n
 }
 
-// TestClientLeaves: a client that closes its connection stops the generation,
-// while the prompt is read and after.
+// TestClientLeaves: a client that closes its connection stops the generation, while the prompt is
+// read and after.
 func TestClientLeaves(t *testing.T) {
 	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
 	c := r.client(t)
@@ -192,7 +194,8 @@ func TestClientLeaves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(runs) != i+1 || runs[0].FinishReason != control.FinishCancel || runs[0].EndedAt.IsZero() || runs[0].CompletionTokens >= 60000-prompt {
+		if len(runs) != i+1 || runs[0].FinishReason != control.FinishCancel ||
+			runs[0].EndedAt.IsZero() || runs[0].CompletionTokens >= 60000-prompt {
 			t.Errorf("runs %+v", runs)
 		}
 	}
@@ -201,8 +204,8 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// TestCancelRun: a run cancelled from outside ends as if its limit had come,
-// and its client gets what there is.
+// TestCancelRun: a run cancelled from outside ends as if its limit had come, and its client gets
+// what there is.
 func TestCancelRun(t *testing.T) {
 	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
 	c := r.client(t)
@@ -211,18 +214,24 @@ func TestCancelRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	s := await(t, c, func(s control.State) bool { a := active(s, 3); return a != nil && a.CompletionTokens > 0 })
+	s := await(t, c, func(s control.State) bool {
+		a := active(s, 3)
+		return a != nil &&
+			a.CompletionTokens > 0
+	})
 	id := s.Active[0].RunID
 	if err := c.CancelRun(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(resp.Body)
-	if err != nil || !strings.Contains(string(text), `"finish_reason":"length"`) || !strings.HasSuffix(string(text), "data: [DONE]\n\n") {
+	if err != nil || !strings.Contains(string(text), `"finish_reason":"length"`) ||
+		!strings.HasSuffix(string(text), "data: [DONE]\n\n") {
 		t.Errorf("%v, %q", err, text[max(0, len(text)-300):])
 	}
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
 	runs, err := c.Runs(t.Context(), control.RunQuery{})
-	if err != nil || len(runs) != 1 || runs[0].ID != id || runs[0].FinishReason != control.FinishCancel || runs[0].CompletionTokens == 0 {
+	if err != nil || len(runs) != 1 || runs[0].ID != id ||
+		runs[0].FinishReason != control.FinishCancel || runs[0].CompletionTokens == 0 {
 		t.Errorf("runs %+v, %v", runs, err)
 	}
 	err = c.CancelRun(t.Context(), id)
@@ -231,8 +240,8 @@ func TestCancelRun(t *testing.T) {
 	}
 }
 
-// TestStateWhileBusy: state, health and the list of models answer while the
-// MLX thread is busy, during a load and a generation alike.
+// TestStateWhileBusy: state, health and the list of models answer while the MLX thread is busy,
+// during a load and a generation alike.
 func TestStateWhileBusy(t *testing.T) {
 	home := t.TempDir()
 	a, err := Open(t.Context(), Options{Home: home, Model: longModel(t), NoCheckpoints: true})
@@ -253,7 +262,8 @@ func TestStateWhileBusy(t *testing.T) {
 	await(t, c, func(s control.State) bool {
 		return s.Phase == control.PhaseLoading && s.Loading != nil && s.Loading.ID == "long"
 	})
-	for path, want := range map[string]int{"/health": 503, "/v1/models": 200, "/metrics": 200, "/": 200} {
+	for path, want := range map[string]int{"/health": 503, "/v1/models": 200, "/metrics": 200,
+		"/": 200} {
 		if status := get(path); status != want {
 			t.Errorf("while loading, %s: %d", path, status)
 		}
@@ -272,7 +282,8 @@ func TestStateWhileBusy(t *testing.T) {
 		}
 	}()
 	await(t, c, func(s control.State) bool { return active(s, 3) != nil })
-	for path, want := range map[string]int{"/health": 200, "/v1/models": 200, "/metrics": 200, "/": 200} {
+	for path, want := range map[string]int{"/health": 200, "/v1/models": 200, "/metrics": 200,
+		"/": 200} {
 		if status := get(path); status != want {
 			t.Errorf("while generating, %s: %d", path, status)
 		}
@@ -282,8 +293,7 @@ func TestStateWhileBusy(t *testing.T) {
 	<-answered
 }
 
-// TestStopWhileLoading: a stop does not wait for a load, and whoever waits
-// for the model is told.
+// TestStopWhileLoading: a stop does not wait for a load, and whoever waits for the model is told.
 func TestStopWhileLoading(t *testing.T) {
 	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: writeModel(t, "tiny")})
 	if err != nil {
@@ -306,19 +316,21 @@ func TestStopWhileLoading(t *testing.T) {
 	thread.Free()
 }
 
-// TestChangesOfTheModel has many callers load, unload, use and remove models
-// at once. Only those may fail that were refused for another's sake.
+// TestChangesOfTheModel has many callers load, unload, use and remove models at once. Only those
+// may fail that were refused for another's sake.
 func TestChangesOfTheModel(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "one")}, "")
 	for _, id := range []string{"two", "three"} {
-		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, id)}); err != nil {
+		if _, err := r.library.AddModel(t.Context(),
+			control.AddRequest{Path: writeModel(t, id)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ctx := t.Context()
 	allowed := func(err error) {
 		e, ok := errors.AsType[*control.Error](err)
-		if err != nil && !(ok && (e.Code == control.CodeModelBusy || e.Code == control.CodeModelNotFound)) {
+		if err != nil && !(ok && (e.Code == control.CodeModelBusy ||
+			e.Code == control.CodeModelNotFound)) {
 			t.Error(err)
 		}
 	}
@@ -339,7 +351,8 @@ func TestChangesOfTheModel(t *testing.T) {
 					if m.ID() != id {
 						t.Errorf("got %s for %s", m.ID(), id)
 					}
-					for _, err := range m.Generate(ctx, engine.Request{Prompt: []int32{1, 2}, MaxTokens: new(2)}) {
+					for _, err := range m.Generate(ctx,
+						engine.Request{Prompt: []int32{1, 2}, MaxTokens: new(2)}) {
 						if err != nil {
 							t.Error(err)
 						}
@@ -372,8 +385,8 @@ func TestChangesOfTheModel(t *testing.T) {
 	}
 }
 
-// TestDamagedModelLeavesTheOld: a folder that went bad after it was added is
-// refused, and the model in memory stays.
+// TestDamagedModelLeavesTheOld: a folder that went bad after it was added is refused, and the model
+// in memory stays.
 func TestDamagedModelLeavesTheOld(t *testing.T) {
 	bad := writeModel(t, "bad")
 	r := start(t, Options{Model: writeModel(t, "good")}, "127.0.0.1:0")
@@ -386,7 +399,8 @@ func TestDamagedModelLeavesTheOld(t *testing.T) {
 	if err := os.Truncate(filepath.Join(bad, "model.safetensors"), 5000); err != nil {
 		t.Fatal(err)
 	}
-	if status, body := r.complete(t, "bad", "a"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "model_invalid") {
+	if status, body := r.complete(t, "bad", "a"); status != http.StatusUnprocessableEntity ||
+		!strings.Contains(body, "model_invalid") {
 		t.Errorf("%d %s", status, body)
 	}
 	if s := r.State(); s.Phase != control.PhaseReady || s.Loaded == nil || s.Loaded.ID != "good" {

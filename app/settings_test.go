@@ -42,17 +42,23 @@ func TestSettingsStay(t *testing.T) {
 	o := Options{Home: home, Hub: hub.Options{CacheDir: "/default/hub"}}
 	t.Run("set", func(t *testing.T) {
 		r := start(t, o, "")
-		st, err := r.change(t, `{"idle_unload_minutes": 30, "hub_cache": "`+set+`", "hub_proxy": "http://127.0.0.1:3128"}`)
-		if err != nil || st.Settings.IdleUnloadMinutes != 30 || sourceOf(st, "hub_cache").Source != control.FromSetting || sourceOf(st, "port").Source != control.FromDefault {
+		st, err := r.change(t,
+			`{"idle_unload_minutes": 30, "hub_cache": "`+set+`", "hub_proxy": "http://127.0.0.1:3128"}`)
+		if err != nil || st.Settings.IdleUnloadMinutes != 30 ||
+			sourceOf(st, "hub_cache").Source != control.FromSetting ||
+			sourceOf(st, "port").Source != control.FromDefault {
 			t.Fatalf("%+v: %v", st, err)
 		}
 		if h := r.settings.Hub(); h.CacheDir != set || h.Client == nil {
 			t.Errorf("models come from %+v", h)
 		}
-		for _, bad := range []string{`{"idle_unload_minutes": 5, "port": 1}`, `{"idle_unload_minutes": 5, "nothing": 1}`, `{"idle_unload_minutes": 5, "hub_token": "two words"}`} {
+		for _, bad := range []string{`{"idle_unload_minutes": 5, "port": 1}`,
+			`{"idle_unload_minutes": 5, "nothing": 1}`,
+			`{"idle_unload_minutes": 5, "hub_token": "two words"}`} {
 			if _, err := r.change(t, bad); err == nil {
 				t.Errorf("%s is taken", bad)
-			} else if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid {
+			} else if e, ok := errors.AsType[*control.Error](err); !ok ||
+				e.Code != control.CodeInvalid {
 				t.Errorf("%s: %v", bad, err)
 			}
 		}
@@ -63,7 +69,9 @@ func TestSettingsStay(t *testing.T) {
 		t.Errorf("after a restart %+v: %v", st, err)
 	}
 	st, err = r.change(t, `{"hub_cache": null}`)
-	if err != nil || st.Settings.HubCache != "/default/hub" || sourceOf(st, "hub_cache").Source != control.FromDefault || r.settings.Hub().CacheDir != "/default/hub" {
+	if err != nil || st.Settings.HubCache != "/default/hub" ||
+		sourceOf(st, "hub_cache").Source != control.FromDefault ||
+		r.settings.Hub().CacheDir != "/default/hub" {
 		t.Errorf("the default is not back: %+v: %v", st, err)
 	}
 }
@@ -73,27 +81,35 @@ func TestSettingsStay(t *testing.T) {
 func TestSettingsGiven(t *testing.T) {
 	home := t.TempDir()
 	t.Run("set", func(t *testing.T) {
-		if _, err := start(t, Options{Home: home}, "").change(t, `{"hub_endpoint": "https://mirror.example.org", "hub_token": "hf_set"}`); err != nil {
+		if _, err := start(t, Options{Home: home}, "").change(t,
+			`{"hub_endpoint": "https://mirror.example.org", "hub_token": "hf_set"}`); err != nil {
 			t.Fatal(err)
 		}
 	})
 	t.Run("given", func(t *testing.T) {
-		given := start(t, Options{Home: home, Hub: hub.Options{Endpoint: "https://env.example.org", Token: "hf_env"}, Given: map[string]control.Given{
-			"hub_endpoint":          {Source: control.FromEnvironment, By: "HF_ENDPOINT"},
-			control.SettingHubToken: {Source: control.FromEnvironment, By: "HF_TOKEN"},
-		}}, "127.0.0.1:0")
+		given := start(t, Options{Home: home,
+			Hub: hub.Options{Endpoint: "https://env.example.org", Token: "hf_env"},
+			Given: map[string]control.Given{
+				"hub_endpoint":          {Source: control.FromEnvironment, By: "HF_ENDPOINT"},
+				control.SettingHubToken: {Source: control.FromEnvironment, By: "HF_TOKEN"},
+			}}, "127.0.0.1:0")
 		st, err := given.client(t).Settings(t.Context())
-		if err != nil || st.Settings.HubEndpoint != "https://env.example.org" || sourceOf(st, "hub_endpoint") != (control.SettingState{Name: "hub_endpoint", Source: control.FromEnvironment, By: "HF_ENDPOINT"}) {
+		if err != nil || st.Settings.HubEndpoint != "https://env.example.org" ||
+			sourceOf(st, "hub_endpoint") != (control.SettingState{Name: "hub_endpoint",
+				Source: control.FromEnvironment, By: "HF_ENDPOINT"}) {
 			t.Errorf("%+v: %v", st, err)
 		}
 		if by := sourceOf(st, "port").By; by != "--addr" {
 			t.Errorf("the port is decided by %q", by)
 		}
-		if h := given.settings.Hub(); h.Endpoint != "https://env.example.org" || h.Token != "hf_env" {
+		if h := given.settings.Hub(); h.Endpoint != "https://env.example.org" ||
+			h.Token != "hf_env" {
 			t.Errorf("models come from %+v", h)
 		}
-		for _, c := range []struct{ change, by string }{{`{"hub_endpoint": "https://x.example"}`, "HF_ENDPOINT"}, {`{"hub_token": "x"}`, "HF_TOKEN"}, {`{"port": 9000}`, "--addr"}} {
-			if _, err := given.change(t, c.change); err == nil || !strings.Contains(err.Error(), "decided by "+c.by) {
+		for _, c := range []struct{ change, by string }{{`{"hub_endpoint": "https://x.example"}`,
+			"HF_ENDPOINT"}, {`{"hub_token": "x"}`, "HF_TOKEN"}, {`{"port": 9000}`, "--addr"}} {
+			if _, err := given.change(t, c.change); err == nil ||
+				!strings.Contains(err.Error(), "decided by "+c.by) {
 				t.Errorf("%s: %v", c.change, err)
 			}
 		}
@@ -108,7 +124,8 @@ func TestSettingsGiven(t *testing.T) {
 func TestHubToken(t *testing.T) {
 	r := start(t, Options{}, "")
 	st, err := r.change(t, `{"hub_token": "hf_secret"}`)
-	if err != nil || !st.HubToken || sourceOf(st, control.SettingHubToken).Source != control.FromSetting {
+	if err != nil || !st.HubToken || sourceOf(st,
+		control.SettingHubToken).Source != control.FromSetting {
 		t.Fatalf("%+v: %v", st, err)
 	}
 	if b, err := json.Marshal(st); err != nil || strings.Contains(string(b), "hf_secret") {
@@ -122,7 +139,8 @@ func TestHubToken(t *testing.T) {
 	if got := r.settings.Hub().Token; got != "hf_secret" {
 		t.Errorf("the hub gets %q", got)
 	}
-	if st, err = r.change(t, `{"hub_token": null}`); err != nil || st.HubToken || r.settings.Hub().Token != "" {
+	if st, err = r.change(t, `{"hub_token": null}`); err != nil || st.HubToken ||
+		r.settings.Hub().Token != "" {
 		t.Errorf("it stays: %+v %v", st, err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -136,13 +154,15 @@ func TestCutOffWrites(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "[a] home*")
 	write := func(names ...string) string {
 		path := filepath.Join(append([]string{dir}, names...)...)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("hf_secret"), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte("hf_secret"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
 	gone := []string{write(".new-123"), write(home.ConnectFolder, "aider", ".new-456")}
-	stay := []string{write(settings.TokenFile), write(home.ConnectFolder, "aider", "aider.conf.yml"), write("checkpoints", ".new-789")}
+	stay := []string{write(settings.TokenFile),
+		write(home.ConnectFolder, "aider", "aider.conf.yml"), write("checkpoints", ".new-789")}
 	a, err := Open(t.Context(), Options{Home: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +185,8 @@ func TestStartHidden(t *testing.T) {
 	home := t.TempDir()
 	r := start(t, Options{Home: home}, "")
 	for _, on := range []bool{true, false} {
-		if _, err := r.change(t, fmt.Sprintf(`{"start_hidden": %t}`, on)); err != nil || control.StartsHidden(home) != on {
+		if _, err := r.change(t, fmt.Sprintf(`{"start_hidden": %t}`, on)); err != nil ||
+			control.StartsHidden(home) != on {
 			t.Errorf("%t: the menu bar starts hidden %t: %v", on, control.StartsHidden(home), err)
 		}
 	}
@@ -201,13 +222,15 @@ func TestSettingsWholeOrNot(t *testing.T) {
 			t.Errorf("%s: %v", change, err)
 		}
 		st, err := r.client(t).Settings(t.Context())
-		if err != nil || st.Settings.RequireKey || st.Settings.StartHidden || sourceOf(st, "require_key").Source != control.FromDefault {
+		if err != nil || st.Settings.RequireKey || st.Settings.StartHidden ||
+			sourceOf(st, "require_key").Source != control.FromDefault {
 			t.Errorf("%s: half of it is done: %+v %v", change, st.Settings, err)
 		}
 		if got := models(); got != http.StatusOK {
 			t.Errorf("%s: without a key %d", change, got)
 		}
-		if got := readText(t, r.home.Path(settings.TokenFile)); got != "hf_before\n" || r.settings.Hub().Token != "hf_before" {
+		if got := readText(t, r.home.Path(settings.TokenFile)); got != "hf_before\n" ||
+			r.settings.Hub().Token != "hf_before" {
 			t.Errorf("%s: the token is %q", change, got)
 		}
 	}
@@ -215,17 +238,22 @@ func TestSettingsWholeOrNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Where nothing can be stored, the files are as they were.
-	if _, err := r.change(t, `{"start_hidden": true, "require_key": true}`); err != nil || models() != http.StatusUnauthorized {
+	if _, err := r.change(t, `{"start_hidden": true, "require_key": true}`); err != nil ||
+		models() != http.StatusUnauthorized {
 		t.Errorf("once it can be done: %v, without a key %d", err, models())
 	}
 	if err := r.db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"start_hidden": json.RawMessage("false"), control.SettingHubToken: json.RawMessage("null")}); err == nil {
+	if _, err := r.ChangeSettings(t.Context(),
+		control.SettingsChange{"start_hidden": json.RawMessage("false"),
+			control.SettingHubToken: json.RawMessage("null")}); err == nil {
 		t.Error("it is stored in a database that is closed")
 	}
-	if got := readText(t, r.home.Path(settings.TokenFile)); got != "hf_before\n" || !control.StartsHidden(r.home.Dir) {
-		t.Errorf("the token is %q, and the menu bar starts hidden %t", got, control.StartsHidden(r.home.Dir))
+	if got := readText(t, r.home.Path(settings.TokenFile)); got != "hf_before\n" ||
+		!control.StartsHidden(r.home.Dir) {
+		t.Errorf("the token is %q, and the menu bar starts hidden %t",
+			got, control.StartsHidden(r.home.Dir))
 	}
 }
 
@@ -247,7 +275,9 @@ func TestBudgetsHaveBounds(t *testing.T) {
 			{`{"checkpoint_disk": null}`, "", ""},
 		} {
 			_, err := r.change(t, c.change)
-			if c.param == "" && err != nil || c.param != "" && (codeOf(err) != control.CodeInvalid || paramOf(err) != c.param || !strings.Contains(err.Error(), c.says)) {
+			if c.param == "" && err != nil || c.param != "" &&
+				(codeOf(err) != control.CodeInvalid || paramOf(err) != c.param ||
+					!strings.Contains(err.Error(), c.says)) {
 				t.Errorf("%s: %v", c.change, err)
 			}
 		}
@@ -257,11 +287,13 @@ func TestBudgetsHaveBounds(t *testing.T) {
 	o.Memory = 4 << 30
 	t.Run("less", func(t *testing.T) {
 		r := start(t, o, "")
-		if st, err := r.change(t, `{"idle_unload_minutes": 5}`); err != nil || st.Settings.CheckpointMemory != 3<<30 {
+		if st, err := r.change(t, `{"idle_unload_minutes": 5}`); err != nil ||
+			st.Settings.CheckpointMemory != 3<<30 {
 			t.Errorf("%+v %v", st.Settings, err)
 		}
 		if r.pool.CheckpointBytes() != 1<<30 || r.pool.Room() != 1<<30 {
-			t.Errorf("checkpoints get %d bytes and models %d", r.pool.CheckpointBytes(), r.pool.Room())
+			t.Errorf("checkpoints get %d bytes and models %d",
+				r.pool.CheckpointBytes(), r.pool.Room())
 		}
 	})
 }
@@ -276,8 +308,10 @@ func TestBudgetsOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if a.pool.CheckpointBytes() != 3<<30 || a.pool.Room() != 3<<30 || a.settings.Current().CheckpointDisk != 1<<60 {
-		t.Errorf("checkpoints get %d bytes of the memory, models %d, and the disk's are %d", a.pool.CheckpointBytes(), a.pool.Room(), a.settings.Current().CheckpointDisk)
+	if a.pool.CheckpointBytes() != 3<<30 || a.pool.Room() != 3<<30 ||
+		a.settings.Current().CheckpointDisk != 1<<60 {
+		t.Errorf("checkpoints get %d bytes of the memory, models %d, and the disk's are %d",
+			a.pool.CheckpointBytes(), a.pool.Room(), a.settings.Current().CheckpointDisk)
 	}
 }
 
@@ -301,7 +335,9 @@ func TestFoldersThatCannotWork(t *testing.T) {
 		{"model_folders", `["` + shelf + `"]`, ""},
 	} {
 		_, err := r.change(t, fmt.Sprintf(`{%q: %s}`, c.name, c.value))
-		if c.says == "" && err != nil || c.says != "" && (codeOf(err) != control.CodeInvalid || paramOf(err) != c.name || !strings.Contains(err.Error(), c.says)) {
+		if c.says == "" && err != nil || c.says != "" &&
+			(codeOf(err) != control.CodeInvalid || paramOf(err) != c.name ||
+				!strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s %s: %v", c.name, c.value, err)
 		}
 	}

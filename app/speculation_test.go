@@ -108,7 +108,8 @@ func (r *running) Run(t *testing.T, id int64) control.Run {
 func (a completed) same(t *testing.T, what string, b completed) {
 	t.Helper()
 	if a.Text != b.Text || !slices.Equal(a.IDs, b.IDs) || a.Finish != b.Finish {
-		t.Errorf("%s: %q %v %s, plainly %q %v %s", what, a.Text, a.IDs, a.Finish, b.Text, b.IDs, b.Finish)
+		t.Errorf("%s: %q %v %s, plainly %q %v %s",
+			what, a.Text, a.IDs, a.Finish, b.Text, b.IDs, b.Finish)
 	}
 }
 
@@ -144,13 +145,16 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 			a := r.Ask(t, request, i%2 == 0)
 			a.same(t, name, plain)
 			drafters[a.Timings.Drafter] = true
-			if a.Timings.Rounds == 0 || a.Timings.Syncs > a.Timings.Rounds+1 { // one for the prompt's token
-				t.Errorf("%s, %v: %d syncs in %d rounds", name, how, a.Timings.Syncs, a.Timings.Rounds)
+			// one for the prompt's token
+			if a.Timings.Rounds == 0 || a.Timings.Syncs > a.Timings.Rounds+1 {
+				t.Errorf("%s, %v: %d syncs in %d rounds",
+					name, how, a.Timings.Syncs, a.Timings.Rounds)
 			}
 			drafted += a.Timings.DraftN
 			accepted += a.Timings.Accepted
 			row := r.Run(t, a.Timings.RunID)
-			if row.Drafted != a.Timings.DraftN || row.Accepted != a.Timings.Accepted || row.Drafter != a.Timings.Drafter || row.NoDrafter != a.Timings.NoDrafter {
+			if row.Drafted != a.Timings.DraftN || row.Accepted != a.Timings.Accepted ||
+				row.Drafter != a.Timings.Drafter || row.NoDrafter != a.Timings.NoDrafter {
 				t.Errorf("%s: the reply says %+v, the run %+v", name, a.Timings, row)
 			}
 			if (row.Drafted == 0) != (row.NoDrafter != "") {
@@ -171,12 +175,15 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 func TestExactSaysTheSame(t *testing.T) {
 	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
 	for _, temperature := range []float64{0, 0.8} {
-		request := map[string]any{"prompt": varies, "max_tokens": 20, "ignore_eos": true, "seed": 7, "temperature": temperature}
+		request := map[string]any{"prompt": varies, "max_tokens": 20, "ignore_eos": true, "seed": 7,
+			"temperature": temperature}
 		request["speculation"] = map[string]any{"drafter": "none", "exact": true}
 		plain := r.Ask(t, request, false)
 		for i, depth := range []int{0, 3, 7} {
-			request["speculation"] = map[string]any{"drafter": "ngram", "depth": depth, "exact": true}
-			r.Ask(t, request, i%2 == 0).same(t, fmt.Sprintf("temperature %v, depth %d", temperature, depth), plain)
+			request["speculation"] = map[string]any{"drafter": "ngram", "depth": depth,
+				"exact": true}
+			r.Ask(t, request, i%2 == 0).same(t,
+				fmt.Sprintf("temperature %v, depth %d", temperature, depth), plain)
 		}
 	}
 }

@@ -43,7 +43,9 @@ type toolAnswer struct {
 // talk asks in a chat, with more fields than the message.
 func (r *running) talk(t *testing.T, fields map[string]any) toolAnswer {
 	t.Helper()
-	body := map[string]any{"model": control.Alias, "return_token_ids": true, "messages": []map[string]string{{"role": "user", "content": "Write a Go function named Close"}}}
+	body := map[string]any{"model": control.Alias, "return_token_ids": true,
+		"messages": []map[string]string{{"role": "user",
+			"content": "Write a Go function named Close"}}}
 	maps.Copy(body, fields)
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -51,7 +53,8 @@ func (r *running) talk(t *testing.T, fields map[string]any) toolAnswer {
 	}
 	a := r.Send("/v1/chat/completions", string(b))
 	var out toolAnswer
-	if err := json.Unmarshal([]byte(a.body), &out); err != nil || a.status != 200 || len(out.Choices) != 1 {
+	if err := json.Unmarshal([]byte(a.body), &out); err != nil || a.status != 200 ||
+		len(out.Choices) != 1 {
 		t.Fatalf("%s: %+v, %v", b, a, err)
 	}
 	return out
@@ -61,7 +64,8 @@ func (r *running) talk(t *testing.T, fields map[string]any) toolAnswer {
 func (r *running) repeatable(t *testing.T, what string, a toolAnswer) {
 	t.Helper()
 	r.Run(t, a.Timings.RunID)
-	if v, err := r.client(t).VerifyRun(t.Context(), a.Timings.RunID); err != nil || v.Same != v.Tokens || v.Tokens != len(a.Choices[0].TokenIDs) {
+	if v, err := r.client(t).VerifyRun(t.Context(), a.Timings.RunID); err != nil ||
+		v.Same != v.Tokens || v.Tokens != len(a.Choices[0].TokenIDs) {
 		t.Errorf("%s, computed again: %+v, %v", what, v, err)
 	}
 }
@@ -80,13 +84,15 @@ func TestCallsAreCertain(t *testing.T) {
 	drafted := 0
 	for what, fields := range map[string]map[string]any{
 		"any, greedy": {"tool_choice": "required", "temperature": 0, "parallel_tool_calls": false},
-		"weather":     {"tool_choice": map[string]any{"type": "function", "function": map[string]any{"name": "weather"}}, "temperature": 1, "seed": 3},
+		"weather": {"tool_choice": map[string]any{"type": "function",
+			"function": map[string]any{"name": "weather"}}, "temperature": 1, "seed": 3},
 	} {
 		request := maps.Clone(fields)
 		request["tools"], request["max_tokens"] = tools, 120
 		got := r.talk(t, request)
 		c := got.Choices[0]
-		if c.FinishReason != "tool_calls" || len(c.Message.ToolCalls) != 1 || c.Message.Content != nil {
+		if c.FinishReason != "tool_calls" || len(c.Message.ToolCalls) != 1 ||
+			c.Message.Content != nil {
 			t.Fatalf("%s: %+v", what, c)
 		}
 		drafted += got.Timings.DraftN
@@ -98,14 +104,16 @@ func TestCallsAreCertain(t *testing.T) {
 		d := json.NewDecoder(strings.NewReader(call.Arguments))
 		d.DisallowUnknownFields()
 		if call.Name == "weather" {
-			if err := d.Decode(&args); err != nil || args.City == nil || args.Days < 1 || args.Days > 9 {
+			if err := d.Decode(&args); err != nil || args.City == nil || args.Days < 1 ||
+				args.Days > 9 {
 				t.Errorf("%s: %s, %v", what, call.Arguments, err)
 			}
 		} else if what == "weather" || !json.Valid([]byte(call.Arguments)) {
 			t.Errorf("%s: %+v", what, call)
 		}
 		request["speculation"] = map[string]any{"drafter": "none"}
-		if plain := r.talk(t, request); !slices.Equal(plain.Choices[0].TokenIDs, c.TokenIDs) || plain.Timings.DraftN > 0 {
+		if plain := r.talk(t, request); !slices.Equal(plain.Choices[0].TokenIDs, c.TokenIDs) ||
+			plain.Timings.DraftN > 0 {
 			t.Errorf("%s, plainly: %+v", what, plain)
 		}
 		r.repeatable(t, what, got)
@@ -114,9 +122,11 @@ func TestCallsAreCertain(t *testing.T) {
 		t.Error("nothing was drafted, so that one way of decoding was tried")
 	}
 	// An answer in a form may be a call in its place.
-	got := r.talk(t, map[string]any{"tools": tools, "temperature": 0, "max_tokens": 200, "response_format": schemaFormat(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`)})
+	got := r.talk(t, map[string]any{"tools": tools, "temperature": 0, "max_tokens": 200,
+		"response_format": schemaFormat(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`)})
 	c := got.Choices[0]
-	if text := c.Message.Content; len(c.Message.ToolCalls) == 0 && (text == nil || !strings.Contains(*text, `"ok"`) || !json.Valid([]byte(*text))) {
+	if text := c.Message.Content; len(c.Message.ToolCalls) == 0 &&
+		(text == nil || !strings.Contains(*text, `"ok"`) || !json.Valid([]byte(*text))) {
 		t.Errorf("in a form: %+v", c)
 	}
 }
@@ -169,14 +179,18 @@ func TestThoughtBudget(t *testing.T) {
 		"sampled": {"temperature": 0.8, "seed": 5, "frequency_penalty": 0.5, "logit_bias": bias},
 	} {
 		request := maps.Clone(sampling)
-		maps.Copy(request, map[string]any{"reasoning": map[string]any{"max_tokens": 70}, "max_tokens": 110, "ignore_eos": true})
+		maps.Copy(request, map[string]any{"reasoning": map[string]any{"max_tokens": 70},
+			"max_tokens": 110, "ignore_eos": true})
 		got := r.talk(t, request)
 		c := got.Choices[0]
-		if c.Message.Reasoning == "" || c.Message.Content == nil || *c.Message.Content == "" || c.FinishReason != "length" {
+		if c.Message.Reasoning == "" || c.Message.Content == nil || *c.Message.Content == "" ||
+			c.FinishReason != "length" {
 			t.Fatalf("%s: %+v", what, c)
 		}
-		if n := got.Usage.CompletionTokensDetails.ReasoningTokens; n != 70 || got.Usage.CompletionTokens != 110 || len(c.TokenIDs) != 110 {
-			t.Errorf("%s: %d tokens of reasoning, %d in all: %v", what, n, got.Usage.CompletionTokens, c.TokenIDs)
+		if n := got.Usage.CompletionTokensDetails.ReasoningTokens; n != 70 ||
+			got.Usage.CompletionTokens != 110 || len(c.TokenIDs) != 110 {
+			t.Errorf("%s: %d tokens of reasoning, %d in all: %v",
+				what, n, got.Usage.CompletionTokens, c.TokenIDs)
 		}
 		r.repeatable(t, what, got)
 		request["speculation"] = map[string]any{"drafter": "none"}
@@ -196,7 +210,9 @@ func TestThoughtBudget(t *testing.T) {
 		if free := r.talk(t, request); !slices.Equal(free.Choices[0].TokenIDs, c.TokenIDs[:70]) {
 			t.Errorf("%s, without a budget: %v, not %v", what, free.Choices[0].TokenIDs, c.TokenIDs)
 		}
-		behind := r.Ask(t, map[string]any{"prompt": slices.Concat(c.PromptTokenIDs, c.TokenIDs[:closed]), "max_tokens": 110 - closed, "temperature": 0, "logit_bias": bias, "ignore_eos": true}, false)
+		behind := r.Ask(t, map[string]any{"prompt": slices.Concat(c.PromptTokenIDs,
+			c.TokenIDs[:closed]), "max_tokens": 110 - closed, "temperature": 0, "logit_bias": bias,
+			"ignore_eos": true}, false)
 		if !slices.Equal(behind.IDs, c.TokenIDs[closed:]) {
 			t.Errorf("%s, behind it: %v, not %v", what, behind.IDs, c.TokenIDs[closed:])
 		}

@@ -57,12 +57,17 @@ func TestCheckUpdates(t *testing.T) {
 	if u, err := c.Updates(t.Context()); err != nil || !u.Offered || u.Newer || asked.Load() != 0 {
 		t.Errorf("%+v %v, asked %d times", u, err, asked.Load())
 	}
-	if u, err := c.CheckUpdates(t.Context()); err != nil || !u.Newer || u.Version != "1.3.0" || u.Page != "https://example.org/tandem" || u.CheckedAt.IsZero() || u.Error != "" {
+	if u, err := c.CheckUpdates(t.Context()); err != nil || !u.Newer || u.Version != "1.3.0" ||
+		u.Page != "https://example.org/tandem" || u.CheckedAt.IsZero() || u.Error != "" {
 		t.Errorf("%+v %v", u, err)
 	}
-	for _, bad := range []string{"", "<html>", `{"version": "1.3.0", "page": "javascript:alert(1)"}`, `{"version": "1.3.0", "page": "http://example.org"}`, `{"version": "new", "page": "https://example.org"}`} {
+	for _, bad := range []string{"", "<html>",
+		`{"version": "1.3.0", "page": "javascript:alert(1)"}`,
+		`{"version": "1.3.0", "page": "http://example.org"}`,
+		`{"version": "new", "page": "https://example.org"}`} {
 		says.Store(&bad)
-		if u, err := c.CheckUpdates(t.Context()); err != nil || !u.Newer || u.Version != "1.3.0" || u.Page != "https://example.org/tandem" || !strings.Contains(u.Error, "failed") {
+		if u, err := c.CheckUpdates(t.Context()); err != nil || !u.Newer || u.Version != "1.3.0" ||
+			u.Page != "https://example.org/tandem" || !strings.Contains(u.Error, "failed") {
 			t.Errorf("%q: %+v %v", bad, u, err)
 		}
 	}
@@ -83,7 +88,8 @@ func TestOnceADay(t *testing.T) {
 	defer feed.Close()
 	home := t.TempDir()
 	open := func(t *testing.T, home, version, path string) *App {
-		a, err := Open(t.Context(), Options{Home: home, Version: version, UpdateFeed: feed.URL + path})
+		a, err := Open(t.Context(), Options{Home: home, Version: version, UpdateFeed: feed.URL +
+			path})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,18 +33,24 @@ var arrows = []struct {
 	{"app/responses", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
 	{"app/anthropic", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
 	{"app/ollama", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
-	{"app/api", []string{"app/wire", "app/model", "app/control", "app/dialect", "engine"}}, // engine's types only
-	{"app/wire", []string{"app/control", "engine"}},                                        // engine's codes only
-	{"app/model", []string{"app/control", "app/dialect", "engine"}},                        // engine's types only
+	// engine's types only
+	{"app/api", []string{"app/wire", "app/model", "app/control", "app/dialect", "engine"}},
+	// engine's codes only
+	{"app/wire", []string{"app/control", "engine"}},
+	// engine's types only
+	{"app/model", []string{"app/control", "app/dialect", "engine"}},
 	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage"}},
-	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}}, // engine's codes only
+	// engine's codes only
+	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
 	{"app/bench", []string{"app/pool", "app/model", "app/home", "app/control", "engine", "engine/*", "models"}},
 	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "storage"}},
 	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine/checkpoint", "engine/tokenizer"}},
 	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage"}},
 	{"app/settings", []string{"app/home", "app/control", "storage", "models/hub"}},
 	{"app/home", []string{"app/control"}},
-	{"app/roomtest", []string{"app/pool", "app/settings", "app/home", "engine/mlx", "models/hub", "storage"}}, // for tests alone
+	// for tests alone
+	{"app/roomtest", []string{"app/pool", "app/settings", "app/home", "engine/mlx", "models/hub",
+		"storage"}},
 	{"app/control", nil},
 	{"app/dialect", nil}, // how models write, without knowing what runs them
 	{"app/menu", []string{"app/control"}},
@@ -87,8 +93,9 @@ const testsMayImport = "engine/enginetest"
 // testArrows are further arrows, for tests alone. A test that asks a model for its caches names
 // cache.Options.
 var testArrows = map[string][]string{
-	"models":      {"engine/cache"},
-	"app/server":  {"engine"},                            // tests of whole servers script the engine's tokens
+	"models": {"engine/cache"},
+	// tests of whole servers script the engine's tokens
+	"app/server":  {"engine"},
 	"app/pool":    {"app/server", "app/api", "app/wire"}, // its fixture answers requests
 	"app/library": {"app/roomtest"},
 	"app/history": {"app/roomtest"},
@@ -147,15 +154,18 @@ func readPackages(tree fs.FS) ([]*goPackage, error) {
 		base := d.Name()
 		if d.IsDir() {
 			if name != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") ||
-				slices.Contains([]string{"testdata", "node_modules"}, base) || name == "build/out") {
+				slices.Contains([]string{"testdata", "node_modules"}, base) ||
+				name == "build/out") {
 				return fs.SkipDir
 			}
-			if _, err := fs.Stat(tree, path.Join(name, "go.mod")); name != "." && err == nil { // another module, as for Go
+			// another module, as for Go
+			if _, err := fs.Stat(tree, path.Join(name, "go.mod")); name != "." && err == nil {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		if !strings.HasSuffix(base, ".go") || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		if !strings.HasSuffix(base, ".go") || strings.HasPrefix(base, ".") ||
+			strings.HasPrefix(base, "_") {
 			return nil
 		}
 		text, err := fs.ReadFile(tree, name)
@@ -169,7 +179,8 @@ func readPackages(tree fs.FS) ([]*goPackage, error) {
 		dir := path.Dir(name)
 		p := byPath[dir]
 		if p == nil {
-			p = &goPackage{path: dir, imports: map[string][]string{}, testImports: map[string][]string{}}
+			p = &goPackage{path: dir, imports: map[string][]string{},
+				testImports: map[string][]string{}}
 			byPath[dir] = p
 		}
 		imports := p.imports
@@ -202,8 +213,10 @@ func violations(packages []*goPackage) []string {
 		if !p.documented {
 			found = append(found, fmt.Sprintf("%s has no package comment", p.path))
 		}
-		if depth := strings.Count(p.path, "/") + 1; depth > maxDepth && !strings.HasPrefix(p.path, "app/cmd/") {
-			found = append(found, fmt.Sprintf("%s lies %d levels deep, at most %d are allowed", p.path, depth, maxDepth))
+		if depth := strings.Count(p.path, "/") + 1; depth > maxDepth &&
+			!strings.HasPrefix(p.path, "app/cmd/") {
+			found = append(found, fmt.Sprintf("%s lies %d levels deep, at most %d are allowed",
+				p.path, depth, maxDepth))
 		}
 		allowed, ok := allowedImports(p.path)
 		if !ok {
@@ -215,11 +228,13 @@ func violations(packages []*goPackage) []string {
 			test    bool
 		}{{p.imports, false}, {p.testImports, true}} {
 			for imported, files := range set.imports {
-				if imported == "C" && !set.test && strings.HasPrefix(p.path, "app/cmd/") && !slices.ContainsFunc(files, notForMac) {
+				if imported == "C" && !set.test && strings.HasPrefix(p.path, "app/cmd/") &&
+					!slices.ContainsFunc(files, notForMac) {
 					continue
 				}
 				if !importAllowed(p.path, imported, allowed, set.test) {
-					found = append(found, fmt.Sprintf("%s may not import %s (%s)", p.path, imported, strings.Join(files, ", ")))
+					found = append(found, fmt.Sprintf("%s may not import %s (%s)",
+						p.path, imported, strings.Join(files, ", ")))
 				}
 			}
 		}
@@ -252,7 +267,8 @@ func importAllowed(pkg, imported string, allowed []string, test bool) bool {
 	if !inModule {
 		first, _, _ := strings.Cut(imported, "/")
 		standard := !strings.Contains(first, ".")
-		return standard || pkg != "build" && path.Dir(pkg) != "build" // build uses the standard library only
+		// build uses the standard library only
+		return standard || pkg != "build" && path.Dir(pkg) != "build"
 	}
 	if test && (own == testsMayImport || own == pkg || slices.Contains(testArrows[pkg], own)) {
 		return true
@@ -274,7 +290,8 @@ func strangers(tree fs.FS) []string {
 			expected = setup.TopDirs
 		}
 		if !strings.HasPrefix(name, ".") && !slices.Contains(expected, name) {
-			found = append(found, fmt.Sprintf("%s does not belong at the top of the checkout", name))
+			found = append(found, fmt.Sprintf("%s does not belong at the top of the checkout",
+				name))
 		}
 	}
 	return found
@@ -284,13 +301,14 @@ func strangers(tree fs.FS) []string {
 func TestViolationsFound(t *testing.T) {
 	const doc = "// Package x is documented.\n"
 	right := map[string]string{
-		"engine/engine.go":               doc + "package engine\nimport _ \"tandem/engine/mlx\"\n",
-		"engine/engine_test.go":          "package engine_test\nimport (\n_ \"tandem/engine\"\n_ \"tandem/engine/enginetest\"\n)\n",
-		"engine/enginetest/fake.go":      doc + "package enginetest\nimport _ \"tandem/engine\"\n",
-		"engine/mlx/mlx.go":              doc + "package mlx\nimport \"C\"\n",
-		"models/llama/llama.go":          doc + "package llama\nimport _ \"tandem/models/nn\"\n",
-		"models/nn/linear.go":            doc + "package nn\n",
-		"storage/storage.go":             doc + "package storage\nimport _ \"modernc.org/sqlite\"\n",
+		"engine/engine.go":          doc + "package engine\nimport _ \"tandem/engine/mlx\"\n",
+		"engine/engine_test.go":     "package engine_test\nimport (\n_ \"tandem/engine\"\n_ \"tandem/engine/enginetest\"\n)\n",
+		"engine/enginetest/fake.go": doc + "package enginetest\nimport _ \"tandem/engine\"\n",
+		"engine/mlx/mlx.go":         doc + "package mlx\nimport \"C\"\n",
+		"models/llama/llama.go":     doc + "package llama\nimport _ \"tandem/models/nn\"\n",
+		"models/nn/linear.go":       doc + "package nn\n",
+		"storage/storage.go": doc +
+			"package storage\nimport _ \"modernc.org/sqlite\"\n",
 		"app/cmd/tandem/main.go":         doc + "package main\nimport _ \"tandem/app\"\n",
 		"app/app.go":                     doc + "package app\n",
 		"frontend/node_modules/x/x.go":   "package broken",
@@ -339,7 +357,9 @@ func TestViolationsFound(t *testing.T) {
 				}
 				return
 			}
-			if !slices.ContainsFunc(got, func(v string) bool { return strings.HasPrefix(v, test.want) }) {
+			if !slices.ContainsFunc(got, func(v string) bool {
+				return strings.HasPrefix(v, test.want)
+			}) {
 				t.Fatalf("got %q, want one that begins %q", got, test.want)
 			}
 		})
@@ -351,7 +371,8 @@ func TestFullPackageIsFound(t *testing.T) {
 	for files, want := range map[int]int{55: 0, 56: 1} {
 		tree := fstest.MapFS{"engine/engine_test.go": {Data: []byte("package engine\n")}}
 		for i := range files {
-			tree[fmt.Sprintf("engine/f%d.go", i)] = &fstest.MapFile{Data: []byte("package engine\n")}
+			tree[fmt.Sprintf("engine/f%d.go",
+				i)] = &fstest.MapFile{Data: []byte("package engine\n")}
 		}
 		sources, err := measure.Read(tree)
 		if err != nil {
@@ -373,7 +394,8 @@ func numbered(format string, n int) string {
 }
 
 func TestStrangersFound(t *testing.T) {
-	tree := fstest.MapFS{"go.mod": {}, ".gitignore": {}, "engine/x.go": {}, "docs/x.md": {}, "notes.txt": {}}
+	tree := fstest.MapFS{"go.mod": {}, ".gitignore": {}, "engine/x.go": {}, "docs/x.md": {},
+		"notes.txt": {}}
 	got := strangers(tree)
 	if len(got) != 2 {
 		t.Fatalf("got %q, want docs and notes.txt", got)

@@ -14,22 +14,31 @@ import (
 // benchVerb runs one bench, or all of them, and keeps their numbers.
 func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("bench")
-	pairs := set.Uint("pairs", 0, fmt.Sprintf("pairs of measurements, for plain, speculation and checkpoints; fewer than the default try a bench out (default %d)", bench.MinPairs))
-	model := set.String("model", "", "folder of the model, or one of "+strings.Join(bench.RandomModels, ", ")+" for a random one (default: the pocket model)")
+	pairs := set.Uint("pairs", 0,
+		fmt.Sprintf("pairs of measurements, for plain, speculation and checkpoints; fewer than the default try a bench out (default %d)",
+			bench.MinPairs))
+	model := set.String("model", "",
+		"folder of the model, or one of "+strings.Join(bench.RandomModels,
+			", ")+" for a random one (default: the pocket model)")
 	var passed []string // flags for a bench without a rival
-	set.Func("drafter", "folder of a drafter, for verify and speculation; may be repeated", func(dir string) error {
-		passed = append(passed, "--drafter", dir)
-		return nil
-	})
-	quick := set.Bool("quick", false, "few measurements of endpoint, verify, speculation, lossless and checkpoints")
+	set.Func("drafter", "folder of a drafter, for verify and speculation; may be repeated",
+		func(dir string) error {
+			passed = append(passed, "--drafter", dir)
+			return nil
+		})
+	quick := set.Bool("quick", false,
+		"few measurements of endpoint, verify, speculation, lossless and checkpoints")
 	full := set.Bool("full", false, "every combination of speculation")
-	only := set.String("only", "", "for speculation, `text` in the beginning of a table's title, such as code, edit or cold start; for endpoint, in the name of a row")
+	only := set.String("only", "",
+		"for speculation, `text` in the beginning of a table's title, such as code, edit or cold start; for endpoint, in the name of a row")
 	set.Usage = func() {
-		fmt.Fprintf(set.Output(), "usage: %s [flags] [NAME]\nWithout a name it runs all of these:\n", set.Name())
+		fmt.Fprintf(set.Output(),
+			"usage: %s [flags] [NAME]\nWithout a name it runs all of these:\n", set.Name())
 		for _, r := range bench.Suite {
 			fmt.Fprintf(set.Output(), "  %s\n", r)
 		}
-		fmt.Fprintf(set.Output(), "and by its name alone, where windows can be shown:\n  %s\n", ui.DesktopBench)
+		fmt.Fprintf(set.Output(), "and by its name alone, where windows can be shown:\n  %s\n",
+			ui.DesktopBench)
 		set.PrintDefaults()
 	}
 	if err := parse(set, args, 1); err != nil {

@@ -96,7 +96,8 @@ func checkNumbers(ctx context.Context, b *setup.Builder) error {
 	if err != nil {
 		return err
 	}
-	list, err := b.Output(b.Command(ctx, "go", "list", "-export", "-deps", "-json="+measure.ListFields, "./app/..."))
+	list, err := b.Output(b.Command(ctx, "go", "list", "-export", "-deps",
+		"-json="+measure.ListFields, "./app/..."))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ func doctorVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := parse(newFlags("doctor"), args, 0); err != nil {
 		return err
 	}
-	fmt.Fprintf(b.Out, "%s/%s, %s, cache %s\n", runtime.GOOS, runtime.GOARCH, runtime.Version(), b.Cache.Dir)
+	fmt.Fprintf(b.Out, "%s/%s, %s, cache %s\n", runtime.GOOS, runtime.GOARCH, runtime.Version(),
+		b.Cache.Dir)
 	var missing []setup.Requirement
 	for _, group := range []struct {
 		what string // empty for all verbs
@@ -48,7 +49,8 @@ func doctorVerb(ctx context.Context, b *setup.Builder, args []string) error {
 			fmt.Fprintf(b.Out, "%s  %s\n", mark, r.What)
 		}
 	}
-	for _, program := range [][]string{{"c++", "--version"}, {"cmake", "--version"}, {"cargo", "--version"}, {"python3", "--version"}} {
+	for _, program := range [][]string{{"c++", "--version"}, {"cmake", "--version"},
+		{"cargo", "--version"}, {"python3", "--version"}} {
 		if path, err := exec.LookPath(program[0]); err == nil {
 			text, _ := b.Output(b.Command(ctx, program[0], program[1:]...))
 			first, _, _ := strings.Cut(text, "\n")

@@ -13,7 +13,8 @@ import (
 // is committed.
 func fixturesVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("fixtures")
-	check := set.Bool("check", false, "record a sample into a temporary folder and compare it with the committed files")
+	check := set.Bool("check", false,
+		"record a sample into a temporary folder and compare it with the committed files")
 	if err := parse(set, args, len(args)); err != nil {
 		return err
 	}

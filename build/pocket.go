@@ -19,11 +19,13 @@ func pocketVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := b.InstallSystem(ctx); err != nil {
 		return err
 	}
-	python, err := b.Venv(ctx, setup.Venv{Name: "pocket", Requirements: "build/pocket/requirements.txt", Resolve: true})
+	python, err := b.Venv(ctx, setup.Venv{Name: "pocket",
+		Requirements: "build/pocket/requirements.txt", Resolve: true})
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(python, append([]string{filepath.Join("build", "pocket", "run.py")}, args...)...)
+	cmd := exec.Command(python, append([]string{filepath.Join("build", "pocket", "run.py")},
+		args...)...)
 	cmd.Dir = b.Root
 	cmd.Env = append(b.Environ(), "TANDEM_CACHE="+filepath.Join(b.Cache.Dir, pocketCache))
 	return program.Foreground(cmd)

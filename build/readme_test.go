@@ -28,7 +28,8 @@ func TestReadme(t *testing.T) {
 		return slices.Compact(all)
 	}
 	for _, name := range firsts(readme, `go run \./build ([a-z]+)`) {
-		if name != "help" && !slices.ContainsFunc(verbs(), func(v verb) bool { return v.name == name }) {
+		if name != "help" && !slices.ContainsFunc(verbs(),
+			func(v verb) bool { return v.name == name }) {
 			t.Errorf("README.md names the verb %s, which build does not have", name)
 		}
 	}

@@ -34,7 +34,8 @@ func runVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		if err != nil {
 			return err
 		}
-		return program.Foreground(exec.Command(p.Menubar, slices.Concat([]string{"--program", p.Tandem, "--window", p.Window, "--"}, args)...))
+		return program.Foreground(exec.Command(p.Menubar,
+			slices.Concat([]string{"--program", p.Tandem, "--window", p.Window, "--"}, args)...))
 	}
 	path, err := program.BuildTandem(ctx, b)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 // setupVerb installs everything that go build needs, or empties the cache.
 func setupVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("setup")
-	clean := set.Bool("clean", false, "empty the cache that all checkouts share, except for the training of the pocket model, and set nothing up")
+	clean := set.Bool("clean", false,
+		"empty the cache that all checkouts share, except for the training of the pocket model, and set nothing up")
 	if err := parse(set, args, 0); err != nil {
 		return err
 	}

@@ -34,7 +34,8 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	case "mac":
 		return mac.Test(ctx, b)
 	default:
-		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, ui and mac\n", set.Name(), set.Arg(0))
+		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, ui and mac\n",
+			set.Name(), set.Arg(0))
 		return errUsage
 	}
 	start := time.Now()
@@ -168,7 +169,8 @@ func (r *testReport) err() error {
 		errs = append(errs, fmt.Errorf("failed:\n  %s", strings.Join(r.failed, "\n  ")))
 	}
 	if len(r.skipped) > 0 {
-		errs = append(errs, fmt.Errorf("skipped, which no test may:\n  %s", strings.Join(r.skipped, "\n  ")))
+		errs = append(errs, fmt.Errorf("skipped, which no test may:\n  %s",
+			strings.Join(r.skipped, "\n  ")))
 	}
 	return errors.Join(errs...)
 }

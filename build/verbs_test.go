@@ -20,7 +20,8 @@ func TestReportRefusesSkips(t *testing.T) {
 	if err := r.read(strings.NewReader(events)); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.err(); err == nil || !strings.Contains(err.Error(), "tandem/a TestX") || strings.Contains(err.Error(), "tandem/b") {
+	if err := r.err(); err == nil || !strings.Contains(err.Error(), "tandem/a TestX") ||
+		strings.Contains(err.Error(), "tandem/b") {
 		t.Errorf("got %v", err)
 	}
 	if !strings.Contains(out.String(), "tandem/a (cached)") {
@@ -40,17 +41,21 @@ func TestReportShowsFailures(t *testing.T) {
 	if err := r.read(strings.NewReader(events)); err != nil {
 		t.Fatal(err)
 	}
-	if r.err() == nil || !strings.Contains(out.String(), "the reason") || strings.Contains(out.String(), "chatter") {
+	if r.err() == nil || !strings.Contains(out.String(), "the reason") ||
+		strings.Contains(out.String(), "chatter") {
 		t.Errorf("error %v, printed %q", r.err(), out.String())
 	}
 }
 
 // TestRunAddsNoFlags: serve would keep a --model of ours as the user's choice.
 func TestRunAddsNoFlags(t *testing.T) {
-	for _, args := range [][]string{nil, {"--addr", "127.0.0.1:0"}, {"--model", "x", "--context", "64"}} {
+	for _, args := range [][]string{nil, {"--addr", "127.0.0.1:0"},
+		{"--model", "x", "--context", "64"}} {
 		cmd := serveCommand("/out/tandem", args)
-		if want := append([]string{"/out/tandem", "serve"}, args...); !slices.Equal(cmd.Args, want) || cmd.Env != nil {
-			t.Errorf("%q runs %q with %q, want %q and our environment", args, cmd.Args, cmd.Env, want)
+		if want := append([]string{"/out/tandem", "serve"}, args...); !slices.Equal(cmd.Args,
+			want) || cmd.Env != nil {
+			t.Errorf("%q runs %q with %q, want %q and our environment",
+				args, cmd.Args, cmd.Env, want)
 		}
 	}
 }

@@ -41,7 +41,8 @@ func begin(f *fixture, ctx context.Context, r Request, queued int) <-chan error 
 // forward returns in which forward a prompt of so many tokens was read, -1 for
 // none.
 func (f *fixture) forward(prompt int) int {
-	return slices.IndexFunc(f.chain.Forwards, func(rows []int) bool { return slices.Equal(rows, []int{prompt}) })
+	return slices.IndexFunc(f.chain.Forwards,
+		func(rows []int) bool { return slices.Equal(rows, []int{prompt}) })
 }
 
 func ends(t *testing.T, requests ...<-chan error) {
@@ -60,18 +61,22 @@ func TestLargeRequestIsNotOvertakenBySmallerOnes(t *testing.T) {
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
 	<-started
 	second := begin(f, t.Context(), Request{Prompt: make([]int32, 3), MaxTokens: new(5)}, 1)
-	third := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(4)}, 2) // would fit beside the first
+	// would fit beside the first
+	third := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(4)}, 2)
 	release()
 	ends(t, first, second, third)
 	at := f.forward(3)
 	if at < 8 { // the first one's prompt, and a step for every token but one
-		t.Errorf("the second prompt was read in forward %d, beside the first request: %v", at, f.chain.Forwards)
+		t.Errorf("the second prompt was read in forward %d, beside the first request: %v",
+			at, f.chain.Forwards)
 	}
 	if last := f.forward(2); last < 8 {
-		t.Errorf("the third prompt was read in forward %d, ahead of the second request: %v", last, f.chain.Forwards)
+		t.Errorf("the third prompt was read in forward %d, ahead of the second request: %v",
+			last, f.chain.Forwards)
 	}
 	if !slices.ContainsFunc(f.chain.Forwards, func(rows []int) bool { return len(rows) == 2 }) {
-		t.Errorf("the second and the third, which fit together, shared nothing: %v", f.chain.Forwards)
+		t.Errorf("the second and the third, which fit together, shared nothing: %v",
+			f.chain.Forwards)
 	}
 }
 
@@ -83,7 +88,8 @@ func TestRequestAfterACancelledOneStarts(t *testing.T) {
 	<-started
 	ctx, cancel := context.WithCancel(t.Context())
 	var stats Stats
-	second := begin(f, ctx, Request{Prompt: make([]int32, 3), MaxTokens: new(5), Done: func(s Stats) { stats = s }}, 1)
+	second := begin(f, ctx, Request{Prompt: make([]int32, 3), MaxTokens: new(5),
+		Done: func(s Stats) { stats = s }}, 1)
 	third := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(2)}, 2)
 	cancel()
 	release()
@@ -98,7 +104,8 @@ func TestRequestAfterACancelledOneStarts(t *testing.T) {
 		t.Error("the cancelled request was evaluated")
 	}
 	if at := f.forward(2); at < 0 || at > 3 {
-		t.Errorf("the third prompt was read in forward %d, with room beside the first: %v", at, f.chain.Forwards)
+		t.Errorf("the third prompt was read in forward %d, with room beside the first: %v",
+			at, f.chain.Forwards)
 	}
 }
 
@@ -113,7 +120,8 @@ func TestRequestAloneAlwaysHasRoom(t *testing.T) {
 	if at := f.forward(3); at < 8 {
 		t.Errorf("the second prompt was read in forward %d: %v", at, f.chain.Forwards)
 	}
-	if tokens, _, _ := f.run(t, Request{Prompt: make([]int32, 8), MaxTokens: new(8)}); len(tokens) != 8 {
+	if tokens, _, _ := f.run(t, Request{Prompt: make([]int32, 8),
+		MaxTokens: new(8)}); len(tokens) != 8 {
 		t.Errorf("%d tokens", len(tokens))
 	}
 }
@@ -123,7 +131,8 @@ func TestRequestAloneAlwaysHasRoom(t *testing.T) {
 func TestLimitIsCutBeforeItIsCounted(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	limit, err := f.check(Request{Prompt: make([]int32, 10), MaxTokens: new(100)})
-	if most := newTask(t.Context(), Request{Prompt: make([]int32, 10)}, 0, limit, f.tok).maxPositions(); err != nil || most != 16 {
+	if most := newTask(t.Context(), Request{Prompt: make([]int32, 10)}, 0, limit,
+		f.tok).maxPositions(); err != nil || most != 16 {
 		t.Errorf("it may come to have %d positions, %v", most, err)
 	}
 }
@@ -136,7 +145,8 @@ func TestCompletionStartsBesideAChatThatHasTheMemory(t *testing.T) {
 	<-started
 	second := begin(f, t.Context(), Request{Prompt: make([]int32, 6), MaxTokens: new(20)}, 1)
 	short := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(3)}, 2)
-	another := begin(f, t.Context(), Request{Prompt: make([]int32, 3), MaxTokens: new(2)}, 3) // there is room for one of them
+	// there is room for one of them
+	another := begin(f, t.Context(), Request{Prompt: make([]int32, 3), MaxTokens: new(2)}, 3)
 	release()
 	ends(t, first, second, short, another)
 	at, waited, next := f.forward(2), f.forward(6), f.forward(3)
@@ -144,10 +154,12 @@ func TestCompletionStartsBesideAChatThatHasTheMemory(t *testing.T) {
 		t.Errorf("the short prompt was read in forward %d: %v", at, f.chain.Forwards)
 	}
 	if waited < 20 {
-		t.Errorf("the long prompt was read in forward %d, beside the first request: %v", waited, f.chain.Forwards)
+		t.Errorf("the long prompt was read in forward %d, beside the first request: %v",
+			waited, f.chain.Forwards)
 	}
 	if next <= at || next > waited {
-		t.Errorf("the other short prompt was read in forward %d, want after the short one and before the long one: %v", next, f.chain.Forwards)
+		t.Errorf("the other short prompt was read in forward %d, want after the short one and before the long one: %v",
+			next, f.chain.Forwards)
 	}
 }
 

@@ -94,7 +94,8 @@ func TestNoAnswerIsSlowerThanSharedSteps(t *testing.T) {
 		}
 		var bids []bid
 		for range rng.IntN(n + 1) {
-			bids = append(bids, bid{Offer: draft.Offer{Tokens: 1 + 7*rng.Float64(), Cost: rng.Float64() * 0.02}})
+			bids = append(bids, bid{Offer: draft.Offer{Tokens: 1 + 7*rng.Float64(),
+				Cost: rng.Float64() * 0.02}})
 		}
 		taken := c.choose(bids, n)
 		if len(taken) == 0 {
@@ -108,15 +109,18 @@ func TestNoAnswerIsSlowerThanSharedSteps(t *testing.T) {
 		}
 		const rounding = 1 + 1e-4
 		if tokens/round*rounding < float64(n)/steps[n] {
-			t.Errorf("%d requests get %g tokens per second, %g from plain steps", n, tokens/round, float64(n)/steps[n])
+			t.Errorf("%d requests get %g tokens per second, %g from plain steps",
+				n, tokens/round, float64(n)/steps[n])
 		}
 		for _, b := range taken {
 			if b.Tokens/round*rounding < 1/steps[n] {
-				t.Errorf("one that drafts gets %g tokens per second, %g from plain steps", b.Tokens/round, 1/steps[n])
+				t.Errorf("one that drafts gets %g tokens per second, %g from plain steps",
+					b.Tokens/round, 1/steps[n])
 			}
 		}
 		if n > len(taken) && 1/round*rounding < 1/steps[n] {
-			t.Errorf("one that does not draft gets %g tokens per second, %g from plain steps", 1/round, 1/steps[n])
+			t.Errorf("one that does not draft gets %g tokens per second, %g from plain steps",
+				1/round, 1/steps[n])
 		}
 	}
 	if some < 500 {

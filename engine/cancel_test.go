@@ -20,22 +20,26 @@ func TestCancelEndsEveryKindOfWorkWithinOneRound(t *testing.T) {
 		at     int  // the forward in which the cancel comes
 		shared bool // with another request, which goes on
 	}{
-		"a prompt":                  {Request{}, 1, false},
-		"the last of a prompt":      {Request{}, 2, false},
-		"scores of a prompt":        {Request{PromptLogprobs: true}, 1, false},
-		"plain steps":               {Request{Speculation: Speculation{Drafter: None}}, 9, false},
-		"shared steps":              {Request{Speculation: Speculation{Drafter: None}}, 30, true},
-		"drafts":                    {Request{Speculation: Speculation{Depth: new(4)}}, 6, false},
-		"drafts beside others":      {Request{Speculation: Speculation{Depth: new(4)}}, 30, true},
-		"drafts that are carried":   {Request{Speculation: Speculation{Depth: new(4), Rollback: Undo}}, 6, false},
-		"exact rounds":              {Request{Speculation: Speculation{Exact: true}}, 6, false},
-		"a grammar":                 {Request{Grammar: &sieve{vocab: 50}}, 6, false},
-		"a grammar, drafts":         {Request{Grammar: &sieve{vocab: 50}, Speculation: Speculation{Depth: new(4)}}, 6, false},
+		"a prompt":             {Request{}, 1, false},
+		"the last of a prompt": {Request{}, 2, false},
+		"scores of a prompt":   {Request{PromptLogprobs: true}, 1, false},
+		"plain steps":          {Request{Speculation: Speculation{Drafter: None}}, 9, false},
+		"shared steps":         {Request{Speculation: Speculation{Drafter: None}}, 30, true},
+		"drafts":               {Request{Speculation: Speculation{Depth: new(4)}}, 6, false},
+		"drafts beside others": {Request{Speculation: Speculation{Depth: new(4)}}, 30, true},
+		"drafts that are carried": {Request{Speculation: Speculation{Depth: new(4),
+			Rollback: Undo}}, 6, false},
+		"exact rounds": {Request{Speculation: Speculation{Exact: true}}, 6, false},
+		"a grammar":    {Request{Grammar: &sieve{vocab: 50}}, 6, false},
+		"a grammar, drafts": {Request{Grammar: &sieve{vocab: 50},
+			Speculation: Speculation{Depth: new(4)}}, 6, false},
 		"an answer that is resumed": {Request{Generated: counting(12, 10)}, 7, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			drafter := &enginetest.Scripted{Text: counting(0, 4000), Vocab: 50, Wrong: func(round, n int) int { return round % (n + 1) }}
-			f := newFixture(t, enginetest.Cycle(50), Options{Chunk: 4, Drafters: []draft.Drafter{drafter}})
+			drafter := &enginetest.Scripted{Text: counting(0, 4000), Vocab: 50,
+				Wrong: func(round, n int) int { return round % (n + 1) }}
+			f := newFixture(t, enginetest.Cycle(50),
+				Options{Chunk: 4, Drafters: []draft.Drafter{drafter}})
 			f.run(t, Request{Prompt: counting(0, 1), MaxTokens: new(1)})
 			before, base := f.thread.Memory().Active, len(f.chain.Forwards)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -55,7 +59,8 @@ func TestCancelEndsEveryKindOfWorkWithinOneRound(t *testing.T) {
 			ended := make(chan error, 1)
 			if c.shared {
 				go func() {
-					ended <- drain(f, other, Request{Prompt: counting(0, 1), Speculation: Speculation{Drafter: None}})
+					ended <- drain(f, other, Request{Prompt: counting(0, 1),
+						Speculation: Speculation{Drafter: None}})
 				}()
 				<-middle.there
 			}
@@ -68,11 +73,13 @@ func TestCancelEndsEveryKindOfWorkWithinOneRound(t *testing.T) {
 				middle.free()
 			}
 			err := <-mine
-			if !errors.Is(err, context.Canceled) || !errors.Is(stats.Err, context.Canceled) || stats.Finish != "" {
+			if !errors.Is(err, context.Canceled) || !errors.Is(stats.Err, context.Canceled) ||
+				stats.Finish != "" {
 				t.Errorf("error %v, stats %+v", err, stats)
 			}
 			if read := stats.Queue + stats.Prefill; stats.Prefill <= 0 || read > stats.Total {
-				t.Errorf("it waited %v and read for %v of %v", stats.Queue, stats.Prefill, stats.Total)
+				t.Errorf("it waited %v and read for %v of %v",
+					stats.Queue, stats.Prefill, stats.Total)
 			}
 			if c.shared {
 				stop()
@@ -88,7 +95,8 @@ func TestCancelEndsEveryKindOfWorkWithinOneRound(t *testing.T) {
 				t.Errorf("forward %d ran, the cancel came in forward %d", last, c.at)
 			}
 			f.chain.OnForward = nil
-			f.run(t, Request{Prompt: counting(0, 1), MaxTokens: new(1)}) // after what was dispatched and not read
+			// after what was dispatched and not read
+			f.run(t, Request{Prompt: counting(0, 1), MaxTokens: new(1)})
 			if left := f.thread.Memory().Active; left != before {
 				t.Errorf("%d bytes are left in MLX", left-before)
 			}
@@ -106,7 +114,8 @@ func TestCancelledReadingHasNoFurtherChunk(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		second := make(chan error, 1)
 		go func() {
-			_, _, err := f.Read(ctx, Reading{Texts: [][]int32{make([]int32, 3)}, Pooling: lm.PoolLast})
+			_, _, err := f.Read(ctx, Reading{Texts: [][]int32{make([]int32, 3)},
+				Pooling: lm.PoolLast})
 			second <- err
 		}()
 		f.waitQueued(1)

@@ -99,19 +99,23 @@ func (t *entries) Free(s *mlx.Scope)    { t.caches.Free(s) }
 func TestDraftContextComesBackWithItsCheckpoint(t *testing.T) {
 	script := counting(0, 1000)
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
-		for i, how := range []Speculation{{Depth: new(3)}, {Depth: new(3)}, {Depth: new(7), Rollback: Undo}} {
+		for i, how := range []Speculation{{Depth: new(3)}, {Depth: new(3)},
+			{Depth: new(7), Rollback: Undo}} {
 			d := &chronicle{text: script, silent: i == 0}
 			f := recalling(t, layout, Options{Drafters: []draft.Drafter{d}})
 			r := Request{Prompt: script[:30], MaxTokens: new(300), Speculation: how}
-			if stats, text := f.ask(t, r); !slices.Equal(text, script[:330]) || (stats.Drafted == 0) != d.silent {
+			if stats, text := f.ask(t, r); !slices.Equal(text, script[:330]) ||
+				(stats.Drafted == 0) != d.silent {
 				t.Fatalf("%v, way %d: %d drafts, %s", layout, i, stats.Drafted, stats.NoDrafter)
 			}
 			for _, at := range []int{100, 200, 330} {
 				d.restored = nil
 				r := Request{Prompt: script[:at], MaxTokens: new(5), Speculation: how}
 				stats, _ := f.ask(t, r)
-				if !slices.Equal(d.restored, []int{stats.CachedTokens}) || stats.CachedTokens <= at-66 {
-					t.Errorf("%v, way %d: of %d tokens %d were restored, and contexts of %v", layout, i, at, stats.CachedTokens, d.restored)
+				if !slices.Equal(d.restored, []int{stats.CachedTokens}) ||
+					stats.CachedTokens <= at-66 {
+					t.Errorf("%v, way %d: of %d tokens %d were restored, and contexts of %v",
+						layout, i, at, stats.CachedTokens, d.restored)
 				}
 			}
 		}
@@ -122,12 +126,14 @@ func TestDraftContextComesBackWithItsCheckpoint(t *testing.T) {
 // last token. The context is kept up to that token.
 func TestStoppedAnswerLeavesItsWholeDraftContext(t *testing.T) {
 	script := counting(0, 1000)
-	for i, how := range []Speculation{{Depth: new(3)}, {Depth: new(3)}, {Depth: new(7), Rollback: Undo}} {
+	for i, how := range []Speculation{{Depth: new(3)}, {Depth: new(3)},
+		{Depth: new(7), Rollback: Undo}} {
 		d := &chronicle{text: script, silent: i == 0}
 		f := recalling(t, cache.Ring, Options{Drafters: []draft.Drafter{d}})
 		var why string
 		n := 0
-		r := Request{Prompt: script[:30], MaxTokens: new(500), Speculation: how, Done: func(s Stats) { why = s.NoDrafter }}
+		r := Request{Prompt: script[:30], MaxTokens: new(500), Speculation: how,
+			Done: func(s Stats) { why = s.NoDrafter }}
 		for _, err := range f.Generate(t.Context(), r) {
 			if err != nil {
 				t.Fatal(err)
@@ -142,7 +148,8 @@ func TestStoppedAnswerLeavesItsWholeDraftContext(t *testing.T) {
 		}
 		stats, _ := f.ask(t, Request{Prompt: script[:400], MaxTokens: new(5), Speculation: how})
 		if !slices.Equal(d.restored, []int{stats.CachedTokens}) || stats.CachedTokens < 129 {
-			t.Errorf("way %d: %d tokens were restored, and contexts of %v", i, stats.CachedTokens, d.restored)
+			t.Errorf("way %d: %d tokens were restored, and contexts of %v",
+				i, stats.CachedTokens, d.restored)
 		}
 	}
 }

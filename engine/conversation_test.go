@@ -60,19 +60,24 @@ func TestTurnLosesAtMostOneCheckpointInterval(t *testing.T) {
 				var ends []int // of prompts and of answers
 				for turn, answer := range []int{90, 130, 20, 200, 64} {
 					said := []int32{7, int32(turn), 9, 9, int32(turn), 3}
-					r := Request{Prompt: slices.Concat(text, said), Boundaries: []int{len(text)}, MaxTokens: &answer}
+					r := Request{Prompt: slices.Concat(text, said), Boundaries: []int{len(text)},
+						MaxTokens: &answer}
 					stats, got := f.ask(t, r)
 					before := max(0, len(text)-1) // the answer's last token was not evaluated
 					switch {
-					case turn == 3 && layout == cache.Ring: // the end of so short an answer is not kept
+					// the end of so short an answer is not kept
+					case turn == 3 && layout == cache.Ring:
 						if stats.CachedTokens <= before-interval {
-							t.Errorf("turn %d: %d of %d tokens restored", turn, stats.CachedTokens, before)
+							t.Errorf("turn %d: %d of %d tokens restored",
+								turn, stats.CachedTokens, before)
 						}
 					case turn > 0 && (stats.Matched != before || stats.CachedTokens != before):
-						t.Errorf("turn %d: %d tokens matched, %d restored of %d, %s", turn, stats.Matched, stats.CachedTokens, before, stats.Miss)
+						t.Errorf("turn %d: %d tokens matched, %d restored of %d, %s",
+							turn, stats.Matched, stats.CachedTokens, before, stats.Miss)
 					}
 					if want := counting(4, answer); !slices.Equal(got[len(r.Prompt):], want) {
-						t.Errorf("turn %d: the answer is %v, want %v", turn, got[len(r.Prompt):], want)
+						t.Errorf("turn %d: the answer is %v, want %v",
+							turn, got[len(r.Prompt):], want)
 					}
 					ends = append(ends, len(r.Prompt), len(got))
 					text = got
@@ -84,8 +89,10 @@ func TestTurnLosesAtMostOneCheckpointInterval(t *testing.T) {
 					for _, part := range []int{end - 3, end + 10} {
 						prompt := append(slices.Clone(text[:part]), 48, 48, 48)
 						stats, _ := f.ask(t, Request{Prompt: prompt, MaxTokens: new(2)})
-						if stats.Matched != part || stats.CachedTokens <= part-interval || layout == cache.Full && stats.CachedTokens != part {
-							t.Errorf("said otherwise from %d on: %d matched, %d restored", part, stats.Matched, stats.CachedTokens)
+						if stats.Matched != part || stats.CachedTokens <= part-interval ||
+							layout == cache.Full && stats.CachedTokens != part {
+							t.Errorf("said otherwise from %d on: %d matched, %d restored",
+								part, stats.Matched, stats.CachedTokens)
 						}
 						if others {
 							f.strangers(t)
@@ -111,13 +118,17 @@ func TestClientThatGivesUpGetsFurtherEachTime(t *testing.T) {
 				f.cut(t, r, 1) // in its second chunk
 				// nothing beyond the evaluated tokens is known
 				if seen.Matched != done || seen.CachedTokens != done {
-					t.Errorf("after %d tokens: %d matched, %d restored", done, seen.Matched, seen.CachedTokens)
+					t.Errorf("after %d tokens: %d matched, %d restored",
+						done, seen.Matched, seen.CachedTokens)
 				}
 			}
 			for _, c := range []struct{ part, ring int }{{130, 128}, {305, 300}, {101, 100}} {
-				stats, _ := f.ask(t, Request{Prompt: append(slices.Clone(prompt[:c.part]), 48, 48), MaxTokens: new(1)})
-				if want := map[cache.Layout]int{cache.Ring: c.ring, cache.Full: c.part}[layout]; stats.CachedTokens != want {
-					t.Errorf("another text that parts at %d: %d restored, want %d", c.part, stats.CachedTokens, want)
+				stats, _ := f.ask(t, Request{Prompt: append(slices.Clone(prompt[:c.part]), 48, 48),
+					MaxTokens: new(1)})
+				if want := map[cache.Layout]int{cache.Ring: c.ring,
+					cache.Full: c.part}[layout]; stats.CachedTokens != want {
+					t.Errorf("another text that parts at %d: %d restored, want %d",
+						c.part, stats.CachedTokens, want)
 				}
 			}
 			if stats, _ := f.ask(t, r); stats.CachedTokens != 512 {
@@ -133,7 +144,9 @@ func TestCancelledOthersCostAtMostOneCheckpointInterval(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, depth := range []int{0, 5} {
 			t.Run(fmt.Sprintf("%s, %d drafts", layout, depth), func(t *testing.T) {
-				f := recalling(t, layout, Options{Chunk: 32, Drafters: []draft.Drafter{&enginetest.Scripted{Text: counting(0, 3000), Vocab: 50}}})
+				f := recalling(t, layout, Options{Chunk: 32,
+					Drafters: []draft.Drafter{&enginetest.Scripted{Text: counting(0, 3000),
+						Vocab: 50}}})
 				rng := rand.New(rand.NewPCG(1, uint64(depth)))
 				text := counting(0, 150)
 				for turn := range 12 {
@@ -143,17 +156,21 @@ func TestCancelledOthersCostAtMostOneCheckpointInterval(t *testing.T) {
 						case 0: // another text
 							r.Prompt = counting(1+rng.IntN(49), 20+rng.IntN(200))
 						case 1: // one that parts from this one
-							r.Prompt = append(slices.Clone(text[:1+rng.IntN(len(text)-1)]), counting(rng.IntN(50), 1+rng.IntN(100))...)
+							r.Prompt = append(slices.Clone(text[:1+rng.IntN(len(text)-1)]),
+								counting(rng.IntN(50), 1+rng.IntN(100))...)
 						case 2: // this one, or a part of it
 							r.Prompt = text[:1+rng.IntN(len(text))]
-							r.Speculation = Speculation{Depth: &depth, Rollback: []Rollback{Trim, Undo}[rng.IntN(2)]}
+							r.Speculation = Speculation{Depth: &depth,
+								Rollback: []Rollback{Trim, Undo}[rng.IntN(2)]}
 						}
 						f.cut(t, r, rng.IntN(20))
 					}
-					r := Request{Prompt: text, MaxTokens: new(65), Speculation: Speculation{Depth: &depth}}
+					r := Request{Prompt: text, MaxTokens: new(65),
+						Speculation: Speculation{Depth: &depth}}
 					stats, got := f.ask(t, r)
 					if before := len(text) - 1; turn > 0 && stats.CachedTokens <= before-interval {
-						t.Errorf("turn %d: %d of %d tokens restored", turn, stats.CachedTokens, before)
+						t.Errorf("turn %d: %d of %d tokens restored",
+							turn, stats.CachedTokens, before)
 					}
 					if !slices.Equal(got, counting(0, len(got))) {
 						t.Fatalf("turn %d goes on with %v", turn, got[len(text):])
@@ -172,35 +189,45 @@ func TestCancelInAnyRoundLeavesSoundCaches(t *testing.T) {
 	const prompt, chunk = 100, 32 // four chunks
 	script := counting(0, 1000)
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
-		for _, way := range []Speculation{{Drafter: None}, {Depth: new(7), Rollback: Trim}, {Depth: new(7), Rollback: Undo}} {
+		for _, way := range []Speculation{{Drafter: None}, {Depth: new(7), Rollback: Trim},
+			{Depth: new(7), Rollback: Undo}} {
 			t.Run(fmt.Sprintf("%s, %s %s", layout, way.Drafter, way.Rollback), func(t *testing.T) {
-				d := &enginetest.Scripted{Text: script, Vocab: 50, Wrong: func(round, n int) int { return round % (n + 1) }}
+				d := &enginetest.Scripted{Text: script, Vocab: 50,
+					Wrong: func(round, n int) int { return round % (n + 1) }}
 				f := recalling(t, layout, Options{Chunk: chunk, Drafters: []draft.Drafter{d}})
 				before := f.thread.Memory().Active
 				for at := range 24 {
 					f.dropCheckpoints() // no request is in flight
 					var seen Stats
-					n := f.cut(t, Request{Prompt: script[:prompt], Speculation: way, Done: func(s Stats) { seen = s }}, at)
+					n := f.cut(t, Request{Prompt: script[:prompt], Speculation: way,
+						Done: func(s Stats) { seen = s }}, at)
 					if n > seen.CompletionTokens {
-						t.Errorf("forward %d: %d tokens came of %d that were recorded", at, n, seen.CompletionTokens)
+						t.Errorf("forward %d: %d tokens came of %d that were recorded",
+							at, n, seen.CompletionTokens)
 					}
 					evaluated := min((at+1)*chunk, prompt)
 					if at*chunk >= prompt { // all but the last token, which may be in the caches
 						evaluated = prompt + seen.CompletionTokens - 1
 					}
-					stats, text := f.ask(t, Request{Prompt: script[:prompt+seen.CompletionTokens+20], MaxTokens: new(30), Speculation: way})
+					stats, text := f.ask(t,
+						Request{Prompt: script[:prompt+seen.CompletionTokens+20],
+							MaxTokens: new(30), Speculation: way})
 					if !slices.Equal(text, script[:len(text)]) {
 						t.Errorf("forward %d: the text goes on with %v", at, text[prompt:])
 					}
-					if extra := stats.Matched - evaluated; layout == cache.Full && extra != 0 && extra != 1 || extra > 1 {
-						t.Errorf("forward %d: %d tokens matched of %d that were evaluated", at, stats.Matched, evaluated)
+					if extra := stats.Matched - evaluated; layout == cache.Full && extra != 0 &&
+						extra != 1 || extra > 1 {
+						t.Errorf("forward %d: %d tokens matched of %d that were evaluated",
+							at, stats.Matched, evaluated)
 					}
 					kept := evaluated
-					if layout == cache.Ring && seen.CompletionTokens > 0 && seen.CompletionTokens < checkpoint.Final {
+					if layout == cache.Ring && seen.CompletionTokens > 0 &&
+						seen.CompletionTokens < checkpoint.Final {
 						kept = prompt - 1
 					}
 					if stats.CachedTokens < kept {
-						t.Errorf("forward %d: %d tokens restored of %d that were kept, %s", at, stats.CachedTokens, kept, stats.Miss)
+						t.Errorf("forward %d: %d tokens restored of %d that were kept, %s",
+							at, stats.CachedTokens, kept, stats.Miss)
 					}
 				}
 				f.Close()

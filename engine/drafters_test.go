@@ -59,21 +59,24 @@ func TestModelDraftKeepsThePlainOutput(t *testing.T) {
 	} {
 		target, drafter := &enginetest.Chain{}, &enginetest.Chain{}
 		if err := th.Do(t.Context(), func(s *mlx.Scope) error {
-			target, drafter = enginetest.NewChain(s, table), enginetest.NewChain(s, similar(table, c.noise, c.vocab))
+			target, drafter = enginetest.NewChain(s, table),
+				enginetest.NewChain(s, similar(table, c.noise, c.vocab))
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
 		f := &fixture{thread: th, chain: target}
 		f.Engine = New(th, target, enginetest.ByteTokenizer(t), Options{
-			Layout: c.layout, Chunk: c.chunk, Drafters: []draft.Drafter{draft.NewModel(drafter, target)},
+			Layout: c.layout, Chunk: c.chunk,
+			Drafters: []draft.Drafter{draft.NewModel(drafter, target)},
 		})
 		for name, params := range map[string]sample.Params{
 			"greedy":    {},
 			"sampled":   {Temperature: 0.8, TopK: 20, TopP: 0.95},
 			"penalties": {Temperature: 1, RepetitionPenalty: 1.3, FrequencyPenalty: 0.4},
 		} {
-			r := Request{Prompt: prompt, MaxTokens: new(120), Seed: new(uint64(7)), Sampling: params, IgnoreEOS: true}
+			r := Request{Prompt: prompt, MaxTokens: new(120), Seed: new(uint64(7)),
+				Sampling: params, IgnoreEOS: true}
 			r.Speculation.Drafter = None
 			plain, _, _ := f.run(t, r)
 			accepted := 0
@@ -97,11 +100,13 @@ func TestModelDraftKeepsThePlainOutput(t *testing.T) {
 					}
 					accepted += stats.Accepted
 					if c.noise == 0 && name != "penalties" && stats.Accepted != stats.Drafted {
-						t.Errorf("%s: the target's own guesses: %d of %d stand", what, stats.Accepted, stats.Drafted)
+						t.Errorf("%s: the target's own guesses: %d of %d stand",
+							what, stats.Accepted, stats.Drafted)
 					}
 					// The first token comes from the prompt, in a round of its own.
 					if stats.Drafted == 0 || stats.Syncs != stats.Rounds+1 {
-						t.Errorf("%s: %d drafts, %d syncs in %d rounds", what, stats.Drafted, stats.Syncs, stats.Rounds)
+						t.Errorf("%s: %d drafts, %d syncs in %d rounds",
+							what, stats.Drafted, stats.Syncs, stats.Rounds)
 					}
 				}
 			}
@@ -109,8 +114,10 @@ func TestModelDraftKeepsThePlainOutput(t *testing.T) {
 				t.Errorf("%+v: %s: %d drafts stand", c, name, accepted)
 			}
 			r.Speculation = Speculation{Drafter: "model", Depth: new(4), Rule: Rejection}
-			if got, _, stats := f.run(t, r); stats.Drafted == 0 || len(got) != len(plain) || name == "greedy" && !slices.Equal(ids(got), ids(plain)) {
-				t.Errorf("%+v: %s by rejection: %d drafts, tokens %v, want %v", c, name, stats.Drafted, ids(got), ids(plain))
+			if got, _, stats := f.run(t, r); stats.Drafted == 0 || len(got) != len(plain) ||
+				name == "greedy" && !slices.Equal(ids(got), ids(plain)) {
+				t.Errorf("%+v: %s by rejection: %d drafts, tokens %v, want %v",
+					c, name, stats.Drafted, ids(got), ids(plain))
 			}
 		}
 		f.Close()
@@ -134,17 +141,22 @@ func TestModelDraftCatchesUpBesidePlainSteps(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(vocab), Options{})
 	f.Engine.Close()
 	f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{
-		Checkpoints: 1 << 30, Layout: cache.Full, Chunk: chunk, Drafters: []draft.Drafter{draft.NewModel(f.chain, f.chain)},
+		Checkpoints: 1 << 30, Layout: cache.Full, Chunk: chunk,
+		Drafters: []draft.Drafter{draft.NewModel(f.chain, f.chain)},
 	})
 	text := counting(0, 2200)
-	f.ask(t, Request{Prompt: text[:2000], MaxTokens: new(1), Speculation: Speculation{Drafter: None}})
-	stats, got := f.ask(t, Request{Prompt: text[:2001], MaxTokens: new(199), Speculation: Speculation{Depth: new(4)}})
+	f.ask(t, Request{Prompt: text[:2000], MaxTokens: new(1),
+		Speculation: Speculation{Drafter: None}})
+	stats, got := f.ask(t, Request{Prompt: text[:2001], MaxTokens: new(199),
+		Speculation: Speculation{Depth: new(4)}})
 	if !slices.Equal(got, text) || stats.CachedTokens < 1999 || stats.NoDrafter != "" {
 		t.Fatalf("%d tokens, of %d cached ones: %s", len(got), stats.CachedTokens, stats.NoDrafter)
 	}
 	// A round in 64 tokens, until the remaining ones go with a proposal.
-	if first := slices.Index(stats.Depths, 4); first < 1700/chunk || first > 2000/chunk || stats.Accepted != stats.Drafted {
-		t.Errorf("the first drafts came in round %d; %d of %d stand", first, stats.Accepted, stats.Drafted)
+	if first := slices.Index(stats.Depths, 4); first < 1700/chunk || first > 2000/chunk ||
+		stats.Accepted != stats.Drafted {
+		t.Errorf("the first drafts came in round %d; %d of %d stand",
+			first, stats.Accepted, stats.Drafted)
 	}
 }
 
@@ -199,10 +211,12 @@ func TestModelDraftEndsWithItsContext(t *testing.T) {
 		got, _, stats := f.run(t, r)
 		sameTokens(t, c.name, got, plain)
 		if stats.NoDrafter != c.reason || (stats.Drafted == 0) != (c.context < 20) {
-			t.Errorf("%s: %d drafts, reason %q, want %q", c.name, stats.Drafted, stats.NoDrafter, c.reason)
+			t.Errorf("%s: %d drafts, reason %q, want %q",
+				c.name, stats.Drafted, stats.NoDrafter, c.reason)
 		}
 		f.Close()
-		th.Do(context.Background(), func(*mlx.Scope) error { target.Free(); drafter.Free(); return nil })
+		th.Do(context.Background(),
+			func(*mlx.Scope) error { target.Free(); drafter.Free(); return nil })
 		th.Close()
 	}
 }

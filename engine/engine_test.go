@@ -117,14 +117,16 @@ func TestGreedyFollowsTheModel(t *testing.T) {
 			}
 		}
 		if len(tokens) != 9 || tokens[8].Finish != FinishLength || stats.CompletionTokens != 9 {
-			t.Errorf("prompt of %d: %d tokens, last %+v, stats %+v", n, len(tokens), tokens[len(tokens)-1], stats)
+			t.Errorf("prompt of %d: %d tokens, last %+v, stats %+v",
+				n, len(tokens), tokens[len(tokens)-1], stats)
 		}
 	}
 }
 
 func TestOneSyncPerStep(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{})
-	_, _, stats := f.run(t, Request{Prompt: []int32{0}, MaxTokens: new(20), Logprobs: true, TopLogprobs: 3})
+	_, _, stats := f.run(t, Request{Prompt: []int32{0}, MaxTokens: new(20), Logprobs: true,
+		TopLogprobs: 3})
 	if stats.Syncs != 20 {
 		t.Errorf("%d syncs for 20 tokens, want one each", stats.Syncs)
 	}
@@ -149,7 +151,8 @@ func TestRequestsShareForwards(t *testing.T) {
 		}
 		go func() {
 			var got []int32
-			for tok, err := range f.Generate(context.Background(), Request{Prompt: []int32{int32(i * 10)}, MaxTokens: new(100)}) {
+			for tok, err := range f.Generate(context.Background(),
+				Request{Prompt: []int32{int32(i * 10)}, MaxTokens: new(100)}) {
 				if err != nil {
 					results <- err.Error()
 					return
@@ -181,7 +184,8 @@ func TestRequestsShareForwards(t *testing.T) {
 func TestMemoryReturnsAfterRequests(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{Chunk: 8})
 	once := func(i int) {
-		r := Request{Prompt: make([]int32, 1+i%20), MaxTokens: new(5), Sampling: sample.Params{Temperature: 1, TopK: 5, RepetitionPenalty: 1.1}}
+		r := Request{Prompt: make([]int32, 1+i%20), MaxTokens: new(5),
+			Sampling: sample.Params{Temperature: 1, TopK: 5, RepetitionPenalty: 1.1}}
 		f.run(t, r)
 	}
 	once(0)
@@ -226,74 +230,82 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 			prompt, depth int
 			exact         bool
 		}{
-			{1, 0, false}, {60, 0, false}, {1, 4, false}, {60, 4, false}, {60, 7, false}, {60, -7, false}, // the ring has 3 + 32 rows
+			// the ring has 3 + 32 rows
+			{1, 0, false}, {60, 0, false}, {1, 4, false}, {60, 4, false}, {60, 7, false},
+			{60, -7, false},
 			{1, 0, true}, {60, 0, true}, {60, 4, true}, {60, -7, true},
 		} {
 			prompt := x.prompt
-			t.Run(fmt.Sprintf("%s after %d, %d drafts, exact %v", c.name, prompt, x.depth, x.exact), func(t *testing.T) {
-				// The model's continuation of the prompt, which ends in a.
-				at := func(position int) int32 { return int32(('a' - prompt + 1 + position + 256) % 256) }
-				d := &enginetest.Scripted{Vocab: 256, Wrong: func(round, n int) int { return (2*round + 3) % (n + 1) }}
-				for i := range enginetest.ChainContext {
-					d.Text = append(d.Text, at(i))
-				}
-				f := newFixture(t, enginetest.Cycle(256), Options{Chunk: 8, Drafters: []draft.Drafter{d}}, c.eos...)
-				c.r.Speculation = Speculation{Depth: &x.depth, Rollback: Trim}
-				if x.depth < 0 {
-					c.r.Speculation = Speculation{Depth: new(-x.depth), Rollback: Undo}
-				}
-				c.r.Speculation.Exact = x.exact
-				held := [2][]float32{}
-				offset := [2]int{}
-				f.chain.Wrap = func(layer int, inner cache.Attention) cache.Attention {
-					return &witness{inner, func(s *mlx.Scope, inner cache.Cache) {
-						offset[layer] = inner.Offset()
-						snap, err := inner.Snapshot(s, 0)
+			t.Run(fmt.Sprintf("%s after %d, %d drafts, exact %v", c.name, prompt, x.depth, x.exact),
+				func(t *testing.T) {
+					// The model's continuation of the prompt, which ends in a.
+					at := func(position int) int32 {
+						return int32(('a' - prompt + 1 + position + 256) % 256)
+					}
+					d := &enginetest.Scripted{Vocab: 256,
+						Wrong: func(round, n int) int { return (2*round + 3) % (n + 1) }}
+					for i := range enginetest.ChainContext {
+						d.Text = append(d.Text, at(i))
+					}
+					f := newFixture(t, enginetest.Cycle(256),
+						Options{Chunk: 8, Drafters: []draft.Drafter{d}}, c.eos...)
+					c.r.Speculation = Speculation{Depth: &x.depth, Rollback: Trim}
+					if x.depth < 0 {
+						c.r.Speculation = Speculation{Depth: new(-x.depth), Rollback: Undo}
+					}
+					c.r.Speculation.Exact = x.exact
+					held := [2][]float32{}
+					offset := [2]int{}
+					f.chain.Wrap = func(layer int, inner cache.Attention) cache.Attention {
+						return &witness{inner, func(s *mlx.Scope, inner cache.Cache) {
+							offset[layer] = inner.Offset()
+							snap, err := inner.Snapshot(s, 0)
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							k, _ := snap.Rows(s)
+							if held[layer], err = mlx.Read[float32](s, s.Contiguous(k)); err != nil {
+								t.Error(err)
+							}
+							snap.Release()
+						}}
+					}
+					c.r.Prompt = make([]int32, prompt)
+					for i := range prompt {
+						c.r.Prompt[i] = at(i)
+					}
+					var stats Stats
+					c.r.Done = func(s Stats) { stats = s }
+					n := 0
+					for _, err := range f.Generate(t.Context(), c.r) {
 						if err != nil {
-							t.Error(err)
-							return
+							t.Fatal(err)
 						}
-						k, _ := snap.Rows(s)
-						if held[layer], err = mlx.Read[float32](s, s.Contiguous(k)); err != nil {
-							t.Error(err)
-						}
-						snap.Release()
-					}}
-				}
-				c.r.Prompt = make([]int32, prompt)
-				for i := range prompt {
-					c.r.Prompt[i] = at(i)
-				}
-				var stats Stats
-				c.r.Done = func(s Stats) { stats = s }
-				n := 0
-				for _, err := range f.Generate(t.Context(), c.r) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					if n++; c.name == "break" && n == 3 {
-						break
-					}
-				}
-				read := stats.CompletionTokens
-				if c.want > 0 && read != c.want {
-					t.Errorf("read %d tokens, want %d", read, c.want)
-				}
-				for layer, rows := range held {
-					want := prompt + read - 1
-					if stats.Finish == "" && x.depth == 0 && !x.exact {
-						want = prompt + read // nothing ended the text: the row of the last token stays
-					}
-					if offset[layer] != want {
-						t.Errorf("cache %d stands at %d, want %d", layer, offset[layer], want)
-					}
-					for i, v := range rows {
-						if p := offset[layer] - len(rows) + i; int32(v) != at(p) {
-							t.Errorf("cache %d: position %d holds %v, want %d", layer, p, v, at(p))
+						if n++; c.name == "break" && n == 3 {
+							break
 						}
 					}
-				}
-			})
+					read := stats.CompletionTokens
+					if c.want > 0 && read != c.want {
+						t.Errorf("read %d tokens, want %d", read, c.want)
+					}
+					for layer, rows := range held {
+						want := prompt + read - 1
+						if stats.Finish == "" && x.depth == 0 && !x.exact {
+							// nothing ended the text: the row of the last token stays
+							want = prompt + read
+						}
+						if offset[layer] != want {
+							t.Errorf("cache %d stands at %d, want %d", layer, offset[layer], want)
+						}
+						for i, v := range rows {
+							if p := offset[layer] - len(rows) + i; int32(v) != at(p) {
+								t.Errorf("cache %d: position %d holds %v, want %d", layer, p, v, at(p))
+							}
+						}
+					}
+				})
 		}
 	}
 }
@@ -305,12 +317,14 @@ func TestStepsWriteInPlace(t *testing.T) {
 	f.chain.Wide = 2048
 	var before mlx.Memory
 	n := 0
-	for _, err := range f.Generate(t.Context(), Request{Prompt: make([]int32, 2100), MaxTokens: new(60)}) {
+	for _, err := range f.Generate(t.Context(),
+		Request{Prompt: make([]int32, 2100), MaxTokens: new(60)}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n++; n == 10 {
-			if err := f.thread.Do(t.Context(), func(s *mlx.Scope) error { s.ResetPeak(); before = s.Memory(); return nil }); err != nil {
+			if err := f.thread.Do(t.Context(),
+				func(s *mlx.Scope) error { s.ResetPeak(); before = s.Memory(); return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -41,7 +41,8 @@ func newEpisodic(s *mlx.Scope) *episodic {
 	}
 	m := &episodic{embed: random(0.5, words, width), phase: random(1, episode, width)}
 	for i := range m.layers {
-		m.layers[i].q, m.layers[i].o = random(1, width, width), random(1/math.Sqrt(width), width, width)
+		m.layers[i].q, m.layers[i].o = random(1, width, width),
+			random(1/math.Sqrt(width), width, width)
 	}
 	m.head = random(1.2/math.Sqrt(width), width, words)
 	s.Eval(m.arrays()...)
@@ -49,11 +50,13 @@ func newEpisodic(s *mlx.Scope) *episodic {
 }
 
 func (m *episodic) arrays() []*mlx.Array {
-	return []*mlx.Array{m.embed, m.phase, m.head, m.layers[0].q, m.layers[0].o, m.layers[1].q, m.layers[1].o}
+	return []*mlx.Array{m.embed, m.phase, m.head, m.layers[0].q, m.layers[0].o, m.layers[1].q,
+		m.layers[1].o}
 }
 
 func (m *episodic) Config() lm.Config {
-	return lm.Config{VocabSize: words, HiddenSize: width, Layers: len(m.layers), ContextLength: 1 << 16, Dtype: mlx.Float32}
+	return lm.Config{VocabSize: words, HiddenSize: width, Layers: len(m.layers),
+		ContextLength: 1 << 16, Dtype: mlx.Float32}
 }
 
 func (m *episodic) NewCaches(opts cache.Options) []cache.Cache {
@@ -71,7 +74,9 @@ func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 				known[i] = 1
 			}
 		}
-		x := s.Add(s.Mul(s.Take(m.embed, q.Tokens, 0), mlx.New(s, known, q.N, 1)), s.Take(m.phase, mlx.New(s, phases, q.N), 0)) // (N, H)
+		// (N, H)
+		x := s.Add(s.Mul(s.Take(m.embed, q.Tokens, 0), mlx.New(s, known, q.N, 1)),
+			s.Take(m.phase, mlx.New(s, phases, q.N), 0))
 		for i, l := range m.layers {
 			row := s.Reshape(x, 1, 1, q.N, width)
 			view := q.Caches[i].(cache.Attention).Update(s, row, row)
@@ -83,7 +88,8 @@ func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 					mask[j*slots+p%slots] = p == pos || pos%episode < episode-1
 				}
 			}
-			a := s.Attention(s.Reshape(s.MatMul(x, l.q), 1, 1, q.N, width), view.K, view.V, 1/math.Sqrt2, mlx.New(s, mask, q.N, slots))
+			a := s.Attention(s.Reshape(s.MatMul(x, l.q), 1, 1, q.N, width), view.K, view.V,
+				1/math.Sqrt2, mlx.New(s, mask, q.N, slots))
 			x = s.RMSNorm(s.Add(x, s.MatMul(s.Reshape(a, q.N, width), l.o)), nil, 1e-6)
 		}
 		hidden = append(hidden, x)
@@ -108,7 +114,8 @@ func (m *episodic) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	}
 	at := s.Reshape(m.drafts, n-1, 1)
 	at = s.Concat(0, at, s.Slice(at, 0, 0, 1))
-	return s.Add(logits, s.PutAlong(s.Zeros(mlx.Float32, n, words), at, mlx.New(s, bonus, n, 1), -1))
+	return s.Add(logits, s.PutAlong(s.Zeros(mlx.Float32, n, words), at, mlx.New(s, bonus, n, 1),
+		-1))
 }
 
 func (m *episodic) Free() {

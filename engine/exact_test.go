@@ -44,10 +44,12 @@ func TestExactForwardsHaveOneShape(t *testing.T) {
 		r.Exact = true
 		done := make(chan Stats)
 		go func() { // beside it, not exact
-			f.run(t, Request{Prompt: []int32{0}, MaxTokens: new(40), Speculation: Speculation{Drafter: None}})
+			f.run(t, Request{Prompt: []int32{0}, MaxTokens: new(40),
+				Speculation: Speculation{Drafter: None}})
 			done <- Stats{}
 		}()
-		tokens, _, stats := f.run(t, Request{Prompt: []int32{0, 1, 2}, MaxTokens: new(60), Speculation: r})
+		tokens, _, stats := f.run(t, Request{Prompt: []int32{0, 1, 2}, MaxTokens: new(60),
+			Speculation: r})
 		<-done
 		if !slices.Equal(ids(tokens), d.Text[3:63]) {
 			t.Errorf("%+v: %v", r, ids(tokens))
@@ -65,14 +67,17 @@ func TestExactForwardsHaveOneShape(t *testing.T) {
 			}
 		}
 		// A round takes in the newest token, what is carried and its drafts.
-		if want := stats.Rounds*(ExactRows-1) - stats.Drafted; blocks != stats.Rounds || r.Rollback != Undo && pads != want {
-			t.Errorf("%+v: %d blocks with %d rows of padding, want %d and %d", r, blocks, pads, stats.Rounds, want)
+		if want := stats.Rounds*(ExactRows-1) - stats.Drafted; blocks != stats.Rounds ||
+			r.Rollback != Undo && pads != want {
+			t.Errorf("%+v: %d blocks with %d rows of padding, want %d and %d",
+				r, blocks, pads, stats.Rounds, want)
 		}
 		if (stats.Drafted > 0) != (r.Drafter != None && (r.Depth == nil || *r.Depth > 0)) {
 			t.Errorf("%+v: %d drafts", r, stats.Drafted)
 		}
 	}
-	for _, err := range f.Generate(t.Context(), Request{Prompt: []int32{0}, Speculation: Speculation{Exact: true, Depth: new(8)}}) {
+	for _, err := range f.Generate(t.Context(),
+		Request{Prompt: []int32{0}, Speculation: Speculation{Exact: true, Depth: new(8)}}) {
 		if e, ok := err.(*Error); !ok || e.Code != CodeInvalid {
 			t.Errorf("8 drafts in exact mode: %v", err)
 		}

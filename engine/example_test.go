@@ -64,7 +64,8 @@ func Example() {
 		}
 		fmt.Printf("%q\n", token.Text)
 	}
-	fmt.Println(stats.PromptTokens, "tokens read,", stats.CompletionTokens, "generated:", stats.Finish)
+	fmt.Println(stats.PromptTokens, "tokens read,", stats.CompletionTokens, "generated:",
+		stats.Finish)
 	// Output:
 	// " "
 	// "q"

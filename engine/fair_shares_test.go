@@ -58,7 +58,8 @@ func TestFairShares(t *testing.T) {
 			for _, client := range []string{"a", "b"} {
 				ends, _ := simulate([]text{{"a", 0, 32}, {client, comes, 1}})
 				if wait := ends[1] - comes; wait > 2 {
-					t.Errorf("one chunk of %s that comes after %d ends %d chunks later", client, comes, wait)
+					t.Errorf("one chunk of %s that comes after %d ends %d chunks later",
+						client, comes, wait)
 				}
 			}
 		}
@@ -77,27 +78,30 @@ func TestFairShares(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a long prompt is read on beside endless short ones of another client", func(t *testing.T) {
-		ends, whose := simulate(append(many("a", 400, 1, 1), text{"b", 0, 64}))
-		if end := ends[400]; end > 2*64+maxLead {
-			t.Errorf("64 chunks beside short prompts of another client take %d", end)
-		}
-		got := map[string]int{}
-		for _, c := range whose[:128] {
-			got[c]++
-		}
-		if got["a"] < 56 || got["b"] < 56 {
-			t.Errorf("of 128 chunks they got %v", got)
-		}
-	})
-	t.Run("a long prompt is read on beside endless short ones of its own client", func(t *testing.T) {
-		for _, other := range []string{"a", "b"} { // the other client that reads
-			ends, _ := simulate(slices.Concat([]text{{"a", 0, 16}}, many("a", 400, 1, 1), many(other, 400, 1, 1)))
-			if end := ends[0]; end > 2*oldestEvery*16 {
-				t.Errorf("beside %s: 16 chunks take %d", other, end)
+	t.Run("a long prompt is read on beside endless short ones of another client",
+		func(t *testing.T) {
+			ends, whose := simulate(append(many("a", 400, 1, 1), text{"b", 0, 64}))
+			if end := ends[400]; end > 2*64+maxLead {
+				t.Errorf("64 chunks beside short prompts of another client take %d", end)
 			}
-		}
-	})
+			got := map[string]int{}
+			for _, c := range whose[:128] {
+				got[c]++
+			}
+			if got["a"] < 56 || got["b"] < 56 {
+				t.Errorf("of 128 chunks they got %v", got)
+			}
+		})
+	t.Run("a long prompt is read on beside endless short ones of its own client",
+		func(t *testing.T) {
+			for _, other := range []string{"a", "b"} { // the other client that reads
+				ends, _ := simulate(slices.Concat([]text{{"a", 0, 16}}, many("a", 400, 1, 1),
+					many(other, 400, 1, 1)))
+				if end := ends[0]; end > 2*oldestEvery*16 {
+					t.Errorf("beside %s: 16 chunks take %d", other, end)
+				}
+			}
+		})
 	t.Run("a newcomer does not stop a long prompt", func(t *testing.T) {
 		_, whose := simulate([]text{{"a", 0, 500}, {"b", 200, 150}})
 		n := 0

@@ -37,7 +37,8 @@ func halting(t *testing.T, o Options, at ...int) (f *fixture, halts []halt) {
 func beginReading(f *fixture, client string, tokens, queued int) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := f.Read(context.Background(), Reading{Client: client, Texts: [][]int32{make([]int32, tokens)}, Pooling: lm.PoolLast})
+		_, _, err := f.Read(context.Background(),
+			Reading{Client: client, Texts: [][]int32{make([]int32, tokens)}, Pooling: lm.PoolLast})
 		done <- err
 	}()
 	f.waitQueued(queued)
@@ -63,7 +64,8 @@ func TestEditorDoesNotWaitForSixtyRequestsOfAnAgent(t *testing.T) {
 			f, halts := halting(t, Options{Active: active}, 0, at)
 			var all []<-chan error
 			for i := range 60 {
-				all = append(all, begin(f, t.Context(), Request{Client: "many", Prompt: make([]int32, 3), MaxTokens: new(4)}, i))
+				all = append(all, begin(f, t.Context(),
+					Request{Client: "many", Prompt: make([]int32, 3), MaxTokens: new(4)}, i))
 				if i == 0 {
 					<-halts[0].there
 				}
@@ -71,12 +73,14 @@ func TestEditorDoesNotWaitForSixtyRequestsOfAnAgent(t *testing.T) {
 			halts[0].free()
 			<-halts[1].there
 			queued := f.Queued()
-			all = append(all, begin(f, t.Context(), Request{Client: "one", Prompt: make([]int32, 2), MaxTokens: new(4)}, queued+1))
+			all = append(all, begin(f, t.Context(),
+				Request{Client: "one", Prompt: make([]int32, 2), MaxTokens: new(4)}, queued+1))
 			halts[1].free()
 			ends(t, all...)
 			// Those before it have places already, and two may have had their turn.
 			if n := f.prompts(3, at+1, f.forward(2)); queued < 30 || n > active+2 {
-				t.Errorf("%d places: with %d in the queue at forward %d, %d of them came before it: %v", active, queued, at, n, f.chain.Forwards)
+				t.Errorf("%d places: with %d in the queue at forward %d, %d of them came before it: %v",
+					active, queued, at, n, f.chain.Forwards)
 			}
 		}
 	}
@@ -89,13 +93,16 @@ func TestShortQuestionIsReadWithinTwoChunksOfALongPrompt(t *testing.T) {
 	for _, client := range []string{"same", "other"} {
 		for at := range 12 {
 			f, halts := halting(t, Options{}, at)
-			long := begin(f, t.Context(), Request{Client: "same", Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
+			long := begin(f, t.Context(), Request{Client: "same", Prompt: make([]int32, 16<<10),
+				MaxTokens: new(1)}, 0)
 			<-halts[0].there
-			short := begin(f, t.Context(), Request{Client: client, Prompt: make([]int32, 9), MaxTokens: new(3)}, 1)
+			short := begin(f, t.Context(), Request{Client: client, Prompt: make([]int32, 9),
+				MaxTokens: new(3)}, 1)
 			halts[0].free()
 			ends(t, short, long)
 			if chunks := f.forward(9) - at; chunks > 2 {
-				t.Errorf("from the %s client it arrived during chunk %d and was begun %d later", client, at, chunks)
+				t.Errorf("from the %s client it arrived during chunk %d and was begun %d later",
+					client, at, chunks)
 			}
 			if n := f.prompts(cache.MaxChunk, 0, len(f.chain.Forwards)); n != 32 {
 				t.Errorf("the long prompt took %d chunks", n)
@@ -111,7 +118,10 @@ func (f *fixture) ended() *[]int {
 		if layer > 0 {
 			return inner
 		}
-		return &witness{inner, func(*mlx.Scope, cache.Cache) { list = append(list, len(f.chain.Forwards)) }}
+		return &witness{inner, func(*mlx.Scope,
+			cache.Cache) {
+			list = append(list, len(f.chain.Forwards))
+		}}
 	}
 	return &list
 }
@@ -133,7 +143,9 @@ func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 			}
 			var all []<-chan error
 			for i := range clients {
-				all = append(all, begin(f, t.Context(), Request{Client: fmt.Sprint(i), Prompt: make([]int32, prompt), MaxTokens: new(tokens), Done: done}, i))
+				all = append(all, begin(f, t.Context(),
+					Request{Client: fmt.Sprint(i), Prompt: make([]int32, prompt),
+						MaxTokens: new(tokens), Done: done}, i))
 				if i == 0 {
 					<-halts[0].there
 				}
@@ -142,10 +154,12 @@ func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 			ends(t, all...)
 			slices.Sort(*list)
 			if slowest, median := (*list)[clients-1], (*list)[clients/2]; slowest > 2*median {
-				t.Errorf("%d places, prompts of %d: the slowest has taken %d forwards, the median %d", active, prompt, slowest, median)
+				t.Errorf("%d places, prompts of %d: the slowest has taken %d forwards, the median %d",
+					active, prompt, slowest, median)
 			}
 			if len(rounds) != 1 || rounds[tokens-1] != clients {
-				t.Errorf("%d places, prompts of %d: rounds of the requests: %v", active, prompt, rounds)
+				t.Errorf("%d places, prompts of %d: rounds of the requests: %v",
+					active, prompt, rounds)
 			}
 			// A chunk and a step are a round of all that are in flight.
 			chunks := clients * ((prompt + 15) / 16)
@@ -164,7 +178,8 @@ func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 				}
 			}
 			for i := last + 1; i < (*list)[0]; i++ {
-				if n := len(f.chain.Forwards[i]); n < clients-1 { // the first to end needs no step for its last token
+				// the first to end needs no step for its last token
+				if n := len(f.chain.Forwards[i]); n < clients-1 {
 					t.Errorf("prompts of %d: forward %d serves %d requests", prompt, i, n)
 				}
 			}
@@ -176,7 +191,8 @@ func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 // of the other where the memory has room for one at a time.
 func TestChatAndEmbeddingsTakeTurnsWhereOneFits(t *testing.T) {
 	bytes := func(n int) int64 { return int64(n) }
-	for name, many := range map[string]bool{"one reading after requests": false, "one request after readings": true} {
+	for name, many := range map[string]bool{"one reading after requests": false,
+		"one request after readings": true} {
 		t.Run(name, func(t *testing.T) {
 			f, halts := halting(t, Options{Chunk: 64, Text: bytes, Room: 50}, 0)
 			var all []<-chan error
@@ -184,14 +200,16 @@ func TestChatAndEmbeddingsTakeTurnsWhereOneFits(t *testing.T) {
 				if many {
 					all = append(all, beginReading(f, "a", 40, i))
 				} else {
-					all = append(all, begin(f, t.Context(), Request{Client: "a", Prompt: make([]int32, 40-5), MaxTokens: new(5)}, i))
+					all = append(all, begin(f, t.Context(),
+						Request{Client: "a", Prompt: make([]int32, 40-5), MaxTokens: new(5)}, i))
 				}
 				if i == 0 {
 					<-halts[0].there
 				}
 			}
 			if many {
-				all = append(all, begin(f, t.Context(), Request{Client: "a", Prompt: make([]int32, 30), MaxTokens: new(10)}, 12))
+				all = append(all, begin(f, t.Context(),
+					Request{Client: "a", Prompt: make([]int32, 30), MaxTokens: new(10)}, 12))
 			} else {
 				all = append(all, beginReading(f, "a", 30, 12))
 			}
@@ -219,7 +237,8 @@ func TestChatStartsBesideAnyNumberOfEmbeddings(t *testing.T) {
 	halts[0].free()
 	<-halts[1].there
 	queued := f.Queued()
-	all = append(all, begin(f, t.Context(), Request{Client: "a", Prompt: make([]int32, 5), MaxTokens: new(1)}, queued+1))
+	all = append(all, begin(f, t.Context(), Request{Client: "a", Prompt: make([]int32, 5),
+		MaxTokens: new(1)}, queued+1))
 	halts[1].free()
 	ends(t, all...)
 	if at := f.forward(5); at > 3+2 {
@@ -232,7 +251,8 @@ func TestChatStartsBesideAnyNumberOfEmbeddings(t *testing.T) {
 func TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	f, halts := halting(t, Options{Active: 2}, 0, 8)
 	long := func(prompt, queued int) <-chan error {
-		return begin(f, t.Context(), Request{Prompt: make([]int32, prompt), MaxTokens: new(60)}, queued)
+		return begin(f, t.Context(), Request{Prompt: make([]int32, prompt), MaxTokens: new(60)},
+			queued)
 	}
 	all := []<-chan error{long(20, 0)}
 	<-halts[0].there
@@ -244,7 +264,8 @@ func TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	ends(t, all...)
 	for _, tokens := range []int{7, 9} {
 		if at := f.forward(tokens); at > 8+6 {
-			t.Errorf("the text of %d tokens was read in forward %d: %v", tokens, at, f.chain.Forwards)
+			t.Errorf("the text of %d tokens was read in forward %d: %v",
+				tokens, at, f.chain.Forwards)
 		}
 	}
 	if at := f.forward(21); at < 40 {
@@ -258,15 +279,18 @@ func TestEndlessCompletionsDoNotKeepAChatWaiting(t *testing.T) {
 	f, started, release := stopped(t, Options{Room: 30 + 8, Short: 5, ContextLength: 30, Active: 2})
 	first := begin(f, t.Context(), Request{Client: "a", Prompt: make([]int32, 10)}, 0)
 	<-started
-	all := []<-chan error{first, begin(f, t.Context(), Request{Client: "b", Prompt: make([]int32, 6), MaxTokens: new(20)}, 1)}
+	all := []<-chan error{first, begin(f, t.Context(),
+		Request{Client: "b", Prompt: make([]int32, 6), MaxTokens: new(20)}, 1)}
 	for i := range 40 {
-		all = append(all, begin(f, t.Context(), Request{Client: fmt.Sprint(i), Prompt: make([]int32, 2), MaxTokens: new(3)}, i+2))
+		all = append(all, begin(f, t.Context(),
+			Request{Client: fmt.Sprint(i), Prompt: make([]int32, 2), MaxTokens: new(3)}, i+2))
 	}
 	release()
 	ends(t, all...)
 	long := f.forward(6)
 	if after := f.prompts(2, long, len(f.chain.Forwards)); after < 5 {
-		t.Errorf("the long one was begun in forward %d, with %d of the short ones after it", long, after)
+		t.Errorf("the long one was begun in forward %d, with %d of the short ones after it",
+			long, after)
 	}
 }
 
@@ -275,13 +299,15 @@ func TestEndlessCompletionsDoNotKeepAChatWaiting(t *testing.T) {
 func TestCompletionStartsWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	f, started, release := stopped(t, Options{Room: 1000, Short: 10, ContextLength: 400, Active: 2})
 	long := func(client string, prompt, queued int) <-chan error {
-		return begin(f, t.Context(), Request{Client: client, Prompt: make([]int32, prompt), MaxTokens: new(40)}, queued)
+		return begin(f, t.Context(), Request{Client: client, Prompt: make([]int32, prompt),
+			MaxTokens: new(40)}, queued)
 	}
 	all := []<-chan error{long("a", 20, 0)}
 	<-started
 	all = append(all, long("b", 20, 1), long("c", 21, 2))
 	for i := range 30 {
-		all = append(all, begin(f, t.Context(), Request{Client: fmt.Sprint(i), Prompt: make([]int32, 3), MaxTokens: new(3)}, i+3))
+		all = append(all, begin(f, t.Context(),
+			Request{Client: fmt.Sprint(i), Prompt: make([]int32, 3), MaxTokens: new(3)}, i+3))
 	}
 	release()
 	ends(t, all...)
@@ -290,6 +316,7 @@ func TestCompletionStartsWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	}
 	third := f.forward(21)
 	if after := f.prompts(3, third, len(f.chain.Forwards)); third < 40 || after < 5 {
-		t.Errorf("the third long one was read in forward %d, with %d short ones after it: %v", third, after, f.chain.Forwards)
+		t.Errorf("the third long one was read in forward %d, with %d short ones after it: %v",
+			third, after, f.chain.Forwards)
 	}
 }

@@ -25,7 +25,8 @@ func TestWaitingRequestLeavesNothingAfterForget(t *testing.T) {
 	answers := make(chan []int32)
 	ask := func(prompt []int32) {
 		var got []int32
-		for tok, err := range f.Generate(context.Background(), Request{Prompt: prompt, MaxTokens: new(100)}) {
+		for tok, err := range f.Generate(context.Background(),
+			Request{Prompt: prompt, MaxTokens: new(100)}) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -62,7 +63,8 @@ func TestWaitingRequestLeavesNothingAfterForget(t *testing.T) {
 		t.Errorf("texts of %v tokens are on disk", left)
 	}
 	for _, known := range []int{0, 100} {
-		if stats, _ := f.ask(t, Request{Prompt: prompt, MaxTokens: new(70)}); stats.Matched != known {
+		if stats, _ := f.ask(t, Request{Prompt: prompt,
+			MaxTokens: new(70)}); stats.Matched != known {
 			t.Errorf("%d tokens matched, want %d", stats.Matched, known)
 		}
 	}

@@ -70,14 +70,16 @@ func TestRequestsUnderGrammarsShareSteps(t *testing.T) {
 				}
 				for i := range rs {
 					r := &rs[i]
-					r.Prompt, r.MaxTokens, r.Seed, r.Logprobs, r.TopLogprobs = counting(7*i, 5+9*i), new(60), new(uint64(i)), true, 2
+					r.Prompt, r.MaxTokens, r.Seed, r.Logprobs, r.TopLogprobs = counting(7*i, 5+9*i),
+						new(60), new(uint64(i)), true, 2
 					r.Sampling.Temperature = temperature
 				}
 				return rs
 			}
 			f := recalling(t, layout, Options{})
 			got := f.together(list())
-			if !slices.ContainsFunc(f.chain.Forwards, func(rows []int) bool { return len(rows) == len(got) && slices.Max(rows) == 1 }) {
+			if !slices.ContainsFunc(f.chain.Forwards,
+				func(rows []int) bool { return len(rows) == len(got) && slices.Max(rows) == 1 }) {
 				t.Errorf("no step served all: %v", f.chain.Forwards)
 			}
 			f.sound(t)
@@ -85,14 +87,18 @@ func TestRequestsUnderGrammarsShareSteps(t *testing.T) {
 				what := fmt.Sprintf("temperature %v, %s, request %d", temperature, layout, i)
 				want := recalling(t, layout, Options{}).end(r)
 				sameTokens(t, what, got[i].tokens, want.tokens)
-				if fmt.Sprint(got[i].err) != fmt.Sprint(want.err) || (i == 4) != errors.Is(got[i].err, errSieve) || got[i].stats.Finish != want.stats.Finish {
-					t.Errorf("%s: it ends with %q, %v, alone %q, %v", what, got[i].stats.Finish, got[i].err, want.stats.Finish, want.err)
+				if fmt.Sprint(got[i].err) != fmt.Sprint(want.err) ||
+					(i == 4) != errors.Is(got[i].err, errSieve) ||
+					got[i].stats.Finish != want.stats.Finish {
+					t.Errorf("%s: it ends with %q, %v, alone %q, %v",
+						what, got[i].stats.Finish, got[i].err, want.stats.Finish, want.err)
 				}
 				if i == 4 && len(got[i].tokens) != 11 || i == 2 && len(got[i].tokens) != 25 {
 					t.Errorf("%s: %d tokens", what, len(got[i].tokens))
 				}
 				if most := got[i].stats.Rounds + 1; got[i].stats.Syncs > most {
-					t.Errorf("%s: %d syncs in %d rounds", what, got[i].stats.Syncs, got[i].stats.Rounds)
+					t.Errorf("%s: %d syncs in %d rounds",
+						what, got[i].stats.Syncs, got[i].stats.Rounds)
 				}
 			}
 		}
@@ -121,16 +127,20 @@ func TestGrammarStepsFreeTheirMemory(t *testing.T) {
 func TestGrammarGoesFromStepsToBlocksAndBack(t *testing.T) {
 	text := counting(0, 400)
 	for _, rollback := range []Rollback{Trim, Undo} {
-		d := &enginetest.Scripted{Text: text, Vocab: 50, Wrong: func(round, n int) int { return round % (n + 1) }}
+		d := &enginetest.Scripted{Text: text, Vocab: 50,
+			Wrong: func(round, n int) int { return round % (n + 1) }}
 		f := newFixture(t, enginetest.Cycle(50), Options{Drafters: []draft.Drafter{d}})
 		var list []Request
 		for i, depth := range []*int{nil, new(0), new(3)} {
 			m := &sieve{vocab: 50, length: 70 + i}
-			list = append(list, Request{Prompt: text[:20+i], MaxTokens: new(200), Grammar: m, Speculation: Speculation{Depth: depth, Rollback: rollback}})
+			list = append(list, Request{Prompt: text[:20+i], MaxTokens: new(200), Grammar: m,
+				Speculation: Speculation{Depth: depth, Rollback: rollback}})
 		}
 		for i, got := range f.together(list) {
-			if want := text[20+i : 90+2*i]; got.err != nil || !slices.Equal(ids(got.tokens), want) || got.stats.Finish != FinishStop {
-				t.Errorf("%s, request %d: %v, %v; want %v", rollback, i, ids(got.tokens), got.err, want)
+			if want := text[20+i : 90+2*i]; got.err != nil ||
+				!slices.Equal(ids(got.tokens), want) || got.stats.Finish != FinishStop {
+				t.Errorf("%s, request %d: %v, %v; want %v",
+					rollback, i, ids(got.tokens), got.err, want)
 			}
 		}
 	}

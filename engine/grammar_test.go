@@ -13,7 +13,8 @@ import (
 // ids of plain decoding, for every drafter and depth.
 func TestGrammarHoldsWhoeverDrafts(t *testing.T) {
 	prompt := counting(0, 20)
-	thirds := func(text []int32, id int32) bool { return (int(id)+len(text)/7)%3 == 0 } // another third after a while
+	// another third after a while
+	thirds := func(text []int32, id int32) bool { return (int(id)+len(text)/7)%3 == 0 }
 	for _, temperature := range []float64{0, 1} {
 		r := Request{Prompt: prompt, MaxTokens: new(60), Seed: new(uint64(7))}
 		r.Sampling.Temperature = temperature
@@ -23,7 +24,8 @@ func TestGrammarHoldsWhoeverDrafts(t *testing.T) {
 			tokens, _, stats := f.run(t, r)
 			got := ids(tokens)
 			if len(got) != 60 || !slices.Equal(m.text, got) {
-				t.Fatalf("%+v: generated was %v, the grammar followed %v", r.Speculation, got, m.text)
+				t.Fatalf("%+v: generated was %v, the grammar followed %v",
+					r.Speculation, got, m.text)
 			}
 			for i, id := range got {
 				if thirds(got[:i], id) {
@@ -37,17 +39,21 @@ func TestGrammarHoldsWhoeverDrafts(t *testing.T) {
 			for _, rollback := range []Rollback{Trim, Undo} {
 				for _, rule := range []Rule{Coupled, Rejection} {
 					wrong := func(round, n int) int { return round % (n + 1) }
-					drafter := &enginetest.Scripted{Text: slices.Concat(prompt, want), Vocab: 50, Wrong: wrong}
+					drafter := &enginetest.Scripted{Text: slices.Concat(prompt, want), Vocab: 50,
+						Wrong: wrong}
 					r.Speculation = Speculation{Depth: new(depth), Rollback: rollback, Rule: rule}
-					got, stats := generate(newFixture(t, enginetest.Cycle(50), Options{Drafters: []draft.Drafter{drafter}}))
+					got, stats := generate(newFixture(t, enginetest.Cycle(50),
+						Options{Drafters: []draft.Drafter{drafter}}))
 					if rule == Rejection && temperature > 0 {
 						continue // it draws otherwise
 					}
 					if !slices.Equal(got, want) {
-						t.Errorf("temperature %v, depth %d, %s, %s: %v, plain %v", temperature, depth, rollback, rule, got, want)
+						t.Errorf("temperature %v, depth %d, %s, %s: %v, plain %v",
+							temperature, depth, rollback, rule, got, want)
 					}
 					if depth > 1 && (stats.Accepted == 0 || stats.Accepted == stats.Drafted) {
-						t.Errorf("depth %d: %d of %d drafts stood", depth, stats.Accepted, stats.Drafted)
+						t.Errorf("depth %d: %d of %d drafts stood",
+							depth, stats.Accepted, stats.Drafted)
 					}
 				}
 			}
@@ -59,8 +65,10 @@ func TestGrammarHoldsWhoeverDrafts(t *testing.T) {
 func TestGrammarRoundHasTwoSyncs(t *testing.T) {
 	script := counting(0, 400)
 	for _, depth := range []int{0, 3} {
-		f := newFixture(t, enginetest.Cycle(50), Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50}}})
-		_, _, stats := f.run(t, Request{Prompt: script[:20], MaxTokens: new(41), Grammar: &sieve{vocab: 50}, Speculation: Speculation{Depth: new(depth)}})
+		f := newFixture(t, enginetest.Cycle(50),
+			Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50}}})
+		_, _, stats := f.run(t, Request{Prompt: script[:20], MaxTokens: new(41),
+			Grammar: &sieve{vocab: 50}, Speculation: Speculation{Depth: new(depth)}})
 		per := 1
 		if depth > 0 {
 			per = 2
@@ -70,7 +78,8 @@ func TestGrammarRoundHasTwoSyncs(t *testing.T) {
 		}
 		// The first token comes with the prompt, and is read by a step.
 		if most := per*stats.Rounds + 1; stats.Syncs > most {
-			t.Errorf("depth %d: %d syncs in %d rounds, want %d at most", depth, stats.Syncs, stats.Rounds, most)
+			t.Errorf("depth %d: %d syncs in %d rounds, want %d at most",
+				depth, stats.Syncs, stats.Rounds, most)
 		}
 	}
 }
@@ -81,9 +90,12 @@ func TestGrammarEndsTheTextInsideABlock(t *testing.T) {
 	script := counting(0, 400)
 	for _, depth := range []int{0, 7} {
 		for n := 1; n <= 9; n++ {
-			f := newFixture(t, enginetest.Cycle(50), Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50}}})
-			tokens, _, stats := f.run(t, Request{Prompt: script[:20], IgnoreEOS: true, Grammar: &sieve{vocab: 50, length: n}, Speculation: Speculation{Depth: new(depth)}})
-			if got := ids(tokens); !slices.Equal(got, script[20:20+n]) || stats.Finish != FinishStop {
+			f := newFixture(t, enginetest.Cycle(50),
+				Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50}}})
+			tokens, _, stats := f.run(t, Request{Prompt: script[:20], IgnoreEOS: true,
+				Grammar: &sieve{vocab: 50, length: n}, Speculation: Speculation{Depth: new(depth)}})
+			if got := ids(tokens); !slices.Equal(got, script[20:20+n]) ||
+				stats.Finish != FinishStop {
 				t.Errorf("depth %d, %d tokens: %v, %s", depth, n, got, stats.Finish)
 			}
 		}
@@ -94,11 +106,13 @@ func TestGrammarEndsTheTextInsideABlock(t *testing.T) {
 func TestGrammarFollowsGeneratedTokensFirst(t *testing.T) {
 	script := counting(0, 400)
 	f := newFixture(t, enginetest.Cycle(50), Options{})
-	tokens, _, stats := f.run(t, Request{Prompt: script[:20], Generated: script[20:25], Grammar: &sieve{vocab: 50, length: 9}})
+	tokens, _, stats := f.run(t, Request{Prompt: script[:20], Generated: script[20:25],
+		Grammar: &sieve{vocab: 50, length: 9}})
 	if got := ids(tokens); !slices.Equal(got, script[20:29]) || stats.Finish != FinishStop {
 		t.Errorf("%v, %s", got, stats.Finish)
 	}
-	err := drain(f, t.Context(), Request{Prompt: script[:20], Generated: script[20:25], Grammar: &sieve{vocab: 50, forbid: func(_ []int32, id int32) bool { return id == 24 }}})
+	err := drain(f, t.Context(), Request{Prompt: script[:20], Generated: script[20:25],
+		Grammar: &sieve{vocab: 50, forbid: func(_ []int32, id int32) bool { return id == 24 }}})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeInvalid {
 		t.Errorf("what the grammar forbids was taken: %v", err)
 	}
@@ -114,22 +128,27 @@ func TestFailedGrammarEndsItsRequestAlone(t *testing.T) {
 	script := counting(0, 400)
 	for _, depth := range []int{0, 5} {
 		for _, at := range []int{0, 1, 12} {
-			f := newFixture(t, enginetest.Cycle(50), Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50}}})
+			f := newFixture(t, enginetest.Cycle(50),
+				Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50}}})
 			m := &sieve{vocab: 50, fails: at + 1}
 			var got []int32
 			var err error
-			for tok, failed := range f.Generate(t.Context(), Request{Prompt: script[:20], MaxTokens: new(60), Grammar: m, Speculation: Speculation{Depth: new(depth)}}) {
+			for tok, failed := range f.Generate(t.Context(),
+				Request{Prompt: script[:20], MaxTokens: new(60), Grammar: m,
+					Speculation: Speculation{Depth: new(depth)}}) {
 				if err = failed; err == nil {
 					got = append(got, tok.ID)
 				}
 			}
-			if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeInvalid || !errors.Is(err, errSieve) {
+			if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeInvalid ||
+				!errors.Is(err, errSieve) {
 				t.Errorf("depth %d, at %d: %v", depth, at, err)
 			}
 			if !slices.Equal(got, script[20:20+len(got)]) || depth == 0 && len(got) != at {
 				t.Errorf("depth %d, at %d: generated was %v", depth, at, got)
 			}
-			if tokens, _, _ := f.run(t, Request{Prompt: script[:20], MaxTokens: new(5)}); len(tokens) != 5 {
+			if tokens, _, _ := f.run(t, Request{Prompt: script[:20],
+				MaxTokens: new(5)}); len(tokens) != 5 {
 				t.Errorf("then %d tokens", len(tokens))
 			}
 		}

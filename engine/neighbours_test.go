@@ -25,7 +25,8 @@ func TestSetRoom(t *testing.T) {
 		release()
 		ends(t, first, second)
 		if at := f.forward(3); at < 8 != grows {
-			t.Errorf("grows %t: the second prompt was read in forward %d: %v", grows, at, f.chain.Forwards)
+			t.Errorf("grows %t: the second prompt was read in forward %d: %v",
+				grows, at, f.chain.Forwards)
 		}
 		f.waitUntil(func() bool { return f.reserved == 0 })
 	}
@@ -37,7 +38,8 @@ func TestRoundsBesideAnotherEngineTeachNothing(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		var l ledger
 		var n Neighbours
-		f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &l, Neighbours: &n})
+		f := newFixture(t, enginetest.Cycle(40),
+			Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &l, Neighbours: &n})
 		seen := false
 		f.chain.OnForward = func(int) { seen = seen || n.others() }
 		if busy {
@@ -46,7 +48,8 @@ func TestRoundsBesideAnotherEngineTeachNothing(t *testing.T) {
 		tokens, _, stats := f.run(t, Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(200)})
 		f.Close()
 		if len(tokens) != 200 || seen != busy || l.saved > 0 == busy || busy && stats.Drafted > 0 {
-			t.Errorf("busy %t: %d tokens, another one was seen %t, %d policies stored, %d drafted", busy, len(tokens), seen, l.saved, stats.Drafted)
+			t.Errorf("busy %t: %d tokens, another one was seen %t, %d policies stored, %d drafted",
+				busy, len(tokens), seen, l.saved, stats.Drafted)
 		}
 		if got := n.working.Load(); got > 0 != busy {
 			t.Errorf("busy %t: %d engines have work in the end", busy, got)
@@ -70,8 +73,10 @@ func (*learned) LoadPolicy(draft.Key) (*draft.State, error) {
 func TestStoredPolicyWaitsForACostOfPlainRounds(t *testing.T) {
 	var n Neighbours
 	n.begin()
-	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &learned{}, Neighbours: &n})
-	if _, _, stats := f.run(t, Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(200)}); stats.Drafted > 0 {
+	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}},
+		Policies: &learned{}, Neighbours: &n})
+	if _, _, stats := f.run(t, Request{Prompt: []int32{1, 2, 3},
+		MaxTokens: new(200)}); stats.Drafted > 0 {
 		t.Errorf("%d tokens were drafted in rounds of a second each", stats.Drafted)
 	}
 }
@@ -88,11 +93,13 @@ func TestSmallerBudgetDropsCheckpoints(t *testing.T) {
 	f.SetCheckpoints(less)
 	_, _, again := f.run(t, Request{Prompt: make([]int32, 300), MaxTokens: new(4)})
 	if again.CachedTokens != 0 || again.CheckpointBytes > less {
-		t.Errorf("with %d bytes %d tokens were restored, and %d bytes are kept", less, again.CachedTokens, again.CheckpointBytes)
+		t.Errorf("with %d bytes %d tokens were restored, and %d bytes are kept",
+			less, again.CachedTokens, again.CheckpointBytes)
 	}
 	f.SetCheckpoints(1 << 30)
 	f.run(t, Request{Prompt: make([]int32, 300), MaxTokens: new(4)})
-	if _, _, more := f.run(t, Request{Prompt: make([]int32, 300), MaxTokens: new(4)}); more.CachedTokens != 299 {
+	if _, _, more := f.run(t, Request{Prompt: make([]int32, 300),
+		MaxTokens: new(4)}); more.CachedTokens != 299 {
 		t.Errorf("with the whole again %d tokens were restored", more.CachedTokens)
 	}
 }

@@ -30,7 +30,8 @@ func TestOnlyPoliciesOfUsualRequestsAreStored(t *testing.T) {
 		"fused":             {Speculation{Fused: true}, 0, false},
 	} {
 		var l ledger
-		f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &l})
+		f := newFixture(t, enginetest.Cycle(40),
+			Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &l})
 		r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(200), Speculation: c.speculation}
 		r.Sampling.Temperature = c.temperature
 		f.run(t, r)
@@ -45,7 +46,8 @@ func TestOnlyPoliciesOfUsualRequestsAreStored(t *testing.T) {
 // short.
 func TestPolicyIsStoredAtClose(t *testing.T) {
 	var l ledger
-	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &l})
+	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}},
+		Policies: &l})
 	n := 0
 	for range f.Generate(t.Context(), Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(1 << 20)}) {
 		if n++; n == 200 {
@@ -60,9 +62,11 @@ func TestPolicyIsStoredAtClose(t *testing.T) {
 // TestDepthBeyondTheDrafterIsRefused holds that a depth that the named drafter never reaches is
 // refused. Under auto the drafter makes what it can.
 func TestDepthBeyondTheDrafterIsRefused(t *testing.T) {
-	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{short{}, draft.Ngram{}}})
+	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{short{},
+		draft.Ngram{}}})
 	for name, ok := range map[string]bool{"short": false, "ngram": true, Auto: true} {
-		r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(2), Speculation: Speculation{Drafter: name, Depth: new(4)}}
+		r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(2),
+			Speculation: Speculation{Drafter: name, Depth: new(4)}}
 		var err error
 		for _, err = range f.Generate(t.Context(), r) {
 		}

@@ -71,7 +71,8 @@ func TestClientWithFewestInFlightIsNext(t *testing.T) {
 			last[w.name] = w.n
 		}
 		if got != c.want {
-			t.Errorf("%s in %d places comes in the order %s, want %s", c.waiting, c.places, got, c.want)
+			t.Errorf("%s in %d places comes in the order %s, want %s",
+				c.waiting, c.places, got, c.want)
 		}
 	}
 }

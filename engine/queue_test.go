@@ -149,10 +149,12 @@ func TestCancelStopsWithinOneRound(t *testing.T) {
 			}
 			var last error
 			var stats Stats
-			for _, err := range f.Generate(ctx, Request{Prompt: make([]int32, 30), Done: func(s Stats) { stats = s }}) {
+			for _, err := range f.Generate(ctx,
+				Request{Prompt: make([]int32, 30), Done: func(s Stats) { stats = s }}) {
 				last = err
 			}
-			if !errors.Is(last, context.Canceled) || !errors.Is(stats.Err, context.Canceled) || stats.Finish != "" {
+			if !errors.Is(last, context.Canceled) || !errors.Is(stats.Err, context.Canceled) ||
+				stats.Finish != "" {
 				t.Errorf("error %v, stats %+v", last, stats)
 			}
 			// The same round may still have its decode step.
@@ -161,7 +163,8 @@ func TestCancelStopsWithinOneRound(t *testing.T) {
 			}
 			// The engine is free for the next one.
 			f.chain.OnForward = nil
-			if tokens, _, _ := f.run(t, Request{Prompt: []int32{0}, MaxTokens: new(3)}); len(tokens) != 3 {
+			if tokens, _, _ := f.run(t, Request{Prompt: []int32{0},
+				MaxTokens: new(3)}); len(tokens) != 3 {
 				t.Errorf("next request gave %d tokens", len(tokens))
 			}
 		})
@@ -200,7 +203,9 @@ func TestCancelInTheQueue(t *testing.T) {
 		}
 	}
 	first := make(chan error, 1)
-	go func() { first <- drain(f, context.Background(), Request{Prompt: []int32{0}, MaxTokens: new(2)}) }()
+	go func() {
+		first <- drain(f, context.Background(), Request{Prompt: []int32{0}, MaxTokens: new(2)})
+	}()
 	<-started
 	ctx, cancel := context.WithCancel(t.Context())
 	second := make(chan error, 1)
@@ -239,7 +244,8 @@ func TestPanicInTheLoopBodyEndsTheRequest(t *testing.T) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		for range f.Generate(t.Context(), Request{Prompt: []int32{0}, Done: func(Stats) { done++ }}) {
+		for range f.Generate(t.Context(), Request{Prompt: []int32{0},
+			Done: func(Stats) { done++ }}) {
 			panic("body")
 		}
 	}()
@@ -265,11 +271,13 @@ func TestPanicFailsTheRoundOnly(t *testing.T) {
 				panic("boom")
 			}
 		}
-		err := drain(f, t.Context(), Request{Prompt: []int32{0}, MaxTokens: new(9), Sampling: sample.Params{PresencePenalty: 1}})
+		err := drain(f, t.Context(), Request{Prompt: []int32{0}, MaxTokens: new(9),
+			Sampling: sample.Params{PresencePenalty: 1}})
 		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeInternal {
 			t.Fatalf("forward %d: %v", at, err)
 		}
-		if tokens, _, _ := f.run(t, Request{Prompt: []int32{0}, MaxTokens: new(9)}); len(tokens) != 9 {
+		if tokens, _, _ := f.run(t, Request{Prompt: []int32{0},
+			MaxTokens: new(9)}); len(tokens) != 9 {
 			t.Errorf("next request gave %d tokens", len(tokens))
 		}
 		if after := f.thread.Memory().Active; after != before {

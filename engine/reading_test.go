@@ -66,7 +66,8 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 		}
 		return out
 	}
-	for _, what := range []Reading{{Pooling: lm.PoolLast}, {Pooling: lm.PoolFirst}, {Pooling: lm.PoolMean}, {Logits: []int32{7, 2, 7}}} {
+	for _, what := range []Reading{{Pooling: lm.PoolLast}, {Pooling: lm.PoolFirst},
+		{Pooling: lm.PoolMean}, {Logits: []int32{7, 2, 7}}} {
 		f.chain.Forwards = nil
 		what.Texts = texts
 		var told []int
@@ -79,10 +80,12 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 		for i, text := range texts {
 			tokens += len(text)
 			if want := row(text, what); !slices.Equal(rows[i], want) {
-				t.Errorf("%s %v: text %d gives %v, want %v", what.Pooling, what.Logits, i, rows[i], want)
+				t.Errorf("%s %v: text %d gives %v, want %v",
+					what.Pooling, what.Logits, i, rows[i], want)
 			}
 		}
-		if stats.PromptTokens != tokens || stats.Finish != FinishStop || stats.Prefill <= 0 || stats.Total < stats.Prefill || told[len(told)-1] != tokens || !slices.IsSorted(told) {
+		if stats.PromptTokens != tokens || stats.Finish != FinishStop || stats.Prefill <= 0 ||
+			stats.Total < stats.Prefill || told[len(told)-1] != tokens || !slices.IsSorted(told) {
 			t.Errorf("%d tokens, stats %+v, told %v", tokens, stats, told)
 		}
 		alone := 0
@@ -99,14 +102,16 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 			}
 		}
 		if len(f.chain.Forwards) > 120 || alone > 60 {
-			t.Errorf("%d forwards, %d of them with little: short texts do not share", len(f.chain.Forwards), alone)
+			t.Errorf("%d forwards, %d of them with little: short texts do not share",
+				len(f.chain.Forwards), alone)
 		}
 	}
 	// A hundred of one token: as many as a forward takes.
 	f.chain.Forwards = nil
 	many := slices.Repeat([][]int32{{5}}, 100)
 	f.Engine.opts.Chunk = 512
-	if _, _, err := f.Read(t.Context(), Reading{Texts: many, Pooling: lm.PoolLast}); err != nil || len(f.chain.Forwards) != 4 || len(f.chain.Forwards[0]) != readTexts {
+	if _, _, err := f.Read(t.Context(), Reading{Texts: many, Pooling: lm.PoolLast}); err != nil ||
+		len(f.chain.Forwards) != 4 || len(f.chain.Forwards[0]) != readTexts {
 		t.Errorf("%v, %d forwards", err, len(f.chain.Forwards))
 	}
 	if after := f.thread.Memory().Active; after != before {
@@ -131,7 +136,8 @@ func TestInvalidReadingsAreRefused(t *testing.T) {
 		{Reading{Logits: []int32{8}, Texts: [][]int32{{1}}}, CodeInvalid, "token 8"},
 	} {
 		_, stats, err := f.Read(t.Context(), c.r)
-		if e, ok := errors.AsType[*Error](err); !ok || e.Code != c.code || !strings.Contains(e.Message, c.text) || stats.Err != err {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code != c.code ||
+			!strings.Contains(e.Message, c.text) || stats.Err != err {
 			t.Errorf("got %v, want %s with %q", err, c.code, c.text)
 		}
 	}
@@ -151,7 +157,8 @@ func TestReadingSharesTheDevice(t *testing.T) {
 	go func() {
 		n := 0
 		var last error
-		for _, err := range f.Generate(ctx, Request{Prompt: []int32{0}, Speculation: Speculation{Drafter: None}}) {
+		for _, err := range f.Generate(ctx, Request{Prompt: []int32{0},
+			Speculation: Speculation{Drafter: None}}) {
 			if n++; n == 3 {
 				close(running)
 			}
@@ -162,11 +169,13 @@ func TestReadingSharesTheDevice(t *testing.T) {
 	<-running
 	read := make(chan error, 1)
 	go func() {
-		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, 160)}, Pooling: lm.PoolMean})
+		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, 160)},
+			Pooling: lm.PoolMean})
 		read <- err
 	}()
 	// The prompt has rows of another number in its last chunk only.
-	if err := drain(f, t.Context(), Request{Prompt: make([]int32, 64), MaxTokens: new(0)}); err != nil {
+	if err := drain(f, t.Context(), Request{Prompt: make([]int32, 64),
+		MaxTokens: new(0)}); err != nil {
 		t.Error(err)
 	}
 	if err := <-read; err != nil {
@@ -212,7 +221,8 @@ func TestLongPromptAndLongReadingTakeTurns(t *testing.T) {
 		}()
 	}
 	begin("reading", func() error {
-		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, 320)}, Pooling: lm.PoolLast})
+		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, 320)},
+			Pooling: lm.PoolLast})
 		return err
 	})
 	<-started
@@ -220,7 +230,8 @@ func TestLongPromptAndLongReadingTakeTurns(t *testing.T) {
 		return drain(f, t.Context(), Request{Prompt: make([]int32, 15*4), MaxTokens: new(0)})
 	})
 	begin("short", func() error {
-		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, 3)}, Pooling: lm.PoolLast})
+		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, 3)},
+			Pooling: lm.PoolLast})
 		return err
 	})
 	f.waitQueued(2)
@@ -230,7 +241,8 @@ func TestLongPromptAndLongReadingTakeTurns(t *testing.T) {
 			t.Errorf("%s has ended, want %s", got, want)
 		}
 	}
-	if at := slices.IndexFunc(f.chain.Forwards, func(rows []int) bool { return rows[0] == 3 }); at < 1 || at > 4 {
+	if at := slices.IndexFunc(f.chain.Forwards,
+		func(rows []int) bool { return rows[0] == 3 }); at < 1 || at > 4 {
 		t.Errorf("the short reading came in forward %d", at)
 	}
 }
@@ -307,7 +319,8 @@ func TestReadingsShareTheQueueWithRequests(t *testing.T) {
 	go func() { cancelled <- read(ctx, 5) }()
 	go func() { done <- drain(f, t.Context(), Request{Prompt: []int32{0}, MaxTokens: new(2)}) }()
 	f.waitQueued(2)
-	for _, err := range []error{read(t.Context(), 1), drain(f, t.Context(), Request{Prompt: []int32{0}})} {
+	for _, err := range []error{read(t.Context(), 1),
+		drain(f, t.Context(), Request{Prompt: []int32{0}})} {
 		if err != errQueueFull {
 			t.Errorf("beyond the queue: %v", err)
 		}
@@ -332,7 +345,8 @@ func TestReadingsShareTheQueueWithRequests(t *testing.T) {
 // TestReadingsCountTowardsTheRoom holds that the bytes that readings may come to hold count like
 // the texts of requests.
 func TestReadingsCountTowardsTheRoom(t *testing.T) {
-	f := newFixture(t, enginetest.Cycle(30), Options{Chunk: 4, Text: func(n int) int64 { return int64(n) }, Room: 100})
+	f := newFixture(t, enginetest.Cycle(30), Options{Chunk: 4,
+		Text: func(n int) int64 { return int64(n) }, Room: 100})
 	var order []string
 	started, release := make(chan struct{}), make(chan struct{})
 	f.chain.OnForward = func(n int) {
@@ -343,11 +357,12 @@ func TestReadingsCountTowardsTheRoom(t *testing.T) {
 	}
 	done := make(chan error, 3)
 	read := func(name string, n int) {
-		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, n)}, Pooling: lm.PoolLast, Progress: func(done int) {
-			if done == n {
-				order = append(order, name)
-			}
-		}})
+		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, n)},
+			Pooling: lm.PoolLast, Progress: func(done int) {
+				if done == n {
+					order = append(order, name)
+				}
+			}})
 		done <- err
 	}
 	go read("large", 80)

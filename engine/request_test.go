@@ -20,7 +20,8 @@ func TestStopTextAcrossTokens(t *testing.T) {
 		{[]string{"cz", "gh"}, "bcdef"},
 		{[]string{"hz"}, "bcdefghij"},
 	} {
-		tokens, text, stats := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(9), Stop: c.stop})
+		tokens, text, stats := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(9),
+			Stop: c.stop})
 		if text != c.want {
 			t.Errorf("stop %q: %q, want %q", c.stop, text, c.want)
 		}
@@ -29,11 +30,13 @@ func TestStopTextAcrossTokens(t *testing.T) {
 			finish = FinishLength
 		}
 		last := tokens[len(tokens)-1]
-		if hit := finish == FinishStop; slices.Contains(c.stop, last.Stop) != hit || !hit && last.Stop != "" {
+		if hit := finish == FinishStop; slices.Contains(c.stop, last.Stop) != hit || !hit &&
+			last.Stop != "" {
 			t.Errorf("stop %q: ended by %q", c.stop, last.Stop)
 		}
 		if last.Finish != finish || stats.Finish != finish {
-			t.Errorf("stop %q: finish %q, stats %q, want %q", c.stop, last.Finish, stats.Finish, finish)
+			t.Errorf("stop %q: finish %q, stats %q, want %q",
+				c.stop, last.Finish, stats.Finish, finish)
 		}
 	}
 }
@@ -61,7 +64,8 @@ func TestSeedFixesTheSample(t *testing.T) {
 		flat[i] = make([]float32, 20)
 	}
 	f := newFixture(t, flat, Options{Chunk: 3})
-	r := Request{Prompt: []int32{1, 2, 3, 4, 5}, MaxTokens: new(40), Sampling: sample.Params{Temperature: 1}, Seed: new(uint64(7))}
+	r := Request{Prompt: []int32{1, 2, 3, 4, 5}, MaxTokens: new(40),
+		Sampling: sample.Params{Temperature: 1}, Seed: new(uint64(7))}
 	a, _, _ := f.run(t, r)
 	b, _, _ := f.run(t, r)
 	if !slices.Equal(ids(a), ids(b)) {
@@ -108,7 +112,8 @@ func TestLogprobs(t *testing.T) {
 		if d := float64(lp.Logprob) - want; d > 1e-5 || d < -1e-5 {
 			t.Errorf("token %d has %v, want %v", i, lp.Logprob, want)
 		}
-		if len(lp.Top) != 3 || lp.Top[0].Logprob < lp.Top[1].Logprob || lp.Top[1].ID > lp.Top[2].ID {
+		if len(lp.Top) != 3 || lp.Top[0].Logprob < lp.Top[1].Logprob ||
+			lp.Top[1].ID > lp.Top[2].ID {
 			t.Errorf("token %d: top %v is not descending with ties by id", i, lp.Top)
 		}
 	}
@@ -116,7 +121,8 @@ func TestLogprobs(t *testing.T) {
 
 func TestScoringOnly(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{})
-	tokens, _, stats := f.run(t, Request{Prompt: []int32{0, 1, 2}, MaxTokens: new(0), PromptLogprobs: true})
+	tokens, _, stats := f.run(t, Request{Prompt: []int32{0, 1, 2}, MaxTokens: new(0),
+		PromptLogprobs: true})
 	if len(tokens) != 3 || stats.CompletionTokens != 0 || stats.Finish != FinishLength {
 		t.Errorf("tokens %+v, stats %+v", tokens, stats)
 	}
@@ -126,7 +132,8 @@ func TestStopTextCompletedByTheEnd(t *testing.T) {
 	// The last byte begins a rune that never ends, so it comes out as U+FFFD
 	// when the text is flushed, which completes the stop text.
 	f := newFixture(t, script("ab\xc3"), Options{})
-	_, text, stats := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(2), Stop: []string{"b\uFFFD"}})
+	_, text, stats := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(2),
+		Stop: []string{"b\uFFFD"}})
 	if text != "" || stats.Finish != FinishStop {
 		t.Errorf("text %q, finish %q", text, stats.Finish)
 	}
@@ -175,7 +182,8 @@ func TestPenaltiesCountTokensInFlight(t *testing.T) {
 		}
 	}
 	f := newFixture(t, table, Options{})
-	tokens, _, _ := f.run(t, Request{Prompt: []int32{7}, MaxTokens: new(8), Sampling: sample.Params{PresencePenalty: 100}})
+	tokens, _, _ := f.run(t, Request{Prompt: []int32{7}, MaxTokens: new(8),
+		Sampling: sample.Params{PresencePenalty: 100}})
 	if got := ids(tokens); !slices.Equal(got, []int32{0, 1, 2, 3, 4, 5, 6, 7}) {
 		t.Errorf("drew %v", got)
 	}
@@ -185,10 +193,12 @@ func TestLogprobsAreTheModelsOwn(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{})
 	r := Request{Prompt: []int32{0}, MaxTokens: new(3), Logprobs: true, TopLogprobs: 2}
 	plain, _, _ := f.run(t, r)
-	r.Sampling = sample.Params{Temperature: 0.1, TopK: 1, LogitBias: map[int32]float32{1: 5, 2: 5, 3: 5}, PresencePenalty: 1}
+	r.Sampling = sample.Params{Temperature: 0.1, TopK: 1,
+		LogitBias: map[int32]float32{1: 5, 2: 5, 3: 5}, PresencePenalty: 1}
 	bent, _, _ := f.run(t, r)
 	for i := range plain {
-		if plain[i].Logprobs.Logprob != bent[i].Logprobs.Logprob || !slices.Equal(plain[i].Logprobs.Top, bent[i].Logprobs.Top) {
+		if plain[i].Logprobs.Logprob != bent[i].Logprobs.Logprob ||
+			!slices.Equal(plain[i].Logprobs.Top, bent[i].Logprobs.Top) {
 			t.Errorf("token %d: %+v, processed %+v", i, plain[i].Logprobs, bent[i].Logprobs)
 		}
 	}

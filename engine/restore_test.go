@@ -29,7 +29,8 @@ func (f *fixture) ask(t *testing.T, r Request) (Stats, []int32) {
 
 func (f *fixture) sound(t *testing.T) {
 	t.Helper()
-	if err := f.thread.Do(context.Background(), func(*mlx.Scope) error { return f.trie.Check() }); err != nil {
+	if err := f.thread.Do(context.Background(),
+		func(*mlx.Scope) error { return f.trie.Check() }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -48,32 +49,40 @@ func counting(first, n int) []int32 {
 func TestFollowUpThatPartsInsideAnAnswerIsRestored(t *testing.T) {
 	for _, depth := range []int{0, 7} {
 		script := counting(0, 1000)
-		opts := Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50, Wrong: func(round, n int) int { return round % (n + 1) }}}}
+		opts := Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50,
+			Wrong: func(round, n int) int { return round % (n + 1) }}}}
 		for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 			for _, rollback := range []Rollback{Trim, Undo} {
 				f := recalling(t, layout, opts)
-				r := Request{Prompt: script[:30], MaxTokens: new(400), Speculation: Speculation{Depth: new(depth), Rollback: rollback}}
+				r := Request{Prompt: script[:30], MaxTokens: new(400),
+					Speculation: Speculation{Depth: new(depth), Rollback: rollback}}
 				stats, text := f.ask(t, r)
 				if !slices.Equal(text, script[:430]) || stats.CachedTokens != 0 {
 					t.Fatalf("%v: the answer is not the chain's", layout)
 				}
 				for _, split := range []int{31, 96, 200, 429} {
-					r := Request{Prompt: append(slices.Clone(text[:split]), 49, 49), MaxTokens: new(1), Speculation: Speculation{Drafter: None}}
+					r := Request{Prompt: append(slices.Clone(text[:split]), 49, 49),
+						MaxTokens: new(1), Speculation: Speculation{Drafter: None}}
 					if r.Prompt[split] == text[split] {
 						t.Fatal("the follow-up does not part")
 					}
 					stats, _ := f.ask(t, r)
-					if stats.Matched != split || layout == cache.Full && stats.CachedTokens != split || stats.CachedTokens <= split-64 {
-						t.Errorf("%v, depth %d, %s: of %d tokens %d matched and %d were restored", layout, depth, rollback, split, stats.Matched, stats.CachedTokens)
+					if stats.Matched != split || layout == cache.Full &&
+						stats.CachedTokens != split || stats.CachedTokens <= split-64 {
+						t.Errorf("%v, depth %d, %s: of %d tokens %d matched and %d were restored",
+							layout, depth, rollback, split, stats.Matched, stats.CachedTokens)
 					}
 					if (stats.Miss == "") != (stats.CachedTokens == split) {
-						t.Errorf("%d of %d restored, reason %q", stats.CachedTokens, split, stats.Miss)
+						t.Errorf("%d of %d restored, reason %q",
+							stats.CachedTokens, split, stats.Miss)
 					}
 				}
 				// The text itself goes on.
 				r.Prompt, r.MaxTokens, r.Speculation.Drafter = append(text, 30), new(5), None
-				if stats, got := f.ask(t, r); stats.CachedTokens != 429 || !slices.Equal(got, script[:436]) {
-					t.Errorf("%v: %d tokens restored, the text goes on with %v", layout, stats.CachedTokens, got[430:])
+				if stats, got := f.ask(t, r); stats.CachedTokens != 429 ||
+					!slices.Equal(got, script[:436]) {
+					t.Errorf("%v: %d tokens restored, the text goes on with %v",
+						layout, stats.CachedTokens, got[430:])
 				}
 			}
 		}
@@ -89,12 +98,15 @@ func TestWithoutAnswerCheckpointsAFollowUpBeginsAtTheAnswer(t *testing.T) {
 		t.Errorf("%d bytes are kept, %d are told of", n, stats.CheckpointBytes)
 	}
 	for _, split := range []int{200, 96} {
-		stats, _ := f.ask(t, Request{Prompt: append(slices.Clone(text[:split]), 49, 49), MaxTokens: new(1)})
+		stats, _ := f.ask(t, Request{Prompt: append(slices.Clone(text[:split]), 49, 49),
+			MaxTokens: new(1)})
 		if stats.Matched != split || stats.CachedTokens != 29 {
-			t.Errorf("of %d tokens %d matched and %d were restored", split, stats.Matched, stats.CachedTokens)
+			t.Errorf("of %d tokens %d matched and %d were restored",
+				split, stats.Matched, stats.CachedTokens)
 		}
 	}
-	if stats, _ := f.ask(t, Request{Prompt: append(text, 30), MaxTokens: new(1)}); stats.CachedTokens != 429 {
+	if stats, _ := f.ask(t, Request{Prompt: append(text, 30),
+		MaxTokens: new(1)}); stats.CachedTokens != 429 {
 		t.Errorf("%d tokens restored of the whole text", stats.CachedTokens)
 	}
 }
@@ -113,7 +125,8 @@ func TestRestoreAtBoundariesAndPartings(t *testing.T) {
 				cached = ring
 			}
 			if stats, _ := f.ask(t, r); stats.CachedTokens != cached {
-				t.Errorf("%v, %s: %d matched, %d restored, want %d", layout, what, stats.Matched, stats.CachedTokens, cached)
+				t.Errorf("%v, %s: %d matched, %d restored, want %d",
+					layout, what, stats.Matched, stats.CachedTokens, cached)
 			}
 		}
 		with := func(n int) []int32 { return append(slices.Clone(prompt[:n]), 7, 7, 7) }
@@ -146,8 +159,10 @@ func TestCancelledPromptGoesOnWhereItWas(t *testing.T) {
 			t.Errorf("%d forwards, the prompt was given up in the sixth", n)
 		}
 		f.sound(t)
-		if stats, _ := f.ask(t, Request{Prompt: prompt, MaxTokens: new(1)}); stats.CachedTokens != 192 {
-			t.Errorf("%v: %d tokens restored of the 192 that were evaluated", layout, stats.CachedTokens)
+		if stats, _ := f.ask(t, Request{Prompt: prompt,
+			MaxTokens: new(1)}); stats.CachedTokens != 192 {
+			t.Errorf("%v: %d tokens restored of the 192 that were evaluated",
+				layout, stats.CachedTokens)
 		}
 	}
 }
@@ -162,7 +177,8 @@ func TestRequestsAtOnceShareABeginning(t *testing.T) {
 			go func() {
 				prompt := append(counting(0, 20+40*(i%3)), int32(i%7))
 				var got []int32
-				for tok, err := range f.Generate(context.Background(), Request{Prompt: prompt, MaxTokens: new(90)}) {
+				for tok, err := range f.Generate(context.Background(),
+					Request{Prompt: prompt, MaxTokens: new(90)}) {
 					if err != nil {
 						done <- err.Error()
 						return
@@ -202,7 +218,8 @@ func TestContinuationsReadTheirPromptOnce(t *testing.T) {
 			{"exact", Request{Speculation: Speculation{Exact: true}}, 1 << 30, false},
 			{"without checkpoints", Request{}, 0, false},
 		} {
-			f := newFixture(t, enginetest.Cycle(50), Options{Layout: layout, Chunk: 64, Checkpoints: test.kept})
+			f := newFixture(t, enginetest.Cycle(50),
+				Options{Layout: layout, Chunk: 64, Checkpoints: test.kept})
 			var list []Request
 			for i := range n {
 				r := test.r
@@ -220,7 +237,8 @@ func TestContinuationsReadTheirPromptOnce(t *testing.T) {
 				}
 			}
 			if rows != want {
-				t.Errorf("%v, %s: chunks of %d rows, want %d: %v", layout, test.what, rows, want, f.chain.Forwards)
+				t.Errorf("%v, %s: chunks of %d rows, want %d: %v",
+					layout, test.what, rows, want, f.chain.Forwards)
 			}
 			for i, a := range got {
 				cached := 0
@@ -228,8 +246,10 @@ func TestContinuationsReadTheirPromptOnce(t *testing.T) {
 					cached = prompt - 1
 				}
 				said := ids(a.tokens)
-				if a.err != nil || !slices.Equal(said[max(0, len(said)-answer):], counting(prompt, answer)) || a.stats.CachedTokens != cached {
-					t.Errorf("%v, %s, continuation %d: %d tokens restored, want %d; it says %v, %v", layout, test.what, i, a.stats.CachedTokens, cached, said, a.err)
+				if a.err != nil || !slices.Equal(said[max(0, len(said)-answer):],
+					counting(prompt, answer)) || a.stats.CachedTokens != cached {
+					t.Errorf("%v, %s, continuation %d: %d tokens restored, want %d; it says %v, %v",
+						layout, test.what, i, a.stats.CachedTokens, cached, said, a.err)
 				}
 			}
 		}
@@ -248,7 +268,8 @@ func TestCheckpointsOfAFailedRoundAreDropped(t *testing.T) {
 		}
 	}
 	f.chain.OnForward = nil
-	if stats, text := f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)}); stats.Matched != 0 || !slices.Equal(text, counting(0, 105)) {
+	if stats, text := f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)}); stats.Matched != 0 ||
+		!slices.Equal(text, counting(0, 105)) {
 		t.Errorf("%d tokens matched after a failure", stats.Matched)
 	}
 }

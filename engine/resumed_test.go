@@ -26,32 +26,38 @@ func TestResumedAnswerEqualsTheUncutOne(t *testing.T) {
 		{"penalties", Request{Sampling: sample.Params{Temperature: 1, RepetitionPenalty: 1.3, FrequencyPenalty: 0.4, PresencePenalty: 0.2}}, false},
 		{"stop text", Request{Sampling: sample.Params{Temperature: 1}}, true},
 	} {
-		for _, way := range []Speculation{{Drafter: None}, {Depth: new(5), Rollback: Trim}, {Depth: new(5), Rollback: Undo}} {
+		for _, way := range []Speculation{{Drafter: None}, {Depth: new(5), Rollback: Trim},
+			{Depth: new(5), Rollback: Undo}} {
 			for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
-				t.Run(fmt.Sprintf("%s, %s %s, %s", c.name, way.Drafter, way.Rollback, layout), func(t *testing.T) {
-					r := c.r
-					r.Prompt, r.MaxTokens, r.Seed, r.IgnoreEOS = []int32{1, 2, 3, 4, 5}, new(40), new(uint64(7)), true
-					f, d, all := scripted(t, r, Options{Chunk: 8, Checkpoints: 1 << 30, Layout: layout})
-					d.Wrong = func(round, n int) int { return round % (n + 1) }
-					if c.stop {
-						r.Stop = []string{f.tok.Decode(ids(all[18:21]), true)}
-						r.Speculation.Drafter = None
-						all, _, _ = f.run(t, r)
-						if len(all) > 21 || all[len(all)-1].Finish != FinishStop {
-							t.Fatalf("%q does not end the answer: %d tokens", r.Stop, len(all))
+				t.Run(fmt.Sprintf("%s, %s %s, %s", c.name, way.Drafter, way.Rollback, layout),
+					func(t *testing.T) {
+						r := c.r
+						r.Prompt, r.MaxTokens, r.Seed, r.IgnoreEOS = []int32{1, 2, 3, 4, 5}, new(40),
+							new(uint64(7)), true
+						f, d, all := scripted(t, r,
+							Options{Chunk: 8, Checkpoints: 1 << 30, Layout: layout})
+						d.Wrong = func(round, n int) int { return round % (n + 1) }
+						if c.stop {
+							r.Stop = []string{f.tok.Decode(ids(all[18:21]), true)}
+							r.Speculation.Drafter = None
+							all, _, _ = f.run(t, r)
+							if len(all) > 21 || all[len(all)-1].Finish != FinishStop {
+								t.Fatalf("%q does not end the answer: %d tokens", r.Stop, len(all))
+							}
 						}
-					}
-					r.Speculation = way
-					for at := range len(all) {
-						r.Generated = ids(all[:at])
-						got, _, stats := f.run(t, r)
-						sameTokens(t, fmt.Sprintf("cut after %d tokens", at), got, all)
-						if stats.CompletionTokens != len(all) || stats.CachedTokens > len(r.Prompt) {
-							t.Errorf("cut after %d tokens: %d are said to be generated, %d of the prompt restored", at, stats.CompletionTokens, stats.CachedTokens)
+						r.Speculation = way
+						for at := range len(all) {
+							r.Generated = ids(all[:at])
+							got, _, stats := f.run(t, r)
+							sameTokens(t, fmt.Sprintf("cut after %d tokens", at), got, all)
+							if stats.CompletionTokens != len(all) ||
+								stats.CachedTokens > len(r.Prompt) {
+								t.Errorf("cut after %d tokens: %d are said to be generated, %d of the prompt restored",
+									at, stats.CompletionTokens, stats.CachedTokens)
+							}
+							f.sound(t)
 						}
-						f.sound(t)
-					}
-				})
+					})
 			}
 		}
 	}
@@ -93,7 +99,8 @@ func TestResumedAfterItsEndEvaluatesNothing(t *testing.T) {
 		forwards := len(f.chain.Forwards)
 		c.r.Prompt, c.r.Generated = []int32{'a'}, before
 		got, text, stats := f.run(t, c.r)
-		if len(got) != c.tokens || text != c.text || got[len(got)-1].Finish != c.finish || stats.Finish != c.finish || stats.CompletionTokens != c.tokens {
+		if len(got) != c.tokens || text != c.text || got[len(got)-1].Finish != c.finish ||
+			stats.Finish != c.finish || stats.CompletionTokens != c.tokens {
 			t.Errorf("%s: %d tokens, %q, %s; %+v", c.name, len(got), text, stats.Finish, stats)
 		}
 		if n := len(f.chain.Forwards) - forwards; n > 0 {
@@ -126,7 +133,8 @@ func TestResumedRefusals(t *testing.T) {
 		for _, err := range f.Generate(t.Context(), c.r) {
 			got = err
 		}
-		if e, ok := errors.AsType[*Error](got); !ok || e.Code != CodeInvalid || !strings.Contains(e.Message, c.text) {
+		if e, ok := errors.AsType[*Error](got); !ok || e.Code != CodeInvalid ||
+			!strings.Contains(e.Message, c.text) {
 			t.Errorf("%s: %v, want %q", c.name, got, c.text)
 		}
 	}
@@ -136,7 +144,8 @@ func TestResumedRefusals(t *testing.T) {
 func TestPredictionIsFoundAgainAfterACut(t *testing.T) {
 	text := counting(0, 200)
 	f := newFixture(t, enginetest.Cycle(50), Options{Drafters: []draft.Drafter{draft.Prediction{}}})
-	r := Request{Prompt: text[:10], MaxTokens: new(100), Prediction: text[10:110], Speculation: Speculation{Depth: new(8)}}
+	r := Request{Prompt: text[:10], MaxTokens: new(100), Prediction: text[10:110],
+		Speculation: Speculation{Depth: new(8)}}
 	for _, at := range []int{0, 1, 40, 98} {
 		r.Generated = text[10 : 10+at]
 		got, _, stats := f.run(t, r)

@@ -17,18 +17,22 @@ func TestRollbackAllocatesNothing(t *testing.T) {
 	for _, rollback := range []Rollback{Trim, Undo} {
 		t.Run(string(rollback), func(t *testing.T) {
 			text := counting(0, prompt+400)
-			d := &enginetest.Scripted{Text: text, Vocab: 50, Wrong: func(round, n int) int { return round % n }}
-			f := newFixture(t, enginetest.Cycle(50), Options{Layout: cache.Full, Checkpoints: 1 << 30, Drafters: []draft.Drafter{d}})
+			d := &enginetest.Scripted{Text: text, Vocab: 50,
+				Wrong: func(round, n int) int { return round % n }}
+			f := newFixture(t, enginetest.Cycle(50),
+				Options{Layout: cache.Full, Checkpoints: 1 << 30, Drafters: []draft.Drafter{d}})
 			f.chain.Wide = wide
 			do := func(fn func(s *mlx.Scope)) {
 				t.Helper()
-				if err := f.thread.Do(t.Context(), func(s *mlx.Scope) error { fn(s); return nil }); err != nil {
+				if err := f.thread.Do(t.Context(),
+					func(s *mlx.Scope) error { fn(s); return nil }); err != nil {
 					t.Fatal(err)
 				}
 			}
 			var before mlx.Memory
 			n := 0
-			r := Request{Prompt: text[:prompt], MaxTokens: new(100), Speculation: Speculation{Depth: new(7), Rollback: rollback}}
+			r := Request{Prompt: text[:prompt], MaxTokens: new(100),
+				Speculation: Speculation{Depth: new(7), Rollback: rollback}}
 			r.Done = func(stats Stats) {
 				if stats.Accepted == 0 || stats.Accepted == stats.Drafted {
 					t.Errorf("%d of %d drafts stand", stats.Accepted, stats.Drafted)
@@ -45,7 +49,8 @@ func TestRollbackAllocatesNothing(t *testing.T) {
 			const buffer = prompt * wide * 4 // keys, or values, of one cache
 			after := f.thread.Memory()
 			if grown := after.Peak - before.Active; grown > buffer/2 {
-				t.Errorf("the peak rose by %d MB over caches of %d MB", grown>>20, before.Active>>20)
+				t.Errorf("the peak rose by %d MB over caches of %d MB",
+					grown>>20, before.Active>>20)
 			}
 			if grown := after.Active - before.Active; grown > buffer/100 {
 				t.Errorf("%d KB more are active after the answer", grown>>10)

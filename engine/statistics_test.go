@@ -44,8 +44,10 @@ func newStatistic(t *testing.T) *statistic {
 		x.do(func(s *mlx.Scope) error {
 			text := slices.Concat(opening, prefix)
 			caches := x.model.NewCaches(cache.Options{Chunk: 32})
-			out := x.model.Forward(s, lm.Batch{{Tokens: mlx.New(s, text, len(text)), N: len(text), Caches: caches}}, nil)
-			row, err := mlx.Read[float32](s, x.model.Unembed(s, s.Slice(out.Hidden, 0, len(text)-1, len(text))))
+			out := x.model.Forward(s, lm.Batch{{Tokens: mlx.New(s, text, len(text)), N: len(text),
+				Caches: caches}}, nil)
+			row, err := mlx.Read[float32](s, x.model.Unembed(s,
+				s.Slice(out.Hidden, 0, len(text)-1, len(text))))
 			x.logits = append(x.logits, row)
 			for _, c := range caches {
 				c.Free(s)
@@ -84,7 +86,8 @@ func (x *statistic) joint(p sample.Params) []float64 {
 			for _, id := range prefix {
 				m.Observe(s, mlx.New(s, []int32{id}, 1))
 			}
-			row, err := mlx.Read[float32](s, m.Process(s, mlx.New(s, x.logits[i], 1, words), nil, nil))
+			row, err := mlx.Read[float32](s, m.Process(s, mlx.New(s, x.logits[i], 1, words), nil,
+				nil))
 			sum, weights := 0.0, make([]float64, words)
 			for j, v := range row {
 				weights[j] = math.Exp(float64(v))
@@ -109,7 +112,8 @@ func (x *statistic) joint(p sample.Params) []float64 {
 // in joint; accepted counts the rounds by drafts that stood.
 func (x *statistic) draw(r Request, n, each int) (counts, accepted []int) {
 	x.t.Helper()
-	e := New(x.th, x.model, enginetest.ByteTokenizer(x.t), Options{Chunk: 32, Drafters: []draft.Drafter{x.guesser}})
+	e := New(x.th, x.model, enginetest.ByteTokenizer(x.t),
+		Options{Chunk: 32, Drafters: []draft.Drafter{x.guesser}})
 	defer e.Close()
 	counts, accepted = make([]int, words*words*words), make([]int, *r.Speculation.Depth+1)
 	r.Prompt, r.IgnoreEOS = opening, true
@@ -223,12 +227,15 @@ func TestDraftsKeepTheDistribution(t *testing.T) {
 					depth = 3 // few are accepted by rejection
 				}
 				x.guesser.sure = c.sure
-				r := Request{Sampling: c.p, Speculation: Speculation{Rule: rule, Depth: &depth, Rollback: c.rollback}}
+				r := Request{Sampling: c.p, Speculation: Speculation{Rule: rule, Depth: &depth,
+					Rollback: c.rollback}}
 				counts, accepted := x.draw(r, samples, c.each)
 				chi, limit := chiSquare(counts, x.joint(c.p))
-				t.Logf("%s: chi-square %.1f, at most %.1f; %d rounds accepted 0, 1, ... drafts; %.1f s", c.name, chi, limit, accepted, time.Since(start).Seconds())
+				t.Logf("%s: chi-square %.1f, at most %.1f; %d rounds accepted 0, 1, ... drafts; %.1f s",
+					c.name, chi, limit, accepted, time.Since(start).Seconds())
 				if chi > limit {
-					t.Errorf("%s: the distribution is not that of plain decoding: chi-square %.1f, at most %.1f", c.name, chi, limit)
+					t.Errorf("%s: the distribution is not that of plain decoding: chi-square %.1f, at most %.1f",
+						c.name, chi, limit)
 				}
 				if slices.Min(accepted) < 100 {
 					t.Errorf("%s: rounds accepted 0, 1, ... drafts %v times", c.name, accepted)

@@ -31,12 +31,15 @@ func TestStatsAddCoversEveryField(t *testing.T) {
 	fromSecond := func(_, b any) any { return b }
 	is := func(want any) func(any, any) any { return func(any, any) any { return want } }
 	rules := map[string]func(first, second any) any{
-		"PromptTokens": fromSecond, "CompletionTokens": fromSecond, "Drafter": fromSecond, "NoDrafter": fromSecond,
-		"Repeats": fromSecond, "Seed": fromSecond, "Finish": fromSecond, "Err": fromSecond, "File": fromSecond,
+		"PromptTokens": fromSecond, "CompletionTokens": fromSecond, "Drafter": fromSecond,
+		"NoDrafter": fromSecond,
+		"Repeats":   fromSecond, "Seed": fromSecond, "Finish": fromSecond, "Err": fromSecond,
+		"File":  fromSecond,
 		"Filed": fromSecond, "CheckpointBytes": fromSecond,
 
-		"Given": fromFirst, "Matched": fromFirst, "CachedTokens": fromFirst, "Miss": fromFirst, "Parted": fromFirst,
-		"Queue": fromFirst, "Restore": fromFirst, "Prefill": fromFirst, "FirstToken": fromFirst,
+		"Given": fromFirst, "Matched": fromFirst, "CachedTokens": fromFirst, "Miss": fromFirst,
+		"Parted": fromFirst,
+		"Queue":  fromFirst, "Restore": fromFirst, "Prefill": fromFirst, "FirstToken": fromFirst,
 
 		"Rounds": sum, "Syncs": sum, "Drafted": sum, "Accepted": sum, "Depths": sum, "Accepts": sum,
 		"PredictionAccepted": sum, "PredictionRejected": sum,
@@ -61,7 +64,8 @@ func TestStatsAddCoversEveryField(t *testing.T) {
 		if reflect.DeepEqual(field(&first), field(&second)) {
 			t.Errorf("Stats.%s is the same in both requests: the test cannot tell", name)
 		}
-		if got, want := field(&both), rule(field(&first), field(&second)); !reflect.DeepEqual(got, want) {
+		if got, want := field(&both), rule(field(&first), field(&second)); !reflect.DeepEqual(got,
+			want) {
 			t.Errorf("Stats.%s = %v, want %v", name, got, want)
 		}
 	}

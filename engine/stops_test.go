@@ -38,19 +38,26 @@ func TestStopperEndsOnAnyRow(t *testing.T) {
 	all := strings.Repeat(round, 12)
 	d := &enginetest.Scripted{Vocab: 256, Text: []int32("h" + all)}
 	f := newFixture(t, table, Options{Drafters: []draft.Drafter{d}})
-	for _, way := range []Speculation{{Drafter: None}, {Depth: new(7), Rollback: Trim}, {Depth: new(7), Rollback: Undo}, {Depth: new(2)}} {
+	for _, way := range []Speculation{{Drafter: None}, {Depth: new(7), Rollback: Trim},
+		{Depth: new(7), Rollback: Undo}, {Depth: new(2)}} {
 		for from := range 2 * len(round) {
 			end := from + strings.Index(all[from:], "cd") + 2
 			for _, cut := range []int{0, 1, end / 2, end - 1, end, end + 3} {
-				what := fmt.Sprintf("%s %s, from %d, cut after %d", way.Drafter, way.Rollback, from, cut)
-				r := Request{Prompt: []int32{'h'}, Generated: []int32(all[:cut]), MaxTokens: new(60), Stop: []string{"b"}, Stopper: stopsAfter(from, "cd", "zz"), Speculation: way}
+				what := fmt.Sprintf("%s %s, from %d, cut after %d",
+					way.Drafter, way.Rollback, from, cut)
+				r := Request{Prompt: []int32{'h'}, Generated: []int32(all[:cut]),
+					MaxTokens: new(60), Stop: []string{"b"}, Stopper: stopsAfter(from, "cd", "zz"),
+					Speculation: way}
 				tokens, text, stats := f.run(t, r)
 				if text != all[:end] || len(tokens) != end || stats.CompletionTokens != end {
-					t.Errorf("%s: %d tokens, %q, want %q", what, stats.CompletionTokens, text, all[:end])
+					t.Errorf("%s: %d tokens, %q, want %q",
+						what, stats.CompletionTokens, text, all[:end])
 					continue
 				}
 				last := tokens[end-1]
-				if last.Finish != FinishStop || last.Stop != "cd" || stats.Finish != FinishStop || slices.ContainsFunc(tokens[:end-1], func(tok Token) bool { return tok.Stop != "" }) {
+				if last.Finish != FinishStop || last.Stop != "cd" || stats.Finish != FinishStop ||
+					slices.ContainsFunc(tokens[:end-1],
+						func(tok Token) bool { return tok.Stop != "" }) {
 					t.Errorf("%s: it ends with %+v", what, last)
 				}
 			}
@@ -62,7 +69,8 @@ func TestStopperEndsOnAnyRow(t *testing.T) {
 // stop text, and that the Stopper gets it.
 func TestStopTextCompletedByTheFlush(t *testing.T) {
 	f := newFixture(t, script("ab\xc3"), Options{})
-	tokens, text, stats := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(2), Stopper: stopsAfter(1, "\uFFFD")})
+	tokens, text, stats := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(2),
+		Stopper: stopsAfter(1, "\uFFFD")})
 	if text != "b\uFFFD" || stats.Finish != FinishStop || tokens[1].Stop != "\uFFFD" {
 		t.Errorf("text %q, %+v", text, tokens)
 	}

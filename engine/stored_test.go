@@ -72,7 +72,8 @@ func TestAnswersAreCaptured(t *testing.T) {
 	const prompt, killed = 30, 800
 	script := counting(0, 4000)
 	schedule := []int{prompt - 1} // from where the same prompt goes on
-	for _, n := range []int{64, 128, 192, 256, 320, 384, 448, 512, 768, 1024, 1280, 1536, 1792, 2048, 3072} {
+	for _, n := range []int{64, 128, 192, 256, 320, 384, 448, 512, 768, 1024, 1280, 1536, 1792,
+		2048, 3072} {
 		schedule = append(schedule, prompt+n)
 	}
 	before := func(end int) []int { return schedule[:sort.SearchInts(schedule, end)] }
@@ -86,8 +87,10 @@ func TestAnswersAreCaptured(t *testing.T) {
 				{3200, Speculation{Depth: new(15), Rollback: Trim}},
 				{900, Speculation{Depth: new(15), Rollback: Undo}},
 			} {
-				t.Run(fmt.Sprintf("%s, stored %v, %s %s", layout, stored, c.way.Drafter, c.way.Rollback), func(t *testing.T) {
-					d := &enginetest.Scripted{Text: script, Vocab: 50, Wrong: func(round, n int) int { return n - round%3 }}
+				t.Run(fmt.Sprintf("%s, stored %v, %s %s",
+					layout, stored, c.way.Drafter, c.way.Rollback), func(t *testing.T) {
+					d := &enginetest.Scripted{Text: script, Vocab: 50,
+						Wrong: func(round, n int) int { return n - round%3 }}
 					opts := Options{Drafters: []draft.Drafter{d}}
 					dir, copied := t.TempDir(), t.TempDir()
 					if stored {
@@ -111,7 +114,8 @@ func TestAnswersAreCaptured(t *testing.T) {
 							}
 						}
 					}
-					f.ask(t, Request{Prompt: script[:prompt], MaxTokens: &c.length, Speculation: c.way})
+					f.ask(t, Request{Prompt: script[:prompt], MaxTokens: &c.length,
+						Speculation: c.way})
 					want := before(prompt + c.length)
 					if layout == cache.Full && !stored {
 						want = want[:1]
@@ -131,14 +135,17 @@ func TestAnswersAreCaptured(t *testing.T) {
 						return
 					}
 					f.Close()
-					if got := storedEnds(t, dir); !slices.Equal(got, append(slices.Clone(want), prompt+c.length-1)) {
-						t.Errorf("texts of %v tokens are on disk, want those of %v and the whole", got, want)
+					if got := storedEnds(t, dir); !slices.Equal(got,
+						append(slices.Clone(want), prompt+c.length-1)) {
+						t.Errorf("texts of %v tokens are on disk, want those of %v and the whole",
+							got, want)
 					}
 					if got := storedEnds(t, copied); !slices.Equal(got, before(prompt+killed)) {
 						t.Fatalf("inside the answer texts of %v tokens are on disk", got)
 					}
 					f = recalling(t, layout, Options{Store: newStore(t, copied)})
-					stats, text := f.ask(t, Request{Prompt: script[:prompt+killed], MaxTokens: new(20)})
+					stats, text := f.ask(t, Request{Prompt: script[:prompt+killed],
+						MaxTokens: new(20)})
 					if stats.CachedTokens != prompt+768 || !slices.Equal(text, script[:len(text)]) {
 						t.Errorf("%d tokens were restored, %s", stats.CachedTokens, stats.Miss)
 					}
@@ -157,7 +164,8 @@ func TestRequestInFlightLeavesNothingAfterForget(t *testing.T) {
 			for _, c := range []struct {
 				when          string
 				forward, more int
-			}{{"while the prompt is evaluated", 1, 90}, {"in the answer", 80, 90}, {"before the last token", 4, 2}} {
+			}{{"while the prompt is evaluated", 1, 90}, {"in the answer", 80, 90},
+				{"before the last token", 4, 2}} {
 				t.Run(fmt.Sprintf("%s, stored %v, %s", layout, stored, c.when), func(t *testing.T) {
 					var opts Options
 					dir := t.TempDir()
@@ -181,7 +189,9 @@ func TestRequestInFlightLeavesNothingAfterForget(t *testing.T) {
 					answer := make(chan []int32)
 					go func() {
 						var got []int32
-						for tok, err := range f.Generate(context.Background(), Request{Prompt: prompt, MaxTokens: &c.more, Done: func(s Stats) { stats = s }}) {
+						for tok, err := range f.Generate(context.Background(),
+							Request{Prompt: prompt, MaxTokens: &c.more,
+								Done: func(s Stats) { stats = s }}) {
 							if err != nil {
 								t.Error(err)
 							}
@@ -212,7 +222,8 @@ func TestRequestInFlightLeavesNothingAfterForget(t *testing.T) {
 						t.Error(err)
 					}
 					if forgotten >= full {
-						t.Errorf("%d bytes are active once all is forgotten, %d before", forgotten, full)
+						t.Errorf("%d bytes are active once all is forgotten, %d before",
+							forgotten, full)
 					}
 					if got := <-answer; !slices.Equal(got, counting(0, 100+c.more)[100:]) {
 						t.Errorf("the answer is %v", got)
@@ -229,8 +240,12 @@ func TestRequestInFlightLeavesNothingAfterForget(t *testing.T) {
 					if n := f.thread.Memory().Active; n != start {
 						t.Errorf("%d bytes are active, %d before the first request", n, start)
 					}
-					if stats, text := f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)}); stats.Matched+stats.CachedTokens > 0 || !slices.Equal(text, counting(0, 105)) {
-						t.Errorf("%d tokens matched, %d were restored", stats.Matched, stats.CachedTokens)
+					if stats, text := f.ask(t,
+						Request{Prompt: prompt,
+							MaxTokens: new(5)}); stats.Matched+stats.CachedTokens > 0 ||
+						!slices.Equal(text, counting(0, 105)) {
+						t.Errorf("%d tokens matched, %d were restored",
+							stats.Matched, stats.CachedTokens)
 					}
 				})
 			}
@@ -256,7 +271,8 @@ func TestForgottenFilesAreNotLookedFor(t *testing.T) {
 	f.Close()
 	files := storedFiles(t, dir)
 	found := make(census, 2*len(files)+8)
-	store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "k", Budget: 1 << 30, Index: found})
+	store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "k", Budget: 1 << 30,
+		Index: found})
 	t.Cleanup(store.Close)
 	f = recalling(t, cache.Ring, Options{Store: store})
 	for range files {
@@ -272,7 +288,8 @@ func TestForgottenFilesAreNotLookedFor(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if stats, _ := f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)}); stats.Matched > 0 || stats.Miss != "" {
+	if stats, _ := f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)}); stats.Matched > 0 ||
+		stats.Miss != "" {
 		t.Errorf("%d tokens matched, %s", stats.Matched, stats.Miss)
 	}
 }

@@ -8,7 +8,8 @@ func TestTimesOfADecodeAddUp(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), IgnoreEOS: true}
 	f, d, plain := scripted(t, r, Options{})
 	d.Wrong = func(round, n int) int { return round % (n + 1) }
-	for _, x := range []Speculation{{}, {Fused: true}, {Timed: true}, {Rollback: Undo}, {Exact: true}} {
+	for _, x := range []Speculation{{}, {Fused: true}, {Timed: true}, {Rollback: Undo},
+		{Exact: true}} {
 		x.Depth = new(4)
 		r.Speculation = x
 		got, _, stats := f.run(t, r)
@@ -20,14 +21,18 @@ func TestTimesOfADecodeAddUp(t *testing.T) {
 			}
 		}
 		b := stats.Blocks
-		if b.Count != rounds || b.Early > b.Total || b.Mean() > b.Max || b.First8() > b.Max || b.First8() <= 0 {
+		if b.Count != rounds || b.Early > b.Total || b.Mean() > b.Max || b.First8() > b.Max ||
+			b.First8() <= 0 {
 			t.Errorf("%+v: %d rounds with drafts: %+v", x, rounds, b)
 		}
 		if stats.Draft <= 0 || stats.Verify <= 0 || stats.Draft+stats.Verify > b.Total {
-			t.Errorf("%+v: %v drafting, %v verifying in blocks of %v", x, stats.Draft, stats.Verify, b.Total)
+			t.Errorf("%+v: %v drafting, %v verifying in blocks of %v",
+				x, stats.Draft, stats.Verify, b.Total)
 		}
-		if stats.Wait <= 0 || stats.Build <= 0 || b.Total > stats.Decode || stats.Wait+stats.Host+stats.Build > stats.Total {
-			t.Errorf("%+v: %v waiting, %v and %v the host, %v blocks in %v of decoding", x, stats.Wait, stats.Host, stats.Build, b.Total, stats.Decode)
+		if stats.Wait <= 0 || stats.Build <= 0 || b.Total > stats.Decode ||
+			stats.Wait+stats.Host+stats.Build > stats.Total {
+			t.Errorf("%+v: %v waiting, %v and %v the host, %v blocks in %v of decoding",
+				x, stats.Wait, stats.Host, stats.Build, b.Total, stats.Decode)
 		}
 		want := stats.Rounds + 1 // the first token comes from the prompt
 		if x.Timed {
@@ -37,7 +42,8 @@ func TestTimesOfADecodeAddUp(t *testing.T) {
 			t.Errorf("%+v: %d syncs, want %d", x, stats.Syncs, want)
 		}
 	}
-	for _, err := range f.Generate(t.Context(), Request{Prompt: []int32{0}, Speculation: Speculation{Fused: true, Timed: true}}) {
+	for _, err := range f.Generate(t.Context(),
+		Request{Prompt: []int32{0}, Speculation: Speculation{Fused: true, Timed: true}}) {
 		if e, ok := err.(*Error); !ok || e.Code != CodeInvalid {
 			t.Errorf("timed and fused: %v", err)
 		}

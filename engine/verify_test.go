@@ -29,7 +29,8 @@ func wild(v int) [][]float32 {
 
 // scripted returns an engine with a drafter that knows how plain decoding of r
 // goes on, and that continuation.
-func scripted(t *testing.T, r Request, opts Options, eos ...int32) (*fixture, *enginetest.Scripted, []Token) {
+func scripted(t *testing.T, r Request, opts Options, eos ...int32) (*fixture, *enginetest.Scripted,
+	[]Token) {
 	t.Helper()
 	d := &enginetest.Scripted{Vocab: 64}
 	opts.Drafters = []draft.Drafter{d}
@@ -58,12 +59,15 @@ func sameTokens(t *testing.T, what string, got, want []Token) {
 	for i, g := range got {
 		w := want[i]
 		if g.ID != w.ID || g.Text != w.Text || g.Finish != w.Finish {
-			t.Errorf("%s: token %d is %d %q %s, want %d %q %s", what, i, g.ID, g.Text, g.Finish, w.ID, w.Text, w.Finish)
+			t.Errorf("%s: token %d is %d %q %s, want %d %q %s",
+				what, i, g.ID, g.Text, g.Finish, w.ID, w.Text, w.Finish)
 			return
 		}
 		if (g.Logprobs == nil) != (w.Logprobs == nil) || g.Logprobs != nil &&
-			(g.Logprobs.Logprob != w.Logprobs.Logprob || !slices.Equal(g.Logprobs.Top, w.Logprobs.Top)) {
-			t.Errorf("%s: the log-probabilities of token %d are %v, want %v", what, i, g.Logprobs, w.Logprobs)
+			(g.Logprobs.Logprob != w.Logprobs.Logprob ||
+				!slices.Equal(g.Logprobs.Top, w.Logprobs.Top)) {
+			t.Errorf("%s: the log-probabilities of token %d are %v, want %v",
+				what, i, g.Logprobs, w.Logprobs)
 			return
 		}
 	}
@@ -95,11 +99,14 @@ func checkRounds(t *testing.T, what string, tokens []Token, stats Stats) {
 		}
 	}
 	// One that ends with a draft lacks the target's own.
-	if n := stats.Blocks.Tokens; n != tokensOfBlocks && !(n == tokensOfBlocks-1 && tokens[len(tokens)-1].Draft) {
+	if n := stats.Blocks.Tokens; n != tokensOfBlocks &&
+		!(n == tokensOfBlocks-1 && tokens[len(tokens)-1].Draft) {
 		t.Errorf("%s: rounds with drafts gave %d tokens, of %d", what, n, tokensOfBlocks)
 	}
-	if !slices.Equal(depths, stats.Depths) || !slices.Equal(accepts, stats.Accepts) || sum != stats.Accepted {
-		t.Errorf("%s: tokens of rounds with %d of %d drafts; the figures say %d of %d", what, accepts, depths, stats.Accepts, stats.Depths)
+	if !slices.Equal(depths, stats.Depths) || !slices.Equal(accepts, stats.Accepts) ||
+		sum != stats.Accepted {
+		t.Errorf("%s: tokens of rounds with %d of %d drafts; the figures say %d of %d",
+			what, accepts, depths, stats.Accepts, stats.Depths)
 	}
 }
 
@@ -107,10 +114,11 @@ func checkRounds(t *testing.T, what string, tokens []Token, stats Stats) {
 // position in turn.
 func TestVerifyEqualsPlain(t *testing.T) {
 	for name, r := range map[string]Request{
-		"greedy":    {},
-		"sampled":   {Sampling: sample.Params{Temperature: 0.8, TopK: 20, TopP: 0.95}},
-		"penalties": {Sampling: sample.Params{Temperature: 1, RepetitionPenalty: 1.3, FrequencyPenalty: 0.4, PresencePenalty: 0.2}},
-		"logprobs":  {Logprobs: true, TopLogprobs: 3},
+		"greedy":  {},
+		"sampled": {Sampling: sample.Params{Temperature: 0.8, TopK: 20, TopP: 0.95}},
+		"penalties": {Sampling: sample.Params{Temperature: 1, RepetitionPenalty: 1.3,
+			FrequencyPenalty: 0.4, PresencePenalty: 0.2}},
+		"logprobs": {Logprobs: true, TopLogprobs: 3},
 	} {
 		r.Prompt, r.MaxTokens, r.Seed = []int32{1, 2, 3, 4, 5}, new(150), new(uint64(7))
 		r.IgnoreEOS = true
@@ -130,7 +138,8 @@ func TestVerifyEqualsPlain(t *testing.T) {
 					t.Errorf("%s: %d syncs in %d rounds", what, stats.Syncs, stats.Rounds)
 				}
 				if stats.CompletionTokens != 1+stats.Rounds+stats.Accepted {
-					t.Errorf("%s: %d tokens from %d rounds with %d drafts", what, stats.CompletionTokens, stats.Rounds, stats.Accepted)
+					t.Errorf("%s: %d tokens from %d rounds with %d drafts",
+						what, stats.CompletionTokens, stats.Rounds, stats.Accepted)
 				}
 				checkRounds(t, what, got, stats)
 			}
@@ -140,7 +149,8 @@ func TestVerifyEqualsPlain(t *testing.T) {
 
 // TestGenerationEndsOnEveryRowOfABlock ends generations on every row of a block, in each way.
 func TestGenerationEndsOnEveryRowOfABlock(t *testing.T) {
-	base := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), Seed: new(uint64(3)), Sampling: sample.Params{Temperature: 1}}
+	base := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), Seed: new(uint64(3)),
+		Sampling: sample.Params{Temperature: 1}}
 	_, _, all := scripted(t, base, Options{})
 	for row := range 9 {
 		for _, how := range []string{"eos", "limit", "depth"} {
@@ -168,7 +178,8 @@ func TestGenerationEndsOnEveryRowOfABlock(t *testing.T) {
 			}
 			checkRounds(t, what, got, stats)
 			if stats.CompletionTokens != len(got) {
-				t.Errorf("%s: %d completion tokens, %d were handed over", what, stats.CompletionTokens, len(got))
+				t.Errorf("%s: %d completion tokens, %d were handed over",
+					what, stats.CompletionTokens, len(got))
 			}
 		}
 	}
@@ -195,11 +206,13 @@ func TestLookupsKeepThePlainOutput(t *testing.T) {
 // TestRequestsThatDraftBesideEachOtherKeepTheirOutput runs requests that draft as they like beside
 // some that always do. When the first ones draft is up to the clock; what they say is not.
 func TestRequestsThatDraftBesideEachOtherKeepTheirOutput(t *testing.T) {
-	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{}, draft.Ngram{}}})
+	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{},
+		draft.Ngram{}}})
 	var requests []Request
 	var want [][]Token
 	for i := range 6 {
-		r := Request{Prompt: []int32{1, 2, int32(i)}, MaxTokens: new(150), Seed: new(uint64(i)), Sampling: sample.Params{Temperature: 0.3}}
+		r := Request{Prompt: []int32{1, 2, int32(i)}, MaxTokens: new(150), Seed: new(uint64(i)),
+			Sampling: sample.Params{Temperature: 0.3}}
 		r.Speculation.Drafter = None
 		plain, _, _ := f.run(t, r)
 		if r.Speculation.Drafter = Auto; i%2 == 0 {
@@ -214,21 +227,25 @@ func TestRequestsThatDraftBesideEachOtherKeepTheirOutput(t *testing.T) {
 	for i, got := range f.together(requests) {
 		sameTokens(t, fmt.Sprint("request ", i), got.tokens, want[i])
 		if got.err != nil || i >= 4 && got.stats.Accepted == 0 {
-			t.Errorf("request %d: %d of %d drafts stood, %v", i, got.stats.Accepted, got.stats.Drafted, got.err)
+			t.Errorf("request %d: %d of %d drafts stood, %v",
+				i, got.stats.Accepted, got.stats.Drafted, got.err)
 		}
 	}
 	forwards := f.chain.Forwards[before:]
 	shared := func(rows []int) bool { return len(rows) > 1 }
 	first := slices.IndexFunc(forwards, shared)
-	if first < 0 || !slices.ContainsFunc(forwards[first:], func(rows []int) bool { return slices.Equal(rows, []int{5}) }) {
+	if first < 0 || !slices.ContainsFunc(forwards[first:],
+		func(rows []int) bool { return slices.Equal(rows, []int{5}) }) {
 		t.Errorf("no block beside shared steps: %v", forwards)
 	}
 }
 
 // TestPredictionWithAnErrorKeepsTheOutput predicts the output, with an error in it.
 func TestPredictionWithAnErrorKeepsTheOutput(t *testing.T) {
-	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{}, draft.Ngram{}}})
-	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(61), Seed: new(uint64(7)), Sampling: sample.Params{Temperature: 1}}
+	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{},
+		draft.Ngram{}}})
+	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(61), Seed: new(uint64(7)),
+		Sampling: sample.Params{Temperature: 1}}
 	r.Speculation.Drafter = None
 	plain, _, stats := f.run(t, r)
 	if stats.NoDrafter == "" {
@@ -237,14 +254,17 @@ func TestPredictionWithAnErrorKeepsTheOutput(t *testing.T) {
 	r.Prediction = ids(plain)
 	r.Prediction[22] = (r.Prediction[22] + 1) % 64
 	if _, _, stats = f.run(t, r); stats.PredictionAccepted != 0 || stats.PredictionRejected != 0 {
-		t.Errorf("without a drafter %d tokens of the prediction stood, %d did not", stats.PredictionAccepted, stats.PredictionRejected)
+		t.Errorf("without a drafter %d tokens of the prediction stood, %d did not",
+			stats.PredictionAccepted, stats.PredictionRejected)
 	}
 	r.Speculation = Speculation{Depth: new(4), Drafter: "ngram"} // what is predicted goes first
 	got, _, stats := f.run(t, r)
 	sameTokens(t, "predicted", got, plain)
-	if accepted, rejected := stats.PredictionAccepted, stats.PredictionRejected; accepted < 40 || rejected == 0 || rejected > 12 ||
+	if accepted, rejected := stats.PredictionAccepted, stats.PredictionRejected; accepted < 40 ||
+		rejected == 0 || rejected > 12 ||
 		accepted+rejected > stats.Drafted || accepted > stats.Accepted {
-		t.Errorf("%d and %d tokens of the prediction, of %d drafts %d stand", accepted, rejected, stats.Drafted, stats.Accepted)
+		t.Errorf("%d and %d tokens of the prediction, of %d drafts %d stand",
+			accepted, rejected, stats.Drafted, stats.Accepted)
 	}
 }
 
@@ -264,7 +284,8 @@ func TestRequestWithoutDraftsSaysWhy(t *testing.T) {
 		{ngram, Speculation{}, 1, ""},
 	} {
 		f := newFixture(t, enginetest.Cycle(40), c.opts)
-		_, _, stats := f.run(t, Request{Prompt: []int32{1, 2, 3}, MaxTokens: &c.max, Speculation: c.speculation})
+		_, _, stats := f.run(t, Request{Prompt: []int32{1, 2, 3}, MaxTokens: &c.max,
+			Speculation: c.speculation})
 		if !strings.Contains(stats.NoDrafter, c.why) || (stats.NoDrafter == "") != (c.why == "") {
 			t.Errorf("%+v: %q", c, stats.NoDrafter)
 		}
@@ -276,7 +297,8 @@ func TestRequestWithoutDraftsSaysWhy(t *testing.T) {
 func TestDraftFailureAtAnyStepKeepsOutput(t *testing.T) {
 	for _, where := range []string{"proposing", "committing"} {
 		for _, how := range []string{"error", "panic"} {
-			r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), Sampling: sample.Params{RepetitionPenalty: 1.2}}
+			r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60),
+				Sampling: sample.Params{RepetitionPenalty: 1.2}}
 			f, d, plain := scripted(t, r, Options{})
 			calls := 0
 			fail := func() error {
@@ -319,13 +341,15 @@ func TestDraftIsToldOfEveryToken(t *testing.T) {
 	}{{1, Trim}, {1 << 30, Trim}, {1 << 30, Undo}} {
 		f, d, plain := scripted(t, r, Options{})
 		f.Engine.Close()
-		f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{Chunk: 4, Drafters: []draft.Drafter{&fickle{Scripted: d, period: c.period}}})
+		f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t),
+			Options{Chunk: 4, Drafters: []draft.Drafter{&fickle{Scripted: d, period: c.period}}})
 		d.Layers = []int{0, 1}
 		d.OnCommitted = func(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array) {
 			for i, id := range tokens {
 				row, err := mlx.Read[float32](s, s.Contiguous(s.Slice(taps[1], 0, i, i+1)))
 				if err != nil || !slices.Equal(row, table[id]) {
-					t.Errorf("%+v: the tap at position %d is not that of token %d (%v)", c, from+i, id, err)
+					t.Errorf("%+v: the tap at position %d is not that of token %d (%v)",
+						c, from+i, id, err)
 				}
 			}
 		}
@@ -381,12 +405,15 @@ func TestDraftThatPanicsInPlanningIsDropped(t *testing.T) {
 	for _, depth := range []*int{nil, new(3)} {
 		for _, others := range []int{0, 1} {
 			f.Engine.Close()
-			f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{Drafters: append([]draft.Drafter{odd}, []draft.Drafter{d}[:others]...)})
+			f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t),
+				Options{Drafters: append([]draft.Drafter{odd}, []draft.Drafter{d}[:others]...)})
 			r.Speculation.Depth = depth
 			got, _, stats := f.run(t, r)
 			what := fmt.Sprintf("%v drafts, %d others", depth, others)
 			sameTokens(t, what, got, plain)
-			if !strings.Contains(stats.NoDrafter, "scripted failed: runtime error: integer divide by zero") || depth != nil && (stats.Accepted > 0) != (others > 0) {
+			if !strings.Contains(stats.NoDrafter,
+				"scripted failed: runtime error: integer divide by zero") || depth != nil &&
+				(stats.Accepted > 0) != (others > 0) {
 				t.Errorf("%s: %d drafts stand, %q", what, stats.Accepted, stats.NoDrafter)
 			}
 		}
@@ -402,13 +429,15 @@ func TestPlainStepWithoutSuccessorLands(t *testing.T) {
 		for _, rollback := range []Rollback{Trim, Undo} {
 			d.Wrong = func(round, n int) int { return round % (n + 1) }
 			f.Engine.Close()
-			f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{Drafters: []draft.Drafter{&fickle{Scripted: d, period: period}}})
+			f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t),
+				Options{Drafters: []draft.Drafter{&fickle{Scripted: d, period: period}}})
 			r.Speculation = Speculation{Depth: new(3), Rollback: rollback}
 			got, _, stats := f.run(t, r)
 			what := fmt.Sprintf("every %d, %s", period, rollback)
 			sameTokens(t, what, got, plain)
 			if stats.CompletionTokens != 1+stats.Rounds+stats.Accepted {
-				t.Errorf("%s: %d tokens from %d rounds with %d drafts", what, stats.CompletionTokens, stats.Rounds, stats.Accepted)
+				t.Errorf("%s: %d tokens from %d rounds with %d drafts",
+					what, stats.CompletionTokens, stats.Rounds, stats.Accepted)
 			}
 		}
 	}
@@ -421,20 +450,21 @@ func TestDraftsMayKeepTheirTaps(t *testing.T) {
 	held := make([][]*mlx.Array, 2)
 	read := make([]int, 2)
 	for i := range held {
-		drafters = append(drafters, &enginetest.Scripted{Vocab: 64, Layers: []int{0}, OnCommitted: func(s *mlx.Scope, _ []int32, _ int, taps []*mlx.Array) {
-			held[i] = append(held[i], s.Keep(taps[0]))
-			if len(held[i]) < 5+i {
-				return
-			}
-			for _, tap := range held[i] {
-				rows, err := mlx.Read[float32](s, s.Copy(s.Adopt(tap)))
-				if err != nil {
-					s.Fail(err)
+		drafters = append(drafters, &enginetest.Scripted{Vocab: 64, Layers: []int{0},
+			OnCommitted: func(s *mlx.Scope, _ []int32, _ int, taps []*mlx.Array) {
+				held[i] = append(held[i], s.Keep(taps[0]))
+				if len(held[i]) < 5+i {
+					return
 				}
-				read[i] += len(rows) / tap.Dim(1)
-			}
-			held[i] = nil
-		}})
+				for _, tap := range held[i] {
+					rows, err := mlx.Read[float32](s, s.Copy(s.Adopt(tap)))
+					if err != nil {
+						s.Fail(err)
+					}
+					read[i] += len(rows) / tap.Dim(1)
+				}
+				held[i] = nil
+			}})
 	}
 	r := Request{Prompt: []int32{1, 2, 3, 4, 5}, MaxTokens: new(40), IgnoreEOS: true}
 	f := newFixture(t, wild(64), Options{})

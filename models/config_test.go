@@ -30,7 +30,8 @@ func TestEOSJoinsNamedIDs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := eos(defaults.eos, cfg.EOS, c.tokenizer, c.tokenizer >= 0, 10); !slices.Equal(got, c.want) {
+		if got := eos(defaults.eos, cfg.EOS, c.tokenizer, c.tokenizer >= 0, 10); !slices.Equal(got,
+			c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -38,7 +39,8 @@ func TestEOSJoinsNamedIDs(t *testing.T) {
 
 func TestDefaultsComeFromGenerationConfig(t *testing.T) {
 	d, err := readDefaults(fstest.MapFS{"generation_config.json": {Data: []byte(`{"temperature": 0.6, "top_k": 20, "do_sample": true}`)}})
-	if err != nil || d.Temperature == nil || *d.Temperature != 0.6 || d.TopK == nil || *d.TopK != 20 || d.TopP != nil {
+	if err != nil || d.Temperature == nil || *d.Temperature != 0.6 || d.TopK == nil ||
+		*d.TopK != 20 || d.TopP != nil {
 		t.Errorf("got %+v, %v", d, err)
 	}
 	if d, err := readDefaults(fstest.MapFS{}); err != nil || d.Temperature != nil {
@@ -66,7 +68,8 @@ func TestChatTemplateIsFoundInEachPlace(t *testing.T) {
 			files["chat_template.jinja"] = &fstest.MapFile{Data: []byte(c.file)}
 		}
 		got, err := chatTemplate(files, []byte(c.config))
-		if got != c.want || (err == nil) != (c.reason == "") || err != nil && !strings.Contains(err.Error(), c.reason) {
+		if got != c.want || (err == nil) != (c.reason == "") || err != nil &&
+			!strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
 		}
 	}
@@ -83,7 +86,8 @@ func FuzzIndex(f *testing.F) {
 			return
 		}
 		for tensor, shard := range index {
-			if strings.ContainsAny(shard, `/\`) || !strings.HasSuffix(shard, ".safetensors") || strings.Trim(shard, ".") == "" {
+			if strings.ContainsAny(shard, `/\`) || !strings.HasSuffix(shard, ".safetensors") ||
+				strings.Trim(shard, ".") == "" {
 				t.Errorf("tensor %q may be in %q", tensor, shard)
 			}
 		}

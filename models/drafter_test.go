@@ -34,19 +34,27 @@ func TestDrafterDraftsForEveryArchitecture(t *testing.T) {
 	before := th.Memory().Active
 	dir := enginetest.TinyDrafter(t, nil)
 	for arch, variants := range map[string][]models.DrafterSettings{
-		"llama":       {{Embedding: dflash.Scaled, Sliding: dflash.Causal}, {Embedding: dflash.Scaled, Sliding: dflash.Bidirectional}},
-		"qwen3":       {{Embedding: dflash.Scaled, Sliding: dflash.Causal}, {Embedding: dflash.Scaled, Sliding: dflash.Bidirectional}},
-		"gemma3_text": {{Embedding: dflash.Scaled, Sliding: dflash.Causal}, {Embedding: dflash.Raw, Sliding: dflash.Causal}, {Embedding: dflash.Scaled, Sliding: dflash.Bidirectional}, {Embedding: dflash.Raw, Sliding: dflash.Bidirectional}},
+		"llama": {{Embedding: dflash.Scaled, Sliding: dflash.Causal},
+			{Embedding: dflash.Scaled, Sliding: dflash.Bidirectional}},
+		"qwen3": {{Embedding: dflash.Scaled, Sliding: dflash.Causal},
+			{Embedding: dflash.Scaled, Sliding: dflash.Bidirectional}},
+		"gemma3_text": {{Embedding: dflash.Scaled, Sliding: dflash.Causal},
+			{Embedding: dflash.Raw, Sliding: dflash.Causal},
+			{Embedding: dflash.Scaled, Sliding: dflash.Bidirectional},
+			{Embedding: dflash.Raw, Sliding: dflash.Bidirectional}},
 	} {
 		b := loadTiny(t, th, arch)
-		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{})
+		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
+			models.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := d.Block.Variants(); !slices.Equal(got, variants) {
 			t.Errorf("%s leaves %v open, want %v", arch, got, variants)
 		}
-		if want := (models.Info{Architecture: "DFlashDraftModel", Parameters: 82368, FileBytes: 4 * 82368, Bytes: d.Info.Bytes, Dtype: mlx.Float32}); d.Info != want || d.Info.Bytes < d.Info.FileBytes {
+		if want := (models.Info{Architecture: "DFlashDraftModel", Parameters: 82368,
+			FileBytes: 4 * 82368, Bytes: d.Info.Bytes, Dtype: mlx.Float32}); d.Info != want ||
+			d.Info.Bytes < d.Info.FileBytes {
 			t.Errorf("%s: the drafter is %+v, want %+v", arch, d.Info, want)
 		}
 		standard := draftOnce(t, th, b.Model, d.Block)
@@ -80,7 +88,8 @@ func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []
 			ids[i] = int32(c)
 		}
 		n := len(ids) - 1
-		out := m.Forward(s, lm.Batch{{Tokens: mlx.New(s, ids[:n], n), N: n, Caches: target}}, block.Taps())
+		out := m.Forward(s, lm.Batch{{Tokens: mlx.New(s, ids[:n], n), N: n, Caches: target}},
+			block.Taps())
 		block.Context(s, out.Taps, 0, drafts)
 		hidden := block.Forward(s, nil, mlx.New(s, ids[n:], 1), 7, n, drafts)
 		var err error
@@ -149,9 +158,11 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := models.LoadDrafter(t.Context(), b, dir, c.set, models.Options{Name: "org/draft"})
+			_, err := models.LoadDrafter(t.Context(), b, dir, c.set,
+				models.Options{Name: "org/draft"})
 			e, ok := errors.AsType[*models.Error](err)
-			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/draft: ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/draft: ") ||
+				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want one line with code %s and %q", err, c.code, c.want)
 			}
 		})
@@ -173,7 +184,8 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 // weightsOf puts the weights of another config beside the one at hand.
 func weightsOf(t *testing.T, fields map[string]any) func(dir string) error {
 	return func(dir string) error {
-		data, err := os.ReadFile(filepath.Join(enginetest.TinyDrafter(t, fields), "model.safetensors"))
+		data, err := os.ReadFile(filepath.Join(enginetest.TinyDrafter(t, fields),
+			"model.safetensors"))
 		if err != nil {
 			return err
 		}
@@ -190,7 +202,9 @@ func rename(from, to string) func(dir string) error {
 			return err
 		}
 		files := fstest.MapFS{"model.safetensors": {Data: data}}
-		editHeader(files, func(header string) string { return strings.Replace(header, `"`+from+`"`, `"`+to+`"`, 1) })
+		editHeader(files, func(header string) string {
+			return strings.Replace(header, `"`+from+`"`, `"`+to+`"`, 1)
+		})
 		return os.WriteFile(path, files["model.safetensors"].Data, 0o600)
 	}
 }

@@ -65,7 +65,8 @@ func exactSuite(t *testing.T, layout cache.Layout, dtype string, compare compare
 			}
 			continue
 		}
-		x := &exact{t: t, th: th, m: b.Model, opts: cache.Options{Layout: layout}, name: c.name, compare: compare}
+		x := &exact{t: t, th: th, m: b.Model, opts: cache.Options{Layout: layout}, name: c.name,
+			compare: compare}
 		// Long enough for a second chunk that is attended in blocks of queries.
 		text := slices.Concat(want.prompt, want.ids, want.prompt)
 		x.oracle(text)
@@ -90,7 +91,11 @@ func exactSuite(t *testing.T, layout cache.Layout, dtype string, compare compare
 func hasRings(t *testing.T, th *mlx.Thread, m lm.Model) bool {
 	caches := m.NewCaches(cache.Options{Layout: cache.Ring})
 	defer freeCaches(t, th, caches)
-	return slices.ContainsFunc(caches, func(c cache.Cache) bool { _, ring := c.(*cache.Rotating); return ring })
+	return slices.ContainsFunc(caches, func(c cache.Cache) bool {
+		_,
+			ring := c.(*cache.Rotating)
+		return ring
+	})
 }
 
 // A compareFunc judges the logits of one row against those of one-row decode.
@@ -164,7 +169,8 @@ func (x *exact) shared(text []int32, starts, counts []int) {
 			keep := []*mlx.Array{nil}
 			for i, n := range counts {
 				at := paths[i][0].Offset()
-				b = append(b, lm.Sequence{Tokens: mlx.New(s, text[at:at+n], n), N: n, Pos: at, Caches: paths[i]})
+				b = append(b, lm.Sequence{Tokens: mlx.New(s, text[at:at+n], n), N: n, Pos: at,
+					Caches: paths[i]})
 			}
 			o := x.m.Forward(s, b, nil)
 			keep[0] = s.Contiguous(s.AsType(x.m.Unembed(s, o.Hidden), mlx.Float32))
@@ -210,7 +216,9 @@ func TestLogitsEqualOneRowDecodeToTheBit(t *testing.T) {
 
 // Under OpenBLAS bits do differ, so the suite can find differences.
 func TestSuiteFindsDifferingBits(t *testing.T) {
-	enginetest.Control(t, func(d *enginetest.Diff) { exactSuite(t, cache.Ring, "float32", d.Compare) })
+	enginetest.Control(t, func(d *enginetest.Diff) {
+		exactSuite(t, cache.Ring, "float32", d.Compare)
+	})
 }
 
 // The suite runs as models are served. Under OpenBLAS results depend a little on how
@@ -220,7 +228,10 @@ func TestServedLogitsAreWithinTheSpeedTier(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		t.Run(string(layout), func(t *testing.T) {
 			var s speed
-			exactSuite(t, layout, "float32", func(where string, got, want []float32) { s.compare(t, where, got, want) })
+			exactSuite(t, layout, "float32", func(where string, got,
+				want []float32) {
+				s.compare(t, where, got, want)
+			})
 			s.check(t)
 		})
 	}
@@ -278,7 +289,8 @@ func (s *speed) compare(t *testing.T, where string, got, want []float32) {
 }
 
 func (s *speed) check(t *testing.T) {
-	t.Logf("%d rows, logits off by at most %.2g of the largest, %d tokens excused", s.rows, s.worst, s.excused)
+	t.Logf("%d rows, logits off by at most %.2g of the largest, %d tokens excused",
+		s.rows, s.worst, s.excused)
 	if s.rows == 0 || s.excused*1000 > s.rows {
 		t.Errorf("%d of %d tokens excused, at most 0.1 %%", s.excused, s.rows)
 	}

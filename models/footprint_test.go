@@ -12,7 +12,8 @@ import (
 // caches of every architecture.
 func TestFootprintOfTextEqualsCaches(t *testing.T) {
 	th := enginetest.NewThread(t)
-	const tokens = cache.MaxChunk // one forward, and a whole number of the rows that buffers grow by
+	// one forward, and a whole number of the rows that buffers grow by
+	const tokens = cache.MaxChunk
 	for _, c := range []struct {
 		arch string
 		set  models.DtypePolicy
@@ -42,10 +43,12 @@ func TestFootprintOfTextEqualsCaches(t *testing.T) {
 			tape = 64 << 10
 		}
 		if got := f.Text(tokens, wide); got > held || got < held-tape {
-			t.Errorf("%s: %d tokens are said to take %d bytes, and take %d", arch, tokens, got, held)
+			t.Errorf("%s: %d tokens are said to take %d bytes, and take %d",
+				arch, tokens, got, held)
 		}
 		if f.ContextLength != b.Info.ContextLength {
-			t.Errorf("%s: the context is said to be %d, and is %d", arch, f.ContextLength, b.Info.ContextLength)
+			t.Errorf("%s: the context is said to be %d, and is %d",
+				arch, f.ContextLength, b.Info.ContextLength)
 		}
 		freeCaches(t, th, caches)
 		if err := b.Close(); err != nil {
@@ -94,7 +97,8 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{enginetest.TinyDrafter(t, nil), enginetest.TinyModel(t, "llama")} {
-		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{Dtype: models.DtypeFloat32})
+		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
+			models.Options{Dtype: models.DtypeFloat32})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,8 +106,10 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := f.Weights(true); got > d.Info.Bytes || got < d.Info.Bytes-1<<10 { // a table of angles is no weight
-			t.Errorf("%s: its weights are said to take %d bytes, and take %d", dir, got, d.Info.Bytes)
+		// a table of angles is no weight
+		if got := f.Weights(true); got > d.Info.Bytes || got < d.Info.Bytes-1<<10 {
+			t.Errorf("%s: its weights are said to take %d bytes, and take %d",
+				dir, got, d.Info.Bytes)
 		}
 		if f.Text(256, true) == 0 {
 			t.Errorf("%s: it is said to keep nothing of a text", dir)

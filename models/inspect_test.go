@@ -30,7 +30,8 @@ func TestInspectAgreesWithLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, policy := range []models.DtypePolicy{models.DtypeFloat32, models.DtypeCheckpoint} {
+			for _, policy := range []models.DtypePolicy{models.DtypeFloat32,
+				models.DtypeCheckpoint} {
 				enginetest.Do(t, th, func(s *mlx.Scope) error { s.ClearCache(); return nil })
 				before := th.Memory().Active
 				b, err := models.Load(t.Context(), th, dir, models.Options{Dtype: policy})
@@ -38,18 +39,21 @@ func TestInspectAgreesWithLoad(t *testing.T) {
 					t.Fatal(err)
 				}
 				i := b.Info
-				if s.Parameters != i.Parameters || s.Architecture != i.Architecture || s.Quantization != i.Quantization ||
+				if s.Parameters != i.Parameters || s.Architecture != i.Architecture ||
+					s.Quantization != i.Quantization ||
 					s.Bytes != i.FileBytes || s.ContextLength != i.ContextLength {
 					t.Errorf("inspecting tells %+v, loading %+v", s, i)
 				}
 				// Loading adds what it computes by itself, such as rotary frequencies. Experts are
 				// float32 on a CPU.
 				said := s.Footprint.Weights(policy == models.DtypeFloat32)
-				if moe := name == "qwen35-moe" && policy == models.DtypeCheckpoint; !moe && (said > i.Bytes || said < i.Bytes-8<<10) {
+				if moe := name == "qwen35-moe" && policy == models.DtypeCheckpoint; !moe &&
+					(said > i.Bytes || said < i.Bytes-8<<10) {
 					t.Errorf("%s: inspecting tells %d bytes, loading %d", policy, said, i.Bytes)
 				}
 				// MLX puts some arrays into freed buffers that are a little larger.
-				if active := th.Memory().Active - before; active < i.Bytes || active > i.Bytes+64<<10 {
+				if active := th.Memory().Active - before; active < i.Bytes ||
+					active > i.Bytes+64<<10 {
 					t.Errorf("%s: %d bytes told, %d in use", policy, i.Bytes, active)
 				}
 				if err := b.Close(); err != nil {

@@ -20,19 +20,23 @@ func TestEveryArchitectureLoadsAndGenerates(t *testing.T) {
 		t.Run(arch, func(t *testing.T) {
 			dir := enginetest.TinyModel(t, arch)
 			loaded := int64(0)
-			b, err := models.Load(t.Context(), th, dir, models.Options{Progress: func(done, total int64) {
-				if done <= loaded || done > total {
-					t.Errorf("progress went from %d to %d of %d bytes", loaded, done, total)
-				}
-				loaded = done
-			}})
+			b, err := models.Load(t.Context(), th, dir,
+				models.Options{Progress: func(done, total int64) {
+					if done <= loaded || done > total {
+						t.Errorf("progress went from %d to %d of %d bytes", loaded, done, total)
+					}
+					loaded = done
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b.Info.Parameters*4 != b.Info.FileBytes || b.Info.Bytes < b.Info.FileBytes || loaded != b.Info.FileBytes {
-				t.Errorf("%d parameters, %d bytes in the file, %d loaded", b.Info.Parameters, b.Info.FileBytes, loaded)
+			if b.Info.Parameters*4 != b.Info.FileBytes || b.Info.Bytes < b.Info.FileBytes ||
+				loaded != b.Info.FileBytes {
+				t.Errorf("%d parameters, %d bytes in the file, %d loaded",
+					b.Info.Parameters, b.Info.FileBytes, loaded)
 			}
-			if b.Info.Architecture != arch || b.Info.ContextLength != 4096 || b.Info.Quantization != "" {
+			if b.Info.Architecture != arch || b.Info.ContextLength != 4096 ||
+				b.Info.Quantization != "" {
 				t.Errorf("info is %+v", b.Info)
 			}
 			if got := b.Model.Config().EOS; !slices.Equal(got, []int32{256}) {
@@ -79,7 +83,8 @@ func TestTapsComeInTheOrderAskedFor(t *testing.T) {
 			q := lm.Sequence{Tokens: mlx.New(s, []int32{5, 6, 7}, 3), N: 3, Caches: caches}
 			out := b.Model.Forward(s, lm.Batch{q}, layers)
 			if len(out.Taps) != len(layers) || !slices.Equal(out.Hidden.Shape(), []int{3, 64}) {
-				return fmt.Errorf("%d taps of %d, hidden %v", len(out.Taps), len(layers), out.Hidden.Shape())
+				return fmt.Errorf("%d taps of %d, hidden %v",
+					len(out.Taps), len(layers), out.Hidden.Shape())
 			}
 			for _, tap := range out.Taps {
 				if !slices.Equal(tap.Shape(), []int{3, 64}) {
@@ -129,7 +134,8 @@ func TestMistralWindowIsOfAllLayers(t *testing.T) {
 		return rows[len(rows)-1]
 	}
 	full := last(nil)
-	window := last(map[string]any{"sliding_window": 16, "layer_types": []string{"sliding_attention", "sliding_attention"}})
+	window := last(map[string]any{"sliding_window": 16,
+		"layer_types": []string{"sliding_attention", "sliding_attention"}})
 	if slices.Equal(full, window) {
 		t.Fatal("a window of 16 positions makes no difference")
 	}
@@ -170,10 +176,12 @@ func TestRopeParametersWinOverRopeScaling(t *testing.T) {
 		want := last(map[string]any{"rope_theta": 5000, "rope_scaling": linear})
 		newer := map[string]any{"rope_type": "linear", "factor": 4, "rope_theta": 5000}
 		other := map[string]any{"rope_type": "linear", "factor": 2}
-		if got := last(map[string]any{"rope_theta": nil, "rope_parameters": newer}); !slices.Equal(got, want) {
+		if got := last(map[string]any{"rope_theta": nil,
+			"rope_parameters": newer}); !slices.Equal(got, want) {
 			t.Errorf("%s: the newer form means something else", name)
 		}
-		if got := last(map[string]any{"rope_theta": nil, "rope_parameters": newer, "rope_scaling": other}); !slices.Equal(got, want) {
+		if got := last(map[string]any{"rope_theta": nil, "rope_parameters": newer,
+			"rope_scaling": other}); !slices.Equal(got, want) {
 			t.Errorf("%s: rope_parameters does not win", name)
 		}
 	}

@@ -67,7 +67,8 @@ func (f *fixture) check(t *testing.T) {
 	// The recorder sorts by folder, then by name.
 	inputs = append(inputs, filepath.Join(f.dir, "config.json"))
 	slices.SortFunc(inputs, func(a, b string) int {
-		return slices.Compare(strings.Split(a, string(filepath.Separator)), strings.Split(b, string(filepath.Separator)))
+		return slices.Compare(strings.Split(a, string(filepath.Separator)),
+			strings.Split(b, string(filepath.Separator)))
 	})
 	f.Check(t, inputs...)
 }
@@ -93,19 +94,22 @@ func (f *fixture) expected(t *testing.T, th *mlx.Thread, dtype string) *expected
 		return err
 	})
 	if len(e.ids) < 64 || len(e.logits) != len(e.ids) || len(e.prompt) == 0 {
-		t.Fatalf("%s/%s: a prompt of %d, %d ids and logits of %d steps are recorded", f.dir, dtype, len(e.prompt), len(e.ids), len(e.logits))
+		t.Fatalf("%s/%s: a prompt of %d, %d ids and logits of %d steps are recorded",
+			f.dir, dtype, len(e.prompt), len(e.ids), len(e.logits))
 	}
 	return e
 }
 
 // forward runs tokens through the model, in forwards of at most chunk rows, and returns the logits
 // of every row.
-func forward(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32, chunk int) [][]float32 {
+func forward(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32,
+	chunk int) [][]float32 {
 	t.Helper()
 	var out [][]float32
 	for part := range slices.Chunk(tokens, chunk) {
 		enginetest.Do(t, th, func(s *mlx.Scope) error {
-			q := lm.Sequence{Tokens: mlx.New(s, part, len(part)), N: len(part), Pos: caches[0].Offset(), Caches: caches}
+			q := lm.Sequence{Tokens: mlx.New(s, part, len(part)), N: len(part),
+				Pos: caches[0].Offset(), Caches: caches}
 			o := m.Forward(s, lm.Batch{q}, nil)
 			logits := s.Contiguous(s.AsType(m.Unembed(s, o.Hidden), mlx.Float32))
 			keep := []*mlx.Array{logits}
@@ -175,7 +179,8 @@ func TestParity(t *testing.T) {
 				if dtype == "bfloat16" {
 					policy = models.DtypeCheckpoint
 				}
-				b, err := models.LoadFS(t.Context(), th, f.files, models.Options{Name: name, Dtype: policy})
+				b, err := models.LoadFS(t.Context(), th, f.files,
+					models.Options{Name: name, Dtype: policy})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -184,11 +189,13 @@ func TestParity(t *testing.T) {
 				for _, run := range []struct {
 					name          string
 					prompt, reply int // rows per forward
-				}{{"decode", 512, 1}, {"one row", 1, 1}, {"chunks of 7", 7, 7}, {"chunks of 32", 32, 32}} {
+				}{{"decode", 512, 1}, {"one row", 1, 1}, {"chunks of 7", 7, 7},
+					{"chunks of 32", 32, 32}} {
 					caches := b.Model.NewCaches(cache.Options{})
 					tokens := slices.Concat(want.prompt, want.ids[:len(want.ids)-1])
 					rows := forward(t, th, b.Model, caches, tokens[:len(want.prompt)], run.prompt)
-					rows = append(rows, forward(t, th, b.Model, caches, tokens[len(want.prompt):], run.reply)...)
+					rows = append(rows, forward(t, th, b.Model, caches, tokens[len(want.prompt):],
+						run.reply)...)
 					compare(t, run.name, dtype, rows[len(want.prompt)-1:], want)
 					freeCaches(t, th, caches)
 				}
@@ -223,12 +230,14 @@ func compare(t *testing.T, run, dtype string, got [][]float32, want *expected) {
 		if argmax(got[i]) != want.ids[i] {
 			differ++
 			if dtype == "float32" {
-				t.Errorf("%s: step %d: token %d, mlx_lm has %d", run, i, argmax(got[i]), want.ids[i])
+				t.Errorf("%s: step %d: token %d, mlx_lm has %d",
+					run, i, argmax(got[i]), want.ids[i])
 				return
 			}
 		}
 	}
-	text := fmt.Sprintf("%s: %d steps, logits off by at most %.2g of the largest", run, len(want.logits), worst)
+	text := fmt.Sprintf("%s: %d steps, logits off by at most %.2g of the largest",
+		run, len(want.logits), worst)
 	if dtype == "bfloat16" {
 		text += fmt.Sprintf(", %d tokens differ; %d gaps under 4 ulp", differ, close)
 	}

@@ -46,7 +46,8 @@ func TestPurposeComesFromFiles(t *testing.T) {
 	generator := func(t testing.TB) string { return enginetest.TinyModel(t, "qwen3") }
 	modules := func(text string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
-			if err := os.WriteFile(filepath.Join(dir, "modules.json"), []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "modules.json"), []byte(text),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -77,11 +78,12 @@ func TestPurposeComesFromFiles(t *testing.T) {
 		{name: "newer packages", make: embedder, edit: modules(`[` + transformer + `,{"path":"1_Pooling","type":"sentence_transformers.sentence_transformer.modules.pooling.Pooling"},{"path":"2_Normalize","type":"sentence_transformers.base.modules.normalize.Normalize"}]`), want: last},
 		{name: "not normalised", make: embedder, edit: modules(`[` + transformer + `,{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]`), want: bare},
 		{name: "prompts left out of the last token", make: embedder, edit: set(pooling, map[string]any{"include_prompt": false}), want: last},
-		{name: "a conversion without the files", make: embedder, edit: func(t *testing.T, dir string) {
-			if err := os.Remove(filepath.Join(dir, "modules.json")); err != nil {
-				t.Fatal(err)
-			}
-		}, want: last},
+		{name: "a conversion without the files", make: embedder,
+			edit: func(t *testing.T, dir string) {
+				if err := os.Remove(filepath.Join(dir, "modules.json")); err != nil {
+					t.Fatal(err)
+				}
+			}, want: last},
 		{name: "yes and no", make: reranker, want: yesNo},
 
 		{name: "max", make: embedder, edit: set(pooling, map[string]any{"pooling_mode": "max"}), says: "the pooling max is not supported; supported are lasttoken, mean and cls"},
@@ -159,7 +161,8 @@ func TestRerankerIsKnownByName(t *testing.T) {
 		}
 		var added []any
 		for i, word := range append([]string{"<|end|>"}, c.words...) {
-			added = append(added, map[string]any{"id": 256 + i, "content": word, "special": i == 0, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false})
+			added = append(added, map[string]any{"id": 256 + i, "content": word, "special": i == 0,
+				"single_word": false, "lstrip": false, "rstrip": false, "normalized": false})
 		}
 		change(t, dir, "tokenizer.json", map[string]any{"added_tokens": added})
 		b, err := models.Load(t.Context(), th, dir, models.Options{})

@@ -32,7 +32,8 @@ func TestRecurrentStatesEqualOneRowDecode(t *testing.T) {
 			at := caches[0].Offset()
 			tokens := slices.Concat(text[at:to], make([]int32, pad))
 			n := len(tokens)
-			m.Forward(s, lm.Batch{{Tokens: mlx.New(s, tokens, n), N: n, Pad: pad, Apart: pad > 0, Pos: at, Caches: caches}}, nil)
+			m.Forward(s, lm.Batch{{Tokens: mlx.New(s, tokens, n), N: n, Pad: pad, Apart: pad > 0,
+				Pos: at, Caches: caches}}, nil)
 			if err := caches.Trim(pad); err != nil {
 				return err
 			}
@@ -62,7 +63,11 @@ func TestRecurrentStatesEqualOneRowDecode(t *testing.T) {
 				continue
 			}
 			var p *cache.Snapshot
-			enginetest.Do(t, th, func(s *mlx.Scope) (err error) { p, err = c.Snapshot(s, 0); return err })
+			enginetest.Do(t, th, func(s *mlx.Scope) (err error) {
+				p,
+					err = c.Snapshot(s, 0)
+				return err
+			})
 			all = append(all, state(p))
 		}
 		return all
@@ -102,7 +107,8 @@ func TestRecurrentStatesEqualOneRowDecode(t *testing.T) {
 						captured := caches[layer].Captured()
 						if _, ok := caches[layer].(*cache.Recurrent); !ok {
 							for _, p := range captured {
-								enginetest.Do(t, th, func(*mlx.Scope) error { p.Release(); return nil })
+								enginetest.Do(t, th,
+									func(*mlx.Scope) error { p.Release(); return nil })
 							}
 							continue
 						}
@@ -173,7 +179,8 @@ func TestQwen35RefusesUnsupportedConfigs(t *testing.T) {
 		{map[string]any{"layer_types": []string{"linear_attention", "sliding_attention", "linear_attention"}}, `"sliding_attention" is not supported`},
 		{map[string]any{"partial_rotary_factor": 1.5}, "partial_rotary_factor is 1.5"},
 	} {
-		_, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "qwen3_5", c.fields), models.Options{})
+		_, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "qwen3_5", c.fields),
+			models.Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want one that has %q", c.fields, err, c.want)
 		}

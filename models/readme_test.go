@@ -20,7 +20,9 @@ func TestReadmeListsEveryArchitecture(t *testing.T) {
 	_, section, _ := strings.Cut(string(text), "## Families\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var listed []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(.+?)` \\|").FindAllStringSubmatch(section, -1)[1:] { // after the head
+	// after the head
+	for _, row := range regexp.MustCompile("(?m)^\\| `(.+?)` \\|").FindAllStringSubmatch(section,
+		-1)[1:] {
 		listed = append(listed, strings.Split(row[1], "`, `")...)
 	}
 	if slices.Sort(listed); !slices.Equal(listed, models.Architectures()) {

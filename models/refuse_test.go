@@ -65,7 +65,8 @@ func editHeader(files fstest.MapFS, edit func(header string) string) {
 	n := binary.LittleEndian.Uint64(data)
 	header := edit(string(data[8 : 8+n]))
 	out := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
-	files["model.safetensors"] = &fstest.MapFile{Data: slices.Concat(out, []byte(header), data[8+n:])}
+	files["model.safetensors"] = &fstest.MapFile{Data: slices.Concat(out, []byte(header),
+		data[8+n:])}
 }
 
 // retype stores one tensor as another type and keeps so many quarters of its data.
@@ -192,7 +193,8 @@ func TestDamagedModelIsRefused(t *testing.T) {
 		{"truncated", good, func(f fstest.MapFS) {
 			data := f["model.safetensors"].Data
 			f["model.safetensors"] = &fstest.MapFile{Data: data[:len(data)-1000]}
-		}, models.CodeIncomplete, "model.safetensors: the file is cut short: 1000 bytes are missing; download it again"},
+		}, models.CodeIncomplete,
+			"model.safetensors: the file is cut short: 1000 bytes are missing; download it again"},
 		{"hostile header", good, header(`"data_offsets":[0,`, `"data_offsets":[8,`), models.CodeInvalid, "model.safetensors: the safetensors header is damaged"},
 		{"not regular", good, func(f fstest.MapFS) { f["model.safetensors"] = &fstest.MapFile{Mode: fs.ModeDir} }, models.CodeInvalid, "model.safetensors is not a regular file"},
 
@@ -209,7 +211,8 @@ func TestDamagedModelIsRefused(t *testing.T) {
 		{"index number", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":3}}`) }, models.CodeInvalid, "no file name"},
 		{"missing shard", good, func(f fstest.MapFS) {
 			shard(f, `{"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`)
-		}, models.CodeIncomplete, "model-00002-of-00002.safetensors is missing; copy it into the folder, or run `tandem pull`"},
+		}, models.CodeIncomplete,
+			"model-00002-of-00002.safetensors is missing; copy it into the folder, or run `tandem pull`"},
 		{"tensor not in its shard", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":"model-00001-of-00002.safetensors"}}`) }, models.CodeInvalid, "lacks tensor a"},
 		{"tensor in two shards", good, func(f fstest.MapFS) {
 			shard(f, `{"weight_map":{"model.norm.weight":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`)
@@ -221,7 +224,8 @@ func TestDamagedModelIsRefused(t *testing.T) {
 			c.spoil(files)
 			_, err := models.LoadFS(t.Context(), th, files, models.Options{Name: "org/name"})
 			e, ok := errors.AsType[*models.Error](err)
-			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/name: ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/name: ") ||
+				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want one line with code %s and %q", err, c.code, c.want)
 			}
 		})
@@ -249,7 +253,8 @@ func TestMissingFolderIsRefused(t *testing.T) {
 		file:                       "is not a folder",
 		dir:                        "has no config.json",
 	} {
-		if _, err := models.Load(t.Context(), th, path, models.Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if _, err := models.Load(t.Context(), th, path, models.Options{}); err == nil ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}
 	}
@@ -259,7 +264,8 @@ func TestMissingFolderIsRefused(t *testing.T) {
 func TestKnownUnneededTensorsAreIgnored(t *testing.T) {
 	th := enginetest.NewThread(t)
 	files := tiny(t, "llama")
-	ts, err := mlx.OpenTensors(bytes.NewReader(files["model.safetensors"].Data), int64(len(files["model.safetensors"].Data)))
+	ts, err := mlx.OpenTensors(bytes.NewReader(files["model.safetensors"].Data),
+		int64(len(files["model.safetensors"].Data)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +276,8 @@ func TestKnownUnneededTensorsAreIgnored(t *testing.T) {
 			arrays = append(arrays, mlx.NamedArray{Name: name, Array: ts.Load(s, name)})
 		}
 		arrays = append(arrays,
-			mlx.NamedArray{Name: "model.layers.0.self_attn.rotary_emb.inv_freq", Array: s.Zeros(mlx.Float32, 8)},
+			mlx.NamedArray{Name: "model.layers.0.self_attn.rotary_emb.inv_freq",
+				Array: s.Zeros(mlx.Float32, 8)},
 			mlx.NamedArray{Name: "lm_head.weight", Array: s.Zeros(mlx.Float32, 260, 64)})
 		return s.WriteTensors(&file, arrays, nil)
 	})

@@ -44,11 +44,12 @@ func TestCancelledLoadStops(t *testing.T) {
 func TestPanicInLoadFreesWeights(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
-	_, err := models.LoadFS(t.Context(), th, tiny(t, "llama"), models.Options{Progress: func(done, total int64) {
-		if done > total/2 {
-			panic("on purpose")
-		}
-	}})
+	_, err := models.LoadFS(t.Context(), th, tiny(t, "llama"),
+		models.Options{Progress: func(done, total int64) {
+			if done > total/2 {
+				panic("on purpose")
+			}
+		}})
 	if _, ok := errors.AsType[*mlx.PanicError](err); !ok {
 		t.Errorf("got %v, want a panic", err)
 	}
@@ -61,7 +62,8 @@ func TestPanicInLoadFreesWeights(t *testing.T) {
 func TestFailedLoadsReleaseTemplates(t *testing.T) {
 	th := enginetest.NewThread(t)
 	files := tiny(t, "llama")
-	files["chat_template.jinja"] = &fstest.MapFile{Data: []byte(strings.Repeat("{{ x + 1 }}\n", 1<<15))}
+	files["chat_template.jinja"] = &fstest.MapFile{Data: []byte(strings.Repeat("{{ x + 1 }}\n",
+		1<<15))}
 	delete(files, "model.safetensors")
 	fail := func(times int) (most int64) {
 		for range times {

@@ -23,7 +23,8 @@ func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := outline.Model.Config(), whole.Model.Config(); got.Layers != want.Layers || got.HiddenSize != want.HiddenSize || got.VocabSize != want.VocabSize {
+	if got, want := outline.Model.Config(), whole.Model.Config(); got.Layers != want.Layers ||
+		got.HiddenSize != want.HiddenSize || got.VocabSize != want.VocabSize {
 		t.Errorf("the outline is %+v, the model %+v", got, want)
 	}
 	edit := func(from, to string) func(text []byte) []byte {
@@ -61,9 +62,11 @@ func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{})
+			d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
+				models.Options{})
 			if c.want == "" {
-				if err != nil || d.Block != nil || d.Model == nil || d.Info.Architecture != "llama" || d.Info.ContextLength != 4096 {
+				if err != nil || d.Block != nil || d.Model == nil ||
+					d.Info.Architecture != "llama" || d.Info.ContextLength != 4096 {
 					t.Fatalf("%s: %+v, %v", c.name, d, err)
 				}
 				if err := d.Close(); err != nil {
@@ -77,7 +80,8 @@ func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 			}
 		}
 		// A block network pairs with an outline too.
-		d, err := models.LoadDrafter(t.Context(), b, enginetest.TinyDrafter(t, nil), models.DrafterSettings{}, models.Options{})
+		d, err := models.LoadDrafter(t.Context(), b, enginetest.TinyDrafter(t, nil),
+			models.DrafterSettings{}, models.Options{})
 		if err != nil || d.Block == nil {
 			t.Fatalf("%+v, %v", d, err)
 		}

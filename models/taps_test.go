@@ -15,7 +15,8 @@ import (
 
 // tapRows runs tokens through the model in one forward, which appends them to the caches. It
 // returns, by row, the outputs of all layers.
-func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32) [][]float32 {
+func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache,
+	tokens []int32) [][]float32 {
 	t.Helper()
 	var out [][]float32
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
@@ -24,7 +25,8 @@ func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tok
 		for i := range m.Config().Layers {
 			layers = append([]int{i}, layers...)
 		}
-		q := lm.Sequence{Tokens: mlx.New(s, tokens, len(tokens)), N: len(tokens), Pos: caches[0].Offset(), Caches: caches}
+		q := lm.Sequence{Tokens: mlx.New(s, tokens, len(tokens)), N: len(tokens),
+			Pos: caches[0].Offset(), Caches: caches}
 		o := m.Forward(s, lm.Batch{q}, layers)
 		slices.Reverse(o.Taps)
 		joined := s.Contiguous(s.AsType(s.Concat(-1, o.Taps...), mlx.Float32))
@@ -67,7 +69,8 @@ func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 		freeCaches(t, th, clean)
 		check := func(what string, at int, got [][]float32) {
 			for i, row := range got {
-				compare(fmt.Sprintf("%s %s, %s, position %d", c.name, c.dtype, what, at+i), row, want[at+i])
+				compare(fmt.Sprintf("%s %s, %s, position %d", c.name, c.dtype, what, at+i), row,
+					want[at+i])
 			}
 		}
 
@@ -79,7 +82,8 @@ func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 				if at >= len(e.prompt) {
 					n = 1
 				}
-				check(fmt.Sprintf("chunks of %d", chunk), at, tapRows(t, th, b.Model, caches, text[at:at+n]))
+				check(fmt.Sprintf("chunks of %d", chunk), at,
+					tapRows(t, th, b.Model, caches, text[at:at+n]))
 				at += n
 			}
 			freeCaches(t, th, caches)
@@ -95,7 +99,8 @@ func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 				for i := k / 2; i < k; i++ {
 					block[i] = (block[i] + 1) % int32(b.Model.Config().VocabSize)
 				}
-				check(fmt.Sprintf("blocks of %d", k), at, tapRows(t, th, b.Model, caches, block)[:k/2])
+				check(fmt.Sprintf("blocks of %d", k), at,
+					tapRows(t, th, b.Model, caches, block)[:k/2])
 				for _, c := range caches {
 					if err := c.Trim(k - k/2); err != nil {
 						t.Fatal(err)
@@ -136,11 +141,13 @@ func TestTapIsOutputOfItsLayer(t *testing.T) {
 	for _, arch := range []string{"llama", "qwen3", "qwen3_5", "gemma3_text"} {
 		b := loadTiny(t, th, arch)
 		layers := b.Model.Config().Layers
-		factors := func(tap int) [][]float64 { // by row, hidden / tap over that of the first element
+		// by row, hidden / tap over that of the first element
+		factors := func(tap int) [][]float64 {
 			var hidden, tapped [][]float32
 			caches := b.Model.NewCaches(cache.Options{})
 			enginetest.Do(t, th, func(s *mlx.Scope) (err error) {
-				out := b.Model.Forward(s, lm.Batch{{Tokens: mlx.New(s, []int32{5, 6, 7}, 3), N: 3, Caches: caches}}, []int{tap})
+				out := b.Model.Forward(s, lm.Batch{{Tokens: mlx.New(s, []int32{5, 6, 7}, 3), N: 3,
+					Caches: caches}}, []int{tap})
 				if hidden, err = enginetest.ReadRows(s, out.Hidden); err == nil {
 					tapped, err = enginetest.ReadRows(s, out.Taps[0])
 				}
@@ -150,7 +157,8 @@ func TestTapIsOutputOfItsLayer(t *testing.T) {
 			rows := make([][]float64, len(hidden))
 			for i, row := range hidden {
 				for j := range row {
-					rows[i] = append(rows[i], float64(row[j])/float64(tapped[i][j])*float64(tapped[i][0])/float64(row[0]))
+					rows[i] = append(rows[i],
+						float64(row[j])/float64(tapped[i][j])*float64(tapped[i][0])/float64(row[0]))
 				}
 			}
 			return rows

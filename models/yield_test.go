@@ -20,7 +20,8 @@ func TestLoadLendsTheThread(t *testing.T) {
 	var other sync.WaitGroup
 	other.Go(func() {
 		for !stop.Load() {
-			if err := th.Do(t.Context(), func(*mlx.Scope) error { turns.Add(1); return nil }); err != nil {
+			if err := th.Do(t.Context(),
+				func(*mlx.Scope) error { turns.Add(1); return nil }); err != nil {
 				t.Error(err)
 				return
 			}

@@ -18,7 +18,8 @@ func TestModelSettingsGoWithTheirModel(t *testing.T) {
 	}
 	for _, want := range []ModelSettings{
 		{Model: "m", Context: new(1), Depth: new(2), Rule: "rejection", Temperature: new(0.25),
-			TopP: new(0.5), TopK: new(3), MinP: new(0.125), RepetitionPenalty: new(1.5), KeepLoaded: true},
+			TopP: new(0.5), TopK: new(3), MinP: new(0.125), RepetitionPenalty: new(1.5),
+			KeepLoaded: true},
 		{Model: "m", Depth: new(0), Temperature: new(0.0)}, // zero is a value, nil is none
 		{Model: "m"},
 	} {

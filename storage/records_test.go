@@ -170,7 +170,8 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 		{"failed since a moment", RunFilter{Failed: true,
 			Since: time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)}, []int64{7, 5, 3}, 0},
 		{"since a moment of another zone", RunFilter{
-			Since: time.Date(2026, 11, 22, 3, 0, 0, 0, time.FixedZone("", 2*60*60))}, []int64{10, 9, 8}, 0},
+			Since: time.Date(2026, 11, 22, 3, 0, 0, 0, time.FixedZone("", 2*60*60))},
+			[]int64{10, 9, 8}, 0},
 		{"search in the time", RunFilter{Search: "22t01"}, []int64{8}, 0},
 		{"search across columns", RunFilter{Search: "zed/v1"}, nil, 0},
 		{"search for a pattern mark", RunFilter{Search: "%"}, nil, 0},

@@ -16,7 +16,8 @@ func TestIntakeStopsWhenClientLeaves(t *testing.T) {
 		t.Error(err)
 	}
 	leave()
-	if err := in.Add("input", []int32{1}, nil); !errors.Is(err, context.Canceled) || len(in.texts) != 1 {
+	if err := in.Add("input", []int32{1}, nil); !errors.Is(err, context.Canceled) ||
+		len(in.texts) != 1 {
 		t.Errorf("after the client left: %v", err)
 	}
 }

@@ -85,7 +85,8 @@ func TestPromptOfSeveralChoicesCountsOnce(t *testing.T) {
 		c.Stats.CachedTokens, c.Stats.Matched = 1, 2
 	}
 	if all := r.Total(); all.PromptTokens != 7 || all.CachedTokens != 2 || all.Matched != 4 {
-		t.Errorf("%d tokens, %d cached, %d matched", all.PromptTokens, all.CachedTokens, all.Matched)
+		t.Errorf("%d tokens, %d cached, %d matched",
+			all.PromptTokens, all.CachedTokens, all.Matched)
 	}
 }
 

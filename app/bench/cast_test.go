@@ -79,7 +79,8 @@ type steeredBlock struct {
 	pos, row int // position of the anchor, and the wrong row of the current block
 }
 
-func (w *steeredBlock) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array {
+func (w *steeredBlock) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int,
+	caches []cache.Cache) *mlx.Array {
 	w.pos, w.row = pos, w.rounds%(n+1)
 	w.rounds++
 	return w.Block.Forward(s, taps, anchor, n, pos, caches)
@@ -142,9 +143,9 @@ func suit(r engine.Request, d draft.Drafter) engine.Request {
 	return r
 }
 
-// giveAnswer gives the cast the answer of plain decoding. For the drafter Prediction it also sets the
-// request's prediction, with every seventh token wrong. Other drafters get no prediction, because a
-// prediction comes before them all.
+// giveAnswer gives the cast the answer of plain decoding. For the drafter Prediction it also sets
+// the request's prediction, with every seventh token wrong. Other drafters get no prediction,
+// because a prediction comes before them all.
 func (c *cast) giveAnswer(r *engine.Request, d draft.Drafter, answer []int32) {
 	c.block.text = slices.Concat(r.Prompt, answer)
 	if _, ok := d.(draft.Prediction); !ok {

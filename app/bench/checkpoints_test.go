@@ -16,7 +16,8 @@ import (
 func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 	var out bytes.Buffer
 	if err := benchNamed(t, "checkpoints").Run(t.Context(), Options{
-		Model: enginetest.TinyModel(t, "gemma3_text"), Quick: true, JSON: true, In: strings.NewReader(""), Out: &out, Err: io.Discard,
+		Model: enginetest.TinyModel(t, "gemma3_text"), Quick: true, JSON: true,
+		In: strings.NewReader(""), Out: &out, Err: io.Discard,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +57,10 @@ func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 		"tool call, its result on": 539., "tool call, the turn after it on": 819.,
 		"a new chat with the same tools on":            400.,
 		"answer cancelled, continued prompt only":      29.,
-		probe + "diverges at 66, as long as before on": 94., probe + "diverges at 66, as long as before prompt only": 29.,
-		probe + "diverges at 336 to 399 on": 350., probe + "diverges at 336 to 399 prompt only": 29.,
+		probe + "diverges at 66, as long as before on": 94., probe +
+			"diverges at 66, as long as before prompt only": 29.,
+		probe + "diverges at 336 to 399 on": 350., probe +
+			"diverges at 336 to 399 prompt only": 29.,
 	}
 	for _, row := range flows.Rows {
 		name, arm := cell(flows, row, "flow").(string), cell(flows, row, "checkpoints").(string)
@@ -90,14 +93,17 @@ func TestCheckpointBenchShowsWhatEachArmRestores(t *testing.T) {
 		}
 	}
 	restart, memory := tables[2], tables[3]
-	if n, verdict := cell(restart, restart.Rows[0], "pairs"), cell(restart, restart.Rows[0], "at least"); n != 2. || verdict != "10.00, too few pairs" {
+	if n, verdict := cell(restart, restart.Rows[0], "pairs"),
+		cell(restart, restart.Rows[0], "at least"); n != 2. || verdict != "10.00, too few pairs" {
 		t.Errorf("%v pairs with the verdict %v, want 2 with too few pairs", n, verdict)
 	}
 	row := memory.Rows[0]
-	if kept, budget := cell(memory, row, "most kept").(float64), cell(memory, row, "budget").(float64); kept == 0 || kept > budget {
+	if kept, budget := cell(memory, row, "most kept").(float64),
+		cell(memory, row, "budget").(float64); kept == 0 || kept > budget {
 		t.Errorf("%v MB are kept, the budget is %v", kept, budget)
 	}
-	if verdict, left := cell(memory, row, "budget kept"), cell(memory, row, "beyond that after closing"); verdict != "met" || left != 0. {
+	if verdict, left := cell(memory, row, "budget kept"),
+		cell(memory, row, "beyond that after closing"); verdict != "met" || left != 0. {
 		t.Errorf("the verdict is %v, and %v MB are left", verdict, left)
 	}
 }

@@ -67,7 +67,9 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 				t.Fatalf("no tie found: %v", tie)
 			}
 		}
-		open := func(m lm.Model) *engine.Engine { return engine.New(th, m, b.Tokenizer, engine.Options{}) }
+		open := func(m lm.Model) *engine.Engine {
+			return engine.New(th, m, b.Tokenizer, engine.Options{})
+		}
 		for _, test := range []struct {
 			name          string
 			second, third float64 // logits less those of the first
@@ -80,7 +82,8 @@ func TestDivergenceIsExcusedOnlyWhereRoundingDecides(t *testing.T) {
 			{"another token", tie - 5e-5, -900, three, false, false},
 			{"an end", tie - 5e-5, -900, two, true, false},
 		} {
-			u := umpire{th, &rigged{watched{Model: b.Model, position: position}, row(test.second, test.third)}, open}
+			u := umpire{th, &rigged{watched{Model: b.Model, position: position},
+				row(test.second, test.third)}, open}
 			e := open(u.model)
 			var plain []int32
 			for tok, err := range e.Generate(t.Context(), r) {

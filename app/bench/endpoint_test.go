@@ -78,7 +78,8 @@ func TestFIMChunksBeforeTheFirstOwnAreCounted(t *testing.T) {
 		{250, 160, 2}, {250, 255, 3},
 		{210, 10, 0}, {90, 5, 1}, {600, 10, 0},
 	} {
-		r := fimRequest{at(c.arrived), engine.Stats{Queue: time.Duration(c.queue) * time.Millisecond}}
+		r := fimRequest{at(c.arrived),
+			engine.Stats{Queue: time.Duration(c.queue) * time.Millisecond}}
 		if got := w.between(r); got != c.want {
 			t.Errorf("%d chunks for %+v", got, c)
 		}

@@ -16,7 +16,8 @@ import (
 func TestLosslessBenchFindsNoDifferenceInExactRequests(t *testing.T) {
 	var out bytes.Buffer
 	b := benchNamed(t, "lossless")
-	if err := b.Run(t.Context(), Options{Model: enginetest.TinyModel(t, "gemma3_text", wideHeads), Quick: true, JSON: true, Out: &out}); err != nil {
+	if err := b.Run(t.Context(), Options{Model: enginetest.TinyModel(t, "gemma3_text", wideHeads),
+		Quick: true, JSON: true, Out: &out}); err != nil {
 		t.Fatal(err)
 	}
 	rows, bits := 0, 0.0
@@ -27,7 +28,9 @@ func TestLosslessBenchFindsNoDifferenceInExactRequests(t *testing.T) {
 		}
 		exact := strings.HasSuffix(table.Title, "exact requests")
 		for _, row := range table.Rows {
-			value := func(column string) float64 { return row[slices.Index(table.Columns, column)].(float64) }
+			value := func(column string) float64 {
+				return row[slices.Index(table.Columns, column)].(float64)
+			}
 			diverged, differ := value("tokens differ in"), value("differ")
 			counts := strings.Fields(row[slices.Index(table.Columns,
 				"rounds that accepted 0, 1, ...")].(string))
@@ -81,7 +84,9 @@ func TestLosslessBenchFailsOnMoreThanRounding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		value := func(column string) any { return table.Rows[0][slices.Index(table.Columns, column)] }
+		value := func(column string) any {
+			return table.Rows[0][slices.Index(table.Columns, column)]
+		}
 		diverged, excused := value("tokens differ in").(int), value("excused").(int)
 		share, _ := value("of what may be").(float64)
 		if (wrong != nil) != test.wrong || (diverged > 0) != test.diverged || excused > 0 ||

@@ -474,5 +474,6 @@ func (l *lossless) ends(c cell) {
 }
 
 func plainLetter(id int32) bool {
-	return id < 128 && strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", rune(id))
+	return id < 128 && strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+		rune(id))
 }

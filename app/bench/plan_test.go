@@ -47,7 +47,8 @@ func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 			rules = rules[:1]
 		}
 		want := []way{{exact: true}}
-		for name, depths := range map[string][]int{"dflash": {0, 1, 3, 7, adaptive}, "ngram": {0, 1, 3, 7, 15, adaptive}, engine.Auto: {adaptive}} {
+		for name, depths := range map[string][]int{"dflash": {0, 1, 3, 7, adaptive},
+			"ngram": {0, 1, 3, 7, 15, adaptive}, engine.Auto: {adaptive}} {
 			for _, depth := range depths {
 				for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 					for _, rule := range rules {

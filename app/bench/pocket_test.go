@@ -14,7 +14,9 @@ func TestPocketDraftersGuessAsWellAsTheModelCardSays(t *testing.T) {
 	for _, c := range []struct {
 		drafter string
 		setting
-		least float64 // tokens a verify forward in blocks of 8 rows: a tenth or a little more below the measured figure
+		// tokens a verify forward in blocks of 8 rows: a tenth or a little more below the measured
+		// figure
+		least float64
 	}{
 		{models.PocketDrafter, setting{}, 3.0},
 		{models.PocketDrafter, setting{temperature: 0.8}, 1.9},

@@ -24,7 +24,8 @@ func TestRecurrentStateComesBackFromDiskToTheBit(t *testing.T) {
 	open := func() *engine.Engine {
 		store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "a", Budget: 1 << 30})
 		return engine.New(l.th, l.model, l.bundle.Tokenizer, engine.Options{
-			Layout: l.layout, Chunk: 32, Checkpoints: 1 << 30, Store: store, Drafters: []draft.Drafter{l.drafter},
+			Layout: l.layout, Chunk: 32, Checkpoints: 1 << 30, Store: store,
+			Drafters: []draft.Drafter{l.drafter},
 		})
 	}
 	r := engine.Request{Prompt: l.prompt(20, 1), MaxTokens: new(200), IgnoreEOS: true,

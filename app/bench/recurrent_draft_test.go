@@ -37,7 +37,8 @@ func TestRecurrentDraftEqualsANewDraftOfTheText(t *testing.T) {
 	open := func() (dr draft.Draft, m *sample.Sampler) {
 		do(func(s *mlx.Scope) (err error) {
 			m = sample.New(s, sample.Params{}, 1, b.Model.Config().VocabSize, text)
-			dr, err = d.Open(s, draft.Options{Prompt: text, From: 0, Sampler: m, Caches: cache.Options{}})
+			dr, err = d.Open(s, draft.Options{Prompt: text, From: 0, Sampler: m,
+				Caches: cache.Options{}})
 			return err
 		})
 		return dr, m

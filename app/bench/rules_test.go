@@ -129,7 +129,8 @@ func TestFiguresTellRoundsWithDraftsFromPlainOnes(t *testing.T) {
 	// 30 rounds with drafts and 20 plain ones of 10 ms.
 	want := roundFigures{tokens: 80.0 / 30, drafts: 1.8, syncs: 1.02, step: 10, round: 500.0 / 30,
 		first: 20, longest: 30}
-	for _, v := range [][2]float64{{f.tokens, want.tokens}, {f.drafts, want.drafts}, {f.syncs, want.syncs}, {f.step, want.step}, {f.round, want.round},
+	for _, v := range [][2]float64{{f.tokens, want.tokens}, {f.drafts, want.drafts},
+		{f.syncs, want.syncs}, {f.step, want.step}, {f.round, want.round},
 		{f.first, want.first}, {f.longest, want.longest}} {
 		if math.Abs(v[0]-v[1]) > 1e-6 {
 			t.Fatalf("%+v, want %+v", f, want)
@@ -162,7 +163,8 @@ func TestAddedAnswersCountAsOne(t *testing.T) {
 		Max: 40 * ms}))
 	f := (&comparison{pairs: []pair{p}}).figures()
 	// Of the first eight rounds, two are the second answer's, of 10 ms.
-	if want := (roundFigures{tokens: 56.0 / 16, step: 10, round: 210.0 / 16, first: 140.0 / 8, longest: 40, inMLX: 14}); math.Abs(f.tokens-want.tokens) > 1e-6 ||
+	if want := (roundFigures{tokens: 56.0 / 16, step: 10, round: 210.0 / 16, first: 140.0 / 8,
+		longest: 40, inMLX: 14}); math.Abs(f.tokens-want.tokens) > 1e-6 ||
 		math.Abs(f.round-want.round) > 1e-6 || math.Abs(f.first-want.first) > 1e-6 ||
 		f.longest != want.longest {
 		t.Errorf("%+v, want %+v", f, want)

@@ -105,7 +105,8 @@ func TestTimedDraftsKeepTheirTapsAndSampler(t *testing.T) {
 	last := &asked{Drafter: d.list[1]}
 	d.list[1] = last
 	for _, temperature := range []float64{0, 0.8, 1} {
-		s, err := newRoundTimer(t.Context(), th, b, d.list, 20, temperature) // fewer tokens than a draft takes into its context at once
+		// fewer tokens than a draft takes into its context at once
+		s, err := newRoundTimer(t.Context(), th, b, d.list, 20, temperature)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +153,8 @@ func openTiny(t *testing.T, modelType string) (*mlx.Thread, *models.Bundle) {
 func testContest(t *testing.T) *contest {
 	th, b := openTiny(t, "gemma3_text")
 	return &contest{
-		thread: th, model: b.Model, drafts: []draft.Drafter{draft.Ngram{}}, pairs: 3, log: io.Discard,
+		thread: th, model: b.Model, drafts: []draft.Drafter{draft.Ngram{}}, pairs: 3,
+		log: io.Discard,
 		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(th, m, b.Tokenizer, engine.Options{Drafters: drafters})
 		},
@@ -176,7 +178,8 @@ func script(n, seed int, looping bool) []int32 {
 func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 	c := testContest(t)
 	w := &workload{name: "scripts", limit: 40, unusable: map[unusable]string{}}
-	for i, s := range [][]int32{script(30, 1, false), script(30, 2, true), script(12, 3, false), script(30, 4, false)} {
+	for i, s := range [][]int32{script(30, 1, false), script(30, 2, true), script(12, 3, false),
+		script(30, 4, false)} {
 		w.prompts = append(w.prompts, prompt{ids: []int32{1, 2, 3, 4, 5, 6}, script: s})
 		w.picks = append(w.picks, i)
 	}
@@ -199,7 +202,8 @@ func TestContestLeavesOutLoopingAndShortAnswers(t *testing.T) {
 	}
 	// If all answers loop, nothing is measured, and the contest ends.
 	w.picks = []int{1}
-	if got, err := c.compare(t.Context(), w, setting{}, way{}, way{drafter: "ngram", depth: 3}, editBar); err != nil || len(got.pairs) != 0 {
+	if got, err := c.compare(t.Context(), w, setting{}, way{}, way{drafter: "ngram", depth: 3},
+		editBar); err != nil || len(got.pairs) != 0 {
 		t.Errorf("%d pairs, %v", len(got.pairs), err)
 	}
 }
@@ -242,7 +246,8 @@ func TestContestReportsDifferencesBeyondRounding(t *testing.T) {
 
 func TestSpeculationListsItsTablesForAnUnknownName(t *testing.T) {
 	err := benchNamed(t, "speculation").Run(t.Context(), Options{
-		Model: enginetest.TinyModel(t, "qwen3"), Quick: true, Only: "coed", Out: io.Discard, Err: io.Discard,
+		Model: enginetest.TinyModel(t, "qwen3"), Quick: true, Only: "coed", Out: io.Discard,
+		Err: io.Discard,
 	})
 	if err == nil || !strings.Contains(err.Error(), `"coed"`) ||
 		!strings.Contains(err.Error(), "\n  code, greedy\n") ||
@@ -261,8 +266,9 @@ func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
 		}
 		var out bytes.Buffer
 		if err := b.Run(t.Context(), Options{
-			Model: model, Drafters: []string{drafter}, Contexts: []int{70}, Quick: true, JSON: true, Home: home,
-			In: strings.NewReader(""), Out: &out, Err: io.Discard,
+			Model: model, Drafters: []string{drafter}, Contexts: []int{70}, Quick: true, JSON: true,
+			Home: home,
+			In:   strings.NewReader(""), Out: &out, Err: io.Discard,
 		}); err != nil {
 			t.Fatal(err)
 		}

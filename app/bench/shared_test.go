@@ -107,7 +107,8 @@ func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 		for _, layout := range of.layouts {
 			l := newLossless(t, of.shape, layout, twoLayers)
 			vocab := l.bundle.Model.Config().VocabSize
-			const shared, drafting, n = 5, 6, 8 // requests below shared have no drafts, those from drafting on have fixed blocks
+			// requests below shared have no drafts, those from drafting on have fixed blocks
+			const shared, drafting, n = 5, 6, 8
 			longest := 9 + 13*(n-1)
 			request := func(i int) engine.Request {
 				r := engine.Request{Prompt: l.prompt(9+13*i, i), MaxTokens: new(40),
@@ -129,7 +130,8 @@ func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 			}
 			drafter := &scripts{Scripted: enginetest.Scripted{Vocab: vocab, Layers: []int{0, 1},
 				Wrong: func(round, n int) int { return round % (n + 1) }}}
-			say := func(model lm.Model, drafters []draft.Drafter, requests ...engine.Request) ([][]engine.Token, []engine.Stats) {
+			say := func(model lm.Model, drafters []draft.Drafter,
+				requests ...engine.Request) ([][]engine.Token, []engine.Stats) {
 				e := engine.New(l.th, model, l.bundle.Tokenizer,
 					engine.Options{Layout: layout, Chunk: 32, Drafters: drafters})
 				defer e.Close()
@@ -176,7 +178,8 @@ func TestRequestsSharingStepsEqualThoseAloneToTheBit(t *testing.T) {
 				release: make(chan struct{}), longest: longest}
 			got, stats := say(c, []draft.Drafter{drafter}, all...)
 			if c.most < shared || c.amid == 0 {
-				t.Errorf("%s, %s: at most %d requests shared a step, with %d blocks between such steps", of.shape, layout, c.most, c.amid)
+				t.Errorf("%s, %s: at most %d requests shared a step, with %d blocks between such steps",
+					of.shape, layout, c.most, c.amid)
 			}
 			for i := range n {
 				if len(want[i]) != 40 ||

@@ -73,7 +73,8 @@ func TestSoakLeavesNothing(t *testing.T) {
 
 func TestSoakCountsARequestInFlight(t *testing.T) {
 	model := enginetest.TinyModel(t, "llama", map[string]any{
-		"max_position_embeddings": 1 << 16, "eos_token_id": 1000, // the answer does not end by itself
+		// the answer does not end by itself
+		"max_position_embeddings": 1 << 16, "eos_token_id": 1000,
 	})
 	url, home := ServeApp(t, AppOptions{Model: model, NoCheckpoints: true})
 	s := newSoak(url, home, nil, time.Millisecond)
@@ -106,7 +107,8 @@ func TestSoakCountsARequestInFlight(t *testing.T) {
 		now.goroutines <= before.goroutines {
 		t.Errorf("with a request in flight: %+v, %v; before %+v", now, err, before)
 	}
-	for _, c := range []idleCounts{{goroutines: 1}, {files: spareFiles + 1}, {queued: 1}, {inFlight: 1}, {open: 1}} {
+	for _, c := range []idleCounts{{goroutines: 1}, {files: spareFiles + 1}, {queued: 1},
+		{inFlight: 1}, {open: 1}} {
 		if !c.exceeds(idleCounts{}) || (idleCounts{}).exceeds(c) {
 			t.Errorf("%+v", c)
 		}
@@ -119,7 +121,8 @@ func embeddingKinds() []soakKind {
 		{"embedding", "/v1/embeddings", `{"model":"tandem","input":"What is a list?"}`,
 			http.StatusOK},
 		{"embeddings", "/v1/embeddings",
-			`{"model":"tandem","input":["a","b","` + strings.Repeat("c d ", 200) + `"],"encoding_format":"base64"}`,
+			`{"model":"tandem","input":["a","b","` + strings.Repeat("c d ", 200) +
+				`"],"encoding_format":"base64"}`,
 			http.StatusOK},
 		{"Ollama, embed", "/api/embed", `{"model":"tandem","input":["a","b"]}`, http.StatusOK},
 		{"Ollama, embeddings", "/api/embeddings", `{"model":"tandem","prompt":"a"}`, http.StatusOK},

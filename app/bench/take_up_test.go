@@ -47,7 +47,8 @@ func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all i
 		d, a := bits(got.logits, want.logits)
 		differ, all = differ+d, all+a
 		restored += got.stats.CachedTokens
-		if exact && (d > 0 || !slices.Equal(got.ids, want.ids) || got.stats.CachedTokens < got.stats.Matched-64) {
+		if exact && (d > 0 || !slices.Equal(got.ids, want.ids) ||
+			got.stats.CachedTokens < got.stats.Matched-64) {
 			l.t.Errorf("%s: %d of %d logits differ; %d tokens matched, %d restored; ids %v, want %v",
 				what, d, a, got.stats.Matched, got.stats.CachedTokens, got.ids, want.ids)
 		}
@@ -91,7 +92,8 @@ func TestRestoredTextContinuesToTheBit(t *testing.T) {
 		shape := of.shape
 		for _, layout := range of.layouts {
 			l := newLossless(t, shape, layout, twoLayers)
-			for i, params := range []sample.Params{{}, {Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}} {
+			for i, params := range []sample.Params{{},
+				{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}} {
 				t.Logf("%s, %s, temperature %g", shape, layout, params.Temperature)
 				n, d, a := l.takeUp(engine.Request{Prompt: l.prompt(20, i), Sampling: params,
 					Seed: new(uint64(i)), IgnoreEOS: true}, bit)

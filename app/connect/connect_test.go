@@ -38,12 +38,14 @@ func open(t *testing.T, dir string) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	store, keys, err := settings.Open(t.Context(), db, h, slog.New(slog.DiscardHandler), settings.Options{})
+	store, keys, err := settings.Open(t.Context(), db, h, slog.New(slog.DiscardHandler),
+		settings.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &fixture{}
-	f.Connections = New(db, h, store, keys, func() control.State { return control.State{Address: f.address} })
+	f.Connections = New(db, h, store, keys,
+		func() control.State { return control.State{Address: f.address} })
 	return f
 }
 
@@ -90,8 +92,14 @@ func at(v any, path ...string) any {
 // Each client's text has the form that the client reads, and names the endpoint, the model and the
 // key.
 func TestEachClientCanReadItsText(t *testing.T) {
-	parseJSON := func(text string) (v any, err error) { err = json.Unmarshal([]byte(text), &v); return v, err }
-	parseYAML := func(text string) (v any, err error) { err = yaml.Unmarshal([]byte(text), &v); return v, err }
+	parseJSON := func(text string) (v any, err error) {
+		err = json.Unmarshal([]byte(text), &v)
+		return v, err
+	}
+	parseYAML := func(text string) (v any, err error) {
+		err = yaml.Unmarshal([]byte(text), &v)
+		return v, err
+	}
 	parseTOML := func(text string) (any, error) {
 		v := map[string]any{}
 		_, err := toml.Decode(text, &v)
@@ -121,17 +129,39 @@ func TestEachClientCanReadItsText(t *testing.T) {
 		values map[string]any // by path
 		key    []string
 	}{
-		"continue":   {parseYAML, map[string]any{"models 0 apiBase": base, "models 0 model": "tandem", "models 0 provider": "openai", "models 0 defaultCompletionOptions contextLength": 4096, "schema": "v1"}, []string{"models", "0", "apiKey"}},
-		"zed":        {parseJSON, map[string]any{"language_models openai_compatible Tandem api_url": base, "language_models openai_compatible Tandem available_models 0 name": "tandem", "language_models openai_compatible Tandem available_models 0 max_tokens": 4096.0}, nil},
-		"cline":      {find(`(?m)^([A-Za-z ]+): (.*)$`), map[string]any{"Base URL": base, "Model ID": "tandem", "Context Window Size": "4096"}, []string{"API Key"}},
-		"opencode":   {parseJSON, map[string]any{"provider tandem options baseURL": base, "model": "tandem/tandem", "provider tandem models tandem limit context": 4096.0}, []string{"provider", "tandem", "options", "apiKey"}},
-		"aider":      {parseYAML, map[string]any{"openai-api-base": base, "model": "openai/tandem"}, []string{"openai-api-key"}},
-		"codex":      {parseTOML, map[string]any{"model_providers tandem base_url": base, "model": "tandem", "model_provider": "tandem", "model_providers tandem wire_api": "responses", "model_providers tandem stream_idle_timeout_ms": int64(3600000), "model_context_window": int64(4096)}, nil},
-		"claude":     {find(`(?m)^export (\w+)=(.*)$`), map[string]any{"ANTHROPIC_BASE_URL": "http://127.0.0.1:9999", "ANTHROPIC_MODEL": "tandem", "ANTHROPIC_DEFAULT_HAIKU_MODEL": "tandem"}, []string{"ANTHROPIC_AUTH_TOKEN"}},
-		"llm":        {parseYAML, map[string]any{"0 api_base": base, "0 model_id": "tandem", "0 model_name": "tandem"}, nil},
-		"curl":       {parseCurl, map[string]any{"base": base, "body model": "tandem", "body messages 0 role": "user"}, nil},
-		"python":     {find(`(\w+)="([^"]*)"`), map[string]any{"base_url": base, "model": "tandem"}, []string{"api_key"}},
-		"javascript": {find(`(\w+): '([^']*)'`), map[string]any{"baseURL": base, "model": "tandem"}, []string{"apiKey"}},
+		"continue": {parseYAML, map[string]any{"models 0 apiBase": base,
+			"models 0 model": "tandem", "models 0 provider": "openai",
+			"models 0 defaultCompletionOptions contextLength": 4096, "schema": "v1"},
+			[]string{"models", "0", "apiKey"}},
+		"zed": {parseJSON,
+			map[string]any{"language_models openai_compatible Tandem api_url": base,
+				"language_models openai_compatible Tandem available_models 0 name":       "tandem",
+				"language_models openai_compatible Tandem available_models 0 max_tokens": 4096.0}, nil},
+		"cline": {find(`(?m)^([A-Za-z ]+): (.*)$`),
+			map[string]any{"Base URL": base, "Model ID": "tandem", "Context Window Size": "4096"},
+			[]string{"API Key"}},
+		"opencode": {parseJSON, map[string]any{"provider tandem options baseURL": base,
+			"model": "tandem/tandem", "provider tandem models tandem limit context": 4096.0},
+			[]string{"provider", "tandem", "options", "apiKey"}},
+		"aider": {parseYAML, map[string]any{"openai-api-base": base, "model": "openai/tandem"},
+			[]string{"openai-api-key"}},
+		"codex": {parseTOML, map[string]any{"model_providers tandem base_url": base,
+			"model": "tandem", "model_provider": "tandem",
+			"model_providers tandem wire_api":               "responses",
+			"model_providers tandem stream_idle_timeout_ms": int64(3600000),
+			"model_context_window":                          int64(4096)}, nil},
+		"claude": {find(`(?m)^export (\w+)=(.*)$`),
+			map[string]any{"ANTHROPIC_BASE_URL": "http://127.0.0.1:9999",
+				"ANTHROPIC_MODEL": "tandem", "ANTHROPIC_DEFAULT_HAIKU_MODEL": "tandem"},
+			[]string{"ANTHROPIC_AUTH_TOKEN"}},
+		"llm": {parseYAML, map[string]any{"0 api_base": base, "0 model_id": "tandem",
+			"0 model_name": "tandem"}, nil},
+		"curl": {parseCurl, map[string]any{"base": base, "body model": "tandem",
+			"body messages 0 role": "user"}, nil},
+		"python": {find(`(\w+)="([^"]*)"`), map[string]any{"base_url": base, "model": "tandem"},
+			[]string{"api_key"}},
+		"javascript": {find(`(\w+): '([^']*)'`), map[string]any{"baseURL": base, "model": "tandem"},
+			[]string{"apiKey"}},
 	}
 	for _, c := range clients() {
 		test, ok := tests[c.id]
@@ -192,14 +222,16 @@ func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 		t.Errorf("before it is written: %+v", c)
 	}
 	c, err := a.WriteConnection(t.Context(), "aider")
-	if err != nil || c.Written != control.WrittenCurrent || c.File != a.home.Path("connect", "aider", "aider.conf.yml") {
+	if err != nil || c.Written != control.WrittenCurrent ||
+		c.File != a.home.Path("connect", "aider", "aider.conf.yml") {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	if want := `aider --config '` + strings.ReplaceAll(c.File, "'", `'\''`) + `'`; c.Use != want {
 		t.Errorf("the command is %s, want %s", c.Use, want)
 	}
 	text, err := os.ReadFile(c.File)
-	if err != nil || string(text) != c.Text || !strings.Contains(c.Text, "http://127.0.0.1:8263/v1") {
+	if err != nil || string(text) != c.Text ||
+		!strings.Contains(c.Text, "http://127.0.0.1:8263/v1") {
 		t.Errorf("%s, %v", text, err)
 	}
 	if info, err := os.Stat(c.File); err != nil || info.Mode().Perm() != 0o600 {
@@ -211,14 +243,17 @@ func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 
 	// The port changes.
 	a.address = "http://127.0.0.1:8264"
-	if c := of("aider"); c.Written != control.WrittenStale || c.Endpoint != "http://127.0.0.1:8263" {
+	if c := of("aider"); c.Written != control.WrittenStale ||
+		c.Endpoint != "http://127.0.0.1:8263" {
 		t.Errorf("for another port: %+v", c)
 	}
-	if c, err = a.WriteConnection(t.Context(), "aider"); err != nil || of("aider").Written != control.WrittenCurrent {
+	if c, err = a.WriteConnection(t.Context(), "aider"); err != nil ||
+		of("aider").Written != control.WrittenCurrent {
 		t.Errorf("written again: %+v, %v", c, err)
 	}
 	// A person changes the file.
-	if err := os.WriteFile(c.File, append([]byte(c.Text), "auto-commits: false\n"...), 0o600); err != nil {
+	if err := os.WriteFile(c.File, append([]byte(c.Text), "auto-commits: false\n"...),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if c := of("aider"); c.Written != control.WrittenStale || c.Endpoint != "" {
@@ -228,7 +263,8 @@ func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 	for _, id := range []string{"", "emacs", "../aider", "cline", "zed"} {
 		if _, err := a.WriteConnection(t.Context(), id); err == nil {
 			t.Errorf("%q was written", id)
-		} else if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid {
+		} else if e, ok := errors.AsType[*control.Error](err); !ok ||
+			e.Code != control.CodeInvalid {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
@@ -251,7 +287,8 @@ func TestFilledInKeyStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.requireKey(t, "true")
-	for _, id := range []string{"aider", "opencode", "curl", "python"} { // as a line, in quotes, in a header, in a call
+	// as a line, in quotes, in a header, in a call
+	for _, id := range []string{"aider", "opencode", "curl", "python"} {
 		a.address = "http://127.0.0.1:8263"
 		written := func() control.Connection {
 			t.Helper()
@@ -259,7 +296,8 @@ func TestFilledInKeyStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			i := slices.IndexFunc(all.Connections, func(c control.Connection) bool { return c.ID == id })
+			i := slices.IndexFunc(all.Connections,
+				func(c control.Connection) bool { return c.ID == id })
 			return all.Connections[i]
 		}
 		c, err := a.WriteConnection(t.Context(), id)
@@ -270,7 +308,8 @@ func TestFilledInKeyStays(t *testing.T) {
 		if err := os.WriteFile(c.File, []byte(filled), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if c := written(); c.Written != control.WrittenCurrent || strings.Contains(c.Text, key.Secret) {
+		if c := written(); c.Written != control.WrittenCurrent ||
+			strings.Contains(c.Text, key.Secret) {
 			t.Errorf("%s: with a key it is %q", id, c.Written)
 		}
 		a.address = "http://127.0.0.1:8264"
@@ -280,7 +319,8 @@ func TestFilledInKeyStays(t *testing.T) {
 		if _, err := a.WriteConnection(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := readText(t, c.File), strings.Replace(filled, ":8263", ":8264", 1); got != want || written().Written != control.WrittenCurrent {
+		if got, want := readText(t, c.File), strings.Replace(filled, ":8263", ":8264",
+			1); got != want || written().Written != control.WrittenCurrent {
 			t.Errorf("%s: written again it has\n%s\nwant\n%s", id, got, want)
 		}
 	}
@@ -302,7 +342,11 @@ func TestFilledInKeyStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(all.Connections, func(c control.Connection) bool { return c.ID == "aider" && c.Written == control.WrittenStale })
+		return slices.ContainsFunc(all.Connections,
+			func(c control.Connection) bool {
+				return c.ID == "aider" &&
+					c.Written == control.WrittenStale
+			})
 	}
 	// The key stays when no key is needed any more, because its secret is shown only once.
 	set("false")
@@ -360,7 +404,8 @@ func TestZedFindsEveryFieldItNeeds(t *testing.T) {
 			if m.Name == nil || m.MaxTokens == nil || *m.MaxTokens == 0 || m.Capabilities == nil {
 				t.Fatalf("%s: %+v", name, m)
 			}
-			if a := m.Capabilities; a.Tools == nil || a.Images == nil || *a.Images || a.ParallelToolCalls == nil || a.PromptCacheKey == nil {
+			if a := m.Capabilities; a.Tools == nil || a.Images == nil || *a.Images ||
+				a.ParallelToolCalls == nil || a.PromptCacheKey == nil {
 				t.Errorf("%s: %+v", name, a)
 			}
 		}

@@ -73,7 +73,8 @@ func TestReportFactsAreWords(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.text)
 		}
 	}
-	for _, bad := range []Run{{EndedAt: end, Parted: json.RawMessage(`[]`)}, {Speculation: json.RawMessage(`"x"`)}, {EndedAt: end, Verdict: json.RawMessage(`3`)}} {
+	for _, bad := range []Run{{EndedAt: end, Parted: json.RawMessage(`[]`)},
+		{Speculation: json.RawMessage(`"x"`)}, {EndedAt: end, Verdict: json.RawMessage(`3`)}} {
 		if _, err := NewReport(bad); err == nil || !strings.Contains(err.Error(), "run 0") {
 			t.Errorf("%+v: %v", bad, err)
 		}

@@ -61,11 +61,13 @@ func TestSettingsChangeWithAPatchOrNotAtAll(t *testing.T) {
 			for name, want := range change {
 				raw, err := got.Value(name)
 				var a, b any
-				if err := errors.Join(err, json.Unmarshal(raw, &a), json.Unmarshal(want, &b)); err != nil || !reflect.DeepEqual(a, b) {
+				if err := errors.Join(err, json.Unmarshal(raw, &a),
+					json.Unmarshal(want, &b)); err != nil || !reflect.DeepEqual(a, b) {
 					t.Errorf("%s: %s is %s: %v", c.change, name, raw, err)
 				}
 			}
-		case e == nil || e.Code != CodeInvalid || e.Param != c.param || !strings.Contains(e.Message, c.says) || !strings.HasPrefix(e.Message, c.param):
+		case e == nil || e.Code != CodeInvalid || e.Param != c.param ||
+			!strings.Contains(e.Message, c.says) || !strings.HasPrefix(e.Message, c.param):
 			t.Errorf("%s: %v, want %q at %q", c.change, err, c.says, c.param)
 		}
 	}
@@ -120,7 +122,8 @@ func FuzzSettings(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		if same, err := DefaultSettings().With(again, DefaultSettings()); err != nil || !reflect.DeepEqual(same, s) {
+		if same, err := DefaultSettings().With(again, DefaultSettings()); err != nil ||
+			!reflect.DeepEqual(same, s) {
 			t.Fatalf("%q: %+v, then %+v: %v", text, s, same, err)
 		}
 	})

@@ -25,7 +25,8 @@ func TestSocketPathIsShortAndIgnoresTMPDIR(t *testing.T) {
 	}
 	a, b := "/"+strings.Repeat("a", 100), "/"+strings.Repeat("b", 100)
 	got := SocketPath(a)
-	if !strings.HasPrefix(got, "/tmp/tandem-") || len(got) > maxSocketPath || got != SocketPath(a) || got == SocketPath(b) {
+	if !strings.HasPrefix(got, "/tmp/tandem-") || len(got) > maxSocketPath ||
+		got != SocketPath(a) || got == SocketPath(b) {
 		t.Errorf("long homes: %s, %s", got, SocketPath(b))
 	}
 	t.Setenv("TMPDIR", "/var/tmp")
@@ -36,7 +37,8 @@ func TestSocketPathIsShortAndIgnoresTMPDIR(t *testing.T) {
 
 func TestListenReplacesADeadSocket(t *testing.T) {
 	tmp := shortDir(t)
-	for _, home := range []string{filepath.Join(tmp, "home"), filepath.Join(tmp, strings.Repeat("long", 30))} {
+	for _, home := range []string{filepath.Join(tmp, "home"),
+		filepath.Join(tmp, strings.Repeat("long", 30))} {
 		for range 2 { // the second time over the first one's dead socket
 			l, err := Listen(home)
 			if err != nil {
@@ -115,7 +117,8 @@ func TestEventsAreReadLineByLine(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 	got, err = read("data: {\"a\":1}\n\ndata: {\"error\":{\"message\":\"No.\",\"code\":\"disk_full\",\"param\":null}}\n\n")
-	if e, ok := errors.AsType[*Error](err); len(got) != 1 || !ok || e.Code != CodeDiskFull || e.Message != "No." {
+	if e, ok := errors.AsType[*Error](err); len(got) != 1 || !ok || e.Code != CodeDiskFull ||
+		e.Message != "No." {
 		t.Errorf("%q %v", got, err)
 	}
 	if _, err = read("data: " + strings.Repeat("x", maxEvent+1)); err == nil {

@@ -19,7 +19,8 @@ func TestSpeculationPacksAndUnpacksItsRounds(t *testing.T) {
 	if got := s.Unpack(); !reflect.DeepEqual(got, first) {
 		t.Errorf("%+v", got)
 	}
-	if b, err := json.Marshal(NewSpeculation(nil)); err != nil || string(b) != `{"rounds":[],"drafted_at":[],"accepted_at":[]}` {
+	if b, err := json.Marshal(NewSpeculation(nil)); err != nil ||
+		string(b) != `{"rounds":[],"drafted_at":[],"accepted_at":[]}` {
 		t.Errorf("nothing is %s, %v", b, err)
 	}
 }
@@ -35,7 +36,8 @@ func TestSpeculationIsCut(t *testing.T) {
 	s := NewSpeculation([]Rounds{r})
 	got := s.Unpack().Drafted
 	if s.Cut != 9 || !slices.Equal(got, r.Drafted[:MaxRoundRuns]) || s.DraftedAt[0] <= len(got)/2 {
-		t.Errorf("%d of %d rounds are kept, %d cut, %v", len(got), len(r.Drafted), s.Cut, s.DraftedAt)
+		t.Errorf("%d of %d rounds are kept, %d cut, %v",
+			len(got), len(r.Drafted), s.Cut, s.DraftedAt)
 	}
 	if b, _ := json.Marshal(s); len(b) > 64<<10 {
 		t.Errorf("%d bytes", len(b))
@@ -45,7 +47,8 @@ func TestSpeculationIsCut(t *testing.T) {
 func TestAskedListsTheFields(t *testing.T) {
 	for want, a := range map[string]Asked{
 		"": {},
-		"drafter ngram, depth 0, rollback snapshot, rule rejection, exact": {"ngram", new(0), "snapshot", "rejection", true},
+		"drafter ngram, depth 0, rollback snapshot, rule rejection, exact": {"ngram", new(0),
+			"snapshot", "rejection", true},
 	} {
 		if got := a.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

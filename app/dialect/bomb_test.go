@@ -38,18 +38,30 @@ func TestHugeSchemaIsReadWithinBounds(t *testing.T) {
 	const self = `{"$ref":"#/$defs/a"}`
 	large := `{"type":"object","description":"` + strings.Repeat("x", maxSchema/20) + `"}`
 	for name, parameters := range map[string]string{
-		"branches of branches":   `{"type":"object","properties":{"x":` + self + `},"$defs":{"a":{"anyOf":[` + list(100, `{"$ref":"#/$defs/a","title":"%d"}`) + `]}}}`,
-		"branches by both names": `{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/definitions/a"},` + self + `]}},"$defs":{"a":{"oneOf":[` + list(50, `{"$ref":"#/definitions/a","title":"%d"}`) + `]}},"definitions":{"a":{"anyOf":[` + list(50, `{"$ref":"#/$defs/a","title":"%d"}`) + `]}}}`,
-		"many of many":           `{"type":"object","properties":{` + list(300, `"p%d":`+self) + `},"$defs":{"a":{"anyOf":[` + list(100, `{"$ref":"#/$defs/a","title":"%d"}`) + `]}}}`,
-		"a circle":               `{"type":"object","properties":{"x":` + self + `},"$defs":{"a":` + self + `}}`,
-		"itself":                 `{"type":"object","properties":{"x":{"$ref":"#"}}}`,
-		"many optional":          `{"type":"object","properties":{` + list(20_000, `"p%d":{"type":"string"}`) + `}}`,
-		"many required":          `{"type":"object","properties":{` + list(20_000, `"p%d":{}`) + `},"required":[` + list(20_000, `"p%d"`) + `]}`,
-		"many values":            `{"type":"object","properties":{"x":{"enum":[` + list(50_000, `"v%d"`) + `]}}}`,
-		"large definitions":      `{"type":"object","properties":{` + list(1000, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":` + large + `}}`,
-		"too large":              `{"type":"object","properties":{"x":{"description":"` + strings.Repeat("x", maxSchema) + `"}}}`,
-		"no schema":              `7`,
-		"lists":                  `{"properties":[],"required":{},"anyOf":{},"$defs":[]}`,
+		"branches of branches": `{"type":"object","properties":{"x":` + self +
+			`},"$defs":{"a":{"anyOf":[` + list(100, `{"$ref":"#/$defs/a","title":"%d"}`) + `]}}}`,
+		"branches by both names": `{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/definitions/a"},` +
+			self + `]}},"$defs":{"a":{"oneOf":[` +
+			list(50, `{"$ref":"#/definitions/a","title":"%d"}`) +
+			`]}},"definitions":{"a":{"anyOf":[` + list(50, `{"$ref":"#/$defs/a","title":"%d"}`) +
+			`]}}}`,
+		"many of many": `{"type":"object","properties":{` + list(300, `"p%d":`+self) +
+			`},"$defs":{"a":{"anyOf":[` + list(100, `{"$ref":"#/$defs/a","title":"%d"}`) + `]}}}`,
+		"a circle": `{"type":"object","properties":{"x":` + self + `},"$defs":{"a":` +
+			self + `}}`,
+		"itself": `{"type":"object","properties":{"x":{"$ref":"#"}}}`,
+		"many optional": `{"type":"object","properties":{` +
+			list(20_000, `"p%d":{"type":"string"}`) + `}}`,
+		"many required": `{"type":"object","properties":{` + list(20_000, `"p%d":{}`) +
+			`},"required":[` + list(20_000, `"p%d"`) + `]}`,
+		"many values": `{"type":"object","properties":{"x":{"enum":[` +
+			list(50_000, `"v%d"`) + `]}}}`,
+		"large definitions": `{"type":"object","properties":{` +
+			list(1000, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":` + large + `}}`,
+		"too large": `{"type":"object","properties":{"x":{"description":"` +
+			strings.Repeat("x", maxSchema) + `"}}}`,
+		"no schema": `7`,
+		"lists":     `{"properties":[],"required":{},"anyOf":{},"$defs":[]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			tool := Tool{Name: "go", Parameters: json.RawMessage(parameters)}

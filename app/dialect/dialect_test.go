@@ -22,7 +22,8 @@ func joined(d *Dialect, o Options, cut bool, pieces ...string) []Part {
 	add := func(parts []Part) {
 		for _, part := range parts {
 			last := len(all) - 1
-			if last >= 0 && part.Kind != Call && all[last].Kind == part.Kind && all[last].Index == part.Index {
+			if last >= 0 && part.Kind != Call && all[last].Kind == part.Kind &&
+				all[last].Index == part.Index {
 				all[last].Text += part.Text
 				continue
 			}
@@ -68,7 +69,8 @@ func show(parts []Part) string {
 			if err != nil {
 				panic(err)
 			}
-			b.WriteString([]string{"text ", "thought ", "", "arguments "}[part.Kind] + string(quoted))
+			b.WriteString([]string{"text ", "thought ", "", "arguments "}[part.Kind] +
+				string(quoted))
 		}
 		b.WriteByte('\n')
 	}

@@ -77,7 +77,8 @@ func TestFixturesReadAlikeHoweverSplit(t *testing.T) {
 					t.Fatal(err)
 				}
 				before, _, _ := strings.Cut(string(b), "-- parts --\n")
-				if err := os.WriteFile(f.file, []byte(before+"-- parts --\n"+got), 0o600); err != nil {
+				if err := os.WriteFile(f.file, []byte(before+"-- parts --\n"+got),
+					0o600); err != nil {
 					t.Fatal(err)
 				}
 				return

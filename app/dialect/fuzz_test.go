@@ -11,13 +11,22 @@ import (
 
 // pieces are the texts that the fuzz tests put together.
 var pieces = []string{
-	"<think>", "</think>", "<tool_call>", "</tool_call>", "<function=f>", "<parameter=city>", "<parameter=days>", "</parameter>", "</function>",
-	`{"name": "now", "arguments": {`, `"a": 1`, `"b": "`, `"`, `, "why": 1`, `, "id": "a"`, "print(", "}", "}}", "[", "]", ",", ";", "\n", "  ", "text", "\\", "'", "(", ")", "=", "f(a=", "[now(",
-	"<|python_tag|>", "<|python_start|>", "<|python_end|>", "```tool_code\n", "```", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]", "True", "None", "1.5", "{",
-	"<|tool_call>", "call:now{", "a:", `<|"|>`, "<tool_call|>", "<|channel>thought\n", "<channel|>", "<start_function_call>", "<escape>", "<end_function_call>",
-	"<|start|>assistant", "<|channel|>", "analysis", "commentary to=functions.now ", "final", "<|message|>", "<|end|>", "<|call|>",
-	"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "function", "<｜tool▁sep｜>", "```json\n", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", `"name": "x"`, `"parameters": {}`,
-	"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", dsmlCalls, dsmlInvoke, "now\">", dsmlParameter, "city\" string=\"true\">", "days\" string=\"false\">", dsmlValueEnd, dsmlInvokeEnd, dsmlCallsEnd,
+	"<think>", "</think>", "<tool_call>", "</tool_call>", "<function=f>", "<parameter=city>",
+	"<parameter=days>", "</parameter>", "</function>",
+	`{"name": "now", "arguments": {`, `"a": 1`, `"b": "`, `"`, `, "why": 1`, `, "id": "a"`,
+	"print(", "}", "}}", "[", "]", ",", ";", "\n", "  ", "text", "\\", "'", "(", ")", "=",
+	"f(a=", "[now(",
+	"<|python_tag|>", "<|python_start|>", "<|python_end|>", "```tool_code\n", "```", "[TOOL_CALLS]",
+	"[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]", "True", "None", "1.5", "{",
+	"<|tool_call>", "call:now{", "a:", `<|"|>`, "<tool_call|>", "<|channel>thought\n", "<channel|>",
+	"<start_function_call>", "<escape>", "<end_function_call>",
+	"<|start|>assistant", "<|channel|>", "analysis", "commentary to=functions.now ", "final",
+	"<|message|>", "<|end|>", "<|call|>",
+	"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "function", "<｜tool▁sep｜>", "```json\n",
+	"<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", `"name": "x"`, `"parameters": {}`,
+	"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", dsmlCalls, dsmlInvoke, "now\">",
+	dsmlParameter, "city\" string=\"true\">", "days\" string=\"false\">", dsmlValueEnd,
+	dsmlInvokeEnd, dsmlCallsEnd,
 	"<|tool_call|>", "<|/tool_call|>", "functools[", "<tool_", "</think", "<|", "é", `"city": null`,
 }
 
@@ -76,7 +85,8 @@ func checkText(t *testing.T, x fixture, cut bool, text string, rng *rand.Rand) {
 			split, rest = append(split, rest[:size]), rest[size:]
 		}
 		if got := joined(d, o, cut, split...); !slices.Equal(got, want) {
-			t.Fatalf("%s: %q in pieces %q is\n%swhole\n%s", d.Name(), text, split, show(got), show(want))
+			t.Fatalf("%s: %q in pieces %q is\n%swhole\n%s",
+				d.Name(), text, split, show(got), show(want))
 		}
 	}
 	checkParts(t, d, text, want)
@@ -110,7 +120,8 @@ func checkParts(t *testing.T, d *Dialect, text string, parts []Part) {
 				t.Fatalf("%s: %q has %+v of call %d", d.Name(), text, part, calls-1)
 			}
 			for i := range len(part.Text) {
-				if _, _, ok := a.read(nil, part.Text[i]); !ok || part.Text[i] < ' ' && a.json.insideString() {
+				if _, _, ok := a.read(nil, part.Text[i]); !ok || part.Text[i] < ' ' &&
+					a.json.insideString() {
 					t.Fatalf("%s: %q has the arguments %q", d.Name(), text, part.Text)
 				}
 			}
@@ -134,7 +145,8 @@ func bare(d *Dialect, text string) string {
 		return r
 	}, text)
 	for d.thought.open != "" {
-		less := strings.ReplaceAll(strings.ReplaceAll(text, d.thought.open, ""), d.thought.close, "")
+		less := strings.ReplaceAll(strings.ReplaceAll(text, d.thought.open, ""), d.thought.close,
+			"")
 		if less == text {
 			break
 		}
@@ -163,17 +175,30 @@ func TestParserHoldsBackNoMoreThanItsBounds(t *testing.T) {
 			check(x, x.sections["text"][:len(x.sections["text"])/2], filler)
 		}
 		for _, before := range map[string][]string{
-			"tool_call": {`<tool_call>{"name": "`, `<tool_call>{"name": "x", "arguments": {}, "id": "`, "<tool_call>", `<tool_call>{"arguments": {"a": "`, `<tool_call>{"id": "`},
-			"xml":       {"<tool_call><function=", "<tool_call>", "<tool_call><function=get_weather><parameter=days>", "<tool_call><function=get_weather><parameter=city>a</parameter>"},
-			"json":      {`{"name": "`, `{"id": "`, "<|python_tag|>"},
-			"pythonic":  {"[", "[now(", "[now(a=", "[now(a"},
-			"mistral":   {"[TOOL_CALLS]", "[TOOL_CALLS]a", "[TOOL_CALLS]a[CALL_ID]", "[TOOL_CALLS]a[ARGS]"},
-			"gemma4":    {"<|tool_call>", "<|tool_call>call:a", "<|tool_call>call:a{a:", "<|tool_call>call:a{a"},
-			"glm":       {"<tool_call>", "<tool_call>now", "<tool_call>now\n<arg_key>", "<tool_call>now\n<arg_key>a</arg_key>", "<tool_call>now\n<arg_key>a</arg_key><arg_value>"},
-			"dsml":      {dsmlCalls, dsmlInvoke, dsmlInvoke + "now\">" + dsmlParameter, dsmlInvoke + "now\">" + dsmlParameter + "a\" ", dsmlInvoke + "now\">" + dsmlParameter + "a\" string=\"false\">"},
-			"phi":       {"<|tool_call|>", "functools[", `<|tool_call|>{"name": "now", "arguments": {}, "id": "`},
-			"deepseek":  {"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁call▁begin｜>a<｜tool▁sep｜>", "<｜tool▁call▁begin｜>a<｜tool▁sep｜>a\n"},
-			"harmony":   {"<|channel|>", "<|channel|>final to=a<|message|>", "<|channel|>final<|message|>a<|end|>", "<|channel|>final to=a<|message|>{}"},
+			"tool_call": {`<tool_call>{"name": "`,
+				`<tool_call>{"name": "x", "arguments": {}, "id": "`, "<tool_call>",
+				`<tool_call>{"arguments": {"a": "`, `<tool_call>{"id": "`},
+			"xml": {"<tool_call><function=", "<tool_call>",
+				"<tool_call><function=get_weather><parameter=days>",
+				"<tool_call><function=get_weather><parameter=city>a</parameter>"},
+			"json":     {`{"name": "`, `{"id": "`, "<|python_tag|>"},
+			"pythonic": {"[", "[now(", "[now(a=", "[now(a"},
+			"mistral": {"[TOOL_CALLS]", "[TOOL_CALLS]a", "[TOOL_CALLS]a[CALL_ID]",
+				"[TOOL_CALLS]a[ARGS]"},
+			"gemma4": {"<|tool_call>", "<|tool_call>call:a", "<|tool_call>call:a{a:",
+				"<|tool_call>call:a{a"},
+			"glm": {"<tool_call>", "<tool_call>now", "<tool_call>now\n<arg_key>",
+				"<tool_call>now\n<arg_key>a</arg_key>",
+				"<tool_call>now\n<arg_key>a</arg_key><arg_value>"},
+			"dsml": {dsmlCalls, dsmlInvoke, dsmlInvoke + "now\">" + dsmlParameter, dsmlInvoke +
+				"now\">" + dsmlParameter + "a\" ", dsmlInvoke + "now\">" + dsmlParameter +
+				"a\" string=\"false\">"},
+			"phi": {"<|tool_call|>", "functools[",
+				`<|tool_call|>{"name": "now", "arguments": {}, "id": "`},
+			"deepseek": {"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>",
+				"<｜tool▁call▁begin｜>a<｜tool▁sep｜>", "<｜tool▁call▁begin｜>a<｜tool▁sep｜>a\n"},
+			"harmony": {"<|channel|>", "<|channel|>final to=a<|message|>",
+				"<|channel|>final<|message|>a<|end|>", "<|channel|>final to=a<|message|>{}"},
 		}[x.dialect().Name()] {
 			check(x, before, "a")
 			check(x, before, " ")
@@ -187,7 +212,8 @@ func TestDeepNestingEndsTheArguments(t *testing.T) {
 	d := Detect("<tool_call>", special())
 	text := `<tool_call>{"name": "x", "arguments": {"a": ` + strings.Repeat("[", 1000)
 	parts := joined(d, Options{Tools: offered, Calls: true}, false, text)
-	if want := `{"a": ` + strings.Repeat("[", maxDepth-1); len(parts) != 3 || parts[1].Text != want {
+	if want := `{"a": ` + strings.Repeat("[", maxDepth-1); len(parts) != 3 ||
+		parts[1].Text != want {
 		t.Errorf("got\n%s", show(parts))
 	}
 	circle := []byte(`{"properties": {"a": {"$ref": "#/$defs/a"}},` +

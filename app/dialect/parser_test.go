@@ -46,7 +46,8 @@ thought "a\n\nb"
 text "</think>"
 `},
 	{"an empty thought", "qwen3", "<think>\n\n</think>\n\nHi", false, `text "Hi"` + "\n"},
-	{"thoughts between calls", "qwen3", "<think>a</think><tool_call>{\"name\":\"now\"}</tool_call>\n<think>b</think>\n\nc", false, `
+	{"thoughts between calls", "qwen3",
+		"<think>a</think><tool_call>{\"name\":\"now\"}</tool_call>\n<think>b</think>\n\nc", false, `
 thought "a"
 call now
 arguments "{}"
@@ -57,7 +58,9 @@ text "c"
 thought "a <think> b"
 text "c"
 `},
-	{"text between and after calls", "qwen3", "a\n\n<tool_call>{\"name\":\"now\"}</tool_call>\nb\n<tool_call>{\"name\":\"now\"}</tool_call>\n", false, `
+	{"text between and after calls", "qwen3",
+		"a\n\n<tool_call>{\"name\":\"now\"}</tool_call>\nb\n<tool_call>{\"name\":\"now\"}</tool_call>\n",
+		false, `
 text "a"
 call now
 arguments "{}"
@@ -70,38 +73,45 @@ call now
 arguments "{}"
 text "b\n"
 `},
-	{"much white space", "qwen2_5", strings.Repeat(" ", 300) + "<tool_call>{\"name\":\"now\"}</tool_call>", false,
+	{"much white space", "qwen2_5", strings.Repeat(" ", 300) +
+		"<tool_call>{\"name\":\"now\"}</tool_call>", false,
 		`text "` + strings.Repeat(" ", 44) + "\"\ncall now\narguments \"{}\"\n"},
 
 	// JSON between tags.
-	{"any order and more members", "qwen2_5", `<tool_call>{"arguments": {"a": ["}", 2.50]}, "id": 7, "name": "x"}</tool_call>`, false, `
+	{"any order and more members", "qwen2_5",
+		`<tool_call>{"arguments": {"a": ["}", 2.50]}, "id": 7, "name": "x"}</tool_call>`, false, `
 call x
 arguments "{\"a\": [\"}\", 2.50]}"
 `},
-	{"arguments in a string", "qwen2_5", `<tool_call>{"name": "x", "arguments": "{\"a\": 1}"}</tool_call>`, false, `
+	{"arguments in a string", "qwen2_5",
+		`<tool_call>{"name": "x", "arguments": "{\"a\": 1}"}</tool_call>`, false, `
 call x
 arguments "{\"a\": 1}"
 `},
 	{"arguments that are null", "qwen2_5", `<tool_call>{"name": "x", "arguments": null}</tool_call>`, false, "call x\narguments \"{}\"\n"},
 	{"a list for arguments", "qwen2_5", `<tool_call>{"name": "x", "arguments": [1]}</tool_call>`, false, `text "<tool_call>{\"name\": \"x\", \"arguments\": [1]}</tool_call>"` + "\n"},
-	{"a line's end in a string", "qwen2_5", "<tool_call>{\"name\": \"x\", \"arguments\": {\"a\": \"b\n\tc\x01\"}}</tool_call>", false, `
+	{"a line's end in a string", "qwen2_5",
+		"<tool_call>{\"name\": \"x\", \"arguments\": {\"a\": \"b\n\tc\x01\"}}</tool_call>", false, `
 call x
 arguments "{\"a\": \"b\\n\\tc\\u0001\"}"
 `},
 	{"no closing tag", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}}`, false, "call x\narguments \"{}\"\n"},
-	{"much white space before a closing tag", "qwen2_5", `<tool_call>{"name": "x"}` + strings.Repeat(" ", 300) + "</tool_call>", false,
+	{"much white space before a closing tag", "qwen2_5", `<tool_call>{"name": "x"}` +
+		strings.Repeat(" ", 300) + "</tool_call>", false,
 		"call x\narguments \"{}\"\ntext \"" + strings.Repeat(" ", 44) + "</tool_call>\"\n"},
 	{"half a closing tag", "qwen2_5", "<tool_call>{\"name\": \"x\", \"arguments\": {}}\n</tool_", true, "call x\narguments \"{}\"\n"},
 	{"one brace too few", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b"}</tool_call>`, false, "call x\narguments \"{\\\"a\\\": \\\"b\\\"}\"\n"},
 	{"one brace too few at the end", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b"}`, false, "call x\narguments \"{\\\"a\\\": \\\"b\\\"}\"\n"},
-	{"two braces too few", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b"</tool_call>`, false, `
+	{"two braces too few", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b"</tool_call>`,
+		false, `
 call x
 arguments "{\"a\": \"b\""
 text "</tool_call>"
 `},
 	{"cut in the arguments", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b`, true, "call x\narguments \"{\\\"a\\\": \\\"b\"\n"},
 	{"cut in the name", "qwen2_5", `a <tool_call>{"name": "x`, true, `text "a <tool_call>{\"name\": \"x"` + "\n"},
-	{"no JSON in the arguments", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": oops}}</tool_call>`, false, `
+	{"no JSON in the arguments", "qwen2_5",
+		`<tool_call>{"name": "x", "arguments": {"a": oops}}</tool_call>`, false, `
 call x
 arguments "{\"a\": "
 text "oops}}</tool_call>"
@@ -117,15 +127,21 @@ text "oops}}</tool_call>"
 	{"half a tag that was meant", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}} <`, false, "call x\narguments \"{}\"\ntext \"<\"\n"},
 
 	// XML.
-	{"strings and others", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\n2\n</parameter>\n<parameter=days>\nmany\n</parameter>\n<parameter=note>\nnull\n</parameter>\n<parameter=at>\n{\"x\": 1}\n</parameter>\n<parameter=new>\n[1]\n</parameter>\n</function>\n</tool_call>", false, `
+	{"strings and others", "qwen3_coder",
+		"<tool_call>\n<function=get_weather>\n<parameter=city>\n2\n</parameter>\n<parameter=days>\nmany\n</parameter>\n<parameter=note>\nnull\n</parameter>\n<parameter=at>\n{\"x\": 1}\n</parameter>\n<parameter=new>\n[1]\n</parameter>\n</function>\n</tool_call>",
+		false, `
 call get_weather
 arguments "{\"city\":\"2\",\"days\":\"many\",\"note\":null,\"at\":{\"x\": 1},\"new\":[1]}"
 `},
-	{"lines of a value", "qwen3_coder", "<tool_call><function=get_weather><parameter=city>\n\n a\n\n</parameter><parameter=note>nullify</parameter></function></tool_call>", false, `
+	{"lines of a value", "qwen3_coder",
+		"<tool_call><function=get_weather><parameter=city>\n\n a\n\n</parameter><parameter=note>nullify</parameter></function></tool_call>",
+		false, `
 call get_weather
 arguments "{\"city\":\"\\n a\\n\",\"note\":\"nullify\"}"
 `},
-	{"tags in a value", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na</parameter>b\n</parameter>\n\n c</tool_call>\n</parameter>\n</function>\n</tool_call>", false, `
+	{"tags in a value", "qwen3_coder",
+		"<tool_call>\n<function=get_weather>\n<parameter=city>\na</parameter>b\n</parameter>\n\n c</tool_call>\n</parameter>\n</function>\n</tool_call>",
+		false, `
 call get_weather
 arguments "{\"city\":\"a</parameter>b\\n</parameter>\\n\\n c</tool_call>\"}"
 `},
@@ -157,7 +173,9 @@ arguments "{\"city\":\"a</parameter>b\\n</parameter>\\n\\n c</tool_call>\"}"
 	{"Python's module", "phi4_mini", "functools[0] and functools.reduce", false, `text "functools[0] and functools.reduce"` + "\n"},
 
 	// Llama.
-	{"two objects", "llama3_1", `{"name": "now", "parameters": {}}; {"type": "function", "name": "get_weather", "parameters": {"a": 1}}`, false, `
+	{"two objects", "llama3_1",
+		`{"name": "now", "parameters": {}}; {"type": "function", "name": "get_weather", "parameters": {"a": 1}}`,
+		false, `
 call now
 arguments "{}"
 call get_weather
@@ -170,7 +188,9 @@ arguments "{\"a\": 1}"
 	{"Python's list", "llama3_1", "[now()]", false, "call now\narguments \"{}\"\n"},
 	{"a list", "llama3_2_pythonic", "[1, 2]", false, `text "[1, 2]"` + "\n"},
 	{"an index", "llama3_2_pythonic", "[now(x), 2]", false, `text "[now(x), 2]"` + "\n"},
-	{"literals", "llama3_2_pythonic", `[now(a=0x10, b=-1_000.50, c=.5, d=True, e=None, f=(1,), g='it\'s \x41\u00e9\U0001F600\101\q', h="", i='''a"'b''', j={'k': [false]}, l=1e5)]`, false, `
+	{"literals", "llama3_2_pythonic",
+		`[now(a=0x10, b=-1_000.50, c=.5, d=True, e=None, f=(1,), g='it\'s \x41\u00e9\U0001F600\101\q', h="", i='''a"'b''', j={'k': [false]}, l=1e5)]`,
+		false, `
 call now
 arguments "{\"a\":16,\"b\":-1000.50,\"c\":0.5,\"d\":true,\"e\":null,\"f\":[1],\"g\":\"it's Aé😀A\\\\q\",\"h\":\"\",\"i\":\"a\\\"'b\",\"j\":{\"k\":[false]},\"l\":1e5}"
 `},
@@ -198,9 +218,11 @@ arguments "{\"a\":16,\"b\":-1000.50,\"c\":0.5,\"d\":true,\"e\":null,\"f\":[1],\"
 	{"members in a list", "mistral_v3", `[TOOL_CALLS] [{"name": "now", "arguments": {}, "id": 7, x}]`, false, "call now\narguments \"{}\"\ntext \", \\\"id\\\": 7, x}]\"\n"},
 
 	// Gemma.
-	{"literals", "gemma4", `<|tool_call>call:get_weather{city:5,note:hm {a},days:-2.5,at:{x:null,<|"|>y z<|"|>:[true,{}]}}<tool_call|>`, false,
+	{"literals", "gemma4", `<|tool_call>call:get_weather{city:5,note:hm {a},days:-2.5,at:{x:null,<|"|>y z<|"|>:[true,{}]}}<tool_call|>`,
+		false,
 		"call get_weather\narguments \"{\\\"city\\\":\\\"5\\\",\\\"note\\\":\\\"hm {a\\\"}\"\ntext \",days:-2.5,at:{x:null,<|\\\"|>y z<|\\\"|>:[true,{}]}}<tool_call|>\"\n"},
-	{"nested", "gemma4", `<|tool_call>call:x{at:{x:null,<|"|>y z<|"|>:[true,{},<|"|>a<|b<|"|>]}, n: 3 }`, false, `
+	{"nested", "gemma4", `<|tool_call>call:x{at:{x:null,<|"|>y z<|"|>:[true,{},<|"|>a<|b<|"|>]}, n: 3 }`,
+		false, `
 call x
 arguments "{\"at\":{\"x\":null,\"y z\":[true,{},\"a<|b\"]},\"n\":3}"
 `},
@@ -217,7 +239,8 @@ arguments "{\"at\":{\"x\":null,\"y z\":[true,{},\"a<|b\"]},\"n\":3}"
 	{"other code", "harmony", "<|channel|>commentary to=python <|constrain|>code<|message|>print(1)<|call|>", false, `text "print(1)"` + "\n"},
 	{"no JSON", "harmony", "<|channel|>commentary to=functions.now<|message|>{\"a\": x}<|call|>", false, "call now\narguments \"{\\\"a\\\": \"\ntext \"x}\"\n"},
 	{"a brace too few", "harmony", "<|channel|>commentary to=functions.now<|message|>{\"a\": []", false, "call now\narguments \"{\\\"a\\\": []}\"\n"},
-	{"two calls", "harmony", "<|channel|>commentary to=functions.now<|message|>{}<|call|><|start|>assistant<|channel|>commentary to=functions.x<|message|>{} <|call|>", false, `
+	{"two calls", "harmony", "<|channel|>commentary to=functions.now<|message|>{}<|call|><|start|>assistant<|channel|>commentary to=functions.x<|message|>{} <|call|>",
+		false, `
 call now
 arguments "{}"
 call x

@@ -48,13 +48,15 @@ func TestOnlyAPortInUseIsTaken(t *testing.T) {
 	for _, network := range []bool{false, true} {
 		_, err := listenPort(Place{port, network})
 		e, ok := errors.AsType[*TakenError](err)
-		if !ok || e.Port != port || !strings.Contains(e.Error(), fmt.Sprintf("port %d is taken", port)) {
+		if !ok || e.Port != port || !strings.Contains(e.Error(),
+			fmt.Sprintf("port %d is taken", port)) {
 			t.Errorf("a port in use: %v", err)
 		}
 	}
 	const none = 70000 // refused before the owner of a port is looked up
 	_, err := listenPort(Place{Port: none})
-	if _, ok := errors.AsType[*TakenError](err); err == nil || ok || !strings.Contains(err.Error(), "port 70000 cannot be opened") {
+	if _, ok := errors.AsType[*TakenError](err); err == nil || ok ||
+		!strings.Contains(err.Error(), "port 70000 cannot be opened") {
 		t.Errorf("a port that cannot be opened: %v", err)
 	}
 }
@@ -72,14 +74,16 @@ func TestOtherMachinesReachItOnlyWhenAsked(t *testing.T) {
 
 func TestReachedAddressesAreThoseOthersCanCall(t *testing.T) {
 	var own []net.Addr
-	for _, cidr := range []string{"127.0.0.1/8", "192.168.7.5/24", "169.254.1.2/16", "::1/128", "fe80::1/64", "fd00::5/64"} {
+	for _, cidr := range []string{"127.0.0.1/8", "192.168.7.5/24", "169.254.1.2/16", "::1/128",
+		"fe80::1/64", "fd00::5/64"} {
 		ip, n, err := net.ParseCIDR(cidr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		own = append(own, &net.IPNet{IP: ip, Mask: n.Mask})
 	}
-	if got, want := urlsOf(own, 8263), []string{"http://192.168.7.5:8263", "http://[fd00::5]:8263"}; !slices.Equal(got, want) {
+	if got, want := urlsOf(own, 8263), []string{"http://192.168.7.5:8263",
+		"http://[fd00::5]:8263"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
@@ -88,7 +92,8 @@ func TestTakenPortNamesItsOwnerAndAFreePort(t *testing.T) {
 	first := holdPort(t, 0)
 	e := &TakenError{Port: first.port}
 	e.explore(t.Context(), false)
-	if e.Next <= e.Port || e.Next > 65535 || !strings.HasSuffix(e.Error(), fmt.Sprintf("or use port %d", e.Next)) {
+	if e.Next <= e.Port || e.Next > 65535 || !strings.HasSuffix(e.Error(),
+		fmt.Sprintf("or use port %d", e.Next)) {
 		t.Errorf("%+v: %v", e, e)
 	}
 	self := filepath.Base(os.Args[0])
@@ -96,7 +101,8 @@ func TestTakenPortNamesItsOwnerAndAFreePort(t *testing.T) {
 		t.Errorf("the owner is %q, want %q", e.Owner, want)
 	}
 	last := &TakenError{Port: 65535}
-	if last.explore(t.Context(), false); last.Next != 0 || !strings.HasSuffix(last.Error(), "try again") {
+	if last.explore(t.Context(), false); last.Next != 0 ||
+		!strings.HasSuffix(last.Error(), "try again") {
 		t.Errorf("after the last port: %v", last)
 	}
 }
@@ -105,7 +111,8 @@ func TestTakenPortNamesItsOwnerAndAFreePort(t *testing.T) {
 // would reach that program, and some would reach us.
 func TestPortTakenAtWildcardIsTaken(t *testing.T) {
 	held := 0
-	for _, a := range []address{{"tcp4", "127.0.0.2:0"}, {"tcp4", "0.0.0.0:0"}, {"tcp6", "[::]:0"}} {
+	for _, a := range []address{{"tcp4", "127.0.0.2:0"}, {"tcp4", "0.0.0.0:0"},
+		{"tcp6", "[::]:0"}} {
 		other, err := net.Listen(a.family, a.addr)
 		if err != nil {
 			continue // there is no such address on this machine
@@ -129,7 +136,8 @@ func TestPortTakenAtWildcardIsTaken(t *testing.T) {
 }
 
 func TestOnlyLoopbackAddressesAreAccepted(t *testing.T) {
-	for _, addr := range []string{"127.0.0.2:0", "[::ffff:127.0.0.1]:0", "0.0.0.0:0", "192.0.2.1:80", "8263", "127.0.0.1:70000", "127.0.0.1:x", "example.org:80"} {
+	for _, addr := range []string{"127.0.0.2:0", "[::ffff:127.0.0.1]:0", "0.0.0.0:0",
+		"192.0.2.1:80", "8263", "127.0.0.1:70000", "127.0.0.1:x", "example.org:80"} {
 		if port, err := LoopbackPort(addr); err == nil {
 			t.Errorf("%s is port %d", addr, port)
 		}

@@ -17,7 +17,8 @@ func TestChatsSurviveRestart(t *testing.T) {
 	home, ctx := t.TempDir(), t.Context()
 	wantCode := func(err error, code control.Code, says string) {
 		t.Helper()
-		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != code || !strings.Contains(e.Message, says) {
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != code ||
+			!strings.Contains(e.Message, says) {
 			t.Errorf("error %v, want %s with %q", err, code, says)
 		}
 	}
@@ -27,11 +28,13 @@ func TestChatsSurviveRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := a.history.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user", Content: "Why?"})
+	q, err := a.history.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user",
+		Content: "Why?"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := a.history.AddMessage(ctx, control.Message{Chat: chat.ID, Parent: q.ID, Role: "assistant", Content: "Because of"})
+	answer, err := a.history.AddMessage(ctx, control.Message{Chat: chat.ID, Parent: q.ID,
+		Role: "assistant", Content: "Because of"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +47,13 @@ func TestChatsSurviveRestart(t *testing.T) {
 
 	a = open(t, home)
 	whole, err := a.history.Chat(ctx, chat.ID)
-	if err != nil || whole.Chat.Title != "Why?" || len(whole.Messages) != 2 || whole.Messages[1].Content != "Because of" || whole.Messages[1].Finish != "" {
+	if err != nil || whole.Chat.Title != "Why?" || len(whole.Messages) != 2 ||
+		whole.Messages[1].Content != "Because of" || whole.Messages[1].Finish != "" {
 		t.Errorf("%+v, %v", whole, err)
 	}
 	list, err := a.history.Chats(ctx, control.ChatQuery{Search: "because"})
-	if err != nil || list.Keep || list.Count != 1 || list.Bytes != int64(len("Why?Because of")) || len(list.Chats) != 1 {
+	if err != nil || list.Keep || list.Count != 1 || list.Bytes != int64(len("Why?Because of")) ||
+		len(list.Chats) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	_, err = a.history.AddChat(ctx, control.Chat{Kind: "chat"})
@@ -89,21 +94,26 @@ func TestChangeOfChatsIsMadeAfterItsClientLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := a.history.AddMessage(left, control.Message{Chat: chat.ID, Role: "assistant", Content: "Be"})
+	m, err := a.history.AddMessage(left, control.Message{Chat: chat.ID, Role: "assistant",
+		Content: "Be"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	words, title := "Because", "Why?"
-	if _, err := a.history.ChangeMessage(left, chat.ID, m.ID, control.MessageChange{Content: &words}); err != nil {
+	if _, err := a.history.ChangeMessage(left, chat.ID, m.ID,
+		control.MessageChange{Content: &words}); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.history.ChangeChat(left, chat.ID, control.ChatChange{Title: &title}); err != nil {
+	if _, err := a.history.ChangeChat(left, chat.ID,
+		control.ChatChange{Title: &title}); err != nil {
 		t.Error(err)
 	}
 	if err := a.history.KeepChats(left, false); err != nil {
 		t.Error(err)
 	}
-	if whole, err := a.history.Chat(t.Context(), chat.ID); err != nil || whole.Chat.Title != title || len(whole.Messages) != 1 || whole.Messages[0].Content != words {
+	if whole, err := a.history.Chat(t.Context(), chat.ID); err != nil ||
+		whole.Chat.Title != title || len(whole.Messages) != 1 ||
+		whole.Messages[0].Content != words {
 		t.Errorf("%+v, %v", whole, err)
 	}
 	if _, err := a.history.DeleteChats(left, chat.ID); err != nil {
@@ -112,7 +122,8 @@ func TestChangeOfChatsIsMadeAfterItsClientLeft(t *testing.T) {
 	if _, err := a.history.DeleteChats(left, 0); err != nil {
 		t.Error(err)
 	}
-	if list, err := a.history.Chats(t.Context(), control.ChatQuery{}); err != nil || list.Count != 0 || list.Keep {
+	if list, err := a.history.Chats(t.Context(), control.ChatQuery{}); err != nil ||
+		list.Count != 0 || list.Keep {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -53,7 +53,8 @@ func TestLastWordsAreOneLineWithoutMarks(t *testing.T) {
 func FuzzTextTitle(f *testing.F) {
 	f.Add("<|im_start|>user\n<tool_response><|im_start|>user\n", "[INST]\n}")
 	f.Fuzz(func(t *testing.T, text, ending string) {
-		if got := textTitle(text, ending); utf8.RuneCountInString(got) > titleRunes || strings.ContainsAny(got, "\n\r\x00\x1b") {
+		if got := textTitle(text, ending); utf8.RuneCountInString(got) > titleRunes ||
+			strings.ContainsAny(got, "\n\r\x00\x1b") {
 			t.Errorf("the title of %q is %q", text, got)
 		}
 	})

@@ -8,8 +8,8 @@ import (
 	"tandem/app/control"
 )
 
-// Only the program that made a response gets it, also after a restart, until the response is deleted
-// or its run is forgotten.
+// Only the program that made a response gets it, also after a restart, until the response is
+// deleted or its run is forgotten.
 func TestResponseBelongsToItsProgramUntilItIsDeleted(t *testing.T) {
 	home, ctx := t.TempDir(), t.Context()
 	a := open(t, home)
@@ -34,7 +34,8 @@ func TestResponseBelongsToItsProgramUntilItIsDeleted(t *testing.T) {
 		if err := a.history.KeepResponse(ctx, k); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.history.FinishRun(ctx, control.Run{ID: run, Client: client, Model: "m"}); err != nil {
+		if err := a.history.FinishRun(ctx, control.Run{ID: run, Client: client,
+			Model: "m"}); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, k)
@@ -45,10 +46,12 @@ func TestResponseBelongsToItsProgramUntilItIsDeleted(t *testing.T) {
 
 	a = open(t, home)
 	a.history.sweepResponses(ctx)
-	if list, err := a.history.ResponseChain(ctx, "zed", "b"); err != nil || len(list) != 2 || list[0].ID != "a" || list[1].Previous != "a" || list[1].Run != want[1].Run {
+	if list, err := a.history.ResponseChain(ctx, "zed", "b"); err != nil || len(list) != 2 ||
+		list[0].ID != "a" || list[1].Previous != "a" || list[1].Run != want[1].Run {
 		t.Errorf("%+v %v", list, err)
 	}
-	if k, err := a.history.Response(ctx, "phone", "c"); err != nil || k.Owner != "phone" || string(k.Response) != "{}" || string(k.Output) != "[1]" {
+	if k, err := a.history.Response(ctx, "phone", "c"); err != nil || k.Owner != "phone" ||
+		string(k.Response) != "{}" || string(k.Output) != "[1]" {
 		t.Errorf("%+v %v", k, err)
 	}
 	_, err := a.history.Response(ctx, "phone", "a")
@@ -65,7 +68,8 @@ func TestResponseBelongsToItsProgramUntilItIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range want {
-		if _, err := a.history.Response(ctx, k.Owner, k.ID); !errors.Is(err, control.ErrNoResponse) {
+		if _, err := a.history.Response(ctx, k.Owner, k.ID); !errors.Is(err,
+			control.ErrNoResponse) {
 			t.Errorf("%s is there: %v", k.ID, err)
 		}
 	}

@@ -27,7 +27,8 @@ var halfBlob = fmt.Sprintf("%x", sha256.Sum256([]byte(half)))
 func begun(t *testing.T, cache string) string {
 	t.Helper()
 	file := filepath.Join(cache, "models--org--name", "blobs", halfBlob+".incomplete")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(half), 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+		os.WriteFile(file, []byte(half), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -62,8 +63,10 @@ func awaitDownload(t *testing.T, a *opened, want func(control.Download) bool) co
 func TestDiscardDeletesWhereTheDownloadBegan(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	first, second := begun(t, one), begun(t, two)
-	a := openWith(t, t.TempDir(), hub.Options{CacheDir: two}, storage.Download{Cache: one, Blobs: []string{halfBlob}})
-	if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+	a := openWith(t, t.TempDir(), hub.Options{CacheDir: two},
+		storage.Download{Cache: one, Blobs: []string{halfBlob}})
+	if err := a.library.DropDownload(t.Context(),
+		control.DropRequest{ID: "org/name", Discard: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(first); !os.IsNotExist(err) {
@@ -85,8 +88,10 @@ func TestDiscardDeletesWhatACancelledDownloadLeft(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		cache, home := t.TempDir(), t.TempDir()
 		file, o := begun(t, cache), hub.Options{CacheDir: cache, Endpoint: none.URL}
-		a := openWith(t, home, o, storage.Download{Cache: cache, Blobs: []string{halfBlob}, Done: 5, Total: 10})
-		if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name"}); err != nil {
+		a := openWith(t, home, o, storage.Download{Cache: cache, Blobs: []string{halfBlob}, Done: 5,
+			Total: 10})
+		if err := a.library.DropDownload(t.Context(),
+			control.DropRequest{ID: "org/name"}); err != nil {
 			t.Fatal(err)
 		}
 		if restarted {
@@ -99,8 +104,10 @@ func TestDiscardDeletesWhatACancelledDownloadLeft(t *testing.T) {
 			t.Errorf("restarted %v: the state has %+v", restarted, list)
 		}
 		for _, discard := range []bool{false, true} {
-			err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: discard})
-			if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
+			err := a.library.DropDownload(t.Context(),
+				control.DropRequest{ID: "org/name", Discard: discard})
+			if e, ok := errors.AsType[*control.Error](err); !ok ||
+				e.Code != control.CodeModelNotFound {
 				t.Errorf("restarted %v: cancelled again: %v", restarted, err)
 			}
 		}
@@ -111,7 +118,8 @@ func TestDiscardDeletesWhatACancelledDownloadLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitDownload(t, a, func(d control.Download) bool { return d.Error != "" })
-		if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+		if err := a.library.DropDownload(t.Context(),
+			control.DropRequest{ID: "org/name", Discard: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
@@ -123,8 +131,8 @@ func TestDiscardDeletesWhatACancelledDownloadLeft(t *testing.T) {
 	}
 }
 
-// Where another cache is set, a download goes on in the cache where it began. One that has no files,
-// or whose folder is gone, begins again.
+// Where another cache is set, a download goes on in the cache where it began. One that has no
+// files, or whose folder is gone, begins again.
 func TestDownloadGoesOnInTheCacheWhereItBegan(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()
@@ -148,15 +156,19 @@ func TestDownloadGoesOnInTheCacheWhereItBegan(t *testing.T) {
 				}
 			}
 			a := openWith(t, t.TempDir(), hub.Options{CacheDir: two, Endpoint: none.URL}, row)
-			if err := a.library.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
+			if err := a.library.Download(t.Context(),
+				control.PullRequest{ID: "org/name"}); err != nil {
 				t.Fatal(err)
 			}
 			d := awaitDownload(t, a, func(d control.Download) bool { return d.Error != "" })
 			goesOn := c.began && !c.gone
-			if (d.Done == 5) != goesOn || (d.Total == 10) != goesOn || !strings.HasPrefix(d.Error, "There is no such model at "+none.URL) || !strings.HasSuffix(d.Error, ".") {
+			if (d.Done == 5) != goesOn || (d.Total == 10) != goesOn ||
+				!strings.HasPrefix(d.Error, "There is no such model at "+none.URL) ||
+				!strings.HasSuffix(d.Error, ".") {
 				t.Errorf("%+v", d)
 			}
-			if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+			if err := a.library.DropDownload(t.Context(),
+				control.DropRequest{ID: "org/name", Discard: true}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := os.Stat(first); os.IsNotExist(err) == (!c.began) {
@@ -185,12 +197,14 @@ func TestRefusedDiscardCanBeAskedForAgain(t *testing.T) {
 	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	a := openWith(t, home, hub.Options{CacheDir: cache}, storage.Download{Cache: cache, Blobs: []string{halfBlob}, Done: 5, Total: 10})
+	a := openWith(t, home, hub.Options{CacheDir: cache},
+		storage.Download{Cache: cache, Blobs: []string{halfBlob}, Done: 5, Total: 10})
 	err = a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true})
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy {
 		t.Errorf("while another program fetches it: %v", err)
 	}
-	want := control.Download{ID: "org/name", Done: 5, Total: 10, Paused: true, Error: "The model is being downloaded: stop that first."}
+	want := control.Download{ID: "org/name", Done: 5, Total: 10, Paused: true,
+		Error: "The model is being downloaded: stop that first."}
 	if list := a.library.Downloads(); len(list) != 1 || list[0] != want {
 		t.Errorf("the state has %+v, want %+v", list, want)
 	}
@@ -202,7 +216,8 @@ func TestRefusedDiscardCanBeAskedForAgain(t *testing.T) {
 	if list := a.library.Downloads(); len(list) != 1 || list[0] != want {
 		t.Errorf("after a restart the state has %+v, want %+v", list, want)
 	}
-	if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+	if err := a.library.DropDownload(t.Context(),
+		control.DropRequest{ID: "org/name", Discard: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
@@ -232,13 +247,15 @@ func TestEachAttemptCountsTheBytesAgain(t *testing.T) {
 	}))
 	defer server.Close()
 	cache := t.TempDir()
-	a := openWith(t, t.TempDir(), hub.Options{CacheDir: cache, Endpoint: server.URL}, storage.Download{Cache: cache, Done: 500, Total: 1000})
+	a := openWith(t, t.TempDir(), hub.Options{CacheDir: cache, Endpoint: server.URL},
+		storage.Download{Cache: cache, Done: 500, Total: 1000})
 	if err := a.library.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
 		t.Fatal(err)
 	}
 	total := int64(len(config) + len("weights"))
 	awaitDownload(t, a, func(d control.Download) bool { return d.Done == 0 && d.Total == total })
-	if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+	if err := a.library.DropDownload(t.Context(),
+		control.DropRequest{ID: "org/name", Discard: true}); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(cache, "models--*")); len(left) > 0 {
@@ -251,7 +268,8 @@ func TestDownloadOfAnImpossibleNameIsRefused(t *testing.T) {
 	a := open(t, setup{})
 	for _, id := range []string{"hello", "hello@main", "../x", ""} {
 		err := a.library.Download(t.Context(), control.PullRequest{ID: id})
-		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid || e.Param != "id" || !strings.HasSuffix(e.Message, ".") {
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid ||
+			e.Param != "id" || !strings.HasSuffix(e.Message, ".") {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

@@ -67,7 +67,8 @@ func (a *opened) Close() error {
 // cachedModel puts a tiny model into a hub's cache, and returns its snapshot.
 func cachedModel(t *testing.T, cache, id, arch string) string {
 	t.Helper()
-	dir := filepath.Join(cache, "models--"+strings.ReplaceAll(id, "/", "--"), "snapshots", strings.Repeat("a", 40))
+	dir := filepath.Join(cache, "models--"+strings.ReplaceAll(id, "/", "--"), "snapshots",
+		strings.Repeat("a", 40))
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -38,14 +38,16 @@ func TestSuggestedModelsCanBePulled(t *testing.T) {
 	classes := []int{8, 16, 24, 36, 64}
 	last, seen := 0, map[string]bool{}
 	for _, m := range list {
-		for id, revision := range map[string]string{m.ID: m.Revision, m.Drafter: m.DrafterRevision} {
+		for id, revision := range map[string]string{m.ID: m.Revision,
+			m.Drafter: m.DrafterRevision} {
 			if id == "" {
 				continue
 			}
 			if _, _, err := hub.Parse(hubName(id, revision)); err != nil || seen[id] {
 				t.Errorf("%s: %v", id, err)
 			}
-			if seen[id] = true; revision != "" && (len(revision) != 40 || strings.Trim(revision, "0123456789abcdef") != "") {
+			if seen[id] = true; revision != "" &&
+				(len(revision) != 40 || strings.Trim(revision, "0123456789abcdef") != "") {
 				t.Errorf("%s: %q is no commit", id, revision)
 			}
 		}
@@ -82,7 +84,8 @@ func TestFoundListsModelsOfAllPlacesAndRegistersNone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Rename(enginetest.TinyModel(t, "gemma3_text"), filepath.Join(mkdir(studio, "maker"), "gem")); err != nil {
+	if err := os.Rename(enginetest.TinyModel(t, "gemma3_text"),
+		filepath.Join(mkdir(studio, "maker"), "gem")); err != nil {
 		t.Fatal(err)
 	}
 	write(filepath.Join(mkdir(studio, "maker", "old"), "old.Q4_K_M.gguf"), "")
@@ -116,10 +119,12 @@ func TestFoundListsModelsOfAllPlacesAndRegistersNone(t *testing.T) {
 		"org/half": "model.safetensors is missing", "old": "GGUF", "new": `model_type "tomorrow"`,
 	} {
 		m := found[id]
-		if why == "" && (m.Why != "" || m.Needs == nil || !m.Needs.Fits || m.Needs.Context != 4096 || m.Bytes == 0 || m.Architecture == "" || m.Registered) {
+		if why == "" && (m.Why != "" || m.Needs == nil || !m.Needs.Fits ||
+			m.Needs.Context != 4096 || m.Bytes == 0 || m.Architecture == "" || m.Registered) {
 			t.Errorf("%s is %+v", id, m)
 		}
-		if why != "" && (!strings.Contains(m.Why, why) || strings.Contains(m.Why, m.Path+":") || m.Needs != nil) {
+		if why != "" && (!strings.Contains(m.Why, why) || strings.Contains(m.Why, m.Path+":") ||
+			m.Needs != nil) {
 			t.Errorf("%s: why is %q", id, m.Why)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 // A removal frees the bytes that it named before. Files that others downloaded stay.
 func TestRemovalFreesTheBytesThatItNamed(t *testing.T) {
 	cache := t.TempDir()
-	ours, theirs := cachedModel(t, cache, "org/ours", "llama"), cachedModel(t, cache, "org/theirs", "llama")
+	ours, theirs := cachedModel(t, cache, "org/ours", "llama"),
+		cachedModel(t, cache, "org/theirs", "llama")
 	r := open(t, setup{Hub: hub.Options{CacheDir: cache}})
 	for path, mine := range map[string]bool{ours: true, theirs: false} {
 		m, err := r.library.AddModel(t.Context(), control.AddRequest{Path: path})
@@ -73,7 +74,8 @@ func TestRemovalFreesTheBytesThatItNamed(t *testing.T) {
 	if _, err := os.Stat(theirs); err != nil {
 		t.Error(err)
 	}
-	for id, code := range map[string]control.Code{"org/ours": control.CodeModelNotFound, "pocket": control.CodeInvalid} {
+	for id, code := range map[string]control.Code{"org/ours": control.CodeModelNotFound,
+		"pocket": control.CodeInvalid} {
 		_, err := r.library.Removal(t.Context(), id)
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != code {
 			t.Errorf("%s: %v", id, err)
@@ -86,8 +88,10 @@ func TestRemovalGoesOnIfItsClientLeaves(t *testing.T) {
 	cache := t.TempDir()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	a := open(t, setup{Hub: hub.Options{CacheDir: cache}, Logger: slog.New(onMessage{"model deleted", leave})})
-	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: cachedModel(t, cache, "org/ours", "llama")})
+	a := open(t, setup{Hub: hub.Options{CacheDir: cache},
+		Logger: slog.New(onMessage{"model deleted", leave})})
+	m, err := a.library.AddModel(t.Context(),
+		control.AddRequest{Path: cachedModel(t, cache, "org/ours", "llama")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,10 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 			http.Error(w, "no", http.StatusForbidden)
 			return
 		}
-		json.NewEncoder(w).Encode(map[string]any{"sha": strings.Repeat("a", 40), "siblings": []map[string]any{
-			{"rfilename": "config.json", "size": 100}, {"rfilename": "model.safetensors", "size": 2_000}, {"rfilename": "picture.png", "size": 5},
-		}})
+		json.NewEncoder(w).Encode(map[string]any{"sha": strings.Repeat("a", 40),
+			"siblings": []map[string]any{
+				{"rfilename": "config.json", "size": 100}, {"rfilename": "model.safetensors", "size": 2_000}, {"rfilename": "picture.png", "size": 5},
+			}})
 	}))
 	defer server.Close()
 	memory := int64(16<<30 - 1<<29)
@@ -37,7 +38,8 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 	}
 	a := openWithLog(nil)
 	c, err := a.Catalogue(t.Context(), false)
-	if err != nil || c.Class != 16 || c.Memory != memory || asked.Load() > 0 || c.Models[0].Bytes != 0 {
+	if err != nil || c.Class != 16 || c.Memory != memory || asked.Load() > 0 ||
+		c.Models[0].Bytes != 0 {
 		t.Errorf("unasked %+v, %v; the hub was asked %d times", c, err, asked.Load())
 	}
 	for range 2 {
@@ -49,11 +51,14 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 	names := int32(0)
 	commit := regexp.MustCompile(`^[0-9a-f]{40}$`)
 	for _, m := range c.Models {
-		if !commit.MatchString(m.Revision) || (m.Drafter != "") != commit.MatchString(m.DrafterRevision) {
-			t.Errorf("%s at %q with %s at %q: each is pulled at a commit", m.ID, m.Revision, m.Drafter, m.DrafterRevision)
+		if !commit.MatchString(m.Revision) ||
+			(m.Drafter != "") != commit.MatchString(m.DrafterRevision) {
+			t.Errorf("%s at %q with %s at %q: each is pulled at a commit",
+				m.ID, m.Revision, m.Drafter, m.DrafterRevision)
 		}
 		names++
-		if m.Bytes != 2_100 || m.Drafter != "" && m.DrafterBytes != 2_100 || m.Registered || m.HasDrafter {
+		if m.Bytes != 2_100 || m.Drafter != "" && m.DrafterBytes != 2_100 || m.Registered ||
+			m.HasDrafter {
 			t.Errorf("%+v", m)
 		}
 		if m.Drafter != "" {
@@ -70,7 +75,8 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 	for range 2 {
 		asked.Store(0)
 		c, err = b.Catalogue(t.Context(), true)
-		if err != nil || c.Why == "" || strings.HasPrefix(c.Why, "mlx-community/") || c.Models[0].Bytes != 0 {
+		if err != nil || c.Why == "" || strings.HasPrefix(c.Why, "mlx-community/") ||
+			c.Models[0].Bytes != 0 {
 			t.Errorf("of a hub that refuses: %q, %v, %+v", c.Why, err, c.Models[0])
 		}
 	}
@@ -78,7 +84,8 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 		t.Error("a hub that did not answer is asked again at once")
 	}
 	b.sizes.tried = time.Time{}
-	if _, err := b.Catalogue(t.Context(), true); err != nil || asked.Load() == 0 || strings.Count(lines.String(), "the hub tells no sizes") != 1 {
+	if _, err := b.Catalogue(t.Context(), true); err != nil || asked.Load() == 0 ||
+		strings.Count(lines.String(), "the hub tells no sizes") != 1 {
 		t.Errorf("%v; asked again %d times, the log has\n%s", err, asked.Load(), lines.String())
 	}
 }

@@ -61,13 +61,15 @@ func random(r *rand.Rand) View {
 		v.Crashed = "it was killed"
 		return v
 	}
-	phases := []control.Phase{control.PhaseStarting, control.PhaseNoModel, control.PhaseLoading, control.PhaseReady, control.PhaseFailed, control.PhaseDraining}
+	phases := []control.Phase{control.PhaseStarting, control.PhaseNoModel, control.PhaseLoading,
+		control.PhaseReady, control.PhaseFailed, control.PhaseDraining}
 	st := &control.State{Phase: phases[r.IntN(len(phases))], Choice: fmt.Sprintf("m%d", r.IntN(30))}
 	st.MenuSpeed = r.IntN(2) == 0
 	if r.IntN(2) == 0 {
 		st.Address = "http://127.0.0.1:8263"
 	} else if r.IntN(2) == 0 {
-		st.PortTaken = &control.PortTaken{Port: 8263, Owner: "another program", Next: r.IntN(2) * 8264}
+		st.PortTaken = &control.PortTaken{Port: 8263, Owner: "another program",
+			Next: r.IntN(2) * 8264}
 	}
 	if r.IntN(3) == 0 {
 		st.Error = strings.Repeat("no good ", r.IntN(20))
@@ -82,17 +84,21 @@ func random(r *rand.Rand) View {
 		st.Loaded = &control.Loaded{ID: st.Choice, Drafter: []string{"", "dflash"}[r.IntN(2)]}
 		st.InMemory = []control.Loaded{*st.Loaded}
 		for i := range r.IntN(6) {
-			st.InMemory = append(st.InMemory, control.Loaded{ID: fmt.Sprintf("x%d", i), Bytes: r.Int64N(2) << 30, InUse: r.IntN(2) == 0})
+			st.InMemory = append(st.InMemory,
+				control.Loaded{ID: fmt.Sprintf("x%d", i), Bytes: r.Int64N(2) << 30,
+					InUse: r.IntN(2) == 0})
 		}
 	}
 	for range r.IntN(3) {
 		st.Active = append(st.Active, control.Active{PerSecond: float64(r.IntN(100))})
 	}
 	for i := range r.IntN(30) {
-		st.Models = append(st.Models, control.Choosable{ID: fmt.Sprintf("m%d", i), LoadMS: r.Int64N(3) * 1000})
+		st.Models = append(st.Models, control.Choosable{ID: fmt.Sprintf("m%d", i),
+			LoadMS: r.Int64N(3) * 1000})
 	}
 	for i := range r.IntN(6) {
-		st.Downloads = append(st.Downloads, control.Download{ID: fmt.Sprintf("d%d", i), Done: r.Int64N(100), Total: r.Int64N(2) * 100, Paused: r.IntN(3) == 0})
+		st.Downloads = append(st.Downloads, control.Download{ID: fmt.Sprintf("d%d", i),
+			Done: r.Int64N(100), Total: r.Int64N(2) * 100, Paused: r.IntN(3) == 0})
 	}
 	v.State = st
 	return v
@@ -157,24 +163,31 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 		if got := m.Rows[Status].Title; got != c.status {
 			t.Errorf("%s: %q, want %q", c.file, got, c.status)
 		}
-		if got := m.Rows[Problem].Title; !strings.Contains(got, c.problem) || (got == "") != (c.problem == "") {
+		if got := m.Rows[Problem].Title; !strings.Contains(got, c.problem) ||
+			(got == "") != (c.problem == "") {
 			t.Errorf("%s: the problem is %q, want %q", c.file, got, c.problem)
 		}
 		if m.Icon != c.icon {
 			t.Errorf("%s: icon %s, want %s", c.file, m.Icon, c.icon)
 		}
-		if use, try := m.Rows[UsePort], m.Rows[TryPort]; c.file == "port_taken" && (use.Title != "Use port 8264" || use.About != "8264" || use.Do != SetPort || try.Do != SetPort || try.About != "" || !try.Enabled) {
+		if use, try := m.Rows[UsePort], m.Rows[TryPort]; c.file == "port_taken" &&
+			(use.Title != "Use port 8264" || use.About != "8264" || use.Do != SetPort ||
+				try.Do != SetPort || try.About != "" || !try.Enabled) {
 			t.Errorf("%s: %+v %+v", c.file, use, try)
-		} else if c.file == "endpoint_closed" && (use.Shown || try.Title != "Try to open the endpoint again" || try.Do != SetPort || try.About != "" || !try.Enabled) {
+		} else if c.file == "endpoint_closed" &&
+			(use.Shown || try.Title != "Try to open the endpoint again" || try.Do != SetPort ||
+				try.About != "" || !try.Enabled) {
 			t.Errorf("%s: %+v %+v", c.file, use, try)
-		} else if c.file != "port_taken" && c.file != "endpoint_closed" && (use.Shown || try.Shown) {
+		} else if c.file != "port_taken" && c.file != "endpoint_closed" &&
+			(use.Shown || try.Shown) {
 			t.Errorf("%s: a port is offered", c.file)
 		}
 		if c.file == "download_failed" && !strings.Contains(m.Rows[Downloads].Title, "no room") {
 			t.Errorf("%s: %q", c.file, m.Rows[Downloads].Title)
 		}
 	}
-	if m := Of(View{Crashed: "it was killed"}); !m.Rows[StartAgain].Enabled || m.Rows[Problem].Title != "it was killed" || m.Icon != Failed {
+	if m := Of(View{Crashed: "it was killed"}); !m.Rows[StartAgain].Enabled ||
+		m.Rows[Problem].Title != "it was killed" || m.Icon != Failed {
 		t.Errorf("crashed: %+v", m.Rows[:Endpoint])
 	}
 }
@@ -182,7 +195,8 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 // Tokens per second stand beside the icon if the settings say so.
 func TestSpeedFollowsTheSetting(t *testing.T) {
 	for on, want := range map[bool]string{false: "", true: "40 t/s"} {
-		st := &control.State{Phase: control.PhaseReady, Address: "http://127.0.0.1:8263", MenuSpeed: on, Active: []control.Active{{PerSecond: 40}}}
+		st := &control.State{Phase: control.PhaseReady, Address: "http://127.0.0.1:8263",
+			MenuSpeed: on, Active: []control.Active{{PerSecond: 40}}}
 		if got := Of(View{State: st}).Title; got != want {
 			t.Errorf("%t: %q", on, got)
 		}
@@ -199,7 +213,8 @@ func TestDownloadRowsSayHowFar(t *testing.T) {
 		t.Helper()
 		m := Of(View{State: st})
 		for i, title := range want {
-			if r := m.Rows[Downloads+Slot(i)]; r != (Row{Shown: true, Title: title, Enabled: true, Do: OpenWindow}) {
+			if r := m.Rows[Downloads+Slot(i)]; r != (Row{Shown: true, Title: title, Enabled: true,
+				Do: OpenWindow}) {
 				t.Errorf("row %d: %+v, want %q", i, r, title)
 			}
 		}
@@ -220,7 +235,8 @@ func TestLoginRowIsHiddenIfUnknown(t *testing.T) {
 	for login, want := range map[Login]Row{
 		LoginUnknown: {},
 		LoginOff:     {Shown: true, Title: "Start at login", Enabled: true, Do: SetLogin},
-		LoginOn:      {Shown: true, Title: "Start at login", Enabled: true, Do: SetLogin, Checked: true},
+		LoginOn: {Shown: true, Title: "Start at login", Enabled: true, Do: SetLogin,
+			Checked: true},
 	} {
 		if got := Of(View{Login: login}).Rows[AtLogin]; got != want {
 			t.Errorf("%q: %+v, want %+v", login, got, want)
@@ -231,13 +247,15 @@ func TestLoginRowIsHiddenIfUnknown(t *testing.T) {
 // The chosen model has the mark. Other models say how long they take. Models without a row are in
 // the window.
 func TestModelRowsMarkTheChosenModel(t *testing.T) {
-	st := &control.State{Phase: control.PhaseReady, Choice: "m1", Address: "http://127.0.0.1:8263", Loaded: &control.Loaded{ID: "m1", Drafter: "dflash"}}
+	st := &control.State{Phase: control.PhaseReady, Choice: "m1", Address: "http://127.0.0.1:8263",
+		Loaded: &control.Loaded{ID: "m1", Drafter: "dflash"}}
 	st.InMemory = []control.Loaded{{ID: "m2", Bytes: 3 << 29}, {ID: "m1", InUse: true}}
 	for i := range 22 {
 		st.Models = append(st.Models, control.Choosable{ID: fmt.Sprintf("m%d", i), LoadMS: 12_300})
 	}
 	m := Of(View{State: st})
-	if r := m.Rows[Models]; r.Title != "m0, ready in 13 s" || r.Checked || r.Do != Load || r.About != "m0" {
+	if r := m.Rows[Models]; r.Title != "m0, ready in 13 s" || r.Checked || r.Do != Load ||
+		r.About != "m0" {
 		t.Errorf("another model: %+v", r)
 	}
 	if r := m.Rows[Models+1]; r.Title != "m1" || !r.Checked {
@@ -246,10 +264,12 @@ func TestModelRowsMarkTheChosenModel(t *testing.T) {
 	if r := m.Rows[Models+2]; r.Title != "m2" || r.Checked {
 		t.Errorf("a model that is not chosen: %+v", r)
 	}
-	if r := m.Rows[Unload]; r.Title != "Unload m2, 1.5 GiB" || r.Do != UnloadModel || r.About != "m2" || !r.Enabled {
+	if r := m.Rows[Unload]; r.Title != "Unload m2, 1.5 GiB" || r.Do != UnloadModel ||
+		r.About != "m2" || !r.Enabled {
 		t.Errorf("unloading one: %+v", r)
 	}
-	if r := m.Rows[Unload+1]; r.Title != "Unload m1" || r.About != "m1" || r.Enabled || m.Rows[Unload+2].Shown {
+	if r := m.Rows[Unload+1]; r.Title != "Unload m1" || r.About != "m1" || r.Enabled ||
+		m.Rows[Unload+2].Shown {
 		t.Errorf("unloading one in use: %+v, %+v", r, m.Rows[Unload+2])
 	}
 	if r := m.Rows[MoreModels]; r.Title != "2 more in the window…" || r.Do != OpenWindow {
@@ -258,7 +278,8 @@ func TestModelRowsMarkTheChosenModel(t *testing.T) {
 	if r := m.Rows[Drafting]; !r.Checked || r.Do != SetDrafting || r.About != "m1" {
 		t.Errorf("drafts: %+v", r)
 	}
-	if r := m.Rows[Endpoint]; r.Title != "Copy address 127.0.0.1:8263" || r.About != "http://127.0.0.1:8263/v1" {
+	if r := m.Rows[Endpoint]; r.Title != "Copy address 127.0.0.1:8263" ||
+		r.About != "http://127.0.0.1:8263/v1" {
 		t.Errorf("the address: %+v", r)
 	}
 }

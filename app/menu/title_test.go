@@ -27,8 +27,10 @@ func TestTitleChangesOnceASecond(t *testing.T) {
 		{9 * time.Second, "46 t/s", "46 t/s", 0},
 	} {
 		var wait time.Duration
-		if title, wait = title.Next(start.Add(c.at), c.text); title.Text != c.want || wait != c.wait {
-			t.Errorf("after %v %q shows %q and waits %v, want %q and %v", c.at, c.text, title.Text, wait, c.want, c.wait)
+		if title, wait = title.Next(start.Add(c.at), c.text); title.Text != c.want ||
+			wait != c.wait {
+			t.Errorf("after %v %q shows %q and waits %v, want %q and %v",
+				c.at, c.text, title.Text, wait, c.want, c.wait)
 		}
 	}
 }

@@ -46,7 +46,8 @@ func TestAbilitiesAreReadFromTheFilesWithoutALoad(t *testing.T) {
 			t.Error("the model was loaded to read its abilities")
 		}
 		m := r.acquire(t, "tiny")
-		if d := m.Dialect(); d.Tools() != c.want.Tools || d.Reasons() != c.want.Thinking || d.Name() != c.dialect {
+		if d := m.Dialect(); d.Tools() != c.want.Tools || d.Reasons() != c.want.Thinking ||
+			d.Name() != c.dialect {
 			t.Errorf("%s is loaded as %s", c.template, d.Name())
 		}
 		m.Release()

@@ -96,7 +96,8 @@ func (r *running) say(t *testing.T, model, speculation string) completed {
 func (a completed) wantSame(t *testing.T, what string, b completed) {
 	t.Helper()
 	if a.Text != b.Text || !slices.Equal(a.IDs, b.IDs) || a.Finish != b.Finish {
-		t.Errorf("%s: %q %v %s, plainly %q %v %s", what, a.Text, a.IDs, a.Finish, b.Text, b.IDs, b.Finish)
+		t.Errorf("%s: %q %v %s, plainly %q %v %s",
+			what, a.Text, a.IDs, a.Finish, b.Text, b.IDs, b.Finish)
 	}
 }
 

@@ -36,7 +36,8 @@ func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 				MissReason string `json:"miss_reason"`
 			}
 		}
-		if err := json.Unmarshal([]byte(body), &got); err != nil || got.Timings.MissReason == "checkpoints are off" != off {
+		if err := json.Unmarshal([]byte(body), &got); err != nil ||
+			got.Timings.MissReason == "checkpoints are off" != off {
 			t.Errorf("with %d bytes beside the model: %v, %s", beside, err, body)
 		}
 	}
@@ -63,12 +64,14 @@ func TestDrafterWithoutMemoryIsRefused(t *testing.T) {
 	}
 	set := func(room int64, drafter string) error {
 		r.setRoom(room)
-		_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: drafter})
+		_, err := r.pool.Drafter(t.Context(),
+			control.DrafterRequest{Model: "tiny", Drafter: drafter})
 		return err
 	}
 	need := size.demand(4096).bytes()
 	err = set(need-1, dir)
-	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "With that drafter tiny needs 0 GiB") {
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeMemory ||
+		!strings.Contains(e.Message, "With that drafter tiny needs 0 GiB") {
 		t.Errorf("a byte too little: %v", err)
 	}
 	d, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
@@ -95,7 +98,8 @@ func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	r := start(t, setup{Model: model, NoCheckpoints: true})
 	set := func(drafter string) control.Drafter {
 		t.Helper()
-		d, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: drafter})
+		d, err := r.pool.Drafter(t.Context(),
+			control.DrafterRequest{Model: "tiny", Drafter: drafter})
 		if err != nil || d.Choice != drafter {
 			t.Fatalf("%s: %+v, %v", drafter, d, err)
 		}
@@ -109,7 +113,8 @@ func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	}
 	need := size.demand(4096).bytes()
 	r.setRoom(need - 1)
-	if d := set(control.DrafterAuto); d.Kind != "" || !strings.Contains(d.Reason, "With that drafter tiny needs") {
+	if d := set(control.DrafterAuto); d.Kind != "" ||
+		!strings.Contains(d.Reason, "With that drafter tiny needs") {
 		t.Errorf("a byte too little: %+v", d)
 	}
 	if got := r.pool.current().needs.bytes(); got >= need {
@@ -162,7 +167,8 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 		}
 		r.wantAnswers(t, control.Alias)
 		r.wantInMemory(t, c.name, c.there)
-		if got := r.State().Loaded.ContextLength; got == alone.context != c.whole || got < agentContext {
+		if got := r.State().Loaded.ContextLength; got == alone.context != c.whole ||
+			got < agentContext {
 			t.Errorf("%s: a context of %d, alone %d", c.name, got, alone.context)
 		}
 		if c.held {
@@ -180,7 +186,8 @@ func TestOnlyTheChoiceWaitsForTextsWithoutLimit(t *testing.T) {
 	r.pool.mu.Lock()
 	r.pool.patience = time.Millisecond
 	r.pool.mu.Unlock()
-	r.wantRefused(t, "two", control.CodeModelBusy, "The memory that two needs is taken by requests that long is answering")
+	r.wantRefused(t, "two", control.CodeModelBusy,
+		"The memory that two needs is taken by requests that long is answering")
 	r.wantInMemory(t, "after a refusal", "long")
 	r.keep(t, "long", true) // otherwise long leaves
 	chosen := make(chan error, 1)
@@ -202,9 +209,11 @@ func TestOnlyTheChoiceWaitsForTextsWithoutLimit(t *testing.T) {
 func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	long := longModel(t)
 	f := measured(t, long)
-	r := start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + (f.Weights(true)+f.Text(1<<16, true))*3/2})
+	r := start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 +
+		(f.Weights(true)+f.Text(1<<16, true))*3/2})
 	for _, name := range []string{"two", "three"} {
-		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, name)}); err != nil {
+		if _, err := r.library.AddModel(t.Context(),
+			control.AddRequest{Path: writeModel(t, name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -220,11 +229,14 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	_, gone, err := r.pool.makeRoom(t.Context(), row, arrival{isChoice: true, replaces: old})
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
-	if err != nil || !slices.Equal(gone, []*Model{old}) || !slices.Equal(r.pool.resident, []*Model{two}) {
+	if err != nil || !slices.Equal(gone, []*Model{old}) ||
+		!slices.Equal(r.pool.resident, []*Model{two}) {
 		t.Errorf("gone %v, %v", gone, err)
 	}
-	if got := r.pool.textShares(r.pool.resident, r.pool.loading.needs)[0]; two.needs.weights+got+old.needs.bytes() > r.pool.Room() {
-		t.Errorf("two has room for %d bytes of texts, and long needs %d of %d", got, old.needs.bytes(), r.pool.Room())
+	if got := r.pool.textShares(r.pool.resident,
+		r.pool.loading.needs)[0]; two.needs.weights+got+old.needs.bytes() > r.pool.Room() {
+		t.Errorf("two has room for %d bytes of texts, and long needs %d of %d",
+			got, old.needs.bytes(), r.pool.Room())
 	}
 	r.pool.loading = nil
 	end()
@@ -238,7 +250,8 @@ func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	f := measured(t, long)
 	g := measured(t, small)
 	text := f.Text(1<<16, true)
-	r = start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text + f.Text(shortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2})
+	r = start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text +
+		f.Text(shortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2})
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +263,9 @@ func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 		begun := make(chan struct{})
 		answers.Go(func() {
 			n := 0
-			for _, err := range m.Generate(ctx, engine.Request{Prompt: []int32{1, 2, 3}, IgnoreEOS: true, Speculation: engine.Speculation{Drafter: engine.None}}) {
+			for _, err := range m.Generate(ctx,
+				engine.Request{Prompt: []int32{1, 2, 3}, IgnoreEOS: true,
+					Speculation: engine.Speculation{Drafter: engine.None}}) {
 				if err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}
@@ -299,7 +314,8 @@ func TestLoadWaitsForTextsBeyondAWholeContext(t *testing.T) {
 // Each model has memory for a whole context, and an equal part of what is left.
 func TestTextSharesAreAWholeContextAndAnEqualPart(t *testing.T) {
 	a := &Pool{opts: Options{Memory: 2<<30 + 1000, NoCheckpoints: true}}
-	one, two := &Model{needs: demand{weights: 100, text: 200}}, &Model{needs: demand{weights: 50, text: 50}}
+	one, two := &Model{needs: demand{weights: 100, text: 200}},
+		&Model{needs: demand{weights: 50, text: 50}}
 	for _, c := range []struct {
 		name   string
 		list   []*Model

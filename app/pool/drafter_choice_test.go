@@ -40,15 +40,18 @@ func TestDrafterNamesOfTheHubAreFoundByTheModelsName(t *testing.T) {
 // drafter as the hub does.
 func TestDrafterInTheHubsCacheIsTaken(t *testing.T) {
 	cache := t.TempDir()
-	snapshot := filepath.Join(cache, "models--z-lab--tiny-DFlash", "snapshots", strings.Repeat("a", 40))
+	snapshot := filepath.Join(cache, "models--z-lab--tiny-DFlash", "snapshots",
+		strings.Repeat("a", 40))
 	if err := os.MkdirAll(filepath.Dir(snapshot), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(enginetest.TinyDrafter(t, nil), snapshot); err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny-4bit"), Hub: hub.Options{CacheDir: cache}})
-	if got := r.say(t, "tiny-4bit", fmt.Sprintf(fixedDepth, "dflash")); got.Timings.Drafter != "dflash" {
+	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny-4bit"),
+		Hub: hub.Options{CacheDir: cache}})
+	if got := r.say(t, "tiny-4bit", fmt.Sprintf(fixedDepth,
+		"dflash")); got.Timings.Drafter != "dflash" {
 		t.Errorf("%+v", got.Timings)
 	}
 	change := control.DrafterRequest{Model: "tiny-4bit", Drafter: "z-lab/tiny-DFlash"}
@@ -69,7 +72,8 @@ func TestSuggestedModelsTakeTheirDrafters(t *testing.T) {
 		t.Fatalf("%d models, %v", len(list), err)
 	}
 	for _, m := range list {
-		if m.Drafter != "" && !slices.Equal(drafterNames(m.ID, []string{m.Drafter}), []string{m.Drafter}) {
+		if m.Drafter != "" && !slices.Equal(drafterNames(m.ID, []string{m.Drafter}),
+			[]string{m.Drafter}) {
 			t.Errorf("%s does not take %s by itself", m.ID, m.Drafter)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// Drafters of both kinds draft for a model in memory and change no token. Their memory is free again
-// once they or the model leave.
+// Drafters of both kinds draft for a model in memory and change no token. Their memory is free
+// again once they or the model leave.
 func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	c := r.client(t)
@@ -38,7 +38,8 @@ func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := control.Drafter{Model: "tiny", Choice: x.dir, Source: x.dir, Loaded: true, Kind: x.kind}
+		want := control.Drafter{Model: "tiny", Choice: x.dir, Source: x.dir, Loaded: true,
+			Kind: x.kind}
 		if fmt.Sprint(d) != fmt.Sprint(want) {
 			t.Errorf("%+v, want %+v", d, want)
 		}
@@ -53,10 +54,12 @@ func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 			t.Errorf("%s: tokens %v, want %v", x.kind, got.IDs, plain.IDs)
 		}
 		if i == 2 && got.Timings.Accepted != got.Timings.DraftN {
-			t.Errorf("the model drafts for itself, and %d of %d stand", got.Timings.Accepted, got.Timings.DraftN)
+			t.Errorf("the model drafts for itself, and %d of %d stand",
+				got.Timings.Accepted, got.Timings.DraftN)
 		}
 	}
-	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: control.DrafterNone}); err != nil {
+	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny",
+		Drafter: control.DrafterNone}); err != nil {
 		t.Fatal(err)
 	}
 	if now := r.thread.Memory().Active; now != alone {
@@ -64,7 +67,8 @@ func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 	}
 	// The choice is kept: the next load loads the drafter too.
 	dir := enginetest.TinyModel(t, "llama")
-	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: dir}); err != nil {
+	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny",
+		Drafter: dir}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -74,7 +78,8 @@ func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 		if active := r.thread.Memory().Active; active != 0 {
 			t.Fatalf("%d bytes are left in MLX", active)
 		}
-		if got := r.say(t, "tiny", fmt.Sprintf(fixedDepth, "model")); got.Timings.Drafter != "model" {
+		if got := r.say(t, "tiny", fmt.Sprintf(fixedDepth,
+			"model")); got.Timings.Drafter != "model" {
 			t.Errorf("after a load: %+v", got.Timings)
 		}
 	}
@@ -94,7 +99,8 @@ func TestUnfitDrafterIsRefusedWhenItIsChosen(t *testing.T) {
 	}
 	header := enginetest.TinyDrafter(t, nil)
 	noTensors := bytes.Repeat([]byte{'x'}, 4096)
-	if err := os.WriteFile(filepath.Join(header, "model.safetensors"), noTensors, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(header, "model.safetensors"), noTensors,
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	others := enginetest.TinyModel(t, "llama")
@@ -108,7 +114,8 @@ func TestUnfitDrafterIsRefusedWhenItIsChosen(t *testing.T) {
 		t.Fatal(err)
 	}
 	layers := enginetest.TinyDrafter(t, map[string]any{"num_target_layers": 36})
-	architecture := enginetest.TinyDrafter(t, map[string]any{"architectures": []string{"DFlash2DraftModel"}})
+	architecture := enginetest.TinyDrafter(t,
+		map[string]any{"architectures": []string{"DFlash2DraftModel"}})
 	for range 2 {
 		before := r.thread.Memory().Active
 		for name, want := range map[string]string{
@@ -134,7 +141,8 @@ func TestUnfitDrafterIsRefusedWhenItIsChosen(t *testing.T) {
 		if now := r.thread.Memory().Active; now != before {
 			t.Errorf("active memory went from %d to %d over refused drafters", before, now)
 		}
-		if err := r.pool.Load(t.Context(), "tiny"); err != nil { // and again with the model in memory
+		// and again with the model in memory
+		if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +177,8 @@ func TestModelWithADamagedDrafterIsServedWithoutIt(t *testing.T) {
 	if err != nil || !strings.Contains(d.Reason, "cut short") || d.Kind != "" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if got := r.say(t, "tiny", `{"drafter":"none"}`); strings.Contains(got.Timings.NoDrafter, "cut short") {
+	if got := r.say(t, "tiny", `{"drafter":"none"}`); strings.Contains(got.Timings.NoDrafter,
+		"cut short") {
 		t.Errorf("speculation is off: %+v", got.Timings)
 	}
 	r.waitUntilQuiet(t)

@@ -15,8 +15,8 @@ import (
 	"tandem/storage"
 )
 
-// A drafter's checkpoint may leave open how it is read. The reading that it was trained for is found
-// while the model is idle, and kept.
+// A drafter's checkpoint may leave open how it is read. The reading that it was trained for is
+// found while the model is idle, and kept.
 func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 	model := tinyModel(t, "gemma3_text", "parrot")
 	drafter := enginetest.TinyDrafter(t, map[string]any{
@@ -44,7 +44,8 @@ func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", d)
-	if d.Embedding != "raw" || d.Sliding != "causal" || len(d.Trials) != 4 || d.Trials[0].Blocks < 50 {
+	if d.Embedding != "raw" || d.Sliding != "causal" || len(d.Trials) != 4 ||
+		d.Trials[0].Blocks < 50 {
 		t.Errorf("%+v", d)
 	}
 	got := r.say(t, "parrot", fmt.Sprintf(fixedDepth, "dflash"))
@@ -61,20 +62,23 @@ func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 	if err := r.pool.Load(t.Context(), "parrot"); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil || d.Measuring || d.Embedding != "raw" || d.Sliding != "causal" {
+	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil ||
+		d.Measuring || d.Embedding != "raw" || d.Sliding != "causal" {
 		t.Errorf("%+v, %v", d, err)
 	}
 	// Other weights in the same folder are another drafter.
 	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(filepath.Join(drafter, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+	if err := os.Chtimes(filepath.Join(drafter, "model.safetensors"), time.Time{},
+		time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.pool.Load(t.Context(), "parrot"); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil || !d.Measuring || len(d.Trials) > 0 {
+	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil ||
+		!d.Measuring || len(d.Trials) > 0 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -82,7 +86,8 @@ func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 // A measurement waits while a request holds the model, and ends when the model leaves the memory.
 func TestMeasurementWaitsForRequestsAndEndsWithTheModel(t *testing.T) {
 	model := tinyModel(t, "gemma3_text", "tiny")
-	if err := os.Rename(enginetest.TinyDrafter(t, nil), filepath.Join(model, "drafter")); err != nil {
+	if err := os.Rename(enginetest.TinyDrafter(t, nil),
+		filepath.Join(model, "drafter")); err != nil {
 		t.Fatal(err)
 	}
 	r := start(t, setup{Model: model})
@@ -102,7 +107,8 @@ func TestMeasurementWaitsForRequestsAndEndsWithTheModel(t *testing.T) {
 		before := r.thread.Syncs()
 		time.Sleep(2 * TrialPause)
 		if after := r.thread.Syncs(); after != before {
-			t.Errorf("a measurement computed while a request held the model: %d syncs, then %d", before, after)
+			t.Errorf("a measurement computed while a request held the model: %d syncs, then %d",
+				before, after)
 		}
 		held.Release()
 		if err := r.pool.Unload(t.Context(), ""); err != nil {
@@ -125,7 +131,8 @@ func TestNothingIsKeptOfAModelWhoseAnswersEndAtOnce(t *testing.T) {
 		every[i] = i
 	}
 	model := enginetest.TinyModel(t, "gemma3_text", map[string]any{"eos_token_id": every})
-	if err := os.Rename(enginetest.TinyDrafter(t, nil), filepath.Join(model, "drafter")); err != nil {
+	if err := os.Rename(enginetest.TinyDrafter(t, nil),
+		filepath.Join(model, "drafter")); err != nil {
 		t.Fatal(err)
 	}
 	r := start(t, setup{Model: model})
@@ -150,8 +157,8 @@ func TestNothingIsKeptOfAModelWhoseAnswersEndAtOnce(t *testing.T) {
 	}
 }
 
-// makeParrot changes a Gemma model so that it repeats its last token for ever, and a drafter so that
-// only the newest token counts:
+// makeParrot changes a Gemma model so that it repeats its last token for ever, and a drafter so
+// that only the newest token counts:
 //
 //   - read as trained, each row of the drafter sees that token before it, and follows it;
 //   - with scaled embeddings it mostly sees the mask;
@@ -176,8 +183,8 @@ func makeParrot(t *testing.T, model, drafter string) {
 	})
 }
 
-// scaleTensors multiplies the tensors of a model's folder. A negative factor stands for the identity
-// matrix times its absolute value.
+// scaleTensors multiplies the tensors of a model's folder. A negative factor stands for the
+// identity matrix times its absolute value.
 func scaleTensors(t *testing.T, dir string, factor func(name string) float64) {
 	t.Helper()
 	path := filepath.Join(dir, "model.safetensors")

@@ -16,7 +16,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A recordedModel is what build/fixtures/embeddings.py recorded of an embedding model or a reranker.
+// A recordedModel is what build/fixtures/embeddings.py recorded of an embedding model or a
+// reranker.
 type recordedModel struct {
 	enginetest.Recording
 	Weights string `json:"weights"` // the case whose weights it borrows
@@ -106,7 +107,8 @@ func TestVectorsAndScoresAreTheRecordedOnes(t *testing.T) {
 			t.Errorf("%s is %q, %d dimensions", name, m.Reader().Kind(), m.Reader().Dimensions())
 		}
 		for _, dimensions := range []int{0, 64, 16, 1} {
-			rows, stats, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: of.texts}, dimensions)
+			rows, stats, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: of.texts},
+				dimensions)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +119,8 @@ func TestVectorsAndScoresAreTheRecordedOnes(t *testing.T) {
 						unitLength(want)
 					}
 				}
-				enginetest.WantNear(t, fmt.Sprintf("%s: text %d in %d dimensions", name, i, dimensions), rows[i], want)
+				enginetest.WantNear(t, fmt.Sprintf("%s: text %d in %d dimensions",
+					name, i, dimensions), rows[i], want)
 			}
 			if stats.PromptTokens != 1+2+7+44+70+600 {
 				t.Errorf("%s: %d tokens", name, stats.PromptTokens)
@@ -156,7 +159,8 @@ func TestVectorDoesNotDependOnTheTextsReadWithIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, text := range texts {
-			alone, _, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: [][]int32{text}}, 0)
+			alone, _, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: [][]int32{text}},
+				0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,7 +33,8 @@ func TestModelAnswersWhileAnotherIsInTheMidstOfAnAnswer(t *testing.T) {
 	<-held.arrived
 	r.wantAnswers(t, "two", "two")
 	st := r.State()
-	if one, two := st.Resident("one"), st.Resident("two"); one == nil || two == nil || !one.InUse || two.InUse || st.Loaded.ID != "one" || st.Phase != control.PhaseReady ||
+	if one, two := st.Resident("one"), st.Resident("two"); one == nil || two == nil || !one.InUse ||
+		two.InUse || st.Loaded.ID != "one" || st.Phase != control.PhaseReady ||
 		one.Bytes <= 0 || one.Needs <= one.Bytes {
 		t.Errorf("state %+v", st)
 	}
@@ -84,7 +85,8 @@ func TestVictimsAreTheLeastValuableAndNoneInVain(t *testing.T) {
 		{"kept", []claim{{bytes: 4, priority: priorityKept}}, priorityUsed, 10, 7, nil, false},
 		{"the choice", []claim{{bytes: 4, priority: priorityChosen}}, priorityKept, 10, 7, nil, false},
 	} {
-		gone, ok := victims(c.claims, c.most, c.room, func(room int64) bool { return room >= c.need })
+		gone, ok := victims(c.claims, c.most, c.room,
+			func(room int64) bool { return room >= c.need })
 		if !slices.Equal(gone, c.gone) || ok != c.ok {
 			t.Errorf("%s: %v, %t; want %v, %t", c.name, gone, ok, c.gone, c.ok)
 		}
@@ -102,7 +104,8 @@ func TestThirdModelTakesThePlaceOfTheLeastValuable(t *testing.T) {
 	r.wantInMemory(t, "after a third", "one three")
 	r.wantAnswers(t, control.Alias, "one", "three")
 	m := r.acquire(t, "three")
-	r.wantRefused(t, "two", control.CodeNotLoaded, "two needs 0 GiB", "one (0 GiB, the chosen model)", "three (0 GiB, answering requests)",
+	r.wantRefused(t, "two", control.CodeNotLoaded, "two needs 0 GiB",
+		"one (0 GiB, the chosen model)", "three (0 GiB, answering requests)",
 		"context of 4,096 tokens", "only 0 GiB of the 0 GiB for models are left")
 	r.wantInMemory(t, "after a refusal", "one three")
 	m.Release()
@@ -151,7 +154,8 @@ func TestChoiceWaitsForModelsInItsWay(t *testing.T) {
 	r.wantInMemory(t, "at first", "two")
 	answered := make(chan error, 1)
 	go func() {
-		if status, body := r.complete(t, control.Alias, "abc"); status != http.StatusOK || !strings.Contains(body, `"model":"one"`) {
+		if status, body := r.complete(t, control.Alias, "abc"); status != http.StatusOK ||
+			!strings.Contains(body, `"model":"one"`) {
 			answered <- fmt.Errorf("%d %s", status, body)
 		}
 		close(answered)
@@ -188,7 +192,8 @@ func TestChoiceWaitsForModelsInItsWay(t *testing.T) {
 func TestLoadOnRequestDecidesHowARequestLoads(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	r.setLoadOnRequest(t, control.LoadNever)
-	r.wantRefused(t, "two", control.CodeNotLoaded, "two is not loaded", "the chosen one, one", "load_on_request is never")
+	r.wantRefused(t, "two", control.CodeNotLoaded, "two is not loaded", "the chosen one, one",
+		"load_on_request is never")
 	r.wantAnswers(t, "one", control.Alias)
 	r.wantInMemory(t, "never", "one")
 	r.setLoadOnRequest(t, control.LoadBeside)
@@ -207,9 +212,12 @@ func TestLoadOnRequestDecidesHowARequestLoads(t *testing.T) {
 	r.wantAnswers(t, control.Alias)
 	r.wantInMemory(t, "replaced again", "one")
 	held := r.acquire(t, "one")
-	r.wantRefused(t, "two", control.CodeModelBusy, "one is answering requests", "two cannot take its place")
+	r.wantRefused(t, "two", control.CodeModelBusy, "one is answering requests",
+		"two cannot take its place")
 	held.Release()
-	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"load_on_request": []byte(`"always"`)}); err == nil || !strings.Contains(err.Error(), "beside, replace or never") {
+	if _, err := r.ChangeSettings(t.Context(),
+		control.SettingsChange{"load_on_request": []byte(`"always"`)}); err == nil ||
+		!strings.Contains(err.Error(), "beside, replace or never") {
 		t.Errorf("a value that is none: %v", err)
 	}
 }
@@ -217,7 +225,8 @@ func TestLoadOnRequestDecidesHowARequestLoads(t *testing.T) {
 // A client that asks one model for vectors and another for answers in turns has each loaded once.
 func TestEmbeddingsAndChatInTurnsLoadEachModelOnce(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "talker")})
-	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: enginetest.TinyEmbedder(t), ID: "embedder"}); err != nil {
+	if _, err := r.library.AddModel(t.Context(),
+		control.AddRequest{Path: enginetest.TinyEmbedder(t), ID: "embedder"}); err != nil {
 		t.Fatal(err)
 	}
 	r.embedded(t, `"input":"abc"`)
@@ -239,7 +248,8 @@ func TestEmbeddingsAndChatInTurnsLoadEachModelOnce(t *testing.T) {
 // Of two models the idle one is unloaded, and comes back with the next request.
 func TestIdleModelOfTwoIsUnloaded(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two")
-	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"idle_unload_minutes": []byte("5")}); err != nil {
+	if _, err := r.ChangeSettings(t.Context(),
+		control.SettingsChange{"idle_unload_minutes": []byte("5")}); err != nil {
 		t.Fatal(err)
 	}
 	now, idle := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), idleTimes{}
@@ -272,7 +282,8 @@ func TestUnloadByNameAliasOrAll(t *testing.T) {
 	unload := func(id string, want control.Code) {
 		t.Helper()
 		_, err := c.Unload(t.Context(), id)
-		if e, _ := errors.AsType[*control.Error](err); err == nil != (want == "") || e != nil && e.Code != want {
+		if e, _ := errors.AsType[*control.Error](err); err == nil != (want == "") || e != nil &&
+			e.Code != want {
 			t.Errorf("unload %q: %v", id, err)
 		}
 	}
@@ -286,7 +297,8 @@ func TestUnloadByNameAliasOrAll(t *testing.T) {
 	r.wantInMemory(t, "one is in use", "one three")
 	unload(control.Alias, "")
 	r.wantInMemory(t, "without the choice", "three")
-	if st := r.State(); st.Loaded == nil || st.Loaded.ID != "three" || st.Phase != control.PhaseReady {
+	if st := r.State(); st.Loaded == nil || st.Loaded.ID != "three" ||
+		st.Phase != control.PhaseReady {
 		t.Errorf("state %+v", st)
 	}
 	held.Release()

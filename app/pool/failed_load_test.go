@@ -20,7 +20,8 @@ func (r *running) damage(t *testing.T, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(row.Path, "tokenizer.json"), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(row.Path, "tokenizer.json"), []byte("{}"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -68,7 +69,8 @@ func TestEvictedModelsComeBackAfterAFailedSwitch(t *testing.T) {
 	for _, keep := range []bool{false, true} { // the choice goes, or stays and the other one goes
 		r.keep(t, "one", keep)
 		err := r.pool.Load(t.Context(), "three")
-		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid || !strings.Contains(e.Message, "one goes on") {
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid ||
+			!strings.Contains(e.Message, "one goes on") {
 			t.Errorf("three, where one is kept (%t): %v", keep, err)
 		}
 		r.wantInMemory(t, "after a switch that failed", "one two")

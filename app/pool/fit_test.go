@@ -51,12 +51,14 @@ func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 	}{
 		{"all of it", f, models.Footprint{}, 0, weights + 4096*row, 4096, true},
 		{"not known how much there is", f, models.Footprint{}, 0, math.MaxInt64, 4096, true},
-		{"a byte too little", f, models.Footprint{}, 0, weights + 4096*row - 1, 4096, false}, // 4096 is the shortest there is
+		// 4096 is the shortest there is
+		{"a byte too little", f, models.Footprint{}, 0, weights + 4096*row - 1, 4096, false},
 		{"cut, with room for a short text beside it", long, models.Footprint{}, 0, weights + (10_000+shortRequest)*row, 9 * 1024, true},
 		{"cut to the shortest", long, models.Footprint{}, 0, weights + 4096*row, 4096, true},
 		{"not even the shortest", long, models.Footprint{}, 0, weights + 4095*row, 4096, false},
 		{"not the weights", long, models.Footprint{}, 0, weights - 1, 4096, false},
-		{"as asked", long, models.Footprint{}, 10_000, weights + 10_240*row, 10_000, true}, // buffers have a multiple of 256
+		// buffers have a multiple of 256
+		{"as asked", long, models.Footprint{}, 10_000, weights + 10_240*row, 10_000, true},
 		{"asked for too much", long, models.Footprint{}, 10_241, weights + 10_240*row, 10_241, false},
 		{"asked for a short one", long, models.Footprint{}, 100, weights + 256*row, 100, true},
 		{"asked for more than the model has", f, models.Footprint{}, 8192, weights + 4096*row, 4096, true},
@@ -66,7 +68,8 @@ func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 		{"a drafter too many", long, assistant, 0, weights + 8192*row, 4096, false},
 	} {
 		d, ok := fit(loadable{c.of, c.drafter, true}, c.asked, c.room)
-		w, text := weights+c.drafter.Weights(true), c.of.Text(c.context, true)+c.drafter.Text(c.context, true)
+		w, text := weights+c.drafter.Weights(true),
+			c.of.Text(c.context, true)+c.drafter.Text(c.context, true)
 		if d.context != c.context || ok != c.ok || d.weights != w || d.text != text {
 			t.Errorf("%s: %+v, %t; want a context of %d, %t", c.name, d, ok, c.context, c.ok)
 		}
@@ -81,7 +84,8 @@ func TestCutContextLeavesMemoryForASmallModel(t *testing.T) {
 	m := loadable{f, models.Footprint{}, true}
 	room := m.demand(100_000).bytes()
 	left := func(context int) int64 { return room - m.demand(context).bytes() - m.demand(shortRequest).text }
-	if d, ok := fit(m, 0, room); !ok || d.context <= agentContext || left(d.context) < room/neighbourPart || left(d.context+contextStep) >= room/neighbourPart {
+	if d, ok := fit(m, 0, room); !ok || d.context <= agentContext ||
+		left(d.context) < room/neighbourPart || left(d.context+contextStep) >= room/neighbourPart {
 		t.Errorf("cut to %d, which leaves %d of %d, %t", d.context, left(d.context), room, ok)
 	}
 	room = m.demand(agentContext+2*contextStep).bytes() + m.demand(shortRequest).text
@@ -102,12 +106,15 @@ func TestMemoryOfCheckpointsIsNotForModels(t *testing.T) {
 	a := open(t, setup{Memory: 16 * gib})
 	check := func(what string, want int64) {
 		t.Helper()
-		if m, err := a.pool.Memory(t.Context()); err != nil || m.Total != 16*gib || m.Room != want || a.State().MemoryRoom != want {
-			t.Errorf("%s: %+v, %v, and %d; want room for %d", what, m, err, a.State().MemoryRoom, want)
+		if m, err := a.pool.Memory(t.Context()); err != nil || m.Total != 16*gib ||
+			m.Room != want || a.State().MemoryRoom != want {
+			t.Errorf("%s: %+v, %v, and %d; want room for %d",
+				what, m, err, a.State().MemoryRoom, want)
 		}
 	}
 	check("an eighth for checkpoints", 10*gib)
-	if _, err := a.ChangeSettings(t.Context(), control.SettingsChange{"checkpoint_memory": json.RawMessage("1073741824")}); err != nil {
+	if _, err := a.ChangeSettings(t.Context(),
+		control.SettingsChange{"checkpoint_memory": json.RawMessage("1073741824")}); err != nil {
 		t.Fatal(err)
 	}
 	check("1 GiB for checkpoints", 11*gib)
@@ -138,7 +145,8 @@ func TestRequestsHaveWhatTheWeightsLeave(t *testing.T) {
 		m.needs = needs
 		room := a.pool.textShares([]*Model{m}, demand{})[0]
 		if room != c.want || text(5*1024) != whole || text(1024) != f.Text(1024, true) {
-			t.Errorf("with %d bytes beside the weights: room for %d, want %d; a context takes %d, want %d", c.left, room, c.want, text(5*1024), whole)
+			t.Errorf("with %d bytes beside the weights: room for %d, want %d; a context takes %d, want %d",
+				c.left, room, c.want, text(5*1024), whole)
 		}
 	}
 }
@@ -157,11 +165,15 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 	r.setRoom(1 << 10) // nothing for models
 	err := r.pool.Load(t.Context(), "large")
 	e, ok := errors.AsType[*control.Error](err)
-	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0 GiB") || !strings.Contains(e.Message, "4,096 tokens") ||
-		!strings.Contains(e.Message, "models may take only 0 GiB of this machine's 2 GiB, beside 0.3 GiB for checkpoints") || !strings.Contains(e.Message, "Choose a smaller model") {
+	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0 GiB") ||
+		!strings.Contains(e.Message, "4,096 tokens") ||
+		!strings.Contains(e.Message,
+			"models may take only 0 GiB of this machine's 2 GiB, beside 0.3 GiB for checkpoints") ||
+		!strings.Contains(e.Message, "Choose a smaller model") {
 		t.Errorf("loading it gives %v", err)
 	}
-	if status, body := r.complete(t, "large", "abc"); status != 507 || !strings.Contains(body, `"code":"memory_short"`) {
+	if status, body := r.complete(t, "large", "abc"); status != 507 ||
+		!strings.Contains(body, `"code":"memory_short"`) {
 		t.Errorf("a request for it gets %d %s", status, body)
 	}
 	if st := r.State(); st.Loaded == nil || st.Loaded.ID != "small" || st.Choice != "small" {
@@ -177,7 +189,8 @@ func TestContextIsCutToTheMemory(t *testing.T) {
 	dir := longModel(t)
 	f := measured(t, dir)
 	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(shortRequest, true)
-	memory := (most + 2<<30 + 8) / 7 * 8 // an eighth of it is for checkpoints, and a quarter is less than 2 GB
+	// an eighth of it is for checkpoints, and a quarter is less than 2 GB
+	memory := (most + 2<<30 + 8) / 7 * 8
 	r := start(t, setup{Model: dir, Memory: memory})
 	if status, body := r.complete(t, control.Alias, "abc"); status != 200 {
 		t.Fatal(status, body)
@@ -186,7 +199,9 @@ func TestContextIsCutToTheMemory(t *testing.T) {
 		t.Errorf("the context is %d of %d, want %d", got, f.ContextLength, 5*1024)
 	}
 	asking := start(t, setup{Model: dir, Memory: memory, ContextLength: 10 * 1024})
-	if status, body := asking.complete(t, control.Alias, "abc"); status != 507 || !strings.Contains(body, "Give it a shorter context, or choose a smaller model, or give checkpoints less memory (checkpoint_memory).") {
+	if status, body := asking.complete(t, control.Alias, "abc"); status != 507 ||
+		!strings.Contains(body,
+			"Give it a shorter context, or choose a smaller model, or give checkpoints less memory (checkpoint_memory).") {
 		t.Errorf("a context that does not fit: %d %s", status, body)
 	}
 }

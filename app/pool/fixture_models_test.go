@@ -25,7 +25,8 @@ func startWithRoom(t *testing.T, room float64, names ...string) *running {
 	}
 	f := measured(t, dirs[0])
 	each := f.Weights(true) + f.Text(4096, true)
-	r := start(t, setup{Model: dirs[0], NoCheckpoints: true, Memory: 2<<30 + int64(room*float64(each))})
+	r := start(t, setup{Model: dirs[0], NoCheckpoints: true, Memory: 2<<30 +
+		int64(room*float64(each))})
 	for _, dir := range dirs[1:] {
 		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
 			t.Fatal(err)
@@ -55,7 +56,8 @@ func (r *running) wantRefused(t *testing.T, id string, code control.Code, words 
 			Code    control.Code
 		}
 	}
-	if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusConflict || got.Error.Code != code {
+	if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusConflict ||
+		got.Error.Code != code {
 		t.Fatalf("%s: %d %s", id, status, body)
 	}
 	for _, word := range words {
@@ -99,14 +101,16 @@ func (r *running) acquire(t *testing.T, id string) model.Model {
 
 func (r *running) setLoadOnRequest(t *testing.T, value control.LoadOnRequest) {
 	t.Helper()
-	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"load_on_request": fmt.Appendf(nil, "%q", value)}); err != nil {
+	if _, err := r.ChangeSettings(t.Context(),
+		control.SettingsChange{"load_on_request": fmt.Appendf(nil, "%q", value)}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (r *running) keep(t *testing.T, id string, keep bool) {
 	t.Helper()
-	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: id, KeepLoaded: keep}); err != nil {
+	if _, err := r.pool.SetModelSettings(t.Context(),
+		control.ModelSettings{Model: id, KeepLoaded: keep}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -133,8 +137,9 @@ func (s *turnstile) stop(string) string {
 // generate collects the tokens of an answer that a turnstile holds up.
 func (s *turnstile) generate(ctx context.Context, m model.Model) (ids []int32, err error) {
 	for tok, err := range m.Generate(ctx, engine.Request{
-		Prompt: []int32{1, 2, 3}, MaxTokens: new(12), IgnoreEOS: true, Speculation: engine.Speculation{Drafter: engine.None},
-		Stopper: func() func(string) string { return s.stop },
+		Prompt: []int32{1, 2, 3}, MaxTokens: new(12), IgnoreEOS: true,
+		Speculation: engine.Speculation{Drafter: engine.None},
+		Stopper:     func() func(string) string { return s.stop },
 	}) {
 		if err != nil {
 			return nil, err

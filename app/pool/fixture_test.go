@@ -75,7 +75,8 @@ func open(t *testing.T, o setup) *running {
 	must(err)
 	r.thread, err = mlx.NewThread(mlx.Options{})
 	must(err)
-	r.settings, _, err = settings.Open(t.Context(), r.db, r.home, o.Logger, settings.Options{Hub: o.Hub})
+	r.settings, _, err = settings.Open(t.Context(), r.db, r.home, o.Logger,
+		settings.Options{Hub: o.Hub})
 	must(err)
 	life, end := context.WithCancel(context.Background())
 	r.pool = New(life, r.thread, r.db, r.home, r.settings, o.Logger, Options{
@@ -85,13 +86,15 @@ func open(t *testing.T, o setup) *running {
 	r.library = shelf{r.db, r.pool}
 	t.Cleanup(func() {
 		end()
-		if err := errors.Join(r.pool.Close(), r.thread.Close(), r.db.Close(), r.home.Close()); err != nil {
+		if err := errors.Join(r.pool.Close(), r.thread.Close(), r.db.Close(),
+			r.home.Close()); err != nil {
 			t.Error(err)
 		}
 	})
 	info, err := models.InspectPocket()
 	must(err)
-	_, err = r.library.register(t.Context(), storage.Model{ID: models.PocketID, Source: storage.SourcePocket}, info)
+	_, err = r.library.register(t.Context(), storage.Model{ID: models.PocketID,
+		Source: storage.SourcePocket}, info)
 	must(err)
 	choice := models.PocketID
 	if o.Model != "" {
@@ -147,7 +150,8 @@ func (r *running) State() control.State {
 func (r *running) Welcomed(context.Context, bool) error { return nil }
 
 // ChangeSettings changes settings as a person does.
-func (r *running) ChangeSettings(ctx context.Context, change control.SettingsChange) (control.SettingsState, error) {
+func (r *running) ChangeSettings(ctx context.Context,
+	change control.SettingsChange) (control.SettingsState, error) {
 	c, err := r.settings.Begin(change)
 	if err != nil {
 		return control.SettingsState{}, err
@@ -187,13 +191,15 @@ func (r *running) post(t *testing.T, path, body string) (int, string) {
 // complete posts a completion of four tokens.
 func (r *running) complete(t *testing.T, model, prompt string) (int, string) {
 	t.Helper()
-	return r.post(t, "/v1/completions", fmt.Sprintf(`{"model":%q,"prompt":%q,"max_tokens":4,"temperature":0}`, model, prompt))
+	return r.post(t, "/v1/completions",
+		fmt.Sprintf(`{"model":%q,"prompt":%q,"max_tokens":4,"temperature":0}`, model, prompt))
 }
 
 // embedded asks the model embedder for embeddings.
 func (r *running) embedded(t *testing.T, fields string) {
 	t.Helper()
-	if status, body := r.post(t, "/v1/embeddings", `{"model":"embedder",`+fields+`}`); status != http.StatusOK {
+	if status, body := r.post(t, "/v1/embeddings",
+		`{"model":"embedder",`+fields+`}`); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
 }
@@ -204,9 +210,12 @@ type shelf struct {
 	pool *Pool
 }
 
-func (s shelf) register(ctx context.Context, row storage.Model, info models.Summary) (storage.Model, error) {
+func (s shelf) register(
+	ctx context.Context, row storage.Model, info models.Summary,
+) (storage.Model, error) {
 	row.Architecture, row.Quantization, row.Dtype = info.Architecture, info.Quantization, info.Dtype
-	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes, info.ContextLength, string(info.Kind)
+	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes,
+		info.ContextLength, string(info.Kind)
 	return s.db.RegisterModel(ctx, row)
 }
 
@@ -219,12 +228,16 @@ func (s shelf) AddModel(ctx context.Context, r control.AddRequest) (storage.Mode
 	if r.ID == "" {
 		r.ID = filepath.Base(r.Path)
 	}
-	return s.register(ctx, storage.Model{ID: r.ID, Path: r.Path, Source: storage.SourceFolder}, info)
+	return s.register(ctx, storage.Model{ID: r.ID, Path: r.Path, Source: storage.SourceFolder},
+		info)
 }
 
 // RemoveModel takes a model out of memory and removes its row.
 func (s shelf) RemoveModel(ctx context.Context, id string) (bool, error) {
-	return s.pool.RemoveModel(ctx, id, func(ctx context.Context, row storage.Model) error { return s.db.RemoveModel(ctx, row.ID) })
+	return s.pool.RemoveModel(ctx, id, func(ctx context.Context,
+		row storage.Model) error {
+		return s.db.RemoveModel(ctx, row.ID)
+	})
 }
 
 // runs is server.Runs by another name: Runs is also a method.

@@ -31,7 +31,8 @@ func TestClockJumpsAreNoIdleTime(t *testing.T) {
 		{10 * time.Second, one, 2, false, 10 * time.Second},
 		{10 * time.Second, two, 2, false, 0}, // another
 		{10 * time.Second, two, 2, false, 10 * time.Second},
-		{10 * time.Second, one, 2, false, 30 * time.Second}, // a longer look ago, but not as long as it takes to sleep
+		// a longer look ago, but not as long as it takes to sleep
+		{10 * time.Second, one, 2, false, 30 * time.Second},
 	} {
 		now = now.Add(c.after)
 		if got := all.of(c.model).observe(now, c.uses, c.busy); got != c.want {
@@ -60,7 +61,8 @@ func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	}
 	set := func(minutes string) {
 		t.Helper()
-		if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"idle_unload_minutes": []byte(minutes)}); err != nil {
+		if _, err := r.ChangeSettings(t.Context(),
+			control.SettingsChange{"idle_unload_minutes": []byte(minutes)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +93,8 @@ func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	}
 	complete()
 	there(true, "after another request")
-	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny", KeepLoaded: true}); err != nil {
+	if _, err := r.pool.SetModelSettings(t.Context(),
+		control.ModelSettings{Model: "tiny", KeepLoaded: true}); err != nil {
 		t.Fatal(err)
 	}
 	pass(time.Hour)
@@ -100,7 +103,8 @@ func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny"}); err != nil {
+	if _, err := r.pool.SetModelSettings(t.Context(),
+		control.ModelSettings{Model: "tiny"}); err != nil {
 		t.Fatal(err)
 	}
 	pass(time.Hour)

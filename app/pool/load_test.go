@@ -16,7 +16,8 @@ func TestLoadTimeLeavesOutTheWorkOfOthers(t *testing.T) {
 	var other sync.WaitGroup
 	other.Go(func() {
 		for !stop.Load() {
-			if err := r.thread.Do(t.Context(), func(*mlx.Scope) error { time.Sleep(20 * time.Millisecond); return nil }); err != nil {
+			if err := r.thread.Do(t.Context(),
+				func(*mlx.Scope) error { time.Sleep(20 * time.Millisecond); return nil }); err != nil {
 				t.Error(err)
 				return
 			}

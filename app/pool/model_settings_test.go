@@ -30,7 +30,8 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 	}
 	complete()
 	st, err := r.pool.ModelSettings(t.Context(), control.Alias)
-	if err != nil || st.Settings != (control.ModelSettings{Model: "tiny"}) || st.Serving != 4096 || st.Later || st.ContextLength != 4096 ||
+	if err != nil || st.Settings != (control.ModelSettings{Model: "tiny"}) || st.Serving != 4096 ||
+		st.Later || st.ContextLength != 4096 ||
 		st.Needs == nil || !st.Needs.Fits || st.Drafter != control.DrafterAuto {
 		t.Errorf("at first %+v, %v", st, err)
 	}
@@ -38,8 +39,10 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 	if d := m.Defaults(); d.Temperature != nil || d.TopK != nil {
 		t.Errorf("defaults %+v", d)
 	}
-	m.bundle.Defaults.Temperature, m.bundle.Defaults.TopP = new(0.7), new(0.9) // as if its authors said so
-	st = set(control.ModelSettings{Model: "tiny", Context: new(512), Temperature: new(0.0), TopK: new(20), Depth: new(3), Rule: "rejection"})
+	// as if its authors said so
+	m.bundle.Defaults.Temperature, m.bundle.Defaults.TopP = new(0.7), new(0.9)
+	st = set(control.ModelSettings{Model: "tiny", Context: new(512), Temperature: new(0.0),
+		TopK: new(20), Depth: new(3), Rule: "rejection"})
 	if st.Serving != 4096 || !st.Later || st.Needs.Context != 512 {
 		t.Errorf("with a context of 512 %+v, %+v", st, st.Needs)
 	}
@@ -58,22 +61,27 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	complete()
-	if st, err = r.pool.ModelSettings(t.Context(), "tiny"); err != nil || st.Serving != 512 || st.Later {
+	if st, err = r.pool.ModelSettings(t.Context(), "tiny"); err != nil || st.Serving != 512 ||
+		st.Later {
 		t.Errorf("loaded again %+v, %v", st, err)
 	}
 	const larger = "or set a larger context in the model's settings."
-	if status, body := r.complete(t, control.Alias, longText(600)); status != http.StatusBadRequest || !strings.Contains(body, larger) {
+	if status, body := r.complete(t, control.Alias,
+		longText(600)); status != http.StatusBadRequest || !strings.Contains(body, larger) {
 		t.Errorf("a prompt of 600 tokens gets %d %s", status, body)
 	}
 	set(control.ModelSettings{Model: "tiny", Context: new(4096)})
 	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	if status, body := r.complete(t, control.Alias, longText(5000)); status != http.StatusBadRequest || strings.Contains(body, larger) {
+	if status, body := r.complete(t, control.Alias,
+		longText(5000)); status != http.StatusBadRequest || strings.Contains(body, larger) {
 		t.Errorf("a prompt that the model has no room for gets %d %s", status, body)
 	}
-	_, err = r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny", Context: new(5000)})
-	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid || e.Param != "context" {
+	_, err = r.pool.SetModelSettings(t.Context(),
+		control.ModelSettings{Model: "tiny", Context: new(5000)})
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid ||
+		e.Param != "context" {
 		t.Errorf("a context longer than the model's: %v", err)
 	}
 	for _, f := range []func() error{
@@ -94,7 +102,8 @@ func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 	dir := tinyModel(t, "qwen3", "tiny")
 	f := measured(t, dir)
 	r := start(t, setup{Model: dir, NoCheckpoints: true})
-	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny", Context: new(512)}); err != nil {
+	if _, err := r.pool.SetModelSettings(t.Context(),
+		control.ModelSettings{Model: "tiny", Context: new(512)}); err != nil {
 		t.Fatal(err)
 	}
 	r.wantAnswers(t, "tiny")
@@ -108,7 +117,8 @@ func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 	} {
 		r.setRoom(c.room)
 		if !m.LongerContext(c.tokens) || m.LongerContext(c.more) {
-			t.Errorf("with room for %d bytes: %d tokens %t, %d tokens %t", c.room, c.tokens, m.LongerContext(c.tokens), c.more, m.LongerContext(c.more))
+			t.Errorf("with room for %d bytes: %d tokens %t, %d tokens %t",
+				c.room, c.tokens, m.LongerContext(c.tokens), c.more, m.LongerContext(c.more))
 		}
 	}
 }

@@ -14,7 +14,8 @@ func TestFolderIsReadAgainAfterAChange(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -23,7 +24,8 @@ func TestFolderIsReadAgainAfterAChange(t *testing.T) {
 	wantReads := func(after string, want int) {
 		t.Helper()
 		for range 2 {
-			got, err := known.get(dir, listFiles(dir), func() (int, error) { reads++; return reads, nil })
+			got, err := known.get(dir, listFiles(dir),
+				func() (int, error) { reads++; return reads, nil })
 			if err != nil || got != want || reads != want {
 				t.Errorf("after %s: value %d, %d reads, want %d, %v", after, got, reads, want, err)
 			}
@@ -37,7 +39,8 @@ func TestFolderIsReadAgainAfterAChange(t *testing.T) {
 	wantReads("a new folder with a config.json", 3)
 	write("1_Pooling/config.json", "{ }")
 	wantReads("another size", 4)
-	if err := os.Chtimes(filepath.Join(dir, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+	if err := os.Chtimes(filepath.Join(dir, "model.safetensors"), time.Time{},
+		time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	wantReads("another date", 5)
@@ -48,12 +51,14 @@ func TestFolderIsReadAgainAfterAChange(t *testing.T) {
 	write("a/b/config.json", "{}")
 	wantReads("a module two folders deep", 7)
 	elsewhere := t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(elsewhere, "config.json"), []byte("{}"), 0o644),
+	if err := errors.Join(os.WriteFile(filepath.Join(elsewhere, "config.json"), []byte("{}"),
+		0o644),
 		os.Symlink(elsewhere, filepath.Join(dir, "linked"))); err != nil {
 		t.Fatal(err)
 	}
 	wantReads("a linked module", 8)
-	if err := os.WriteFile(filepath.Join(elsewhere, "config.json"), []byte("{ }"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(elsewhere, "config.json"), []byte("{ }"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	wantReads("a change in the linked module", 9)
@@ -62,10 +67,14 @@ func TestFolderIsReadAgainAfterAChange(t *testing.T) {
 // An error is not kept, so a folder that was mended is read.
 func TestFailedReadIsTriedAgain(t *testing.T) {
 	var known remembered[int]
-	if _, err := known.get("a", "files", func() (int, error) { return 0, os.ErrNotExist }); err != os.ErrNotExist {
+	if _, err := known.get("a", "files", func() (int, error) {
+		return 0,
+			os.ErrNotExist
+	}); err != os.ErrNotExist {
 		t.Errorf("the first read: %v", err)
 	}
-	if got, err := known.get("a", "files", func() (int, error) { return 7, nil }); got != 7 || err != nil {
+	if got, err := known.get("a", "files", func() (int, error) { return 7, nil }); got != 7 ||
+		err != nil {
 		t.Errorf("the second read: %d, %v", got, err)
 	}
 }
@@ -74,7 +83,8 @@ func TestFailedReadIsTriedAgain(t *testing.T) {
 func TestUnlistedFolderIsReadEachTime(t *testing.T) {
 	var known remembered[int]
 	for want := 1; want <= 2; want++ {
-		if got, err := known.get("a", listFiles(t.TempDir()), func() (int, error) { return want, nil }); got != want || err != nil {
+		if got, err := known.get("a", listFiles(t.TempDir()),
+			func() (int, error) { return want, nil }); got != want || err != nil {
 			t.Errorf("read %d gave %d, %v", want, got, err)
 		}
 	}

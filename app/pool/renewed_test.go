@@ -34,7 +34,8 @@ func TestRenewedModelDoesNotAnswerFromOldFiles(t *testing.T) {
 	old := r.acquire(t, "tiny")
 	r.renew(t, "tiny")
 	_, err := r.pool.Acquire(t.Context(), "tiny")
-	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy || !strings.Contains(e.Message, "has changed") {
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy ||
+		!strings.Contains(e.Message, "has changed") {
 		t.Errorf("while it is in use: %v", err)
 	}
 	old.Release()
@@ -121,7 +122,8 @@ func TestDatabaseIsReadWithoutTheLock(t *testing.T) {
 		}},
 		{"a switch", func(ctx context.Context) error { return r.pool.Load(ctx, "two") }},
 		{"a drafter", func(ctx context.Context) error {
-			_, err := r.pool.Drafter(ctx, control.DrafterRequest{Model: "two", Drafter: control.DrafterNone})
+			_, err := r.pool.Drafter(ctx, control.DrafterRequest{Model: "two",
+				Drafter: control.DrafterNone})
 			return err
 		}},
 		{"a removal", func(ctx context.Context) error {
@@ -168,7 +170,8 @@ func TestSettingsMadeDuringAChangeOfDrafterCount(t *testing.T) {
 	r.wantAnswers(t, "tiny")
 	thread, done := enginetest.Hold(t, r.thread), make(chan error, 1)
 	go func() {
-		_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: enginetest.TinyModel(t, "llama")})
+		_, err := r.pool.Drafter(t.Context(),
+			control.DrafterRequest{Model: "tiny", Drafter: enginetest.TinyModel(t, "llama")})
 		done <- err
 	}()
 	for r.State().Loading == nil {
@@ -199,7 +202,8 @@ func TestChoosingAModelLoadsItsChangedWeights(t *testing.T) {
 	if load() != old {
 		t.Error("it was loaded again, unchanged")
 	}
-	if err := os.Chtimes(filepath.Join(dir, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+	if err := os.Chtimes(filepath.Join(dir, "model.safetensors"), time.Time{},
+		time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	changed := load()
@@ -223,7 +227,8 @@ func TestChangedWeightsWaitForTheLastAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(filepath.Join(row.Path, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+	if err := os.Chtimes(filepath.Join(row.Path, "model.safetensors"), time.Time{},
+		time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)

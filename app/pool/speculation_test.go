@@ -16,7 +16,8 @@ import (
 func TestSpeculationOptionIsForRequestsThatSayNothing(t *testing.T) {
 	r := start(t, setup{Speculation: engine.None})
 	repeats := strings.Repeat("func (s *Server) Len() int {\n\treturn s.len\n}\n\n", 2)
-	request := map[string]any{"prompt": repeats, "max_tokens": 24, "temperature": 0, "ignore_eos": true}
+	request := map[string]any{"prompt": repeats, "max_tokens": 24, "temperature": 0,
+		"ignore_eos": true}
 	for _, how := range []any{nil, map[string]any{"drafter": "none", "depth": 4}} {
 		request["speculation"] = how
 		a := r.ask(t, request, false)
@@ -24,7 +25,8 @@ func TestSpeculationOptionIsForRequestsThatSayNothing(t *testing.T) {
 			t.Errorf("speculation %v: %+v", how, a.Timings)
 		}
 	}
-	for _, how := range []any{map[string]any{"depth": 4}, map[string]any{"drafter": "ngram", "depth": 4}} {
+	for _, how := range []any{map[string]any{"depth": 4},
+		map[string]any{"drafter": "ngram", "depth": 4}} {
 		request["speculation"] = how
 		if a := r.ask(t, request, false); a.Timings.DraftN == 0 || a.Timings.NoDrafter != "" {
 			t.Errorf("speculation %v: %+v", how, a.Timings)

@@ -44,7 +44,8 @@ func (l *loadLog) Enabled(context.Context, slog.Level) bool { return true }
 func TestNoRequestFailsDuringSwitches(t *testing.T) {
 	log := &loadLog{Handler: slog.DiscardHandler}
 	r := start(t, setup{Model: writeModel(t, "one"), Logger: slog.New(log)})
-	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, "two")}); err != nil {
+	if _, err := r.library.AddModel(t.Context(),
+		control.AddRequest{Path: writeModel(t, "two")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.pool.Load(t.Context(), "one"); err != nil {
@@ -109,7 +110,8 @@ func TestFailedSwitchLeavesTheChoice(t *testing.T) {
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
 			}
-		} else if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{}"), 0o600); err != nil {
+		} else if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{}"),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +123,8 @@ func TestFailedSwitchLeavesTheChoice(t *testing.T) {
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid {
 			t.Errorf("%s: %v", id, err)
 		}
-		if st := r.State(); st.Choice != "one" || st.Loaded == nil || st.Loaded.ID != "one" || st.Error != "" {
+		if st := r.State(); st.Choice != "one" || st.Loaded == nil || st.Loaded.ID != "one" ||
+			st.Error != "" {
 			t.Errorf("%s: state %+v", id, st)
 		}
 		if status, body := r.complete(t, control.Alias, "a"); status != http.StatusOK {
@@ -160,7 +163,8 @@ func TestStateShowsTheModelThatComesBack(t *testing.T) {
 // A client that leaves while a switch waits for requests changes nothing.
 func TestClientThatLeavesASwitchChangesNothing(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "one")})
-	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, "two")}); err != nil {
+	if _, err := r.library.AddModel(t.Context(),
+		control.AddRequest{Path: writeModel(t, "two")}); err != nil {
 		t.Fatal(err)
 	}
 	held, err := r.pool.Acquire(t.Context(), control.Alias)

@@ -17,9 +17,11 @@ import (
 type manyModels struct{ *fakeBackend }
 
 func (b manyModels) Models(context.Context) ([]control.Model, error) {
-	list := []control.Model{{ID: b.model.Name, ContextLength: b.model.Context, AddedAt: time.Unix(1700000000, 0)}}
+	list := []control.Model{{ID: b.model.Name, ContextLength: b.model.Context,
+		AddedAt: time.Unix(1700000000, 0)}}
 	for i := range 5 {
-		list = append(list, control.Model{ID: fmt.Sprintf("org/m%d", i), ContextLength: 100 + i, AddedAt: time.Unix(1700000000, 0)})
+		list = append(list, control.Model{ID: fmt.Sprintf("org/m%d", i), ContextLength: 100 + i,
+			AddedAt: time.Unix(1700000000, 0)})
 	}
 	return list, nil
 }
@@ -75,11 +77,13 @@ func TestAnthropicListIsPaged(t *testing.T) {
 		var got []string
 		for _, m := range page.Data {
 			got = append(got, m.ID)
-			if m.Type != "model" || m.DisplayName == "" || m.CreatedAt.Unix() != 1700000000 || m.Most == 0 {
+			if m.Type != "model" || m.DisplayName == "" || m.CreatedAt.Unix() != 1700000000 ||
+				m.Most == 0 {
 				t.Errorf("%s: %+v", query, m)
 			}
 		}
-		if n := len(got); n > 0 && (*page.FirstID != got[0] || *page.LastID != got[n-1]) || n == 0 && (page.FirstID != nil || page.LastID != nil) {
+		if n := len(got); n > 0 && (*page.FirstID != got[0] || *page.LastID != got[n-1]) ||
+			n == 0 && (page.FirstID != nil || page.LastID != nil) {
 			t.Errorf("%s: %s", query, w.Body)
 		}
 		if page.HasMore {
@@ -90,10 +94,13 @@ func TestAnthropicListIsPaged(t *testing.T) {
 		}
 	}
 	for query, param := range map[string]string{
-		"?limit=0": "limit", "?limit=1001": "limit", "?limit=x": "limit", "?after_id=no/such": "after_id",
-		"?before_id=no/such": "before_id", "?before_id=tandem&after_id=tandem": "before_id", "?after_id=": "after_id",
+		"?limit=0": "limit", "?limit=1001": "limit", "?limit=x": "limit",
+		"?after_id=no/such":  "after_id",
+		"?before_id=no/such": "before_id", "?before_id=tandem&after_id=tandem": "before_id",
+		"?after_id=": "after_id",
 	} {
-		if w := getAs(s, "2023-06-01", "/v1/models"+query); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), param) {
+		if w := getAs(s, "2023-06-01", "/v1/models"+query); w.Code != http.StatusBadRequest ||
+			!strings.Contains(w.Body.String(), param) {
 			t.Errorf("%s: %d %s", query, w.Code, w.Body)
 		}
 	}
@@ -103,10 +110,13 @@ func TestAnthropicListIsPaged(t *testing.T) {
 func TestModelListFollowsVendorHeader(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for path, says := range map[string][2]string{
-		"/v1/models":            {`{"object":"list","data":[{"id":"tandem","object":"model"`, `{"data":[{"type":"model","id":"tandem","display_name":"Tandem (acme/coder)"`},
-		"/models/":              {`{"object":"list"`, `{"data":[{"type":"model"`},
-		"/v1/models/acme/coder": {`{"id":"acme/coder","object":"model"`, `{"type":"model","id":"acme/coder","display_name":"acme/coder","created_at":"2023-11-14T22:13:20Z","max_input_tokens":64,"max_tokens":64}`},
-		"/models/tandem":        {`{"id":"tandem","object":"model"`, `{"type":"model","id":"tandem","display_name":"Tandem (acme/coder)"`},
+		"/v1/models": {`{"object":"list","data":[{"id":"tandem","object":"model"`,
+			`{"data":[{"type":"model","id":"tandem","display_name":"Tandem (acme/coder)"`},
+		"/models/": {`{"object":"list"`, `{"data":[{"type":"model"`},
+		"/v1/models/acme/coder": {`{"id":"acme/coder","object":"model"`,
+			`{"type":"model","id":"acme/coder","display_name":"acme/coder","created_at":"2023-11-14T22:13:20Z","max_input_tokens":64,"max_tokens":64}`},
+		"/models/tandem": {`{"id":"tandem","object":"model"`,
+			`{"type":"model","id":"tandem","display_name":"Tandem (acme/coder)"`},
 	} {
 		for i, version := range []string{"", "2023-06-01"} {
 			w := getAs(s, version, path)

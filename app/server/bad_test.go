@@ -211,10 +211,13 @@ func TestBadInputNamesItsField(t *testing.T) {
 		if e.Param != nil {
 			param = *e.Param
 		}
-		if param != c.param || !strings.Contains(e.Message, c.says) || e.Type != "invalid_request_error" || e.Code == "" {
-			t.Errorf("%.90s: param %q (want %q), message %q (want %q), type %q, code %q", c.body, param, c.param, e.Message, c.says, e.Type, e.Code)
+		if param != c.param || !strings.Contains(e.Message, c.says) ||
+			e.Type != "invalid_request_error" || e.Code == "" {
+			t.Errorf("%.90s: param %q (want %q), message %q (want %q), type %q, code %q",
+				c.body, param, c.param, e.Message, c.says, e.Type, e.Code)
 		}
-		if r := fake.lastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") || r.FinishReason != "error" || r.Endpoint != c.path {
+		if r := fake.lastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") ||
+			r.FinishReason != "error" || r.Endpoint != c.path {
 			t.Errorf("%.90s: the history has %+v", c.body, r)
 		}
 		if fake.held != 0 || len(s.Active()) != 0 {
@@ -237,7 +240,8 @@ func TestTextBeyondTokenizerIsRefused(t *testing.T) {
 	} {
 		for _, body := range bodies {
 			w := postTo(t, New(newFake().services(), Options{}), path, "application/json", body)
-			if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Code != string(control.CodeInvalid) {
+			if e := decodeError(t, w); w.Code != http.StatusBadRequest ||
+				e.Code != string(control.CodeInvalid) {
 				t.Errorf("%s: %d %+v", body, w.Code, e)
 			}
 		}
@@ -257,7 +261,8 @@ func TestOtherContentTypesAreRefused(t *testing.T) {
 		"multipart/form-data; boundary=x":   415,
 		"application/jsonp":                 415,
 	} {
-		if w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", ct, good); w.Code != want {
+		if w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", ct,
+			good); w.Code != want {
 			t.Errorf("%q: %d, want %d: %s", ct, w.Code, want, w.Body)
 		}
 	}
@@ -270,7 +275,8 @@ func TestBodyOver64MBIs413(t *testing.T) {
 	defer srv.Close()
 	body := `{"model":"tandem","prompt":"` + strings.Repeat("x", 64_000_000) + `"}`
 	for _, chunked := range []bool{false, true} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v1/completions", strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			srv.URL+"/v1/completions", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +293,8 @@ func TestBodyOver64MBIs413(t *testing.T) {
 			t.Errorf("chunked %v: %s", chunked, resp.Status)
 		}
 	}
-	resp, err := http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
+	resp, err := http.Post(srv.URL+"/v1/completions", "application/json",
+		strings.NewReader(`{"model":"tandem","prompt":"x"}`))
 	if err != nil || resp.StatusCode != 200 {
 		t.Fatalf("the next request: %v %v", resp, err)
 	}
@@ -299,14 +306,17 @@ func TestBodyOver64MBIs413(t *testing.T) {
 func TestValuesJustInsideLimitsAreServed(t *testing.T) {
 	stop := `"` + strings.Repeat("é", 1024) + `"`
 	for _, body := range []string{
-		`{"model":"tandem","prompt":"x","n":8,"best_of":8,"logprobs":5,"stop":[` + strings.Repeat(stop+",", 15) + stop + `]}`,
+		`{"model":"tandem","prompt":"x","n":8,"best_of":8,"logprobs":5,"stop":[` +
+			strings.Repeat(stop+",", 15) + stop + `]}`,
 		`{"model":"tandem","prompt":"x","max_tokens":16.0,"seed":-3,"top_k":-1,"top_p":0,"stop":"","logit_bias":{}}`,
 		`{"model":"tandem","prompt":"x","seed":18446744073709551615,"temperature":null,"n":null,"suffix":null,"logit_bias":{"5":-100}}`,
 		`{"model":"tandem","prompt":"` + strings.Repeat("x", 63) + `"}`,
-		`{"model":"tandem","prompt":"x","y":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`,
+		`{"model":"tandem","prompt":"x","y":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) +
+			`}`,
 		fmt.Sprintf(`{"model":"tandem","prompt":%q}`, "line\n\"quote\" 日本"),
 	} {
-		if w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", "application/json", body); w.Code != 200 {
+		if w := postTo(t, New(newFake().services(), Options{}), "/v1/completions",
+			"application/json", body); w.Code != 200 {
 			t.Errorf("%.80s: %d %s", body, w.Code, w.Body)
 		}
 	}

@@ -16,12 +16,16 @@ import (
 func TestBenchStreamsProgressThenResult(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
-	fake.bench = func(_ context.Context, progress func(control.BenchProgress)) (control.Bench, error) {
+	fake.bench = func(
+		_ context.Context, progress func(control.BenchProgress),
+	) (control.Bench, error) {
 		progress(control.BenchProgress{Part: "decode", Done: 1, Total: 2})
 		return control.Bench{ID: 7}, nil
 	}
 	w := socketPost(s, "/app/benches", `{}`)
-	if body := w.Body.String(); w.Code != http.StatusOK || !strings.HasPrefix(body, `data: {"part":"decode","done":1,"total":2}`+"\n\n") || !strings.Contains(body, `"bench":{"id":7,`) {
+	if body := w.Body.String(); w.Code != http.StatusOK ||
+		!strings.HasPrefix(body, `data: {"part":"decode","done":1,"total":2}`+"\n\n") ||
+		!strings.Contains(body, `"bench":{"id":7,`) {
 		t.Errorf("%d %s", w.Code, body)
 	}
 	fake.bench = func(context.Context, func(control.BenchProgress)) (control.Bench, error) {
@@ -29,7 +33,8 @@ func TestBenchStreamsProgressThenResult(t *testing.T) {
 	}
 	wantError(t, socketPost(s, "/app/benches", `{}`), http.StatusConflict, control.CodeModelBusy)
 	wantError(t, socketPost(s, "/app/benches", `[]`), http.StatusBadRequest, control.CodeInvalid)
-	wantError(t, socketPost(s, "/app/benches", `{"stay":1}`), http.StatusBadRequest, control.CodeInvalid)
+	wantError(t, socketPost(s, "/app/benches", `{"stay":1}`), http.StatusBadRequest,
+		control.CodeInvalid)
 }
 
 // TestBenchEndsWithItsClient: a bench stops when its client leaves.
@@ -44,7 +49,8 @@ func TestBenchEndsWithItsClient(t *testing.T) {
 		ended <- ctx.Err()
 		return control.Bench{}, ctx.Err()
 	}
-	s.Socket().ServeHTTP(httptest.NewRecorder(), postOf("/app/benches", "application/json", `{}`).WithContext(ctx))
+	s.Socket().ServeHTTP(httptest.NewRecorder(),
+		postOf("/app/benches", "application/json", `{}`).WithContext(ctx))
 	if err := <-ended; err == nil {
 		t.Error("the bench went on after its client had left")
 	}
@@ -52,11 +58,15 @@ func TestBenchEndsWithItsClient(t *testing.T) {
 
 func TestBenchesAreListedCancelledAndDeleted(t *testing.T) {
 	s := New(newFake().services(), Options{})
-	if w := getOf(s, "/app/benches"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"running":false`) || !strings.Contains(w.Body.String(), `"model":"acme/coder"`) {
+	if w := getOf(s, "/app/benches"); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), `"running":false`) ||
+		!strings.Contains(w.Body.String(), `"model":"acme/coder"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	wantError(t, socketPost(s, "/app/benches/cancel", `{}`), http.StatusNotFound, control.CodeNoBench)
-	for id, status := range map[string]int{"1": http.StatusOK, "2": http.StatusNotFound, "x": http.StatusNotFound} {
+	wantError(t, socketPost(s, "/app/benches/cancel", `{}`), http.StatusNotFound,
+		control.CodeNoBench)
+	for id, status := range map[string]int{"1": http.StatusOK, "2": http.StatusNotFound,
+		"x": http.StatusNotFound} {
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, httptest.NewRequest(http.MethodDelete, "/app/benches/"+id, nil))
 		if w.Code != status {
@@ -68,10 +78,15 @@ func TestBenchesAreListedCancelledAndDeleted(t *testing.T) {
 // TestBenchPanicIsAnError: a panic in a bench becomes an error, and the server keeps serving.
 func TestBenchPanicIsAnError(t *testing.T) {
 	fake := newFake()
-	fake.bench = func(context.Context, func(control.BenchProgress)) (control.Bench, error) { panic("a defect") }
+	fake.bench = func(
+		context.Context, func(control.BenchProgress),
+	) (control.Bench, error) {
+		panic("a defect")
+	}
 	var log strings.Builder
 	s := New(fake.services(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	wantError(t, socketPost(s, "/app/benches", `{}`), http.StatusInternalServerError, control.CodeInternal)
+	wantError(t, socketPost(s, "/app/benches", `{}`), http.StatusInternalServerError,
+		control.CodeInternal)
 	if !strings.Contains(log.String(), "a defect") {
 		t.Errorf("the log has %s", &log)
 	}
@@ -92,7 +107,8 @@ func TestBenchThatStaysOutlivesItsClient(t *testing.T) {
 	}
 	go func() {
 		defer close(ended)
-		s.Socket().ServeHTTP(httptest.NewRecorder(), postOf("/app/benches", "application/json", `{"stay":true}`).WithContext(ctx))
+		s.Socket().ServeHTTP(httptest.NewRecorder(),
+			postOf("/app/benches", "application/json", `{"stay":true}`).WithContext(ctx))
 	}()
 	if err := <-stayed; err != nil {
 		t.Errorf("the bench ended: %v", err)

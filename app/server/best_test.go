@@ -33,7 +33,8 @@ func TestBestOfReturnsLikeliest(t *testing.T) {
 				t.Errorf("logprobs %t, %d", r.Logprobs, r.TopLogprobs)
 			}
 			for i := range len(script.text) {
-				tok := engine.Token{ID: int32(script.text[i]), Text: script.text[i : i+1], Logprobs: &engine.Logprobs{Logprob: script.logprobs[i]}}
+				tok := engine.Token{ID: int32(script.text[i]), Text: script.text[i : i+1],
+					Logprobs: &engine.Logprobs{Logprob: script.logprobs[i]}}
 				if i == len(script.text)-1 {
 					tok.Finish = engine.FinishStop
 				}
@@ -53,7 +54,8 @@ func TestBestOfReturnsLikeliest(t *testing.T) {
 		{`"prompt":"a","best_of":4,"n":3`, []string{"stuvwxyz", "q", "r"}, 11},
 		{`"prompt":["a","b"],"best_of":3,"n":2`, []string{"q", "r", "q", "r"}, 6},
 	} {
-		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","seed":100,`+c.fields+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
+			`{"model":"tandem","seed":100,`+c.fields+`}`)
 		var answer struct {
 			Choices []struct {
 				Index    int
@@ -64,7 +66,8 @@ func TestBestOfReturnsLikeliest(t *testing.T) {
 				CompletionTokens int `json:"completion_tokens"`
 			}
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != http.StatusOK || len(answer.Choices) != len(c.texts) {
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != http.StatusOK ||
+			len(answer.Choices) != len(c.texts) {
 			t.Errorf("%s: %d %s", c.fields, w.Code, w.Body)
 			continue
 		}
@@ -83,7 +86,8 @@ func TestBestOfReturnsLikeliest(t *testing.T) {
 // error.
 func TestBestOfRanksEmptyContinuationLast(t *testing.T) {
 	fake := newFake()
-	w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"a","best_of":2,"max_tokens":0}`)
+	w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
+		`{"model":"tandem","prompt":"a","best_of":2,"max_tokens":0}`)
 	if w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -28,22 +28,35 @@ func TestTooMuchOfOneThingIsRefused(t *testing.T) {
 		"stop texts":         {chat, message(`"stop":[` + repeated(10_000, `"s"`) + `]`), "stop"},
 		"stop texts of text": {text, prompt(`"stop":[` + repeated(10_000, `"s"`) + `]`), "stop"},
 		"a long stop text":   {text, prompt(`"stop":"` + strings.Repeat("s", 1<<20) + `"`), "stop"},
-		"tools":              {chat, message(`"tools":[` + numbered(100_000, `{"type":"function","function":{"name":"f%d"}}`) + `]`), "tools"},
-		"functions":          {chat, message(`"functions":[` + numbered(100_000, `{"name":"f%d"}`) + `]`), "functions"},
-		"allowed tools": {chat, message(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` +
-			numbered(100_000, `{"type":"function","function":{"name":"f%d"}}`) + `]}}`), "tool_choice.allowed_tools.tools"},
-		"answers":        {chat, message(`"n":1000000`), "n"},
-		"prompts":        {text, `{"model":"tandem","prompt":[` + repeated(100_000, `"x"`) + `]}`, "prompt"},
-		"lists of ids":   {text, `{"model":"tandem","prompt":[` + repeated(100_000, `[1]`) + `]}`, "prompt"},
-		"ids":            {text, `{"model":"tandem","prompt":[` + repeated(1_000_000, `1`) + `]}`, "prompt"},
-		"a long prompt":  {text, `{"model":"tandem","prompt":"` + strings.Repeat("x", 20<<20) + `"}`, "prompt"},
-		"a long message": {chat, `{"model":"tandem","messages":[{"role":"user","content":"` + strings.Repeat("x", 20<<20) + `"}]}`, "messages"},
-		"messages":       {chat, `{"model":"tandem","messages":[` + repeated(100_000, `{"role":"user","content":"x"}`) + `]}`, "messages"},
-		"parts":          {chat, `{"model":"tandem","messages":[{"role":"user","content":[` + repeated(100_000, `{"type":"text","text":"x"}`) + `]}]}`, "messages"},
-		"a number":       {text, prompt(`"max_tokens":1` + strings.Repeat("0", 1<<20)), "max_tokens"},
-		"a small number": {text, prompt(`"temperature":0.` + strings.Repeat("0", 1<<20) + `1e-99999999`), ""},
-		"a prediction":   {chat, message(`"prediction":{"type":"content","content":"` + strings.Repeat("x", 20<<20) + `"}`), "prediction.content"},
-		"ever more":      {chat, message(`"temperature":1e` + strings.Repeat("9", 1<<20)), "temperature"},
+		"tools": {chat, message(`"tools":[` +
+			numbered(100_000, `{"type":"function","function":{"name":"f%d"}}`) + `]`), "tools"},
+		"functions": {chat, message(`"functions":[` + numbered(100_000, `{"name":"f%d"}`) +
+			`]`), "functions"},
+		"allowed tools": {chat,
+			message(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` +
+				numbered(100_000, `{"type":"function","function":{"name":"f%d"}}`) + `]}}`),
+			"tool_choice.allowed_tools.tools"},
+		"answers": {chat, message(`"n":1000000`), "n"},
+		"prompts": {text, `{"model":"tandem","prompt":[` + repeated(100_000, `"x"`) + `]}`,
+			"prompt"},
+		"lists of ids": {text, `{"model":"tandem","prompt":[` + repeated(100_000, `[1]`) + `]}`,
+			"prompt"},
+		"ids": {text, `{"model":"tandem","prompt":[` + repeated(1_000_000, `1`) + `]}`, "prompt"},
+		"a long prompt": {text, `{"model":"tandem","prompt":"` + strings.Repeat("x", 20<<20) +
+			`"}`, "prompt"},
+		"a long message": {chat, `{"model":"tandem","messages":[{"role":"user","content":"` +
+			strings.Repeat("x", 20<<20) + `"}]}`, "messages"},
+		"messages": {chat, `{"model":"tandem","messages":[` +
+			repeated(100_000, `{"role":"user","content":"x"}`) + `]}`, "messages"},
+		"parts": {chat, `{"model":"tandem","messages":[{"role":"user","content":[` +
+			repeated(100_000, `{"type":"text","text":"x"}`) + `]}]}`, "messages"},
+		"a number": {text, prompt(`"max_tokens":1` + strings.Repeat("0", 1<<20)), "max_tokens"},
+		"a small number": {text, prompt(`"temperature":0.` + strings.Repeat("0", 1<<20) +
+			`1e-99999999`), ""},
+		"a prediction": {chat, message(`"prediction":{"type":"content","content":"` +
+			strings.Repeat("x", 20<<20) + `"}`), "prediction.content"},
+		"ever more": {chat, message(`"temperature":1e` + strings.Repeat("9", 1<<20)),
+			"temperature"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := newFake()
@@ -56,11 +69,13 @@ func TestTooMuchOfOneThingIsRefused(t *testing.T) {
 				return
 			}
 			e := decodeError(t, w)
-			if w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.param || len(e.Message) > 500 {
+			if w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.param ||
+				len(e.Message) > 500 {
 				t.Errorf("%d %+v, want %s", w.Code, e, c.param)
 			}
 			if fake.held != 0 || len(s.Active()) != 0 || s.PlacesTaken() != 0 {
-				t.Errorf("%d models are held, %d runs in flight, %d places taken", fake.held, len(s.Active()), s.PlacesTaken())
+				t.Errorf("%d models are held, %d runs in flight, %d places taken",
+					fake.held, len(s.Active()), s.PlacesTaken())
 			}
 		})
 	}

@@ -42,13 +42,15 @@ func TestBoundariesStandWhereTemplateEndsDifferently(t *testing.T) {
 	}
 	for body, want := range map[string][]string{
 		`"messages":[{"role":"user","content":"a"}]`: {"user:a!;"},
-		`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}],"tools":[{"type":"function"}]`: {"tools;user:a;assistant:b", "tools;user:a;assistant:b;user:c!;"},
+		`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}],"tools":[{"type":"function"}]`: {"tools;user:a;assistant:b",
+			"tools;user:a;assistant:b;user:c!;"},
 		// This template refuses a system message alone.
 		`"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"}]`: {"system:s;user:a!;"},
 	} {
 		fake := newFake()
 		fake.model.Template = template
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", `{"model":"tandem",`+body+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+			`{"model":"tandem",`+body+`}`)
 		if w.Code != 200 {
 			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 		}

@@ -46,7 +46,8 @@ var tellingRoutes = map[string]tellingRoute{
 				t.Fatal(err)
 			}
 			c := r.Choices[0]
-			told = telling{text: value(c.Message.Content), thought: value(c.Message.Reasoning), finish: finishes[value(c.FinishReason)]}
+			told = telling{text: value(c.Message.Content), thought: value(c.Message.Reasoning),
+				finish: finishes[value(c.FinishReason)]}
 			for _, call := range c.Message.ToolCalls {
 				told.calls = append(told.calls, call.Function.Name+" "+*call.Function.Arguments)
 			}
@@ -59,7 +60,8 @@ var tellingRoutes = map[string]tellingRoute{
 					t.Fatalf("%s: %v", data, err)
 				}
 				for _, c := range r.Choices {
-					told.text, told.thought = told.text+value(c.Delta.Content), told.thought+value(c.Delta.Reasoning)
+					told.text, told.thought = told.text+value(c.Delta.Content),
+						told.thought+value(c.Delta.Reasoning)
 					told.finish += finishes[value(c.FinishReason)]
 					for _, call := range c.Delta.ToolCalls {
 						if call.Function.Name != "" {
@@ -75,7 +77,8 @@ var tellingRoutes = map[string]tellingRoute{
 	"responses": {
 		path: "/v1/responses",
 		body: func(limit int, stop, more string) string {
-			return responseBody(`"input":"x","tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}]`, limits("max_output_tokens", limit, stop), more)
+			return responseBody(`"input":"x","tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}]`,
+				limits("max_output_tokens", limit, stop), more)
 		},
 		whole: func(t *testing.T, w *httptest.ResponseRecorder) telling {
 			var r wholeResponse
@@ -92,7 +95,8 @@ var tellingRoutes = map[string]tellingRoute{
 	"messages": {
 		path: "/v1/messages",
 		body: func(limit int, stop, more string) string {
-			return `{"model":"tandem","messages":[{"role":"user","content":"x"}],` + strings.Join([]string{looks, limits("max_tokens", limit, stop), more}, ",") + `}`
+			return `{"model":"tandem","messages":[{"role":"user","content":"x"}],` +
+				strings.Join([]string{looks, limits("max_tokens", limit, stop), more}, ",") + `}`
 		},
 		whole: func(t *testing.T, w *httptest.ResponseRecorder) telling {
 			var r messageReply
@@ -117,7 +121,8 @@ var tellingRoutes = map[string]tellingRoute{
 
 // finishes maps each protocol's finish reasons to those of a telling.
 var finishes = map[string]string{
-	"tool_calls": "calls", "tool_use": "calls", "stop": "stop", "end_turn": "stop", "stop_sequence": "stop", "length": "length", "max_tokens": "length",
+	"tool_calls": "calls", "tool_use": "calls", "stop": "stop", "end_turn": "stop",
+	"stop_sequence": "stop", "length": "length", "max_tokens": "length",
 }
 
 func tellingOf(items []responseItem, status string) telling {
@@ -151,9 +156,11 @@ func tellingOfBlocks(r messageReply) telling {
 
 func tellingOfLines(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
 	for _, a := range ollamaLinesOf(t, w.Body) {
-		told.text, told.thought, told.finish = told.text+a.Message.Content, told.thought+a.Message.Thinking, a.DoneReason
+		told.text, told.thought, told.finish = told.text+a.Message.Content,
+			told.thought+a.Message.Thinking, a.DoneReason
 		for _, c := range a.Message.Calls {
-			told.calls = append(told.calls, c.Function.Name+" "+string(wire.MustJSON(c.Function.Arguments)))
+			told.calls = append(told.calls,
+				c.Function.Name+" "+string(wire.MustJSON(c.Function.Arguments)))
 		}
 	}
 	return told
@@ -167,7 +174,8 @@ func wholeMembers(args string) string {
 			continue
 		}
 		ends := []string{args[:i], args[:i] + "}"}
-		if strings.Contains("0123456789", args[i-1:i]) && i == len(args) { // the number may continue
+		// the number may continue
+		if strings.Contains("0123456789", args[i-1:i]) && i == len(args) {
 			ends = ends[:1]
 		}
 		for _, text := range ends {
@@ -203,12 +211,16 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 		{name: "no JSON twice", says: odd + "\n" + odd, want: telling{text: "I look.oops}}\n</tool_call>\nI look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `, `look {"a": 1, "z": `}, finish: "stop"}, text: odd + "\n" + odd},
 		{name: "a call, and one cut", says: goCall + lookCall, limit: len(goCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, text: half, calls: []string{"go {}"}},
 		{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + lookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}, text: half},
-		{name: "more than arguments", says: `<tool_call>{"name": "go", "arguments": {}, "why": oops}</tool_call>`,
-			want: telling{text: `, "why": oops}</tool_call>`, calls: []string{"go {}"}, finish: "calls"}, text: `, "why": oops}</tool_call>`, calls: []string{"go {}"}},
+		{name: "more than arguments",
+			says: `<tool_call>{"name": "go", "arguments": {}, "why": oops}</tool_call>`,
+			want: telling{text: `, "why": oops}</tool_call>`, calls: []string{"go {}"},
+				finish: "calls"}, text: `, "why": oops}</tool_call>`, calls: []string{"go {}"}},
 		{name: "Python", writes: "func_name1(", says: `[go(a=1, b=x)]`, want: telling{text: "x)]", calls: []string{`go {"a":1,"b":`}, finish: "stop"}, text: `[go(a=1, b=x)]`},
 		{name: "XML", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\nhm</function>", want: telling{text: "\nhm</function>", calls: []string{"go {"}, finish: "stop"}, text: "<tool_call>\n<function=go>\nhm</function>"},
-		{name: "channels", writes: "<|channel|> <|message|>", says: `<|channel|>commentary to=functions.go<|message|>{"a": x}<|call|>`,
-			want: telling{text: "x}", calls: []string{`go {"a": `}, finish: "stop"}, text: `<|channel|>commentary to=functions.go<|message|>{"a": x}`},
+		{name: "channels", writes: "<|channel|> <|message|>",
+			says: `<|channel|>commentary to=functions.go<|message|>{"a": x}<|call|>`,
+			want: telling{text: "x}", calls: []string{`go {"a": `}, finish: "stop"},
+			text: `<|channel|>commentary to=functions.go<|message|>{"a": x}`},
 	} {
 		for name, route := range tellingRoutes {
 			t.Run(name+", "+c.name, func(t *testing.T) {
@@ -220,12 +232,14 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 				if limit == 0 {
 					limit = 1000
 				}
-				w := postTo(t, New(fake.services(), Options{}), route.path, "application/json", route.body(limit, c.stop, `"stream":false`))
+				w := postTo(t, New(fake.services(), Options{}), route.path, "application/json",
+					route.body(limit, c.stop, `"stream":false`))
 				if w.Code != 200 {
 					t.Fatalf("%d %s", w.Code, w.Body)
 				}
 				whole := route.whole(t, w)
-				streamed := route.stream(t, postTo(t, New(fake.services(), Options{}), route.path, "application/json", route.body(limit, c.stop, `"stream":true`)))
+				streamed := route.stream(t, postTo(t, New(fake.services(), Options{}), route.path,
+					"application/json", route.body(limit, c.stop, `"stream":true`)))
 				want := c.want
 				want.calls = slices.Clone(want.calls)
 				switch name {

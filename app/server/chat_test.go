@@ -33,7 +33,8 @@ func TestTemplateGetsClientsText(t *testing.T) {
 			`{"messages":[{"role":"user","content":"x"}],"enable_thinking":false,"add_generation_prompt":false,"aa":{"y":1,"b":2}}`},
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", `{"model":"tandem",`+c.body+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+			`{"model":"tandem",`+c.body+`}`)
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 			continue
@@ -46,7 +47,8 @@ func TestTemplateGetsClientsText(t *testing.T) {
 
 // TestSamplingFallsBackToModel: the request sets a field, else the model, else it is 1 or off.
 func TestSamplingFallsBackToModel(t *testing.T) {
-	own := model.Defaults{Temperature: new(0.6), TopK: new(20), TopP: new(0.9), MinP: new(0.05), RepetitionPenalty: new(1.1)}
+	own := model.Defaults{Temperature: new(0.6), TopK: new(20), TopP: new(0.9), MinP: new(0.05),
+		RepetitionPenalty: new(1.1)}
 	for _, c := range []struct {
 		fields   string
 		defaults model.Defaults
@@ -59,7 +61,8 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 	} {
 		fake := newFake()
 		fake.model.Sampling = c.defaults
-		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+c.fields+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
+			`{"model":"tandem","prompt":"x"`+c.fields+`}`)
 		if w.Code != 200 {
 			t.Fatalf("%s: %d %s", c.fields, w.Code, w.Body)
 		}
@@ -68,7 +71,8 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 		if err := json.Unmarshal([]byte(strings.ReplaceAll(c.want, " ", ",")), &want); err != nil {
 			t.Fatal(err)
 		}
-		got := []float64{p.Temperature, float64(p.TopK), p.TopP, p.MinP, p.RepetitionPenalty, p.PresencePenalty, p.FrequencyPenalty}
+		got := []float64{p.Temperature, float64(p.TopK), p.TopP, p.MinP, p.RepetitionPenalty,
+			p.PresencePenalty, p.FrequencyPenalty}
 		for i := range want {
 			if got[i] != want[i] {
 				t.Errorf("%s: got %v, want %v", c.fields, got, want)
@@ -78,11 +82,13 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 	}
 
 	fake := newFake()
-	postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":3,"seed":-1,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
+	postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
+		`{"model":"tandem","prompt":"x","n":3,"seed":-1,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
 	seeds := map[uint64]bool{}
 	for _, r := range fake.model.Requests {
 		seeds[*r.Seed] = true
-		if r.Sampling.TopP <= 0 || r.Sampling.TopP > 1e-9 || r.Sampling.LogitBias[7] != -100 || !r.IgnoreEOS || len(r.Stop) != 2 {
+		if r.Sampling.TopP <= 0 || r.Sampling.TopP > 1e-9 || r.Sampling.LogitBias[7] != -100 ||
+			!r.IgnoreEOS || len(r.Stop) != 2 {
 			t.Errorf("got %+v", r)
 		}
 	}

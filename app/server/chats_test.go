@@ -47,8 +47,10 @@ func codeOf(err error) control.Code {
 // TestChatRoutesKeepAConversation walks a conversation over the socket.
 func TestChatRoutesKeepAConversation(t *testing.T) {
 	c, ctx := dialFake(t, newFake()), t.Context()
-	chat, err := c.AddChat(ctx, control.Chat{Kind: "code", Title: "mine", System: "Be brief.", Options: json.RawMessage(`{"temperature":0.5}`)})
-	if err != nil || chat.ID == 0 || chat.Kind != "code" || chat.Title != "mine" || chat.System != "Be brief." || string(chat.Options) != `{"temperature":0.5}` {
+	chat, err := c.AddChat(ctx, control.Chat{Kind: "code", Title: "mine", System: "Be brief.",
+		Options: json.RawMessage(`{"temperature":0.5}`)})
+	if err != nil || chat.ID == 0 || chat.Kind != "code" || chat.Title != "mine" ||
+		chat.System != "Be brief." || string(chat.Options) != `{"temperature":0.5}` {
 		t.Fatalf("%+v, %v", chat, err)
 	}
 	q, err := c.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user", Content: "x :="})
@@ -60,31 +62,40 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	model, end, content, run := "m", "stop", " 1", int64(5)
-	if got, err := c.ChangeMessage(ctx, chat.ID, a.ID, control.MessageChange{Model: &model, Run: &run, Facts: json.RawMessage(`{"n":[1,2]}`)}); err != nil || got.Content != "" || got.Run != 5 {
+	if got, err := c.ChangeMessage(ctx, chat.ID, a.ID,
+		control.MessageChange{Model: &model, Run: &run,
+			Facts: json.RawMessage(`{"n":[1,2]}`)}); err != nil || got.Content != "" || got.Run != 5 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	// A field that is absent from a body keeps its value.
 	for _, change := range []control.MessageChange{{Content: &content}, {}, {Finish: &end}} {
-		if got, err := c.ChangeMessage(ctx, chat.ID, a.ID, change); err != nil || got.Content != " 1" || got.Run != 5 || got.Model != "m" || string(got.Facts) != `{"n":[1,2]}` {
+		if got, err := c.ChangeMessage(ctx, chat.ID, a.ID, change); err != nil ||
+			got.Content != " 1" || got.Run != 5 || got.Model != "m" ||
+			string(got.Facts) != `{"n":[1,2]}` {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
-	if _, err := c.ChangeMessage(ctx, chat.ID, a.ID, control.MessageChange{Content: &content}); codeOf(err) != control.CodeInvalid {
+	if _, err := c.ChangeMessage(ctx, chat.ID, a.ID,
+		control.MessageChange{Content: &content}); codeOf(err) != control.CodeInvalid {
 		t.Errorf("change an ended answer: %v", err)
 	}
 	title := ""
-	if got, err := c.ChangeChat(ctx, chat.ID, control.ChatChange{Title: &title, Leaf: &q.ID}); err != nil || got.Title != "" || got.Leaf != q.ID || got.System != "Be brief." {
+	if got, err := c.ChangeChat(ctx, chat.ID,
+		control.ChatChange{Title: &title, Leaf: &q.ID}); err != nil || got.Title != "" ||
+		got.Leaf != q.ID || got.System != "Be brief." {
 		t.Errorf("%+v, %v", got, err)
 	}
 	whole, err := c.Chat(ctx, chat.ID)
-	if err != nil || len(whole.Messages) != 2 || whole.Messages[1].Content != " 1" || whole.Chat.Leaf != q.ID {
+	if err != nil || len(whole.Messages) != 2 || whole.Messages[1].Content != " 1" ||
+		whole.Chat.Leaf != q.ID {
 		t.Errorf("%+v, %v", whole, err)
 	}
 	list, err := c.Chats(ctx, control.ChatQuery{Search: "", Limit: 1, Before: 99})
 	if err != nil || !list.Keep || list.Count != 1 || len(list.Chats) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if list, err := c.Chats(ctx, control.ChatQuery{Search: "a&b=c%"}); err != nil || len(list.Chats) != 0 || list.Chats == nil {
+	if list, err := c.Chats(ctx, control.ChatQuery{Search: "a&b=c%"}); err != nil ||
+		len(list.Chats) != 0 || list.Chats == nil {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if err := c.KeepChats(ctx, false); err != nil {
@@ -104,7 +115,8 @@ func TestChatRoutesKeepAConversation(t *testing.T) {
 	if would, err := c.WouldDeleteChats(ctx, other.ID); err != nil || would != one {
 		t.Errorf("would delete %+v, %v", would, err)
 	}
-	if would, err := c.WouldDeleteChats(ctx, 0); err != nil || would != (control.DeletedChats{Chats: 2, Checkpoints: 2, Bytes: 200}) {
+	if would, err := c.WouldDeleteChats(ctx, 0); err != nil ||
+		would != (control.DeletedChats{Chats: 2, Checkpoints: 2, Bytes: 200}) {
 		t.Errorf("all chats would delete %+v, %v", would, err)
 	}
 	if gone, err := c.DeleteChat(ctx, other.ID); err != nil || gone != one {
@@ -156,7 +168,8 @@ func TestBadChatBodyIsRefused(t *testing.T) {
 	} {
 		w := socketPost(s, test.path, test.body)
 		if w.Code != test.status || !strings.Contains(w.Body.String(), string(test.code)) {
-			t.Errorf("%s %s: %d %s, want %d %s", test.path, test.body, w.Code, w.Body, test.status, test.code)
+			t.Errorf("%s %s: %d %s, want %d %s",
+				test.path, test.body, w.Code, w.Body, test.status, test.code)
 		}
 	}
 	for _, query := range []string{"limit=x", "limit=-1", "limit=201", "before=1.5"} {
@@ -184,7 +197,8 @@ func TestCancelByNameBeforeFirstToken(t *testing.T) {
 	s := New(fake.services(), Options{})
 	answer := make(chan *httptest.ResponseRecorder)
 	go func() {
-		r := postOf("/v1/completions", "application/json", `{"model":"tandem","prompt":"x","stream":true}`)
+		r := postOf("/v1/completions", "application/json",
+			`{"model":"tandem","prompt":"x","stream":true}`)
 		r.Header.Set(api.RunNameHeader, "page-1")
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, r)
@@ -199,7 +213,8 @@ func TestCancelByNameBeforeFirstToken(t *testing.T) {
 	if w := <-answer; w.Code != 200 || !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if run := fake.lastRun(); run.FinishReason != control.FinishCancel || run.CompletionTokens != 0 {
+	if run := fake.lastRun(); run.FinishReason != control.FinishCancel ||
+		run.CompletionTokens != 0 {
 		t.Errorf("%+v", run)
 	}
 	for _, name := range []string{"1", "-x", "a b", strings.Repeat("x", 65), "ä"} {

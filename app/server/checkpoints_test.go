@@ -15,10 +15,13 @@ func TestCheckpointPagesPassQueryAndTotals(t *testing.T) {
 	s := New(fake.services(), Options{})
 	for path, want := range map[string]control.CheckpointQuery{
 		"/app/checkpoints": {},
-		"/app/checkpoints?model=acme%2Fcoder&limit=1000&before=x%2C1": {Model: "acme/coder", Limit: 1000, Before: "x,1"},
+		"/app/checkpoints?model=acme%2Fcoder&limit=1000&before=x%2C1": {Model: "acme/coder",
+			Limit: 1000, Before: "x,1"},
 	} {
 		w := socketGet(s, path)
-		if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), `{"checkpoints":[{"id":"abc",`) || !strings.HasSuffix(w.Body.String(), `],"next":"2","count":7,"bytes":70,"saved_ms":0}`) {
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(),
+			`{"checkpoints":[{"id":"abc",`) ||
+			!strings.HasSuffix(w.Body.String(), `],"next":"2","count":7,"bytes":70,"saved_ms":0}`) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 		if fake.listed != want {
@@ -26,6 +29,7 @@ func TestCheckpointPagesPassQueryAndTotals(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"limit=1001", "limit=-1", "limit=x"} {
-		wantError(t, socketGet(s, "/app/checkpoints?"+query), http.StatusBadRequest, control.CodeInvalid)
+		wantError(t, socketGet(s, "/app/checkpoints?"+query), http.StatusBadRequest,
+			control.CodeInvalid)
 	}
 }

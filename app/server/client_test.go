@@ -40,38 +40,47 @@ func TestControlClientWorksOnTheSocket(t *testing.T) {
 	}
 
 	state, err := c.State(ctx)
-	if err != nil || state.Phase != control.PhaseReady || state.Loaded.ID != "acme/coder" || state.Active == nil {
+	if err != nil || state.Phase != control.PhaseReady || state.Loaded.ID != "acme/coder" ||
+		state.Active == nil {
 		t.Errorf("state: %+v %v", state, err)
 	}
 	if _, err := c.Load(ctx, "acme/coder"); err != nil {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := c.Load(ctx, "no/such"); codeOf(err) != control.CodeModelNotFound || !strings.Contains(err.Error(), "no/such") {
+	if _, err := c.Load(ctx, "no/such"); codeOf(err) != control.CodeModelNotFound ||
+		!strings.Contains(err.Error(), "no/such") {
 		t.Errorf("load an unknown model: %v", err)
 	}
 	if _, err := c.Unload(ctx, ""); err != nil || fake.unload != 1 {
 		t.Errorf("unload: %v", err)
 	}
-	if list, err := c.Models(ctx); err != nil || len(list) != 2 || list[1].ID != "acme/coder" || list[1].AddedAt.IsZero() {
+	if list, err := c.Models(ctx); err != nil || len(list) != 2 || list[1].ID != "acme/coder" ||
+		list[1].AddedAt.IsZero() {
 		t.Errorf("models: %+v %v", list, err)
 	}
-	if m, err := c.AddModel(ctx, control.AddRequest{Path: "/models/new"}); err != nil || m.ID != "new" {
+	if m, err := c.AddModel(ctx, control.AddRequest{Path: "/models/new"}); err != nil ||
+		m.ID != "new" {
 		t.Errorf("add: %+v %v", m, err)
 	}
 	if _, err := c.RemoveModel(ctx, "acme/coder"); err != nil {
 		t.Errorf("remove: %v", err)
 	}
-	if _, err := c.RemoveModel(ctx, "odd ?#%2F name"); codeOf(err) != control.CodeModelNotFound || !strings.Contains(err.Error(), "odd ?#%2F name") {
+	if _, err := c.RemoveModel(ctx, "odd ?#%2F name"); codeOf(err) != control.CodeModelNotFound ||
+		!strings.Contains(err.Error(), "odd ?#%2F name") {
 		t.Errorf("remove an odd name: %v", err)
 	}
 	if code, err := c.SessionCode(ctx); err != nil || !strings.HasSuffix(code.URL, "/#"+code.Code) {
 		t.Errorf("session: %+v %v", code, err)
 	}
 
-	if st, err := c.ChangeSettings(ctx, control.SettingsChange{"port": json.RawMessage("9000")}); err != nil || st.Settings.Port != 9000 {
+	if st, err := c.ChangeSettings(ctx,
+		control.SettingsChange{"port": json.RawMessage("9000")}); err != nil ||
+		st.Settings.Port != 9000 {
 		t.Errorf("settings: %+v %v", st, err)
 	}
-	if _, err := c.ChangeSettings(ctx, control.SettingsChange{"port": json.RawMessage("9")}); codeOf(err) != control.CodeInvalid || err.(*control.Error).Param != "port" {
+	if _, err := c.ChangeSettings(ctx,
+		control.SettingsChange{"port": json.RawMessage("9")}); codeOf(err) != control.CodeInvalid ||
+		err.(*control.Error).Param != "port" {
 		t.Errorf("a bad setting: %v", err)
 	}
 	if st, err := c.Settings(ctx); err != nil || st.Settings.Port != 9000 {
@@ -79,19 +88,23 @@ func TestControlClientWorksOnTheSocket(t *testing.T) {
 	}
 
 	var seen []control.Progress
-	m, err := c.Pull(ctx, control.PullRequest{ID: "acme/coder"}, func(p control.Progress) { seen = append(seen, p) })
+	m, err := c.Pull(ctx, control.PullRequest{ID: "acme/coder"},
+		func(p control.Progress) { seen = append(seen, p) })
 	if err != nil || m.Bytes != 10 || len(seen) != 1 || seen[0].Done != 5 {
 		t.Errorf("pull: %+v %v after %+v", m, err, seen)
 	}
-	if _, err := c.Pull(ctx, control.PullRequest{ID: "acme/gated"}, func(control.Progress) {}); codeOf(err) != control.CodeGated {
+	if _, err := c.Pull(ctx, control.PullRequest{ID: "acme/gated"},
+		func(control.Progress) {}); codeOf(err) != control.CodeGated {
 		t.Errorf("pull a gated model: %v", err)
 	}
-	if _, err := c.Pull(ctx, control.PullRequest{}, func(control.Progress) {}); codeOf(err) != control.CodeInvalid {
+	if _, err := c.Pull(ctx, control.PullRequest{},
+		func(control.Progress) {}); codeOf(err) != control.CodeInvalid {
 		t.Errorf("pull nothing: %v", err)
 	}
 
 	// The standard routes answer on the socket too.
-	resp, err := c.Do(ctx, http.MethodPost, "/v1/completions", map[string]any{"model": "tandem", "prompt": "x", "stream": true})
+	resp, err := c.Do(ctx, http.MethodPost, "/v1/completions",
+		map[string]any{"model": "tandem", "prompt": "x", "stream": true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,11 +119,13 @@ func TestControlClientWorksOnTheSocket(t *testing.T) {
 	if events != 12 { // 11 runes, and the end
 		t.Errorf("%d events", events)
 	}
-	if _, err := c.Do(ctx, http.MethodPost, "/v1/completions", map[string]any{"model": "tandem"}); codeOf(err) != control.CodeInvalid {
+	if _, err := c.Do(ctx, http.MethodPost, "/v1/completions",
+		map[string]any{"model": "tandem"}); codeOf(err) != control.CodeInvalid {
 		t.Errorf("no prompt: %v", err)
 	}
 	runs, err := c.Runs(ctx, control.RunQuery{Limit: 1, Model: "tandem"})
-	if err != nil || len(runs) != 1 || runs[0].ID != 2 || runs[0].Client != "tandem" || runs[0].FinishReason != "error" {
+	if err != nil || len(runs) != 1 || runs[0].ID != 2 || runs[0].Client != "tandem" ||
+		runs[0].FinishReason != "error" {
 		t.Errorf("runs: %+v %v", runs, err)
 	}
 	// The client may see the end of a stream before the server has finished the run.
@@ -153,7 +168,8 @@ func TestPullStopsWhenClientLeaves(t *testing.T) {
 		<-started
 		cancel()
 	}()
-	if _, err := c.Pull(ctx, control.PullRequest{ID: "a/b"}, func(control.Progress) {}); !errors.Is(err, context.Canceled) {
+	if _, err := c.Pull(ctx, control.PullRequest{ID: "a/b"},
+		func(control.Progress) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("pull: %v", err)
 	}
 	if err := <-stopped; !errors.Is(err, context.Canceled) {

@@ -40,7 +40,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 	ask := func(conn net.Conn) *http.Response {
 		t.Helper()
-		if _, err := io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(conn,
+			"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -65,7 +66,9 @@ func TestConnectionsAreLimited(t *testing.T) {
 		}
 	}
 	third := connect()
-	if resp := ask(third); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" || resp.Header.Get("X-Request-Id") == "" || !resp.Close {
+	if resp := ask(third); resp.StatusCode != http.StatusServiceUnavailable ||
+		resp.Header.Get("Retry-After") != "1" || resp.Header.Get("X-Request-Id") == "" ||
+		!resp.Close {
 		t.Errorf("the third connection gets %d %v", resp.StatusCode, resp.Header)
 	}
 	if _, err := third.Read(make([]byte, 1)); err == nil {

@@ -10,19 +10,24 @@ import (
 )
 
 func (f *fakeBackend) Storage(context.Context) (control.Storage, error) {
-	return control.Storage{Home: "/home", ByDay: []control.Usage{{Name: "2026-11-22", Runs: 3, Bytes: 5}}}, nil
+	return control.Storage{Home: "/home", ByDay: []control.Usage{{Name: "2026-11-22", Runs: 3,
+		Bytes: 5}}}, nil
 }
 
 func (f *fakeBackend) Removal(ctx context.Context, id string) (control.Removal, error) {
 	return f.RemoveModel(ctx, id)
 }
 
-func (f *fakeBackend) WouldForget(_ context.Context, q control.ForgetRequest) (control.Forgotten, error) {
+func (f *fakeBackend) WouldForget(
+	_ context.Context, q control.ForgetRequest,
+) (control.Forgotten, error) {
 	f.forgot = q
 	return control.Forgotten{Runs: 2, Bytes: 700}, nil
 }
 
-func (f *fakeBackend) WouldDelete(ctx context.Context, name string, all bool) (control.Deleted, error) {
+func (f *fakeBackend) WouldDelete(
+	ctx context.Context, name string, all bool,
+) (control.Deleted, error) {
 	d, err := f.DeleteCheckpoint(ctx, name, all)
 	if d.Bytes = 5; all {
 		d.Bytes = 9
@@ -42,15 +47,19 @@ func TestDiskRoutesListAndForget(t *testing.T) {
 		"/app/removal?model=acme/coder": `{"id":"acme/coder","deletes":true,"bytes":1000}`,
 		"/app/forget?model=acme%2Fcoder&client=a+b&day=2026-11-22": `"bytes":700`,
 	} {
-		if w := socketGet(s, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+		if w := socketGet(s, path); w.Code != http.StatusOK ||
+			!strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want %s in it", path, w.Code, w.Body, want)
 		}
 	}
-	if fake.forgot != (control.ForgetRequest{Model: "acme/coder", Client: "a b", Day: "2026-11-22"}) {
+	if fake.forgot != (control.ForgetRequest{Model: "acme/coder", Client: "a b",
+		Day: "2026-11-22"}) {
 		t.Errorf("asked about %+v", fake.forgot)
 	}
-	wantError(t, socketGet(s, "/app/removal?model=none"), http.StatusNotFound, control.CodeModelNotFound)
-	wantError(t, socketGet(s, "/app/checkpoints/none/deletion"), http.StatusNotFound, control.CodeNoCheckpoint)
+	wantError(t, socketGet(s, "/app/removal?model=none"), http.StatusNotFound,
+		control.CodeModelNotFound)
+	wantError(t, socketGet(s, "/app/checkpoints/none/deletion"), http.StatusNotFound,
+		control.CodeNoCheckpoint)
 	for _, query := range []string{"", "?model=", "?day=yesterday", "?model=x&day=2026-13-01"} {
 		wantError(t, socketGet(s, "/app/forget"+query), http.StatusBadRequest, control.CodeInvalid)
 	}

@@ -73,7 +73,9 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 		{"POST", "/app/load", "localhost:8263", h{"Sec-Fetch-Site": "same-site"}, 403},
 		{"POST", "/app/session", "localhost:8263", h{"Sec-Fetch-Site": "same-site"}, 403},
 	} {
-		s := New(newFake().services(), Options{Rules: Rules{AllowedHosts: []string{"Mac.example:8263"}, AllowedOrigins: []string{"app://obsidian.md"}}})
+		s := New(newFake().services(),
+			Options{Rules: Rules{AllowedHosts: []string{"Mac.example:8263"},
+				AllowedOrigins: []string{"app://obsidian.md"}}})
 		body := ""
 		if c.method == http.MethodPost {
 			body = `{"model":"tandem","prompt":"x"}`
@@ -86,19 +88,25 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 		}
 		local := &net.TCPAddr{IP: net.IPv4(192, 168, 7, 5), Port: 8263}
 		w := httptest.NewRecorder()
-		s.Endpoint().ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local))))
+		s.Endpoint().ServeHTTP(w, r.WithContext(context.WithValue(r.Context(),
+			http.LocalAddrContextKey, net.Addr(local))))
 		if w.Code != c.want {
-			t.Errorf("%s %s at %q with %v: %d, want %d: %s", c.method, c.path, c.host, c.headers, w.Code, c.want, w.Body)
+			t.Errorf("%s %s at %q with %v: %d, want %d: %s",
+				c.method, c.path, c.host, c.headers, w.Code, c.want, w.Body)
 		}
 		if w.Code >= 400 {
 			decodeError(t, w)
 		}
 		header := w.Header()
-		if header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(header.Get("Content-Security-Policy"), "frame-ancestors 'none'") || header.Get("X-Request-Id") == "" {
+		if header.Get("X-Content-Type-Options") != "nosniff" ||
+			!strings.Contains(header.Get("Content-Security-Policy"), "frame-ancestors 'none'") ||
+			header.Get("X-Request-Id") == "" {
 			t.Errorf("%s %s: headers %v", c.method, c.path, header)
 		}
-		if allow := header.Get("Access-Control-Allow-Origin"); (allow != "") != (c.headers["Origin"] == "app://obsidian.md" && w.Code < 300) {
-			t.Errorf("%s %s with %v: Access-Control-Allow-Origin %q", c.method, c.path, c.headers, allow)
+		if allow := header.Get("Access-Control-Allow-Origin"); (allow != "") != (c.headers["Origin"] == "app://obsidian.md" &&
+			w.Code < 300) {
+			t.Errorf("%s %s with %v: Access-Control-Allow-Origin %q",
+				c.method, c.path, c.headers, allow)
 		}
 	}
 }
@@ -152,7 +160,8 @@ func TestSessionOpensForOwnPageOnly(t *testing.T) {
 		return w
 	}
 	const own = "127.0.0.1:8263"
-	bought := ask(http.MethodPost, "/app/session", own, `{"code":"`+code+`"}`, "Origin", "http://"+own, "Sec-Fetch-Site", "same-origin")
+	bought := ask(http.MethodPost, "/app/session", own, `{"code":"`+code+`"}`, "Origin",
+		"http://"+own, "Sec-Fetch-Site", "same-origin")
 	var session control.Session
 	if err := json.Unmarshal(bought.Body.Bytes(), &session); err != nil || session.Session == "" {
 		t.Fatalf("%d %s", bought.Code, bought.Body)

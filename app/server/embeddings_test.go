@@ -42,9 +42,11 @@ func TestEmbeddingsTakeAllInputForms(t *testing.T) {
 		{`[7,260]`, [][]int32{{7, 260}}},
 		{`[[7],[8,9]]`, [][]int32{{7}, {8, 9}}},
 	} {
-		for _, format := range []string{``, `,"encoding_format":"float"`, `,"encoding_format":"base64","user":"me"`, `,"dimensions":2`} {
+		for _, format := range []string{``, `,"encoding_format":"float"`,
+			`,"encoding_format":"base64","user":"me"`, `,"dimensions":2`} {
 			fake := newFakeKind(control.KindEmbedding)
-			w := postTo(t, New(fake.services(), Options{}), "/v1/embeddings", "application/json", `{"model":"tandem","input":`+c.input+format+`}`)
+			w := postTo(t, New(fake.services(), Options{}), "/v1/embeddings", "application/json",
+				`{"model":"tandem","input":`+c.input+format+`}`)
 			var got struct {
 				Object, Model string
 				Data          []struct {
@@ -70,12 +72,15 @@ func TestEmbeddingsTakeAllInputForms(t *testing.T) {
 			for i, d := range got.Data {
 				ids := c.want[i]
 				tokens += len(ids)
-				want := []float32{float32(len(ids)), float32(ids[0]), float32(ids[len(ids)-1]), 1.0 / 3}
+				want := []float32{float32(len(ids)), float32(ids[0]), float32(ids[len(ids)-1]),
+					1.0 / 3}
 				if strings.Contains(format, "dimensions") {
 					want = want[:2]
 				}
-				if v := vector(t, d.Embedding); d.Object != "embedding" || d.Index != i || !slices.Equal(v, want) {
-					t.Errorf("%s%s: item %d is %+v with %v, want %v", c.input, format, i, d, v, want)
+				if v := vector(t, d.Embedding); d.Object != "embedding" || d.Index != i ||
+					!slices.Equal(v, want) {
+					t.Errorf("%s%s: item %d is %+v with %v, want %v",
+						c.input, format, i, d, v, want)
 				}
 				if isText := d.Embedding[0] == '"'; isText != strings.Contains(format, "base64") {
 					t.Errorf("%s%s: an embedding is %s", c.input, format, d.Embedding)
@@ -84,7 +89,9 @@ func TestEmbeddingsTakeAllInputForms(t *testing.T) {
 			if got.Usage.Prompt != tokens || got.Usage.Total != tokens {
 				t.Errorf("%s: usage %+v, want %d tokens", c.input, got.Usage, tokens)
 			}
-			if r := fake.lastRun(); r.Endpoint != "/v1/embeddings" || r.Model != "acme/coder" || r.PromptTokens != tokens || r.CompletionTokens != 0 || r.FinishReason != "stop" || r.Error != "" || r.PrefillMS != 2 {
+			if r := fake.lastRun(); r.Endpoint != "/v1/embeddings" || r.Model != "acme/coder" ||
+				r.PromptTokens != tokens || r.CompletionTokens != 0 || r.FinishReason != "stop" ||
+				r.Error != "" || r.PrefillMS != 2 {
 				t.Errorf("%s: the history has %+v", c.input, r)
 			}
 			if fake.held != 0 {
@@ -188,9 +195,11 @@ func TestBadEmbeddingOrRerankIsRefused(t *testing.T) {
 			param = *e.Param
 		}
 		if param != c.param || !strings.Contains(e.Message, c.says) {
-			t.Errorf("%.90s: param %q (want %q), message %q (want %q)", c.body, param, c.param, e.Message, c.says)
+			t.Errorf("%.90s: param %q (want %q), message %q (want %q)",
+				c.body, param, c.param, e.Message, c.says)
 		}
-		if r := fake.lastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") || r.FinishReason != "error" || r.Endpoint != path {
+		if r := fake.lastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") ||
+			r.FinishReason != "error" || r.Endpoint != path {
 			t.Errorf("%.90s: the history has %+v", c.body, r)
 		}
 		if fake.held != 0 || len(s.Active()) != 0 {
@@ -210,9 +219,12 @@ func TestModelKindAnswersItsOwnRoutes(t *testing.T) {
 		"/rerank/":             `{"model":"tandem","query":"x","documents":["y"]}`,
 	}
 	refused := map[string]map[string]string{
-		"":                    {"/v1/embeddings": "generates text", "/embeddings": "generates text", "/v1/rerank": "generates text", "/rerank/": "generates text"},
-		control.KindEmbedding: {"/v1/chat/completions": "generates no text", "/v1/completions": "generates no text", "/v1/rerank": "makes embeddings", "/rerank/": "makes embeddings"},
-		control.KindReranker:  {"/v1/embeddings": "is a reranker", "/embeddings": "is a reranker"},
+		"": {"/v1/embeddings": "generates text", "/embeddings": "generates text",
+			"/v1/rerank": "generates text", "/rerank/": "generates text"},
+		control.KindEmbedding: {"/v1/chat/completions": "generates no text",
+			"/v1/completions": "generates no text", "/v1/rerank": "makes embeddings",
+			"/rerank/": "makes embeddings"},
+		control.KindReranker: {"/v1/embeddings": "is a reranker", "/embeddings": "is a reranker"},
 	}
 	for kind, no := range refused {
 		for path, body := range bodies {
@@ -224,7 +236,8 @@ func TestModelKindAnswersItsOwnRoutes(t *testing.T) {
 				}
 				continue
 			}
-			if e := decodeError(t, w); w.Code != 400 || e.Param == nil || *e.Param != "model" || !strings.Contains(e.Message, no[path]) {
+			if e := decodeError(t, w); w.Code != 400 || e.Param == nil || *e.Param != "model" ||
+				!strings.Contains(e.Message, no[path]) {
 				t.Errorf("kind %q, %s: %d %+v, want %q", kind, path, w.Code, e, no[path])
 			}
 			if fake.held != 0 {
@@ -242,13 +255,17 @@ func TestReadingErrorsAreToldApart(t *testing.T) {
 	fake.model.OnRead = func(context.Context) error {
 		return &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"}
 	}
-	if w := postTo(t, New(fake.services(), Options{}), "/v1/embeddings", "application/json", body); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+	if w := postTo(t, New(fake.services(), Options{}), "/v1/embeddings", "application/json",
+		body); w.Code != 503 || w.Header().Get("Retry-After") == "" {
 		t.Errorf("a full queue: %d %s", w.Code, w.Body)
 	}
 	for name, stop := range map[string]func(s *Server, leave context.CancelFunc){
-		"left":      func(_ *Server, leave context.CancelFunc) { leave() },
-		"cancelled": func(s *Server, _ context.CancelFunc) { s.CancelRun(fmt.Sprint(s.Active()[0].RunID)) },
-		"closed":    func(s *Server, _ context.CancelFunc) { s.Close() },
+		"left": func(_ *Server, leave context.CancelFunc) { leave() },
+		"cancelled": func(s *Server,
+			_ context.CancelFunc) {
+			s.CancelRun(fmt.Sprint(s.Active()[0].RunID))
+		},
+		"closed": func(s *Server, _ context.CancelFunc) { s.Close() },
 	} {
 		fake := newFakeKind(control.KindEmbedding)
 		s := New(fake.services(), Options{})
@@ -263,7 +280,8 @@ func TestReadingErrorsAreToldApart(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			s.Endpoint().ServeHTTP(w, postOf("/v1/embeddings", "application/json", body).WithContext(ctx))
+			s.Endpoint().ServeHTTP(w, postOf("/v1/embeddings", "application/json",
+				body).WithContext(ctx))
 		}()
 		if n := <-began; n != 2 {
 			t.Errorf("%s: the state has %d tokens as read, want 2", name, n)

@@ -23,7 +23,9 @@ type everyRoute struct {
 }
 
 // reads reports whether the route takes a body.
-func (e everyRoute) reads() bool { return e.method == http.MethodPost || e.method == http.MethodPut }
+func (e everyRoute) reads() bool {
+	return e.method == http.MethodPost || e.method == http.MethodPut
+}
 
 // guarded is a server whose routes the tests call one by one.
 type guarded struct {
@@ -47,8 +49,13 @@ func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e eve
 			g := guarded{fake: newFake()}
 			g.fake.keyed, g.fake.checkpoint.ID = true, "1"
 			g.fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: time.Now()}}
-			g.fake.texts = map[int64]control.RunText{1: {Run: 1, Model: g.fake.model.Name, Request: json.RawMessage(`{"model":"tandem","prompt":"x"}`), Replay: json.RawMessage("{}")}}
-			g.fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench, err error) { return b, nil }
+			g.fake.texts = map[int64]control.RunText{1: {Run: 1, Model: g.fake.model.Name,
+				Request: json.RawMessage(`{"model":"tandem","prompt":"x"}`),
+				Replay:  json.RawMessage("{}")}}
+			g.fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench,
+				err error) {
+				return b, nil
+			}
 			g.Server = New(g.fake.services(), o)
 			session, ok := g.sessions.exchange(g.NewCode().Code)
 			if !ok {
@@ -90,7 +97,8 @@ func (g guarded) Request(e everyRoute) *http.Request {
 		r.Header.Set("Authorization", "Bearer "+g.session)
 	}
 	reached := &net.TCPAddr{IP: net.IPv4(192, 168, 7, 5), Port: 8263}
-	return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(reached)))
+	return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey,
+		net.Addr(reached)))
 }
 
 // ask sends a request over TCP.
@@ -99,7 +107,9 @@ func (g guarded) ask(t *testing.T, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	g.Endpoint().ServeHTTP(w, r)
 	h := w.Header()
-	if h.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") || h.Get("Referrer-Policy") != "no-referrer" || h.Get("X-Request-Id") == "" {
+	if h.Get("X-Content-Type-Options") != "nosniff" ||
+		!strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") ||
+		h.Get("Referrer-Policy") != "no-referrer" || h.Get("X-Request-Id") == "" {
 		t.Errorf("%s %s: headers %v", r.Method, r.URL.Path, h)
 	}
 	if w.Code == http.StatusInternalServerError {
@@ -114,7 +124,8 @@ func (g guarded) refused(t *testing.T, why string, r *http.Request, want int) {
 	if w := g.ask(t, r); w.Code != want || w.Header().Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("%s: %s %s: %d, want %d: %.200s", why, r.Method, r.URL.Path, w.Code, want, w.Body)
 	}
-	if len(g.fake.runs) > 1 && want != http.StatusUnsupportedMediaType && want != http.StatusBadRequest && want != http.StatusRequestEntityTooLarge {
+	if len(g.fake.runs) > 1 && want != http.StatusUnsupportedMediaType &&
+		want != http.StatusBadRequest && want != http.StatusRequestEntityTooLarge {
 		t.Errorf("%s: %s %s: it has a run", why, r.Method, r.URL.Path)
 	}
 }
@@ -138,55 +149,60 @@ func TestEveryRouteAnswersGoodRequest(t *testing.T) {
 // A page whose name points to this machine only after it was loaded reaches nothing. It does not
 // learn which routes exist.
 func TestEveryRouteRefusesForeignHost(t *testing.T) {
-	everywhere(t, Rules{AllowedHosts: []string{"mac.example"}}, func(t *testing.T, g guarded, e everyRoute) {
-		for _, host := range []string{"evil.example:8263", "mac.example.evil.example", "192.168.7.6:8263", "localhost:8263@evil.example", "0.0.0.0:8263", ""} {
-			for _, method := range []string{e.method, http.MethodHead, http.MethodOptions} {
-				r := g.Request(everyRoute{method, e.path})
-				r.Host = host
-				g.refused(t, "as "+host, r, http.StatusForbidden)
+	everywhere(t, Rules{AllowedHosts: []string{"mac.example"}},
+		func(t *testing.T, g guarded, e everyRoute) {
+			for _, host := range []string{"evil.example:8263", "mac.example.evil.example",
+				"192.168.7.6:8263", "localhost:8263@evil.example", "0.0.0.0:8263", ""} {
+				for _, method := range []string{e.method, http.MethodHead, http.MethodOptions} {
+					r := g.Request(everyRoute{method, e.path})
+					r.Host = host
+					g.refused(t, "as "+host, r, http.StatusForbidden)
+				}
 			}
-		}
-	})
+		})
 }
 
 // TestEveryRouteRefusesForeignPages: no page of another origin reaches a route, with or without a
 // preflight. A link from elsewhere opens our page and nothing else.
 func TestEveryRouteRefusesForeignPages(t *testing.T) {
-	everywhere(t, Rules{AllowedOrigins: []string{"app://obsidian.md"}}, func(t *testing.T, g guarded, e everyRoute) {
-		for _, origin := range []string{"http://evil.example", "null", "", "http://localhost:3000", "https://localhost:8263", "app://obsidian.md.evil.example", "APP://obsidian.md"} {
-			for _, method := range []string{e.method, http.MethodOptions} {
-				r := g.Request(everyRoute{method, e.path})
-				r.Header["Origin"] = []string{origin}
-				r.Header.Set("Access-Control-Request-Method", e.method)
-				g.refused(t, "from "+origin, r, http.StatusForbidden)
+	everywhere(t, Rules{AllowedOrigins: []string{"app://obsidian.md"}},
+		func(t *testing.T, g guarded, e everyRoute) {
+			for _, origin := range []string{"http://evil.example", "null", "", "http://localhost:3000",
+				"https://localhost:8263", "app://obsidian.md.evil.example", "APP://obsidian.md"} {
+				for _, method := range []string{e.method, http.MethodOptions} {
+					r := g.Request(everyRoute{method, e.path})
+					r.Header["Origin"] = []string{origin}
+					r.Header.Set("Access-Control-Request-Method", e.method)
+					g.refused(t, "from "+origin, r, http.StatusForbidden)
+				}
 			}
-		}
-		two := g.Request(e)
-		two.Header["Origin"] = []string{"app://obsidian.md", "http://evil.example"}
-		g.refused(t, "from two origins", two, http.StatusForbidden)
+			two := g.Request(e)
+			two.Header["Origin"] = []string{"app://obsidian.md", "http://evil.example"}
+			g.refused(t, "from two origins", two, http.StatusForbidden)
 
-		crossing := g.Request(e)
-		crossing.Header.Set("Sec-Fetch-Site", "cross-site")
-		g.refused(t, "across sites", crossing, http.StatusForbidden)
-		link := g.Request(e)
-		for k, v := range map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"} {
-			link.Header.Set(k, v)
-		}
-		if page := e.path == "/" && e.method == http.MethodGet; !page {
-			g.refused(t, "by a link", link, http.StatusForbidden)
-		}
-		// The control routes are closed to programs in a browser.
-		if isControl(e.path) {
-			r := g.Request(e)
-			r.Header.Set("Origin", "app://obsidian.md")
-			g.refused(t, "from an origin on the list", r, http.StatusForbidden)
-			if e.method != http.MethodGet {
-				r = g.Request(e)
-				r.Header.Set("Sec-Fetch-Site", "same-site")
-				g.refused(t, "from another port of this machine", r, http.StatusForbidden)
+			crossing := g.Request(e)
+			crossing.Header.Set("Sec-Fetch-Site", "cross-site")
+			g.refused(t, "across sites", crossing, http.StatusForbidden)
+			link := g.Request(e)
+			for k, v := range map[string]string{"Sec-Fetch-Site": "cross-site",
+				"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"} {
+				link.Header.Set(k, v)
 			}
-		}
-	})
+			if page := e.path == "/" && e.method == http.MethodGet; !page {
+				g.refused(t, "by a link", link, http.StatusForbidden)
+			}
+			// The control routes are closed to programs in a browser.
+			if isControl(e.path) {
+				r := g.Request(e)
+				r.Header.Set("Origin", "app://obsidian.md")
+				g.refused(t, "from an origin on the list", r, http.StatusForbidden)
+				if e.method != http.MethodGet {
+					r = g.Request(e)
+					r.Header.Set("Sec-Fetch-Site", "same-site")
+					g.refused(t, "from another port of this machine", r, http.StatusForbidden)
+				}
+			}
+		})
 }
 
 // Neither a key nor the code that bought a session opens a control route.
@@ -195,7 +211,8 @@ func TestEveryControlRouteNeedsASession(t *testing.T) {
 		if !isControl(e.path) || e.path == "/app/session" {
 			return
 		}
-		for _, shown := range []string{"", "Bearer ", "Bearer x", "Bearer " + fakeKey, "Bearer " + g.NewCode().Code, "Basic " + g.session, g.session, "bearer " + g.session} {
+		for _, shown := range []string{"", "Bearer ", "Bearer x", "Bearer " + fakeKey, "Bearer " +
+			g.NewCode().Code, "Basic " + g.session, g.session, "bearer " + g.session} {
 			r := g.Request(e)
 			r.Header.Set("Authorization", shown)
 			g.refused(t, "with "+shown, r, http.StatusUnauthorized)
@@ -214,7 +231,8 @@ func TestEveryControlRouteNeedsASession(t *testing.T) {
 func TestOtherMachinesReachOnlyKeyedRoutes(t *testing.T) {
 	for _, network := range []bool{false, true} {
 		everywhere(t, Rules{Network: network}, func(t *testing.T, g guarded, e everyRoute) {
-			for _, peer := range []string{"192.168.7.9:50000", "[fe80::1%eth0]:50000", "[::ffff:192.168.7.9]:50000", "8.8.8.8:50000", "@", ""} {
+			for _, peer := range []string{"192.168.7.9:50000", "[fe80::1%eth0]:50000",
+				"[::ffff:192.168.7.9]:50000", "8.8.8.8:50000", "@", ""} {
 				for _, shown := range []string{"", fakeKey, g.session} {
 					r := g.Request(e)
 					r.RemoteAddr = peer
@@ -242,7 +260,8 @@ func TestEveryStandardRouteAsksForTheKey(t *testing.T) {
 		if !isStandard(e.path) && e.path != "/metrics" {
 			return
 		}
-		for _, shown := range []string{"", "anything", fakeKey + "x", fakeKey[:len(fakeKey)-1], strings.ToUpper(fakeKey)} {
+		for _, shown := range []string{"", "anything", fakeKey + "x", fakeKey[:len(fakeKey)-1],
+			strings.ToUpper(fakeKey)} {
 			r := g.Request(e)
 			r.Header.Set("Authorization", "Bearer "+shown)
 			g.refused(t, "with the key "+shown, r, http.StatusUnauthorized)
@@ -257,7 +276,9 @@ func TestEveryBodyMustBeSmallJSON(t *testing.T) {
 		if !e.reads() {
 			return
 		}
-		for _, ct := range []string{"", "text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json-patch+json", "text/json", "application/json; charset=utf-16"} {
+		for _, ct := range []string{"", "text/plain", "text/plain;charset=UTF-8",
+			"application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+			"application/json-patch+json", "text/json", "application/json; charset=utf-16"} {
 			r := g.Request(e)
 			r.Header.Set("Content-Type", ct)
 			g.refused(t, "a body of type "+ct, r, http.StatusUnsupportedMediaType)
@@ -267,12 +288,14 @@ func TestEveryBodyMustBeSmallJSON(t *testing.T) {
 		g.refused(t, "a packed body", packed, http.StatusUnsupportedMediaType)
 
 		for why, body := range map[string]string{
-			"lists in lists":     `{"x":` + strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000) + `}`,
-			"objects in objects": strings.Repeat(`{"x":`, 100_000) + "1" + strings.Repeat("}", 100_000),
-			"an open list":       `{"x":` + strings.Repeat("[", 1_000_000),
-			"twice the same":     `{"model":"tandem","model":"tandem"}`,
-			"no JSON":            `{"model":"tandem`,
-			"a list":             `[]`,
+			"lists in lists": `{"x":` + strings.Repeat("[", 1_000_000) +
+				strings.Repeat("]", 1_000_000) + `}`,
+			"objects in objects": strings.Repeat(`{"x":`, 100_000) + "1" +
+				strings.Repeat("}", 100_000),
+			"an open list":   `{"x":` + strings.Repeat("[", 1_000_000),
+			"twice the same": `{"model":"tandem","model":"tandem"}`,
+			"no JSON":        `{"model":"tandem`,
+			"a list":         `[]`,
 		} {
 			r := postOf(e.path, "application/json", body)
 			r.Method, r.Header["Authorization"] = e.method, g.Request(e).Header["Authorization"]
@@ -288,12 +311,18 @@ func TestEveryBodyMustBeSmallJSON(t *testing.T) {
 // another place.
 func TestEveryNameInAPathIsLookedUpOnly(t *testing.T) {
 	names := []string{
-		"..", "../..", "../../etc/passwd", "/etc/passwd", "..%2f..%2fetc%2fpasswd", "%2e%2e", `..\..`, "C:", "~", "$HOME", "a/../../b",
-		"\x00", "a\nb", "\xff", "-1", "0", "99999999999999999999", "1e3", "1'--", "%", "*", "?", "con", strings.Repeat("x", 8000),
+		"..", "../..", "../../etc/passwd", "/etc/passwd", "..%2f..%2fetc%2fpasswd", "%2e%2e",
+		`..\..`, "C:", "~", "$HOME", "a/../../b",
+		"\x00", "a\nb", "\xff", "-1", "0", "99999999999999999999", "1e3", "1'--", "%", "*", "?",
+		"con", strings.Repeat("x", 8000),
 	}
-	for _, o := range []Options{{}, {Pages: fstest.MapFS{"index.html": {Data: []byte("built")}, "treasure.txt": {Data: []byte("treasure")}}}} {
+	for _, o := range []Options{{}, {Pages: fstest.MapFS{"index.html": {Data: []byte("built")},
+		"treasure.txt": {Data: []byte("treasure")}}}} {
 		fake := newFake()
-		fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench, err error) { return b, nil }
+		fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench,
+			err error) {
+			return b, nil
+		}
 		s := New(fake.services(), o)
 		session, _ := s.sessions.exchange(s.NewCode().Code)
 		s.routes(s.exchangeCode, func(pattern string, methods map[string]wire.Handler) {
@@ -308,7 +337,8 @@ func TestEveryNameInAPathIsLookedUpOnly(t *testing.T) {
 					w := httptest.NewRecorder()
 					s.Endpoint().ServeHTTP(w, r)
 					// A name with .. leads to another route.
-					if w.Code == 500 || w.Code < 400 && !strings.Contains(name, "..") || strings.Contains(w.Body.String(), "treasure") {
+					if w.Code == 500 || w.Code < 400 && !strings.Contains(name, "..") ||
+						strings.Contains(w.Body.String(), "treasure") {
 						t.Errorf("%s %s of %.40q: %d %.200s", method, pattern, name, w.Code, w.Body)
 					}
 				}

@@ -15,7 +15,8 @@ func (f *fakeBenches) Benches(context.Context) (control.Benches, error) {
 	return control.Benches{Benches: []control.Bench{{ID: 1, Model: "acme/coder"}}}, nil
 }
 
-func (f *fakeBenches) RunBench(ctx context.Context, progress func(control.BenchProgress)) (control.Bench, error) {
+func (f *fakeBenches) RunBench(ctx context.Context,
+	progress func(control.BenchProgress)) (control.Bench, error) {
 	return f.bench(ctx, progress)
 }
 

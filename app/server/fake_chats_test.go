@@ -28,12 +28,14 @@ func (f *fakeChats) find(id int64) (int, error) {
 	return i, nil
 }
 
-func (f *fakeChats) Chats(_ context.Context, q control.ChatQuery) (list control.ChatList, err error) {
+func (f *fakeChats) Chats(_ context.Context, q control.ChatQuery) (list control.ChatList,
+	err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list.Keep, list.Count = !f.none, len(f.chats)
 	for _, c := range slices.Backward(f.chats) {
-		if strings.Contains(c.Title, q.Search) && (q.Before == 0 || c.Used < q.Before) && (q.Limit == 0 || len(list.Chats) < q.Limit) {
+		if strings.Contains(c.Title, q.Search) && (q.Before == 0 || c.Used < q.Before) &&
+			(q.Limit == 0 || len(list.Chats) < q.Limit) {
 			list.Chats = append(list.Chats, c)
 		}
 	}
@@ -68,7 +70,8 @@ func (f *fakeChats) AddChat(_ context.Context, c control.Chat) (control.Chat, er
 	return c, nil
 }
 
-func (f *fakeChats) ChangeChat(_ context.Context, id int64, change control.ChatChange) (control.Chat, error) {
+func (f *fakeChats) ChangeChat(_ context.Context, id int64,
+	change control.ChatChange) (control.Chat, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i, err := f.find(id)
@@ -104,18 +107,24 @@ func (f *fakeChats) AddMessage(_ context.Context, m control.Message) (control.Me
 	return m, nil
 }
 
-func (f *fakeChats) ChangeMessage(_ context.Context, chat, id int64, change control.MessageChange) (m control.Message, err error) {
+func (f *fakeChats) ChangeMessage(_ context.Context, chat, id int64,
+	change control.MessageChange) (m control.Message, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := slices.IndexFunc(f.messages, func(x control.Message) bool { return x.ID == id && x.Chat == chat })
+	i := slices.IndexFunc(f.messages, func(x control.Message) bool {
+		return x.ID == id &&
+			x.Chat == chat
+	})
 	if i < 0 {
 		return m, control.Errorf(control.CodeNoChat, "Chat %d has no message %d.", chat, id)
 	}
 	old := &f.messages[i]
-	if old.Finish != "" || change.Content != nil && !strings.HasPrefix(*change.Content, old.Content) {
+	if old.Finish != "" || change.Content != nil &&
+		!strings.HasPrefix(*change.Content, old.Content) {
 		return m, control.Errorf(control.CodeInvalid, "It has ended.")
 	}
-	for to, from := range map[*string]*string{&old.Content: change.Content, &old.Finish: change.Finish, &old.Model: change.Model} {
+	for to, from := range map[*string]*string{&old.Content: change.Content,
+		&old.Finish: change.Finish, &old.Model: change.Model} {
 		if from != nil {
 			*to = *from
 		}
@@ -130,7 +139,8 @@ func (f *fakeChats) ChangeMessage(_ context.Context, chat, id int64, change cont
 }
 
 // WouldDeleteChats counts a checkpoint of 100 bytes for each chat.
-func (f *fakeChats) WouldDeleteChats(_ context.Context, id int64) (gone control.DeletedChats, err error) {
+func (f *fakeChats) WouldDeleteChats(_ context.Context, id int64) (gone control.DeletedChats,
+	err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := len(f.chats)

@@ -10,12 +10,16 @@ import (
 type fakeConnections struct{ written []string }
 
 func (f *fakeConnections) Connect(context.Context) (control.Connect, error) {
-	return control.Connect{BaseURL: "http://127.0.0.1:8263/v1", Connections: []control.Connection{{ID: "aider", Text: "model: openai/tandem\n"}}}, nil
+	return control.Connect{BaseURL: "http://127.0.0.1:8263/v1",
+		Connections: []control.Connection{{ID: "aider", Text: "model: openai/tandem\n"}}}, nil
 }
 
-func (f *fakeConnections) WriteConnection(_ context.Context, id string) (control.Connection, error) {
+func (f *fakeConnections) WriteConnection(
+	_ context.Context, id string,
+) (control.Connection, error) {
 	if id != "aider" {
-		return control.Connection{}, control.Errorf(control.CodeInvalid, "There is no client %q.", id)
+		return control.Connection{}, control.Errorf(control.CodeInvalid, "There is no client %q.",
+			id)
 	}
 	f.written = append(f.written, id)
 	return control.Connection{ID: id, Written: control.WrittenCurrent}, nil

@@ -7,11 +7,13 @@ import (
 )
 
 func (f *fakeBackend) Machine(context.Context) (control.Machine, error) {
-	return control.Machine{Chip: "a chip", Cores: 8, FastCores: 4, Memory: 1 << 34, Room: 1 << 33, System: "a system 1.0", Kind: "darwin/arm64", Engine: "MLX on the GPU"}, nil
+	return control.Machine{Chip: "a chip", Cores: 8, FastCores: 4, Memory: 1 << 34, Room: 1 << 33,
+		System: "a system 1.0", Kind: "darwin/arm64", Engine: "MLX on the GPU"}, nil
 }
 
 // CheckpointTitles has a title only for the fake's own checkpoint.
-func (f *fakeBackend) CheckpointTitles(_ context.Context, ids []string) (list []control.CheckpointTitle, err error) {
+func (f *fakeBackend) CheckpointTitles(_ context.Context,
+	ids []string) (list []control.CheckpointTitle, err error) {
 	for _, id := range ids {
 		if id == f.checkpoint.ID {
 			list = append(list, control.CheckpointTitle{ID: id, Title: "About " + id})

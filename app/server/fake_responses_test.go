@@ -31,10 +31,15 @@ func (f *fakeResponses) KeepResponse(_ context.Context, k control.KeptResponse) 
 }
 
 func (f *fakeResponses) find(owner, id string) int {
-	return slices.IndexFunc(f.kept, func(k control.KeptResponse) bool { return k.ID == id && k.Owner == owner })
+	return slices.IndexFunc(f.kept, func(k control.KeptResponse) bool {
+		return k.ID == id &&
+			k.Owner == owner
+	})
 }
 
-func (f *fakeResponses) Response(_ context.Context, owner, id string) (control.KeptResponse, error) {
+func (f *fakeResponses) Response(
+	_ context.Context, owner, id string,
+) (control.KeptResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := f.find(owner, id)
@@ -44,7 +49,8 @@ func (f *fakeResponses) Response(_ context.Context, owner, id string) (control.K
 	return f.kept[i], nil
 }
 
-func (f *fakeResponses) ResponseChain(ctx context.Context, owner, id string) (list []control.KeptResponse, err error) {
+func (f *fakeResponses) ResponseChain(ctx context.Context, owner,
+	id string) (list []control.KeptResponse, err error) {
 	for id != "" {
 		k, err := f.Response(ctx, owner, id)
 		if err != nil {

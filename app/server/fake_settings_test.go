@@ -15,7 +15,8 @@ func (f *fakeBackend) Settings(context.Context) (control.SettingsState, error) {
 	return control.SettingsState{Settings: f.set}, nil
 }
 
-func (f *fakeBackend) ChangeSettings(ctx context.Context, change control.SettingsChange) (control.SettingsState, error) {
+func (f *fakeBackend) ChangeSettings(ctx context.Context,
+	change control.SettingsChange) (control.SettingsState, error) {
 	f.mu.Lock()
 	next, err := f.set.With(change, control.DefaultSettings())
 	if err == nil {
@@ -84,7 +85,8 @@ func (f *fakeBackend) Log(after int64) ([]control.LogLine, <-chan struct{}) {
 func (f *fakeBackend) logs(text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lines = append(f.lines, control.LogLine{Seq: int64(len(f.lines) + 1), Level: "INFO", Text: text})
+	f.lines = append(f.lines, control.LogLine{Seq: int64(len(f.lines) + 1), Level: "INFO",
+		Text: text})
 	if f.more != nil {
 		close(f.more)
 	}

@@ -50,7 +50,8 @@ type fakeBackend struct {
 
 func newFake() *fakeBackend {
 	f := &fakeBackend{phase: control.PhaseReady, set: control.DefaultSettings()}
-	f.model = model.Fake{Name: "acme/coder", Context: 64, Output: "héllo wörld", Finish: engine.FinishStop, Template: model.FakeTemplate, FillsMiddle: true}
+	f.model = model.Fake{Name: "acme/coder", Context: 64, Output: "héllo wörld",
+		Finish: engine.FinishStop, Template: model.FakeTemplate, FillsMiddle: true}
 	return f
 }
 
@@ -77,17 +78,24 @@ type lender struct {
 	acquire func(context.Context) (model.Model, error)
 }
 
-func (l lender) Acquire(ctx context.Context, _ string) (model.Model, error) { return l.acquire(ctx) }
-
-// Checkpoints lists one checkpoint with the letters a to z as its text.
-func (f *fakeBackend) Checkpoints(_ context.Context, q control.CheckpointQuery) (control.CheckpointList, error) {
-	f.listed = q
-	return control.CheckpointList{Checkpoints: []control.Checkpoint{f.checkpoint}, Next: "2", Count: 7, Bytes: 70}, nil
+func (l lender) Acquire(ctx context.Context, _ string) (model.Model, error) {
+	return l.acquire(ctx)
 }
 
-func (f *fakeBackend) Checkpoint(_ context.Context, name string, whole bool) (control.Checkpoint, error) {
+// Checkpoints lists one checkpoint with the letters a to z as its text.
+func (f *fakeBackend) Checkpoints(_ context.Context,
+	q control.CheckpointQuery) (control.CheckpointList, error) {
+	f.listed = q
+	return control.CheckpointList{Checkpoints: []control.Checkpoint{f.checkpoint}, Next: "2",
+		Count: 7, Bytes: 70}, nil
+}
+
+func (f *fakeBackend) Checkpoint(
+	_ context.Context, name string, whole bool,
+) (control.Checkpoint, error) {
 	if name != f.checkpoint.ID {
-		return control.Checkpoint{}, control.Errorf(control.CodeNoCheckpoint, "There is no checkpoint %q.", name)
+		return control.Checkpoint{}, control.Errorf(control.CodeNoCheckpoint,
+			"There is no checkpoint %q.", name)
 	}
 	c := f.checkpoint
 	if c.Text = "xyz"; whole {
@@ -96,7 +104,8 @@ func (f *fakeBackend) Checkpoint(_ context.Context, name string, whole bool) (co
 	return c, nil
 }
 
-func (f *fakeBackend) ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error) {
+func (f *fakeBackend) ChangeCheckpoint(ctx context.Context, name string,
+	change control.CheckpointChange) (control.Checkpoint, error) {
 	if change.Name != nil {
 		f.checkpoint.Name = *change.Name
 	}
@@ -106,17 +115,22 @@ func (f *fakeBackend) ChangeCheckpoint(ctx context.Context, name string, change 
 	return f.Checkpoint(ctx, name, false)
 }
 
-func (f *fakeBackend) DeleteCheckpoint(ctx context.Context, name string, _ bool) (control.Deleted, error) {
+func (f *fakeBackend) DeleteCheckpoint(
+	ctx context.Context, name string, _ bool,
+) (control.Deleted, error) {
 	_, err := f.Checkpoint(ctx, name, false)
 	return control.Deleted{Checkpoints: []string{name}}, err
 }
 
-func (f *fakeBackend) VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error) {
+func (f *fakeBackend) VerifyCheckpoint(
+	ctx context.Context, name string,
+) (control.Integrity, error) {
 	_, err := f.Checkpoint(ctx, name, false)
 	return control.Integrity{ID: name}, err
 }
 
-func (f *fakeBackend) CheckpointText(ctx context.Context, name string) (c control.Checkpoint, ids []int32, err error) {
+func (f *fakeBackend) CheckpointText(ctx context.Context, name string) (c control.Checkpoint,
+	ids []int32, err error) {
 	for id := 'a'; id <= 'z'; id++ {
 		ids = append(ids, id)
 	}
@@ -182,9 +196,11 @@ func (f *fakeBackend) Acquire(ctx context.Context, name string) (model.Model, er
 		f.mu.Unlock()
 		return &heldModel{&f.model, f}, nil
 	case "other":
-		return nil, control.Errorf(control.CodeModelBusy, "acme/coder is answering requests; other can be loaded when it is idle.")
+		return nil, control.Errorf(control.CodeModelBusy,
+			"acme/coder is answering requests; other can be loaded when it is idle.")
 	}
-	return nil, control.Errorf(control.CodeModelNotFound, "The model %q is not registered; `tandem models list` lists those that are.", name)
+	return nil, control.Errorf(control.CodeModelNotFound,
+		"The model %q is not registered; `tandem models list` lists those that are.", name)
 }
 
 func (f *fakeBackend) Abilities(_ context.Context, id string) (model.Abilities, error) {
@@ -244,7 +260,8 @@ func (f *fakeBackend) Run(_ context.Context, id int64) (control.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if id < 1 || id > int64(len(f.runs)) {
-		return control.Run{}, control.Errorf(control.CodeRunNotFound, "There is no run %d in the history.", id)
+		return control.Run{}, control.Errorf(control.CodeRunNotFound,
+			"There is no run %d in the history.", id)
 	}
 	return f.runs[id-1], nil
 }
@@ -286,9 +303,13 @@ func (f *fakeBackend) setPhase(p control.Phase) {
 func (f *fakeBackend) State() control.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	in := control.Loaded{ID: f.model.Name, ContextLength: f.model.Context, Device: "cpu", Dtype: "float32"}
-	return control.State{Version: "test", PID: 42, Phase: f.phase, Welcome: f.welcome, Choice: f.model.Name, Address: "http://127.0.0.1:8263",
-		Loaded: &in, InMemory: []control.Loaded{in}, ActiveBytes: 1 << 20, PeakBytes: 2 << 20, Models: []control.Choosable{{ID: f.model.Name}}, Downloads: append([]control.Download{}, f.downloads...)}
+	in := control.Loaded{ID: f.model.Name, ContextLength: f.model.Context, Device: "cpu",
+		Dtype: "float32"}
+	return control.State{Version: "test", PID: 42, Phase: f.phase, Welcome: f.welcome,
+		Choice: f.model.Name, Address: "http://127.0.0.1:8263",
+		Loaded: &in, InMemory: []control.Loaded{in}, ActiveBytes: 1 << 20, PeakBytes: 2 << 20,
+		Models:    []control.Choosable{{ID: f.model.Name}},
+		Downloads: append([]control.Download{}, f.downloads...)}
 }
 
 func (f *fakeBackend) Load(_ context.Context, id string) error {
@@ -307,23 +328,28 @@ func (f *fakeBackend) Unload(_ context.Context, id string) error {
 
 func (f *fakeBackend) AddModel(_ context.Context, r control.AddRequest) (control.Model, error) {
 	if r.Path != "/models/new" {
-		return control.Model{}, control.Errorf(control.CodeModelInvalid, "%s has no config.json; give the folder of a model.", r.Path)
+		return control.Model{}, control.Errorf(control.CodeModelInvalid,
+			"%s has no config.json; give the folder of a model.", r.Path)
 	}
 	return control.Model{ID: "new", Path: r.Path, Source: "folder"}, nil
 }
 
 func (f *fakeBackend) RemoveModel(_ context.Context, id string) (control.Removal, error) {
 	if id != f.model.Name {
-		return control.Removal{}, control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
+		return control.Removal{}, control.Errorf(control.CodeModelNotFound,
+			"The model %q is not registered.", id)
 	}
 	return control.Removal{ID: id, Deletes: true, Bytes: 1000}, nil
 }
 
-func (f *fakeBackend) Drafter(_ context.Context, r control.DrafterRequest) (control.Drafter, error) {
+func (f *fakeBackend) Drafter(
+	_ context.Context, r control.DrafterRequest,
+) (control.Drafter, error) {
 	return control.Drafter{Model: r.Model, Choice: r.Drafter}, nil
 }
 
-func (f *fakeBackend) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
+func (f *fakeBackend) Pull(ctx context.Context, r control.PullRequest,
+	progress func(control.Progress)) (control.Model, error) {
 	if f.pulls != nil {
 		return f.pulls(ctx, progress)
 	}

@@ -26,9 +26,11 @@ func TestFIMPromptFitsEditorsRequests(t *testing.T) {
 		{`"prompt":"ab","suffix":"c","random_seed":"x"`, "", "random_seed"},
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/v1/fim/completions", "application/json", `{"model":"tandem",`+c.body+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/fim/completions", "application/json",
+			`{"model":"tandem",`+c.body+`}`)
 		if c.err != "" {
-			if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.err {
+			if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil ||
+				*e.Param != c.err {
 				t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 			}
 			continue
@@ -64,24 +66,29 @@ func TestFIMAnswerServesBothForms(t *testing.T) {
 		}
 	}
 	var whole answer
-	w := postTo(t, New(newFake().services(), Options{}), "/fim/completions", "application/json", body+`}`)
+	w := postTo(t, New(newFake().services(), Options{}), "/fim/completions", "application/json",
+		body+`}`)
 	if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || len(whole.Choices) != 1 {
 		t.Fatal(err, w.Body)
 	}
-	if c := whole.Choices[0]; c.Text != "héllo" || c.Message.Content != c.Text || *c.FinishReason != "length" {
+	if c := whole.Choices[0]; c.Text != "héllo" || c.Message.Content != c.Text ||
+		*c.FinishReason != "length" {
 		t.Errorf("%s", w.Body)
 	}
 	var texts, deltas []string
-	w = postTo(t, New(newFake().services(), Options{}), "/fim/completions", "application/json", body+`,"stream":true}`)
+	w = postTo(t, New(newFake().services(), Options{}), "/fim/completions", "application/json",
+		body+`,"stream":true}`)
 	for data, err := range control.Events(w.Body) {
 		if err != nil || string(data) == "[DONE]" {
 			continue
 		}
 		var chunk answer
-		if err := json.Unmarshal(data, &chunk); err != nil || len(chunk.Choices) != 1 || !strings.Contains(string(data), `"delta":{"content":`) {
+		if err := json.Unmarshal(data, &chunk); err != nil || len(chunk.Choices) != 1 ||
+			!strings.Contains(string(data), `"delta":{"content":`) {
 			t.Fatalf("%v %s", err, data)
 		}
-		texts, deltas = append(texts, chunk.Choices[0].Text), append(deltas, chunk.Choices[0].Delta.Content)
+		texts, deltas = append(texts, chunk.Choices[0].Text),
+			append(deltas, chunk.Choices[0].Delta.Content)
 	}
 	if strings.Join(texts, "") != "héllo" || !slices.Equal(texts, deltas) {
 		t.Errorf("texts %q, deltas %q", texts, deltas)

@@ -17,25 +17,31 @@ func TestResponseFormatBecomesGrammar(t *testing.T) {
 	const spaced = `{"x-guidance":{"whitespace_pattern":"[\\x20\\x0A\\x0D\\x09]{1,32}"`
 	for body, want := range map[string]model.Grammar{
 		`{"type":"json_object"}`: {JSON: []byte(spaced + `},"type":"object"}`)},
-		`{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema": {"z":1,"a":2}}}`:                    {JSON: []byte(spaced + `},"z":1,"a":2}`)},
-		`{"type":"json_schema","json_schema":{"schema":{}}}`:                                                         {JSON: []byte(spaced + `,"lenient":true}}`)},
+		`{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema": {"z":1,"a":2}}}`: {JSON: []byte(spaced +
+			`},"z":1,"a":2}`)},
+		`{"type":"json_schema","json_schema":{"schema":{}}}`: {JSON: []byte(spaced +
+			`,"lenient":true}}`)},
 		`{"type":"json_schema","json_schema":{"strict":true,"schema":{"x-guidance":{"whitespace_flexible":false}}}}`: {JSON: []byte(`{"x-guidance":{"whitespace_flexible":false}}`)},
 		`{"type":"grammar","grammar":{"syntax":"lark","definition":"start: \"a\""}}`:                                 {Lark: `start: "a"`},
 		`{"type":"grammar","grammar":{"syntax":"regex","definition":"a+"}}`:                                          {Regex: "a+"},
 	} {
 		for _, more := range []string{"", `,"stream":true`} {
 			fake := newFake()
-			w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":2,"response_format":`+body+more+`}`)
+			w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
+				`{"model":"tandem","prompt":"x","n":2,"response_format":`+body+more+`}`)
 			m := &fake.model
 			if w.Code != http.StatusOK || len(m.Grammars) != 2 || m.OpenMatchers != 0 {
-				t.Errorf("%s: %d %s, %d grammars, %d left open", body, w.Code, w.Body, len(m.Grammars), m.OpenMatchers)
+				t.Errorf("%s: %d %s, %d grammars, %d left open",
+					body, w.Code, w.Body, len(m.Grammars), m.OpenMatchers)
 				continue
 			}
-			if got := m.Grammars[0]; string(got.JSON) != string(want.JSON) || got.Lark != want.Lark || got.Regex != want.Regex {
+			if got := m.Grammars[0]; string(got.JSON) != string(want.JSON) ||
+				got.Lark != want.Lark || got.Regex != want.Regex {
 				t.Errorf("%s: %s, want %s", body, got.JSON, want.JSON)
 			}
 			if m.Requests[0].Grammar == nil || m.Requests[0].Grammar == m.Requests[1].Grammar {
-				t.Errorf("%s: two continuations have %v and %v", body, m.Requests[0].Grammar, m.Requests[1].Grammar)
+				t.Errorf("%s: two continuations have %v and %v",
+					body, m.Requests[0].Grammar, m.Requests[1].Grammar)
 			}
 		}
 	}
@@ -43,10 +49,13 @@ func TestResponseFormatBecomesGrammar(t *testing.T) {
 
 // TestTextFormatHasNoGrammar: a request without a format, or with the format text, gets no grammar.
 func TestTextFormatHasNoGrammar(t *testing.T) {
-	for _, body := range []string{``, `,"response_format":null`, `,"response_format":{"type":"text"}`} {
+	for _, body := range []string{``, `,"response_format":null`,
+		`,"response_format":{"type":"text"}`} {
 		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+body+`}`)
-		if w.Code != http.StatusOK || len(fake.model.Grammars) != 0 || fake.model.Requests[0].Grammar != nil {
+		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
+			`{"model":"tandem","prompt":"x"`+body+`}`)
+		if w.Code != http.StatusOK || len(fake.model.Grammars) != 0 ||
+			fake.model.Requests[0].Grammar != nil {
 			t.Errorf("%s: %d %s, %v", body, w.Code, w.Body, fake.model.Grammars)
 		}
 	}
@@ -64,10 +73,12 @@ func TestGrammarsAreClosedOnFailure(t *testing.T) {
 		fake := newFake()
 		fake.model.Script = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
-				yield(engine.Token{}, &engine.Error{Code: engine.CodeInvalid, Message: "the answer cannot go on", Err: errors.New("too much")})
+				yield(engine.Token{}, &engine.Error{Code: engine.CodeInvalid,
+					Message: "the answer cannot go on", Err: errors.New("too much")})
 			}
 		}
-		if w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", body); w.Code == http.StatusInternalServerError {
+		if w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
+			body); w.Code == http.StatusInternalServerError {
 			t.Errorf("%s: %s", name, w.Body)
 		}
 		if fake.model.OpenMatchers != 0 {

@@ -54,7 +54,8 @@ func FuzzChatRequest(f *testing.F) {
 	f.Add(`{"model":"tandem","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}}],"function_call":{}}],"tools":[{"a":1}],"functions":[1],"chat_template_kwargs":{"a":[]}}`)
 	f.Add(`{"model":"tandem","messages":[{"role":"user","content":[{"type":"text","text":"\ud800"}]}],"seed":-1,"logit_bias":{"1":2}}`)
 	f.Add(chatBody(twoTools, `"tool_choice":"required"`, `"n":2`, `"stream":true`))
-	f.Add(chatBody(twoTools, `"tool_choice":{"type":"allowed_tools","allowed_tools":{"tools":[{"function":{"name":"go"}}]}}`, `"reasoning":{"effort":"low","max_tokens":0}`))
+	f.Add(chatBody(twoTools, `"tool_choice":{"type":"allowed_tools","allowed_tools":{"tools":[{"function":{"name":"go"}}]}}`,
+		`"reasoning":{"effort":"low","max_tokens":0}`))
 	f.Add(chatBody(`"functions":[{"name":"f"}],"function_call":{"name":"f"},"reasoning_effort":"none","chat_template_kwargs":{ }`))
 	fuzzBody(f, "/v1/chat/completions")
 }

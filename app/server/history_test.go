@@ -25,30 +25,38 @@ func TestHistoryIsNarrowed(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	all := control.RunQuery{
-		Limit: 7, Before: 9, Model: "acme/coder", Client: "zed/1.0 (linux)", Endpoint: "/v1/completions", Finish: control.FinishRunning,
-		Day: "2026-11-22", Search: `50%_"quoted"`, Since: time.Date(2026, 11, 22, 9, 30, 0, 5e6, time.UTC), Failed: true,
+		Limit: 7, Before: 9, Model: "acme/coder", Client: "zed/1.0 (linux)",
+		Endpoint: "/v1/completions", Finish: control.FinishRunning,
+		Day: "2026-11-22", Search: `50%_"quoted"`,
+		Since: time.Date(2026, 11, 22, 9, 30, 0, 5e6, time.UTC), Failed: true,
 	}
-	query := url.Values{"limit": {"7"}, "before": {"9"}, "since": {"2026-11-22T09:30:00.005Z"}, "failed": {"true"}}
+	query := url.Values{"limit": {"7"}, "before": {"9"}, "since": {"2026-11-22T09:30:00.005Z"},
+		"failed": {"true"}}
 	for name, text := range all.Texts() {
 		query.Set(name, *text)
 	}
-	if w := getOf(s, "/app/runs?"+query.Encode()); w.Code != http.StatusOK || fake.query != all || w.Body.String() != `{"runs":[]}` {
+	if w := getOf(s, "/app/runs?"+query.Encode()); w.Code != http.StatusOK || fake.query != all ||
+		w.Body.String() != `{"runs":[]}` {
 		t.Errorf("%d %s, narrowed by %+v", w.Code, w.Body, fake.query)
 	}
 	for name := range all.Texts() {
 		if name == "day" {
 			continue
 		}
-		w := getOf(s, "/app/runs?"+url.Values{name: {strings.Repeat("x", control.MaxRunText)}}.Encode())
+		w := getOf(s, "/app/runs?"+url.Values{name: {strings.Repeat("x",
+			control.MaxRunText)}}.Encode())
 		if w.Code != http.StatusOK {
 			t.Errorf("%s of %d bytes: %d %s", name, control.MaxRunText, w.Code, w.Body)
 		}
-		w = getOf(s, "/app/runs?"+url.Values{name: {strings.Repeat("x", control.MaxRunText+1)}}.Encode())
-		if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != name {
+		w = getOf(s, "/app/runs?"+url.Values{name: {strings.Repeat("x",
+			control.MaxRunText+1)}}.Encode())
+		if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil ||
+			*e.Param != name {
 			t.Errorf("%s of a byte more: %d %s", name, w.Code, w.Body)
 		}
 	}
-	for _, bad := range []string{"day=yesterday", "day=2026-13-01", "limit=1001", "limit=x", "before=-1", "since=1h"} {
+	for _, bad := range []string{"day=yesterday", "day=2026-13-01", "limit=1001", "limit=x",
+		"before=-1", "since=1h"} {
 		if w := getOf(s, "/app/runs?"+bad); w.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", bad, w.Code, w.Body)
 		}
@@ -66,7 +74,8 @@ func TestReportOfRunHasPhasesAndVerdict(t *testing.T) {
 	if w := getOf(s, "/app/runs/1/report"); w.Code != http.StatusNotFound {
 		t.Errorf("no such run: %d %s", w.Code, w.Body)
 	}
-	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
+	if w := postTo(t, s, "/v1/completions", "application/json",
+		`{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	run := fake.lastRun()
@@ -94,7 +103,8 @@ func TestReportOfRunHasPhasesAndVerdict(t *testing.T) {
 	}
 	r, facts = read()
 	v, err := r.Run.Replayed()
-	if err != nil || v == nil || v.Run != 1 || v.At.IsZero() || facts["verified"] != v.String() || v.Word() != "same" {
+	if err != nil || v == nil || v.Run != 1 || v.At.IsZero() || facts["verified"] != v.String() ||
+		v.Word() != "same" {
 		t.Errorf("verdict %+v, %v, told as %q", v, err, facts["verified"])
 	}
 }
@@ -103,8 +113,10 @@ func TestReportOfRunHasPhasesAndVerdict(t *testing.T) {
 // request.
 func TestCheckpointTextIsEndOrWhole(t *testing.T) {
 	s := New(lettered(control.KindAnswer).services(), Options{})
-	for path, want := range map[string]string{"/app/checkpoints/abc": `"text":"xyz"`, "/app/checkpoints/abc?whole=true": `"text":"abcdef`} {
-		if w := getOf(s, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+	for path, want := range map[string]string{"/app/checkpoints/abc": `"text":"xyz"`,
+		"/app/checkpoints/abc?whole=true": `"text":"abcdef`} {
+		if w := getOf(s, path); w.Code != http.StatusOK ||
+			!strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want %s", path, w.Code, w.Body, want)
 		}
 	}

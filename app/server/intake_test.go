@@ -28,7 +28,8 @@ func TestMemoryFollowsReceivedBytes(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	r := localRequest(http.MethodPost, "/v1/completions", io.MultiReader(strings.NewReader(`{"model":`), errReader{io.ErrUnexpectedEOF}))
+	r := localRequest(http.MethodPost, "/v1/completions",
+		io.MultiReader(strings.NewReader(`{"model":`), errReader{io.ErrUnexpectedEOF}))
 	r.Host, r.ContentLength = "localhost", wire.MaxBody
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
@@ -96,14 +97,17 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 		if resp.StatusCode != status || resp.Header.Get("Retry-After") != "1" {
-			t.Errorf("one more of %s: %s, Retry-After %q", client, resp.Status, resp.Header.Get("Retry-After"))
+			t.Errorf("one more of %s: %s, Retry-After %q",
+				client, resp.Status, resp.Header.Get("Retry-After"))
 		}
 	}
 	hold("greedy", wire.LargePerClient)
 	refused("greedy", http.StatusTooManyRequests)
 	hold("modest", wire.LargePlaces-wire.LargePerClient)
 	refused("another", http.StatusServiceUnavailable)
-	if resp, err := post("another", strings.NewReader(`{"model":"tandem","prompt":"x"}`)); err != nil || resp.StatusCode != http.StatusOK {
+	if resp, err := post("another",
+		strings.NewReader(`{"model":"tandem","prompt":"x"}`)); err != nil ||
+		resp.StatusCode != http.StatusOK {
 		t.Errorf("a small one: %+v, %v", resp, err)
 	}
 	for _, b := range bodies {
@@ -125,11 +129,13 @@ func TestLongTextIsRefusedBeforeTokenizing(t *testing.T) {
 	fake := newFake()
 	long := strings.Repeat("x", 64*len("<bos>")+1)
 	for path, body := range map[string]string{
-		"/v1/completions":      `{"model":"tandem","prompt":"` + long + `"}`,
-		"/v1/chat/completions": `{"model":"tandem","messages":[{"role":"user","content":"` + long + `"}]}`,
+		"/v1/completions": `{"model":"tandem","prompt":"` + long + `"}`,
+		"/v1/chat/completions": `{"model":"tandem","messages":[{"role":"user","content":"` + long +
+			`"}]}`,
 	} {
 		w := postTo(t, New(fake.services(), Options{}), path, "application/json", body)
-		if e := decodeError(t, w); w.Code != 400 || e.Code != string(engine.CodeContextLength) || !strings.Contains(e.Message, "you requested at least 65 tokens") {
+		if e := decodeError(t, w); w.Code != 400 || e.Code != string(engine.CodeContextLength) ||
+			!strings.Contains(e.Message, "you requested at least 65 tokens") {
 			t.Errorf("%s: %d %+v", path, w.Code, e)
 		}
 	}
@@ -141,11 +147,13 @@ func TestLongTextIsRefusedBeforeTokenizing(t *testing.T) {
 // A body that stalls times out. So does a half-sent body when the server drains.
 func TestStalledBodyTimesOut(t *testing.T) {
 	s := New(newFake().services(), Options{})
-	for want, s := range map[int]*Server{http.StatusRequestTimeout: s, http.StatusServiceUnavailable: New(newFake().services(), Options{})} {
+	for want, s := range map[int]*Server{http.StatusRequestTimeout: s,
+		http.StatusServiceUnavailable: New(newFake().services(), Options{})} {
 		if want == http.StatusServiceUnavailable {
 			s.Drain()
 		}
-		r := localRequest(http.MethodPost, "/v1/completions", errReader{fmt.Errorf("read: %w", os.ErrDeadlineExceeded)})
+		r := localRequest(http.MethodPost, "/v1/completions",
+			errReader{fmt.Errorf("read: %w", os.ErrDeadlineExceeded)})
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
@@ -186,8 +194,10 @@ func TestUnknownErrorsAreLoggedNotTold(t *testing.T) {
 		}
 		var log bytes.Buffer
 		s := New(fake.services(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		w := postTo(t, s, "/v1/completions", "application/json", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%t}`, stream))
-		if strings.Contains(w.Body.String(), "somebody") || !strings.Contains(w.Body.String(), "its log tells more") {
+		w := postTo(t, s, "/v1/completions", "application/json",
+			fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%t}`, stream))
+		if strings.Contains(w.Body.String(), "somebody") ||
+			!strings.Contains(w.Body.String(), "its log tells more") {
 			t.Errorf("stream %t: %s", stream, w.Body)
 		}
 		if !strings.Contains(log.String(), "somebody") {
@@ -210,7 +220,8 @@ func TestHistoryHoldsNoText(t *testing.T) {
 		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"chat_template_kwargs":{"messages":"secret"}}`,
 	} {
 		fake := newFake()
-		if w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", body); w.Code != 400 {
+		if w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions",
+			"application/json", body); w.Code != 400 {
 			t.Errorf("%s: %d", body, w.Code)
 		}
 		if r := fake.lastRun(); r.Error == "" || strings.Contains(r.Error, "secret") {
@@ -224,13 +235,16 @@ func TestCancelEndsWaitForModel(t *testing.T) {
 	s := New(newFake().lending(waitForever), Options{})
 	answered := make(chan *httptest.ResponseRecorder)
 	go func() {
-		answered <- postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
+		answered <- postTo(t, s, "/v1/completions", "application/json",
+			`{"model":"tandem","prompt":"x"}`)
 	}()
 	for !s.CancelRun("1") {
 		time.Sleep(time.Millisecond)
 	}
 	w := <-answered
-	if e := decodeError(t, w); w.Code != wire.StatusClientGone || e.Code != string(control.CodeCancelled) || !strings.Contains(e.Message, "run was cancelled") {
+	if e := decodeError(t, w); w.Code != wire.StatusClientGone ||
+		e.Code != string(control.CodeCancelled) ||
+		!strings.Contains(e.Message, "run was cancelled") {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 }
@@ -291,13 +305,15 @@ func (w *timedWriter) Write(b []byte) (int, error) {
 
 // No answer waits for its client forever, and no answer leaves its deadline to the next.
 func TestWritesHaveDeadlines(t *testing.T) {
-	for _, path := range []string{"/", "/page.js", "/health", "/metrics", "/v1/models", "/nowhere", "/app/state"} {
+	for _, path := range []string{"/", "/page.js", "/health", "/metrics", "/v1/models", "/nowhere",
+		"/app/state"} {
 		r := localRequest(http.MethodGet, path, nil)
 		r.Host = "localhost"
 		w := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
 		New(newFake().services(), Options{}).Endpoint().ServeHTTP(w, r)
 		if w.Body.Len() == 0 || w.untimed || !w.deadline.IsZero() {
-			t.Errorf("%s: %d bytes, untimed %t, deadline left %v", path, w.Body.Len(), w.untimed, w.deadline)
+			t.Errorf("%s: %d bytes, untimed %t, deadline left %v",
+				path, w.Body.Len(), w.untimed, w.deadline)
 		}
 	}
 }
@@ -315,7 +331,8 @@ func TestPromptProgressCountsSharedPromptOnce(t *testing.T) {
 		}
 	}
 	s = New(fake.services(), Options{})
-	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":["abc","de"],"n":4}`); w.Code != 200 {
+	if w := postTo(t, s, "/v1/completions", "application/json",
+		`{"model":"tandem","prompt":["abc","de"],"n":4}`); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
 	for range 8 {

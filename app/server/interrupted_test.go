@@ -50,7 +50,8 @@ func TestInterruptedRunCanBeResumed(t *testing.T) {
 				fake := newFake()
 				s := New(fake.services(), Options{})
 				begun, over := make(chan struct{}), make(chan struct{})
-				fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
+				fake.model.Script = script(func(ctx context.Context,
+					yield func(string, error) bool) {
 					yield("h", nil)
 					yield("i", nil)
 					close(begun)
@@ -103,7 +104,8 @@ func TestReportOfLeftRunIsAnsweredAfterItsEnd(t *testing.T) {
 	answered, served := make(chan int), make(chan struct{})
 	go func() {
 		defer close(served)
-		r := postOf("/v1/completions", "application/json", `{"model":"tandem","prompt":"x","stream":true}`)
+		r := postOf("/v1/completions", "application/json",
+			`{"model":"tandem","prompt":"x","stream":true}`)
 		r.Header.Set(api.RunNameHeader, "page-1")
 		r.Header.Set(api.ResumableHeader, "true")
 		s.Endpoint().ServeHTTP(httptest.NewRecorder(), r)
@@ -124,7 +126,8 @@ func TestReportOfLeftRunIsAnsweredAfterItsEnd(t *testing.T) {
 	if w := socketPost(s, "/app/runs/page-1/cancel", `{"left":true}`); w.Code != http.StatusOK {
 		t.Errorf("once it has ended: %d %s", w.Code, w.Body)
 	}
-	wantError(t, socketPost(s, "/app/runs/page-1/cancel", `{"left":"so"}`), http.StatusBadRequest, control.CodeInvalid)
+	wantError(t, socketPost(s, "/app/runs/page-1/cancel", `{"left":"so"}`), http.StatusBadRequest,
+		control.CodeInvalid)
 }
 
 // onlyRun returns the one run in flight.
@@ -152,11 +155,14 @@ func TestResumeKeepsEveryGeneratedToken(t *testing.T) {
 	} {
 		fake := newFake()
 		fake.model.Output = "hi there"
-		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: control.FinishInterrupted}}
-		c.text.Run, c.text.Model, c.text.Request, c.text.Replay = 1, fake.model.Name, json.RawMessage(`{"model":"tandem","prompt":"x"}`), json.RawMessage(`{"seed":7}`)
+		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd,
+			FinishReason: control.FinishInterrupted}}
+		c.text.Run, c.text.Model, c.text.Request, c.text.Replay = 1, fake.model.Name,
+			json.RawMessage(`{"model":"tandem","prompt":"x"}`), json.RawMessage(`{"seed":7}`)
 		fake.texts, fake.left = map[int64]control.RunText{1: c.text}, c.left
 		w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume", `{}`)
-		if got := fake.model.Decode(fake.model.Requests[0].Generated); w.Code != http.StatusOK || got != c.want || !strings.Contains(w.Body.String(), `"text":"hi there"`) {
+		if got := fake.model.Decode(fake.model.Requests[0].Generated); w.Code != http.StatusOK ||
+			got != c.want || !strings.Contains(w.Body.String(), `"text":"hi there"`) {
 			t.Errorf("%s: %d %s, after %q", c.name, w.Code, w.Body, got)
 		}
 	}

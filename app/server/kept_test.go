@@ -48,13 +48,15 @@ func TestRunTextIsKept(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	const body = `{"model":"tandem","prompt":"x","seed":5,"stop":["w"]}`
-	w := postTo(t, s, "/v1/completions", "application/json", strings.Replace(body, "}", `,"stream":true}`, 1))
+	w := postTo(t, s, "/v1/completions", "application/json",
+		strings.Replace(body, "}", `,"stream":true}`, 1))
 	if w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	fake.lastRun()
 	end := fake.texts[1]
-	if got := api.BytesTokens(end.Tail); end.Request != nil || end.Prompt != 2 || !slices.Equal(got[:2], []int32{256, 'x'}) || len(got) < 5 {
+	if got := api.BytesTokens(end.Tail); end.Request != nil || end.Prompt != 2 ||
+		!slices.Equal(got[:2], []int32{256, 'x'}) || len(got) < 5 {
 		t.Errorf("at its end %+v, tokens %v", end, got)
 	}
 	var how api.Replay
@@ -74,7 +76,8 @@ func TestRunTextIsKept(t *testing.T) {
 	}
 	// An answer that drafts decided cannot be repeated. Several answers of one request are not
 	// kept.
-	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","temperature":1,"speculation":{"rule":"rejection"}}`)
+	postTo(t, s, "/v1/completions", "application/json",
+		`{"model":"tandem","prompt":"x","temperature":1,"speculation":{"rule":"rejection"}}`)
 	fake.lastRun()
 	if got := fake.texts[3]; !strings.Contains(string(got.Replay), `"drafts":true`) {
 		t.Errorf("%+v", got)
@@ -95,13 +98,15 @@ func TestResumeSendsSameSeed(t *testing.T) {
 		{ID: 3, Endpoint: "/v1/completions"},
 	}
 	fake.texts = map[int64]control.RunText{
-		1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77,"sampling":{"TopK":5}}`)},
+		1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`),
+			Prompt: 2, Replay: []byte(`{"seed":77,"sampling":{"TopK":5}}`)},
 		2: {Run: 2, Model: fake.model.Name, Prompt: 2},
 	}
 	s := New(fake.services(), Options{})
 	w := socketPost(s, "/app/runs/1/resume", `{}`)
 	got := fake.model.Requests[0]
-	if w.Code != http.StatusOK || got.Generated != nil || *got.Seed != 77 || got.Sampling.TopK != 5 || string(got.Prompt) != string([]int32{256, 'x'}) {
+	if w.Code != http.StatusOK || got.Generated != nil || *got.Seed != 77 ||
+		got.Sampling.TopK != 5 || string(got.Prompt) != string([]int32{256, 'x'}) {
 		t.Errorf("%d %s; asked for %+v", w.Code, w.Body, got)
 	}
 	if r := fake.lastRun(); r.Resumes != 1 || r.Endpoint != "/v1/completions" {
@@ -109,26 +114,35 @@ func TestResumeSendsSameSeed(t *testing.T) {
 	}
 	fake.left = []int32{256, 'x', 'h', 'i'}
 	w = socketPost(s, "/app/runs/1/resume", `{"stream":true}`)
-	if got := fake.model.Requests[1]; !slices.Equal(got.Generated, []int32{'h', 'i'}) || !strings.Contains(w.Body.String(), "data: ") {
+	if got := fake.model.Requests[1]; !slices.Equal(got.Generated, []int32{'h', 'i'}) ||
+		!strings.Contains(w.Body.String(), "data: ") {
 		t.Errorf("%d %s, after %v", w.Code, w.Body, got.Generated)
 	}
 	fake.model.CacheKey = "another"
-	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict, control.CodeNotKept)
+	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict,
+		control.CodeNotKept)
 	fake.model.CacheKey = ""
 	fake.left = []int32{256, 'y', 'h', 'i'}
-	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict, control.CodeNotKept)
-	wantError(t, socketPost(s, "/app/runs/2/resume", `{}`), http.StatusConflict, control.CodeNotKept)
-	wantError(t, socketPost(s, "/app/runs/3/resume", `{}`), http.StatusBadRequest, control.CodeInvalid)
-	wantError(t, socketPost(s, "/app/runs/99/resume", `{}`), http.StatusNotFound, control.CodeRunNotFound)
-	wantError(t, socketPost(s, "/app/runs/x/resume", `{}`), http.StatusNotFound, control.CodeRunNotFound)
+	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict,
+		control.CodeNotKept)
+	wantError(t, socketPost(s, "/app/runs/2/resume", `{}`), http.StatusConflict,
+		control.CodeNotKept)
+	wantError(t, socketPost(s, "/app/runs/3/resume", `{}`), http.StatusBadRequest,
+		control.CodeInvalid)
+	wantError(t, socketPost(s, "/app/runs/99/resume", `{}`), http.StatusNotFound,
+		control.CodeRunNotFound)
+	wantError(t, socketPost(s, "/app/runs/x/resume", `{}`), http.StatusNotFound,
+		control.CodeRunNotFound)
 }
 
 // When a run resumes another, the text belongs to the new run and its client from its beginning.
 // Forgetting the client's runs therefore deletes it too.
 func TestResumedRunBelongsToNewRun(t *testing.T) {
 	fake := newFake()
-	fake.runs = []control.Run{{ID: 1, Client: "zed", Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
-	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
+	fake.runs = []control.Run{{ID: 1, Client: "zed", Endpoint: "/v1/completions", EndedAt: fakeEnd,
+		FinishReason: "interrupted"}}
+	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name,
+		Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
 	var s *Server
 	s = New(fake.lending(func(ctx context.Context) (model.Model, error) {
 		if r := fake.runs[1]; r.Client != "zed" || r.Resumes != 1 || !r.EndedAt.IsZero() {
@@ -164,7 +178,8 @@ func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 		{"no file", control.RunText{Prompt: 1, Tail: api.TokenBytes([]int32{'q', 'd', 'e'})}, control.Replayed{Tokens: 2, Same: 2}},
 		{"nothing", control.RunText{Prompt: 1, Tail: api.TokenBytes([]int32{'q'})}, control.Replayed{}},
 	} {
-		fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd, FinishReason: "stop"}}
+		fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd,
+			FinishReason: "stop"}}
 		c.text.Run, c.text.Replay, c.want.Run = 1, []byte(`{"seed":1}`), 1
 		fake.texts = map[int64]control.RunText{1: c.text}
 		w := socketPost(s, "/app/runs/1/verify", `{}`)
@@ -186,19 +201,27 @@ func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 		}
 	}
 	for _, text := range []control.RunText{
-		{Run: 1, Prompt: 3, File: "abc", Tokens: 40, Tail: []byte{}, Replay: []byte(`{}`)}, // the file is shorter
-		{Run: 1, Prompt: 3, Replay: []byte(`{}`)},                                          // it never ended
-		{Run: 1, Prompt: 3, Tail: []byte{}, Replay: []byte(`{"drafts":true}`)},             // it cannot be repeated
-		{Run: 1, Prompt: 3, Tail: []byte{}, Replay: []byte(`{}`), Key: "another"},          // of other weights
+		// the file is shorter
+		{Run: 1, Prompt: 3, File: "abc", Tokens: 40, Tail: []byte{}, Replay: []byte(`{}`)},
+		// it never ended
+		{Run: 1, Prompt: 3, Replay: []byte(`{}`)},
+		// it cannot be repeated
+		{Run: 1, Prompt: 3, Tail: []byte{}, Replay: []byte(`{"drafts":true}`)},
+		// of other weights
+		{Run: 1, Prompt: 3, Tail: []byte{}, Replay: []byte(`{}`), Key: "another"},
 	} {
 		fake.texts = map[int64]control.RunText{1: text}
-		wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict, control.CodeNotKept)
+		wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict,
+			control.CodeNotKept)
 	}
-	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "gone", Tokens: 4, Tail: []byte{}, Replay: []byte(`{}`)}}
-	wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict, control.CodeNotKept)
+	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "gone", Tokens: 4,
+		Tail: []byte{}, Replay: []byte(`{}`)}}
+	wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict,
+		control.CodeNotKept)
 	for run, says := range map[*control.Run]string{
 		{ID: 1, Model: fake.model.Name}: "still running",
-		{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd, FinishReason: control.FinishCancel}: "no answer to check",
+		{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd,
+			FinishReason: control.FinishCancel}: "no answer to check",
 	} {
 		fake.runs = []control.Run{*run}
 		w := socketPost(s, "/app/runs/1/verify", `{}`)
@@ -214,24 +237,29 @@ func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 func TestVerifyStreamsProgressThenVerdict(t *testing.T) {
 	fake := lettered("answer")
 	fake.model.Output = "defghij"
-	fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd, CompletionTokens: 7}}
-	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "abc", Tokens: 10, Tail: []byte{}, Replay: []byte(`{"seed":1}`)}}
+	fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd,
+		CompletionTokens: 7}}
+	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "abc", Tokens: 10,
+		Tail: []byte{}, Replay: []byte(`{"seed":1}`)}}
 	s := New(fake.services(), Options{})
 	var told []control.VerifyProgress
-	for data, err := range control.Events(socketPost(s, "/app/runs/1/verify", `{"progress":true}`).Body) {
+	for data, err := range control.Events(socketPost(s, "/app/runs/1/verify",
+		`{"progress":true}`).Body) {
 		var p control.VerifyProgress
 		if err != nil || json.Unmarshal(data, &p) != nil || p.Tokens != 7 {
 			t.Fatalf("%s, %v", data, err)
 		}
 		told = append(told, p)
 	}
-	if n := len(told); n < 2 || told[0].Same != 0 || told[0].Verdict != nil || told[n-1].Verdict == nil || told[n-1].Verdict.Same != 7 {
+	if n := len(told); n < 2 || told[0].Same != 0 || told[0].Verdict != nil ||
+		told[n-1].Verdict == nil || told[n-1].Verdict.Same != 7 {
 		t.Errorf("%+v", told)
 	}
 	if fake.runs[0].Verdict == nil {
 		t.Error("the run does not keep the verdict")
 	}
-	wantError(t, socketPost(s, "/app/runs/2/verify", `{"progress":true}`), http.StatusNotFound, control.CodeRunNotFound)
+	wantError(t, socketPost(s, "/app/runs/2/verify", `{"progress":true}`), http.StatusNotFound,
+		control.CodeRunNotFound)
 }
 
 // The next user message follows as the template writes it, without what the text already has.
@@ -268,7 +296,8 @@ func TestBranchFollowsTemplate(t *testing.T) {
 			}
 		}
 		w := socketPost(New(fake.services(), Options{}), "/app/checkpoints/abc/branch", c.body)
-		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"object":"`+c.object+`"`) {
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(),
+			`"object":"`+c.object+`"`) {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 			continue
 		}
@@ -278,9 +307,12 @@ func TestBranchFollowsTemplate(t *testing.T) {
 		}
 	}
 	s := New(lettered("prompt").services(), Options{})
-	wantError(t, socketPost(s, "/app/checkpoints/abc/branch", `{"prompt":"more"}`), http.StatusBadRequest, control.CodeInvalid)
-	wantError(t, socketPost(s, "/app/checkpoints/abc/branch", `{}`), http.StatusBadRequest, control.CodeInvalid)
-	wantError(t, socketPost(s, "/app/checkpoints/x/branch", `{"prompt":"more"}`), http.StatusNotFound, control.CodeNoCheckpoint)
+	wantError(t, socketPost(s, "/app/checkpoints/abc/branch", `{"prompt":"more"}`),
+		http.StatusBadRequest, control.CodeInvalid)
+	wantError(t, socketPost(s, "/app/checkpoints/abc/branch", `{}`), http.StatusBadRequest,
+		control.CodeInvalid)
+	wantError(t, socketPost(s, "/app/checkpoints/x/branch", `{"prompt":"more"}`),
+		http.StatusNotFound, control.CodeNoCheckpoint)
 }
 
 // The routes refuse wrong bodies, and answer right ones.

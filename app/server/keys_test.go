@@ -81,7 +81,9 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 		}
 		reached := &net.TCPAddr{IP: net.IPv4(192, 168, 7, 5), Port: 8263}
 		w := httptest.NewRecorder()
-		New(fake.services(), Options{Rules: c.rules}).Endpoint().ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(reached))))
+		New(fake.services(), Options{Rules: c.rules}).Endpoint().ServeHTTP(w,
+			r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey,
+				net.Addr(reached))))
 		if w.Code != c.want {
 			t.Errorf("%s: %d, want %d: %s", c.name, w.Code, c.want, w.Body)
 		}
@@ -119,8 +121,10 @@ func TestKeyNamesClient(t *testing.T) {
 		fake := newFake()
 		fake.keyed = true
 		var log strings.Builder
-		s := New(fake.services(), Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-		r := localRequest(http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
+		s := New(fake.services(), Options{Logger: slog.New(slog.NewTextHandler(&log,
+			&slog.HandlerOptions{Level: slog.LevelDebug}))})
+		r := localRequest(http.MethodPost, "/v1/completions",
+			strings.NewReader(`{"model":"tandem","prompt":"x"}`))
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("User-Agent", "curl/8.0")
@@ -139,9 +143,12 @@ func TestKeyNamesClient(t *testing.T) {
 // The header is preferred to the User-Agent, because the page's own requests have a User-Agent too.
 // No name breaks a table.
 func TestClientHeaderBeatsUserAgent(t *testing.T) {
-	for header, want := range map[string]string{"Tandem": "Tandem", "": "Mozilla/5.0 (X11)", "a\tb\xff": "ab", "\x1b[2Jred\u009b31m": "[2Jred31m", "ab\u202edc": "abdc", strings.Repeat("x", 1000): strings.Repeat("x", 80) + "..."} {
+	for header, want := range map[string]string{"Tandem": "Tandem", "": "Mozilla/5.0 (X11)",
+		"a\tb\xff": "ab", "\x1b[2Jred\u009b31m": "[2Jred31m", "ab\u202edc": "abdc",
+		strings.Repeat("x", 1000): strings.Repeat("x", 80) + "..."} {
 		fake := newFake()
-		r := localRequest(http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
+		r := localRequest(http.MethodPost, "/v1/completions",
+			strings.NewReader(`{"model":"tandem","prompt":"x"}`))
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("User-Agent", "Mozilla/5.0 (X11)")
@@ -153,7 +160,9 @@ func TestClientHeaderBeatsUserAgent(t *testing.T) {
 		}
 	}
 	fake := newFake()
-	if w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"\u001b[2Jred\u009b31m\u202e","prompt":"x"}`); w.Code != 404 || fake.lastRun().Model != "[2Jred31m" {
+	if w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
+		`{"model":"\u001b[2Jred\u009b31m\u202e","prompt":"x"}`); w.Code != 404 ||
+		fake.lastRun().Model != "[2Jred31m" {
 		t.Errorf("%d, the model is %q", w.Code, fake.lastRun().Model)
 	}
 }

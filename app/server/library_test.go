@@ -11,7 +11,8 @@ import (
 )
 
 func (f *fakeBackend) Found(context.Context) (control.Found, error) {
-	return control.Found{Models: []control.FoundModel{{ID: "acme/other", Path: "/models/other", Why: "it is too new"}}}, nil
+	return control.Found{Models: []control.FoundModel{{ID: "acme/other", Path: "/models/other",
+		Why: "it is too new"}}}, nil
 }
 
 func (f *fakeBackend) Catalogue(_ context.Context, ask bool) (control.Catalogue, error) {
@@ -23,17 +24,22 @@ func (f *fakeBackend) Catalogue(_ context.Context, ask bool) (control.Catalogue,
 }
 
 func (f *fakeBackend) Memory(context.Context) (control.Memory, error) {
-	return control.Memory{Total: 16 << 30, Models: []control.ModelNeeds{{ID: "acme/coder", Needs: control.Needs{Bytes: 5, Fits: true}}}}, nil
+	return control.Memory{Total: 16 << 30, Models: []control.ModelNeeds{{ID: "acme/coder",
+		Needs: control.Needs{Bytes: 5, Fits: true}}}}, nil
 }
 
-func (f *fakeBackend) ModelSettings(_ context.Context, id string) (control.ModelSettingsState, error) {
+func (f *fakeBackend) ModelSettings(
+	_ context.Context, id string,
+) (control.ModelSettingsState, error) {
 	if id != f.model.Name {
-		return control.ModelSettingsState{}, control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
+		return control.ModelSettingsState{}, control.Errorf(control.CodeModelNotFound,
+			"The model %q is not registered.", id)
 	}
 	return control.ModelSettingsState{Settings: f.own}, nil
 }
 
-func (f *fakeBackend) SetModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error) {
+func (f *fakeBackend) SetModelSettings(ctx context.Context,
+	set control.ModelSettings) (control.ModelSettingsState, error) {
 	if _, err := f.ModelSettings(ctx, set.Model); err != nil {
 		return control.ModelSettingsState{}, err
 	}
@@ -64,7 +70,8 @@ func TestLibraryAsksHubOnlyOnRequest(t *testing.T) {
 		"/app/catalogue?sizes=true": `"bytes":1000`,
 		"/app/memory":               `{"id":"acme/coder","needs":{"bytes":5`,
 	} {
-		if w := socketGet(s, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+		if w := socketGet(s, path); w.Code != http.StatusOK ||
+			!strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want %s in it", path, w.Code, w.Body, want)
 		}
 	}
@@ -94,15 +101,20 @@ func TestModelSettingsAreSetWholeOrRefused(t *testing.T) {
 			t.Errorf("%s: %s", body, w.Body)
 		}
 	}
-	wantError(t, socketPost(s, "/app/model-settings", `{"model":"acme/none"}`), http.StatusNotFound, control.CodeModelNotFound)
-	wantError(t, socketGet(s, "/app/model-settings?model=acme/none"), http.StatusNotFound, control.CodeModelNotFound)
+	wantError(t, socketPost(s, "/app/model-settings", `{"model":"acme/none"}`), http.StatusNotFound,
+		control.CodeModelNotFound)
+	wantError(t, socketGet(s, "/app/model-settings?model=acme/none"), http.StatusNotFound,
+		control.CodeModelNotFound)
 	wantError(t, socketGet(s, "/app/model-settings"), http.StatusBadRequest, control.CodeInvalid)
 
 	const body = `{"model":"acme/coder","context":4096,"depth":0,"rule":"rejection","temperature":0,"top_p":0.5,"top_k":-1,"min_p":0.1,"repetition_penalty":1.1,"keep_loaded":true}`
-	if w := socketPost(s, "/app/model-settings", body); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), body) {
+	if w := socketPost(s, "/app/model-settings", body); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), body) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := socketPost(s, "/app/model-settings", `{"model":"acme/coder","temperature":null}`); w.Code != http.StatusOK || fake.own != (control.ModelSettings{Model: "acme/coder"}) {
+	if w := socketPost(s, "/app/model-settings",
+		`{"model":"acme/coder","temperature":null}`); w.Code != http.StatusOK ||
+		fake.own != (control.ModelSettings{Model: "acme/coder"}) {
 		t.Errorf("%d %s, set is %+v", w.Code, w.Body, fake.own)
 	}
 }
@@ -111,7 +123,8 @@ func TestWelcomeIsNoted(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	for _, body := range []string{`{}`, `{"done":null}`, `{"done":"yes"}`} {
-		wantError(t, socketPost(s, "/app/welcome", body), http.StatusBadRequest, control.CodeInvalid)
+		wantError(t, socketPost(s, "/app/welcome", body), http.StatusBadRequest,
+			control.CodeInvalid)
 	}
 	for body, want := range map[string]bool{`{"done":false}`: true, `{"done":true}`: false} {
 		w := socketPost(s, "/app/welcome", body)

@@ -69,7 +69,8 @@ func (a asking) streams() []bool {
 func TestEveryModelRouteIsListed(t *testing.T) {
 	for path, methods := range standardRoutes(New(newFake().services(), Options{})) {
 		listed := slices.ContainsFunc(askings, func(a asking) bool { return a.path == path })
-		if slices.Contains(methods, http.MethodPost) && listed == slices.Contains(idle, path) && !strings.Contains(path, "{") {
+		if slices.Contains(methods, http.MethodPost) && listed == slices.Contains(idle, path) &&
+			!strings.Contains(path, "{") {
 			t.Errorf("%s is listed: %t", path, listed)
 		}
 	}
@@ -96,14 +97,16 @@ type workingReader struct {
 	read func(context.Context, engine.Reading) error
 }
 
-func (w workingReader) Embed(ctx context.Context, r engine.Reading, n int) ([][]float32, engine.Stats, error) {
+func (w workingReader) Embed(ctx context.Context, r engine.Reading, n int) ([][]float32,
+	engine.Stats, error) {
 	if err := w.read(ctx, r); err != nil {
 		return nil, engine.Stats{}, err
 	}
 	return w.Reader.Embed(ctx, r, n)
 }
 
-func (w workingReader) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error) {
+func (w workingReader) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats,
+	error) {
 	if err := w.read(ctx, r); err != nil {
 		return nil, engine.Stats{}, err
 	}
@@ -131,7 +134,8 @@ func refusing(m model.Model, err error) model.Model {
 
 // checkAgain checks that a request was refused in the form of its route, and that the answer tells
 // the client to send it again.
-func checkAgain(t *testing.T, what, path string, w *httptest.ResponseRecorder, status int, code, says string) {
+func checkAgain(t *testing.T, what, path string, w *httptest.ResponseRecorder, status int, code,
+	says string) {
 	t.Helper()
 	message := ""
 	switch wire.ProtocolOf(httptest.NewRequest(http.MethodPost, path, nil)).(type) {
@@ -147,13 +151,16 @@ func checkAgain(t *testing.T, what, path string, w *httptest.ResponseRecorder, s
 	case wire.Ollama:
 		message = decodeOllama(t, w)
 	default:
-		kind := map[int]string{http.StatusServiceUnavailable: "server_error", http.StatusTooManyRequests: "rate_limit_error"}[status]
+		kind := map[int]string{http.StatusServiceUnavailable: "server_error",
+			http.StatusTooManyRequests: "rate_limit_error"}[status]
 		e := decodeError(t, w)
 		if message = e.Message; e.Code != code || e.Type != kind {
 			t.Errorf("%s: %s: code %q, type %q", path, what, e.Code, e.Type)
 		}
 	}
-	if h := w.Header(); w.Code != status || h.Get("Retry-After") != "1" || h.Get("X-Should-Retry") != "" || !strings.HasPrefix(h.Get("Content-Type"), "application/json") {
+	if h := w.Header(); w.Code != status || h.Get("Retry-After") != "1" ||
+		h.Get("X-Should-Retry") != "" || !strings.HasPrefix(h.Get("Content-Type"),
+		"application/json") {
 		t.Errorf("%s: %s: %d %v", path, what, w.Code, h)
 	}
 	if !strings.Contains(message, says) {
@@ -181,9 +188,11 @@ func TestFullServerSaysWhenToRetry(t *testing.T) {
 					}), Options{})
 					f := wire.FailureOf(err)
 					w := postTo(t, s, a.path, "application/json", a.with(more, stream))
-					checkAgain(t, fmt.Sprintf("stream %t, %s", stream, f.Body.Code), a.path, w, http.StatusServiceUnavailable, f.Body.Code, f.Body.Message)
+					checkAgain(t, fmt.Sprintf("stream %t, %s", stream, f.Body.Code), a.path, w,
+						http.StatusServiceUnavailable, f.Body.Code, f.Body.Message)
 					if fake.held != 0 || len(s.Active()) != 0 {
-						t.Errorf("%s: %d models are held, %d runs in flight", a.path, fake.held, len(s.Active()))
+						t.Errorf("%s: %d models are held, %d runs in flight",
+							a.path, fake.held, len(s.Active()))
 					}
 				}
 			}
@@ -207,16 +216,17 @@ func newGreedy() *greedy {
 	g.Server = New(g.fake.lending(func(ctx context.Context) (model.Model, error) {
 		g.loads.Add(1)
 		m, err := g.fake.Acquire(ctx, control.Alias)
-		return worker{Model: m, match: func() {}, generate: func(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
-			return func(yield func(engine.Token, error) bool) {
-				if strings.HasSuffix(r.Client, "greedy") {
-					g.began <- r
-					<-g.let
+		return worker{Model: m, match: func() {},
+			generate: func(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+				return func(yield func(engine.Token, error) bool) {
+					if strings.HasSuffix(r.Client, "greedy") {
+						g.began <- r
+						<-g.let
+					}
+					r.Done(engine.Stats{PromptTokens: len(r.Prompt), CompletionTokens: 1})
+					yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
 				}
-				r.Done(engine.Stats{PromptTokens: len(r.Prompt), CompletionTokens: 1})
-				yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
-			}
-		}}, err
+			}}, err
 	}), Options{})
 	return g
 }
@@ -236,7 +246,8 @@ func (g *greedy) ask(client, path, body string, header ...string) *httptest.Resp
 // Hold begins n continuations of the client "greedy" with one request.
 func (g *greedy) Hold(n int) {
 	g.ended.Go(func() {
-		g.codes[g.ask("greedy", "/v1/completions", fmt.Sprintf(`{"model":"tandem","prompt":"x","n":%d}`, n)).Code].Add(1)
+		g.codes[g.ask("greedy", "/v1/completions",
+			fmt.Sprintf(`{"model":"tandem","prompt":"x","n":%d}`, n)).Code].Add(1)
 	})
 	for range n {
 		<-g.began
@@ -250,12 +261,15 @@ func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 	for range api.MaxPerClient {
 		g.Hold(1)
 	}
-	says := fmt.Sprintf("would have %d requests in flight and waiting, where %d are allowed", api.MaxPerClient+1, api.MaxPerClient)
+	says := fmt.Sprintf("would have %d requests in flight and waiting, where %d are allowed",
+		api.MaxPerClient+1, api.MaxPerClient)
 	for _, a := range askings {
 		for _, stream := range a.streams() {
 			body := a.with("", stream)
-			checkAgain(t, fmt.Sprint("stream ", stream), a.path, g.ask("greedy", a.path, body), http.StatusTooManyRequests, "rate_limit_exceeded", says)
-			if r := g.fake.lastRun(); r.FinishReason != "error" || r.Error != "rate_limit_exceeded" || r.Client != "greedy" {
+			checkAgain(t, fmt.Sprint("stream ", stream), a.path, g.ask("greedy", a.path, body),
+				http.StatusTooManyRequests, "rate_limit_exceeded", says)
+			if r := g.fake.lastRun(); r.FinishReason != "error" ||
+				r.Error != "rate_limit_exceeded" || r.Client != "greedy" {
 				t.Errorf("%s: the history has %+v", a.path, r)
 			}
 			if a.kind != "" {
@@ -266,11 +280,13 @@ func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 			}
 			// A client with a key is another client, whatever name it uses. So is another name.
 			g.fake.keyed = true
-			if w := g.ask("greedy", a.path, body, "Authorization", "Bearer "+fakeKey); w.Code != http.StatusOK {
+			if w := g.ask("greedy", a.path, body, "Authorization",
+				"Bearer "+fakeKey); w.Code != http.StatusOK {
 				t.Errorf("%s: with a key: %d %s", a.path, w.Code, w.Body)
 			}
 			g.fake.keyed = false
-			if w := g.ask("greedy", a.path, body, wire.ClientHeader, "window"); w.Code != http.StatusOK {
+			if w := g.ask("greedy", a.path, body, wire.ClientHeader,
+				"window"); w.Code != http.StatusOK {
 				t.Errorf("%s: the window: %d %s", a.path, w.Code, w.Body)
 			}
 		}
@@ -281,7 +297,8 @@ func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 		t.Errorf("%d requests within the limit were answered", n)
 	}
 	go func() { <-g.began }()
-	if w := g.ask("greedy", "/v1/completions", `{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
+	if w := g.ask("greedy", "/v1/completions",
+		`{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
 		t.Errorf("when they have ended: %d %s", w.Code, w.Body)
 	}
 	if n := len(g.Active()); n != 0 {
@@ -301,14 +318,19 @@ func TestClientLimitCountsContinuations(t *testing.T) {
 	for range 3 {
 		for n := 4; n <= api.MaxN; n++ {
 			body := fmt.Sprintf(`{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":%d}`, n)
-			checkAgain(t, fmt.Sprint("n ", n), "/v1/chat/completions", g.ask("greedy", "/v1/chat/completions", body), http.StatusTooManyRequests, "rate_limit_exceeded", fmt.Sprintf("would have %d requests", api.MaxPerClient-3+n))
+			checkAgain(t, fmt.Sprint("n ", n), "/v1/chat/completions",
+				g.ask("greedy", "/v1/chat/completions", body), http.StatusTooManyRequests,
+				"rate_limit_exceeded", fmt.Sprintf("would have %d requests", api.MaxPerClient-3+n))
 		}
 		for what, n := range map[string]int{
-			`"prompt":["a","b","c","d"]`: 4, `"prompt":[[1],[2],[3]],"n":2`: 6, `"prompt":["a","b"],"best_of":3`: 6,
+			`"prompt":["a","b","c","d"]`: 4, `"prompt":[[1],[2],[3]],"n":2`: 6,
+			`"prompt":["a","b"],"best_of":3`:           6,
 			`"prompt":["a","b","c","d","e","f"],"n":2`: api.MaxParallel,
 		} {
 			body := fmt.Sprintf(`{"model":"tandem",%s}`, what)
-			checkAgain(t, what, "/v1/completions", g.ask("greedy", "/v1/completions", body), http.StatusTooManyRequests, "rate_limit_exceeded", fmt.Sprintf("would have %d requests", api.MaxPerClient-3+n))
+			checkAgain(t, what, "/v1/completions", g.ask("greedy", "/v1/completions", body),
+				http.StatusTooManyRequests, "rate_limit_exceeded",
+				fmt.Sprintf("would have %d requests", api.MaxPerClient-3+n))
 		}
 	}
 	if n := g.loads.Load() - loads; n != 0 {
@@ -332,7 +354,8 @@ func TestClientLimitAnswersDespiteUnreadBody(t *testing.T) {
 		g.Hold(1)
 	}
 	for range 5 {
-		r, err := http.NewRequest(http.MethodPost, srv.URL+"/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"`+strings.Repeat("x", 8<<20)+`"}`))
+		r, err := http.NewRequest(http.MethodPost, srv.URL+"/v1/completions",
+			strings.NewReader(`{"model":"tandem","prompt":"`+strings.Repeat("x", 8<<20)+`"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -422,58 +445,61 @@ func (d *departure) model(m model.Model, run func() context.Context) model.Model
 // of the request stays.
 func TestNothingBeginsAfterClientLeft(t *testing.T) {
 	leaves := func(a asking, phase, more string, alike int, stream bool) {
-		t.Run(fmt.Sprintf("%s, %s, %s, stream %t", a.path, phase, more, stream), func(t *testing.T) {
-			fake := newFakeKind(a.kind)
-			d := &departure{t: t, phase: phase, alike: alike}
-			var s *Server
-			run := func() context.Context {
-				for _, u := range s.InFlight() {
-					return u.Ctx
+		t.Run(fmt.Sprintf("%s, %s, %s, stream %t", a.path, phase, more, stream),
+			func(t *testing.T) {
+				fake := newFakeKind(a.kind)
+				d := &departure{t: t, phase: phase, alike: alike}
+				var s *Server
+				run := func() context.Context {
+					for _, u := range s.InFlight() {
+						return u.Ctx
+					}
+					return nil
 				}
-				return nil
-			}
-			s = New(fake.lending(func(ctx context.Context) (model.Model, error) {
-				if phase == "load" {
-					d.reach(ctx) // then it goes on, for the next one
+				s = New(fake.lending(func(ctx context.Context) (model.Model, error) {
+					if phase == "load" {
+						d.reach(ctx) // then it goes on, for the next one
+					}
+					m, err := fake.Acquire(context.Background(), control.Alias)
+					return d.model(m, run), err
+				}), Options{})
+				srv := httptest.NewServer(s.Endpoint())
+				defer srv.Close()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				d.leave = cancel
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+a.path,
+					strings.NewReader(a.with(more, stream)))
+				if err != nil {
+					t.Fatal(err)
 				}
-				m, err := fake.Acquire(context.Background(), control.Alias)
-				return d.model(m, run), err
-			}), Options{})
-			srv := httptest.NewServer(s.Endpoint())
-			defer srv.Close()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			d.leave = cancel
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+a.path, strings.NewReader(a.with(more, stream)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set("Content-Type", "application/json")
-			resp, err := srv.Client().Do(r)
-			if err == nil {
-				_, err = io.Copy(io.Discard, resp.Body)
-				resp.Body.Close()
-			}
-			if err == nil {
-				t.Errorf("it was answered: %s", resp.Status)
-			}
-			if end := fake.lastRun(); end.FinishReason != "cancel" || end.Error != "" {
-				t.Errorf("the history has %+v", end)
-			}
-			for len(s.Active()) > 0 {
-				time.Sleep(time.Millisecond)
-			}
-			srv.Close() // the handlers have ended
-			if n := d.there.Load(); n != int32(alike) {
-				t.Errorf("%d continuations reached the phase, want %d", n, alike)
-			}
-			if n := d.after.Load(); n != 0 {
-				t.Errorf("%d pieces of work began after the client had left", n)
-			}
-			if fake.held != 0 || fake.model.OpenMatchers != 0 || s.PlacesTaken() != 0 {
-				t.Errorf("%d models are held, %d grammars open, %d places taken", fake.held, fake.model.OpenMatchers, s.PlacesTaken())
-			}
-		})
+				r.Header.Set("Content-Type", "application/json")
+				resp, err := srv.Client().Do(r)
+				if err == nil {
+					_, err = io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+				if err == nil {
+					t.Errorf("it was answered: %s", resp.Status)
+				}
+				if end := fake.lastRun(); end.FinishReason != "cancel" || end.Error != "" {
+					t.Errorf("the history has %+v", end)
+				}
+				for len(s.Active()) > 0 {
+					time.Sleep(time.Millisecond)
+				}
+				srv.Close() // the handlers have ended
+				if n := d.there.Load(); n != int32(alike) {
+					t.Errorf("%d continuations reached the phase, want %d", n, alike)
+				}
+				if n := d.after.Load(); n != 0 {
+					t.Errorf("%d pieces of work began after the client had left", n)
+				}
+				if fake.held != 0 || fake.model.OpenMatchers != 0 || s.PlacesTaken() != 0 {
+					t.Errorf("%d models are held, %d grammars open, %d places taken",
+						fake.held, fake.model.OpenMatchers, s.PlacesTaken())
+				}
+			})
 	}
 	for _, a := range askings {
 		for _, stream := range a.streams() {

@@ -70,7 +70,8 @@ var at = regexp.MustCompile(`"created_at":"[^"]*",`)
 
 func (r streamRoute) ask(ctx context.Context, fake *fakeBackend) *scriptedWriter {
 	w := newWriter()
-	New(fake.services(), Options{}).Socket().ServeHTTP(w, postOf(r.path, "application/json", r.body).WithContext(ctx))
+	New(fake.services(), Options{}).Socket().ServeHTTP(w,
+		postOf(r.path, "application/json", r.body).WithContext(ctx))
 	for i, e := range w.events {
 		w.events[i] = at.ReplaceAllString(e, "")
 	}
@@ -83,13 +84,17 @@ func TestLoadKeepsStreamAlive(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			fake := loading(8*time.Second, nil)
 			w := r.ask(t.Context(), fake)
-			if len(w.events) < 3 || !slices.Equal(w.events[:2], []string{"2s: " + r.silence, "7s: " + r.silence}) || !strings.HasPrefix(w.events[2], "8s: ") {
+			if len(w.events) < 3 || !slices.Equal(w.events[:2],
+				[]string{"2s: " + r.silence, "7s: " + r.silence}) ||
+				!strings.HasPrefix(w.events[2], "8s: ") {
 				t.Fatalf("%s: %q", r.path, w.events)
 			}
-			if last := w.events[len(w.events)-1]; w.status != http.StatusOK || !strings.HasSuffix(last, r.end) {
+			if last := w.events[len(w.events)-1]; w.status != http.StatusOK ||
+				!strings.HasSuffix(last, r.end) {
 				t.Errorf("%s: %d, it ends with %s", r.path, w.status, last)
 			}
-			if row := fake.lastRun(); row.Error != "" || row.LoadMS != 8000 || row.CompletionTokens == 0 || fake.held != 0 {
+			if row := fake.lastRun(); row.Error != "" || row.LoadMS != 8000 ||
+				row.CompletionTokens == 0 || fake.held != 0 {
 				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.held, row)
 			}
 		})
@@ -109,15 +114,21 @@ func TestLoadFailureEndsStream(t *testing.T) {
 					t.Errorf("%s: %d models held, %s", r.path, fake.held, told)
 				}
 				if wait < wire.QuietFirst {
-					if len(w.events) != 1 || w.status != http.StatusInsufficientStorage || w.header.Get("X-Should-Retry") != "false" || w.header.Get("Content-Type") != "application/json" {
+					if len(w.events) != 1 || w.status != http.StatusInsufficientStorage ||
+						w.header.Get("X-Should-Retry") != "false" ||
+						w.header.Get("Content-Type") != "application/json" {
 						t.Errorf("%s: %d, headers %v, %q", r.path, w.status, w.header, w.events)
 					}
 					return
 				}
-				if len(w.events) != 2 || w.events[0] != "2s: "+r.silence || w.status != http.StatusOK || !strings.HasPrefix(told, "3s: ") || strings.Contains(told, "[DONE]") {
+				if len(w.events) != 2 || w.events[0] != "2s: "+r.silence ||
+					w.status != http.StatusOK || !strings.HasPrefix(told, "3s: ") ||
+					strings.Contains(told, "[DONE]") {
 					t.Errorf("%s: %d, %q", r.path, w.status, w.events)
 				}
-				if row := fake.lastRun(); row.FinishReason != control.FinishError || !strings.HasPrefix(row.Model, control.Alias) && r.path != branchPath || !strings.HasPrefix(row.Error, string(control.CodeMemory)) {
+				if row := fake.lastRun(); row.FinishReason != control.FinishError ||
+					!strings.HasPrefix(row.Model, control.Alias) && r.path != branchPath ||
+					!strings.HasPrefix(row.Error, string(control.CodeMemory)) {
 					t.Errorf("%s: the history has %+v", r.path, row)
 				}
 			})
@@ -131,7 +142,8 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 		"/v1/chat/completions": `data: {"error":{"message":"There is no room for it.","type":"server_error","param":"model","code":"%s"}}`,
 		"/api/chat":            `{"error":"There is no room for it."}`,
 		"/api/generate":        `{"error":"There is no room for it."}`,
-		"/v1/messages":         "event: error\ndata: " + `{"type":"error","error":{"type":"api_error","message":"There is no room for it."}}`,
+		"/v1/messages": "event: error\ndata: " +
+			`{"type":"error","error":{"type":"api_error","message":"There is no room for it."}}`,
 	}
 	for _, r := range streamRoutes() {
 		want, ok := forms[r.path]
@@ -152,11 +164,14 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 			}
 			// The event has the whole failed response.
 			list := readResponseEvents(t, failed)
-			if len(list) != 3 || list[0].Type != "response.created" || list[1].Type != "response.in_progress" || list[2].Type != "response.failed" {
+			if len(list) != 3 || list[0].Type != "response.created" ||
+				list[1].Type != "response.in_progress" || list[2].Type != "response.failed" {
 				t.Fatalf("%s", failed)
 			}
 			first, last := list[0].Response, list[2].Response
-			if first.ID != last.ID || !strings.HasPrefix(last.ID, responses.ResponsePrefix) || last.Model != control.Alias || last.Status != "failed" || *last.Error != (responseError{"server_error", "There is no room for it."}) {
+			if first.ID != last.ID || !strings.HasPrefix(last.ID, responses.ResponsePrefix) ||
+				last.Model != control.Alias || last.Status != "failed" ||
+				*last.Error != (responseError{"server_error", "There is no room for it."}) {
 				t.Errorf("%s", failed)
 			}
 		})
@@ -171,10 +186,13 @@ func TestPromptFailureAfterLoadHasFormOfRoute(t *testing.T) {
 			fake := loading(3*time.Second, nil)
 			fake.model.Context = 1
 			w := r.ask(t.Context(), fake)
-			if last := w.events[len(w.events)-1]; len(w.events) != 2 || !strings.Contains(last, "maximum context length is 1 tokens") && !strings.Contains(last, "> 1 maximum") {
+			if last := w.events[len(w.events)-1]; len(w.events) != 2 ||
+				!strings.Contains(last, "maximum context length is 1 tokens") &&
+					!strings.Contains(last, "> 1 maximum") {
 				t.Errorf("%s: %q", r.path, w.events)
 			}
-			if row := fake.lastRun(); row.FinishReason != control.FinishError || row.Model != fake.model.Name || fake.held != 0 {
+			if row := fake.lastRun(); row.FinishReason != control.FinishError ||
+				row.Model != fake.model.Name || fake.held != 0 {
 				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.held, row)
 			}
 		})
@@ -201,10 +219,12 @@ func TestLoadIsCancelledWhenClientLeaves(t *testing.T) {
 
 // The prompt decides the name of a branch's answer. The form of its stream is known earlier.
 func TestBranchStreamHasFormOfItsRoute(t *testing.T) {
-	for raw, object := range map[bool]string{true: "text_completion", false: "chat.completion.chunk"} {
+	for raw, object := range map[bool]string{true: "text_completion",
+		false: "chat.completion.chunk"} {
 		fake := lettered(control.KindAnswer)
 		fake.model.Context = 4096
-		w := socketPost(New(fake.services(), Options{}), "/app/checkpoints/abc/branch", fmt.Sprintf(`{"prompt":"x","raw":%v,"stream":true}`, raw))
+		w := socketPost(New(fake.services(), Options{}), "/app/checkpoints/abc/branch",
+			fmt.Sprintf(`{"prompt":"x","raw":%v,"stream":true}`, raw))
 		for data, err := range control.Events(w.Body) {
 			var chunk struct{ Object string }
 			if err != nil || json.Unmarshal(data, &chunk) != nil || chunk.Object != object {

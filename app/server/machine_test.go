@@ -11,7 +11,8 @@ import (
 
 func TestMachineRouteAnswers(t *testing.T) {
 	w := getOf(New(newFake().services(), Options{}), "/app/machine")
-	if want := `"chip":"a chip","cores":8,"fast_cores":4,"memory":17179869184,`; w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+	if want := `"chip":"a chip","cores":8,"fast_cores":4,"memory":17179869184,`; w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), want) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -27,11 +28,13 @@ func TestCheckpointTitlesAreLimited(t *testing.T) {
 		"/app/checkpoint-titles?ids=,nothing,":         `{"titles":[]}`,
 		"/app/checkpoint-titles?ids=nothing,mwrc6x2w,": `{"titles":[{"id":"mwrc6x2w","title":"About mwrc6x2w"}]}`,
 	} {
-		if w := getOf(s, path); w.Code != http.StatusOK || strings.TrimSpace(w.Body.String()) != want {
+		if w := getOf(s, path); w.Code != http.StatusOK ||
+			strings.TrimSpace(w.Body.String()) != want {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
-	wantError(t, getOf(s, "/app/checkpoint-titles?ids="+strings.Repeat("x,", maxTitles+1)), http.StatusBadRequest, control.CodeInvalid)
+	wantError(t, getOf(s, "/app/checkpoint-titles?ids="+strings.Repeat("x,", maxTitles+1)),
+		http.StatusBadRequest, control.CodeInvalid)
 }
 
 // TestReportNamesRunThatResumed: a run that was cut off names the run that completed it, so that it
@@ -39,7 +42,8 @@ func TestCheckpointTitlesAreLimited(t *testing.T) {
 func TestReportNamesRunThatResumed(t *testing.T) {
 	fake := newFake()
 	now := time.Now()
-	fake.runs = []control.Run{{ID: 1, EndedAt: now, FinishReason: control.FinishInterrupted}, {ID: 2, EndedAt: now, FinishReason: "stop"}}
+	fake.runs = []control.Run{{ID: 1, EndedAt: now, FinishReason: control.FinishInterrupted},
+		{ID: 2, EndedAt: now, FinishReason: "stop"}}
 	s := New(fake.services(), Options{})
 	says := func(run, what string) bool {
 		return strings.Contains(getOf(s, "/app/runs/"+run+"/report").Body.String(), what)

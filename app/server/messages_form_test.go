@@ -81,7 +81,8 @@ func messageEventsOf(t testing.TB, body string) (list []messageEvent) {
 	for chunk := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
 		name, data, ok := strings.Cut(chunk, "\ndata: ")
 		var e messageEvent
-		if err := json.Unmarshal([]byte(data), &e); err != nil || !ok || name != "event: "+e.Type || strings.Contains(data, "\n") {
+		if err := json.Unmarshal([]byte(data), &e); err != nil || !ok || name != "event: "+e.Type ||
+			strings.Contains(data, "\n") {
 			t.Fatalf("an event %q: %v", chunk, err)
 		}
 		list = append(list, e)
@@ -92,7 +93,9 @@ func messageEventsOf(t testing.TB, body string) (list []messageEvent) {
 // joinedMessage joins the events of a stream as clients do, and checks their order.
 func joinedMessage(t testing.TB, events []messageEvent) (r messageReply) {
 	t.Helper()
-	fail := func(e messageEvent) { t.Fatalf("event %+v after %v of %d blocks", e, r.StopReason, len(r.Content)) }
+	fail := func(e messageEvent) {
+		t.Fatalf("event %+v after %v of %d blocks", e, r.StopReason, len(r.Content))
+	}
 	open, ended := false, false
 	var input string
 	for i, e := range events {
@@ -108,11 +111,14 @@ func joinedMessage(t testing.TB, events []messageEvent) (r messageReply) {
 		switch e.Type {
 		case "message_start":
 			r = *e.Message
-			if r.Content == nil || len(r.Content) > 0 || r.StopReason != nil || r.Usage.Input == 0 || r.Usage.Output != 0 {
+			if r.Content == nil || len(r.Content) > 0 || r.StopReason != nil ||
+				r.Usage.Input == 0 || r.Usage.Output != 0 {
 				fail(e)
 			}
 		case "content_block_start":
-			if open || *e.Index != len(r.Content) || r.StopReason != nil || e.ContentBlock.Text+e.ContentBlock.Thinking+e.ContentBlock.Signature != "" || (e.ContentBlock.Type == "tool_use") != (string(e.ContentBlock.Input) == "{}") {
+			if open || *e.Index != len(r.Content) || r.StopReason != nil ||
+				e.ContentBlock.Text+e.ContentBlock.Thinking+e.ContentBlock.Signature != "" ||
+				(e.ContentBlock.Type == "tool_use") != (string(e.ContentBlock.Input) == "{}") {
 				fail(e)
 			}
 			r.Content = append(r.Content, *e.ContentBlock)
@@ -140,7 +146,8 @@ func joinedMessage(t testing.TB, events []messageEvent) (r messageReply) {
 			if open || r.StopReason != nil || e.Delta.StopReason == nil {
 				fail(e)
 			}
-			r.StopReason, r.StopSequence, r.Usage, r.Timings = e.Delta.StopReason, e.Delta.StopSequence, *e.Usage, e.Timings
+			r.StopReason, r.StopSequence, r.Usage, r.Timings = e.Delta.StopReason,
+				e.Delta.StopSequence, *e.Usage, e.Timings
 		case "message_stop":
 			ended = r.StopReason != nil
 		default:
@@ -158,30 +165,38 @@ func messageWith(t *testing.T, fake *fakeBackend, body string) messageReply {
 	t.Helper()
 	var whole messageReply
 	w := postMessages(t, fake, body)
-	if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || w.Code != 200 || w.Header().Get("Request-Id") == "" || w.Header().Get("Content-Type") != "application/json" {
+	if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || w.Code != 200 ||
+		w.Header().Get("Request-Id") == "" || w.Header().Get("Content-Type") != "application/json" {
 		t.Fatalf("%s: %d %v %s", body, w.Code, w.Header(), w.Body)
 	}
 	w = postMessages(t, fake, strings.Replace(body, "{", `{"stream":true,`, 1))
-	if w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" || w.Header().Get("Request-Id") == "" {
+	if w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" ||
+		w.Header().Get("Request-Id") == "" {
 		t.Fatalf("%s: %d %v", body, w.Code, w.Header())
 	}
 	streamed := joinedMessage(t, messageEventsOf(t, w.Body.String()))
 	for _, r := range []*messageReply{&whole, &streamed} {
-		if !strings.HasPrefix(r.ID, "msg_") || r.Type != "message" || r.Role != "assistant" || r.Model != "acme/coder" || r.Content == nil || r.Timings == nil || r.Timings.RunID == 0 {
+		if !strings.HasPrefix(r.ID, "msg_") || r.Type != "message" || r.Role != "assistant" ||
+			r.Model != "acme/coder" || r.Content == nil || r.Timings == nil ||
+			r.Timings.RunID == 0 {
 			t.Errorf("a message %+v", r)
 		}
 		for i, b := range r.Content {
-			if (b.Type == "thinking") != (b.Signature != "") || (b.Type == "tool_use") != (len(b.ID) == api.CallID) {
+			if (b.Type == "thinking") != (b.Signature != "") ||
+				(b.Type == "tool_use") != (len(b.ID) == api.CallID) {
 				t.Errorf("a block %+v", b)
 			}
 			r.Content[i].ID = ""
 		}
 	}
-	if i := slices.IndexFunc(streamed.Content, func(b messageBlock) bool { return b.Type == "tool_use" && !json.Valid(b.Input) }); i >= 0 { // cut off
+	// cut off
+	if i := slices.IndexFunc(streamed.Content,
+		func(b messageBlock) bool { return b.Type == "tool_use" && !json.Valid(b.Input) }); i >= 0 {
 		whole.Content[i].Input = streamed.Content[i].Input
 	}
 	if fmt.Sprint(whole, whole.Usage) != fmt.Sprint(streamed, streamed.Usage) {
-		t.Errorf("%s:\nin events %v %+v\nwhole     %v %+v", body, streamed, streamed.Usage, whole, whole.Usage)
+		t.Errorf("%s:\nin events %v %+v\nwhole     %v %+v",
+			body, streamed, streamed.Usage, whole, whole.Usage)
 	}
 	return whole
 }
@@ -221,11 +236,14 @@ func TestMessageHasTextThoughtAndCallBlocks(t *testing.T) {
 				t.Errorf("got  %.200s\nwant %.200s", got, c.want)
 			}
 			u := got.Usage
-			if u.Input+u.CacheRead != 3 || u.CacheRead != 1 || u.CacheCreated != 0 || u.Output > len(c.says) || c.name == "text" && u.Output != 5 {
+			if u.Input+u.CacheRead != 3 || u.CacheRead != 1 || u.CacheCreated != 0 ||
+				u.Output > len(c.says) || c.name == "text" && u.Output != 5 {
 				t.Errorf("usage %+v", u)
 			}
-			if r := fake.lastRun(); r.FinishReason == "" || r.Endpoint != "/v1/messages" || r.CompletionTokens != u.Output || fake.model.OpenMatchers != 0 || fake.held != 0 {
-				t.Errorf("the history has %+v; %d matchers are open, %d models held", r, fake.model.OpenMatchers, fake.held)
+			if r := fake.lastRun(); r.FinishReason == "" || r.Endpoint != "/v1/messages" ||
+				r.CompletionTokens != u.Output || fake.model.OpenMatchers != 0 || fake.held != 0 {
+				t.Errorf("the history has %+v; %d matchers are open, %d models held",
+					r, fake.model.OpenMatchers, fake.held)
 			}
 		})
 	}
@@ -239,7 +257,8 @@ func TestMessageEventsComeInOrder(t *testing.T) {
 	want := "message_start " + thought + other + other + other + "message_delta message_stop"
 	for n := 1; n <= len(all); n += 4 {
 		fake := speaking("")
-		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
+			error] {
 			return func(yield func(engine.Token, error) bool) {
 				defer r.Done(engine.Stats{PromptTokens: len(r.Prompt)})
 				for i := 0; i < len(all); i += n {
@@ -254,13 +273,15 @@ func TestMessageEventsComeInOrder(t *testing.T) {
 			}
 		}
 		body := messageBody(looks, `"thinking":{"type":"adaptive"}`)
-		if got := messageWith(t, fake, body); got.String() != `thinking hm|text So:|tool_use look{"z": "é}", "a": [1]}|tool_use go{}|tool_use` {
+		if got := messageWith(t, fake,
+			body); got.String() != `thinking hm|text So:|tool_use look{"z": "é}", "a": [1]}|tool_use go{}|tool_use` {
 			t.Errorf("pieces of %d: %v", n, got)
 		}
 		w := postMessages(t, fake, strings.Replace(body, "{", `{"stream":true,`, 1))
 		var order []string
 		for _, e := range messageEventsOf(t, w.Body.String()) {
-			if last := len(order) - 1; last < 0 || e.Type != "content_block_delta" || order[last] != e.Type || e.Delta.Signature != "" {
+			if last := len(order) - 1; last < 0 || e.Type != "content_block_delta" ||
+				order[last] != e.Type || e.Delta.Signature != "" {
 				order = append(order, e.Type)
 			}
 		}
@@ -281,7 +302,8 @@ func TestMessagePingsFillSilence(t *testing.T) {
 				yield("a", nil)
 				time.Sleep(3 * time.Second)
 				if fails {
-					yield("", &engine.Error{Code: engine.CodeClosed, Message: "the model was unloaded; send the request again"})
+					yield("", &engine.Error{Code: engine.CodeClosed,
+						Message: "the model was unloaded; send the request again"})
 					return
 				}
 				yield("b", nil)
@@ -305,7 +327,9 @@ func TestMessagePingsFillSilence(t *testing.T) {
 			if strings.Join(got, "|") != want || w.status != 200 {
 				t.Errorf("%d %q\nwant %q", w.status, got, want)
 			}
-			if last := w.events[len(w.events)-1]; fails && !strings.HasSuffix(last, `data: {"type":"error","error":{"type":"overloaded_error","message":"the model was unloaded; send the request again"}}`) {
+			if last := w.events[len(w.events)-1]; fails &&
+				!strings.HasSuffix(last,
+					`data: {"type":"error","error":{"type":"overloaded_error","message":"the model was unloaded; send the request again"}}`) {
 				t.Errorf("it ends with %s", last)
 			}
 		})
@@ -320,7 +344,8 @@ func TestMessageErrorBeforeFirstByteHasStatus(t *testing.T) {
 	})
 	for _, fields := range []string{`"stream":true`, `"stream":false`} {
 		w := postMessages(t, fake, messageBody(fields))
-		if e := decodeAnthropic(t, w); w.Code != 529 || e.Error.Type != "overloaded_error" || w.Header().Get("Retry-After") != "1" {
+		if e := decodeAnthropic(t, w); w.Code != 529 || e.Error.Type != "overloaded_error" ||
+			w.Header().Get("Retry-After") != "1" {
 			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 		}
 	}
@@ -344,7 +369,8 @@ func TestMessageKeyCountsInEitherHeader(t *testing.T) {
 				r.Header.Set("Anthropic-Beta", "a,b")
 				w := httptest.NewRecorder()
 				New(fake.services(), Options{Rules: rules}).Endpoint().ServeHTTP(w, r)
-				if want := map[bool]int{true: c.status, false: 200}[rules.RequireKey]; w.Code != want {
+				if want := map[bool]int{true: c.status,
+					false: 200}[rules.RequireKey]; w.Code != want {
 					t.Errorf("%s with %s %s: %d %s", path, c.name, c.value, w.Code, w.Body)
 				}
 			}
@@ -362,22 +388,28 @@ func TestMessageRunIsCancelledKeptAndResumed(t *testing.T) {
 	}
 	w := socketPost(s, "/app/runs/1/verify", `{}`)
 	var v control.Replayed
-	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Tokens == 0 || v.Same != v.Tokens {
+	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Tokens == 0 ||
+		v.Same != v.Tokens {
 		t.Errorf("computed again: %d %s", w.Code, w.Body)
 	}
 	// The boundaries are at the messages.
-	if got := fake.model.Requests[0]; len(got.Boundaries) == 0 || got.Special == nil && len(fake.model.Special()) > 0 {
+	if got := fake.model.Requests[0]; len(got.Boundaries) == 0 || got.Special == nil &&
+		len(fake.model.Special()) > 0 {
 		t.Errorf("asked for %+v", got)
 	}
 
-	fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/messages", EndedAt: fakeEnd, FinishReason: "interrupted"}}
+	fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/messages", EndedAt: fakeEnd,
+		FinishReason: "interrupted"}}
 	prompt, _ := fake.model.Encode("ux\n", false)
 	left, _ := fake.model.Encode("<think>\nh", false)
 	fake.left = slices.Concat(prompt, left)
-	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(body), Prompt: len(prompt), Replay: []byte(`{"seed":77}`)}}
+	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name,
+		Request: []byte(body), Prompt: len(prompt), Replay: []byte(`{"seed":77}`)}}
 	fake.model.Requests = nil
 	w = socketPost(s, "/app/runs/1/resume", `{"stream":true}`)
-	if got := joinedMessage(t, messageEventsOf(t, w.Body.String())); got.String() != "thinking hm|text So:|tool_use go{}|tool_use" || !slices.Equal(fake.model.Requests[0].Generated, left) {
+	if got := joinedMessage(t, messageEventsOf(t,
+		w.Body.String())); got.String() != "thinking hm|text So:|tool_use go{}|tool_use" ||
+		!slices.Equal(fake.model.Requests[0].Generated, left) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if r := fake.lastRun(); r.Resumes != 1 || r.Endpoint != "/v1/messages" {
@@ -393,7 +425,8 @@ func TestMessageRunIsCancelledKeptAndResumed(t *testing.T) {
 			<-ctx.Done()
 			yield("", ctx.Err())
 		})
-		w := postTo(t, s, "/v1/messages", "application/json", messageBody(fmt.Sprintf(`"stream":%v`, stream)))
+		w := postTo(t, s, "/v1/messages", "application/json",
+			messageBody(fmt.Sprintf(`"stream":%v`, stream)))
 		var got messageReply
 		if stream {
 			got = joinedMessage(t, messageEventsOf(t, w.Body.String()))

@@ -15,7 +15,8 @@ import (
 
 // messageBody is a request with more fields.
 func messageBody(fields ...string) string {
-	return `{"model":"tandem","max_tokens":400,"messages":[{"role":"user","content":"x"}],` + strings.Join(append(fields, `"seed":1`), ",") + `}`
+	return `{"model":"tandem","max_tokens":400,"messages":[{"role":"user","content":"x"}],` +
+		strings.Join(append(fields, `"seed":1`), ",") + `}`
 }
 
 func postMessages(t testing.TB, fake *fakeBackend, body string) *httptest.ResponseRecorder {
@@ -38,20 +39,29 @@ func TestMessageVarsReachTemplate(t *testing.T) {
 			`"messages":[{"role":"user","content":"a\n\nb"}]` + off},
 		{"nothing said", `"messages":[{"role":"user","content":[]}]`, `"messages":[{"role":"user","content":""}]` + off},
 		{"the system", `"system":"s","messages":[` + ask + `]`, `"messages":[{"role":"system","content":"s"},` + ask + `]` + off},
-		{"its blocks", `"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=2.1; cch=1a2b;"},{"type":"text","text":"You help.\n x-anthropic-billing-header: cch=3;\nGo on.","cache_control":{"type":"ephemeral"}}],"messages":[` + ask + `]`,
+		{"its blocks", `"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=2.1; cch=1a2b;"},{"type":"text","text":"You help.\n x-anthropic-billing-header: cch=3;\nGo on.","cache_control":{"type":"ephemeral"}}],"messages":[` +
+			ask + `]`,
 			`"messages":[{"role":"system","content":"You help.\nGo on."},` + ask + `]` + off},
 		{"a system text whose lines all change", `"system":"x-anthropic-billing-header: cch=1","messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 		{"the system in front", `"system":"s","messages":[{"role":"system","content":"t"},` + ask + `]`, `"messages":[{"role":"system","content":"s\n\nt"},` + ask + `]` + off},
 		{"the system amid", `"messages":[` + ask + `,{"role":"system","content":[{"type":"text","text":"s"}]},` + ask + `]`, `"messages":[` + ask + `,{"role":"system","content":"s"},` + ask + `]` + off},
-		{"turns of one role", `"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"assistant","content":[{"type":"text","text":"d"}]},` + ask + `]`,
-			`"messages":[{"role":"user","content":"a\n\nb"},{"role":"assistant","content":"c\n\nd"},` + ask + `]` + off},
-		{"a thought", `"messages":[` + ask + `,{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"VGFuZGVt"},{"type":"redacted_thinking","data":"eA=="},{"type":"text","text":"y"},{"type":"server_tool_use","id":"1","name":"web_search","input":{}}]},` + ask + `]`,
-			`"messages":[` + ask + `,{"role":"assistant","content":"y","reasoning_content":"hm"},` + ask + `]` + off},
-		{"calls and results", `"messages":[` + ask + `,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t1","name":"look","input":{"z": 1, "a": {"y":2,"b":3}}},{"type":"tool_use","id":"t2","name":"go","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"one"},{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":[{"type":"text","text":"no"},{"type":"text","text":"way"}]},{"type":"tool_result","tool_use_id":"t9"},{"type":"text","text":"so?"}]}]`,
-			`"messages":[` + ask + `,{"role":"assistant","content":"I look.","tool_calls":[{"id":"t1","type":"function","function":{"name":"look","arguments":{"z": 1, "a": {"y":2,"b":3}}}},{"id":"t2","type":"function","function":{"name":"go","arguments":{}}}]},` +
+		{"turns of one role", `"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"assistant","content":[{"type":"text","text":"d"}]},` +
+			ask + `]`,
+			`"messages":[{"role":"user","content":"a\n\nb"},{"role":"assistant","content":"c\n\nd"},` +
+				ask + `]` + off},
+		{"a thought", `"messages":[` + ask +
+			`,{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"VGFuZGVt"},{"type":"redacted_thinking","data":"eA=="},{"type":"text","text":"y"},{"type":"server_tool_use","id":"1","name":"web_search","input":{}}]},` +
+			ask + `]`,
+			`"messages":[` + ask + `,{"role":"assistant","content":"y","reasoning_content":"hm"},` +
+				ask + `]` + off},
+		{"calls and results", `"messages":[` + ask +
+			`,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t1","name":"look","input":{"z": 1, "a": {"y":2,"b":3}}},{"type":"tool_use","id":"t2","name":"go","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"one"},{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":[{"type":"text","text":"no"},{"type":"text","text":"way"}]},{"type":"tool_result","tool_use_id":"t9"},{"type":"text","text":"so?"}]}]`,
+			`"messages":[` + ask +
+				`,{"role":"assistant","content":"I look.","tool_calls":[{"id":"t1","type":"function","function":{"name":"look","arguments":{"z": 1, "a": {"y":2,"b":3}}}},{"id":"t2","type":"function","function":{"name":"go","arguments":{}}}]},` +
 				`{"role":"tool","content":"one","tool_call_id":"t1","name":"look"},{"role":"tool","content":"Error: no\n\nway","tool_call_id":"t2","name":"go"},{"role":"tool","content":"","tool_call_id":"t9"},{"role":"user","content":"so?"}]` + off},
 		{"tools", looks + `,"messages":[` + ask + `]`,
-			`"messages":[` + ask + `],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","description":"Goes.","parameters":{"type": "object"},"strict":true}}]` + off},
+			`"messages":[` + ask +
+				`],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","description":"Goes.","parameters":{"type": "object"},"strict":true}}]` + off},
 		{"tools of others alone", `"tools":[{"type":"bash_20250124","name":"bash"}],"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 		{"tools that may not be called", looks + `,"tool_choice":{"type":"none"},"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
 		{"thinking", `"thinking":{"type":"enabled","budget_tokens":2048},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true,"thinking_budget":2048`},
@@ -69,7 +79,8 @@ func TestMessageVarsReachTemplate(t *testing.T) {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 			continue
 		}
-		if got, want := fake.model.Vars[0], "{"+c.want+`,"add_generation_prompt":true}`; got != want {
+		if got, want := fake.model.Vars[0],
+			"{"+c.want+`,"add_generation_prompt":true}`; got != want {
 			t.Errorf("%s: the template gets\n%s\nwant\n%s", c.name, got, want)
 		}
 		if len(fake.model.Requests) != 1 {
@@ -81,15 +92,20 @@ func TestMessageVarsReachTemplate(t *testing.T) {
 // The engine gets the sampling and the limits of the request.
 func TestMessageParamsReachEngine(t *testing.T) {
 	fake := speaking("ok")
-	w := postMessages(t, fake, messageBody(`"temperature":0.5,"top_p":0.25,"top_k":7,"stop_sequences":["a","","b"],"thinking":{"type":"enabled","budget_tokens":5},"speculation":{"drafter":"none"}`))
+	w := postMessages(t, fake,
+		messageBody(`"temperature":0.5,"top_p":0.25,"top_k":7,"stop_sequences":["a","","b"],"thinking":{"type":"enabled","budget_tokens":5},"speculation":{"drafter":"none"}`))
 	r := fake.model.Requests[0]
 	s := r.Sampling
-	if w.Code != 200 || *r.MaxTokens != 400 || s.Temperature != 0.5 || s.TopP != 0.25 || s.TopK != 7 || !slices.Equal(r.Stop, []string{"a", "b"}) || *r.Seed != 1 || r.Speculation.Drafter != "none" {
+	if w.Code != 200 || *r.MaxTokens != 400 || s.Temperature != 0.5 || s.TopP != 0.25 ||
+		s.TopK != 7 || !slices.Equal(r.Stop, []string{"a", "b"}) || *r.Seed != 1 ||
+		r.Speculation.Drafter != "none" {
 		t.Errorf("%d %s: %+v", w.Code, w.Body, r)
 	}
 	fake = speaking("{}")
 	w = postMessages(t, fake, messageBody(`"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`))
-	if g := fake.model.Grammars; w.Code != 200 || len(g) != 1 || !strings.Contains(string(g[0].JSON), `"type":"object"`) || strings.Contains(string(g[0].JSON), "lenient") {
+	if g := fake.model.Grammars; w.Code != 200 || len(g) != 1 ||
+		!strings.Contains(string(g[0].JSON), `"type":"object"`) ||
+		strings.Contains(string(g[0].JSON), "lenient") {
 		t.Errorf("%d %s: %v", w.Code, w.Body, g)
 	}
 	for choice, want := range map[string]struct {
@@ -132,58 +148,87 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		`"max_tokens":1`:                  "messages must be a list of at least one message",
 		`"max_tokens":1,"messages":[]`:    "messages must be a list of at least one message",
 		`"max_tokens":1,"messages":["x"]`: "messages[0] is not a valid JSON object",
-		`"max_tokens":1,"messages":[{"content":"x"}]`:                                                                                     "messages[0].role is missing",
-		`"max_tokens":1,"messages":[{"role":"tool","content":"x"}]`:                                                                       "messages[0].role is one of",
-		`"max_tokens":1,"messages":[{"role":"user"}]`:                                                                                     "messages[0].content is missing",
-		`"max_tokens":1,"messages":[{"role":"user","content":7}]`:                                                                         "messages[0].content must be a string or a list of blocks",
-		`"max_tokens":1,"messages":[{"role":"user","content":[{"text":"x"}]}]`:                                                            "messages[0].content[0].type is missing",
-		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text"}]}]`:                                                         "messages[0].content[0].text is missing",
-		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"image","source":{}}]}]`:                                            `messages[0].content[0].type "image" is not supported: this endpoint takes text only`,
-		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","source":{}}]}]`:                                         `"document" is not supported`,
-		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_use"}]}]`:                                                     `messages[0].content[0].type cannot be "tool_use" here`,
-		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_result"}]}]`:                                                  "messages[0].content[0].tool_use_id is missing",
-		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"image"}]}]}]`:   `messages[0].content[0].content[0].type "image" is not supported`,
-		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","input":{}}]}]`:                                     "messages[0].content[0].name is missing",
-		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","name":"f","input":"x"}]}]`:                         "messages[0].content[0].input is not a valid JSON object",
-		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"image"}]}]`:                                                   `"image" is not supported`,
-		`"max_tokens":1,"messages":[{"role":"system","content":""}]`:                                                                      "messages hold nothing",
-		`"max_tokens":1,"system":[{"type":"image"}],` + deep:                                                                              `system[0].type "image" is not supported`,
-		`"max_tokens":1,"system":7,` + deep:                                                                                               "system must be a string or a list of blocks",
-		`"max_tokens":1,"tools":{},` + deep:                                                                                               "tools must be a list of objects",
-		`"max_tokens":1,"tools":[7],` + deep:                                                                                              "tools[0] is not a valid JSON object",
-		`"max_tokens":1,"tools":[{"name":"f"}],` + deep:                                                                                   "tools[0].input_schema is missing",
-		`"max_tokens":1,"tools":[{"input_schema":{}}],` + deep:                                                                            "tools[0].name is missing",
-		`"max_tokens":1,"tool_choice":{"type":"any"},` + deep:                                                                             "tool_choice asks for a call, and tools offers nothing to call",
-		`"max_tokens":1,"tool_choice":{"type":"tool"},` + deep:                                                                            "tool_choice.name is missing",
-		`"max_tokens":1,"tool_choice":{},` + deep:                                                                                         "tool_choice.type is missing",
-		`"max_tokens":1,"tool_choice":{"type":"all"},` + deep:                                                                             "tool_choice.type is one of",
-		`"max_tokens":1,` + looks + `,"tool_choice":{"type":"tool","name":"web_search"},` + deep:                                          `tool_choice names "web_search", which is not in tools`,
-		`"max_tokens":1,` + looks + `,"tool_choice":{"type":"any"},"output_config":{"format":{"type":"json_schema","schema":{}}},` + deep: "leave out one of the two",
-		`"max_tokens":1,"output_config":{"format":{"type":"xml"}},` + deep:                                                                `output_config.format.type must be "json_schema"`,
-		`"max_tokens":1,"output_config":{"format":{"type":"json_schema"}},` + deep:                                                        "output_config.format.schema is missing",
-		`"max_tokens":1,"output_config":{"format":{"type":"json_schema","schema":{"x":"impossible"}}},` + deep:                            "the fake refuses this",
-		`"max_tokens":1,"thinking":{},` + deep:                                                                                            "thinking.type is missing",
-		`"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":"x"},` + deep:                                                        "thinking.budget_tokens must be a whole number",
-		`"max_tokens":1,"stop_sequences":[7],` + deep:                                                                                     "stop_sequences must be a string or a list of strings",
-		`"max_tokens":1,"temperature":-1,` + deep:                                                                                         "temperature must be at least 0",
-		`"max_tokens":1,"messages":[{"role":"user","content":"forbidden"}]`:                                                               "no such talk",
-		`"max_tokens":1,"messages":[{"role":"user","content":"` + strings.Repeat("x", 5000) + `"}]`:                                       "prompt is too long: 5002 tokens > 4096 maximum",
-		`"max_tokens":1,"messages":[{"role":"user","content":"` + strings.Repeat("x", 50_000) + `"}]`:                                     "prompt is too long: at least 10001 tokens > 4096 maximum",
+		`"max_tokens":1,"messages":[{"content":"x"}]`:                                                                                   "messages[0].role is missing",
+		`"max_tokens":1,"messages":[{"role":"tool","content":"x"}]`:                                                                     "messages[0].role is one of",
+		`"max_tokens":1,"messages":[{"role":"user"}]`:                                                                                   "messages[0].content is missing",
+		`"max_tokens":1,"messages":[{"role":"user","content":7}]`:                                                                       "messages[0].content must be a string or a list of blocks",
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"text":"x"}]}]`:                                                          "messages[0].content[0].type is missing",
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text"}]}]`:                                                       "messages[0].content[0].text is missing",
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"image","source":{}}]}]`:                                          `messages[0].content[0].type "image" is not supported: this endpoint takes text only`,
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","source":{}}]}]`:                                       `"document" is not supported`,
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_use"}]}]`:                                                   `messages[0].content[0].type cannot be "tool_use" here`,
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_result"}]}]`:                                                "messages[0].content[0].tool_use_id is missing",
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"image"}]}]}]`: `messages[0].content[0].content[0].type "image" is not supported`,
+		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","input":{}}]}]`:                                   "messages[0].content[0].name is missing",
+		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","name":"f","input":"x"}]}]`:                       "messages[0].content[0].input is not a valid JSON object",
+		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"image"}]}]`:                                                 `"image" is not supported`,
+		`"max_tokens":1,"messages":[{"role":"system","content":""}]`:                                                                    "messages hold nothing",
+		`"max_tokens":1,"system":[{"type":"image"}],` +
+			deep: `system[0].type "image" is not supported`,
+		`"max_tokens":1,"system":7,` +
+			deep: "system must be a string or a list of blocks",
+		`"max_tokens":1,"tools":{},` +
+			deep: "tools must be a list of objects",
+		`"max_tokens":1,"tools":[7],` +
+			deep: "tools[0] is not a valid JSON object",
+		`"max_tokens":1,"tools":[{"name":"f"}],` +
+			deep: "tools[0].input_schema is missing",
+		`"max_tokens":1,"tools":[{"input_schema":{}}],` +
+			deep: "tools[0].name is missing",
+		`"max_tokens":1,"tool_choice":{"type":"any"},` +
+			deep: "tool_choice asks for a call, and tools offers nothing to call",
+		`"max_tokens":1,"tool_choice":{"type":"tool"},` +
+			deep: "tool_choice.name is missing",
+		`"max_tokens":1,"tool_choice":{},` +
+			deep: "tool_choice.type is missing",
+		`"max_tokens":1,"tool_choice":{"type":"all"},` +
+			deep: "tool_choice.type is one of",
+		`"max_tokens":1,` + looks + `,"tool_choice":{"type":"tool","name":"web_search"},` +
+			deep: `tool_choice names "web_search", which is not in tools`,
+		`"max_tokens":1,` + looks +
+			`,"tool_choice":{"type":"any"},"output_config":{"format":{"type":"json_schema","schema":{}}},` +
+			deep: "leave out one of the two",
+		`"max_tokens":1,"output_config":{"format":{"type":"xml"}},` +
+			deep: `output_config.format.type must be "json_schema"`,
+		`"max_tokens":1,"output_config":{"format":{"type":"json_schema"}},` +
+			deep: "output_config.format.schema is missing",
+		`"max_tokens":1,"output_config":{"format":{"type":"json_schema","schema":{"x":"impossible"}}},` +
+			deep: "the fake refuses this",
+		`"max_tokens":1,"thinking":{},` +
+			deep: "thinking.type is missing",
+		`"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":"x"},` +
+			deep: "thinking.budget_tokens must be a whole number",
+		`"max_tokens":1,"stop_sequences":[7],` +
+			deep: "stop_sequences must be a string or a list of strings",
+		`"max_tokens":1,"temperature":-1,` +
+			deep: "temperature must be at least 0",
+		`"max_tokens":1,"messages":[{"role":"user","content":"forbidden"}]`: "no such talk",
+		`"max_tokens":1,"messages":[{"role":"user","content":"` + strings.Repeat("x", 5000) +
+			`"}]`: "prompt is too long: 5002 tokens > 4096 maximum",
+		`"max_tokens":1,"messages":[{"role":"user","content":"` + strings.Repeat("x", 50_000) +
+			`"}]`: "prompt is too long: at least 10001 tokens > 4096 maximum",
 	} {
 		fields = `{"model":"tandem",` + fields
 		for _, stream := range []string{`,"stream":true}`, `}`} {
 			fake := speaking("ok")
 			w := postMessages(t, fake, fields+stream)
-			if e := decodeAnthropic(t, w); w.Code != 400 || e.Error.Type != "invalid_request_error" || !strings.Contains(e.Error.Message, want) {
+			if e := decodeAnthropic(t, w); w.Code != 400 ||
+				e.Error.Type != "invalid_request_error" ||
+				!strings.Contains(e.Error.Message, want) {
 				t.Errorf("%.300s: %d %s, want %s", fields, w.Code, w.Body, want)
 			}
-			if r := fake.lastRun(); r.FinishReason != control.FinishError || r.Endpoint != "/v1/messages" || fake.held != 0 || fake.model.OpenMatchers != 0 {
-				t.Errorf("%.300s: %+v, %d held, %d matchers", fields, r, fake.held, fake.model.OpenMatchers)
+			if r := fake.lastRun(); r.FinishReason != control.FinishError ||
+				r.Endpoint != "/v1/messages" || fake.held != 0 || fake.model.OpenMatchers != 0 {
+				t.Errorf("%.300s: %+v, %d held, %d matchers",
+					fields, r, fake.held, fake.model.OpenMatchers)
 			}
 		}
-		if strings.Contains(fields, "max_tokens") && !strings.Contains(want, "max_tokens") && !strings.Contains(want, "fake") && !strings.Contains(want, "5002") {
-			w := postTo(t, New(speaking("ok").services(), Options{}), "/v1/messages/count_tokens", "application/json", fields+"}")
-			if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, want) {
+		if strings.Contains(fields, "max_tokens") && !strings.Contains(want, "max_tokens") &&
+			!strings.Contains(want, "fake") && !strings.Contains(want, "5002") {
+			w := postTo(t, New(speaking("ok").services(), Options{}), "/v1/messages/count_tokens",
+				"application/json", fields+"}")
+			if e := decodeAnthropic(t, w); w.Code != 400 ||
+				!strings.Contains(e.Error.Message, want) {
 				t.Errorf("counting %.300s: %d %s, want %s", fields, w.Code, w.Body, want)
 			}
 		}
@@ -194,11 +239,18 @@ func TestBadMessagesAreRefused(t *testing.T) {
 func TestMessageWithTooMuchIsRefused(t *testing.T) {
 	repeated := func(n int, item string) string { return strings.Repeat(item+",", n-1) + item }
 	for fields, want := range map[string]string{
-		`"tools":[` + repeated(100_000, `{"name":"f","input_schema":{}}`) + `]`:                                          "tools may hold 2000 tools",
-		`"stop_sequences":[` + repeated(10_000, `"s"`) + `]`:                                                             "stop_sequences may hold",
-		`"system":[` + repeated(100_000, `{"type":"text","text":"s"}`) + `]`:                                             "prompt is too long",
-		`"messages":[` + repeated(50_000, `{"role":"user","content":"x"},{"role":"system","content":"be brief"}`) + `]`:  "prompt is too long",
-		`"messages":[` + repeated(100_000, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"}]}`) + `]`: "prompt is too long",
+		`"tools":[` + repeated(100_000, `{"name":"f","input_schema":{}}`) +
+			`]`: "tools may hold 2000 tools",
+		`"stop_sequences":[` + repeated(10_000, `"s"`) +
+			`]`: "stop_sequences may hold",
+		`"system":[` + repeated(100_000, `{"type":"text","text":"s"}`) +
+			`]`: "prompt is too long",
+		`"messages":[` + repeated(50_000,
+			`{"role":"user","content":"x"},{"role":"system","content":"be brief"}`) +
+			`]`: "prompt is too long",
+		`"messages":[` + repeated(100_000,
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"}]}`) +
+			`]`: "prompt is too long",
 	} {
 		body := messageBody(fields)
 		if strings.HasPrefix(fields, `"messages"`) {
@@ -206,7 +258,8 @@ func TestMessageWithTooMuchIsRefused(t *testing.T) {
 		}
 		fake := speaking("ok")
 		w := postMessages(t, fake, body)
-		if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, want) || len(e.Error.Message) > 500 || fake.held != 0 {
+		if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, want) ||
+			len(e.Error.Message) > 500 || fake.held != 0 {
 			t.Errorf("%.60s: %d %s, want %s", fields, w.Code, w.Body, want)
 		}
 	}
@@ -229,21 +282,27 @@ func TestCountTokensMatchesUsage(t *testing.T) {
 			fake.model.Template = model.FakeTemplate
 		}
 		s := New(fake.services(), Options{})
-		w := postTo(t, s, "/v1/messages/count_tokens", "application/json", strings.NewReplacer(`"max_tokens":400,`, "", `"max_tokens":9,`, "").Replace(body))
+		w := postTo(t, s, "/v1/messages/count_tokens", "application/json",
+			strings.NewReplacer(`"max_tokens":400,`, "", `"max_tokens":9,`, "").Replace(body))
 		var counted map[string]int
-		if err := json.Unmarshal(w.Body.Bytes(), &counted); err != nil || w.Code != 200 || len(counted) != 1 || len(fake.runs) != 0 || len(fake.model.Requests) != 0 || fake.held != 0 {
-			t.Errorf("%s: %d %s, %d runs, %d held", fields, w.Code, w.Body, len(fake.runs), fake.held)
+		if err := json.Unmarshal(w.Body.Bytes(), &counted); err != nil || w.Code != 200 ||
+			len(counted) != 1 || len(fake.runs) != 0 || len(fake.model.Requests) != 0 ||
+			fake.held != 0 {
+			t.Errorf("%s: %d %s, %d runs, %d held",
+				fields, w.Code, w.Body, len(fake.runs), fake.held)
 		}
 		var reply messageReply
 		w = postTo(t, s, "/v1/messages", "application/json", body)
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 {
 			t.Fatalf("%s: %d %s", fields, w.Code, w.Body)
 		}
-		if u := reply.Usage; counted["input_tokens"] != u.Input+u.CacheRead || u.CacheRead == 0 || u.Input == 0 {
+		if u := reply.Usage; counted["input_tokens"] != u.Input+u.CacheRead || u.CacheRead == 0 ||
+			u.Input == 0 {
 			t.Errorf("%s: counted %v, then %+v", fields, counted, u)
 		}
 	}
-	w := postTo(t, New(newFake().services(), Options{}), "/v1/messages/count_tokens", "application/json", `{"model":"none","messages":[{"role":"user","content":"x"}]}`)
+	w := postTo(t, New(newFake().services(), Options{}), "/v1/messages/count_tokens",
+		"application/json", `{"model":"none","messages":[{"role":"user","content":"x"}]}`)
 	if e := decodeAnthropic(t, w); w.Code != 404 || e.Error.Type != "not_found_error" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -277,7 +336,8 @@ func TestTurnsFallBackToPlainerForm(t *testing.T) {
 			}
 			var roles, parts []string
 			for _, m := range v.Messages {
-				if strings.HasPrefix(c.refused, "pass over") && m.Role == "system" && (c.refused == "pass over" || len(parts) > 0) {
+				if strings.HasPrefix(c.refused, "pass over") && m.Role == "system" &&
+					(c.refused == "pass over" || len(parts) > 0) {
 					continue
 				}
 				roles, parts = append(roles, m.Role), append(parts, m.Role+":"+m.Content)
@@ -289,7 +349,8 @@ func TestTurnsFallBackToPlainerForm(t *testing.T) {
 		}
 		w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[`+c.messages+`]}`)
 		if w.Code != 200 || fake.model.Decode(fake.model.Requests[0].Prompt) != c.want {
-			t.Errorf("%s: %d %s\n%q", c.name, w.Code, w.Body, fake.model.Decode(fake.model.Requests[0].Prompt))
+			t.Errorf("%s: %d %s\n%q", c.name, w.Code, w.Body,
+				fake.model.Decode(fake.model.Requests[0].Prompt))
 		}
 	}
 }
@@ -297,8 +358,10 @@ func TestTurnsFallBackToPlainerForm(t *testing.T) {
 // TestBegunAnswerContinuesLastMessage: the answer continues where the last message ends.
 func TestBegunAnswerContinuesLastMessage(t *testing.T) {
 	fake := speaking("nk so")
-	w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I thi "}]}`)
-	if got := fake.model.Decode(fake.model.Requests[0].Prompt); w.Code != 200 || got != "ux\naI thi" || !strings.Contains(w.Body.String(), `"text":"nk so"`) {
+	w := postMessages(t, fake,
+		`{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I thi "}]}`)
+	if got := fake.model.Decode(fake.model.Requests[0].Prompt); w.Code != 200 ||
+		got != "ux\naI thi" || !strings.Contains(w.Body.String(), `"text":"nk so"`) {
 		t.Errorf("%d %s after %q", w.Code, w.Body, got)
 	}
 	if strings.Contains(fake.model.Vars[0], "add_generation_prompt") {
@@ -306,7 +369,8 @@ func TestBegunAnswerContinuesLastMessage(t *testing.T) {
 	}
 	fake.model.Template = func([]byte) (string, error) { return "x", nil }
 	w = postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I"}]}`)
-	if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, "leaves out an answer that was begun") {
+	if e := decodeAnthropic(t, w); w.Code != 400 ||
+		!strings.Contains(e.Error.Message, "leaves out an answer that was begun") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -330,15 +394,20 @@ func TestToolLoopReturnsWhatModelSaid(t *testing.T) {
 	second := fmt.Sprintf(`{"model":"tandem","max_tokens":9,%s,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":%s},{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"1"},{"type":"tool_result","tool_use_id":%q,"content":"2"}]}]}`,
 		looks, reply.Content, blocks[2].ID, blocks[3].ID)
 	w = postMessages(t, fake, second)
-	want := fmt.Sprintf(`{"role":"assistant","content":"So:","tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":{"z": "é}", "a": [1]}}},{"id":%q,"type":"function","function":{"name":"go","arguments":{}}}],"reasoning_content":"hm"},{"role":"tool","content":"1","tool_call_id":%[1]q,"name":"look"},{"role":"tool","content":"2","tool_call_id":%q,"name":"go"}]`, blocks[2].ID, blocks[3].ID)
-	if last := fake.model.Vars[len(fake.model.Vars)-1]; w.Code != 200 || !slices.ContainsFunc(fake.model.Vars, func(v string) bool { return strings.Contains(v, want) }) {
+	want := fmt.Sprintf(`{"role":"assistant","content":"So:","tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":{"z": "é}", "a": [1]}}},{"id":%q,"type":"function","function":{"name":"go","arguments":{}}}],"reasoning_content":"hm"},{"role":"tool","content":"1","tool_call_id":%[1]q,"name":"look"},{"role":"tool","content":"2","tool_call_id":%q,"name":"go"}]`,
+		blocks[2].ID, blocks[3].ID)
+	if last := fake.model.Vars[len(fake.model.Vars)-1]; w.Code != 200 ||
+		!slices.ContainsFunc(fake.model.Vars,
+			func(v string) bool { return strings.Contains(v, want) }) {
 		t.Errorf("%d %s: the template gets\n%s\nwithout\n%s", w.Code, w.Body, last, want)
 	}
 }
 
 func FuzzMessagesRequest(f *testing.F) {
-	f.Add(`{"model":"tandem","max_tokens":9,"system":[{"type":"text","text":"x-anthropic-billing-header: a"}],"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":"b"},{"type":"tool_use","id":"1","name":"look","input":{"a":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","is_error":true,"content":[{"type":"text","text":"y"}]},{"type":"text","text":"z"}]},{"role":"system","content":"s"}],` + looks + `}`)
-	f.Add(`{"model":"tandem","max_tokens":9,"stream":true,"stop_sequences":["\ud800"],"thinking":{"type":"enabled","budget_tokens":2},"messages":[{"role":"assistant","content":"h"}],` + looks + `,"tool_choice":{"type":"tool","name":"go","disable_parallel_tool_use":true}}`)
+	f.Add(`{"model":"tandem","max_tokens":9,"system":[{"type":"text","text":"x-anthropic-billing-header: a"}],"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":"b"},{"type":"tool_use","id":"1","name":"look","input":{"a":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","is_error":true,"content":[{"type":"text","text":"y"}]},{"type":"text","text":"z"}]},{"role":"system","content":"s"}],` +
+		looks + `}`)
+	f.Add(`{"model":"tandem","max_tokens":9,"stream":true,"stop_sequences":["\ud800"],"thinking":{"type":"enabled","budget_tokens":2},"messages":[{"role":"assistant","content":"h"}],` +
+		looks + `,"tool_choice":{"type":"tool","name":"go","disable_parallel_tool_use":true}}`)
 	f.Add(`{"model":"tandem","max_tokens":9,"output_config":{"effort":"max","format":{"type":"json_schema","schema":{"a":[]}}},"messages":[{"role":"user","content":[]}],"chat_template_kwargs":{"a":1}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		fake := speaking("<think>a</think>b" + lookCall)
@@ -354,10 +423,12 @@ func FuzzMessagesRequest(f *testing.F) {
 		if text := w.Body.String(); w.Code == 200 && strings.Contains(text, `"api_error"`) {
 			t.Fatalf("an error of our own in the stream: %s", text)
 		}
-		if r := fake.lastRun(); fake.held != 0 || len(s.Active()) != 0 || r.FinishReason == "" || fake.model.OpenMatchers != 0 {
+		if r := fake.lastRun(); fake.held != 0 || len(s.Active()) != 0 || r.FinishReason == "" ||
+			fake.model.OpenMatchers != 0 {
 			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.Active()), r)
 		}
-		if c := postTo(t, s, "/v1/messages/count_tokens", "application/json", body); c.Code >= 500 || w.Code == 200 && c.Code != 200 {
+		if c := postTo(t, s, "/v1/messages/count_tokens", "application/json",
+			body); c.Code >= 500 || w.Code == 200 && c.Code != 200 {
 			t.Fatalf("counted: %d %s", c.Code, c.Body)
 		}
 	})
@@ -377,13 +448,16 @@ func TestCountTokensWaitEndsOnDrain(t *testing.T) {
 	}()
 	const body = `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`
 	w := postTo(t, s, "/v1/messages/count_tokens", "application/json", body)
-	if e := decodeAnthropic(t, w); w.Code != 529 || e.Error.Type != "overloaded_error" || w.Header().Get("Retry-After") == "" {
+	if e := decodeAnthropic(t, w); w.Code != 529 || e.Error.Type != "overloaded_error" ||
+		w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	fake := newFake()
 	fake.model.Purpose = control.KindEmbedding
-	w = postTo(t, New(fake.services(), Options{}), "/v1/messages/count_tokens", "application/json", body)
-	if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, "embeddings") || fake.held != 0 {
+	w = postTo(t, New(fake.services(), Options{}), "/v1/messages/count_tokens", "application/json",
+		body)
+	if e := decodeAnthropic(t, w); w.Code != 400 ||
+		!strings.Contains(e.Error.Message, "embeddings") || fake.held != 0 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

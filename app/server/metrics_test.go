@@ -40,7 +40,8 @@ func TestMetricsAreWritten(t *testing.T) {
 	if strings.Contains(text, "secret") {
 		t.Error("the figures have text of the request")
 	}
-	if !strings.Contains(text, "go_goroutines ") || !strings.Contains(text, "process_start_time_seconds ") {
+	if !strings.Contains(text, "go_goroutines ") ||
+		!strings.Contains(text, "process_start_time_seconds ") {
 		t.Error("the figures of the process are missing")
 	}
 	if t.Failed() {
@@ -52,11 +53,13 @@ func TestHealthFollowsPhase(t *testing.T) {
 	fake := newFake()
 	s := New(fake.services(), Options{})
 	for phase, want := range map[control.Phase]int{
-		control.PhaseStarting: 503, control.PhaseLoading: 503, control.PhaseFailed: 503, control.PhaseDraining: 503,
-		control.PhaseReady: 200, control.PhaseNoModel: 200,
+		control.PhaseStarting: 503, control.PhaseLoading: 503, control.PhaseFailed: 503,
+		control.PhaseDraining: 503,
+		control.PhaseReady:    200, control.PhaseNoModel: 200,
 	} {
 		fake.phase = phase
-		if w := getFrom(s, http.MethodGet, "/health"); w.Code != want || (w.Header().Get("Retry-After") == "1") != (want == 503) {
+		if w := getFrom(s, http.MethodGet, "/health"); w.Code != want ||
+			(w.Header().Get("Retry-After") == "1") != (want == 503) {
 			t.Errorf("%s: %d %v", phase, w.Code, w.Header())
 		}
 	}

@@ -37,7 +37,8 @@ func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 		}
 		if c.path == "/api/embeddings" {
 			got.Embeddings = [][]float32{got.Embedding}
-		} else if !strings.Contains(c.body, `"model":"`+got.Model+`"`) || got.Tokens != tokens || got.Total <= 0 {
+		} else if !strings.Contains(c.body, `"model":"`+got.Model+`"`) || got.Tokens != tokens ||
+			got.Total <= 0 {
 			t.Errorf("%s: %s", c.body, w.Body)
 		}
 		if !slices.EqualFunc(got.Embeddings, c.want, slices.Equal) {
@@ -54,15 +55,19 @@ func TestOllamaEmbedAnswersInOllamaForm(t *testing.T) {
 		`{"model":"tandem","input":7}`:                  "input must be",
 		`{"model":"tandem","input":"a","dimensions":9}`: "dimensions",
 	} {
-		w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/embed", "application/json", body)
+		w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/embed",
+			"application/json", body)
 		if text := decodeOllama(t, w); w.Code != 400 || !strings.Contains(text, says) {
 			t.Errorf("%s: %d %s", body, w.Code, text)
 		}
 	}
-	if w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/show", "application/json", `{"model":"acme/coder"}`); !strings.Contains(w.Body.String(), `"capabilities":["embedding"]`) {
+	if w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/show",
+		"application/json", `{"model":"acme/coder"}`); !strings.Contains(w.Body.String(),
+		`"capabilities":["embedding"]`) {
 		t.Errorf("the abilities of an embedding model: %d %s", w.Code, w.Body)
 	}
-	w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/embeddings", "application/json", `{"model":"tandem","prompt":["a","b"]}`)
+	w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/embeddings",
+		"application/json", `{"model":"tandem","prompt":["a","b"]}`)
 	if text := decodeOllama(t, w); w.Code != 400 || !strings.Contains(text, "one text") {
 		t.Errorf("two prompts: %d %s", w.Code, text)
 	}

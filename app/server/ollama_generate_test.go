@@ -70,11 +70,14 @@ func ollamaLinesOf(t *testing.T, body *bytes.Buffer) []ollamaAnswer {
 // checkEnd checks the counts and times of an answer, which the fake sets.
 func checkEnd(t *testing.T, a ollamaAnswer, prompt, generated int, reason string) {
 	t.Helper()
-	if a.TotalDuration == nil || a.LoadDuration == nil || a.PromptEvalCount == nil || a.PromptEvalDuration == nil || a.EvalCount == nil || a.EvalDuration == nil {
+	if a.TotalDuration == nil || a.LoadDuration == nil || a.PromptEvalCount == nil ||
+		a.PromptEvalDuration == nil || a.EvalCount == nil || a.EvalDuration == nil {
 		t.Fatalf("%+v says not all", a)
 	}
-	if a.Model != "acme/coder" || time.Since(a.CreatedAt).Abs() > time.Hour || !*a.Done || a.DoneReason != reason || *a.TotalDuration <= 0 ||
-		*a.PromptEvalCount != prompt || *a.PromptEvalDuration != 2e6 || *a.EvalCount != generated || *a.EvalDuration != int64(generated)*1e6 {
+	if a.Model != "acme/coder" || time.Since(a.CreatedAt).Abs() > time.Hour || !*a.Done ||
+		a.DoneReason != reason || *a.TotalDuration <= 0 ||
+		*a.PromptEvalCount != prompt || *a.PromptEvalDuration != 2e6 || *a.EvalCount != generated ||
+		*a.EvalDuration != int64(generated)*1e6 {
 		t.Errorf("%+v: %d and %d tokens, %s", a, *a.PromptEvalCount, *a.EvalCount, a.DoneReason)
 	}
 }
@@ -105,23 +108,31 @@ func TestOllamaPromptsReachModel(t *testing.T) {
 		if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != c.prompt {
 			t.Errorf("%.90s: prompt %q, want %q", c.body, got, c.prompt)
 		}
-		if r := fake.lastRun(); !strings.Contains(c.path, r.Endpoint) || r.Model != "acme/coder" || fake.held != 0 || fake.unload != 0 {
-			t.Errorf("%.90s: %d held, %d unloads, the history has %+v", c.body, fake.held, fake.unload, r)
+		if r := fake.lastRun(); !strings.Contains(c.path, r.Endpoint) || r.Model != "acme/coder" ||
+			fake.held != 0 || fake.unload != 0 {
+			t.Errorf("%.90s: %d held, %d unloads, the history has %+v",
+				c.body, fake.held, fake.unload, r)
 		}
-		if v := strings.Join(fake.model.Vars, ""); strings.Contains(c.body, "tool_name") && !strings.Contains(v, `"reasoning_content":"hm"`) ||
-			strings.Contains(c.body, "tool_name") && (!strings.Contains(v, `"name":"f"`) || !strings.Contains(v, `{"b":1,"a":2}`)) || strings.Contains(v, "images") {
+		if v := strings.Join(fake.model.Vars, ""); strings.Contains(c.body, "tool_name") &&
+			!strings.Contains(v, `"reasoning_content":"hm"`) ||
+			strings.Contains(c.body, "tool_name") &&
+				(!strings.Contains(v, `"name":"f"`) || !strings.Contains(v, `{"b":1,"a":2}`)) ||
+			strings.Contains(v, "images") {
 			t.Errorf("%.90s: the template gets %s", c.body, v)
 		}
 	}
 	// A model without a template gets the prompt unchanged, as long as nothing is lost.
 	fake := newFake()
 	fake.model.Template = nil
-	postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi"}`)
+	postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json",
+		`{"model":"tandem","prompt":"hi"}`)
 	if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != "<bos>hi" {
 		t.Errorf("prompt %q", got)
 	}
-	w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","system":"s"}`)
-	if text := decodeOllama(t, w); w.Code != http.StatusBadRequest || !strings.Contains(text, "no chat template") {
+	w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json",
+		`{"model":"tandem","prompt":"hi","system":"s"}`)
+	if text := decodeOllama(t, w); w.Code != http.StatusBadRequest ||
+		!strings.Contains(text, "no chat template") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -130,7 +141,8 @@ func TestOllamaPromptsReachModel(t *testing.T) {
 func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 	for _, path := range []string{"/api/generate", "/api/chat"} {
 		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"json","logprobs":true,"top_logprobs":2,
+		w := postTo(t, New(fake.services(), Options{}), path, "application/json",
+			`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"json","logprobs":true,"top_logprobs":2,
 			"options":{"temperature":0.5,"top_p":0.9,"top_k":20,"min_p":0.1,"seed":42,"num_predict":3,"repeat_penalty":1.2,"presence_penalty":1.5,"frequency_penalty":1,"stop":["\n","user:"],
 			"num_ctx":1024,"num_keep":5,"typical_p":0.7,"repeat_last_n":33,"penalize_newline":true,"numa":false,"num_batch":2,"num_gpu":1,"mirostat":1}}`)
 		if w.Code != http.StatusOK {
@@ -138,23 +150,32 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 		}
 		r := fake.model.Requests[0]
 		s := r.Sampling
-		if s.Temperature != 0.5 || s.TopP != 0.9 || s.TopK != 20 || s.MinP != 0.1 || *r.Seed != 42 || *r.MaxTokens != 3 || s.RepetitionPenalty != 1.2 ||
-			s.PresencePenalty != 1.5 || s.FrequencyPenalty != 1 || !slices.Equal(r.Stop, []string{"\n", "user:"}) || !r.Logprobs || r.TopLogprobs != 2 {
+		if s.Temperature != 0.5 || s.TopP != 0.9 || s.TopK != 20 || s.MinP != 0.1 ||
+			*r.Seed != 42 || *r.MaxTokens != 3 || s.RepetitionPenalty != 1.2 ||
+			s.PresencePenalty != 1.5 || s.FrequencyPenalty != 1 ||
+			!slices.Equal(r.Stop, []string{"\n", "user:"}) || !r.Logprobs ||
+			r.TopLogprobs != 2 {
 			t.Errorf("%s: %+v %+v", path, r, s)
 		}
-		if len(fake.model.Grammars) != 1 || !strings.Contains(string(fake.model.Grammars[0].JSON), `"type":"object"`) || fake.model.OpenMatchers != 0 {
+		if len(fake.model.Grammars) != 1 || !strings.Contains(string(fake.model.Grammars[0].JSON),
+			`"type":"object"`) || fake.model.OpenMatchers != 0 {
 			t.Errorf("%s: grammars %s, %d open", path, fake.model.Grammars, fake.model.OpenMatchers)
 		}
-		for _, none := range []string{`{"num_predict":-1}`, `{"num_predict":0}`, `{"num_predict":-2,"seed":-1}`} {
-			postTo(t, New(fake.services(), Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"","options":`+none+`}`)
-			if r := fake.model.Requests[len(fake.model.Requests)-1]; r.MaxTokens != nil || r.Grammar != nil || *r.Seed == 1<<64-1 {
+		for _, none := range []string{`{"num_predict":-1}`, `{"num_predict":0}`,
+			`{"num_predict":-2,"seed":-1}`} {
+			postTo(t, New(fake.services(), Options{}), path, "application/json",
+				`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"","options":`+none+`}`)
+			if r := fake.model.Requests[len(fake.model.Requests)-1]; r.MaxTokens != nil ||
+				r.Grammar != nil || *r.Seed == 1<<64-1 {
 				t.Errorf("%s: %+v", none, r)
 			}
 		}
 	}
-	for think, want := range map[string]string{`true`: `"enable_thinking":true`, `false`: `"enable_thinking":false`, `"high"`: `"reasoning_effort":"high"`} {
+	for think, want := range map[string]string{`true`: `"enable_thinking":true`,
+		`false`: `"enable_thinking":false`, `"high"`: `"reasoning_effort":"high"`} {
 		fake := newFake()
-		postTo(t, New(fake.services(), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"think":`+think+`}`)
+		postTo(t, New(fake.services(), Options{}), "/api/chat", "application/json",
+			`{"model":"tandem","messages":[{"role":"user","content":"x"}],"think":`+think+`}`)
 		if !strings.Contains(fake.model.Vars[0], want) {
 			t.Errorf("think %s: %s", think, fake.model.Vars)
 		}
@@ -163,14 +184,17 @@ func TestOllamaOptionsBecomeEngineOptions(t *testing.T) {
 
 // The answer is the same whole and line by line.
 func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
-	w := postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","stream":false}`)
+	w := postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json",
+		`{"model":"tandem","prompt":"hi","stream":false}`)
 	whole := ollamaLinesOf(t, w.Body)
-	if len(whole) != 1 || *whole[0].Response != "héllo wörld" || whole[0].Message != nil || w.Header().Get("Content-Type") != "application/json" {
+	if len(whole) != 1 || *whole[0].Response != "héllo wörld" || whole[0].Message != nil ||
+		w.Header().Get("Content-Type") != "application/json" {
 		t.Fatalf("%+v %v", whole, w.Header())
 	}
 	checkEnd(t, whole[0], 4, 13, "stop")
 
-	w = postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","options":{"num_predict":3}}`)
+	w = postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json",
+		`{"model":"tandem","prompt":"hi","options":{"num_predict":3}}`)
 	list := ollamaLinesOf(t, w.Body)
 	var text string
 	for i, a := range list {
@@ -180,14 +204,16 @@ func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
 		}
 	}
 	last := list[len(list)-1]
-	if text != "hé" || len(list) != 3 || *last.Response != "" || w.Header().Get("Content-Type") != "application/x-ndjson" {
+	if text != "hé" || len(list) != 3 || *last.Response != "" ||
+		w.Header().Get("Content-Type") != "application/x-ndjson" {
 		t.Errorf("%q in %d lines, %v", text, len(list), w.Header())
 	}
 	checkEnd(t, last, 4, 3, "length")
 
 	// A token that is part of a rune has a probability and no text.
 	for _, stream := range []string{"true", "false"} {
-		w = postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","options":{"num_predict":3},"logprobs":true,"top_logprobs":1,"stream":`+stream+`}`)
+		w = postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json",
+			`{"model":"tandem","prompt":"hi","options":{"num_predict":3},"logprobs":true,"top_logprobs":1,"stream":`+stream+`}`)
 		n := 0
 		for _, a := range ollamaLinesOf(t, w.Body) {
 			for _, l := range a.Logprobs {
@@ -206,18 +232,21 @@ func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
 func TestOllamaChatSendsEachCallWhole(t *testing.T) {
 	const said = "<think>\nhm\n</think>\n\nSo:\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": 1, \"a\": [2]}}\n</tool_call>\n<tool_call>\n{\"name\": \"go\", \"arguments\": {}}\n</tool_call>"
 	for _, stream := range []string{"true", "false"} {
-		w := postTo(t, New(speaking(said).services(), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
+		w := postTo(t, New(speaking(said).services(), Options{}), "/api/chat", "application/json",
+			`{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
 		var all ollamaMsg
 		list := ollamaLinesOf(t, w.Body)
 		for i, a := range list {
-			if a.Message == nil || a.Message.Role != "assistant" || a.Response != nil || *a.Done != (i == len(list)-1) {
+			if a.Message == nil || a.Message.Role != "assistant" || a.Response != nil ||
+				*a.Done != (i == len(list)-1) {
 				t.Fatalf("%+v", a)
 			}
 			all.Content += a.Message.Content
 			all.Thinking += a.Message.Thinking
 			all.Calls = append(all.Calls, a.Message.Calls...)
 		}
-		if all.Thinking != "hm" || strings.TrimSpace(all.Content) != "So:" || len(all.Calls) != 2 || all.Calls[0].Function.Name != "look" || all.Calls[1].Function.Name != "go" ||
+		if all.Thinking != "hm" || strings.TrimSpace(all.Content) != "So:" || len(all.Calls) != 2 ||
+			all.Calls[0].Function.Name != "look" || all.Calls[1].Function.Name != "go" ||
 			all.Calls[0].Function.Arguments["z"] != 1.0 || all.Calls[1].Function.Arguments == nil {
 			t.Errorf("stream %s: %+v", stream, all)
 		}
@@ -232,7 +261,8 @@ func TestOllamaChatSendsEachCallWhole(t *testing.T) {
 
 // A client that waits gets empty objects. They change nothing in the joined answer.
 func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
-	for path, body := range map[string]string{"/api/chat": `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`, "/api/generate": `{"model":"tandem","prompt":"x"}`} {
+	for path, body := range map[string]string{"/api/chat": `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`,
+		"/api/generate": `{"model":"tandem","prompt":"x"}`} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := newFake()
 			fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
@@ -242,7 +272,8 @@ func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
 				yield("b", nil)
 			})
 			w := newWriter()
-			New(fake.services(), Options{}).Endpoint().ServeHTTP(w, postOf(path, "application/json", body))
+			New(fake.services(), Options{}).Endpoint().ServeHTTP(w,
+				postOf(path, "application/json", body))
 			var told []string
 			for _, e := range w.events {
 				at, lines, _ := strings.Cut(e, ": ")
@@ -251,13 +282,15 @@ func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
 					if text == nil {
 						text = &ollamaMsg{Role: "assistant", Content: *a.Response}
 					}
-					if text.Role != "assistant" || *a.Done != (a.DoneReason != "") || a.Model == "" {
+					if text.Role != "assistant" || *a.Done != (a.DoneReason != "") ||
+						a.Model == "" {
 						t.Errorf("%s: %s", path, e)
 					}
 					told = append(told, fmt.Sprintf("%s %q %v", at, text.Content, *a.Done))
 				}
 			}
-			want := []string{`2s "" false`, `7s "" false`, `8s "a" false`, `10s "" false`, `11s "b" false`, `11s "" true`}
+			want := []string{`2s "" false`, `7s "" false`, `8s "a" false`, `10s "" false`,
+				`11s "b" false`, `11s "" true`}
 			if !slices.Equal(told, want) || w.header.Get("Content-Type") != "application/x-ndjson" {
 				t.Errorf("%s: %v %q", path, w.header, told)
 			}
@@ -269,7 +302,8 @@ func TestOllamaKeepAliveObjectsAreEmpty(t *testing.T) {
 func TestOllamaBrokenCallIsText(t *testing.T) {
 	const said = "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": \"Par"
 	for _, stream := range []string{"true", "false"} {
-		w := postTo(t, New(speaking(said).services(), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
+		w := postTo(t, New(speaking(said).services(), Options{}), "/api/chat", "application/json",
+			`{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
 		text := ""
 		for _, a := range ollamaLinesOf(t, w.Body) {
 			if text += a.Message.Content; len(a.Message.Calls) > 0 {
@@ -302,15 +336,21 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 		fake := newFake()
 		w := postTo(t, New(fake.services(), Options{}), c.path, "application/json", c.body)
 		a := ollamaLinesOf(t, w.Body)[0]
-		if w.Code != http.StatusOK || !*a.Done || a.DoneReason != c.reason || (a.Message != nil) != (c.path == "/api/chat") || (a.Response != nil) == (c.path == "/api/chat") {
+		if w.Code != http.StatusOK || !*a.Done || a.DoneReason != c.reason ||
+			(a.Message != nil) != (c.path == "/api/chat") ||
+			(a.Response != nil) == (c.path == "/api/chat") {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 		}
-		if fake.unload != c.unloads || fake.held != 0 || len(fake.runs) != 0 || len(fake.model.Requests) != 0 {
-			t.Errorf("%s: %d unloads, %d held, %d runs", c.body, fake.unload, fake.held, len(fake.runs))
+		if fake.unload != c.unloads || fake.held != 0 || len(fake.runs) != 0 ||
+			len(fake.model.Requests) != 0 {
+			t.Errorf("%s: %d unloads, %d held, %d runs",
+				c.body, fake.unload, fake.held, len(fake.runs))
 		}
 	}
 	for body, status := range map[string]int{
-		`{"model":"wibble"}`: 404, `{"model":"wibble","keep_alive":0}`: 404, `{"model":"other"}`: 409, `{"model":"tandem","keep_alive":"x"}`: 400, `{"keep_alive":0}`: 400,
+		`{"model":"wibble"}`: 404, `{"model":"wibble","keep_alive":0}`: 404,
+		`{"model":"other"}`: 409, `{"model":"tandem","keep_alive":"x"}`: 400,
+		`{"keep_alive":0}`: 400,
 	} {
 		fake := newFake()
 		w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json", body)
@@ -321,14 +361,16 @@ func TestOllamaEmptyRequestLoadsOrUnloads(t *testing.T) {
 	// The model is freed after an answer, and not during another one.
 	for _, path := range []string{"/api/generate", "/api/chat"} {
 		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
+		w := postTo(t, New(fake.services(), Options{}), path, "application/json",
+			`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
 		if w.Code != http.StatusOK || fake.unload != 1 || len(fake.runs) != 1 {
 			t.Errorf("%s: %d unloads, %d %s", path, fake.unload, w.Code, w.Body)
 		}
 	}
 	busy := newFake().services()
 	busy.Residents = busyResidents{busy.Residents}
-	if w := postTo(t, New(busy, Options{}), "/api/generate", "application/json", `{"model":"tandem","keep_alive":0}`); w.Code != http.StatusOK {
+	if w := postTo(t, New(busy, Options{}), "/api/generate", "application/json",
+		`{"model":"tandem","keep_alive":0}`); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -383,14 +425,18 @@ func TestOllamaMistakeNamesItsField(t *testing.T) {
 		fake := newFake()
 		s := New(fake.services(), Options{})
 		w := postTo(t, s, c.path, "application/json", c.body)
-		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest || !strings.Contains(text, c.says) {
+		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest ||
+			!strings.Contains(text, c.says) {
 			t.Errorf("%.90s: %d %s, want %q", c.body, w.Code, text, c.says)
 		}
-		if r := fake.lastRun(); r.Endpoint != c.path || r.Error == "" || fake.held != 0 || len(s.Active()) != 0 {
-			t.Errorf("%.90s: %d held, %d in flight, the history has %+v", c.body, fake.held, len(s.Active()), r)
+		if r := fake.lastRun(); r.Endpoint != c.path || r.Error == "" || fake.held != 0 ||
+			len(s.Active()) != 0 {
+			t.Errorf("%.90s: %d held, %d in flight, the history has %+v",
+				c.body, fake.held, len(s.Active()), r)
 		}
 	}
-	if w := postTo(t, New(newFake().services(), Options{}), gen, "text/plain", `{"model":"tandem"}`); w.Code != http.StatusUnsupportedMediaType {
+	if w := postTo(t, New(newFake().services(), Options{}), gen, "text/plain",
+		`{"model":"tandem"}`); w.Code != http.StatusUnsupportedMediaType {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -399,19 +445,23 @@ func TestOllamaMistakeNamesItsField(t *testing.T) {
 func TestOllamaErrorAfterFirstLineIsALine(t *testing.T) {
 	for _, after := range []int{0, 1} {
 		fake := newFake()
-		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
+			error] {
 			return func(yield func(engine.Token, error) bool) {
 				for range after {
 					if !yield(engine.Token{ID: 'a', Text: "a"}, nil) {
 						return
 					}
 				}
-				yield(engine.Token{}, &engine.Error{Code: engine.CodeQueueFull, Message: "Too many requests wait."})
+				yield(engine.Token{}, &engine.Error{Code: engine.CodeQueueFull,
+					Message: "Too many requests wait."})
 			}
 		}
-		w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"x"}`)
+		w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json",
+			`{"model":"tandem","prompt":"x"}`)
 		list := ollamaLinesOf(t, w.Body)
-		if last := list[len(list)-1]; last.Error != "Too many requests wait." || len(list) != after+1 || (w.Code == http.StatusOK) != (after == 1) {
+		if last := list[len(list)-1]; last.Error != "Too many requests wait." ||
+			len(list) != after+1 || (w.Code == http.StatusOK) != (after == 1) {
 			t.Errorf("%d: %d %s", after, w.Code, w.Body)
 		}
 	}
@@ -421,12 +471,14 @@ func TestOllamaErrorAfterFirstLineIsALine(t *testing.T) {
 func TestOllamaBodyFailureIsToldOnce(t *testing.T) {
 	for _, err := range []error{os.ErrDeadlineExceeded, io.ErrUnexpectedEOF} {
 		fake := newFake()
-		r := localRequest(http.MethodPost, "/api/chat", &failsOnce{strings.NewReader(`{"model":"tandem"`), err})
+		r := localRequest(http.MethodPost, "/api/chat",
+			&failsOnce{strings.NewReader(`{"model":"tandem"`), err})
 		r.Host, r.ContentLength = "localhost", 200
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
-		if text := decodeOllama(t, w); !strings.Contains(text, "did not arrive") || len(fake.runs) != 1 {
+		if text := decodeOllama(t, w); !strings.Contains(text, "did not arrive") ||
+			len(fake.runs) != 1 {
 			t.Errorf("%v: %d %s", err, w.Code, w.Body)
 		}
 	}
@@ -473,7 +525,8 @@ func fuzzOllama(f *testing.F, path string) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		if fake.held != 0 || fake.model.OpenMatchers != 0 || len(s.Active()) != 0 {
-			t.Fatalf("%d models held, %d matchers, %d in flight", fake.held, fake.model.OpenMatchers, len(s.Active()))
+			t.Fatalf("%d models held, %d matchers, %d in flight",
+				fake.held, fake.model.OpenMatchers, len(s.Active()))
 		}
 	})
 }

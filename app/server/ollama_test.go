@@ -52,8 +52,11 @@ func TestOllamaListsModels(t *testing.T) {
 	} {
 		m := tags.Models[i]
 		d := m.Details
-		if m.Name != want.name || m.Model != want.name || d.Family != want.family || d.Families[0] != want.family || d.ParameterSize != want.size ||
-			d.QuantizationLevel != want.level || d.ContextLength != want.context || d.Format != "safetensors" || m.Size == 0 || len(m.Digest) != 64 || m.ModifiedAt.Unix() != 1700000000 {
+		if m.Name != want.name || m.Model != want.name || d.Family != want.family ||
+			d.Families[0] != want.family || d.ParameterSize != want.size ||
+			d.QuantizationLevel != want.level || d.ContextLength != want.context ||
+			d.Format != "safetensors" || m.Size == 0 || len(m.Digest) != 64 ||
+			m.ModifiedAt.Unix() != 1700000000 {
 			t.Errorf("%+v, want %+v", m, want)
 		}
 	}
@@ -66,21 +69,28 @@ func TestOllamaListsModels(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 1 {
 		t.Fatal(err, w.Body)
 	}
-	if m := ps.Models[0]; m.Name != "acme/coder:latest" || m.ContextLength != 64 || m.SizeVRAM != 10<<20 || time.Until(m.ExpiresAt) < time.Minute {
+	if m := ps.Models[0]; m.Name != "acme/coder:latest" || m.ContextLength != 64 ||
+		m.SizeVRAM != 10<<20 || time.Until(m.ExpiresAt) < time.Minute {
 		t.Errorf("%+v", m)
 	}
-	if w = getFrom(New(unloadedServices(newFake()), Options{}), http.MethodGet, "/api/ps"); w.Body.String() != `{"models":[]}` {
+	if w = getFrom(New(unloadedServices(newFake()), Options{}), http.MethodGet,
+		"/api/ps"); w.Body.String() != `{"models":[]}` {
 		t.Errorf("%s", w.Body)
 	}
 	// Some programs read the three parts of the version as numbers.
-	if w = getFrom(s, http.MethodGet, "/api/version"); !regexp.MustCompile(`^\{"version":"\d+\.\d+\.\d+"\}$`).MatchString(w.Body.String()) {
+	if w = getFrom(s, http.MethodGet,
+		"/api/version"); !regexp.MustCompile(`^\{"version":"\d+\.\d+\.\d+"\}$`).MatchString(w.Body.String()) {
 		t.Errorf("%s", w.Body)
 	}
 }
 
 // unloadedServices return the fake's services without a model in memory. They refuse to load one.
 func unloadedServices(f *fakeBackend) Services {
-	to := f.lending(func(context.Context) (model.Model, error) { panic("a model is loaded to be looked at") })
+	to := f.lending(func(
+		context.Context,
+	) (model.Model, error) {
+		panic("a model is loaded to be looked at")
+	})
 	to.Status = unloaded{f}
 	return to
 }
@@ -105,17 +115,20 @@ func TestOllamaShowFindsModelByEachName(t *testing.T) {
 		{`{"model":"vectors"}`, "embedding", "{{ .Prompt }}"},
 	} {
 		fake := newFake()
-		w := postTo(t, New(detailedServices(fake), Options{}), "/api/show", "application/json", c.body)
+		w := postTo(t, New(detailedServices(fake), Options{}), "/api/show", "application/json",
+			c.body)
 		var show ollama.Show
 		if err := json.Unmarshal(w.Body.Bytes(), &show); err != nil || w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 			continue
 		}
-		if got := strings.Join(show.Capabilities, " "); got != c.abilities || !strings.Contains(show.Template, c.template) {
+		if got := strings.Join(show.Capabilities, " "); got != c.abilities ||
+			!strings.Contains(show.Template, c.template) {
 			t.Errorf("%s: %s", c.body, w.Body)
 		}
 		family, _ := show.ModelInfo["general.architecture"].(string)
-		if n, _ := show.ModelInfo[family+".context_length"].(float64); int(n) != show.Details.ContextLength || n == 0 || show.ModelInfo["general.parameter_count"].(float64) == 0 {
+		if n, _ := show.ModelInfo[family+".context_length"].(float64); int(n) != show.Details.ContextLength ||
+			n == 0 || show.ModelInfo["general.parameter_count"].(float64) == 0 {
 			t.Errorf("%s: %s", c.body, w.Body)
 		}
 		if fake.held != 0 {
@@ -123,17 +136,23 @@ func TestOllamaShowFindsModelByEachName(t *testing.T) {
 		}
 	}
 	// The answer is the same if no model is in memory.
-	if w := postTo(t, New(unloadedServices(speaking("")), Options{}), "/api/show", "application/json", `{"model":"tandem"}`); !strings.Contains(w.Body.String(), `["completion","tools","thinking","insert"]`) {
+	if w := postTo(t, New(unloadedServices(speaking("")), Options{}), "/api/show",
+		"application/json", `{"model":"tandem"}`); !strings.Contains(w.Body.String(),
+		`["completion","tools","thinking","insert"]`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := postTo(t, New(speaking("").services(), Options{}), "/api/show", "application/json", `{"model":"tandem"}`); !strings.Contains(w.Body.String(), `["completion","tools","thinking","insert"]`) {
+	if w := postTo(t, New(speaking("").services(), Options{}), "/api/show", "application/json",
+		`{"model":"tandem"}`); !strings.Contains(w.Body.String(),
+		`["completion","tools","thinking","insert"]`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	for body, says := range map[string]string{
-		`{"model":"wibble:7b"}`: "wibble:7b", `{}`: "missing", `{"model":7}`: "string", `[]`: "object",
+		`{"model":"wibble:7b"}`: "wibble:7b", `{}`: "missing", `{"model":7}`: "string",
+		`[]`: "object",
 	} {
 		w := postTo(t, New(newFake().services(), Options{}), "/api/show", "application/json", body)
-		if text := decodeOllama(t, w); !strings.Contains(text, says) || w.Code != http.StatusBadRequest && w.Code != http.StatusNotFound {
+		if text := decodeOllama(t, w); !strings.Contains(text, says) ||
+			w.Code != http.StatusBadRequest && w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", body, w.Code, text)
 		}
 	}
@@ -146,7 +165,8 @@ func TestModelWithoutEmbeddingsIsRefused(t *testing.T) {
 		"/api/embeddings": `{"model":"tandem","prompt":"a"}`,
 	} {
 		w := postTo(t, New(newFake().services(), Options{}), path, "application/json", body)
-		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest || !strings.Contains(text, "embeddings") {
+		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest ||
+			!strings.Contains(text, "embeddings") {
 			t.Errorf("%s: %d %s", path, w.Code, text)
 		}
 	}

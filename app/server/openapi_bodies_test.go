@@ -49,7 +49,8 @@ func TestEachFieldOfOpenAPIIsReadAndHeldToItsTypeAndBounds(t *testing.T) {
 			fake.model.Purpose = control.KindReranker
 		}
 		b := &bodyTest{T: t, api: api, server: New(fake.services(), Options{}), path: path}
-		b.fields(body.Content["application/json"].Schema, decoded(t, []byte(least)).(map[string]any), func(v map[string]any) any { return v })
+		b.fields(body.Content["application/json"].Schema,
+			decoded(t, []byte(least)).(map[string]any), func(v map[string]any) any { return v })
 	}
 }
 
@@ -112,7 +113,8 @@ func (b *bodyTest) wrong(name string, schema apiSchema, with func(any) any) {
 		if b.refuses(name, with(bound+step)) == "" {
 			b.Errorf("%s takes %s of %v, beyond its %s", b.path, name, bound+step, keyword)
 		}
-		if message := b.refuses(name, with(bound)); strings.Contains(message, "must lie") || strings.Contains(message, "must be at least") {
+		if message := b.refuses(name, with(bound)); strings.Contains(message, "must lie") ||
+			strings.Contains(message, "must be at least") {
 			b.Errorf("%s refuses %s of %v, its %s: %s", b.path, name, bound, keyword, message)
 		}
 	}

@@ -75,7 +75,8 @@ func TestOpenAPIErrorsHaveTheFormOfTheRoutesVendor(t *testing.T) {
 		for method, operation := range operations {
 			r := localRequest(strings.ToUpper(method), strings.ReplaceAll(path, "{id}", "x"), nil)
 			w := statusRecorder(r, control.Errorf(control.CodeInvalid, "It went wrong."))
-			if err := api.Check(operation.Responses["default"].Content["application/json"].Schema, w); err != nil {
+			if err := api.Check(operation.Responses["default"].Content["application/json"].Schema,
+				w); err != nil {
 				t.Errorf("%s %s: %v", method, path, err)
 			}
 		}
@@ -156,7 +157,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		if c.body != "" {
 			w = postTo(t, s, path, "application/json", c.body)
 			operation = api.Paths[c.route]["post"]
-			if err := api.Check(operation.RequestBody.Content["application/json"].Schema, decoded(t, []byte(c.body))); err != nil {
+			if err := api.Check(operation.RequestBody.Content["application/json"].Schema,
+				decoded(t, []byte(c.body))); err != nil {
 				t.Errorf("%s: the body: %v", c.body, err)
 			}
 		}
@@ -181,12 +183,14 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 			continue
 		}
 		schema, ok := api.Components.Schemas[c.chunk]
-		if description, _ := content.Schema.(map[string]any)["description"].(string); !ok || !strings.Contains(description, c.chunk) {
+		if description, _ := content.Schema.(map[string]any)["description"].(string); !ok ||
+			!strings.Contains(description, c.chunk) {
 			t.Errorf("%s: %q does not name %s", path, description, c.chunk)
 		}
 		n := 0
 		for line := range strings.SplitSeq(w.Body.String(), "\n") {
-			if line = strings.TrimPrefix(line, "data: "); line == "" || line == "[DONE]" || strings.HasPrefix(line, "event: ") {
+			if line = strings.TrimPrefix(line, "data: "); line == "" || line == "[DONE]" ||
+				strings.HasPrefix(line, "event: ") {
 				continue
 			}
 			n++
@@ -201,7 +205,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	deleted := getFrom(s, http.MethodDelete, "/v1/responses/"+storedResponse(t, s, "STORED"))
 	called["delete/v1/responses/{id}"] = true
-	if err := api.Check(api.Paths["/v1/responses/{id}"]["delete"].Responses["200"].Content["application/json"].Schema, decoded(t, deleted.Body.Bytes())); err != nil {
+	if err := api.Check(api.Paths["/v1/responses/{id}"]["delete"].Responses["200"].Content["application/json"].Schema,
+		decoded(t, deleted.Body.Bytes())); err != nil {
 		t.Error(err)
 	}
 	for path, operations := range api.Paths {
@@ -250,8 +255,10 @@ func decoded(t *testing.T, b []byte) (v any) {
 }
 
 // knownKeywords are the keywords that Check reads, or that do not restrict a value.
-var knownKeywords = []string{"$ref", "allOf", "anyOf", "oneOf", "type", "enum", "const", "properties", "required", "items", "additionalProperties",
-	"minimum", "maximum", "exclusiveMinimum", "minItems", "maxItems", "minLength", "maxLength", "maxProperties", "propertyNames", "not", "pattern", "description", "format", "default"}
+var knownKeywords = []string{"$ref", "allOf", "anyOf", "oneOf", "type", "enum", "const",
+	"properties", "required", "items", "additionalProperties",
+	"minimum", "maximum", "exclusiveMinimum", "minItems", "maxItems", "minLength", "maxLength",
+	"maxProperties", "propertyNames", "not", "pattern", "description", "format", "default"}
 
 // Check returns how v differs from a schema. An object may have only the names of the schema,
 // unless the schema allows others. A request's body is checked for the names that it has.
@@ -319,7 +326,9 @@ func (a *apiFile) Check(s apiSchema, v any) error {
 	}
 	if x, ok := v.(float64); ok {
 		for key, ok := range map[string]func(bound float64) bool{
-			"minimum": func(b float64) bool { return x >= b }, "maximum": func(b float64) bool { return x <= b }, "exclusiveMinimum": func(b float64) bool { return x > b },
+			"minimum":          func(b float64) bool { return x >= b },
+			"maximum":          func(b float64) bool { return x <= b },
+			"exclusiveMinimum": func(b float64) bool { return x > b },
 		} {
 			if b, has := m[key].(float64); has && !ok(b) {
 				return fmt.Errorf("%v: %s %v", x, key, b)

@@ -30,7 +30,8 @@ func TestPageLoadsOnlyItsOwnFiles(t *testing.T) {
 		policy[name] = value
 	}
 	for name, want := range map[string]string{
-		"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "connect-src": "'self'",
+		"default-src": "'none'", "script-src": "'self'", "style-src": "'self'",
+		"connect-src":     "'self'",
 		"frame-ancestors": "'none'", "base-uri": "'none'", "form-action": "'none'",
 	} {
 		if policy[name] != want {
@@ -48,7 +49,8 @@ func TestPageLoadsOnlyItsOwnFiles(t *testing.T) {
 	}
 	for _, l := range loaded {
 		w := getFrom(s, http.MethodGet, l[1])
-		if w.Code != 200 || w.Body.Len() == 0 || strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") {
+		if w.Code != 200 || w.Body.Len() == 0 ||
+			strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") {
 			t.Errorf("%s: %d %v", l[1], w.Code, w.Header())
 		}
 	}
@@ -63,7 +65,8 @@ func TestPageLoadsOnlyItsOwnFiles(t *testing.T) {
 // Every control has a label, and every id that the code looks up exists.
 func TestPageControlsHaveLabels(t *testing.T) {
 	s := New(newFake().services(), Options{})
-	html, js := getFrom(s, http.MethodGet, "/").Body.String(), getFrom(s, http.MethodGet, "/page.js").Body.String()
+	html, js := getFrom(s, http.MethodGet, "/").Body.String(),
+		getFrom(s, http.MethodGet, "/page.js").Body.String()
 	ids := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllStringSubmatch(html, -1) {
 		ids[m[1]] = true
@@ -77,7 +80,8 @@ func TestPageControlsHaveLabels(t *testing.T) {
 			t.Errorf("the code looks up %q, which the page does not have", m[1])
 		}
 	}
-	for _, m := range regexp.MustCompile(`<(?:input|textarea)[^>]*\sid="([^"]+)"`).FindAllStringSubmatch(html, -1) {
+	for _, m := range regexp.MustCompile(`<(?:input|textarea)[^>]*\sid="([^"]+)"`).FindAllStringSubmatch(html,
+		-1) {
 		wrapped := regexp.MustCompile(`<label[^>]*>[^\n]*id="` + m[1] + `"`).MatchString(html)
 		if !wrapped && !strings.Contains(html, `for="`+m[1]+`"`) {
 			t.Errorf("%s has no label", m[1])
@@ -95,12 +99,15 @@ func TestPagesReplaceBuiltInPage(t *testing.T) {
 		"hidden.txt":       {Data: []byte("3")},
 	}
 	s := New(newFake().services(), Options{Pages: built})
-	for path, want := range map[string]string{"/": "<title>built</title>", "/assets/app.js": "1", "/assets/x/app.css": "2"} {
-		if w := getFrom(s, http.MethodGet, path); w.Code != 200 || w.Body.String() != want || w.Header().Get("Content-Security-Policy") != pagePolicy {
+	for path, want := range map[string]string{"/": "<title>built</title>", "/assets/app.js": "1",
+		"/assets/x/app.css": "2"} {
+		if w := getFrom(s, http.MethodGet, path); w.Code != 200 || w.Body.String() != want ||
+			w.Header().Get("Content-Security-Policy") != pagePolicy {
 			t.Errorf("%s: %d %q %v", path, w.Code, w.Body, w.Header())
 		}
 	}
-	for _, path := range []string{"/assets", "/assets/x", "/assets/none.js", "/assets/../hidden.txt", "/hidden.txt", "/page.js"} {
+	for _, path := range []string{"/assets", "/assets/x", "/assets/none.js",
+		"/assets/../hidden.txt", "/hidden.txt", "/page.js"} {
 		if w := getFrom(s, http.MethodGet, path); w.Code == 200 {
 			t.Errorf("%s: %d %q", path, w.Code, w.Body)
 		}

@@ -107,7 +107,8 @@ func alternatingTemplate(vars []byte) (string, error) {
 			continue
 		}
 		before := roles[i-1]
-		if role == before && role != "tool" || role == "system" || role == "user" && before == "tool" {
+		if role == before && role != "tool" || role == "system" || role == "user" &&
+			before == "tool" {
 			return "", control.Errorf(control.CodeInvalid, "Roles must alternate.")
 		}
 	}

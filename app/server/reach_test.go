@@ -19,7 +19,9 @@ func TestNothingIsFetched(t *testing.T) {
 		"net":      {"Conn", "SplitHostPort", "Addr"},
 		"net/http": {}, // see below
 	}
-	calls := []string{"Get", "Head", "Post", "PostForm", "Client", "DefaultClient", "NewRequest", "NewRequestWithContext", "Transport", "DefaultTransport", "RoundTripper", "Dir", "ServeFile", "FileServer", "FS"}
+	calls := []string{"Get", "Head", "Post", "PostForm", "Client", "DefaultClient", "NewRequest",
+		"NewRequestWithContext", "Transport", "DefaultTransport", "RoundTripper", "Dir",
+		"ServeFile", "FileServer", "FS"}
 	for _, dir := range []string{".", "../dialect"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
@@ -42,7 +44,9 @@ func TestNothingIsFetched(t *testing.T) {
 					local = i.Name.Name
 				}
 				imported[local] = path
-				if slices.Contains([]string{"os/exec", "syscall", "net/http/httputil", "net/rpc", "plugin", "unsafe", "path/filepath"}, path) || strings.HasPrefix(path, "golang.org/x/net") || local == "." {
+				if slices.Contains([]string{"os/exec", "syscall", "net/http/httputil", "net/rpc",
+					"plugin", "unsafe", "path/filepath"}, path) ||
+					strings.HasPrefix(path, "golang.org/x/net") || local == "." {
 					t.Errorf("%s imports %s", name, path)
 				}
 			}
@@ -57,7 +61,8 @@ func TestNothingIsFetched(t *testing.T) {
 				}
 				path := imported[x.Name]
 				list, known := allowed[path]
-				if known && path != "net/http" && !slices.Contains(list, s.Sel.Name) || path == "net/http" && slices.Contains(calls, s.Sel.Name) {
+				if known && path != "net/http" && !slices.Contains(list, s.Sel.Name) ||
+					path == "net/http" && slices.Contains(calls, s.Sel.Name) {
 					t.Errorf("%s: %s.%s", set.Position(s.Pos()), path, s.Sel.Name)
 				}
 				return true
@@ -100,7 +105,9 @@ func TestEveryRouteLogsNoText(t *testing.T) {
 		g.fake.mu.Lock()
 		defer g.fake.mu.Unlock()
 		for _, run := range g.fake.runs {
-			if rows := []string{run.Error, run.Client, run.Endpoint, run.Model, run.FinishReason}; slices.ContainsFunc(rows, func(s string) bool { return strings.Contains(s, secret) }) {
+			if rows := []string{run.Error, run.Client, run.Endpoint, run.Model,
+				run.FinishReason}; slices.ContainsFunc(rows,
+				func(s string) bool { return strings.Contains(s, secret) }) {
 				t.Errorf("%s %s: the history has %+v", e.method, e.path, run)
 			}
 		}

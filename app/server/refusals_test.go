@@ -30,8 +30,10 @@ func decodeAnthropic(t testing.TB, w *httptest.ResponseRecorder) anthropicError 
 	var e anthropicError
 	d := json.NewDecoder(strings.NewReader(w.Body.String()))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&e); err != nil || e.Type != "error" || e.Error.Message == "" || e.RequestID == "" || e.RequestID != w.Header().Get("Request-Id") {
-		t.Errorf("%d with no error in Anthropic's form (%v): %v %s", w.Code, err, w.Header(), w.Body)
+	if err := d.Decode(&e); err != nil || e.Type != "error" || e.Error.Message == "" ||
+		e.RequestID == "" || e.RequestID != w.Header().Get("Request-Id") {
+		t.Errorf("%d with no error in Anthropic's form (%v): %v %s",
+			w.Code, err, w.Header(), w.Body)
 	}
 	return e
 }
@@ -56,9 +58,12 @@ func TestRefusalHasFormOfVendor(t *testing.T) {
 	}
 	version := http.Header{"Anthropic-Version": {"2023-06-01"}}
 	for form, paths := range map[string][]string{
-		"openai":    {"/v1/chat/completions", "/chat/completions/", "/v1/models", "/v1/messages2", "/v1/wibble", "/app/state", "/apis", "/"},
-		"anthropic": {"/v1/messages", "/messages", "/v1/messages/count_tokens", "//v1//messages/", "/v1/v1/messages", "/v1/messages/wibble", "with a version: /v1/models", "with a version: /models/acme/coder"},
-		"ollama":    {"/api/chat", "/api/wibble", "/v1/api/tags", "/api", "//api/generate/"},
+		"openai": {"/v1/chat/completions", "/chat/completions/", "/v1/models", "/v1/messages2",
+			"/v1/wibble", "/app/state", "/apis", "/"},
+		"anthropic": {"/v1/messages", "/messages", "/v1/messages/count_tokens", "//v1//messages/",
+			"/v1/v1/messages", "/v1/messages/wibble", "with a version: /v1/models",
+			"with a version: /models/acme/coder"},
+		"ollama": {"/api/chat", "/api/wibble", "/v1/api/tags", "/api", "//api/generate/"},
 	} {
 		for _, path := range paths {
 			path, versioned := strings.CutPrefix(path, "with a version: ")
@@ -85,14 +90,16 @@ func TestRefusalHasFormOfVendor(t *testing.T) {
 				if w.Code == http.StatusOK && form == "openai" {
 					continue // that is the page
 				}
-				if w.Code != a.status && !(a.status == 404 && w.Code == 405) && !(a.status == 401 && w.Code == 404) && path != "/app/state" {
+				if w.Code != a.status && !(a.status == 404 && w.Code == 405) &&
+					!(a.status == 401 && w.Code == 404) && path != "/app/state" {
 					t.Errorf("%s %+v: %d %s", path, a, w.Code, w.Body)
 				}
 				switch form {
 				case "openai":
 					decodeError(t, w)
 				case "anthropic":
-					want := map[int]string{401: "authentication_error", 403: "permission_error", 404: "not_found_error", 405: "invalid_request_error"}[w.Code]
+					want := map[int]string{401: "authentication_error", 403: "permission_error",
+						404: "not_found_error", 405: "invalid_request_error"}[w.Code]
 					if e := decodeAnthropic(t, w); e.Error.Type != want {
 						t.Errorf("%s %+v: type %q, want %q", path, a, e.Error.Type, want)
 					}
@@ -137,10 +144,12 @@ func TestAnthropicErrorTypeFitsStatus(t *testing.T) {
 		if want, ok := special[code]; ok && (w.Code != want.status || e.Error.Type != want.kind) {
 			t.Errorf("%s: %d %s", code, w.Code, w.Body)
 		}
-		if api := e.Error.Type == "api_error" || e.Error.Type == "overloaded_error"; api != (w.Code >= 500) {
+		if api := e.Error.Type == "api_error" ||
+			e.Error.Type == "overloaded_error"; api != (w.Code >= 500) {
 			t.Errorf("%s: %d %s", code, w.Code, w.Body)
 		}
-		if again := wire.Outcomes[code].Again; again != (w.Header().Get("Retry-After") == "1") || again == (w.Header().Get("X-Should-Retry") == "false") {
+		if again := wire.Outcomes[code].Again; again != (w.Header().Get("Retry-After") == "1") ||
+			again == (w.Header().Get("X-Should-Retry") == "false") {
 			t.Errorf("%s: %v", code, w.Header())
 		}
 	}
@@ -154,13 +163,16 @@ func TestOverlongPromptIsRefusedInVendorsWords(t *testing.T) {
 		"/api/generate":   "maximum context length is 64 tokens",
 	} {
 		w := httptest.NewRecorder()
-		wire.Refuse(w, localRequest(http.MethodPost, path, nil), api.ContextError("prompt", &heldModel{Fake: &model.Fake{Context: 64}}, "at least ", 70))
+		wire.Refuse(w, localRequest(http.MethodPost, path, nil),
+			api.ContextError("prompt", &heldModel{Fake: &model.Fake{Context: 64}}, "at least ", 70))
 		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), words) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
-	for longer, words := range map[int]string{69: "in the prompt. Please shorten it.", 70: "in the prompt. Please shorten it, or set a larger context in the model's settings."} {
-		if err := api.ContextError("prompt", &heldModel{Fake: &model.Fake{Context: 64, LongestContext: longer}}, "", 70); !strings.HasSuffix(err.Error(), words) {
+	for longer, words := range map[int]string{69: "in the prompt. Please shorten it.",
+		70: "in the prompt. Please shorten it, or set a larger context in the model's settings."} {
+		if err := api.ContextError("prompt", &heldModel{Fake: &model.Fake{Context: 64,
+			LongestContext: longer}}, "", 70); !strings.HasSuffix(err.Error(), words) {
 			t.Errorf("up to %d: %v", longer, err)
 		}
 	}

@@ -21,10 +21,12 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 	const branch, resume = "/app/checkpoints/abc/branch", "/app/runs/1/resume"
 	full := func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
-			yield(engine.Token{}, &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"})
+			yield(engine.Token{}, &engine.Error{Code: engine.CodeQueueFull,
+				Message: "the queue is full"})
 		}
 	}
-	failing := func(code engine.Code, tokens int) func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
+	failing := func(code engine.Code, tokens int) func(context.Context,
+		engine.Request) iter.Seq2[engine.Token, error] {
 		return func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
 				r.Progress(len(r.Prompt), len(r.Prompt))
@@ -62,8 +64,11 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 		{"a request of a program", "/v1/completions", `{"model":"tandem","prompt":"x","n":-1}`, nil, 400, control.FinishError},
 	} {
 		fake := lettered("prompt")
-		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: control.FinishInterrupted}}
-		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
+		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd,
+			FinishReason: control.FinishInterrupted}}
+		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name,
+			Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2,
+			Replay: []byte(`{"seed":77}`)}}
 		if c.change != nil {
 			c.change(fake)
 		}
@@ -78,7 +83,8 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 				t.Errorf("%s: its run %q stays, %v are dropped", c.name, header, fake.dropped)
 			}
 		case len(fake.dropped) > 0 || header != "2" || fake.lastRun().FinishReason != c.kept:
-			t.Errorf("%s: run %q ends by %q, %v are dropped", c.name, header, fake.runs[1].FinishReason, fake.dropped)
+			t.Errorf("%s: run %q ends by %q, %v are dropped",
+				c.name, header, fake.runs[1].FinishReason, fake.dropped)
 		}
 	}
 	// A run that a person stops is not refused.
@@ -86,7 +92,8 @@ func TestRefusedContinuationLeavesNoRow(t *testing.T) {
 	s := New(fake.services(), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s.Socket().ServeHTTP(httptest.NewRecorder(), postOf(branch, "application/json", `{"prompt":"more","raw":true}`).WithContext(ctx))
+	s.Socket().ServeHTTP(httptest.NewRecorder(),
+		postOf(branch, "application/json", `{"prompt":"more","raw":true}`).WithContext(ctx))
 	if r := fake.lastRun(); r.FinishReason != control.FinishCancel || len(fake.dropped) > 0 {
 		t.Errorf("stopped it ends by %q, %v are dropped", r.FinishReason, fake.dropped)
 	}
@@ -106,10 +113,12 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","speculation":{"drafter":"secret"}}`,
 			`speculation.drafter is one of ["auto" "none" "dflash" "ngram" "prediction" "model" "mtp"], not ….`},
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","logit_bias":{"secret":1}}`, "logit_bias must map token ids to numbers; … is no token id."},
-		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"secret","content":"secret"}]}`,
+		{"/v1/chat/completions",
+			`{"model":"tandem","messages":[{"role":"secret","content":"secret"}]}`,
 			"messages[0].role is one of system, developer, user, assistant, tool, function, not …."},
 		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":[{"type":"secret"}]}]}`, "messages[0].content[0].type must be \"text\", not …."},
-		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"secret"}],"reasoning_effort":"secret"}`,
+		{"/v1/chat/completions",
+			`{"model":"tandem","messages":[{"role":"user","content":"secret"}],"reasoning_effort":"secret"}`,
 			`reasoning_effort is one of ["none" "minimal" "low" "medium" "high" "xhigh" "max"], not ….`},
 		{"/v1/embeddings", `{"model":"tandem","input":"secret"}`, ""},
 	} {
@@ -130,7 +139,8 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 	}
 	// An answered run is not refused.
 	fake := newFake()
-	if postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`); fake.lastRun().Message != "" {
+	if postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
+		`{"model":"tandem","prompt":"x"}`); fake.lastRun().Message != "" {
 		t.Errorf("of an answer %q is kept", fake.lastRun().Message)
 	}
 }

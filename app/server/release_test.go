@@ -44,12 +44,15 @@ func TestModelIsReleasedBeforeTheEnd(t *testing.T) {
 			defer fake.mu.Unlock()
 			last, held = string(bytes.TrimSpace(data)), fake.held
 		}}
-		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, postOf(path, "application/json", body))
-		if w.Code != http.StatusOK || !strings.HasSuffix(last, "[DONE]") && !strings.HasSuffix(last, "}") {
+		New(fake.services(), Options{}).Endpoint().ServeHTTP(w,
+			postOf(path, "application/json", body))
+		if w.Code != http.StatusOK || !strings.HasSuffix(last, "[DONE]") &&
+			!strings.HasSuffix(last, "}") {
 			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 		}
 		if held != 0 || fake.held != 0 {
-			t.Errorf("%s: held %d times during the last write, %d afterwards", body, held, fake.held)
+			t.Errorf("%s: held %d times during the last write, %d afterwards",
+				body, held, fake.held)
 		}
 	}
 }

@@ -26,7 +26,8 @@ func TestRerankSortsByScore(t *testing.T) {
 		{`,"instruction":"find","return_documents":true`, []int{1, 0, 3, 2}, []string{"dddd", "bb", "cc", "a"}},
 	} {
 		fake := newFakeKind(control.KindReranker)
-		w := postTo(t, New(fake.services(), Options{}), "/v1/rerank", "application/json", `{"model":"tandem","query":"q?","documents":`+documents+c.fields+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/rerank", "application/json",
+			`{"model":"tandem","query":"q?","documents":`+documents+c.fields+`}`)
 		var got struct {
 			ID, Object, Model string
 			Results           []struct {
@@ -48,11 +49,13 @@ func TestRerankSortsByScore(t *testing.T) {
 			if want := 1 - 1/float64(len(fake.model.ReadTexts[r.Index])); r.Score != want {
 				t.Errorf("%s: document %d has %v, want %v", c.fields, r.Index, r.Score, want)
 			}
-			if text := r.Document; (text != nil) != (c.texts != nil) || text != nil && text.Text != c.texts[i] {
+			if text := r.Document; (text != nil) != (c.texts != nil) || text != nil &&
+				text.Text != c.texts[i] {
 				t.Errorf("%s: document %d comes as %+v", c.fields, r.Index, text)
 			}
 		}
-		if fmt.Sprint(order) != fmt.Sprint(c.order) || got.Object != "list" || !strings.HasPrefix(got.ID, "rerank-") || got.Model != "acme/coder" {
+		if fmt.Sprint(order) != fmt.Sprint(c.order) || got.Object != "list" ||
+			!strings.HasPrefix(got.ID, "rerank-") || got.Model != "acme/coder" {
 			t.Errorf("%s: %s", c.fields, w.Body)
 		}
 		instruction := ""
@@ -70,7 +73,8 @@ func TestRerankSortsByScore(t *testing.T) {
 		if got.Usage.Prompt != tokens || got.Usage.Total != tokens {
 			t.Errorf("%s: usage %+v, want %d", c.fields, got.Usage, tokens)
 		}
-		if r := fake.lastRun(); r.Endpoint != "/v1/rerank" || r.PromptTokens != tokens || r.FinishReason != "stop" {
+		if r := fake.lastRun(); r.Endpoint != "/v1/rerank" || r.PromptTokens != tokens ||
+			r.FinishReason != "stop" {
 			t.Errorf("%s: the history has %+v", c.fields, r)
 		}
 	}
@@ -82,8 +86,10 @@ func TestRerankInputIsBounded(t *testing.T) {
 	fake := newFakeKind(control.KindReranker)
 	fake.model.Context = 8 << 20
 	query := strings.Repeat("q", api.MaxReadTokens/2)
-	w := postTo(t, New(fake.services(), Options{}), "/v1/rerank", "application/json", `{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
-	if e := decodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" || !strings.Contains(e.Message, "4194304 are allowed") {
+	w := postTo(t, New(fake.services(), Options{}), "/v1/rerank", "application/json",
+		`{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
+	if e := decodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" ||
+		!strings.Contains(e.Message, "4194304 are allowed") {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 }

@@ -84,11 +84,13 @@ func joinedEvents(t *testing.T, list []responseEvent) (items []responseItem) {
 		case i == 0 && kind != "created", i == 1 && kind != "in_progress":
 			t.Errorf("event %d is %s", i, kind)
 		case i < 2:
-			if e.Response.Status != responses.InProgress || len(e.Response.Output) != 0 || e.Response.Usage != nil {
+			if e.Response.Status != responses.InProgress || len(e.Response.Output) != 0 ||
+				e.Response.Usage != nil {
 				t.Errorf("%s: %+v", kind, e.Response)
 			}
 		case kind == "output_item.added":
-			if open != nil || e.Item.Status != responses.InProgress || e.Item.Arguments != "" || len(e.Item.Content) != 0 {
+			if open != nil || e.Item.Status != responses.InProgress || e.Item.Arguments != "" ||
+				len(e.Item.Content) != 0 {
 				t.Errorf("an item begins: %+v, after %+v", e.Item, open)
 			}
 			open, text, scores = e.Item, "", 0
@@ -101,7 +103,8 @@ func joinedEvents(t *testing.T, list []responseEvent) (items []responseItem) {
 			scores += len(e.Logprobs)
 		case kind == "output_text.done" || kind == "reasoning_text.done":
 			if e.Text != text || scores != len(e.Logprobs) {
-				t.Errorf("%d tokens of %q are joined, %d of %q whole", scores, text, len(e.Logprobs), e.Text)
+				t.Errorf("%d tokens of %q are joined, %d of %q whole",
+					scores, text, len(e.Logprobs), e.Text)
 			}
 		case kind == "content_part.done":
 			if e.Part.Text != text {
@@ -124,13 +127,16 @@ func joinedEvents(t *testing.T, list []responseEvent) (items []responseItem) {
 }
 
 // checkResponseStream checks that a response in events equals the response in one piece.
-func checkResponseStream(t *testing.T, fake *fakeBackend, body, want, status string) []responseEvent {
+func checkResponseStream(t *testing.T, fake *fakeBackend, body, want,
+	status string) []responseEvent {
 	t.Helper()
-	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", strings.Replace(body, "{", `{"stream":true,`, 1))
+	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json",
+		strings.Replace(body, "{", `{"stream":true,`, 1))
 	list := readResponseEvents(t, w.Body.String())
 	items := joinedEvents(t, list)
 	last := list[len(list)-1]
-	if last.Type != "response."+status || last.Response == nil || last.Response.Status != status || last.Response.Usage == nil {
+	if last.Type != "response."+status || last.Response == nil || last.Response.Status != status ||
+		last.Response.Usage == nil {
 		t.Fatalf("the last event is %s", w.Body)
 	}
 	if got := short(items); got != want {
@@ -148,11 +154,14 @@ func checkResponseStream(t *testing.T, fake *fakeBackend, body, want, status str
 // TestResponseEventsComeInDocumentedOrder checks the order of events that OpenAI documents.
 func TestResponseEventsComeInDocumentedOrder(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nhe\n" + goCall)
-	list := checkResponseStream(t, fake, responseBody(`"input":"x","tools":[{"type":"function","name":"go"}]`),
-		"reasoning completed reasoning_text \"hm\"\nmessage completed output_text \"he\"\nfunction_call completed  go {}\n", responses.Completed)
+	list := checkResponseStream(t, fake,
+		responseBody(`"input":"x","tools":[{"type":"function","name":"go"}]`),
+		"reasoning completed reasoning_text \"hm\"\nmessage completed output_text \"he\"\nfunction_call completed  go {}\n",
+		responses.Completed)
 	var got []string
 	for _, e := range list {
-		if kind := strings.TrimPrefix(e.Type, "response."); len(got) == 0 || got[len(got)-1] != kind {
+		if kind := strings.TrimPrefix(e.Type, "response."); len(got) == 0 ||
+			got[len(got)-1] != kind {
 			got = append(got, kind)
 		}
 	}
@@ -174,8 +183,10 @@ func TestResponseFailureIsLastEvent(t *testing.T) {
 	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) { yield(engine.Token{}, full) }
 	}
-	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(`"input":"x","stream":true`))
-	if w.Code != 503 || w.Header().Get("Retry-After") != "1" || decodeError(t, w).Code != "queue_full" {
+	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json",
+		responseBody(`"input":"x","stream":true`))
+	if w.Code != 503 || w.Header().Get("Retry-After") != "1" ||
+		decodeError(t, w).Code != "queue_full" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
@@ -185,10 +196,13 @@ func TestResponseFailureIsLastEvent(t *testing.T) {
 			}
 		}
 	}
-	w = postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(`"input":"x","stream":true`))
+	w = postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json",
+		responseBody(`"input":"x","stream":true`))
 	list := readResponseEvents(t, w.Body.String())
 	last := list[len(list)-1]
-	if last.Type != "response.failed" || last.Response.Status != "failed" || last.Response.Error == nil || last.Response.Error.Message != "The queue is full." || last.Response.Error.Code != "server_error" || last.Response.Store {
+	if last.Type != "response.failed" || last.Response.Status != "failed" ||
+		last.Response.Error == nil || last.Response.Error.Message != "The queue is full." ||
+		last.Response.Error.Code != "server_error" || last.Response.Store {
 		t.Errorf("%s", w.Body)
 	}
 	if len(fake.kept) != 0 || fake.lastRun().FinishReason != "error" {
@@ -205,12 +219,15 @@ func TestResponseStreamIsKeptAlive(t *testing.T) {
 			yield("", &engine.Error{Code: engine.CodeQueueFull, Message: "The queue is full."})
 		})
 		w := newWriter()
-		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, postOf("/v1/responses", "application/json", responseBody(`"input":"x","stream":true`)))
+		New(fake.services(), Options{}).Endpoint().ServeHTTP(w,
+			postOf("/v1/responses", "application/json", responseBody(`"input":"x","stream":true`)))
 		if len(w.events) != 2 || w.events[0] != "2s: : keep-alive" {
 			t.Fatalf("%q", w.events)
 		}
 		list := readResponseEvents(t, strings.TrimPrefix(w.events[1], "3s: "))
-		if len(list) != 3 || list[0].Type != "response.created" || list[2].Type != "response.failed" || *list[2].Response.Error != (responseError{"server_error", "The queue is full."}) {
+		if len(list) != 3 || list[0].Type != "response.created" ||
+			list[2].Type != "response.failed" ||
+			*list[2].Response.Error != (responseError{"server_error", "The queue is full."}) {
 			t.Errorf("%q", w.events)
 		}
 	})

@@ -34,7 +34,8 @@ func TestResponseContinuesAfterToolResult(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		fake := speaking("<think>\nhm\n</think>\n\n" + lookCall)
 		s := New(fake.services(), Options{})
-		first := respond(t, s, responseBody(tools, `"input":"find it"`, fmt.Sprintf(`"store":%t`, stored)))
+		first := respond(t, s, responseBody(tools, `"input":"find it"`,
+			fmt.Sprintf(`"store":%t`, stored)))
 		if first.Store != stored || len(fake.kept) != map[bool]int{true: 1}[stored] {
 			t.Fatalf("%+v, %d kept", first, len(fake.kept))
 		}
@@ -45,13 +46,15 @@ func TestResponseContinuesAfterToolResult(t *testing.T) {
 			}
 		}
 		call := first.Output[len(first.Output)-1]
-		result := fmt.Sprintf(`{"type":"function_call_output","call_id":"%s","output":"there"}`, call.CallID)
+		result := fmt.Sprintf(`{"type":"function_call_output","call_id":"%s","output":"there"}`,
+			call.CallID)
 		fake.model.Output = "found"
 		input := `"previous_response_id":"` + first.ID + `","input":[` + result + `]`
 		if !stored {
 			input = fmt.Sprintf(`"store":false,"input":[{"role":"user","content":"find it"},
 				{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]},
-				{"type":"function_call","call_id":%q,"name":"look","arguments":%q},%s]`, call.CallID, call.Arguments, result)
+				{"type":"function_call","call_id":%q,"name":"look","arguments":%q},%s]`,
+				call.CallID, call.Arguments, result)
 		}
 		second := respond(t, s, responseBody(tools, input))
 		if short(second.Output) != "message completed output_text \"found\"\n" {
@@ -61,9 +64,11 @@ func TestResponseContinuesAfterToolResult(t *testing.T) {
 			t.Errorf("it goes on from %v", second.Previous)
 		}
 		vars := fake.model.Vars[len(fake.model.Vars)-1]
-		prompts = append(prompts, strings.ReplaceAll(vars, strings.TrimPrefix(call.CallID, responses.CallPrefix), "ID"))
+		prompts = append(prompts, strings.ReplaceAll(vars,
+			strings.TrimPrefix(call.CallID, responses.CallPrefix), "ID"))
 	}
-	if prompts[0] != prompts[1] || !strings.Contains(prompts[0], `"tool_calls":[{"id":"ID"`) || !strings.Contains(prompts[0], `"reasoning_content":"hm"`) {
+	if prompts[0] != prompts[1] || !strings.Contains(prompts[0], `"tool_calls":[{"id":"ID"`) ||
+		!strings.Contains(prompts[0], `"reasoning_content":"hm"`) {
 		t.Errorf("sent again:\n%s\ngone on from:\n%s", prompts[0], prompts[1])
 	}
 }
@@ -91,23 +96,31 @@ func TestResponseChainKeepsConversation(t *testing.T) {
 	}
 
 	// Items may be references.
-	respond(t, s, responseBody(fmt.Sprintf(`"input":[{"role":"user","content":"A"},{"type":"item_reference","id":%q},{"id":%q},{"role":"user","content":"F"}]`, a.Output[0].ID, b.Output[0].ID)))
+	respond(t, s, responseBody(fmt.Sprintf(`"input":[{"role":"user","content":"A"},{"type":"item_reference","id":%q},{"id":%q},{"role":"user","content":"F"}]`,
+		a.Output[0].ID, b.Output[0].ID)))
 	if got, want := last(), "uA\naone\natwo\nuF\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
 	// The stored input has the referenced items themselves.
-	if k := fake.kept[len(fake.kept)-1]; strings.Contains(string(k.Input), "item_reference") || !strings.Contains(string(k.Input), `"one"`) {
+	if k := fake.kept[len(fake.kept)-1]; strings.Contains(string(k.Input), "item_reference") ||
+		!strings.Contains(string(k.Input), `"one"`) {
 		t.Errorf("%s", k.Input)
 	}
-	for _, id := range []string{"msg_1", "msg_" + strings.Repeat("A", responses.RandomID) + "0", a.Output[0].ID + "9", c.Output[0].ID} {
-		w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"`+id+`"}]`))
-		if e := decodeError(t, w); w.Code != 404 || e.Code != "item_not_found" || *e.Param != "input[1].id" {
+	for _, id := range []string{"msg_1", "msg_" + strings.Repeat("A", responses.RandomID) + "0",
+		a.Output[0].ID + "9", c.Output[0].ID} {
+		w := postTo(t, s, "/v1/responses", "application/json",
+			responseBody(`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"`+id+`"}]`))
+		if e := decodeError(t, w); w.Code != 404 || e.Code != "item_not_found" ||
+			*e.Param != "input[1].id" {
 			t.Errorf("%s: %d %s", id, w.Code, w.Body)
 		}
 	}
 	for _, id := range []string{c.ID, "resp_x", "x"} {
-		w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":"x","previous_response_id":"`+id+`"`))
-		if e := decodeError(t, w); w.Code != 400 || e.Code != "previous_response_not_found" || *e.Param != "previous_response_id" || !strings.HasPrefix(e.Message, "Previous response with id '"+id+"' not found") {
+		w := postTo(t, s, "/v1/responses", "application/json",
+			responseBody(`"input":"x","previous_response_id":"`+id+`"`))
+		if e := decodeError(t, w); w.Code != 400 || e.Code != "previous_response_not_found" ||
+			*e.Param != "previous_response_id" ||
+			!strings.HasPrefix(e.Message, "Previous response with id '"+id+"' not found") {
 			t.Errorf("%s: %d %s", id, w.Code, w.Body)
 		}
 	}
@@ -119,22 +132,28 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 	s := New(fake.services(), Options{})
 	w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":["?"]`))
 	decodeError(t, w)
-	w = postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":[{"role":"user","content":"A"},{"id":"mine","role":"assistant","content":"B"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}]`))
+	w = postTo(t, s, "/v1/responses", "application/json",
+		responseBody(`"input":[{"role":"user","content":"A"},{"id":"mine","role":"assistant","content":"B"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}]`))
 	var r wholeResponse
 	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}
 	path := "/v1/responses/" + r.ID
-	if got := as(t, s, "", http.MethodGet, path, ""); got.Code != 200 || got.Body.String() != w.Body.String() || got.Header().Get("Content-Type") != "application/json" {
+	if got := as(t, s, "", http.MethodGet, path, ""); got.Code != 200 ||
+		got.Body.String() != w.Body.String() ||
+		got.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("%d %s\nwas %s", got.Code, got.Body, w.Body)
 	}
-	for _, path := range []string{path + "?stream=true", path + "/input_items?limit=0", path + "/input_items?limit=101", path + "/input_items?order=up", path + "/input_items?after=x"} {
-		if got := as(t, s, "", http.MethodGet, path, ""); got.Code != 400 || decodeError(t, got).Param == nil {
+	for _, path := range []string{path + "?stream=true", path + "/input_items?limit=0", path +
+		"/input_items?limit=101", path + "/input_items?order=up", path + "/input_items?after=x"} {
+		if got := as(t, s, "", http.MethodGet, path, ""); got.Code != 400 ||
+			decodeError(t, got).Param == nil {
 			t.Errorf("%s: %d %s", path, got.Code, got.Body)
 		}
 	}
 	for _, body := range []string{"", "{}"} {
-		if got := as(t, s, "", http.MethodPost, path+"/cancel", body); got.Code != 400 || !strings.Contains(decodeError(t, got).Message, "in the background") {
+		if got := as(t, s, "", http.MethodPost, path+"/cancel", body); got.Code != 400 ||
+			!strings.Contains(decodeError(t, got).Message, "in the background") {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}
@@ -146,12 +165,14 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 			responses.ItemList
 			Data []responseItem `json:"data"`
 		}
-		if err := json.Unmarshal(got.Body.Bytes(), &list); err != nil || list.Object != "list" || list.FirstID != list.Data[0].ID {
+		if err := json.Unmarshal(got.Body.Bytes(), &list); err != nil || list.Object != "list" ||
+			list.FirstID != list.Data[0].ID {
 			t.Fatalf("%s %v", got.Body, err)
 		}
 		for _, x := range list.Data {
 			seen = append(seen, strings.TrimSpace(short([]responseItem{x})))
-			if id, ok := responses.ResponseOf(x.ID); x.ID != "mine" && (!ok || id != r.ID) || x.ID == r.Output[0].ID {
+			if id, ok := responses.ResponseOf(x.ID); x.ID != "mine" && (!ok || id != r.ID) ||
+				x.ID == r.Output[0].ID {
 				t.Errorf("an item's id is %s", x.ID)
 			}
 		}
@@ -159,7 +180,8 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 			query = "?order=asc&limit=3&after=" + list.LastID
 		}
 	}
-	if got, want := strings.Join(seen, "|"), `message  input_text "A"|message  output_text "B"|function_call   f {}|function_call_output`; got != want {
+	if got, want := strings.Join(seen, "|"),
+		`message  input_text "A"|message  output_text "B"|function_call   f {}|function_call_output`; got != want {
 		t.Errorf("the items are %s, want %s", got, want)
 	}
 	got := as(t, s, "", http.MethodGet, path+"/input_items", "")
@@ -167,7 +189,8 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 		t.Errorf("the last comes first: %s", got.Body)
 	}
 
-	if got := as(t, s, "", http.MethodDelete, path, ""); got.Code != 200 || got.Body.String() != `{"deleted":true,"id":"`+r.ID+`","object":"response"}` {
+	if got := as(t, s, "", http.MethodDelete, path, ""); got.Code != 200 ||
+		got.Body.String() != `{"deleted":true,"id":"`+r.ID+`","object":"response"}` {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 	gone(t, s, "", r.ID)
@@ -176,13 +199,15 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 // gone checks that a program finds no such response.
 func gone(t *testing.T, s *Server, key, id string) {
 	t.Helper()
-	for _, e := range []everyRoute{{http.MethodGet, ""}, {http.MethodDelete, ""}, {http.MethodGet, "/input_items"}, {http.MethodPost, "/cancel"}} {
+	for _, e := range []everyRoute{{http.MethodGet, ""}, {http.MethodDelete, ""},
+		{http.MethodGet, "/input_items"}, {http.MethodPost, "/cancel"}} {
 		w := as(t, s, key, e.method, "/v1/responses/"+id+e.path, "")
 		if w.Code != 404 || decodeError(t, w).Message != "Response with id '"+id+"' not found." {
 			t.Errorf("%s %s: %d %s", e.method, e.path, w.Code, w.Body)
 		}
 	}
-	w := as(t, s, key, http.MethodPost, "/v1/responses", responseBody(`"input":"x","previous_response_id":"`+id+`"`))
+	w := as(t, s, key, http.MethodPost, "/v1/responses",
+		responseBody(`"input":"x","previous_response_id":"`+id+`"`))
 	if w.Code != 400 || decodeError(t, w).Code != "previous_response_not_found" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -211,7 +236,8 @@ func TestResponseBelongsToItsKey(t *testing.T) {
 	}
 	gone(t, s, "", mine.ID)
 	gone(t, s, fakeKey, open.ID)
-	w := as(t, s, "", http.MethodPost, "/v1/responses", responseBody(`"input":[{"type":"item_reference","id":"`+mine.Output[0].ID+`"}]`))
+	w := as(t, s, "", http.MethodPost, "/v1/responses",
+		responseBody(`"input":[{"type":"item_reference","id":"`+mine.Output[0].ID+`"}]`))
 	if w.Code != 404 {
 		t.Errorf("another's item: %d %s", w.Code, w.Body)
 	}
@@ -221,14 +247,17 @@ func TestResponseBelongsToItsKey(t *testing.T) {
 func TestResponseNotKeptIsStillAnswered(t *testing.T) {
 	fake := speaking("one")
 	fake.refuses = true
-	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store || len(fake.kept) != 0 {
+	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store ||
+		len(fake.kept) != 0 {
 		t.Errorf("the response says that it is kept: %+v", r)
 	}
 	fake.refuses, fake.broken = false, true
-	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store || short(r.Output) != "message completed output_text \"one\"\n" {
+	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store ||
+		short(r.Output) != "message completed output_text \"one\"\n" {
 		t.Errorf("%+v", r)
 	}
-	list := checkResponseStream(t, fake, responseBody(`"input":"A"`), "message completed output_text \"one\"\n", responses.Completed)
+	list := checkResponseStream(t, fake, responseBody(`"input":"A"`),
+		"message completed output_text \"one\"\n", responses.Completed)
 	if list[len(list)-1].Response.Store {
 		t.Error("the last event says that the response is kept")
 	}
@@ -239,10 +268,13 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 	fake := speaking("one")
 	s := New(fake.services(), Options{})
 	a := respond(t, s, responseBody(`"input":"A"`))
-	fake.kept[0].Output = wire.MustJSON([]any{map[string]any{"id": a.Output[0].ID, "role": "assistant", "content": strings.Repeat("x", 1<<20)}})
+	fake.kept[0].Output = wire.MustJSON([]any{map[string]any{"id": a.Output[0].ID,
+		"role": "assistant", "content": strings.Repeat("x", 1<<20)}})
 	reference := `{"id":"` + a.Output[0].ID + `"},`
-	w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":[`+strings.Repeat(reference, 32)+`{"role":"user","content":"x"}]`))
-	if e := decodeError(t, w); w.Code != 413 || *e.Param != "input[30].id" { // the response itself counts, too
+	w := postTo(t, s, "/v1/responses", "application/json",
+		responseBody(`"input":[`+strings.Repeat(reference, 32)+`{"role":"user","content":"x"}]`))
+	// the response itself counts, too
+	if e := decodeError(t, w); w.Code != 413 || *e.Param != "input[30].id" {
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 	// A large conversation takes a place among large bodies, and gives it back.
@@ -254,7 +286,8 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w = postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":"x","previous_response_id":"`+a.ID+`"`))
+	w = postTo(t, s, "/v1/responses", "application/json",
+		responseBody(`"input":"x","previous_response_id":"`+a.ID+`"`))
 	if e := decodeError(t, w); w.Code != 503 || e.Code != string(control.CodeNotReady) {
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
@@ -285,7 +318,8 @@ func TestCutOffResponseIsResumedAsChat(t *testing.T) {
 		fake.kept = nil
 		w := socketPost(s, fmt.Sprintf("/app/runs/%d/resume", run), "{}")
 		var reply chatReply
-		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 || value(reply.Choices[0].Message.Content) != "one" {
+		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 ||
+			value(reply.Choices[0].Message.Content) != "one" {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		last := fake.model.Requests[len(fake.model.Requests)-1]
@@ -306,13 +340,15 @@ func TestResponseChainIsCountedOnce(t *testing.T) {
 	response := wire.MustJSON(map[string]any{"tools": strings.Repeat("t", 1<<20)})
 	previous := ""
 	for i := range 40 {
-		k := control.KeptResponse{ID: fmt.Sprintf("resp_%026d", i), Previous: previous, Input: json.RawMessage(`[{"type":"message","role":"user","content":"A"}]`)}
+		k := control.KeptResponse{ID: fmt.Sprintf("resp_%026d", i), Previous: previous,
+			Input: json.RawMessage(`[{"type":"message","role":"user","content":"A"}]`)}
 		if err := responses.KeepAnswer(&k, response); err != nil {
 			t.Fatal(err)
 		}
 		fake.kept, previous = append(fake.kept, k), k.ID
 	}
-	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"x","previous_response_id":"`+previous+`"`)); short(r.Output) != "message completed output_text \"one\"\n" {
+	if r := respond(t, New(fake.services(), Options{}),
+		responseBody(`"input":"x","previous_response_id":"`+previous+`"`)); short(r.Output) != "message completed output_text \"one\"\n" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -78,7 +78,8 @@ func TestResponseInputReachesTemplate(t *testing.T) {
 		{"a text", `"input":"hi"`, `"messages":[` + user + `]`},
 		{"instructions", `"input":"hi","instructions":"Be brief."`, `"messages":[{"role":"system","content":"Be brief."},` + user + `]`},
 		{"parts", `"input":[{"role":"user","content":[{"type":"input_text","text":"h"},{"type":"input_text","text":"i"}]}]`, `"messages":[` + user + `]`},
-		{"the system's messages in front are one", `"instructions":"A","input":[{"type":"message","role":"developer","content":"B"},{"role":"system","content":"C"},{"role":"user","content":"hi"}]`,
+		{"the system's messages in front are one",
+			`"instructions":"A","input":[{"type":"message","role":"developer","content":"B"},{"role":"system","content":"C"},{"role":"user","content":"hi"}]`,
 			`"messages":[{"role":"system","content":"A\n\nB\n\nC"},` + user + `]`},
 		{"and stand where they are later", `"input":[{"role":"user","content":"hi"},{"role":"developer","content":"B"}]`, `"messages":[` + user + `,{"role":"system","content":"B"}]`},
 		{"a billing line", `"instructions":"x-anthropic-billing-header: cch=1\nBe brief.","input":"hi"`, `"messages":[{"role":"system","content":"Be brief."},` + user + `]`},
@@ -93,18 +94,23 @@ func TestResponseInputReachesTemplate(t *testing.T) {
 				`{"id":"abcdefghi","type":"function","function":{"name":"look","arguments":{"z": 1, "a": 2}}},` +
 				`{"id":"other","type":"function","function":{"name":"go","arguments":"not JSON"}}],"reasoning_content":"hm"},` +
 				`{"role":"tool","content":"seen","tool_call_id":"abcdefghi","name":"look"},{"role":"tool","content":"gone","tool_call_id":"other","name":"go"}]`},
-		{"a summary of a thought", `"input":[{"role":"user","content":"hi"},{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"x"},{"role":"assistant","content":"A"}]`,
-			`"messages":[` + user + `,{"role":"assistant","content":"A","reasoning_content":"hm"}]`},
+		{"a summary of a thought",
+			`"input":[{"role":"user","content":"hi"},{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"x"},{"role":"assistant","content":"A"}]`,
+			`"messages":[` + user +
+				`,{"role":"assistant","content":"A","reasoning_content":"hm"}]`},
 		{"a thought that cannot be read", `"input":[{"type":"reasoning","summary":[],"encrypted_content":"x"},{"role":"user","content":"hi"}]`, `"messages":[` + user + `]`},
 		{"two answers", `"input":[{"role":"assistant","content":"A"},{"role":"assistant","content":"B"},{"role":"user","content":"hi"}]`,
-			`"messages":[{"role":"assistant","content":"A"},{"role":"assistant","content":"B"},` + user + `]`},
+			`"messages":[{"role":"assistant","content":"A"},{"role":"assistant","content":"B"},` +
+				user + `]`},
 		{"other servers' items", `"input":[{"type":"web_search_call","id":"ws_1"},{"type":"custom_tool_call_output","call_id":"c","output":"x"},{"role":"user","content":"hi"}]`, `"messages":[` + user + `]`},
 		{"a function", `"input":"hi","tools":[{"type":"function","name":"f","strict":true,"description":null,"parameters":{"z":1,"a":2}}]`,
-			`"messages":[` + user + `],"tools":[{"type":"function","function":{"name":"f","parameters":{"z":1,"a":2}}}]`},
+			`"messages":[` + user +
+				`],"tools":[{"type":"function","function":{"name":"f","parameters":{"z":1,"a":2}}}]`},
 		{"other tools", `"input":"hi","tools":[{"type":"web_search"},{"type":"custom","name":"c"},{"type":"new","name":1,"tools":1},{"type":"function","name":"f"}]`,
 			`"messages":[` + user + `],"tools":[{"type":"function","function":{"name":"f"}}]`},
 		{"a namespace", `"input":[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c","namespace":"mcp__a__","name":"f","arguments":"{}"}],"tools":[{"type":"namespace","name":"mcp__a__","tools":[{"type":"function","name":"f"},{"type":"other"}]}]`,
-			`"messages":[` + user + `,{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"mcp__a__f","arguments":{}}}]}],"tools":[{"type":"function","function":{"name":"mcp__a__f"}}]`},
+			`"messages":[` + user +
+				`,{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"mcp__a__f","arguments":{}}}]}],"tools":[{"type":"function","function":{"name":"mcp__a__f"}}]`},
 		{"no tools", `"input":"hi","tool_choice":"none","tools":[{"type":"function","name":"f"}]`, `"messages":[` + user + `]`},
 		{"some tools", `"input":"hi","tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"g"}]},"tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}]`,
 			`"messages":[` + user + `],"tools":[{"type":"function","function":{"name":"g"}}]`},
@@ -140,13 +146,18 @@ func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 	fake := speaking("hello")
 	fake.model.Template = strict
 	respond(t, New(fake.services(), Options{}), body)
-	if got, want := fake.model.Decode(fake.model.Requests[0].Prompt), "sA\nuB\n\nC\naD\nu<system>\nE\n</system>\n\nF\n"; got != want {
+	if got, want := fake.model.Decode(fake.model.Requests[0].Prompt),
+		"sA\nuB\n\nC\naD\nu<system>\nE\n</system>\n\nF\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
 	// If no form of the turns works, the answer has the first error.
-	fake.model.Template = func([]byte) (string, error) { return "", control.Errorf(control.CodeInvalid, "No talk.") }
+	fake.model.Template = func([]byte) (string, error) {
+		return "",
+			control.Errorf(control.CodeInvalid, "No talk.")
+	}
 	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", body)
-	if e := decodeError(t, w); w.Code != 400 || e.Message != "No talk." || e.Param == nil || *e.Param != "input" {
+	if e := decodeError(t, w); w.Code != 400 || e.Message != "No talk." || e.Param == nil ||
+		*e.Param != "input" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -154,13 +165,17 @@ func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 // The engine gets the settings of the request, and the response repeats them.
 func TestResponseParamsReachEngineAndEcho(t *testing.T) {
 	fake := speaking("hello")
-	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä", responses.MaxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
-		`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
+	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json",
+		responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä",
+			responses.MaxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
+			`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
 	r := fake.model.Requests[0]
-	if len(fake.model.Requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 || r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {
+	if len(fake.model.Requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 ||
+		r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {
 		t.Errorf("%+v", r)
 	}
-	if g := fake.model.Grammars; len(g) != 1 || !strings.Contains(string(g[0].JSON), `"lenient":true`) {
+	if g := fake.model.Grammars; len(g) != 1 ||
+		!strings.Contains(string(g[0].JSON), `"lenient":true`) {
 		t.Errorf("%+v", g)
 	}
 	var got map[string]any
@@ -168,21 +183,31 @@ func TestResponseParamsReachEngineAndEcho(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]any{
-		"object": "response", "status": "incomplete", "background": false, "error": nil, "instructions": "Be brief.", "max_output_tokens": 3.0, "model": "acme/coder",
-		"parallel_tool_calls": true, "previous_response_id": nil, "prompt_cache_key": "k", "service_tier": "default", "store": true, "temperature": 0.5, "top_p": 0.25,
-		"tool_choice": "auto", "tools": []any{}, "top_logprobs": 2.0, "truncation": "disabled", "user": "u", "metadata": map[string]any{"a": strings.Repeat("ä", responses.MaxMetadataValue)}, "completed_at": nil,
-		"incomplete_details": map[string]any{"reason": "max_output_tokens"}, "reasoning": map[string]any{"effort": nil, "summary": nil},
-		"text": map[string]any{"verbosity": "low", "format": map[string]any{"type": "json_schema", "name": "n", "schema": map[string]any{"type": "object"}}},
+		"object": "response", "status": "incomplete", "background": false, "error": nil,
+		"instructions": "Be brief.", "max_output_tokens": 3.0, "model": "acme/coder",
+		"parallel_tool_calls": true, "previous_response_id": nil, "prompt_cache_key": "k",
+		"service_tier": "default", "store": true, "temperature": 0.5, "top_p": 0.25,
+		"tool_choice": "auto", "tools": []any{}, "top_logprobs": 2.0, "truncation": "disabled",
+		"user": "u", "metadata": map[string]any{"a": strings.Repeat("ä",
+			responses.MaxMetadataValue)}, "completed_at": nil,
+		"incomplete_details": map[string]any{"reason": "max_output_tokens"},
+		"reasoning":          map[string]any{"effort": nil, "summary": nil},
+		"text": map[string]any{"verbosity": "low",
+			"format": map[string]any{"type": "json_schema", "name": "n",
+				"schema": map[string]any{"type": "object"}}},
 	} {
 		if v, ok := got[name]; !ok || !reflect.DeepEqual(v, want) {
 			t.Errorf("%s is %v, want %v", name, v, want)
 		}
 	}
 	usage := got["usage"].(map[string]any)
-	if usage["output_tokens"] != 3.0 || usage["total_tokens"] != usage["input_tokens"].(float64)+3 || usage["input_tokens_details"].(map[string]any)["cached_tokens"] == 0.0 {
+	if usage["output_tokens"] != 3.0 ||
+		usage["total_tokens"] != usage["input_tokens"].(float64)+3 ||
+		usage["input_tokens_details"].(map[string]any)["cached_tokens"] == 0.0 {
 		t.Errorf("usage %v", usage)
 	}
-	if run := fake.lastRun(); run.Endpoint != "/v1/responses" || run.FinishReason != "length" || run.CompletionTokens != 3 {
+	if run := fake.lastRun(); run.Endpoint != "/v1/responses" || run.FinishReason != "length" ||
+		run.CompletionTokens != 3 {
 		t.Errorf("%+v", run)
 	}
 }
@@ -228,13 +253,16 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 	} {
 		fake := speaking("hello")
 		for _, stream := range []string{"", `"stream":true,`} {
-			w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(stream+c.fields))
+			w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json",
+				responseBody(stream+c.fields))
 			e := decodeError(t, w)
-			if w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.param || !strings.Contains(e.Message, c.says) {
+			if w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.param ||
+				!strings.Contains(e.Message, c.says) {
 				t.Errorf("%.100s: %d %s", c.fields, w.Code, w.Body)
 			}
 		}
-		if len(fake.model.Requests) != 0 || len(fake.kept) != 0 || fake.lastRun().FinishReason != control.FinishError {
+		if len(fake.model.Requests) != 0 || len(fake.kept) != 0 ||
+			fake.lastRun().FinishReason != control.FinishError {
 			t.Errorf("%s: %d requests, %d kept", c.fields, len(fake.model.Requests), len(fake.kept))
 		}
 	}
@@ -265,10 +293,12 @@ func TestModelOutputBecomesItems(t *testing.T) {
 				t.Errorf("%s\n%s, want %s\n%s", r.Status, got, c.status, c.want)
 			}
 			for i, x := range r.Output {
-				if id, ok := responses.ResponseOf(x.ID); !ok || id != r.ID || i > 0 && x.ID == r.Output[i-1].ID {
+				if id, ok := responses.ResponseOf(x.ID); !ok || id != r.ID || i > 0 &&
+					x.ID == r.Output[i-1].ID {
 					t.Errorf("item %d of %s is %s", i, r.ID, x.ID)
 				}
-				if x.Type == "function_call" && len(x.CallID) != len(responses.CallPrefix)+api.CallID {
+				if x.Type == "function_call" &&
+					len(x.CallID) != len(responses.CallPrefix)+api.CallID {
 					t.Errorf("a call's id is %s", x.CallID)
 				}
 			}
@@ -291,17 +321,21 @@ func TestResponseLogprobsAreOfText(t *testing.T) {
 		t.Errorf("%q are the tokens of %q", said, r.Output[1].Content[0].Text)
 	}
 	checkResponseStream(t, fake, responseBody(fields), short(r.Output), responses.Completed)
-	if got := respond(t, New(fake.services(), Options{}), responseBody(`"input":"x","top_logprobs":1`)); len(got.Output[1].Content[0].Logprobs) != 0 {
+	if got := respond(t, New(fake.services(), Options{}),
+		responseBody(`"input":"x","top_logprobs":1`)); len(got.Output[1].Content[0].Logprobs) != 0 {
 		t.Errorf("the request did not ask for %+v", got.Output[1])
 	}
 }
 
 // If the answer must be a call, a grammar ensures it.
 func TestForcedCallHasGrammar(t *testing.T) {
-	for _, choice := range []string{`"required"`, `{"type":"function","name":"go"}`, `{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"go"}]}`} {
+	for _, choice := range []string{`"required"`, `{"type":"function","name":"go"}`,
+		`{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"go"}]}`} {
 		fake := speaking(goCall)
-		r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"x","tools":[{"type":"function","name":"go"},{"type":"function","name":"look"}],"tool_choice":`+choice))
-		if g := fake.model.Grammars; len(g) != 1 || !strings.Contains(g[0].Lark, "go") || strings.Contains(g[0].Lark, "look") != (choice == `"required"`) {
+		r := respond(t, New(fake.services(), Options{}),
+			responseBody(`"input":"x","tools":[{"type":"function","name":"go"},{"type":"function","name":"look"}],"tool_choice":`+choice))
+		if g := fake.model.Grammars; len(g) != 1 || !strings.Contains(g[0].Lark, "go") ||
+			strings.Contains(g[0].Lark, "look") != (choice == `"required"`) {
 			t.Errorf("%s: %v", choice, g)
 		}
 		if short(r.Output) != "function_call completed  go {}\n" {

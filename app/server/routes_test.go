@@ -27,14 +27,18 @@ func TestBaseURLSpellingsFindTheirRoute(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	for pattern := range standardRoutes(s) {
 		p := strings.ReplaceAll(pattern, "{id...}", "acme/coder")
-		for _, spelled := range []string{p, p + "/", p + "//", "/" + p, strings.TrimPrefix(p, "/v1"), strings.TrimPrefix(p, "/v1") + "/", "/v1" + p, "/v1/v1" + p, "/./v1/../" + p} {
+		for _, spelled := range []string{p, p + "/", p + "//", "/" + p,
+			strings.TrimPrefix(p, "/v1"), strings.TrimPrefix(p, "/v1") + "/", "/v1" + p, "/v1/v1" +
+				p, "/./v1/../" + p} {
 			w := getFrom(s, "WIBBLE", spelled)
 			if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") == "" {
 				t.Errorf("%s: %d %s", spelled, w.Code, w.Body)
 			}
 		}
 	}
-	for _, p := range []string{"/v1", "/v1/", "/v1/wibble", strings.Repeat("/v1", 20_000) + "/wibble", "/wibble/completions", "/chat", "/api", "/v1/app/state", "/v1/v1/app/state", "/v1/health"} {
+	for _, p := range []string{"/v1", "/v1/", "/v1/wibble", strings.Repeat("/v1", 20_000) +
+		"/wibble", "/wibble/completions", "/chat", "/api", "/v1/app/state", "/v1/v1/app/state",
+		"/v1/health"} {
 		if w := getFrom(s, http.MethodGet, p); w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", p, w.Code, w.Body)
 		}
@@ -43,7 +47,8 @@ func TestBaseURLSpellingsFindTheirRoute(t *testing.T) {
 
 // Claude Code sends this request first.
 func TestHeadOfPageNeedsNoKey(t *testing.T) {
-	srv := httptest.NewServer(New(newFake().services(), Options{Rules: Rules{RequireKey: true}}).Endpoint())
+	srv := httptest.NewServer(New(newFake().services(),
+		Options{Rules: Rules{RequireKey: true}}).Endpoint())
 	defer srv.Close()
 	resp, err := http.Head(srv.URL)
 	if err != nil {

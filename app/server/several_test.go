@@ -23,7 +23,8 @@ type several struct{ detailed }
 
 func (b several) State() control.State {
 	st := b.detailed.State()
-	st.InMemory = append(st.InMemory, control.Loaded{ID: "vectors", ContextLength: 512, Queued: 3, Bytes: 7 << 20})
+	st.InMemory = append(st.InMemory, control.Loaded{ID: "vectors", ContextLength: 512, Queued: 3,
+		Bytes: 7 << 20})
 	return st
 }
 
@@ -35,10 +36,12 @@ func TestSeveralModelsInMemoryAreReported(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 2 {
 		t.Fatal(err, w.Body)
 	}
-	if m := ps.Models[1]; m.Name != "vectors:latest" || m.ContextLength != 512 || m.SizeVRAM != 7<<20 {
+	if m := ps.Models[1]; m.Name != "vectors:latest" || m.ContextLength != 512 ||
+		m.SizeVRAM != 7<<20 {
 		t.Errorf("%+v", m)
 	}
-	if w := getFrom(s, http.MethodGet, "/v1/models/vectors"); !strings.Contains(w.Body.String(), `"context_length":512`) {
+	if w := getFrom(s, http.MethodGet, "/v1/models/vectors"); !strings.Contains(w.Body.String(),
+		`"context_length":512`) {
 		t.Errorf("%s", w.Body)
 	}
 	text := getFrom(s, http.MethodGet, "/metrics").Body.String()
@@ -54,17 +57,21 @@ func TestUnloadFreesOneModelOrAll(t *testing.T) {
 	fake := newFake()
 	s := New(severalServices(fake), Options{})
 	for _, body := range []string{`{}`, `{"model":"vectors"}`} {
-		if w := socketPost(s, "/app/unload", body); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"in_memory":[`) {
+		if w := socketPost(s, "/app/unload", body); w.Code != http.StatusOK ||
+			!strings.Contains(w.Body.String(), `"in_memory":[`) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
-	wantError(t, socketPost(s, "/app/unload", `{"model":1}`), http.StatusBadRequest, control.CodeInvalid)
-	for _, body := range []string{`{"model":"vectors:latest","keep_alive":0}`, `{"model":"tandem","keep_alive":0}`, `{"model":"other","keep_alive":0}`} {
+	wantError(t, socketPost(s, "/app/unload", `{"model":1}`), http.StatusBadRequest,
+		control.CodeInvalid)
+	for _, body := range []string{`{"model":"vectors:latest","keep_alive":0}`,
+		`{"model":"tandem","keep_alive":0}`, `{"model":"other","keep_alive":0}`} {
 		if w := postTo(t, s, "/api/generate", "application/json", body); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
-	if want := []string{"", "vectors", "vectors", "acme/coder"}; !slices.Equal(fake.unloaded, want) {
+	if want := []string{"", "vectors", "vectors", "acme/coder"}; !slices.Equal(fake.unloaded,
+		want) {
 		t.Errorf("unloaded %q, want %q", fake.unloaded, want)
 	}
 }

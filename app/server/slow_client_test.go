@@ -74,21 +74,35 @@ func TestSlowClientsAreCut(t *testing.T) {
 		status  string // of the answer; empty for no answer
 		most    time.Duration
 	}{
-		"nothing":                        {here, "", "", "", 10 * time.Second},
-		"a request line":                 {here, "", "GET /xxxxxxxxxxxxxxxxxxxxxxxx", "400", 10 * time.Second},
-		"headers":                        {here, "GET /health HTTP/1.1\r\n", "X-A: b\r\n", "400", 10 * time.Second},
-		"a body":                         {here, "POST /v1/completions HTTP/1.1\r\n" + json + body, " ", "408", wire.BodyTimeout},
-		"a body in parts":                {here, "POST /v1/completions HTTP/1.1\r\n" + json + parts, "1\r\n \r\n", "408", wire.BodyTimeout},
-		"a body for a session":           {here, "POST /app/session HTTP/1.1\r\n" + json + body, " ", "408", wire.BodyTimeout},
-		"a body that is too large":       {here, "POST /v1/completions HTTP/1.1\r\n" + json + large, " ", "413", wire.BodyTimeout},
-		"a form":                         {here, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + body, " ", "415", wire.UnreadTimeout},
-		"a body that no route reads":     {here, "GET /health HTTP/1.1\r\n" + json + body, " ", "200", wire.UnreadTimeout},
-		"a body without a session":       {here, "POST /app/load HTTP/1.1\r\n" + json + body, " ", "401", wire.UnreadTimeout},
-		"a body for another's name":      {here, "POST /v1/completions HTTP/1.1\r\nHost: evil.example\r\n" + body, " ", "403", wire.UnreadTimeout},
-		"a body from elsewhere":          {other, "POST /v1/completions HTTP/1.1\r\n" + json + body, " ", "401", wire.UnreadTimeout},
-		"a body in parts from elsewhere": {other, "POST /v1/completions HTTP/1.1\r\n" + json + parts, "1\r\n \r\n", "401", wire.UnreadTimeout},
-		"a body for no route":            {here, "POST /wibble HTTP/1.1\r\n" + json + body, " ", "404", wire.UnreadTimeout},
-		"a body for another method":      {here, "PATCH /v1/models HTTP/1.1\r\n" + json + body, " ", "405", wire.UnreadTimeout},
+		"nothing":        {here, "", "", "", 10 * time.Second},
+		"a request line": {here, "", "GET /xxxxxxxxxxxxxxxxxxxxxxxx", "400", 10 * time.Second},
+		"headers":        {here, "GET /health HTTP/1.1\r\n", "X-A: b\r\n", "400", 10 * time.Second},
+		"a body": {here, "POST /v1/completions HTTP/1.1\r\n" + json + body,
+			" ", "408", wire.BodyTimeout},
+		"a body in parts": {here, "POST /v1/completions HTTP/1.1\r\n" + json + parts,
+			"1\r\n \r\n", "408", wire.BodyTimeout},
+		"a body for a session": {here, "POST /app/session HTTP/1.1\r\n" + json + body,
+			" ", "408", wire.BodyTimeout},
+		"a body that is too large": {here, "POST /v1/completions HTTP/1.1\r\n" + json + large,
+			" ", "413", wire.BodyTimeout},
+		"a form": {here,
+			"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" +
+				body, " ", "415", wire.UnreadTimeout},
+		"a body that no route reads": {here, "GET /health HTTP/1.1\r\n" + json + body, " ",
+			"200", wire.UnreadTimeout},
+		"a body without a session": {here, "POST /app/load HTTP/1.1\r\n" + json + body, " ",
+			"401", wire.UnreadTimeout},
+		"a body for another's name": {here,
+			"POST /v1/completions HTTP/1.1\r\nHost: evil.example\r\n" + body, " ", "403",
+			wire.UnreadTimeout},
+		"a body from elsewhere": {other, "POST /v1/completions HTTP/1.1\r\n" + json + body,
+			" ", "401", wire.UnreadTimeout},
+		"a body in parts from elsewhere": {other, "POST /v1/completions HTTP/1.1\r\n" + json +
+			parts, "1\r\n \r\n", "401", wire.UnreadTimeout},
+		"a body for no route": {here, "POST /wibble HTTP/1.1\r\n" + json + body, " ",
+			"404", wire.UnreadTimeout},
+		"a body for another method": {here, "PATCH /v1/models HTTP/1.1\r\n" + json + body, " ",
+			"405", wire.UnreadTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -118,7 +132,8 @@ func TestSlowClientsAreCut(t *testing.T) {
 				srv.Close()
 				serving.Wait()
 				if fake.held != 0 || len(s.Active()) != 0 || s.PlacesTaken() != 0 {
-					t.Errorf("%d models are held, %d runs in flight, %d places taken", fake.held, len(s.Active()), s.PlacesTaken())
+					t.Errorf("%d models are held, %d runs in flight, %d places taken",
+						fake.held, len(s.Active()), s.PlacesTaken())
 				}
 			})
 		})
@@ -133,9 +148,12 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 		serving.Go(func() { srv.Serve(l) })
 		conn := l.dial(net.IPv4(127, 0, 0, 1))
 		start := time.Now()
-		serving.Go(func() { io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n") })
+		serving.Go(func() {
+			io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		})
 		answer, err := io.ReadAll(conn)
-		if took := time.Since(start); took != srv.IdleTimeout || err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200") {
+		if took := time.Since(start); took != srv.IdleTimeout || err != nil ||
+			!strings.HasPrefix(string(answer), "HTTP/1.1 200") {
 			t.Errorf("closed after %v, want %v: %q %v", took, srv.IdleTimeout, answer, err)
 		}
 		srv.Close()
@@ -152,7 +170,8 @@ func TestLongHeadIsRefused(t *testing.T) {
 		"a request line": "",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			srv, l := wire.HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil), newPipes()
+			srv, l := wire.HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil),
+				newPipes()
 			var serving sync.WaitGroup
 			serving.Go(func() { srv.Serve(l) })
 			conn := l.dial(net.IPv4(127, 0, 0, 1))

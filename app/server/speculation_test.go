@@ -23,16 +23,19 @@ func TestSpeculationReachesTheEngine(t *testing.T) {
 		`,"speculation":{"exact":true}`:      {Drafter: engine.Auto, Exact: true},
 		`,"speculation":{"exact":false}`:     {Drafter: engine.Auto},
 		`,"speculation":{"drafter":"ngram"}`: {Drafter: "ngram"},
-		`,"speculation":{"drafter":"auto","rollback":"snapshot","rule":"rejection"}`: {Drafter: engine.Auto, Rollback: engine.Undo, Rule: engine.Rejection},
+		`,"speculation":{"drafter":"auto","rollback":"snapshot","rule":"rejection"}`: {Drafter: engine.Auto,
+			Rollback: engine.Undo, Rule: engine.Rejection},
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+body+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
+			`{"model":"tandem","prompt":"x"`+body+`}`)
 		if w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 			continue
 		}
 		got := fake.model.Requests[0].Speculation
-		if (got.Depth == nil) != (want.Depth == nil) || got.Depth != nil && *got.Depth != *want.Depth {
+		if (got.Depth == nil) != (want.Depth == nil) || got.Depth != nil &&
+			*got.Depth != *want.Depth {
 			t.Errorf("%s: depth %v", body, got.Depth)
 		}
 		if got.Depth, want.Depth = nil, nil; got != want {
@@ -51,10 +54,12 @@ func TestSpeculationNamesMatchEngine(t *testing.T) {
 			t.Errorf("%s is no drafter", name)
 		}
 	}
-	if want := []string{"auto", string(engine.Trim), string(engine.Undo)}; !slices.Equal(control.Rollbacks, want) {
+	if want := []string{"auto", string(engine.Trim),
+		string(engine.Undo)}; !slices.Equal(control.Rollbacks, want) {
 		t.Errorf("rollbacks %v, the engine has %v", control.Rollbacks, want)
 	}
-	if want := []string{string(engine.Coupled), string(engine.Rejection)}; !slices.Equal(control.Rules, want) {
+	if want := []string{string(engine.Coupled),
+		string(engine.Rejection)}; !slices.Equal(control.Rules, want) {
 		t.Errorf("rules %v, the engine has %v", control.Rules, want)
 	}
 }
@@ -115,12 +120,14 @@ func TestDraftInfoAddsUp(t *testing.T) {
 			proposed += n
 			accepted += last[i].Accepts[k]
 		}
-		if sums[i].Proposed != proposed || sums[i].Accepted != accepted || accepted == 0 || accepted == proposed {
+		if sums[i].Proposed != proposed || sums[i].Accepted != accepted || accepted == 0 ||
+			accepted == proposed {
 			t.Errorf("choice %d: the chunks have %+v, the last one %+v", i, sums[i], last[i])
 		}
 	}
 	run := fake.lastRun()
-	if run.Drafted != sums[0].Proposed+sums[1].Proposed || run.Accepted != sums[0].Accepted+sums[1].Accepted {
+	if run.Drafted != sums[0].Proposed+sums[1].Proposed ||
+		run.Accepted != sums[0].Accepted+sums[1].Accepted {
 		t.Errorf("the run has %d of %d drafts, the chunks %+v", run.Accepted, run.Drafted, sums)
 	}
 	var rounds control.Speculation
@@ -128,11 +135,14 @@ func TestDraftInfoAddsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := rounds.Unpack()
-	if !slices.Equal(kept.Drafted, last[0].Depths) || !slices.Equal(kept.Accepted, last[0].Accepts) || rounds.AcceptedAt[0] != 2*count(kept.Accepted) {
+	if !slices.Equal(kept.Drafted, last[0].Depths) ||
+		!slices.Equal(kept.Accepted, last[0].Accepts) ||
+		rounds.AcceptedAt[0] != 2*count(kept.Accepted) {
 		t.Errorf("the run's rounds are %+v, the reply's %+v", rounds, last[0])
 	}
 	// The last round is a plain one, because the prediction was used up.
-	if run.Verifies != 2*(len(kept.Drafted)-1) || run.TokensPerVerify() != 1+float64(run.Accepted)/float64(run.Verifies) {
+	if run.Verifies != 2*(len(kept.Drafted)-1) ||
+		run.TokensPerVerify() != 1+float64(run.Accepted)/float64(run.Verifies) {
 		t.Errorf("%d verifies of %d rounds", run.Verifies, run.Rounds)
 	}
 	// A person reads the same row.

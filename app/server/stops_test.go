@@ -58,7 +58,8 @@ func TestStopTextEndsTheAnswerOnly(t *testing.T) {
 			}
 			w := socketPost(New(fake.services(), Options{}), "/app/runs/1/verify", `{}`)
 			var v control.Replayed
-			if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Same != len(c.all) || v.Tokens != len(c.all) {
+			if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Same != len(c.all) ||
+				v.Tokens != len(c.all) {
 				t.Errorf("computed again: %d %s, %v", w.Code, w.Body, err)
 			}
 		})
@@ -69,14 +70,16 @@ func TestStopTextEndsTheAnswerOnly(t *testing.T) {
 // call's arguments.
 func TestStopTextMatchesXMLMarkup(t *testing.T) {
 	const says = "So:\n<tool_call>\n<function=look>\n<parameter=z>\nEND\n</parameter>\n</function>\n</tool_call>"
-	for _, stop := range []string{"<tool_call>", "<function=", "<function=look>", "<parameter=z>", "</parameter>", "</function>\n", "</tool_call>", "END"} {
+	for _, stop := range []string{"<tool_call>", "<function=", "<function=look>", "<parameter=z>",
+		"</parameter>", "</function>\n", "</tool_call>", "END"} {
 		fake := speaking(says)
 		fake.model.TemplateSource = "<tool_call> <function="
 		want := says // a call's text is no text of the answer
 		if before, _, _ := strings.Cut(says, stop); stop != "END" {
 			want = before + stop
 		}
-		got := chatWith(t, fake, chatBody(twoTools, fmt.Sprintf(`"stop":%q,"return_token_ids":true`, stop)))[0]
+		got := chatWith(t, fake, chatBody(twoTools,
+			fmt.Sprintf(`"stop":%q,"return_token_ids":true`, stop)))[0]
 		if text := fake.model.Decode(got.ids); text != want {
 			t.Errorf("%q: its tokens are %q, want %q", stop, text, want)
 		}
@@ -118,17 +121,22 @@ func TestResumedAnswerStopsAtSameText(t *testing.T) {
 	const all = "<think>\nEND here\n</think>\n\nyes END"
 	for at := range len(all) {
 		fake := speaking(all + " no")
-		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
+		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: fakeEnd,
+			FinishReason: "interrupted"}}
 		body := chatBody(twoTools, `"stop":["END","think"]`)
-		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
+		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name,
+			Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
 		fake.left = []int32("ux\n" + all[:at])
-		w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume", `{"return_token_ids":true}`)
+		w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume",
+			`{"return_token_ids":true}`)
 		var reply chatReply
-		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != http.StatusOK || len(reply.Choices) != 1 {
+		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != http.StatusOK ||
+			len(reply.Choices) != 1 {
 			t.Fatalf("cut after %d: %d %s, %v", at, w.Code, w.Body, err)
 		}
 		c := reply.Choices[0]
-		if m := c.Message; value(m.Content) != "yes " || value(m.Reasoning) != "END here" || value(c.FinishReason) != "stop" || !slices.Equal(c.TokenIDs, []int32(all)) {
+		if m := c.Message; value(m.Content) != "yes " || value(m.Reasoning) != "END here" ||
+			value(c.FinishReason) != "stop" || !slices.Equal(c.TokenIDs, []int32(all)) {
 			t.Errorf("cut after %d: %s", at, w.Body)
 		}
 	}

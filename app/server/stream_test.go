@@ -37,7 +37,9 @@ type scriptedWriter struct {
 	readBy      time.Time
 }
 
-func newWriter() *scriptedWriter { return &scriptedWriter{header: http.Header{}, start: time.Now()} }
+func newWriter() *scriptedWriter {
+	return &scriptedWriter{header: http.Header{}, start: time.Now()}
+}
 
 func (w *scriptedWriter) Header() http.Header    { return w.header }
 func (w *scriptedWriter) WriteHeader(status int) { w.status = status }
@@ -60,20 +62,23 @@ func (w *scriptedWriter) Write(b []byte) (int, error) {
 }
 
 func (w *scriptedWriter) FlushError() error {
-	w.events = append(w.events, fmt.Sprintf("%v: %s", time.Since(w.start), strings.TrimSpace(w.pending.String())))
+	w.events = append(w.events, fmt.Sprintf("%v: %s",
+		time.Since(w.start), strings.TrimSpace(w.pending.String())))
 	w.pending.Reset()
 	return nil
 }
 
 func streamRequest(ctx context.Context) *http.Request {
-	r := localRequest(http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`)).WithContext(ctx)
+	r := localRequest(http.MethodPost, "/v1/completions",
+		strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`)).WithContext(ctx)
 	r.Host = "localhost"
 	r.Header.Set("Content-Type", "application/json")
 	return r
 }
 
 // script returns a Generate that calls f to yield the texts of its tokens.
-func script(f func(ctx context.Context, yield func(string, error) bool)) func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
+func script(f func(ctx context.Context, yield func(string, error) bool)) func(context.Context,
+	engine.Request) iter.Seq2[engine.Token, error] {
 	return func(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			st := engine.Stats{PromptTokens: len(r.Prompt)}
@@ -92,11 +97,13 @@ func script(f func(ctx context.Context, yield func(string, error) bool)) func(co
 func TestDeadlinesAreNotInherited(t *testing.T) {
 	for _, stream := range []string{"true", "false"} {
 		r := streamRequest(t.Context())
-		r.Body = io.NopCloser(strings.NewReader(`{"model":"tandem","prompt":"x","stream":` + stream + `}`))
+		r.Body = io.NopCloser(strings.NewReader(`{"model":"tandem","prompt":"x","stream":` +
+			stream + `}`))
 		w := newWriter()
 		New(newFake().services(), Options{}).Endpoint().ServeHTTP(w, r)
 		if w.read != 3 || w.wrote < 2 || !w.readBy.IsZero() || !w.deadline.IsZero() {
-			t.Errorf("stream %s: deadlines set %d and %d times, left at %v and %v", stream, w.read, w.wrote, w.readBy, w.deadline)
+			t.Errorf("stream %s: deadlines set %d and %d times, left at %v and %v",
+				stream, w.read, w.wrote, w.readBy, w.deadline)
 		}
 	}
 }
@@ -151,7 +158,8 @@ func TestSilentStreamGetsComments(t *testing.T) {
 // TestErrorInStreamIsAnEvent: before the first byte an error is an answer of its own. After it the
 // error is an event.
 func TestErrorInStreamIsAnEvent(t *testing.T) {
-	full := &engine.Error{Code: engine.CodeQueueFull, Message: "64 requests wait already; try again in a second."}
+	full := &engine.Error{Code: engine.CodeQueueFull,
+		Message: "64 requests wait already; try again in a second."}
 	for _, c := range []struct {
 		wait   time.Duration
 		before string
@@ -178,7 +186,8 @@ func TestErrorInStreamIsAnEvent(t *testing.T) {
 				_, e, _ = strings.Cut(e, ": ")
 				text += e + " "
 			}
-			if w.status != c.status || !strings.Contains(text, c.body) || strings.Contains(text, "[DONE]") {
+			if w.status != c.status || !strings.Contains(text, c.body) ||
+				strings.Contains(text, "[DONE]") {
 				t.Errorf("%+v: %d %s", c, w.status, text)
 			}
 			if again := w.header.Get("Retry-After"); (again == "1") != (c.status == 503) {
@@ -276,7 +285,8 @@ func TestStreamedChoicesAreWhole(t *testing.T) {
 			}
 			if chunk.Timings != nil {
 				timed = append(timed, n)
-				if chunk.Timings.PredictedN != 16*13 || chunk.Timings.PromptN+chunk.Timings.CacheN != 4 {
+				if chunk.Timings.PredictedN != 16*13 ||
+					chunk.Timings.PromptN+chunk.Timings.CacheN != 4 {
 					t.Errorf("timings %+v", chunk.Timings)
 				}
 			}
@@ -319,7 +329,8 @@ func TestDisconnectEndsGeneration(t *testing.T) {
 				cancel()
 			}()
 			body := fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream)
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+"/v1/completions", strings.NewReader(body))
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+"/v1/completions",
+				strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -356,8 +367,12 @@ func TestCancelledRunKeepsItsText(t *testing.T) {
 			<-ctx.Done()
 			yield("", ctx.Err())
 		})
-		w := postTo(t, s, "/v1/completions", "application/json", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream))
-		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "kept") || !strings.Contains(body, `"finish_reason":"length"`) || strings.Contains(body, `"error"`) || !strings.Contains(body, `"stopped":true`) || w.Header().Get(api.RunHeader) != "1" {
+		w := postTo(t, s, "/v1/completions", "application/json",
+			fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream))
+		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "kept") ||
+			!strings.Contains(body, `"finish_reason":"length"`) ||
+			strings.Contains(body, `"error"`) || !strings.Contains(body, `"stopped":true`) ||
+			w.Header().Get(api.RunHeader) != "1" {
 			t.Errorf("stream %v: %d %v %s", stream, w.Code, w.Header(), w.Body)
 		}
 		if r := fake.lastRun(); r.FinishReason != "cancel" || r.CompletionTokens != 1 {
@@ -372,9 +387,12 @@ func TestAnswerNamesItsRun(t *testing.T) {
 	for i, c := range []struct {
 		body string
 		code int
-	}{{`{"model":"tandem","prompt":"x"}`, 200}, {`{"model":"tandem","prompt":"x","stream":true}`, 200}, {`{"model":"tandem","prompt":7}`, 400}} {
+	}{{`{"model":"tandem","prompt":"x"}`, 200},
+		{`{"model":"tandem","prompt":"x","stream":true}`, 200},
+		{`{"model":"tandem","prompt":7}`, 400}} {
 		w := postTo(t, s, "/v1/completions", "application/json", c.body)
-		if got := w.Header().Get(api.RunHeader); w.Code != c.code || got != strconv.Itoa(i+1) || strings.Contains(w.Body.String(), `"stopped"`) {
+		if got := w.Header().Get(api.RunHeader); w.Code != c.code || got != strconv.Itoa(i+1) ||
+			strings.Contains(w.Body.String(), `"stopped"`) {
 			t.Errorf("%s: %d, run %q: %s", c.body, w.Code, got, w.Body)
 		}
 	}
@@ -407,11 +425,14 @@ func TestCloseEndsStreamWithError(t *testing.T) {
 		<-ctx.Done()
 		yield("", ctx.Err())
 	})
-	w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","stream":true}`)
-	if body := w.Body.String(); strings.Contains(body, "[DONE]") || !strings.Contains(body, `"code":"not_ready"`) {
+	w := postTo(t, s, "/v1/completions", "application/json",
+		`{"model":"tandem","prompt":"x","stream":true}`)
+	if body := w.Body.String(); strings.Contains(body, "[DONE]") ||
+		!strings.Contains(body, `"code":"not_ready"`) {
 		t.Errorf("%d %s", w.Code, body)
 	}
-	if r := fake.lastRun(); r.FinishReason != control.FinishInterrupted || r.Error != "not_ready" || r.CompletionTokens != 1 {
+	if r := fake.lastRun(); r.FinishReason != control.FinishInterrupted || r.Error != "not_ready" ||
+		r.CompletionTokens != 1 {
 		t.Errorf("the history has %+v", r)
 	}
 }
@@ -429,15 +450,19 @@ func TestPanicFailsOneRequest(t *testing.T) {
 		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true}`},
 	} {
 		w := postTo(t, s, c[0], "application/json", c[1])
-		if e := decodeError(t, w); w.Code != 500 || e.Code != "internal" || w.Header().Get("X-Should-Retry") != "false" {
+		if e := decodeError(t, w); w.Code != 500 || e.Code != "internal" ||
+			w.Header().Get("X-Should-Retry") != "false" {
 			t.Errorf("%s: %d %+v", c[1], w.Code, e)
 		}
-		if r := fake.lastRun(); r.FinishReason != "error" || fake.held != 0 || len(s.Active()) != 0 {
-			t.Errorf("%s: the history has %+v; %d held, %d in flight", c[1], r, fake.held, len(s.Active()))
+		if r := fake.lastRun(); r.FinishReason != "error" || fake.held != 0 ||
+			len(s.Active()) != 0 {
+			t.Errorf("%s: the history has %+v; %d held, %d in flight",
+				c[1], r, fake.held, len(s.Active()))
 		}
 	}
 	fake.model.Script = nil
-	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`); w.Code != 200 {
+	if w := postTo(t, s, "/v1/completions", "application/json",
+		`{"model":"tandem","prompt":"x"}`); w.Code != 200 {
 		t.Errorf("the next request: %d %s", w.Code, w.Body)
 	}
 }
@@ -456,7 +481,8 @@ func BenchmarkStream(b *testing.B) {
 	srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
 	defer srv.Close()
 	b.ResetTimer()
-	resp, err := http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`))
+	resp, err := http.Post(srv.URL+"/v1/completions", "application/json",
+		strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -482,7 +508,8 @@ func BenchmarkStreamPaced(b *testing.B) {
 	srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
 	defer srv.Close()
 	b.ResetTimer()
-	resp, err := http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`))
+	resp, err := http.Post(srv.URL+"/v1/completions", "application/json",
+		strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -33,7 +33,8 @@ func TestThinkingVarsReachTemplate(t *testing.T) {
 		`"reasoning":{"effort":"medium","exclude":true},"chat_template_kwargs":{"thinking":false}`: `"thinking":false,"enable_thinking":true,"reasoning_effort":"medium"`,
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(fields))
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+			chatBody(fields))
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", fields, w.Code, w.Body)
 			continue
@@ -79,14 +80,17 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 			if got.logprobs != len(got.text) {
 				t.Errorf("%q is said, with log-probabilities of %d tokens", got.text, got.logprobs)
 			}
-			if got.ids, got.logprobs = nil, 0; c.all != "" && (got.text != c.want.text || got.thought != c.want.thought || got.finish != c.want.finish || !slices.Equal(got.calls, c.want.calls)) {
+			if got.ids, got.logprobs = nil, 0; c.all != "" &&
+				(got.text != c.want.text || got.thought != c.want.thought ||
+					got.finish != c.want.finish || !slices.Equal(got.calls, c.want.calls)) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
 			if text := fake.model.Decode(ids); c.all != "" && text != c.all {
 				t.Errorf("its tokens are %q", text)
 			}
 			if n := len(fake.model.Requests); n != 2*c.requests || fake.model.OpenMatchers != 0 {
-				t.Errorf("%d requests of the engine, want twice %d; %d matchers are open", n, c.requests, fake.model.OpenMatchers)
+				t.Errorf("%d requests of the engine, want twice %d; %d matchers are open",
+					n, c.requests, fake.model.OpenMatchers)
 			}
 			r := fake.lastRun()
 			if r.CompletionTokens != len(ids) || r.FinishReason == "" {
@@ -98,7 +102,8 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 			}
 			w := socketPost(New(fake.services(), Options{}), "/app/runs/2/verify", `{}`)
 			var v control.Replayed
-			if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Same != len(ids) || v.Tokens != len(ids) || v.Now != "" {
+			if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Same != len(ids) ||
+				v.Tokens != len(ids) || v.Now != "" {
 				t.Errorf("computed again: %d %s, %v", w.Code, w.Body, err)
 			}
 			if c.requests == 2 && c.want.finish == "stop" {
@@ -109,7 +114,8 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 				}
 				fake.model.Output = "!" + fake.model.Output[1:]
 				w = socketPost(New(fake.services(), Options{}), "/app/runs/2/verify", `{}`)
-				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "!" || v.Same != 0 {
+				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "!" ||
+					v.Same != 0 {
 					t.Errorf("another thought: %d %s, %v", w.Code, w.Body, err)
 				}
 			}
@@ -121,9 +127,12 @@ func TestThoughtIsClosedAtBudget(t *testing.T) {
 func TestClosingTokensAreNoReasoning(t *testing.T) {
 	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
 	fake.model.Continuation = "so be it"
-	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(`"thinking_budget":3`))
+	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+		chatBody(`"thinking_budget":3`))
 	var reply chatReply
-	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 || reply.Usage.CompletionTokens != len("<think>\nhm"+closed+"so be it") {
+	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil ||
+		reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 ||
+		reply.Usage.CompletionTokens != len("<think>\nhm"+closed+"so be it") {
 		t.Errorf("%s: %v", w.Body, err)
 	}
 }
@@ -136,27 +145,32 @@ func TestResumedAnswerIsReadFromItsBeginning(t *testing.T) {
 	for at := range len(whole) {
 		said := whole[:at]
 		fake := speaking("<think>\nhm, well")
-		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
+		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: fakeEnd,
+			FinishReason: "interrupted"}}
 		body := chatBody(twoTools, `"reasoning":{"max_tokens":3}`)
-		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
+		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name,
+			Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
 		fake.left, fake.model.Continuation = []int32("ux\n"+said), whole[max(at, len(before)):]
 		for n, stream := range []string{`{"return_token_ids":true}`, `{"stream":true}`} {
 			fake.model.Requests = nil
 			w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume", stream)
 			text := w.Body.String()
-			for _, want := range []string{`"name":"go"`, `"finish_reason":"tool_calls"`, `"content":"I`} {
+			for _, want := range []string{`"name":"go"`, `"finish_reason":"tool_calls"`,
+				`"content":"I`} {
 				if w.Code != http.StatusOK || !strings.Contains(text, want) {
 					t.Errorf("%q: %d %s, without %s", said, w.Code, text, want)
 				}
 			}
-			if ids := string(wire.AppendInts(nil, []int32(whole))); n == 0 && !strings.Contains(text, ids) {
+			if ids := string(wire.AppendInts(nil, []int32(whole))); n == 0 &&
+				!strings.Contains(text, ids) {
 				t.Errorf("%q: %s, want the tokens %s", said, text, ids)
 			}
 			list := fake.model.Requests
 			if first := list[0]; fake.model.Decode(first.Generated) != said {
 				t.Errorf("%q: it continues after %q", said, fake.model.Decode(first.Generated))
 			}
-			if last := fake.model.Decode(list[len(list)-1].Generated); last != whole[:max(at, len(before))] {
+			if last := fake.model.Decode(list[len(list)-1].Generated); last != whole[:max(at,
+				len(before))] {
 				t.Errorf("%q: it continues last after %q", said, last)
 			}
 			if want := 1 + min(1, max(0, len(before)-at)); len(list) != want {
@@ -164,7 +178,8 @@ func TestResumedAnswerIsReadFromItsBeginning(t *testing.T) {
 			}
 			kept := fake.texts[fake.lastRun().ID]
 			var how api.Replay
-			if err := json.Unmarshal(kept.Replay, &how); err != nil || !slices.Equal(how.Closed, []api.Span{{At: len("<think>\nhm"), N: len(closed)}}) {
+			if err := json.Unmarshal(kept.Replay, &how); err != nil ||
+				!slices.Equal(how.Closed, []api.Span{{At: len("<think>\nhm"), N: len(closed)}}) {
 				t.Errorf("%q: the replay is %s", said, kept.Replay)
 			}
 		}
@@ -188,7 +203,8 @@ func TestThoughtsReturnToTemplate(t *testing.T) {
 		fake.model.TemplateSource, fake.model.Context = c.writes, 4096
 		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
 			`{"model":"tandem","messages":[{"role":"user","content":"x"},{"role":"assistant",`+c.message+`},{"role":"user","content":"z"}]}`)
-		if w.Code != 200 || !strings.Contains(fake.model.Vars[0], c.want) || strings.Count(fake.model.Vars[0], "hm") != strings.Count(c.want, "hm") {
+		if w.Code != 200 || !strings.Contains(fake.model.Vars[0], c.want) ||
+			strings.Count(fake.model.Vars[0], "hm") != strings.Count(c.want, "hm") {
 			t.Errorf("%s: %d %s", c.message, w.Code, fake.model.Vars)
 		}
 	}

@@ -32,7 +32,8 @@ func speaking(text string) *fakeBackend {
 
 // chatBody is a request with more fields.
 func chatBody(fields ...string) string {
-	return `{"model":"tandem","messages":[{"role":"user","content":"x"}],` + strings.Join(fields, ",") + `}`
+	return `{"model":"tandem","messages":[{"role":"user","content":"x"}],` +
+		strings.Join(fields, ",") + `}`
 }
 
 // A chatCall is a call in a reply. Its parts in a stream have an index.
@@ -96,7 +97,8 @@ func value(s *string) string {
 // choices.
 func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 	t.Helper()
-	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", body)
+	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+		body)
 	if w.Code != 200 {
 		t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 	}
@@ -107,7 +109,8 @@ func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 	var whole []saying
 	for _, c := range reply.Choices {
 		m := c.Message
-		s := saying{text: value(m.Content), thought: value(m.Reasoning), finish: value(c.FinishReason), ids: c.TokenIDs}
+		s := saying{text: value(m.Content), thought: value(m.Reasoning),
+			finish: value(c.FinishReason), ids: c.TokenIDs}
 		if s.thought != value(m.ReasoningContent) {
 			t.Errorf("reasoning %q, reasoning_content %q", s.thought, value(m.ReasoningContent))
 		}
@@ -128,7 +131,8 @@ func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 		}
 		whole = append(whole, s)
 	}
-	w = postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", strings.Replace(body, "{", `{"stream":true,`, 1))
+	w = postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+		strings.Replace(body, "{", `{"stream":true,`, 1))
 	streamed := make([]saying, len(whole))
 	for data, err := range control.Events(w.Body) {
 		if err != nil {
@@ -173,9 +177,11 @@ func add(t *testing.T, s *saying, d chatMessage) {
 		switch first := *call.Index == len(s.calls); {
 		case f == nil || f.Arguments == nil:
 			t.Errorf("a call's delta without a function: %+v", call)
-		case first && (len(call.ID) != api.CallID || call.Type != "function" || f.Name == "" || *f.Arguments != ""):
+		case first && (len(call.ID) != api.CallID || call.Type != "function" || f.Name == "" ||
+			*f.Arguments != ""):
 			t.Errorf("a call's first delta: %+v %+v", call, f)
-		case !first && (call.ID != "" || call.Type != "" || f.Name != "" || *call.Index != len(s.calls)-1):
+		case !first && (call.ID != "" || call.Type != "" || f.Name != "" ||
+			*call.Index != len(s.calls)-1):
 			t.Errorf("a call's further delta: %+v %+v", call, f)
 		case first:
 			s.calls = append(s.calls, f.Name)
@@ -186,9 +192,10 @@ func add(t *testing.T, s *saying, d chatMessage) {
 }
 
 const (
-	lookCall = `<tool_call>` + "\n" + `{"name": "look", "arguments": {"z": "é}", "a": [1]}}` + "\n" + `</tool_call>`
-	goCall   = `<tool_call>` + "\n" + `{"name": "go", "arguments": {}}` + "\n" + `</tool_call>`
-	looked   = `look{"z": "é}", "a": [1]}`
+	lookCall = `<tool_call>` + "\n" + `{"name": "look", "arguments": {"z": "é}", "a": [1]}}` +
+		"\n" + `</tool_call>`
+	goCall = `<tool_call>` + "\n" + `{"name": "go", "arguments": {}}` + "\n" + `</tool_call>`
+	looked = `look{"z": "é}", "a": [1]}`
 )
 
 // TestOutputBecomesTextReasoningAndCalls: the output of a model becomes text, reasoning and calls,
@@ -233,10 +240,12 @@ func TestOutputBecomesTextReasoningAndCalls(t *testing.T) {
 // The parts are the same if tokens have several runes.
 func TestCallsAreReadFromTokensOfSeveralRunes(t *testing.T) {
 	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + lookCall + "\n" + goCall)
-	want := saying{thought: "hm", text: "So:", calls: []string{looked, "go{}"}, finish: "tool_calls"}
+	want := saying{thought: "hm", text: "So:", calls: []string{looked, "go{}"},
+		finish: "tool_calls"}
 	for n := 2; n <= len(all); n += 3 {
 		fake := speaking("")
-		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
+			error] {
 			return func(yield func(engine.Token, error) bool) {
 				defer r.Done(engine.Stats{})
 				for i := 0; i < len(all); i += n {
@@ -268,7 +277,8 @@ func TestMissingLastBraceIsAdded(t *testing.T) {
 			fake.model.Output += "!"
 		}
 		fake.model.TemplateSource, fake.model.MoreSpecials = "[TOOL_CALLS]", []string{"[ARGS]"}
-		if got := chatWith(t, fake, chatBody(twoTools, fields))[0]; fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := chatWith(t, fake, chatBody(twoTools,
+			fields))[0]; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %+v, want %+v", fields, got, want)
 		}
 	}
@@ -288,7 +298,8 @@ func TestFormedAnswerMayFollowThought(t *testing.T) {
 		fake.model.TemplateSource = c.writes
 		chatWith(t, fake, chatBody(c.fields, `"response_format":{"type":"json_object"}`))
 		g := fake.model.Grammars[0]
-		if g.JSON == nil || (g.Around != "") != (c.want != "") || !strings.Contains(g.Around, c.want+"\n") && c.want != "" {
+		if g.JSON == nil || (g.Around != "") != (c.want != "") ||
+			!strings.Contains(g.Around, c.want+"\n") && c.want != "" {
 			t.Errorf("%s, %s: %+v", c.writes, c.fields, g)
 		}
 	}
@@ -305,7 +316,8 @@ func TestAnswerEndsWithFirstCall(t *testing.T) {
 		{`<tool_call>{"name": "go", "arguments": {"z": "\`, `"}}"`, `}`, "}</tool_call>"},
 	} {
 		fake, left := speaking(""), false
-		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token,
+			error] {
 			return func(yield func(engine.Token, error) bool) {
 				defer r.Done(engine.Stats{CompletionTokens: len(all)})
 				for i, text := range all {
@@ -315,13 +327,17 @@ func TestAnswerEndsWithFirstCall(t *testing.T) {
 				}
 			}
 		}
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(twoTools, `"parallel_tool_calls":false`, `"return_token_ids":true`))
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+			chatBody(twoTools, `"parallel_tool_calls":false`, `"return_token_ids":true`))
 		var reply chatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		c := reply.Choices[0]
-		if m := c.Message; !left || value(c.FinishReason) != "tool_calls" || len(m.ToolCalls) != 1 || *m.ToolCalls[0].Function.Arguments != `{"z": "\"}}"}` || m.Content != nil || reply.Usage.CompletionTokens != len(c.TokenIDs) || len(c.TokenIDs) == len(all) {
+		if m := c.Message; !left || value(c.FinishReason) != "tool_calls" ||
+			len(m.ToolCalls) != 1 || *m.ToolCalls[0].Function.Arguments != `{"z": "\"}}"}` ||
+			m.Content != nil || reply.Usage.CompletionTokens != len(c.TokenIDs) ||
+			len(c.TokenIDs) == len(all) {
 			t.Errorf("%q: %s", all, w.Body)
 		}
 	}
@@ -351,12 +367,14 @@ func TestMarkupTokensPassTheEngine(t *testing.T) {
 // of the content.
 func TestEachChoiceHasItsOwnCalls(t *testing.T) {
 	text := "<think>\nhm\n</think>\n\nSo: " + goCall
-	got := chatWith(t, speaking(text), chatBody(twoTools, `"n":2`, `"logprobs":true`, `"return_token_ids":true`))
+	got := chatWith(t, speaking(text), chatBody(twoTools, `"n":2`, `"logprobs":true`,
+		`"return_token_ids":true`))
 	if len(got) != 2 {
 		t.Fatalf("%d choices", len(got))
 	}
 	for _, s := range got {
-		if s.text != "So:" || s.thought != "hm" || !slices.Equal(s.calls, []string{"go{}"}) || s.logprobs != len("So:") || len(s.ids) != len(text) {
+		if s.text != "So:" || s.thought != "hm" || !slices.Equal(s.calls, []string{"go{}"}) ||
+			s.logprobs != len("So:") || len(s.ids) != len(text) {
 			t.Errorf("%+v for %d tokens", s, len(text))
 		}
 	}
@@ -371,9 +389,12 @@ func TestReasoningTokensAreCounted(t *testing.T) {
 				yield(text, nil)
 			}
 		})
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(fmt.Sprintf(`"reasoning":{"exclude":%v}`, exclude)))
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+			chatBody(fmt.Sprintf(`"reasoning":{"exclude":%v}`, exclude)))
 		var reply chatReply
-		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 || reply.Usage.CompletionTokens != 7 {
+		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil ||
+			reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 ||
+			reply.Usage.CompletionTokens != 7 {
 			t.Errorf("%s: %v", w.Body, err)
 		}
 	}
@@ -381,7 +402,8 @@ func TestReasoningTokensAreCounted(t *testing.T) {
 
 // The template gets the tools, and a grammar makes the answer a call.
 func TestToolChoiceHasGrammar(t *testing.T) {
-	const look, goes = `{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}}`, `{"type":"function","function":{"name":"go","strict":true}}`
+	const look, goes = `{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}}`,
+		`{"type":"function","function":{"name":"go","strict":true}}`
 	for _, c := range []struct {
 		fields, tools string
 		names         []string // in the grammar; nil for none
@@ -399,13 +421,15 @@ func TestToolChoiceHasGrammar(t *testing.T) {
 	} {
 		fake := speaking(lookCall)
 		fields := strings.TrimSuffix(twoTools+","+c.fields, ",")
-		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(fields, `"seed":1`))
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+			chatBody(fields, `"seed":1`))
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", c.fields, w.Code, w.Body)
 			continue
 		}
 		var vars struct{ Tools json.RawMessage }
-		if err := json.Unmarshal([]byte(fake.model.Vars[0]), &vars); err != nil || strings.Trim(string(vars.Tools), "[]") != c.tools {
+		if err := json.Unmarshal([]byte(fake.model.Vars[0]), &vars); err != nil ||
+			strings.Trim(string(vars.Tools), "[]") != c.tools {
 			t.Errorf("%s: the template gets %s, %v", c.fields, vars.Tools, err)
 		}
 		if (c.names == nil) != (len(fake.model.Grammars) == 0) {
@@ -434,13 +458,16 @@ func TestToolChoiceHasGrammar(t *testing.T) {
 	if got := chatWith(t, fake, chatBody(twoTools))[0]; got.text != goCall {
 		t.Errorf("without a form: %+v", got)
 	}
-	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(twoTools, `"tool_choice":"required"`))
+	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+		chatBody(twoTools, `"tool_choice":"required"`))
 	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tool_choice" {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 	fake = speaking(goCall)
-	w = postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(strings.Replace(twoTools, "object", "impossible", 1), `"tool_choice":"required"`))
-	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tools" || fake.model.OpenMatchers != 0 {
+	w = postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+		chatBody(strings.Replace(twoTools, "object", "impossible", 1), `"tool_choice":"required"`))
+	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tools" ||
+		fake.model.OpenMatchers != 0 {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 }
@@ -459,7 +486,8 @@ func BenchmarkCallStream(b *testing.B) {
 	srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
 	defer srv.Close()
 	b.ResetTimer()
-	resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json", strings.NewReader(chatBody(twoTools, `"stream":true`)))
+	resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json",
+		strings.NewReader(chatBody(twoTools, `"stream":true`)))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -50,7 +50,8 @@ func TestAnswersEqualTheTranscripts(t *testing.T) {
 					if strings.Contains(title, "(bare model)") {
 						fake.model.Template, fake.model.FillsMiddle = nil, false
 					}
-					got := exchangeText(t, New(fake.services(), Options{}), request, strings.Contains(title, "(socket)"))
+					got := exchangeText(t, New(fake.services(), Options{}), request,
+						strings.Contains(title, "(socket)"))
 					if !*update && got != want {
 						t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
 					}
@@ -115,7 +116,8 @@ func answerText(t *testing.T, w *httptest.ResponseRecorder) string {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%d %s\n", w.Code, http.StatusText(w.Code))
-	for _, name := range []string{"Content-Type", "Retry-After", "X-Should-Retry", "Allow", "Www-Authenticate", "Access-Control-Allow-Origin"} {
+	for _, name := range []string{"Content-Type", "Retry-After", "X-Should-Retry", "Allow",
+		"Www-Authenticate", "Access-Control-Allow-Origin"} {
 		if v := w.Header().Get(name); v != "" {
 			fmt.Fprintf(&b, "%s: %s\n", name, v)
 		}

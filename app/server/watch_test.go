@@ -72,7 +72,8 @@ func TestChangesAnswerOnce(t *testing.T) {
 		r.Header.Set("Accept", "text/event-stream")
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, r)
-		if kind := w.Header().Get("Content-Type"); w.Code != http.StatusOK || kind != "application/json" {
+		if kind := w.Header().Get("Content-Type"); w.Code != http.StatusOK ||
+			kind != "application/json" {
 			t.Errorf("%s: %d, %s", path, w.Code, kind)
 		}
 	}

@@ -26,7 +26,8 @@ func send(h http.Handler, method, path, body string) *httptest.ResponseRecorder 
 // says reports whether an answer is an error with this code and text.
 func says(rec *httptest.ResponseRecorder, code control.Code, text string) bool {
 	body := rec.Body.String()
-	return rec.Code == http.StatusBadGateway && strings.Contains(body, `"`+string(code)+`"`) && strings.Contains(body, text)
+	return rec.Code == http.StatusBadGateway && strings.Contains(body, `"`+string(code)+`"`) &&
+		strings.Contains(body, text)
 }
 
 // pages are the two ways in which a page reaches a supervisor: its own, and the menu bar's.
@@ -67,10 +68,12 @@ func TestPageLearnsWhyServerDoesNotAnswer(t *testing.T) {
 			s, w, stop := start(t, home, "crash")
 			h := page(t, home, s)
 			w.until(t, Crashed, 1)
-			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeCrashed, "ended 3 times and is not started again by itself: tandem: the weights are gone") {
+			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeCrashed,
+				"ended 3 times and is not started again by itself: tandem: the weights are gone") {
 				t.Errorf("%d %s", rec.Code, rec.Body)
 			}
-			if rec := ask(h, http.MethodPost, AgainPath); rec.Code != http.StatusOK || strings.TrimSpace(rec.Body.String()) != "{}" {
+			if rec := ask(h, http.MethodPost, AgainPath); rec.Code != http.StatusOK ||
+				strings.TrimSpace(rec.Body.String()) != "{}" {
 				t.Errorf("%d %s", rec.Code, rec.Body)
 			}
 			w.until(t, Crashed, 2)
@@ -79,7 +82,8 @@ func TestPageLearnsWhyServerDoesNotAnswer(t *testing.T) {
 			home = t.TempDir()
 			s = New(Options{Home: home})
 			h = page(t, home, s)
-			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeUnavailable, "is starting") {
+			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeUnavailable,
+				"is starting") {
 				t.Errorf("%d %s", rec.Code, rec.Body)
 			}
 			s.tell(Status{Phase: Crashed}) // then another process came to serve
@@ -87,7 +91,8 @@ func TestPageLearnsWhyServerDoesNotAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.NotFoundHandler()}}
+			server := &httptest.Server{Listener: l,
+				Config: &http.Server{Handler: http.NotFoundHandler()}}
 			server.Start()
 			defer server.Close()
 			if rec := ask(h, http.MethodGet, "/app/state"); rec.Code != http.StatusNotFound {
@@ -103,14 +108,16 @@ func TestPageHearsOfNextStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
 			w := &watch{more: make(chan struct{}, 1)}
-			s := New(Options{Home: home, Program: os.Args[0], Env: []string{behave + "=crash"}, Changed: w.changed})
+			s := New(Options{Home: home, Program: os.Args[0], Env: []string{behave + "=crash"},
+				Changed: w.changed})
 			s.pause = func(ctx context.Context, _ int) { <-ctx.Done() }
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() { done <- s.Run(ctx) }()
 			h := page(t, home, s)
 			w.until(t, Waiting, 1)
-			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeUnavailable, "ended and is started again: tandem: the weights are gone") {
+			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeUnavailable,
+				"ended and is started again: tandem: the weights are gone") {
 				t.Errorf("%d %s", rec.Code, rec.Body)
 			}
 			cancel()
@@ -127,7 +134,8 @@ func TestPageSaysWhenMenuBarIsGone(t *testing.T) {
 	home := t.TempDir()
 	h := PageOf(control.DialMenu(home), control.Dial(home))
 	for _, path := range []string{"/app/state", AgainPath} {
-		if rec := ask(h, http.MethodPost, path); !says(rec, control.CodeUnavailable, "open Tandem again") {
+		if rec := ask(h, http.MethodPost, path); !says(rec, control.CodeUnavailable,
+			"open Tandem again") {
 			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
 		}
 	}
@@ -149,12 +157,14 @@ func TestPageSetsLogin(t *testing.T) {
 		{http.MethodGet, "", `{"known":true,"on":true}`},
 		{http.MethodPost, `{"on":false}`, `{"known":true,"on":false}`},
 	} {
-		if rec := send(h, c.method, loginPath, c.body); rec.Code != http.StatusOK || strings.TrimSpace(rec.Body.String()) != c.want {
+		if rec := send(h, c.method, loginPath, c.body); rec.Code != http.StatusOK ||
+			strings.TrimSpace(rec.Body.String()) != c.want {
 			t.Errorf("%s %s: %d %s", c.method, c.body, rec.Code, rec.Body)
 		}
 	}
 	refusal = errors.New("allow Tandem in System Settings")
-	if rec := send(h, http.MethodPost, loginPath, `{"on":true}`); !says(rec, control.CodeInternal, "It was not changed: allow Tandem in System Settings.") || state.On {
+	if rec := send(h, http.MethodPost, loginPath, `{"on":true}`); !says(rec, control.CodeInternal,
+		"It was not changed: allow Tandem in System Settings.") || state.On {
 		t.Errorf("%d %s, %+v", rec.Code, rec.Body, state)
 	}
 	if rec := send(h, http.MethodPost, loginPath, `on`); !says(rec, control.CodeInvalid, "") {

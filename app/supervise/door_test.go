@@ -13,7 +13,8 @@ import (
 // The second start asks the first to show its window, and ends. When the first has ended, the place
 // is free again, even if its socket is still there.
 func TestSecondStartAsksTheFirst(t *testing.T) {
-	for name, home := range map[string]string{"short": t.TempDir(), "long": filepath.Join(t.TempDir(), strings.Repeat("x", 120))} {
+	for name, home := range map[string]string{"short": t.TempDir(),
+		"long": filepath.Join(t.TempDir(), strings.Repeat("x", 120))} {
 		t.Run(name, func(t *testing.T) {
 			first, err := OpenDoor(home, true)
 			if err != nil {
@@ -21,7 +22,8 @@ func TestSecondStartAsksTheFirst(t *testing.T) {
 			}
 			knocks, ended := make(chan bool, 10), make(chan error, 1)
 			go func() {
-				ended <- first.Serve(Desk{Supervisor: New(Options{Home: home}), Show: func() { knocks <- true }})
+				ended <- first.Serve(Desk{Supervisor: New(Options{Home: home}),
+					Show: func() { knocks <- true }})
 			}()
 			for range 3 {
 				if _, err := OpenDoor(home, true); !errors.Is(err, ErrRunning) {

@@ -7,7 +7,8 @@ import (
 )
 
 func TestOnlyAgentsOwnProcessIsLoginAgent(t *testing.T) {
-	for service, want := range map[string]bool{"": false, "0": false, LoginAgent: true, "application.dev.tandem.Tandem.123.456": false} {
+	for service, want := range map[string]bool{"": false, "0": false, LoginAgent: true,
+		"application.dev.tandem.Tandem.123.456": false} {
 		getenv := func(string) string { return service }
 		if got := IsLoginAgent(false, getenv); got != want {
 			t.Errorf("%q: %t", service, got)
@@ -23,7 +24,8 @@ func TestOnlyAgentsOwnProcessIsLoginAgent(t *testing.T) {
 func TestOpenedProcessOpensNoOther(t *testing.T) {
 	environ := []string{"HOME=/Users/p", agentVariable + "=" + LoginAgent, agentVariable + "S=x"}
 	cmd := OpenAtLogin("/Applications/Tandem.app", environ)
-	if got, want := strings.Join(cmd.Args, " "), "/usr/bin/open -g /Applications/Tandem.app --args --login --opened"; got != want {
+	if got, want := strings.Join(cmd.Args, " "),
+		"/usr/bin/open -g /Applications/Tandem.app --args --login --opened"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if want := []string{environ[0], environ[2]}; !slices.Equal(cmd.Env, want) {

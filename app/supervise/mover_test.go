@@ -22,7 +22,8 @@ func TestOfferFollowsTheAnswer(t *testing.T) {
 	asked, opened := 0, []string(nil)
 	offer := func(place Place, yes bool) (bool, error) {
 		return Mover{
-			Bundle: bundle, Place: place, Folders: []string{blocked, good}, Note: filepath.Join(home, "run", "stay"),
+			Bundle: bundle, Place: place, Folders: []string{blocked, good},
+			Note: filepath.Join(home, "run", "stay"),
 			Ask:  func(string) bool { asked++; return yes },
 			Open: func(path string) error { opened = append(opened, path); return nil },
 			Log:  slog.New(slog.DiscardHandler),
@@ -60,8 +61,10 @@ func TestBundleThatCannotMoveRunsOn(t *testing.T) {
 	bundle := filepath.Join(t.TempDir(), "Tandem.app")
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
 	moved, err := Mover{
-		Bundle: bundle, Place: Elsewhere, Folders: []string{blocked}, Note: filepath.Join(t.TempDir(), "stay"),
-		Log: slog.New(slog.DiscardHandler), Ask: func(string) bool { return true }, Open: func(string) error { t.Error("something was opened"); return nil },
+		Bundle: bundle, Place: Elsewhere, Folders: []string{blocked},
+		Note: filepath.Join(t.TempDir(), "stay"),
+		Log:  slog.New(slog.DiscardHandler), Ask: func(string) bool { return true },
+		Open: func(string) error { t.Error("something was opened"); return nil },
 	}.Offer()
 	if moved || err == nil {
 		t.Errorf("moved %t, %v", moved, err)
@@ -72,12 +75,15 @@ func TestBundleThatCannotMoveRunsOn(t *testing.T) {
 // question said, whatever the bundle's name was.
 func TestOfferDoesWhatItSaid(t *testing.T) {
 	plist := func(version string) map[string]string {
-		return map[string]string{"Contents/Info.plist": "<dict>\n\t<key>CFBundleShortVersionString</key>\n\t<string>" + version + "</string>\n</dict>"}
+		return map[string]string{"Contents/Info.plist": "<dict>\n\t<key>CFBundleShortVersionString</key>\n\t<string>" +
+			version + "</string>\n</dict>"}
 	}
 	for there, want := range map[string]string{
-		"": "Move Tandem to the Applications folder?", "1.8.9": "Replace Tandem 1.8.9 in FOLDER with this one, 1.9.0?",
-		"1.9.0": "Replace Tandem 1.9.0 in FOLDER with this one, 1.9.0?", "1.10.0": "Replace Tandem 1.10.0 in FOLDER with this older one, 1.9.0?",
-		"new": "Replace the Tandem in FOLDER with this one?",
+		"":       "Move Tandem to the Applications folder?",
+		"1.8.9":  "Replace Tandem 1.8.9 in FOLDER with this one, 1.9.0?",
+		"1.9.0":  "Replace Tandem 1.9.0 in FOLDER with this one, 1.9.0?",
+		"1.10.0": "Replace Tandem 1.10.0 in FOLDER with this older one, 1.9.0?",
+		"new":    "Replace the Tandem in FOLDER with this one?",
 	} {
 		for _, name := range []string{"Tandem.app", "Tandem 2.app"} {
 			bundle := filepath.Join(t.TempDir(), name)
@@ -90,18 +96,23 @@ func TestOfferDoesWhatItSaid(t *testing.T) {
 			}
 			asked, opened := "", ""
 			moved, err := Mover{
-				Bundle: bundle, Place: Translocated, Folders: []string{first, folder}, Log: slog.New(slog.DiscardHandler),
+				Bundle: bundle, Place: Translocated, Folders: []string{first, folder},
+				Log:  slog.New(slog.DiscardHandler),
 				Ask:  func(question string) bool { asked = question; return true },
 				Open: func(path string) error { opened = path; return nil },
 			}.Offer()
-			if want := strings.ReplaceAll(want, "FOLDER", folder); !moved || err != nil || !strings.HasPrefix(asked, want+"\n") || opened != at {
-				t.Errorf("%s is there, %s comes: asked %q, want %q; opened %s, want %s; %v", there, name, asked, want, opened, at, err)
+			if want := strings.ReplaceAll(want, "FOLDER", folder); !moved || err != nil ||
+				!strings.HasPrefix(asked, want+"\n") || opened != at {
+				t.Errorf("%s is there, %s comes: asked %q, want %q; opened %s, want %s; %v",
+					there, name, asked, want, opened, at, err)
 			}
-			if all, err := os.ReadDir(filepath.Dir(at)); err != nil || len(all) != 1 || versionOf(at) != "1.9.0" {
+			if all, err := os.ReadDir(filepath.Dir(at)); err != nil || len(all) != 1 ||
+				versionOf(at) != "1.9.0" {
 				t.Errorf("%s is there, %s comes: there is %v, %v", there, name, all, err)
 			}
 			if entries, err := os.ReadDir(first); err != nil || there != "" && len(entries) > 0 {
-				t.Errorf("%s is there, %s comes: in the other folder lies %v, %v", there, name, entries, err)
+				t.Errorf("%s is there, %s comes: in the other folder lies %v, %v",
+					there, name, entries, err)
 			}
 		}
 	}
@@ -116,7 +127,8 @@ func TestFailedReplacementInstallsNoSecond(t *testing.T) {
 		text, _ := os.ReadFile(filepath.Join(o.Folders[0], "Tandem.app/Contents/MacOS/Tandem"))
 		second, _ := os.ReadDir(o.Folders[1])
 		if moved || err == nil || string(text) != "old" || len(second) > 0 {
-			t.Errorf("%s: moved %t, %v; %q is there, and %v in the other folder", name, moved, err, text, second)
+			t.Errorf("%s: moved %t, %v; %q is there, and %v in the other folder",
+				name, moved, err, text, second)
 		}
 	}
 }
@@ -151,7 +163,8 @@ func TestLostBundleIsPutBackByNextOffer(t *testing.T) {
 			t.Error(err)
 		}
 		text, err := os.ReadFile(filepath.Join(o.Folders[0], "Tandem.app/Contents/MacOS/Tandem"))
-		if entries, _ := os.ReadDir(o.Folders[0]); err != nil || string(text) != "old" || len(entries) != 1 {
+		if entries, _ := os.ReadDir(o.Folders[0]); err != nil || string(text) != "old" ||
+			len(entries) != 1 {
 			t.Errorf("after the next offer: %q, %v, %v", text, err, entries)
 		}
 	}
@@ -164,9 +177,11 @@ func newOffer(t *testing.T, from, to int) Mover {
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
 	step := 0
 	return Mover{
-		Bundle: bundle, Place: Elsewhere, Folders: []string{t.TempDir(), t.TempDir()}, Note: filepath.Join(t.TempDir(), "stay"),
-		Ask: func(string) bool { return true }, Open: func(path string) error { t.Errorf("%s was opened", path); return nil },
-		Log: slog.New(slog.DiscardHandler),
+		Bundle: bundle, Place: Elsewhere, Folders: []string{t.TempDir(), t.TempDir()},
+		Note: filepath.Join(t.TempDir(), "stay"),
+		Ask:  func(string) bool { return true },
+		Open: func(path string) error { t.Errorf("%s was opened", path); return nil },
+		Log:  slog.New(slog.DiscardHandler),
 		rename: func(a, b string) error {
 			if step++; step >= from && step <= to {
 				return errors.New("no")
@@ -181,7 +196,8 @@ func TestCopyThatCannotOpenIsReported(t *testing.T) {
 	o := newOffer(t, 0, 0)
 	o.Open = func(string) error { return errors.New("no shell") }
 	at := filepath.Join(o.Folders[0], "Tandem.app")
-	if moved, err := o.Offer(); moved || err == nil || !strings.HasPrefix(err.Error(), "this Tandem was copied to "+at) {
+	if moved, err := o.Offer(); moved || err == nil ||
+		!strings.HasPrefix(err.Error(), "this Tandem was copied to "+at) {
 		t.Errorf("moved %t, %v", moved, err)
 	}
 	if _, err := os.Stat(at); err != nil {

@@ -76,9 +76,12 @@ func cutArrow(text string) (string, bool) {
 // The copy is complete, with modes and links. It is named Tandem.app, whatever the name was before.
 // The old bundle is gone, and nothing else is left.
 func TestMoveLeavesCompleteCopy(t *testing.T) {
-	from, applications := filepath.Join(t.TempDir(), "Tandem 2.app"), filepath.Join(t.TempDir(), "Applications")
-	plant(t, from, map[string]string{"Contents/MacOS/Tandem": "new", "Contents/Resources/link": "->../MacOS/Tandem"})
-	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old", "Tandem.app/Contents/stale": "old"})
+	from, applications := filepath.Join(t.TempDir(), "Tandem 2.app"),
+		filepath.Join(t.TempDir(), "Applications")
+	plant(t, from, map[string]string{"Contents/MacOS/Tandem": "new",
+		"Contents/Resources/link": "->../MacOS/Tandem"})
+	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old",
+		"Tandem.app/Contents/stale": "old"})
 	got, err := move(os.Rename, slog.New(slog.DiscardHandler), from, applications)
 	if err != nil || got != filepath.Join(applications, "Tandem.app") {
 		t.Fatalf("%q, %v", got, err)
@@ -87,7 +90,8 @@ func TestMoveLeavesCompleteCopy(t *testing.T) {
 	if err != nil || string(text) != "new" {
 		t.Errorf("through the link: %q, %v", text, err)
 	}
-	if info, err := os.Stat(filepath.Join(got, "Contents/MacOS/Tandem")); err != nil || info.Mode().Perm() != 0o755 {
+	if info, err := os.Stat(filepath.Join(got, "Contents/MacOS/Tandem")); err != nil ||
+		info.Mode().Perm() != 0o755 {
 		t.Errorf("the executable: %v, %v", info, err)
 	}
 	if _, err := os.Stat(filepath.Join(got, "Contents/stale")); err == nil {
@@ -105,7 +109,8 @@ func TestMoveLeavesCompleteCopy(t *testing.T) {
 func TestOldBundleStaysIfCopyFails(t *testing.T) {
 	applications := t.TempDir()
 	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
-	if _, err := move(os.Rename, slog.New(slog.DiscardHandler), filepath.Join(t.TempDir(), "Tandem.app"), applications); err == nil {
+	if _, err := move(os.Rename, slog.New(slog.DiscardHandler),
+		filepath.Join(t.TempDir(), "Tandem.app"), applications); err == nil {
 		t.Fatal("a failed copy gives no error")
 	}
 	text, err := os.ReadFile(filepath.Join(applications, "Tandem.app/Contents/MacOS/Tandem"))
@@ -119,7 +124,8 @@ func TestOldBundleStaysIfCopyFails(t *testing.T) {
 
 // The old bundle is never lost, whichever step of the exchange fails.
 func TestMoveNeverLosesOldBundle(t *testing.T) {
-	for name, failing := range map[string]map[int]bool{"the way out": {1: true}, "the way in": {2: true}, "the way back": {2: true, 3: true}} {
+	for name, failing := range map[string]map[int]bool{"the way out": {1: true},
+		"the way in": {2: true}, "the way back": {2: true, 3: true}} {
 		from, applications := filepath.Join(t.TempDir(), "Tandem.app"), t.TempDir()
 		plant(t, from, map[string]string{"Contents/MacOS/Tandem": "new"})
 		plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
@@ -133,12 +139,14 @@ func TestMoveNeverLosesOldBundle(t *testing.T) {
 		at := filepath.Join(applications, "Tandem.app")
 		if failing[3] {
 			kept, _ := filepath.Glob(filepath.Join(applications, ".tandem-*", "old"))
-			if lost, ok := errors.AsType[*LostError](err); len(kept) != 1 || !ok || lost.At != kept[0] || !strings.Contains(err.Error(), kept[0]) {
+			if lost, ok := errors.AsType[*LostError](err); len(kept) != 1 || !ok ||
+				lost.At != kept[0] || !strings.Contains(err.Error(), kept[0]) {
 				t.Fatalf("%s: kept %q, %v", name, kept, err)
 			}
 			at = kept[0]
 		}
-		if text, read := os.ReadFile(filepath.Join(at, "Contents/MacOS/Tandem")); err == nil || string(text) != "old" {
+		if text, read := os.ReadFile(filepath.Join(at, "Contents/MacOS/Tandem")); err == nil ||
+			string(text) != "old" {
 			t.Errorf("%s: %q, %v, %v", name, text, read, err)
 		}
 	}
@@ -175,7 +183,8 @@ func TestInterruptedMoveIsUndone(t *testing.T) {
 			t.Fatal(err)
 		}
 		entries, err := os.ReadDir(applications)
-		if err != nil || !maps.Equal(got, c.want) || len(entries) > 1 || len(c.want) == 0 && len(entries) > 0 {
+		if err != nil || !maps.Equal(got, c.want) || len(entries) > 1 || len(c.want) == 0 &&
+			len(entries) > 0 {
 			t.Errorf("%s: left %q in %v, %v, want %q", c.name, got, entries, err, c.want)
 		}
 	}
@@ -184,7 +193,8 @@ func TestInterruptedMoveIsUndone(t *testing.T) {
 // Each program finds the others in each place where it can be installed.
 func TestProgramsFindEachOther(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	app, built := "Tandem.app/Contents/", filepath.Join("build/out", runtime.GOOS+"-"+runtime.GOARCH, "cli/tandem")
+	app, built := "Tandem.app/Contents/", filepath.Join("build/out",
+		runtime.GOOS+"-"+runtime.GOARCH, "cli/tandem")
 	for _, c := range []struct{ self, tandem, window string }{
 		{app + "MacOS/Tandem", app + "Resources/bin/tandem", app + "Helpers/Tandem Window.app/Contents/MacOS/Tandem Window"},
 		{app + "Helpers/Tandem Window.app/Contents/MacOS/Tandem Window", app + "Resources/bin/tandem", ""},
@@ -199,17 +209,20 @@ func TestProgramsFindEachOther(t *testing.T) {
 			plant(t, dir, map[string]string{c.window: ""})
 		}
 		got := Beside(filepath.Join(dir, c.self))
-		if got.Tandem != filepath.Join(dir, c.tandem) || c.window != "" && got.Window != filepath.Join(dir, c.window) {
+		if got.Tandem != filepath.Join(dir, c.tandem) || c.window != "" &&
+			got.Window != filepath.Join(dir, c.window) {
 			t.Errorf("%s: %+v", c.self, got)
 		}
 	}
 	dir := t.TempDir()
 	plant(t, dir, map[string]string{"bin/tandem": "", "elsewhere/Tandem": ""})
-	if got := Beside(filepath.Join(dir, "elsewhere/Tandem")); got.Tandem != filepath.Join(dir, "cli/tandem") {
+	if got := Beside(filepath.Join(dir, "elsewhere/Tandem")); got.Tandem != filepath.Join(dir,
+		"cli/tandem") {
 		t.Errorf("nowhere: %+v", got)
 	}
 	t.Setenv("PATH", filepath.Join(dir, "bin"))
-	if got := Beside(filepath.Join(dir, "elsewhere/Tandem")); got.Tandem != filepath.Join(dir, "bin/tandem") {
+	if got := Beside(filepath.Join(dir, "elsewhere/Tandem")); got.Tandem != filepath.Join(dir,
+		"bin/tandem") {
 		t.Errorf("in PATH: %+v", got)
 	}
 }

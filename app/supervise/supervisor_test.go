@@ -105,7 +105,8 @@ func (w *watch) until(t *testing.T, p Phase, n int) Status {
 func start(t *testing.T, home, kind string) (s *Supervisor, w *watch, stop func()) {
 	t.Helper()
 	w = &watch{more: make(chan struct{}, 1)}
-	s = New(Options{Home: home, Program: os.Args[0], Env: []string{behave + "=" + kind}, Changed: w.changed})
+	s = New(Options{Home: home, Program: os.Args[0], Env: []string{behave + "=" + kind},
+		Changed: w.changed})
 	s.pause = func(context.Context, int) {}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -210,7 +211,8 @@ func TestMissingProgramIsAnError(t *testing.T) {
 
 // Each wait after a crash is longer, up to a limit.
 func TestDelaysGrowToALimit(t *testing.T) {
-	for crashes, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 4 * time.Second} {
+	for crashes, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second,
+		3: 4 * time.Second, 9: 4 * time.Second} {
 		if got := delay(crashes); got != want {
 			t.Errorf("after %d crashes %v, want %v", crashes, got, want)
 		}

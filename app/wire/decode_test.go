@@ -35,8 +35,10 @@ func TestDecodeReadsEachKindOfField(t *testing.T) {
 	if err := Decode(f, &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Name != "m" || d.Kind != "code" || d.Rule != "coupled" || d.Port != 8263 || *d.Heat != 0.5 ||
-		*d.Title != "" || *d.Leaf != 7 || string(d.Facts) != `{"a":1}` || *d.Depth != 31 || d.Hidden != 0 {
+	if d.Name != "m" || d.Kind != "code" || d.Rule != "coupled" || d.Port != 8263 ||
+		*d.Heat != 0.5 ||
+		*d.Title != "" || *d.Leaf != 7 || string(d.Facts) != `{"a":1}` || *d.Depth != 31 ||
+		d.Hidden != 0 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -75,7 +77,8 @@ func TestWordThatMustBeThereMayNotBeMissing(t *testing.T) {
 	var d struct {
 		Role string `json:"role" either:"user,assistant"`
 	}
-	if err := Decode(f, &d); err == nil || err.Error() != `role must be "user" or "assistant", not "".` {
+	if err := Decode(f, &d); err == nil ||
+		err.Error() != `role must be "user" or "assistant", not "".` {
 		t.Errorf("%v", err)
 	}
 }

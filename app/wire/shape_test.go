@@ -93,7 +93,8 @@ func TestSchemaHasTypesBoundsAndWhatMayBeLeftOut(t *testing.T) {
 }
 
 func TestWordsOfAllAlternativesCount(t *testing.T) {
-	either := Either(Object(Need("kind", Word("a", "b"))), Object(Need("kind", Just("c"))), Object(Need("kind", Word("b", "d"))))
+	either := Either(Object(Need("kind", Word("a", "b"))), Object(Need("kind", Just("c"))),
+		Object(Need("kind", Word("b", "d"))))
 	f := new(Fields).As(Object(May("list", List(either)), Opt("one", either)))
 	one, err := f.Item("list", 0, []byte(`{"kind":"e"}`))
 	if err != nil {

@@ -27,17 +27,20 @@ const MinPairs = 20
 
 // A benchHeader is the first line of a side. It names what has to be equal for a fair comparison.
 type benchHeader struct {
-	Side     string             `json:"side"`
-	DType    string             `json:"dtype"`
-	Threads  int                `json:"threads"`
-	BLAS     string             `json:"blas"` // path of the library for matrix products
-	Versions map[string]string  `json:"versions"`
-	Tokens   []int              `json:"tokens"`         // the first 64 ids of the benched generation
-	Bars     map[string]float64 `json:"bars,omitempty"` // metric to least ratio; tandem's side sends it
+	Side     string            `json:"side"`
+	DType    string            `json:"dtype"`
+	Threads  int               `json:"threads"`
+	BLAS     string            `json:"blas"` // path of the library for matrix products
+	Versions map[string]string `json:"versions"`
+	// the first 64 ids of the benched generation
+	Tokens []int `json:"tokens"`
+	// metric to least ratio; tandem's side sends it
+	Bars map[string]float64 `json:"bars,omitempty"`
 }
 
 func (h benchHeader) print(w io.Writer) {
-	fmt.Fprintf(w, "%s: %s, %d threads, %s, %v\n", h.Side, cmp.Or(h.DType, "no model"), h.Threads, h.BLAS, h.Versions)
+	fmt.Fprintf(w, "%s: %s, %d threads, %s, %v\n", h.Side, cmp.Or(h.DType, "no model"), h.Threads,
+		h.BLAS, h.Versions)
 }
 
 // A benchRow compares one metric. Ratio is above 1 where tandem is better.
@@ -141,7 +144,8 @@ func bench(
 		// Exit code 1 means a missed bar, and its output is kept. After any other failure or an
 		// interruption, the numbers of the run before stay.
 		ended, _ := errors.AsType[*exec.ExitError](failed)
-		if text == nil || ctx.Err() != nil || failed != nil && (ended == nil || ended.ExitCode() != 1) {
+		if text == nil || ctx.Err() != nil || failed != nil &&
+			(ended == nil || ended.ExitCode() != 1) {
 			return failed
 		}
 		return errors.Join(failed, os.WriteFile(result, text, 0o644))
@@ -153,7 +157,9 @@ func bench(
 	if err != nil {
 		return err
 	}
-	report, err := compare(ctx, b, cmp.Or(pairs, MinPairs), side(program, "bench", r.Name, "--json", "--wait"), withOpenBLAS(ctx, b, side(python, rival)))
+	report, err := compare(ctx, b, cmp.Or(pairs, MinPairs),
+		side(program, "bench", r.Name, "--json", "--wait"),
+		withOpenBLAS(ctx, b, side(python, rival)))
 	if err != nil {
 		return err
 	}
@@ -192,15 +198,18 @@ func benchModel(ctx context.Context, b *setup.Builder, name string) (string, err
 	if err != nil {
 		return "", err
 	}
-	return b.Cache.Ensure(ctx, setup.Entry{Name: name, Inputs: []string{string(text)}}, func(dir string) error {
-		return b.Step("bench: make the random model "+name, b.Command(ctx, python, script, name, dir))
-	})
+	return b.Cache.Ensure(ctx, setup.Entry{Name: name, Inputs: []string{string(text)}},
+		func(dir string) error {
+			return b.Step("bench: make the random model "+name,
+				b.Command(ctx, python, script, name, dir))
+		})
 }
 
 // withOpenBLAS makes MLX's Python wheel use the BLAS that our own program is linked with.
 func withOpenBLAS(ctx context.Context, b *setup.Builder, cmd *exec.Cmd) *exec.Cmd {
 	if runtime.GOOS == "linux" {
-		if path, err := b.Output(b.Command(ctx, "cc", "-print-file-name=libopenblas.so.0")); err == nil {
+		if path, err := b.Output(b.Command(ctx, "cc",
+			"-print-file-name=libopenblas.so.0")); err == nil {
 			cmd.Env = append(cmd.Env, "LD_PRELOAD="+filepath.Clean(path))
 		}
 	}
@@ -304,7 +313,9 @@ func (r *benchReport) verdict() error {
 	var errs []error
 	for _, row := range r.Rows {
 		if row.Met != nil && !*row.Met {
-			errs = append(errs, fmt.Errorf("%s is %.3f times as good as the rival's; the bar is %.2f times", row.Metric, row.Ratio, row.Bar))
+			errs = append(errs,
+				fmt.Errorf("%s is %.3f times as good as the rival's; the bar is %.2f times",
+					row.Metric, row.Ratio, row.Bar))
 		}
 	}
 	return errors.Join(errs...)
@@ -326,7 +337,8 @@ func (r *benchReport) print(w io.Writer) {
 				bar = fmt.Sprintf("%.2f met", row.Bar)
 			}
 		}
-		fmt.Fprintf(table, "%s\t%.4g\t%.4g\t%.3f\t%.3f to %.3f\t%s\t\n", row.Metric, row.Ours, row.Rival, row.Ratio, row.Low, row.High, bar)
+		fmt.Fprintf(table, "%s\t%.4g\t%.4g\t%.3f\t%.3f to %.3f\t%s\t\n", row.Metric, row.Ours,
+			row.Rival, row.Ratio, row.Low, row.High, bar)
 	}
 	table.Flush()
 }

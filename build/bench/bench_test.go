@@ -38,24 +38,31 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := RunAll(t.Context(), b, program, []Run{{"start", ""}, {"bad", ""}, {"missed", ""}, {"broken", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1, []string{"--quick"})
-	if err == nil || !strings.Contains(err.Error(), "bench bad: ") || !strings.Contains(err.Error(), "bench missed: ") || strings.Contains(err.Error(), "memory") {
+	err := RunAll(t.Context(), b, program, []Run{{"start", ""}, {"bad", ""}, {"missed", ""},
+		{"broken", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1, []string{"--quick"})
+	if err == nil || !strings.Contains(err.Error(), "bench bad: ") ||
+		!strings.Contains(err.Error(), "bench missed: ") ||
+		strings.Contains(err.Error(), "memory") {
 		t.Errorf("got %v", err)
 	}
-	for _, want := range []string{"bench start\n", "start_ms", "12.5", "bench --model /models/small memory\n", "memory_ms", "model_small",
+	for _, want := range []string{"bench start\n", "start_ms", "12.5",
+		"bench --model /models/small memory\n", "memory_ms", "model_small",
 		"A table, --quick --pairs 1\nrows  ms\n1     12.5\nmore  -\na note\n\nAnother\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed %q, which lacks %q", out.String(), want)
 		}
 	}
-	for file, want := range map[string]string{"start": `"start_ms":12.5`, "verify": `"title":"Another"`, "memory-small": `"memory_ms":12.5`, "missed": `"at most 2 missed"`} {
+	for file, want := range map[string]string{"start": `"start_ms":12.5`,
+		"verify": `"title":"Another"`, "memory-small": `"memory_ms":12.5`,
+		"missed": `"at most 2 missed"`} {
 		text, err := os.ReadFile(filepath.Join(b.Root, "build", "out", "bench", file+".json"))
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s.json holds %q, %v", file, text, err)
 		}
 	}
 	for _, name := range []string{"bad", "broken"} {
-		if _, err := os.Stat(filepath.Join(b.Root, "build", "out", "bench", name+".json")); err == nil {
+		if _, err := os.Stat(filepath.Join(b.Root, "build", "out", "bench",
+			name+".json")); err == nil {
 			t.Errorf("bench %s left a file", name)
 		}
 	}
@@ -76,7 +83,9 @@ func TestRivalTakesNoFlags(t *testing.T) {
 	if err := os.WriteFile(rival, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := bench(t.Context(), b, "none", Run{"plain", ""}, 0, []string{"--only", "code"}); err == nil || err.Error() != "a bench with a rival takes no --only" {
+	if err := bench(t.Context(), b, "none", Run{"plain", ""}, 0,
+		[]string{"--only", "code"}); err == nil ||
+		err.Error() != "a bench with a rival takes no --only" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,11 +11,14 @@ import (
 func TestSidesTakeTurns(t *testing.T) {
 	b := newTestBuilder(t)
 	side := func(header string, measurement string) []string {
-		return []string{"-c", `echo '` + header + `'; while read line; do echo '` + measurement + `'; done`}
+		return []string{"-c", `echo '` + header + `'; while read line; do echo '` + measurement +
+			`'; done`}
 	}
-	ours := side(`{"side":"tandem","tokens":[1,2],"bars":{"decode_per_second":1.5,"first_ms":1}}`, `{"decode_per_second":20,"first_ms":5,"own":1}`)
+	ours := side(`{"side":"tandem","tokens":[1,2],"bars":{"decode_per_second":1.5,"first_ms":1}}`,
+		`{"decode_per_second":20,"first_ms":5,"own":1}`)
 	rival := side(`{"side":"rival","tokens":[1,2]}`, `{"decode_per_second":10,"first_ms":4}`)
-	report, err := compare(t.Context(), b, 3, b.Command(t.Context(), "sh", ours...), b.Command(t.Context(), "sh", rival...))
+	report, err := compare(t.Context(), b, 3, b.Command(t.Context(), "sh", ours...),
+		b.Command(t.Context(), "sh", rival...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +32,9 @@ func TestSidesTakeTurns(t *testing.T) {
 	if first.Ratio != 0.8 || *first.Met {
 		t.Errorf("first_ms, a cost: %+v", first)
 	}
-	if err := report.verdict(); err == nil || !strings.Contains(err.Error(), "first_ms is 0.800 times") || strings.Contains(err.Error(), "decode") {
+	if err := report.verdict(); err == nil ||
+		!strings.Contains(err.Error(), "first_ms is 0.800 times") ||
+		strings.Contains(err.Error(), "decode") {
 		t.Errorf("a bar was missed: %v", err)
 	}
 	if report.Rows = report.Rows[:1]; report.verdict() != nil {
@@ -41,7 +46,8 @@ func TestSidesTakeTurns(t *testing.T) {
 func TestUndecidedComparisonDoublesOnce(t *testing.T) {
 	b := newTestBuilder(t)
 	script := `echo '{"side":"x","bars":{"a_per_second":1}}'; while read line; do echo '{"a_per_second":1}'; done`
-	report, err := compare(t.Context(), b, 2, b.Command(t.Context(), "sh", "-c", script), b.Command(t.Context(), "sh", "-c", script))
+	report, err := compare(t.Context(), b, 2, b.Command(t.Context(), "sh", "-c", script),
+		b.Command(t.Context(), "sh", "-c", script))
 	if err != nil || report.Pairs != 4 {
 		t.Errorf("%d pairs, %v", report.Pairs, err)
 	}
@@ -50,9 +56,11 @@ func TestUndecidedComparisonDoublesOnce(t *testing.T) {
 func TestOtherTokensAreAnError(t *testing.T) {
 	b := newTestBuilder(t)
 	side := func(tokens string) []string {
-		return []string{"-c", `echo '{"side":"x","tokens":` + tokens + `}'; while read line; do echo '{}'; done`}
+		return []string{"-c", `echo '{"side":"x","tokens":` + tokens +
+			`}'; while read line; do echo '{}'; done`}
 	}
-	report, err := compare(t.Context(), b, 1, b.Command(t.Context(), "sh", side("[1,2]")...), b.Command(t.Context(), "sh", side("[1,3]")...))
+	report, err := compare(t.Context(), b, 1, b.Command(t.Context(), "sh", side("[1,2]")...),
+		b.Command(t.Context(), "sh", side("[1,3]")...))
 	if err != nil || report.TokensEqual || report.verdict() == nil {
 		t.Errorf("equal %t, %v", report.TokensEqual, err)
 	}
@@ -62,7 +70,8 @@ func TestSideThatEndsEarlyIsAnError(t *testing.T) {
 	b := newTestBuilder(t)
 	fine := `echo '{"side":"x"}'; while read line; do echo '{}'; done`
 	for _, dies := range []string{"exit 1", `echo '{"side":"y"}'`, "echo nonsense"} {
-		if _, err := compare(t.Context(), b, 2, b.Command(t.Context(), "sh", "-c", fine), b.Command(t.Context(), "sh", "-c", dies)); err == nil {
+		if _, err := compare(t.Context(), b, 2, b.Command(t.Context(), "sh", "-c", fine),
+			b.Command(t.Context(), "sh", "-c", dies)); err == nil {
 			t.Errorf("%q is not an error", dies)
 		}
 	}
@@ -74,7 +83,8 @@ func TestBootstrapEnclosesTheMedian(t *testing.T) {
 		values = append(values, float64(i))
 	}
 	low, high := bootstrap(values)
-	if m := median(values); m != 50 || low >= m || high <= m || high-low > 50 || math.IsNaN(low+high) {
+	if m := median(values); m != 50 || low >= m || high <= m || high-low > 50 ||
+		math.IsNaN(low+high) {
 		t.Errorf("median %g in %g to %g", m, low, high)
 	}
 	if median([]float64{3, 1}) != 2 || median(nil) != 0 {

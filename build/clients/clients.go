@@ -57,8 +57,10 @@ func Test(ctx context.Context, b *setup.Builder) error {
 		return err
 	}
 	defer os.RemoveAll(t.dir)
-	err = errors.Join(t.libraries(ctx), t.realModel(ctx), t.embeddings(ctx), t.scores(ctx), t.connect(ctx), t.fuzz(ctx))
-	fmt.Fprintf(b.Out, "\n%s\ntest clients: %s\n", t.table.String(), setup.Seconds(time.Since(start)))
+	err = errors.Join(t.libraries(ctx), t.realModel(ctx), t.embeddings(ctx), t.scores(ctx),
+		t.connect(ctx), t.fuzz(ctx))
+	fmt.Fprintf(b.Out, "\n%s\ntest clients: %s\n", t.table.String(),
+		setup.Seconds(time.Since(start)))
 	return err
 }
 
@@ -66,13 +68,16 @@ func Test(ctx context.Context, b *setup.Builder) error {
 // be installed is an error.
 func newClientTier(ctx context.Context, b *setup.Builder) (t *clientTier, err error) {
 	t = &clientTier{Builder: b}
-	if t.python, err = b.Venv(ctx, setup.Venv{Name: "clients", Requirements: clientsDir + "/requirements.txt"}); err != nil {
+	if t.python, err = b.Venv(ctx, setup.Venv{Name: "clients", Requirements: clientsDir +
+		"/requirements.txt"}); err != nil {
 		return nil, err
 	}
-	if t.scorer, err = b.Venv(ctx, setup.Venv{Name: "clients-scores", Requirements: clientsDir + "/scores.txt"}); err != nil {
+	if t.scorer, err = b.Venv(ctx, setup.Venv{Name: "clients-scores", Requirements: clientsDir +
+		"/scores.txt"}); err != nil {
 		return nil, err
 	}
-	if t.aider, err = b.Venv(ctx, setup.Venv{Name: "clients-aider", Requirements: clientsDir + "/aider.txt", Before: "3.13"}); err != nil {
+	if t.aider, err = b.Venv(ctx, setup.Venv{Name: "clients-aider", Requirements: clientsDir +
+		"/aider.txt", Before: "3.13"}); err != nil {
 		return nil, err
 	}
 	if t.modules, err = clientModules(ctx, b); err != nil {
@@ -87,13 +92,17 @@ func newClientTier(ctx context.Context, b *setup.Builder) (t *clientTier, err er
 		}
 	}()
 	out := filepath.Join(b.Root, "build", "out", runtime.GOOS+"-"+runtime.GOARCH, "clients")
-	t.golang, t.program, t.model = filepath.Join(out, "golang"), filepath.Join(out, "tandem"), filepath.Join(t.dir, "stand-in")
+	t.golang, t.program, t.model = filepath.Join(out, "golang"), filepath.Join(out, "tandem"),
+		filepath.Join(t.dir, "stand-in")
 	own := b.Command(ctx, "go", "build", "-mod=readonly", "-o", t.golang, ".")
 	own.Dir = filepath.Join(b.Root, clientsDir, "go")
 	return t, errors.Join(
 		b.Step("client in Go: build", own),
-		b.Step("scripted engine: vet", b.Command(ctx, "go", "vet", "-tags", "scripted", "./app/pool", "./app/cmd/tandem")),
-		b.Step("tandem with the scripted engine: build", b.Command(ctx, "go", "build", "-tags", "ui,scripted", "-o", t.program, "./app/cmd/tandem")),
+		b.Step("scripted engine: vet", b.Command(ctx, "go", "vet", "-tags", "scripted",
+			"./app/pool", "./app/cmd/tandem")),
+		b.Step("tandem with the scripted engine: build",
+			b.Command(ctx, "go", "build", "-tags", "ui,scripted", "-o", t.program,
+				"./app/cmd/tandem")),
 		standIn(b, t.model))
 }
 
@@ -119,7 +128,8 @@ func (t *clientTier) realModel(ctx context.Context) error {
 			t.client(ctx, "openai, Python", t.python, clientsDir+"/openai_real.py", url),
 			t.client(ctx, "anthropic, Python", t.python, clientsDir+"/anthropic_real.py", url),
 			t.client(ctx, "jsonschema", t.python, clientsDir+"/schemas.py", url, "none", "0"),
-			t.client(ctx, "jsonschema, drafts", t.python, clientsDir+"/schemas.py", url, "auto", "100"))
+			t.client(ctx, "jsonschema, drafts", t.python, clientsDir+"/schemas.py", url, "auto",
+				"100"))
 	})
 }
 
@@ -138,7 +148,8 @@ func (t *clientTier) libraries(ctx context.Context) error {
 
 // scripted returns the flags of a server whose answers a file of clientsDir scripts.
 func (t *clientTier) scripted(script string, more ...string) []string {
-	return append([]string{"--model", t.model, "--engine", "scripted", "--script", filepath.Join(t.Root, clientsDir, script)}, more...)
+	return append([]string{"--model", t.model, "--engine", "scripted", "--script",
+		filepath.Join(t.Root, clientsDir, script)}, more...)
 }
 
 // against runs clients against a server of their own and gives them its address.
@@ -160,7 +171,8 @@ func (t *clientTier) serve(
 	}
 	err = errors.Join(clients(s), s.Stop())
 	for line := range strings.SplitSeq(log.String(), "\n") {
-		if strings.Contains(line, "ERROR") && !strings.Contains(line, "The script has an error here.") {
+		if strings.Contains(line, "ERROR") &&
+			!strings.Contains(line, "The script has an error here.") {
 			err = errors.Join(err, fmt.Errorf("the server says: %s", line))
 		}
 	}
@@ -195,9 +207,11 @@ func (t *clientTier) client(ctx context.Context, name, program string, args ...s
 	mark := "ok"
 	if err != nil {
 		mark = "FAIL"
-		err = fmt.Errorf("%s: %w\n$ %s\n%s", name, err, strings.Join(cmd.Args, " "), strings.Join(said, "\n"))
+		err = fmt.Errorf("%s: %w\n$ %s\n%s", name, err, strings.Join(cmd.Args, " "),
+			strings.Join(said, "\n"))
 	}
-	fmt.Fprintf(t.Out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(), name, strings.Join(append(seen, notes...), "; "))
+	fmt.Fprintf(t.Out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(), name,
+		strings.Join(append(seen, notes...), "; "))
 	return err
 }
 
@@ -218,7 +232,8 @@ func (t *clientTier) isolated(
 	}
 	cmd := t.Command(ctx, program, args...)
 	cmd.Dir = home
-	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"}
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8",
+		"PYTHONDONTWRITEBYTECODE=1"}
 	return cmd, nil
 }
 

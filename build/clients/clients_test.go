@@ -27,10 +27,12 @@ func TestFeatureTableHasALinePerFeature(t *testing.T) {
 func TestClineAuthRefusesUnknownFields(t *testing.T) {
 	const base, key, id = "Base URL: http://127.0.0.1:1/v1", "API Key: tandem", "Model ID: tandem"
 	const want = "cline auth --provider openai-compatible --baseurl 'http://127.0.0.1:1/v1' --apikey 'tandem' --modelid 'tandem' && cline"
-	if got, err := clineAuth(strings.Join([]string{base, key, id, "Context Window Size: 4096"}, "\n")); err != nil || got != want {
+	if got, err := clineAuth(strings.Join([]string{base, key, id, "Context Window Size: 4096"},
+		"\n")); err != nil || got != want {
 		t.Errorf("%q, %v", got, err)
 	}
-	for _, lines := range [][]string{{key, id}, {base, id}, {base, key}, {base, key, "Model ID:"}, nil} {
+	for _, lines := range [][]string{{key, id}, {base, id}, {base, key}, {base, key, "Model ID:"},
+		nil} {
 		if got, err := clineAuth(strings.Join(lines, "\n")); err == nil {
 			t.Errorf("of %q it makes %q", lines, got)
 		}
@@ -71,14 +73,16 @@ func TestStandInIsALoadableModel(t *testing.T) {
 	if len(file) != n+bytes {
 		t.Errorf("%d bytes, want %d", len(file), n+bytes)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "chat_template.jinja")); err != nil || !strings.Contains(string(text), "<think>") {
+	if text, err := os.ReadFile(filepath.Join(dir, "chat_template.jinja")); err != nil ||
+		!strings.Contains(string(text), "<think>") {
 		t.Errorf("%v, %s", err, text)
 	}
 }
 
 // TestClientHasAHomeOfItsOwn expects nothing of the caller's environment but PATH.
 func TestClientHasAHomeOfItsOwn(t *testing.T) {
-	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN", "TANDEM_API_KEY"} {
+	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN",
+		"TANDEM_API_KEY"} {
 		t.Setenv(name, "a real one")
 	}
 	tier := &clientTier{Builder: &setup.Builder{Root: "../.."}, dir: t.TempDir()}
@@ -162,7 +166,8 @@ func TestEveryOperationHasToBeTried(t *testing.T) {
 	if n, err := operations(text); err != nil || n < 20 {
 		t.Errorf("%d operations, %v", n, err)
 	}
-	if n, err := operations([]byte(`{"paths": {"/a": {"get": {}, "post": {}, "parameters": []}, "/b": {"delete": {}}}}`)); err != nil || n != 3 {
+	if n, err := operations([]byte(`{"paths": {"/a": {"get": {}, "post": {}, "parameters": []}, "/b": {"delete": {}}}}`)); err != nil ||
+		n != 3 {
 		t.Errorf("%d operations, %v", n, err)
 	}
 	const said = "API Operations:\n  Selected: 23/23\n  Tested: 21\n\nTest Phases:\n"

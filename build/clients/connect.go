@@ -37,7 +37,8 @@ const roomy, scanty = "131072", "8192"
 // prompt is too long, Claude Code gives both numbers. A witness sees that the server told both
 // numbers to each.
 func connections() []connected {
-	const greets, tool, edit, small = "set up by the Connect page", "a loop of tools", "an edit of a file", "told that the context is too short"
+	const greets, tool, edit, small = "set up by the Connect page", "a loop of tools",
+		"an edit of a file", "told that the context is too short"
 	all := []connected{
 		{"curl", "curl", greets, "connect.json", roomy, `func Reverse`, false},
 		{"python", "openai, Python", greets, "connect.json", roomy, `func Reverse`, false},
@@ -53,7 +54,10 @@ func connections() []connected {
 		{"claude", "Claude Code", small, "claude.json", scanty, `too long.* ~?[0-9]{5} tokens \(limit 8192\)`, false},
 	}
 	if !hasBinaries() {
-		all = slices.DeleteFunc(all, func(c connected) bool { return c.id == "cline" || c.id == "opencode" })
+		all = slices.DeleteFunc(all, func(c connected) bool {
+			return c.id == "cline" ||
+				c.id == "opencode"
+		})
 	}
 	return all
 }
@@ -73,24 +77,27 @@ func (t *clientTier) connect(ctx context.Context) error {
 		return err
 	}
 	for name, script := range programs {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"),
+			0o755); err != nil {
 			return err
 		}
 	}
 	var errs []error
 	for _, c := range connections() {
-		errs = append(errs, t.serve(ctx, t.scripted(c.script, "--context", c.context), func(s *program.Server) error {
-			start := time.Now()
-			err := t.connectOne(ctx, c, s, bin)
-			mark := "ok"
-			if err != nil {
-				mark, err = "FAIL", fmt.Errorf("%s: %w", c.name, err)
-			} else {
-				t.table.add(c.name, c.feature)
-			}
-			fmt.Fprintf(t.Out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(), c.name, c.feature)
-			return err
-		}))
+		errs = append(errs, t.serve(ctx, t.scripted(c.script, "--context", c.context),
+			func(s *program.Server) error {
+				start := time.Now()
+				err := t.connectOne(ctx, c, s, bin)
+				mark := "ok"
+				if err != nil {
+					mark, err = "FAIL", fmt.Errorf("%s: %w", c.name, err)
+				} else {
+					t.table.add(c.name, c.feature)
+				}
+				fmt.Fprintf(t.Out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(), c.name,
+					c.feature)
+				return err
+			}))
 	}
 	return errors.Join(errs...)
 }
@@ -125,7 +132,8 @@ func (t *clientTier) connectOne(
 	if err := os.WriteFile(from, []byte("the word is heron\n"), 0o644); err != nil {
 		return err
 	}
-	cmd.Env = append(cmd.Env, "PATH="+bin+":/usr/bin:/bin", fmt.Sprintf("TASK=Copy %s to %s now", from, to))
+	cmd.Env = append(cmd.Env, "PATH="+bin+":/usr/bin:/bin",
+		fmt.Sprintf("TASK=Copy %s to %s now", from, to))
 	out, err := cmd.CombinedOutput()
 	if told != nil {
 		refusal, err := told.length()
@@ -135,9 +143,11 @@ func (t *clientTier) connectOne(
 		fmt.Fprintf(t.Out, "      the server to %s: %s\n", c.name, refusal)
 	}
 	if found := regexp.MustCompile(c.shows).Match(out); !found || c.copied && err != nil {
-		return fmt.Errorf("the output does not match %s: %v\n$ %s\n%s", c.shows, err, written.Use, out)
+		return fmt.Errorf("the output does not match %s: %v\n$ %s\n%s",
+			c.shows, err, written.Use, out)
 	}
-	if text, err := os.ReadFile(to); c.copied && strings.TrimSpace(string(text)) != "the word was heron" {
+	if text, err := os.ReadFile(to); c.copied &&
+		strings.TrimSpace(string(text)) != "the word was heron" {
 		return fmt.Errorf("the client wrote %q, %v\n%s", text, err, out)
 	}
 	return nil
@@ -181,7 +191,8 @@ func clineAuth(text string) (string, error) {
 		fields[name] = value
 	}
 	use := "cline auth --provider openai-compatible"
-	for _, f := range [...]struct{ name, flag string }{{"Base URL", "baseurl"}, {"API Key", "apikey"}, {"Model ID", "modelid"}} {
+	for _, f := range [...]struct{ name, flag string }{{"Base URL", "baseurl"},
+		{"API Key", "apikey"}, {"Model ID", "modelid"}} {
 		value := fields[f.name]
 		if value == "" {
 			return "", fmt.Errorf("the Connect page's text for cline has no %s:\n%s", f.name, text)
@@ -199,7 +210,8 @@ func connectPage(
 	if body != "" {
 		method = http.MethodPost
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://tandem/app/connect"+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, "http://tandem/app/connect"+path,
+		strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}
@@ -214,9 +226,11 @@ func connectPage(
 
 // bySocket returns a client of a server's control routes.
 func bySocket(s *program.Server) *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(s.Home, "run", "control.sock"))
-	}}}
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix",
+				filepath.Join(s.Home, "run", "control.sock"))
+		}}}
 }
 
 // programs returns a script for each program that the page's commands start, by its name. A script
@@ -240,22 +254,27 @@ func (t *clientTier) programs(ctx context.Context) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	codex, cn := filepath.Join(t.modules, "@openai", "codex", "bin", "codex.js"), filepath.Join(t.modules, "@continuedev", "cli", "dist", "cn.js")
+	codex, cn := filepath.Join(t.modules, "@openai", "codex", "bin", "codex.js"),
+		filepath.Join(t.modules, "@continuedev", "cli", "dist", "cn.js")
 	const prices = `"$HOME/.aider/caches/model_prices_and_context_window.json"`
 	return map[string]string{
 		"node":    fmt.Sprintf("exec '%s' \"$@\"", node),
 		"python3": fmt.Sprintf("exec '%s' \"$@\"", t.python),
 		"llm":     fmt.Sprintf("exec '%s' \"$@\"", filepath.Join(filepath.Dir(t.python), "llm")),
 		"aider": fmt.Sprintf("mkdir -p \"$HOME/.aider/caches\" && echo {} >%s && export LITELLM_LOCAL_MODEL_COST_MAP=True\n"+
-			"exec '%s' --no-git --yes-always --no-check-update --no-show-release-notes --no-analytics --message \"$TASK\" \"$@\" note.txt", prices, filepath.Join(filepath.Dir(t.aider), "aider")),
-		"cn": fmt.Sprintf("export CONTINUE_TELEMETRY_ENABLED=0 CONTINUE_CLI_ENABLE_TELEMETRY=0 CONTINUE_METRICS_ENABLED=0 CONTINUE_CLI_AUTO_UPDATED=1\nexec '%s' '%s' \"$@\" --allow Write -p \"$TASK\"", node, cn),
+			"exec '%s' --no-git --yes-always --no-check-update --no-show-release-notes --no-analytics --message \"$TASK\" \"$@\" note.txt",
+			prices, filepath.Join(filepath.Dir(t.aider), "aider")),
+		"cn": fmt.Sprintf("export CONTINUE_TELEMETRY_ENABLED=0 CONTINUE_CLI_ENABLE_TELEMETRY=0 CONTINUE_METRICS_ENABLED=0 CONTINUE_CLI_AUTO_UPDATED=1\nexec '%s' '%s' \"$@\" --allow Write -p \"$TASK\"",
+			node, cn),
 		// Otherwise it leaves a process running for its next start, and asks its maker for features
 		// despite its settings.
 		"cline": fmt.Sprintf("mkdir -p \"$HOME/.cline/data/settings\" && echo '{\"telemetryOptOut\": true, \"autoUpdateEnabled\": false}' >\"$HOME/.cline/data/settings/global-settings.json\"\n"+
 			"export CLINE_SESSION_BACKEND_MODE=local HTTPS_PROXY=http://127.0.0.1:9\n[ $# -gt 0 ] || set -- \"$TASK\"\nexec '%s' \"$@\"", cline),
-		"opencode": fmt.Sprintf("export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1\nexec '%s' run --pure \"$TASK\"", opencode),
-		"codex":    fmt.Sprintf("exec '%s' '%s' exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox \"$TASK\"", node, codex),
-		"claude":   fmt.Sprintf("exec '%s' --allowed-tools Read,Write -p \"$TASK\"", claude),
+		"opencode": fmt.Sprintf("export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1\nexec '%s' run --pure \"$TASK\"",
+			opencode),
+		"codex": fmt.Sprintf("exec '%s' '%s' exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox \"$TASK\"",
+			node, codex),
+		"claude": fmt.Sprintf("exec '%s' --allowed-tools Read,Write -p \"$TASK\"", claude),
 	}, nil
 }
 
@@ -263,7 +282,8 @@ func (t *clientTier) programs(ctx context.Context) (map[string]string, error) {
 func (t *clientTier) installed(path ...string) (string, error) {
 	found, err := filepath.Glob(filepath.Join(append([]string{t.modules}, path...)...))
 	if err != nil || len(found) != 1 {
-		return "", fmt.Errorf("%d programs are installed as %s, want one: %v", len(found), filepath.Join(path...), err)
+		return "", fmt.Errorf("%d programs are installed as %s, want one: %v",
+			len(found), filepath.Join(path...), err)
 	}
 	return found[0], nil
 }

@@ -28,7 +28,8 @@ func (t *clientTier) fuzz(ctx context.Context) error {
 		return err
 	}
 	return t.against(ctx, t.scripted("any.json", "--context", "4096"), func(url string) error {
-		return t.fuzzRoutes(ctx, url, "the description of the routes", "40", all-1) // schemathesis leaves out the route of the description itself
+		// schemathesis leaves out the route of the description itself
+		return t.fuzzRoutes(ctx, url, "the description of the routes", "40", all-1)
 	})
 }
 
@@ -41,7 +42,8 @@ func (t *clientTier) fuzzRoutes(
 	defer cancel()
 	start := time.Now()
 	args := []string{"run", url + "/openapi.json", "--seed", "1", "--max-time", seconds,
-		"--phases", "coverage,fuzzing", "--request-timeout", "30", "--suppress-health-check", "all", "--warnings", "off", "--no-color",
+		"--phases", "coverage,fuzzing", "--request-timeout", "30", "--suppress-health-check", "all",
+		"--warnings", "off", "--no-color",
 		"--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,acceptance"}
 	for _, path := range paths {
 		args = append(args, "--include-path", path)
@@ -50,7 +52,8 @@ func (t *clientTier) fuzzRoutes(
 	if err != nil {
 		return err
 	}
-	cmd.Env = append(cmd.Env, "SCHEMATHESIS_HOOKS="+filepath.Join(t.Root, clientsDir, "acceptance.py"))
+	cmd.Env = append(cmd.Env, "SCHEMATHESIS_HOOKS="+filepath.Join(t.Root, clientsDir,
+		"acceptance.py"))
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		err = triedAll(out, want)
@@ -59,7 +62,8 @@ func (t *clientTier) fuzzRoutes(
 		return fmt.Errorf("schemathesis: %w\n%s", err, out)
 	}
 	t.table.add("schemathesis", feature)
-	fmt.Fprintf(t.Out, "ok    %7.1f s  schemathesis: %s; %d operations tried\n", time.Since(start).Seconds(), feature, want)
+	fmt.Fprintf(t.Out, "ok    %7.1f s  schemathesis: %s; %d operations tried\n",
+		time.Since(start).Seconds(), feature, want)
 	return nil
 }
 
@@ -72,7 +76,8 @@ func operations(description []byte) (n int, err error) {
 		return 0, err
 	}
 	for _, path := range d.Paths {
-		for _, method := range []string{"get", "post", "put", "delete", "patch", "head", "options", "trace"} {
+		for _, method := range []string{"get", "post", "put", "delete", "patch", "head", "options",
+			"trace"} {
 			if path[method] != nil {
 				n++
 			}

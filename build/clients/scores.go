@@ -14,7 +14,8 @@ func (t *clientTier) scores(ctx context.Context) error {
 	}
 	model, scored := filepath.Join(t.Root, "models", "pocket"), filepath.Join(t.dir, "scores.json")
 	return t.against(ctx, []string{"--model", "pocket"}, func(url string) error {
-		if err := t.client(ctx, "lm-eval", t.scorer, clientsDir+"/scores.py", url, model, scored); err != nil {
+		if err := t.client(ctx, "lm-eval", t.scorer, clientsDir+"/scores.py", url, model,
+			scored); err != nil {
 			return err
 		}
 		return t.client(ctx, "lm-eval", reference, clientsDir+"/scores_direct.py", model, scored)

@@ -15,9 +15,12 @@ import (
 func standIn(b *setup.Builder, dir string) error {
 	const vocab, hidden, inner, head = 4096, 32, 32, 16
 	config, err := json.Marshal(map[string]any{
-		"architectures": []string{"LlamaForCausalLM"}, "model_type": "llama", "vocab_size": vocab, "hidden_size": hidden, "intermediate_size": inner,
-		"num_hidden_layers": 1, "num_attention_heads": hidden / head, "num_key_value_heads": 1, "head_dim": head, "rms_norm_eps": 1e-6,
-		"max_position_embeddings": 1 << 17, "tie_word_embeddings": true, "hidden_act": "silu", "bos_token_id": 0, "eos_token_id": []int{0, 2},
+		"architectures": []string{"LlamaForCausalLM"}, "model_type": "llama", "vocab_size": vocab,
+		"hidden_size": hidden, "intermediate_size": inner,
+		"num_hidden_layers": 1, "num_attention_heads": hidden / head, "num_key_value_heads": 1,
+		"head_dim": head, "rms_norm_eps": 1e-6,
+		"max_position_embeddings": 1 << 17, "tie_word_embeddings": true, "hidden_act": "silu",
+		"bos_token_id": 0, "eos_token_id": []int{0, 2},
 	})
 	if err != nil {
 		return err
@@ -38,8 +41,10 @@ func standIn(b *setup.Builder, dir string) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"config.json": config, "model.safetensors": weights, "tokenizer_config.json": []byte(`{"eos_token": "<|im_end|>"}`)}
-	for name, from := range map[string]string{"tokenizer.json": "models/pocket/tokenizer.json", "chat_template.jinja": clientsDir + "/stand-in.jinja"} {
+	files := map[string][]byte{"config.json": config, "model.safetensors": weights,
+		"tokenizer_config.json": []byte(`{"eos_token": "<|im_end|>"}`)}
+	for name, from := range map[string]string{"tokenizer.json": "models/pocket/tokenizer.json",
+		"chat_template.jinja": clientsDir + "/stand-in.jinja"} {
 		if files[name], err = os.ReadFile(filepath.Join(b.Root, from)); err != nil {
 			return err
 		}

@@ -36,7 +36,8 @@ func newWitness(server string) (*witness, error) {
 		return nil, err
 	}
 	w := &witness{url: "http://" + l.Addr().String()}
-	w.server = &http.Server{Handler: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, ModifyResponse: w.look}}
+	w.server = &http.Server{Handler: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		ModifyResponse: w.look}}
 	w.serves.Go(func() { w.server.Serve(l) })
 	return w, nil
 }
@@ -64,7 +65,8 @@ func (w *witness) look(resp *http.Response) error {
 
 // tooLong matches what a server with a scanty context says about a prompt, in OpenAI's words and in
 // Anthropic's.
-var tooLong = regexp.MustCompile(`^400 .*(maximum context length is ` + scanty + ` tokens\b.* [0-9]{5,} tokens in the prompt|: [0-9]{5,} tokens > ` + scanty + ` maximum)`)
+var tooLong = regexp.MustCompile(`^400 .*(maximum context length is ` + scanty +
+	` tokens\b.* [0-9]{5,} tokens in the prompt|: [0-9]{5,} tokens > ` + scanty + ` maximum)`)
 
 // length returns the refusal of a prompt for its length.
 func (w *witness) length() (string, error) {
@@ -96,7 +98,8 @@ func between(server, file string) (*witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte(server), []byte(w.url)), 0o600); err != nil {
+	if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte(server), []byte(w.url)),
+		0o600); err != nil {
 		w.close()
 		return nil, err
 	}

@@ -57,7 +57,8 @@ func TestWitnessKeepsRefusals(t *testing.T) {
 		if resp.StatusCode != c.status || string(got) != string(body) || err != nil {
 			t.Errorf("a client gets %d %q, %v", resp.StatusCode, got, err)
 		}
-		if told, err := w.length(); (err == nil) != c.counts || strings.Contains(told, c.says) != c.counts {
+		if told, err := w.length(); (err == nil) != c.counts ||
+			strings.Contains(told, c.says) != c.counts {
 			t.Errorf("%d %q is kept as %q, %v", c.status, c.says, told, err)
 		}
 	}

@@ -56,7 +56,8 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &appBundle{path: filepath.Join(b.appOut(), "Tandem.app"), product: p.product, lacks: lacking(p.menubar != "", runtime.GOOS)}
+	a := &appBundle{path: filepath.Join(b.appOut(), "Tandem.app"), product: p.product,
+		lacks: lacking(p.menubar != "", runtime.GOOS)}
 	if err := b.assemble(a.path, p); err != nil {
 		return nil, err
 	}
@@ -64,7 +65,8 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 	if err != nil {
 		return nil, err
 	}
-	a.expected = expectation{product: p.product, withoutFaces: p.menubar == "", withoutSeal: p.menubar == "", signing: how, private: b.privateFolders()}
+	a.expected = expectation{product: p.product, withoutFaces: p.menubar == "",
+		withoutSeal: p.menubar == "", signing: how, private: b.privateFolders()}
 	a.result, err = validate(os.DirFS(a.path), a.expected)
 	return a, err
 }
@@ -143,7 +145,8 @@ func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 
 // macTandem links the command line program for the bundle.
 func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, error) {
-	_, _, native, err := b.BuildNative(ctx, setup.MacTriple) // on a Mac too, because the library that setup built contains this machine's paths
+	// on a Mac too, because the library that setup built contains this machine's paths
+	_, _, native, err := b.BuildNative(ctx, setup.MacTriple)
 	if err != nil {
 		return "", err
 	}
@@ -154,8 +157,10 @@ func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, 
 	if p.feed != "" {
 		flags += " -X main.updateFeed=" + p.feed
 	}
-	cmd := b.Command(ctx, "go", "build", "-trimpath", "-tags", "ui,bundle", "-ldflags", flags, "-o", out, "./app/cmd/tandem")
-	cmd.Env = append(cmd.Env, cc.goEnv("-L"+p.metal.link(), "-L"+native, "-Wl,-rpath,@executable_path/../mlx")...)
+	cmd := b.Command(ctx, "go", "build", "-trimpath", "-tags", "ui,bundle", "-ldflags", flags, "-o",
+		out, "./app/cmd/tandem")
+	cmd.Env = append(cmd.Env, cc.goEnv("-L"+p.metal.link(), "-L"+native,
+		"-Wl,-rpath,@executable_path/../mlx")...)
 	return out, b.Step("tandem for macOS: build", cmd)
 }
 
@@ -164,9 +169,11 @@ func (b *builder) macFaces(ctx context.Context, p parts) (menubar, window string
 	for _, x := range []struct {
 		what, pkg, name string
 		path            *string
-	}{{"menu bar", "./app/cmd/menubar", "Tandem", &menubar}, {"window", "./app/cmd/desktop", windowName, &window}} {
+	}{{"menu bar", "./app/cmd/menubar", "Tandem", &menubar},
+		{"window", "./app/cmd/desktop", windowName, &window}} {
 		*x.path = filepath.Join(b.appOut(), "bundle", "faces", x.name)
-		cmd := b.Command(ctx, "go", "build", "-trimpath", "-tags", program.DesktopTags()+",bundle", "-ldflags", "-s -w "+p.product.VersionFlag(), "-o", *x.path, x.pkg)
+		cmd := b.Command(ctx, "go", "build", "-trimpath", "-tags", program.DesktopTags()+",bundle",
+			"-ldflags", "-s -w "+p.product.VersionFlag(), "-o", *x.path, x.pkg)
 		cmd.Env = append(cmd.Env, "CGO_CFLAGS=-O2 -mmacosx-version-min="+setup.MacOSTarget,
 			"CGO_LDFLAGS=-framework UniformTypeIdentifiers -mmacosx-version-min="+setup.MacOSTarget+" -Wl,-headerpad_max_install_names")
 		if err := b.Step(x.what+" for macOS: build", cmd); err != nil {
@@ -213,7 +220,8 @@ func (b *builder) handOn(ctx context.Context, a *appBundle, url string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.Out, "%s: %s, sha256 %s, %s\n", archive, megabytes(size), sum, setup.Seconds(time.Since(start)))
+	fmt.Fprintf(b.Out, "%s: %s, sha256 %s, %s\n", archive, megabytes(size), sum,
+		setup.Seconds(time.Since(start)))
 	if runtime.GOOS == "darwin" {
 		if err := b.diskImage(ctx, filepath.Join(b.appOut(), name+".dmg"), a.path); err != nil {
 			return err

@@ -24,11 +24,13 @@ func TestNewerSetIsChosenFromDarwin25_2(t *testing.T) {
 	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("cc", "-Wall", "-Werror", "-I", "../darwin", "-o", program, source).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-Wall", "-Werror", "-I", "../darwin", "-o", program,
+		source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for release, want := range map[string]string{
-		"23.0.0": "o", "24.6.0": "o", "25.0.0": "o", "25.1.0": "o", "25.2.0": "n", "25.10.0": "n", "26.0.0": "n", "100.0": "n",
+		"23.0.0": "o", "24.6.0": "o", "25.0.0": "o", "25.1.0": "o", "25.2.0": "n", "25.10.0": "n",
+		"26.0.0": "n", "100.0": "n",
 		"": "o", "25": "o", "x": "o", ".2": "o", "99999999999999999999.1": "o", "25.": "o",
 	} {
 		if out, err := exec.Command(program, release).Output(); err != nil || string(out) != want {
@@ -42,7 +44,8 @@ func TestNewerSetIsChosenFromDarwin25_2(t *testing.T) {
 func TestSelectJumpsKeepOneOrder(t *testing.T) {
 	text := selectJumps([]string{"mlx_add", "_mlx_error"})
 	for _, want := range []string{
-		"_mlx_add:\n  adrp x16, l_slot0@PAGE\n", "__mlx_error:\n  adrp x16, l_slot1@PAGE\n", "l_slot0:\n  .quad 0\nl_slot1:\n  .quad 0\n",
+		"_mlx_add:\n  adrp x16, l_slot0@PAGE\n", "__mlx_error:\n  adrp x16, l_slot1@PAGE\n",
+		"l_slot0:\n  .quad 0\nl_slot1:\n  .quad 0\n",
 		"l_name1:\n  .asciz \"_mlx_error\"\n", "  .quad l_name0\n  .quad l_name1\n  .quad 0\n",
 	} {
 		if !strings.Contains(text, want) {
@@ -73,7 +76,9 @@ func TestInsideIsSignedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(name string) int {
-		i := slices.IndexFunc(order, func(x signee) bool { return x.path == filepath.Join(bundle, name) })
+		i := slices.IndexFunc(order, func(x signee) bool {
+			return x.path == filepath.Join(bundle, name)
+		})
 		if i < 0 {
 			t.Fatalf("%s is not signed: %v", name, order)
 		}
@@ -85,7 +90,8 @@ func TestInsideIsSignedFirst(t *testing.T) {
 			continue
 		}
 		if i := at("Contents/" + name); i > window || i > app || order[i].identifier == "" {
-			t.Errorf("%s (%v) is number %d, the window %d, the app %d", name, spec.library, i, window, app)
+			t.Errorf("%s (%v) is number %d, the window %d, the app %d",
+				name, spec.library, i, window, app)
 		}
 	}
 	if window > app {
@@ -97,11 +103,15 @@ func TestInsideIsSignedFirst(t *testing.T) {
 }
 
 func TestCaskInstallsAppAndCommand(t *testing.T) {
-	p := program.Product{Info: program.ProductInfo{ProductName: "Tandem", ProductVersion: "1.2.3", Comments: "Runs models"}}
+	p := program.Product{Info: program.ProductInfo{ProductName: "Tandem", ProductVersion: "1.2.3",
+		Comments: "Runs models"}}
 	text := cask(p, "https://example.org/files/Tandem-1.2.3.zip", "abc")
 	for _, want := range []string{
-		`version "1.2.3"`, `sha256 "abc"`, `url "https://example.org/files/Tandem-1.2.3.zip"`, `homepage "https://example.org/files/"`,
-		`app "Tandem.app"`, `binary "#{appdir}/Tandem.app/Contents/Resources/bin/tandem"`, `launchctl: "` + agentLabel + `"`, `quit:      ["` + bundleID + `", "` + windowID + `"]`, `"~/Library/WebKit/` + windowID + `"`,
+		`version "1.2.3"`, `sha256 "abc"`, `url "https://example.org/files/Tandem-1.2.3.zip"`,
+		`homepage "https://example.org/files/"`,
+		`app "Tandem.app"`, `binary "#{appdir}/Tandem.app/Contents/Resources/bin/tandem"`,
+		`launchctl: "` + agentLabel + `"`, `quit:      ["` + bundleID + `", "` + windowID +
+			`"]`, `"~/Library/WebKit/` + windowID + `"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the cask does not say %s:\n%s", want, text)
@@ -115,7 +125,8 @@ func TestCaskInstallsAppAndCommand(t *testing.T) {
 // TestMissingPartsAreNamedOnce expects each thing that only a Mac makes once, and none on a Mac.
 func TestMissingPartsAreNamedOnce(t *testing.T) {
 	text := strings.Join(lacking(false, "linux"), "\n")
-	for _, want := range []string{"menu bar (", "window (", "signature", "disk image", "Homebrew cask"} {
+	for _, want := range []string{"menu bar (", "window (", "signature", "disk image",
+		"Homebrew cask"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%s is not named:\n%s", want, text)
 		}
@@ -128,11 +139,15 @@ func TestMissingPartsAreNamedOnce(t *testing.T) {
 // TestLicenceTextStandsOnce expects one text below all components that it covers, and an error for
 // a component without one.
 func TestLicenceTextStandsOnce(t *testing.T) {
-	text, err := licenceText([]component{{"b 2", []string{"terms\r\n"}}, {"a 1", []string{"terms", "notice"}}})
-	if err != nil || strings.Count(text, "terms\n") != 1 || !strings.Contains(text, "a 1\nb 2\n\nterms\n") || !strings.Contains(text, "a 1\n\nnotice\n") {
+	text, err := licenceText([]component{{"b 2", []string{"terms\r\n"}},
+		{"a 1", []string{"terms", "notice"}}})
+	if err != nil || strings.Count(text, "terms\n") != 1 ||
+		!strings.Contains(text, "a 1\nb 2\n\nterms\n") ||
+		!strings.Contains(text, "a 1\n\nnotice\n") {
 		t.Errorf("%v:\n%s", err, text)
 	}
-	if _, err := licenceText([]component{{name: "c 3"}}); err == nil || !strings.Contains(err.Error(), "c 3") {
+	if _, err := licenceText([]component{{name: "c 3"}}); err == nil ||
+		!strings.Contains(err.Error(), "c 3") {
 		t.Errorf("a component without terms: %v", err)
 	}
 }
@@ -140,7 +155,8 @@ func TestLicenceTextStandsOnce(t *testing.T) {
 // TestLoginAgentHasOneName compares the agent's name in the bundle with where the programs name it.
 func TestLoginAgentHasOneName(t *testing.T) {
 	for file, name := range map[string]string{
-		"../../app/cmd/menubar/login_darwin.go": `@"` + filepath.Base(inAgent) + `"`, "../../app/supervise/login.go": `"` + agentLabel + `"`,
+		"../../app/cmd/menubar/login_darwin.go": `@"` + filepath.Base(inAgent) + `"`,
+		"../../app/supervise/login.go":          `"` + agentLabel + `"`,
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -176,7 +192,8 @@ func TestShortFoldersAreNotPrivate(t *testing.T) {
 	t.Setenv("HOME", "/root")
 	t.Setenv("CARGO_HOME", "/opt/Rust und mehr")
 	b := &builder{&setup.Builder{Root: "/src", Cache: setup.Cache{Dir: "/var/cache/tandem-dev"}}}
-	if got, want := b.privateFolders(), []string{"/opt/Rust und mehr", "/var/cache/tandem-dev"}; !slices.Equal(got, want) {
+	if got, want := b.privateFolders(), []string{"/opt/Rust und mehr",
+		"/var/cache/tandem-dev"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -184,7 +201,8 @@ func TestShortFoldersAreNotPrivate(t *testing.T) {
 // TestSignerFollowsTheEnvironment expects the hardened runtime and a timestamp with a Developer ID,
 // and neither without. What the environment asks for and this system cannot do is refused.
 func TestSignerFollowsTheEnvironment(t *testing.T) {
-	const identity, key, password = "TANDEM_SIGN_IDENTITY", "TANDEM_SIGN_P12", "TANDEM_SIGN_P12_PASSWORD_FILE"
+	const identity, key, password = "TANDEM_SIGN_IDENTITY", "TANDEM_SIGN_P12",
+		"TANDEM_SIGN_P12_PASSWORD_FILE"
 	for _, name := range []string{identity, key, password} {
 		t.Setenv(name, "")
 	}
@@ -209,7 +227,8 @@ func TestSignerFollowsTheEnvironment(t *testing.T) {
 			t.Errorf("with an identity: %s", got)
 		}
 		t.Setenv(key, "/keys/a.p12")
-		if got := sign(); !strings.Contains(got, "TANDEM_SIGN_P12_PASSWORD_FILE are for other systems") {
+		if got := sign(); !strings.Contains(got,
+			"TANDEM_SIGN_P12_PASSWORD_FILE are for other systems") {
 			t.Errorf("a key on a Mac: %s", got)
 		}
 		return
@@ -218,7 +237,8 @@ func TestSignerFollowsTheEnvironment(t *testing.T) {
 		t.Errorf("without a signer: %s", got)
 	}
 	t.Setenv(identity, "Developer ID Application: A")
-	if got := sign(); !strings.Contains(got, "TANDEM_SIGN_IDENTITY names a certificate in a Mac's keychain") {
+	if got := sign(); !strings.Contains(got,
+		"TANDEM_SIGN_IDENTITY names a certificate in a Mac's keychain") {
 		t.Errorf("an identity off a Mac: %s", got)
 	}
 	t.Setenv(identity, "")
@@ -236,7 +256,8 @@ func TestSignerFollowsTheEnvironment(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte("#!/bin/sh\necho apple-codesign "+version+"\n"), 0o755); err != nil {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\necho apple-codesign "+version+"\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -246,7 +267,9 @@ func TestSignerFollowsTheEnvironment(t *testing.T) {
 	}
 	write(tool, setup.RcodesignVersion)
 	got := sign()
-	for _, want := range []string{"identity: ", "--p12-file /keys/a.p12", "--p12-password-file /keys/a.txt", "--for-notarization", "--code-signature-flags runtime", "--binary-identifier id /x/libmlx.dylib"} {
+	for _, want := range []string{"identity: ", "--p12-file /keys/a.p12",
+		"--p12-password-file /keys/a.txt", "--for-notarization", "--code-signature-flags runtime",
+		"--binary-identifier id /x/libmlx.dylib"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it does not say %s: %s", want, got)
 		}
@@ -269,5 +292,6 @@ func TestSignerFollowsTheEnvironment(t *testing.T) {
 
 // newTestBuilder has an empty checkout and an empty cache.
 func newTestBuilder(t *testing.T) *builder {
-	return &builder{&setup.Builder{Root: t.TempDir(), Cache: setup.Cache{Dir: t.TempDir()}, Out: io.Discard}}
+	return &builder{&setup.Builder{Root: t.TempDir(), Cache: setup.Cache{Dir: t.TempDir()},
+		Out: io.Discard}}
 }

@@ -42,7 +42,8 @@ func zipBundle(archive, bundle string) (sum string, size int64, err error) {
 		if err != nil {
 			return err
 		}
-		h := &zip.FileHeader{Name: path.Join(filepath.Base(bundle), filepath.ToSlash(rel)), Method: zip.Deflate, Modified: archiveTime}
+		h := &zip.FileHeader{Name: path.Join(filepath.Base(bundle), filepath.ToSlash(rel)),
+			Method: zip.Deflate, Modified: archiveTime}
 		h.SetMode(info.Mode())
 		switch {
 		case d.IsDir():
@@ -97,7 +98,8 @@ func (b *builder) diskImage(ctx context.Context, image, bundle string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	if err := b.Step("disk image: copy the app", b.Command(ctx, "ditto", bundle, filepath.Join(folder, filepath.Base(bundle)))); err != nil {
+	if err := b.Step("disk image: copy the app",
+		b.Command(ctx, "ditto", bundle, filepath.Join(folder, filepath.Base(bundle)))); err != nil {
 		return err
 	}
 	if err := os.Symlink("/Applications", filepath.Join(folder, "Applications")); err != nil {
@@ -105,7 +107,8 @@ func (b *builder) diskImage(ctx context.Context, image, bundle string) error {
 	}
 	// Programs that look at new files, such as Spotlight, may hold them: "Resource busy".
 	return retry(ctx, 5, 5*time.Second, func() error {
-		return b.Step(image, b.Command(ctx, "hdiutil", "create", "-quiet", "-ov", "-volname", "Tandem", "-srcfolder", folder, "-format", "UDZO", image))
+		return b.Step(image, b.Command(ctx, "hdiutil", "create", "-quiet", "-ov", "-volname",
+			"Tandem", "-srcfolder", folder, "-format", "UDZO", image))
 	})
 }
 
@@ -152,7 +155,8 @@ func cask(p program.Product, url, sum string) string {
     "~/Library/WebKit/%[10]s",
   ]
 end
-`, p.Info.ProductVersion, sum, url, p.Info.ProductName, p.Info.Comments, homepage(url), inTandem, agentLabel, bundleID, windowID)
+`, p.Info.ProductVersion, sum, url, p.Info.ProductName, p.Info.Comments, homepage(url), inTandem,
+		agentLabel, bundleID, windowID)
 }
 
 // homepage returns the folder of a download.

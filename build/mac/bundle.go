@@ -63,7 +63,8 @@ func (b *builder) assemble(path string, p parts) error {
 		}
 		return os.WriteFile(to, text, 0o644)
 	}
-	for _, x := range []struct{ name, from string }{{inTandem, p.tandem}, {inMain, p.menubar}, {inWindow + "/MacOS/" + windowName, p.window}} {
+	for _, x := range []struct{ name, from string }{{inTandem, p.tandem}, {inMain, p.menubar},
+		{inWindow + "/MacOS/" + windowName, p.window}} {
 		if x.from == "" {
 			continue
 		}
@@ -120,7 +121,8 @@ func fillPlist(path string, p program.Product) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range []*string{&p.Name, &p.OutputFilename, &p.Info.CompanyName, &p.Info.ProductName, &p.Info.ProductVersion, &p.Info.Copyright, &p.Info.Comments} {
+	for _, s := range []*string{&p.Name, &p.OutputFilename, &p.Info.CompanyName,
+		&p.Info.ProductName, &p.Info.ProductVersion, &p.Info.Copyright, &p.Info.Comments} {
 		var b bytes.Buffer
 		if err := xml.EscapeText(&b, []byte(*s)); err != nil {
 			return nil, err

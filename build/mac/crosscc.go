@@ -33,13 +33,15 @@ const macTarget = "aarch64-macos." + setup.MacOSTarget
 func (b *builder) crossCC(ctx context.Context) (*crossCC, error) {
 	if runtime.GOOS == "darwin" {
 		target := []string{"-arch", "arm64", "-mmacosx-version-min=" + setup.MacOSTarget}
-		return &crossCC{cc: append([]string{"cc"}, target...), cxx: append([]string{"c++"}, target...)}, nil
+		return &crossCC{cc: append([]string{"cc"}, target...),
+			cxx: append([]string{"c++"}, target...)}, nil
 	}
 	python, err := b.Venv(ctx, setup.Venv{Name: "zig", Requirements: "build/darwin/zig.txt"})
 	if err != nil {
 		return nil, err
 	}
-	dir, err := b.Output(b.Command(ctx, python, "-c", "import os, ziglang; print(os.path.dirname(ziglang.__file__))"))
+	dir, err := b.Output(b.Command(ctx, python, "-c",
+		"import os, ziglang; print(os.path.dirname(ziglang.__file__))"))
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +50,10 @@ func (b *builder) crossCC(ctx context.Context) (*crossCC, error) {
 	return &crossCC{
 		cc: []string{zig, "cc", "-target", macTarget},
 		// zig assumes the newest libc++, and has no SDK with these constants.
-		cxx: []string{zig, "c++", "-target", macTarget, "-Wno-macro-redefined", "-D_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS=1",
-			"-DINFINITY=__builtin_inff()", `-DNAN=__builtin_nanf("")`, "-DHUGE_VAL=__builtin_huge_val()"},
+		cxx: []string{zig, "c++", "-target", macTarget, "-Wno-macro-redefined",
+			"-D_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS=1",
+			"-DINFINITY=__builtin_inff()", `-DNAN=__builtin_nanf("")`,
+			"-DHUGE_VAL=__builtin_huge_val()"},
 		env: []string{"ZIG_GLOBAL_CACHE_DIR=" + cached, "ZIG_LOCAL_CACHE_DIR=" + cached},
 		sdk: sdk,
 	}, nil
@@ -72,7 +76,8 @@ func (c *crossCC) goEnv(ldflags ...string) []string {
 	if c.sdk != "" {
 		cc = append(cc, "-I"+filepath.Join(c.sdk, "include"))
 	}
-	return append([]string{"GOOS=darwin", "GOARCH=arm64", "CC=" + quoted(cc), "CGO_LDFLAGS=" + quoted(append(ldflags, c.linkFlags()...))}, c.env...)
+	return append([]string{"GOOS=darwin", "GOARCH=arm64", "CC=" + quoted(cc), "CGO_LDFLAGS=" +
+		quoted(append(ldflags, c.linkFlags()...))}, c.env...)
 }
 
 // quoted joins words as go reads them from the environment.

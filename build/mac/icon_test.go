@@ -33,8 +33,10 @@ func TestIconHasEverySize(t *testing.T) {
 	for _, p := range pictures {
 		length := int(binary.BigEndian.Uint32(rest[4:]))
 		img, err := png.Decode(bytes.NewReader(rest[8:length]))
-		if err != nil || string(rest[:4]) != p.kind || img.Bounds().Dx() != p.size || img.Bounds().Dy() != p.size {
-			t.Fatalf("%q: %v, %v, want %s of %d pixels", rest[:4], err, img.Bounds(), p.kind, p.size)
+		if err != nil || string(rest[:4]) != p.kind || img.Bounds().Dx() != p.size ||
+			img.Bounds().Dy() != p.size {
+			t.Fatalf("%q: %v, %v, want %s of %d pixels",
+				rest[:4], err, img.Bounds(), p.kind, p.size)
 		}
 		if _, _, _, corner := img.At(0, 0).RGBA(); corner != 0 {
 			t.Errorf("%s has no round corners", p.kind)

@@ -30,7 +30,8 @@ func (v *validation) libraries(images map[string]*machO) {
 // ownPaths checks that an image's paths mean the same on every Mac.
 func (v *validation) ownPaths(name string, m *machO) {
 	for _, r := range m.rpaths {
-		if !strings.HasPrefix(r, "@executable_path/") && r != "@loader_path" && !strings.HasPrefix(r, "@loader_path/") {
+		if !strings.HasPrefix(r, "@executable_path/") && r != "@loader_path" &&
+			!strings.HasPrefix(r, "@loader_path/") {
 			v.find("%s looks for libraries in %s, a folder of the machine that built it", name, r)
 		}
 	}
@@ -38,7 +39,8 @@ func (v *validation) ownPaths(name string, m *machO) {
 		v.find("%s has the install name %s; it has to be @rpath/%s", name, m.id, path.Base(name))
 	}
 	if symbols := m.imports[notTwoLevel]; len(symbols) > 0 {
-		v.find("%s takes %s, and %d more, from any library that has it", name, symbols[0], len(symbols)-1)
+		v.find("%s takes %s, and %d more, from any library that has it", name, symbols[0],
+			len(symbols)-1)
 	}
 }
 
@@ -65,7 +67,8 @@ func (w *walker) load(name, program string, rpaths []string) {
 		found := w.resolve(l, program, path.Dir(name), rpaths)
 		if found == "" {
 			if first {
-				w.v.find("%s loads %s, which is neither in the bundle nor part of the system", name, l)
+				w.v.find("%s loads %s, which is neither in the bundle nor part of the system", name,
+					l)
 			}
 			continue
 		}

@@ -31,7 +31,8 @@ var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|
 func (b *builder) licences(ctx context.Context, m metal) (string, error) {
 	var all []component
 	for _, list := range []func(context.Context) ([]component, error){
-		func(context.Context) ([]component, error) { return m.components() }, b.goComponents, b.rustComponents, b.webComponents,
+		func(context.Context) ([]component, error) { return m.components() }, b.goComponents,
+		b.rustComponents, b.webComponents,
 	} {
 		found, err := list(ctx)
 		if err != nil {
@@ -61,7 +62,10 @@ func licenceText(all []component) (string, error) {
 		slices.Sort(list)
 		blocks = append(blocks, block{strings.Join(slices.Compact(list), "\n"), text})
 	}
-	slices.SortFunc(blocks, func(x, y block) int { return cmp.Or(cmp.Compare(x.title, y.title), cmp.Compare(x.text, y.text)) })
+	slices.SortFunc(blocks, func(x, y block) int {
+		return cmp.Or(cmp.Compare(x.title, y.title),
+			cmp.Compare(x.text, y.text))
+	})
 	var s strings.Builder
 	s.WriteString("Tandem contains the following, under the terms that stand below each.\n")
 	for _, x := range blocks {
@@ -93,7 +97,8 @@ func readLicences(name, dir string) (component, error) {
 // components are MLX, mlx-c, and metal-cpp, which is compiled into them.
 func (m metal) components() ([]component, error) {
 	var list []component
-	for _, x := range []struct{ name, file string }{{"MLX " + setup.MLXVersion, "mlx.txt"}, {"mlx-c " + setup.MLXCVersion, "mlx-c.txt"}, {"metal-cpp", "metal-cpp.txt"}} {
+	for _, x := range []struct{ name, file string }{{"MLX " + setup.MLXVersion, "mlx.txt"},
+		{"mlx-c " + setup.MLXCVersion, "mlx-c.txt"}, {"metal-cpp", "metal-cpp.txt"}} {
 		text, err := os.ReadFile(filepath.Join(m.licences(), x.file))
 		if err != nil {
 			return nil, err
@@ -105,7 +110,8 @@ func (m metal) components() ([]component, error) {
 
 // goComponents are Go itself and the modules in the three programs.
 func (b *builder) goComponents(ctx context.Context) ([]component, error) {
-	cmd := b.Command(ctx, "go", "list", "-deps", "-tags", "ui,bundle,desktop,production", "-json=Module", "./app/cmd/...")
+	cmd := b.Command(ctx, "go", "list", "-deps", "-tags", "ui,bundle,desktop,production",
+		"-json=Module", "./app/cmd/...")
 	cmd.Env = append(cmd.Env, "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=1")
 	text, err := b.Output(cmd)
 	if err != nil {
@@ -146,7 +152,8 @@ func (b *builder) goComponents(ctx context.Context) ([]component, error) {
 
 // rustComponents are Rust's standard library and the crates in ours.
 func (b *builder) rustComponents(ctx context.Context) ([]component, error) {
-	text, err := b.Output(b.Command(ctx, "cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", setup.MacTriple,
+	text, err := b.Output(b.Command(ctx, "cargo", "metadata", "--locked", "--format-version", "1",
+		"--filter-platform", setup.MacTriple,
 		"--manifest-path", filepath.Join(b.Root, setup.NativeDir, "Cargo.toml")))
 	if err != nil {
 		return nil, err
@@ -194,11 +201,13 @@ func (b *builder) webComponents(ctx context.Context) ([]component, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := b.Cache.Ensure(ctx, setup.Entry{Name: "frontend-map", Inputs: []string{sources}}, func(out string) error {
-		cmd := b.Command(ctx, "npx", "--no-install", "vite", "build", "--sourcemap", "--outDir", filepath.Join(out, "dist"), "--emptyOutDir")
-		cmd.Dir = dir
-		return b.Step("frontend: build with a source map", cmd)
-	})
+	made, err := b.Cache.Ensure(ctx, setup.Entry{Name: "frontend-map", Inputs: []string{sources}},
+		func(out string) error {
+			cmd := b.Command(ctx, "npx", "--no-install", "vite", "build", "--sourcemap", "--outDir",
+				filepath.Join(out, "dist"), "--emptyOutDir")
+			cmd.Dir = dir
+			return b.Step("frontend: build with a source map", cmd)
+		})
 	if err != nil {
 		return nil, err
 	}

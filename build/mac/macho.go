@@ -76,8 +76,10 @@ func readMachOFile(file fs.File) (*machO, error) {
 		return nil, errors.New("it cannot be read at an offset")
 	}
 	var magic [4]byte
-	if _, err := at.ReadAt(magic[:], 0); err != nil || binary.LittleEndian.Uint32(magic[:]) != macho.Magic64 {
-		if m := binary.BigEndian.Uint32(magic[:]); m == macho.MagicFat || m == macho.Magic32 || m == macho.Magic64 {
+	if _, err := at.ReadAt(magic[:], 0); err != nil ||
+		binary.LittleEndian.Uint32(magic[:]) != macho.Magic64 {
+		if m := binary.BigEndian.Uint32(magic[:]); m == macho.MagicFat || m == macho.Magic32 ||
+			m == macho.Magic64 {
 			return nil, errors.New("it is not for Apple silicon alone")
 		}
 		return nil, errNotMachO
@@ -150,7 +152,8 @@ func (m *machO) symbols(f *macho.File) {
 			continue
 		}
 		from := notTwoLevel
-		if ordinal := int(s.Desc >> 8); twoLevel && ordinal != ordinalSelf && ordinal != ordinalDynamic && ordinal != ordinalMain {
+		if ordinal := int(s.Desc >> 8); twoLevel && ordinal != ordinalSelf &&
+			ordinal != ordinalDynamic && ordinal != ordinalMain {
 			from = ordinal - 1
 		}
 		m.imports[from] = append(m.imports[from], s.Name)

@@ -88,7 +88,8 @@ func (s binarySpec) bytes() []byte {
 	if !s.unsigned {
 		blob = s.signed.bytes()
 		at += 16
-		command(loadSignature, []uint32{at + uint32(symbols.Len()+names.Len()), uint32(len(blob))}, "")
+		command(loadSignature, []uint32{at + uint32(symbols.Len()+names.Len()), uint32(len(blob))},
+			"")
 	}
 	command(2, []uint32{at, uint32(number), at + uint32(symbols.Len()), uint32(names.Len())}, "")
 
@@ -101,7 +102,8 @@ func (s binarySpec) bytes() []byte {
 		cpu = 0x0100000c
 	}
 	var file bytes.Buffer
-	binary.Write(&file, binary.LittleEndian, []uint32{0xfeedfacf, cpu, 0, kind, uint32(count), uint32(commands.Len()), 0x80, 0})
+	binary.Write(&file, binary.LittleEndian, []uint32{0xfeedfacf, cpu, 0, kind, uint32(count),
+		uint32(commands.Len()), 0x80, 0})
 	file.Write(commands.Bytes())
 	file.Write(symbols.Bytes())
 	file.Write(names.Bytes())
@@ -116,7 +118,8 @@ var goProgram = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	source, out := filepath.Join(dir, "main.go"), filepath.Join(dir, "main")
-	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { println(1) }\n"), 0o644); err != nil {
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { println(1) }\n"),
+		0o644); err != nil {
 		return "", err
 	}
 	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", out, source)
@@ -138,19 +141,23 @@ func TestReadMachOTakesMacProgramsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !m.executable || m.signature == nil || m.signature.flags&flagAdHoc == 0 || m.minOS == "" || !slices.Contains(m.loads, "/usr/lib/libSystem.B.dylib") {
+	if !m.executable || m.signature == nil || m.signature.flags&flagAdHoc == 0 || m.minOS == "" ||
+		!slices.Contains(m.loads, "/usr/lib/libSystem.B.dylib") {
 		t.Errorf("%+v", m)
 	}
-	for name, data := range map[string][]byte{"empty": nil, "text": []byte("hello there, this is a text"), "short": []byte("\xcf\xfa")} {
+	for name, data := range map[string][]byte{"empty": nil,
+		"text": []byte("hello there, this is a text"), "short": []byte("\xcf\xfa")} {
 		file := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(file, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readMachO(file); err == nil || !strings.Contains(err.Error(), errNotMachO.Error()) {
+		if _, err := readMachO(file); err == nil ||
+			!strings.Contains(err.Error(), errNotMachO.Error()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if setup.CompareVersions("14.0", "9.5") <= 0 || setup.CompareVersions("26.2", "26.10") >= 0 || setup.CompareVersions("14.0", "14.0") != 0 {
+	if setup.CompareVersions("14.0", "9.5") <= 0 || setup.CompareVersions("26.2", "26.10") >= 0 ||
+		setup.CompareVersions("14.0", "14.0") != 0 {
 		t.Error("versions are compared as texts")
 	}
 }

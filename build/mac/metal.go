@@ -52,7 +52,8 @@ func (b *builder) metal(ctx context.Context, pip string, cc *crossCC) (metal, er
 		return metal{}, err
 	}
 	e := setup.Entry{Name: "mlx-darwin-" + setup.MLXPin, Inputs: append(inputs, setup.MLXPin)}
-	for _, name := range []string{"mlx/metal.txt", "mlx/Cargo.lock", "darwin/select.c", "darwin/select.h"} {
+	for _, name := range []string{"mlx/metal.txt", "mlx/Cargo.lock", "darwin/select.c",
+		"darwin/select.h"} {
 		text, err := os.ReadFile(filepath.Join(b.Root, "build", name))
 		if err != nil {
 			return metal{}, err
@@ -84,9 +85,11 @@ func (b *builder) metal(ctx context.Context, pip string, cc *crossCC) (metal, er
 // unpackMetal takes from a wheel what its libmlx loads, and its licences. It leaves the older
 // wheel's libjaccl, which nothing loads.
 func (b *builder) unpackMetal(ctx context.Context, pip, work string, m metal, s metalSet) error {
-	cmd := b.Command(ctx, pip, "-m", "pip", "install", "--no-deps", "--require-hashes", "--only-binary=:all:", "--platform", s.platform,
+	cmd := b.Command(ctx, pip, "-m", "pip", "install", "--no-deps", "--require-hashes",
+		"--only-binary=:all:", "--platform", s.platform,
 		"--target", work, "-r", filepath.Join(b.Root, "build", "mlx", "metal.txt"))
-	if err := b.Step("MLX "+setup.MLXVersion+" for macOS "+s.minOS+": install the wheel", cmd); err != nil {
+	if err := b.Step("MLX "+setup.MLXVersion+" for macOS "+s.minOS+": install the wheel",
+		cmd); err != nil {
 		return err
 	}
 	from, to := filepath.Join(work, "mlx", "lib"), filepath.Join(m.sets(), s.name)
@@ -109,10 +112,12 @@ func (b *builder) unpackMetal(ctx context.Context, pip, work string, m metal, s 
 		}
 	}
 	for name, path := range map[string]string{
-		"mlx.txt":       filepath.Join("mlx_metal-"+setup.MLXVersion+".dist-info", "licenses", "LICENSE"),
+		"mlx.txt": filepath.Join("mlx_metal-"+setup.MLXVersion+".dist-info", "licenses",
+			"LICENSE"),
 		"metal-cpp.txt": filepath.Join("mlx", "include", "metal_cpp", "LICENSE.txt"),
 	} {
-		if err := setup.CopyFile(filepath.Join(m.licences(), name), filepath.Join(work, path)); err != nil {
+		if err := setup.CopyFile(filepath.Join(m.licences(), name),
+			filepath.Join(work, path)); err != nil {
 			return err
 		}
 	}
@@ -127,7 +132,8 @@ func (b *builder) crossMLXC(ctx context.Context, cc *crossCC, work string, m met
 	if err != nil {
 		return err
 	}
-	if err := setup.CopyFile(filepath.Join(m.licences(), "mlx-c.txt"), filepath.Join(source, "LICENSE")); err != nil {
+	if err := setup.CopyFile(filepath.Join(m.licences(), "mlx-c.txt"),
+		filepath.Join(source, "LICENSE")); err != nil {
 		return err
 	}
 	sources, err := filepath.Glob(filepath.Join(source, "mlx", "c", "*.cpp"))
@@ -139,8 +145,10 @@ func (b *builder) crossMLXC(ctx context.Context, cc *crossCC, work string, m met
 	commands := make(chan []string, len(sources))
 	for i, path := range sources {
 		objects[i] = filepath.Join(work, strings.TrimSuffix(filepath.Base(path), ".cpp")+".o")
-		commands <- append(cc.cxx[1:len(cc.cxx):len(cc.cxx)], "-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-ffile-prefix-map="+source+"=mlx-c", "-I"+source,
-			"-I"+filepath.Join(wheel, "include"), "-I"+filepath.Join(wheel, "include", "metal_cpp"), "-c", path, "-o", objects[i])
+		commands <- append(cc.cxx[1:len(cc.cxx):len(cc.cxx)], "-std=c++20", "-O2", "-DNDEBUG",
+			"-fPIC", "-ffile-prefix-map="+source+"=mlx-c", "-I"+source,
+			"-I"+filepath.Join(wheel, "include"), "-I"+filepath.Join(wheel, "include", "metal_cpp"),
+			"-c", path, "-o", objects[i])
 	}
 	close(commands)
 	var mu sync.Mutex
@@ -168,7 +176,8 @@ func (b *builder) crossMLXC(ctx context.Context, cc *crossCC, work string, m met
 		linker, libraries = cc.cc, []string{"-lmlx", filepath.Join(cc.sdk, "lib", "libc++.tbd")}
 	}
 	out := filepath.Join(work, mlxcLib)
-	args := append(linker[1:len(linker):len(linker)], "-shared", "-o", out, "-Wl,-install_name,@rpath/"+mlxcLib, "-Wl,-rpath,@loader_path",
+	args := append(linker[1:len(linker):len(linker)], "-shared", "-o", out,
+		"-Wl,-install_name,@rpath/"+mlxcLib, "-Wl,-rpath,@loader_path",
 		"-L"+filepath.Join(wheel, "lib"))
 	args = append(append(append(args, objects...), libraries...), cc.linkFlags()...)
 	cmd := b.Command(ctx, linker[0], args...)
@@ -201,11 +210,13 @@ func (b *builder) buildSelect(ctx context.Context, cc *crossCC, work string, m m
 		return err
 	}
 	out := filepath.Join(m.sets(), selectLib)
-	args := append(cc.cc[1:len(cc.cc):len(cc.cc)], "-shared", "-O2", "-o", out, "-Wl,-install_name,@rpath/"+selectLib,
+	args := append(cc.cc[1:len(cc.cc):len(cc.cc)], "-shared", "-O2", "-o", out,
+		"-Wl,-install_name,@rpath/"+selectLib,
 		filepath.Join(b.Root, "build", "darwin", "select.c"), jumps)
 	cmd := b.Command(ctx, cc.cc[0], append(args, cc.linkFlags()...)...)
 	cmd.Env = append(cmd.Env, cc.env...)
-	if err := b.Step(fmt.Sprintf("%s: link, %d functions", selectLib, len(functions)), cmd); err != nil {
+	if err := b.Step(fmt.Sprintf("%s: link, %d functions", selectLib, len(functions)),
+		cmd); err != nil {
 		return err
 	}
 	return setup.CopyFile(filepath.Join(m.link(), mlxcLib), out)
@@ -223,13 +234,16 @@ func isMLXC(symbol string) bool {
 func selectJumps(functions []string) string {
 	var text, slots, names, list strings.Builder
 	for i, name := range functions {
-		fmt.Fprintf(&text, "  .globl _%s\n  .p2align 2\n_%[1]s:\n  adrp x16, l_slot%[2]d@PAGE\n  ldr x16, [x16, l_slot%[2]d@PAGEOFF]\n  br x16\n", name, i)
+		fmt.Fprintf(&text, "  .globl _%s\n  .p2align 2\n_%[1]s:\n  adrp x16, l_slot%[2]d@PAGE\n  ldr x16, [x16, l_slot%[2]d@PAGEOFF]\n  br x16\n",
+			name, i)
 		fmt.Fprintf(&slots, "l_slot%d:\n  .quad 0\n", i)
 		fmt.Fprintf(&names, "l_name%d:\n  .asciz \"%s\"\n", i, name)
 		fmt.Fprintf(&list, "  .quad l_name%d\n", i)
 	}
 	return "  .section __TEXT,__text,regular,pure_instructions\n" + text.String() +
-		"  .section __DATA,__data\n  .private_extern _tandem_select_slots\n  .globl _tandem_select_slots\n  .p2align 3\n_tandem_select_slots:\n" + slots.String() +
+		"  .section __DATA,__data\n  .private_extern _tandem_select_slots\n  .globl _tandem_select_slots\n  .p2align 3\n_tandem_select_slots:\n" +
+		slots.String() +
 		"  .section __TEXT,__cstring,cstring_literals\n" + names.String() +
-		"  .section __DATA,__const\n  .private_extern _tandem_select_names\n  .globl _tandem_select_names\n  .p2align 3\n_tandem_select_names:\n" + list.String() + "  .quad 0\n"
+		"  .section __DATA,__const\n  .private_extern _tandem_select_names\n  .globl _tandem_select_names\n  .p2align 3\n_tandem_select_names:\n" +
+		list.String() + "  .quad 0\n"
 }

@@ -11,7 +11,8 @@ import (
 
 // rcodesignEntry is the cache's folder for a compiled rcodesign.
 func rcodesignEntry() setup.Entry {
-	return setup.Entry{Name: "rcodesign-" + setup.RcodesignVersion, Inputs: []string{setup.RcodesignVersion, "no default features"}}
+	return setup.Entry{Name: "rcodesign-" + setup.RcodesignVersion,
+		Inputs: []string{setup.RcodesignVersion, "no default features"}}
 }
 
 // rcodesign returns the path of the tool that signs without a Mac, or "" if there is none of the
@@ -24,7 +25,8 @@ func (b *builder) rcodesign(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	if version, err := b.Output(b.Command(ctx, path, "--version")); err != nil || version != "apple-codesign "+setup.RcodesignVersion {
+	if version, err := b.Output(b.Command(ctx, path, "--version")); err != nil ||
+		version != "apple-codesign "+setup.RcodesignVersion {
 		return ""
 	}
 	return path
@@ -38,8 +40,10 @@ func (b *builder) setupRcodesign(ctx context.Context) error {
 	}
 	_, err := b.Cache.Ensure(ctx, rcodesignEntry(), func(dir string) error {
 		target := filepath.Join(dir, "target")
-		if err := b.Step("rcodesign "+setup.RcodesignVersion+": compile", b.Command(ctx, "cargo", "install", "--locked", "--quiet",
-			"--version", setup.RcodesignVersion, "--no-default-features", "--root", dir, "--target-dir", target, "apple-codesign")); err != nil {
+		if err := b.Step("rcodesign "+setup.RcodesignVersion+": compile",
+			b.Command(ctx, "cargo", "install", "--locked", "--quiet",
+				"--version", setup.RcodesignVersion, "--no-default-features", "--root", dir,
+				"--target-dir", target, "apple-codesign")); err != nil {
 			return err
 		}
 		return os.RemoveAll(target)

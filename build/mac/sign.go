@@ -40,7 +40,8 @@ type identity struct {
 
 // signingIdentity reads the environment. It refuses variables that this system cannot use.
 func signingIdentity() (identity, error) {
-	id := identity{os.Getenv("TANDEM_SIGN_IDENTITY"), os.Getenv("TANDEM_SIGN_P12"), os.Getenv("TANDEM_SIGN_P12_PASSWORD_FILE")}
+	id := identity{os.Getenv("TANDEM_SIGN_IDENTITY"), os.Getenv("TANDEM_SIGN_P12"),
+		os.Getenv("TANDEM_SIGN_P12_PASSWORD_FILE")}
 	switch {
 	case runtime.GOOS == "darwin" && id.key+id.password != "":
 		return id, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE are for other systems. Put the certificate into the keychain and name it in TANDEM_SIGN_IDENTITY")
@@ -65,16 +66,19 @@ func (b *builder) signer(ctx context.Context) (*signer, error) {
 		if id.name == "" {
 			return &signer{adHoc, "ad hoc", append(args, "-"), "--identifier"}, nil
 		}
-		return &signer{byIdentity, "as " + id.name, append(args, id.name, "--options", "runtime", "--timestamp"), "--identifier"}, nil
+		return &signer{byIdentity, "as " + id.name,
+			append(args, id.name, "--options", "runtime", "--timestamp"), "--identifier"}, nil
 	}
 	tool := b.rcodesign(ctx)
 	if tool == "" {
-		return nil, fmt.Errorf("there is no rcodesign %s here; run go run ./build app, which compiles it", setup.RcodesignVersion)
+		return nil, fmt.Errorf("there is no rcodesign %s here; run go run ./build app, which compiles it",
+			setup.RcodesignVersion)
 	}
 	how, what, args := adHoc, "ad hoc", []string{tool, "sign", "--shallow"}
 	if id.key != "" {
 		how, what = byIdentity, "as "+filepath.Base(id.key)
-		args = append(args, "--p12-file", id.key, "--p12-password-file", id.password, "--for-notarization", "--code-signature-flags", "runtime")
+		args = append(args, "--p12-file", id.key, "--p12-password-file", id.password,
+			"--for-notarization", "--code-signature-flags", "runtime")
 	}
 	return &signer{how, what, args, "--binary-identifier"}, nil
 }
@@ -87,11 +91,13 @@ func signOrder(bundle string, whole bool) ([]signee, error) {
 		return nil, err
 	}
 	var order []signee
-	for _, path := range append(files, filepath.Join(contents, inMLX, selectLib), filepath.Join(contents, inTandem)) {
+	for _, path := range append(files, filepath.Join(contents, inMLX, selectLib),
+		filepath.Join(contents, inTandem)) {
 		order = append(order, signee{path, identifierOf(path)})
 	}
 	if whole {
-		order = append(order, signee{path: filepath.Dir(filepath.Join(contents, inWindow))}, signee{path: bundle})
+		order = append(order, signee{path: filepath.Dir(filepath.Join(contents, inWindow))},
+			signee{path: bundle})
 	}
 	return order, nil
 }

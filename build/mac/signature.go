@@ -37,7 +37,8 @@ const (
 
 // timestampToken is the object identifier 1.2.840.113549.1.9.16.2.14 in DER: the attribute that
 // holds a timestamp.
-var timestampToken = []byte{0x06, 0x0b, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x09, 0x10, 0x02, 0x0e}
+var timestampToken = []byte{0x06, 0x0b, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x09, 0x10, 0x02,
+	0x0e}
 
 var errSignature = errors.New("its signature cannot be read")
 
@@ -108,9 +109,11 @@ func (v *validation) signature(name string, s *signature, how signing) {
 	hardened, anonymous := s.flags&flagRuntime != 0, s.flags&flagAdHoc != 0
 	switch {
 	case how == adHoc && (hardened || !anonymous):
-		v.find("%s is signed with flags %#x; it has to be ad hoc, without the hardened runtime", name, s.flags)
+		v.find("%s is signed with flags %#x; it has to be ad hoc, without the hardened runtime",
+			name, s.flags)
 	case how == byIdentity && (!hardened || anonymous):
-		v.find("%s is signed with flags %#x; it has to be by an identity, with the hardened runtime", name, s.flags)
+		v.find("%s is signed with flags %#x; it has to be by an identity, with the hardened runtime",
+			name, s.flags)
 	case how == byIdentity && !s.stamped:
 		v.find("the signature of %s has no timestamp", name)
 	}

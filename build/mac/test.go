@@ -33,7 +33,8 @@ func Test(ctx context.Context, from *setup.Builder) error {
 		if err := typecheck.DarwinTags(ctx, from, tags); err != nil {
 			return fmt.Errorf("types for darwin/arm64, tags %q: %w", tags, err)
 		}
-		fmt.Fprintf(b.Out, "types for darwin/arm64, tags %q: %s\n", tags, setup.Seconds(time.Since(began)))
+		fmt.Fprintf(b.Out, "types for darwin/arm64, tags %q: %s\n", tags,
+			setup.Seconds(time.Since(began)))
 	}
 	a, err := b.makeApp(ctx, "")
 	if err != nil {
@@ -43,7 +44,8 @@ func Test(ctx context.Context, from *setup.Builder) error {
 		return err
 	}
 	a.report(b)
-	if err := errors.Join(b.archiveHolds(a), checkJumps(filepath.Join(a.path, "Contents", inMLX, selectLib)), b.rehearse(ctx, a)); err != nil {
+	if err := errors.Join(b.archiveHolds(a), checkJumps(filepath.Join(a.path, "Contents", inMLX,
+		selectLib)), b.rehearse(ctx, a)); err != nil {
 		return err
 	}
 	fmt.Fprintf(b.Out, "test mac: %s\n", setup.Seconds(time.Since(start)))
@@ -52,7 +54,8 @@ func Test(ctx context.Context, from *setup.Builder) error {
 
 // archiveHolds returns an error unless the archive holds the bundle that it was made from.
 func (b *builder) archiveHolds(a *appBundle) error {
-	archives, err := filepath.Glob(filepath.Join(b.appOut(), "Tandem-"+a.product.Info.ProductVersion+"*.zip"))
+	archives, err := filepath.Glob(filepath.Join(b.appOut(),
+		"Tandem-"+a.product.Info.ProductVersion+"*.zip"))
 	if err != nil {
 		return err
 	}
@@ -86,7 +89,8 @@ func checkJumps(path string) error {
 	if err != nil {
 		return err
 	}
-	functions := slices.DeleteFunc(slices.Clone(f.Symtab.Syms), func(s macho.Symbol) bool { return !isMLXC(s.Name) || s.Type&symbolDebug != 0 })
+	functions := slices.DeleteFunc(slices.Clone(f.Symtab.Syms),
+		func(s macho.Symbol) bool { return !isMLXC(s.Name) || s.Type&symbolDebug != 0 })
 	slices.SortFunc(functions, func(x, y macho.Symbol) int { return cmp.Compare(x.Name, y.Name) })
 	var first uint64
 	for i, s := range functions {
@@ -147,7 +151,8 @@ func (b *builder) rehearse(ctx context.Context, a *appBundle) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		cmd := b.Command(ctx, cc.cc[0], append(cc.cc[1:len(cc.cc):len(cc.cc)], "-Wl,-S", "-o", path, source)...)
+		cmd := b.Command(ctx, cc.cc[0], append(cc.cc[1:len(cc.cc):len(cc.cc)], "-Wl,-S", "-o", path,
+			source)...)
 		cmd.Env = append(cmd.Env, cc.env...)
 		if err := b.Step("stand-in for "+name, cmd); err != nil {
 			return err
@@ -157,7 +162,8 @@ func (b *builder) rehearse(ctx context.Context, a *appBundle) error {
 	if err != nil {
 		return err
 	}
-	v, err := validate(os.DirFS(bundle), expectation{product: a.product, signing: how, private: b.privateFolders()})
+	v, err := validate(os.DirFS(bundle), expectation{product: a.product, signing: how,
+		private: b.privateFolders()})
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,8 @@ type bundleFile struct {
 // Parts that may be missing from a bundle made off a Mac.
 var (
 	faces = []string{"Contents/" + inMain, "Contents/" + inWindow + "/MacOS/" + windowName}
-	seals = []string{"Contents/_CodeSignature/CodeResources", "Contents/" + inWindow + "/_CodeSignature/CodeResources"}
+	seals = []string{"Contents/_CodeSignature/CodeResources", "Contents/" + inWindow +
+		"/_CodeSignature/CodeResources"}
 )
 
 // validate examines a bundle, given its folder. Error: the folder cannot be read.
@@ -116,7 +117,8 @@ func (v *validation) file(
 	dir := path.Base(path.Dir(name))
 	m, err := readMachOFile(f)
 	if errors.Is(err, errNotMachO) {
-		if dir == "MacOS" || dir == "Frameworks" || path.Ext(name) == ".dylib" || strings.HasSuffix(path.Dir(name), inMLX) {
+		if dir == "MacOS" || dir == "Frameworks" || path.Ext(name) == ".dylib" ||
+			strings.HasSuffix(path.Dir(name), inMLX) {
 			v.find("%s is no program or library, but its place or name says so", name)
 		}
 		if info.Mode()&0o111 != 0 {
@@ -158,9 +160,10 @@ var homeFolder = regexp.MustCompile(`/(?:Users|home)/[\w.-]+/[\w.-]+|/root/[\w.-
 // with one name are left out: /src or /root may end another machine's path.
 func (b *builder) privateFolders() []string {
 	home, _ := os.UserHomeDir() // without one there is no folder to look for
-	return slices.DeleteFunc([]string{home, setup.CargoHome(), b.Root, b.Cache.Dir}, func(dir string) bool {
-		return strings.Count(filepath.Clean(dir), "/") < 2
-	})
+	return slices.DeleteFunc([]string{home, setup.CargoHome(), b.Root, b.Cache.Dir},
+		func(dir string) bool {
+			return strings.Count(filepath.Clean(dir), "/") < 2
+		})
 }
 
 // homes finds paths of the machine that built a program, because they tell its user's name. It
@@ -194,8 +197,10 @@ func oldestFor(name string) string {
 
 // inventory compares the files that are there with those that have to be.
 func (v *validation) inventory(want expectation) {
-	required := []string{"Contents/Info.plist", "Contents/" + inTandem, "Contents/" + inIcon, "Contents/" + inLicences, "Contents/" + inAgent,
-		"Contents/" + inWindow + "/Info.plist", "Contents/" + inWindow + "/Resources/iconfile.icns", "Contents/" + inMLX + "/" + selectLib}
+	required := []string{"Contents/Info.plist", "Contents/" + inTandem, "Contents/" + inIcon,
+		"Contents/" + inLicences, "Contents/" + inAgent,
+		"Contents/" + inWindow + "/Info.plist", "Contents/" + inWindow + "/Resources/iconfile.icns",
+		"Contents/" + inMLX + "/" + selectLib}
 	for _, s := range metalSets {
 		for _, lib := range []string{mlxcLib, mlxLib, metallib} {
 			required = append(required, path.Join("Contents", inMLX, s.name, lib))
@@ -208,7 +213,8 @@ func (v *validation) inventory(want expectation) {
 		if v.has(name) {
 			continue
 		}
-		if want.withoutFaces && slices.Contains(faces, name) || want.withoutSeal && slices.Contains(seals, name) {
+		if want.withoutFaces && slices.Contains(faces, name) || want.withoutSeal &&
+			slices.Contains(seals, name) {
 			v.absent = append(v.absent, name)
 			continue
 		}
@@ -216,7 +222,8 @@ func (v *validation) inventory(want expectation) {
 	}
 	for _, f := range v.files {
 		// Other libraries are judged by the programs that load them.
-		if !known[f.name] && !(strings.HasPrefix(f.name, "Contents/"+inMLX+"/") && path.Ext(f.name) == ".dylib") {
+		if !known[f.name] && !(strings.HasPrefix(f.name, "Contents/"+inMLX+"/") &&
+			path.Ext(f.name) == ".dylib") {
 			v.find("%s does not belong there", f.name)
 		}
 		if f.size == 0 {
@@ -246,8 +253,10 @@ func (v *validation) plists(bundle fs.FS, want expectation) {
 		}
 	}
 	common := map[string]any{
-		"CFBundlePackageType": "APPL", "CFBundleShortVersionString": want.product.Info.ProductVersion, "CFBundleVersion": want.product.Info.ProductVersion,
-		"LSMinimumSystemVersion": setup.MacOSTarget, "NSHighResolutionCapable": true,
+		"CFBundlePackageType":        "APPL",
+		"CFBundleShortVersionString": want.product.Info.ProductVersion,
+		"CFBundleVersion":            want.product.Info.ProductVersion,
+		"LSMinimumSystemVersion":     setup.MacOSTarget, "NSHighResolutionCapable": true,
 	}
 	for _, app := range []struct {
 		contents string
@@ -260,15 +269,19 @@ func (v *validation) plists(bundle fs.FS, want expectation) {
 		dict := read(name)
 		agree(name, dict, common)
 		agree(name, dict, app.wanted)
-		if icon, _ := dict["CFBundleIconFile"].(string); dict != nil && !v.has(app.contents+"/Resources/"+icon+".icns") {
+		if icon, _ := dict["CFBundleIconFile"].(string); dict != nil &&
+			!v.has(app.contents+"/Resources/"+icon+".icns") {
 			v.find("%s: there is no icon %q", name, icon)
 		}
 	}
 	name := "Contents/" + inAgent
 	agent := read(name)
-	agree(name, agent, map[string]any{"Label": agentLabel, "BundleProgram": "Contents/" + inMain, "AssociatedBundleIdentifiers": bundleID, "RunAtLoad": true})
-	if args, _ := agent["ProgramArguments"].([]any); agent != nil && (len(args) != 2 || args[1] != "--login") {
-		v.find("%s: ProgramArguments are %v; they have to end in --login", name, agent["ProgramArguments"])
+	agree(name, agent, map[string]any{"Label": agentLabel, "BundleProgram": "Contents/" + inMain,
+		"AssociatedBundleIdentifiers": bundleID, "RunAtLoad": true})
+	if args, _ := agent["ProgramArguments"].([]any); agent != nil &&
+		(len(args) != 2 || args[1] != "--login") {
+		v.find("%s: ProgramArguments are %v; they have to end in --login", name,
+			agent["ProgramArguments"])
 	}
 }
 

@@ -24,7 +24,8 @@ func (s signature) bytes() []byte {
 	}
 	const indexBytes, directoryBytes, headBytes = 28, 24, 8
 	directory := binary.BigEndian.AppendUint32(nil, codeDirectoryMagic)
-	for _, w := range []uint32{uint32(directoryBytes + len(s.identifier) + 1), 0x20400, s.flags, 0, directoryBytes} {
+	for _, w := range []uint32{uint32(directoryBytes + len(s.identifier) + 1), 0x20400, s.flags, 0,
+		directoryBytes} {
 		directory = binary.BigEndian.AppendUint32(directory, w)
 	}
 	directory = append(directory, s.identifier+"\x00"...)
@@ -33,7 +34,8 @@ func (s signature) bytes() []byte {
 		token = timestampToken
 	}
 	var blob []byte
-	for _, w := range []uint32{superBlobMagic, uint32(indexBytes + len(directory) + headBytes + len(token)), 2,
+	for _, w := range []uint32{superBlobMagic,
+		uint32(indexBytes + len(directory) + headBytes + len(token)), 2,
 		slotCodeDirectory, indexBytes, slotCMS, uint32(indexBytes + len(directory))} {
 		blob = binary.BigEndian.AppendUint32(blob, w)
 	}
@@ -52,23 +54,32 @@ type testBundle struct {
 
 func newTestBundle() testBundle {
 	system := "/usr/lib/libSystem.B.dylib"
-	mlxc := binarySpec{library: "@rpath/libmlxc.dylib", loads: []string{system, "@rpath/libmlx.dylib"}, rpaths: []string{"@loader_path"},
+	mlxc := binarySpec{library: "@rpath/libmlxc.dylib",
+		loads: []string{system, "@rpath/libmlx.dylib"}, rpaths: []string{"@loader_path"},
 		exports: []string{"_mlx_add"}, imports: map[string]int{"_add": 1}}
 	return testBundle{
 		binaries: map[string]binarySpec{
-			inMain:                            {loads: []string{system}},
-			inWindow + "/MacOS/" + windowName: {loads: []string{system, "/System/Library/Frameworks/WebKit.framework/Versions/A/WebKit"}},
-			inTandem: {loads: []string{system, "@rpath/" + selectLib}, rpaths: []string{"@executable_path/../mlx"},
+			inMain: {loads: []string{system}},
+			inWindow + "/MacOS/" + windowName: {loads: []string{system,
+				"/System/Library/Frameworks/WebKit.framework/Versions/A/WebKit"}},
+			inTandem: {loads: []string{system, "@rpath/" + selectLib},
+				rpaths:  []string{"@executable_path/../mlx"},
 				imports: map[string]int{"_mlx_add": 1, "_read": 0}},
-			inMLX + "/" + selectLib:      {library: "@rpath/" + selectLib, loads: []string{system}, exports: []string{"_mlx_add"}},
-			inMLX + "/14/" + mlxcLib:     mlxc,
-			inMLX + "/26/" + mlxcLib:     mlxc,
-			inMLX + "/14/" + mlxLib:      {library: "@rpath/libmlx.dylib", loads: []string{system}, exports: []string{"_add"}},
-			inMLX + "/26/" + mlxLib:      {library: "@rpath/libmlx.dylib", minOS: "26.2", loads: []string{system, "@rpath/libjaccl.dylib"}, exports: []string{"_add"}},
-			inMLX + "/26/libjaccl.dylib": {library: "@rpath/libjaccl.dylib", minOS: "26.2", loads: []string{system}},
+			inMLX + "/" + selectLib: {library: "@rpath/" + selectLib, loads: []string{system},
+				exports: []string{"_mlx_add"}},
+			inMLX + "/14/" + mlxcLib: mlxc,
+			inMLX + "/26/" + mlxcLib: mlxc,
+			inMLX + "/14/" + mlxLib: {library: "@rpath/libmlx.dylib", loads: []string{system},
+				exports: []string{"_add"}},
+			inMLX + "/26/" + mlxLib: {library: "@rpath/libmlx.dylib", minOS: "26.2",
+				loads: []string{system, "@rpath/libjaccl.dylib"}, exports: []string{"_add"}},
+			inMLX + "/26/libjaccl.dylib": {library: "@rpath/libjaccl.dylib", minOS: "26.2",
+				loads: []string{system}},
 		},
-		modes:   map[string]os.FileMode{},
-		product: program.Product{Name: "Tandem", OutputFilename: "Tandem", Info: program.ProductInfo{ProductName: "Tandem", ProductVersion: "1.2.3", Comments: "Runs <models> & serves them"}},
+		modes: map[string]os.FileMode{},
+		product: program.Product{Name: "Tandem", OutputFilename: "Tandem",
+			Info: program.ProductInfo{ProductName: "Tandem", ProductVersion: "1.2.3",
+				Comments: "Runs <models> & serves them"}},
 	}
 }
 
@@ -88,7 +99,8 @@ func (x testBundle) write(t *testing.T) string {
 		}
 		return path
 	}
-	p := parts{product: x.product, metal: metal{work}, licences: "terms\n", icon: []byte("pictures")}
+	p := parts{product: x.product, metal: metal{work}, licences: "terms\n",
+		icon: []byte("pictures")}
 	for name, spec := range x.binaries {
 		if spec.signed.identifier == "" {
 			spec.signed.identifier = identifierOf("Contents/" + name)
@@ -143,7 +155,8 @@ func findings(t *testing.T, bundle string, want expectation) []string {
 // TestEachFaultOfABundleIsFound breaks a bundle in one way after another.
 func TestEachFaultOfABundleIsFound(t *testing.T) {
 	right := newTestBundle()
-	if got := findings(t, right.write(t), expectation{signing: adHoc, product: right.product}); len(got) > 0 {
+	if got := findings(t, right.write(t), expectation{signing: adHoc,
+		product: right.product}); len(got) > 0 {
 		t.Fatalf("found in a bundle that is right: %q", got)
 	}
 
@@ -188,18 +201,23 @@ func TestEachFaultOfABundleIsFound(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x := newTestBundle()
 			c.build(&x)
-			wantFinding(t, findings(t, x.write(t), expectation{signing: adHoc, product: right.product, private: []string{"/Volumes/Meine Platte/Jörg"}}), c.want)
+			wantFinding(t, findings(t, x.write(t),
+				expectation{signing: adHoc, product: right.product,
+					private: []string{"/Volumes/Meine Platte/Jörg"}}), c.want)
 		})
 	}
 
-	contents := func(name string) string { return filepath.Join("Contents", filepath.FromSlash(name)) }
+	contents := func(name string) string {
+		return filepath.Join("Contents", filepath.FromSlash(name))
+	}
 	for _, c := range []struct {
 		name   string
 		damage func(bundle string) error
 		want   string
 	}{
 		{"a stray file", func(b string) error {
-			return os.WriteFile(filepath.Join(b, contents("Resources/.DS_Store")), []byte("x"), 0o644)
+			return os.WriteFile(filepath.Join(b, contents("Resources/.DS_Store")), []byte("x"),
+				0o644)
 		}, ".DS_Store does not belong there"},
 		{"data among programs", func(b string) error {
 			return os.WriteFile(filepath.Join(b, contents("MacOS/notes.txt")), []byte("x"), 0o644)
@@ -216,7 +234,8 @@ func TestEachFaultOfABundleIsFound(t *testing.T) {
 		{"a link to nothing", func(b string) error { return os.Symlink("gone", filepath.Join(b, contents("Resources/lib"))) }, "a link to gone, which is not there"},
 		{"half a library", func(b string) error { return os.Truncate(filepath.Join(b, contents(inMLX+"/14/"+mlxLib)), 64) }, "14/libmlx.dylib"},
 		{"a script for a library", func(b string) error {
-			return os.WriteFile(filepath.Join(b, contents(inMLX+"/14/"+mlxLib)), []byte("#!/bin/sh\n"), 0o644)
+			return os.WriteFile(filepath.Join(b, contents(inMLX+"/14/"+mlxLib)),
+				[]byte("#!/bin/sh\n"), 0o644)
 		}, "libmlx.dylib is no program or library"},
 		{"a Dock icon", replaceIn("Contents/Info.plist", "<key>LSUIElement</key>\n\t<true/>", ""), "LSUIElement is <nil>; it has to be true"},
 		{"an old system", replaceIn("Contents/Info.plist", "<string>14.0</string>", "<string>12.0</string>"), "LSMinimumSystemVersion is 12.0"},
@@ -232,7 +251,8 @@ func TestEachFaultOfABundleIsFound(t *testing.T) {
 			if err := c.damage(bundle); err != nil {
 				t.Fatal(err)
 			}
-			wantFinding(t, findings(t, bundle, expectation{signing: adHoc, product: right.product}), c.want)
+			wantFinding(t, findings(t, bundle, expectation{signing: adHoc, product: right.product}),
+				c.want)
 		})
 	}
 }
@@ -270,17 +290,20 @@ func TestOnlyAnnouncedPartsMayBeMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v, err := validate(os.DirFS(bundle), expectation{signing: adHoc, product: x.product, withoutFaces: true, withoutSeal: true})
+	v, err := validate(os.DirFS(bundle), expectation{signing: adHoc, product: x.product,
+		withoutFaces: true, withoutSeal: true})
 	if err != nil || len(v.findings) > 0 || !slices.Equal(v.absent, slices.Concat(faces, seals)) {
 		t.Errorf("%v, findings %v, absent %q", err, v.findings, v.absent)
 	}
-	if got := findings(t, bundle, expectation{signing: adHoc, product: x.product, withoutFaces: true}); len(got) != len(seals) {
+	if got := findings(t, bundle, expectation{signing: adHoc, product: x.product,
+		withoutFaces: true}); len(got) != len(seals) {
 		t.Errorf("without seals that were wanted: %q", got)
 	}
 	if err := os.Remove(filepath.Join(bundle, "Contents", inLicences)); err != nil {
 		t.Fatal(err)
 	}
-	wantFinding(t, findings(t, bundle, expectation{signing: adHoc, product: x.product, withoutFaces: true, withoutSeal: true}), "Licences.txt is missing")
+	wantFinding(t, findings(t, bundle, expectation{signing: adHoc, product: x.product,
+		withoutFaces: true, withoutSeal: true}), "Licences.txt is missing")
 }
 
 // TestEachFileIsListedOnce expects the largest file first, and a total of all.
@@ -298,7 +321,8 @@ func TestEachFileIsListedOnce(t *testing.T) {
 			t.Errorf("%s is listed %d times", f.name, n)
 		}
 	}
-	if lines := strings.Split(strings.TrimSpace(v.table()), "\n"); !strings.HasPrefix(strings.TrimSpace(lines[len(lines)-1]), fmt.Sprint(total)+" ") {
+	if lines := strings.Split(strings.TrimSpace(v.table()),
+		"\n"); !strings.HasPrefix(strings.TrimSpace(lines[len(lines)-1]), fmt.Sprint(total)+" ") {
 		t.Errorf("the total is %q, want %d", lines[len(lines)-1], total)
 	}
 }
@@ -313,14 +337,16 @@ func TestRetryEndsWithTheLastError(t *testing.T) {
 			}
 			return nil
 		})
-		if calls != c.calls || (err != nil) != (c.failures == 5) || err != nil && err.Error() != "failure 5" {
+		if calls != c.calls || (err != nil) != (c.failures == 5) || err != nil &&
+			err.Error() != "failure 5" {
 			t.Errorf("%d failures: %d calls, %v", c.failures, calls, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	calls := 0
-	if err := retry(ctx, 5, time.Hour, func() error { calls++; return errors.New("no") }); err == nil || calls != 1 {
+	if err := retry(ctx, 5, time.Hour,
+		func() error { calls++; return errors.New("no") }); err == nil || calls != 1 {
 		t.Errorf("ended: %d calls, %v", calls, err)
 	}
 }

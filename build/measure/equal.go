@@ -60,7 +60,8 @@ func collectLines(files []*textFile) *codeLines {
 				id = uint32(len(known))
 				known[line] = id
 			}
-			c.ids, c.names, c.lines = append(c.ids, id), append(c.names, f.name), append(c.lines, n+1)
+			c.ids, c.names, c.lines = append(c.ids, id), append(c.names, f.name),
+				append(c.lines, n+1)
 		}
 		c.ends = append(c.ends, slices.Repeat([]int{len(c.ids)}, len(c.ids)-start)...)
 	}

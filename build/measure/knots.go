@@ -61,7 +61,8 @@ func Knots(list io.Reader) ([]Count, error) {
 		})
 		var files []*ast.File
 		for _, name := range append(slices.Clone(p.GoFiles), p.CgoFiles...) {
-			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil,
+				parser.SkipObjectResolution)
 			if err != nil {
 				return nil, err
 			}

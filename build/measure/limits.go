@@ -43,7 +43,8 @@ var longFunctions = map[string]string{}
 
 // shortFunctions are all functions but those of longFunctions.
 func (t *Tree) shortFunctions() []Count {
-	return slices.DeleteFunc(t.Functions(), func(c Count) bool { return longFunctions[c.Where] != "" })
+	return slices.DeleteFunc(t.Functions(),
+		func(c Count) bool { return longFunctions[c.Where] != "" })
 }
 
 // past returns the counts past the limit.
@@ -66,7 +67,8 @@ func (t *Tree) Sizes() []string {
 			continue
 		}
 		for _, c := range l.past(l.count(t)) {
-			found = append(found, fmt.Sprintf("%s has %d %s, at most %d are allowed", c.Where, c.Value, unit(l.What), l.Most))
+			found = append(found, fmt.Sprintf("%s has %d %s, at most %d are allowed",
+				c.Where, c.Value, unit(l.What), l.Most))
 		}
 	}
 	return found
@@ -99,7 +101,8 @@ func (t *Tree) Report(w io.Writer, knots []Count) error {
 		if len(counts) > 0 {
 			largest = counts[0]
 		}
-		fmt.Fprintf(table, "%s\t%d\tof %d\t%s\t%s\n", mark, largest.Value, l.Most, l.What, largest.Where)
+		fmt.Fprintf(table, "%s\t%d\tof %d\t%s\t%s\n", mark, largest.Value, l.Most, l.What,
+			largest.Where)
 		for i, c := range past {
 			if i == 0 {
 				continue // stands in the line above

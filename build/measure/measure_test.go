@@ -52,7 +52,8 @@ func TestTestsAndOtherModulesAreNotCounted(t *testing.T) {
 }
 
 func TestFunctionLinesRunFromNameToBrace(t *testing.T) {
-	long := "package x\n\n// F has a comment, which does not count.\nfunc F() {\n" + strings.Repeat("\tprintln()\n", 79) + "}\n"
+	long := "package x\n\n// F has a comment, which does not count.\nfunc F() {\n" +
+		strings.Repeat("\tprintln()\n", 79) + "}\n"
 	methods := "package x\n\ntype T[P any] struct{}\n\nfunc (t *T[P]) M() {\n}\n"
 	tree := read(t, map[string]string{"x/long.go": long, "x/m.go": methods})
 	want := []Count{{81, "x.F"}, {2, "x.T.M"}}
@@ -92,7 +93,8 @@ func TestSentencesAreCut(t *testing.T) {
 
 func TestSentencesOfDocFilesAreCut(t *testing.T) {
 	const doc = "// Package x does one thing:\n//\n//\tcode that is not counted. At all.\n//\n// It has a list:\n//   - first item\n//     goes on\n//   - second\npackage x\n"
-	tree := read(t, map[string]string{"x/doc.go": doc, "x/x.go": "// Package x is not read here.\npackage x\n"})
+	tree := read(t, map[string]string{"x/doc.go": doc,
+		"x/x.go": "// Package x is not read here.\npackage x\n"})
 	want := []Count{
 		{5, "x/doc.go: Package x does one thing:"}, {4, "x/doc.go: It has a list:"},
 		{4, "x/doc.go: first item goes on"}, {1, "x/doc.go: second"},
@@ -116,7 +118,8 @@ func TestEqualLinesLeaveOutImportsAndTables(t *testing.T) {
 		"b/b_test.go": "package b\n\nfunc H() {\n" + body + "}\n",
 	})
 	got := tree.EqualLines(20)
-	if len(got) != 1 || got[0].Value != 31 || !strings.HasPrefix(got[0].Where, "a/a.go:") || !strings.Contains(got[0].Where, " and b/b.go:") {
+	if len(got) != 1 || got[0].Value != 31 || !strings.HasPrefix(got[0].Where, "a/a.go:") ||
+		!strings.Contains(got[0].Where, " and b/b.go:") {
 		t.Errorf("got %v, want the 30 calls and their brace in a and b", got)
 	}
 }
@@ -128,8 +131,8 @@ func TestEqualLinesDoNotOverlapThemselves(t *testing.T) {
 	}
 }
 
-// TestLargestKnot has five files: a and b call each other through methods, c closes the circle through
-// a field, d only uses them, and e stands alone.
+// TestLargestKnot has five files: a and b call each other through methods, c closes the circle
+// through a field, d only uses them, and e stands alone.
 func TestLargestKnot(t *testing.T) {
 	fset := token.NewFileSet()
 	var files []*ast.File
@@ -163,27 +166,33 @@ func TestLargestKnot(t *testing.T) {
 func TestReportFailsPastEachLimit(t *testing.T) {
 	right := map[string]string{"README.md": "Short.\n", "engine/engine.go": "package engine\n"}
 	faults := map[string]map[string]string{
-		"files of package app":                         filled("app", 21, "package app\n"),
-		"lines of package app":                         {"app/app.go": "package app\n" + strings.Repeat("\n", 2500)},
-		"files of a package":                           filled("engine", 56, "package engine\n"),
-		"methods of an interface":                      {"engine/wide.go": "package engine\n\ntype Wide interface {\n" + methods(16) + "}\n"},
-		"lines of a function":                          {"engine/long.go": "package engine\n\nfunc F() {\n" + strings.Repeat("\n", 80) + "}\n"},
-		"lines of README.md":                           {"README.md": strings.Repeat("\n", 201)},
-		"words of a sentence in a doc.go or README.md": {"README.md": strings.Repeat("word ", 31) + ".\n"},
-		"equal lines in two places":                    {"a/a.go": "package a\n\nfunc F() {\n" + calls(25) + "}\n", "b/b.go": "package b\n\nfunc G() {\n" + calls(25) + "}\n"},
+		"files of package app": filled("app", 21, "package app\n"),
+		"lines of package app": {"app/app.go": "package app\n" + strings.Repeat("\n", 2500)},
+		"files of a package":   filled("engine", 56, "package engine\n"),
+		"methods of an interface": {"engine/wide.go": "package engine\n\ntype Wide interface {\n" +
+			methods(16) + "}\n"},
+		"lines of a function": {"engine/long.go": "package engine\n\nfunc F() {\n" +
+			strings.Repeat("\n", 80) + "}\n"},
+		"lines of README.md": {"README.md": strings.Repeat("\n", 201)},
+		"words of a sentence in a doc.go or README.md": {"README.md": strings.Repeat("word ", 31) +
+			".\n"},
+		"equal lines in two places": {"a/a.go": "package a\n\nfunc F() {\n" +
+			calls(25) + "}\n", "b/b.go": "package b\n\nfunc G() {\n" + calls(25) + "}\n"},
 	}
 	var out bytes.Buffer
 	if err := read(t, right).Report(&out, []Count{{20, "app: a.go"}}); err != nil {
 		t.Errorf("a right tree: %v\n%s", err, out.String())
 	}
-	if err := read(t, right).Report(&out, []Count{{21, "app: a.go"}}); err == nil || !strings.Contains(err.Error(), "reach each other") {
+	if err := read(t, right).Report(&out, []Count{{21, "app: a.go"}}); err == nil ||
+		!strings.Contains(err.Error(), "reach each other") {
 		t.Errorf("a knot of 21 files: %v", err)
 	}
 	for what, files := range faults {
 		planted := maps.Clone(right)
 		maps.Copy(planted, files)
 		err := read(t, planted).Report(&out, nil)
-		if err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), what+": ") {
+		if err == nil || strings.Count(err.Error(), "\n") != 1 ||
+			!strings.Contains(err.Error(), what+": ") {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}

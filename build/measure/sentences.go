@@ -89,7 +89,8 @@ func (c *cutter) line(raw string) {
 	case strings.HasPrefix(line, "|"):
 		c.flush()
 		if strings.Trim(line, "|-: ") != "" {
-			c.paragraphs = append(c.paragraphs, strings.Split(codeSpan.ReplaceAllString(line, "code"), "|")...)
+			c.paragraphs = append(c.paragraphs,
+				strings.Split(codeSpan.ReplaceAllString(line, "code"), "|")...)
 		}
 	default:
 		c.list = c.list && (indented || len(c.current) > 0)
@@ -128,7 +129,10 @@ func cutSentences(paragraph string) []string {
 func countWords(sentence string) int {
 	n := 0
 	for word := range strings.FieldsSeq(sentence) {
-		if strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		if strings.ContainsFunc(word, func(r rune) bool {
+			return unicode.IsLetter(r) ||
+				unicode.IsDigit(r)
+		}) {
 			n++
 		}
 	}

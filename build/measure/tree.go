@@ -46,7 +46,8 @@ type textFile struct {
 }
 
 // sourceKinds are the languages in which equal lines are looked for; documents are Markdown.
-var sourceKinds = []string{".go", ".rs", ".ts", ".mjs", ".svelte", ".css", ".py", ".sh", ".c", ".h", ".md"}
+var sourceKinds = []string{".go", ".rs", ".ts", ".mjs", ".svelte", ".css", ".py", ".sh", ".c", ".h",
+	".md"}
 
 // leftOut are folders that hold none of our sources.
 var leftOut = []string{"testdata", "node_modules", "dist", "target"}
@@ -64,7 +65,8 @@ func Read(checkout fs.FS) (*Tree, error) {
 		if d.IsDir() {
 			return t.enter(checkout, name)
 		}
-		if !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") || !slices.Contains(sourceKinds, path.Ext(name)) {
+		if !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") ||
+			!slices.Contains(sourceKinds, path.Ext(name)) {
 			return nil
 		}
 		text, err := fs.ReadFile(checkout, name)
@@ -104,14 +106,16 @@ func (t *Tree) add(name string, text []byte) error {
 	if strings.HasPrefix(path.Base(name), "_") {
 		return nil
 	}
-	syntax, err := parser.ParseFile(t.fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	syntax, err := parser.ParseFile(t.fset, name, text,
+		parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
 	file := &File{Name: name, Syntax: syntax, lines: strings.Count(string(text), "\n")}
 	p := t.at(path.Dir(name))
 	p.Files = append(p.Files, file)
-	t.files = append(t.files, &textFile{name, string(text), t.withoutTables(syntax, trimmedLines(string(text)))})
+	t.files = append(t.files, &textFile{name, string(text),
+		t.withoutTables(syntax, trimmedLines(string(text)))})
 	return nil
 }
 

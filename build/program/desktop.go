@@ -16,13 +16,15 @@ func DesktopRequirements() []setup.Requirement {
 		return nil
 	}
 	var list []setup.Requirement
-	list = append(list, setup.Requirement{What: "pkg-config", Apt: "pkg-config", Present: setup.OnPath("pkg-config")})
+	list = append(list, setup.Requirement{What: "pkg-config", Apt: "pkg-config",
+		Present: setup.OnPath("pkg-config")})
 	for _, lib := range []struct{ name, apt string }{
 		{"gtk+-3.0", "libgtk-3-dev"}, {"webkit2gtk-4.1", "libwebkit2gtk-4.1-dev"}, {"ayatana-appindicator3-0.1", "libayatana-appindicator3-dev"},
 	} {
-		list = append(list, setup.Requirement{What: lib.name, Apt: lib.apt, Present: func(ctx context.Context, b *setup.Builder) bool {
-			return b.Command(ctx, "pkg-config", "--exists", lib.name).Run() == nil
-		}})
+		list = append(list, setup.Requirement{What: lib.name, Apt: lib.apt,
+			Present: func(ctx context.Context, b *setup.Builder) bool {
+				return b.Command(ctx, "pkg-config", "--exists", lib.name).Run() == nil
+			}})
 	}
 	return list
 }
@@ -46,7 +48,9 @@ type Programs struct {
 func programsOf(b *setup.Builder) Programs {
 	out := filepath.Join(b.Root, "build", "out", runtime.GOOS+"-"+runtime.GOARCH)
 	return Programs{
-		Tandem: filepath.Join(out, "cli", "tandem"), Menubar: filepath.Join(out, "menubar", "Tandem"), Window: filepath.Join(out, "window", "Tandem Window"),
+		Tandem:  filepath.Join(out, "cli", "tandem"),
+		Menubar: filepath.Join(out, "menubar", "Tandem"),
+		Window:  filepath.Join(out, "window", "Tandem Window"),
 	}
 }
 
@@ -65,7 +69,8 @@ func BuildDesktop(ctx context.Context, b *setup.Builder) (Programs, error) {
 		{"menu bar: build", DesktopTags(), p.Menubar, "./app/cmd/menubar"},
 		{"window: build", DesktopTags(), p.Window, "./app/cmd/desktop"},
 	} {
-		cmd := b.Command(ctx, "go", "build", "-tags", x.tags, "-ldflags", product.VersionFlag(), "-o", x.out, x.pkg)
+		cmd := b.Command(ctx, "go", "build", "-tags", x.tags, "-ldflags", product.VersionFlag(),
+			"-o", x.out, x.pkg)
 		if runtime.GOOS == "darwin" {
 			cmd.Env = append(cmd.Env, "CGO_LDFLAGS=-framework UniformTypeIdentifiers")
 		}
@@ -78,5 +83,6 @@ func BuildDesktop(ctx context.Context, b *setup.Builder) (Programs, error) {
 
 // HasDisplay reports whether windows can be shown here.
 func HasDisplay() bool {
-	return runtime.GOOS == "darwin" || os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
+	return runtime.GOOS == "darwin" || os.Getenv("DISPLAY") != "" ||
+		os.Getenv("WAYLAND_DISPLAY") != ""
 }

@@ -42,7 +42,8 @@ func ReadProduct(b *setup.Builder) (Product, error) {
 		return p, fmt.Errorf("wails.json: %w", err)
 	}
 	if p.Info.ProductName == "" || !numbers.MatchString(p.Info.ProductVersion) {
-		return p, fmt.Errorf("wails.json: info needs a productName and a productVersion like 1.2.3; it has %q and %q", p.Info.ProductName, p.Info.ProductVersion)
+		return p, fmt.Errorf("wails.json: info needs a productName and a productVersion like 1.2.3; it has %q and %q",
+			p.Info.ProductName, p.Info.ProductVersion)
 	}
 	return p, nil
 }

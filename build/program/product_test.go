@@ -11,12 +11,16 @@ import (
 )
 
 func TestProductNeedsNameAndVersion(t *testing.T) {
-	if p, err := ReadProduct(&setup.Builder{Root: "../.."}); err != nil || p.Info.ProductName != "Tandem" || p.OutputFilename != "Tandem" {
+	if p, err := ReadProduct(&setup.Builder{Root: "../.."}); err != nil ||
+		p.Info.ProductName != "Tandem" || p.OutputFilename != "Tandem" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	for _, text := range []string{"{}", "no JSON", `{"info": {"productName": "Tandem", "productVersion": "1.2"}}`, `{"info": {"productVersion": "1.2.3"}}`} {
+	for _, text := range []string{"{}", "no JSON",
+		`{"info": {"productName": "Tandem", "productVersion": "1.2"}}`,
+		`{"info": {"productVersion": "1.2.3"}}`} {
 		b := newTestBuilder(t)
-		if err := os.WriteFile(filepath.Join(b.Root, "wails.json"), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(b.Root, "wails.json"), []byte(text),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := ReadProduct(b); err == nil || !strings.Contains(err.Error(), "wails.json") {

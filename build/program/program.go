@@ -14,5 +14,6 @@ func BuildTandem(ctx context.Context, b *setup.Builder) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return path, b.Step("tandem: build", b.Command(ctx, "go", "build", "-tags", "ui", "-ldflags", product.VersionFlag(), "-o", path, "./app/cmd/tandem"))
+	return path, b.Step("tandem: build", b.Command(ctx, "go", "build", "-tags", "ui", "-ldflags",
+		product.VersionFlag(), "-o", path, "./app/cmd/tandem"))
 }

@@ -80,7 +80,8 @@ func StartServerLogging(
 // Stop asks the server to drain, and waits. A server that does not end well is an error.
 func (s *Server) Stop() error {
 	defer os.RemoveAll(s.Home)
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil &&
+		!errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	if err := s.cmd.Wait(); err != nil {

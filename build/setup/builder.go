@@ -33,7 +33,10 @@ func New() (*Builder, error) {
 		return nil, fmt.Errorf("no cache folder (set HOME or XDG_CACHE_HOME): %w", err)
 	}
 	b := &Builder{Root: root, Cache: Cache{Dir: filepath.Join(user, "tandem-dev")}, Out: os.Stdout}
-	b.Cache.waiting = func(lock string) { fmt.Fprintf(b.Out, "another run holds %s; waiting for it\n", lock) }
+	b.Cache.waiting = func(lock string) {
+		fmt.Fprintf(b.Out,
+			"another run holds %s; waiting for it\n", lock)
+	}
 	return b, nil
 }
 

@@ -101,7 +101,8 @@ func (c Cache) Clean(ctx context.Context, keep ...string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == "lock" || slices.Contains(keep, e.Name()) { // others may be waiting for this lock
+		// others may be waiting for this lock
+		if e.Name() == "lock" || slices.Contains(keep, e.Name()) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(c.Dir, e.Name())); err != nil {

@@ -15,7 +15,8 @@ import (
 func TestEnsureFillsOnce(t *testing.T) {
 	const others = 8
 	waiting := make(chan string, others)
-	c := Cache{Dir: filepath.Join(t.TempDir(), "cache"), waiting: func(lock string) { waiting <- lock }}
+	c := Cache{Dir: filepath.Join(t.TempDir(), "cache"),
+		waiting: func(lock string) { waiting <- lock }}
 	e := Entry{Name: "x", Inputs: []string{"1"}}
 	var fills atomic.Int32
 	ensure := func(fill func()) {
@@ -97,8 +98,8 @@ func TestEntryPathFollowsInputs(t *testing.T) {
 	}
 }
 
-// TestCleanWaitsForMakers calls Clean while an entry is being made. Clean must neither remove it nor skip
-// it.
+// TestCleanWaitsForMakers calls Clean while an entry is being made. Clean must neither remove it
+// nor skip it.
 func TestCleanWaitsForMakers(t *testing.T) {
 	c := Cache{Dir: t.TempDir()}
 	e := Entry{Name: "x"}

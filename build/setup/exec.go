@@ -29,7 +29,8 @@ func (b *Builder) Command(ctx context.Context, name string, args ...string) *exe
 // Environ returns the environment of every command: the caller's, with the oldest macOS that we
 // build for.
 func (b *Builder) Environ() []string {
-	return append(os.Environ(), "MACOSX_DEPLOYMENT_TARGET="+MacOSTarget, "CGO_ENABLED=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")
+	return append(os.Environ(), "MACOSX_DEPLOYMENT_TARGET="+MacOSTarget, "CGO_ENABLED=1",
+		"PIP_DISABLE_PIP_VERSION_CHECK=1")
 }
 
 // Step runs a command whose output matters only if it fails. It prints one line: what is done and

@@ -48,11 +48,13 @@ func (b *Builder) setupFrontend(ctx context.Context) error {
 		return err
 	}
 	sources += fmt.Sprintf("-%x", sha256.Sum256(guide))
-	made, err := b.Cache.Ensure(ctx, Entry{"frontend", []string{node, sources}}, func(out string) error {
-		cmd := b.Command(ctx, "npx", "--no-install", "vite", "build", "--outDir", filepath.Join(out, "dist"), "--emptyOutDir")
-		cmd.Dir = dir
-		return b.Step("frontend: build", cmd)
-	})
+	made, err := b.Cache.Ensure(ctx, Entry{"frontend", []string{node, sources}},
+		func(out string) error {
+			cmd := b.Command(ctx, "npx", "--no-install", "vite", "build", "--outDir",
+				filepath.Join(out, "dist"), "--emptyOutDir")
+			cmd.Dir = dir
+			return b.Step("frontend: build", cmd)
+		})
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,8 @@ func (b *Builder) NodeModules(ctx context.Context, name, folder, node string) (s
 	}
 	dir, err := b.Cache.Ensure(ctx, Entry{name, inputs}, func(dir string) error {
 		for i, file := range []string{"package.json", "package-lock.json"} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(inputs[i+1]), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(inputs[i+1]),
+				0o644); err != nil {
 				return err
 			}
 		}

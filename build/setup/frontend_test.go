@@ -11,8 +11,10 @@ func TestOldNodeCountsAsMissing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":/bin:/usr/bin")
 	b := newTestBuilder(t)
-	for version, want := range map[string]bool{"v20.19.0": true, "v22.1.0": true, "v100.0.0": true, "v20.18.3": false, "v18.20.1": false, "": false, "nonsense": false} {
-		if err := os.WriteFile(filepath.Join(dir, "node"), []byte("#!/bin/sh\necho "+version+"\n"), 0o755); err != nil {
+	for version, want := range map[string]bool{"v20.19.0": true, "v22.1.0": true, "v100.0.0": true,
+		"v20.18.3": false, "v18.20.1": false, "": false, "nonsense": false} {
+		if err := os.WriteFile(filepath.Join(dir, "node"), []byte("#!/bin/sh\necho "+version+"\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 		if got := newNode(t.Context(), b); got != want {

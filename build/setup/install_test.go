@@ -31,7 +31,8 @@ func TestInstallLineNamesEachPackageOnce(t *testing.T) {
 		}
 	}
 	text := Describe(list, "linux")
-	for _, want := range []string{"rustup.rs", "run: sudo apt-get install -y --no-install-recommends g++ cmake"} {
+	for _, want := range []string{"rustup.rs",
+		"run: sudo apt-get install -y --no-install-recommends g++ cmake"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q does not say %q", text, want)
 		}

@@ -27,7 +27,8 @@ func (b *Builder) formatShim() string {
 // mlxEntry is the entry of the installed pair. Its key has the pins, the platform and the files
 // that drive the installation.
 func (b *Builder) mlxEntry() (Entry, error) {
-	e := Entry{Name: "mlx-" + MLXPin, Inputs: []string{mlxRecipe, MLXPin, runtime.GOOS, runtime.GOARCH}}
+	e := Entry{Name: "mlx-" + MLXPin, Inputs: []string{mlxRecipe, MLXPin, runtime.GOOS,
+		runtime.GOARCH}}
 	for _, name := range []string{"wheels.txt", "Cargo.lock", "format_shim.h"} {
 		text, err := os.ReadFile(filepath.Join(b.Root, "build", "mlx", name))
 		if err != nil {
@@ -69,12 +70,14 @@ func (b *Builder) setupMLX(ctx context.Context, pip string) error {
 // installWheel unpacks this platform's wheel into dir. On a Mac it asks for the wheel of the oldest
 // supported macOS by name, whatever the machine runs.
 func (b *Builder) installWheel(ctx context.Context, pip, dir string) error {
-	args := []string{"-m", "pip", "install", "--no-deps", "--require-hashes", "--only-binary=:all:", "--target", dir,
+	args := []string{"-m", "pip", "install", "--no-deps", "--require-hashes", "--only-binary=:all:",
+		"--target", dir,
 		"-r", filepath.Join(b.Root, "build", "mlx", "wheels.txt")}
 	if runtime.GOOS == "darwin" {
 		args = append(args, "--platform", "macosx_14_0_arm64")
 	}
-	if err := b.Step("MLX "+MLXVersion+": install the wheel", b.Command(ctx, pip, args...)); err != nil {
+	if err := b.Step("MLX "+MLXVersion+": install the wheel",
+		b.Command(ctx, pip, args...)); err != nil {
 		return err
 	}
 	targets := filepath.Join(dir, "mlx", "share", "cmake", "MLX", "MLXTargets.cmake")
@@ -103,7 +106,8 @@ func (b *Builder) buildMLXC(ctx context.Context, dir string) error {
 		"-DCMAKE_PREFIX_PATH=" + prefix, "-DCMAKE_INSTALL_PREFIX=" + prefix,
 	}
 	if runtime.GOOS == "darwin" {
-		args = append(args, "-DCMAKE_OSX_ARCHITECTURES=arm64", "-DCMAKE_OSX_DEPLOYMENT_TARGET="+MacOSTarget,
+		args = append(args, "-DCMAKE_OSX_ARCHITECTURES=arm64",
+			"-DCMAKE_OSX_DEPLOYMENT_TARGET="+MacOSTarget,
 			"-DCMAKE_INSTALL_NAME_DIR=@rpath", "-DCMAKE_INSTALL_RPATH=@loader_path")
 	} else {
 		args = append(args, "-DCMAKE_INSTALL_RPATH=$ORIGIN")
@@ -129,7 +133,8 @@ func (b *Builder) MLXCSource(ctx context.Context) (string, error) {
 	if err := b.Step("mlx-c "+MLXCVersion+": fetch the sources", fetch); err != nil {
 		return "", err
 	}
-	text, err := b.Output(b.Command(ctx, "cargo", "metadata", "--locked", "--offline", "--format-version", "1",
+	text, err := b.Output(b.Command(ctx, "cargo", "metadata", "--locked", "--offline",
+		"--format-version", "1",
 		"--manifest-path", manifest))
 	if err != nil {
 		return "", err
@@ -163,7 +168,8 @@ func linkBitBLAS(dir string) error {
 		return err
 	}
 	if len(found) != 1 {
-		return fmt.Errorf("the MLX wheel holds %d files mlx_cpu.libs/libblas-*.so*, want 1", len(found))
+		return fmt.Errorf("the MLX wheel holds %d files mlx_cpu.libs/libblas-*.so*, want 1",
+			len(found))
 	}
 	target := filepath.Join("..", "..", "mlx_cpu.libs", filepath.Base(found[0]))
 	return Link(filepath.Join(dir, "mlx", "bit", "libblas.so"), target)
@@ -173,13 +179,15 @@ func linkBitBLAS(dir string) error {
 func (b *Builder) tryMLX(ctx context.Context, dir string) error {
 	prefix, program := filepath.Join(dir, "mlx"), filepath.Join(dir, "smoke")
 	defer os.Remove(program)
-	args := []string{filepath.Join(b.Root, "build", "mlx", "smoke.c"), "-o", program, "-I" + filepath.Join(prefix, "include")}
+	args := []string{filepath.Join(b.Root, "build", "mlx", "smoke.c"), "-o", program, "-I" +
+		filepath.Join(prefix, "include")}
 	if runtime.GOOS == "linux" {
 		args = append(args, "-Wl,--no-as-needed", "-l:libopenblas.so.0")
 	}
 	lib := filepath.Join(prefix, "lib")
 	args = append(args, "-L"+lib, "-lmlxc", "-lmlx", "-Wl,-rpath,"+lib)
-	if err := b.Step("mlx-c "+MLXCVersion+": link a test program", b.Command(ctx, "cc", args...)); err != nil {
+	if err := b.Step("mlx-c "+MLXCVersion+": link a test program",
+		b.Command(ctx, "cc", args...)); err != nil {
 		return err
 	}
 	return b.Step("mlx-c "+MLXCVersion+": run it", b.Command(ctx, program))

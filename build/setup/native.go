@@ -43,14 +43,15 @@ func (b *Builder) NativeVersion() (string, error) {
 func (b *Builder) nativeHash() (string, error) {
 	dir := filepath.Join(b.Root, NativeDir)
 	names := []string{"Cargo.lock", "Cargo.toml"}
-	err := filepath.WalkDir(filepath.Join(dir, "src"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".rs") {
+	err := filepath.WalkDir(filepath.Join(dir, "src"),
+		func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".rs") {
+				return err
+			}
+			rel, err := filepath.Rel(dir, path)
+			names = append(names, filepath.ToSlash(rel))
 			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		names = append(names, filepath.ToSlash(rel))
-		return err
-	})
+		})
 	if err != nil {
 		return "", err
 	}
@@ -95,11 +96,13 @@ func (b *Builder) BuildNative(
 	}
 	what, release := "Rust crate "+version, "release"
 	args, remap := []string{"build", "--release", "--locked"}, ""
-	e := Entry{Name: "native-" + version, Inputs: []string{version, hash, runtime.GOOS, runtime.GOARCH}}
+	e := Entry{Name: "native-" + version, Inputs: []string{version, hash, runtime.GOOS,
+		runtime.GOARCH}}
 	if triple != "" {
 		what, release = what+" for "+triple, filepath.Join(triple, "release")
 		args = append(args, "--target", triple)
-		remap = "--remap-path-prefix=CARGO_HOME=cargo" // the app must not contain this machine's folders
+		// the app must not contain this machine's folders
+		remap = "--remap-path-prefix=CARGO_HOME=cargo"
 		e = Entry{Name: "native-" + version + "-" + triple, Inputs: []string{version, hash}}
 	}
 	e.Inputs = append(e.Inputs, strings.Join(args, " "), remap)
@@ -115,9 +118,11 @@ func (b *Builder) BuildNative(
 				return err
 			}
 		}
-		cmd := b.Command(ctx, "cargo", append(args, "--manifest-path", filepath.Join(b.Root, NativeDir, "Cargo.toml"), "--target-dir", target)...)
+		cmd := b.Command(ctx, "cargo", append(args, "--manifest-path",
+			filepath.Join(b.Root, NativeDir, "Cargo.toml"), "--target-dir", target)...)
 		if remap != "" { // an encoded flag may have spaces
-			cmd.Env = append(cmd.Env, "CARGO_ENCODED_RUSTFLAGS="+strings.Replace(remap, "CARGO_HOME", CargoHome(), 1))
+			cmd.Env = append(cmd.Env, "CARGO_ENCODED_RUSTFLAGS="+strings.Replace(remap,
+				"CARGO_HOME", CargoHome(), 1))
 		}
 		if triple != "" && runtime.GOOS != "darwin" {
 			linker, err := noLinker(target)
@@ -125,7 +130,8 @@ func (b *Builder) BuildNative(
 				return err
 			}
 			name := strings.ToUpper(strings.ReplaceAll(triple, "-", "_"))
-			cmd.Env = append(cmd.Env, "CARGO_TARGET_"+name+"_LINKER="+linker, "CARGO_PROFILE_RELEASE_STRIP=none")
+			cmd.Env = append(cmd.Env, "CARGO_TARGET_"+name+"_LINKER="+linker,
+				"CARGO_PROFILE_RELEASE_STRIP=none")
 		}
 		if err := b.Step(what+": build", cmd); err != nil {
 			return err
@@ -162,12 +168,14 @@ func (b *Builder) RustTarget(ctx context.Context, triple string) error {
 		return nil
 	}
 	if OnPath("rustup")(ctx, b) {
-		if err := b.Step("Rust for "+triple+": install", b.Command(ctx, "rustup", "target", "add", triple)); err != nil {
+		if err := b.Step("Rust for "+triple+": install",
+			b.Command(ctx, "rustup", "target", "add", triple)); err != nil {
 			return err
 		}
 	}
 	if !b.HasRustTarget(ctx, triple) { // there is no rustup, or cargo and rustc are not from it
-		return fmt.Errorf("this machine's Rust does not build for %s; put rustup's Rust first in PATH\nrun: %s", triple, rustupLine)
+		return fmt.Errorf("this machine's Rust does not build for %s; put rustup's Rust first in PATH\nrun: %s",
+			triple, rustupLine)
 	}
 	return nil
 }
@@ -213,9 +221,11 @@ func (b *Builder) CheckNative() error {
 	recordedVersion, recordedHash, _ := strings.Cut(strings.TrimSpace(string(record)), " ")
 	switch {
 	case recordedVersion != version:
-		return fmt.Errorf("%s records version %s, Cargo.toml says %s; run setup and commit the record", nativeRecord, recordedVersion, version)
+		return fmt.Errorf("%s records version %s, Cargo.toml says %s; run setup and commit the record",
+			nativeRecord, recordedVersion, version)
 	case recordedHash != hash:
-		return fmt.Errorf("the sources of %s changed, but their version is still %s; raise it in Cargo.toml and in the #cgo lines, then run setup", NativeDir, version)
+		return fmt.Errorf("the sources of %s changed, but their version is still %s; raise it in Cargo.toml and in the #cgo lines, then run setup",
+			NativeDir, version)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestChangedCrateNeedsANewVersion follows a crate: recorded, changed without a new version, given one, recorded
-// again.
+// TestChangedCrateNeedsANewVersion follows a crate: recorded, changed without a new version, given
+// one, recorded again.
 func TestChangedCrateNeedsANewVersion(t *testing.T) {
 	b := newTestBuilder(t)
 	write := func(name, text string) {
@@ -72,19 +72,23 @@ func TestChangedCrateNeedsANewVersion(t *testing.T) {
 // until its library is copied. A FIFO in the library's place delays the copy.
 func TestCargoFolderBelongsToOneRun(t *testing.T) {
 	b := newTestBuilder(t)
-	for name, text := range map[string]string{"Cargo.toml": "[package]\nversion = \"0.1.0\"\n", "Cargo.lock": "", "src/lib.rs": ""} {
+	for name, text := range map[string]string{"Cargo.toml": "[package]\nversion = \"0.1.0\"\n",
+		"Cargo.lock": "", "src/lib.rs": ""} {
 		path := filepath.Join(b.Root, NativeDir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	bin, ran := t.TempDir(), filepath.Join(t.TempDir(), "ran")
-	if err := os.WriteFile(filepath.Join(bin, "cargo"), []byte("#!/bin/sh\n: >'"+ran+"'\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "cargo"), []byte("#!/bin/sh\n: >'"+ran+"'\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	library := filepath.Join(b.Cache.Dir, "native-target", "release", "libtandem_native.a")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(library), 0o755), syscall.Mkfifo(library, 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(library), 0o755),
+		syscall.Mkfifo(library, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -105,7 +109,8 @@ func TestCargoFolderBelongsToOneRun(t *testing.T) {
 	go func() {
 		err := b.setupNative(t.Context())
 		done <- err
-		if f, err := os.OpenFile(library, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil { // if no copy has opened it
+		// if no copy has opened it
+		if f, err := os.OpenFile(library, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
 			f.Close()
 		}
 	}()
@@ -116,7 +121,8 @@ func TestCargoFolderBelongsToOneRun(t *testing.T) {
 	// While our library is copied, no other run may build.
 	ctx, cancel := context.WithCancel(t.Context())
 	third := Cache{Dir: b.Cache.Dir, waiting: func(string) { cancel() }}
-	if f, err := third.lock(ctx, "native-target.lock", syscall.LOCK_EX); !errors.Is(err, context.Canceled) {
+	if f, err := third.lock(ctx, "native-target.lock", syscall.LOCK_EX); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("the folder is free before its library is copied: %v, %v", f != nil, err)
 	}
 	if _, err := in.WriteString("library"); err != nil {
@@ -129,7 +135,8 @@ func TestCargoFolderBelongsToOneRun(t *testing.T) {
 	if !waited {
 		t.Error("setup did not wait for the other build")
 	}
-	copied, err := os.ReadFile(filepath.Join(b.Root, NativeDir, ".deps", "0.1.0", "libtandem_native.a"))
+	copied, err := os.ReadFile(filepath.Join(b.Root, NativeDir, ".deps", "0.1.0",
+		"libtandem_native.a"))
 	if err != nil || string(copied) != "library" {
 		t.Errorf("copied %q, %v", copied, err)
 	}
@@ -144,13 +151,15 @@ func TestRustWithoutTheTargetIsRefused(t *testing.T) {
 	libraries := filepath.Join(dir, "libraries")
 	script := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	script("rustc", "echo "+libraries)
 	script("rustup", "exit 0") // another Rust's
-	if err := b.RustTarget(t.Context(), MacTriple); err == nil || !strings.HasSuffix(err.Error(), "run: "+rustupLine) {
+	if err := b.RustTarget(t.Context(), MacTriple); err == nil ||
+		!strings.HasSuffix(err.Error(), "run: "+rustupLine) {
 		t.Errorf("a rustup of another Rust: %v", err)
 	}
 	script("rustup", "mkdir "+libraries)

@@ -11,8 +11,8 @@ import (
 
 var depsPath = regexp.MustCompile(`\.deps/([^/\s"]+)`)
 
-// TestCgoLinesNameThePins compares the #cgo lines with the pins. A line with an old version would link
-// that version, or nothing on a fresh machine.
+// TestCgoLinesNameThePins compares the #cgo lines with the pins. A line with an old version would
+// link that version, or nothing on a fresh machine.
 func TestCgoLinesNameThePins(t *testing.T) {
 	b := &Builder{Root: "../.."}
 	crate, err := b.NativeVersion()
@@ -21,30 +21,31 @@ func TestCgoLinesNameThePins(t *testing.T) {
 	}
 	for dir, pin := range map[string]string{"engine/mlx": MLXPin, "engine/native": crate} {
 		found := 0
-		err := filepath.WalkDir(filepath.Join(b.Root, dir), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			if !strings.Contains(string(text), "\nimport \"C\"\n") {
-				return nil // only prose speaks of #cgo lines there
-			}
-			for line := range strings.Lines(string(text)) {
-				if !strings.Contains(line, "#cgo") {
-					continue
+		err := filepath.WalkDir(filepath.Join(b.Root, dir),
+			func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+					return err
 				}
-				for _, m := range depsPath.FindAllStringSubmatch(line, -1) {
-					found++
-					if m[1] != pin {
-						t.Errorf("%s refers to .deps/%s, the pin is %s", path, m[1], pin)
+				text, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				if !strings.Contains(string(text), "\nimport \"C\"\n") {
+					return nil // only prose speaks of #cgo lines there
+				}
+				for line := range strings.Lines(string(text)) {
+					if !strings.Contains(line, "#cgo") {
+						continue
+					}
+					for _, m := range depsPath.FindAllStringSubmatch(line, -1) {
+						found++
+						if m[1] != pin {
+							t.Errorf("%s refers to .deps/%s, the pin is %s", path, m[1], pin)
+						}
 					}
 				}
-			}
-			return nil
-		})
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,10 +57,11 @@ func TestCgoLinesNameThePins(t *testing.T) {
 
 func TestManifestsNameThePins(t *testing.T) {
 	for file, want := range map[string][]string{
-		"../mlx/wheels.txt":            {"mlx-cpu==" + MLXVersion, "mlx-metal==" + MLXVersion},
-		"../mlx/metal.txt":             {"mlx-metal==" + MLXVersion},
-		"../mlx/Cargo.toml":            {`mlx-sys = "=` + MLXCVersion + `"`},
-		"../fixtures/requirements.txt": {"mlx==" + MLXVersion, "mlx-lm==" + MLXVersion, "mlx-cpu==" + MLXVersion, "mlx-metal==" + MLXVersion},
+		"../mlx/wheels.txt": {"mlx-cpu==" + MLXVersion, "mlx-metal==" + MLXVersion},
+		"../mlx/metal.txt":  {"mlx-metal==" + MLXVersion},
+		"../mlx/Cargo.toml": {`mlx-sys = "=` + MLXCVersion + `"`},
+		"../fixtures/requirements.txt": {"mlx==" + MLXVersion, "mlx-lm==" + MLXVersion,
+			"mlx-cpu==" + MLXVersion, "mlx-metal==" + MLXVersion},
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {

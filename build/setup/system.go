@@ -42,7 +42,8 @@ func Requirements() []Requirement {
 	if runtime.GOOS == "linux" {
 		list = append(list,
 			Requirement{What: "OpenBLAS", Apt: "libopenblas0-pthread", Present: openBLAS},
-			Requirement{What: "std::format (gcc 13 or libfmt)", Apt: "libfmt-dev", Present: formatAvailable},
+			Requirement{What: "std::format (gcc 13 or libfmt)", Apt: "libfmt-dev",
+				Present: formatAvailable},
 		)
 	}
 	return list
@@ -72,8 +73,10 @@ func rustToolchain(ctx context.Context, b *Builder) error {
 	if !OnPath("rustup")(ctx, b) {
 		return nil
 	}
-	for _, args := range [][]string{{"toolchain", "install", "stable", "--profile", "minimal", "--no-self-update"}, {"default", "stable"}} {
-		if err := b.Step("rustup "+strings.Join(args, " "), b.Command(ctx, "rustup", args...)); err != nil {
+	for _, args := range [][]string{{"toolchain", "install", "stable", "--profile", "minimal",
+		"--no-self-update"}, {"default", "stable"}} {
+		if err := b.Step("rustup "+strings.Join(args, " "),
+			b.Command(ctx, "rustup", args...)); err != nil {
 			return err
 		}
 	}
@@ -82,7 +85,8 @@ func rustToolchain(ctx context.Context, b *Builder) error {
 
 // python311 asks for the oldest Python that the reference implementations run on.
 func python311(ctx context.Context, b *Builder) bool {
-	return b.Command(ctx, "python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() == nil
+	return b.Command(ctx, "python3", "-c",
+		"import sys; sys.exit(sys.version_info < (3, 11))").Run() == nil
 }
 
 // pythonVenv looks for ensurepip too, which Debian packs apart from python3.
@@ -115,7 +119,8 @@ func (b *Builder) compilesFormat(ctx context.Context, shim string) bool {
 		source = ""
 	}
 	cmd := b.Command(ctx, "c++", args...)
-	cmd.Stdin = strings.NewReader(source + "#include <string>\nstd::string s = std::format(\"{}\", 1);\n")
+	cmd.Stdin = strings.NewReader(source +
+		"#include <string>\nstd::string s = std::format(\"{}\", 1);\n")
 	return cmd.Run() == nil
 }
 
@@ -154,7 +159,8 @@ func installLine(missing []Requirement, goos string) (line []string, all bool) {
 	case goos == "darwin":
 		return append([]string{"brew", "install"}, packages...), all
 	default:
-		return append([]string{"apt-get", "install", "-y", "--no-install-recommends"}, packages...), all
+		return append([]string{"apt-get", "install", "-y", "--no-install-recommends"}, packages...),
+			all
 	}
 }
 
@@ -216,7 +222,8 @@ func (b *Builder) Install(ctx context.Context, wanted []Requirement) error {
 		return err
 	}
 	if missing = b.missing(ctx, wanted); len(missing) > 0 {
-		return fmt.Errorf("still missing after the installation:%s", Describe(missing, runtime.GOOS))
+		return fmt.Errorf("still missing after the installation:%s",
+			Describe(missing, runtime.GOOS))
 	}
 	return nil
 }

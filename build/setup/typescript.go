@@ -31,7 +31,8 @@ func (b *Builder) CheckTypes() error {
 		return err
 	}
 	if !bytes.Equal(got, want) {
-		return fmt.Errorf("%s differs from the structs of app/control; run `go run ./build setup`", typesFile)
+		return fmt.Errorf("%s differs from the structs of app/control; run `go run ./build setup`",
+			typesFile)
 	}
 	return nil
 }
@@ -60,10 +61,12 @@ func typescript(dir string) ([]byte, error) {
 	t := &typescripter{unions: map[string][]string{}}
 	var files []*ast.File
 	for _, e := range entries {
-		if e.IsDir() || !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+		if e.IsDir() || !strings.HasSuffix(e.Name(), ".go") ||
+			strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(set, filepath.Join(dir, e.Name()), nil, parser.ParseComments|parser.SkipObjectResolution)
+		f, err := parser.ParseFile(set, filepath.Join(dir, e.Name()), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +182,8 @@ func (t *typescripter) tuple(name string, doc *ast.CommentGroup, x *ast.ArrayTyp
 		return
 	}
 	t.doc(doc)
-	fmt.Fprintf(&t.out, "export type %s = [%s]\n", name, strings.Join(slices.Repeat([]string{t.typeOf(x.Elt)}, n), ", "))
+	fmt.Fprintf(&t.out, "export type %s = [%s]\n", name,
+		strings.Join(slices.Repeat([]string{t.typeOf(x.Elt)}, n), ", "))
 }
 
 // doc writes a comment after an empty line.

@@ -44,7 +44,8 @@ type plain struct{ X int }
 // A Pair is two.
 type Pair [2]float64
 `
-	const want = `// Made of the structs of app/control by ` + "`go run ./build setup`" + `. Edit those.
+	const want = `// Made of the structs of app/control by ` + "`go run ./build setup`" +
+		`. Edit those.
 
 // A Thing is one.
 // It has two lines.
@@ -73,7 +74,8 @@ export type Phase = "a" | "b"
 	if err != nil || string(got) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "y.go"), []byte("package x\n\ntype T struct{ C chan int `json:\"c\"` }\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "y.go"),
+		[]byte("package x\n\ntype T struct{ C chan int `json:\"c\"` }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := typescript(dir); err == nil {

@@ -37,7 +37,8 @@ func (b *Builder) Venv(ctx context.Context, v Venv) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	version, err := b.Output(b.Command(ctx, system, "-c", "import sys; print(sys.version, sys.base_prefix)"))
+	version, err := b.Output(b.Command(ctx, system, "-c",
+		"import sys; print(sys.version, sys.base_prefix)"))
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +63,8 @@ func (b *Builder) Venv(ctx context.Context, v Venv) (string, error) {
 		if !v.Resolve {
 			args = append(args, "--no-deps")
 		}
-		if err := b.Step(what+": install "+v.Requirements, b.Command(ctx, python, args...)); err != nil {
+		if err := b.Step(what+": install "+v.Requirements,
+			b.Command(ctx, python, args...)); err != nil {
 			return err
 		}
 		return b.Step(what+": check", b.Command(ctx, python, "-m", "pip", "check"))
@@ -79,10 +81,12 @@ func (b *Builder) pythonBefore(ctx context.Context, before string) (string, erro
 		return "python3", nil
 	}
 	for _, name := range []string{"python3", "python3.12", "python3.11"} {
-		version, err := b.Output(b.Command(ctx, name, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"))
+		version, err := b.Output(b.Command(ctx, name, "-c",
+			"import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"))
 		if err == nil && CompareVersions(version, before) < 0 {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("there is no Python before %s with venv here; install python3.12, for example with Homebrew or uv", before)
+	return "", fmt.Errorf("there is no Python before %s with venv here; install python3.12, for example with Homebrew or uv",
+		before)
 }

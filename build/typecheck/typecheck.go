@@ -60,7 +60,8 @@ const checkedTags = "bundle,desktop,production,scripted"
 
 // DarwinTags does the same with one set of build tags.
 func DarwinTags(ctx context.Context, b *setup.Builder, tags string) error {
-	cmd := b.Command(ctx, "go", "list", "-e", "-deps", "-tags", tags, "-json=ImportPath,Dir,GoFiles,CgoFiles,ImportMap,DepOnly,Error", "./...")
+	cmd := b.Command(ctx, "go", "list", "-e", "-deps", "-tags", tags,
+		"-json=ImportPath,Dir,GoFiles,CgoFiles,ImportMap,DepOnly,Error", "./...")
 	cmd.Env = append(cmd.Env, "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=1")
 	text, err := b.Output(cmd)
 	if err != nil {
@@ -105,7 +106,8 @@ func (p listedPackage) check(
 	var files []*ast.File
 	var findings []error
 	for _, name := range append(slices.Clone(p.GoFiles), p.CgoFiles...) {
-		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil,
+			parser.SkipObjectResolution)
 		if err != nil {
 			findings = append(findings, err)
 			continue

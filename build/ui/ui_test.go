@@ -23,7 +23,8 @@ func TestEachFileOfBrowserTestsIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{filepath.Join(dir, "test", "a.test.mjs"), filepath.Join(dir, "test", "b.test.mjs")}
+	want := []string{filepath.Join(dir, "test", "a.test.mjs"),
+		filepath.Join(dir, "test", "b.test.mjs")}
 	got, err := browserTestFiles(dir)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
@@ -54,7 +55,8 @@ func TestInterfaceTooHeavyIsAnError(t *testing.T) {
 	}
 	out.Reset()
 	write("assets/index.js")
-	if err := weighInterface(&out, dir); err == nil || !strings.HasSuffix(out.String(), ": missed\n") {
+	if err := weighInterface(&out, dir); err == nil ||
+		!strings.HasSuffix(out.String(), ": missed\n") {
 		t.Errorf("%v, %q", err, out.String())
 	}
 	if err := weighInterface(&out, filepath.Join(dir, "nothing")); err == nil {

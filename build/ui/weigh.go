@@ -21,7 +21,8 @@ func weighInterface(w io.Writer, dir string) error {
 	}
 	if n > mostInterface {
 		fmt.Fprintf(w, "interface: %d bytes gzipped; %d at most: missed\n", n, mostInterface)
-		return fmt.Errorf("the interface weighs %d bytes gzipped; at most %d are allowed, so take something out", n, mostInterface)
+		return fmt.Errorf("the interface weighs %d bytes gzipped; at most %d are allowed, so take something out",
+			n, mostInterface)
 	}
 	fmt.Fprintf(w, "interface: %d bytes gzipped; %d at most: met\n", n, mostInterface)
 	return nil

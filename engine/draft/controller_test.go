@@ -17,7 +17,8 @@ func TestCurveMeasuresCosts(t *testing.T) {
 		c.record(2, 20*ms, true)
 		c.record(6, 40*ms, true)
 	}
-	for depth, want := range map[int]float64{0: 0.010, 1: 0.015, 2: 0.020, 4: 0.030, 6: 0.040, 8: 0.050} {
+	for depth, want := range map[int]float64{0: 0.010, 1: 0.015, 2: 0.020, 4: 0.030, 6: 0.040,
+		8: 0.050} {
 		if got := c.at(depth); math.Abs(got-want) > 1e-9 {
 			t.Errorf("depth %d costs %v, want %v", depth, got, want)
 		}
@@ -55,14 +56,16 @@ func TestAcceptanceFollowsTheText(t *testing.T) {
 	for range 20 {
 		a.record(4, 2) // positions 0 and 1 accepted, 2 rejected, 3 not reached
 	}
-	for i, want := range []rate{{mean: 1, samples: 20}, {mean: 1, samples: 20}, {mean: 0, samples: 20}, {}} {
+	for i, want := range []rate{{mean: 1, samples: 20}, {mean: 1, samples: 20},
+		{mean: 0, samples: 20}, {}} {
 		if got := a.rates[i]; got.mean != want.mean || got.samples != want.samples {
 			t.Errorf("position %d: %+v, want %+v", i, got, want)
 		}
 	}
 	// The third position leans on the second as on 8 accepted drafts, those after it on it.
 	third := 8.0 / 28
-	if got := a.expected(); got[0] != 1 || got[1] != 2 || got[2] != 3 || math.Abs(got[3]-3-third) > 1e-9 || math.Abs(got[MaxDepth]-3-third/(1-third)) > 1e-9 {
+	if got := a.expected(); got[0] != 1 || got[1] != 2 || got[2] != 3 ||
+		math.Abs(got[3]-3-third) > 1e-9 || math.Abs(got[MaxDepth]-3-third/(1-third)) > 1e-9 {
 		t.Errorf("expected tokens %v", got)
 	}
 	// Bad luck in a few rounds hides nothing that lies deeper.
@@ -105,7 +108,9 @@ func TestDepthStaysWithinLimits(t *testing.T) {
 func TestAbsurdRoundsDoNoHarm(t *testing.T) {
 	c := newController(15)
 	for i := range 200 {
-		for _, r := range []Round{{Depth: -3, Cost: ms}, {Depth: 99, Accepted: 120, Cost: ms}, {Depth: 2, Accepted: -1, Cost: -ms}, {Depth: 1, Cost: math.MaxInt64}, {Depth: 3, Accepted: 9, Cost: 1}} {
+		for _, r := range []Round{{Depth: -3, Cost: ms}, {Depth: 99, Accepted: 120, Cost: ms},
+			{Depth: 2, Accepted: -1, Cost: -ms}, {Depth: 1, Cost: math.MaxInt64},
+			{Depth: 3, Accepted: 9, Cost: 1}} {
 			c.Round(r)
 		}
 		c.Plain(time.Duration(i))
@@ -229,7 +234,8 @@ func TestMisleadingStateCostsNoMoreThanAColdStart(t *testing.T) {
 }
 
 func TestBucketOfAContext(t *testing.T) {
-	for n, want := range map[int]int{-1: 1024, 0: 1024, 1: 1024, 1024: 1024, 1025: 2048, 262144: 262144, 1 << 30: 262144} {
+	for n, want := range map[int]int{-1: 1024, 0: 1024, 1: 1024, 1024: 1024, 1025: 2048,
+		262144: 262144, 1 << 30: 262144} {
 		if got := Bucket(n); got != want {
 			t.Errorf("Bucket(%d) = %d, want %d", n, got, want)
 		}

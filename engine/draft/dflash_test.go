@@ -43,7 +43,8 @@ func (b *follower) write(s *mlx.Scope, n int, caches []cache.Cache) {
 	}
 }
 
-func (b *follower) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array {
+func (b *follower) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int,
+	caches []cache.Cache) *mlx.Array {
 	if taps != nil {
 		b.Context(s, taps, pos-taps[0].Dim(0), caches)
 	}
@@ -81,7 +82,8 @@ func TestDFlashReadsEachPositionOnce(t *testing.T) {
 					defer d.Free()
 					sampler := sample.New(s, sample.Params{}, 0, vocab, nil)
 					defer sampler.Free()
-					one, err := d.Open(s, draft.Options{Sampler: sampler, Caches: cache.Options{Layout: layout, Chunk: chunk}})
+					one, err := d.Open(s, draft.Options{Sampler: sampler,
+						Caches: cache.Options{Layout: layout, Chunk: chunk}})
 					if err != nil {
 						return err
 					}
@@ -125,11 +127,13 @@ func TestDFlashReadsEachPositionOnce(t *testing.T) {
 				}
 				for i, pos := range b.at {
 					if pos != i {
-						t.Fatalf("%s layout, chunk %d, runs of %d: position %d is row %d of the context", layout, chunk, run, pos, i)
+						t.Fatalf("%s layout, chunk %d, runs of %d: position %d is row %d of the context",
+							layout, chunk, run, pos, i)
 					}
 				}
 				if most := slices.Max(b.rows); most > (cache.Options{Chunk: chunk}).MaxRows() {
-					t.Errorf("%s layout, chunk %d, runs of %d: %d rows at once", layout, chunk, run, most)
+					t.Errorf("%s layout, chunk %d, runs of %d: %d rows at once",
+						layout, chunk, run, most)
 				}
 			}
 		}
@@ -162,7 +166,8 @@ func testDFlashKeep(t *testing.T, layout cache.Layout, caches int) {
 		defer sampler.Free()
 		// goOn commits the positions [from, to) to a draft and lets it draft.
 		goOn := func(from, to int, context cache.Stack) draft.Kept {
-			one, err := d.Open(s, draft.Options{From: from, Context: context, Sampler: sampler, Caches: o})
+			one, err := d.Open(s, draft.Options{From: from, Context: context, Sampler: sampler,
+				Caches: o})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +209,8 @@ func testDFlashKeep(t *testing.T, layout cache.Layout, caches int) {
 		}
 		again := goOn(105, end, context)
 		defer again.Free(s)
-		if kept, err := again.Keep(s, 0, end); err != nil || len(kept) != caches || kept[0].From() != 0 {
+		if kept, err := again.Keep(s, 0, end); err != nil || len(kept) != caches ||
+			kept[0].From() != 0 {
 			t.Errorf("of a context that was restored %v was kept: %v", kept, err)
 		} else {
 			for _, p := range kept {

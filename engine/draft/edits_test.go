@@ -11,7 +11,8 @@ import (
 // editCosts are the costs of rounds with n-gram drafts on a CPU, in plain steps: measured at the
 // depths in the table, linear between them.
 func editCosts(depth int) float64 {
-	measured := [][2]float64{{0, 1}, {1, 1.08}, {2, 1.2}, {3, 1.25}, {4, 0.95}, {5, 1}, {7, 1.09}, {8, 1.3}, {9, 1.36}, {11, 1.5}, {15, 1.63}, {17, 1.68}, {MaxDepth, 2.8}}
+	measured := [][2]float64{{0, 1}, {1, 1.08}, {2, 1.2}, {3, 1.25}, {4, 0.95}, {5, 1}, {7, 1.09},
+		{8, 1.3}, {9, 1.36}, {11, 1.5}, {15, 1.63}, {17, 1.68}, {MaxDepth, 2.8}}
 	d := float64(depth)
 	i := max(slices.IndexFunc(measured, func(p [2]float64) bool { return p[0] >= d }), 1)
 	a, b := measured[i-1], measured[i]
@@ -100,7 +101,8 @@ func TestDepthFollowsTheEdits(t *testing.T) {
 			all = append(all, best/adaptive)
 			sum += best / adaptive
 		}
-		t.Logf("tempo wavers by %v over %v rounds: %.3f of the speed of the best of three fixed blocks", e.waver, e.over, sum/seeds)
+		t.Logf("tempo wavers by %v over %v rounds: %.3f of the speed of the best of three fixed blocks",
+			e.waver, e.over, sum/seeds)
 	}
 	sum := 0.0
 	for _, x := range all {
@@ -110,6 +112,7 @@ func TestDepthFollowsTheEdits(t *testing.T) {
 	mean, low := sum/float64(len(all)), all[len(all)/10]
 	t.Logf("on average %.3f, one run in ten is below %.3f", mean, low)
 	if mean < 0.993 || low < 0.965 {
-		t.Errorf("%.3f of the best fixed block's speed, one run in ten below %.3f: want 0.993 and 0.965", mean, low)
+		t.Errorf("%.3f of the best fixed block's speed, one run in ten below %.3f: want 0.993 and 0.965",
+			mean, low)
 	}
 }

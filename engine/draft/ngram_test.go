@@ -93,14 +93,17 @@ func TestIndexForgetsTheOldest(t *testing.T) {
 		ix.extend(tokens, end)
 	}
 	if len(ix.prev) != maxIndexed || len(ix.head) != 2*maxIndexed {
-		t.Fatalf("index of %d and %d, want at most %d tokens", len(ix.prev), len(ix.head), maxIndexed)
+		t.Fatalf("index of %d and %d, want at most %d tokens",
+			len(ix.prev), len(ix.head), maxIndexed)
 	}
 	for _, c := range []struct {
 		end  int
 		want bool
-	}{{100, false}, {ix.end - maxIndexed, false}, {ix.end - maxIndexed + 1, true}, {ix.end - 1, true}, {ix.end, true}} {
+	}{{100, false}, {ix.end - maxIndexed, false}, {ix.end - maxIndexed + 1, true},
+		{ix.end - 1, true}, {ix.end, true}} {
 		found := ix.matches(nil, tokens, tokens[:c.end])
-		if got := slices.ContainsFunc(found, func(m match) bool { return m.end == c.end }); got != c.want {
+		if got := slices.ContainsFunc(found,
+			func(m match) bool { return m.end == c.end }); got != c.want {
 			t.Errorf("n-gram that ends at %d found: %v, want %v", c.end, got, c.want)
 		}
 	}
@@ -161,7 +164,8 @@ func FuzzNgram(f *testing.F) {
 // last n tokens of context.
 func follows(tokens, context, got []int32, n int) bool {
 	for e := n; e+len(got) <= len(tokens); e++ {
-		if slices.Equal(tokens[e:e+len(got)], got) && slices.Equal(tokens[e-n:e], context[len(context)-n:]) {
+		if slices.Equal(tokens[e:e+len(got)], got) &&
+			slices.Equal(tokens[e-n:e], context[len(context)-n:]) {
 			return true
 		}
 	}

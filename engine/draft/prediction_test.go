@@ -49,7 +49,8 @@ func TestPredictionFollowsEdits(t *testing.T) {
 		rounds := decode(d, ids("??"), ids(c.output), 8)
 		t.Logf("%s: %d rounds for %d tokens", c.name, rounds, len(c.output))
 		if rounds > c.rounds {
-			t.Errorf("%s: %d rounds for %d tokens, want at most %d", c.name, rounds, len(c.output), c.rounds)
+			t.Errorf("%s: %d rounds for %d tokens, want at most %d",
+				c.name, rounds, len(c.output), c.rounds)
 		}
 	}
 }
@@ -79,7 +80,8 @@ func TestPredictedTokensAreCounted(t *testing.T) {
 	} {
 		if c.history != "xy" {
 			if a, r := d.Predicted(ids(c.history)); a != c.accepted || r != c.rejected {
-				t.Errorf("after %q %d accepted and %d rejected, want %d and %d", c.history, a, r, c.accepted, c.rejected)
+				t.Errorf("after %q %d accepted and %d rejected, want %d and %d",
+					c.history, a, r, c.accepted, c.rejected)
 			}
 		}
 		d.propose(ids(c.history), c.n)

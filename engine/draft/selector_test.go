@@ -22,7 +22,8 @@ type duel struct {
 
 // play decodes n tokens and returns the time and the rounds of each arm, plain
 // ones last.
-func (d duel) play(seed uint64, n int, next func([]int) Choice, round func(Choice, Round), plain func(Choice, time.Duration)) (clock time.Duration, rounds [3]int) {
+func (d duel) play(seed uint64, n int, next func([]int) Choice, round func(Choice, Round),
+	plain func(Choice, time.Duration)) (clock time.Duration, rounds [3]int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	for tokens := 0; tokens < n; {
 		limits := []int{0, 15}
@@ -91,7 +92,8 @@ func TestSelectorIsNearTheBestFixedChoice(t *testing.T) {
 		}
 		var rounds [3]int
 		ratio := average(func(seed uint64) float64 {
-			s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}}, nil)
+			s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}},
+				nil)
 			next := func(limits []int) Choice {
 				c, err := s.Next(100, limits)
 				if err != nil {
@@ -107,7 +109,8 @@ func TestSelectorIsNearTheBestFixedChoice(t *testing.T) {
 			clock, rounds = d.play(seed, n, next, s.Round, s.Plain)
 			return best.Seconds() / clock.Seconds()
 		})
-		t.Logf("%-25s the best fixed pair is %.2f times as fast as plain; %.3f of that; rounds of ngram, model, plain %v", d.name, plain.Seconds()/best.Seconds(), ratio, rounds)
+		t.Logf("%-25s the best fixed pair is %.2f times as fast as plain; %.3f of that; rounds of ngram, model, plain %v",
+			d.name, plain.Seconds()/best.Seconds(), ratio, rounds)
 		if ratio < 0.95 { // the best of 99 measured pairs is partly luck
 
 			t.Errorf("%s: %.3f of the best fixed pair's speed, rounds %v", d.name, ratio, rounds)
@@ -151,7 +154,8 @@ func TestSelectorKeepsWhatItLearned(t *testing.T) {
 	store = again
 	warm := newRun(w, 2)
 	drive(t, NewSelector("m", arms, store), warm, 500, 300)
-	if i := slices.IndexFunc(warm.depths, func(d int) bool { return d > 0 }); i > settling+1 || warm.depths[i] < 3 {
+	if i := slices.IndexFunc(warm.depths, func(d int) bool { return d > 0 }); i > settling+1 ||
+		warm.depths[i] < 3 {
 		t.Errorf("a warm start chooses %v", warm.depths)
 	}
 	// A request that grows out of its bucket keeps its state. A request with an unknown model does
@@ -172,7 +176,8 @@ func TestSelectorKeepsWhatItLearned(t *testing.T) {
 // stored. A state that the store refused is sent again.
 func TestSelectorSavesWhatDraftersLearned(t *testing.T) {
 	store := memory{}
-	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 15, Own: true}, {Name: "ngram", Limit: 15}}, store)
+	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 15, Own: true},
+		{Name: "ngram", Limit: 15}}, store)
 	round := func(context, arm, accepted int) {
 		t.Helper()
 		c, err := s.Next(context, []int{15, 15})
@@ -189,7 +194,8 @@ func TestSelectorSavesWhatDraftersLearned(t *testing.T) {
 		t.Helper()
 		var got []string
 		for k, state := range store {
-			got = append(got, fmt.Sprintf("%s %d: %d costs, %d rates", k.Drafter, k.Bucket, len(state.Costs), len(state.Rates)))
+			got = append(got, fmt.Sprintf("%s %d: %d costs, %d rates",
+				k.Drafter, k.Bucket, len(state.Costs), len(state.Rates)))
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, names) {
@@ -285,8 +291,10 @@ func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 	check := func(what string, s *Selector) {
 		t.Helper()
 		o, ok := among(s)
-		if !ok || o.Arm != 0 || o.Depth != depth || math.Abs(o.Rate()/best-1) > 1e-9 || o.Cost != known.curve.at(depth) {
-			t.Errorf("%s: %+v %t, want %d drafts that give %.0f tokens per second", what, o, ok, depth, best)
+		if !ok || o.Arm != 0 || o.Depth != depth || math.Abs(o.Rate()/best-1) > 1e-9 ||
+			o.Cost != known.curve.at(depth) {
+			t.Errorf("%s: %+v %t, want %d drafts that give %.0f tokens per second",
+				what, o, ok, depth, best)
 		}
 	}
 	check("when they pay", good)
@@ -348,7 +356,8 @@ func TestSelectorRenewForgetsAFailedPrediction(t *testing.T) {
 
 // The acceptance of a request's prediction moves with it from bucket to bucket.
 func TestSelectorKeepsOwnAcceptanceAcrossBuckets(t *testing.T) {
-	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, Own: true}, {Name: "ngram", Limit: 31}}, nil)
+	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, Own: true},
+		{Name: "ngram", Limit: 31}}, nil)
 	next := func(context int) []*controller {
 		if _, err := s.Next(context, []int{31, 31}); err != nil {
 			t.Fatal(err)
@@ -363,7 +372,8 @@ func TestSelectorKeepsOwnAcceptanceAcrossBuckets(t *testing.T) {
 		t.Error("a new bucket begins without what is known of the request")
 	}
 	s.Renew(0)
-	if next(1000)[0].rates != (acceptance{}) || next(2000)[0].rates != (acceptance{}) || next(1000)[1].rates == (acceptance{}) {
+	if next(1000)[0].rates != (acceptance{}) || next(2000)[0].rates != (acceptance{}) ||
+		next(1000)[1].rates == (acceptance{}) {
 		t.Error("another request begins with what was known of the one before, or forgets all")
 	}
 	next(1000)[0].rates.record(4, 3)
@@ -386,9 +396,11 @@ func TestTwoFailingDraftersCostNoMoreThanOne(t *testing.T) {
 		{"n-grams never match", 0, 0, 0.02, 0.988},
 		{"n-grams match now and then", 0.1, 0.02, 0.02, 0.988},
 	} {
-		d := duel{"", c.match, func(int) float64 { return c.ngram }, func(int) float64 { return c.model }}
+		d := duel{"", c.match, func(int) float64 { return c.ngram },
+			func(int) float64 { return c.model }}
 		ratio := average(func(seed uint64) float64 {
-			s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}}, nil)
+			s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}},
+				nil)
 			clock, _ := d.play(seed, n, func(limits []int) Choice {
 				c, _ := s.Next(100, limits)
 				return c
@@ -436,7 +448,8 @@ func TestSelectorFollowsTheBetterDrafter(t *testing.T) {
 		const seeds = 20
 		var share [4]float64 // of the rounds, by stretch
 		for seed := range uint64(seeds) {
-			s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}}, nil)
+			s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}},
+				nil)
 			arms := make([][]int, 5)
 			token := 0
 			d.play(seed, 4*stretch, func(limits []int) Choice {
@@ -470,7 +483,8 @@ func TestSelectorFollowsTheBetterDrafter(t *testing.T) {
 		t.Logf("%s: the better drafter proposed in %.2f of the rounds, by stretch", d.name, share)
 		for i, x := range share {
 			if x < 0.7 {
-				t.Errorf("%s, stretch %d: the better drafter proposed in %.2f of the rounds", d.name, i, x)
+				t.Errorf("%s, stretch %d: the better drafter proposed in %.2f of the rounds",
+					d.name, i, x)
 			}
 		}
 	}

@@ -34,8 +34,8 @@ func linear(fixed, perDraft float64) func(int) float64 {
 	}
 }
 
-// kernels returns the costs of rounds on a machine where a block of 4 rows takes four steps. Each row
-// less takes row less, and each row more takes beyond more.
+// kernels returns the costs of rounds on a machine where a block of 4 rows takes four steps. Each
+// row less takes row less, and each row more takes beyond more.
 func kernels(four, row, beyond float64) func(int) float64 {
 	return func(d int) float64 {
 		switch {
@@ -61,7 +61,9 @@ type run struct {
 	last   int
 }
 
-func newRun(w world, seed uint64) *run { return &run{world: w, rng: rand.New(rand.NewPCG(seed, 1))} }
+func newRun(w world, seed uint64) *run {
+	return &run{world: w, rng: rand.New(rand.NewPCG(seed, 1))}
+}
 
 // round decodes with depth drafts. It returns the cost and the number of accepted drafts.
 func (r *run) round(depth int) Round {
@@ -193,9 +195,11 @@ func TestControllerIsNearTheBestFixedDepth(t *testing.T) {
 		if plain/best < 1.2 {
 			want = 0.9
 		}
-		t.Logf("%-28s of plain's speed: first 1000 tokens %.3f, later %.3f, best fixed depth %.3f; %.3f of that", w.name, cold, warm, plain/best, reached)
+		t.Logf("%-28s of plain's speed: first 1000 tokens %.3f, later %.3f, best fixed depth %.3f; %.3f of that",
+			w.name, cold, warm, plain/best, reached)
 		if cold < 0.97 || warm < 0.97 || reached < want {
-			t.Errorf("%s: of plain's speed: first 1000 tokens %.3f, later %.3f, want 0.97; of the best fixed depth's %.3f, want %v", w.name, cold, warm, reached, want)
+			t.Errorf("%s: of plain's speed: first 1000 tokens %.3f, later %.3f, want 0.97; of the best fixed depth's %.3f, want %v",
+				w.name, cold, warm, reached, want)
 		}
 	}
 }
@@ -220,7 +224,8 @@ func TestControllerFollowsAChangingText(t *testing.T) {
 	}{
 		{"flat", linear(0.15, 0.02), 25, 40, 0.97, 1.4},
 		{"rows", linear(0.2, 0.15), 15, 60, 0.967, 1.2},
-		{"dear rows", linear(0.5, 0.4), 15, 200, 0.963, 1}, // which gain a thirtieth when all goes well
+		// which gain a thirtieth when all goes well
+		{"dear rows", linear(0.5, 0.4), 15, 200, 0.963, 1},
 	} {
 		w := world{m.name, 15, m.cost, func(token, _ int) float64 {
 			if token/stretch%2 == 0 {
@@ -246,9 +251,11 @@ func TestControllerFollowsAChangingText(t *testing.T) {
 			}
 			return w.mean(0) / r.perToken()
 		})
-		t.Logf("%s: parks after %.0f rounds, resumes after %.0f; hopeless stretches at %.3f of plain's speed, all at %.3f", w.name, park, resume, hard, total)
+		t.Logf("%s: parks after %.0f rounds, resumes after %.0f; hopeless stretches at %.3f of plain's speed, all at %.3f",
+			w.name, park, resume, hard, total)
 		if park > m.park || resume > m.resume || hard < m.slowest || total < m.total {
-			t.Errorf("%s: parks after %.0f rounds, resumes after %.0f; hopeless stretches at %.3f of plain's speed, all at %.3f: want %v", w.name, park, resume, hard, total, m)
+			t.Errorf("%s: parks after %.0f rounds, resumes after %.0f; hopeless stretches at %.3f of plain's speed, all at %.3f: want %v",
+				w.name, park, resume, hard, total, m)
 		}
 	}
 }
@@ -280,9 +287,11 @@ func TestControllerFollowsAChangingMachine(t *testing.T) {
 			from, before := r.tokens, r.clock
 			r.control(c, 3000)
 			got := float64(r.tokens-from) * r.best() / (r.clock - before).Seconds()
-			t.Logf("rate %v, %v times slower: %.3f of the best fixed depth's speed", rate, slow, got)
+			t.Logf("rate %v, %v times slower: %.3f of the best fixed depth's speed",
+				rate, slow, got)
 			if got < 0.92 {
-				t.Errorf("rate %v, %v times slower: %.3f of the best fixed depth's speed", rate, slow, got)
+				t.Errorf("rate %v, %v times slower: %.3f of the best fixed depth's speed",
+					rate, slow, got)
 			}
 		}
 	}
@@ -319,11 +328,14 @@ func (w world) runs(several uint64, n, least int) (reached, share float64) {
 // after bad luck.
 func TestSmallGainIsNotGivenUp(t *testing.T) {
 	rates := []float64{0.58, 0.6, 0.62, 0.35, 0.2, 0.2, 0.2}
-	w := world{"small gain", len(rates), kernels(2, 0.15, 0.075), func(_, i int) float64 { return rates[i] }, 0.1}
+	w := world{"small gain", len(rates), kernels(2, 0.15, 0.075),
+		func(_, i int) float64 { return rates[i] }, 0.1}
 	reached, share := w.runs(5, 6000, 1)
-	t.Logf("%.3f of the speed of the best fixed depth, which is %.3f of plain's; %.2f of the rounds drafted", reached, w.fixed(0)/w.best(), share)
+	t.Logf("%.3f of the speed of the best fixed depth, which is %.3f of plain's; %.2f of the rounds drafted",
+		reached, w.fixed(0)/w.best(), share)
 	if reached < 0.965 || share < 0.65 {
-		t.Errorf("%.3f of the speed of the best fixed depth, which is %.3f of plain's; %.2f of the rounds drafted; want 0.965 and 0.65", reached, w.fixed(0)/w.best(), share)
+		t.Errorf("%.3f of the speed of the best fixed depth, which is %.3f of plain's; %.2f of the rounds drafted; want 0.965 and 0.65",
+			reached, w.fixed(0)/w.best(), share)
 	}
 }
 
@@ -333,7 +345,8 @@ func TestSmallGainIsNotGivenUp(t *testing.T) {
 func TestBurstsDoNotPayForLosingDrafts(t *testing.T) {
 	rates := []float64{0.55, 0.38, 0.4, 0.3, 0.2, 0.2, 0.2}
 	for _, block := range []float64{2, 2.2} { // steps that a block of 4 takes; it gives 1.84 tokens
-		w := world{"bursts", len(rates), kernels(block, 0.1, 0.05), func(_, i int) float64 { return rates[i] }, 0.08}
+		w := world{"bursts", len(rates), kernels(block, 0.1, 0.05),
+			func(_, i int) float64 { return rates[i] }, 0.08}
 		const seeds = 300
 		sum := 0.0
 		for seed := range uint64(seeds) {
@@ -366,7 +379,8 @@ func TestBurstsDoNotPayForLosingDrafts(t *testing.T) {
 		}
 		t.Logf("a block of 4 takes %v steps: %.3f of plain's speed", block, sum/seeds)
 		if sum/seeds < 0.979 {
-			t.Errorf("a block of 4 takes %v steps: %.3f of plain's speed, want 0.979", block, sum/seeds)
+			t.Errorf("a block of 4 takes %v steps: %.3f of plain's speed, want 0.979",
+				block, sum/seeds)
 		}
 	}
 }
@@ -384,10 +398,13 @@ func TestCheapDepthIsFoundBeyondDearOnes(t *testing.T) {
 		}
 		return 1.7
 	}
-	w := world{"cheap after dear", len(rates), cost, func(_, i int) float64 { return rates[i] }, 0.08}
+	w := world{"cheap after dear", len(rates), cost, func(_, i int) float64 { return rates[i] },
+		0.08}
 	reached, share := w.runs(10, 2500, 4)
-	t.Logf("%.3f of the speed of the best fixed depth, which is %.3f of plain's; %.2f of the rounds with more than 3 drafts", reached, w.fixed(0)/w.best(), share)
+	t.Logf("%.3f of the speed of the best fixed depth, which is %.3f of plain's; %.2f of the rounds with more than 3 drafts",
+		reached, w.fixed(0)/w.best(), share)
 	if reached < 0.98 || share < 0.8 {
-		t.Errorf("%.3f of the speed of the best fixed depth; %.2f of the rounds with more than 3 drafts; want 0.98 and 0.8", reached, share)
+		t.Errorf("%.3f of the speed of the best fixed depth; %.2f of the rounds with more than 3 drafts; want 0.98 and 0.8",
+			reached, share)
 	}
 }

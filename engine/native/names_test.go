@@ -42,35 +42,46 @@ func TestObjectsWithTooManyNamesAreRefused(t *testing.T) {
 		schema  string
 		refused string // a part of the error; empty: none
 	}{
-		"as many as there may be":  {`{` + names(2000, "p") + `}`, ""},
-		"one more":                 {`{` + names(2001, "p") + `}`, "2001 names"},
-		"many":                     {`{` + names(8000, "p") + `}`, "8000 names"},
-		"far down":                 {`{"anyOf":[{"items":{"$ref":"#/$defs/a"}}],"$defs":{"a":{"items":{` + names(2001, "p") + `}}}}`, "2001 names"},
-		"required":                 {`{"required":[` + list(2001, ",", `"p%d"`) + `]}`, "2001 names"},
-		"required besides":         {`{` + names(1500, "p") + `,"required":[` + list(600, ",", `"q%d"`) + `]}`, "2100 names"},
-		"required among them":      {`{` + names(1500, "p") + `,"required":[` + list(600, ",", `"p%d"`) + `]}`, ""},
-		"together":                 {`{"allOf":[{` + names(1200, "p") + `},{` + names(1200, "q") + `}]}`, "2400 names"},
-		"together by reference":    {`{` + names(1200, "p") + `,"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{` + names(1200, "q") + `}}}`, "2400 names"},
-		"in a circle":              {`{"allOf":[{` + names(600, "p") + `},{"$ref":"#"}]}`, "circular"},
-		"of alternatives":          {`{"anyOf":[{` + names(1200, "p") + `},{` + names(1200, "q") + `}]}`, ""},
-		"in objects":               {objects(10, 600, ""), ""},
-		"too many in all":          {objects(40, 900, ""), "65,525 symbols"},
-		"patterns":                 {`{"patternProperties":{` + list(101, ",", `"^%da$":{}`) + `}}`, "101 patterns"},
-		"as many as may be":        {`{"patternProperties":{` + list(100, ",", `"^%da$":{}`) + `}}`, ""},
-		"one at least":             {`{` + names(201, "p") + least + `}`, "minProperties"},
-		"one at least of together": {`{"allOf":[{` + names(101, "p") + `},{` + names(100, "q") + `}]` + least + `}`, "minProperties"},
-		"one at least, often":      {objects(100, 21, least), "minProperties"},
-		"one at least of some":     {objects(50, 20, least), ""},
-		"one at least, by names":   {uses(60, `{"$ref":"#/$defs/a","description":"of many"}`), ""},
-		"the same in allOf":        {uses(60, `{"allOf":[{"$ref":"#/$defs/a"}],"default":{}}`), ""},
-		"the same or nothing":      {uses(60, `{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}`), ""},
-		"the same and more":        {uses(60, `{"$ref":"#/$defs/a","properties":{"p0":{"type":"null"}}}`), "minProperties"},
+		"as many as there may be": {`{` + names(2000, "p") + `}`, ""},
+		"one more":                {`{` + names(2001, "p") + `}`, "2001 names"},
+		"many":                    {`{` + names(8000, "p") + `}`, "8000 names"},
+		"far down": {`{"anyOf":[{"items":{"$ref":"#/$defs/a"}}],"$defs":{"a":{"items":{` +
+			names(2001, "p") + `}}}}`, "2001 names"},
+		"required": {`{"required":[` + list(2001, ",", `"p%d"`) + `]}`, "2001 names"},
+		"required besides": {`{` + names(1500, "p") + `,"required":[` +
+			list(600, ",", `"q%d"`) + `]}`, "2100 names"},
+		"required among them": {`{` + names(1500, "p") + `,"required":[` +
+			list(600, ",", `"p%d"`) + `]}`, ""},
+		"together": {`{"allOf":[{` + names(1200, "p") + `},{` + names(1200, "q") +
+			`}]}`, "2400 names"},
+		"together by reference": {`{` + names(1200, "p") +
+			`,"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{` + names(1200, "q") +
+			`}}}`, "2400 names"},
+		"in a circle": {`{"allOf":[{` + names(600, "p") + `},{"$ref":"#"}]}`, "circular"},
+		"of alternatives": {`{"anyOf":[{` + names(1200, "p") + `},{` + names(1200, "q") +
+			`}]}`, ""},
+		"in objects":      {objects(10, 600, ""), ""},
+		"too many in all": {objects(40, 900, ""), "65,525 symbols"},
+		"patterns": {`{"patternProperties":{` + list(101, ",", `"^%da$":{}`) + `}}`,
+			"101 patterns"},
+		"as many as may be": {`{"patternProperties":{` + list(100, ",", `"^%da$":{}`) + `}}`, ""},
+		"one at least":      {`{` + names(201, "p") + least + `}`, "minProperties"},
+		"one at least of together": {`{"allOf":[{` + names(101, "p") + `},{` + names(100, "q") +
+			`}]` + least + `}`, "minProperties"},
+		"one at least, often":    {objects(100, 21, least), "minProperties"},
+		"one at least of some":   {objects(50, 20, least), ""},
+		"one at least, by names": {uses(60, `{"$ref":"#/$defs/a","description":"of many"}`), ""},
+		"the same in allOf":      {uses(60, `{"allOf":[{"$ref":"#/$defs/a"}],"default":{}}`), ""},
+		"the same or nothing":    {uses(60, `{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}`), ""},
+		"the same and more": {uses(60,
+			`{"$ref":"#/$defs/a","properties":{"p0":{"type":"null"}}}`), "minProperties"},
 		// This makes one object for each alternative, which llguidance bounds itself.
-		"one at least, or else":    {`{` + variants + `,` + names(190, "p") + least + `}`, "symbols"},
-		"some, or else":            {`{` + variants + `,` + names(30, "p") + least + `}`, ""},
-		"one at least of anything": {`{"x-guidance":{"lenient":true},` + objects(200, 20, `,"minProperties":1`)[1:], ""},
-		"a property of that name":  {`{"properties":{"properties":{"type":"string"},"minProperties":{},"required":{},"allOf":{}}}`, ""},
-		"no schemas":               {`{"properties":[1],"allOf":{"a":1},"required":7,"$ref":"#/none"}`, "schema"},
+		"one at least, or else": {`{` + variants + `,` + names(190, "p") + least + `}`, "symbols"},
+		"some, or else":         {`{` + variants + `,` + names(30, "p") + least + `}`, ""},
+		"one at least of anything": {`{"x-guidance":{"lenient":true},` +
+			objects(200, 20, `,"minProperties":1`)[1:], ""},
+		"a property of that name": {`{"properties":{"properties":{"type":"string"},"minProperties":{},"required":{},"allOf":{}}}`, ""},
+		"no schemas":              {`{"properties":[1],"allOf":{"a":1},"required":7,"$ref":"#/none"}`, "schema"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := v.Matcher(t.Context(), Grammar{JSON: json.RawMessage(c.schema)})

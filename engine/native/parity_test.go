@@ -88,7 +88,8 @@ func (want outcome) diff(got string, err error) string {
 	case want.Raise != nil && err == nil:
 		return fmt.Sprintf("want raise_exception(%q), got %q", *want.Raise, got)
 	case want.Raise != nil && (te.Kind != KindRaise || te.Message != *want.Raise):
-		return fmt.Sprintf("want raise_exception(%q), got (%s) %q", *want.Raise, te.Kind, te.Message)
+		return fmt.Sprintf("want raise_exception(%q), got (%s) %q",
+			*want.Raise, te.Kind, te.Message)
 	case want.Error != "" && err == nil:
 		return fmt.Sprintf("want %s, got %q", want.Error, got)
 	}

@@ -78,7 +78,8 @@ func TestHostileTemplatesReachALimit(t *testing.T) {
 	}
 	loop := func(body string) string {
 		return "{% set ns = namespace(x=[], s='abc') %}" +
-			"{% for a in range(100000) %}{% for b in range(100000) %}" + body + "{% endfor %}{% endfor %}"
+			"{% for a in range(100000) %}{% for b in range(100000) %}" + body +
+			"{% endfor %}{% endfor %}"
 	}
 	for _, c := range []struct{ name, source, message string }{
 		{"output", "{% for i in range(100000) %}{{ x }}{{ x }}{% endfor %}", "output is longer"},
@@ -152,7 +153,8 @@ func TestHostileTemplatesReachALimit(t *testing.T) {
 			case c.message != "" && !ok:
 				t.Errorf("got %v, want an error with %q", err, c.message)
 			// On a slow machine time may run out first.
-			case c.message != "" && !strings.Contains(te.Message, c.message) && !strings.Contains(te.Message, "runs longer") ||
+			case c.message != "" && !strings.Contains(te.Message, c.message) &&
+				!strings.Contains(te.Message, "runs longer") ||
 				te != nil && c.message != "" && te.Kind == KindRender:
 				t.Errorf("got (%s) %.200s, want a limit with %q", te.Kind, te.Message, c.message)
 			}
@@ -180,9 +182,12 @@ func TestDeepVariablesAreRefused(t *testing.T) {
 func TestVariablesAreReadAsJSON(t *testing.T) {
 	tm := mustTemplate(t, "{{ x | tojson }}")
 	for _, text := range []string{
-		`0`, `-0`, `1.5e3`, `1E-7`, `01`, `1.`, `.5`, `-`, `+1`, `1e`, `1e400`, `0x1`, `NaN`, `true`, `tru`, `nul`, `null`,
-		`""`, `"\u00e9\ud83d\ude00\"\\\/\b\f\n\r\t"`, `"\ud83d"`, `"\ud83dx"`, `"\ud83d\u0041"`, `"\u12"`, `"\x"`, "\"\n\"", `"`, `"a`,
-		`[]`, `[1,2]`, `[1,]`, `[,]`, `[1 2]`, `[`, `]`, ` [ 1 , { "a" : 2 } ] `, `{}`, `{"a":1,"b":2,"a":3}`, `{"a"}`, `{a:1}`, `{"a":1,}`, `{"a" 1}`, `1 1`, ``,
+		`0`, `-0`, `1.5e3`, `1E-7`, `01`, `1.`, `.5`, `-`, `+1`, `1e`, `1e400`, `0x1`, `NaN`,
+		`true`, `tru`, `nul`, `null`,
+		`""`, `"\u00e9\ud83d\ude00\"\\\/\b\f\n\r\t"`, `"\ud83d"`, `"\ud83dx"`, `"\ud83d\u0041"`,
+		`"\u12"`, `"\x"`, "\"\n\"", `"`, `"a`,
+		`[]`, `[1,2]`, `[1,]`, `[,]`, `[1 2]`, `[`, `]`, ` [ 1 , { "a" : 2 } ] `, `{}`,
+		`{"a":1,"b":2,"a":3}`, `{"a"}`, `{a:1}`, `{"a":1,}`, `{"a" 1}`, `1 1`, ``,
 	} {
 		_, err := tm.Render([]byte(`{"x":` + text + `}`))
 		if valid := json.Valid([]byte(`{"x":` + text + `}`)); valid != (err == nil) {
@@ -190,7 +195,8 @@ func TestVariablesAreReadAsJSON(t *testing.T) {
 		}
 	}
 	got, err := tm.Render([]byte(`{"x":{"a":1,"b":-0,"a":3,"s":"\ud83d\ude00\ud83dx\u2028","f":-0.0,"i":1e400}}`))
-	if want := `{"a": 3, "b": 0, "s": "😀` + "\ufffdx\u2028" + `", "f": -0.0, "i": Infinity}`; err != nil || got != want {
+	if want := `{"a": 3, "b": 0, "s": "😀` + "\ufffdx\u2028" +
+		`", "f": -0.0, "i": Infinity}`; err != nil || got != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 }

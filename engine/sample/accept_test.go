@@ -90,7 +90,8 @@ func TestAcceptJudgesCertainDrafts(t *testing.T) {
 			} {
 				onThread(t, func(s *mlx.Scope) error {
 					m := New(s, p, 5, vocab, nil)
-					v := m.Accept(s, rule, mlx.New(s, sharp, 4, vocab), mlx.New(s, c.drafts, 3), nil, 10)
+					v := m.Accept(s, rule, mlx.New(s, sharp, 4, vocab), mlx.New(s, c.drafts, 3),
+						nil, 10)
 					accepted, err := mlx.Read[int32](s, v.Accepted)
 					if err != nil {
 						return err
@@ -100,7 +101,8 @@ func TestAcceptJudgesCertainDrafts(t *testing.T) {
 						return err
 					}
 					if got := tokens[:accepted[0]+1]; !slices.Equal(got, c.want) {
-						t.Errorf("%s, temperature %v, drafts %v: %v follows, want %v", rule, p.Temperature, c.drafts, got, c.want)
+						t.Errorf("%s, temperature %v, drafts %v: %v follows, want %v",
+							rule, p.Temperature, c.drafts, got, c.want)
 					}
 					return nil
 				})
@@ -175,8 +177,11 @@ func TestHoldKeepsTheTokens(t *testing.T) {
 		return got
 	}
 	check := func(s *mlx.Scope) {
-		for _, c := range []struct{ pos, n int }{{7, 4}, {7, 1}, {8, 3}, {10, 1}, {10, 2}, {6, 2}, {20, 3}} {
-			if got, want := choose(s, m, c.pos, c.n), choose(s, New(s, m.params, m.seed, vocab, nil), c.pos, c.n); !slices.Equal(got, want) {
+		for _, c := range []struct{ pos, n int }{{7, 4}, {7, 1}, {8, 3}, {10, 1}, {10, 2}, {6, 2},
+			{20, 3}} {
+			if got, want := choose(s, m, c.pos, c.n),
+				choose(s, New(s, m.params, m.seed, vocab, nil), c.pos, c.n); !slices.Equal(got,
+				want) {
 				t.Errorf("%d positions from %d on: %v, want %v", c.n, c.pos, got, want)
 			}
 		}

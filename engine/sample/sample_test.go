@@ -35,7 +35,8 @@ func reference(p Params, logits []float32, prompt, output []int32) []float64 {
 		counts[id]++
 	}
 	for id := range x {
-		if r := p.RepetitionPenalty; r != 0 && (slices.Contains(prompt, int32(id)) || counts[int32(id)] > 0) {
+		if r := p.RepetitionPenalty; r != 0 &&
+			(slices.Contains(prompt, int32(id)) || counts[int32(id)] > 0) {
 			if x[id] < 0 {
 				x[id] *= r
 			} else {
@@ -137,7 +138,8 @@ func TestProcessMatchesTheDefinition(t *testing.T) {
 				for _, id := range output {
 					m.Observe(s, mlx.New(s, []int32{id}, 1))
 				}
-				got, err := mlx.Read[float32](s, m.Process(s, mlx.New(s, logits, 1, vocab), nil, nil))
+				got, err := mlx.Read[float32](s,
+					m.Process(s, mlx.New(s, logits, 1, vocab), nil, nil))
 				if err != nil {
 					return err
 				}
@@ -145,7 +147,8 @@ func TestProcessMatchesTheDefinition(t *testing.T) {
 				want := reference(p, logits, prompt, output)
 				for i := range want {
 					g := float64(got[i])
-					if math.IsInf(want[i], -1) != math.IsInf(g, -1) || math.Abs(g-want[i]) > 1e-4*max(1, math.Abs(want[i])) {
+					if math.IsInf(want[i], -1) != math.IsInf(g, -1) ||
+						math.Abs(g-want[i]) > 1e-4*max(1, math.Abs(want[i])) {
 						t.Errorf("%+v, round %d: id %d has %v, want %v", p, round, i, g, want[i])
 						break
 					}
@@ -159,7 +162,8 @@ func TestProcessMatchesTheDefinition(t *testing.T) {
 func TestGreedyTakesTheLowestOfEqual(t *testing.T) {
 	onThread(t, func(s *mlx.Scope) error {
 		m := New(s, Params{}, 1, 5, nil)
-		got, err := mlx.Read[int32](s, m.Draw(s, mlx.New(s, []float32{0, 3, 1, 3, 3}, 1, 5), nil, 0))
+		got, err := mlx.Read[int32](s, m.Draw(s, mlx.New(s, []float32{0, 3, 1, 3, 3}, 1, 5), nil,
+			0))
 		if err == nil && got[0] != 1 {
 			t.Errorf("took %d, want 1", got[0])
 		}
@@ -237,7 +241,8 @@ func TestSettingsOutOfRangeAreRefused(t *testing.T) {
 			t.Errorf("%+v passed", p)
 		}
 	}
-	if err := (Params{Temperature: 1, TopK: 5, TopP: 1, MinP: 0.1, LogitBias: map[int32]float32{9: -100}}).Check(10); err != nil {
+	if err := (Params{Temperature: 1, TopK: 5, TopP: 1, MinP: 0.1,
+		LogitBias: map[int32]float32{9: -100}}).Check(10); err != nil {
 		t.Error(err)
 	}
 }

@@ -36,11 +36,13 @@ func model(options string) string {
 
 func splitJSON(pattern string) string {
 	p, _ := json.Marshal(pattern)
-	return `{"type":"Split","pattern":{"Regex":` + string(p) + `},"behavior":"Isolated","invert":false}`
+	return `{"type":"Split","pattern":{"Regex":` + string(p) +
+		`},"behavior":"Isolated","invert":false}`
 }
 
 func TestLoadNamesWhatItRefuses(t *testing.T) {
-	nested := strings.Repeat(`{"type":"Sequence","normalizers":[`, 40) + `{"type":"NFC"}` + strings.Repeat(`]}`, 40)
+	nested := strings.Repeat(`{"type":"Sequence","normalizers":[`, 40) + `{"type":"NFC"}` +
+		strings.Repeat(`]}`, 40)
 	for _, c := range []struct {
 		part, json string
 		code       Code
@@ -201,11 +203,13 @@ func TestConfigSetsBOSAndEOS(t *testing.T) {
 		{"EOS on", `{"eos_token":"</s>","add_eos_token":true}`, bosTemplate(5), []int32{5, 2, 8}, 5, 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tok, err := Load(tiny(map[string]string{"added_tokens": special, "post_processor": c.template}), []byte(c.config))
+			tok, err := Load(tiny(map[string]string{"added_tokens": special,
+				"post_processor": c.template}), []byte(c.config))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := encode(t, tok, "ab", EncodeOptions{AddSpecial: true}); !slices.Equal(got, c.want) {
+			if got := encode(t, tok, "ab", EncodeOptions{AddSpecial: true}); !slices.Equal(got,
+				c.want) {
 				t.Errorf("ids %v, want %v", got, c.want)
 			}
 			bos, ok := tok.BOS()
@@ -221,15 +225,18 @@ func TestConfigSetsBOSAndEOS(t *testing.T) {
 }
 
 func TestConfigAddsTokens(t *testing.T) {
-	tok, err := Load(tiny(nil), []byte(`{"added_tokens_decoder":{"7":{"content":"<x>","special":true},"5":{"content":"<s>","special":true}}}`))
+	tok, err := Load(tiny(nil),
+		[]byte(`{"added_tokens_decoder":{"7":{"content":"<x>","special":true},"5":{"content":"<s>","special":true}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := encode(t, tok, "a<x>b<s>", EncodeOptions{}), []int32{0, 7, 1, 5}; !slices.Equal(got, want) {
+	if got, want := encode(t, tok, "a<x>b<s>", EncodeOptions{}),
+		[]int32{0, 7, 1, 5}; !slices.Equal(got, want) {
 		t.Errorf("ids %v, want %v", got, want)
 	}
 	if !tok.IsSpecial(7) || !tok.IsSpecial(5) || tok.IsSpecial(6) || tok.Size() != 8 {
-		t.Errorf("special %v %v %v, size %d", tok.IsSpecial(7), tok.IsSpecial(5), tok.IsSpecial(6), tok.Size())
+		t.Errorf("special %v %v %v, size %d",
+			tok.IsSpecial(7), tok.IsSpecial(5), tok.IsSpecial(6), tok.Size())
 	}
 }
 

@@ -97,8 +97,10 @@ func TestIDsAndTextEqualTheReference(t *testing.T) {
 	for _, name := range families {
 		t.Run(name, func(t *testing.T) {
 			r, tok, strings := family(t, name)
-			if len(strings) < 2000 || len(r.IDs) != len(strings) || r.Header.Versions["tokenizers"] == "" {
-				t.Fatalf("%d strings, %d encodings, versions %v", len(strings), len(r.IDs), r.Header.Versions)
+			if len(strings) < 2000 || len(r.IDs) != len(strings) ||
+				r.Header.Versions["tokenizers"] == "" {
+				t.Fatalf("%d strings, %d encodings, versions %v",
+					len(strings), len(r.IDs), r.Header.Versions)
 			}
 			if tok.Size() != r.Size {
 				t.Errorf("Size = %d, want %d", tok.Size(), r.Size)
@@ -164,7 +166,8 @@ func TestClassesEqualTheReference(t *testing.T) {
 			}
 		}
 	}
-	names := map[class]string{letter: "letter", number: "number", newline: "space", space: "space", other: ""}
+	names := map[class]string{letter: "letter", number: "number", newline: "space", space: "space",
+		other: ""}
 	for c := range rune(0x110000) {
 		if utf8.ValidRune(c) && names[classOf(c)] != want[c] {
 			t.Errorf("%U is of class %q, want %q", c, names[classOf(c)], want[c])
@@ -201,10 +204,13 @@ func TestComponentsEqualTheReference(t *testing.T) {
 			}
 			for _, e := range c.Cases {
 				if got := encode(t, tok, e.Text, EncodeOptions{}); !slices.Equal(got, e.IDs) {
-					t.Errorf("Encode(%q)\n got %q\nwant %q", e.Text, spell(tok, got), spell(tok, e.IDs))
+					t.Errorf("Encode(%q)\n got %q\nwant %q",
+						e.Text, spell(tok, got), spell(tok, e.IDs))
 				}
-				if got := encode(t, tok, e.Text, EncodeOptions{AddSpecial: true}); !slices.Equal(got, e.Special) {
-					t.Errorf("Encode(%q) with AddSpecial\n got %q\nwant %q", e.Text, spell(tok, got), spell(tok, e.Special))
+				if got := encode(t, tok, e.Text,
+					EncodeOptions{AddSpecial: true}); !slices.Equal(got, e.Special) {
+					t.Errorf("Encode(%q) with AddSpecial\n got %q\nwant %q",
+						e.Text, spell(tok, got), spell(tok, e.Special))
 				}
 				if got := tok.Decode(e.IDs, false); got != e.Decode {
 					t.Errorf("Decode of %q\n got %q\nwant %q", spell(tok, e.IDs), got, e.Decode)

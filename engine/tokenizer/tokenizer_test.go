@@ -49,7 +49,8 @@ func TestEveryIDHasASpelling(t *testing.T) {
 				t.Error("no special tokens")
 			}
 			for _, id := range []int32{-1, int32(tok.Size()), 1 << 30, -1 << 31} {
-				if tok.Token(id) != "" || tok.TokenBytes(id) != nil || tok.IsSpecial(id) || tok.Decode([]int32{id}, false) != "" {
+				if tok.Token(id) != "" || tok.TokenBytes(id) != nil || tok.IsSpecial(id) ||
+					tok.Decode([]int32{id}, false) != "" {
 					t.Errorf("id %d outside the vocabulary is known", id)
 				}
 			}
@@ -154,7 +155,8 @@ func TestStreamHoldsBackOnlyIncompleteText(t *testing.T) {
 					t.Fatalf("%s has no token %q", c.family, token)
 				}
 				if got := s.Push(id); got != c.want[i] {
-					t.Errorf("%s %q, round %d: piece %d is %q, want %q", c.family, c.tokens, round, i, got, c.want[i])
+					t.Errorf("%s %q, round %d: piece %d is %q, want %q",
+						c.family, c.tokens, round, i, got, c.want[i])
 				}
 			}
 			if got, want := s.Flush(), c.want[len(c.tokens)]; got != want {
@@ -174,7 +176,8 @@ func TestIllFormedBytesAreReplacedOneByOne(t *testing.T) {
 		}
 		return out
 	}
-	if got, want := tok.Decode(ids("<0x0A>", "<0xC3>", "<0xA9>", "<0xC3>"), false), "\né\ufffd"; got != want {
+	if got, want := tok.Decode(ids("<0x0A>", "<0xC3>", "<0xA9>", "<0xC3>"), false),
+		"\né\ufffd"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -198,7 +201,8 @@ func TestGoroutinesShareATokenizer(t *testing.T) {
 			wg.Go(func() {
 				for i := range strs {
 					i = (i + g*500) % len(strs)
-					if got := encode(t, tok, strs[i], EncodeOptions{}); !slices.Equal(got, r.IDs[i]) {
+					if got := encode(t, tok, strs[i], EncodeOptions{}); !slices.Equal(got,
+						r.IDs[i]) {
 						t.Errorf("%s: %q gives %v, want %v", name, strs[i], got, r.IDs[i])
 						return
 					}
@@ -245,7 +249,8 @@ func TestHugeWordTakesNoQuadraticTime(t *testing.T) {
 // A pattern that backtracks without end fails its text, and no other.
 func TestSlowPatternFailsOnlyItsText(t *testing.T) {
 	tok, err := Load(tiny(map[string]string{
-		"pre_tokenizer": `{"type":"Sequence","pretokenizers":[` + splitJSON(strings.Repeat("(?:aa|a)", 50)+"c") +
+		"pre_tokenizer": `{"type":"Sequence","pretokenizers":[` +
+			splitJSON(strings.Repeat("(?:aa|a)", 50)+"c") +
 			`,{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}`,
 		"added_tokens": `[{"id":5,"content":"<s>","special":true}]`,
 	}), nil)
@@ -262,7 +267,8 @@ func TestSlowPatternFailsOnlyItsText(t *testing.T) {
 		}
 	}
 	re.MatchTimeout = matchTime
-	if got, want := encode(t, tok, "ab<s>a", EncodeOptions{}), []int32{2, 5, 0}; !slices.Equal(got, want) {
+	if got, want := encode(t, tok, "ab<s>a", EncodeOptions{}),
+		[]int32{2, 5, 0}; !slices.Equal(got, want) {
 		t.Errorf("after it: %v, want %v", got, want)
 	}
 }
@@ -287,7 +293,8 @@ func TestMatchesOfATextShareOneTimeLimit(t *testing.T) {
 
 // Added tokens do not count, in whichever file they are listed.
 func TestBaseSizeLeavesOutAddedTokens(t *testing.T) {
-	for name, want := range map[string][2]int{"gpt2": {6000, 6001}, "qwen": {6000, 6006}, "gemma": {5000, 5004}} {
+	for name, want := range map[string][2]int{"gpt2": {6000, 6001}, "qwen": {6000, 6006},
+		"gemma": {5000, 5004}} {
 		_, tok, _ := family(t, name)
 		if got := [2]int{tok.BaseSize(), tok.Size()}; got != want {
 			t.Errorf("%s: base size and size are %v, want %v", name, got, want)
@@ -322,7 +329,8 @@ func TestLongSFoldsToS(t *testing.T) {
 		{patternGPT2, "'ſx", len("'")},
 	} {
 		if got := scannerFor(c.pattern)(c.text); got != c.want {
-			t.Errorf("%s: the first piece of %q has %d bytes, want %d", c.pattern, c.text, got, c.want)
+			t.Errorf("%s: the first piece of %q has %d bytes, want %d",
+				c.pattern, c.text, got, c.want)
 		}
 	}
 }
@@ -351,7 +359,8 @@ func compareScanner(t *testing.T, s string, scan scanner, m regexMatcher) {
 }
 
 func FuzzScanners(f *testing.F) {
-	for _, s := range []string{"it's IT'LL  x\n\n y 1234", "\r\n a\t\tb", "é中 !?\n", "'' 'v", " \u00a0\u2028x"} {
+	for _, s := range []string{"it's IT'LL  x\n\n y 1234", "\r\n a\t\tb", "é中 !?\n", "'' 'v",
+		" \u00a0\u2028x"} {
 		f.Add(s)
 	}
 	type pair struct {
@@ -377,7 +386,8 @@ func FuzzScanners(f *testing.F) {
 // Load panics for no file. A tokenizer that it accepts encodes and decodes.
 func FuzzLoad(f *testing.F) {
 	f.Add(tiny(nil), "ab <s>")
-	f.Add(tiny(map[string]string{"added_tokens": `[{"id":5,"content":"<s>","special":true,"lstrip":true,"rstrip":true,"single_word":true}]`}), " <s> a")
+	f.Add(tiny(map[string]string{"added_tokens": `[{"id":5,"content":"<s>","special":true,"lstrip":true,"rstrip":true,"single_word":true}]`}),
+		" <s> a")
 	f.Add(tiny(map[string]string{"post_processor": bosTemplate(5)}), "ab")
 	f.Add(tiny(map[string]string{"pre_tokenizer": splitJSON(`\p{N}{1,3}|[^\r\n]`)}), "a1234")
 	f.Add(tiny(map[string]string{
@@ -425,7 +435,8 @@ func FuzzEncodeDecode(f *testing.F) {
 		_, tok, _ := family(f, name)
 		toks = append(toks, tok)
 	}
-	for _, s := range []string{"", "Hello, wörld", "e\u0301\u0316 <|endoftext|>", "\xff", "각 ᄀ\u1161", "a\u0300\u0300\u0300"} {
+	for _, s := range []string{"", "Hello, wörld", "e\u0301\u0316 <|endoftext|>", "\xff",
+		"각 ᄀ\u1161", "a\u0300\u0300\u0300"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -434,7 +445,8 @@ func FuzzEncodeDecode(f *testing.F) {
 			return // would compose with the end of a special token, which is ordinary text here
 		}
 		composed := nfc{}.normalize(piece{text: text}).text
-		if ref := norm.NFC.String(text); composed != ref && strings.Count(ref, "\u034f") == strings.Count(text, "\u034f") &&
+		if ref := norm.NFC.String(text); composed != ref &&
+			strings.Count(ref, "\u034f") == strings.Count(text, "\u034f") &&
 			!strings.ContainsFunc(norm.NFD.String(text), isYoungMark) {
 			t.Fatalf("NFC of %q is %q, want %q", text, composed, ref)
 		}

@@ -88,7 +88,8 @@ func TestBadConfigIsRefused(t *testing.T) {
 	} {
 		err := Pair(tiny(t, c.fields), paired)
 		_, unsupported := errors.AsType[*nn.UnsupportedError](err)
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || unsupported != c.unsupported {
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) ||
+			unsupported != c.unsupported {
 			t.Errorf("%s: got %v (unsupported: %v), want %q", c.name, err, unsupported, c.want)
 		}
 	}
@@ -116,7 +117,8 @@ func TestDefaultTapsAreSpreadEvenly(t *testing.T) {
 		a.NumHiddenLayers = c.layers
 		got, err := a.taps(c.target)
 		if !slices.Equal(got, c.want) || (err == nil) != (c.want != nil) {
-			t.Errorf("%d layers for a target of %d: %v, %v, want %v", c.layers, c.target, got, err, c.want)
+			t.Errorf("%d layers for a target of %d: %v, %v, want %v",
+				c.layers, c.target, got, err, c.want)
 		}
 	}
 }
@@ -149,10 +151,13 @@ func FuzzConfig(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(taps) == 0 || !slices.IsSorted(taps) || taps[0] < 0 || taps[len(taps)-1] >= target.Layers || len(slices.Compact(slices.Clone(taps))) != len(taps) {
+		if len(taps) == 0 || !slices.IsSorted(taps) || taps[0] < 0 ||
+			taps[len(taps)-1] >= target.Layers ||
+			len(slices.Compact(slices.Clone(taps))) != len(taps) {
 			t.Errorf("taps %v of %d layers", taps, target.Layers)
 		}
-		if a.BlockSize < 2 || *a.DFlashConfig.MaskTokenID < 0 || *a.DFlashConfig.MaskTokenID >= target.VocabSize || a.HiddenSize != target.HiddenSize {
+		if a.BlockSize < 2 || *a.DFlashConfig.MaskTokenID < 0 ||
+			*a.DFlashConfig.MaskTokenID >= target.VocabSize || a.HiddenSize != target.HiddenSize {
 			t.Errorf("accepted %+v", a)
 		}
 		for i := range a.NumHiddenLayers {

@@ -28,7 +28,8 @@ func TestStoredFormsGiveTheSameDrafter(t *testing.T) {
 	for _, c := range []struct {
 		name, prefix string
 		fused        bool
-	}{{"draft.", "draft.", false}, {"model.", "model.", false}, {"fused", "", true}, {"draft. and fused", "draft.", true}} {
+	}{{"draft.", "draft.", false}, {"model.", "model.", false}, {"fused", "", true},
+		{"draft. and fused", "draft.", true}} {
 		var file bytes.Buffer
 		enginetest.Do(t, th, func(s *mlx.Scope) error {
 			var tensors []mlx.NamedArray
@@ -36,10 +37,13 @@ func TestStoredFormsGiveTheSameDrafter(t *testing.T) {
 				a := f.weights.Load(s, name)
 				before, isQ := strings.CutSuffix(name, "q_proj.weight")
 				switch {
-				case !c.fused || !strings.Contains(name, "self_attn.") || strings.HasSuffix(name, "norm.weight") || strings.HasSuffix(name, "o_proj.weight"):
+				case !c.fused || !strings.Contains(name, "self_attn.") ||
+					strings.HasSuffix(name, "norm.weight") ||
+					strings.HasSuffix(name, "o_proj.weight"):
 				case isQ:
 					name = before + "qkv_proj.weight"
-					a = s.Concat(0, a, f.weights.Load(s, before+"k_proj.weight"), f.weights.Load(s, before+"v_proj.weight"))
+					a = s.Concat(0, a, f.weights.Load(s, before+"k_proj.weight"),
+						f.weights.Load(s, before+"v_proj.weight"))
 				default:
 					continue
 				}
@@ -70,7 +74,8 @@ func TestPackedWeightsEqualTheirPlainForm(t *testing.T) {
 		for _, name := range f.weights.Names() {
 			info, _ := f.weights.Info(name)
 			if len(info.Shape) == 1 || name == "layers.1.self_attn.k_proj.weight" {
-				same := mlx.NamedArray{Name: name, Array: s.AsType(f.weights.Load(s, name), mlx.Float32)}
+				same := mlx.NamedArray{Name: name,
+					Array: s.AsType(f.weights.Load(s, name), mlx.Float32)}
 				p, u = append(p, same), append(u, same)
 				continue
 			}
@@ -88,8 +93,11 @@ func TestPackedWeightsEqualTheirPlainForm(t *testing.T) {
 			biases := s.Mul(scales, s.Scalar(-127.5, mlx.Float32))
 			q := mlx.Quantization{GroupSize: group, Bits: 8, Mode: "affine"}
 			module := strings.TrimSuffix(name, "weight")
-			p = append(p, mlx.NamedArray{Name: name, Array: w}, mlx.NamedArray{Name: module + "scales", Array: scales}, mlx.NamedArray{Name: module + "biases", Array: biases})
-			u = append(u, mlx.NamedArray{Name: name, Array: s.Dequantize(w, scales, biases, q, mlx.Float32)})
+			p = append(p, mlx.NamedArray{Name: name, Array: w},
+				mlx.NamedArray{Name: module + "scales", Array: scales},
+				mlx.NamedArray{Name: module + "biases", Array: biases})
+			u = append(u, mlx.NamedArray{Name: name,
+				Array: s.Dequantize(w, scales, biases, q, mlx.Float32)})
 		}
 		keep := make([]*mlx.Array, 0, len(p)+len(u))
 		for _, x := range slices.Concat(p, u) {
@@ -107,7 +115,8 @@ func TestPackedWeightsEqualTheirPlainForm(t *testing.T) {
 		got := make([]block, len(blocks))
 		for i, b := range blocks {
 			p.extend(t, th, b.context, 32)
-			got[i] = block{context: b.context, n: b.n, anchor: b.anchor, logits: p.draft(t, th, b.anchor, b.n, 0)}
+			got[i] = block{context: b.context, n: b.n, anchor: b.anchor,
+				logits: p.draft(t, th, b.anchor, b.n, 0)}
 			for _, row := range got[i].logits {
 				got[i].drafts = append(got[i].drafts, likeliest(row, m.MaskToken()))
 			}
@@ -166,7 +175,8 @@ func TestBlockSizeIsWhatCachesCanDrop(t *testing.T) {
 	f := openFixture(t, "causal")
 	on := newTarget(t, th, f, mlx.Float32)
 	for trained, want := range map[int]int{2: 2, 8: 8, 32: 32, 33: 32, 1024: 32} {
-		m := open(t, th, f.weights, with(t, f.config, map[string]any{"block_size": trained}), on, f.Settings)
+		m := open(t, th, f.weights, with(t, f.config, map[string]any{"block_size": trained}), on,
+			f.Settings)
 		if got := m.BlockSize(); got != want {
 			t.Errorf("trained for %d: blocks of %d, want %d", trained, got, want)
 		}
@@ -215,7 +225,8 @@ func TestPublishedDrafterIsRead(t *testing.T) {
 		"hidden_size": 2816, "num_hidden_layers": 5, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
 		"intermediate_size": 5632, "final_logit_softcapping": 30.0, "tie_word_embeddings": true}`)
 	th := enginetest.NewThread(t)
-	on := &target{config: lm.Config{VocabSize: 262144, HiddenSize: 2816, Layers: 30, Dtype: mlx.BFloat16}, scale: 53}
+	on := &target{config: lm.Config{VocabSize: 262144, HiddenSize: 2816, Layers: 30,
+		Dtype: mlx.BFloat16}, scale: 53}
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		w := nn.NewWeights(s, noTensors{}, nil)
 		m, err := dflash.New(w, config, on, dflash.Settings{})

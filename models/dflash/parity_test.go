@@ -74,11 +74,13 @@ func (f *fixture) read(t testing.TB, th *mlx.Thread) []block {
 			return err
 		}
 		for i, n := range ns {
-			blocks = append(blocks, block{int(contexts[i]), int(n), anchors[i], logits[:n], drafts[:n]})
+			blocks = append(blocks, block{int(contexts[i]), int(n), anchors[i], logits[:n],
+				drafts[:n]})
 			logits, drafts = logits[n:], drafts[n:]
 		}
 		if len(logits) != 0 || len(drafts) != 0 {
-			return fmt.Errorf("%d rows of logits and %d drafts are left over", len(logits), len(drafts))
+			return fmt.Errorf("%d rows of logits and %d drafts are left over",
+				len(logits), len(drafts))
 		}
 		return nil
 	})
@@ -113,7 +115,8 @@ func newTarget(t testing.TB, th *mlx.Thread, f *fixture, dtype mlx.Dtype) *targe
 	t.Helper()
 	m := &target{scale: f.Scale}
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		for name, to := range map[string]**mlx.Array{"embedding": &m.embedding, "head": &m.head, "taps": &m.taps} {
+		for name, to := range map[string]**mlx.Array{"embedding": &m.embedding, "head": &m.head,
+			"taps": &m.taps} {
 			*to = s.Keep(s.AsType(f.target.Load(s, name), dtype))
 		}
 		return s.Err()
@@ -135,22 +138,27 @@ func newTarget(t testing.TB, th *mlx.Thread, f *fixture, dtype mlx.Dtype) *targe
 	if err := json.Unmarshal(f.config, &c); err != nil {
 		t.Fatal(err)
 	}
-	m.config = lm.Config{VocabSize: m.embedding.Dim(0), HiddenSize: m.embedding.Dim(1), Layers: max(c.Layers, c.Nested.Layers), Dtype: dtype}
+	m.config = lm.Config{VocabSize: m.embedding.Dim(0), HiddenSize: m.embedding.Dim(1),
+		Layers: max(c.Layers, c.Nested.Layers), Dtype: dtype}
 	return m
 }
 
 // open builds the drafter of weights and config.
-func open(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *target, settings dflash.Settings) *dflash.Model {
+func open(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *target,
+	settings dflash.Settings) *dflash.Model {
 	t.Helper()
 	m, err := tryOpen(t, th, weights, config, on, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { th.Do(context.Background(), func(*mlx.Scope) error { m.Free(); return nil }) })
+	t.Cleanup(func() {
+		th.Do(context.Background(), func(*mlx.Scope) error { m.Free(); return nil })
+	})
 	return m
 }
 
-func tryOpen(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *target, settings dflash.Settings) (m *dflash.Model, err error) {
+func tryOpen(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *target,
+	settings dflash.Settings) (m *dflash.Model, err error) {
 	t.Helper()
 	err = th.Do(t.Context(), func(s *mlx.Scope) error {
 		w := nn.NewWeights(s, weights, nil)
@@ -208,7 +216,8 @@ func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n, more int) []
 	})
 	for i, c := range p.caches {
 		if c.Offset() != offset {
-			t.Fatalf("after a block the cache of layer %d stands at %d, the context at %d", i, c.Offset(), offset)
+			t.Fatalf("after a block the cache of layer %d stands at %d, the context at %d",
+				i, c.Offset(), offset)
 		}
 	}
 	return rows
@@ -235,7 +244,8 @@ func likeliest(row []float32, mask int32) int32 {
 // A score sums up how well the recorded blocks were matched.
 type score struct {
 	blocks, rows, drafts, wholeBlocks int
-	off, share                        float64 // largest difference of a logit, and relative to the largest of its block
+	// largest difference of a logit, and relative to the largest of its block
+	off, share float64
 }
 
 func (c *score) compare(got [][]float32, want block, mask int32) {
@@ -290,7 +300,8 @@ var ways = []struct {
 }
 
 // run drafts all recorded blocks one way.
-func run(t testing.TB, th *mlx.Thread, f *fixture, m *dflash.Model, on *target, way int, blocks []block) *score {
+func run(t testing.TB, th *mlx.Thread, f *fixture, m *dflash.Model, on *target, way int,
+	blocks []block) *score {
 	t.Helper()
 	w, c := ways[way], &score{}
 	p := &path{m: m, on: on, from: f.From, caches: m.NewCaches(w.opts)}

@@ -36,7 +36,9 @@ func TestDiscardKeepsWhatOthersBegan(t *testing.T) {
 		cache := t.TempDir()
 		r := repo{cache, "org/name"}
 		other := "model-00002-of-00002.safetensors"
-		lay(t, r.dir(), map[string]string{"blobs/" + etagOf(other, files[other]) + ".incomplete": string(files[other][:10])}) // by another program
+		// by another program
+		lay(t, r.dir(), map[string]string{"blobs/" + etagOf(other, files[other]) +
+			".incomplete": string(files[other][:10])})
 		var began []string
 		o := h.options(cache)
 		o.Began = func(blob string) { began = append(began, blob) }
@@ -45,7 +47,8 @@ func TestDiscardKeepsWhatOthersBegan(t *testing.T) {
 		if _, err := Pull(ctx, "org/name", o, nil); err == nil {
 			t.Fatal("the pull came to its end")
 		}
-		if slices.Contains(began, etagOf(other, files[other])) || !slices.Contains(began, etagOf(shard, files[shard])) {
+		if slices.Contains(began, etagOf(other, files[other])) ||
+			!slices.Contains(began, etagOf(shard, files[shard])) {
 			t.Errorf("it began %v", began)
 		}
 		_, err := Discard(cache, "../x", began)
@@ -59,7 +62,8 @@ func TestDiscardKeepsWhatOthersBegan(t *testing.T) {
 		unlock()
 
 		// Blobs of a snapshot are not discarded, and neither are names that are no blobs.
-		inCache(t, cache, "org/name", commitB, map[string]string{"config.json": string(files["config.json"])})
+		inCache(t, cache, "org/name", commitB,
+			map[string]string{"config.json": string(files["config.json"])})
 		lay(t, cache, map[string]string{"precious": "x"})
 		began = append(began, "../../precious", "", "refs")
 		var want int64
@@ -74,11 +78,14 @@ func TestDiscardKeepsWhatOthersBegan(t *testing.T) {
 		}
 		left := tree(t, r.dir())
 		for _, name := range left {
-			if strings.HasPrefix(name, "blobs/") && !strings.Contains(name, etagOf("config.json", files["config.json"])) && !strings.Contains(name, etagOf(other, files[other])) {
+			if strings.HasPrefix(name, "blobs/") &&
+				!strings.Contains(name, etagOf("config.json", files["config.json"])) &&
+				!strings.Contains(name, etagOf(other, files[other])) {
 				t.Errorf("%s is left", name)
 			}
 		}
-		if b, err := os.ReadFile(r.blob(etagOf(other, files[other]))); err != nil || len(b) != len(files[other]) {
+		if b, err := os.ReadFile(r.blob(etagOf(other, files[other]))); err != nil ||
+			len(b) != len(files[other]) {
 			t.Errorf("the file that the other program began has %d bytes, %v", len(b), err)
 		}
 		if _, err := os.Stat(filepath.Join(cache, "precious")); err != nil {
@@ -108,8 +115,10 @@ func TestFreedEqualsWhatRemoveFrees(t *testing.T) {
 	r := repo{cache, "org/name"}
 	files := map[string]string{"config.json": "{}", "model.safetensors": strings.Repeat("w", 1000)}
 	inCache(t, cache, "org/name", commitA, files)
-	inCache(t, cache, "org/name", commitB, map[string]string{"config.json": "{ }", "model.safetensors": files["model.safetensors"]})
-	lay(t, r.dir(), map[string]string{"blobs/" + strings.Repeat("b", 64) + ".incomplete": "half", "snapshots/" + commitA + "/plain.json": "plain"})
+	inCache(t, cache, "org/name", commitB, map[string]string{"config.json": "{ }",
+		"model.safetensors": files["model.safetensors"]})
+	lay(t, r.dir(), map[string]string{"blobs/" + strings.Repeat("b", 64) + ".incomplete": "half",
+		"snapshots/" + commitA + "/plain.json": "plain"})
 	for _, commit := range []string{commitA, commitB} {
 		said, err := Freed(r.snapshot(commit))
 		if err != nil {

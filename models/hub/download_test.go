@@ -32,15 +32,18 @@ func TestPullContinuesAfterCancel(t *testing.T) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(files[shard])))
 			w.Write(files[shard][:n])
 			http.NewResponseController(w).Flush()
-			time.Sleep(time.Second) // for the client to write what it got, and the other files to end
+			// for the client to write what it got, and the other files to end
+			time.Sleep(time.Second)
 			cancel()
 			<-r.Context().Done()
 			return true
 		}
-		if _, err := Pull(ctx, "org/name", h.options(cache), nil); !errors.Is(err, context.Canceled) {
+		if _, err := Pull(ctx, "org/name", h.options(cache), nil); !errors.Is(err,
+			context.Canceled) {
 			t.Fatalf("cancelled pull gives %v", err)
 		}
-		part := filepath.Join(cache, "models--org--name", "blobs", etagOf(shard, files[shard])+".incomplete")
+		part := filepath.Join(cache, "models--org--name", "blobs",
+			etagOf(shard, files[shard])+".incomplete")
 		if st, err := os.Stat(part); err != nil || st.Size() != n {
 			t.Fatalf("kept %v, %v, want %d bytes", st, err, n)
 		}
@@ -58,7 +61,8 @@ func TestPullContinuesAfterCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, dir.Dir, files, fetched)
-		if got := h.seen("cdn.test"); len(got) != 1 || !strings.Contains(got[0], fmt.Sprintf("bytes=%d-", n)) {
+		if got := h.seen("cdn.test"); len(got) != 1 ||
+			!strings.Contains(got[0], fmt.Sprintf("bytes=%d-", n)) {
 			t.Errorf("the storage was asked %q, want the rest of one file", got)
 		}
 		if first == nil || first.Done < n {
@@ -87,8 +91,10 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 	}
 	part := func(data []byte) func(t *testing.T, cache string) {
 		return func(t *testing.T, cache string) {
-			name := filepath.Join(cache, "models--org--name", "blobs", etagOf(shard, content)+".incomplete")
-			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, data, 0o666)); err != nil {
+			name := filepath.Join(cache, "models--org--name", "blobs",
+				etagOf(shard, content)+".incomplete")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777),
+				os.WriteFile(name, data, 0o666)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -107,12 +113,13 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 				}
 				return false
 			})},
-		{name: "more breaks in all than are allowed in a row", ranges: append([]string{""}, func() (all []string) {
-			for i := 1; i <= 13; i++ {
-				all = append(all, fmt.Sprintf("bytes=%d-", i*50_000))
-			}
-			return all
-		}()...),
+		{name: "more breaks in all than are allowed in a row",
+			ranges: append([]string{""}, func() (all []string) {
+				for i := 1; i <= 13; i++ {
+					all = append(all, fmt.Sprintf("bytes=%d-", i*50_000))
+				}
+				return all
+			}()...),
 			hub: stored(func(n int, w http.ResponseWriter, r *http.Request) bool {
 				if n < 14 {
 					cut(w, r, content, 50_000)
@@ -120,7 +127,11 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 				return false
 			})},
 		{name: "the range is ignored", before: part(content[:1000]), ranges: []string{"bytes=1000-"},
-			hub: stored(func(n int, w http.ResponseWriter, r *http.Request) bool { w.Write(content); return true })},
+			hub: stored(func(n int, w http.ResponseWriter,
+				r *http.Request) bool {
+				w.Write(content)
+				return true
+			})},
 		{name: "the range is refused", before: part(content[:1000]), ranges: []string{"bytes=1000-", ""},
 			hub: stored(func(n int, w http.ResponseWriter, r *http.Request) bool {
 				if n == 1 {
@@ -134,7 +145,8 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 				case 1:
 					cut(w, r, content, 1000)
 				case 2: // as many bytes as are missing, from the wrong place
-					w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(content)-1001, len(content)))
+					w.Header().Set("Content-Range",
+						fmt.Sprintf("bytes 0-%d/%d", len(content)-1001, len(content)))
 					w.WriteHeader(http.StatusPartialContent)
 					w.Write(content[:len(content)-1000])
 				}
@@ -157,7 +169,8 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 				}
 				return n == 1
 			})},
-		{name: "nothing arrives any more", ranges: []string{"", "bytes=1000-"}, atLeast: defaultStall,
+		{name: "nothing arrives any more", ranges: []string{"", "bytes=1000-"},
+			atLeast: defaultStall,
 			hub: stored(func(n int, w http.ResponseWriter, r *http.Request) bool {
 				if n == 1 {
 					w.Write(content[:1000])
@@ -173,7 +186,8 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 				}
 				return n == 1
 			})},
-		{name: "a slow but steady storage is no stall", ranges: []string{""}, atLeast: 5 * time.Minute,
+		{name: "a slow but steady storage is no stall", ranges: []string{""},
+			atLeast: 5 * time.Minute,
 			hub: stored(func(n int, w http.ResponseWriter, r *http.Request) bool {
 				w.Header().Set("Content-Length", fmt.Sprint(len(content)))
 				for piece := range slices.Chunk(content, 50_000) {
@@ -183,7 +197,8 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 				}
 				return true
 			})},
-		{name: "each host takes its time to answer", ranges: []string{""}, atLeast: 40 * time.Second,
+		{name: "each host takes its time to answer", ranges: []string{""},
+			atLeast: 40 * time.Second,
 			hub: func(h *fakeHub) {
 				h.hook = func(w http.ResponseWriter, r *http.Request) bool {
 					if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, shard) {
@@ -259,7 +274,10 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 				if d := time.Since(start); d < test.atLeast {
 					t.Errorf("the pull took %s, want at least %s", d, test.atLeast)
 				}
-				if left := slices.DeleteFunc(tree(t, cache), func(f string) bool { return !strings.Contains(f, ".incomplete") }); len(left) != 0 {
+				if left := slices.DeleteFunc(tree(t, cache),
+					func(f string) bool {
+						return !strings.Contains(f, ".incomplete")
+					}); len(left) != 0 {
 					t.Errorf("left behind %q", left)
 				}
 				if got := h.seen("cdn.test", "with token"); got != nil {

@@ -48,9 +48,11 @@ func TestPullErrorsHaveCodes(t *testing.T) {
 		code  Code
 		words []string
 	}{
-		{"gated, without a token", answer("/resolve/", 401, "X-Error-Code", "GatedRepo"), func(o *Options) { o.Token = "" }, Gated,
+		{"gated, without a token", answer("/resolve/", 401, "X-Error-Code", "GatedRepo"),
+			func(o *Options) { o.Token = "" }, Gated,
 			[]string{"http://hub.test/org/name", "accept its terms", "HF_TOKEN"}},
-		{"gated, with a token that has no access", answer("/resolve/", 403, "X-Error-Code", "GatedRepo"), nil, Gated,
+		{"gated, with a token that has no access",
+			answer("/resolve/", 403, "X-Error-Code", "GatedRepo"), nil, Gated,
 			[]string{"http://hub.test/org/name", "the token may not", "HF_TOKEN"}},
 		{"a bad token", answer("/revision/", 401), nil, Gated, []string{"set another token"}},
 		{"no such model", answer("/revision/", 404, "X-Error-Code", "RepoNotFound"), nil, NotFound, []string{"check the spelling"}},
@@ -67,10 +69,19 @@ func TestPullErrorsHaveCodes(t *testing.T) {
 		{"a redirect to nowhere", answer("", 302, "Location", "http://nowhere.test/"), nil, Offline, []string{"cannot be reached"}},
 		{"no network", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "http://gone.test" }, Offline, []string{"the hub at gone.test cannot be reached", "check the internet connection", "Settings"}},
 		{"a proxy that is gone", func(h *fakeHub) {}, func(o *Options) {
-			o.Client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test:1"}), DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED }}}
-		}, Offline, []string{"the proxy on the way to the hub at hub.test cannot be reached", "check the proxy in Settings"}},
+			o.Client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http",
+				Host: "proxy.test:1"}), DialContext: func(context.Context, string,
+				string) (net.Conn, error) {
+				return nil, syscall.ECONNREFUSED
+			}}}
+		}, Offline, []string{"the proxy on the way to the hub at hub.test cannot be reached",
+			"check the proxy in Settings"}},
 		{"nothing arrives", func(h *fakeHub) {
-			h.hook = func(w http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
+			h.hook = func(w http.ResponseWriter,
+				r *http.Request) bool {
+				<-r.Context().Done()
+				return true
+			}
 		}, nil, Unavailable, []string{"nothing arrived from hub.test for 30s"}},
 		{"always cut at one place", func(h *fakeHub) {
 			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
@@ -88,7 +99,8 @@ func TestPullErrorsHaveCodes(t *testing.T) {
 					return false
 				}
 				if r.Header.Get("Range") != "" {
-					w.Header().Set("Content-Range", fmt.Sprintf("bytes 1000-999/%d", len(h.files[shard])))
+					w.Header().Set("Content-Range",
+						fmt.Sprintf("bytes 1000-999/%d", len(h.files[shard])))
 					w.WriteHeader(http.StatusPartialContent)
 					return true
 				}
@@ -165,7 +177,8 @@ func TestPullErrorsHaveCodes(t *testing.T) {
 				if dir != (Snapshot{}) {
 					t.Errorf("a folder came with the error: %+v", dir)
 				}
-				// There is no model after a failed pull, and nothing lies outside the model's folder.
+				// There is no model after a failed pull, and nothing lies outside the model's
+				// folder.
 				if _, err := Resolve(cache, "org/name"); err == nil {
 					t.Error("the model resolves after a failed pull")
 				}
@@ -173,7 +186,9 @@ func TestPullErrorsHaveCodes(t *testing.T) {
 					if !strings.HasPrefix(f, "models--org--name/blobs/") {
 						t.Errorf("%s was left", f)
 					}
-					if test.code == HashMismatch && strings.Contains(f, etagOf(shard, h.files[shard])) && test.name == "a wrong hash" {
+					if test.code == HashMismatch &&
+						strings.Contains(f, etagOf(shard, h.files[shard])) &&
+						test.name == "a wrong hash" {
 						t.Errorf("%s was kept", f)
 					}
 				}
@@ -193,7 +208,8 @@ func TestPullKeepsWhatFitsOnAFullDisk(t *testing.T) {
 		opts := h.options(cache)
 		opts.write = func(f *os.File, p []byte) (int, error) {
 			st, err := f.Stat()
-			if err != nil || int64(len(p)) <= fits-st.Size() || !strings.Contains(f.Name(), etagOf(shard, files[shard])) {
+			if err != nil || int64(len(p)) <= fits-st.Size() ||
+				!strings.Contains(f.Name(), etagOf(shard, files[shard])) {
 				return f.Write(p)
 			}
 			n, _ := f.Write(p[:fits-st.Size()])
@@ -205,7 +221,8 @@ func TestPullKeepsWhatFitsOnAFullDisk(t *testing.T) {
 		if _, err := Pull(t.Context(), "org/name", h.options(cache), nil); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.seen("cdn.test", shard); len(got) != 1 || !strings.Contains(got[0], fmt.Sprintf("bytes=%d-", fits)) {
+		if got := h.seen("cdn.test", shard); len(got) != 1 ||
+			!strings.Contains(got[0], fmt.Sprintf("bytes=%d-", fits)) {
 			t.Errorf("the storage was asked %q, want the rest of what fitted", got)
 		}
 	})
@@ -213,8 +230,10 @@ func TestPullKeepsWhatFitsOnAFullDisk(t *testing.T) {
 
 func TestPullRefusesHostileNames(t *testing.T) {
 	for _, name := range []string{
-		"../evil.json", "../../../../evil.json", "a/../../evil.json", "/etc/evil.json", "a//b.json", "./a.json", "a/./b.json", "..", ".", "",
-		`..\evil.json`, `C:\evil.json`, "C:evil.json", "a\x00.json", "a\n.json", "a/", strings.Repeat("a", maxFileLength) + ".json",
+		"../evil.json", "../../../../evil.json", "a/../../evil.json", "/etc/evil.json", "a//b.json",
+		"./a.json", "a/./b.json", "..", ".", "",
+		`..\evil.json`, `C:\evil.json`, "C:evil.json", "a\x00.json", "a\n.json", "a/",
+		strings.Repeat("a", maxFileLength) + ".json",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newFakeHub(t, model())

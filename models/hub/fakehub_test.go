@@ -37,13 +37,15 @@ type fakeHub struct {
 	t      *testing.T
 	client *http.Client
 
-	mu       sync.Mutex
-	commit   string
-	files    map[string][]byte
-	requests []string                                          // METHOD HOST PATH [RANGE] [with token]
-	hook     func(w http.ResponseWriter, r *http.Request) bool // answers a request itself if it returns true
-	announce func(name string, etag string) (claimed string)   // changes the ETag that is announced
-	siblings func(names []string) any                          // changes the list of files
+	mu     sync.Mutex
+	commit string
+	files  map[string][]byte
+	// METHOD HOST PATH [RANGE] [with token]
+	requests []string
+	// answers a request itself if it returns true
+	hook     func(w http.ResponseWriter, r *http.Request) bool
+	announce func(name string, etag string) (claimed string) // changes the ETag that is announced
+	siblings func(names []string) any                        // changes the list of files
 }
 
 // newFakeHub starts a hub with one model. Under synctest it must be called inside the bubble.
@@ -52,18 +54,21 @@ func newFakeHub(t *testing.T, files map[string][]byte) *fakeHub {
 	dial := make(map[string]chan net.Conn)
 	var servers []*http.Server
 	var running sync.WaitGroup
-	for host, handler := range map[string]http.HandlerFunc{hubHost: h.serveHub, cdnHost: h.serveStorage} {
+	for host, handler := range map[string]http.HandlerFunc{hubHost: h.serveHub,
+		cdnHost: h.serveStorage} {
 		l := &listener{conns: make(chan net.Conn), closed: make(chan struct{})}
 		dial[host] = l.conns
-		s := &http.Server{ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !h.note(w, r) {
-				handler(w, r)
-			}
-		})}
+		s := &http.Server{ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0),
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if !h.note(w, r) {
+					handler(w, r)
+				}
+			})}
 		servers = append(servers, s)
 		running.Go(func() { s.Serve(l) })
 	}
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _,
+		address string) (net.Conn, error) {
 		conns, ok := dial[address]
 		if !ok {
 			return nil, fmt.Errorf("lookup %s: no such host", address)
@@ -132,7 +137,8 @@ func (h *fakeHub) serveHub(w http.ResponseWriter, r *http.Request) {
 		if h.siblings != nil {
 			siblings = h.siblings(h.names())
 		}
-		json.NewEncoder(w).Encode(map[string]any{"id": "org/name", "sha": h.commit, "siblings": siblings, "gated": false})
+		json.NewEncoder(w).Encode(map[string]any{"id": "org/name", "sha": h.commit,
+			"siblings": siblings, "gated": false})
 		return
 	}
 	name, ok := strings.CutPrefix(path, "org/name/resolve/"+h.commit+"/")
@@ -154,7 +160,8 @@ func (h *fakeHub) serveHub(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("X-Linked-Etag", `"`+etag+`"`)
 	w.Header().Set("X-Linked-Size", fmt.Sprint(len(content)))
-	w.Header().Set("Location", "http://"+strings.TrimSuffix(cdnHost, ":80")+"/blob/"+name+"?signature=secret")
+	w.Header().Set("Location", "http://"+strings.TrimSuffix(cdnHost,
+		":80")+"/blob/"+name+"?signature=secret")
 	w.WriteHeader(http.StatusFound)
 }
 
@@ -267,7 +274,8 @@ func model() map[string][]byte {
 
 // fetched are the files of model that a pull gets.
 var fetched = []string{
-	"chat_template.jinja", "config.json", "empty.txt", "merges.txt", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+	"chat_template.jinja", "config.json", "empty.txt", "merges.txt",
+	"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
 	"model.safetensors.index.json", "templates/tool use.jinja", "tokenizer.json", "tokenizer.model",
 }
 
@@ -312,7 +320,8 @@ func same(t *testing.T, dir string, files map[string][]byte, names []string) {
 	for _, name := range names {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !bytes.Equal(data, files[name]) {
-			t.Errorf("%s has %d bytes, %v, want the hub's %d", name, len(data), err, len(files[name]))
+			t.Errorf("%s has %d bytes, %v, want the hub's %d",
+				name, len(data), err, len(files[name]))
 		}
 	}
 }
@@ -337,7 +346,8 @@ func cut(w http.ResponseWriter, r *http.Request, content []byte, n int) {
 	fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &start)
 	w.Header().Set("Content-Length", fmt.Sprint(len(content)-start))
 	if start > 0 {
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", start, len(content)-1, len(content)))
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d",
+			start, len(content)-1, len(content)))
 		w.WriteHeader(http.StatusPartialContent)
 	}
 	w.Write(content[start:min(start+n, len(content))])

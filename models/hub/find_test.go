@@ -67,9 +67,11 @@ func TestMissingFilesAreListed(t *testing.T) {
 		"a pickle":       `{"weight_map": {"a": "model.bin"}}`,
 	} {
 		dir := t.TempDir()
-		lay(t, dir, map[string]string{"config.json": "{}", "model.safetensors": "w", indexName: index})
+		lay(t, dir, map[string]string{"config.json": "{}", "model.safetensors": "w",
+			indexName: index})
 		_, err := missingFiles(dir)
-		if e, ok := errors.AsType[*Error](err); !ok || e.Code != Damaged || !strings.Contains(e.Message, indexName) {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code != Damaged ||
+			!strings.Contains(e.Message, indexName) {
 			t.Errorf("an index with %s gives %v", name, err)
 		}
 	}
@@ -94,7 +96,8 @@ func TestHostileShardsAreBounded(t *testing.T) {
 	if _, err := shards([]byte(many(maxShards + 1))); err == nil {
 		t.Error("more shards than a model may have were accepted")
 	}
-	for _, names := range [][]string{{"model-00001-of-04097"}, {"model-00001-of-99999"}, {"a-00001-of-03000", "b-00001-of-03000"}} {
+	for _, names := range [][]string{{"model-00001-of-04097"}, {"model-00001-of-99999"},
+		{"a-00001-of-03000", "b-00001-of-03000"}} {
 		dir := t.TempDir()
 		lay(t, dir, map[string]string{"config.json": "{}"})
 		for _, name := range names {
@@ -111,7 +114,8 @@ func TestHostileShardsAreBounded(t *testing.T) {
 		lay(t, dir, map[string]string{shardSet{"model", n + 1}.name(i + 1): ""})
 	}
 	allocs := testing.AllocsPerRun(1, func() {
-		if missing, err := missingFiles(dir); err != nil || !slices.Equal(missing, []string{"model-01001-of-01001.safetensors"}) {
+		if missing, err := missingFiles(dir); err != nil ||
+			!slices.Equal(missing, []string{"model-01001-of-01001.safetensors"}) {
 			t.Errorf("missing %q, %v", missing, err)
 		}
 	})
@@ -127,15 +131,17 @@ func inCache(t *testing.T, cache, id, commit string, files map[string]string) {
 	for name, content := range files {
 		etag := etagOf(name, []byte(content))
 		lay(t, r.dir(), map[string]string{
-			"blobs/" + etag:                    content,
-			"snapshots/" + commit + "/" + name: "-> " + strings.Repeat("../", 2+strings.Count(name, "/")) + "blobs/" + etag,
+			"blobs/" + etag: content,
+			"snapshots/" + commit + "/" + name: "-> " +
+				strings.Repeat("../", 2+strings.Count(name, "/")) + "blobs/" + etag,
 		})
 	}
 }
 
 func TestResolveFindsTheSnapshot(t *testing.T) {
 	cache := t.TempDir()
-	whole := map[string]string{"config.json": `{"model_type": "llama"}`, "model.safetensors": "weights", "sub/x.jinja": "x"}
+	whole := map[string]string{"config.json": `{"model_type": "llama"}`,
+		"model.safetensors": "weights", "sub/x.jinja": "x"}
 	half := map[string]string{"config.json": `{}`, "tokenizer.json": "{}"}
 	inCache(t, cache, "org/whole", commitA, whole)
 	lay(t, cache, map[string]string{"models--org--whole/refs/main": commitA + "\n"})
@@ -147,19 +153,24 @@ func TestResolveFindsTheSnapshot(t *testing.T) {
 	// main is half downloaded, an earlier snapshot is whole.
 	inCache(t, cache, "org/update", commitA, whole)
 	inCache(t, cache, "org/update", commitB, half)
-	lay(t, cache, map[string]string{"models--org--update/refs/main": commitB, "models--org--update/refs/v1": commitA})
+	lay(t, cache, map[string]string{"models--org--update/refs/main": commitB,
+		"models--org--update/refs/v1": commitA})
 	// Fetched by its commit, so that there is no ref.
 	inCache(t, cache, "org/noref", commitB, whole)
 	// Python's store beside the repositories: the blob is a link itself.
-	inCache(t, cache, "org/shared", commitA, map[string]string{"config.json": `{"model_type": "qwen3"}`})
+	inCache(t, cache, "org/shared", commitA,
+		map[string]string{"config.json": `{"model_type": "qwen3"}`})
 	lay(t, cache, map[string]string{
 		"blobs/ab/abcd": "weights", "models--org--shared/blobs/eeee": "-> ../../blobs/ab/abcd",
-		"models--org--shared/snapshots/" + commitA + "/model.safetensors": "-> ../../blobs/eeee", "models--org--shared/refs/main": commitA,
+		"models--org--shared/snapshots/" + commitA + "/model.safetensors": "-> ../../blobs/eeee",
+		"models--org--shared/refs/main":                                   commitA,
 	})
 	// Only parts so far, and things that are no models.
 	lay(t, cache, map[string]string{
-		"models--org--parts/blobs/abc.incomplete": "x", "datasets--org--data/refs/main": commitA, "models--": "x", "version.txt": "1",
-		"models--org--bad/refs/main": "../../../etc", "models--org--bad/snapshots/notes.txt": "x", "models--..--x/refs/main": commitA,
+		"models--org--parts/blobs/abc.incomplete": "x", "datasets--org--data/refs/main": commitA,
+		"models--": "x", "version.txt": "1",
+		"models--org--bad/refs/main": "../../../etc", "models--org--bad/snapshots/notes.txt": "x",
+		"models--..--x/refs/main": commitA,
 	})
 
 	snapshot := func(id, commit string) string { return repo{cache, id}.snapshot(commit) }
@@ -182,14 +193,15 @@ func TestResolveFindsTheSnapshot(t *testing.T) {
 		code  Code
 		words []string
 	}{
-		"org/half":              {Incomplete, []string{"model.safetensors is missing", "tandem pull org/half"}},
-		"org/update@" + commitB: {Incomplete, []string{"model.safetensors is missing", "tandem pull org/update@" + commitB}},
-		"org/parts":             {Incomplete, []string{"half downloaded", "tandem pull org/parts"}},
-		"org/none":              {NotFound, []string{"tandem pull org/none"}},
-		"org/whole@v2":          {NotFound, []string{"tandem pull org/whole@v2"}},
-		"org/whole@" + commitB:  {NotFound, nil},
-		"org/bad":               {NotFound, nil},
-		"../x":                  {Invalid, nil},
+		"org/half": {Incomplete, []string{"model.safetensors is missing", "tandem pull org/half"}},
+		"org/update@" + commitB: {Incomplete,
+			[]string{"model.safetensors is missing", "tandem pull org/update@" + commitB}},
+		"org/parts":            {Incomplete, []string{"half downloaded", "tandem pull org/parts"}},
+		"org/none":             {NotFound, []string{"tandem pull org/none"}},
+		"org/whole@v2":         {NotFound, []string{"tandem pull org/whole@v2"}},
+		"org/whole@" + commitB: {NotFound, nil},
+		"org/bad":              {NotFound, nil},
+		"../x":                 {Invalid, nil},
 	} {
 		_, err := Resolve(cache, name)
 		wantCode(t, err, want.code, want.words...)
@@ -204,7 +216,8 @@ func TestResolveFindsTheSnapshot(t *testing.T) {
 // pulling.
 func TestOfflinePullSaysWhatIsMissing(t *testing.T) {
 	cache := t.TempDir()
-	inCache(t, cache, "org/half", commitA, map[string]string{"config.json": "{}", "model.safetensors": "weights", "a: b.json": "-> nowhere"})
+	inCache(t, cache, "org/half", commitA, map[string]string{"config.json": "{}",
+		"model.safetensors": "weights", "a: b.json": "-> nowhere"})
 	lay(t, cache, map[string]string{"models--org--parts/blobs/abc.incomplete": "x"})
 	for name, what := range map[string]string{
 		"org/half":  "the model is only half downloaded, a: b.json is missing in the cache ",
@@ -212,7 +225,8 @@ func TestOfflinePullSaysWhatIsMissing(t *testing.T) {
 		"org/none":  "the model is not in the cache ",
 	} {
 		_, err := Pull(t.Context(), name, Options{CacheDir: cache, Offline: true}, nil)
-		want := name + ": " + what + cache + ", and HF_HUB_OFFLINE forbids downloading it: unset HF_HUB_OFFLINE and pull again"
+		want := name + ": " + what + cache +
+			", and HF_HUB_OFFLINE forbids downloading it: unset HF_HUB_OFFLINE and pull again"
 		if wantCode(t, err, Offline); err.Error() != want {
 			t.Errorf("%q, want %q", err, want)
 		}
@@ -225,7 +239,9 @@ func TestResolveTakesTheNewestWithoutARef(t *testing.T) {
 	whole := map[string]string{"config.json": `{}`, "model.safetensors": "weights"}
 	r := repo{cache, "org/name"}
 	for i, commit := range []string{commitB, commitA} {
-		inCache(t, cache, "org/name", commit, map[string]string{"config.json": whole["config.json"] + strings.Repeat(" ", i), "model.safetensors": strings.Repeat("w", i)})
+		inCache(t, cache, "org/name", commit,
+			map[string]string{"config.json": whole["config.json"] + strings.Repeat(" ", i),
+				"model.safetensors": strings.Repeat("w", i)})
 		at := time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC)
 		if err := os.Chtimes(r.snapshot(commit), at, at); err != nil {
 			t.Fatal(err)
@@ -250,8 +266,10 @@ func TestParseSplitsNames(t *testing.T) {
 			t.Errorf("%q is %q at %q, %v", name, id, revision, err)
 		}
 	}
-	for _, name := range []string{"", "/", "org/", "/name", "a/b/c", "..", "../x", "org/..", "org/.name", "org/name.", "-x/y", "org--x/name", "org/na me",
-		"org/name@", "org/name@../x", "org/name@/x", "org/name@a//b", "org/name@a b", "org/name@.", "org/näme", "org/name\n", "https://huggingface.co/org/name",
+	for _, name := range []string{"", "/", "org/", "/name", "a/b/c", "..", "../x", "org/..",
+		"org/.name", "org/name.", "-x/y", "org--x/name", "org/na me",
+		"org/name@", "org/name@../x", "org/name@/x", "org/name@a//b", "org/name@a b", "org/name@.",
+		"org/näme", "org/name\n", "https://huggingface.co/org/name",
 		strings.Repeat("a", 97), "org/name@" + strings.Repeat("a", 257), `org\name`} {
 		_, _, err := Parse(name)
 		if e, ok := errors.AsType[*Error](err); !ok || e.Code != Invalid {
@@ -290,14 +308,18 @@ func TestParseDirSplitsSnapshots(t *testing.T) {
 	for _, id := range []string{"org/name", "gpt2"} {
 		dir := repo{"/a/b", id}.snapshot(commitA)
 		for _, dir := range []string{dir, dir + "/"} {
-			if cache, got, commit, err := ParseDir(dir); cache != "/a/b" || got != id || commit != commitA || err != nil {
+			if cache, got, commit, err := ParseDir(dir); cache != "/a/b" || got != id ||
+				commit != commitA || err != nil {
 				t.Errorf("%s is %s of %s in %s, %v", dir, commit, got, cache, err)
 			}
 		}
 	}
-	for _, dir := range []string{"", "/", "/a/b", "/a/models--org--name/snapshots/main", "/a/models--org--name/snapshot/" + commitA,
-		"/a/datasets--org--name/snapshots/" + commitA, "/a/models--/snapshots/" + commitA, "/a/models--..--x/snapshots/" + commitA,
-		"/a/models--org--name--x/snapshots/" + commitA, "/a/models--org--name@v1/snapshots/" + commitA, commitA} {
+	for _, dir := range []string{"", "/", "/a/b", "/a/models--org--name/snapshots/main",
+		"/a/models--org--name/snapshot/" + commitA,
+		"/a/datasets--org--name/snapshots/" + commitA, "/a/models--/snapshots/" + commitA,
+		"/a/models--..--x/snapshots/" + commitA,
+		"/a/models--org--name--x/snapshots/" + commitA, "/a/models--org--name@v1/snapshots/" +
+			commitA, commitA} {
 		_, _, _, err := ParseDir(dir)
 		wantCode(t, err, Invalid)
 	}
@@ -305,7 +327,8 @@ func TestParseDirSplitsSnapshots(t *testing.T) {
 
 func TestListFindsModelFoldersOnly(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"models--org--b", "models--org--a", "models--plain", "datasets--org--c", ".locks", "models--", "models--a--b--c", "tmp"} {
+	for _, name := range []string{"models--org--b", "models--org--a", "models--plain",
+		"datasets--org--c", ".locks", "models--", "models--a--b--c", "tmp"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -16,10 +16,12 @@ func inside(name string) bool {
 }
 
 func FuzzParseInfo(f *testing.F) {
-	f.Add([]byte(`{"sha": "` + commitA + `", "siblings": [{"rfilename": "config.json"}, {"rfilename": "a/b.json"}]}`))
+	f.Add([]byte(`{"sha": "` + commitA +
+		`", "siblings": [{"rfilename": "config.json"}, {"rfilename": "a/b.json"}]}`))
 	f.Add([]byte(`{"sha": "` + commitA + `", "siblings": [{"rfilename": "../config.json"}]}`))
 	f.Add([]byte(`{"sha": 5, "siblings": {}}`))
-	f.Add([]byte(`{"sha": "` + commitA + `", "siblings": [{"rfilename": "config.json"}, {"rfilename": "model.safetensors"}, {"rfilename": "consolidated.safetensors"}]}`))
+	f.Add([]byte(`{"sha": "` + commitA +
+		`", "siblings": [{"rfilename": "config.json"}, {"rfilename": "model.safetensors"}, {"rfilename": "consolidated.safetensors"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in, err := parseInfo("org/name", data)
 		if err != nil {
@@ -58,7 +60,8 @@ func FuzzShards(f *testing.F) {
 			if !inside(name) || strings.Contains(name, "/") || !wanted(name) {
 				t.Errorf("accepted %q", name)
 			}
-			if set, ok := shardSetOf(name); ok && (!wanted(set.name(set.n)) || len(set.name(set.n)) != len(name)) {
+			if set, ok := shardSetOf(name); ok &&
+				(!wanted(set.name(set.n)) || len(set.name(set.n)) != len(name)) {
 				t.Errorf("%q of %q", set.name(set.n), name)
 			}
 		}
@@ -84,7 +87,8 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q leads to %s", name, ref)
 		}
 		// The folder's name stands for this model and no other.
-		if back := strings.Replace(strings.TrimPrefix(r.folder(), "models--"), "--", "/", 1); back != id {
+		if back := strings.Replace(strings.TrimPrefix(r.folder(), "models--"), "--", "/",
+			1); back != id {
 			t.Errorf("%q is found again as %q", id, back)
 		}
 	})

@@ -56,8 +56,14 @@ func TestRemoveDeletesItsOwnBlobsOnly(t *testing.T) {
 		"a file": func(r repo, there string) (string, string) {
 			return filepath.Join(there, "theirs.json"), filepath.Join(r.snapshot(commitA), "a.json")
 		},
-		"a folder":          func(r repo, there string) (string, string) { return there, filepath.Join(r.snapshot(commitA), "a") },
-		"a folder of blobs": func(r repo, there string) (string, string) { return there, filepath.Join(r.dir(), "blobs", "a") },
+		"a folder": func(r repo, there string) (string, string) {
+			return there,
+				filepath.Join(r.snapshot(commitA), "a")
+		},
+		"a folder of blobs": func(r repo, there string) (string, string) {
+			return there,
+				filepath.Join(r.dir(), "blobs", "a")
+		},
 		"upwards": func(r repo, there string) (string, string) {
 			back, err := filepath.Rel(r.snapshot(commitA), filepath.Join(there, "theirs.json"))
 			if err != nil {
@@ -66,15 +72,18 @@ func TestRemoveDeletesItsOwnBlobsOnly(t *testing.T) {
 			return back, filepath.Join(r.snapshot(commitA), "a.json")
 		},
 		"beside the blobs": func(r repo, there string) (string, string) {
-			return "../../blobs/../../models--org--other/blobs/theirs", filepath.Join(r.snapshot(commitA), "a.json")
+			return "../../blobs/../../models--org--other/blobs/theirs",
+				filepath.Join(r.snapshot(commitA), "a.json")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := t.TempDir()
 			there, untouched := outside(t)
-			inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}", "model.safetensors": "w"})
+			inCache(t, cache, "org/name", commitA,
+				map[string]string{"config.json": "{}", "model.safetensors": "w"})
 			r := repo{cache: cache, id: "org/name"}
-			lay(t, repo{cache: cache, id: "org/other"}.dir(), map[string]string{"blobs/theirs": "x"})
+			lay(t, repo{cache: cache, id: "org/other"}.dir(),
+				map[string]string{"blobs/theirs": "x"})
 			target, at := link(r, there)
 			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 				t.Fatal(err)
@@ -86,7 +95,8 @@ func TestRemoveDeletesItsOwnBlobsOnly(t *testing.T) {
 				t.Error(err)
 			}
 			untouched()
-			if _, err := os.Stat(filepath.Join(repo{cache: cache, id: "org/other"}.dir(), "blobs", "theirs")); err != nil {
+			if _, err := os.Stat(filepath.Join(repo{cache: cache, id: "org/other"}.dir(), "blobs",
+				"theirs")); err != nil {
 				t.Error(err)
 			}
 			if _, err := os.Lstat(r.snapshot(commitA)); !os.IsNotExist(err) {
@@ -115,7 +125,9 @@ func TestRemoveRefusesOtherFolders(t *testing.T) {
 	cache := t.TempDir()
 	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}"})
 	dir := repo{cache: cache, id: "org/name"}.snapshot(commitA)
-	for _, path := range []string{"", ".", "/", cache, filepath.Dir(dir), filepath.Dir(filepath.Dir(dir)), dir + "/sub", dir + "/../..", strings.Replace(dir, "org--name", "..", 1), strings.Replace(dir, commitA, "main", 1)} {
+	for _, path := range []string{"", ".", "/", cache, filepath.Dir(dir),
+		filepath.Dir(filepath.Dir(dir)), dir + "/sub", dir + "/../..",
+		strings.Replace(dir, "org--name", "..", 1), strings.Replace(dir, commitA, "main", 1)} {
 		if _, err := Remove(path); err == nil {
 			t.Errorf("%q was removed", path)
 		}

@@ -49,7 +49,8 @@ func TestProgressIsSteadyAndComplete(t *testing.T) {
 			}
 		}
 		// After a window only the steady file moves.
-		i := slices.IndexFunc(times, func(at time.Time) bool { return at.Sub(times[0]) >= 12*time.Second })
+		i := slices.IndexFunc(times,
+			func(at time.Time) bool { return at.Sub(times[0]) >= 12*time.Second })
 		if mid := all[i]; mid.Rate < 45_000 || mid.Rate > 55_000 {
 			t.Errorf("after 12 s the rate is %.0f, want 50000", mid.Rate)
 		}

@@ -40,17 +40,22 @@ func TestPullFetchesAWholeModel(t *testing.T) {
 		var want []string
 		for _, name := range fetched {
 			etag := etagOf(name, files[name])
-			want = append(want, "blobs/"+etag, "snapshots/"+commitA+"/"+name+" -> "+strings.Repeat("../", 2+strings.Count(name, "/"))+"blobs/"+etag)
+			want = append(want, "blobs/"+etag,
+				"snapshots/"+commitA+"/"+name+" -> "+strings.Repeat("../",
+					2+strings.Count(name, "/"))+"blobs/"+etag)
 		}
 		want = append(want, "refs/main")
 		slices.Sort(want)
 		if got := tree(t, filepath.Join(cache, "models--org--name")); !slices.Equal(got, want) {
-			t.Errorf("the cache holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("the cache holds\n%s\nwant\n%s",
+				strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if ref, _ := os.ReadFile(filepath.Join(cache, "models--org--name", "refs", "main")); string(ref) != commitA {
+		if ref, _ := os.ReadFile(filepath.Join(cache, "models--org--name", "refs",
+			"main")); string(ref) != commitA {
 			t.Errorf("refs/main is %q", ref)
 		}
-		if _, err := os.Stat(filepath.Join(cache, ".locks", "models--org--name", etagOf(shard, files[shard])+".lock")); err != nil {
+		if _, err := os.Stat(filepath.Join(cache, ".locks", "models--org--name",
+			etagOf(shard, files[shard])+".lock")); err != nil {
 			t.Error(err)
 		}
 
@@ -64,7 +69,8 @@ func TestPullFetchesAWholeModel(t *testing.T) {
 
 		// All is there: the second time one question is enough.
 		h.set(func() { h.requests = nil })
-		if again, err := Pull(t.Context(), "org/name", h.options(cache), nil); err != nil || again.Dir != dir || again.Added {
+		if again, err := Pull(t.Context(), "org/name", h.options(cache), nil); err != nil ||
+			again.Dir != dir || again.Added {
 			t.Errorf("again %+v, %v", again, err)
 		}
 		if len(h.seen()) != 1 {
@@ -72,7 +78,8 @@ func TestPullFetchesAWholeModel(t *testing.T) {
 		}
 		// A ref that was lost comes back, and one file that was lost is fetched alone.
 		os.Remove(filepath.Join(cache, "models--org--name", "refs", "main"))
-		os.Remove(filepath.Join(cache, "models--org--name", "blobs", etagOf("merges.txt", files["merges.txt"])))
+		os.Remove(filepath.Join(cache, "models--org--name", "blobs",
+			etagOf("merges.txt", files["merges.txt"])))
 		if _, err := Pull(t.Context(), "org/name", h.options(cache), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -106,10 +113,12 @@ func TestPullOfANewRevisionFetchesWhatChanged(t *testing.T) {
 		}
 		same(t, dir.Dir, next, fetched)
 		same(t, old.Dir, model(), fetched)
-		if got := h.seen("GET", "/resolve/"); len(got) != 1 || !strings.Contains(got[0], "config.json") {
+		if got := h.seen("GET", "/resolve/"); len(got) != 1 ||
+			!strings.Contains(got[0], "config.json") {
 			t.Errorf("fetched %q, want config.json alone: the rest is the same", got)
 		}
-		if got := h.seen("/revision/"); len(got) != 1 || !strings.HasSuffix(got[0], "/revision/main with token") {
+		if got := h.seen("/revision/"); len(got) != 1 ||
+			!strings.HasSuffix(got[0], "/revision/main with token") {
 			t.Errorf("asked %q", got)
 		}
 	})
@@ -146,12 +155,15 @@ func TestPullUsesTheCacheIfTheHubIsDown(t *testing.T) {
 		}
 		wantCode(t, got.Unchecked, Unavailable, "503")
 
-		// A revision that is not on disk is not replaced by another. The message says how to get one.
+		// A revision that is not on disk is not replaced by another. The message says how to get
+		// one.
 		_, err = Pull(t.Context(), "org/name@v1", gone, nil)
-		wantCode(t, err, Offline, "check the internet connection", "HF_HUB_OFFLINE=1 `tandem pull org/name`", commitA)
+		wantCode(t, err, Offline, "check the internet connection",
+			"HF_HUB_OFFLINE=1 `tandem pull org/name`", commitA)
 		offline := gone
 		offline.Offline = true
-		if got, err := Pull(t.Context(), "org/name", offline, nil); err != nil || got.Dir != whole.Dir {
+		if got, err := Pull(t.Context(), "org/name", offline, nil); err != nil ||
+			got.Dir != whole.Dir {
 			t.Errorf("what the message says does not work: %+v, %v", got, err)
 		}
 		// A refusal counts as an answer.
@@ -180,7 +192,8 @@ func TestPullUsesTheCacheIfTheHubIsDown(t *testing.T) {
 func TestPullWithoutIndexLeavesCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := map[string][]byte{
-			"config.json": []byte("{}"), "model.safetensors": weights(100), "consolidated.safetensors": weights(101),
+			"config.json": []byte("{}"), "model.safetensors": weights(100),
+			"consolidated.safetensors":   weights(101),
 			"original/model.safetensors": weights(102), "onnx/config.json": []byte("{}"),
 		}
 		h := newFakeHub(t, files)
@@ -191,7 +204,8 @@ func TestPullWithoutIndexLeavesCopies(t *testing.T) {
 		same(t, dir.Dir, files, []string{"config.json", "model.safetensors", "onnx/config.json"})
 	})
 	synctest.Test(t, func(t *testing.T) {
-		files := map[string][]byte{"config.json": []byte("{}"), "consolidated.safetensors": weights(101)}
+		files := map[string][]byte{"config.json": []byte("{}"),
+			"consolidated.safetensors": weights(101)}
 		h := newFakeHub(t, files)
 		dir, err := Pull(t.Context(), "org/name", h.options(t.TempDir()), nil)
 		if err != nil {
@@ -259,7 +273,8 @@ func TestPullWaitsForAnotherProgram(t *testing.T) {
 		// Cancelling works while waiting.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := Pull(ctx, "org/name", h.options(cache), nil); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := Pull(ctx, "org/name", h.options(cache), nil); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Fatalf("a pull that waits for a lock ended with %v", err)
 		}
 		time.AfterFunc(10*time.Second, func() {
@@ -280,7 +295,8 @@ func TestPullWaitsForAnotherProgram(t *testing.T) {
 		}
 		same(t, dir.Dir, files, fetched)
 		if !waited || len(h.seen("cdn.test", shard)) != 0 {
-			t.Errorf("waiting shown: %t; fetched %q although another program did", waited, h.seen("cdn.test", shard))
+			t.Errorf("waiting shown: %t; fetched %q although another program did",
+				waited, h.seen("cdn.test", shard))
 		}
 	})
 }

@@ -11,13 +11,17 @@ import (
 func TestRemoveFreesASnapshot(t *testing.T) {
 	cache := t.TempDir()
 	r := repo{cache, "org/name"}
-	one := map[string]string{"config.json": "{}", "model.safetensors": strings.Repeat("w", 1000), "sub/x.jinja": "x"}
-	two := map[string]string{"config.json": `{"a": 1}`, "model.safetensors": one["model.safetensors"]}
+	one := map[string]string{"config.json": "{}", "model.safetensors": strings.Repeat("w", 1000),
+		"sub/x.jinja": "x"}
+	two := map[string]string{"config.json": `{"a": 1}`,
+		"model.safetensors": one["model.safetensors"]}
 	inCache(t, cache, "org/name", commitA, one)
-	lay(t, r.dir(), map[string]string{"refs/v1": commitA, "refs/main": commitB, "trees/" + commitA + ".json": "{}", ".no_exist/" + commitA + "/x": ""})
+	lay(t, r.dir(), map[string]string{"refs/v1": commitA, "refs/main": commitB, "trees/" + commitA +
+		".json": "{}", ".no_exist/" + commitA + "/x": ""})
 	for name, content := range two { // the weights are the same blob
 		etag := etagOf(name, []byte(content))
-		lay(t, r.dir(), map[string]string{"snapshots/" + commitB + "/" + name: "-> ../../blobs/" + etag})
+		lay(t, r.dir(), map[string]string{"snapshots/" + commitB + "/" + name: "-> ../../blobs/" +
+			etag})
 		if name == "config.json" {
 			lay(t, r.dir(), map[string]string{"blobs/" + etag: content})
 		}
@@ -30,16 +34,20 @@ func TestRemoveFreesASnapshot(t *testing.T) {
 	}
 	left := tree(t, r.dir())
 	want := []string{
-		"blobs/" + etagOf("config.json", []byte(two["config.json"])), "blobs/" + etagOf("model.safetensors", []byte(two["model.safetensors"])), "refs/main",
-		"snapshots/" + commitB + "/config.json -> ../../blobs/" + etagOf("config.json", []byte(two["config.json"])),
-		"snapshots/" + commitB + "/model.safetensors -> ../../blobs/" + etagOf("model.safetensors", []byte(two["model.safetensors"])),
+		"blobs/" + etagOf("config.json", []byte(two["config.json"])), "blobs/" +
+			etagOf("model.safetensors", []byte(two["model.safetensors"])), "refs/main",
+		"snapshots/" + commitB + "/config.json -> ../../blobs/" +
+			etagOf("config.json", []byte(two["config.json"])),
+		"snapshots/" + commitB + "/model.safetensors -> ../../blobs/" +
+			etagOf("model.safetensors", []byte(two["model.safetensors"])),
 	}
 	slices.Sort(left)
 	slices.Sort(want)
 	if !slices.Equal(left, want) {
 		t.Errorf("left\n%s\nwant\n%s", strings.Join(left, "\n"), strings.Join(want, "\n"))
 	}
-	if n, err := Remove(r.snapshot(commitB)); err != nil || n != int64(len(two["config.json"])+1000) {
+	if n, err := Remove(r.snapshot(commitB)); err != nil ||
+		n != int64(len(two["config.json"])+1000) {
 		t.Errorf("freed %d, %v", n, err)
 	}
 	if _, err := os.Stat(r.dir()); err == nil {
@@ -51,7 +59,8 @@ func TestRemoveFreesASnapshot(t *testing.T) {
 	_, err := Remove(r.snapshot(commitA))
 	wantCode(t, err, NotFound)
 	other := repo{cache, "org/other"}
-	for _, bad := range []string{"", cache, other.dir(), other.snapshot("main"), other.snapshot("../" + commitA), filepath.Join(other.dir(), "blobs", commitA)} {
+	for _, bad := range []string{"", cache, other.dir(), other.snapshot("main"),
+		other.snapshot("../" + commitA), filepath.Join(other.dir(), "blobs", commitA)} {
 		_, err := Remove(bad)
 		wantCode(t, err, Invalid)
 	}
@@ -69,18 +78,23 @@ func TestRemoveKeepsForeignFiles(t *testing.T) {
 		"models--org--name/snapshots/" + commitA + "/config.json":       "plain",
 		"models--org--name/snapshots/" + commitA + "/model.safetensors": "-> ../../blobs/eeee",
 		"models--org--name/snapshots/" + commitA + "/tokenizer.json":    "-> ../../blobs/ffff",
-		"models--org--name/snapshots/" + commitA + "/mine.safetensors":  "-> " + elsewhere + "/mine.safetensors",
-		"models--org--name/snapshots/" + commitA + "/x.json":            "-> " + elsewhere + "/blobs/x",
-		"models--org--name/snapshots/" + commitA + "/up.json":           "-> ../../../blobs/ab/abcd",
+		"models--org--name/snapshots/" + commitA + "/mine.safetensors": "-> " + elsewhere +
+			"/mine.safetensors",
+		"models--org--name/snapshots/" + commitA + "/x.json": "-> " + elsewhere +
+			"/blobs/x",
+		"models--org--name/snapshots/" + commitA +
+			"/up.json": "-> ../../../blobs/ab/abcd",
 	})
 	// A blob that no snapshot links to, with the name of a link's foreign target, stays while
 	// another snapshot is there.
-	lay(t, cache, map[string]string{"models--org--name/blobs/mine.safetensors": "other", "models--org--name/snapshots/" + commitB + "/x": "x"})
+	lay(t, cache, map[string]string{"models--org--name/blobs/mine.safetensors": "other",
+		"models--org--name/snapshots/" + commitB + "/x": "x"})
 	const want = int64(len("plain") + len("12345"))
 	if n, err := Remove(repo{cache, "org/name"}.snapshot(commitA)); err != nil || n != want {
 		t.Errorf("freed %d, %v, want %d", n, err, want)
 	}
-	for _, name := range []string{filepath.Join(elsewhere, "mine.safetensors"), filepath.Join(elsewhere, "blobs/x"), filepath.Join(cache, "blobs/ab/abcd"),
+	for _, name := range []string{filepath.Join(elsewhere, "mine.safetensors"),
+		filepath.Join(elsewhere, "blobs/x"), filepath.Join(cache, "blobs/ab/abcd"),
 		filepath.Join(cache, "models--org--name/blobs/mine.safetensors")} {
 		if _, err := os.Stat(name); err != nil {
 			t.Error(err)
@@ -90,7 +104,8 @@ func TestRemoveKeepsForeignFiles(t *testing.T) {
 
 func TestRemoveRefusesADownloadingModel(t *testing.T) {
 	cache := t.TempDir()
-	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}", "model.safetensors": "w"})
+	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}",
+		"model.safetensors": "w"})
 	r := repo{cache, "org/name"}
 	lay(t, r.dir(), map[string]string{"blobs/abc.1234.incomplete": "part"})
 	unlock, err := r.tryLock("abc")
@@ -112,9 +127,11 @@ func TestRemoveRefusesADownloadingModel(t *testing.T) {
 func TestRemoveOfTheLastSnapshotTakesParts(t *testing.T) {
 	cache := t.TempDir()
 	r := repo{cache, "org/name"}
-	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}", "model.safetensors": "w"})
+	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}",
+		"model.safetensors": "w"})
 	inCache(t, cache, "org/name", commitB, map[string]string{"config.json": "{ }"})
-	lay(t, r.dir(), map[string]string{"blobs/abc.incomplete": "part", "blobs/whole": "no snapshot has it yet"})
+	lay(t, r.dir(), map[string]string{"blobs/abc.incomplete": "part",
+		"blobs/whole": "no snapshot has it yet"})
 	if n, err := Remove(r.snapshot(commitA)); err != nil || n != int64(len("{}w")) {
 		t.Errorf("freed %d, %v", n, err)
 	}
@@ -123,7 +140,8 @@ func TestRemoveOfTheLastSnapshotTakesParts(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n, err := Remove(r.snapshot(commitB)); err != nil || n != int64(len("{ }")+len("part")+len("no snapshot has it yet")) {
+	if n, err := Remove(r.snapshot(commitB)); err != nil ||
+		n != int64(len("{ }")+len("part")+len("no snapshot has it yet")) {
 		t.Errorf("freed %d, %v", n, err)
 	}
 	if _, err := os.Stat(r.dir()); err == nil {

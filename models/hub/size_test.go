@@ -27,10 +27,13 @@ func TestSizeFetchesNothing(t *testing.T) {
 			t.Errorf("files were asked for: %v", asked)
 		}
 		// A hub that lists files without sizes, or with such as cannot be.
-		for name, size := range map[string]any{"none": nil, "negative": -1, "more than there is": 1 << 62} {
+		for name, size := range map[string]any{"none": nil, "negative": -1,
+			"more than there is": 1 << 62} {
 			h.set(func() {
 				h.hook = func(w http.ResponseWriter, _ *http.Request) bool {
-					list := []map[string]any{{"rfilename": "config.json"}, {"rfilename": "model-a.safetensors", "size": size}, {"rfilename": "model-b.safetensors", "size": size}}
+					list := []map[string]any{{"rfilename": "config.json"},
+						{"rfilename": "model-a.safetensors", "size": size},
+						{"rfilename": "model-b.safetensors", "size": size}}
 					json.NewEncoder(w).Encode(map[string]any{"sha": commitA, "siblings": list})
 					return true
 				}

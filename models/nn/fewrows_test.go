@@ -46,8 +46,10 @@ func TestFewRowsKernelEqualsProduct(t *testing.T) {
 				}
 				return v
 			}
-			x, scales, biases := floats(c.rows*c.in), floats(c.out*c.in/c.group), floats(c.out*c.in/c.group)
-			m := &matrix{quantization: mlx.Quantization{GroupSize: c.group, Bits: c.bits, Mode: "affine"}}
+			x, scales, biases := floats(c.rows*c.in), floats(c.out*c.in/c.group),
+				floats(c.out*c.in/c.group)
+			m := &matrix{quantization: mlx.Quantization{GroupSize: c.group, Bits: c.bits,
+				Mode: "affine"}}
 			var constants map[string]int
 			var want []float32
 			err := th.Do(t.Context(), func(s *mlx.Scope) (err error) {
@@ -58,14 +60,16 @@ func TestFewRowsKernelEqualsProduct(t *testing.T) {
 				}
 				constants = f.constants(m, c.rows)
 				y := s.QuantizedMatMul(mlx.New(s, x, c.rows, c.in), m.weight,
-					mlx.New(s, scales, c.out, c.in/c.group), mlx.New(s, biases, c.out, c.in/c.group), m.quantization)
+					mlx.New(s, scales, c.out, c.in/c.group),
+					mlx.New(s, biases, c.out, c.in/c.group), m.quantization)
 				want, err = mlx.Read[float32](s, y)
 				return err
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := runBody(t, constants, map[string]any{"x": x, "w": words, "scales": scales, "biases": biases})
+			got := runBody(t, constants, map[string]any{"x": x, "w": words, "scales": scales,
+				"biases": biases})
 			if len(got) != len(want) {
 				t.Fatalf("%d numbers, want %d", len(got), len(want))
 			}
@@ -91,7 +95,8 @@ func runBody(t *testing.T, constants map[string]int, inputs map[string]any) []fl
 	for name, value := range constants {
 		fmt.Fprintf(&declared, "constexpr uint %s = %d;\n", name, value)
 	}
-	source := strings.NewReplacer("// CONSTANTS", declared.String(), "// BODY", fewRowsBody).Replace(simdgroupProgram)
+	source := strings.NewReplacer("// CONSTANTS", declared.String(), "// BODY",
+		fewRowsBody).Replace(simdgroupProgram)
 	if err := os.WriteFile(filepath.Join(dir, "body.cpp"), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +109,8 @@ func runBody(t *testing.T, constants map[string]int, inputs map[string]any) []fl
 			t.Fatal(err)
 		}
 	}
-	compile := exec.CommandContext(t.Context(), "c++", "-std=c++17", "-O1", "-o", "body", "body.cpp")
+	compile := exec.CommandContext(t.Context(), "c++", "-std=c++17", "-O1", "-o", "body",
+		"body.cpp")
 	compile.Dir = dir
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -130,7 +136,8 @@ func TestFewRowsTakesItsShapesOnly(t *testing.T) {
 	defer th.Close()
 	err = th.Do(t.Context(), func(s *mlx.Scope) error {
 		m := func(out, group, bits int) *matrix {
-			return &matrix{weight: s.Zeros(mlx.Uint32, out, 32), quantization: mlx.Quantization{GroupSize: group, Bits: bits, Mode: "affine"}}
+			return &matrix{weight: s.Zeros(mlx.Uint32, out, 32),
+				quantization: mlx.Quantization{GroupSize: group, Bits: bits, Mode: "affine"}}
 		}
 		f := &fewRows{}
 		for _, c := range []struct {

@@ -39,7 +39,8 @@ func TestQuantizationFollowsConfigAndShapes(t *testing.T) {
 			}
 		}
 		got, err := q.of(c.path, c.in, c.columns, c.groups)
-		if got != c.want || (err == nil) != (c.reason == "") || err != nil && !strings.Contains(err.Error(), c.reason) {
+		if got != c.want || (err == nil) != (c.reason == "") || err != nil &&
+			!strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s: got %+v, %v, want %+v, %q", c.name, got, err, c.want, c.reason)
 		}
 	}

@@ -20,19 +20,27 @@ func TestAttentionOnCPUEqualsMLX(t *testing.T) {
 			n, keys := size[0], size[1]
 			for _, kind := range []string{"all", "causal", "window"} {
 				err := th.Do(t.Context(), func(s *mlx.Scope) error {
-					q := s.Mul(s.Scalar(4, mlx.Float32), s.Normal(s.Key(1), mlx.Float32, 0, 1, 1, heads[0], n, 16))
-					k := s.Slice(s.Normal(s.Key(2), mlx.Float32, 0, 1, 1, heads[1], keys+3, 16), 2, 0, keys) // a view of a larger buffer
-					v := s.Slice(s.Normal(s.Key(3), mlx.Float32, 0, 1, 1, heads[1], keys+3, 16), 2, 0, keys)
+					q := s.Mul(s.Scalar(4, mlx.Float32),
+						s.Normal(s.Key(1), mlx.Float32, 0, 1, 1, heads[0], n, 16))
+					// a view of a larger buffer
+					k := s.Slice(s.Normal(s.Key(2), mlx.Float32, 0, 1, 1, heads[1], keys+3, 16), 2,
+						0, keys)
+					v := s.Slice(s.Normal(s.Key(3), mlx.Float32, 0, 1, 1, heads[1], keys+3, 16), 2,
+						0, keys)
 					var got, want *mlx.Array
 					switch kind {
 					case "all":
-						got, want = ScaledDotProductAttention(s, q, k, v, 0.25, nil), s.Attention(q, k, v, 0.25, nil)
+						got, want = ScaledDotProductAttention(s, q, k, v, 0.25, nil),
+							s.Attention(q, k, v, 0.25, nil)
 					case "causal":
-						got, want = CausalAttention(s, q, k, v, 0.25), s.CausalAttention(q, k, v, 0.25)
+						got, want = CausalAttention(s, q, k, v, 0.25),
+							s.CausalAttention(q, k, v, 0.25)
 					case "window":
 						row := s.ExpandDims(s.Arange(keys-n, keys, mlx.Int32), 1)
-						mask := s.LessEqual(s.Sub(row, s.ExpandDims(s.Arange(0, keys, mlx.Int32), 0)), s.Scalar(3, mlx.Int32))
-						got, want = ScaledDotProductAttention(s, q, k, v, 0.25, mask), s.Attention(q, k, v, 0.25, mask)
+						mask := s.LessEqual(s.Sub(row,
+							s.ExpandDims(s.Arange(0, keys, mlx.Int32), 0)), s.Scalar(3, mlx.Int32))
+						got, want = ScaledDotProductAttention(s, q, k, v, 0.25, mask),
+							s.Attention(q, k, v, 0.25, mask)
 					}
 					diff, err := mlx.Read[float32](s, s.Contiguous(s.Sub(got, want)))
 					for _, d := range diff {
@@ -74,7 +82,8 @@ func TestGatesOnCPUEqualDefinitions(t *testing.T) {
 	} {
 		err := th.Do(t.Context(), func(s *mlx.Scope) error {
 			gates := mlx.New(s, x, len(x), 1)
-			got, err := mlx.Read[float32](s, gate.layer(s, s.Concat(1, gates, s.BroadcastTo(s.Scalar(up, mlx.Float32), len(x), 1))))
+			got, err := mlx.Read[float32](s, gate.layer(s,
+				s.Concat(1, gates, s.BroadcastTo(s.Scalar(up, mlx.Float32), len(x), 1))))
 			for i, y := range got {
 				want := up * gate.of(float64(x[i]))
 				if !(math.Abs(float64(y)-want) <= 1e-6*max(1, math.Abs(want))) {

@@ -30,8 +30,9 @@ func TestFirstErrorIsReported(t *testing.T) {
 
 func TestElementsFollowConfigThenShapes(t *testing.T) {
 	q := &Quantization{
-		module:  module{Bits: 4, GroupSize: 64},
-		modules: map[string]*module{"a.v": {Bits: 8, GroupSize: 32}, "a.o": nil, "a.x": {Bits: 8, GroupSize: 64}},
+		module: module{Bits: 4, GroupSize: 64},
+		modules: map[string]*module{"a.v": {Bits: 8, GroupSize: 32}, "a.o": nil,
+			"a.x": {Bits: 8, GroupSize: 64}},
 	}
 	for _, c := range []struct {
 		name            string

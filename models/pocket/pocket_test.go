@@ -63,7 +63,8 @@ func TestWeightsFitTheConfig(t *testing.T) {
 	var c config
 	read(t, "config.json", &c)
 	if c.ModelType != "gemma3_text" || !c.TieWordEmbeddings {
-		t.Fatalf("config.json: model_type %q, tie_word_embeddings %t", c.ModelType, c.TieWordEmbeddings)
+		t.Fatalf("config.json: model_type %q, tie_word_embeddings %t",
+			c.ModelType, c.TieWordEmbeddings)
 	}
 	query, keyValue := c.NumAttentionHeads*c.HeadDim, c.NumKeyValueHeads*c.HeadDim
 	want := map[string][]int{
@@ -117,7 +118,8 @@ func TestWeightsFitTheConfig(t *testing.T) {
 		}
 	}
 	if len(header) != len(want) {
-		missing := slices.DeleteFunc(slices.Sorted(maps.Keys(want)), func(name string) bool { return header[name] != nil })
+		missing := slices.DeleteFunc(slices.Sorted(maps.Keys(want)),
+			func(name string) bool { return header[name] != nil })
 		t.Errorf("%d tensors, want %d; missing: %v", len(header), len(want), missing)
 	}
 }
@@ -145,7 +147,8 @@ func TestSpecialTokensHaveTheirIDs(t *testing.T) {
 		ids[token.Content] = token.ID
 	}
 	for _, name := range []string{
-		"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>",
+		"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|fim_prefix|>", "<|fim_suffix|>",
+		"<|fim_middle|>",
 		"<|mask|>", "<tool_call>", "</tool_call>", "<|pad|>",
 	} {
 		if _, ok := ids[name]; !ok {
@@ -154,7 +157,8 @@ func TestSpecialTokensHaveTheirIDs(t *testing.T) {
 	}
 	end := []int{ids["<|endoftext|>"], ids["<|im_end|>"]}
 	if !slices.Equal(c.EOSTokenID, end) || !slices.Equal(generation.EOSTokenID, end) {
-		t.Errorf("eos_token_id: config.json %v, generation_config.json %v, want %v", c.EOSTokenID, generation.EOSTokenID, end)
+		t.Errorf("eos_token_id: config.json %v, generation_config.json %v, want %v",
+			c.EOSTokenID, generation.EOSTokenID, end)
 	}
 	if c.PadTokenID != ids["<|pad|>"] {
 		t.Errorf("pad_token_id %d, want %d", c.PadTokenID, ids["<|pad|>"])

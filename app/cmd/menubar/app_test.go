@@ -138,7 +138,8 @@ func TestClickSendsItsRequest(t *testing.T) {
 			if len(requests) != 1 || requests[0] != c.want {
 				t.Errorf("%s: asked for %+v, want %+v", c.name, requests, c.want)
 			}
-			if got := r.row(menu.Problem); got.Shown != refuse || refuse && got.Title != "It is in use." {
+			if got := r.row(menu.Problem); got.Shown != refuse || refuse &&
+				got.Title != "It is in use." {
 				t.Errorf("%s: the problem is %+v", c.name, got)
 			}
 			if got, ok := r.marked[c.slot]; !ok || got != r.row(c.slot).Checked {
@@ -155,7 +156,8 @@ func TestTitleKeepsASpeedForASecond(t *testing.T) {
 		a, r := newTestApp(t, options{})
 		speed := func(perSecond float64) {
 			a.change(func(v *menu.View) {
-				v.State = &control.State{Phase: control.PhaseReady, MenuSpeed: true, Active: []control.Active{{PerSecond: perSecond}}}
+				v.State = &control.State{Phase: control.PhaseReady, MenuSpeed: true,
+					Active: []control.Active{{PerSecond: perSecond}}}
 			})
 		}
 		speed(40)
@@ -189,7 +191,8 @@ func TestLoginClickTogglesTheSystemsItem(t *testing.T) {
 	a.change(func(v *menu.View) { v.Login = a.loginState() })
 	for _, want := range []bool{true, false} {
 		a.clicked(menu.AtLogin)
-		if row := r.row(menu.AtLogin); row.Checked != want || r.marked[menu.AtLogin] != want || (state == menu.LoginOn) != want {
+		if row := r.row(menu.AtLogin); row.Checked != want || r.marked[menu.AtLogin] != want ||
+			(state == menu.LoginOn) != want {
 			t.Errorf("%+v, marked %t, the system says %q", row, r.marked[menu.AtLogin], state)
 		}
 	}
@@ -200,13 +203,17 @@ func TestLoginClickTogglesTheSystemsItem(t *testing.T) {
 	}
 	failure = nil
 	for _, want := range []bool{true, false} { // by the window's page
-		if err := a.setAtLogin(want); err != nil || a.atLogin() != (control.AtLogin{Known: true, On: want}) || r.row(menu.AtLogin).Checked != want {
+		if err := a.setAtLogin(want); err != nil ||
+			a.atLogin() != (control.AtLogin{Known: true, On: want}) ||
+			r.row(menu.AtLogin).Checked != want {
 			t.Errorf("%+v, %v, the row %+v", a.atLogin(), err, r.row(menu.AtLogin))
 		}
 	}
 	a.o.place = supervise.Translocated
-	if err := a.setAtLogin(true); err == nil || state != menu.LoginOff || a.loginState() != menu.LoginUnknown || a.atLogin().Known {
-		t.Errorf("where it does not stay: %v, the system says %q, the menu %q", err, state, a.loginState())
+	if err := a.setAtLogin(true); err == nil || state != menu.LoginOff ||
+		a.loginState() != menu.LoginUnknown || a.atLogin().Known {
+		t.Errorf("where it does not stay: %v, the system says %q, the menu %q",
+			err, state, a.loginState())
 	}
 }
 
@@ -234,7 +241,8 @@ func TestCopyUsesTheFirstToolThatWorks(t *testing.T) {
 	tool(t, dir, "wl-copy", "exit 1") // as where there is another display
 	tool(t, dir, "xclip", fmt.Sprintf(`echo "$@" >'%s'; %s >>'%s'`, out, cat, out))
 	a.clicked(menu.Endpoint)
-	if text, err := os.ReadFile(out); err != nil || string(text) != "-selection clipboard\nhttp://127.0.0.1:8263/v1" {
+	if text, err := os.ReadFile(out); err != nil ||
+		string(text) != "-selection clipboard\nhttp://127.0.0.1:8263/v1" {
 		t.Errorf("copied %q, %v", text, err)
 	}
 	if got := r.row(menu.Problem); got.Shown {
@@ -246,7 +254,8 @@ func TestCopyUsesTheFirstToolThatWorks(t *testing.T) {
 func TestWindowRowsStartTheWindow(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
-	a, r := newTestApp(t, options{window: tool(t, dir, "window", fmt.Sprintf(`echo "$TANDEM_HOME $*" >'%s.new'; mv '%s.new' '%s'`, out, out, out))})
+	a, r := newTestApp(t, options{window: tool(t, dir, "window",
+		fmt.Sprintf(`echo "$TANDEM_HOME $*" >'%s.new'; mv '%s.new' '%s'`, out, out, out))})
 	a.change(func(*menu.View) {})
 	a.clicked(menu.Window)
 	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -272,7 +281,8 @@ func TestWindowRowsStartTheWindow(t *testing.T) {
 func TestClickStartsACrashedServerAgain(t *testing.T) {
 	dir := t.TempDir()
 	starts := filepath.Join(dir, "starts")
-	a, r := newTestApp(t, options{program: tool(t, dir, "tandem", fmt.Sprintf(`echo x >>'%s'; echo "the weights are gone" >&2; exit 3`, starts))})
+	a, r := newTestApp(t, options{program: tool(t, dir, "tandem",
+		fmt.Sprintf(`echo x >>'%s'; echo "the weights are gone" >&2; exit 3`, starts))})
 	ctx, cancel := context.WithCancel(t.Context())
 	a.quit = cancel
 	ended := make(chan error, 1)

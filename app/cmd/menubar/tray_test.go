@@ -21,8 +21,10 @@ func TestRowShowsItsNewestContent(t *testing.T) {
 		for _, after := range []menu.Row{a, b, a, {}, b, {}, a} {
 			tr.SetRow(slot, before, after)
 			before = after
-			if after.Shown && (!strings.Contains(item.String(), `"`+after.Title+`"`) || item.Checked() != after.Checked || item.Disabled() == after.Enabled) {
-				t.Errorf("slot %d: %s, checked %t, disabled %t, want %+v", slot, item, item.Checked(), item.Disabled(), after)
+			if after.Shown && (!strings.Contains(item.String(), `"`+after.Title+`"`) ||
+				item.Checked() != after.Checked || item.Disabled() == after.Enabled) {
+				t.Errorf("slot %d: %s, checked %t, disabled %t, want %+v",
+					slot, item, item.Checked(), item.Disabled(), after)
 			}
 		}
 		tr.mark(slot, b)

@@ -9,7 +9,8 @@ import (
 
 // The names given to --allow-host and --allow-origin may call the endpoint. No other name may.
 func TestOnlyAllowedHostsAndOriginsMayCall(t *testing.T) {
-	p := serveProcess(t, newHome(t), "--allow-host", "models.example.org", "--allow-host", "other.example.org:443", "--allow-origin", "app://obsidian.md")
+	p := serveProcess(t, newHome(t), "--allow-host", "models.example.org", "--allow-host",
+		"other.example.org:443", "--allow-origin", "app://obsidian.md")
 	defer p.stop(t)
 	for _, c := range []struct {
 		host, origin string

@@ -35,7 +35,8 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 		if len(list) != runs {
 			t.Fatalf("%d runs are on record, want %d", len(list), runs)
 		}
-		if r := list[0]; r.EndedAt.IsZero() || failed != (r.FinishReason == control.FinishError) || failed != (r.Error != "") {
+		if r := list[0]; r.EndedAt.IsZero() || failed != (r.FinishReason == control.FinishError) ||
+			failed != (r.Error != "") {
 			t.Errorf("run %+v", r)
 		}
 	}
@@ -49,7 +50,8 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 		if resp.StatusCode != http.StatusOK {
 			t.Errorf("/health afterwards: %s", resp.Status)
 		}
-		if status, body := p.post(t, "/v1/completions", "application/json", `{"model":"tandem","prompt":"func","max_tokens":1}`); status != http.StatusOK {
+		if status, body := p.post(t, "/v1/completions", "application/json",
+			`{"model":"tandem","prompt":"func","max_tokens":1}`); status != http.StatusOK {
 			t.Errorf("a good request afterwards: %d %s", status, body)
 		}
 		record(t, false)
@@ -92,7 +94,8 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 				} else if err != nil {
 					t.Fatal(err)
 				} else {
-					status, body := p.post(t, "/v1/completions", "application/json", fmt.Sprintf(`{"model":%q,"prompt":"a"}`, filepath.Base(dir)))
+					status, body := p.post(t, "/v1/completions", "application/json",
+						fmt.Sprintf(`{"model":%q,"prompt":"a"}`, filepath.Base(dir)))
 					if status != http.StatusUnprocessableEntity {
 						t.Errorf("status %d", status)
 					}
@@ -110,7 +113,8 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 		t.Errorf("state %+v, %v", state, err)
 	}
 	p.stop(t)
-	if text := p.stderr.String(); strings.Contains(text, "panic") || strings.Contains(text, "goroutine") {
+	if text := p.stderr.String(); strings.Contains(text, "panic") ||
+		strings.Contains(text, "goroutine") {
 		t.Errorf("standard error:\n%s", text)
 	}
 }
@@ -136,7 +140,8 @@ func checkError(t *testing.T, body string, words ...string) {
 	var e struct {
 		Error struct{ Message, Type, Code string }
 	}
-	if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Type == "" || e.Error.Code == "" {
+	if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Type == "" ||
+		e.Error.Code == "" {
 		t.Errorf("not an error in OpenAI's form (%v): %.300s", err, body)
 		return
 	}
@@ -151,7 +156,8 @@ func checkMessage(t *testing.T, message string, words ...string) {
 			t.Errorf("%q lacks %q", message, w)
 		}
 	}
-	for _, w := range []string{"\n", "panic", "goroutine", "runtime error", "%!", "unmarshal", "<nil>"} {
+	for _, w := range []string{"\n", "panic", "goroutine", "runtime error", "%!", "unmarshal",
+		"<nil>"} {
 		if strings.Contains(message, w) {
 			t.Errorf("%q holds %q", message, w)
 		}
@@ -223,16 +229,21 @@ var badModels = []struct {
 	{"no tokenizer", remove("tokenizer.json"), []string{"tokenizer.json"}},
 	{"no weights", remove("model.safetensors"), []string{"model.safetensors"}},
 	{"half downloaded", func(t *testing.T, dir string) {
-		must(t, os.Rename(filepath.Join(dir, "model.safetensors"), filepath.Join(dir, "model-00001-of-00002.safetensors")))
-		write(t, dir, "model.safetensors.index.json", `{"weight_map":{"model.norm.weight":"model-00001-of-00002.safetensors","lm_head.weight":"model-00002-of-00002.safetensors"}}`)
+		must(t, os.Rename(filepath.Join(dir, "model.safetensors"),
+			filepath.Join(dir, "model-00001-of-00002.safetensors")))
+		write(t, dir, "model.safetensors.index.json",
+			`{"weight_map":{"model.norm.weight":"model-00001-of-00002.safetensors","lm_head.weight":"model-00002-of-00002.safetensors"}}`)
 	}, []string{"model-00002-of-00002.safetensors"}},
 	{"index leads outside", func(t *testing.T, dir string) {
-		write(t, dir, "model.safetensors.index.json", `{"weight_map":{"model.norm.weight":"../../../etc/passwd"}}`)
+		write(t, dir, "model.safetensors.index.json",
+			`{"weight_map":{"model.norm.weight":"../../../etc/passwd"}}`)
 		must(t, os.Remove(filepath.Join(dir, "model.safetensors")))
 	}, []string{"../../../etc/passwd"}},
 	{"index names a tensor twice", func(t *testing.T, dir string) {
-		must(t, os.Rename(filepath.Join(dir, "model.safetensors"), filepath.Join(dir, "a.safetensors")))
-		write(t, dir, "model.safetensors.index.json", `{"weight_map":{"model.norm.weight":"a.safetensors","model.norm.weight":"a.safetensors"}}`)
+		must(t, os.Rename(filepath.Join(dir, "model.safetensors"),
+			filepath.Join(dir, "a.safetensors")))
+		write(t, dir, "model.safetensors.index.json",
+			`{"weight_map":{"model.norm.weight":"a.safetensors","model.norm.weight":"a.safetensors"}}`)
 	}, []string{"model.norm.weight"}},
 	{"truncated weights", func(t *testing.T, dir string) {
 		must(t, os.Truncate(filepath.Join(dir, "model.safetensors"), 50_000))
@@ -275,7 +286,8 @@ func addTokens(t *testing.T, dir string, ordinary, added int) {
 		file["model"].(map[string]any)["vocab"].(map[string]any)["zz"] = ordinary
 	}
 	if added >= 0 {
-		file["added_tokens"] = append(file["added_tokens"].([]any), map[string]any{"id": added, "content": "<zz>", "special": true})
+		file["added_tokens"] = append(file["added_tokens"].([]any),
+			map[string]any{"id": added, "content": "<zz>", "special": true})
 	}
 	b, err = json.Marshal(file)
 	must(t, err)

@@ -29,7 +29,8 @@ type turn struct {
 func (p *process) say(t *testing.T, messages ...map[string]string) turn {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{
-		"model": "tandem", "messages": messages, "temperature": 0, "max_tokens": 100, "ignore_eos": true, "return_token_ids": true,
+		"model": "tandem", "messages": messages, "temperature": 0, "max_tokens": 100,
+		"ignore_eos": true, "return_token_ids": true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,14 +54,16 @@ func TestConversationGoesOnAfterAKill(t *testing.T) {
 	message := func(role, content string) map[string]string {
 		return map[string]string{"role": role, "content": content}
 	}
-	chat := []map[string]string{message("system", long.String()), message("user", "Write a Go function named Contains.")}
+	chat := []map[string]string{message("system", long.String()),
+		message("user", "Write a Go function named Contains.")}
 	p := serveProcess(t, home)
 	first := p.say(t, chat...)
 	tokens := first.Timings.PromptN
 	if tokens < 4000 {
 		t.Errorf("the conversation has %d tokens, 4000 are wanted", tokens)
 	}
-	chat = append(chat, message("assistant", first.Choices[0].Message.Content), message("user", "And one named Index."))
+	chat = append(chat, message("assistant", first.Choices[0].Message.Content),
+		message("user", "And one named Index."))
 	folder := filepath.Join(home, "checkpoints")
 	written := func() (files []string) {
 		files, err := filepath.Glob(filepath.Join(folder, "*.checkpoint"))
@@ -84,7 +87,8 @@ func TestConversationGoesOnAfterAKill(t *testing.T) {
 	second := again.say(t, chat...)
 	// A part of a prompt may be tokenized in another way than the answer was.
 	if n := second.Timings.CacheN; n < tokens-1 {
-		t.Errorf("%d tokens were restored of a conversation of %d: %s", n, tokens, second.Timings.Miss)
+		t.Errorf("%d tokens were restored of a conversation of %d: %s",
+			n, tokens, second.Timings.Miss)
 	}
 	again.stop(t)
 
@@ -94,7 +98,8 @@ func TestConversationGoesOnAfterAKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for at := 8 + int(binary.LittleEndian.Uint64(data)) + i; at < len(data); at += 1 << 10 { // in each tensor, as tensors that are not needed are not read
+		// in each tensor, as tensors that are not needed are not read
+		for at := 8 + int(binary.LittleEndian.Uint64(data)) + i; at < len(data); at += 1 << 10 {
 			data[at] ^= 4
 		}
 		if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -107,7 +112,8 @@ func TestConversationGoesOnAfterAKill(t *testing.T) {
 		t.Errorf("%d tokens were restored from damaged files", third.Timings.CacheN)
 	}
 	if !slices.Equal(third.Choices[0].TokenIDs, second.Choices[0].TokenIDs) {
-		t.Errorf("evaluated again it says %v, restored it said %v", third.Choices[0].TokenIDs, second.Choices[0].TokenIDs)
+		t.Errorf("evaluated again it says %v, restored it said %v",
+			third.Choices[0].TokenIDs, second.Choices[0].TokenIDs)
 	}
 	damaged.stop(t)
 	info, err := os.Stat(folder)

@@ -21,8 +21,10 @@ func TestDeletionAsksFirst(t *testing.T) {
 	list := func() []control.Checkpoint {
 		return lines[control.Checkpoint](t, console.must(t, "checkpoints", "--json"))
 	}
-	p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)}, map[string]string{"role": "user", "content": "Write Contains."})
-	for i, n, quiet := 0, 0, 0; i < 500 && (quiet < 50 || n < 2); i, quiet = i+1, quiet+1 { // they are written after the answer
+	p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)},
+		map[string]string{"role": "user", "content": "Write Contains."})
+	// they are written after the answer
+	for i, n, quiet := 0, 0, 0; i < 500 && (quiet < 50 || n < 2); i, quiet = i+1, quiet+1 {
 		time.Sleep(10 * time.Millisecond)
 		if now := len(list()); now != n {
 			n, quiet = now, 0
@@ -54,11 +56,14 @@ func TestDeletionAsksFirst(t *testing.T) {
 	} {
 		console.typed, console.terminal, console.stdin = c.typed, c.terminal, c.stdin
 		for _, args := range [][]string{forget, remove} {
-			if code := console.tandem(t.Context(), args...); code != c.code || !strings.Contains(console.stderr, c.says) {
+			if code := console.tandem(t.Context(), args...); code != c.code ||
+				!strings.Contains(console.stderr, c.says) {
 				t.Errorf("%v, %+v: exit %d, %s", args, c, code, console.stderr)
 			}
-			if !strings.Contains(console.stderr, control.Plural(len(all), "checkpoint")) || !strings.Contains(console.stderr, "which frees "+control.ByteSize(sum)) {
-				t.Errorf("%v: of %d checkpoints with %s it says %s", args, len(all), control.ByteSize(sum), console.stderr)
+			if !strings.Contains(console.stderr, control.Plural(len(all), "checkpoint")) ||
+				!strings.Contains(console.stderr, "which frees "+control.ByteSize(sum)) {
+				t.Errorf("%v: of %d checkpoints with %s it says %s",
+					args, len(all), control.ByteSize(sum), console.stderr)
 			}
 		}
 	}
@@ -72,7 +77,8 @@ func TestDeletionAsksFirst(t *testing.T) {
 	}
 	console.typed, console.terminal, console.stdin = true, true, "Y\n"
 	console.must(t, forget...)
-	if !strings.Contains(console.stderr, "this would forget 1 run and 0 checkpoints, which frees 0 B; go on? [y/N] tandem: forgot 1 run and 0 checkpoints") {
+	if !strings.Contains(console.stderr,
+		"this would forget 1 run and 0 checkpoints, which frees 0 B; go on? [y/N] tandem: forgot 1 run and 0 checkpoints") {
 		t.Errorf("it says %s", console.stderr)
 	}
 	// Where there is nothing to delete, it does not ask.

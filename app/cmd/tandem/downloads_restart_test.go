@@ -25,7 +25,8 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 
 	p := serveProcess(t, home)
 	c := client(t, home)
-	if _, err := c.Download(t.Context(), control.PullRequest{ID: "lab/tiny", Revision: hubCommit}); err != nil {
+	if _, err := c.Download(t.Context(), control.PullRequest{ID: "lab/tiny",
+		Revision: hubCommit}); err != nil {
 		t.Fatal(err)
 	}
 	waitState(t, c, moved)
@@ -58,7 +59,8 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitState(t, c, func(s control.State) bool { return !s.Downloads[0].Paused })
-	if _, err := c.DropDownload(t.Context(), control.DropRequest{ID: "lab/tiny", Discard: true}); err != nil {
+	if _, err := c.DropDownload(t.Context(), control.DropRequest{ID: "lab/tiny",
+		Discard: true}); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(cache, "models--*")); len(left) > 0 {
@@ -84,7 +86,8 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitState(t, c, moved)
-	if _, err := c.DropDownload(t.Context(), control.DropRequest{ID: "lab/tiny", Discard: true}); err != nil {
+	if _, err := c.DropDownload(t.Context(), control.DropRequest{ID: "lab/tiny",
+		Discard: true}); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := os.ReadDir(blobs)

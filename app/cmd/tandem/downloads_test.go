@@ -28,7 +28,9 @@ func TestDownloadsPauseAndGoOn(t *testing.T) {
 		}
 		return st
 	}
-	begin := func() (control.State, error) { return c.Download(t.Context(), control.PullRequest{ID: "lab/tiny"}) }
+	begin := func() (control.State, error) {
+		return c.Download(t.Context(), control.PullRequest{ID: "lab/tiny"})
+	}
 	if st := ask(begin); len(st.Downloads) != 1 {
 		t.Fatalf("downloads %+v", st.Downloads)
 	}
@@ -55,7 +57,9 @@ func TestDownloadsPauseAndGoOn(t *testing.T) {
 		t.Errorf("the registry has %+v", st.Models)
 	}
 
-	ask(func() (control.State, error) { return c.Download(t.Context(), control.PullRequest{ID: "lab/unknown"}) })
+	ask(func() (control.State, error) {
+		return c.Download(t.Context(), control.PullRequest{ID: "lab/unknown"})
+	})
 	st = waitState(t, c, func(s control.State) bool { return s.Downloads[0].Error != "" })
 	if !strings.HasPrefix(st.Downloads[0].Error, "There is no such model at "+server.URL) {
 		t.Errorf("failed as %+v", st.Downloads[0])
@@ -82,7 +86,10 @@ func TestSupervisedProcessEndsWithItsInput(t *testing.T) {
 	first := serveProcess(t, home)
 	second := supervised(t, home)
 	first.stop(t)
-	waitState(t, client(t, home), func(s control.State) bool { return s.PID == second.Process.Pid && s.Phase == control.PhaseReady })
+	waitState(t, client(t, home), func(s control.State) bool {
+		return s.PID == second.Process.Pid &&
+			s.Phase == control.PhaseReady
+	})
 	if err := second.life.Close(); err != nil {
 		t.Fatal(err)
 	}

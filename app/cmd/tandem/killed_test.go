@@ -44,7 +44,8 @@ func TestKilledProgramLosesNothingThatWasSaid(t *testing.T) {
 		i := rng.IntN(len(prompts))
 		a := p.say(t, prompts[i]...)
 		if !slices.Equal(a.Choices[0].TokenIDs, want[i]) {
-			t.Errorf("with %d tokens restored it says %v, want %v", a.Timings.CacheN, a.Choices[0].TokenIDs, want[i])
+			t.Errorf("with %d tokens restored it says %v, want %v",
+				a.Timings.CacheN, a.Choices[0].TokenIDs, want[i])
 		}
 		if a.Timings.CacheN > 0 {
 			restored++
@@ -66,10 +67,12 @@ func TestKilledProgramLosesNothingThatWasSaid(t *testing.T) {
 	}
 	t.Logf("%d of %d times something was restored, %d requests were cut off", restored, kills, cut)
 	if restored < kills/2 || cut < kills/2 {
-		t.Errorf("%d of %d times something was restored, %d requests were cut off: too few to tell anything", restored, kills, cut)
+		t.Errorf("%d of %d times something was restored, %d requests were cut off: too few to tell anything",
+			restored, kills, cut)
 	}
 	p := serveProcess(t, home)
-	if text := newConsole(t, home).must(t, "checkpoints", "verify"); !strings.Contains(text, "whole") {
+	if text := newConsole(t, home).must(t, "checkpoints", "verify"); !strings.Contains(text,
+		"whole") {
 		t.Errorf("the files are not whole: %s", text)
 	}
 	p.stop(t)
@@ -86,7 +89,8 @@ func TestKilledProgramLosesNothingThatWasSaid(t *testing.T) {
 // talk asks for a long answer to some prompt, and reports whether it came.
 func (p *process) talk(seed uint64) bool {
 	body, err := json.Marshal(map[string]any{
-		"model": "tandem", "temperature": 0.8, "max_tokens": 400, "ignore_eos": true, "stream": true,
+		"model": "tandem", "temperature": 0.8, "max_tokens": 400, "ignore_eos": true,
+		"stream": true,
 		"messages": []map[string]string{
 			{"role": "system", "content": strings.Repeat("You write Go and nothing else. ", 12)},
 			{"role": "user", "content": fmt.Sprint("Write about ", seed%7)},

@@ -20,7 +20,8 @@ func TestServeKeepsToItsContext(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "64")
 	defer p.stop(t)
-	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
+	waitState(t, client(t, home),
+		func(s control.State) bool { return s.Phase == control.PhaseReady })
 	resp, err := http.Get(p.url + "/v1/models")
 	if err != nil {
 		t.Fatal(err)
@@ -48,12 +49,14 @@ func TestServeKeepsToItsContext(t *testing.T) {
 		{65, http.StatusBadRequest, 0},
 	} {
 		status, body := p.post(t, "/v1/completions", "application/json",
-			fmt.Sprintf(`{"model":"tandem","prompt":%q,"temperature":0,"ignore_eos":true}`, strings.Repeat("a", c.prompt)))
+			fmt.Sprintf(`{"model":"tandem","prompt":%q,"temperature":0,"ignore_eos":true}`,
+				strings.Repeat("a", c.prompt)))
 		if status != c.status {
 			t.Errorf("%d tokens: status %d: %s", c.prompt, status, body)
 		} else if status != http.StatusOK {
 			checkError(t, body, "64 tokens", "65 tokens")
-		} else if want := fmt.Sprintf(`"completion_tokens":%d,`, c.tokens); !strings.Contains(body, want) {
+		} else if want := fmt.Sprintf(`"completion_tokens":%d,`, c.tokens); !strings.Contains(body,
+			want) {
 			t.Errorf("%d tokens: no %s in %s", c.prompt, want, body)
 		}
 	}
@@ -63,12 +66,14 @@ func TestServeKeepsToItsContext(t *testing.T) {
 func TestServeCutsAContextBeyondTheModels(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "5000")
-	s := waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
+	s := waitState(t, client(t, home),
+		func(s control.State) bool { return s.Phase == control.PhaseReady })
 	if s.ContextLimit != 5000 || s.Loaded.ContextLength != 4096 {
 		t.Errorf("state %+v, %+v", s, s.Loaded)
 	}
 	p.stop(t)
-	if want := "shorter than the one asked for\" model=tiny asked=5000 served=4096\n"; !strings.Contains(p.stderr.String(), want) {
+	if want := "shorter than the one asked for\" model=tiny asked=5000 served=4096\n"; !strings.Contains(p.stderr.String(),
+		want) {
 		t.Errorf("standard error: %s", p.stderr)
 	}
 }
@@ -79,12 +84,15 @@ func TestRunRefusesPromptsThatAreNoText(t *testing.T) {
 	c := newConsole(t, home)
 	for _, args := range [][]string{{"a\xffb"}, {"--raw", "-"}, {"-"}} {
 		c.stdin = "func \xc3("
-		if code := c.tandem(t.Context(), append([]string{"run", "--max-tokens", "1"}, args...)...); code != 1 || c.stdout != "" || !strings.Contains(c.stderr, "not valid UTF-8") {
+		if code := c.tandem(t.Context(), append([]string{"run", "--max-tokens", "1"},
+			args...)...); code != 1 || c.stdout != "" ||
+			!strings.Contains(c.stderr, "not valid UTF-8") {
 			t.Errorf("%q: exit %d, %q %q", args, code, c.stdout, c.stderr)
 		}
 	}
 	c.stdin = strings.Repeat("a", maxPrompt+1)
-	if code := c.tandem(t.Context(), "run", "-"); code != 1 || c.stdout != "" || !strings.Contains(c.stderr, "larger than") {
+	if code := c.tandem(t.Context(), "run", "-"); code != 1 || c.stdout != "" ||
+		!strings.Contains(c.stderr, "larger than") {
 		t.Errorf("a large prompt: exit %d, %q %q", code, c.stdout, c.stderr)
 	}
 	if entries, _ := filepath.Glob(home); len(entries) > 0 {
@@ -100,7 +108,8 @@ func TestDoctorReportsAFailingServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warns atomic.Bool
-	broken := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	broken := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if warns.Load() {
 			fmt.Fprint(w, `{"address":"http://127.0.0.1:8263","warning":"the disk is full"}`)
@@ -114,11 +123,13 @@ func TestDoctorReportsAFailingServer(t *testing.T) {
 	broken.Start()
 	defer broken.Close()
 	c := newConsole(t, home)
-	if code := c.tandem(t.Context(), "doctor"); code != 1 || !strings.Contains(c.stdout, "It broke.") || strings.Contains(c.stdout, "not running") {
+	if code := c.tandem(t.Context(), "doctor"); code != 1 ||
+		!strings.Contains(c.stdout, "It broke.") || strings.Contains(c.stdout, "not running") {
 		t.Errorf("exit %d: %s", code, c.stdout)
 	}
 	warns.Store(true)
-	if code := c.tandem(t.Context(), "doctor"); code != 1 || !strings.Contains(c.stdout, "answers, but the disk is full") {
+	if code := c.tandem(t.Context(), "doctor"); code != 1 ||
+		!strings.Contains(c.stdout, "answers, but the disk is full") {
 		t.Errorf("exit %d: %s", code, c.stdout)
 	}
 }
@@ -131,7 +142,8 @@ func TestDoctorExaminesTheLastChoice(t *testing.T) {
 	c := newConsole(t, home)
 	check := func(code int, want string) {
 		t.Helper()
-		if got := c.tandem(t.Context(), "doctor"); got != code || !strings.Contains(c.stdout, want) {
+		if got := c.tandem(t.Context(), "doctor"); got != code ||
+			!strings.Contains(c.stdout, want) {
 			t.Errorf("exit %d, want %d and %q:\n%s%s", got, code, want, c.stdout, c.stderr)
 		}
 	}
@@ -140,7 +152,8 @@ func TestDoctorExaminesTheLastChoice(t *testing.T) {
 		t.Errorf("the doctor made %v", left)
 	}
 	p := serveProcess(t, home, "--model", dir)
-	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
+	waitState(t, client(t, home),
+		func(s control.State) bool { return s.Phase == control.PhaseReady })
 	check(0, "tiny, "+dir)
 	weights := filepath.Join(dir, "model.safetensors")
 	must(t, os.Truncate(weights, 100))
@@ -174,7 +187,9 @@ func TestDoctorChangesNothing(t *testing.T) {
 		return all.String()
 	}
 	before := look()
-	if code := c.tandem(t.Context(), "doctor"); code != 1 || !strings.Contains(c.stdout, "!!  home folder") || !strings.Contains(c.stdout, "ok  chosen model  pocket") {
+	if code := c.tandem(t.Context(), "doctor"); code != 1 ||
+		!strings.Contains(c.stdout, "!!  home folder") ||
+		!strings.Contains(c.stdout, "ok  chosen model  pocket") {
 		t.Errorf("exit %d:\n%s%s", code, c.stdout, c.stderr)
 	}
 	if after := look(); after != before {
@@ -190,7 +205,8 @@ func TestDoctorWaitsForAStartingServer(t *testing.T) {
 	defer h.Close()
 	c := newConsole(t, dir)
 	out := c.must(t, "doctor")
-	if want := fmt.Sprintf("ok  server        pid %d holds the home folder and does not answer", os.Getpid()); !strings.Contains(out, want) || strings.Contains(out, "chosen model") {
+	if want := fmt.Sprintf("ok  server        pid %d holds the home folder and does not answer",
+		os.Getpid()); !strings.Contains(out, want) || strings.Contains(out, "chosen model") {
 		t.Errorf("no %q in\n%s", want, out)
 	}
 }
@@ -199,7 +215,8 @@ func TestDoctorWaitsForAStartingServer(t *testing.T) {
 func TestDoctorMigratesNothing(t *testing.T) {
 	home := newHome(t)
 	must(t, os.WriteFile(filepath.Join(home, "tandem.db"), nil, 0o600))
-	if out := newConsole(t, home).must(t, "doctor"); !strings.Contains(out, "ok  chosen model  known after the next start") {
+	if out := newConsole(t, home).must(t, "doctor"); !strings.Contains(out,
+		"ok  chosen model  known after the next start") {
 		t.Error(out)
 	}
 	if files, _ := filepath.Glob(filepath.Join(home, "*")); len(files) != 1 {

@@ -85,14 +85,16 @@ type console struct {
 
 // newConsole has a home and a model cache of its own.
 func newConsole(t *testing.T, home string) *console {
-	return &console{env: map[string]string{"TANDEM_HOME": home, "HF_HUB_CACHE": filepath.Join(home, "hub"), "HOME": home}}
+	return &console{env: map[string]string{"TANDEM_HOME": home,
+		"HF_HUB_CACHE": filepath.Join(home, "hub"), "HOME": home}}
 }
 
 // tandem runs one command line and returns its exit code.
 func (c *console) tandem(ctx context.Context, args ...string) int {
 	var out, err bytes.Buffer
 	m := &Main{
-		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &err, Terminal: c.terminal, Typed: c.typed,
+		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &err, Terminal: c.terminal,
+		Typed:  c.typed,
 		Getenv: func(name string) string { return c.env[name] },
 	}
 	code := m.Run(ctx, args)
@@ -162,7 +164,8 @@ func launch(t *testing.T, home string, args ...string) *process {
 func launchWith(t *testing.T, home string, env []string, stdin io.Reader, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], args...), stderr: &transcript{}, home: home}
-	p.Env = append(os.Environ(), asProgram+"=1", "TANDEM_HOME="+home, "HF_HUB_CACHE="+filepath.Join(home, "hub"))
+	p.Env = append(os.Environ(), asProgram+"=1", "TANDEM_HOME="+home,
+		"HF_HUB_CACHE="+filepath.Join(home, "hub"))
 	p.Env = append(p.Env, env...)
 	p.Stderr, p.Stdin = p.stderr, stdin
 	out, err := p.StdoutPipe()
@@ -191,7 +194,8 @@ func serveProcess(t *testing.T, home string, args ...string) *process {
 // serveProcessWith is serveProcess with more variables of the environment.
 func serveProcessWith(t *testing.T, home string, env []string, args ...string) *process {
 	t.Helper()
-	p := launchWith(t, home, env, nil, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
+	p := launchWith(t, home, env, nil, append([]string{"serve", "--addr", "127.0.0.1:0"},
+		args...)...)
 	for _, line := range []*string{&p.url, &p.link} {
 		text, err := p.stdout.ReadString('\n')
 		if err != nil {

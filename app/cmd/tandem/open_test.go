@@ -21,7 +21,8 @@ func TestOnlyTheOwnerReadsThePageWithTheCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700 | os.ModeDir} {
+		for name, want := range map[string]os.FileMode{path: 0o600,
+			filepath.Dir(path): 0o700 | os.ModeDir} {
 			if info, err := os.Stat(name); err != nil || info.Mode() != want {
 				t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
 			}

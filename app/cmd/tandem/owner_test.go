@@ -71,11 +71,14 @@ func TestModelPulledUnderAnotherIDIsUpdatedAndRemoved(t *testing.T) {
 		t.Fatalf("pulled as %q", out)
 	}
 	o.next(t)
-	if out := o.must(t, "pull", "lab/tiny"); out != "lab/tiny-2\n" || onDisk(o.snapshot(hubCommit)) {
-		t.Errorf("updated as %q; the earlier snapshot is on disk: %t", out, onDisk(o.snapshot(hubCommit)))
+	if out := o.must(t, "pull", "lab/tiny"); out != "lab/tiny-2\n" ||
+		onDisk(o.snapshot(hubCommit)) {
+		t.Errorf("updated as %q; the earlier snapshot is on disk: %t",
+			out, onDisk(o.snapshot(hubCommit)))
 	}
 	o.must(t, "models", "remove", "lab/tiny-2")
-	if left, _ := os.ReadDir(o.env["HF_HUB_CACHE"]); slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "models--") }) {
+	if left, _ := os.ReadDir(o.env["HF_HUB_CACHE"]); slices.ContainsFunc(left,
+		func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "models--") }) {
 		t.Errorf("the removed model is still on disk: %v", left)
 	}
 	if n := len(o.models(t)); n != 2 { // and the pocket model
@@ -94,7 +97,8 @@ func TestOnlyOwnSnapshotsAreDeleted(t *testing.T) {
 	o.must(t, "pull", "lab/tiny") // is there already
 	list := o.models(t)
 	i := slices.IndexFunc(list, func(m control.Model) bool { return m.ID == "lab/tiny" })
-	if i < 0 || list[i].Path != o.snapshot(nextCommit) || list[i].DownloadedByUs || o.hub.bodies() != 0 {
+	if i < 0 || list[i].Path != o.snapshot(nextCommit) || list[i].DownloadedByUs ||
+		o.hub.bodies() != 0 {
 		t.Errorf("models %+v", list)
 	}
 	if onDisk(o.snapshot(hubCommit)) {
@@ -116,7 +120,8 @@ func TestRemovalOfMissingFilesSucceeds(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(filepath.Dir(o.snapshot(hubCommit)))); err != nil {
 		t.Fatal(err)
 	}
-	if out := o.must(t, "models"); !regexp.MustCompile(`(?m)^lab/tiny .* hub, gone `).MatchString(out) || strings.Count(out, "gone") != 1 {
+	if out := o.must(t, "models"); !regexp.MustCompile(`(?m)^lab/tiny .* hub, gone `).MatchString(out) ||
+		strings.Count(out, "gone") != 1 {
 		t.Errorf("gone:\n%s", out)
 	}
 	o.must(t, "models", "remove", "lab/tiny")
@@ -130,7 +135,8 @@ func TestModelInUseIsNotRemoved(t *testing.T) {
 	defer p.stop(t)
 	body := generating(t, p, control.Alias)
 	c := newConsole(t, home)
-	if code := c.tandem(t.Context(), "models", "remove", "endless"); code != 1 || !strings.Contains(c.stderr, "endless is answering requests") {
+	if code := c.tandem(t.Context(), "models", "remove", "endless"); code != 1 ||
+		!strings.Contains(c.stderr, "endless is answering requests") {
 		t.Errorf("while it answers: exit %d, %s", code, c.stderr)
 	}
 	if out := c.must(t, "runs"); !regexp.MustCompile(`\n1 .* endless +/v1/completions .* running\n$`).MatchString(out) {
@@ -143,7 +149,9 @@ func TestModelInUseIsNotRemoved(t *testing.T) {
 	if c.stderr != want {
 		t.Errorf("standard error %q, want %q", c.stderr, want)
 	}
-	if status, body := p.post(t, "/v1/completions", "application/json", `{"model":"tandem","prompt":"func","max_tokens":1}`); status != http.StatusOK || !strings.Contains(body, `"model":"pocket"`) {
+	if status, body := p.post(t, "/v1/completions", "application/json",
+		`{"model":"tandem","prompt":"func","max_tokens":1}`); status != http.StatusOK ||
+		!strings.Contains(body, `"model":"pocket"`) {
 		t.Errorf("afterwards: %d %s", status, body)
 	}
 }
@@ -154,7 +162,8 @@ func TestRemovalSucceedsIfTheServerEnds(t *testing.T) {
 	l, err := control.Listen(home)
 	must(t, err)
 	removed := false
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case r.Method == http.MethodDelete:
@@ -172,7 +181,8 @@ func TestRemovalSucceedsIfTheServerEnds(t *testing.T) {
 	defer server.Close()
 	c := newConsole(t, home)
 	c.must(t, "models", "remove", "x")
-	if want := "tandem: x was the chosen model; requests for tandem now get another\n"; c.stderr != want || !removed {
+	if want := "tandem: x was the chosen model; requests for tandem now get another\n"; c.stderr != want ||
+		!removed {
 		t.Errorf("removed %t, standard error %q, want %q", removed, c.stderr, want)
 	}
 }
@@ -186,10 +196,12 @@ func TestUnusableFolderLeavesNoRow(t *testing.T) {
 	c := newConsole(t, newHome(t))
 	rows := func(want int) {
 		t.Helper()
-		if code := c.tandem(t.Context(), "run", "--model", dir, "x"); code != 1 || strings.Count(c.stderr, "\n") != 1 || !strings.Contains(c.stderr, "tokenizer.json") {
+		if code := c.tandem(t.Context(), "run", "--model", dir, "x"); code != 1 ||
+			strings.Count(c.stderr, "\n") != 1 || !strings.Contains(c.stderr, "tokenizer.json") {
 			t.Errorf("exit %d, %s", code, c.stderr)
 		}
-		if list := lines[control.Model](t, c.must(t, "models", "list", "--json")); len(list) != want {
+		if list := lines[control.Model](t, c.must(t, "models", "list",
+			"--json")); len(list) != want {
 			t.Errorf("%d rows: %+v", len(list), list)
 		}
 	}
@@ -206,14 +218,18 @@ func TestTextBeyondTheTokenizersLimitKeepsTheModel(t *testing.T) {
 	var file map[string]any
 	must(t, json.Unmarshal(b, &file))
 	file["pre_tokenizer"] = map[string]any{"type": "Sequence", "pretokenizers": []any{
-		map[string]any{"type": "Split", "pattern": map[string]any{"Regex": strings.Repeat("(?:aa|a)", 50) + "c"}, "behavior": "Isolated", "invert": false},
+		map[string]any{"type": "Split",
+			"pattern":  map[string]any{"Regex": strings.Repeat("(?:aa|a)", 50) + "c"},
+			"behavior": "Isolated", "invert": false},
 		file["pre_tokenizer"],
 	}}
 	b, err = json.Marshal(file)
 	must(t, err)
 	write(t, dir, "tokenizer.json", string(b))
 	c := newConsole(t, newHome(t))
-	if code := c.tandem(t.Context(), "run", "--raw", "--model", dir, strings.Repeat("a", 75)); code != 1 || !strings.Contains(c.stderr, "takes too long on this text") {
+	if code := c.tandem(t.Context(), "run", "--raw", "--model", dir,
+		strings.Repeat("a", 75)); code != 1 ||
+		!strings.Contains(c.stderr, "takes too long on this text") {
 		t.Errorf("exit %d, %s", code, c.stderr)
 	}
 	if out := c.must(t, "models", "list"); !strings.Contains(out, "\nslow ") {
@@ -228,9 +244,12 @@ func TestBareNameOfAFolderIsExplained(t *testing.T) {
 	must(t, os.Mkdir("mine", 0o700))
 	must(t, os.WriteFile("file", nil, 0o600))
 	for _, args := range [][]string{{"run", "x"}, {"serve", "--addr", "127.0.0.1:0"}} {
-		for name, want := range map[string]string{"mine": "for that one write ./mine", "other": "No folder here has that name either", "file": "file is a file, and a model is a folder"} {
+		for name, want := range map[string]string{"mine": "for that one write ./mine",
+			"other": "No folder here has that name either",
+			"file":  "file is a file, and a model is a folder"} {
 			code := c.tandem(t.Context(), append(args, "--model", name)...)
-			if code != 1 || !strings.HasSuffix(c.stderr, want+"\n") || !strings.Contains(c.stderr, `"`+name+`" is not registered`) {
+			if code != 1 || !strings.HasSuffix(c.stderr, want+"\n") ||
+				!strings.Contains(c.stderr, `"`+name+`" is not registered`) {
 				t.Errorf("%v --model %s: exit %d, %s", args, name, code, c.stderr)
 			}
 		}

@@ -18,7 +18,8 @@ import (
 
 // endless is a model that does not end by itself: its EOS lies beyond its vocabulary.
 func endless(t *testing.T) string {
-	return tinyModel(t, "endless", map[string]any{"eos_token_id": 1000, "max_position_embeddings": 1 << 16})
+	return tinyModel(t, "endless", map[string]any{"eos_token_id": 1000,
+		"max_position_embeddings": 1 << 16})
 }
 
 func TestServeTellsWhere(t *testing.T) {
@@ -33,7 +34,8 @@ func TestServeTellsWhere(t *testing.T) {
 	// The link buys a session, once, and that shows the state.
 	_, code, _ := strings.Cut(p.link, "#")
 	for i, want := range []int{http.StatusOK, http.StatusUnauthorized} {
-		resp, err := http.Post(p.url+"/app/session", "application/json", strings.NewReader(fmt.Sprintf(`{"code":%q}`, code)))
+		resp, err := http.Post(p.url+"/app/session", "application/json",
+			strings.NewReader(fmt.Sprintf(`{"code":%q}`, code)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +61,8 @@ func TestServeTellsWhere(t *testing.T) {
 	if _, err := client(t, home).State(t.Context()); err != nil {
 		t.Errorf("the first one suffered: %v", err)
 	}
-	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
+	waitState(t, client(t, home),
+		func(s control.State) bool { return s.Phase == control.PhaseReady })
 	p.stop(t)
 	// Standard error says what the two lines are, how to stop, and what is served. Nothing is in
 	// flight, so a stop needs no further word.
@@ -86,8 +89,11 @@ func TestServeWithoutItsPortServesTheSocket(t *testing.T) {
 		t.Errorf("the doctor finds nothing: exit %d", code)
 	}
 	p.stop(t)
-	if text := p.stderr.String(); !strings.HasPrefix(text, "tandem: running without an endpoint") || strings.Count(text, "\n") != 2 ||
-		!strings.Contains(text, "is taken by another Tandem; stop it and try again, or use port ") || !strings.Contains(text, "\nCtrl-C stops it") {
+	if text := p.stderr.String(); !strings.HasPrefix(text, "tandem: running without an endpoint") ||
+		strings.Count(text, "\n") != 2 ||
+		!strings.Contains(text,
+			"is taken by another Tandem; stop it and try again, or use port ") ||
+		!strings.Contains(text, "\nCtrl-C stops it") {
 		t.Errorf("standard error: %s", text)
 	}
 }
@@ -113,7 +119,8 @@ func waitState(t *testing.T, c *control.Client, ok func(control.State) bool) con
 func generating(t *testing.T, p *process, model string) io.ReadCloser {
 	t.Helper()
 	resp, err := http.Post(p.url+"/v1/completions", "application/json",
-		strings.NewReader(fmt.Sprintf(`{"model":%q,"prompt":"abc","temperature":0,"ignore_eos":true,"stream":true}`, model)))
+		strings.NewReader(fmt.Sprintf(`{"model":%q,"prompt":"abc","temperature":0,"ignore_eos":true,"stream":true}`,
+			model)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +186,8 @@ func TestInterruptedRunKeepsItsText(t *testing.T) {
 	}
 	finished := func(t *testing.T, n int) {
 		list := lines[control.Run](t, newConsole(t, home).must(t, "runs", "--json"))
-		if len(list) != n || list[0].FinishReason != control.FinishCancel || list[0].CompletionTokens == 0 {
+		if len(list) != n || list[0].FinishReason != control.FinishCancel ||
+			list[0].CompletionTokens == 0 {
 			t.Errorf("runs %+v", list)
 		}
 	}
@@ -199,7 +207,10 @@ func TestInterruptedHostAsksForNoSecondCtrlC(t *testing.T) {
 	c := client(t, home)
 	begin := func(n int) *process {
 		p := launch(t, home, "run", "--model", dir, "--raw", "--json", "--temperature", "0", "abc")
-		waitState(t, c, func(s control.State) bool { return len(s.Active) == n && s.Active[n-1].CompletionTokens > 0 })
+		waitState(t, c, func(s control.State) bool {
+			return len(s.Active) == n &&
+				s.Active[n-1].CompletionTokens > 0
+		})
 		return p
 	}
 	first := begin(1)
@@ -214,7 +225,8 @@ func TestInterruptedHostAsksForNoSecondCtrlC(t *testing.T) {
 		t.Errorf("exit %d: %s", code, first.stderr)
 	}
 	<-heard
-	if code, _ := second.exit(t); code != 1 || !strings.Contains(second.stderr.String(), "Tandem is stopping") {
+	if code, _ := second.exit(t); code != 1 ||
+		!strings.Contains(second.stderr.String(), "Tandem is stopping") {
 		t.Errorf("the other one: exit %d: %s", code, second.stderr)
 	}
 }
@@ -242,10 +254,12 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code, _ := p.exit(t); code != -1 || p.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+	if code, _ := p.exit(t); code != -1 ||
+		p.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
 		t.Errorf("ended with %v", p.ProcessState)
 	}
-	if want := "tandem: finishing 1 request, for some seconds at most; press Ctrl-C again to stop at once\n"; !strings.HasSuffix(p.stderr.String(), want) {
+	if want := "tandem: finishing 1 request, for some seconds at most; press Ctrl-C again to stop at once\n"; !strings.HasSuffix(p.stderr.String(),
+		want) {
 		t.Errorf("nothing says what it waits for: %s", p.stderr)
 	}
 }
@@ -265,7 +279,8 @@ func TestDrainEndsEndlessRequests(t *testing.T) {
 		t.Errorf("the client heard %q at the end", text[max(0, len(text)-200):])
 	}
 	list := lines[control.Run](t, newConsole(t, home).must(t, "runs", "--json"))
-	if len(list) != 1 || list[0].EndedAt.IsZero() || list[0].FinishReason != "interrupted" || list[0].Message != "Tandem is stopping." || list[0].TotalMS == 0 {
+	if len(list) != 1 || list[0].EndedAt.IsZero() || list[0].FinishReason != "interrupted" ||
+		list[0].Message != "Tandem is stopping." || list[0].TotalMS == 0 {
 		t.Errorf("runs %+v", list)
 	}
 }
@@ -279,12 +294,14 @@ func TestServeChecksItsModelFirst(t *testing.T) {
 		"org/unknown":                  "is not registered",
 		newHome(t):                     "config.json",
 	} {
-		if code := c.tandem(t.Context(), "serve", "--addr", "127.0.0.1:0", "--model", model); code != 1 || !strings.Contains(c.stderr, want) || c.stdout != "" {
+		if code := c.tandem(t.Context(), "serve", "--addr", "127.0.0.1:0", "--model",
+			model); code != 1 || !strings.Contains(c.stderr, want) || c.stdout != "" {
 			t.Errorf("--model %s: exit %d, %q %q", model, code, c.stdout, c.stderr)
 		}
 	}
 	for _, args := range [][]string{{"--addr", "0.0.0.0:1"}, {"--addr", "x"}, {"--dtype", "int1"}} {
-		if code := c.tandem(t.Context(), append([]string{"serve"}, args...)...); code != 1 || c.stdout != "" {
+		if code := c.tandem(t.Context(), append([]string{"serve"}, args...)...); code != 1 ||
+			c.stdout != "" {
 			t.Errorf("%v: exit %d, %q %q", args, code, c.stdout, c.stderr)
 		}
 	}
@@ -315,22 +332,28 @@ func TestServeDoesNotAnnounceAnUnusableModel(t *testing.T) {
 		p := serveProcess(t, home, c.args...)
 		waitState(t, client(t, home), func(s control.State) bool { return s.Phase == c.phase })
 		if c.phase == control.PhaseFailed {
-			if status, body := p.post(t, "/v1/completions", "application/json", `{"model":"tandem","prompt":"a"}`); status != http.StatusUnprocessableEntity || !strings.Contains(body, "tokenizer.json") {
+			if status, body := p.post(t, "/v1/completions", "application/json",
+				`{"model":"tandem","prompt":"a"}`); status != http.StatusUnprocessableEntity ||
+				!strings.Contains(body, "tokenizer.json") {
 				t.Errorf("%v: a request gets %d %s", c.args, status, body)
 			}
 		}
 		p.stop(t)
 		text := p.stderr.String()
-		if failed := c.phase == control.PhaseFailed; !strings.Contains(text, c.says) || failed == strings.Contains(text, "Serving") ||
+		if failed := c.phase == control.PhaseFailed; !strings.Contains(text, c.says) ||
+			failed == strings.Contains(text, "Serving") ||
 			failed != strings.Contains(text, "`tandem serve --model pocket`") {
 			t.Errorf("%v: %s", c.args, text)
 		}
 	}
 	must(t, os.RemoveAll(good))
 	p := serveProcess(t, home)
-	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseFailed })
+	waitState(t, client(t, home),
+		func(s control.State) bool { return s.Phase == control.PhaseFailed })
 	p.stop(t)
-	if text := p.stderr.String(); !strings.Contains(text, "there is no such folder") || !strings.Contains(text, "`tandem serve --model pocket`") || strings.Contains(text, "Serving") {
+	if text := p.stderr.String(); !strings.Contains(text, "there is no such folder") ||
+		!strings.Contains(text, "`tandem serve --model pocket`") ||
+		strings.Contains(text, "Serving") {
 		t.Errorf("its folder is gone: %s", text)
 	}
 }
@@ -345,7 +368,8 @@ func TestForeignFolderIsLeftAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newConsole(t, dir)
-	if code := c.tandem(t.Context(), "models"); code != 1 || !strings.Contains(c.stderr, "holds other files") {
+	if code := c.tandem(t.Context(), "models"); code != 1 ||
+		!strings.Contains(c.stderr, "holds other files") {
 		t.Errorf("exit %d: %s", code, c.stderr)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
@@ -359,7 +383,10 @@ func TestSecondRunIsServedByTheFirst(t *testing.T) {
 	c := client(t, home)
 	begin := func(n int) (*process, int64) {
 		p := launch(t, home, "run", "--model", dir, "--raw", "--json", "--temperature", "0", "abc")
-		s := waitState(t, c, func(s control.State) bool { return len(s.Active) == n && s.Active[n-1].CompletionTokens > 0 })
+		s := waitState(t, c, func(s control.State) bool {
+			return len(s.Active) == n &&
+				s.Active[n-1].CompletionTokens > 0
+		})
 		return p, s.Active[n-1].RunID
 	}
 	end := func(p *process, id int64) {

@@ -47,7 +47,8 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				stop()
 				stop()
-				if got := out.String(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				if got := out.String(); c.want == "" && got != "" ||
+					!strings.Contains(got, c.want) {
 					t.Errorf("drew %q, want %q", got, c.want)
 				} else if c.want != "" && !strings.HasSuffix(got, "\r\x1b[K") {
 					t.Errorf("%q stays on the line", got[max(0, len(got)-80):])
@@ -56,19 +57,22 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 		})
 	}
 	// A failing call for the state ends the watch, not the caller.
-	stop := (&Main{Stderr: &bytes.Buffer{}, Terminal: true}).watch(t.Context(), func(context.Context) (control.State, error) {
-		return control.State{}, errors.New("gone")
-	})
+	stop := (&Main{Stderr: &bytes.Buffer{}, Terminal: true}).watch(t.Context(),
+		func(context.Context) (control.State, error) {
+			return control.State{}, errors.New("gone")
+		})
 	stop()
 }
 
 func TestBytesHaveTheLargestUnitThatFits(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1536: "1.5 kB", 24_408_912: "24.4 MB", 6e12: "6.0 TB"} {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1536: "1.5 kB",
+		24_408_912: "24.4 MB", 6e12: "6.0 TB"} {
 		if got := control.ByteSize(n); got != want {
 			t.Errorf("control.ByteSize(%d) is %s, want %s", n, got, want)
 		}
 	}
-	for n, want := range map[int64]string{0: "0", 999: "999", 127_680: "127.7k", 12_200_064: "12.2M", 8_030_000_000: "8.0B"} {
+	for n, want := range map[int64]string{0: "0", 999: "999", 127_680: "127.7k",
+		12_200_064: "12.2M", 8_030_000_000: "8.0B"} {
 		if got := count(n); got != want {
 			t.Errorf("count(%d) is %s, want %s", n, got, want)
 		}
@@ -77,7 +81,8 @@ func TestBytesHaveTheLargestUnitThatFits(t *testing.T) {
 		done, total int64
 		want        string
 	}{{0, 7, "  0%"}, {7, 7, "100%"}, {9, 7, "100%"}, {1 << 62, 1 << 62, "100%"}} {
-		if got := gauge(c.done, c.total); !strings.HasSuffix(got, c.want) || len(got) != len("[] 100%")+30 {
+		if got := gauge(c.done, c.total); !strings.HasSuffix(got, c.want) ||
+			len(got) != len("[] 100%")+30 {
 			t.Errorf("gauge(%d, %d) is %q", c.done, c.total, got)
 		}
 	}
@@ -86,8 +91,10 @@ func TestBytesHaveTheLargestUnitThatFits(t *testing.T) {
 func TestSizeFlagReadsUnits(t *testing.T) {
 	for text, want := range map[string]int64{
 		"4GB": 4e9, "1.5 GB": 15e8, "500MB": 5e8, "2000KB": 2e6, "1000000B": 1e6, "1TB": 1e12,
-		"4GiB": 4 << 30, "1.5 GiB": 3 << 29, "64MiB": 64 << 20, "2000KiB": 2000 << 10, "2000kiB": 2000 << 10, "1TiB": 1 << 40,
-		"": 0, "GB": 0, "4": 0, "4G": 0, "-4GB": 0, "4XB": 0, "999kB": 0, "NaNGB": 0, "1e30TB": 0, "4GBGB": 0, "4i": 0, "4iB": 0, "4GBi": 0, "4Gi": 0, "900kiB": 0, "4 MiBB": 0,
+		"4GiB": 4 << 30, "1.5 GiB": 3 << 29, "64MiB": 64 << 20, "2000KiB": 2000 << 10,
+		"2000kiB": 2000 << 10, "1TiB": 1 << 40,
+		"": 0, "GB": 0, "4": 0, "4G": 0, "-4GB": 0, "4XB": 0, "999kB": 0, "NaNGB": 0, "1e30TB": 0,
+		"4GBGB": 0, "4i": 0, "4iB": 0, "4GBi": 0, "4Gi": 0, "900kiB": 0, "4 MiBB": 0,
 	} {
 		var n int64
 		if err := sizeFlag(&n)(text); (err == nil) != (want > 0) || n != want {

@@ -36,7 +36,8 @@ func TestPromptCanBeInterrupted(t *testing.T) {
 		in := &notify{silent, make(chan struct{})}
 		var out, err bytes.Buffer
 		home := newHome(t)
-		m := &Main{Stdin: in, Stdout: &out, Stderr: &err, Typed: typed, Getenv: func(string) string { return home }}
+		m := &Main{Stdin: in, Stdout: &out, Stderr: &err, Typed: typed,
+			Getenv: func(string) string { return home }}
 		code := make(chan int)
 		go func() { code <- m.Run(ctx, []string{"run", "-"}) }()
 		<-in.read
@@ -52,7 +53,8 @@ func TestCutOffAnswerEndsItsLine(t *testing.T) {
 	home, text := newHome(t), ""
 	l, err := control.Listen(home)
 	must(t, err)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
 		if r.Method == http.MethodGet {
 			fmt.Fprint(w, `{"phase":"ready","choice":"x"}`)
 			return
@@ -67,9 +69,11 @@ func TestCutOffAnswerEndsItsLine(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	c := newConsole(t, home)
-	for _, x := range []struct{ text, want string }{{"", ""}, {"half", "half\n"}, {"whole\n", "whole\n"}} {
+	for _, x := range []struct{ text, want string }{{"", ""}, {"half", "half\n"},
+		{"whole\n", "whole\n"}} {
 		text = x.text
-		if code := c.tandem(t.Context(), "run", "a"); code != 1 || c.stdout != x.want || c.stderr != "tandem: Tandem is stopping.\n" {
+		if code := c.tandem(t.Context(), "run", "a"); code != 1 || c.stdout != x.want ||
+			c.stderr != "tandem: Tandem is stopping.\n" {
 			t.Errorf("after %q: exit %d, %q %q", x.text, code, c.stdout, c.stderr)
 		}
 	}

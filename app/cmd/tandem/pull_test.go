@@ -69,7 +69,8 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, f := range files {
 			siblings = append(siblings, map[string]string{"rfilename": f.Name()})
 		}
-		json.NewEncoder(w).Encode(map[string]any{"id": "lab/tiny", "sha": commit, "siblings": siblings, "gated": "auto"})
+		json.NewEncoder(w).Encode(map[string]any{"id": "lab/tiny", "sha": commit,
+			"siblings": siblings, "gated": "auto"})
 		return
 	}
 	name, ok := strings.CutPrefix(path, "lab/tiny/resolve/"+commit+"/")
@@ -129,7 +130,8 @@ func TestPullFetchesRegistersAndShowsProgress(t *testing.T) {
 		"lab/unknown": `lab/unknown`,
 		"../../etc/x": `etc`,
 	} {
-		if code := c.tandem(t.Context(), "pull", name); code != 1 || c.stdout != "" || !regexp.MustCompile(want).MatchString(c.stderr) {
+		if code := c.tandem(t.Context(), "pull", name); code != 1 || c.stdout != "" ||
+			!regexp.MustCompile(want).MatchString(c.stderr) {
 			t.Errorf("pull %s: exit %d, %q %q", name, code, c.stdout, c.stderr)
 		}
 	}
@@ -146,7 +148,8 @@ func TestPullFetchesRegistersAndShowsProgress(t *testing.T) {
 		t.Error("nothing was fetched")
 	}
 	snapshot := filepath.Join(c.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit)
-	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"} {
+	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json",
+		"chat_template.jinja"} {
 		got, err := os.ReadFile(filepath.Join(snapshot, name))
 		want, _ := os.ReadFile(filepath.Join(hub.dir, name))
 		if err != nil || !bytes.Equal(got, want) {
@@ -162,10 +165,12 @@ func TestPullFetchesRegistersAndShowsProgress(t *testing.T) {
 	}
 	list := lines[control.Model](t, c.must(t, "models", "list", "--json"))
 	i := slices.IndexFunc(list, func(m control.Model) bool { return m.ID == "lab/tiny" })
-	if i < 0 || !list[i].DownloadedByUs || list[i].Revision != hubCommit || list[i].Path != snapshot {
+	if i < 0 || !list[i].DownloadedByUs || list[i].Revision != hubCommit ||
+		list[i].Path != snapshot {
 		t.Errorf("models %+v", list)
 	}
-	if out := c.must(t, "run", "--model", "lab/tiny", "--max-tokens", "2", "--temperature", "0", "--json", "x"); !strings.Contains(out, `"finish_reason"`) {
+	if out := c.must(t, "run", "--model", "lab/tiny", "--max-tokens", "2", "--temperature", "0",
+		"--json", "x"); !strings.Contains(out, `"finish_reason"`) {
 		t.Errorf("run: %s", out)
 	}
 
@@ -197,7 +202,8 @@ func TestOfflinePullOfAnIncompleteModelSaysWhatToDo(t *testing.T) {
 	c.must(t, "pull", "lab/tiny")
 	c.env["HF_HUB_OFFLINE"] = "1"
 	c.must(t, "pull", "lab/tiny") // is there already
-	must(t, os.Remove(filepath.Join(cache, "models--lab--tiny", "snapshots", hubCommit, "model.safetensors")))
+	must(t, os.Remove(filepath.Join(cache, "models--lab--tiny", "snapshots", hubCommit,
+		"model.safetensors")))
 	// As the Hugging Face libraries spell it.
 	refused("True", "tandem: lab/tiny: the model is only half downloaded, model.safetensors is missing in the cache "+cache+
 		", and HF_HUB_OFFLINE forbids downloading it: unset HF_HUB_OFFLINE and pull again\n")
@@ -213,10 +219,14 @@ func TestPullUsesTheDiskIfTheHubIsDown(t *testing.T) {
 	c.must(t, "pull", "lab/tiny")
 	server.Close()
 	if out := c.must(t, "pull", "lab/tiny"); out != "lab/tiny\n" ||
-		strings.Count(c.stderr, "\n") != 1 || !strings.HasPrefix(c.stderr, "tandem: the hub could not be asked") || !strings.Contains(c.stderr, strings.TrimPrefix(server.URL, "http://")) {
+		strings.Count(c.stderr, "\n") != 1 ||
+		!strings.HasPrefix(c.stderr, "tandem: the hub could not be asked") ||
+		!strings.Contains(c.stderr, strings.TrimPrefix(server.URL, "http://")) {
 		t.Errorf("%q %q", out, c.stderr)
 	}
-	if code := c.tandem(t.Context(), "pull", "lab/other"); code != 1 || c.stderr != "tandem: The hub at "+strings.TrimPrefix(server.URL, "http://")+" cannot be reached: check the internet connection, or the hub in Settings.\n" {
+	if code := c.tandem(t.Context(), "pull", "lab/other"); code != 1 ||
+		c.stderr != "tandem: The hub at "+strings.TrimPrefix(server.URL,
+			"http://")+" cannot be reached: check the internet connection, or the hub in Settings.\n" {
 		t.Errorf("a model that is not there: exit %d, %q", code, c.stderr)
 	}
 	// The folder has the model's name, also if it is added by hand.
@@ -239,7 +249,8 @@ func TestPullRefusesANameWithoutAnOrganization(t *testing.T) {
 	t.Setenv("HF_ENDPOINT", server.URL) // for the process
 	check := func(name, want string) {
 		t.Helper()
-		if code := c.tandem(t.Context(), "pull", name); code != 1 || c.stdout != "" || c.stderr != want {
+		if code := c.tandem(t.Context(), "pull", name); code != 1 || c.stdout != "" ||
+			c.stderr != want {
 			t.Errorf("pull %s: exit %d, %q %q, want %q", name, code, c.stdout, c.stderr, want)
 		}
 	}
@@ -263,7 +274,8 @@ func TestPullSaysWhoseEndpointIsWrong(t *testing.T) {
 	c.env["HF_ENDPOINT"] = "hub.example.org"
 	check := func(want string) {
 		t.Helper()
-		if code := c.tandem(t.Context(), "pull", "lab/tiny"); code != 1 || c.stdout != "" || c.stderr != want {
+		if code := c.tandem(t.Context(), "pull", "lab/tiny"); code != 1 || c.stdout != "" ||
+			c.stderr != want {
 			t.Errorf("exit %d, %q %q, want %q", code, c.stdout, c.stderr, want)
 		}
 	}
@@ -273,7 +285,8 @@ func TestPullSaysWhoseEndpointIsWrong(t *testing.T) {
 	p := serveProcess(t, home)
 	defer p.stop(t)
 	check(fmt.Sprintf("%s (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, "+
-		"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)\n", noHub, p.Process.Pid))
+		"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)\n", noHub,
+		p.Process.Pid))
 }
 
 // The line says that a pull waits for the hub.
@@ -307,7 +320,8 @@ func TestForeignDownloadsAreNeverDeleted(t *testing.T) {
 		t.Errorf("%d files were fetched again", n)
 	}
 	second.must(t, "models", "remove", "lab/tiny")
-	if _, err := os.Stat(filepath.Join(first.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit, "config.json")); err != nil {
+	if _, err := os.Stat(filepath.Join(first.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots",
+		hubCommit, "config.json")); err != nil {
 		t.Errorf("a foreign download was deleted: %v", err)
 	}
 }
@@ -320,14 +334,16 @@ func TestPulledDrafterDraftsForItsModel(t *testing.T) {
 	defer server.Close()
 	c := newConsole(t, newHome(t))
 	c.env["HF_ENDPOINT"], c.env["HF_TOKEN"] = server.URL, hubToken
-	if out := c.must(t, "pull", "lab/tiny"); out != "lab/tiny\n" || !strings.Contains(c.stderr, "lab/tiny is a drafter") {
+	if out := c.must(t, "pull", "lab/tiny"); out != "lab/tiny\n" ||
+		!strings.Contains(c.stderr, "lab/tiny is a drafter") {
 		t.Errorf("%q %q", out, c.stderr)
 	}
 	if out := c.must(t, "models", "list"); strings.Contains(out, "lab/tiny") {
 		t.Errorf("it was registered:\n%s", out)
 	}
 	c.must(t, "models", "add", "--id", "m", tinyModel(t, "other", nil))
-	if out := c.must(t, "models", "drafter", "m", "lab/tiny"); !strings.Contains(out, "models--lab--tiny") {
+	if out := c.must(t, "models", "drafter", "m", "lab/tiny"); !strings.Contains(out,
+		"models--lab--tiny") {
 		t.Error(out)
 	}
 	snapshot := filepath.Join(c.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit)
@@ -338,7 +354,8 @@ func TestPulledDrafterDraftsForItsModel(t *testing.T) {
 	if _, err := os.Stat(snapshot); !os.IsNotExist(err) {
 		t.Errorf("the snapshot is still there: %v", err)
 	}
-	if code := c.tandem(t.Context(), "models", "remove", "lab/tiny"); code != 1 || !strings.Contains(c.stderr, "not registered") {
+	if code := c.tandem(t.Context(), "models", "remove", "lab/tiny"); code != 1 ||
+		!strings.Contains(c.stderr, "not registered") {
 		t.Errorf("exit %d: %s", code, c.stderr)
 	}
 }

@@ -19,7 +19,8 @@ func TestReadmeShowsEveryVerb(t *testing.T) {
 	for _, v := range verbs() {
 		has = append(has, v.name)
 	}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|.*`tandem ").FindAllSubmatch(readme, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|.*`tandem ").FindAllSubmatch(readme,
+		-1) {
 		shown = append(shown, string(row[1]))
 	}
 	slices.Sort(has)

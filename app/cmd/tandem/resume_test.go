@@ -19,7 +19,9 @@ import (
 // function by which its client leaves.
 func (p *process) streamIDs(t *testing.T, n int) (ids []int32, leave func() error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/v1/chat/completions", strings.NewReader(`{"model":"tandem","temperature":0.8,"max_tokens":330,
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		p.url+"/v1/chat/completions",
+		strings.NewReader(`{"model":"tandem","temperature":0.8,"max_tokens":330,
 		"ignore_eos":true,"stream":true,"return_token_ids":true,"messages":[{"role":"user","content":"Write a Go function named Contains."}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +37,8 @@ func (p *process) streamIDs(t *testing.T, n int) (ids []int32, leave func() erro
 	lines.Buffer(nil, 1<<20)
 	for len(ids) < n && lines.Scan() {
 		var ch chunk
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && json.Unmarshal([]byte(data), &ch) == nil {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok &&
+			json.Unmarshal([]byte(data), &ch) == nil {
 			for _, c := range ch.Choices {
 				ids = append(ids, c.TokenIDs...)
 			}
@@ -71,7 +74,8 @@ func TestAnswerIsCompletedAfterAKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.ContainsFunc(list.Checkpoints, func(x control.Checkpoint) bool { return x.Kind == "answer" }) {
+		if slices.ContainsFunc(list.Checkpoints,
+			func(x control.Checkpoint) bool { return x.Kind == "answer" }) {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -92,7 +96,8 @@ func TestAnswerIsCompletedAfterAKill(t *testing.T) {
 	if len(ids) != 330 || !slices.Equal(ids[:len(before)], before) {
 		t.Errorf("%d tokens, %v; before the end of the process %v", len(ids), ids, before)
 	}
-	waitState(t, client(t, home), func(st control.State) bool { return len(st.Active) == 0 }) // its row is completed after the answer
+	// its row is completed after the answer
+	waitState(t, client(t, home), func(st control.State) bool { return len(st.Active) == 0 })
 	runs = lines[control.Run](t, console.must(t, "runs", "--json"))
 	if r := runs[0]; r.Resumes != 1 || r.CompletionTokens != 330 || r.Rounds > 330-64 {
 		t.Errorf("resumed by %+v", r)
@@ -100,7 +105,8 @@ func TestAnswerIsCompletedAfterAKill(t *testing.T) {
 	if text := console.must(t, "runs", "verify", "2"); !strings.Contains(text, "all 330 tokens") {
 		t.Errorf("verified: %s", text)
 	}
-	if code := console.tandem(t.Context(), "runs", "resume", "2"); code != 1 || !strings.Contains(console.stderr, "not cut off") {
+	if code := console.tandem(t.Context(), "runs", "resume", "2"); code != 1 ||
+		!strings.Contains(console.stderr, "not cut off") {
 		t.Errorf("a run that ended is resumed: %d, %s", code, console.stderr)
 	}
 }
@@ -123,7 +129,8 @@ func TestAnswerGoesOnAfterItsClientLeft(t *testing.T) {
 	idle()
 	runs := lines[control.Run](t, console.must(t, "runs", "--json"))
 	left := runs[0]
-	if left.FinishReason != "interrupted" || left.Error != "" || left.CompletionTokens < len(before) || left.CompletionTokens >= 330 {
+	if left.FinishReason != "interrupted" || left.Error != "" ||
+		left.CompletionTokens < len(before) || left.CompletionTokens >= 330 {
 		t.Fatalf("the history has %+v", left)
 	}
 	ids := console.resume(t, left.ID)
@@ -131,7 +138,8 @@ func TestAnswerGoesOnAfterItsClientLeft(t *testing.T) {
 	if len(ids) != 330 || !slices.Equal(ids[:len(before)], before) {
 		t.Errorf("%d tokens, %v; before it was left %v", len(ids), ids, before)
 	}
-	if r := lines[control.Run](t, console.must(t, "runs", "--json"))[0]; r.Resumes != left.ID || r.Rounds > 330-left.CompletionTokens {
+	if r := lines[control.Run](t, console.must(t, "runs", "--json"))[0]; r.Resumes != left.ID ||
+		r.Rounds > 330-left.CompletionTokens {
 		t.Errorf("%d tokens were there, and it was resumed by %+v", left.CompletionTokens, r)
 	}
 	if text := console.must(t, "runs", "verify", "2"); !strings.Contains(text, "all 330 tokens") {
@@ -143,7 +151,8 @@ func TestAnswerGoesOnAfterItsClientLeft(t *testing.T) {
 func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
-	p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)}, map[string]string{"role": "user", "content": "Write Contains."})
+	p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)},
+		map[string]string{"role": "user", "content": "Write Contains."})
 	console := newConsole(t, home)
 	list := func() []control.Checkpoint {
 		return lines[control.Checkpoint](t, console.must(t, "checkpoints", "list", "--json"))
@@ -158,35 +167,43 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 	}
 	console.must(t, "checkpoints", "name", last.ID, "contains")
 	console.must(t, "checkpoints", "pin", "contains")
-	if text := console.must(t, "checkpoints", "show", "contains"); !strings.Contains(text, last.ID) || !strings.Contains(text, "Write Contains.") {
+	if text := console.must(t, "checkpoints", "show", "contains"); !strings.Contains(text,
+		last.ID) || !strings.Contains(text, "Write Contains.") {
 		t.Errorf("shown as %s", text)
 	}
-	if text := console.must(t, "checkpoints"); !strings.Contains(text, "contains") || !strings.Contains(text, "pinned") {
+	if text := console.must(t, "checkpoints"); !strings.Contains(text, "contains") ||
+		!strings.Contains(text, "pinned") {
 		t.Errorf("listed as %s", text)
 	}
-	if some := lines[control.Checkpoint](t, console.must(t, "checkpoints", "list", "--json", "--limit", "2")); len(some) != 2 || some[0].ID != list()[0].ID {
+	if some := lines[control.Checkpoint](t, console.must(t, "checkpoints", "list", "--json",
+		"--limit", "2")); len(some) != 2 || some[0].ID != list()[0].ID {
 		t.Errorf("the first two are %+v", some)
 	}
-	console.must(t, "checkpoints", "branch", "--max-tokens", "5", "--temperature", "0", "contains", "Write Index.")
+	console.must(t, "checkpoints", "branch", "--max-tokens", "5", "--temperature", "0", "contains",
+		"Write Index.")
 	r := lines[control.Run](t, console.must(t, "runs", "--json"))[0]
 	for i := 0; i < 200 && r.EndedAt.IsZero(); i++ { // its row is completed after the answer
 		time.Sleep(10 * time.Millisecond)
 		r = lines[control.Run](t, console.must(t, "runs", "--json"))[0]
 	}
-	if r.Endpoint != "/app/checkpoints/branch" || r.CachedTokens < last.ToToken || r.PromptTokens < last.ToToken+5 {
+	if r.Endpoint != "/app/checkpoints/branch" || r.CachedTokens < last.ToToken ||
+		r.PromptTokens < last.ToToken+5 {
 		t.Errorf("the branch is %+v, the checkpoint has %d tokens", r, last.ToToken)
 	}
 	if text := console.must(t, "checkpoints", "verify"); !strings.Contains(text, "whole") {
 		t.Errorf("verified: %s", text)
 	}
-	if text := console.must(t, "checkpoints", "verify", "1"); !strings.Contains(text, "all 100 tokens") {
+	if text := console.must(t, "checkpoints", "verify", "1"); !strings.Contains(text,
+		"all 100 tokens") {
 		t.Errorf("run 1 verified: %s", text)
 	}
 
-	if text := console.must(t, "checkpoints", "list", "--model", "tandem"); !strings.Contains(text, "contains") {
+	if text := console.must(t, "checkpoints", "list", "--model", "tandem"); !strings.Contains(text,
+		"contains") {
 		t.Errorf("of the chosen model: %s", text)
 	}
-	if code := console.tandem(t.Context(), "checkpoints", "list", "--model", "nobody"); code != 1 || !strings.Contains(console.stderr, "not registered") {
+	if code := console.tandem(t.Context(), "checkpoints", "list", "--model", "nobody"); code != 1 ||
+		!strings.Contains(console.stderr, "not registered") {
 		t.Errorf("of a model that is not there: %d, %s", code, console.stderr)
 	}
 
@@ -197,7 +214,8 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 		if refused == "pinned" {
 			args = append(args, "--all")
 		}
-		if code := console.tandem(t.Context(), args...); code != 1 || !strings.Contains(console.stderr, refused) {
+		if code := console.tandem(t.Context(), args...); code != 1 ||
+			!strings.Contains(console.stderr, refused) {
 			t.Errorf("%v: %d, %s", args, code, console.stderr)
 		}
 		console.must(t, "checkpoints", "unpin", "contains")
@@ -206,12 +224,18 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 	if rest := list(); len(rest) > 0 {
 		t.Errorf("%+v are left", rest)
 	}
-	again := p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)}, map[string]string{"role": "user", "content": "Write Contains."})
-	if again.Timings.CacheN != 0 || !strings.Contains(again.Timings.Miss, "was deleted, as you asked") {
+	again := p.say(t, map[string]string{"role": "system",
+		"content": strings.Repeat("You write Go. ", 10)},
+		map[string]string{"role": "user", "content": "Write Contains."})
+	if again.Timings.CacheN != 0 || !strings.Contains(again.Timings.Miss,
+		"was deleted, as you asked") {
 		t.Errorf("%d tokens restored, %q", again.Timings.CacheN, again.Timings.Miss)
 	}
-	for _, args := range [][]string{{"show", "contains"}, {"delete", first.ID}, {"branch", "x", "y"}, {"show", "../models"}, {"pin", ".."}} {
-		if code := console.tandem(t.Context(), append([]string{"checkpoints"}, args...)...); code != 1 || !strings.Contains(console.stderr, "no checkpoint") {
+	for _, args := range [][]string{{"show", "contains"}, {"delete", first.ID},
+		{"branch", "x", "y"}, {"show", "../models"}, {"pin", ".."}} {
+		if code := console.tandem(t.Context(),
+			append([]string{"checkpoints"}, args...)...); code != 1 ||
+			!strings.Contains(console.stderr, "no checkpoint") {
 			t.Errorf("%v: %d, %s", args, code, console.stderr)
 		}
 	}
@@ -221,7 +245,8 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(folder, "full"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if code := console.tandem(t.Context(), "forget", "--yes", "--model", "pocket"); code != 1 || !strings.Contains(console.stderr, "folder of checkpoints cannot be used") {
+	if code := console.tandem(t.Context(), "forget", "--yes", "--model", "pocket"); code != 1 ||
+		!strings.Contains(console.stderr, "folder of checkpoints cannot be used") {
 		t.Errorf("a folder that cannot be emptied: %d, %s", code, console.stderr)
 	}
 	if runs := console.must(t, "runs", "--json"); runs == "" {
@@ -238,10 +263,13 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 	if files, _ := filepath.Glob(filepath.Join(home, "checkpoints", "*")); len(files) > 0 {
 		t.Errorf("%v are left", files)
 	}
-	if a := p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)}, map[string]string{"role": "user", "content": "Write Contains."}); a.Timings.CacheN != 0 {
+	if a := p.say(t, map[string]string{"role": "system",
+		"content": strings.Repeat("You write Go. ", 10)},
+		map[string]string{"role": "user", "content": "Write Contains."}); a.Timings.CacheN != 0 {
 		t.Errorf("%d tokens of a forgotten text are restored", a.Timings.CacheN)
 	}
-	for _, args := range [][]string{{"forget"}, {"checkpoints", "x"}, {"checkpoints", "name", "x"}, {"checkpoints", "branch", "x"}, {"runs", "resume", "x"}, {"runs", "verify"}} {
+	for _, args := range [][]string{{"forget"}, {"checkpoints", "x"}, {"checkpoints", "name", "x"},
+		{"checkpoints", "branch", "x"}, {"runs", "resume", "x"}, {"runs", "verify"}} {
 		if code := console.tandem(t.Context(), args...); code != 2 {
 			t.Errorf("%v ends with %d", args, code)
 		}

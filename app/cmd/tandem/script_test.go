@@ -32,7 +32,8 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
-	vars := map[string]string{"TINY": tinyModel(t, "tiny", nil), "BARE": tinyModel(t, "bare", nil), "WORK": t.TempDir()}
+	vars := map[string]string{"TINY": tinyModel(t, "tiny", nil), "BARE": tinyModel(t, "bare", nil),
+		"WORK": t.TempDir()}
 	if err := os.Remove(filepath.Join(vars["BARE"], "chat_template.jinja")); err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +49,12 @@ func TestScripts(t *testing.T) {
 					p := serveProcess(t, home)
 					defer p.stop(t)
 				}
-				s := &script{console: newConsole(t, home), client: client(t, home), vars: vars, mode: mode}
+				s := &script{console: newConsole(t, home), client: client(t, home), vars: vars,
+					mode: mode}
 				for i, line := range strings.Split(string(b), "\n") {
 					if err := s.line(t, line); err != nil {
-						t.Fatalf("%s:%d: %s: %v\nstdout:\n%s\nstderr:\n%s", file, i+1, line, err, s.stdout, s.stderr)
+						t.Fatalf("%s:%d: %s: %v\nstdout:\n%s\nstderr:\n%s",
+							file, i+1, line, err, s.stdout, s.stderr)
 					}
 				}
 			})

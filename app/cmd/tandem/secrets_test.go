@@ -12,7 +12,8 @@ func TestNoSecretIsAnArgument(t *testing.T) {
 	secret := regexp.MustCompile(`(?mi)^\s+-[a-z-]*(key|token|secret|password|auth|credential)\b`)
 	usages := 0
 	for _, v := range verbs() {
-		for _, args := range [][]string{{v.name, "-h"}, {v.name, "add", "-h"}, {v.name, "set", "-h"}, {v.name, "list", "-h"}} {
+		for _, args := range [][]string{{v.name, "-h"}, {v.name, "add", "-h"},
+			{v.name, "set", "-h"}, {v.name, "list", "-h"}} {
 			c := newConsole(t, newHome(t))
 			if c.tandem(t.Context(), args...) == 0 {
 				usages++
@@ -30,7 +31,9 @@ func TestNoSecretIsAnArgument(t *testing.T) {
 // No name in a table moves the terminal's cursor.
 func TestTableHasNoControlCharacters(t *testing.T) {
 	var out strings.Builder
-	if err := table(&out, []string{"MODEL", "CLIENT"}, [][]string{{"\x1b]0;gone\a", "a\tb\nc"}, {"\u009b2J", "\u202eab\r"}, {"é 日本", "-"}}); err != nil {
+	if err := table(&out, []string{"MODEL", "CLIENT"},
+		[][]string{{"\x1b]0;gone\a", "a\tb\nc"}, {"\u009b2J", "\u202eab\r"},
+			{"é 日本", "-"}}); err != nil {
 		t.Fatal(err)
 	}
 	const want = "MODEL      CLIENT\n�]0;gone�  a�b�c\n�2J        �ab�\né 日本       -\n"

@@ -32,14 +32,16 @@ func TestSettingValuesBecomeJSON(t *testing.T) {
 func TestSettingsAreListedWithTheirSource(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
-	if code := c.tandem(t.Context(), "settings", "set", "idle_unload_minutes=30", "allowed_hosts=mac.example"); code != 0 {
+	if code := c.tandem(t.Context(), "settings", "set", "idle_unload_minutes=30",
+		"allowed_hosts=mac.example"); code != 0 {
 		t.Fatalf("exit %d: %s", code, c.stderr)
 	}
 	c = newConsole(t, home)
 	if code := c.tandem(t.Context(), "settings"); code != 0 {
 		t.Fatalf("exit %d: %s", code, c.stderr)
 	}
-	for _, want := range []string{"idle_unload_minutes 30 setting", `allowed_hosts ["mac.example"] setting`, "port 8263 default", "hub_token not set default"} {
+	for _, want := range []string{"idle_unload_minutes 30 setting",
+		`allowed_hosts ["mac.example"] setting`, "port 8263 default", "hub_token not set default"} {
 		if text := strings.Join(strings.Fields(c.stdout), " "); !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
 		}
@@ -59,7 +61,8 @@ func TestSettingsAreListedWithTheirSource(t *testing.T) {
 		{[]string{"keys", "add"}, 2, "a key's name"},
 	} {
 		c := newConsole(t, home)
-		if code := c.tandem(t.Context(), bad.args...); code != bad.code || !strings.Contains(c.stderr, bad.says) {
+		if code := c.tandem(t.Context(), bad.args...); code != bad.code ||
+			!strings.Contains(c.stderr, bad.says) {
 			t.Errorf("%v: exit %d: %s", bad.args, code, c.stderr)
 		}
 	}
@@ -68,12 +71,15 @@ func TestSettingsAreListedWithTheirSource(t *testing.T) {
 // The list shows the address of the proxy without its password.
 func TestSettingsListHasNoPassword(t *testing.T) {
 	home := newHome(t)
-	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_proxy=http://ada:sesame@proxy.example:3128"); code != 0 {
+	if code := newConsole(t, home).tandem(t.Context(), "settings", "set",
+		"hub_proxy=http://ada:sesame@proxy.example:3128"); code != 0 {
 		t.Fatalf("exit %d", code)
 	}
 	for _, args := range [][]string{{"settings"}, {"settings", "--json"}} {
 		c := newConsole(t, home)
-		if code := c.tandem(t.Context(), args...); code != 0 || strings.Contains(c.stdout, "sesame") || !strings.Contains(c.stdout, "http://proxy.example:3128") {
+		if code := c.tandem(t.Context(), args...); code != 0 ||
+			strings.Contains(c.stdout, "sesame") ||
+			!strings.Contains(c.stdout, "http://proxy.example:3128") {
 			t.Errorf("%v: exit %d: %s", args, code, c.stdout)
 		}
 	}
@@ -111,7 +117,8 @@ func TestKeyIsPrintedOnce(t *testing.T) {
 		t.Errorf("it prints %q, and %q", secret, c.stderr)
 	}
 	c = newConsole(t, home)
-	if code := c.tandem(t.Context(), "keys"); code != 0 || !strings.Contains(c.stdout, "phone") || strings.Contains(c.stdout, secret) {
+	if code := c.tandem(t.Context(), "keys"); code != 0 || !strings.Contains(c.stdout, "phone") ||
+		strings.Contains(c.stdout, secret) {
 		t.Errorf("exit %d: %s", code, c.stdout)
 	}
 	if code := newConsole(t, home).tandem(t.Context(), "keys", "delete", "phone"); code != 0 {
@@ -122,7 +129,8 @@ func TestKeyIsPrintedOnce(t *testing.T) {
 // A flag and the environment win over the settings, and the list says so.
 func TestFlagsAndEnvironmentWinOverSettings(t *testing.T) {
 	home := newHome(t)
-	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_endpoint=https://set.example", "checkpoint_disk=68MB"); code != 0 {
+	if code := newConsole(t, home).tandem(t.Context(), "settings", "set",
+		"hub_endpoint=https://set.example", "checkpoint_disk=68MB"); code != 0 {
 		t.Fatalf("exit %d", code)
 	}
 	t.Setenv("HF_ENDPOINT", "https://env.example")
@@ -134,7 +142,8 @@ func TestFlagsAndEnvironmentWinOverSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := st.Settings
-	if s.HubEndpoint != "https://env.example" || s.CheckpointDisk != 7e7 || s.HubProxy != "http://proxy.example:3128" {
+	if s.HubEndpoint != "https://env.example" || s.CheckpointDisk != 7e7 ||
+		s.HubProxy != "http://proxy.example:3128" {
 		t.Errorf("%+v", s)
 	}
 	by := map[string]string{}
@@ -142,7 +151,9 @@ func TestFlagsAndEnvironmentWinOverSettings(t *testing.T) {
 		by[x.Name] = string(x.Source) + " " + x.By
 	}
 	for name, want := range map[string]string{
-		"hub_endpoint": "environment HF_ENDPOINT", "checkpoint_disk": "flag --checkpoint-disk", "hub_proxy": "environment HTTPS_PROXY", "port": "flag --addr", "keep_requests": "default ",
+		"hub_endpoint": "environment HF_ENDPOINT", "checkpoint_disk": "flag --checkpoint-disk",
+		"hub_proxy": "environment HTTPS_PROXY", "port": "flag --addr",
+		"keep_requests": "default ",
 	} {
 		if by[name] != want {
 			t.Errorf("%s is decided by %q, want %q", name, by[name], want)

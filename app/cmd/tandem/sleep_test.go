@@ -65,7 +65,10 @@ func TestSleepOfAMinuteChangesNothing(t *testing.T) {
 
 	want := answerOf(t, p, func() {})
 	got := answerOf(t, p, func() {
-		waitState(t, c, func(s control.State) bool { return len(s.Active) == 1 && s.Active[0].PerSecond > 0 })
+		waitState(t, c, func(s control.State) bool {
+			return len(s.Active) == 1 &&
+				s.Active[0].PerSecond > 0
+		})
 		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +132,8 @@ func checkPace(t *testing.T, c *control.Client) {
 func answerOf(t *testing.T, p *process, between func()) string {
 	t.Helper()
 	const tokens = 4000
-	body := fmt.Sprintf(`{"model":"tandem","prompt":"abc","temperature":0,"ignore_eos":true,"stream":true,"max_tokens":%d,"speculation":{"drafter":"none"},"stream_options":{"include_usage":true}}`, tokens)
+	body := fmt.Sprintf(`{"model":"tandem","prompt":"abc","temperature":0,"ignore_eos":true,"stream":true,"max_tokens":%d,"speculation":{"drafter":"none"},"stream_options":{"include_usage":true}}`,
+		tokens)
 	resp, err := http.Post(p.url+"/v1/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)

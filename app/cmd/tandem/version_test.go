@@ -11,7 +11,8 @@ func TestVersionIsTheReleaseOrTheCommit(t *testing.T) {
 	bare := version()
 	release = "1.2.3"
 	defer func() { release = "" }()
-	if got := version(); bare == "" || got != "1.2.3" && !strings.HasPrefix(got, "1.2.3+") || strings.Contains(got, "(") {
+	if got := version(); bare == "" || got != "1.2.3" && !strings.HasPrefix(got, "1.2.3+") ||
+		strings.Contains(got, "(") {
 		t.Errorf("%q, and %q of a build by hand", got, bare)
 	}
 }

@@ -30,7 +30,8 @@ func (t talk) toolChoice(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if calls := answer.Choices[0].Message.ToolCalls; len(calls) == 0 || calls[0].Function.Name != "weather" {
+	if calls := answer.Choices[0].Message.ToolCalls; len(calls) == 0 ||
+		calls[0].Function.Name != "weather" {
 		return fmt.Errorf("named: got %s", answer.RawJSON())
 	}
 	return nil
@@ -43,7 +44,8 @@ func (t talk) reasoning(ctx context.Context) error {
 	}
 	m := answer.Choices[0].Message
 	var thought string // the library has no field for it
-	if err := json.Unmarshal([]byte(m.JSON.ExtraFields["reasoning_content"].Raw()), &thought); err != nil {
+	if err := json.Unmarshal([]byte(m.JSON.ExtraFields["reasoning_content"].Raw()),
+		&thought); err != nil {
 		return fmt.Errorf("%w: got %s", err, answer.RawJSON())
 	}
 	if m.Content != "Four." || thought != "Two and two." {
@@ -66,7 +68,8 @@ func (t talk) schema(ctx context.Context) error {
 		return err
 	}
 	var said map[string]string
-	if err := json.Unmarshal([]byte(answer.Choices[0].Message.Content), &said); err != nil || len(said) != 1 || said["word"] != "pong" {
+	if err := json.Unmarshal([]byte(answer.Choices[0].Message.Content), &said); err != nil ||
+		len(said) != 1 || said["word"] != "pong" {
 		return fmt.Errorf("%v: got %s", err, answer.RawJSON())
 	}
 	return nil

@@ -28,7 +28,8 @@ type talk struct {
 
 func main() {
 	base := os.Args[1]
-	t := talk{openai.NewClient(option.WithBaseURL(base+"/v1"), option.WithAPIKey("unused"), option.WithMaxRetries(0)), base}
+	t := talk{openai.NewClient(option.WithBaseURL(base+"/v1"), option.WithAPIKey("unused"),
+		option.WithMaxRetries(0)), base}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for _, test := range []struct {
@@ -59,7 +60,8 @@ func main() {
 }
 
 func ask(text string) openai.ChatCompletionNewParams {
-	return openai.ChatCompletionNewParams{Model: "tandem", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)}}
+	return openai.ChatCompletionNewParams{Model: "tandem",
+		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)}}
 }
 
 // weather is the function that the script calls.
@@ -68,7 +70,8 @@ func weather() []openai.ChatCompletionToolUnionParam {
 		Name: "weather",
 		Parameters: shared.FunctionParameters{
 			"type": "object", "required": []string{"city", "days"},
-			"properties": map[string]any{"city": map[string]any{"type": "string"}, "days": map[string]any{"type": "integer"}},
+			"properties": map[string]any{"city": map[string]any{"type": "string"},
+				"days": map[string]any{"type": "integer"}},
 		},
 	})}
 }
@@ -104,13 +107,15 @@ func (t talk) chat(ctx context.Context) error {
 }
 
 // read returns the whole of a stream, as the library's own accumulator builds it.
-func (t talk) read(ctx context.Context, p openai.ChatCompletionNewParams, opts ...option.RequestOption) (openai.ChatCompletionAccumulator, error) {
+func (t talk) read(ctx context.Context, p openai.ChatCompletionNewParams,
+	opts ...option.RequestOption) (openai.ChatCompletionAccumulator, error) {
 	var all openai.ChatCompletionAccumulator
 	stream := t.Chat.Completions.NewStreaming(ctx, p, opts...)
 	defer stream.Close()
 	for stream.Next() {
 		if !all.AddChunk(stream.Current()) {
-			return all, fmt.Errorf("a chunk that belongs to no answer: %s", stream.Current().RawJSON())
+			return all, fmt.Errorf("a chunk that belongs to no answer: %s",
+				stream.Current().RawJSON())
 		}
 	}
 	return all, stream.Err()
@@ -148,14 +153,16 @@ func (t talk) tools(ctx context.Context) error {
 		return err
 	}
 	m := answer.Choices[0].Message
-	if len(m.ToolCalls) != 1 || m.ToolCalls[0].Function.Name != "weather" || answer.Choices[0].FinishReason != "tool_calls" {
+	if len(m.ToolCalls) != 1 || m.ToolCalls[0].Function.Name != "weather" ||
+		answer.Choices[0].FinishReason != "tool_calls" {
 		return fmt.Errorf("got %s", answer.RawJSON())
 	}
 	var args struct {
 		City string
 		Days int
 	}
-	if err := json.Unmarshal([]byte(m.ToolCalls[0].Function.Arguments), &args); err != nil || args.City != "Paris" || args.Days != 2 {
+	if err := json.Unmarshal([]byte(m.ToolCalls[0].Function.Arguments), &args); err != nil ||
+		args.City != "Paris" || args.Days != 2 {
 		return fmt.Errorf("%v, got %s", err, answer.RawJSON())
 	}
 	p.Messages = append(p.Messages, m.ToParam(), openai.ToolMessage("raining", m.ToolCalls[0].ID))
@@ -181,7 +188,8 @@ func (t talk) toolStream(ctx context.Context) error {
 		}
 		got = append(got, c.Function.Name+" "+args.City)
 	}
-	if strings.Join(got, ", ") != "weather Oslo, weather Rome" || all.Choices[0].FinishReason != "tool_calls" {
+	if strings.Join(got, ", ") != "weather Oslo, weather Rome" ||
+		all.Choices[0].FinishReason != "tool_calls" {
 		return fmt.Errorf("got %q, %s", got, all.Choices[0].FinishReason)
 	}
 	return nil
@@ -202,7 +210,8 @@ func (t talk) errors(ctx context.Context) error {
 	} {
 		_, err := t.Chat.Completions.New(ctx, test.params)
 		e, ok := errors.AsType[*openai.Error](err)
-		if !ok || e.StatusCode != test.status || e.Code != test.code || !strings.Contains(e.Message, test.says) {
+		if !ok || e.StatusCode != test.status || e.Code != test.code ||
+			!strings.Contains(e.Message, test.says) {
 			return fmt.Errorf("want %d %s, got %v", test.status, test.code, err)
 		}
 	}
@@ -247,7 +256,8 @@ func (t talk) retries(ctx context.Context) error {
 
 func (t talk) errorMidway(ctx context.Context) error {
 	all, err := t.read(ctx, ask("fail midway"))
-	if err == nil || len(all.Choices) == 0 || !strings.HasPrefix(all.Choices[0].Message.Content, "half") {
+	if err == nil || len(all.Choices) == 0 ||
+		!strings.HasPrefix(all.Choices[0].Message.Content, "half") {
 		return fmt.Errorf("error %v after %+v", err, all.ChatCompletion)
 	}
 	return nil
