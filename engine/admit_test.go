@@ -9,13 +9,13 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// crowded is an engine that has room for so many positions, and is stopped in its
-// first forward until release is called.
+// crowded returns an engine with room for so many positions. It stops in its first forward until
+// release is called.
 func crowded(t *testing.T, room int64) (f *fixture, started <-chan struct{}, release func()) {
 	return stopped(t, Options{Room: room})
 }
 
-// stopped is crowded by options of an engine in which a position takes a byte.
+// stopped is crowded with options of its own. A position takes a byte.
 func stopped(t *testing.T, o Options) (f *fixture, started <-chan struct{}, release func()) {
 	o.Text = func(n int) int64 { return int64(n) }
 	f = newFixture(t, enginetest.Cycle(30), o)
@@ -29,8 +29,7 @@ func stopped(t *testing.T, o Options) (f *fixture, started <-chan struct{}, rele
 	return f, begun, func() { close(held) }
 }
 
-// begin starts a request and waits until it is in the queue, if it has to go
-// there.
+// begin starts a request. If queued is over 0, it waits until so many requests are in the queue.
 func begin(f *fixture, ctx context.Context, r Request, queued int) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- drain(f, ctx, r) }()
@@ -38,8 +37,7 @@ func begin(f *fixture, ctx context.Context, r Request, queued int) <-chan error 
 	return done
 }
 
-// forward returns in which forward a prompt of so many tokens was read, -1 for
-// none.
+// forward returns the forward in which a prompt of so many tokens was read, or -1.
 func (f *fixture) forward(prompt int) int {
 	return slices.IndexFunc(f.chain.Forwards,
 		func(rows []int) bool { return slices.Equal(rows, []int{prompt}) })
@@ -54,8 +52,8 @@ func ends(t *testing.T, requests ...<-chan error) {
 	}
 }
 
-// TestLargeRequestIsNotOvertakenBySmallerOnes holds that a request that does not fit beside
-// those in flight waits until they have left, and that later ones wait with it.
+// TestLargeRequestIsNotOvertakenBySmallerOnes sends a request that does not fit beside the first
+// one. It waits until the first has ended, and a later, smaller request waits too.
 func TestLargeRequestIsNotOvertakenBySmallerOnes(t *testing.T) {
 	f, started, release := crowded(t, 22)
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
@@ -75,13 +73,13 @@ func TestLargeRequestIsNotOvertakenBySmallerOnes(t *testing.T) {
 			last, f.chain.Forwards)
 	}
 	if !slices.ContainsFunc(f.chain.Forwards, func(rows []int) bool { return len(rows) == 2 }) {
-		t.Errorf("the second and the third, which fit together, shared nothing: %v",
+		t.Errorf("the second and third requests fit together, but shared no forward: %v",
 			f.chain.Forwards)
 	}
 }
 
-// TestRequestAfterACancelledOneStarts holds that the next request need not wait any more when
-// the one ahead of it, for which there was no room, is cancelled.
+// TestRequestAfterACancelledOneStarts cancels a request that waits for room. The request after it
+// then starts at once.
 func TestRequestAfterACancelledOneStarts(t *testing.T) {
 	f, started, release := crowded(t, 20)
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
@@ -97,7 +95,8 @@ func TestRequestAfterACancelledOneStarts(t *testing.T) {
 		t.Errorf("the cancelled request ended with %v", err)
 	}
 	if stats.Queue <= 0 || stats.Queue > stats.Total || stats.Prefill != 0 {
-		t.Errorf("it waited %v and read for %v of %v", stats.Queue, stats.Prefill, stats.Total)
+		t.Errorf("the cancelled request waited %v and read for %v of %v",
+			stats.Queue, stats.Prefill, stats.Total)
 	}
 	ends(t, first, third)
 	if f.forward(3) >= 0 {
@@ -109,7 +108,7 @@ func TestRequestAfterACancelledOneStarts(t *testing.T) {
 	}
 }
 
-// TestRequestAloneAlwaysHasRoom runs a request that takes more than there is by itself.
+// TestRequestAloneAlwaysHasRoom runs a request that needs more than the whole room. It runs alone.
 func TestRequestAloneAlwaysHasRoom(t *testing.T) {
 	f, started, release := crowded(t, 5)
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
@@ -126,19 +125,19 @@ func TestRequestAloneAlwaysHasRoom(t *testing.T) {
 	}
 }
 
-// TestLimitIsCutBeforeItIsCounted holds that a limit is cut to the context before its bytes are
-// counted.
+// TestLimitIsCutBeforeItIsCounted expects that a limit is cut to the context before its bytes
+// count.
 func TestLimitIsCutBeforeItIsCounted(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	limit, err := f.check(Request{Prompt: make([]int32, 10), MaxTokens: new(100)})
 	if most := newTask(t.Context(), Request{Prompt: make([]int32, 10)}, 0, limit,
 		f.tok).maxPositions(); err != nil || most != 16 {
-		t.Errorf("it may come to have %d positions, %v", most, err)
+		t.Errorf("the request may come to have %d positions, %v", most, err)
 	}
 }
 
-// TestCompletionStartsBesideAChatThatHasTheMemory holds that a short request goes beside a
-// text that takes all other memory, ahead of long ones that wait, and delays none of these.
+// TestCompletionStartsBesideAChatThatHasTheMemory starts a short request beside a text that takes
+// all other memory. It goes ahead of the long requests that wait, and delays none of them.
 func TestCompletionStartsBesideAChatThatHasTheMemory(t *testing.T) {
 	f, started, release := stopped(t, Options{Room: 30 + 8, Short: 5, ContextLength: 30})
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 10)}, 0) // as long as the context
@@ -163,7 +162,7 @@ func TestCompletionStartsBesideAChatThatHasTheMemory(t *testing.T) {
 	}
 }
 
-// TestShortRequestsWaitWhereAContextTakesAll holds that short requests wait like others where a
+// TestShortRequestsWaitWhereAContextTakesAll expects that short requests wait like others where a
 // whole context takes all memory.
 func TestShortRequestsWaitWhereAContextTakesAll(t *testing.T) {
 	f, started, release := stopped(t, Options{Room: 30, Short: 5, ContextLength: 30})

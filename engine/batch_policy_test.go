@@ -35,8 +35,8 @@ func TestBatchPolicyMeasuresSteps(t *testing.T) {
 	check("slower", 3, 75)
 }
 
-// TestGuessesDoNotSlowDownOtherAnswers holds that drafts are taken where all requests
-// together get more by them, and none gets less than plain steps of all would give it.
+// TestGuessesDoNotSlowDownOtherAnswers expects drafts only under two conditions: all requests
+// together get more by them, and no request gets less than plain steps would give it.
 func TestGuessesDoNotSlowDownOtherAnswers(t *testing.T) {
 	const ms = time.Millisecond
 	one := func(tokens float64, cost time.Duration) bid {
@@ -44,7 +44,7 @@ func TestGuessesDoNotSlowDownOtherAnswers(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		steps []time.Duration // by requests, 1 first; 0 = not measured
+		steps []time.Duration // by the number of requests, from 1 on; 0 = not measured
 		bids  []bid
 		n     int
 		want  int // taken
@@ -72,13 +72,13 @@ func TestGuessesDoNotSlowDownOtherAnswers(t *testing.T) {
 			t.Errorf("%s: %d of %d are taken, want %d", c.name, len(taken), len(c.bids), c.want)
 		}
 		if c.want == 1 && len(c.bids) > 1 && taken[0].Tokens != 4 {
-			t.Errorf("%s: the one with %g tokens is taken", c.name, taken[0].Tokens)
+			t.Errorf("%s: the bid of %g tokens is taken", c.name, taken[0].Tokens)
 		}
 	}
 }
 
-// TestNoAnswerIsSlowerThanSharedSteps tries random costs of steps and drafts: no request
-// gets less than plain steps of all would give it, and all together never get less.
+// TestNoAnswerIsSlowerThanSharedSteps tries random costs of steps and drafts. No request gets less
+// than plain steps would give it, and all together never get less.
 func TestNoAnswerIsSlowerThanSharedSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	some := 0
@@ -114,16 +114,16 @@ func TestNoAnswerIsSlowerThanSharedSteps(t *testing.T) {
 		}
 		for _, b := range taken {
 			if b.Tokens/round*rounding < 1/steps[n] {
-				t.Errorf("one that drafts gets %g tokens per second, %g from plain steps",
+				t.Errorf("a request that drafts gets %g tokens per second, %g from plain steps",
 					b.Tokens/round, 1/steps[n])
 			}
 		}
 		if n > len(taken) && 1/round*rounding < 1/steps[n] {
-			t.Errorf("one that does not draft gets %g tokens per second, %g from plain steps",
+			t.Errorf("a request without drafts gets %g tokens per second, %g from plain steps",
 				1/round, 1/steps[n])
 		}
 	}
 	if some < 500 {
-		t.Errorf("drafts were taken %d times only", some)
+		t.Errorf("drafts were taken only %d times", some)
 	}
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // TestCancelEndsEveryKindOfWorkWithinOneRound counts the forwards that begin after the cancel, in
-// each kind of work. Two may: the round under way may have its step, and carried tokens are
-// evaluated, so that the caches hold them.
+// each kind of work. Two are allowed:
+//   - the step of the round under way;
+//   - the evaluation of carried tokens, which puts them into the caches.
 func TestCancelEndsEveryKindOfWorkWithinOneRound(t *testing.T) {
 	for name, c := range map[string]struct {
 		r      Request
@@ -78,7 +79,7 @@ func TestCancelEndsEveryKindOfWorkWithinOneRound(t *testing.T) {
 				t.Errorf("error %v, stats %+v", err, stats)
 			}
 			if read := stats.Queue + stats.Prefill; stats.Prefill <= 0 || read > stats.Total {
-				t.Errorf("it waited %v and read for %v of %v",
+				t.Errorf("the request waited %v and read for %v of %v",
 					stats.Queue, stats.Prefill, stats.Total)
 			}
 			if c.shared {
@@ -95,7 +96,7 @@ func TestCancelEndsEveryKindOfWorkWithinOneRound(t *testing.T) {
 				t.Errorf("forward %d ran, the cancel came in forward %d", last, c.at)
 			}
 			f.chain.OnForward = nil
-			// after what was dispatched and not read
+			// after the work that was dispatched and not read
 			f.run(t, Request{Prompt: counting(0, 1), MaxTokens: new(1)})
 			if left := f.thread.Memory().Active; left != before {
 				t.Errorf("%d bytes are left in MLX", left-before)
@@ -104,8 +105,8 @@ func TestCancelEndsEveryKindOfWorkWithinOneRound(t *testing.T) {
 	}
 }
 
-// TestCancelledReadingHasNoFurtherChunk cancels readings in flight and in the queue, while others
-// go on.
+// TestCancelledReadingHasNoFurtherChunk cancels readings in flight and in the queue. The other
+// readings go on.
 func TestCancelledReadingHasNoFurtherChunk(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		f, halts := halting(t, Options{Chunk: 4, Active: 2}, 2)

@@ -11,12 +11,12 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A chronicle is a drafter that guesses rightly, and keeps a row for each committed
-// token, made of it.
+// A chronicle is a drafter that guesses rightly. It keeps a row for each committed token, made from
+// that token.
 type chronicle struct {
 	text     []int32
-	silent   bool  // has nothing to propose
-	restored []int // rows that drafts began with
+	silent   bool  // proposes no tokens
+	restored []int // rows that each draft began with
 }
 
 func (d *chronicle) Name() string   { return "chronicle" }
@@ -93,9 +93,9 @@ func (t *entries) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
 func (t *entries) Arrays() []*mlx.Array { return t.caches.Arrays() }
 func (t *entries) Free(s *mlx.Scope)    { t.caches.Free(s) }
 
-// TestDraftContextComesBackWithItsCheckpoint holds that what a draft knows of an answer is kept
-// with each of its checkpoints, in plain steps and in blocks, and comes back whole with the
-// deepest.
+// TestDraftContextComesBackWithItsCheckpoint expects that each checkpoint of an answer keeps the
+// draft's context, in plain steps and in blocks. The deepest checkpoint brings the whole context
+// back.
 func TestDraftContextComesBackWithItsCheckpoint(t *testing.T) {
 	script := counting(0, 1000)
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {

@@ -35,8 +35,8 @@ func (f *fixture) cut(t *testing.T, r Request, at int) (tokens int) {
 	return tokens
 }
 
-// strangers runs requests with beginnings of their own, more of them than
-// can leave their caches.
+// strangers runs requests with beginnings of their own. They are more than the trie can keep caches
+// of.
 func (f *fixture) strangers(t *testing.T) {
 	t.Helper()
 	for i := range 6 {
@@ -48,9 +48,9 @@ func (f *fixture) strangers(t *testing.T) {
 // it. Answers are captured that often.
 const interval = 64
 
-// TestTurnLosesAtMostOneCheckpointInterval restores each turn exactly as far as the one before it
-// was evaluated. A turn with another wording loses at most the distance of two checkpoints, also
-// after requests of others.
+// TestTurnLosesAtMostOneCheckpointInterval restores each turn exactly as far as the turn before it
+// was evaluated. A turn with another wording loses at most the distance of two checkpoints, even
+// after requests of other clients.
 func TestTurnLosesAtMostOneCheckpointInterval(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, others := range []bool{false, true} {
@@ -65,7 +65,7 @@ func TestTurnLosesAtMostOneCheckpointInterval(t *testing.T) {
 					stats, got := f.ask(t, r)
 					before := max(0, len(text)-1) // the answer's last token was not evaluated
 					switch {
-					// the end of so short an answer is not kept
+					// the end of an answer as short as this one is not kept
 					case turn == 3 && layout == cache.Ring:
 						if stats.CachedTokens <= before-interval {
 							t.Errorf("turn %d: %d of %d tokens restored",
@@ -91,7 +91,7 @@ func TestTurnLosesAtMostOneCheckpointInterval(t *testing.T) {
 						stats, _ := f.ask(t, Request{Prompt: prompt, MaxTokens: new(2)})
 						if stats.Matched != part || stats.CachedTokens <= part-interval ||
 							layout == cache.Full && stats.CachedTokens != part {
-							t.Errorf("said otherwise from %d on: %d matched, %d restored",
+							t.Errorf("with another wording from %d on: %d matched, %d restored",
 								part, stats.Matched, stats.CachedTokens)
 						}
 						if others {
@@ -116,7 +116,7 @@ func TestClientThatGivesUpGetsFurtherEachTime(t *testing.T) {
 				var seen Stats
 				r.Done = func(s Stats) { seen = s }
 				f.cut(t, r, 1) // in its second chunk
-				// nothing beyond the evaluated tokens is known
+				// no token after the evaluated ones matches
 				if seen.Matched != done || seen.CachedTokens != done {
 					t.Errorf("after %d tokens: %d matched, %d restored",
 						done, seen.Matched, seen.CachedTokens)
@@ -138,8 +138,8 @@ func TestClientThatGivesUpGetsFurtherEachTime(t *testing.T) {
 	}
 }
 
-// In TestCancelledOthersCostAtMostOneCheckpointInterval others begin and give up texts, beginnings
-// of the main text too. They cost that text at most the distance of two checkpoints.
+// TestCancelledOthersCostAtMostOneCheckpointInterval cancels other texts beside a main text. Some
+// of them are beginnings of the main text. They cost it at most the distance of two checkpoints.
 func TestCancelledOthersCostAtMostOneCheckpointInterval(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, depth := range []int{0, 5} {
@@ -155,10 +155,10 @@ func TestCancelledOthersCostAtMostOneCheckpointInterval(t *testing.T) {
 						switch rng.IntN(3) {
 						case 0: // another text
 							r.Prompt = counting(1+rng.IntN(49), 20+rng.IntN(200))
-						case 1: // one that parts from this one
+						case 1: // a text that parts from the main text
 							r.Prompt = append(slices.Clone(text[:1+rng.IntN(len(text)-1)]),
 								counting(rng.IntN(50), 1+rng.IntN(100))...)
-						case 2: // this one, or a part of it
+						case 2: // the main text, or a part of it
 							r.Prompt = text[:1+rng.IntN(len(text))]
 							r.Speculation = Speculation{Depth: &depth,
 								Rollback: []Rollback{Trim, Undo}[rng.IntN(2)]}
@@ -182,9 +182,9 @@ func TestCancelledOthersCostAtMostOneCheckpointInterval(t *testing.T) {
 	}
 }
 
-// TestCancelInAnyRoundLeavesSoundCaches cancels requests in every round, while the prompt is
-// evaluated and while the answer grows. A following request restores everything that can be
-// restored, and has the same output. In the end no memory is left in use.
+// TestCancelInAnyRoundLeavesSoundCaches cancels a request in each round of its prompt and of its
+// answer. A following request restores everything that can be restored, and has the same output. At
+// the end no memory is left in use.
 func TestCancelInAnyRoundLeavesSoundCaches(t *testing.T) {
 	const prompt, chunk = 100, 32 // four chunks
 	script := counting(0, 1000)

@@ -25,7 +25,7 @@ func similar(table [][]float32, noise float64, vocab int) [][]float32 {
 			if i < len(table) && j < len(table) {
 				out[i][j] = table[i][j] + float32(rng.NormFloat64()*noise)
 			} else {
-				out[i][j] = 30 // padding that is never to be drafted
+				out[i][j] = 30 // padding, which must never be drafted
 			}
 		}
 	}
@@ -33,8 +33,8 @@ func similar(table [][]float32, noise float64, vocab int) [][]float32 {
 }
 
 // TestModelDraftKeepsThePlainOutput decodes with a smaller model that agrees with the target
-// always, mostly or not at all. The tokens are those of plain decoding, with either rollback, on
-// rings and full caches, for every chunk.
+// always, mostly or never. The tokens equal plain decoding, with either rollback, on rings and full
+// caches, for every chunk.
 func TestModelDraftKeepsThePlainOutput(t *testing.T) {
 	const vocab = 64
 	table := wild(vocab)
@@ -134,8 +134,8 @@ func TestModelDraftKeepsThePlainOutput(t *testing.T) {
 	}
 }
 
-// TestModelDraftCatchesUpBesidePlainSteps holds that a smaller model reads a restored text piece by
-// piece, beside plain steps, and drafts as soon as it has caught up.
+// TestModelDraftCatchesUpBesidePlainSteps lets a smaller model read a restored text piece by piece,
+// beside plain steps. It drafts as soon as it has caught up.
 func TestModelDraftCatchesUpBesidePlainSteps(t *testing.T) {
 	const vocab, chunk = 50, 64
 	f := newFixture(t, enginetest.Cycle(vocab), Options{})
@@ -152,7 +152,7 @@ func TestModelDraftCatchesUpBesidePlainSteps(t *testing.T) {
 	if !slices.Equal(got, text) || stats.CachedTokens < 1999 || stats.NoDrafter != "" {
 		t.Fatalf("%d tokens, of %d cached ones: %s", len(got), stats.CachedTokens, stats.NoDrafter)
 	}
-	// A round in 64 tokens, until the remaining ones go with a proposal.
+	// The draft reads 64 tokens a round. It reads the remaining ones together with a proposal.
 	if first := slices.Index(stats.Depths, 4); first < 1700/chunk || first > 2000/chunk ||
 		stats.Accepted != stats.Drafted {
 		t.Errorf("the first drafts came in round %d; %d of %d stand",
@@ -172,8 +172,8 @@ func (m limited) Config() lm.Config {
 	return c
 }
 
-// TestModelDraftEndsWithItsContext holds that a smaller model drafts no more beyond its context. An
-// id that it has no token for ends its draft, not the request.
+// TestModelDraftEndsWithItsContext expects no drafts beyond the smaller model's context. An id that
+// it has no token for ends its draft, not the request.
 func TestModelDraftEndsWithItsContext(t *testing.T) {
 	const vocab = 64
 	for _, c := range []struct {

@@ -20,10 +20,10 @@ type fixture struct {
 	*Engine
 	chain   *enginetest.Chain
 	thread  *mlx.Thread
-	changes *sync.Cond // of what the engine's mu guards
+	changes *sync.Cond // signals changes of the fields that the engine's mu guards
 }
 
-// waitUntil waits until the engine is in a state. is is called with mu held.
+// waitUntil waits until is returns true. It calls is with mu held.
 func (f *fixture) waitUntil(is func() bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,7 +37,7 @@ func (f *fixture) waitQueued(n int) {
 	f.waitUntil(func() bool { return f.queued() >= n })
 }
 
-// waitForJob waits until a job is in the queue for the end of the round.
+// waitForJob waits until a job waits for the end of the round.
 func (f *fixture) waitForJob() {
 	f.waitUntil(func() bool { return len(f.jobs) > 0 })
 }
@@ -90,8 +90,8 @@ func ids(tokens []Token) []int32 {
 	return out
 }
 
-// script returns a table in which the bytes of text follow one another; every
-// byte may occur once only.
+// script returns a table in which the bytes of text follow one another. Each byte may occur only
+// once.
 func script(text string) [][]float32 {
 	table := make([][]float32, 257)
 	for i := range table {
@@ -147,7 +147,7 @@ func TestRequestsShareForwards(t *testing.T) {
 	results := make(chan string, 4)
 	for i := range 4 {
 		if i == 1 {
-			<-started // the others come while the first is being worked on
+			<-started // the others come while the engine works on the first
 		}
 		go func() {
 			var got []int32
@@ -209,11 +209,10 @@ func (w *witness) Free(s *mlx.Scope) {
 	w.Attention.Free(s)
 }
 
-// TestCachesHoldWhatWasRead checks the invariant for every way a generation can end, within the
-// ring's size and beyond it. The step in flight is rolled back, and both caches hold the tokens
-// before the last one read. If the caller leaves the loop, it is not known how far the scheduler
-// has run ahead.
-func TestCachesHoldWhatWasRead(t *testing.T) {
+// TestCachesHoldTheTokensThatWereRead ends a generation in every way, within the ring's size and
+// beyond it. The step in flight is rolled back, and both caches hold the tokens before the last one
+// read. If the caller leaves the loop, the test cannot know how far the scheduler has run ahead.
+func TestCachesHoldTheTokensThatWereRead(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		r    Request
@@ -293,7 +292,7 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 					for layer, rows := range held {
 						want := prompt + read - 1
 						if stats.Finish == "" && x.depth == 0 && !x.exact {
-							// nothing ended the text: the row of the last token stays
+							// the text has no end yet, so the row of the last token stays
 							want = prompt + read
 						}
 						if offset[layer] != want {
@@ -310,8 +309,8 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 	}
 }
 
-// TestStepsWriteInPlace decodes over caches of 40 MB. A step that is dispatched before its
-// predecessor was read would copy them.
+// TestStepsWriteInPlace decodes over caches of 40 MB. A step that the engine dispatches before it
+// has read the step before would copy them.
 func TestStepsWriteInPlace(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{})
 	f.chain.Wide = 2048

@@ -30,7 +30,7 @@ type episodic struct {
 	// drafts. blind accepts all of them unseen.
 	lean   float64
 	blind  bool
-	drafts *mlx.Array // (rows-1) of the last forward, nil if it was of no block
+	drafts *mlx.Array // (rows-1) of the last forward, nil if it was not a block
 }
 
 func newEpisodic(s *mlx.Scope) *episodic {
@@ -63,8 +63,8 @@ func (m *episodic) NewCaches(opts cache.Options) []cache.Cache {
 	return []cache.Cache{cache.New(opts, episode), cache.New(opts, episode)}
 }
 
-// Forward implements lm.Model. The last row of an episode predicts the next one, and depends on
-// nothing else.
+// Forward implements lm.Model. The last row of an episode predicts the first token of the next one.
+// It sees no token, so it depends on its position alone.
 func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 	var hidden []*mlx.Array
 	for _, q := range b {
@@ -124,7 +124,7 @@ func (m *episodic) Free() {
 	}
 }
 
-// prefixes lists the beginnings of an episode: no token, each one token, each two.
+// prefixes lists the beginnings of an episode: the empty one, each token, each pair of tokens.
 func prefixes() (list [][]int32) {
 	list = append(list, nil)
 	for a := range int32(words) {
@@ -141,8 +141,8 @@ func prefixes() (list [][]int32) {
 // A guesser drafts for a model by the position in the episode alone. Some of its guesses are right.
 type guesser struct {
 	table *mlx.Array // (episode, V) logits
-	lie   bool       // about what it draws from
-	sure  bool       // says nothing of it, as one that looks its guesses up
+	lie   bool       // reports another distribution than it draws from
+	sure  bool       // reports no distribution, like a drafter that looks its guesses up
 }
 
 // newGuesser returns the guesser of the target's average prediction, given its logits after each

@@ -21,8 +21,9 @@ func (m *shaped) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	return m.Chain.Forward(s, b, taps)
 }
 
-// TestExactForwardsHaveOneShape checks that all forwards after the prompt of an exact request have
-// the same number of rows, are not shared, and say which rows are padding.
+// TestExactForwardsHaveOneShape expects three things of each forward after an exact request's
+// prompt: it has the same number of rows, it serves this request alone, and it marks its rows of
+// padding.
 func TestExactForwardsHaveOneShape(t *testing.T) {
 	d := &enginetest.Scripted{Vocab: 50, Wrong: func(round, n int) int { return round % (n + 1) }}
 	for i := range 200 {
@@ -66,7 +67,7 @@ func TestExactForwardsHaveOneShape(t *testing.T) {
 				pads += q.Pad
 			}
 		}
-		// A round takes in the newest token, what is carried and its drafts.
+		// A round reads the newest token, the carried tokens and its drafts.
 		if want := stats.Rounds*(ExactRows-1) - stats.Drafted; blocks != stats.Rounds ||
 			r.Rollback != Undo && pads != want {
 			t.Errorf("%+v: %d blocks with %d rows of padding, want %d and %d",

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A text is a prompt of a simulated schedule. All is counted in chunks.
+// A text is a prompt of a simulated schedule. Its unit is the chunk.
 type text struct {
 	client string
 	comes  int // before so many chunks were read
 	chunks int
 }
 
-// simulate reads texts chunk by chunk. It returns after how many chunks each text was
-// read to its end, and whose each chunk was.
+// simulate reads texts chunk by chunk. It returns the number of chunks at each text's end, and the
+// client of each chunk.
 func simulate(texts []text) (ends []int, whose []string) {
 	var s fairShares
 	ends = make([]int, len(texts))
@@ -111,7 +111,7 @@ func TestFairShares(t *testing.T) {
 			}
 		}
 		if n < 50-maxLead {
-			t.Errorf("after 200 chunks of its own, beside a newcomer it got %d of 100", n)
+			t.Errorf("after 200 chunks of its own, the long prompt got %d of 100 beside a newcomer", n)
 		}
 	})
 	t.Run("a long prompt is read on beside endless new clients", func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestFairShares(t *testing.T) {
 		}
 	})
 	t.Run("bursts with pauses between them do not hold up a long prompt", func(t *testing.T) {
-		// Bursts of b, with a moment between them in which it wants nothing.
+		// Client b sends bursts, with pauses in which it wants no chunk.
 		var texts []text
 		for n := range 40 {
 			texts = append(texts, many("b", maxLead, 1, 0)...)
@@ -141,15 +141,15 @@ func TestFairShares(t *testing.T) {
 			}
 		}
 		if n < 100-maxLead {
-			t.Errorf("of 200 chunks beside bursts it got %d", n)
+			t.Errorf("of 200 chunks beside bursts the long prompt got %d", n)
 		}
 	})
 }
 
-// TestClientsGetEqualShares holds that two clients that want chunks all the time are never further
-// apart than the lead allows, whatever the lengths of their prompts. The client of the oldest
-// prompt has at least its fixed share. Beside more than four clients that is more than an equal
-// share.
+// TestClientsGetEqualShares expects that two clients that always want chunks are never further
+// apart than the lead allows. The lengths of their prompts do not matter. The client of the oldest
+// prompt has at least its fixed share, which is more than an equal share among more than four
+// clients.
 func TestClientsGetEqualShares(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for range 50 {
@@ -164,7 +164,7 @@ func TestClientsGetEqualShares(t *testing.T) {
 		}
 		_, whose := simulate(texts)
 		got := map[string]int{}
-		for _, c := range whose[:300] { // none is read to its end
+		for _, c := range whose[:300] { // no text reaches its end in these
 			got[c]++
 		}
 		bound := 2*maxLead + max(0, 300/oldestEvery-300/clients)
@@ -178,7 +178,7 @@ func TestClientsGetEqualShares(t *testing.T) {
 	}
 }
 
-// TestSharesForgetClientsThatLeft holds that counts of clients that are gone do not pile up.
+// TestSharesForgetClientsThatLeft expects that the counts of clients that left do not pile up.
 func TestSharesForgetClientsThatLeft(t *testing.T) {
 	var s fairShares
 	for n := range 1000 {

@@ -13,12 +13,12 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A halt is a forward in which an engine stops, until it is freed.
+// A halt is a forward in which an engine stops until free is called.
 type halt struct{ there, held chan struct{} }
 
 func (h halt) free() { close(h.held) }
 
-// halting is an engine that stops in some forwards.
+// halting returns an engine that stops in the forwards at.
 func halting(t *testing.T, o Options, at ...int) (f *fixture, halts []halt) {
 	f = newFixture(t, enginetest.Cycle(30), o)
 	for range at {
@@ -45,8 +45,7 @@ func beginReading(f *fixture, client string, tokens, queued int) <-chan error {
 	return done
 }
 
-// prompts counts the forwards from one on to another that read prompts of so many
-// tokens.
+// prompts counts the forwards in [from, to) that read prompts of so many tokens.
 func (f *fixture) prompts(tokens, from, to int) (n int) {
 	for _, rows := range f.chain.Forwards[from:to] {
 		if slices.Equal(rows, []int{tokens}) {
@@ -56,8 +55,8 @@ func (f *fixture) prompts(tokens, from, to int) (n int) {
 	return n
 }
 
-// TestEditorDoesNotWaitForSixtyRequestsOfAnAgent holds that one request of one client comes
-// before the rest of sixty that another client sent earlier, for any number of places.
+// TestEditorDoesNotWaitForSixtyRequestsOfAnAgent sends sixty requests of one client, then one
+// request of another. That one comes before the rest of the sixty, for any number of places.
 func TestEditorDoesNotWaitForSixtyRequestsOfAnAgent(t *testing.T) {
 	for _, active := range []int{1, 2, 8} {
 		for _, at := range []int{1, 8, 41} {
@@ -86,9 +85,9 @@ func TestEditorDoesNotWaitForSixtyRequestsOfAnAgent(t *testing.T) {
 	}
 }
 
-// TestShortQuestionIsReadWithinTwoChunksOfALongPrompt sends a short prompt while 16k tokens
-// are read, from the same client and from another. It begins after the chunk under way and
-// one more, at most.
+// TestShortQuestionIsReadWithinTwoChunksOfALongPrompt sends a short prompt while the engine reads
+// 16k tokens, once from the same client and once from another. The short prompt begins after at
+// most two chunks: the one under way and one more.
 func TestShortQuestionIsReadWithinTwoChunksOfALongPrompt(t *testing.T) {
 	for _, client := range []string{"same", "other"} {
 		for at := range 12 {
@@ -126,8 +125,8 @@ func (f *fixture) ended() *[]int {
 	return &list
 }
 
-// TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian sends 24 equal requests. It also holds that
-// each has a part in every step where all of them have places.
+// TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian sends 24 equal requests. Where all of them
+// have places, each one also takes part in every step.
 func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 	const clients, tokens = 24, 40
 	for _, active := range []int{MaxActive, clients} {
@@ -161,7 +160,7 @@ func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 				t.Errorf("%d places, prompts of %d: rounds of the requests: %v",
 					active, prompt, rounds)
 			}
-			// A chunk and a step are a round of all that are in flight.
+			// A round has one chunk of a prompt and one step of all requests in flight.
 			chunks := clients * ((prompt + 15) / 16)
 			steps := len(f.chain.Forwards) - chunks
 			if waves := (clients + active - 1) / active; steps > chunks+waves*(tokens+1) {
@@ -170,7 +169,7 @@ func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 			if active < clients {
 				continue
 			}
-			// From the last chunk on none is left out until the first one ends.
+			// From the last chunk to the first end, each forward serves every request.
 			last := 0
 			for i, rows := range f.chain.Forwards {
 				if len(rows) == 1 && rows[0] > 1 {
@@ -178,7 +177,7 @@ func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 				}
 			}
 			for i := last + 1; i < (*list)[0]; i++ {
-				// the first to end needs no step for its last token
+				// the request that ends first needs no step for its last token
 				if n := len(f.chain.Forwards[i]); n < clients-1 {
 					t.Errorf("prompts of %d: forward %d serves %d requests", prompt, i, n)
 				}
@@ -187,8 +186,8 @@ func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 	}
 }
 
-// TestChatAndEmbeddingsTakeTurnsWhereOneFits holds that neither kind waits for more than one
-// of the other where the memory has room for one at a time.
+// TestChatAndEmbeddingsTakeTurnsWhereOneFits gives the engine memory for one request at a time.
+// Neither kind waits for more than one request of the other kind.
 func TestChatAndEmbeddingsTakeTurnsWhereOneFits(t *testing.T) {
 	bytes := func(n int) int64 { return int64(n) }
 	for name, many := range map[string]bool{"one reading after requests": false,
@@ -223,7 +222,7 @@ func TestChatAndEmbeddingsTakeTurnsWhereOneFits(t *testing.T) {
 	}
 }
 
-// TestChatStartsBesideAnyNumberOfEmbeddings holds that readings leave half of the places to
+// TestChatStartsBesideAnyNumberOfEmbeddings expects that readings leave half of the places to
 // requests.
 func TestChatStartsBesideAnyNumberOfEmbeddings(t *testing.T) {
 	f, halts := halting(t, Options{Active: 4, Chunk: 8}, 0, 3)
@@ -246,8 +245,8 @@ func TestChatStartsBesideAnyNumberOfEmbeddings(t *testing.T) {
 	}
 }
 
-// TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces holds that embeddings of a search need
-// no place, even while others wait for one, and come one after the other.
+// TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces expects that the embeddings of a search need no
+// place, even while other requests wait for one. They are read one after the other.
 func TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	f, halts := halting(t, Options{Active: 2}, 0, 8)
 	long := func(prompt, queued int) <-chan error {
@@ -269,12 +268,12 @@ func TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces(t *testing.T) {
 		}
 	}
 	if at := f.forward(21); at < 40 {
-		t.Errorf("the third answer began in forward %d, beside two that have the places", at)
+		t.Errorf("the third answer began in forward %d, while two others held both places", at)
 	}
 }
 
-// TestEndlessCompletionsDoNotKeepAChatWaiting holds that a long request that waits for room
-// gets its place as soon as there is room, however many short ones pass it.
+// TestEndlessCompletionsDoNotKeepAChatWaiting lets short requests pass a long one that waits for
+// room. The long one starts as soon as there is room, however many short ones wait.
 func TestEndlessCompletionsDoNotKeepAChatWaiting(t *testing.T) {
 	f, started, release := stopped(t, Options{Room: 30 + 8, Short: 5, ContextLength: 30, Active: 2})
 	first := begin(f, t.Context(), Request{Client: "a", Prompt: make([]int32, 10)}, 0)
@@ -289,13 +288,13 @@ func TestEndlessCompletionsDoNotKeepAChatWaiting(t *testing.T) {
 	ends(t, all...)
 	long := f.forward(6)
 	if after := f.prompts(2, long, len(f.chain.Forwards)); after < 5 {
-		t.Errorf("the long one was begun in forward %d, with %d of the short ones after it",
+		t.Errorf("the long request began in forward %d, and %d of the short ones after it",
 			long, after)
 	}
 }
 
-// TestCompletionStartsWhileLongAnswersHoldAllPlaces holds that short requests have places of
-// their own, and take none from long ones.
+// TestCompletionStartsWhileLongAnswersHoldAllPlaces expects that short requests have places of
+// their own and take none from long ones.
 func TestCompletionStartsWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	f, started, release := stopped(t, Options{Room: 1000, Short: 10, ContextLength: 400, Active: 2})
 	long := func(client string, prompt, queued int) <-chan error {
@@ -312,11 +311,11 @@ func TestCompletionStartsWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	release()
 	ends(t, all...)
 	if at := f.forward(3); at > 4 {
-		t.Errorf("the first short one was read in forward %d", at)
+		t.Errorf("the first short prompt was read in forward %d", at)
 	}
 	third := f.forward(21)
 	if after := f.prompts(3, third, len(f.chain.Forwards)); third < 40 || after < 5 {
-		t.Errorf("the third long one was read in forward %d, with %d short ones after it: %v",
+		t.Errorf("the third long prompt was read in forward %d, and %d short ones after it: %v",
 			third, after, f.chain.Forwards)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // TestWaitingRequestLeavesNothingAfterForget forgets everything while a request waits in the queue.
-// That request leaves nothing; the one after it does.
+// That request leaves nothing. The request after it leaves its checkpoints.
 func TestWaitingRequestLeavesNothingAfterForget(t *testing.T) {
 	prompt, dir := counting(0, 100), t.TempDir()
 	opts := Options{Active: 1, Store: newStore(t, dir)}

@@ -13,7 +13,7 @@ import (
 	"tandem/engine/sample"
 )
 
-// An ending is what a request came to.
+// An ending is the result of a request: its tokens, figures and error.
 type ending struct {
 	tokens []Token
 	stats  Stats
@@ -55,9 +55,9 @@ func (f *fixture) together(list []Request) []ending {
 	return out
 }
 
-// TestRequestsUnderGrammarsShareSteps holds that requests under grammars share their steps with
-// others. They have the same output as alone, down to the log-probabilities. A request that ends,
-// or whose grammar fails, ends alone.
+// TestRequestsUnderGrammarsShareSteps expects that requests under grammars share their steps with
+// others. Their output is the same as alone, down to the log-probabilities. A request that ends, or
+// whose grammar fails, ends alone.
 func TestRequestsUnderGrammarsShareSteps(t *testing.T) {
 	thirds := func(text []int32, id int32) bool { return (int(id)+len(text)/7)%3 == 0 }
 	for _, temperature := range []float64{0, 1} {
@@ -90,7 +90,7 @@ func TestRequestsUnderGrammarsShareSteps(t *testing.T) {
 				if fmt.Sprint(got[i].err) != fmt.Sprint(want.err) ||
 					(i == 4) != errors.Is(got[i].err, errSieve) ||
 					got[i].stats.Finish != want.stats.Finish {
-					t.Errorf("%s: it ends with %q, %v, alone %q, %v",
+					t.Errorf("%s: the request ends with %q, %v; alone it ends with %q, %v",
 						what, got[i].stats.Finish, got[i].err, want.stats.Finish, want.err)
 				}
 				if i == 4 && len(got[i].tokens) != 11 || i == 2 && len(got[i].tokens) != 25 {
@@ -105,7 +105,8 @@ func TestRequestsUnderGrammarsShareSteps(t *testing.T) {
 	}
 }
 
-// TestGrammarStepsFreeTheirMemory holds that steps under grammars free what they make.
+// TestGrammarStepsFreeTheirMemory expects the same active memory after each run of steps under a
+// grammar.
 func TestGrammarStepsFreeTheirMemory(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{})
 	once := func() int64 {

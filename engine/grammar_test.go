@@ -9,8 +9,8 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestGrammarHoldsWhoeverDrafts holds that the output under a grammar is allowed by it, with the
-// ids of plain decoding, for every drafter and depth.
+// TestGrammarHoldsWhoeverDrafts expects output that the grammar allows, with the ids of plain
+// decoding, for every drafter and depth.
 func TestGrammarHoldsWhoeverDrafts(t *testing.T) {
 	prompt := counting(0, 20)
 	// another third after a while
@@ -45,7 +45,7 @@ func TestGrammarHoldsWhoeverDrafts(t *testing.T) {
 					got, stats := generate(newFixture(t, enginetest.Cycle(50),
 						Options{Drafters: []draft.Drafter{drafter}}))
 					if rule == Rejection && temperature > 0 {
-						continue // it draws otherwise
+						continue // this rule draws other tokens
 					}
 					if !slices.Equal(got, want) {
 						t.Errorf("temperature %v, depth %d, %s, %s: %v, plain %v",
@@ -61,7 +61,8 @@ func TestGrammarHoldsWhoeverDrafts(t *testing.T) {
 	}
 }
 
-// TestGrammarRoundHasTwoSyncs holds that a round with drafts reads these first, and nothing else.
+// TestGrammarRoundHasTwoSyncs expects two reads in a round with drafts: first the drafts, then the
+// verified tokens.
 func TestGrammarRoundHasTwoSyncs(t *testing.T) {
 	script := counting(0, 400)
 	for _, depth := range []int{0, 3} {
@@ -76,7 +77,7 @@ func TestGrammarRoundHasTwoSyncs(t *testing.T) {
 				t.Errorf("%d of %d drafts stood", stats.Accepted, stats.Drafted)
 			}
 		}
-		// The first token comes with the prompt, and is read by a step.
+		// The first token comes from the prompt, and a step reads it.
 		if most := per*stats.Rounds + 1; stats.Syncs > most {
 			t.Errorf("depth %d: %d syncs in %d rounds, want %d at most",
 				depth, stats.Syncs, stats.Rounds, most)
@@ -84,8 +85,8 @@ func TestGrammarRoundHasTwoSyncs(t *testing.T) {
 	}
 }
 
-// TestGrammarEndsTheTextInsideABlock holds that a text ends where it is complete, inside a block
-// too.
+// TestGrammarEndsTheTextInsideABlock expects that a text ends where the grammar completes it, even
+// inside a block.
 func TestGrammarEndsTheTextInsideABlock(t *testing.T) {
 	script := counting(0, 400)
 	for _, depth := range []int{0, 7} {
@@ -102,7 +103,8 @@ func TestGrammarEndsTheTextInsideABlock(t *testing.T) {
 	}
 }
 
-// TestGrammarFollowsGeneratedTokensFirst resumes an answer under a grammar.
+// TestGrammarFollowsGeneratedTokensFirst resumes an answer under a grammar. The grammar reads the
+// generated tokens first and refuses those that it forbids.
 func TestGrammarFollowsGeneratedTokensFirst(t *testing.T) {
 	script := counting(0, 400)
 	f := newFixture(t, enginetest.Cycle(50), Options{})
@@ -114,16 +116,16 @@ func TestGrammarFollowsGeneratedTokensFirst(t *testing.T) {
 	err := drain(f, t.Context(), Request{Prompt: script[:20], Generated: script[20:25],
 		Grammar: &sieve{vocab: 50, forbid: func(_ []int32, id int32) bool { return id == 24 }}})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeInvalid {
-		t.Errorf("what the grammar forbids was taken: %v", err)
+		t.Errorf("a token that the grammar forbids was accepted: %v", err)
 	}
 	err = drain(f, t.Context(), Request{Prompt: script[:20], Grammar: &sieve{vocab: 500}})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeInvalid {
-		t.Errorf("a grammar of another vocabulary was taken: %v", err)
+		t.Errorf("a grammar of another vocabulary was accepted: %v", err)
 	}
 }
 
-// TestFailedGrammarEndsItsRequestAlone holds that a grammar that cannot be followed any further
-// ends its request, after what was generated, and no other.
+// TestFailedGrammarEndsItsRequestAlone lets a grammar fail inside an answer. Its request ends after
+// the tokens generated so far. The other requests go on.
 func TestFailedGrammarEndsItsRequestAlone(t *testing.T) {
 	script := counting(0, 400)
 	for _, depth := range []int{0, 5} {
@@ -157,8 +159,8 @@ func TestFailedGrammarEndsItsRequestAlone(t *testing.T) {
 
 var errSieve = errors.New("too much")
 
-// A sieve is a grammar that forbids single tokens, and may have a length. Behind its first
-// error it is broken, as llguidance's are.
+// A sieve is a grammar that forbids single tokens, and may have a length. After its first error it
+// is broken, like llguidance's grammars.
 type sieve struct {
 	vocab  int
 	forbid func(text []int32, id int32) bool // nil forbids none

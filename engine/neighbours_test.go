@@ -7,9 +7,10 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestSetRoom holds that a request that does not fit waits until it does, or until there is more
-// room. What is in flight stays.
-func TestSetRoom(t *testing.T) {
+// TestWaitingRequestStartsWhenSetRoomGivesRoom lets a request wait that does not fit. It starts
+// when the other request has ended, or as soon as SetRoom gives more room. A request in flight
+// stays.
+func TestWaitingRequestStartsWhenSetRoomGivesRoom(t *testing.T) {
 	for _, grows := range []bool{false, true} {
 		f, started, release := crowded(t, 100)
 		first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
@@ -32,8 +33,8 @@ func TestSetRoom(t *testing.T) {
 	}
 }
 
-// TestRoundsBesideAnotherEngineTeachNothing holds that such rounds are not measured, and that none
-// is drafted deeper because of them.
+// TestRoundsBesideAnotherEngineTeachNothing runs rounds beside another busy engine. These rounds
+// are not measured, and no later round drafts deeper because of them.
 func TestRoundsBesideAnotherEngineTeachNothing(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		var l ledger
@@ -48,16 +49,17 @@ func TestRoundsBesideAnotherEngineTeachNothing(t *testing.T) {
 		tokens, _, stats := f.run(t, Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(200)})
 		f.Close()
 		if len(tokens) != 200 || seen != busy || l.saved > 0 == busy || busy && stats.Drafted > 0 {
-			t.Errorf("busy %t: %d tokens, another one was seen %t, %d policies stored, %d drafted",
+			t.Errorf("busy %t: %d tokens, another engine was seen %t, %d policies stored, %d drafted",
 				busy, len(tokens), seen, l.saved, stats.Drafted)
 		}
 		if got := n.working.Load(); got > 0 != busy {
-			t.Errorf("busy %t: %d engines have work in the end", busy, got)
+			t.Errorf("busy %t: %d engines have work at the end", busy, got)
 		}
 	}
 }
 
-// learned has what an earlier launch found out of drafts, but not what plain rounds cost now.
+// learned is a store with the cost of drafts from an earlier launch, without the cost of plain
+// rounds now.
 type learned struct{ ledger }
 
 func (*learned) LoadPolicy(draft.Key) (*draft.State, error) {
@@ -68,8 +70,8 @@ func (*learned) LoadPolicy(draft.Key) (*draft.State, error) {
 	return &s, nil
 }
 
-// TestStoredPolicyWaitsForACostOfPlainRounds runs beside another engine, where nothing is learned.
-// Drafts that an earlier launch learned wait until it is known what plain rounds cost.
+// TestStoredPolicyWaitsForACostOfPlainRounds runs beside another engine, where no round is
+// measured. The policy of an earlier launch drafts only after plain rounds have been measured.
 func TestStoredPolicyWaitsForACostOfPlainRounds(t *testing.T) {
 	var n Neighbours
 	n.begin()
@@ -81,13 +83,13 @@ func TestStoredPolicyWaitsForACostOfPlainRounds(t *testing.T) {
 	}
 }
 
-// TestSmallerBudgetDropsCheckpoints holds that what is beyond a smaller budget leaves the memory,
-// and that later requests leave no more than it allows.
+// TestSmallerBudgetDropsCheckpoints expects that a smaller budget drops the checkpoints beyond it
+// at once. Later requests leave no more than it allows.
 func TestSmallerBudgetDropsCheckpoints(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(40), Options{Checkpoints: 1 << 30})
 	_, _, before := f.run(t, Request{Prompt: make([]int32, 300), MaxTokens: new(4)})
 	if before.CheckpointBytes == 0 {
-		t.Fatal("nothing is kept")
+		t.Fatal("no checkpoint is kept")
 	}
 	const less = 100
 	f.SetCheckpoints(less)

@@ -7,14 +7,14 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// A ledger is a store that counts what it is given.
+// A ledger is a store that counts the policies saved to it.
 type ledger struct{ saved int }
 
 func (*ledger) LoadPolicy(draft.Key) (*draft.State, error) { return nil, nil }
 func (l *ledger) SavePolicy(draft.Key, draft.State) error  { l.saved++; return nil }
 
-// TestOnlyPoliciesOfUsualRequestsAreStored holds that what other modes of decoding cost and gain is
-// not stored, nor mixed with the usual one.
+// TestOnlyPoliciesOfUsualRequestsAreStored expects that the costs and gains of other modes of
+// decoding are not stored, and not mixed with those of the usual mode.
 func TestOnlyPoliciesOfUsualRequestsAreStored(t *testing.T) {
 	for name, c := range map[string]struct {
 		speculation Speculation
@@ -35,15 +35,15 @@ func TestOnlyPoliciesOfUsualRequestsAreStored(t *testing.T) {
 		r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(200), Speculation: c.speculation}
 		r.Sampling.Temperature = c.temperature
 		f.run(t, r)
-		f.Close() // which saves what no pause before it did
+		f.Close() // saves the policies that no pause has saved
 		if (l.saved > 0) != c.stored {
 			t.Errorf("%s: %d policies stored", name, l.saved)
 		}
 	}
 }
 
-// TestPolicyIsStoredAtClose holds that what an answer taught is stored if Close cuts the answer
-// short.
+// TestPolicyIsStoredAtClose closes the engine inside an answer. The policy learned from it is
+// stored.
 func TestPolicyIsStoredAtClose(t *testing.T) {
 	var l ledger
 	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}},
@@ -59,8 +59,8 @@ func TestPolicyIsStoredAtClose(t *testing.T) {
 	}
 }
 
-// TestDepthBeyondTheDrafterIsRefused holds that a depth that the named drafter never reaches is
-// refused. Under auto the drafter makes what it can.
+// TestDepthBeyondTheDrafterIsRefused asks for a depth that the named drafter never reaches. Under
+// auto the same depth is accepted, and the drafter proposes as many tokens as it can.
 func TestDepthBeyondTheDrafterIsRefused(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{short{},
 		draft.Ngram{}}})

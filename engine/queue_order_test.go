@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A waiter is one that waits, by its client and a number.
+// A waiter is an entry of the queue, known by its client and a number.
 type waiter struct {
 	name  string
 	n     int
@@ -16,8 +16,8 @@ type waiter struct {
 func (w waiter) client() string { return w.name }
 func (w waiter) resumed() bool  { return w.again }
 
-// empty lets in all that wait, and returns them in order. Each stays in flight until
-// so many came after it.
+// empty admits all waiters and returns them in order. Each stays in flight until so many others as
+// there are places came after it.
 func empty(l *queue[waiter], inFlight map[string]int, places int) (order []waiter) {
 	var held []string
 	for len(l.list) > 0 {
@@ -40,8 +40,8 @@ func waitersOf(clients string) (l queue[waiter]) {
 	return l
 }
 
-// TestClientWithFewestInFlightIsNext holds that clients take turns, also where only one
-// request fits at a time, and that a client's own requests come in the order of arrival.
+// TestClientWithFewestInFlightIsNext expects that clients take turns, even where only one request
+// fits at a time. A client's own requests come in the order of arrival.
 func TestClientWithFewestInFlightIsNext(t *testing.T) {
 	for _, c := range []struct {
 		waiting  string
@@ -77,8 +77,8 @@ func TestClientWithFewestInFlightIsNext(t *testing.T) {
 	}
 }
 
-// TestResumedAnswerDoesNotWaitForTheQueue holds that an answer that goes on after a cut
-// comes ahead of all that wait, however many its client has in flight.
+// TestResumedAnswerDoesNotWaitForTheQueue expects that an answer that goes on after a cut comes
+// ahead of all waiters, however many requests its client has in flight.
 func TestResumedAnswerDoesNotWaitForTheQueue(t *testing.T) {
 	l := waitersOf("xbb")
 	l.list[0].again = true
@@ -87,8 +87,8 @@ func TestResumedAnswerDoesNotWaitForTheQueue(t *testing.T) {
 	}
 }
 
-// TestQueueRemembersFewClients holds that the memory of past turns is bounded, however
-// many clients come.
+// TestQueueRemembersFewClients expects that the memory of past turns is bounded, however many
+// clients come.
 func TestQueueRemembersFewClients(t *testing.T) {
 	var l queue[waiter]
 	for n := range 10_000 {

@@ -88,7 +88,7 @@ func TestFullQueueRefusesAllButResumed(t *testing.T) {
 	if e, ok := errors.AsType[*Error](got); !ok || e.Code != CodeQueueFull {
 		t.Errorf("fourth request: %v", got)
 	}
-	// One that goes on with what it said before was let in then, and comes next.
+	// The queue admits a resumed answer even when it is full, and lets it go next.
 	start(Request{Generated: []int32{1}, MaxTokens: new(3)}, 4)
 	f.waitQueued(3)
 	close(release)
@@ -98,7 +98,8 @@ func TestFullQueueRefusesAllButResumed(t *testing.T) {
 		}
 	}
 	if goesOn, waits := f.forward(4+1), f.forward(3); goesOn < 0 || goesOn > waits {
-		t.Errorf("it went on in forward %d, what waited began in forward %d", goesOn, waits)
+		t.Errorf("the resumed answer went on in forward %d, a request that waited began in forward %d",
+			goesOn, waits)
 	}
 }
 
@@ -129,8 +130,8 @@ func TestCloseEndsRequests(t *testing.T) {
 	}
 }
 
-// TestCancelStopsWithinOneRound counts the forwards that begin after the cancel: none may follow
-// the round under way.
+// TestCancelStopsWithinOneRound counts the forwards that begin after the cancel. No forward may
+// follow the round under way.
 func TestCancelStopsWithinOneRound(t *testing.T) {
 	for _, when := range []string{"prefill", "decode"} {
 		t.Run(when, func(t *testing.T) {
@@ -171,7 +172,8 @@ func TestCancelStopsWithinOneRound(t *testing.T) {
 	}
 }
 
-// TestCutReplyIsAnError ends the context when all tokens were made but not handed over.
+// TestCutReplyIsAnError ends the context after all tokens were generated and before they were
+// handed over.
 func TestCutReplyIsAnError(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -193,7 +195,7 @@ func TestCutReplyIsAnError(t *testing.T) {
 	}
 }
 
-func TestCancelInTheQueue(t *testing.T) {
+func TestRequestCancelledInTheQueueIsNotEvaluated(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{Active: 1})
 	started, release := make(chan struct{}), make(chan struct{})
 	f.chain.OnForward = func(n int) {
@@ -234,7 +236,8 @@ func drain(f *fixture, ctx context.Context, r Request) (last error) {
 	return last
 }
 
-// TestPanicInTheLoopBodyEndsTheRequest panics in the body of the range.
+// TestPanicInTheLoopBodyEndsTheRequest panics in the body of the range. The panic reaches the
+// caller, and the next request works.
 func TestPanicInTheLoopBodyEndsTheRequest(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{})
 	done := 0
@@ -257,8 +260,8 @@ func TestPanicInTheLoopBodyEndsTheRequest(t *testing.T) {
 	}
 }
 
-// TestPanicFailsTheRoundOnly holds that the requests that share a forward fail with it and leave
-// nothing. The next one works.
+// TestPanicFailsTheRoundOnly lets a forward panic. The requests that share it fail and leave no
+// memory in use. The next request works.
 func TestPanicFailsTheRoundOnly(t *testing.T) {
 	for _, at := range []int{0, 3} { // in the prefill, in a step
 		f := newFixture(t, enginetest.Cycle(30), Options{})

@@ -25,7 +25,7 @@ func readTable(v int) [][]float32 {
 	return table
 }
 
-// readTexts20 has more texts than share a forward, some longer than a chunk of 8.
+// readTexts20 returns more texts than fit into one forward, some longer than a chunk of 8.
 func readTexts20() (texts [][]int32) {
 	for i := range 70 {
 		text := make([]int32, 1+i*i%21)
@@ -37,8 +37,8 @@ func readTexts20() (texts [][]int32) {
 	return texts
 }
 
-// TestReadingsDoNotDependOnCompany holds that each text gets its own row, whatever it was read
-// with, and that no forward is larger than a chunk.
+// TestReadingsDoNotDependOnCompany expects the same row for a text, whatever texts are read with
+// it. No forward is larger than a chunk.
 func TestReadingsDoNotDependOnCompany(t *testing.T) {
 	table, texts := readTable(20), readTexts20()
 	f := newFixture(t, table, Options{Chunk: 8})
@@ -102,11 +102,11 @@ func TestReadingsDoNotDependOnCompany(t *testing.T) {
 			}
 		}
 		if len(f.chain.Forwards) > 120 || alone > 60 {
-			t.Errorf("%d forwards, %d of them with little: short texts do not share",
+			t.Errorf("%d forwards, %d of them nearly empty: short texts do not share forwards",
 				len(f.chain.Forwards), alone)
 		}
 	}
-	// A hundred of one token: as many as a forward takes.
+	// A hundred texts of one token share forwards: each takes as many as fit.
 	f.chain.Forwards = nil
 	many := slices.Repeat([][]int32{{5}}, 100)
 	f.Engine.opts.Chunk = 512
@@ -142,12 +142,12 @@ func TestInvalidReadingsAreRefused(t *testing.T) {
 		}
 	}
 	if f.chain.Forwards != nil {
-		t.Error("something was evaluated")
+		t.Error("a refused reading was evaluated")
 	}
 }
 
-// TestReadingSharesTheDevice holds that an answer goes on between the chunks of a reading, and that
-// a prompt takes turns with it.
+// TestReadingSharesTheDevice expects that an answer goes on between the chunks of a reading. A
+// prompt takes turns with the reading.
 func TestReadingSharesTheDevice(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{Chunk: 16})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -173,7 +173,7 @@ func TestReadingSharesTheDevice(t *testing.T) {
 			Pooling: lm.PoolMean})
 		read <- err
 	}()
-	// The prompt has rows of another number in its last chunk only.
+	// Only the prompt's last chunk has another number of rows.
 	if err := drain(f, t.Context(), Request{Prompt: make([]int32, 64),
 		MaxTokens: new(0)}); err != nil {
 		t.Error(err)
@@ -200,7 +200,7 @@ func TestReadingSharesTheDevice(t *testing.T) {
 	}
 }
 
-// TestLongPromptAndLongReadingTakeTurns holds that neither waits for the other, and that a short
+// TestLongPromptAndLongReadingTakeTurns expects that neither waits for the other's end. A short
 // reading passes both.
 func TestLongPromptAndLongReadingTakeTurns(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{Chunk: 16})
@@ -247,8 +247,8 @@ func TestLongPromptAndLongReadingTakeTurns(t *testing.T) {
 	}
 }
 
-// TestReadingEndsWithinOneRound ends readings by a cancel, a close and a failure. They leave
-// nothing.
+// TestReadingEndsWithinOneRound ends readings by a cancel, a close and a failure. They leave no
+// memory in use.
 func TestReadingEndsWithinOneRound(t *testing.T) {
 	text := [][]int32{make([]int32, 40)}
 	for _, c := range []struct {
@@ -296,8 +296,8 @@ func TestReadingEndsWithinOneRound(t *testing.T) {
 	}
 }
 
-// TestReadingsShareTheQueueWithRequests holds that readings wait like requests, in one queue with
-// them.
+// TestReadingsShareTheQueueWithRequests expects that readings wait in one queue with requests, by
+// the same rules.
 func TestReadingsShareTheQueueWithRequests(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{Queue: 2, Active: 1})
 	started, release := make(chan struct{}), make(chan struct{})
@@ -342,8 +342,8 @@ func TestReadingsShareTheQueueWithRequests(t *testing.T) {
 	}
 }
 
-// TestReadingsCountTowardsTheRoom holds that the bytes that readings may come to hold count like
-// the texts of requests.
+// TestReadingsCountTowardsTheRoom expects that the bytes that a reading may come to hold count
+// towards the room, like the text of a request.
 func TestReadingsCountTowardsTheRoom(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{Chunk: 4,
 		Text: func(n int) int64 { return int64(n) }, Room: 100})
@@ -382,7 +382,8 @@ func TestReadingsCountTowardsTheRoom(t *testing.T) {
 	}
 }
 
-// TestMeanDoesNotDependOnChunks guards against sums of float32, which depend on their order.
+// TestMeanDoesNotDependOnChunks expects the same mean for any chunk size. Sums in float32 fail it,
+// since they depend on their order.
 func TestMeanDoesNotDependOnChunks(t *testing.T) {
 	table := readTable(20)
 	for i := range table {

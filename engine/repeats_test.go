@@ -43,7 +43,7 @@ func TestLoopsAreFound(t *testing.T) {
 	}
 }
 
-// TestRepeatsIsReported lets a model go round in a circle of 40 tokens.
+// TestRepeatsIsReported decodes with a model that repeats a circle of 40 tokens.
 func TestRepeatsIsReported(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(40), Options{})
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(30)}

@@ -9,7 +9,7 @@ import (
 	"tandem/engine/sample"
 )
 
-func TestStopTextAcrossTokens(t *testing.T) {
+func TestStopTextAcrossTokensEndsTheAnswer(t *testing.T) {
 	f := newFixture(t, script("abcdefghij"), Options{})
 	for _, c := range []struct {
 		stop []string
@@ -52,7 +52,7 @@ func TestTextNeverSplitsARune(t *testing.T) {
 			t.Errorf("token %d has text %q", tok.ID, tok.Text)
 		}
 	}
-	// Cut inside the rune, the rest comes out as the replacement character.
+	// An answer that is cut inside the rune ends with the replacement character.
 	if _, text, _ := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(1)}); text != "\uFFFD" {
 		t.Errorf("cut rune gives %q", text)
 	}
@@ -71,8 +71,8 @@ func TestSeedFixesTheSample(t *testing.T) {
 	if !slices.Equal(ids(a), ids(b)) {
 		t.Errorf("the same seed gave %v and %v", ids(a), ids(b))
 	}
-	// The draw depends on seed and absolute position alone, so a prompt that
-	// already holds the first ten goes on with the eleventh.
+	// A draw depends on the seed and the absolute position alone. So a prompt that holds the first
+	// ten tokens goes on with the eleventh.
 	longer := r
 	longer.Prompt = append(slices.Clone(r.Prompt), ids(a)[:10]...)
 	longer.MaxTokens = new(30)
@@ -91,7 +91,7 @@ func TestSeedFixesTheSample(t *testing.T) {
 	}
 }
 
-func TestLogprobs(t *testing.T) {
+func TestLogprobsOfPromptAndAnswerAreReported(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{Chunk: 3})
 	tokens, _, _ := f.run(t, Request{
 		Prompt: []int32{0, 1, 5, 6}, MaxTokens: new(2),
@@ -119,7 +119,7 @@ func TestLogprobs(t *testing.T) {
 	}
 }
 
-func TestScoringOnly(t *testing.T) {
+func TestPromptIsScoredWithoutGeneration(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{})
 	tokens, _, stats := f.run(t, Request{Prompt: []int32{0, 1, 2}, MaxTokens: new(0),
 		PromptLogprobs: true})
@@ -129,8 +129,8 @@ func TestScoringOnly(t *testing.T) {
 }
 
 func TestStopTextCompletedByTheEnd(t *testing.T) {
-	// The last byte begins a rune that never ends, so it comes out as U+FFFD
-	// when the text is flushed, which completes the stop text.
+	// The last byte begins a rune that never ends. The flush turns it into U+FFFD, which completes
+	// the stop text.
 	f := newFixture(t, script("ab\xc3"), Options{})
 	_, text, stats := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(2),
 		Stop: []string{"b\uFFFD"}})
@@ -146,7 +146,7 @@ func TestTextGoesOnFromThePrompt(t *testing.T) {
 	}
 }
 
-func TestEOSAndSpecialTokens(t *testing.T) {
+func TestEOSAndSpecialTokensFollowTheRequest(t *testing.T) {
 	table := script("abc")
 	table['c'] = make([]float32, 257)
 	table['c'][256] = 10 // <|end|>
@@ -171,8 +171,8 @@ func TestEOSAndSpecialTokens(t *testing.T) {
 	}
 }
 
-// TestPenaltiesCountTokensInFlight would see the likeliest token repeated without the history of
-// unread tokens.
+// TestPenaltiesCountTokensInFlight expects no token twice. The likeliest token repeats if penalties
+// leave out the tokens that are not read yet.
 func TestPenaltiesCountTokensInFlight(t *testing.T) {
 	table := make([][]float32, 20)
 	for i := range table {
@@ -204,7 +204,7 @@ func TestLogprobsAreTheModelsOwn(t *testing.T) {
 	}
 }
 
-func TestProgress(t *testing.T) {
+func TestProgressRisesToTheWholePrompt(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{Chunk: 4})
 	last := 0
 	f.run(t, Request{Prompt: make([]int32, 10), MaxTokens: new(1), Progress: func(done, total int) {

@@ -12,8 +12,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// recalling is an engine over a chain with a full cache and a ring, or two full
-// ones, that keeps checkpoints. Its end checks that they leave nothing.
+// recalling returns an engine that keeps checkpoints, over a chain with a full cache and a ring, or
+// with two full caches. When the test ends, it checks that the checkpoints leave no memory.
 func recalling(t *testing.T, layout cache.Layout, opts Options) *fixture {
 	opts.Checkpoints, opts.Layout = 1<<30, layout
 	return newFixture(t, enginetest.Cycle(50), opts)
@@ -44,8 +44,8 @@ func counting(first, n int) []int32 {
 	return tokens
 }
 
-// TestFollowUpThatPartsInsideAnAnswerIsRestored is the probe of ollama's pull request 15914: a long
-// answer to a short prompt, and a follow-up that parts from it inside the answer.
+// TestFollowUpThatPartsInsideAnAnswerIsRestored is the probe of ollama's pull request 15914: a
+// short prompt gets a long answer, and the follow-up differs from it inside the answer.
 func TestFollowUpThatPartsInsideAnAnswerIsRestored(t *testing.T) {
 	for _, depth := range []int{0, 7} {
 		script := counting(0, 1000)
@@ -89,13 +89,13 @@ func TestFollowUpThatPartsInsideAnAnswerIsRestored(t *testing.T) {
 	}
 }
 
-// TestWithoutAnswerCheckpointsAFollowUpBeginsAtTheAnswer holds that a follow-up that parts inside
-// an answer then begins where the answer did. One that does not part begins after it.
+// TestWithoutAnswerCheckpointsAFollowUpBeginsAtTheAnswer restores a follow-up that differs inside
+// the answer up to the answer's start. A follow-up that repeats the answer is restored to its end.
 func TestWithoutAnswerCheckpointsAFollowUpBeginsAtTheAnswer(t *testing.T) {
 	f := recalling(t, cache.Ring, Options{PromptOnly: true})
 	stats, text := f.ask(t, Request{Prompt: counting(0, 30), MaxTokens: new(400)})
 	if n := f.trie.Bytes(); n == 0 || stats.CheckpointBytes != n {
-		t.Errorf("%d bytes are kept, %d are told of", n, stats.CheckpointBytes)
+		t.Errorf("checkpoints hold %d bytes, the figures say %d", n, stats.CheckpointBytes)
 	}
 	for _, split := range []int{200, 96} {
 		stats, _ := f.ask(t, Request{Prompt: append(slices.Clone(text[:split]), 49, 49),
@@ -111,8 +111,8 @@ func TestWithoutAnswerCheckpointsAFollowUpBeginsAtTheAnswer(t *testing.T) {
 	}
 }
 
-// TestRestoreAtBoundariesAndPartings asks the same prompt again, one that begins with a boundary of
-// it, and twice one that parts where nothing was captured.
+// TestRestoreAtBoundariesAndPartings sends three follow-ups: the same prompt, a prompt that begins
+// with a boundary of it, and twice a prompt that differs where no state was captured.
 func TestRestoreAtBoundariesAndPartings(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		f := recalling(t, layout, Options{Chunk: 64})
@@ -141,7 +141,8 @@ func TestRestoreAtBoundariesAndPartings(t *testing.T) {
 	}
 }
 
-// TestCancelledPromptGoesOnWhereItWas cuts the evaluation of a prompt off and asks again.
+// TestCancelledPromptGoesOnWhereItWas cancels the evaluation of a prompt and sends the prompt
+// again.
 func TestCancelledPromptGoesOnWhereItWas(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		f := recalling(t, layout, Options{Chunk: 32})
@@ -167,8 +168,8 @@ func TestCancelledPromptGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// TestRequestsAtOnceShareABeginning runs requests with one beginning at once. Each keeps and
-// restores what there is.
+// TestRequestsAtOnceShareABeginning runs requests with one beginning at once. Each restores the
+// checkpoints that exist and adds its own.
 func TestRequestsAtOnceShareABeginning(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		f := recalling(t, layout, Options{Chunk: 16})
@@ -202,8 +203,8 @@ func TestRequestsAtOnceShareABeginning(t *testing.T) {
 }
 
 // TestContinuationsReadTheirPromptOnce asks for several continuations of one prompt at once. The
-// first reads it, each of the others its last token alone. Where nothing may be restored, or no
-// checkpoints are kept, each reads all of it.
+// first reads the prompt. Each other one reads only its last token. Without checkpoints, or where
+// restoring is off, each reads all of it.
 func TestContinuationsReadTheirPromptOnce(t *testing.T) {
 	const n, prompt, answer = 4, 201, 20
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
@@ -256,7 +257,8 @@ func TestContinuationsReadTheirPromptOnce(t *testing.T) {
 	}
 }
 
-// TestCheckpointsOfAFailedRoundAreDropped fails a round and asks again.
+// TestCheckpointsOfAFailedRoundAreDropped lets a round fail and sends the prompt again: no token of
+// it matches.
 func TestCheckpointsOfAFailedRoundAreDropped(t *testing.T) {
 	f := recalling(t, cache.Ring, Options{})
 	prompt := counting(0, 100)
@@ -274,7 +276,7 @@ func TestCheckpointsOfAFailedRoundAreDropped(t *testing.T) {
 	}
 }
 
-// TestCloseFreesAllCheckpoints holds that memory is what it was once the engine is closed.
+// TestCloseFreesAllCheckpoints expects the active memory from before the first request after Close.
 func TestCloseFreesAllCheckpoints(t *testing.T) {
 	for _, budget := range []int64{1 << 30, 30 << 10} {
 		f := newFixture(t, enginetest.Cycle(50), Options{Checkpoints: budget})
@@ -292,14 +294,14 @@ func TestCloseFreesAllCheckpoints(t *testing.T) {
 	}
 }
 
-// TestRestoredCachesAreSizedForTheirNewText holds that a request that goes on with another's caches
-// holds what its own text can come to take, not what the other's could.
+// TestRestoredCachesAreSizedForTheirNewText lets a request go on with the caches of a longer one.
+// The caches then have rows for the new text, not for the older one's limit.
 func TestRestoredCachesAreSizedForTheirNewText(t *testing.T) {
 	f := recalling(t, cache.Full, Options{})
 	const row = 2 * 2 * 4 // bytes: keys and values of two layers
 	text := counting(0, 2000)
 	for range f.Generate(t.Context(), Request{Prompt: text, MaxTokens: new(20000)}) {
-		break // a long answer was to come
+		break // inside a long answer
 	}
 	text = counting(0, 9500)
 	stats, text := f.ask(t, Request{Prompt: text, MaxTokens: new(20)})

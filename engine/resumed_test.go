@@ -13,13 +13,13 @@ import (
 	"tandem/engine/sample"
 )
 
-// TestResumedAnswerEqualsTheUncutOne cuts answers at every place and goes on. Tokens, texts and the
-// end are those of the answer in one go: whatever decides them counts tokens from before the cut.
+// TestResumedAnswerEqualsTheUncutOne cuts answers at every place and resumes them. Tokens, texts
+// and the end equal the uncut answer's, since every rule for them counts the tokens before the cut.
 func TestResumedAnswerEqualsTheUncutOne(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		r    Request
-		stop bool // at a text that three tokens inside make
+		stop bool // ends at a text that three tokens inside the answer make
 	}{
 		{"greedy", Request{}, false},
 		{"sampled", Request{Sampling: sample.Params{Temperature: 0.8, TopK: 20, TopP: 0.95}}, false},
@@ -52,7 +52,7 @@ func TestResumedAnswerEqualsTheUncutOne(t *testing.T) {
 							sameTokens(t, fmt.Sprintf("cut after %d tokens", at), got, all)
 							if stats.CompletionTokens != len(all) ||
 								stats.CachedTokens > len(r.Prompt) {
-								t.Errorf("cut after %d tokens: %d are said to be generated, %d of the prompt restored",
+								t.Errorf("cut after %d tokens: %d are reported as generated, %d of the prompt restored",
 									at, stats.CompletionTokens, stats.CachedTokens)
 							}
 							f.sound(t)
@@ -63,8 +63,8 @@ func TestResumedAnswerEqualsTheUncutOne(t *testing.T) {
 	}
 }
 
-// TestRuneAcrossTheCutStaysWhole holds that a rune with bytes on both sides of the cut comes out
-// whole, with the token that completes it.
+// TestRuneAcrossTheCutStaysWhole cuts an answer inside a rune. The rune comes out whole, with the
+// token that completes it.
 func TestRuneAcrossTheCutStaysWhole(t *testing.T) {
 	f := newFixture(t, script("aé€z"), Options{})
 	r := Request{Prompt: []int32{'a'}, MaxTokens: new(6)}
@@ -79,8 +79,8 @@ func TestRuneAcrossTheCutStaysWhole(t *testing.T) {
 	}
 }
 
-// TestResumedAfterItsEndEvaluatesNothing resumes an answer that holds its end already. It is said
-// again, and nothing is evaluated.
+// TestResumedAfterItsEndEvaluatesNothing resumes an answer that already holds its end. The engine
+// returns the answer again without a forward.
 func TestResumedAfterItsEndEvaluatesNothing(t *testing.T) {
 	f := newFixture(t, script("abcdefghij"), Options{Checkpoints: 1 << 30}, 'f')
 	before := []int32("bcdefghi")
@@ -109,9 +109,9 @@ func TestResumedAfterItsEndEvaluatesNothing(t *testing.T) {
 	}
 }
 
-// TestResumedRefusals refuses a scored prompt with generated tokens, and more generated tokens than
-// the limit.
-func TestResumedRefusals(t *testing.T) {
+// TestInvalidResumedRequestsAreRefused resumes a scored prompt, and an answer with more generated
+// tokens than the limit.
+func TestInvalidResumedRequestsAreRefused(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	for _, c := range []struct {
 		name string
@@ -140,7 +140,8 @@ func TestResumedRefusals(t *testing.T) {
 	}
 }
 
-// TestPredictionIsFoundAgainAfterACut resumes an answer with a prediction.
+// TestPredictionIsFoundAgainAfterACut resumes an answer with a prediction. Finding the place in it
+// again costs one block at most.
 func TestPredictionIsFoundAgainAfterACut(t *testing.T) {
 	text := counting(0, 200)
 	f := newFixture(t, enginetest.Cycle(50), Options{Drafters: []draft.Drafter{draft.Prediction{}}})

@@ -9,9 +9,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestRollbackAllocatesNothing decodes over caches of 40 MB that keep every row, with drafts that
-// are never all accepted and checkpoints on the way. The state before a block, and what is kept of
-// the text, are positions in buffers, not copies.
+// TestRollbackAllocatesNothing decodes over caches of 40 MB that keep every row. No block has all
+// its drafts accepted, and checkpoints are taken on the way. The state before a block and the
+// checkpoints are positions in buffers, not copies.
 func TestRollbackAllocatesNothing(t *testing.T) {
 	const prompt, wide = 2100, 2048
 	for _, rollback := range []Rollback{Trim, Undo} {

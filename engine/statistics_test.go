@@ -16,7 +16,7 @@ import (
 	"tandem/engine/sample"
 )
 
-// samples is how many episodes are drawn for each rule and setting.
+// samples is the number of episodes drawn for each rule and setting.
 const samples = 20_000
 
 // opening is the prompt, an episode too.
@@ -74,8 +74,8 @@ func (x *statistic) do(fn func(*mlx.Scope) error) {
 	}
 }
 
-// joint returns how likely plain decoding is to say each of words^3 episodes
-// after the opening, episode abc at (a*words+b)*words+c.
+// joint returns the probability that plain decoding gives each of words^3 episodes after the
+// opening. Episode abc is at (a*words+b)*words+c.
 func (x *statistic) joint(p sample.Params) []float64 {
 	x.t.Helper()
 	var next [][]float64 // after each prefix
@@ -108,8 +108,8 @@ func (x *statistic) joint(p sample.Params) []float64 {
 	return joint
 }
 
-// draw decodes n episodes, so many in each request. counts is by episode, as
-// in joint; accepted counts the rounds by drafts that stood.
+// draw decodes n episodes. Every request has each episodes. counts is by episode, as in joint.
+// accepted counts the rounds by their number of accepted drafts.
 func (x *statistic) draw(r Request, n, each int) (counts, accepted []int) {
 	x.t.Helper()
 	e := New(x.th, x.model, enginetest.ByteTokenizer(x.t),
@@ -139,7 +139,7 @@ func (x *statistic) draw(r Request, n, each int) (counts, accepted []int) {
 			at = more
 		}
 	}
-	// Several at a time, for the engine not to fall idle in between.
+	// Several requests run at a time, so the engine never falls idle between two.
 	const workers = 4
 	var wg sync.WaitGroup
 	for first := range workers {
@@ -164,8 +164,8 @@ func (x *statistic) draw(r Request, n, each int) (counts, accepted []int) {
 	return counts, accepted
 }
 
-// chiSquare compares counts with what is expected. Cells with an expectation
-// under 5 are one. limit is the 0.999 quantile.
+// chiSquare compares counts with their expectations. It joins the cells with an expectation under
+// 5. limit is the 0.999 quantile.
 func chiSquare(counts []int, joint []float64) (chi, limit float64) {
 	total := 0
 	for _, n := range counts {
@@ -195,9 +195,9 @@ func chiSquare(counts []int, joint []float64) (chi, limit float64) {
 	return chi, df * math.Pow(1-2/(9*df)+z*math.Sqrt(2/(9*df)), 3)
 }
 
-// TestDraftsKeepTheDistribution draws from the loop with drafts and compares with plain decoding,
-// computed from the model. Penalties count the output since the prompt, so there each episode takes
-// a request. Elsewhere one request has many.
+// TestDraftsKeepTheDistribution draws from the loop with drafts and compares with the distribution
+// of plain decoding, computed from the model. Penalties count the output since the prompt, so each
+// episode under penalties is a request of its own. Other requests have many episodes.
 func TestDraftsKeepTheDistribution(t *testing.T) {
 	for _, rule := range []Rule{Coupled, Rejection} {
 		t.Run(string(rule), func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestDraftsKeepTheDistribution(t *testing.T) {
 				case c.each == 1:
 					depth = 2
 				case c.sure:
-					depth = 3 // few are accepted by rejection
+					depth = 3 // rejection accepts few drafts
 				}
 				x.guesser.sure = c.sure
 				r := Request{Sampling: c.p, Speculation: Speculation{Rule: rule, Depth: &depth,
@@ -245,8 +245,9 @@ func TestDraftsKeepTheDistribution(t *testing.T) {
 	}
 }
 
-// TestDistributionFindsBias favours drafts at acceptance, accepts all unseen, and lets a drafter
-// lie about what it draws from. A tenth of the samples gives that away.
+// TestDistributionFindsBias plants three faults: acceptance favours drafts, accepts all of them
+// unseen, or the drafter reports another distribution than it draws from. A tenth of the samples
+// reveals each.
 func TestDistributionFindsBias(t *testing.T) {
 	x := newStatistic(t)
 	p := sample.Params{Temperature: 1}
@@ -268,7 +269,7 @@ func TestDistributionFindsBias(t *testing.T) {
 		{rule: Rejection, sure: true, fair: true},
 		{rule: Rejection, sure: true, blind: true},
 		{rule: Rejection, lie: true},
-		{rule: Coupled, lie: true, fair: true}, // never asks for it
+		{rule: Coupled, lie: true, fair: true}, // never asks for the distribution
 	} {
 		x.model.lean, x.model.blind, x.guesser.lie, x.guesser.sure = c.lean, c.blind, c.lie, c.sure
 		r := Request{Sampling: p, Speculation: Speculation{Rule: c.rule, Depth: new(7)}}

@@ -9,7 +9,7 @@ import (
 )
 
 // TestStatsAddCoversEveryField gives both requests different figures in every field and
-// compares each with its rule. A new field of Stats fails here until it has one.
+// compares each sum with the field's rule. A new field of Stats fails here until it has a rule.
 func TestStatsAddCoversEveryField(t *testing.T) {
 	first, second := Stats{Err: errors.New("first")}, Stats{Err: errors.New("second")}
 	fill(reflect.ValueOf(&first).Elem(), 100)
@@ -92,8 +92,7 @@ func fill(v reflect.Value, n int64) {
 	}
 }
 
-// TestStatsAddLeavesItsListsAlone holds that the lists of the first request are not written
-// through.
+// TestStatsAddLeavesItsListsAlone expects that Add writes into no list of the first request.
 func TestStatsAddLeavesItsListsAlone(t *testing.T) {
 	first := Stats{AcceptedAt: append(make([]int, 0, 8), 1), Depths: append(make([]int, 0, 8), 1)}
 	both := first

@@ -24,10 +24,10 @@ func stopsAfter(from int, stop ...string) func() func(string) string {
 	}
 }
 
-// TestStopperEndsOnAnyRow holds that a stop text counts where the request says, on any row of a
-// block, and wherever an answer was cut before. The text stays whole.
+// TestStopperEndsOnAnyRow expects that a stop text ends the answer on any row of a block. It counts
+// from where the request says, wherever the answer was cut before. The text stays whole.
 func TestStopperEndsOnAnyRow(t *testing.T) {
-	const round = "abcdefgh" // over and over
+	const round = "abcdefgh" // the model repeats it
 	table := make([][]float32, 256)
 	for i := range table {
 		table[i] = make([]float32, 256)
@@ -58,15 +58,15 @@ func TestStopperEndsOnAnyRow(t *testing.T) {
 				if last.Finish != FinishStop || last.Stop != "cd" || stats.Finish != FinishStop ||
 					slices.ContainsFunc(tokens[:end-1],
 						func(tok Token) bool { return tok.Stop != "" }) {
-					t.Errorf("%s: it ends with %+v", what, last)
+					t.Errorf("%s: the answer ends with %+v", what, last)
 				}
 			}
 		}
 	}
 }
 
-// TestStopTextCompletedByTheFlush holds that the text that the end makes certain may complete a
-// stop text, and that the Stopper gets it.
+// TestStopTextCompletedByTheFlush flushes text at the end that completes a stop text. The Stopper
+// gets this text too.
 func TestStopTextCompletedByTheFlush(t *testing.T) {
 	f := newFixture(t, script("ab\xc3"), Options{})
 	tokens, text, stats := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(2),

@@ -22,7 +22,7 @@ func newStore(t *testing.T, dir string) *checkpoint.Store {
 	return store
 }
 
-// written waits until nothing waits to be written.
+// written returns once the store has written everything.
 func written(store *checkpoint.Store) {
 	for store.Busy() {
 		time.Sleep(time.Millisecond)
@@ -52,7 +52,7 @@ func storedEnds(t *testing.T, dir string) (ends []int) {
 	return ends
 }
 
-// A diary is a cache that notes what captures it was asked for.
+// A diary is a cache that notes the captures that it was asked for.
 type diary struct {
 	cache.Attention
 	asked map[int]bool
@@ -65,9 +65,9 @@ func (d *diary) Schedule(from int, offsets ...int) error {
 	return d.Attention.Schedule(from, offsets...)
 }
 
-// TestAnswersAreCaptured holds that the state of an answer is captured as it grows where that is of
-// use: a layer can be restored nowhere else, or it goes to disk. If the program is killed inside
-// the answer, it goes on from the last of these.
+// TestAnswersAreCaptured expects captures of a growing answer in two cases: a layer can be restored
+// nowhere else, or the captures go to disk. An answer that the program's end cuts off goes on from
+// the last capture.
 func TestAnswersAreCaptured(t *testing.T) {
 	const prompt, killed = 30, 800
 	script := counting(0, 4000)
@@ -122,13 +122,13 @@ func TestAnswersAreCaptured(t *testing.T) {
 					}
 					for _, at := range want {
 						if !asked[at] {
-							t.Errorf("nothing was captured at %d", at)
+							t.Errorf("no state was captured at token %d", at)
 						}
 						delete(asked, at)
 					}
 					for at := range asked { // one beyond the end, perhaps
 						if at < prompt+c.length || len(want) == 1 {
-							t.Errorf("something was captured at %d", at)
+							t.Errorf("a state was captured at token %d, want none there", at)
 						}
 					}
 					if !stored {
@@ -155,8 +155,8 @@ func TestAnswersAreCaptured(t *testing.T) {
 	}
 }
 
-// TestRequestInFlightLeavesNothingAfterForget forgets everything while requests are in flight. They
-// go on and leave nothing, in memory or on disk, and the next request finds nothing.
+// TestRequestInFlightLeavesNothingAfterForget forgets everything while requests are in flight. The
+// requests go on. They leave nothing in memory or on disk, so the next request finds nothing.
 func TestRequestInFlightLeavesNothingAfterForget(t *testing.T) {
 	prompt := counting(0, 100) // four chunks
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
@@ -262,8 +262,8 @@ func (census) Use(checkpoint.Use) error                          { return nil }
 func (census) Lose(string, string) error                         { return nil }
 func (census) ByWorth() (list, stay []checkpoint.Entry, _ error) { return nil, nil, nil }
 
-// TestForgottenFilesAreNotLookedFor deletes files that the store has found already, before
-// the first request.
+// TestForgottenFilesAreNotLookedFor deletes files after the store has found them and before the
+// first request. That request misses without a search for them.
 func TestForgottenFilesAreNotLookedFor(t *testing.T) {
 	dir, prompt := t.TempDir(), counting(0, 100)
 	f := recalling(t, cache.Ring, Options{Store: newStore(t, dir)})

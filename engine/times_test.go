@@ -2,8 +2,8 @@ package engine
 
 import "testing"
 
-// TestTimesOfADecodeAddUp checks that the parts of a decode are all there and fit into it, and
-// which rounds count.
+// TestTimesOfADecodeAddUp expects that no part of a decode is missing, that the parts together fit
+// into it, and that the right rounds count.
 func TestTimesOfADecodeAddUp(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), IgnoreEOS: true}
 	f, d, plain := scripted(t, r, Options{})
@@ -60,6 +60,6 @@ func TestTimesOfADecodeAddUp(t *testing.T) {
 		t.Errorf("%+v", few)
 	}
 	if none := (Blocks{}); none.First8() != 0 || none.Mean() != 0 {
-		t.Error("times of nothing")
+		t.Error("a request without rounds has times")
 	}
 }

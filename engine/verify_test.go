@@ -27,8 +27,8 @@ func wild(v int) [][]float32 {
 	return table
 }
 
-// scripted returns an engine with a drafter that knows how plain decoding of r
-// goes on, and that continuation.
+// scripted returns an engine and the tokens of r's plain decoding. The engine's drafter knows these
+// tokens.
 func scripted(t *testing.T, r Request, opts Options, eos ...int32) (*fixture, *enginetest.Scripted,
 	[]Token) {
 	t.Helper()
@@ -73,13 +73,12 @@ func sameTokens(t *testing.T, what string, got, want []Token) {
 	}
 }
 
-// checkRounds compares what the tokens of a generation say of their rounds with
-// what its figures say.
+// checkRounds compares the rounds that the tokens of a generation report with its figures.
 func checkRounds(t *testing.T, what string, tokens []Token, stats Stats) {
 	t.Helper()
 	var depths, accepts []int
 	for i, tok := range tokens {
-		if i > 0 && !tokens[i-1].Draft { // the target's own ends a round
+		if i > 0 && !tokens[i-1].Draft { // a round ends with the target's own token
 			depths, accepts = append(depths, tok.Drafted), append(accepts, 0)
 		} else if tok.Drafted != 0 {
 			t.Errorf("%s: a round begins with token %d, inside one", what, i)
@@ -98,7 +97,7 @@ func checkRounds(t *testing.T, what string, tokens []Token, stats Stats) {
 			tokensOfBlocks += 1 + stats.Accepts[i]
 		}
 	}
-	// One that ends with a draft lacks the target's own.
+	// A generation that ends with a draft lacks the target's own token.
 	if n := stats.Blocks.Tokens; n != tokensOfBlocks &&
 		!(n == tokensOfBlocks-1 && tokens[len(tokens)-1].Draft) {
 		t.Errorf("%s: rounds with drafts gave %d tokens, of %d", what, n, tokensOfBlocks)
@@ -110,7 +109,7 @@ func checkRounds(t *testing.T, what string, tokens []Token, stats Stats) {
 	}
 }
 
-// TestVerifyEqualsPlain decodes the same request plainly and with drafts that go wrong at every
+// TestVerifyEqualsPlain expects the tokens of plain decoding from drafts that go wrong at each
 // position in turn.
 func TestVerifyEqualsPlain(t *testing.T) {
 	for name, r := range map[string]Request{
@@ -147,7 +146,8 @@ func TestVerifyEqualsPlain(t *testing.T) {
 	}
 }
 
-// TestGenerationEndsOnEveryRowOfABlock ends generations on every row of a block, in each way.
+// TestGenerationEndsOnEveryRowOfABlock ends a generation on each row of a block: by an EOS token,
+// by the limit and with blocks of each depth.
 func TestGenerationEndsOnEveryRowOfABlock(t *testing.T) {
 	base := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), Seed: new(uint64(3)),
 		Sampling: sample.Params{Temperature: 1}}
@@ -185,8 +185,8 @@ func TestGenerationEndsOnEveryRowOfABlock(t *testing.T) {
 	}
 }
 
-// TestLookupsKeepThePlainOutput decodes a text that repeats itself with lookups alone. Left to
-// itself the engine goes by the clock, so only the text is certain.
+// TestLookupsKeepThePlainOutput decodes a text that repeats itself with lookups alone. The engine
+// chooses its depth by the clock, so only the text is certain.
 func TestLookupsKeepThePlainOutput(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}})
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(400)}
@@ -203,8 +203,9 @@ func TestLookupsKeepThePlainOutput(t *testing.T) {
 	}
 }
 
-// TestRequestsThatDraftBesideEachOtherKeepTheirOutput runs requests that draft as they like beside
-// some that always do. When the first ones draft is up to the clock; what they say is not.
+// TestRequestsThatDraftBesideEachOtherKeepTheirOutput runs requests whose depth the engine chooses
+// beside others with a fixed depth. The clock decides when the former draft. Their output does not
+// depend on it.
 func TestRequestsThatDraftBesideEachOtherKeepTheirOutput(t *testing.T) {
 	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{},
 		draft.Ngram{}}})
@@ -240,7 +241,8 @@ func TestRequestsThatDraftBesideEachOtherKeepTheirOutput(t *testing.T) {
 	}
 }
 
-// TestPredictionWithAnErrorKeepsTheOutput predicts the output, with an error in it.
+// TestPredictionWithAnErrorKeepsTheOutput sends a prediction that differs from the output in one
+// place.
 func TestPredictionWithAnErrorKeepsTheOutput(t *testing.T) {
 	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{},
 		draft.Ngram{}}})
@@ -249,7 +251,7 @@ func TestPredictionWithAnErrorKeepsTheOutput(t *testing.T) {
 	r.Speculation.Drafter = None
 	plain, _, stats := f.run(t, r)
 	if stats.NoDrafter == "" {
-		t.Error("plain decoding for no reason")
+		t.Error("decoding was plain, without a reason in Stats.NoDrafter")
 	}
 	r.Prediction = ids(plain)
 	r.Prediction[22] = (r.Prediction[22] + 1) % 64
@@ -268,7 +270,7 @@ func TestPredictionWithAnErrorKeepsTheOutput(t *testing.T) {
 	}
 }
 
-// TestRequestWithoutDraftsSaysWhy checks Stats.NoDrafter.
+// TestRequestWithoutDraftsSaysWhy expects the reason in Stats.NoDrafter.
 func TestRequestWithoutDraftsSaysWhy(t *testing.T) {
 	ngram := Options{Drafters: []draft.Drafter{draft.Ngram{}}}
 	for _, c := range []struct {
@@ -292,8 +294,8 @@ func TestRequestWithoutDraftsSaysWhy(t *testing.T) {
 	}
 }
 
-// TestDraftFailureAtAnyStepKeepsOutput breaks the draft inside a generation, where it proposes and
-// where it is told of tokens.
+// TestDraftFailureAtAnyStepKeepsOutput breaks the draft inside a generation: once where it
+// proposes, once where it is told of tokens.
 func TestDraftFailureAtAnyStepKeepsOutput(t *testing.T) {
 	for _, where := range []string{"proposing", "committing"} {
 		for _, how := range []string{"error", "panic"} {
@@ -319,7 +321,7 @@ func TestDraftFailureAtAnyStepKeepsOutput(t *testing.T) {
 					}
 				}
 			}
-			r.Speculation.Depth = new(3) // left to itself the engine may draft too rarely
+			r.Speculation.Depth = new(3) // an engine that chooses the depth may draft too rarely
 			got, _, stats := f.run(t, r)
 			what := where + ", " + how
 			sameTokens(t, what, got, plain)
@@ -330,13 +332,13 @@ func TestDraftFailureAtAnyStepKeepsOutput(t *testing.T) {
 	}
 }
 
-// TestDraftIsToldOfEveryToken checks that a draft that taps layers is told of every token but the
-// last, in order, whatever rounds they come from.
+// TestDraftIsToldOfEveryToken expects that a draft that taps layers is told of every token but the
+// last. The tokens come in order, whatever rounds made them.
 func TestDraftIsToldOfEveryToken(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3, 4, 5, 6, 7}, MaxTokens: new(60)}
 	table := wild(64)
 	for _, c := range []struct {
-		period   int // every so manieth round is plain
+		period   int // one round in period is plain
 		rollback Rollback
 	}{{1, Trim}, {1 << 30, Trim}, {1 << 30, Undo}} {
 		f, d, plain := scripted(t, r, Options{})
@@ -371,8 +373,8 @@ func TestDraftIsToldOfEveryToken(t *testing.T) {
 	}
 }
 
-// fickle is a drafter that has something to propose now and then, whatever it
-// said when it was asked before about the same text.
+// fickle is a drafter that proposes now and then. It may answer differently when it is asked twice
+// about one text.
 type fickle struct {
 	*enginetest.Scripted
 	asked, period int
@@ -396,8 +398,8 @@ func (t *fickleDraft) Peek(_ []int32, n int) int {
 	return n
 }
 
-// TestDraftThatPanicsInPlanningIsDropped holds that the request then goes on with its other drafts,
-// or plainly.
+// TestDraftThatPanicsInPlanningIsDropped expects that the request goes on with its other drafts, or
+// plainly.
 func TestDraftThatPanicsInPlanningIsDropped(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(20), IgnoreEOS: true}
 	f, d, plain := scripted(t, r, Options{})
@@ -420,8 +422,8 @@ func TestDraftThatPanicsInPlanningIsDropped(t *testing.T) {
 	}
 }
 
-// TestPlainStepWithoutSuccessorLands lets plain steps begin that get no successor: what is learned
-// of other requests may change the choice between steps and blocks.
+// TestPlainStepWithoutSuccessorLands begins plain steps that get no successor. This happens when
+// figures of other requests change the choice between steps and blocks.
 func TestPlainStepWithoutSuccessorLands(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), IgnoreEOS: true}
 	f, d, plain := scripted(t, r, Options{})
@@ -443,8 +445,8 @@ func TestPlainStepWithoutSuccessorLands(t *testing.T) {
 	}
 }
 
-// TestDraftsMayKeepTheirTaps has two drafters with the same taps keep what they are told, over
-// plain rounds and rounds with drafts, and free it later.
+// TestDraftsMayKeepTheirTaps runs two drafters with the same taps. Both keep the rows that they are
+// told of, over plain rounds and rounds with drafts, and free them later.
 func TestDraftsMayKeepTheirTaps(t *testing.T) {
 	var drafters []*enginetest.Scripted
 	held := make([][]*mlx.Array, 2)
