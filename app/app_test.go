@@ -19,7 +19,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// writeModel makes a folder of the given name with a random Llama.
+// writeModel returns a folder of the given name that holds a random Llama.
 func writeModel(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -37,6 +37,8 @@ type running struct {
 	done chan error
 }
 
+// start opens an app and serves it at addr until the test ends. Without Options.Home it has a
+// new home folder.
 func start(t *testing.T, o Options, addr string) *running {
 	t.Helper()
 	if o.Home == "" {
@@ -49,7 +51,7 @@ func start(t *testing.T, o Options, addr string) *running {
 	return serving(t, a, ServeOptions{Addr: addr})
 }
 
-// serving serves a until the test ends.
+// serving serves a until the test ends. It returns once a is ready.
 func serving(t *testing.T, a *App, o ServeOptions) *running {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -72,7 +74,7 @@ func serving(t *testing.T, a *App, o ServeOptions) *running {
 	return r
 }
 
-// complete posts a completion and returns status and body.
+// complete posts a completion of at most 4 tokens, and returns the status and the body.
 func (r *running) complete(t *testing.T, model, prompt string) (int, string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"model":%q,"prompt":%q,"max_tokens":4,"temperature":0}`, model, prompt)
@@ -88,7 +90,9 @@ func (r *running) complete(t *testing.T, model, prompt string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-func TestRequestLeavesARun(t *testing.T) {
+// A completion leaves one run in the history, with its token counts. The endpoint answers on
+// both loopback families at one port.
+func TestCompletionLeavesOneRunWithItsCounts(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	status, body := r.complete(t, control.Alias, "abc")
 	if status != http.StatusOK || !strings.Contains(body, `"model":"tiny"`) {
@@ -101,9 +105,9 @@ func TestRequestLeavesARun(t *testing.T) {
 	}
 	if len(runs) != 1 || runs[0].Model != "tiny" || runs[0].PromptTokens != 3 ||
 		runs[0].CompletionTokens != 4 || runs[0].FinishReason != "length" {
-		t.Errorf("runs %+v", runs)
+		t.Errorf("the runs are %+v, want one of tiny with 3 and 4 tokens", runs)
 	}
-	// Both loopback families, one port.
+	// IPv4 and IPv6 are served at the same port.
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(r.url, "http://"))
 	if probe, err := net.Listen("tcp6", "[::1]:0"); err == nil { // the machine has IPv6
 		probe.Close()
@@ -115,12 +119,14 @@ func TestRequestLeavesARun(t *testing.T) {
 	}
 }
 
-func TestModelsTakeTurns(t *testing.T) {
+// A request names the model that answers it. With load_on_request "replace" a busy model stays,
+// and the request gets status 409.
+func TestRequestForAnotherModelReplacesOnlyAnIdleOne(t *testing.T) {
 	one, two := writeModel(t, "one"), writeModel(t, "two")
 	r := start(t, Options{Model: one}, "127.0.0.1:0")
 	if status, body := r.complete(t, "two", "a"); status != http.StatusNotFound ||
 		!strings.Contains(body, "model_not_found") {
-		t.Errorf("unregistered model: %d %s", status, body)
+		t.Errorf("a model that is not registered: %d %s", status, body)
 	}
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: two}); err != nil {
 		t.Fatal(err)
@@ -149,7 +155,7 @@ func TestModelsTakeTurns(t *testing.T) {
 	status, body := r.complete(t, "two", "a")
 	if status != http.StatusConflict || !strings.Contains(body, "one") ||
 		!strings.Contains(body, "two") {
-		t.Errorf("while one is busy: %d %s", status, body)
+		t.Errorf("two, while one is busy: %d %s", status, body)
 	}
 	if err := r.pool.Unload(t.Context(), ""); err == nil {
 		t.Error("a busy model was unloaded")
@@ -159,11 +165,12 @@ func TestModelsTakeTurns(t *testing.T) {
 		t.Error(err)
 	}
 	if r.State().Loaded != nil {
-		t.Error("still loaded")
+		t.Error("a model is loaded after all were unloaded")
 	}
 }
 
-func TestChoiceSurvivesRestart(t *testing.T) {
+// The model of --model stays the chosen one after a restart without that flag.
+func TestChosenModelSurvivesARestart(t *testing.T) {
 	home, dir := t.TempDir(), writeModel(t, "kept")
 	for _, model := range []string{dir, ""} {
 		a, err := Open(t.Context(), Options{Home: home, Model: model})
@@ -171,7 +178,7 @@ func TestChoiceSurvivesRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := a.State().Choice; got != "kept" {
-			t.Errorf("with --model %q the choice is %q", model, got)
+			t.Errorf("with --model %q the choice is %q, want kept", model, got)
 		}
 		m, err := a.pool.Acquire(t.Context(), control.Alias)
 		if err != nil {
@@ -184,7 +191,7 @@ func TestChoiceSurvivesRestart(t *testing.T) {
 	}
 }
 
-// A drafter that the command line names must work.
+// Open checks the drafter that the command line names, and refuses a damaged one.
 func TestOpenRefusesADamagedDrafter(t *testing.T) {
 	dir, drafter := writeModel(t, "tiny"), enginetest.TinyDrafter(t, nil)
 	if err := os.Truncate(filepath.Join(drafter, "model.safetensors"), 200_000); err != nil {
@@ -192,22 +199,25 @@ func TestOpenRefusesADamagedDrafter(t *testing.T) {
 	}
 	_, err := Open(t.Context(), Options{Home: t.TempDir(), Model: dir, Drafter: drafter})
 	if err == nil || !strings.Contains(err.Error(), "cut short") {
-		t.Errorf("a damaged drafter: %v", err)
+		t.Errorf("a damaged drafter: %v, want that it was cut short", err)
 	}
 }
 
-func TestSecondProcessIsTold(t *testing.T) {
+// The error of a second Open of a home folder has the pid and the address of the first process.
+func TestSecondProcessLearnsPidAndAddressOfTheFirst(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, Options{Home: dir, Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	_, err := Open(t.Context(), Options{Home: dir})
 	e, ok := errors.AsType[*home.LockedError](err)
 	if !ok || !strings.Contains(e.Error(), fmt.Sprint("pid ", os.Getpid())) ||
 		!strings.Contains(e.Error(), r.url) {
-		t.Errorf("got %v, want pid and address", err)
+		t.Errorf("the second Open: %v, want pid %d and address %s", err, os.Getpid(), r.url)
 	}
 }
 
-func TestTakenPortLeavesTheSocket(t *testing.T) {
+// When another program has the port, the control socket is served all the same. The state has no
+// address and says who took the port.
+func TestControlSocketIsServedWhenThePortIsTaken(t *testing.T) {
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +226,7 @@ func TestTakenPortLeavesTheSocket(t *testing.T) {
 	home := t.TempDir()
 	r := start(t, Options{Home: home, Model: writeModel(t, "tiny")}, other.Addr().String())
 	if r.url != "" {
-		t.Errorf("serving at %s", r.url)
+		t.Errorf("the endpoint is at %s, and the port is taken", r.url)
 	}
 	c := control.Dial(home)
 	defer c.Close()
@@ -225,11 +235,13 @@ func TestTakenPortLeavesTheSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if state.Address != "" || !strings.Contains(state.Error, "is taken by ") {
-		t.Errorf("state %+v", state)
+		t.Errorf("state %+v, want no address and who took the port", state)
 	}
 }
 
-func TestBadFolders(t *testing.T) {
+// AddModel refuses a folder that holds no whole model. The error is model_invalid, and its
+// message names the fault.
+func TestUnusableModelFolderIsRefusedWithItsFault(t *testing.T) {
 	r := start(t, Options{}, "")
 	half := writeModel(t, "half")
 	if err := os.Remove(filepath.Join(half, "model.safetensors")); err != nil {
@@ -248,16 +260,18 @@ func TestBadFolders(t *testing.T) {
 		_, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir})
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid ||
 			!strings.Contains(e.Message, want) {
-			t.Errorf("%s: %v, want %q", dir, err, want)
+			t.Errorf("folder %s: %v, want %q", dir, err, want)
 		}
 	}
 }
 
-func TestRemove(t *testing.T) {
+// RemoveModel refuses the built-in model and a model in use. An idle model is unloaded, its
+// folder stays, and the choice becomes pocket.
+func TestRemovedModelIsUnloadedAndItsFolderStays(t *testing.T) {
 	dir := writeModel(t, "gone")
 	r := start(t, Options{Model: dir}, "")
 	if _, err := r.library.RemoveModel(t.Context(), "pocket"); err == nil {
-		t.Error("the pocket model was removed")
+		t.Error("the built-in model was removed")
 	}
 	if err := r.pool.Load(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
@@ -275,17 +289,18 @@ func TestRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := r.State(); s.Loaded != nil {
-		t.Errorf("still in memory: %+v", s.Loaded)
+		t.Errorf("a removed model is still in memory: %+v", s.Loaded)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
-		t.Error("a folder of the user's was deleted")
+		t.Error("RemoveModel deleted a folder of the user")
 	}
 	if got := r.State().Choice; got != "pocket" {
-		t.Errorf("choice is %q", got)
+		t.Errorf("the choice is %q, want pocket", got)
 	}
 }
 
-func TestDrainEndsRequests(t *testing.T) {
+// After a stop, the request in flight is answered in full.
+func TestDrainAnswersTheRequestInFlight(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 		t.Fatal(err)
@@ -303,13 +318,13 @@ func TestDrainEndsRequests(t *testing.T) {
 	}
 	thread.Free()
 	if status := <-answered; status != http.StatusOK {
-		t.Errorf("the request in flight was answered %d", status)
+		t.Errorf("the request in flight got status %d, want 200", status)
 	}
 }
 
-// TestPeakStays: the most memory since the start does not fall when engines begin
-// measurements of their own.
-func TestPeakStays(t *testing.T) {
+// PeakBytes is the most memory since the start. It does not fall when an engine resets the peak
+// for a measurement of its own.
+func TestPeakMemorySurvivesAReset(t *testing.T) {
 	r := start(t, Options{}, "")
 	const size = 8 << 20
 	if err := r.thread.Do(t.Context(), func(s *mlx.Scope) error {
@@ -327,6 +342,7 @@ func TestPeakStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := r.State().PeakBytes; before < size || after < before {
-		t.Errorf("the peak was %d bytes and is %d", before, after)
+		t.Errorf("the peak was %d bytes before the reset and is %d after it, want at least %d",
+			before, after, size)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"tandem/app/control"
 )
 
-func TestWork(t *testing.T) {
+// work names a reason for requests, loads and downloads that move. It returns "" for downloads
+// that wait, are paused or failed.
+func TestWorkIsWhatRunsNow(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		state control.State
@@ -19,21 +21,21 @@ func TestWork(t *testing.T) {
 		{"nothing", control.State{Phase: control.PhaseReady, Loaded: &control.Loaded{ID: "m"}}, false},
 		{"a request", control.State{Phase: control.PhaseReady, Active: []control.Active{{}}}, true},
 		{"a load", control.State{Phase: control.PhaseLoading}, true},
-		{"a load that is measured", control.State{Phase: control.PhaseReady, Loading: &control.Loading{ID: "m"}}, true},
+		{"a load while another model is ready", control.State{Phase: control.PhaseReady, Loading: &control.Loading{ID: "m"}}, true},
 		{"a download", control.State{Downloads: []control.Download{{ID: "d"}}}, true},
 		{"a download that waits", control.State{Downloads: []control.Download{{ID: "d", Waiting: "no network"}}}, false},
-		{"a download that stands", control.State{Downloads: []control.Download{{ID: "d", Paused: true}, {ID: "e", Error: "no room"}}}, false},
-		{"one of several", control.State{Downloads: []control.Download{{ID: "d", Paused: true}, {ID: "e"}}}, true},
+		{"a paused and a failed download", control.State{Downloads: []control.Download{{ID: "d", Paused: true}, {ID: "e", Error: "no room"}}}, false},
+		{"a paused and a moving download", control.State{Downloads: []control.Download{{ID: "d", Paused: true}, {ID: "e"}}}, true},
 	} {
 		if got := work(c.state); (got != "") != c.busy {
-			t.Errorf("%s: %q", c.name, got)
+			t.Errorf("%s: reason %q, want one: %t", c.name, got, c.busy)
 		}
 	}
 }
 
-// TestKeepAwake: one hold while there is work, whatever it is, none without, and
-// none left behind.
-func TestKeepAwake(t *testing.T) {
+// keepAwake takes one hold for each stretch of work, whatever the work is. It releases the hold
+// when the work or the context ends.
+func TestComputerIsHeldAwakeOncePerStretchOfWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var st control.State
 		var told []string
@@ -63,13 +65,14 @@ func TestKeepAwake(t *testing.T) {
 		<-ended
 		want := []string{"answering requests", "released", "answering requests", "released"}
 		if !slices.Equal(told, want) {
-			t.Errorf("%q, want %q", told, want)
+			t.Errorf("holds and releases %q, want %q", told, want)
 		}
 	})
 }
 
-// TestComputing: a bench is work, and so is what holds a model and is no request.
-func TestComputing(t *testing.T) {
+// computation names a reason for a bench, and for a verification, which uses a model without a
+// request.
+func TestComputationIncludesBenchesAndVerifications(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		measuring bool
@@ -81,13 +84,13 @@ func TestComputing(t *testing.T) {
 		{"a bench", true, 0, true},
 	} {
 		if got := computation(c.measuring, c.users); (got != "") != c.busy {
-			t.Errorf("%s: %q", c.name, got)
+			t.Errorf("%s: reason %q, want one: %t", c.name, got, c.busy)
 		}
 	}
 }
 
-// TestServeHolds: a request in flight is a reason, and its end ends it.
-func TestServeHolds(t *testing.T) {
+// Serve takes a hold for a request in flight, and releases it when the request ends.
+func TestServeHoldsAwakeWhileARequestRuns(t *testing.T) {
 	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: longModel(t),
 		NoCheckpoints: true})
 	if err != nil {
@@ -103,7 +106,7 @@ func TestServeHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	<-held // the load of its model, or itself
+	<-held // for the load of the model, or for the request
 	c := r.client(t)
 	s := await(t, c, func(s control.State) bool { return active(s, 3) != nil })
 	if err := c.CancelRun(t.Context(), s.Active[0].RunID); err != nil {

@@ -15,13 +15,13 @@ import (
 	"tandem/models"
 )
 
-// quickPlan measures as little as possible.
+// quickPlan is a plan of two measurements each, the fewest that a bench takes.
 var quickPlan = bench.Plan{
 	Pairs: 2, Restores: 2, Turns: 2, Fewest: 2, Warm: 1, Tokens: 96, Context: 32,
 	Decode: time.Minute, Restore: time.Minute, Verify: time.Minute,
 }
 
-// benchable serves the pocket model with quickPlan.
+// benchable serves the built-in model with quickPlan.
 func benchable(t *testing.T) *running {
 	t.Helper()
 	r := start(t, Options{Model: models.PocketID}, "127.0.0.1:0")
@@ -29,8 +29,8 @@ func benchable(t *testing.T) *running {
 	return r
 }
 
-// While the bench measures, a request is answered. The result is kept, and its figures agree with
-// each other.
+// A bench keeps its result, whose figures agree with each other. A request is answered while the
+// bench measures.
 func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 	r := benchable(t)
 	c := r.client(t)
@@ -48,16 +48,16 @@ func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	if parts["decode"] != 2 || parts["restore"] != 2 || parts["verify"] != 2 {
-		t.Errorf("progress %v", parts)
+		t.Errorf("the progress is %v, want 2 of each part", parts)
 	}
 	v := b.Result
 	if v.Decode.Pairs != 2 || v.Decode.Differing != 0 || v.Restore.Pairs != 2 ||
 		v.Verify.Turns != 2 || len(v.Verify.Rows) != 5 {
-		t.Errorf("counts: %+v", v)
+		t.Errorf("the counts of the result are wrong: %+v", v)
 	}
 	if b.Model != models.PocketID || b.Machine == "" || v.Seconds <= 0 || v.Restore.Tokens != 96 ||
 		v.Restore.Bytes == 0 || v.Drafter == "" {
-		t.Errorf("%+v", b)
+		t.Errorf("a part of the result is missing or wrong: %+v", b)
 	}
 	for name, s := range map[string]control.Spread{
 		"plain": v.Decode.Plain, "drafted": v.Decode.Drafted, "times": v.Decode.Times,
@@ -65,28 +65,28 @@ func TestShortBenchKeepsAConsistentResult(t *testing.T) {
 		"rows": v.Verify.Rows[4].MS,
 	} {
 		if !(0 < s.Low && s.Low <= s.Median && s.Median <= s.High) {
-			t.Errorf("%s: %+v", name, s)
+			t.Errorf("%s: %+v, want 0 < low <= median <= high", name, s)
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(r.benchFolder(), "*")); err != nil ||
 		len(left) > 0 {
-		t.Errorf("files are left: %v, %v", left, err)
+		t.Errorf("files remain after the bench: %v, %v", left, err)
 	}
 	list, err := c.Benches(t.Context())
 	if err != nil || len(list.Benches) != 1 || list.Running || list.Benches[0].ID != b.ID ||
 		list.Benches[0].Result.Decode != v.Decode {
-		t.Errorf("kept: %+v, %v", list, err)
+		t.Errorf("the list of benches is %+v, %v, want the one result", list, err)
 	}
 	if err := c.DeleteBench(t.Context(), b.ID); err != nil {
 		t.Error(err)
 	}
 	if list, err := c.Benches(t.Context()); err != nil || len(list.Benches) != 0 {
-		t.Errorf("after its deletion: %+v, %v", list, err)
+		t.Errorf("the list after the deletion is %+v, %v", list, err)
 	}
 }
 
-// A bench ends when it is cancelled, when its client leaves and when the model is unloaded. It
-// keeps nothing then, and requests are answered again. While it runs, another one is refused.
+// A bench ends when it is cancelled, when its client leaves, or when its model is unloaded. Then
+// it keeps nothing, and requests are answered again. While it runs, a second bench is refused.
 func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 	for _, end := range []struct {
 		name string
@@ -115,7 +115,7 @@ func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 				once.Do(func() {
 					if list, err := r.client(t).Benches(t.Context()); err != nil || !list.Running ||
 						list.Progress == nil || list.Progress.Part != p.Part {
-						t.Errorf("while it runs: %+v, %v", list, err)
+						t.Errorf("the list while it runs is %+v, %v", list, err)
 					}
 					if now := r.State().Measuring; now == nil || now.Part != p.Part {
 						t.Errorf("while it runs the state says %+v", now)
@@ -123,7 +123,7 @@ func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 					_, err := r.client(t).Bench(t.Context(), func(control.BenchProgress) {})
 					if e, ok := errors.AsType[*control.Error](err); !ok ||
 						e.Code != control.CodeModelBusy {
-						t.Errorf("a second one: %v", err)
+						t.Errorf("a second bench: %v", err)
 					}
 					if err := end.by(t, r, leave); err != nil {
 						t.Error(err)
@@ -132,28 +132,29 @@ func TestShortBenchEndsEarlyAndKeepsNothing(t *testing.T) {
 			})
 			e, ok := errors.AsType[*control.Error](err)
 			if err == nil || end.code != "" && (!ok || e.Code != end.code) {
-				t.Errorf("it ended with %v", err)
+				t.Errorf("the bench ended with %v", err)
 			}
 			c := r.client(t)
 			for list := (control.Benches{Running: true}); list.Running; time.Sleep(time.Millisecond) {
 				if list, err = c.Benches(t.Context()); err != nil || len(list.Benches) != 0 ||
 					!list.Running && list.Progress != nil {
-					t.Fatalf("kept: %+v, %v", list, err)
+					t.Fatalf("after the early end the list is %+v, %v", list, err)
 				}
 			}
-			// A later client learns of the failure only if no person ended the bench.
+			// The list tells the failure only if no person ended the bench.
 			if list, err := c.Benches(t.Context()); err != nil ||
 				(list.Failure != "") != (end.name == "unload") {
 				t.Errorf("the failure is %q, %v", list.Failure, err)
 			}
 			if status, body := r.complete(t, control.Alias, "func A("); status != http.StatusOK {
-				t.Errorf("a request after it: %d %s", status, body)
+				t.Errorf("a request after the bench: %d %s", status, body)
 			}
 		})
 	}
 }
 
-func TestFilesOfAKilledBenchGoAtTheNextStart(t *testing.T) {
+// A bench that was killed leaves files in run/bench. The next Open deletes them.
+func TestOpenDeletesFilesOfAKilledBench(t *testing.T) {
 	home := t.TempDir()
 	left := filepath.Join(home, "run", "bench", "1", "file")
 	if err := errors.Join(os.Chmod(home, 0o700), os.MkdirAll(filepath.Dir(left), 0o700),

@@ -11,8 +11,9 @@ import (
 	"tandem/app/library"
 )
 
-// TestFolderOrID: what lies in the working folder takes no id's place.
-func TestFolderOrID(t *testing.T) {
+// A name without a slash is an id, though a folder of that name is in the working directory.
+// org/name is a folder if that folder exists. A name that begins with a dot or a slash is a folder.
+func TestFolderInTheWorkingDirectoryDoesNotShadowAnID(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"pocket", control.Alias, "org/name"} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -24,7 +25,7 @@ func TestFolderOrID(t *testing.T) {
 		"org/name": true, "./pocket": true, "../x": true, ".": true, "..": true, "/nowhere": true,
 	} {
 		if got := library.IsFolder(name); got != want {
-			t.Errorf("IsFolder(%q) = %t", name, got)
+			t.Errorf("IsFolder(%q) = %t, want %t", name, got, want)
 		}
 	}
 	for _, model := range []string{"pocket", control.Alias} {
@@ -34,7 +35,7 @@ func TestFolderOrID(t *testing.T) {
 			continue
 		}
 		if got := a.State().Choice; got != "pocket" {
-			t.Errorf("--model %s chose %q", model, got)
+			t.Errorf("--model %s chose %q, want pocket", model, got)
 		}
 		if err := a.Close(); err != nil {
 			t.Error(err)
@@ -42,8 +43,9 @@ func TestFolderOrID(t *testing.T) {
 	}
 }
 
-// TestRegisteredIDBeforeFolder: an id with a slash is an id once it is one.
-func TestRegisteredIDBeforeFolder(t *testing.T) {
+// A registered id of the form org/name names its model, though a folder of that name is in the
+// working directory.
+func TestRegisteredIDWithASlashWinsOverAFolder(t *testing.T) {
 	dir, home := writeModel(t, "tiny"), t.TempDir()
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("org/name", 0o700); err != nil {
@@ -59,16 +61,18 @@ func TestRegisteredIDBeforeFolder(t *testing.T) {
 	}
 }
 
-func TestIDs(t *testing.T) {
+// An id that the caller does not give is made from the name of the folder. AddModel refuses an
+// id that is malformed, reserved, or new for a known folder.
+func TestIDComesFromTheFolderNameAndIsChecked(t *testing.T) {
 	r := start(t, Options{}, "")
-	// The folder's name, as far as it can be an id.
+	// The id is the folder's name without the characters that an id cannot have.
 	for name, want := range map[string]string{
 		control.Alias: "tandem-2", "my model (v1)": "my-model-v1", "日本": "model",
 		"a--b..c.": "a-b.c",
 	} {
 		if m, err := r.library.AddModel(t.Context(),
 			control.AddRequest{Path: writeModel(t, name)}); err != nil || m.ID != want {
-			t.Errorf("%s: id %q, want %q, %v", name, m.ID, want, err)
+			t.Errorf("folder %s has id %q, want %q, %v", name, m.ID, want, err)
 		}
 	}
 	dir := writeModel(t, "known")
@@ -80,17 +84,18 @@ func TestIDs(t *testing.T) {
 		_, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir, ID: id})
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid ||
 			e.Param != "id" {
-			t.Errorf("id %q for a known folder: %v", id, err)
+			t.Errorf("id %q for a known folder: %v, want it refused", id, err)
 		}
 	}
 	if m, err := r.library.AddModel(t.Context(),
 		control.AddRequest{Path: dir, ID: "known"}); err != nil || m.ID != "known" {
-		t.Errorf("the same id again: %+v %v", m, err)
+		t.Errorf("the folder again with its own id: %+v %v", m, err)
 	}
 }
 
-// TestRemovedFailure: what could not be loaded and is gone is no failure.
-func TestRemovedFailure(t *testing.T) {
+// A model that failed to load makes the state failed. Once that model is removed, /health
+// answers 200 and the state has no error.
+func TestRemovingAModelClearsItsFailure(t *testing.T) {
 	dir := writeModel(t, "bad")
 	r := start(t, Options{Model: dir}, "127.0.0.1:0")
 	if err := os.Remove(filepath.Join(dir, "model.safetensors")); err != nil {
@@ -100,7 +105,7 @@ func TestRemovedFailure(t *testing.T) {
 		t.Fatal("a model without weights was loaded")
 	}
 	if s := r.State(); s.Phase != control.PhaseFailed {
-		t.Fatalf("state %+v", s)
+		t.Fatalf("state %+v, want phase failed", s)
 	}
 	if _, err := r.library.RemoveModel(t.Context(), "bad"); err != nil {
 		t.Fatal(err)

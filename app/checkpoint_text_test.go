@@ -10,9 +10,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestCheckpointText: the text of a checkpoint is told whatever is in memory, the
-// embedded model's too, until its model is gone.
-func TestCheckpointText(t *testing.T) {
+// The text of a checkpoint is the same whichever model is in memory, also for the built-in
+// model. Without the model's tokenizer the text is empty.
+func TestCheckpointTextIsReadWithoutItsModelInMemory(t *testing.T) {
 	dir := writeModel(t, "tiny")
 	r := start(t, Options{Model: dir}, "127.0.0.1:0")
 	prompt := strings.Repeat("abc ", 40)
@@ -27,7 +27,7 @@ func TestCheckpointText(t *testing.T) {
 				return list.Checkpoints[0].ID
 			}
 			if time.Now().After(deadline) {
-				t.Fatal("nothing is kept of ", model)
+				t.Fatal("there is no checkpoint of ", model)
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func TestCheckpointText(t *testing.T) {
 	tiny := kept("tiny")
 	loaded := text(tiny)
 	if !strings.Contains(loaded, "abc abc") {
-		t.Fatalf("while the model is in memory its text is %q", loaded)
+		t.Fatalf("with the model in memory the text is %q", loaded)
 	}
 	if status, body := r.complete(t, "pocket", prompt); status != 200 {
 		t.Fatal(status, body)
@@ -53,23 +53,23 @@ func TestCheckpointText(t *testing.T) {
 	pocket := kept("pocket")
 	embedded := text(pocket)
 	if got := text(tiny); got != loaded {
-		t.Errorf("while another is in memory it is %q, want %q", got, loaded)
+		t.Errorf("with another model in memory the text is %q, want %q", got, loaded)
 	}
 	if _, err := r.client(t).Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		if got := text(tiny); got != loaded {
-			t.Errorf("while none is in memory it is %q, want %q", got, loaded)
+			t.Errorf("with no model in memory the text is %q, want %q", got, loaded)
 		}
 		if got := text(pocket); got != embedded || !strings.Contains(got, "abc abc") {
-			t.Errorf("of the embedded model it is %q, want %q", got, embedded)
+			t.Errorf("the text of the built-in model is %q, want %q", got, embedded)
 		}
 	}
 	if err := os.Remove(filepath.Join(dir, "tokenizer.json")); err != nil {
 		t.Fatal(err)
 	}
 	if got := text(tiny); got != "" {
-		t.Errorf("without its tokenizer it is %q", got)
+		t.Errorf("without the tokenizer the text is %q, want none", got)
 	}
 }

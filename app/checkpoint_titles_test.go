@@ -8,9 +8,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestCheckpointTitles: what is kept goes by what was said, whatever is in memory, and
-// by the chat of the window that it answered in.
-func TestCheckpointTitles(t *testing.T) {
+// A checkpoint gets its title from its text, whichever model is in memory. A chat that has the
+// answer gives its own title instead.
+func TestCheckpointIsTitledByItsTextThenByItsChat(t *testing.T) {
 	dir := writeModel(t, "tiny")
 	r := start(t, Options{Model: dir}, "127.0.0.1:0")
 	c := r.client(t)
@@ -22,7 +22,7 @@ func TestCheckpointTitles(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); kept.ID == ""; time.Sleep(5 * time.Millisecond) {
 		list, err := c.Checkpoints(t.Context(), control.CheckpointQuery{})
 		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("nothing is kept: %v", err)
+			t.Fatalf("there is no checkpoint: %v", err)
 		}
 		for _, x := range list.Checkpoints {
 			if x.Run > 0 {
@@ -31,7 +31,7 @@ func TestCheckpointTitles(t *testing.T) {
 		}
 	}
 	if kept.Title != "" || kept.Client == "" {
-		t.Errorf("at first it is %q, for %q", kept.Title, kept.Client)
+		t.Errorf("at first the title is %q and the client %q", kept.Title, kept.Client)
 	}
 	if _, err := c.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestCheckpointTitles(t *testing.T) {
 		!strings.Contains(titles[0].Title, "abc abc") || titles[0].Ends == "" {
 		t.Fatalf("titles %+v, %v", titles, err)
 	}
-	// A list has what was asked for once, and a chat's title before that.
+	// Once computed, a title is in every list. The title of a chat goes before it.
 	title := func() string {
 		t.Helper()
 		list, err := c.Checkpoints(t.Context(), control.CheckpointQuery{Model: "tiny"})
@@ -53,11 +53,11 @@ func TestCheckpointTitles(t *testing.T) {
 				return x.Title
 			}
 		}
-		t.Fatal("it is gone")
+		t.Fatal("the checkpoint is gone")
 		return ""
 	}
 	if got := title(); got != titles[0].Title {
-		t.Errorf("then it is %q", got)
+		t.Errorf("after that the list has the title %q", got)
 	}
 	chat, err := r.history.AddChat(t.Context(), control.Chat{Kind: "chat", Title: "Letters"})
 	if err == nil {
@@ -68,12 +68,13 @@ func TestCheckpointTitles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := title(); got != "Letters" {
-		t.Errorf("of a chat it is %q", got)
+		t.Errorf("the title of the chat's checkpoint is %q, want Letters", got)
 	}
 }
 
-// TestMachine: this one says what it is.
-func TestMachine(t *testing.T) {
+// Machine reports the figures of this computer: cores, memory, the room for models, the system
+// and the engine.
+func TestMachineReportsCoresMemoryAndSystem(t *testing.T) {
 	m, err := start(t, Options{}, "").client(t).Machine(t.Context())
 	if err != nil || m.Cores < 1 || m.Memory <= 0 || m.Room <= 0 || m.Room >= m.Memory ||
 		m.System == "" || !strings.Contains(m.Kind, "/") || !strings.HasPrefix(m.Engine, "MLX ") {

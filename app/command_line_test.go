@@ -9,11 +9,11 @@ import (
 	"tandem/app/control"
 )
 
-// TestCommandLine: the link is made where nothing is, renewed where it leads to
-// where Tandem was, and nothing of others is touched.
-func TestCommandLine(t *testing.T) {
+// LinkCommandLine makes the link where there is nothing. It renews a link that leads to an old
+// place of Tandem, and touches nothing that belongs to others.
+func TestCommandLineLinkReplacesOnlyTandemsOwn(t *testing.T) {
 	for name, c := range map[string]struct {
-		there func(path string) error // what is at the link's place
+		there func(path string) error // makes what is at the place of the link
 		want  control.LinkKind
 	}{
 		"nothing": {func(string) error { return nil }, control.LinkAbsent},
@@ -46,30 +46,31 @@ func TestCommandLine(t *testing.T) {
 				"").client(t)
 			got, err := client.CommandLine(t.Context())
 			if err != nil || got.Link != c.want || !got.OnPath || got.Path != path {
-				t.Fatalf("%+v %v", got, err)
+				t.Fatalf("the link is %+v %v, want %s at %s", got, err, c.want, path)
 			}
 			made, err := client.LinkCommandLine(t.Context())
 			after, _ := os.Readlink(path)
 			if c.want == control.LinkForeign {
 				if codeOf(err) != control.CodeFolder ||
 					!strings.Contains(err.Error(), "does not replace") || after != before {
-					t.Errorf("%+v %v, it leads to %q", made, err, after)
+					t.Errorf("LinkCommandLine: %+v %v, the link leads to %q", made, err, after)
 				}
 				return
 			}
 			if err != nil || made.Link != control.LinkOurs || after != program {
-				t.Errorf("%+v %v, it leads to %q", made, err, after)
+				t.Errorf("LinkCommandLine: %+v %v, the link leads to %q", made, err, after)
 			}
 			if made, err = client.LinkCommandLine(t.Context()); err != nil ||
 				made.Link != control.LinkOurs {
-				t.Errorf("made twice: %+v %v", made, err)
+				t.Errorf("linked a second time: %+v %v", made, err)
 			}
 		})
 	}
 }
 
-// TestPassingBundle: no link leads into a bundle that will not stay where it is.
-func TestPassingBundle(t *testing.T) {
+// LinkCommandLine refuses a bundle that will not stay where it is: in a translocation folder, on
+// a disk image or in Downloads. Then it makes no folder.
+func TestCommandLineIsLinkedOnlyToAnInstalledBundle(t *testing.T) {
 	for dir, installed := range map[string]bool{
 		"/private/var/folders/x/AppTranslocation/ABC/d": false,
 		"/Volumes/Tandem": false,
@@ -82,10 +83,10 @@ func TestPassingBundle(t *testing.T) {
 			inBundle}
 		_, err := start(t, o, "").client(t).LinkCommandLine(t.Context())
 		if installed != (err == nil) || err != nil && codeOf(err) != control.CodeFolder {
-			t.Errorf("%s: %v", dir, err)
+			t.Errorf("in %s: %v, want a link: %t", dir, err, installed)
 		}
 		if _, err := os.Lstat(filepath.Join(user, ".local")); installed != (err == nil) {
-			t.Errorf("%s: something was made, or nothing: %v", dir, err)
+			t.Errorf("in %s: the folder .local: %v, want it: %t", dir, err, installed)
 		}
 	}
 }

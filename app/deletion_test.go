@@ -14,12 +14,15 @@ import (
 	"tandem/app/control"
 )
 
-// TestDeleteChatTakesCheckpoints: with a chat go the files that its answers left and
-// nothing else goes on from, from memory too, and as many bytes as were named.
-func TestDeleteChatTakesCheckpoints(t *testing.T) {
+// DeleteChat deletes the checkpoints that the answers of the chat left, on disk and in memory.
+//   - A checkpoint that another run goes on from stays.
+//   - A checkpoint with a name stays, and so do those that it goes on from.
+//   - WouldDeleteChats tells the same numbers before.
+//   - When a file cannot be deleted, the chat stays.
+func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	c, ctx := r.client(t), t.Context()
-	// complete returns the run that answered, once what it left is on disk.
+	// complete returns the id of the run that answered the prompt.
 	complete := func(prompt string) int64 {
 		t.Helper()
 		if status, body := r.complete(t, control.Alias, prompt); status != http.StatusOK {
@@ -31,7 +34,7 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 		}
 		return runs[0].ID
 	}
-	// left is what a run left, once there is some of it; more may come.
+	// left returns the checkpoints of a run once there is one. More may follow.
 	left := func(run int64) (list []control.Checkpoint) {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -47,7 +50,7 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 				return list
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("run %d left nothing", run)
+				t.Fatalf("run %d left no checkpoint", run)
 			}
 		}
 	}
@@ -76,30 +79,30 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 	}
 	would, err := c.WouldDeleteChats(ctx, talk)
 	if err != nil || would.Chats != 1 || would.Checkpoints < len(own) || would.Bytes < bytes {
-		t.Errorf("would go %+v, %v, of %d with %d bytes", would, err, len(own), bytes)
+		t.Errorf("DeleteChat would delete %+v, %v, want at least %d checkpoints of %d bytes", would, err, len(own), bytes)
 	}
 	gone, err := c.DeleteChat(ctx, talk)
 	if err != nil || gone.Chats != 1 || gone.Checkpoints < would.Checkpoints ||
 		gone.Bytes < would.Bytes {
-		t.Errorf("gone are %+v, %v, and %+v was said", gone, err, would)
+		t.Errorf("DeleteChat deleted %+v, %v, want at least %+v", gone, err, would)
 	}
 	for _, x := range slices.Concat(shared, own) {
 		_, err := os.Stat(r.history.CheckpointPath(x.ID))
 		if stays := x.Run == first; stays && err != nil || !stays &&
 			!errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the file of run %d: %v", x.Run, err)
+			t.Errorf("the file of a checkpoint of run %d: %v", x.Run, err)
 		}
 	}
 	for x, err := range c.EachCheckpoint(ctx, "") {
 		if err != nil || x.Run != first {
-			t.Errorf("left is %+v, %v", x, err)
+			t.Errorf("there still is the checkpoint %+v, %v", x, err)
 		}
 	}
 	if _, err := c.VerifyRun(ctx, second); codeOf(err) != control.CodeNotKept {
 		t.Errorf("the tokens of a chat that was deleted: %v", err)
 	}
 
-	// What was given a name stays, and what it goes on from; the chat goes all the same.
+	// A checkpoint with a name stays, and so do those that it goes on from. The chat goes.
 	name := "kept"
 	if _, err := c.ChangeCheckpoint(ctx, shared[0].ID,
 		control.CheckpointChange{Name: &name}); err != nil {
@@ -112,11 +115,12 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 		t.Error(err)
 	}
 
-	// A chat without answers waits for nothing; a folder that cannot be emptied keeps a chat.
+	// A chat without answers has no checkpoints to delete.
 	if gone, err := c.DeleteChat(ctx, chat(0)); err != nil ||
 		gone != (control.DeletedChats{Chats: 1}) {
-		t.Errorf("without answers %+v, %v", gone, err)
+		t.Errorf("a chat without answers: %+v, %v", gone, err)
 	}
+	// A checkpoint whose file cannot be deleted keeps its chat.
 	third := complete(strings.Repeat("qrs ", 40))
 	stuck := r.history.CheckpointPath(left(third)[0].ID)
 	if err := errors.Join(os.Remove(stuck), os.MkdirAll(stuck+"/full", 0o700)); err != nil {
@@ -124,17 +128,18 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 	}
 	id := chat(third)
 	if _, err := c.DeleteChat(ctx, id); codeOf(err) != control.CodeFolder {
-		t.Errorf("a folder that cannot be emptied: %v", err)
+		t.Errorf("a checkpoint that cannot be deleted: %v", err)
 	}
 	if _, err := c.Chat(ctx, id); err != nil {
-		t.Errorf("the chat is gone, and its checkpoints are not: %v", err)
+		t.Errorf("the chat is gone, and its checkpoint is not: %v", err)
 	}
 	if err := os.RemoveAll(stuck); err != nil {
 		t.Fatal(err)
 	}
+	// The deletion goes on when its caller has left.
 	asked, leave := context.WithCancel(ctx)
 	leave()
-	if _, err := r.history.DeleteChats(asked, id); err != nil { // whoever asked may have left
+	if _, err := r.history.DeleteChats(asked, id); err != nil {
 		t.Error(err)
 	}
 }

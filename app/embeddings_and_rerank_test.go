@@ -14,7 +14,8 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// embedded asks for embeddings and reads either form.
+// embedded posts a request for embeddings with the given fields. It reads both forms, floats and
+// base64, and returns the vectors and the count of prompt tokens.
 func (r *running) embedded(t *testing.T, fields string) (vectors [][]float32, tokens int) {
 	t.Helper()
 	a := r.Send("/v1/embeddings", `{"model":"embedder",`+fields+`}`)
@@ -46,17 +47,19 @@ func (r *running) embedded(t *testing.T, fields string) (vectors [][]float32, to
 			}
 		}
 		if d.Index != i {
-			t.Errorf("%s: item %d says %d", fields, i, d.Index)
+			t.Errorf("%s: item %d has index %d", fields, i, d.Index)
 		}
 		vectors = append(vectors, v)
 	}
 	return vectors, got.Usage.Prompt
 }
 
-// TestEmbeddingsAndRerank walks what a client of both does: the folders are
-// registered, texts become vectors in either form, documents are sorted, and each
-// model says no to what it is not for.
-func TestEmbeddingsAndRerank(t *testing.T) {
+// A client adds an embedder and a reranker and uses both.
+//   - Texts become vectors of length 1 in either form.
+//   - Documents are sorted by score.
+//   - Each model refuses the routes that it is not for.
+//   - Every request leaves a run.
+func TestEmbedderAndRerankerServeTheirOwnRoutesAlone(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "talker")}, "127.0.0.1:0")
 	for id, dir := range map[string]string{"embedder": enginetest.TinyEmbedder(t),
 		"reranker": enginetest.TinyReranker(t)} {
@@ -80,7 +83,7 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 	floats, tokens := r.embedded(t, `"input":["abc","a much longer text","abc"]`)
 	if tokens != 4+19+4 || len(floats) != 3 || len(floats[0]) != 64 ||
 		slices.Equal(floats[0], floats[1]) {
-		t.Errorf("%d tokens, %d vectors of %d", tokens, len(floats), len(floats[0]))
+		t.Errorf("%d tokens, %d vectors of %d numbers, want 27, 3 and 64, not all alike", tokens, len(floats), len(floats[0]))
 	}
 	enginetest.WantNear(t, "the same text again", floats[2], floats[0])
 	sum := 0.0
@@ -88,22 +91,22 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 		sum += float64(x) * float64(x)
 	}
 	if math.Abs(sum-1) > 1e-5 {
-		t.Errorf("a vector's length is %g", math.Sqrt(sum))
+		t.Errorf("a vector has length %g, want 1", math.Sqrt(sum))
 	}
 	if bytes, _ := r.embedded(t,
 		`"input":["abc","a much longer text","abc"],"encoding_format":"base64"`); !slices.EqualFunc(bytes,
 		floats, slices.Equal) {
-		t.Error("base64 and floats differ")
+		t.Error("the vectors in base64 and in floats differ")
 	}
-	// The tokenizer ends each text, a client that sends ids does so itself.
+	// The tokenizer adds the end token to a text. A client that sends ids adds it itself.
 	if ids, tokens := r.embedded(t, `"input":[97,98,99,256]`); tokens != 4 || len(ids) != 1 {
-		t.Errorf("%d tokens, %d vectors", tokens, len(ids))
+		t.Errorf("from ids: %d tokens, %d vectors, want 4 and 1", tokens, len(ids))
 	} else {
 		enginetest.WantNear(t, "the same text as ids", ids[0], floats[0])
 	}
 	if short, _ := r.embedded(t, `"input":"abc","dimensions":8`); len(short) != 1 ||
 		len(short[0]) != 8 {
-		t.Errorf("in 8 dimensions: %v", short)
+		t.Errorf("with 8 dimensions the vectors are %v", short)
 	}
 
 	a := r.Send("/v1/rerank", `{"model":"reranker","query":"who?","documents":["one","two","three","four"],"top_n":3,"return_documents":true}`)
@@ -121,7 +124,7 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 	for i, x := range ranked.Results {
 		if !(x.Score > 0 && x.Score < 1) || i > 0 && x.Score >= ranked.Results[i-1].Score ||
 			x.Document.Text != []string{"one", "two", "three", "four"}[x.Index] {
-			t.Errorf("result %d of %s", i, a.body)
+			t.Errorf("result %d is wrong or out of order: %s", i, a.body)
 		}
 	}
 
@@ -138,19 +141,19 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 			t.Errorf("%s %.60s: %+v", c.path, c.body, a)
 		}
 	}
-	// A reranker is still a model that goes on with texts.
+	// A reranker answers completions too.
 	if status, body := r.complete(t, "reranker", "abc"); status != http.StatusOK {
 		t.Errorf("a completion by the reranker: %d %s", status, body)
 	}
 	await(t, r.client(t), func(s control.State) bool { return len(s.Active) == 0 })
 	runs, err := r.history.Runs(t.Context(), control.RunQuery{})
 	if err != nil || len(runs) != 12 {
-		t.Fatalf("%d runs, %v", len(runs), err)
+		t.Fatalf("%d runs, %v, want 12", len(runs), err)
 	}
 	first := runs[len(runs)-1]
 	if first.Endpoint != "/v1/embeddings" || first.Model != "embedder" ||
 		first.PromptTokens != 27 || first.CompletionTokens != 0 || first.FinishReason != "stop" ||
 		first.PrefillMS <= 0 {
-		t.Errorf("the first run is %+v", first)
+		t.Errorf("the run of the first request is %+v", first)
 	}
 }

@@ -14,18 +14,20 @@ import (
 	"tandem/engine/checkpoint"
 )
 
-// TestForgetRunning: a request that is in flight when its client is forgotten is
-// answered, and leaves nothing in the database and in no file; another client's does.
-func TestForgetRunning(t *testing.T) {
+// A request in flight is answered when its client is forgotten or its chat is deleted. Then it
+// leaves nothing in the database and in no file. The request of another client leaves what it
+// should.
+func TestForgottenRequestInFlightIsAnsweredAndLeavesNothing(t *testing.T) {
 	code := strings.Repeat("func Contains(list []string, s string) bool {\n", 8)
 	for _, c := range []struct {
-		name, path, body      string
-		off, text, checkpoint bool // without checkpoints; what is kept of one that stays
-		response              bool
-		chat                  bool // that it answers in is deleted, instead of what is its client's
+		name, path, body string
+		off              bool // checkpoints are off
+		text, checkpoint bool // the request that stays leaves a text, a checkpoint
+		response         bool // it leaves a response
+		chat             bool // its chat is deleted, instead of its client forgotten
 	}{
 		{"a completion", "/v1/completions", `"prompt":` + string(quote(code)) + `,"max_tokens":70`, false, true, true, false, false},
-		{"an exact one", "/v1/completions", `"prompt":` + string(quote(code)) + `,"max_tokens":9,"speculation":{"exact":true}`, false, true, false, false, false},
+		{"an exact completion", "/v1/completions", `"prompt":` + string(quote(code)) + `,"max_tokens":9,"speculation":{"exact":true}`, false, true, false, false, false},
 		{"a response", "/v1/responses", `"input":` + string(quote(code)) + `,"max_output_tokens":20`, false, true, true, true, false},
 		{"a response, without checkpoints", "/v1/responses", `"input":` + string(quote(code)) + `,"max_output_tokens":20`, true, false, false, true, false},
 		{"a completion in a chat", "/v1/completions", `"prompt":` + string(quote(code)) + `,"max_tokens":70`, false, true, true, false, true},
@@ -46,7 +48,7 @@ func TestForgetRunning(t *testing.T) {
 						}
 						got, err := r.history.Forget(t.Context(), control.ForgetRequest{Client: "gone"})
 						if err != nil || (got.InFlight == 1) != (name == "gone") {
-							t.Errorf("%s: %+v, %v", name, got, err)
+							t.Errorf("%s: Forget returned %+v, %v", name, got, err)
 						}
 					})
 				await(t, state, func(s control.State) bool { return len(s.Active) == 0 })
@@ -57,16 +59,17 @@ func TestForgetRunning(t *testing.T) {
 				}
 				if err := json.Unmarshal(answer, &reply); err != nil ||
 					reply.Store != (stays && c.response) {
-					t.Errorf("%s: %s, %v", name, answer, err)
+					t.Errorf("%s: the answer is %s, %v", name, answer, err)
 				}
 				if _, err := r.db.RunText(t.Context(), run); (err == nil) != (stays && c.text) {
-					t.Errorf("%s: its text: %v", name, err)
+					t.Errorf("%s: the text of the run: %v", name, err)
 				}
 				if _, err := r.history.Response(t.Context(), "", reply.ID); errors.Is(err,
 					control.ErrNoResponse) == (stays && c.response) {
-					t.Errorf("%s: its response: %v", name, err)
+					t.Errorf("%s: the stored response: %v", name, err)
 				}
-				for stays && c.checkpoint { // what came before it has been written by then, or not
+				// Once this run has a checkpoint, the files of earlier runs are written if ever.
+				for stays && c.checkpoint {
 					if _, err := r.db.RunCheckpoint(t.Context(), run); err == nil {
 						break
 					}
@@ -81,7 +84,7 @@ func TestForgetRunning(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer m.Release()
-			// its last one may be on its way still
+			// The last checkpoint may not be written yet.
 			for here := false; !here && !t.Failed(); time.Sleep(time.Millisecond) {
 				ids, _, err := checkpoint.List(r.home.Path(pool.CheckpointFolder))
 				if err != nil {
@@ -91,7 +94,7 @@ func TestForgetRunning(t *testing.T) {
 					text, err := checkpoint.ReadText(r.history.CheckpointPath(id))
 					said := m.Tokenizer().Decode(text)
 					if err != nil || strings.Contains(said, "_gone") {
-						t.Errorf("checkpoint %s has %q, %v", id, said, err)
+						t.Errorf("checkpoint %s has the text %q, %v", id, said, err)
 					}
 					here = here || strings.Contains(said, "_here")
 				}
@@ -100,6 +103,7 @@ func TestForgetRunning(t *testing.T) {
 	}
 }
 
+// quote returns text as a JSON string.
 func quote(text string) json.RawMessage {
 	b, err := json.Marshal(text)
 	if err != nil {
@@ -108,8 +112,8 @@ func quote(text string) json.RawMessage {
 	return b
 }
 
-// held posts a body whose end comes when meanwhile has returned, and returns the answer
-// and its run.
+// held posts a body, and sends its last part after meanwhile has returned. It returns the answer
+// and the id of its run.
 func (r *running) held(t *testing.T, path, client, body string, meanwhile func()) (answer []byte,
 	run int64) {
 	t.Helper()
@@ -147,15 +151,16 @@ func (r *running) held(t *testing.T, path, client, body string, meanwhile func()
 	return answer, run
 }
 
+// number parses a decimal id.
 func number(t *testing.T, text string) (n int64) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
-		t.Errorf("%q is no number", text)
+		t.Errorf("%q is not a number", text)
 	}
 	return n
 }
 
-// deleteChat begins a chat in which a run answers, and deletes it.
+// deleteChat adds a chat with an answer of the run, and deletes the chat.
 func deleteChat(t *testing.T, c *control.Client, run int64) {
 	t.Helper()
 	chat, err := c.AddChat(t.Context(), control.Chat{Kind: "chat"})

@@ -10,21 +10,22 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// person is a schema with what schemas mostly have.
+// person is a schema with the keywords that most schemas have.
 const person = `{"type":"object","properties":{"name":{"type":"string","maxLength":12},"age":{"type":"integer","minimum":0,"maximum":150},
 	"tags":{"type":"array","items":{"enum":["a","b","c"]},"maxItems":3},"home":{"anyOf":[{"type":"null"},{"type":"object","properties":{"street":{"type":"string","maxLength":8}},"required":["street"],"additionalProperties":false}]}},
 	"required":["name","age","tags","home"],"additionalProperties":false}`
 
+// schemaFormat is a response_format that holds an answer to a schema.
 func schemaFormat(schema string) map[string]any {
 	return map[string]any{"type": "json_schema",
 		"json_schema": map[string]any{"name": "answer", "strict": true,
 			"schema": json.RawMessage(schema)}}
 }
 
-// The built-in model knows nothing of JSON. Held to a schema it answers with JSON, and with the
-// same JSON however it is decoded. In the bit tier that holds to the bit. Each way of decoding runs
-// once, since a grammar and a drafter meet in the same code whatever the sampling.
-func TestSchemaAnswersEqualPlainOnes(t *testing.T) {
+// The built-in model does not know JSON. A schema makes it answer with JSON, and with the same
+// JSON however the answer is decoded. In the bit tier the answers agree to the bit. Each way of
+// decoding runs once, because grammar and drafter meet in the same code whatever the sampling.
+func TestSchemaAnswerIsTheSameHoweverItIsDecoded(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}
@@ -56,7 +57,7 @@ func TestSchemaAnswersEqualPlainOnes(t *testing.T) {
 			r.Run(t, plain.Timings.RunID)
 			v, err := r.client(t).VerifyRun(t.Context(), plain.Timings.RunID)
 			if err != nil || v.Same != v.Tokens || v.Tokens != len(plain.IDs) {
-				t.Errorf("%s, computed again: %+v, %v", name, v, err)
+				t.Errorf("%s, computed a second time: %+v, %v", name, v, err)
 			}
 		}
 		for _, way := range c.ways {
@@ -65,17 +66,18 @@ func TestSchemaAnswersEqualPlainOnes(t *testing.T) {
 			got.same(t, name, plain)
 			drafted, accepted = drafted+got.Timings.DraftN, accepted+got.Timings.Accepted
 		}
-		if name == "sampled" { // by rejection other tokens are drawn
+		if name == "sampled" { // the rejection rule draws other tokens
 			request["speculation"] = map[string]any{"drafter": "dflash", "depth": 5,
 				"rule": "rejection"}
 			isPerson(t, name+", by rejection", r.Ask(t, request, false))
 		}
 	}
 	if accepted == 0 || accepted == drafted {
-		t.Errorf("%d of %d drafts stood", accepted, drafted)
+		t.Errorf("%d of %d drafts were accepted, want some and not all", accepted, drafted)
 	}
 }
 
+// isPerson checks that a completion ended by itself and is a person.
 func isPerson(t *testing.T, what string, c completed) {
 	t.Helper()
 	var p struct {
@@ -87,12 +89,14 @@ func isPerson(t *testing.T, what string, c completed) {
 	d := json.NewDecoder(strings.NewReader(c.Text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil || c.Finish != "stop" || p.Age == nil || *p.Age > 150 {
-		t.Fatalf("%s: %q, %s: %v", what, c.Text, c.Finish, err)
+		t.Fatalf("%s: %q is not a person, or its end %q is not stop: %v", what, c.Text, c.Finish, err)
 	}
 }
 
-// TestGrammars: what else response_format takes.
-func TestGrammars(t *testing.T) {
+// response_format takes json_object, regular expressions and Lark rules. A grammar that is
+// malformed or that no text can meet gets status 400. After such a refusal the model still
+// answers.
+func TestResponseFormatTakesGrammarsAndRefusesImpossibleOnes(t *testing.T) {
 	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
 	for name, c := range map[string]struct {
 		format map[string]any
@@ -118,21 +122,21 @@ func TestGrammars(t *testing.T) {
 		got := r.Ask(t, map[string]any{"prompt": "x := ", "max_tokens": 300, "temperature": 0,
 			"response_format": c.format}, false)
 		if got.Finish == "stop" && !c.whole(got.Text) {
-			t.Errorf("%s: %q", name, got.Text)
+			t.Errorf("%s: the answer is %q", name, got.Text)
 		}
-		if got.Finish != "stop" && name != "an object" { // which may have no end
-			t.Errorf("%s: %q ends with %s", name, got.Text, got.Finish)
+		if got.Finish != "stop" && name != "an object" { // an object may have no end
+			t.Errorf("%s: the answer %q ends with %s", name, got.Text, got.Finish)
 		}
 	}
 	for name, format := range map[string]map[string]any{
-		"a type there is not":  schemaFormat(`{"type":"number","properties":7}`),
-		"what nobody can meet": schemaFormat(`{"type":"string","minLength":5,"maxLength":2}`),
+		"a keyword of the wrong type": schemaFormat(`{"type":"number","properties":7}`),
+		"bounds that contradict":      schemaFormat(`{"type":"string","minLength":5,"maxLength":2}`),
 		"an open bracket": {"type": "grammar",
 			"grammar": map[string]any{"syntax": "regex", "definition": "(a"}},
 		"a missing rule": {"type": "grammar",
 			"grammar": map[string]any{"syntax": "lark", "definition": "start: word"}},
-		"what has no end": schemaFormat(`{"$ref":"#"}`),
-		"no character at all": {"type": "grammar",
+		"a schema without an end": schemaFormat(`{"$ref":"#"}`),
+		"a set of no characters": {"type": "grammar",
 			"grammar": map[string]any{"syntax": "regex", "definition": `[^\s\S]`}},
 	} {
 		body, err := json.Marshal(map[string]any{"model": control.Alias, "prompt": "x := ",
