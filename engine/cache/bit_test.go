@@ -123,8 +123,8 @@ var bitCaches = []struct {
 	}},
 }
 
-// bitSuite compares every chunk size with single rows. Where trimmed is set it also drops rows on
-// the way.
+// bitSuite compares every chunk size with single rows. If trimmed is set, it also drops rows on the
+// way.
 func bitSuite(t *testing.T, d *enginetest.Diff, dtype mlx.Dtype) {
 	m := newBitModel(t, dtype)
 	free := func(caches []cache.Cache) {

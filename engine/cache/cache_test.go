@@ -66,7 +66,7 @@ func TestRingEqualsFull(t *testing.T) {
 }
 
 // TestUpdateWritesInPlace appends single rows to caches of 33 MB while a lazy snapshot exists. A
-// copy of the buffer, at any step, would show in the peak.
+// copy of the buffer at any step shows in the peak.
 func TestUpdateWritesInPlace(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
@@ -107,9 +107,9 @@ func TestUpdateWritesInPlace(t *testing.T) {
 	}
 }
 
-// TestExpectedEndBoundsReservation: a cache reserves no room beyond the expected end of its
-// sequence, whatever end it was made for and however its rows came. It grows further if the
-// sequence does.
+// TestExpectedEndBoundsReservation expects no reserved rows beyond the expected end of a sequence.
+// The end that the cache was made for and the sizes of its updates do not matter. The cache grows
+// further if the sequence does.
 func TestExpectedEndBoundsReservation(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const most, window = 2100, 4096

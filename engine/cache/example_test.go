@@ -8,7 +8,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A sequence appends rows, drops those that were rejected, and goes back to a snapshot.
+// A sequence appends rows, drops the rejected ones, and goes back to a snapshot.
 func Example() {
 	thread, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {

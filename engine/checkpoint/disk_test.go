@@ -36,8 +36,8 @@ func checkpointFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// TestRestartRestoresTextsAndContexts: texts and their branches come back with their rows and
-// states, and so do contexts.
+// TestRestartRestoresTextsAndContexts expects that texts and their branches come back after a
+// restart, with their rows, states and contexts.
 func TestRestartRestoresTextsAndContexts(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir := t.TempDir()
@@ -77,8 +77,8 @@ func TestRestartRestoresTextsAndContexts(t *testing.T) {
 	})
 }
 
-// TestDamagedFileGivesNothingWrong: a file that is cut off, or has any bit changed, gives nothing
-// or the rows that it held. The text is then evaluated and kept again.
+// TestDamagedFileGivesNothingWrong cuts a file off or changes any of its bits. The file then gives
+// no rows, or the rows that it held. The text is evaluated and kept again.
 func TestDamagedFileGivesNothingWrong(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir := t.TempDir()
@@ -136,12 +136,12 @@ func TestDamagedFileGivesNothingWrong(t *testing.T) {
 			q.leave()
 		}
 		if lost == 0 {
-			t.Error("no damage was ever found")
+			t.Error("the store found none of the damages")
 		}
 	})
 }
 
-// TestRowsUnderAnotherTextAreNotServed: a file whose text was changed gives no rows.
+// TestRowsUnderAnotherTextAreNotServed expects no rows from a file whose text was changed.
 func TestRowsUnderAnotherTextAreNotServed(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := t.TempDir()
@@ -167,7 +167,7 @@ func TestRowsUnderAnotherTextAreNotServed(t *testing.T) {
 	q.leave()
 }
 
-// TestPerDayBoundsWrites: edges beyond what may be written in a day stay in memory.
+// TestPerDayBoundsWrites expects that edges beyond a day's bound on writes stay in memory.
 func TestPerDayBoundsWrites(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := t.TempDir()
@@ -192,14 +192,15 @@ func TestPerDayBoundsWrites(t *testing.T) {
 	}
 }
 
-// TestBudgetDeletesOldestFiles: the oldest files are deleted, and their texts are evaluated again.
+// TestBudgetDeletesOldestFiles expects that the oldest files are deleted. Their texts are evaluated
+// again.
 func TestBudgetDeletesOldestFiles(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := t.TempDir()
 	defer b.restart(dir, StoreOptions{Key: "k", Budget: 20 << 10}).Close()
 	for i := range int32(20) {
 		b.begin(text(i, 100), 50, 100).park()
-		b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil }) // no more than can wait
+		b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil }) // the queue never fills up
 	}
 	sum := int64(0)
 	for _, path := range checkpointFiles(t, dir) {
@@ -222,8 +223,8 @@ func TestBudgetDeletesOldestFiles(t *testing.T) {
 	}
 }
 
-// TestUnwritableFolderLeavesMemoryWorking: where nothing can be written, checkpoints work in
-// memory, and the store says why.
+// TestUnwritableFolderLeavesMemoryWorking opens a store over a folder that refuses writes.
+// Checkpoints work in memory, and the store reports the reason.
 func TestUnwritableFolderLeavesMemoryWorking(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := filepath.Join(t.TempDir(), "file")
@@ -242,7 +243,8 @@ func TestUnwritableFolderLeavesMemoryWorking(t *testing.T) {
 	}
 }
 
-// TestDeletedFolderIsMadeAgain: another program deletes the folder while files are kept in it.
+// TestDeletedFolderIsMadeAgain deletes the folder, as another program may, while the store keeps
+// files in it.
 func TestDeletedFolderIsMadeAgain(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := filepath.Join(t.TempDir(), "checkpoints")
@@ -260,13 +262,14 @@ func TestDeletedFolderIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestSpilledRowsComeBack: rows that are on disk leave memory, and come back when they are needed.
+// TestSpilledRowsComeBack expects that rows on disk leave memory and come back when a text needs
+// them.
 func TestSpilledRowsComeBack(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		defer b.restart(t.TempDir(), StoreOptions{Key: "k"}).Close()
 		for i := range int32(20) {
 			b.begin(text(i, 100), 50, 100).leave()
-			// no more than can wait
+			// the queue never fills up
 			b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
 		}
 		b.do(func(s *mlx.Scope) error {
@@ -284,8 +287,8 @@ func TestSpilledRowsComeBack(t *testing.T) {
 	})
 }
 
-// TestDamagedFilesAreDeleted: a file whose rows or header are damaged is deleted once that shows.
-// Whole files stay.
+// TestDamagedFilesAreDeleted damages the rows of one file and the header of another. The store
+// deletes each as soon as it finds the damage. Whole files stay.
 func TestDamagedFilesAreDeleted(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := t.TempDir()
@@ -332,8 +335,8 @@ func TestDamagedFilesAreDeleted(t *testing.T) {
 	q.leave()
 }
 
-// TestTextBeforeDamageIsRestored: the text before a file that is damaged, or gone, is restored once
-// that shows.
+// TestTextBeforeDamageIsRestored damages or deletes a file inside a text. As soon as the store
+// finds that, it restores the text before the file.
 func TestTextBeforeDamageIsRestored(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		each(t, func(t *testing.T, b *bench, exact bool) {

@@ -7,14 +7,14 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestEvictKeepsSharedBeginning: a beginning that many texts share stays while the texts come and
-// go. So does everything that a sequence in flight stands on.
+// TestEvictKeepsSharedBeginning expects that a beginning that many texts share stays while the
+// texts come and go. The path of a sequence in flight stays too.
 func TestEvictKeepsSharedBeginning(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		b.drafting = false
 		shared := text(1, 40)
 		flying := b.begin(slices.Concat(shared, text(50, 30)), 40, 70)
-		flying.more(text(60, 100)) // what a ring had at 70 is a copy
+		flying.more(text(60, 100)) // a ring's rows at 70 are a copy now
 		for i := range int32(20) {
 			b.begin(slices.Concat(shared, text(2+i, 60)), 100).park()
 			if i == 5 {
@@ -26,7 +26,7 @@ func TestEvictKeepsSharedBeginning(t *testing.T) {
 		}
 		q := b.begin(slices.Concat(shared, text(2, 60), []int32{7}))
 		if q.path.Restored < 40 || q.path.Restored >= 100 {
-			t.Errorf("%d tokens of the first text were restored, want those that all share",
+			t.Errorf("%d tokens of the first text were restored, want the shared beginning",
 				q.path.Restored)
 		}
 		q.leave()
@@ -41,8 +41,8 @@ func TestEvictKeepsSharedBeginning(t *testing.T) {
 	})
 }
 
-// TestEvictKeepsNodeWhereTextsPart: a node where texts part stays while both are there, however
-// little it is worth.
+// TestEvictKeepsNodeWhereTextsPart expects that a node where two texts part stays as long as both
+// texts do, however little it is worth.
 func TestEvictKeepsNodeWhereTextsPart(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		b.drafting = false
@@ -64,8 +64,8 @@ func TestEvictKeepsNodeWhereTextsPart(t *testing.T) {
 	})
 }
 
-// TestBytesCountCopies: rows of nodes count no bytes while they are in the caches of a sequence.
-// They count when the caches overwrite or free them.
+// TestBytesCountCopies expects that the rows of a node count no bytes while they are in the caches
+// of a sequence. They count when the caches overwrite or free them.
 func TestBytesCountCopies(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		b.drafting = false
@@ -73,7 +73,7 @@ func TestBytesCountCopies(t *testing.T) {
 		if b.trie.bytes != 0 {
 			t.Errorf("%d bytes were copied of a text in flight", b.trie.bytes)
 		}
-		q.more(text(2, 100)) // beyond what a ring holds
+		q.more(text(2, 100)) // more rows than a ring holds
 		if n := b.trie.bytes; (n > 0) != exact {
 			t.Errorf("%d bytes were copied once a ring went around", n)
 		}
@@ -89,7 +89,7 @@ func TestBytesCountCopies(t *testing.T) {
 			return b.trie.evict(s)
 		})
 		if n := b.trie.Bytes(); n != 0 {
-			t.Errorf("%d bytes are left of nothing", n)
+			t.Errorf("%d bytes are left of an empty trie", n)
 		}
 	})
 }

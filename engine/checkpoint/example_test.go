@@ -23,7 +23,7 @@ func Example() {
 		trie := checkpoint.New(fresh(), nil, 1<<20)
 		defer trie.Close(s)
 
-		// Nothing is known of the first text: all its rows are evaluated, captured and kept.
+		// The first text is new: all its rows are evaluated, captured and kept.
 		text := []int32{10, 11, 12, 13, 14, 15}
 		path := trie.Begin(text, checkpoint.Label{Prompt: len(text)})
 		stack, err := path.Restore(s, fresh)

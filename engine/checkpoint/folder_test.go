@@ -19,7 +19,7 @@ func beside(t *testing.T, o StoreOptions) *bench {
 	return b
 }
 
-// closed closes all tries before the check for bytes that are left, which is one figure for the
+// closed closes all tries before the check for bytes that are left. That figure counts the whole
 // process.
 func closed(list ...*bench) {
 	for _, b := range list {
@@ -27,17 +27,18 @@ func closed(list ...*bench) {
 	}
 }
 
-// settled waits until everything that a trie offered is written and told to the index.
+// settled waits until the store has written everything that the trie offered and has told the
+// index.
 func (b *bench) settled() {
 	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
 }
 
-// TestTwoStoresShareAFolder: two stores write into one folder at the same time, and each restores
+// TestTwoStoresShareAFolder lets two stores write into one folder at the same time. Each restores
 // its own files.
 func TestTwoStoresShareAFolder(t *testing.T) {
 	dir, folder := t.TempDir(), new(Folder)
 	one := beside(t, StoreOptions{Dir: dir, Key: "one", Budget: plenty, Folder: folder})
-	part := FilePath(dir, folder.next(time.Now())) + partSuffix // which the store is writing
+	part := FilePath(dir, folder.next(time.Now())) + partSuffix // a file that the store is writing
 	if err := os.WriteFile(part, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +64,8 @@ func TestTwoStoresShareAFolder(t *testing.T) {
 	}
 }
 
-// TestDeletedFileIsMissedByItsWriter: a store does not count on a file that another one deleted to
-// keep within the budget.
+// TestDeletedFileIsMissedByItsWriter lets one store delete a file of another to keep within the
+// budget. The writer no longer relies on that file.
 func TestDeletedFileIsMissedByItsWriter(t *testing.T) {
 	dir, folder := t.TempDir(), new(Folder)
 	o := StoreOptions{Dir: dir, Budget: 20 << 10, Folder: folder}
@@ -85,15 +86,16 @@ func TestDeletedFileIsMissedByItsWriter(t *testing.T) {
 	}
 	for _, path := range files {
 		if _, err := os.Stat(path); err == nil {
-			t.Fatalf("%s is still there", filepath.Base(path))
+			t.Fatalf("%s was not deleted", filepath.Base(path))
 		}
 		if !one.trie.store.misses(idOf(path)) {
-			t.Errorf("the writer of %s counts on it", filepath.Base(path))
+			t.Errorf("the writer of %s still relies on it", filepath.Base(path))
 		}
 	}
 }
 
-// TestPerDayCountsAllStoresOfAFolder: the bound on bytes a day holds for all stores together.
+// TestPerDayCountsAllStoresOfAFolder expects that all stores of a folder together keep the bound on
+// bytes a day.
 func TestPerDayCountsAllStoresOfAFolder(t *testing.T) {
 	dir, folder := t.TempDir(), new(Folder)
 	o := StoreOptions{Dir: dir, Budget: plenty, PerDay: 10 << 10, Folder: folder}

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestForgottenFileIsDeleted: a file whose text was forgotten is deleted as soon as the index says
-// so, when it was written or when it was found. The sequence goes on, and a later sequence writes
-// the text again.
+// TestForgottenFileIsDeleted forgets a text whose file is being written or has just been found. The
+// store deletes the file as soon as the index says so. The sequence goes on, and a later sequence
+// writes the text again.
 func TestForgottenFileIsDeleted(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir, x := t.TempDir(), &notebook{unwanted: func(e Entry) bool { return e.To > 20 }}
@@ -40,7 +40,7 @@ func TestForgottenFileIsDeleted(t *testing.T) {
 		q.want(20, 20)
 		q.leave()
 		if n := len(checkpointFiles(t, dir)); n != 1 {
-			t.Errorf("%d files are left of what is found and forgotten", n)
+			t.Errorf("%d files of a forgotten text are left", n)
 		}
 	})
 }

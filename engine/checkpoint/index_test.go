@@ -13,14 +13,14 @@ import (
 	"tandem/engine/mlx"
 )
 
-// flush waits until everything is on disk and told to the index.
+// flush waits until everything is on disk and the index has been told.
 func (b *bench) flush() {
 	b.t.Helper()
 	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
 }
 
-// TestIndexIsToldOfWritesAndUses: the index is told of a file once it is on disk, and of the files
-// that a restored text used.
+// TestIndexIsToldOfWritesAndUses expects that the index is told of each file after it is on disk,
+// and of the files that a restored text used.
 func TestIndexIsToldOfWritesAndUses(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir, x := t.TempDir(), &notebook{}
@@ -67,7 +67,7 @@ func TestIndexIsToldOfWritesAndUses(t *testing.T) {
 		q.want(60, 60)
 		q.leave()
 		b.begin(text(3, 20), 20).leave()
-		b.flush() // uses are told before it returns
+		b.flush() // tells the index of uses before it returns
 		if len(x.added) != 4 || len(x.lost) > 0 {
 			t.Errorf("after a restart added %q, lost %q", x.added[3:], x.lost)
 		}
@@ -77,8 +77,8 @@ func TestIndexIsToldOfWritesAndUses(t *testing.T) {
 	})
 }
 
-// TestIndexFollowsFolder: where the index and the folder disagree when a store begins, the folder
-// decides. The text has 60 tokens; its files end at 20, 40 and 60.
+// TestIndexFollowsFolder opens a store whose index and folder disagree. The folder decides. The
+// text has 60 tokens, and its files end at 20, 40 and 60.
 func TestIndexFollowsFolder(t *testing.T) {
 	const evicted = "was deleted to keep within 5 MB on disk"
 	for _, c := range []struct {
@@ -199,8 +199,9 @@ func rewrite(t *testing.T, path, old, new string) {
 	}
 }
 
-// TestIndexOrdersDeletions: files are deleted in the index's order until the rest is within the
-// budget. Files that it does not name stay. A text that begins like a deleted one is told why.
+// TestIndexOrdersDeletions expects that files are deleted in the index's order until the rest is
+// within the budget. Files that the index does not name stay. A text that begins like a deleted one
+// gets the reason.
 func TestIndexOrdersDeletions(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir, x := t.TempDir(), &notebook{}
@@ -266,8 +267,8 @@ func TestIndexOrdersDeletions(t *testing.T) {
 	}
 }
 
-// TestIndexIsToldOfDamage: the index is told of damaged rows when they are read, and later texts
-// are told why.
+// TestIndexIsToldOfDamage expects that the index is told of damaged rows when they are read. Later
+// texts get the reason.
 func TestIndexIsToldOfDamage(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir, x := t.TempDir(), &notebook{}
@@ -296,7 +297,7 @@ func TestIndexIsToldOfDamage(t *testing.T) {
 			}
 			return nil
 		})
-		b.flush() // it is told later
+		b.flush() // tells the index
 		if !slices.Equal(x.lost, x.added) || !strings.Contains(x.entries[x.added[0]].Gone,
 			"damaged") {
 			t.Errorf("lost %q, %+v", x.lost, x.entries)

@@ -65,8 +65,8 @@ func (b *bench) do(fn func(s *mlx.Scope) error) {
 	}
 }
 
-// A sequence is a text in flight. The rows of a position depend on all tokens up to it, so that a
-// row of another text shows.
+// A sequence is a text in flight. The rows of a position depend on all tokens up to it, so check
+// finds a row of another text.
 type sequence struct {
 	*bench
 	tokens []int32
@@ -102,7 +102,7 @@ func (b *bench) begin(tokens []int32, offsets ...int) *sequence {
 		if failed == nil && (ok || q.path.Restored == 0) {
 			q.draft = context
 		} else {
-			context.Free(s) // damaged or missing; nothing else is lost
+			context.Free(s) // the context is damaged or missing; the text is restored without it
 		}
 		return nil
 	})

@@ -39,8 +39,8 @@ func either(exact bool, a, b int) int {
 	return b
 }
 
-// TestContinuedTextIsRestored: a text that goes on after its end is restored whole. The same text
-// again is restored except for its last token.
+// TestContinuedTextIsRestored expects that a text that goes on after its end is restored whole. The
+// same text again is restored except for its last token.
 func TestContinuedTextIsRestored(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 50)
@@ -56,8 +56,8 @@ func TestContinuedTextIsRestored(t *testing.T) {
 	})
 }
 
-// TestPartingTextIsRestoredUpToThere: a text that parts inside an edge is restored up to the last
-// checkpoint before, or up to the parting. Both texts can go on.
+// TestPartingTextIsRestoredUpToThere begins a text that parts inside an edge. It is restored up to
+// the last checkpoint before, or up to the parting. Both texts can go on.
 func TestPartingTextIsRestoredUpToThere(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 60)
@@ -78,8 +78,8 @@ func TestPartingTextIsRestoredUpToThere(t *testing.T) {
 	})
 }
 
-// TestTwoSequencesWriteOneText: two sequences write the same text at the same time, and each goes
-// on alone.
+// TestTwoSequencesWriteOneText lets two sequences write the same text at the same time. Each then
+// goes on alone.
 func TestTwoSequencesWriteOneText(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 40)
@@ -99,8 +99,8 @@ func TestTwoSequencesWriteOneText(t *testing.T) {
 	})
 }
 
-// TestSecondCaptureFillsInState: an edge that was cut has no state at its end, until a second
-// sequence captures it there.
+// TestSecondCaptureFillsInState cuts an edge, so that it has no state at its end. A second sequence
+// captures the state there.
 func TestSecondCaptureFillsInState(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 40)
@@ -115,8 +115,8 @@ func TestSecondCaptureFillsInState(t *testing.T) {
 	})
 }
 
-// TestParkedCachesAreTakenOver: a sequence that goes on with a text takes over its caches without a
-// copy. Other sequences copy.
+// TestParkedCachesAreTakenOver expects that a sequence that goes on with a text takes over its
+// caches without a copy. Other sequences copy.
 func TestParkedCachesAreTakenOver(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 50)
@@ -147,8 +147,8 @@ func TestParkedCachesAreTakenOver(t *testing.T) {
 	})
 }
 
-// TestEvictKeepsTheBudget: the texts that were not used for the longest time are evicted, and what
-// a sequence in flight stands on stays.
+// TestEvictKeepsTheBudget expects that the least recently used texts are evicted. The path of a
+// sequence in flight stays.
 func TestEvictKeepsTheBudget(t *testing.T) {
 	for _, k := range stacks {
 		t.Run(k.name, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestEvictKeepsTheBudget(t *testing.T) {
 			}
 			q := b.begin(append(text(39, 100), 1))
 			if q.path.Restored == 0 {
-				t.Error("the last text is gone")
+				t.Error("the last text was evicted")
 			}
 			q.leave()
 			q = b.begin(append(text(0, 100), 1))
@@ -180,7 +180,7 @@ func TestEvictKeepsTheBudget(t *testing.T) {
 	}
 }
 
-// TestUseMarksThePath: only the nodes on the path of a used text count as used.
+// TestUseMarksThePath expects that only the nodes on the path of a used text count as used.
 func TestUseMarksThePath(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	common := text(1, 20)
@@ -263,8 +263,8 @@ func TestRandomSequencesKeepTheTrieSound(t *testing.T) {
 	}
 }
 
-// TestDraftContextIsRestored: the context of a draft comes back with the text, unless a part of the
-// text was written without one.
+// TestDraftContextIsRestored expects that the context of a draft comes back with the text, unless a
+// part of the text was written without a context.
 func TestDraftContextIsRestored(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 40)
@@ -287,8 +287,8 @@ func TestDraftContextIsRestored(t *testing.T) {
 	})
 }
 
-// TestExtendRefusesMissingCaptures: Extend wants one capture for each cache, and releases those of
-// a refused call.
+// TestExtendRefusesMissingCaptures calls Extend with fewer captures than caches. Extend refuses the
+// call and releases its captures.
 func TestExtendRefusesMissingCaptures(t *testing.T) {
 	b := newBench(t, stacks[0].make, plenty)
 	q := b.begin(text(1, 10))
@@ -298,7 +298,7 @@ func TestExtendRefusesMissingCaptures(t *testing.T) {
 			return err
 		}
 		if q.path.Extend(s, q.tokens, []*cache.Snapshot{p}) == nil {
-			t.Error("one capture of two caches was taken")
+			t.Error("Extend accepted one capture for two caches")
 		}
 		return nil
 	})

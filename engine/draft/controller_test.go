@@ -30,18 +30,18 @@ func TestCurveMeasuresCosts(t *testing.T) {
 	if got := c.at(2); got != 0.020 {
 		t.Errorf("after one pause depth 2 costs %v", got)
 	}
-	c.record(2, time.Second, true) // and another: a quarter of it at 0.3
+	c.record(2, time.Second, true) // a second pause: a quarter of it at 0.3
 	if got := c.at(2); math.Abs(got-0.0215) > 1e-9 {
 		t.Errorf("after two pauses depth 2 costs %v, want 0.0215", got)
 	}
-	c.record(6, time.Second, false) // follows another depth
+	c.record(6, time.Second, false) // follows a round of another depth
 	if got := c.at(6); got != 0.040 {
 		t.Errorf("a round after one of another depth was counted: %v", got)
 	}
 	c.record(1, -ms, true)
 	c.record(1, 0, true)
 	if c.measured(1) {
-		t.Error("a cost that is none was counted")
+		t.Error("an invalid cost was counted")
 	}
 	for range switches {
 		c.record(3, 30*ms, false)
@@ -104,7 +104,7 @@ func TestDepthStaysWithinLimits(t *testing.T) {
 	}
 }
 
-// Rounds no engine reports change nothing for the worse.
+// Rounds that no engine reports do not make the controller worse.
 func TestAbsurdRoundsDoNoHarm(t *testing.T) {
 	c := newController(15)
 	for i := range 200 {
@@ -140,7 +140,7 @@ func TestDrafterThatProposesSeldomIsStillAsked(t *testing.T) {
 		}
 	}
 	if drafted < asked*9/10 {
-		t.Errorf("drafts in %d of %d rounds it could have", drafted, asked)
+		t.Errorf("the drafter proposed in %d of %d rounds in which it could", drafted, asked)
 	}
 }
 
@@ -196,14 +196,14 @@ func TestInvalidStatesAreRefused(t *testing.T) {
 		c := newController(15)
 		before := *c
 		if err := c.Restore(s); err == nil {
-			t.Errorf("%s: taken over", name)
+			t.Errorf("%s: the state was accepted", name)
 		} else if *c != before {
-			t.Errorf("%s: refused, but something changed", name)
+			t.Errorf("%s: the state was refused, but the controller changed", name)
 		}
 	}
 }
 
-// A state that can be taken over but is wrong costs no more than a cold start.
+// A valid state with wrong figures costs no more than a cold start.
 func TestMisleadingStateCostsNoMoreThanAColdStart(t *testing.T) {
 	w := world{"", 15, linear(0.5, 0.2), always(0.02), 0.05}
 	good := make([]Rate, 15)

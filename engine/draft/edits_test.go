@@ -22,8 +22,8 @@ func editCosts(depth int) float64 {
 // An edit is a text that copies passages of the prompt. Between two passages stands another word,
 // after which the drafter finds no match for some tokens.
 type edit struct {
-	waver float64 // of the machine's tempo: its relative standard deviation
-	over  float64 // and for how many rounds it lasts
+	waver float64 // relative standard deviation of the machine's tempo
+	over  float64 // rounds that a change of the tempo lasts
 }
 
 // decode decodes n tokens with the depths of the controller, and returns the seconds that it took.

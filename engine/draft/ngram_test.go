@@ -122,7 +122,7 @@ func TestNgramTokensAreOnTheDevice(t *testing.T) {
 		}
 		defer d.Free(s)
 		if p := d.Propose(s, ids("abc"), 4); p.N != 0 || p.Tokens != nil {
-			t.Errorf("proposed %d tokens of nothing", p.N)
+			t.Errorf("proposed %d tokens without a match", p.N)
 		}
 		p := d.Propose(s, ids("abcXYZ-abc"), 4)
 		if p.LogQ != nil {
@@ -154,7 +154,7 @@ func FuzzNgram(f *testing.F) {
 				t.Fatalf("%d tokens, asked for %d", len(got), 1+int(n))
 			}
 			if len(got) > 0 && !follows(h, h, got, minMatch) {
-				t.Fatalf("after %q: %q follows nothing", text(h), text(got))
+				t.Fatalf("after %q: %q follows no earlier occurrence", text(h), text(got))
 			}
 		}
 	})

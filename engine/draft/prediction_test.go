@@ -74,8 +74,8 @@ func TestPredictedTokensAreCounted(t *testing.T) {
 		n                  int
 		accepted, rejected int
 	}{
-		{"xy", 4, 0, 4},       // abcd offered, nothing came yet
-		{"xyabcd", 4, 4, 0},   // all right, and ef offered
+		{"xy", 4, 0, 4},       // abcd offered, no token came yet
+		{"xyabcd", 4, 4, 0},   // all four are right, and ef is offered
 		{"xyabcdeX", 4, 5, 1}, // e
 	} {
 		if c.history != "xy" {

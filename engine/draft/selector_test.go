@@ -20,8 +20,7 @@ type duel struct {
 	model func(token int) float64
 }
 
-// play decodes n tokens and returns the time and the rounds of each arm, plain
-// ones last.
+// play decodes n tokens. It returns the time and the rounds of each arm, with plain rounds last.
 func (d duel) play(seed uint64, n int, next func([]int) Choice, round func(Choice, Round),
 	plain func(Choice, time.Duration)) (clock time.Duration, rounds [3]int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -35,9 +34,9 @@ func (d duel) play(seed uint64, n int, next func([]int) Choice, round func(Choic
 		steps, rate := 1.0, 0.0
 		switch c.Arm {
 		case 0:
-			steps, rate = 1.1+0.08*float64(c.Depth), d.ngram(tokens) // verifying
+			steps, rate = 1.1+0.08*float64(c.Depth), d.ngram(tokens) // the steps of verifying
 		case 1:
-			steps, rate = 1.5+0.1*float64(c.Depth), d.model(tokens) // and drafting
+			steps, rate = 1.5+0.1*float64(c.Depth), d.model(tokens) // the steps of verifying and drafting
 		}
 		cost := time.Duration(steps * (1 + 0.08*rng.NormFloat64()) * float64(plainStep))
 		accepted := 0
@@ -57,8 +56,8 @@ func (d duel) play(seed uint64, n int, next func([]int) Choice, round func(Choic
 	return clock, rounds
 }
 
-// fixed is the time with one drafter at one depth wherever it can, else with
-// the other, else plain.
+// fixed returns the time with one drafter at one depth wherever it proposes. Elsewhere the other
+// drafter proposes, or a round is plain.
 func (d duel) fixed(n int, ngram, model int) time.Duration {
 	clock, _ := d.play(1, n, func(limits []int) Choice {
 		switch {
@@ -163,12 +162,12 @@ func TestSelectorKeepsWhatItLearned(t *testing.T) {
 	grown := newRun(w, 3)
 	drive(t, s, grown, 1025, 1)
 	if grown.depths[0] == 0 {
-		t.Error("nothing was taken over from the bucket before")
+		t.Error("the state of the bucket before was not taken over")
 	}
 	cold := newRun(w, 3)
 	drive(t, NewSelector("other", arms, store), cold, 500, 1)
 	if cold.depths[0] != 0 {
-		t.Error("drafts before plain decoding was measured")
+		t.Error("the selector drafts before plain decoding was measured")
 	}
 }
 
@@ -214,7 +213,7 @@ func TestSelectorSavesWhatDraftersLearned(t *testing.T) {
 	}
 	s.store = failing{}
 	if err := s.Save(); err == nil {
-		t.Error("a store that fails is no error")
+		t.Error("a store that fails gives no error")
 	}
 	s.store = store
 	if err := s.Save(); err != nil {
@@ -233,8 +232,8 @@ func TestSelectorSavesWhatDraftersLearned(t *testing.T) {
 	want("another bucket", "ngram 2048: 1 costs, 3 rates", "prediction 2048: 1 costs, 0 rates")
 }
 
-// A store that fails, or holds a state that no controller wrote, costs the learned state and
-// nothing else.
+// A store may fail, or may hold a state that no controller wrote. The selector then loses the
+// learned state and works on.
 func TestSelectorWorksWithoutItsStore(t *testing.T) {
 	arms := []Arm{{Name: "dflash", Limit: 15}}
 	for name, store := range map[string]Store{
@@ -282,7 +281,7 @@ func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 		return o, ok
 	}
 	if o, ok := among(NewSelector("m", arms, nil)); ok {
-		t.Errorf("with nothing known: %+v", o)
+		t.Errorf("with no cost known: %+v", o)
 	}
 	good := NewSelector("m", arms, nil)
 	drive(t, good, newRun(world{"", 31, linear(0.3, 0.1), always(0.8), 0}, 1), 500, 2000)
@@ -298,8 +297,8 @@ func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 		}
 	}
 	check("when they pay", good)
-	// This one knows the cost of rounds with drafts from an earlier launch. It is never alone, so
-	// it cannot learn the cost of plain steps.
+	// This request knows the cost of rounds with drafts from an earlier launch. It is never alone,
+	// so it cannot learn the cost of plain steps.
 	late := NewSelector("m", arms, nil)
 	if _, err := late.open(1024); err != nil {
 		t.Fatal(err)
@@ -348,9 +347,9 @@ func TestSelectorRenewForgetsAFailedPrediction(t *testing.T) {
 		})
 	}
 	renewed, kept := speed(true), speed(false)
-	t.Logf("%.2f of plain's speed, %.2f if nothing is forgotten", renewed, kept)
+	t.Logf("%.2f of plain's speed, %.2f if no failure is forgotten", renewed, kept)
 	if renewed < 2.5 || renewed < 1.1*kept {
-		t.Errorf("%.2f of plain's speed, %.2f if nothing is forgotten", renewed, kept)
+		t.Errorf("%.2f of plain's speed, %.2f if no failure is forgotten", renewed, kept)
 	}
 }
 
@@ -369,16 +368,16 @@ func TestSelectorKeepsOwnAcceptanceAcrossBuckets(t *testing.T) {
 	}
 	before := next(1000)[0].rates
 	if next(2000)[0].rates != before {
-		t.Error("a new bucket begins without what is known of the request")
+		t.Error("a new bucket begins without the request's acceptance")
 	}
 	s.Renew(0)
 	if next(1000)[0].rates != (acceptance{}) || next(2000)[0].rates != (acceptance{}) ||
 		next(1000)[1].rates == (acceptance{}) {
-		t.Error("another request begins with what was known of the one before, or forgets all")
+		t.Error("another request begins with the acceptance of the one before, or forgets all")
 	}
 	next(1000)[0].rates.record(4, 3)
 	if after := next(1000)[0].rates; next(2000)[0].rates != after {
-		t.Error("a bucket known from before begins without what is known of the request")
+		t.Error("a bucket known from before begins without the request's acceptance")
 	}
 }
 
@@ -467,7 +466,7 @@ func TestSelectorFollowsTheBetterDrafter(t *testing.T) {
 				s.Plain(c, cost)
 			})
 			for i, list := range arms[:4] {
-				list = list[len(list)*2/3:] // the selector has noticed the change by now
+				list = list[len(list)*2/3:] // the selector has noticed the change by then
 				better, n := 0, 0
 				if d.model(i*stretch) > d.ngram(i*stretch) {
 					better = 1

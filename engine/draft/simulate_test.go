@@ -57,7 +57,7 @@ type run struct {
 	clock  time.Duration
 	tokens int
 	depths []int // of each round
-	at     []int // the token each round began with
+	at     []int // the token that each round began with
 	last   int
 }
 
@@ -189,7 +189,7 @@ func TestControllerIsNearTheBestFixedDepth(t *testing.T) {
 		})
 		warm := average(func(seed uint64) float64 { return plain / warmed(w, seed).perToken() })
 		reached := warm * best / plain
-		// Where drafts gain little and a failed round costs much, a run of bad luck uses up the
+		// Where drafts gain little and a failed round costs much, a series of failures uses up the
 		// budget. This is the price of that insurance.
 		want := 0.97
 		if plain/best < 1.2 {

@@ -57,7 +57,8 @@ func TestPanicBecomesError(t *testing.T) {
 	do(t, th, func(s *Scope) error { return s.Eval(s.Zeros(Float32, 1)) })
 }
 
-// TestTryClearsItsFailure: a failure inside Try leaves no failure and no memo in the scope.
+// TestTryClearsItsFailure expects that a failure inside Try leaves no failure and no memo in the
+// scope.
 func TestTryClearsItsFailure(t *testing.T) {
 	th := newThread(t)
 	broken := errors.New("broken")
@@ -81,7 +82,7 @@ func TestTryClearsItsFailure(t *testing.T) {
 			t.Errorf("%v, %v", got, err)
 		}
 		s.Fail(broken)
-		if err := s.Try(func() error { t.Error("tried after a failure"); return nil }); err != broken {
+		if err := s.Try(func() error { t.Error("Try ran after a failure"); return nil }); err != broken {
 			t.Error(err)
 		}
 		return nil
@@ -133,8 +134,8 @@ func TestManyGoroutinesShareAThread(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAppendWritesInPlace appends rows to buffers of 2 and 32 MB, as a KV cache does. If any handle
-// on the old buffer survived until Eval, MLX would copy: peak memory would double.
+// TestAppendWritesInPlace appends rows to buffers of 2 and 32 MB, as a KV cache does. If a handle
+// on the old buffer survived until Eval, MLX would copy it and double the peak memory.
 func TestAppendWritesInPlace(t *testing.T) {
 	th := newThread(t)
 	for _, rows := range []int{512, 8192} {
@@ -201,7 +202,7 @@ func TestSyncsCountBlockingCalls(t *testing.T) {
 			}
 		}
 		if n := th.Syncs() - before; n != 1 {
-			t.Errorf("two reads of what was dispatched counted %d syncs, want 1", n)
+			t.Errorf("two reads of dispatched work counted %d syncs, want 1", n)
 		}
 		before = th.Syncs()
 		if err := s.Eval(a); err != nil {
@@ -235,6 +236,6 @@ func TestDoAfterCloseIsRefused(t *testing.T) {
 		t.Errorf("Do after Close: %v", err)
 	}
 	if err := th.Close(); err == nil {
-		t.Error("a second Close went unnoticed")
+		t.Error("a second Close gave no error")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestYieldRunsWaitingJob: a job that yields keeps its own arrays, and the failure of the other job
-// is not its own.
+// TestYieldRunsWaitingJob expects that a job that yields keeps its own arrays. The failure of the
+// other job stays with that job.
 func TestYieldRunsWaitingJob(t *testing.T) {
 	th := newThread(t)
 	var others sync.WaitGroup

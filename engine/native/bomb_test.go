@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Short grammars that would take all time or all memory are refused or bounded. Each compiles
+// Short grammars that could take all time or all memory are refused or bounded. Each call ends
 // within seconds, and the vocabulary stays usable.
 func TestHostileGrammarsAreRefusedOrBounded(t *testing.T) {
 	list := func(n int, sep string, item func(i int) string) string {

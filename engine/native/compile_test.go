@@ -69,7 +69,7 @@ func TestVocabularyClosedWhileCompilingIsFreedAfterwards(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !v.enter() {
-		t.Fatal("a new vocabulary is closed")
+		t.Fatal("a new vocabulary reports that it is closed")
 	}
 	if err := v.Close(); err != nil {
 		t.Error(err)

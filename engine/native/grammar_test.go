@@ -266,7 +266,7 @@ func TestGrammarObjectsAreFreed(t *testing.T) {
 		t.Error(err)
 	}
 	if m.Close() == nil || v.Close() == nil {
-		t.Error("closed twice")
+		t.Error("a second Close gave no error")
 	}
 	if _, err := v.Matcher(t.Context(), Grammar{Regex: "a"}); err == nil {
 		t.Error("a closed vocabulary makes matchers")
@@ -302,7 +302,7 @@ func FuzzGrammar(f *testing.F) {
 			}
 			ids := allowed(t, m)
 			if len(ids) == 0 {
-				t.Fatalf("nothing may follow, not even the end: %+v", g)
+				t.Fatalf("no token may follow, not even the end: %+v", g)
 			}
 			if err := m.Accept(ids[i*7919%len(ids)]); err != nil {
 				t.Fatalf("%+v does not accept what it allows: %v", g, err)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Schemas that llguidance would join to too many others are refused before it sees them. Usual ones
-// are not.
+// Schemas that llguidance would join to too many others are refused before it sees them. Usual
+// schemas are accepted.
 func TestSchemasThatJoinTooMuchAreRefused(t *testing.T) {
 	times := func(n int, item string) string {
 		return strings.TrimSuffix(strings.Repeat(item+",", n), ",")

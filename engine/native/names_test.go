@@ -9,7 +9,7 @@ import (
 )
 
 // An object whose names would take all time is refused before it compiles, wherever the names
-// stand. A large usual object is not.
+// stand. A large usual object is accepted.
 func TestObjectsWithTooManyNamesAreRefused(t *testing.T) {
 	list := func(n int, sep, format string) string {
 		var parts []string

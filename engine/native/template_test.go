@@ -70,7 +70,7 @@ func TestErrorsTellKindAndLine(t *testing.T) {
 	}
 }
 
-// Each template would take all memory, all time or the whole stack.
+// Without limits each template takes all memory, all time or the whole stack.
 func TestHostileTemplatesReachALimit(t *testing.T) {
 	grow := func(op string) string {
 		return "{% set ns = namespace(x='x', n=0) %}{% for i in range(200) %}{% set ns.x = " + op +

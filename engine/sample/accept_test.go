@@ -72,7 +72,7 @@ func TestRowsOfABlockAreProcessedLikeSingleRows(t *testing.T) {
 // TestAcceptJudgesCertainDrafts checks verdicts whose outcome is certain.
 func TestAcceptJudgesCertainDrafts(t *testing.T) {
 	const vocab = 4
-	// Row i of the target all but forces token i.
+	// Row i of the target draws token i almost surely.
 	sharp := make([]float32, 4*vocab)
 	for i := range 4 {
 		sharp[i*vocab+i] = 50
@@ -139,7 +139,7 @@ func TestRejectionFollowsTheDistribution(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				for _, id := range ids[:at] { // the last is a bonus
+				for _, id := range ids[:at] { // the last token comes after all drafts
 					counts[id]++
 				}
 				if err := s.Eval(); err != nil {
@@ -162,8 +162,8 @@ func TestRejectionFollowsTheDistribution(t *testing.T) {
 	}
 }
 
-// The noise is held, used beyond its hold, and used in another scope. The tokens are the same as
-// without a hold.
+// The test holds the noise, and uses it beyond its hold and in another scope. The tokens equal
+// those without a hold.
 func TestHoldKeepsTheTokens(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const vocab, n = 40, 4

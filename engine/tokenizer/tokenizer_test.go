@@ -235,7 +235,8 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// A text of 2 MB without a boundary is encoded. Quadratic work would not end.
+// A text of 2 MB without a boundary is encoded. Quadratic work would run into the test's time
+// limit.
 func TestHugeWordTakesNoQuadraticTime(t *testing.T) {
 	for name, unit := range map[string]string{"qwen": "abcdefghijklmnopqrst", "gemma": "x = "} {
 		_, tok, _ := family(t, name)
@@ -282,7 +283,7 @@ func TestMatchesOfATextShareOneTimeLimit(t *testing.T) {
 	for _, text := range []string{"c", "aa"} {
 		left := &meter{until: time.Now().Add(-time.Second)}
 		if m.spans(text, left); left.err == nil {
-			t.Errorf("%q is cut after the end", text)
+			t.Errorf("%q is cut after the time limit", text)
 		}
 	}
 	left := &meter{until: time.Now().Add(time.Millisecond)}
@@ -383,7 +384,7 @@ func FuzzScanners(f *testing.F) {
 	})
 }
 
-// Load panics for no file. A tokenizer that it accepts encodes and decodes.
+// Load never panics, whatever the file holds. A tokenizer that it accepts encodes and decodes.
 func FuzzLoad(f *testing.F) {
 	f.Add(tiny(nil), "ab <s>")
 	f.Add(tiny(map[string]string{"added_tokens": `[{"id":5,"content":"<s>","special":true,"lstrip":true,"rstrip":true,"single_word":true}]`}),
@@ -442,7 +443,7 @@ func FuzzEncodeDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		text := strings.ToValidUTF8(s, "\ufffd")
 		if strings.Contains(text, ">\u0338") {
-			return // would compose with the end of a special token, which is ordinary text here
+			return // composes with the end of a special token, which is ordinary text here
 		}
 		composed := nfc{}.normalize(piece{text: text}).text
 		if ref := norm.NFC.String(text); composed != ref &&
