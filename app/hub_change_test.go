@@ -11,8 +11,8 @@ import (
 	"tandem/models/hub"
 )
 
-// Once another hub is set it is asked at once: for what the first one refused, and by downloads
-// that wait for the first.
+// A new hub_endpoint is asked at once: for the catalogue that the first hub refused, and for a
+// download that waits for the first hub.
 func TestNewHubIsAskedAtOnce(t *testing.T) {
 	const wanted = "/api/models/org/name"
 	waits, comes := make(chan struct{}, 100), make(chan struct{}, 100)
@@ -43,7 +43,7 @@ func TestNewHubIsAskedAtOnce(t *testing.T) {
 	}
 	t.Cleanup(func() { a.Close() })
 	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Why == "" {
-		t.Fatalf("%q, %v", c.Why, err)
+		t.Fatalf("the catalogue of the first hub: %q, %v, want a reason", c.Why, err)
 	}
 	if err := a.library.Download(t.Context(),
 		control.PullRequest{ID: first.URL + "/org/name"}); err != nil {
@@ -58,6 +58,6 @@ func TestNewHubIsAskedAtOnce(t *testing.T) {
 	<-comes
 	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Why != "" ||
 		c.Models[0].Bytes != 2_100 {
-		t.Errorf("of the other hub: %q, %v, %+v", c.Why, err, c.Models[0])
+		t.Errorf("the catalogue of the second hub: %q, %v, %+v", c.Why, err, c.Models[0])
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestKeepRequests: tokens stay with a run under the setting alone, go when it is
-// turned off, and a replay says so.
-func TestKeepRequests(t *testing.T) {
+// Tokens of a run are kept while keep_requests says so. "off" deletes them, and the replay of a
+// run without tokens fails with not_kept.
+func TestTokensOfARunAreKeptOnlyUnderTheSetting(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	c := r.client(t)
 	complete := func() int64 {
@@ -27,30 +27,30 @@ func TestKeepRequests(t *testing.T) {
 	}
 	kept := complete()
 	if v, err := c.VerifyRun(t.Context(), kept); err != nil || v.Same != v.Tokens {
-		t.Errorf("a run that was kept: %+v %v", v, err)
+		t.Errorf("the replay of a kept run: %+v %v", v, err)
 	}
 	if _, err := r.change(t, `{"keep_requests": "off"}`); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []int64{kept, complete()} {
 		if _, err := c.VerifyRun(t.Context(), id); codeOf(err) != control.CodeNotKept {
-			t.Errorf("run %d, where none are kept: %v", id, err)
+			t.Errorf("the replay of run %d with keep_requests off: %v", id, err)
 		}
 	}
 	if _, err := r.change(t, `{"keep_requests": "30d"}`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.VerifyRun(t.Context(), complete()); err != nil {
-		t.Errorf("turned on again: %v", err)
+		t.Errorf("the replay after keep_requests is on again: %v", err)
 	}
 }
 
-// TestPartedGoesWithTexts: the tokens at which a prompt parted from another are kept
-// as long as tokens are, and no longer.
-func TestPartedGoesWithTexts(t *testing.T) {
+// The tokens at which a prompt parted from another are kept as long as the tokens of the run,
+// and no longer.
+func TestDivergenceIsKeptAsLongAsTokensAre(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	c := r.client(t)
-	// parted asks for texts that begin alike and returns the runs that say where they part.
+	// parted completes prompts that begin alike. It returns the runs that say where they parted.
 	parted := func(ends ...string) (ids []int64) {
 		t.Helper()
 		for _, end := range ends {
@@ -72,15 +72,15 @@ func TestPartedGoesWithTexts(t *testing.T) {
 		return ids
 	}
 	if got := parted("xxxx", "yyyy"); len(got) == 0 {
-		t.Fatal("no text parts from another, so that nothing is tested")
+		t.Fatal("no run says where it parted, so the test shows nothing")
 	}
 	if _, err := r.change(t, `{"keep_requests": "off"}`); err != nil {
 		t.Fatal(err)
 	}
 	if got := parted(); got != nil {
-		t.Errorf("behind the change runs %v say where they parted", got)
+		t.Errorf("after the change the runs %v still say where they parted", got)
 	}
 	if got := parted("zzzz", "wwww"); got != nil {
-		t.Errorf("where nothing is kept runs %v say where they parted", got)
+		t.Errorf("with keep_requests off the runs %v say where they parted", got)
 	}
 }

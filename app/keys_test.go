@@ -13,9 +13,9 @@ import (
 	"tandem/app/settings"
 )
 
-// TestKeys: a key is found while it is there, also after a restart, and is
-// nowhere on disk.
-func TestKeys(t *testing.T) {
+// A key is found until it is deleted, also after a restart. No file in the home folder has its
+// text. A name that is empty, taken, too long or of several lines is refused.
+func TestKeyIsFoundUntilDeletedAndIsNowhereOnDisk(t *testing.T) {
 	home := t.TempDir()
 	var secret string
 	t.Run("made", func(t *testing.T) {
@@ -24,21 +24,21 @@ func TestKeys(t *testing.T) {
 		made, err := c.AddKey(t.Context(), control.KeyRequest{Name: " Zed "})
 		if err != nil || made.Key.Name != "Zed" ||
 			!strings.HasPrefix(made.Secret, settings.KeyPrefix) || len(made.Secret) < 30 {
-			t.Fatalf("%+v %v", made, err)
+			t.Fatalf("the new key is %+v %v", made, err)
 		}
 		secret = made.Secret
 		for _, bad := range []string{"", "  ", "Zed", "a\nb", strings.Repeat("x", 61)} {
 			if _, err := c.AddKey(t.Context(),
 				control.KeyRequest{Name: bad}); codeOf(err) != control.CodeInvalid ||
 				paramOf(err) != "name" {
-				t.Errorf("name %q: %v", bad, err)
+				t.Errorf("name %q: %v, want it refused", bad, err)
 			}
 		}
 		if name, ok := r.keys.FindKey(secret); !ok || name != "Zed" {
-			t.Errorf("the key is %q, %t", name, ok)
+			t.Errorf("the key has the name %q, %t, want Zed", name, ok)
 		}
 		if _, ok := r.keys.FindKey(strings.ToUpper(secret)); ok {
-			t.Error("another key is found")
+			t.Error("a key in capitals is found")
 		}
 	})
 	files, err := filepath.Glob(filepath.Join(home, "*"))
@@ -47,16 +47,16 @@ func TestKeys(t *testing.T) {
 	}
 	for _, f := range files {
 		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte(secret)) {
-			t.Errorf("%s has the key", f)
+			t.Errorf("the file %s has the key", f)
 		}
 	}
 	r := start(t, Options{Home: home}, "")
 	if name, ok := r.keys.FindKey(secret); !ok || name != "Zed" {
-		t.Errorf("after a restart the key is %q, %t", name, ok)
+		t.Errorf("after a restart the key has the name %q, %t, want Zed", name, ok)
 	}
 	list, err := r.client(t).Keys(t.Context())
 	if err != nil || len(list) != 1 || list[0].UsedAt.IsZero() {
-		t.Fatalf("%+v %v", list, err)
+		t.Fatalf("the list is %+v %v, want one key that was used", list, err)
 	}
 	if err := r.client(t).DeleteKey(t.Context(), list[0].ID); err != nil {
 		t.Fatal(err)
@@ -66,13 +66,13 @@ func TestKeys(t *testing.T) {
 	}
 	if err := r.client(t).DeleteKey(t.Context(),
 		list[0].ID); codeOf(err) != control.CodeKeyNotFound {
-		t.Errorf("deleted twice: %v", err)
+		t.Errorf("deleted a second time: %v", err)
 	}
 }
 
-// TestKeysWhileUsed: keys go while others are looked up and their use is noted;
-// the race detector watches.
-func TestKeysWhileUsed(t *testing.T) {
+// Keys are deleted while other goroutines look them up and note their use. No key comes back.
+// The race detector checks the locks.
+func TestKeyDeletedWhileItIsUsedStaysDeleted(t *testing.T) {
 	r := start(t, Options{}, "")
 	var made [8]control.NewKey
 	for i := range made {
@@ -93,6 +93,6 @@ func TestKeysWhileUsed(t *testing.T) {
 	}
 	using.Wait()
 	if r.keys.HasKeys() {
-		t.Error("a deleted key is back")
+		t.Error("a deleted key has come back")
 	}
 }

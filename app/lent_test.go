@@ -8,8 +8,8 @@ import (
 	"tandem/app/endpoint"
 )
 
-// A lent listener is one at a port that the test has for itself: nobody else can
-// take it while it is closed.
+// A lent listener hands out connections of a port that the test keeps open. No other program can
+// take the port while the lent listener is closed.
 type lent struct {
 	net.Listener
 	arrived <-chan net.Conn
@@ -31,8 +31,8 @@ func (l *lent) Close() error {
 	return nil
 }
 
-// lendPort takes a port of this machine until the test ends, and returns what
-// listens there, however often and wherever it is asked to.
+// lendPort keeps a port of this machine open until the test ends. The function that it returns
+// gives new lent listeners at that port, whatever place it is asked for.
 func lendPort(t *testing.T) (port int, listens func(endpoint.Place) ([]net.Listener, error)) {
 	t.Helper()
 	own, err := endpoint.Listen(endpoint.Place{})

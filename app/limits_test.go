@@ -16,7 +16,7 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// An answer is a response that was read to its end.
+// An answer is a response, read to its end, or the error that prevented that.
 type answer struct {
 	status int
 	header http.Header
@@ -24,10 +24,10 @@ type answer struct {
 	err    error
 }
 
-// Send posts a body and reads the answer. Any goroutine may call it.
+// Send posts a body as the client "test", and returns the answer. Any goroutine may call it.
 func (r *running) Send(route, body string) (a answer) { return r.sendAs("test", route, body) }
 
-// sendAs is send in the name of a client.
+// sendAs is Send in the name of a client.
 func (r *running) sendAs(client, route, body string) (a answer) {
 	req, err := http.NewRequest(http.MethodPost, r.url+route, strings.NewReader(body))
 	if err != nil {
@@ -44,10 +44,10 @@ func (r *running) sendAs(client, route, body string) (a answer) {
 	return answer{resp.StatusCode, resp.Header, string(text), err}
 }
 
-// TestFullQueue: with the engine's places and its queue taken, one more
-// request is told to come again, and all the others are answered.
-func TestFullQueue(t *testing.T) {
-	const places = engine.MaxActive + engine.MaxShort // all are short
+// When all places of the engine and its whole queue are taken, one more request gets status 503,
+// queue_full and a Retry-After. All the others are answered.
+func TestFullQueueRefusesOneMoreAndAnswersTheRest(t *testing.T) {
+	const places = engine.MaxActive + engine.MaxShort // all requests are short
 	r := start(t, Options{Model: longModel(t)}, "127.0.0.1:0")
 	c := r.client(t)
 	if _, err := c.Load(t.Context(), "long"); err != nil {
@@ -59,13 +59,13 @@ func TestFullQueue(t *testing.T) {
 		thread.Free()
 		clients.Wait()
 	}()
-	// Without drafts, of which a round can take a whole answer: the first may
-	// not end before the last has its place.
+	// The first request must not end before the last has its place. So there are no drafts:
+	// one round with drafts can produce a whole answer.
 	const body = `{"model":"tandem","prompt":"abc","max_tokens":64,"ignore_eos":true,"temperature":0,"speculation":{"drafter":"none"},"stream":%t}`
 	answers := make(chan answer, places+engine.MaxQueue)
 	post := func(n int) {
 		for i := range n {
-			// Of several clients: one alone does not fill it.
+			// Several clients ask, because one alone cannot fill the queue.
 			clients.Go(func() {
 				answers <- r.sendAs(fmt.Sprint(i%4), "/v1/completions", fmt.Sprintf(body, i%2 == 0))
 			})
@@ -81,7 +81,7 @@ func TestFullQueue(t *testing.T) {
 		}
 		return n == places
 	})
-	// Whose prompt was read has a place.
+	// A request has a place once the engine has read of its prompt.
 	for {
 		s := await(t, c, func(control.State) bool { return true })
 		if len(s.Active) < places {
@@ -98,7 +98,7 @@ func TestFullQueue(t *testing.T) {
 		a := r.Send("/v1/completions", fmt.Sprintf(body, stream))
 		if a.err != nil || a.status != http.StatusServiceUnavailable ||
 			a.header.Get("Retry-After") != "1" || !strings.Contains(a.body, `"code":"queue_full"`) {
-			t.Errorf("stream %t: %+v", stream, a)
+			t.Errorf("one more request, stream %t: %+v, want 503 and queue_full", stream, a)
 		}
 	}
 	thread.Free()
@@ -106,12 +106,12 @@ func TestFullQueue(t *testing.T) {
 	for range cap(answers) {
 		if a := <-answers; a.err != nil || a.status != http.StatusOK ||
 			!strings.Contains(a.body, `"finish_reason":"length"`) {
-			t.Errorf("of those that had a place: %+v", a)
+			t.Errorf("a request with a place was answered %+v", a)
 		}
 	}
 }
 
-// placed counts the requests that the engine has begun with.
+// placed counts the requests that the engine has begun.
 func placed(s control.State) (n int) {
 	for _, a := range s.Active {
 		if a.PromptDone > 0 {
@@ -121,9 +121,9 @@ func placed(s control.State) (n int) {
 	return n
 }
 
-// TestPromptBeyondContext: both numbers are told, whatever form the prompt
-// has. One that is too long for any tokens is not counted in full.
-func TestPromptBeyondContext(t *testing.T) {
+// A prompt beyond the context gets status 400, with the length of the context and of the prompt,
+// in every form. A prompt that cannot fit whatever its tokens are is not counted in full.
+func TestPromptBeyondTheContextIsRefusedWithBothLengths(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny"), ContextLength: 64}, "127.0.0.1:0")
 	long, longer := strings.Repeat("a", 100), strings.Repeat("a", 100_000)
 	for _, c := range []struct {
@@ -148,7 +148,7 @@ func TestPromptBeyondContext(t *testing.T) {
 				e.Error.Param != c.field ||
 				!strings.Contains(e.Error.Message, "64 tokens") ||
 				!strings.Contains(e.Error.Message, c.got) {
-				t.Errorf("%s: %d %+v, want %q", c.route, a.status, e.Error, c.got)
+				t.Errorf("%s: status %d, %+v, want 64 tokens and %q", c.route, a.status, e.Error, c.got)
 			}
 		}
 	}
@@ -158,9 +158,9 @@ func TestPromptBeyondContext(t *testing.T) {
 	}
 }
 
-// TestDrainClosesIdle: a connection on which nothing was asked is closed when
-// the drain begins, while the request in flight goes on.
-func TestDrainClosesIdle(t *testing.T) {
+// A drain closes a connection without a request at once. The request in flight goes on to its
+// end.
+func TestDrainClosesIdleConnectionsAtOnce(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 		t.Fatal(err)
@@ -175,19 +175,19 @@ func TestDrainClosesIdle(t *testing.T) {
 	go func() {
 		answered <- r.Send("/v1/completions", `{"model":"tandem","prompt":"abc","max_tokens":4}`)
 	}()
-	// A listener accepts in order: once the request is in, so is idle.
+	// A listener accepts in order. So idle is accepted once the request is.
 	await(t, r.client(t), func(s control.State) bool { return active(s, 3) != nil })
 	r.stop()
 	if n, err := idle.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Errorf("read %d bytes, %v", n, err)
+		t.Errorf("the idle connection read %d bytes, %v, want it closed", n, err)
 	}
 	select {
 	case a := <-answered:
-		t.Errorf("the request in flight ended first: %+v", a)
+		t.Errorf("the request in flight ended before the idle connection: %+v", a)
 	default:
 		thread.Free()
 		if a := <-answered; a.err != nil || a.status != http.StatusOK {
-			t.Errorf("the request in flight: %+v", a)
+			t.Errorf("the request in flight was answered %+v", a)
 		}
 	}
 }

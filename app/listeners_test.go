@@ -13,9 +13,9 @@ import (
 	"tandem/app/home"
 )
 
-// TestNetworkSwitch: the switch is refused without a key, listens anew on the
-// same port, and keeps the key that it needs.
-func TestNetworkSwitch(t *testing.T) {
+// network and require_key are refused without a key. The switch listens again at the same port.
+// The last key cannot be deleted while network is on.
+func TestNetworkNeedsAKeyAndKeepsThePort(t *testing.T) {
 	port, listens := lendPort(t)
 	a, err := Open(t.Context(), Options{Home: t.TempDir(),
 		Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
@@ -23,7 +23,7 @@ func TestNetworkSwitch(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked []endpoint.Place
-	// on this machine alone, whatever is asked
+	// The test listens on this machine alone, whatever place is asked for.
 	a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
 		asked = append(asked, at)
 		return listens(at)
@@ -31,11 +31,11 @@ func TestNetworkSwitch(t *testing.T) {
 	r := serving(t, a, ServeOptions{Endpoint: true})
 	if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodeInvalid ||
 		paramOf(err) != "network" {
-		t.Errorf("without a key: %v", err)
+		t.Errorf("a switch without a key: %v", err)
 	}
 	if _, err := r.change(t, `{"require_key": true}`); codeOf(err) != control.CodeInvalid ||
 		paramOf(err) != "require_key" {
-		t.Errorf("without a key: %v", err)
+		t.Errorf("a switch without a key: %v", err)
 	}
 	c := r.client(t)
 	key, err := c.AddKey(t.Context(), control.KeyRequest{Name: "phone"})
@@ -46,28 +46,28 @@ func TestNetworkSwitch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last := asked[len(asked)-1]; !last.Network || last.Port != port {
-		t.Errorf("listens at %+v, then %+v", asked[0], last)
+		t.Errorf("it listened at %+v and now at %+v, want the network at port %d", asked[0], last, port)
 	}
 	if status, err := health(t, port); err != nil {
-		t.Errorf("%d %v", status, err)
+		t.Errorf("/health: %d %v", status, err)
 	}
 	if err := c.DeleteKey(t.Context(), key.Key.ID); codeOf(err) != control.CodeInvalid {
-		t.Errorf("the last key goes: %v", err)
+		t.Errorf("the deletion of the last key: %v, want it refused", err)
 	}
 	if _, err := r.change(t, `{"network": false}`); err != nil {
 		t.Fatal(err)
 	}
 	if last := asked[len(asked)-1]; last.Network || last.Port != port {
-		t.Errorf("listens at %+v when it is off", last)
+		t.Errorf("with network off it listens at %+v", last)
 	}
 	if err := c.DeleteKey(t.Context(), key.Key.ID); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestSwitchFails: where the network cannot be listened to, this machine is served
-// as before.
-func TestSwitchFails(t *testing.T) {
+// When the network cannot be listened at, the change fails with the cause and this machine is
+// served as before.
+func TestFailedNetworkSwitchKeepsServingThisMachine(t *testing.T) {
 	port, listens := lendPort(t)
 	a, err := Open(t.Context(), Options{Home: t.TempDir(),
 		Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
@@ -86,11 +86,11 @@ func TestSwitchFails(t *testing.T) {
 	}
 	if _, err := r.change(t, `{"network": true}`); err == nil ||
 		!strings.Contains(err.Error(), "not on this machine") {
-		t.Errorf("%v", err)
+		t.Errorf("the switch: %v, want its cause", err)
 	}
 	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Network ||
 		st.Reached != nil {
-		t.Errorf("%+v %v", st, err)
+		t.Errorf("after the failed switch the settings are %+v %v", st, err)
 	}
 	if resp, err := http.Get(r.url + "/health"); err != nil {
 		t.Error(err)
@@ -99,9 +99,9 @@ func TestSwitchFails(t *testing.T) {
 	}
 }
 
-// TestSwitchFailsBothWays: where the way back is closed too, the state says so, and
-// the endpoint opens when somebody asks for it.
-func TestSwitchFailsBothWays(t *testing.T) {
+// When neither the network nor the old place can be listened at, the state says that the
+// endpoint is closed and why. SetPort opens it again.
+func TestEndpointClosedByASwitchOpensOnRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		back  func(port int) error
 		taken bool
@@ -131,46 +131,47 @@ func TestSwitchFailsBothWays(t *testing.T) {
 			}
 			if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodePortTaken ||
 				!strings.HasPrefix(err.Error(), "The endpoint is closed: ") {
-				t.Errorf("%v", err)
+				t.Errorf("the switch: %v", err)
 			}
 			st, err := client.State(t.Context())
 			if err != nil || st.Address != "" || st.Error == "" || !st.EndpointClosed ||
 				(st.PortTaken != nil) != c.taken {
-				t.Errorf("%+v %v", st, err)
+				t.Errorf("after the switch the state is %+v %v", st, err)
 			}
 			if owner, err := home.Owner(r.home.Dir); err != nil ||
 				strings.Contains(owner, "http://") {
 				t.Errorf("the lock says %q: %v", owner, err)
 			}
-			// Another try tells its own cause, and of another port nothing is told.
+			// The state tells the cause of the latest try at this port. A try at another port does
+			// not change it.
 			again = errors.New("not today")
 			if _, err := client.SetPort(t.Context(), 0); codeOf(err) != control.CodePortTaken {
-				t.Errorf("again: %v", err)
+				t.Errorf("SetPort at the same port: %v", err)
 			}
 			again = errors.New("not there")
 			if _, err := client.SetPort(t.Context(), port-1); codeOf(err) != control.CodePortTaken {
-				t.Errorf("elsewhere: %v", err)
+				t.Errorf("SetPort at another port: %v", err)
 			}
 			if st, err = client.State(t.Context()); err != nil ||
 				!strings.HasSuffix(st.Error, "not today") || !st.EndpointClosed ||
 				st.PortTaken != nil {
-				t.Errorf("%+v %v", st, err)
+				t.Errorf("after both tries the state is %+v %v", st, err)
 			}
 			well = true
 			if st, err = client.SetPort(t.Context(), 0); err != nil || st.Address != r.url ||
 				st.Error != "" || st.EndpointClosed || st.PortTaken != nil {
-				t.Errorf("again: %+v %v", st, err)
+				t.Errorf("SetPort once the port can be opened: %+v %v", st, err)
 			}
 			if status, err := health(t, port); err != nil {
-				t.Errorf("%d %v", status, err)
+				t.Errorf("/health: %d %v", status, err)
 			}
 		})
 	}
 }
 
-// TestSwitchOpens: the switch of the network opens an endpoint that is closed, or
-// says why not; one whose port another program has waits for the next try.
-func TestSwitchOpens(t *testing.T) {
+// The switch of the network opens a closed endpoint, or says why it cannot. An endpoint whose
+// port another program has stays closed until SetPort.
+func TestNetworkSwitchOpensAClosedEndpointUnlessThePortIsTaken(t *testing.T) {
 	for name, c := range map[string]struct {
 		why   error
 		opens bool
@@ -200,22 +201,22 @@ func TestSwitchOpens(t *testing.T) {
 			}
 			why = c.why
 			if _, err := r.change(t, `{"network": true}`); err == nil || r.State().Address != "" {
-				t.Fatalf("it is open: %v", err)
+				t.Fatalf("the endpoint is open after a failed switch: %v", err)
 			}
 			if c.opens {
 				if _, err := r.change(t,
 					`{"network": true}`); codeOf(err) != control.CodePortTaken {
-					t.Errorf("it is set, and nothing moves: %v", err)
+					t.Errorf("the switch while the port cannot be opened: %v", err)
 				}
 			}
 			why = nil
 			st, err := r.change(t, `{"network": true}`)
 			if err != nil || !st.Settings.Network || (r.State().Address != "") != c.opens {
-				t.Errorf("%+v %v", r.State(), err)
+				t.Errorf("after the switch the state is %+v %v, want it open: %t", r.State(), err, c.opens)
 			}
 			if s, err := r.client(t).SetPort(t.Context(), 0); err != nil || s.Address == "" ||
 				!r.endpoint.Place().Network {
-				t.Errorf("tried again: %+v %v", s, err)
+				t.Errorf("after SetPort the state is %+v %v", s, err)
 			}
 		})
 	}

@@ -14,28 +14,28 @@ import (
 	"tandem/app/control"
 )
 
-// TestLogRing: the latest lines are kept, in their order, with what a logger adds
-// to each, and who waits hears of the next.
-func TestLogRing(t *testing.T) {
+// The ring keeps the latest lines in order, with the attributes of the logger. A waiting reader
+// learns of the next line. Lines of level debug are dropped, and long lines are cut.
+func TestLogRingKeepsTheLatestLinesInOrder(t *testing.T) {
 	ring := newLogRing()
 	log := slog.New(ringHandler{ring: ring})
 	_, more := ring.after(0)
 	log.Debug("not for a person")
 	select {
 	case <-more:
-		t.Error("a line of debugging is kept")
+		t.Error("a line of level debug is kept")
 	default:
 	}
 	log.With("model", "m").WithGroup("g").Warn("odd", "n", 1)
 	select {
 	case <-more:
 	default:
-		t.Error("nobody hears of a line")
+		t.Error("the waiting reader does not learn of a new line")
 	}
 	lines, _ := ring.after(0)
 	if len(lines) != 1 || lines[0].Text != "odd model=m g.n=1" || lines[0].Level != "WARN" ||
 		lines[0].Seq != 1 || lines[0].Time.IsZero() {
-		t.Errorf("%+v", lines)
+		t.Errorf("the lines are %+v, want one: odd model=m g.n=1", lines)
 	}
 	for i := range maxLogLines + 5 {
 		log.Info("line", "i", i)
@@ -45,21 +45,20 @@ func TestLogRing(t *testing.T) {
 		t.Errorf("%d lines, from %d to %d", len(lines), lines[0].Seq, lines[len(lines)-1].Seq)
 	}
 	if some, _ := ring.after(maxLogLines + 4); len(some) != 2 {
-		t.Errorf("%d lines behind the last but two", len(some))
+		t.Errorf("%d lines after the last but two, want 2", len(some))
 	}
 	log.Info(strings.Repeat("é", maxLogLine))
 	if lines, _ = ring.after(maxLogLines + 6); len(lines[0].Text) > maxLogLine+len("…") {
-		t.Errorf("a line has %d bytes", len(lines[0].Text))
+		t.Errorf("a long line has %d bytes", len(lines[0].Text))
 	}
 }
 
-// secret is in every prompt of the test below; the tokenizer of the tiny model
-// has its letters.
+// secret is in every prompt of the next test. The tokenizer of the tiny model has its letters.
 const secret = "sesamesesame"
 
-// TestLogHasNoPrompt: whatever becomes of a request, neither the log nor a report
-// tells what it said, nor a token or a key.
-func TestLogHasNoPrompt(t *testing.T) {
+// The log, the report and the exported settings have no text of a prompt, no hub token, no
+// password and no key. This holds whether a request succeeds or fails.
+func TestLogAndReportHaveNoPromptTokenOrKey(t *testing.T) {
 	user := t.TempDir()
 	home := filepath.Join(user, "tandem")
 	r := start(t, Options{Model: writeModel(t, "tiny"), Home: home, UserHome: user}, "127.0.0.1:0")
@@ -104,18 +103,18 @@ func TestLogHasNoPrompt(t *testing.T) {
 		control.Replayed{Run: 1, Tokens: 4, Same: 2, Answered: secret, Now: secret}); err != nil {
 		t.Fatal(err)
 	}
-	// in a form that is not known
+	// The verdict of run 2 has a form that no version writes.
 	if err := r.db.SetRunVerdict(t.Context(), 2, json.RawMessage(`"`+secret+`"`)); err != nil {
 		t.Fatal(err)
 	}
 
 	lines, err := c.Log(t.Context())
 	if err != nil || len(lines) < 6 {
-		t.Fatalf("%d lines: %v", len(lines), err)
+		t.Fatalf("the log has %d lines: %v, want 6 or more", len(lines), err)
 	}
 	saved, err := c.SaveReport(t.Context())
 	if err != nil || filepath.Dir(saved.Path) != user {
-		t.Fatalf("%+v %v", saved, err)
+		t.Fatalf("the report is at %+v %v, want it in %s", saved, err, user)
 	}
 	exported, err := c.ExportSettings(t.Context())
 	if err != nil {
@@ -127,7 +126,7 @@ func TestLogHasNoPrompt(t *testing.T) {
 		for _, s := range []string{secret, key.Secret,
 			fmt.Sprintf("%x", sha256.Sum256([]byte(key.Secret)))} {
 			if strings.Contains(text, s) {
-				t.Errorf("%s: %s has %s", name, text, s)
+				t.Errorf("%s has the secret %s: %s", name, s, text)
 			}
 		}
 	}
@@ -138,7 +137,7 @@ func TestLogHasNoPrompt(t *testing.T) {
 	if err := json.Unmarshal([]byte(report), &d); err != nil || len(d.Runs) != 8 || d.Keys != 1 ||
 		len(d.Log) == 0 || d.Engine == "" ||
 		d.Settings.Settings.HubProxy != "http://127.0.0.1:3128" {
-		t.Errorf("%s: %v", report, err)
+		t.Errorf("the report lacks something: %s: %v", report, err)
 	}
 	parted := 0
 	runs, err := c.Runs(t.Context(), control.RunQuery{})
@@ -150,7 +149,7 @@ func TestLogHasNoPrompt(t *testing.T) {
 			parted++
 		}
 		if len(d.Runs[i].Parted) > 0 {
-			t.Errorf("run %d tells where its text parts from another: %s", r.ID, d.Runs[i].Parted)
+			t.Errorf("the report tells where run %d parted from another: %s", r.ID, d.Runs[i].Parted)
 		}
 	}
 	first, err := d.Runs[len(d.Runs)-1].Replayed()
@@ -159,7 +158,7 @@ func TestLogHasNoPrompt(t *testing.T) {
 		t.Errorf("the report has the verdict %+v, want %+v: %v", first, want, err)
 	}
 	if parted == 0 {
-		t.Error("no text parts from another, so that nothing was tested")
+		t.Error("no run says where it parted, so the test shows nothing")
 	}
 	if st, err := c.Settings(t.Context()); err != nil ||
 		!strings.Contains(st.Settings.HubProxy, secret) {
@@ -167,8 +166,8 @@ func TestLogHasNoPrompt(t *testing.T) {
 	}
 }
 
-// TestSaved: a file goes where downloads go, and takes nobody's place.
-func TestSaved(t *testing.T) {
+// A saved file goes to Downloads. If its name is taken there, the new file gets a number.
+func TestSavedFileReplacesNoOther(t *testing.T) {
 	user := t.TempDir()
 	downloads := filepath.Join(user, "Downloads")
 	if err := os.Mkdir(downloads, 0o700); err != nil {
@@ -178,13 +177,13 @@ func TestSaved(t *testing.T) {
 	for _, want := range []string{"tandem-settings.json", "tandem-settings-2.json"} {
 		s, err := c.ExportSettings(t.Context())
 		if err != nil || s.Path != filepath.Join(downloads, want) {
-			t.Errorf("%+v %v, want %s", s, err, want)
+			t.Errorf("the file is at %+v %v, want %s", s, err, want)
 		}
 	}
 	var set control.Settings
 	if err := json.Unmarshal([]byte(readText(t, filepath.Join(downloads, "tandem-settings.json"))),
 		&set); err != nil || set.Port != control.DefaultPort {
-		t.Errorf("%+v %v", set, err)
+		t.Errorf("the exported settings are %+v %v", set, err)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"tandem/app/home"
 )
 
-// another holds a port in both families, as another program would, until the
-// test ends or it is closed.
+// another holds a port in both address families until the test ends or it is closed, as another
+// program would.
 type another struct {
 	port int
 	list []net.Listener
@@ -31,7 +31,8 @@ func holdPort(t *testing.T, port int) *another {
 	}
 	o := &another{list[0].Addr().(*net.TCPAddr).Port, list}
 	t.Cleanup(o.close)
-	for _, l := range list { // who asks what this is hears at once that it says nothing
+	// A probe that asks what listens here gets its connection closed at once.
+	for _, l := range list {
 		go func() {
 			for c, err := l.Accept(); err == nil; c, err = l.Accept() {
 				c.Close()
@@ -47,7 +48,8 @@ func (o *another) close() {
 	}
 }
 
-// health asks the endpoint at a port on which others may have connections.
+// health asks /health at a port. It makes a connection of its own, because others may keep
+// theirs open.
 func health(t *testing.T, port int) (int, error) {
 	t.Helper()
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -58,9 +60,9 @@ func health(t *testing.T, port int) (int, error) {
 	return resp.StatusCode, resp.Body.Close()
 }
 
-// TestPortTaken: who finds the port taken stays there, says by whom, and serves
-// the endpoint when somebody says where, or that the other has gone.
-func TestPortTaken(t *testing.T) {
+// When another program has the port, the state names the port and the next free one. SetPort
+// serves the port once the other program has closed it.
+func TestTakenPortIsReportedAndServedOnceFree(t *testing.T) {
 	for _, flag := range []bool{false, true} {
 		t.Run(fmt.Sprintf("flag %t", flag), func(t *testing.T) {
 			other := holdPort(t, 0)
@@ -79,27 +81,26 @@ func TestPortTaken(t *testing.T) {
 			st, err := c.State(t.Context())
 			if err != nil || st.Address != "" || st.PortTaken == nil ||
 				st.PortTaken.Port != other.port || st.PortTaken.Next == 0 || st.Error == "" {
-				t.Fatalf("%+v: %v", st, err)
+				t.Fatalf("the state is %+v: %v, want port %d taken", st, err, other.port)
 			}
 			if _, err := c.SetPort(t.Context(), 0); codeOf(err) != control.CodePortTaken {
-				t.Errorf("again, while it is taken: %v", err)
+				t.Errorf("SetPort while the port is taken: %v", err)
 			}
 			other.close()
 			if st, err = c.SetPort(t.Context(), 0); err != nil ||
 				st.Address != fmt.Sprintf("http://127.0.0.1:%d", other.port) ||
 				st.PortTaken != nil || st.Error != "" {
-				t.Errorf("again, once it is free: %+v %v", st, err)
+				t.Errorf("SetPort once the port is free: %+v %v", st, err)
 			}
 			if status, err := health(t, other.port); err != nil {
-				t.Errorf("%d %v", status, err)
+				t.Errorf("/health: %d %v", status, err)
 			}
 		})
 	}
 }
 
-// TestUsePort: another port is taken on request, and stays after a restart unless
-// a flag says otherwise.
-func TestUsePort(t *testing.T) {
+// A port that SetPort opens is stored. The next start without --addr serves it.
+func TestPortOfSetPortStaysAfterARestart(t *testing.T) {
 	other, dir := holdPort(t, 0), t.TempDir()
 	o := Options{Home: dir, Settings: control.Settings{Port: other.port,
 		KeepRequests: control.KeepNone}}
@@ -117,7 +118,7 @@ func TestUsePort(t *testing.T) {
 		next = st.PortTaken.Next
 		if st, err = c.SetPort(t.Context(), next); err != nil ||
 			st.Address != fmt.Sprintf("http://127.0.0.1:%d", next) || st.Error != "" {
-			t.Fatalf("%+v %v", st, err)
+			t.Fatalf("SetPort(%d): %+v %v", next, st, err)
 		}
 		if owner, err := home.Owner(dir); err != nil || !strings.HasSuffix(owner, st.Address) {
 			t.Errorf("the lock says %q: %v", owner, err)
@@ -133,10 +134,9 @@ func TestUsePort(t *testing.T) {
 	}
 }
 
-// TestMovePort: a change of the port moves the endpoint while it answers; an
-// answer that is under way goes on to its end. A port that is taken changes
-// nothing.
-func TestMovePort(t *testing.T) {
+// A change of the port moves the endpoint while it answers, and an answer under way goes on to
+// its end. A port that is taken changes nothing.
+func TestChangeOfThePortMovesTheEndpoint(t *testing.T) {
 	first := holdPort(t, 0)
 	first.close()
 	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: writeModel(t, "tiny"),
@@ -154,11 +154,11 @@ func TestMovePort(t *testing.T) {
 	taken := holdPort(t, 0)
 	_, err = r.change(t, fmt.Sprintf(`{"port": %d, "idle_unload_minutes": 5}`, taken.port))
 	if codeOf(err) != control.CodePortTaken {
-		t.Errorf("a taken port: %v", err)
+		t.Errorf("a change to a taken port: %v", err)
 	}
 	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Port != first.port ||
 		st.Settings.IdleUnloadMinutes != 0 {
-		t.Errorf("half of a change is done: %+v %v", st.Settings, err)
+		t.Errorf("half of a refused change is in force: %+v %v", st.Settings, err)
 	}
 	if status, err := health(t, first.port); err != nil {
 		t.Errorf("at the first port: %d %v", status, err)
@@ -169,7 +169,7 @@ func TestMovePort(t *testing.T) {
 	st, err := r.change(t, fmt.Sprintf(`{"port": %d}`, second.port))
 	if err != nil || !strings.HasPrefix(st.Link,
 		fmt.Sprintf("http://127.0.0.1:%d/#", second.port)) {
-		t.Fatalf("%+v %v", st, err)
+		t.Fatalf("a change to port %d: %+v %v", second.port, st, err)
 	}
 	if status, err := health(t, second.port); err != nil {
 		t.Errorf("at the new port: %d %v", status, err)
@@ -183,8 +183,8 @@ func TestMovePort(t *testing.T) {
 	}
 }
 
-// TestMoveNotKept: where a new port cannot be stored, the endpoint is where it was.
-func TestMoveNotKept(t *testing.T) {
+// When the new port cannot be stored, the endpoint stays at the old one.
+func TestPortThatCannotBeStoredIsNotServed(t *testing.T) {
 	first, second := holdPort(t, 0), holdPort(t, 0)
 	first.close()
 	second.close()
@@ -202,19 +202,19 @@ func TestMoveNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"port": b}); err == nil {
-		t.Error("it is stored in a database that is closed")
+		t.Error("the change succeeded with a closed database")
 	}
 	if status, err := health(t, first.port); err != nil {
 		t.Errorf("at the first port: %d %v", status, err)
 	}
 	if got := r.settings.Current().Port; got != first.port {
-		t.Errorf("the port in force is %d", got)
+		t.Errorf("the port in force is %d, want %d", got, first.port)
 	}
 }
 
-// TestAddrIsLoopback: with --addr this machine alone is served, whatever the
-// settings say, and they say so; without it they count again.
-func TestAddrIsLoopback(t *testing.T) {
+// With --addr this machine alone is served whatever network says, and the settings name --addr.
+// Without the flag network is in force again.
+func TestAddrServesThisMachineAloneWhateverTheSetting(t *testing.T) {
 	port, listens := lendPort(t)
 	home := t.TempDir()
 	o := Options{Home: home, Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}}
@@ -224,7 +224,7 @@ func TestAddrIsLoopback(t *testing.T) {
 			t.Fatal(err)
 		}
 		var asked endpoint.Place
-		// on this machine alone, whatever is asked
+		// The test listens on this machine alone, whatever place is asked for.
 		a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
 			asked = at
 			return listens(at)
@@ -246,13 +246,13 @@ func TestAddrIsLoopback(t *testing.T) {
 		st, err := r.client(t).Settings(t.Context())
 		if err != nil || st.Settings.Network || asked.Network ||
 			sourceOf(st, "network").By != "--addr" || st.Reached != nil {
-			t.Errorf("listens at %+v: %+v %v", *asked, st, err)
+			t.Errorf("with --addr it listens at %+v: %+v %v", *asked, st, err)
 		}
 		if _, err := r.change(t, `{"network": true}`); err == nil ||
 			!strings.Contains(err.Error(), "decided by --addr") {
-			t.Errorf("%v", err)
+			t.Errorf("a change of network: %v, want it refused because of --addr", err)
 		}
-		// The next start asks for it.
+		// A start without the flag needs the key again.
 		keys, err := r.client(t).Keys(t.Context())
 		if err != nil || len(keys) != 1 {
 			t.Fatal(keys, err)
@@ -260,7 +260,7 @@ func TestAddrIsLoopback(t *testing.T) {
 		if err := r.client(t).DeleteKey(t.Context(),
 			keys[0].ID); codeOf(err) != control.CodeInvalid ||
 			!strings.Contains(err.Error(), "once Tandem is started without") {
-			t.Errorf("the last key goes: %v", err)
+			t.Errorf("the deletion of the last key: %v, want it refused", err)
 		}
 	})
 	r, asked := serveAt(t, "")
@@ -270,12 +270,12 @@ func TestAddrIsLoopback(t *testing.T) {
 	}
 }
 
-// TestNoEndpoint: a process that serves the socket alone moves no port, and keeps
-// what is set for the one that does.
-func TestNoEndpoint(t *testing.T) {
+// A process that serves the control socket alone refuses SetPort. A change of the port is stored
+// for the next process with an endpoint.
+func TestProcessWithoutEndpointStoresThePortAlone(t *testing.T) {
 	r := start(t, Options{}, "")
 	if _, err := r.client(t).SetPort(context.Background(), 0); codeOf(err) != control.CodeInvalid {
-		t.Errorf("%v", err)
+		t.Errorf("SetPort without an endpoint: %v", err)
 	}
 	b, err := json.Marshal(control.DefaultPort + 1)
 	if err != nil {
@@ -284,10 +284,11 @@ func TestNoEndpoint(t *testing.T) {
 	if st, err := r.client(t).ChangeSettings(t.Context(),
 		control.SettingsChange{"port": b}); err != nil ||
 		st.Settings.Port != control.DefaultPort+1 || st.Link != "" {
-		t.Errorf("%+v %v", st, err)
+		t.Errorf("the change of the port: %+v %v", st, err)
 	}
 }
 
+// codeOf returns the code of a control.Error, or "".
 func codeOf(err error) control.Code {
 	if e, ok := errors.AsType[*control.Error](err); ok {
 		return e.Code
@@ -295,6 +296,7 @@ func codeOf(err error) control.Code {
 	return ""
 }
 
+// paramOf returns the parameter that a control.Error names, or "".
 func paramOf(err error) string {
 	if e, ok := errors.AsType[*control.Error](err); ok {
 		return e.Param

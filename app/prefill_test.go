@@ -12,10 +12,9 @@ import (
 	"tandem/models"
 )
 
-// TestPrefillMemory reads a prompt of 16 chunks. What it may take beside the
-// KV rows is one chunk's scores in float32, which MLX's attention on the CPU
-// materialises, and a constant.
-func TestPrefillMemory(t *testing.T) {
+// A prompt of 16 chunks takes little memory beside its KV rows. The limit is a constant and one
+// chunk's scores in float32, which MLX's attention on the CPU materialises.
+func TestPrefillTakesTheScoresOfOneChunk(t *testing.T) {
 	const (
 		prompt   = 8192
 		chunk    = 512
@@ -62,7 +61,7 @@ func TestPrefillMemory(t *testing.T) {
 	const kv = 3 * 2 * 2 * 16 * prompt * 4 // layers, keys and values, KV heads, head_dim
 	taken := th.Memory().Peak - before - kv
 	if limit := int64(constant + heads*chunk*prompt*4); taken > limit {
-		t.Errorf("prefill took %d MB beside the KV rows, at most %d wanted", taken>>20, limit>>20)
+		t.Errorf("prefill took %d MB beside the KV rows, want %d at most", taken>>20, limit>>20)
 	} else {
 		t.Logf("prefill took %d MB beside the KV rows, limit %d", taken>>20, limit>>20)
 	}

@@ -25,7 +25,8 @@ import (
 	"tandem/app/settings"
 )
 
-// shortHome is the path of a home folder, not made yet, whose socket lies in it.
+// shortHome returns the path of a home folder that is not made yet. The path is short enough
+// that the control socket lies in the folder.
 func shortHome(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "h")
@@ -36,9 +37,9 @@ func shortHome(t *testing.T) string {
 	return filepath.Join(dir, "home")
 }
 
-// TestFilesAreTheirOwners: whatever is written, other users of the machine can read
-// none of it, also where the system would let them, and no key or session is in it.
-func TestFilesAreTheirOwners(t *testing.T) {
+// Every file that Tandem writes has mode 600 and every folder 700, also with umask 0. No file
+// has a key or a session in it.
+func TestEveryFileIsReadableByItsOwnerAlone(t *testing.T) {
 	model, dir := writeModel(t, "tiny"), shortHome(t)
 	user := filepath.Dir(dir)
 	before := syscall.Umask(0)
@@ -77,7 +78,7 @@ func TestFilesAreTheirOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kept []string
-	for len(kept) == 0 { // they are written behind the answer
+	for len(kept) == 0 { // checkpoints are written after the answer
 		if kept, err = filepath.Glob(filepath.Join(dir, pool.CheckpointFolder,
 			"*.checkpoint")); err != nil {
 			t.Fatal(err)
@@ -92,7 +93,7 @@ func TestFilesAreTheirOwners(t *testing.T) {
 		}
 		info, err := e.Info()
 		if err != nil {
-			return nil // it was written, and has another name by now
+			return nil // a finished file has got its name meanwhile
 		}
 		name, err := filepath.Rel(user, path)
 		if err != nil {
@@ -124,20 +125,20 @@ func TestFilesAreTheirOwners(t *testing.T) {
 		"connect/aider/aider.conf.yml", pool.CheckpointFolder + "/" + filepath.Base(kept[0]),
 	} {
 		if !slices.Contains(seen, filepath.Join("home", want)) {
-			t.Errorf("there is no %s, so that nothing was tested: %q", want, seen)
+			t.Errorf("there is no %s, so the test shows nothing about it: %q", want, seen)
 		}
 	}
 	for _, want := range []string{"tandem-settings", "tandem-report"} {
 		if !slices.ContainsFunc(seen, func(name string) bool {
 			return strings.HasPrefix(name, want)
 		}) {
-			t.Errorf("there is no %s, so that nothing was tested: %q", want, seen)
+			t.Errorf("there is no %s, so the test shows nothing about it: %q", want, seen)
 		}
 	}
 }
 
-// Without the setting network, no address is opened that other machines could call.
-func TestWithoutTheSettingOnlyThisMachineIsServed(t *testing.T) {
+// Without the setting network, Tandem listens at loopback addresses alone.
+func TestWithoutNetworkOnlyLoopbackIsServed(t *testing.T) {
 	a, err := Open(t.Context(), Options{Home: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +151,7 @@ func TestWithoutTheSettingOnlyThisMachineIsServed(t *testing.T) {
 	}
 	serving(t, a, ServeOptions{Addr: "127.0.0.1:0"})
 	if len(open) == 0 {
-		t.Fatal("nothing is listened at")
+		t.Fatal("Tandem listens nowhere")
 	}
 	for _, l := range open {
 		if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
@@ -175,12 +176,11 @@ func TestWithoutTheSettingOnlyThisMachineIsServed(t *testing.T) {
 	}
 }
 
-// TestNamesStayInTheirPlace: whatever a client gives as a name, of a model, a
-// checkpoint, a chat, a download, no file is made, read, changed or deleted that is
-// not Tandem's.
-func TestNamesStayInTheirPlace(t *testing.T) {
+// No name that a client gives reaches a file that is not Tandem's: none is made, read, changed
+// or deleted. Names of models, checkpoints, chats and downloads are tried at every route.
+func TestNameOfAClientReachesNoForeignFile(t *testing.T) {
 	outer := t.TempDir()
-	const secret = "nobody's business"
+	const secret = "a text that no answer may have"
 	home, cache := filepath.Join(outer, "in", "home"), filepath.Join(outer, "in", "cache")
 	for _, name := range []string{"secret.txt", "config.json", "config.yaml", "in/secret.txt",
 		"in/secret.checkpoint", "in/models--secret/blobs/x", "etc/secret.safetensors"} {
@@ -204,7 +204,7 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 	o := Options{Home: home}
 	o.Hub.CacheDir, o.Hub.Endpoint = cache, hub.URL
 	r := start(t, o, "127.0.0.1:0")
-	// A checkpoint's place in the folder, as a link to elsewhere.
+	// In the folder of checkpoints, a link with a checkpoint's name leads to another place.
 	if err := os.MkdirAll(r.home.Path(pool.CheckpointFolder), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.URL.Opaque = path // as it is, not cleaned
+		req.URL.Opaque = path // sent as it is, not cleaned
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer "+session)
 		client := http.Client{CheckRedirect: func(*http.Request,
@@ -316,26 +316,26 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 			for _, spelled := range []string{url.PathEscape(name), escapeAll(name)} {
 				status, body := ask(c.method, strings.Replace(c.path, "{}", spelled, 1), c.body)
 				if status == http.StatusInternalServerError || strings.Contains(body, secret) {
-					t.Errorf("%s %s %s of %.60q: %d %.300s",
+					t.Errorf("%s %s %s with the name %.60q: status %d, %.300s",
 						c.method, c.path, c.body, name, status, body)
 				}
 				if !strings.Contains(c.path, "{}") {
-					break // in the body it is spelled once
+					break // a body has one spelling of the name
 				}
 			}
 		}
 	}
 	if after := tree(); !slices.Equal(before, after) {
-		t.Errorf("outside the home folder are %q, before %q", after, before)
+		t.Errorf("files outside the home folder changed: now %q, before %q", after, before)
 	}
 	for _, path := range namesOf(t, home) {
 		if !slices.Contains(inHome, path) {
-			t.Errorf("%s is new", path)
+			t.Errorf("the file %s was made in the home folder", path)
 		}
 	}
 }
 
-// escapeAll writes every byte of a name as a path can have it.
+// escapeAll returns a name with every byte percent-encoded.
 func escapeAll(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {
@@ -344,7 +344,7 @@ func escapeAll(name string) string {
 	return b.String()
 }
 
-// namesOf lists what is in a folder and below.
+// namesOf lists the paths of a folder and of everything in it.
 func namesOf(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -357,7 +357,7 @@ func namesOf(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// session buys one.
+// session exchanges a new code for a session.
 func (r *running) session(t *testing.T) string {
 	t.Helper()
 	code, err := r.client(t).SessionCode(t.Context())
@@ -372,7 +372,7 @@ func (r *running) session(t *testing.T) string {
 	defer resp.Body.Close()
 	var s control.Session
 	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil || s.Session == "" {
-		t.Fatalf("%+v %v", s, err)
+		t.Fatalf("the session is %+v %v", s, err)
 	}
 	return s.Session
 }
