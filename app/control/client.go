@@ -106,7 +106,7 @@ func (c *Client) AddModel(ctx context.Context, r AddRequest) (Model, error) {
 // RemoveModel takes a model off the list, and deletes from the disk what Tandem downloaded.
 func (c *Client) RemoveModel(ctx context.Context, id string) (Removal, error) {
 	if path.Clean("/"+id) != "/"+id { // the route would be another
-		return Removal{}, Errorf(CodeModelNotFound, "The model %q is not registered; `tandem models list` lists those that are.", id)
+		return Removal{}, Errorf(CodeModelNotFound, "The model %q is not registered. `tandem models list` lists the registered models.", id)
 	}
 	// An id may hold slashes, and anything else a folder's name may.
 	route := (&url.URL{Path: "/app/models/" + id}).EscapedPath()

@@ -70,7 +70,7 @@ func (h *History) findCheckpoint(ctx context.Context, name string) (storage.Chec
 	}
 	if storage.IsNotFound(err) {
 		return c, &control.Error{Code: control.CodeNoCheckpoint, Err: err,
-			Message: fmt.Sprintf("There is no checkpoint %q; `tandem checkpoints list` shows those that are there.", name)}
+			Message: fmt.Sprintf("There is no checkpoint %q. `tandem checkpoints list` shows the checkpoints that exist.", name)}
 	}
 	return c, err
 }

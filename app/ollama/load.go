@@ -136,5 +136,5 @@ func (v *Routes) free(ctx context.Context, name string) error {
 		return err
 	}
 	return control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered; /api/tags lists those that are.", wire.Clip(name))
+		"The model %q is not registered. /api/tags lists the registered models.", wire.Clip(name))
 }

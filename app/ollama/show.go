@@ -50,7 +50,7 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 		return wire.WriteJSON(w, show)
 	}
 	return control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered; /api/tags lists those that are.", wire.Clip(name))
+		"The model %q is not registered. /api/tags lists the registered models.", wire.Clip(name))
 }
 
 func (v *Routes) show(ctx context.Context, m Model) (Show, error) {

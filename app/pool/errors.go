@@ -11,7 +11,7 @@ func NotRegistered(err error, name string) error {
 		return err
 	}
 	return control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered. `tandem models list` shows those that are; `tandem models add FOLDER` or `tandem pull ORG/NAME` adds one.", name)
+		"The model %q is not registered. `tandem models list` shows the registered models; `tandem models add FOLDER` or `tandem pull ORG/NAME` adds one.", name)
 }
 
 // InvalidModel returns the error of a model's folder as a client is told of it: CodeModelInvalid.

@@ -200,7 +200,7 @@ func (f *fakeBackend) Acquire(ctx context.Context, name string) (model.Model, er
 			"acme/coder is answering requests; other can be loaded when it is idle.")
 	}
 	return nil, control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered; `tandem models list` lists those that are.", name)
+		"The model %q is not registered. `tandem models list` lists the registered models.", name)
 }
 
 func (f *fakeBackend) Abilities(_ context.Context, id string) (model.Abilities, error) {

@@ -58,7 +58,7 @@ func keysVerb(ctx context.Context, m *Main, args []string) error {
 					return c.DeleteKey(ctx, k.ID)
 				}
 			}
-			return fmt.Errorf("there is no key %q; `tandem keys` lists those there are", rest[0])
+			return fmt.Errorf("there is no key %q; `tandem keys` lists the keys", rest[0])
 		})
 	}
 	fmt.Fprintf(m.Stderr, "tandem keys: there is no verb %q; use list, add NAME or delete NAME\n", sub)
