@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tandem/build/program"
@@ -34,6 +35,7 @@ type clientTier struct {
 
 	python  string // Python with what requirements.txt lists
 	scorer  string // Python with what scores.txt lists
+	direct  string // Python with mlx_lm, the reference of the scores
 	aider   string // Python with what aider.txt lists
 	modules string // node_modules of node/package-lock.json
 	golang  string // the program of clients/go
@@ -57,11 +59,25 @@ func Test(ctx context.Context, b *setup.Builder) error {
 		return err
 	}
 	defer os.RemoveAll(t.dir)
-	err = errors.Join(t.libraries(ctx), t.realModel(ctx), t.embeddings(ctx), t.scores(ctx),
-		t.connect(ctx), t.fuzz(ctx))
+	// The clients of the first lane wait for a model that computes. In the second lane most of the
+	// time goes into starting programs.
+	err = errors.Join(together(
+		func() error { return errors.Join(t.realModel(ctx), t.embeddings(ctx), t.scores(ctx)) },
+		func() error { return errors.Join(t.libraries(ctx), t.connect(ctx), t.fuzz(ctx)) })...)
 	fmt.Fprintf(b.Out, "\n%s\ntest clients: %s\n", t.table.String(),
 		setup.Seconds(time.Since(start)))
 	return err
+}
+
+// together runs functions at once and returns their errors.
+func together(lanes ...func() error) []error {
+	errs := make([]error, len(lanes))
+	var all sync.WaitGroup
+	for i, lane := range lanes {
+		all.Go(func() { errs[i] = lane() })
+	}
+	all.Wait()
+	return errs
 }
 
 // newClientTier installs the clients and builds the program that they talk to. A client that cannot
@@ -74,6 +90,9 @@ func newClientTier(ctx context.Context, b *setup.Builder) (t *clientTier, err er
 	}
 	if t.scorer, err = b.Venv(ctx, setup.Venv{Name: "clients-scores", Requirements: clientsDir +
 		"/scores.txt"}); err != nil {
+		return nil, err
+	}
+	if t.direct, err = b.ReferencePython(ctx); err != nil {
 		return nil, err
 	}
 	if t.aider, err = b.Venv(ctx, setup.Venv{Name: "clients-aider", Requirements: clientsDir +
@@ -129,7 +148,7 @@ func (t *clientTier) realModel(ctx context.Context) error {
 			t.client(ctx, "anthropic, Python", t.python, clientsDir+"/anthropic_real.py", url),
 			t.client(ctx, "jsonschema", t.python, clientsDir+"/schemas.py", url, "none", "0"),
 			t.client(ctx, "jsonschema, drafts", t.python, clientsDir+"/schemas.py", url, "auto",
-				"100"))
+				"60"))
 	})
 }
 
@@ -237,13 +256,17 @@ func (t *clientTier) isolated(
 	return cmd, nil
 }
 
-// A featureTable holds which features worked in which client.
+// A featureTable holds which features worked in which client. Several clients may add to it at
+// once.
 type featureTable struct {
+	mu                sync.Mutex
 	clients, features []string // in the order in which they appeared
 	works             map[[2]string]bool
 }
 
 func (f *featureTable) add(client, feature string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if !slices.Contains(f.clients, client) {
 		f.clients = append(f.clients, client)
 	}

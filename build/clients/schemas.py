@@ -3,7 +3,7 @@
 python schemas.py BASE_URL DRAFTER FIRST_SEED
 
 The server has loaded the pocket model. BASE_URL has no /v1, and DRAFTER is none or auto. Each seed makes one schema.
-The temperature is 1. At most 5 of 100 answers may end at the length limit, because a model may go on with a string.
+The temperature is 1. At most 5 in 100 answers may end at the length limit, because a model may go on with a string.
 """
 
 import json
@@ -15,7 +15,7 @@ import openai
 
 from checks import check, run
 
-SCHEMAS, TOKENS, CUT = 100, 400, 0.05
+SCHEMAS, TOKENS, CUT = 60, 400, 0.05
 DRAFTER, FIRST = sys.argv[2], int(sys.argv[3])
 client = openai.OpenAI(base_url=sys.argv[1] + "/v1", api_key="unused", max_retries=0, timeout=120)
 
