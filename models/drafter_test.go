@@ -27,8 +27,8 @@ func loadTiny(t *testing.T, th *mlx.Thread, arch string) *models.Bundle {
 	return b
 }
 
-// TestDrafterDraftsForEveryArchitecture: it takes a prompt's taps, and its block gets logits from
-// the target.
+// TestDrafterDraftsForEveryArchitecture gives the drafter a prompt's taps. The target computes the
+// logits of its block.
 func TestDrafterDraftsForEveryArchitecture(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
@@ -104,7 +104,7 @@ func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []
 	return logits
 }
 
-// TestUnfitDrafterIsRefused: the error is one sentence, and nothing is left in memory.
+// TestUnfitDrafterIsRefused expects an error of one sentence and no memory left in use.
 func TestUnfitDrafterIsRefused(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b := loadTiny(t, th, "qwen3")

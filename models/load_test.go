@@ -112,8 +112,8 @@ func TestTapsComeInTheOrderAskedFor(t *testing.T) {
 	}
 }
 
-// TestMistralWindowIsOfAllLayers: sliding_window does what layer_types would. Without it, and in a
-// Llama, every layer attends everything.
+// TestMistralWindowIsOfAllLayers expects that sliding_window gives every layer a window, like
+// layer_types. Without it, and in a Llama, every layer attends to all positions.
 func TestMistralWindowIsOfAllLayers(t *testing.T) {
 	th := enginetest.NewThread(t)
 	text := make([]int32, 60)
@@ -155,7 +155,7 @@ func TestMistralWindowIsOfAllLayers(t *testing.T) {
 	}
 }
 
-// TestRopeParametersWinOverRopeScaling: rope_theta and rope_scaling may stand in rope_parameters.
+// TestRopeParametersWinOverRopeScaling puts rope_theta and rope_scaling into rope_parameters.
 func TestRopeParametersWinOverRopeScaling(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, name := range []string{"llama", "qwen3"} {

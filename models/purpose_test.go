@@ -38,8 +38,8 @@ func change(t *testing.T, dir, name string, fields map[string]any) {
 	}
 }
 
-// TestPurposeComesFromFiles: it is the same before and after a load. What is not supported is
-// refused by name.
+// TestPurposeComesFromFiles expects the same purpose before and after a load. The error for an
+// unsupported purpose names it.
 func TestPurposeComesFromFiles(t *testing.T) {
 	const pooling, score = "1_Pooling/config.json", "1_LogitScore/config.json"
 	embedder, reranker := enginetest.TinyEmbedder, enginetest.TinyReranker
@@ -138,8 +138,8 @@ func TestPurposeComesFromFiles(t *testing.T) {
 	}
 }
 
-// TestRerankerIsKnownByName: if no file tells, the name of the folder or of the repository does,
-// provided that the tokenizer has the words.
+// TestRerankerIsKnownByName expects that the name of the folder or of the repository decides where
+// no file does, provided that the tokenizer has the words.
 func TestRerankerIsKnownByName(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, c := range []struct {
@@ -178,8 +178,8 @@ func TestRerankerIsKnownByName(t *testing.T) {
 	}
 }
 
-// TestEmbeddingModelNeedsNoHead: an embedding model of any family loads without a head and leaves
-// one unread. A generative model without its head is refused.
+// TestEmbeddingModelNeedsNoHead expects that an embedding model of any family loads without a head
+// and does not read an existing one. A generative model without its head is refused.
 func TestEmbeddingModelNeedsNoHead(t *testing.T) {
 	th := enginetest.NewThread(t)
 	untied := map[string]any{"tie_word_embeddings": false} // the tiny checkpoints have no lm_head
@@ -237,7 +237,7 @@ func loadedBytes(t *testing.T, th *mlx.Thread, dir string) int64 {
 	return b.Info.Bytes
 }
 
-// TestRerankPromptTakesDocumentsAsText: a document that spells a special token is text.
+// TestRerankPromptTakesDocumentsAsText expects that a special token spelled in a document is text.
 func TestRerankPromptTakesDocumentsAsText(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b, err := models.Load(t.Context(), th, enginetest.TinyReranker(t), models.Options{})

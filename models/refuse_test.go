@@ -107,7 +107,7 @@ func shard(files fstest.MapFS, index string) {
 	files["model.safetensors.index.json"] = &fstest.MapFile{Data: []byte(index)}
 }
 
-// TestDamagedModelIsRefused: the error is one line with a code, and nothing is left in memory.
+// TestDamagedModelIsRefused expects an error of one line with a code, and no memory left in use.
 func TestDamagedModelIsRefused(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active

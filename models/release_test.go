@@ -40,7 +40,7 @@ func TestCancelledLoadStops(t *testing.T) {
 	}
 }
 
-// TestPanicInLoadFreesWeights: weights that were kept before a panic are released.
+// TestPanicInLoadFreesWeights expects that a panic releases the weights that were kept before it.
 func TestPanicInLoadFreesWeights(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
@@ -58,7 +58,8 @@ func TestPanicInLoadFreesWeights(t *testing.T) {
 	}
 }
 
-// TestFailedLoadsReleaseTemplates: Go does not see the memory of a compiled template.
+// TestFailedLoadsReleaseTemplates measures the process, since Go does not see the memory of a
+// compiled template.
 func TestFailedLoadsReleaseTemplates(t *testing.T) {
 	th := enginetest.NewThread(t)
 	files := tiny(t, "llama")

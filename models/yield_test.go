@@ -11,8 +11,8 @@ import (
 	"tandem/models"
 )
 
-// TestLoadLendsTheThread: others that wait for the thread get turns while weights are read, but not
-// before each tensor.
+// TestLoadLendsTheThread expects that other jobs get turns on the thread while weights are read,
+// but not before each tensor.
 func TestLoadLendsTheThread(t *testing.T) {
 	th, dir := enginetest.NewThread(t), enginetest.TinyModel(t, "llama")
 	var turns atomic.Int64

@@ -172,8 +172,8 @@ func TestCheckpointsAreOrderedByWorth(t *testing.T) {
 	worth("e c b f d a h g")
 }
 
-// TestParentIsWorthAsMuchAsItsFork: a text that goes on from inside another one keeps it, even if
-// the other one ends later.
+// TestParentIsWorthAsMuchAsItsFork expects that a text that goes on from inside another one keeps
+// its parent, even if the parent ends later.
 func TestParentIsWorthAsMuchAsItsFork(t *testing.T) {
 	db := mustOpen(t, "")
 	for _, c := range []Checkpoint{{ID: "g", ToToken: 200},
@@ -314,8 +314,8 @@ func TestRunTextRoundTrip(t *testing.T) {
 	}
 }
 
-// TestForgottenTextIsNowhere: the file, its log and the copies made before migrations no longer
-// have the text.
+// TestForgottenTextIsNowhere expects that the file, its log and the copies made before migrations
+// no longer have the text.
 func TestForgottenTextIsNowhere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tandem.db")
 	db := mustOpen(t, path)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestDaysAreLocal: a run belongs to the local day of its start. A process reads its zone when
-// it begins, so a second process runs the test in another zone.
+// TestDaysAreLocal expects that a run belongs to the local day of its start. A process reads its
+// zone when it begins, so a second process runs the test in another zone.
 func TestDaysAreLocal(t *testing.T) {
 	const zone, ahead = "Etc/GMT-14", 14 * time.Hour
 	if os.Getenv("TZ") != zone {

@@ -46,7 +46,8 @@ func TestOriginsNameChatAndClient(t *testing.T) {
 	}
 }
 
-// TestOnlyCompletedRunsResume: only a run that was not cut off itself has completed another one.
+// TestOnlyCompletedRunsResume expects that a run completes another one only if it was not cut off
+// itself.
 func TestOnlyCompletedRunsResume(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	cut, err := db.BeginRun(ctx, Run{})

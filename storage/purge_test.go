@@ -91,8 +91,8 @@ func TestLogIsPurgedAfterRestart(t *testing.T) {
 	awaitNoSecret(t, path)
 }
 
-// TestCopiesAreRemovedFirst: nothing is deleted while a copy of it cannot be removed, finished or
-// not.
+// TestCopiesAreRemovedFirst expects that no text is deleted while one of its copies, finished or
+// not, cannot be removed.
 func TestCopiesAreRemovedFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db, ctx := mustOpen(t, path), t.Context()

@@ -133,7 +133,7 @@ func TestPackedWeightsEqualTheirPlainForm(t *testing.T) {
 	}
 }
 
-// TestMisuseFailsTheScope: the error is one sentence, and the context stays as it was.
+// TestMisuseFailsTheScope expects an error of one sentence, and a context that did not change.
 func TestMisuseFailsTheScope(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
@@ -169,7 +169,8 @@ func TestMisuseFailsTheScope(t *testing.T) {
 	}
 }
 
-// TestBlockSizeIsWhatCachesCanDrop: a block is no longer than what caches can drop at once.
+// TestBlockSizeIsWhatCachesCanDrop expects that no block is longer than the caches can drop at
+// once.
 func TestBlockSizeIsWhatCachesCanDrop(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")

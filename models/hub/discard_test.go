@@ -26,8 +26,8 @@ func stopping(files map[string][]byte) func(http.ResponseWriter, *http.Request) 
 	}
 }
 
-// TestDiscardKeepsWhatOthersBegan: of an interrupted pull it deletes what the pull began. What
-// another program began, and what a snapshot has, stays.
+// TestDiscardKeepsWhatOthersBegan discards an interrupted pull. The files that this pull began are
+// deleted. The files of another program and of a snapshot stay.
 func TestDiscardKeepsWhatOthersBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
@@ -134,7 +134,8 @@ func TestFreedEqualsWhatRemoveFrees(t *testing.T) {
 	wantCode(t, err, Invalid)
 }
 
-// TestStalledPullSaysSo: after some seconds without a byte, before the request is given up.
+// TestStalledPullSaysSo expects the report after some seconds without a byte, before the request is
+// given up.
 func TestStalledPullSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()

@@ -278,7 +278,7 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 					func(f string) bool {
 						return !strings.Contains(f, ".incomplete")
 					}); len(left) != 0 {
-					t.Errorf("left behind %q", left)
+					t.Errorf("the pull left %q", left)
 				}
 				if got := h.seen("cdn.test", "with token"); got != nil {
 					t.Errorf("the token went to the storage: %q", got)

@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 )
 
-// TestPullErrorsHaveCodes: each failure has its code and says what to do. It leaves no model, and
-// nothing outside the model's folder.
+// TestPullErrorsHaveCodes expects that each failure has its code and says what to do. It leaves no
+// model, and no file outside the model's folder.
 func TestPullErrorsHaveCodes(t *testing.T) {
 	answer := func(path string, status int, header ...string) func(*fakeHub) {
 		return func(h *fakeHub) {

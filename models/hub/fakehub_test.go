@@ -355,7 +355,7 @@ func cut(w http.ResponseWriter, r *http.Request, content []byte, n int) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestFakeHubRefusesWhatItLacks: the fake can fail.
+// TestFakeHubRefusesWhatItLacks shows that the fake can fail.
 func TestFakeHubRefusesWhatItLacks(t *testing.T) {
 	h := newFakeHub(t, model())
 	for path, want := range map[string]int{

@@ -80,8 +80,8 @@ func TestMissingFilesAreListed(t *testing.T) {
 	}
 }
 
-// TestHostileShardsAreBounded: however many shards a name or an index claims, the work is bounded
-// by the files that are there.
+// TestHostileShardsAreBounded expects that the files on disk bound the work, however many shards a
+// name or an index claims.
 func TestHostileShardsAreBounded(t *testing.T) {
 	many := func(n int) string {
 		var s strings.Builder
@@ -212,8 +212,8 @@ func TestResolveFindsTheSnapshot(t *testing.T) {
 	wantCode(t, err, Disk)
 }
 
-// TestOfflinePullSaysWhatIsMissing: the message survives odd file names, and does not advise
-// pulling.
+// TestOfflinePullSaysWhatIsMissing expects a message that survives odd file names and does not
+// advise a pull.
 func TestOfflinePullSaysWhatIsMissing(t *testing.T) {
 	cache := t.TempDir()
 	inCache(t, cache, "org/half", commitA, map[string]string{"config.json": "{}",
@@ -233,7 +233,7 @@ func TestOfflinePullSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestResolveTakesTheNewestWithoutARef, of several whole snapshots.
+// TestResolveTakesTheNewestWithoutARef resolves a model with several whole snapshots.
 func TestResolveTakesTheNewestWithoutARef(t *testing.T) {
 	cache := t.TempDir()
 	whole := map[string]string{"config.json": `{}`, "model.safetensors": "weights"}

@@ -28,8 +28,8 @@ func outside(t *testing.T) (dir string, untouched func()) {
 	}
 }
 
-// TestPullMakesNothingThroughALink: a link stands for a folder of the snapshot, and nothing is made
-// where it leads.
+// TestPullMakesNothingThroughALink puts a link in the place of a snapshot's folder. The pull makes
+// no file at its target.
 func TestPullMakesNothingThroughALink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
@@ -120,7 +120,7 @@ func TestRemoveDeletesItsOwnBlobsOnly(t *testing.T) {
 	untouched()
 }
 
-// TestRemoveRefusesOtherFolders, however they are spelled.
+// TestRemoveRefusesOtherFolders expects a refusal however the folder is spelled.
 func TestRemoveRefusesOtherFolders(t *testing.T) {
 	cache := t.TempDir()
 	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}"})

@@ -124,7 +124,7 @@ func TestPullOfANewRevisionFetchesWhatChanged(t *testing.T) {
 	})
 }
 
-// TestPullUsesTheCacheIfTheHubIsDown: a complete model on disk serves while the hub does not
+// TestPullUsesTheCacheIfTheHubIsDown expects a complete model from disk while the hub does not
 // answer, and only then.
 func TestPullUsesTheCacheIfTheHubIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -188,7 +188,8 @@ func TestPullUsesTheCacheIfTheHubIsDown(t *testing.T) {
 	})
 }
 
-// TestPullWithoutIndexLeavesCopies: weights in folders, and the maker's own copy, stay at the hub.
+// TestPullWithoutIndexLeavesCopies expects that weights in folders, and the maker's own copy, are
+// not fetched.
 func TestPullWithoutIndexLeavesCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := map[string][]byte{
@@ -247,7 +248,7 @@ func TestParallelPullsFetchEachFileOnce(t *testing.T) {
 	})
 }
 
-// TestPullWaitsForAnotherProgram, which holds the lock that Python would hold.
+// TestPullWaitsForAnotherProgram holds the lock that Python would hold.
 func TestPullWaitsForAnotherProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()

@@ -66,8 +66,8 @@ func TestRemoveFreesASnapshot(t *testing.T) {
 	}
 }
 
-// TestRemoveKeepsForeignFiles: what lies outside the model's folder stays, whatever links lead
-// there.
+// TestRemoveKeepsForeignFiles expects that files outside the model's folder stay, whatever links
+// lead to them.
 func TestRemoveKeepsForeignFiles(t *testing.T) {
 	cache, elsewhere := t.TempDir(), t.TempDir()
 	lay(t, elsewhere, map[string]string{"mine.safetensors": "precious", "blobs/x": "precious"})
@@ -123,7 +123,7 @@ func TestRemoveRefusesADownloadingModel(t *testing.T) {
 	}
 }
 
-// TestRemoveOfTheLastSnapshotTakesParts that no program is writing.
+// TestRemoveOfTheLastSnapshotTakesParts expects that the parts that no program is writing go too.
 func TestRemoveOfTheLastSnapshotTakesParts(t *testing.T) {
 	cache := t.TempDir()
 	r := repo{cache, "org/name"}

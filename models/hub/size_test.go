@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// TestSizeFetchesNothing: what a pull would fetch is known before it.
+// TestSizeFetchesNothing expects the size of a pull before it, without a request for a file.
 func TestSizeFetchesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()

@@ -7,8 +7,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestFirstErrorIsReported: of several failures Err returns the first of the checkpoint, in one
-// line.
+// TestFirstErrorIsReported expects the checkpoint's first failure from Err, in one line. Later
+// failures of the checkpoint and of the scope do not replace it.
 func TestFirstErrorIsReported(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
