@@ -17,7 +17,7 @@ import (
 	"tandem/engine/native"
 )
 
-// toolSchema has what parameters mostly are.
+// toolSchema has the types and keywords that parameters of tools mostly use.
 const toolSchema = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":0,"maximum":30},"exact":{"type":"boolean"},
 	"tags":{"type":"array","items":{"type":"string"},"maxItems":3},"unit":{"enum":["C","F"]},"note":{"anyOf":[{"type":"string"},{"type":"null"}]},"place":{"$ref":"#/$defs/place"}},
 	"required":["city","days"],"additionalProperties":false,"$defs":{"place":{"type":"object","properties":{"x":{"type":"number"}},"required":["x"],"additionalProperties":false}}}`
@@ -28,14 +28,13 @@ var testTools = []dialect.Tool{
 	{Name: "look", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"boolean"},"b":{"type":"string"}}}`)},
 }
 
-// A writer is a family under test: what its template has, the special tokens, and
-// a text that its calls may be, of get_weather.
+// A writer is a family of models under test.
 type writer struct {
-	template string
-	special  []string
-	prompt   string
-	text     string
-	ends     []string // what ends the free parts of its calls
+	template string   // the parts of its template by which the family is detected
+	special  []string // the special tokens
+	prompt   string   // the end of the prompt
+	text     string   // an answer that calls get_weather with wholeArguments
+	ends     []string // the texts that end the free parts of its answers
 }
 
 const wholeArguments = `{"city": "Bern", "days": 2, "exact": true, "tags": ["a"], "place": {"x": 1.5}}`
@@ -126,7 +125,7 @@ var writers = map[string]writer{
 			"<｜tool▁call▁end｜><｜tool▁calls▁end｜>"},
 }
 
-// tokens is a vocabulary of bytes, special tokens and the end of the text.
+// tokens returns a vocabulary: the 256 bytes, the special tokens, and the end of the text.
 func (w writer) tokens() []string {
 	var list []string
 	for i := range 256 {
@@ -143,9 +142,10 @@ func (w writer) dialect() *dialect.Dialect {
 	})
 }
 
-// TestCallGrammars: an answer that must be a call can be what the family writes,
-// and whatever it becomes is read as calls of the tools.
-func TestCallGrammars(t *testing.T) {
+// A call grammar allows the call that its family writes. Every text that the grammar allows is
+// read as calls of the tools. A family without calls, a parameter that cannot be written and an
+// unknown tool have no grammar.
+func TestCallGrammarAllowsOnlyTextThatIsReadAsCalls(t *testing.T) {
 	for name, w := range writers {
 		t.Run(name, func(t *testing.T) {
 			tokens := w.tokens()
@@ -169,7 +169,7 @@ func TestCallGrammars(t *testing.T) {
 					ids := w.encode(tokens, w.text)
 					for i, id := range ids {
 						if !slices.Contains(follow(t, m), id) {
-							t.Fatalf("%+v: %q may not follow %q in\n%s",
+							t.Fatalf("%+v: the grammar refuses %q after %q:\n%s",
 								choice, tokens[id], w.decode(tokens, ids[:i]), lark)
 						}
 						if err := m.Accept(id); err != nil {
@@ -177,7 +177,7 @@ func TestCallGrammars(t *testing.T) {
 						}
 					}
 					if !slices.Contains(follow(t, m), end) {
-						t.Errorf("%+v: no end may follow %q", choice, w.text)
+						t.Errorf("%+v: the grammar refuses the end after %q", choice, w.text)
 					}
 					m.Close()
 				}
@@ -203,12 +203,13 @@ func TestCallGrammars(t *testing.T) {
 	}
 	if _, err := writers["xml"].dialect().Grammar(testTools,
 		dialect.Choice{Tool: "x"}); err == nil {
-		t.Error("a tool that is not there has a grammar")
+		t.Error("an unknown tool has a grammar")
 	}
 }
 
-// TestOddTools: names and schemas that nobody expects have grammars as well.
-func TestOddTools(t *testing.T) {
+// Tools with rare names and schemas have grammars. A name that cannot be written is refused. A
+// schema that cannot be held to fails with a GrammarError or not at all.
+func TestToolWithARareNameOrSchemaHasAGrammar(t *testing.T) {
 	odd := []dialect.Tool{
 		{Name: "9:odd/na-me.é",
 			Parameters: json.RawMessage(`{"type":"object","properties":{"x y\"\n":true,"z":{},"n":{"type":["integer","null"]},"e":{"enum":["a\"b\n\\","c"]},` +
@@ -244,13 +245,13 @@ func TestOddTools(t *testing.T) {
 				}
 			}
 			if into := map[string]any{}; json.Unmarshal([]byte(arguments), &into) != nil {
-				t.Errorf("%s: %q is the call %s", name, text, arguments)
+				t.Errorf("%s: %q has the arguments %s, want a JSON object", name, text, arguments)
 			}
 		}
 		for _, bad := range []string{"", "a b", "a>", "\"a\"", "a\n", strings.Repeat("a", 300)} {
 			if _, err := w.dialect().Grammar([]dialect.Tool{{Name: bad}},
 				dialect.Choice{}); err == nil {
-				t.Errorf("%s: the name %q is held to", name, bad)
+				t.Errorf("%s: the tool name %q has a grammar", name, bad)
 			}
 		}
 		for _, bad := range []string{`[]`, `7`,
@@ -265,12 +266,13 @@ func TestOddTools(t *testing.T) {
 				m.Close()
 			}
 			if _, ok := errors.AsType[*native.GrammarError](err); err != nil && !ok {
-				t.Errorf("%s, %s: %v", name, bad, err)
+				t.Errorf("%s, schema %s: %v, want a GrammarError", name, bad, err)
 			}
 		}
 	}
 }
 
+// matcher returns a matcher of the Lark grammar. The caller closes it.
 func matcher(t *testing.T, v *native.Vocabulary, lark string) *native.Matcher {
 	t.Helper()
 	m, err := v.Matcher(t.Context(), native.Grammar{Lark: lark})
@@ -280,7 +282,7 @@ func matcher(t *testing.T, v *native.Vocabulary, lark string) *native.Matcher {
 	return m
 }
 
-// follow returns what may follow.
+// follow returns the tokens that may follow.
 func follow(t *testing.T, m *native.Matcher) []int32 {
 	t.Helper()
 	bits := make([]uint32, m.Words())
@@ -296,7 +298,7 @@ func follow(t *testing.T, m *native.Matcher) []int32 {
 	return ids
 }
 
-// encode writes special tokens as such.
+// encode returns the tokens of the text. A special token in the text becomes one token.
 func (w writer) encode(tokens []string, text string) []int32 {
 	var ids []int32
 	for text != "" {
@@ -319,8 +321,8 @@ func (w writer) decode(tokens []string, ids []int32) string {
 	return b.String()
 }
 
-// walk follows a grammar to its end: at random at first, and then by what closes
-// things.
+// walk follows a grammar to its end and returns the text. The first 30 steps are random, then it
+// picks tokens that close the open parts.
 func (w writer) walk(t *testing.T, m *native.Matcher, tokens []string, rng *rand.Rand) string {
 	t.Helper()
 	var b strings.Builder
@@ -330,7 +332,7 @@ func (w writer) walk(t *testing.T, m *native.Matcher, tokens []string, rng *rand
 		pick := ids[rng.IntN(len(ids))]
 		if slices.Contains(ids, int32(len(tokens)-1)) {
 			pick = int32(len(tokens) - 1)
-		} else if step > 30 && len(ids) > 40 { // anything goes
+		} else if step > 30 && len(ids) > 40 { // inside a free part
 			if script == "" {
 				script = strings.Join(w.ends, "") + `"`
 			}
@@ -353,7 +355,7 @@ func (w writer) walk(t *testing.T, m *native.Matcher, tokens []string, rng *rand
 					pick = id
 				}
 			}
-			if slices.Contains(ids, '/') { // an end, not another beginning
+			if slices.Contains(ids, '/') { // a closing tag, not another opening one
 				pick = '/'
 			}
 		}
@@ -365,11 +367,12 @@ func (w writer) walk(t *testing.T, m *native.Matcher, tokens []string, rng *rand
 			t.Fatal(err)
 		}
 	}
-	t.Fatalf("no end of %q", b.String())
+	t.Fatalf("the grammar has no end after 4000 steps: %q", b.String())
 	return ""
 }
 
-// isCalls reads a text that was held to a grammar.
+// isCalls fails the test unless the text is what the choice asks for: calls of testTools with
+// valid arguments, or the answer in the choice's form.
 func (w writer) isCalls(t *testing.T, choice dialect.Choice, text string) {
 	t.Helper()
 	p := w.dialect().Parser(dialect.Options{Tools: testTools, Calls: true, Prompt: w.prompt})
@@ -386,16 +389,17 @@ func (w writer) isCalls(t *testing.T, choice dialect.Choice, text string) {
 	}
 	if answer := strings.HasPrefix(said, "<") && strings.HasSuffix(said, ">"); said != "" &&
 		(choice.Answer == "" || !answer || len(names) > 0) {
-		t.Errorf("%q has the text %q and %d calls", text, said, len(names))
+		t.Errorf("%q has the text %q beside %d calls", text, said, len(names))
 	}
 	if len(names) == 0 && said == "" || len(names) > 1 && !choice.Parallel {
-		t.Errorf("%q has %d calls", text, len(names))
+		t.Errorf("%q has %d calls, parallel calls %t", text, len(names), choice.Parallel)
 	}
 	for i, name := range names {
 		if choice.Tool != "" && name != choice.Tool ||
 			!slices.ContainsFunc(testTools,
 				func(tool dialect.Tool) bool { return tool.Name == name }) {
-			t.Errorf("%q calls %q", text, name)
+			t.Errorf("%q calls %q, want a tool of the request and the choice %q",
+				text, name, choice.Tool)
 		}
 		d := json.NewDecoder(strings.NewReader(arguments[i]))
 		d.DisallowUnknownFields()
@@ -417,9 +421,9 @@ func (w writer) isCalls(t *testing.T, choice dialect.Choice, text string) {
 	}
 }
 
-// TestDialectsOfTemplates: what a template makes of a turn with calls is read as
-// these calls.
-func TestDialectsOfTemplates(t *testing.T) {
+// A recorded template renders a turn with calls, and the dialect that is detected in the template
+// reads the same calls in it.
+func TestDialectReadsTheCallsThatItsTemplateRenders(t *testing.T) {
 	b, err := os.ReadFile("../engine/native/testdata/templates.json.gz")
 	if err != nil {
 		t.Fatal(err)
@@ -455,7 +459,8 @@ func TestDialectsOfTemplates(t *testing.T) {
 			return int32(i), i >= 0, i >= 0
 		})
 		if d.Name() != want.dialect || d.Tools() != (want.calls > 0) {
-			t.Errorf("%s is %s", name, d.Name())
+			t.Errorf("%s has the dialect %s with calls %t, want %s with calls %t",
+				name, d.Name(), d.Tools(), want.dialect, want.calls > 0)
 		}
 		if want.calls == 0 {
 			continue
@@ -496,11 +501,12 @@ func TestDialectsOfTemplates(t *testing.T) {
 			case dialect.Arguments:
 				arguments += part.Text
 			default:
-				t.Errorf("%s: %q has %+v", name, answer, part)
+				t.Errorf("%s: %q has the part %+v, want parts of calls only", name, answer, part)
 			}
 		}
 		if found != want.calls || arguments != strings.Repeat(wholeArguments, found) {
-			t.Errorf("%s: %q has %d calls with %s", name, answer, found, arguments)
+			t.Errorf("%s: %q has %d calls with the arguments %s, want %d calls",
+				name, answer, found, arguments, want.calls)
 		}
 	}
 }

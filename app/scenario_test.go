@@ -21,9 +21,9 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// longModel is a model whose context takes a prompt of 8k tokens and more and which does not end by
-// itself. Tests that let the MLX thread go step by step have no checkpoints: these take steps too,
-// which nobody sees.
+// longModel writes a model with a context of 65,536 tokens that does not end by itself. Tests that
+// step the MLX thread use it with NoCheckpoints: a checkpoint takes steps too, and no state shows
+// them.
 func longModel(t *testing.T) string {
 	t.Helper()
 	dir := writeModel(t, "long")
@@ -46,7 +46,7 @@ func longModel(t *testing.T) string {
 	return dir
 }
 
-// post starts a streamed completion of so many prompt tokens.
+// post starts a streamed completion of a prompt with the given number of tokens.
 func (r *running) post(
 	t *testing.T, ctx context.Context, prompt, maxTokens int,
 ) (*http.Response, error) {
@@ -62,14 +62,14 @@ func (r *running) post(
 	return http.DefaultClient.Do(req)
 }
 
-// client speaks to the control socket.
+// client returns a client of the control socket that is closed with the test.
 func (r *running) client(t *testing.T) *control.Client {
 	c := control.Dial(r.home.Dir)
 	t.Cleanup(c.Close)
 	return c
 }
 
-// await asks for the state until it is as wanted.
+// await asks for the state every millisecond until ok accepts it, and returns it.
 func await(t *testing.T, c *control.Client, ok func(control.State) bool) control.State {
 	t.Helper()
 	for {
@@ -84,7 +84,7 @@ func await(t *testing.T, c *control.Client, ok func(control.State) bool) control
 	}
 }
 
-// active returns the request in flight with so many prompt tokens, or nil.
+// active returns the request in flight whose prompt has the given number of tokens, or nil.
 func active(s control.State, prompt int) *control.Active {
 	for i := range s.Active {
 		if s.Active[i].PromptTokens == prompt {
@@ -94,10 +94,9 @@ func active(s control.State, prompt int) *control.Active {
 	return nil
 }
 
-// TestShortRequestDuringLongPrompt: a short request gets its first token within three chunks of the
-// long prompt that is being read. The engine gets the MLX thread job by job, so that chunks are
-// counted and not timed.
-func TestShortRequestDuringLongPrompt(t *testing.T) {
+// A short request gets its first token within three chunks of the long prompt that is being read.
+// The engine gets the MLX thread job by job, so that chunks are counted and not timed.
+func TestShortRequestIsAnsweredDuringALongPrompt(t *testing.T) {
 	const long, short = 8192, 5
 	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
 	c := r.client(t)
@@ -123,7 +122,7 @@ func TestShortRequestDuringLongPrompt(t *testing.T) {
 	}
 	send(long)
 	s := await(t, c, func(s control.State) bool { return active(s, long) != nil })
-	// advance lets the engine work and waits until that shows.
+	// advance gives the engine one job and waits until the state shows its result.
 	advance := func() {
 		syncs := r.thread.Syncs()
 		if thread.Step(); r.thread.Syncs() > syncs {
@@ -138,7 +137,7 @@ func TestShortRequestDuringLongPrompt(t *testing.T) {
 	if a == nil {
 		t.Fatal("the long prompt's request is gone")
 	}
-	// By now the engine waits for the thread, so that this one has to queue.
+	// The engine waits for the thread now, so the short request has to queue.
 	send(short)
 	s = await(t, c, func(s control.State) bool { return s.Loaded.Queued == 1 })
 	before := active(s, long).PromptDone
@@ -150,14 +149,15 @@ func TestShortRequestDuringLongPrompt(t *testing.T) {
 		t.Fatal("the long prompt was read to its end first")
 	}
 	if chunks := (a.PromptDone - before) / cache.MaxChunk; chunks > 3 {
-		t.Errorf("the first token came after %d chunks", chunks)
+		t.Errorf("the first token came after %d chunks of the long prompt, want 3 at most", chunks)
 	} else {
 		t.Logf("the first token came after %d chunks of the long prompt", chunks)
 	}
 }
 
-// progress is what a job of the engine moves that waits for its result: a chunk with more of the
-// prompt behind it, or a token. A prompt's last chunk is only dispatched.
+// progress counts the chunks and tokens of the requests in flight. A job that waits for its result
+// moves the count: a chunk with more of the prompt after it, or a token. The last chunk of a prompt
+// is only dispatched.
 func progress(s control.State) (n int) {
 	for _, a := range s.Active {
 		n += a.PromptDone/cache.MaxChunk + a.CompletionTokens
@@ -165,9 +165,8 @@ func progress(s control.State) (n int) {
 	return n
 }
 
-// TestClientLeaves: a client that closes its connection stops the generation, while the prompt is
-// read and after.
-func TestClientLeaves(t *testing.T) {
+// A client that closes its connection stops its run, both while the prompt is read and after.
+func TestClosedConnectionStopsTheRun(t *testing.T) {
 	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
 	c := r.client(t)
 	for i, prompt := range []int{8192, 3} {
@@ -187,7 +186,7 @@ func TestClientLeaves(t *testing.T) {
 		})
 		leave()
 		if err := <-left; !errors.Is(err, context.Canceled) {
-			t.Errorf("the answer ended by itself: %v", err)
+			t.Errorf("the answer ended with %v, want %v", err, context.Canceled)
 		}
 		await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
 		runs, err := c.Runs(t.Context(), control.RunQuery{})
@@ -196,17 +195,17 @@ func TestClientLeaves(t *testing.T) {
 		}
 		if len(runs) != i+1 || runs[0].FinishReason != control.FinishCancel ||
 			runs[0].EndedAt.IsZero() || runs[0].CompletionTokens >= 60000-prompt {
-			t.Errorf("runs %+v", runs)
+			t.Errorf("the runs are %+v, want %d, the last one cancelled", runs, i+1)
 		}
 	}
 	if status, body := r.complete(t, control.Alias, "abc"); status != http.StatusOK {
-		t.Errorf("afterwards: %d %s", status, body)
+		t.Errorf("a completion after both: %d %s", status, body)
 	}
 }
 
-// TestCancelRun: a run cancelled from outside ends as if its limit had come, and its client gets
-// what there is.
-func TestCancelRun(t *testing.T) {
+// A run that is cancelled over the control socket ends as at its token limit. Its client gets the
+// tokens so far and finish_reason "length". The second cancel fails with run_not_found.
+func TestCancelledRunEndsAsAtItsLimit(t *testing.T) {
 	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
 	c := r.client(t)
 	resp, err := r.post(t, t.Context(), 3, 60000)
@@ -216,8 +215,7 @@ func TestCancelRun(t *testing.T) {
 	defer resp.Body.Close()
 	s := await(t, c, func(s control.State) bool {
 		a := active(s, 3)
-		return a != nil &&
-			a.CompletionTokens > 0
+		return a != nil && a.CompletionTokens > 0
 	})
 	id := s.Active[0].RunID
 	if err := c.CancelRun(t.Context(), id); err != nil {
@@ -226,23 +224,23 @@ func TestCancelRun(t *testing.T) {
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || !strings.Contains(string(text), `"finish_reason":"length"`) ||
 		!strings.HasSuffix(string(text), "data: [DONE]\n\n") {
-		t.Errorf("%v, %q", err, text[max(0, len(text)-300):])
+		t.Errorf("the stream ends with %q, %v", text[max(0, len(text)-300):], err)
 	}
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
 	runs, err := c.Runs(t.Context(), control.RunQuery{})
 	if err != nil || len(runs) != 1 || runs[0].ID != id ||
 		runs[0].FinishReason != control.FinishCancel || runs[0].CompletionTokens == 0 {
-		t.Errorf("runs %+v, %v", runs, err)
+		t.Errorf("the runs are %+v, %v, want run %d cancelled with tokens", runs, err, id)
 	}
 	err = c.CancelRun(t.Context(), id)
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeRunNotFound {
-		t.Errorf("cancelled twice: %v", err)
+		t.Errorf("the second cancel: %v, want %s", err, control.CodeRunNotFound)
 	}
 }
 
-// TestStateWhileBusy: state, health and the list of models answer while the MLX thread is busy,
-// during a load and a generation alike.
-func TestStateWhileBusy(t *testing.T) {
+// The state, the health, the metrics, the page and the list of models are answered while the MLX
+// thread is busy, during a load and during a generation.
+func TestStateIsAnsweredWhileTheMLXThreadIsBusy(t *testing.T) {
 	home := t.TempDir()
 	a, err := Open(t.Context(), Options{Home: home, Model: longModel(t), NoCheckpoints: true})
 	if err != nil {
@@ -265,7 +263,7 @@ func TestStateWhileBusy(t *testing.T) {
 	for path, want := range map[string]int{"/health": 503, "/v1/models": 200, "/metrics": 200,
 		"/": 200} {
 		if status := get(path); status != want {
-			t.Errorf("while loading, %s: %d", path, status)
+			t.Errorf("%s during the load: status %d, want %d", path, status, want)
 		}
 	}
 	thread.Free()
@@ -285,7 +283,7 @@ func TestStateWhileBusy(t *testing.T) {
 	for path, want := range map[string]int{"/health": 200, "/v1/models": 200, "/metrics": 200,
 		"/": 200} {
 		if status := get(path); status != want {
-			t.Errorf("while generating, %s: %d", path, status)
+			t.Errorf("%s during the generation: status %d, want %d", path, status, want)
 		}
 	}
 	thread.Free()
@@ -293,8 +291,8 @@ func TestStateWhileBusy(t *testing.T) {
 	<-answered
 }
 
-// TestStopWhileLoading: a stop does not wait for a load, and whoever waits for the model is told.
-func TestStopWhileLoading(t *testing.T) {
+// A stop does not wait for a load. A request that waits for the model gets 503.
+func TestStopDoesNotWaitForALoad(t *testing.T) {
 	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: writeModel(t, "tiny")})
 	if err != nil {
 		t.Fatal(err)
@@ -311,14 +309,14 @@ func TestStopWhileLoading(t *testing.T) {
 	await(t, c, func(s control.State) bool { return len(s.Active) == 1 })
 	r.stop()
 	if status := <-answered; status != http.StatusServiceUnavailable {
-		t.Errorf("the request that waited was answered %d", status)
+		t.Errorf("the request that waited got status %d, want 503", status)
 	}
 	thread.Free()
 }
 
-// TestChangesOfTheModel has many callers load, unload, use and remove models at once. Only those
-// may fail that were refused for another's sake.
-func TestChangesOfTheModel(t *testing.T) {
+// Many callers load, unload, use and remove models at once. A call may fail only because another
+// call uses the model or has removed it. At the end no user and no byte of MLX is left.
+func TestModelsChangeUnderManyCallers(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "one")}, "")
 	for _, id := range []string{"two", "three"} {
 		if _, err := r.library.AddModel(t.Context(),
@@ -349,7 +347,7 @@ func TestChangesOfTheModel(t *testing.T) {
 						continue
 					}
 					if m.ID() != id {
-						t.Errorf("got %s for %s", m.ID(), id)
+						t.Errorf("the pool gave %s, want %s", m.ID(), id)
 					}
 					for _, err := range m.Generate(ctx,
 						engine.Request{Prompt: []int32{1, 2}, MaxTokens: new(2)}) {
@@ -360,7 +358,7 @@ func TestChangesOfTheModel(t *testing.T) {
 					m.Release()
 				case 3:
 					if s := r.State(); s.Loading != nil && s.Resident(s.Loading.ID) != nil {
-						t.Errorf("one model is in memory and on its way: %+v", s)
+						t.Errorf("%s is in memory and is being loaded: %+v", s.Loading.ID, s)
 					}
 					_, err := r.library.RemoveModel(ctx, "three")
 					allowed(err)
@@ -375,19 +373,19 @@ func TestChangesOfTheModel(t *testing.T) {
 	}
 	m.Release()
 	if n := r.pool.Users(); n != 0 {
-		t.Errorf("%d users are left", n)
+		t.Errorf("the pool has %d users, want 0", n)
 	}
 	if err := r.pool.Unload(ctx, ""); err != nil {
 		t.Error(err)
 	}
 	if active := r.thread.Memory().Active; active != 0 {
-		t.Errorf("%d bytes are left in MLX", active)
+		t.Errorf("MLX has %d bytes, want 0", active)
 	}
 }
 
-// TestDamagedModelLeavesTheOld: a folder that went bad after it was added is refused, and the model
-// in memory stays.
-func TestDamagedModelLeavesTheOld(t *testing.T) {
+// A model whose file was cut after it was added is refused with model_invalid. The model in memory
+// stays and answers.
+func TestDamagedModelIsRefusedAndTheLoadedOneStays(t *testing.T) {
 	bad := writeModel(t, "bad")
 	r := start(t, Options{Model: writeModel(t, "good")}, "127.0.0.1:0")
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: bad}); err != nil {
@@ -401,12 +399,12 @@ func TestDamagedModelLeavesTheOld(t *testing.T) {
 	}
 	if status, body := r.complete(t, "bad", "a"); status != http.StatusUnprocessableEntity ||
 		!strings.Contains(body, "model_invalid") {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("the damaged model: %d %s", status, body)
 	}
 	if s := r.State(); s.Phase != control.PhaseReady || s.Loaded == nil || s.Loaded.ID != "good" {
-		t.Errorf("state %+v", s)
+		t.Errorf("the state is %+v, want good loaded and ready", s)
 	}
 	if status, body := r.complete(t, "good", "a"); status != http.StatusOK {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("the loaded model: %d %s", status, body)
 	}
 }

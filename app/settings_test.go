@@ -16,7 +16,7 @@ import (
 	"tandem/models/hub"
 )
 
-// change posts a change of settings, and returns what is in force then.
+// change posts a change of settings and returns the settings in force after it.
 func (r *running) change(t *testing.T, change string) (control.SettingsState, error) {
 	t.Helper()
 	var c control.SettingsChange
@@ -26,6 +26,7 @@ func (r *running) change(t *testing.T, change string) (control.SettingsState, er
 	return r.client(t).ChangeSettings(t.Context(), c)
 }
 
+// sourceOf returns the state of one setting, or the zero value.
 func sourceOf(st control.SettingsState, name string) control.SettingState {
 	for _, s := range st.Sources {
 		if s.Name == name {
@@ -35,9 +36,9 @@ func sourceOf(st control.SettingsState, name string) control.SettingState {
 	return control.SettingState{}
 }
 
-// TestSettingsStay: what is set is in force at once and after a restart, what is
-// refused changes nothing, and null puts the default back.
-func TestSettingsStay(t *testing.T) {
+// A setting is in force at once and after a restart. A refused change alters nothing, and null
+// puts the default back.
+func TestSettingIsInForceAtOnceAndAfterARestart(t *testing.T) {
 	home, set := t.TempDir(), filepath.Join(t.TempDir(), "new", "hub")
 	o := Options{Home: home, Hub: hub.Options{CacheDir: "/default/hub"}}
 	t.Run("set", func(t *testing.T) {
@@ -47,38 +48,38 @@ func TestSettingsStay(t *testing.T) {
 		if err != nil || st.Settings.IdleUnloadMinutes != 30 ||
 			sourceOf(st, "hub_cache").Source != control.FromSetting ||
 			sourceOf(st, "port").Source != control.FromDefault {
-			t.Fatalf("%+v: %v", st, err)
+			t.Fatalf("the change gives %+v, %v", st, err)
 		}
 		if h := r.settings.Hub(); h.CacheDir != set || h.Client == nil {
-			t.Errorf("models come from %+v", h)
+			t.Errorf("the hub's options are %+v", h)
 		}
 		for _, bad := range []string{`{"idle_unload_minutes": 5, "port": 1}`,
 			`{"idle_unload_minutes": 5, "nothing": 1}`,
 			`{"idle_unload_minutes": 5, "hub_token": "two words"}`} {
 			if _, err := r.change(t, bad); err == nil {
-				t.Errorf("%s is taken", bad)
+				t.Errorf("%s is accepted", bad)
 			} else if e, ok := errors.AsType[*control.Error](err); !ok ||
 				e.Code != control.CodeInvalid {
-				t.Errorf("%s: %v", bad, err)
+				t.Errorf("%s: %v, want %s", bad, err, control.CodeInvalid)
 			}
 		}
 	})
 	r := start(t, o, "")
 	st, err := r.client(t).Settings(t.Context())
 	if err != nil || st.Settings.IdleUnloadMinutes != 30 || r.settings.Hub().CacheDir != set {
-		t.Errorf("after a restart %+v: %v", st, err)
+		t.Errorf("after a restart: %+v, %v", st, err)
 	}
 	st, err = r.change(t, `{"hub_cache": null}`)
 	if err != nil || st.Settings.HubCache != "/default/hub" ||
 		sourceOf(st, "hub_cache").Source != control.FromDefault ||
 		r.settings.Hub().CacheDir != "/default/hub" {
-		t.Errorf("the default is not back: %+v: %v", st, err)
+		t.Errorf("after null: %+v, %v, want the default of hub_cache", st, err)
 	}
 }
 
-// TestSettingsGiven: a flag and the environment win over what was set, cannot be
-// changed while they do, and leave what was set alone.
-func TestSettingsGiven(t *testing.T) {
+// A flag and the environment win over a stored setting. The setting cannot be changed while they
+// win, and the stored value stays.
+func TestFlagAndEnvironmentWinOverAStoredSetting(t *testing.T) {
 	home := t.TempDir()
 	t.Run("set", func(t *testing.T) {
 		if _, err := start(t, Options{Home: home}, "").change(t,
@@ -97,60 +98,61 @@ func TestSettingsGiven(t *testing.T) {
 		if err != nil || st.Settings.HubEndpoint != "https://env.example.org" ||
 			sourceOf(st, "hub_endpoint") != (control.SettingState{Name: "hub_endpoint",
 				Source: control.FromEnvironment, By: "HF_ENDPOINT"}) {
-			t.Errorf("%+v: %v", st, err)
+			t.Errorf("with HF_ENDPOINT: %+v, %v", st, err)
 		}
 		if by := sourceOf(st, "port").By; by != "--addr" {
-			t.Errorf("the port is decided by %q", by)
+			t.Errorf("the port is decided by %q, want --addr", by)
 		}
 		if h := given.settings.Hub(); h.Endpoint != "https://env.example.org" ||
 			h.Token != "hf_env" {
-			t.Errorf("models come from %+v", h)
+			t.Errorf("the hub's options are %+v, want those of the environment", h)
 		}
 		for _, c := range []struct{ change, by string }{{`{"hub_endpoint": "https://x.example"}`,
 			"HF_ENDPOINT"}, {`{"hub_token": "x"}`, "HF_TOKEN"}, {`{"port": 9000}`, "--addr"}} {
 			if _, err := given.change(t, c.change); err == nil ||
 				!strings.Contains(err.Error(), "decided by "+c.by) {
-				t.Errorf("%s: %v", c.change, err)
+				t.Errorf("%s: %v, want it decided by %s", c.change, err, c.by)
 			}
 		}
 	})
 	r := start(t, Options{Home: home}, "")
 	if h := r.settings.Hub(); h.Endpoint != "https://mirror.example.org" || h.Token != "hf_set" {
-		t.Errorf("what was set is gone: %+v", h)
+		t.Errorf("the hub's options are %+v, want the stored ones", h)
 	}
 }
 
-// TestHubToken: the token is in a file of its owner's alone, and in no answer.
-func TestHubToken(t *testing.T) {
+// The token of the hub is in a file that its owner alone can read, and in no answer. null deletes
+// the file.
+func TestHubTokenIsInAPrivateFileAndInNoAnswer(t *testing.T) {
 	r := start(t, Options{}, "")
 	st, err := r.change(t, `{"hub_token": "hf_secret"}`)
 	if err != nil || !st.HubToken || sourceOf(st,
 		control.SettingHubToken).Source != control.FromSetting {
-		t.Fatalf("%+v: %v", st, err)
+		t.Fatalf("the change gives %+v, %v", st, err)
 	}
 	if b, err := json.Marshal(st); err != nil || strings.Contains(string(b), "hf_secret") {
-		t.Errorf("the answer tells it: %s %v", b, err)
+		t.Errorf("the answer has the token: %s, %v", b, err)
 	}
 	path := r.home.Path(settings.TokenFile)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("%v %v", info, err)
+		t.Fatalf("the token file: %v, %v, want mode 0600", info, err)
 	}
 	if got := r.settings.Hub().Token; got != "hf_secret" {
-		t.Errorf("the hub gets %q", got)
+		t.Errorf("the hub gets the token %q, want hf_secret", got)
 	}
 	if st, err = r.change(t, `{"hub_token": null}`); err != nil || st.HubToken ||
 		r.settings.Hub().Token != "" {
-		t.Errorf("it stays: %+v %v", st, err)
+		t.Errorf("the token stays after null: %+v, %v", st, err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file stays: %v", err)
+		t.Errorf("the token file stays after null: %v", err)
 	}
 }
 
-// TestCutOffWrites: what was being written when a process ended, with a token or a
-// key in it, goes with the next start, and nothing else does.
-func TestCutOffWrites(t *testing.T) {
+// The next start deletes the temporary files of unfinished writes, because they can have a token or
+// a key. It deletes nothing else.
+func TestStartDeletesUnfinishedWrites(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "[a] home*")
 	write := func(names ...string) string {
 		path := filepath.Join(append([]string{dir}, names...)...)
@@ -170,7 +172,7 @@ func TestCutOffWrites(t *testing.T) {
 	defer a.Close()
 	for _, path := range gone {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("%s stays: %v", path, err)
+			t.Errorf("%s stays after the start: %v", path, err)
 		}
 	}
 	for _, path := range stay {
@@ -180,21 +182,21 @@ func TestCutOffWrites(t *testing.T) {
 	}
 }
 
-// TestStartHidden: the menu bar finds the setting before anybody serves.
-func TestStartHidden(t *testing.T) {
+// The menu bar reads start_hidden in the home folder, without a server.
+func TestStartHiddenIsReadWithoutAServer(t *testing.T) {
 	home := t.TempDir()
 	r := start(t, Options{Home: home}, "")
 	for _, on := range []bool{true, false} {
 		if _, err := r.change(t, fmt.Sprintf(`{"start_hidden": %t}`, on)); err != nil ||
 			control.StartsHidden(home) != on {
-			t.Errorf("%t: the menu bar starts hidden %t: %v", on, control.StartsHidden(home), err)
+			t.Errorf("start_hidden is %t, want %t: %v", control.StartsHidden(home), on, err)
 		}
 	}
 }
 
-// TestSettingsWholeOrNot: a change of which a part cannot be done changes nothing:
-// no setting, no file, and the door asks for no key that the page does not name.
-func TestSettingsWholeOrNot(t *testing.T) {
+// A change that fails in one part changes nothing: no setting, no file, and the door asks for no
+// key while the settings say that none is required.
+func TestChangeThatFailsInPartChangesNothing(t *testing.T) {
 	r := start(t, Options{}, "127.0.0.1:0")
 	if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "zed"}); err != nil {
 		t.Fatal(err)
@@ -219,28 +221,29 @@ func TestSettingsWholeOrNot(t *testing.T) {
 		`{"start_hidden": true, "require_key": true, "hub_token": null}`,
 	} {
 		if _, err := r.change(t, change); codeOf(err) != control.CodeFolder {
-			t.Errorf("%s: %v", change, err)
+			t.Errorf("%s: %v, want %s", change, err, control.CodeFolder)
 		}
 		st, err := r.client(t).Settings(t.Context())
 		if err != nil || st.Settings.RequireKey || st.Settings.StartHidden ||
 			sourceOf(st, "require_key").Source != control.FromDefault {
-			t.Errorf("%s: half of it is done: %+v %v", change, st.Settings, err)
+			t.Errorf("%s changes settings in part: %+v, %v", change, st.Settings, err)
 		}
 		if got := models(); got != http.StatusOK {
-			t.Errorf("%s: without a key %d", change, got)
+			t.Errorf("%s: a request without a key gets %d, want 200", change, got)
 		}
 		if got := readText(t, r.home.Path(settings.TokenFile)); got != "hf_before\n" ||
 			r.settings.Hub().Token != "hf_before" {
-			t.Errorf("%s: the token is %q", change, got)
+			t.Errorf("%s: the token is %q, want hf_before", change, got)
 		}
 	}
 	if err := os.RemoveAll(blocked); err != nil {
 		t.Fatal(err)
 	}
-	// Where nothing can be stored, the files are as they were.
+	// The files stay as they were when the database cannot store the change.
 	if _, err := r.change(t, `{"start_hidden": true, "require_key": true}`); err != nil ||
 		models() != http.StatusUnauthorized {
-		t.Errorf("once it can be done: %v, without a key %d", err, models())
+		t.Errorf("the change after the folder is gone: %v; a request without a key gets %d",
+			err, models())
 	}
 	if err := r.db.Close(); err != nil {
 		t.Fatal(err)
@@ -248,18 +251,17 @@ func TestSettingsWholeOrNot(t *testing.T) {
 	if _, err := r.ChangeSettings(t.Context(),
 		control.SettingsChange{"start_hidden": json.RawMessage("false"),
 			control.SettingHubToken: json.RawMessage("null")}); err == nil {
-		t.Error("it is stored in a database that is closed")
+		t.Error("the change succeeds with a closed database")
 	}
 	if got := readText(t, r.home.Path(settings.TokenFile)); got != "hf_before\n" ||
 		!control.StartsHidden(r.home.Dir) {
-		t.Errorf("the token is %q, and the menu bar starts hidden %t",
+		t.Errorf("the token is %q, want hf_before; start_hidden is %t, want true",
 			got, control.StartsHidden(r.home.Dir))
 	}
 }
 
-// TestBudgetsHaveBounds: checkpoints are given no more than the machine has, by
-// nobody, and the refusal has the figures.
-func TestBudgetsHaveBounds(t *testing.T) {
+// Checkpoints get no more memory and disk than the machine has. The refusal names the figures.
+func TestCheckpointBudgetAboveTheMachineIsRefused(t *testing.T) {
 	home := t.TempDir()
 	o := Options{Home: home, Memory: 8 << 30}
 	t.Run("set", func(t *testing.T) {
@@ -278,29 +280,29 @@ func TestBudgetsHaveBounds(t *testing.T) {
 			if c.param == "" && err != nil || c.param != "" &&
 				(codeOf(err) != control.CodeInvalid || paramOf(err) != c.param ||
 					!strings.Contains(err.Error(), c.says)) {
-				t.Errorf("%s: %v", c.change, err)
+				t.Errorf("%s: %v, want %q", c.change, err, c.says)
 			}
 		}
 	})
-	// With less memory, what was set stays as far as there is room, and other settings
-	// can be changed.
+	// With less memory the stored value stays, checkpoints get what there is room for, and other
+	// settings can be changed.
 	o.Memory = 4 << 30
 	t.Run("less", func(t *testing.T) {
 		r := start(t, o, "")
 		if st, err := r.change(t, `{"idle_unload_minutes": 5}`); err != nil ||
 			st.Settings.CheckpointMemory != 3<<30 {
-			t.Errorf("%+v %v", st.Settings, err)
+			t.Errorf("with 4 GiB: %+v, %v", st.Settings, err)
 		}
 		if r.pool.CheckpointBytes() != 1<<30 || r.pool.Room() != 1<<30 {
-			t.Errorf("checkpoints get %d bytes and models %d",
+			t.Errorf("checkpoints get %d bytes and models %d, want 1 GiB each",
 				r.pool.CheckpointBytes(), r.pool.Room())
 		}
 	})
 }
 
-// TestBudgetsOfFlags: what flags say of checkpoints keeps nobody from starting, as
-// the disk may have filled since.
-func TestBudgetsOfFlags(t *testing.T) {
+// The program starts with budgets of flags that are too high, because the disk may have filled
+// since. The memory of checkpoints is held to the bound of the machine.
+func TestStartAcceptsFlagsWithTooHighBudgets(t *testing.T) {
 	o := Options{Home: t.TempDir(), Memory: 8 << 30, Settings: control.DefaultSettings()}
 	o.Settings.CheckpointMemory, o.Settings.CheckpointDisk = 7<<30, 1<<60
 	a, err := Open(t.Context(), o)
@@ -310,14 +312,14 @@ func TestBudgetsOfFlags(t *testing.T) {
 	defer a.Close()
 	if a.pool.CheckpointBytes() != 3<<30 || a.pool.Room() != 3<<30 ||
 		a.settings.Current().CheckpointDisk != 1<<60 {
-		t.Errorf("checkpoints get %d bytes of the memory, models %d, and the disk's are %d",
+		t.Errorf("checkpoints get %d bytes of memory, models %d; checkpoint_disk is %d bytes",
 			a.pool.CheckpointBytes(), a.pool.Room(), a.settings.Current().CheckpointDisk)
 	}
 }
 
-// TestFoldersThatCannotWork: a folder that can be neither used nor made is refused
-// with the reason, and one that was set before stays when others change.
-func TestFoldersThatCannotWork(t *testing.T) {
+// A folder that can be neither used nor made is refused with the reason. A stored folder that is
+// gone stays when another one is added.
+func TestFolderThatCannotBeUsedIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	file, shelf := filepath.Join(dir, "file"), filepath.Join(dir, "shelf")
 	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(shelf, 0o700)); err != nil {
@@ -338,10 +340,10 @@ func TestFoldersThatCannotWork(t *testing.T) {
 		if c.says == "" && err != nil || c.says != "" &&
 			(codeOf(err) != control.CodeInvalid || paramOf(err) != c.name ||
 				!strings.Contains(err.Error(), c.says)) {
-			t.Errorf("%s %s: %v", c.name, c.value, err)
+			t.Errorf("%s %s: %v, want %q", c.name, c.value, err, c.says)
 		}
 	}
-	if err := os.Remove(shelf); err != nil { // its disk is taken away
+	if err := os.Remove(shelf); err != nil { // as when its disk is unplugged
 		t.Fatal(err)
 	}
 	if _, err := r.change(t, `{"model_folders": ["`+shelf+`", "`+dir+`"]}`); err != nil {
@@ -350,7 +352,7 @@ func TestFoldersThatCannotWork(t *testing.T) {
 	r = start(t, Options{Hub: hub.Options{CacheDir: "/dev/null/hub"}}, "")
 	for _, change := range []string{`{"hub_cache": "` + dir + `"}`, `{"hub_cache": null}`} {
 		if _, err := r.change(t, change); err != nil {
-			t.Errorf("%s, where the default cannot be made: %v", change, err)
+			t.Errorf("%s with a default that cannot be made: %v", change, err)
 		}
 	}
 }
