@@ -15,13 +15,13 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// varies is a prompt after which what is looked up is right in part.
+// varies is a prompt after which the n-gram drafter is right in part.
 const varies = "func A() int {\n\treturn 1\n}\n\nfunc B() int {\n\treturn 2\n}\n\nfunc C() int {\n\treturn 3\n}\n\n"
 
-// repeats is one after which there is something to look up.
+// repeats is a prompt with a repeated text, so that the n-gram drafter has something to look up.
 var repeats = strings.Repeat("func (s *Server) Len() int {\n\treturn s.len\n}\n\n", 2)
 
-// A completed is what a completion said, and how it came about.
+// A completed is the answer of a completion and its timings.
 type completed struct {
 	Text    string
 	IDs     []int32
@@ -37,7 +37,7 @@ type completed struct {
 	}
 }
 
-// Ask posts a completion, whole or streamed.
+// Ask posts a completion, whole or streamed, and returns its answer.
 func (r *running) Ask(t *testing.T, fields map[string]any, stream bool) completed {
 	t.Helper()
 	body := map[string]any{"model": control.Alias, "return_token_ids": true, "stream": stream}
@@ -104,19 +104,20 @@ func (r *running) Run(t *testing.T, id int64) control.Run {
 	return row
 }
 
-// same compares what two requests were answered.
+// same fails the test unless the answers a and b have the same text, tokens and finish reason. b is
+// the answer without a drafter.
 func (a completed) same(t *testing.T, what string, b completed) {
 	t.Helper()
 	if a.Text != b.Text || !slices.Equal(a.IDs, b.IDs) || a.Finish != b.Finish {
-		t.Errorf("%s: %q %v %s, plainly %q %v %s",
+		t.Errorf("%s: %q %v %s, want %q %v %s as without a drafter",
 			what, a.Text, a.IDs, a.Finish, b.Text, b.IDs, b.Finish)
 	}
 }
 
-// TestSpeculationSaysTheSame: the built-in model answers a request with a seed
-// the same however it is decoded, in the arithmetic in which that holds to the
-// bit, and waits for the device once a round.
-func TestSpeculationSaysTheSame(t *testing.T) {
+// The built-in model gives the same tokens with every drafter as without one. This holds to the bit
+// only in some arithmetics, and the test runs only in those. The engine waits for the device once a
+// round.
+func TestSpeculationChangesNoToken(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}
@@ -132,7 +133,7 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 		request["speculation"] = map[string]any{"drafter": "none"}
 		plain := r.Ask(t, request, false)
 		if len(plain.IDs) != 22 || plain.Timings.DraftN != 0 || plain.Timings.NoDrafter == "" {
-			t.Errorf("%s: plainly %+v", name, plain)
+			t.Errorf("%s without a drafter: %+v, want 22 tokens and the reason", name, plain)
 		}
 		r.Ask(t, request, true).same(t, name+", streamed", plain)
 		for i, how := range []any{
@@ -145,9 +146,9 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 			a := r.Ask(t, request, i%2 == 0)
 			a.same(t, name, plain)
 			drafters[a.Timings.Drafter] = true
-			// one for the prompt's token
+			// One more sync is for the first token, which the prompt gives.
 			if a.Timings.Rounds == 0 || a.Timings.Syncs > a.Timings.Rounds+1 {
-				t.Errorf("%s, %v: %d syncs in %d rounds",
+				t.Errorf("%s, %v: %d syncs in %d rounds, want one a round and one more at most",
 					name, how, a.Timings.Syncs, a.Timings.Rounds)
 			}
 			drafted += a.Timings.DraftN
@@ -155,24 +156,28 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 			row := r.Run(t, a.Timings.RunID)
 			if row.Drafted != a.Timings.DraftN || row.Accepted != a.Timings.Accepted ||
 				row.Drafter != a.Timings.Drafter || row.NoDrafter != a.Timings.NoDrafter {
-				t.Errorf("%s: the reply says %+v, the run %+v", name, a.Timings, row)
+				t.Errorf("%s: the timings of the reply are %+v, the run has %+v",
+					name, a.Timings, row)
 			}
 			if (row.Drafted == 0) != (row.NoDrafter != "") {
-				t.Errorf("%s: %d drafts, and why none: %q", name, row.Drafted, row.NoDrafter)
+				t.Errorf("%s: %d drafts with the reason for none %q",
+					name, row.Drafted, row.NoDrafter)
 			}
 		}
 	}
-	t.Logf("%d of %d drafts by %v stood", accepted, drafted, drafters)
+	t.Logf("%d of %d drafts by %v were accepted", accepted, drafted, drafters)
 	if !drafters["dflash"] || !drafters["ngram"] {
-		t.Errorf("only %v drafted", drafters)
+		t.Errorf("only %v drafted, want dflash and ngram", drafters)
 	}
 	if accepted == 0 || accepted == drafted {
-		t.Errorf("%d of %d drafts stood; some are to be right and some wrong", accepted, drafted)
+		t.Errorf("%d of %d drafts were accepted, want some right and some wrong",
+			accepted, drafted)
 	}
 }
 
-// TestExactSaysTheSame: the same in any arithmetic, if the request wants it so.
-func TestExactSaysTheSame(t *testing.T) {
+// A request with speculation.exact gets the same tokens with a drafter as without one, in every
+// arithmetic.
+func TestExactSpeculationChangesNoTokenInAnyArithmetic(t *testing.T) {
 	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
 	for _, temperature := range []float64{0, 0.8} {
 		request := map[string]any{"prompt": varies, "max_tokens": 20, "ignore_eos": true, "seed": 7,
@@ -192,6 +197,6 @@ func TestExactSaysTheSame(t *testing.T) {
 func TestOpenRefusesASpeculationOtherThanAutoOrNone(t *testing.T) {
 	_, err := Open(t.Context(), Options{Home: t.TempDir(), Speculation: "ngram"})
 	if err == nil || !strings.Contains(err.Error(), "auto or none") {
-		t.Errorf("speculation ngram: %v", err)
+		t.Errorf("speculation ngram: %v, want an error that names auto and none", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// A toolAnswer is what a chat says.
+// A toolAnswer has the fields of a chat answer that these tests read.
 type toolAnswer struct {
 	Choices []struct {
 		Message struct {
@@ -40,7 +40,7 @@ type toolAnswer struct {
 	}
 }
 
-// talk asks in a chat, with more fields than the message.
+// talk posts a chat of one message, with these fields more, and returns the answer.
 func (r *running) talk(t *testing.T, fields map[string]any) toolAnswer {
 	t.Helper()
 	body := map[string]any{"model": control.Alias, "return_token_ids": true,
@@ -60,19 +60,19 @@ func (r *running) talk(t *testing.T, fields map[string]any) toolAnswer {
 	return out
 }
 
-// repeatable checks that a run comes out the same when it is computed again.
+// repeatable fails the test unless a replay of the run gives the same tokens.
 func (r *running) repeatable(t *testing.T, what string, a toolAnswer) {
 	t.Helper()
 	r.Run(t, a.Timings.RunID)
 	if v, err := r.client(t).VerifyRun(t.Context(), a.Timings.RunID); err != nil ||
 		v.Same != v.Tokens || v.Tokens != len(a.Choices[0].TokenIDs) {
-		t.Errorf("%s, computed again: %+v, %v", what, v, err)
+		t.Errorf("%s: the replay gives %+v, %v, want the same tokens", what, v, err)
 	}
 }
 
-// TestCallsAreCertain: the built-in model, which knows nothing of tools, calls them
-// where it is asked to, with arguments by their schema, however it is decoded.
-func TestCallsAreCertain(t *testing.T) {
+// A required call is made with arguments that fit its schema, with and without a drafter. The
+// built-in model knows nothing of tools, so the grammar alone makes it call.
+func TestRequiredToolIsCalledWithArgumentsBySchema(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}
@@ -93,7 +93,7 @@ func TestCallsAreCertain(t *testing.T) {
 		c := got.Choices[0]
 		if c.FinishReason != "tool_calls" || len(c.Message.ToolCalls) != 1 ||
 			c.Message.Content != nil {
-			t.Fatalf("%s: %+v", what, c)
+			t.Fatalf("%s: %+v, want one call and no text", what, c)
 		}
 		drafted += got.Timings.DraftN
 		call := c.Message.ToolCalls[0].Function
@@ -106,32 +106,32 @@ func TestCallsAreCertain(t *testing.T) {
 		if call.Name == "weather" {
 			if err := d.Decode(&args); err != nil || args.City == nil || args.Days < 1 ||
 				args.Days > 9 {
-				t.Errorf("%s: %s, %v", what, call.Arguments, err)
+				t.Errorf("%s: the arguments are %s, %v", what, call.Arguments, err)
 			}
 		} else if what == "weather" || !json.Valid([]byte(call.Arguments)) {
-			t.Errorf("%s: %+v", what, call)
+			t.Errorf("%s: the call is %+v", what, call)
 		}
 		request["speculation"] = map[string]any{"drafter": "none"}
 		if plain := r.talk(t, request); !slices.Equal(plain.Choices[0].TokenIDs, c.TokenIDs) ||
 			plain.Timings.DraftN > 0 {
-			t.Errorf("%s, plainly: %+v", what, plain)
+			t.Errorf("%s without a drafter: %+v, want the tokens %v", what, plain, c.TokenIDs)
 		}
 		r.repeatable(t, what, got)
 	}
 	if drafted == 0 {
-		t.Error("nothing was drafted, so that one way of decoding was tried")
+		t.Error("no token was drafted, so the test shows nothing about drafters")
 	}
-	// An answer in a form may be a call in its place.
+	// With a response_format and tools the answer is in the format or is a call.
 	got := r.talk(t, map[string]any{"tools": tools, "temperature": 0, "max_tokens": 200,
 		"response_format": schemaFormat(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`)})
 	c := got.Choices[0]
 	if text := c.Message.Content; len(c.Message.ToolCalls) == 0 &&
 		(text == nil || !strings.Contains(*text, `"ok"`) || !json.Valid([]byte(*text))) {
-		t.Errorf("in a form: %+v", c)
+		t.Errorf("with a response_format: %+v, want the format or a call", c)
 	}
 }
 
-// thinker is the built-in model, with a template that has it think.
+// thinker writes a copy of the built-in model whose template opens a thought in every answer.
 func thinker(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "thinker")
@@ -147,7 +147,7 @@ func thinker(t *testing.T) string {
 	source := string(b)
 	at := strings.LastIndex(source, answer)
 	if at < 0 {
-		t.Fatalf("the template does not begin an answer: %s", source)
+		t.Fatalf("the template has no start of an answer %q: %s", answer, source)
 	}
 	source = source[:at] + `<|im_start|>assistant\n<think>\n' }}` + source[at+len(answer):]
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600); err != nil {
@@ -156,14 +156,14 @@ func thinker(t *testing.T) string {
 	return dir
 }
 
-// TestThoughtBudget: a thought is closed at its budget, and what follows is what the
-// model says behind that text, whether it was computed in one piece or not.
-func TestThoughtBudget(t *testing.T) {
+// A thought is closed after the 70 tokens of its budget. The tokens after it are the same that the
+// model gives when the closed thought is a part of the prompt.
+func TestThoughtIsClosedAtItsBudget(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}
 	r := start(t, Options{Model: thinker(t)}, "127.0.0.1:0")
-	// Left to itself it opens a thought behind each that is closed.
+	// The bias forbids "<": without it the model opens another thought after each closed one.
 	m, err := r.pool.Acquire(t.Context(), control.Alias)
 	if err != nil {
 		t.Fatal(err)
@@ -185,36 +185,38 @@ func TestThoughtBudget(t *testing.T) {
 		c := got.Choices[0]
 		if c.Message.Reasoning == "" || c.Message.Content == nil || *c.Message.Content == "" ||
 			c.FinishReason != "length" {
-			t.Fatalf("%s: %+v", what, c)
+			t.Fatalf("%s: %+v, want reasoning and text up to the limit", what, c)
 		}
 		if n := got.Usage.CompletionTokensDetails.ReasoningTokens; n != 70 ||
 			got.Usage.CompletionTokens != 110 || len(c.TokenIDs) != 110 {
-			t.Errorf("%s: %d tokens of reasoning, %d in all: %v",
+			t.Errorf("%s: %d tokens of reasoning, %d in all, want 70 and 110: %v",
 				what, n, got.Usage.CompletionTokens, c.TokenIDs)
 		}
 		r.repeatable(t, what, got)
 		request["speculation"] = map[string]any{"drafter": "none"}
 		if plain := r.talk(t, request); !slices.Equal(plain.Choices[0].TokenIDs, c.TokenIDs) {
-			t.Errorf("%s, plainly: %v, not %v", what, plain.Choices[0].TokenIDs, c.TokenIDs)
+			t.Errorf("%s without a drafter: %v, want %v",
+				what, plain.Choices[0].TokenIDs, c.TokenIDs)
 		}
-		if what != "greedy" { // penalties tell an answer from a prompt
+		if what != "greedy" { // the penalty counts tokens of the answer, not of the prompt
 			continue
 		}
-		// Without a budget the thought is the same as far as it went, and behind the
-		// closed one the model says the same of itself.
+		// Without a budget the first 70 tokens are the same. After the closed thought the model
+		// gives the same tokens by itself.
 		closed := 70
 		for !strings.Contains(m.Tokenizer().Decode(c.TokenIDs[70:closed]), "</think>\n\n") {
 			closed++
 		}
 		request["reasoning"], request["max_tokens"] = nil, 70
 		if free := r.talk(t, request); !slices.Equal(free.Choices[0].TokenIDs, c.TokenIDs[:70]) {
-			t.Errorf("%s, without a budget: %v, not %v", what, free.Choices[0].TokenIDs, c.TokenIDs)
+			t.Errorf("%s without a budget: %v, want %v",
+				what, free.Choices[0].TokenIDs, c.TokenIDs[:70])
 		}
-		behind := r.Ask(t, map[string]any{"prompt": slices.Concat(c.PromptTokenIDs,
+		after := r.Ask(t, map[string]any{"prompt": slices.Concat(c.PromptTokenIDs,
 			c.TokenIDs[:closed]), "max_tokens": 110 - closed, "temperature": 0, "logit_bias": bias,
 			"ignore_eos": true}, false)
-		if !slices.Equal(behind.IDs, c.TokenIDs[closed:]) {
-			t.Errorf("%s, behind it: %v, not %v", what, behind.IDs, c.TokenIDs[closed:])
+		if !slices.Equal(after.IDs, c.TokenIDs[closed:]) {
+			t.Errorf("%s after the thought: %v, want %v", what, after.IDs, c.TokenIDs[closed:])
 		}
 	}
 }

@@ -12,7 +12,9 @@ import (
 	"tandem/app/control"
 )
 
-func TestNewerVersion(t *testing.T) {
+// A version is newer than another by its numbers, and a release is newer than its beta. Nothing is
+// newer than a build from a commit, and a malformed version is never newer.
+func TestVersionIsNewerByItsNumbers(t *testing.T) {
 	for _, c := range []struct {
 		a, than string
 		want    bool
@@ -34,32 +36,32 @@ func TestNewerVersion(t *testing.T) {
 		{"1.2.3.4", "0.1.0", false},
 	} {
 		if got := newerVersion(c.a, c.than); got != c.want {
-			t.Errorf("%q behind %q: %t", c.a, c.than, got)
+			t.Errorf("%q is newer than %q: %t, want %t", c.a, c.than, got, c.want)
 		}
 	}
 }
 
-// TestCheckUpdates: nobody is asked until a person or the settings say so, and
-// what a feed may not say is an error that is told.
-func TestCheckUpdates(t *testing.T) {
+// The feed is asked only when a person or the settings say so. A feed with a bad answer gives an
+// error, and the last good answer stays.
+func TestUpdateFeedIsAskedOnlyOnRequest(t *testing.T) {
 	var asked atomic.Int64
 	var says atomic.Pointer[string]
 	says.Store(new(`{"version": "1.3.0", "page": "https://example.org/tandem"}`))
 	feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
 		if ua := r.Header.Get("User-Agent"); ua != "Tandem" {
-			t.Errorf("the feed is told %q", ua)
+			t.Errorf("the feed gets the User-Agent %q, want Tandem", ua)
 		}
 		fmt.Fprint(w, *says.Load())
 	}))
 	defer feed.Close()
 	c := start(t, Options{Version: "1.2.0", UpdateFeed: feed.URL}, "").client(t)
 	if u, err := c.Updates(t.Context()); err != nil || !u.Offered || u.Newer || asked.Load() != 0 {
-		t.Errorf("%+v %v, asked %d times", u, err, asked.Load())
+		t.Errorf("before the check: %+v, %v, the feed was asked %d times", u, err, asked.Load())
 	}
 	if u, err := c.CheckUpdates(t.Context()); err != nil || !u.Newer || u.Version != "1.3.0" ||
 		u.Page != "https://example.org/tandem" || u.CheckedAt.IsZero() || u.Error != "" {
-		t.Errorf("%+v %v", u, err)
+		t.Errorf("after the check: %+v, %v, want version 1.3.0", u, err)
 	}
 	for _, bad := range []string{"", "<html>",
 		`{"version": "1.3.0", "page": "javascript:alert(1)"}`,
@@ -68,14 +70,14 @@ func TestCheckUpdates(t *testing.T) {
 		says.Store(&bad)
 		if u, err := c.CheckUpdates(t.Context()); err != nil || !u.Newer || u.Version != "1.3.0" ||
 			u.Page != "https://example.org/tandem" || !strings.Contains(u.Error, "failed") {
-			t.Errorf("%q: %+v %v", bad, u, err)
+			t.Errorf("the feed says %q: %+v, %v, want version 1.3.0 and an error", bad, u, err)
 		}
 	}
 }
 
-// TestOnceADay: the server that stays looks for itself if it is set, once a day and
-// not once a start; the one that serves a command does not.
-func TestOnceADay(t *testing.T) {
+// A server with check_updates asks the feed once a day, not once a start. A process that serves one
+// command does not ask.
+func TestServerAsksForUpdatesOnceADay(t *testing.T) {
 	var asked, others atomic.Int64
 	feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/other" {
@@ -103,7 +105,7 @@ func TestOnceADay(t *testing.T) {
 		t.Helper()
 		for deadline := time.Now().Add(time.Minute); r.Updates().CheckedAt.IsZero(); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatal("it does not look")
+				t.Fatal("the server has not asked the feed after a minute")
 			}
 		}
 	}
@@ -114,7 +116,7 @@ func TestOnceADay(t *testing.T) {
 	})
 	t.Run("a command later", func(t *testing.T) {
 		serve(t, "1.2.0", false)
-		// It would have looked by the time that one does which begins after it.
+		// A server that starts later asks the feed. By then the command would have asked too.
 		other := open(t, t.TempDir(), "1.2.0", "/other")
 		if _, err := other.ChangeSettings(t.Context(), set); err != nil {
 			t.Fatal(err)
@@ -122,41 +124,44 @@ func TestOnceADay(t *testing.T) {
 		looked(t, serving(t, other, ServeOptions{Preload: true}))
 	})
 	if n := asked.Load(); n != 0 || others.Load() != 1 {
-		t.Errorf("commands asked %d times, and the server %d", n, others.Load())
+		t.Errorf("commands asked %d times and the server %d times, want 0 and 1",
+			n, others.Load())
 	}
 	t.Run("serve", func(t *testing.T) { looked(t, serve(t, "1.2.0", true)) })
 	t.Run("serve again", func(t *testing.T) {
 		r := serve(t, "1.2.0", true)
 		u := r.Updates()
 		if !u.Newer || u.Version != "1.3.0" || u.Page != "https://example.org/tandem" {
-			t.Errorf("after a restart %+v", u)
+			t.Errorf("after a restart: %+v, want version 1.3.0", u)
 		}
 		due := func(after time.Duration) bool { return r.updateDue(u.CheckedAt.Add(after)) }
 		if due(updateEvery-time.Second) || !due(updateEvery) || !due(-time.Hour) {
-			t.Error("it is not due after a day, or before")
+			t.Errorf("a check is not due %v after the last one, is due 1s earlier, "+
+				"or is not due after the clock went back", updateEvery)
 		}
 		r.updates.mu.Lock()
 		r.updates.found.Error = "it failed"
 		r.updates.mu.Unlock()
 		if due(updateLook/2) || !due(updateLook-time.Second) || !due(-time.Hour) {
-			t.Error("one that failed is not due at the next look, or before")
+			t.Errorf("a failed check is not due after %v, is due after %v, "+
+				"or is not due after the clock went back", updateLook-time.Second, updateLook/2)
 		}
 	})
 	if n := asked.Load(); n != 1 {
-		t.Errorf("asked %d times in a day", n)
+		t.Errorf("the feed was asked %d times in a day, want 1", n)
 	}
 	if u := serve(t, "1.3.0", false).Updates(); u.Newer || u.Version != "1.3.0" {
-		t.Errorf("once it is installed %+v", u)
+		t.Errorf("with the newer version installed: %+v", u)
 	}
 }
 
-// TestNoFeed: a program that was built without an address offers nothing.
-func TestNoFeed(t *testing.T) {
+// A program that was built without the address of a feed offers no updates and refuses a check.
+func TestProgramWithoutAFeedOffersNoUpdates(t *testing.T) {
 	c := start(t, Options{Version: "1.2.0"}, "").client(t)
 	if u, err := c.Updates(t.Context()); err != nil || u.Offered {
-		t.Errorf("%+v %v", u, err)
+		t.Errorf("the updates are %+v, %v, want none offered", u, err)
 	}
 	if _, err := c.CheckUpdates(t.Context()); codeOf(err) != control.CodeInvalid {
-		t.Errorf("%v", err)
+		t.Errorf("the check: %v, want %s", err, control.CodeInvalid)
 	}
 }

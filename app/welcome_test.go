@@ -2,9 +2,8 @@ package app
 
 import "testing"
 
-// TestWelcome: the first steps are shown until somebody has gone through them, also
-// after a restart.
-func TestWelcome(t *testing.T) {
+// The first steps are shown until a person has gone through them, also after a restart.
+func TestWelcomeIsShownUntilItIsDone(t *testing.T) {
 	home := t.TempDir()
 	for i, done := range []bool{true, false, true} {
 		a, err := Open(t.Context(), Options{Home: home})
@@ -18,7 +17,7 @@ func TestWelcome(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.State().Welcome == done {
-			t.Errorf("start %d: said %t, and it is not so", i, done)
+			t.Errorf("start %d: welcome is %t after Welcomed(%t)", i, a.State().Welcome, done)
 		}
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
