@@ -36,14 +36,16 @@ func TestOnlyAllowedHostsAndOriginsMayCall(t *testing.T) {
 		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != c.want || !strings.Contains(string(body), c.says) {
-			t.Errorf("%s %s: %s %s", c.host, c.origin, resp.Status, body)
+			t.Errorf("host %q, origin %q: %s %s, want %d",
+				c.host, c.origin, resp.Status, body, c.want)
 		}
 		allowed := ""
 		if c.want == http.StatusOK {
 			allowed = c.origin
 		}
 		if got := resp.Header.Get("Access-Control-Allow-Origin"); got != allowed {
-			t.Errorf("%s %s: the page of %q may read the answer", c.host, c.origin, got)
+			t.Errorf("host %q, origin %q: a page of %q may read the answer, want %q",
+				c.host, c.origin, got, allowed)
 		}
 	}
 }

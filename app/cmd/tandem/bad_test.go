@@ -23,7 +23,8 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", "pocket")
 	c := client(t, home)
-	runs := 0 // so far
+	runs := 0 // the requests so far, each of which makes a run
+	// record checks the newest run in the history.
 	record := func(t *testing.T, failed bool) {
 		t.Helper()
 		waitState(t, c, func(s control.State) bool { return len(s.Active) == 0 })
@@ -37,9 +38,10 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 		}
 		if r := list[0]; r.EndedAt.IsZero() || failed != (r.FinishReason == control.FinishError) ||
 			failed != (r.Error != "") {
-			t.Errorf("run %+v", r)
+			t.Errorf("the newest run is %+v, failed must be %t", r, failed)
 		}
 	}
+	// alive checks that the process is healthy and completes a good request.
 	alive := func(t *testing.T) {
 		t.Helper()
 		resp, err := http.Get(p.url + "/health")
@@ -48,11 +50,11 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			t.Errorf("/health afterwards: %s", resp.Status)
+			t.Errorf("/health: %s, want 200", resp.Status)
 		}
 		if status, body := p.post(t, "/v1/completions", "application/json",
 			`{"model":"tandem","prompt":"func","max_tokens":1}`); status != http.StatusOK {
-			t.Errorf("a good request afterwards: %d %s", status, body)
+			t.Errorf("a good request: %d %s", status, body)
 		}
 		record(t, false)
 	}
@@ -88,7 +90,7 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 				_, err := c.AddModel(t.Context(), control.AddRequest{Path: dir})
 				if e, ok := errors.AsType[*control.Error](err); ok {
 					if e.Code != control.CodeModelInvalid {
-						t.Errorf("code %s", e.Code)
+						t.Errorf("the code is %s, want %s", e.Code, control.CodeModelInvalid)
 					}
 					checkMessage(t, e.Message, b.words...)
 				} else if err != nil {
@@ -97,11 +99,11 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 					status, body := p.post(t, "/v1/completions", "application/json",
 						fmt.Sprintf(`{"model":%q,"prompt":"a"}`, filepath.Base(dir)))
 					if status != http.StatusUnprocessableEntity {
-						t.Errorf("status %d", status)
+						t.Errorf("status %d, want 422", status)
 					}
 					checkError(t, body, b.words...)
 					record(t, true)
-					t.Log("found by the load only")
+					t.Log("only the load shows the fault")
 				}
 				alive(t)
 			})
@@ -110,16 +112,17 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 
 	state, err := c.State(t.Context())
 	if err != nil || state.PID != p.Process.Pid || len(state.Active) != 0 {
-		t.Errorf("state %+v, %v", state, err)
+		t.Errorf("the state is %+v, %v, want process %d and no request",
+			state, err, p.Process.Pid)
 	}
 	p.stop(t)
 	if text := p.stderr.String(); strings.Contains(text, "panic") ||
 		strings.Contains(text, "goroutine") {
-		t.Errorf("standard error:\n%s", text)
+		t.Errorf("standard error has a panic:\n%s", text)
 	}
 }
 
-// post returns status and body.
+// post posts a body of a Content-Type to a route and returns the status and the body of the answer.
 func (p *process) post(t *testing.T, route, kind, body string) (int, string) {
 	t.Helper()
 	resp, err := http.Post(p.url+route, kind, strings.NewReader(body))
@@ -134,7 +137,7 @@ func (p *process) post(t *testing.T, route, kind, body string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// checkError checks the body of an error.
+// checkError checks that the body is an error in OpenAI's form whose message has the words.
 func checkError(t *testing.T, body string, words ...string) {
 	t.Helper()
 	var e struct {
@@ -148,7 +151,7 @@ func checkError(t *testing.T, body string, words ...string) {
 	checkMessage(t, e.Error.Message, words...)
 }
 
-// checkMessage checks that a message is one line for a person.
+// checkMessage checks that a message is one line of 15 to 500 bytes for a person and has the words.
 func checkMessage(t *testing.T, message string, words ...string) {
 	t.Helper()
 	for _, w := range words {
@@ -159,11 +162,11 @@ func checkMessage(t *testing.T, message string, words ...string) {
 	for _, w := range []string{"\n", "panic", "goroutine", "runtime error", "%!", "unmarshal",
 		"<nil>"} {
 		if strings.Contains(message, w) {
-			t.Errorf("%q holds %q", message, w)
+			t.Errorf("%q has %q, which is not for a person", message, w)
 		}
 	}
 	if len(message) < 15 || len(message) > 500 {
-		t.Errorf("a message of %d bytes: %.600q", len(message), message)
+		t.Errorf("the message has %d bytes, want 15 to 500: %.600q", len(message), message)
 	}
 }
 
@@ -173,7 +176,7 @@ type badRequest struct {
 	kind   string // Content-Type; empty = JSON
 	body   string
 	status int
-	words  []string // of the message
+	words  []string // that the message has
 }
 
 func badRequests() []badRequest {
@@ -274,8 +277,8 @@ var badModels = []struct {
 	{"tokenizer of an unknown kind", func(t *testing.T, dir string) { write(t, dir, "tokenizer.json", `{"model":{"type":"Oracle"}}`) }, []string{"Oracle"}},
 }
 
-// addTokens gives a tokenizer an ordinary token "zz" and an added one "<zz>", each unless its id is
-// below 0.
+// addTokens adds an ordinary token "zz" and an added token "<zz>" to the tokenizer in dir. An id
+// below 0 adds none.
 func addTokens(t *testing.T, dir string, ordinary, added int) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
@@ -298,7 +301,7 @@ func addTokens(t *testing.T, dir string, ordinary, added int) {
 // this token is refused.
 func TestAddedTokenWithoutWeightsIsRefusedInPrompts(t *testing.T) {
 	dir := tinyModel(t, "tiny", nil)
-	addTokens(t, dir, 259, 260) // the first is the last that the model knows
+	addTokens(t, dir, 259, 260) // 259 is the last id that the model knows
 	p := serveProcess(t, newHome(t), "--model", dir)
 	defer p.stop(t)
 	for _, c := range []struct {
@@ -311,7 +314,7 @@ func TestAddedTokenWithoutWeightsIsRefusedInPrompts(t *testing.T) {
 		} {
 			status, reply := p.post(t, route, "application/json", fmt.Sprintf(body, c.text))
 			if status != c.status {
-				t.Errorf("%s %q: status %d, %s", route, c.text, status, reply)
+				t.Errorf("%s %q: status %d, %s, want %d", route, c.text, status, reply, c.status)
 			} else if status != http.StatusOK {
 				checkError(t, reply, "<zz>", "260", "tiny", "Leave the token out")
 			}
@@ -339,14 +342,14 @@ func config(name string, value any) func(*testing.T, string) {
 	return func(t *testing.T, dir string) { setConfig(t, dir, map[string]any{name: value}) }
 }
 
-// header writes weights that claim a header of that size.
+// header writes weights whose first 8 bytes give the size of the header, and the text after them.
 func header(size uint64, text string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		write(t, dir, "model.safetensors", string(binary.LittleEndian.AppendUint64(nil, size))+text)
 	}
 }
 
-// tensors writes weights with that header and 32 bytes of data.
+// tensors writes weights with the header in text and 32 bytes of data.
 func tensors(text string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		b := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A turn is what a test reads of a chat's answer.
+// A turn has the fields of a chat answer that these tests read.
 type turn struct {
 	Choices []struct {
 		Message  struct{ Content string }
@@ -25,7 +25,7 @@ type turn struct {
 	}
 }
 
-// say asks for the next turn of a conversation.
+// say asks for the next turn of a conversation, greedily, with 100 tokens.
 func (p *process) say(t *testing.T, messages ...map[string]string) turn {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{
@@ -60,7 +60,7 @@ func TestConversationGoesOnAfterAKill(t *testing.T) {
 	first := p.say(t, chat...)
 	tokens := first.Timings.PromptN
 	if tokens < 4000 {
-		t.Errorf("the conversation has %d tokens, 4000 are wanted", tokens)
+		t.Errorf("the conversation has %d tokens, want 4000 at least", tokens)
 	}
 	chat = append(chat, message("assistant", first.Choices[0].Message.Content),
 		message("user", "And one named Index."))
@@ -72,7 +72,8 @@ func TestConversationGoesOnAfterAKill(t *testing.T) {
 		}
 		return files
 	}
-	// They are written after the answer: wait until no more have come for a while.
+	// The checkpoints are written after the answer. The loop ends after one second without a new
+	// one.
 	for i, quiet, n := 0, 0, 0; i < 3000 && quiet < 100; i, quiet = i+1, quiet+1 {
 		time.Sleep(10 * time.Millisecond)
 		if now := len(written()); now != n || now == 0 {
@@ -85,9 +86,9 @@ func TestConversationGoesOnAfterAKill(t *testing.T) {
 	p.exit(t)
 	again := serveProcess(t, home)
 	second := again.say(t, chat...)
-	// A part of a prompt may be tokenized in another way than the answer was.
+	// A prompt may be tokenized in another way than the answer, so one token may differ.
 	if n := second.Timings.CacheN; n < tokens-1 {
-		t.Errorf("%d tokens were restored of a conversation of %d: %s",
+		t.Errorf("%d tokens of a conversation of %d were restored: %s",
 			n, tokens, second.Timings.Miss)
 	}
 	again.stop(t)
@@ -98,7 +99,7 @@ func TestConversationGoesOnAfterAKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// in each tensor, as tensors that are not needed are not read
+		// Every KiB loses a bit, because a tensor that is not needed is not read.
 		for at := 8 + int(binary.LittleEndian.Uint64(data)) + i; at < len(data); at += 1 << 10 {
 			data[at] ^= 4
 		}
@@ -112,12 +113,12 @@ func TestConversationGoesOnAfterAKill(t *testing.T) {
 		t.Errorf("%d tokens were restored from damaged files", third.Timings.CacheN)
 	}
 	if !slices.Equal(third.Choices[0].TokenIDs, second.Choices[0].TokenIDs) {
-		t.Errorf("evaluated again it says %v, restored it said %v",
+		t.Errorf("the answer without a checkpoint is %v, with a restored one it was %v",
 			third.Choices[0].TokenIDs, second.Choices[0].TokenIDs)
 	}
 	damaged.stop(t)
 	info, err := os.Stat(folder)
 	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%s: %v, %v", folder, info.Mode(), err)
+		t.Errorf("%s: %v, %v, want mode 0700", folder, info.Mode(), err)
 	}
 }

@@ -23,7 +23,8 @@ func TestDeletionAsksFirst(t *testing.T) {
 	}
 	p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)},
 		map[string]string{"role": "user", "content": "Write Contains."})
-	// they are written after the answer
+	// The checkpoints are written after the answer. The loop waits for two, and for half a second
+	// without a new one.
 	for i, n, quiet := 0, 0, 0; i < 500 && (quiet < 50 || n < 2); i, quiet = i+1, quiet+1 {
 		time.Sleep(10 * time.Millisecond)
 		if now := len(list()); now != n {
@@ -58,30 +59,30 @@ func TestDeletionAsksFirst(t *testing.T) {
 		for _, args := range [][]string{forget, remove} {
 			if code := console.tandem(t.Context(), args...); code != c.code ||
 				!strings.Contains(console.stderr, c.says) {
-				t.Errorf("%v, %+v: exit %d, %s", args, c, code, console.stderr)
+				t.Errorf("%v, %+v: exit %d, standard error %s", args, c, code, console.stderr)
 			}
 			if !strings.Contains(console.stderr, control.Plural(len(all), "checkpoint")) ||
 				!strings.Contains(console.stderr, "which frees "+control.ByteSize(sum)) {
-				t.Errorf("%v: of %d checkpoints with %s it says %s",
+				t.Errorf("%v with %d checkpoints of %s in all: standard error %s",
 					args, len(all), control.ByteSize(sum), console.stderr)
 			}
 		}
 	}
 	console.typed, console.terminal, console.stdin = false, false, ""
 	if left := list(); len(left) != len(all) {
-		t.Fatalf("%d of %d checkpoints are left", len(left), len(all))
+		t.Fatalf("%d of %d checkpoints are left, want all", len(left), len(all))
 	}
 	console.must(t, append(remove, "--yes")...)
 	if !strings.Contains(console.stderr, "which frees "+control.ByteSize(sum)) || len(list()) > 0 {
-		t.Errorf("it says %s, and %d are left", console.stderr, len(list()))
+		t.Errorf("standard error %s, and %d checkpoints are left", console.stderr, len(list()))
 	}
 	console.typed, console.terminal, console.stdin = true, true, "Y\n"
 	console.must(t, forget...)
 	if !strings.Contains(console.stderr,
 		"this would forget 1 run and 0 checkpoints, which frees 0 B; go on? [y/N] tandem: forgot 1 run and 0 checkpoints") {
-		t.Errorf("it says %s", console.stderr)
+		t.Errorf("standard error %s", console.stderr)
 	}
-	// Where there is nothing to delete, it does not ask.
+	// It does not ask if there is nothing to delete.
 	console.typed, console.terminal, console.stdin = false, false, ""
 	console.must(t, forget...)
 }
@@ -99,6 +100,6 @@ func TestQuestionCanBeInterrupted(t *testing.T) {
 	<-in.read
 	interrupt()
 	if err := <-done; err != context.Canceled || !strings.HasSuffix(out.String(), "[y/N] \n") {
-		t.Errorf("%v, %q", err, out.String())
+		t.Errorf("confirm returns %v after %q, want %v", err, out.String(), context.Canceled)
 	}
 }

@@ -37,7 +37,7 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 	p = serveProcess(t, home)
 	st := waitState(t, c, moved)
 	if d := st.Downloads[0]; d.Paused || d.Error != "" {
-		t.Errorf("after a crash it is %+v", d)
+		t.Errorf("after a crash the download is %+v", d)
 	}
 	p.stop(t)
 	p = serveProcess(t, home)
@@ -51,10 +51,10 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 	p = serveProcess(t, home)
 	st = waitState(t, c, func(s control.State) bool { return s.Phase == control.PhaseReady })
 	if len(st.Downloads) != 1 || st.Downloads[0] != paused {
-		t.Errorf("paused as %+v, after a restart %+v", paused, st.Downloads)
+		t.Errorf("after a restart the downloads are %+v, want %+v", st.Downloads, paused)
 	}
 
-	// It goes on where it was, at the revision with which it began.
+	// The download goes on where it was, at the revision with which it began.
 	if _, err := c.Download(t.Context(), control.PullRequest{ID: "lab/tiny"}); err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +64,13 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(cache, "models--*")); len(left) > 0 {
-		t.Errorf("discarded, and %v is left", left)
+		t.Errorf("the discarded download leaves %v", left)
 	}
 	p.stop(t)
 	p = serveProcess(t, home)
 	defer p.stop(t)
 	if st = waitState(t, c, func(s control.State) bool { return s.Phase == control.PhaseReady }); len(st.Downloads) > 0 {
-		t.Errorf("discarded, and after a restart there is %+v", st.Downloads)
+		t.Errorf("after a restart the discarded download is there again: %+v", st.Downloads)
 	}
 
 	// Files of this model that another program fetched stay.
@@ -92,6 +92,6 @@ func TestDownloadsGoOnAfterARestart(t *testing.T) {
 	}
 	left, _ := os.ReadDir(blobs)
 	if len(left) != 1 || filepath.Join(blobs, left[0].Name()) != foreign {
-		t.Errorf("beside another program's file there is %v", left)
+		t.Errorf("the folder has %v, want only another program's file", left)
 	}
 }

@@ -34,9 +34,9 @@ func TestDownloadsPauseAndGoOn(t *testing.T) {
 	if st := ask(begin); len(st.Downloads) != 1 {
 		t.Fatalf("downloads %+v", st.Downloads)
 	}
-	ask(begin) // it is under way
+	ask(begin) // a second request for a download under way
 	waitState(t, c, func(s control.State) bool { return s.Downloads[0].Done > 0 })
-	// The last request decides, also while the one before it is still carried out.
+	// The last request decides, even if the one before it is not done yet.
 	pause := func() (control.State, error) { return c.PauseDownload(t.Context(), "lab/tiny") }
 	for range 5 {
 		ask(pause)
@@ -46,7 +46,7 @@ func TestDownloadsPauseAndGoOn(t *testing.T) {
 	ask(pause)
 	st := waitState(t, c, func(s control.State) bool { return s.Downloads[0].Paused })
 	if d := st.Downloads[0]; d.Error != "" || d.PerSecond != 0 || d.Total < d.Done {
-		t.Errorf("paused as %+v", d)
+		t.Errorf("the paused download is %+v", d)
 	}
 	ask(begin)
 	ask(pause)
@@ -54,7 +54,7 @@ func TestDownloadsPauseAndGoOn(t *testing.T) {
 	ask(begin)
 	st = waitState(t, c, func(s control.State) bool { return len(s.Downloads) == 0 })
 	if st.Models[0].ID != "lab/tiny" && st.Models[len(st.Models)-1].ID != "lab/tiny" {
-		t.Errorf("the registry has %+v", st.Models)
+		t.Errorf("the registry has %+v, want lab/tiny in it", st.Models)
 	}
 
 	ask(func() (control.State, error) {
@@ -62,20 +62,20 @@ func TestDownloadsPauseAndGoOn(t *testing.T) {
 	})
 	st = waitState(t, c, func(s control.State) bool { return s.Downloads[0].Error != "" })
 	if !strings.HasPrefix(st.Downloads[0].Error, "There is no such model at "+server.URL) {
-		t.Errorf("failed as %+v", st.Downloads[0])
+		t.Errorf("the failed download is %+v", st.Downloads[0])
 	}
 	if st := ask(func() (control.State, error) {
 		return c.DropDownload(t.Context(), control.DropRequest{ID: "lab/unknown"})
 	}); len(st.Downloads) > 0 {
-		t.Errorf("dropped, and there is %+v", st.Downloads)
+		t.Errorf("the downloads are %+v after the failed one was dropped", st.Downloads)
 	}
 	for _, id := range []string{"lab/unknown", "../x"} {
 		if _, err := c.PauseDownload(t.Context(), id); err == nil {
-			t.Errorf("%q is paused", id)
+			t.Errorf("the unknown download %q can be paused", id)
 		}
 	}
 	if _, err := c.Download(t.Context(), control.PullRequest{ID: "../x"}); err == nil {
-		t.Error("a path is downloaded")
+		t.Error("a path is accepted as a model")
 	}
 }
 
@@ -87,13 +87,12 @@ func TestSupervisedProcessEndsWithItsInput(t *testing.T) {
 	second := supervised(t, home)
 	first.stop(t)
 	waitState(t, client(t, home), func(s control.State) bool {
-		return s.PID == second.Process.Pid &&
-			s.Phase == control.PhaseReady
+		return s.PID == second.Process.Pid && s.Phase == control.PhaseReady
 	})
 	if err := second.life.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if code, _ := second.exit(t); code != 0 {
-		t.Errorf("it ended with %d: %s", code, second.stderr)
+		t.Errorf("the supervised process exits with %d, want 0: %s", code, second.stderr)
 	}
 }

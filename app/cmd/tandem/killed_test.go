@@ -20,7 +20,7 @@ const kills = 40
 // The program is killed with -9 at random moments of its traffic. It starts again each time. Its
 // database passes SQLite's check, and every file that it lists is whole. A restored conversation
 // gets the same answer as one that was never kept.
-func TestKilledProgramLosesNothingThatWasSaid(t *testing.T) {
+func TestKilledProgramLeavesItsHomeWhole(t *testing.T) {
 	t.Parallel() // it waits for processes
 	home := newHome(t)
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -44,7 +44,7 @@ func TestKilledProgramLosesNothingThatWasSaid(t *testing.T) {
 		i := rng.IntN(len(prompts))
 		a := p.say(t, prompts[i]...)
 		if !slices.Equal(a.Choices[0].TokenIDs, want[i]) {
-			t.Errorf("with %d tokens restored it says %v, want %v",
+			t.Errorf("the answer with %d restored tokens is %v, want %v",
 				a.Timings.CacheN, a.Choices[0].TokenIDs, want[i])
 		}
 		if a.Timings.CacheN > 0 {
@@ -65,10 +65,10 @@ func TestKilledProgramLosesNothingThatWasSaid(t *testing.T) {
 		}
 		p.exit(t)
 	}
-	t.Logf("%d of %d times something was restored, %d requests were cut off", restored, kills, cut)
+	t.Logf("%d of %d answers had restored tokens, %d requests were cut off", restored, kills, cut)
 	if restored < kills/2 || cut < kills/2 {
-		t.Errorf("%d of %d times something was restored, %d requests were cut off: too few to tell anything",
-			restored, kills, cut)
+		t.Errorf("%d of %d answers had restored tokens and %d requests were cut off, want %d of each",
+			restored, kills, cut, kills/2)
 	}
 	p := serveProcess(t, home)
 	if text := newConsole(t, home).must(t, "checkpoints", "verify"); !strings.Contains(text,
@@ -77,7 +77,7 @@ func TestKilledProgramLosesNothingThatWasSaid(t *testing.T) {
 	}
 	p.stop(t)
 	if parts, _ := filepath.Glob(filepath.Join(home, "checkpoints", "*.part")); len(parts) > 0 {
-		t.Errorf("%v are left of files that were being written", parts)
+		t.Errorf("the folder has unfinished files: %v", parts)
 	}
 	console := newConsole(t, home)
 	console.tandem(t.Context(), "doctor")
@@ -86,7 +86,7 @@ func TestKilledProgramLosesNothingThatWasSaid(t *testing.T) {
 	}
 }
 
-// talk asks for a long answer to some prompt, and reports whether it came.
+// talk asks for a long answer to one of seven prompts and reports whether the whole answer came.
 func (p *process) talk(seed uint64) bool {
 	body, err := json.Marshal(map[string]any{
 		"model": "tandem", "temperature": 0.8, "max_tokens": 400, "ignore_eos": true,
