@@ -15,7 +15,7 @@ import (
 	"tandem/app/home"
 )
 
-// Clients are told the context length of --context, and it holds.
+// /v1/models names the context length of --context, and longer prompts are refused.
 func TestServeKeepsToItsContext(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "64")
@@ -37,12 +37,12 @@ func TestServeKeepsToItsContext(t *testing.T) {
 	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]bool{}
+	listed := map[string]bool{} // with the context length
 	for _, m := range list.Data {
-		told[m.ID] = m.ContextLength == 64 && m.MaxModelLen == 64
+		listed[m.ID] = m.ContextLength == 64 && m.MaxModelLen == 64
 	}
-	if !told[control.Alias] || !told["tiny"] {
-		t.Errorf("/v1/models: %+v", list.Data)
+	if !listed[control.Alias] || !listed["tiny"] {
+		t.Errorf("/v1/models has %+v, want %s and tiny with 64 tokens", list.Data, control.Alias)
 	}
 	for _, c := range []struct{ prompt, status, tokens int }{
 		{60, http.StatusOK, 4}, // as many as the context leaves
@@ -52,7 +52,7 @@ func TestServeKeepsToItsContext(t *testing.T) {
 			fmt.Sprintf(`{"model":"tandem","prompt":%q,"temperature":0,"ignore_eos":true}`,
 				strings.Repeat("a", c.prompt)))
 		if status != c.status {
-			t.Errorf("%d tokens: status %d: %s", c.prompt, status, body)
+			t.Errorf("%d tokens: status %d, want %d: %s", c.prompt, status, c.status, body)
 		} else if status != http.StatusOK {
 			checkError(t, body, "64 tokens", "65 tokens")
 		} else if want := fmt.Sprintf(`"completion_tokens":%d,`, c.tokens); !strings.Contains(body,
@@ -62,19 +62,19 @@ func TestServeKeepsToItsContext(t *testing.T) {
 	}
 }
 
-// A context beyond the model's own is no error. Standard error says which one is used.
+// A context beyond the model's own is no error. Standard error names the length that is served.
 func TestServeCutsAContextBeyondTheModels(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "5000")
 	s := waitState(t, client(t, home),
 		func(s control.State) bool { return s.Phase == control.PhaseReady })
 	if s.ContextLimit != 5000 || s.Loaded.ContextLength != 4096 {
-		t.Errorf("state %+v, %+v", s, s.Loaded)
+		t.Errorf("the state is %+v, %+v, want the limit 5000 and a context of 4096", s, s.Loaded)
 	}
 	p.stop(t)
 	if want := "shorter than the one asked for\" model=tiny asked=5000 served=4096\n"; !strings.Contains(p.stderr.String(),
 		want) {
-		t.Errorf("standard error: %s", p.stderr)
+		t.Errorf("standard error lacks %q: %s", want, p.stderr)
 	}
 }
 
@@ -96,11 +96,11 @@ func TestRunRefusesPromptsThatAreNoText(t *testing.T) {
 		t.Errorf("a large prompt: exit %d, %q %q", code, c.stdout, c.stderr)
 	}
 	if entries, _ := filepath.Glob(home); len(entries) > 0 {
-		t.Error("a home was made")
+		t.Error("the refused command made a home folder")
 	}
 }
 
-// A home without a process is no finding. A process that fails is one.
+// The doctor reports a server that fails or that warns.
 func TestDoctorReportsAFailingServer(t *testing.T) {
 	home := newHome(t)
 	l, err := control.Listen(home)
@@ -125,12 +125,12 @@ func TestDoctorReportsAFailingServer(t *testing.T) {
 	c := newConsole(t, home)
 	if code := c.tandem(t.Context(), "doctor"); code != 1 ||
 		!strings.Contains(c.stdout, "It broke.") || strings.Contains(c.stdout, "not running") {
-		t.Errorf("exit %d: %s", code, c.stdout)
+		t.Errorf("a failing server: exit %d, want 1 and its error: %s", code, c.stdout)
 	}
 	warns.Store(true)
 	if code := c.tandem(t.Context(), "doctor"); code != 1 ||
 		!strings.Contains(c.stdout, "answers, but the disk is full") {
-		t.Errorf("exit %d: %s", code, c.stdout)
+		t.Errorf("a server with a warning: exit %d, want 1 and the warning: %s", code, c.stdout)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestDoctorExaminesTheLastChoice(t *testing.T) {
 	check(0, "pocket, part of the program")
 }
 
-// TestDoctorChangesNothing: what the doctor finds it leaves as it is.
+// The doctor reports a home folder that others can read. It changes neither its mode nor any file.
 func TestDoctorChangesNothing(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
@@ -193,12 +193,13 @@ func TestDoctorChangesNothing(t *testing.T) {
 		t.Errorf("exit %d:\n%s%s", code, c.stdout, c.stderr)
 	}
 	if after := look(); after != before {
-		t.Errorf("before\n%safter\n%s", before, after)
+		t.Errorf("the doctor changed the home folder from\n%sto\n%s", before, after)
 	}
 }
 
-// A process that holds the home and does not answer yet is neither missing nor a fault.
-func TestDoctorWaitsForAStartingServer(t *testing.T) {
+// A process that holds the home folder and does not answer yet is no fault. The doctor names its
+// pid.
+func TestDoctorAcceptsAStartingServer(t *testing.T) {
 	dir := newHome(t)
 	h, err := home.Open(dir)
 	must(t, err)
@@ -207,7 +208,7 @@ func TestDoctorWaitsForAStartingServer(t *testing.T) {
 	out := c.must(t, "doctor")
 	if want := fmt.Sprintf("ok  server        pid %d holds the home folder and does not answer",
 		os.Getpid()); !strings.Contains(out, want) || strings.Contains(out, "chosen model") {
-		t.Errorf("no %q in\n%s", want, out)
+		t.Errorf("the doctor says\n%swant %q and no chosen model", out, want)
 	}
 }
 
@@ -217,7 +218,7 @@ func TestDoctorMigratesNothing(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(home, "tandem.db"), nil, 0o600))
 	if out := newConsole(t, home).must(t, "doctor"); !strings.Contains(out,
 		"ok  chosen model  known after the next start") {
-		t.Error(out)
+		t.Errorf("the doctor says\n%swant the chosen model unknown before the next start", out)
 	}
 	if files, _ := filepath.Glob(filepath.Join(home, "*")); len(files) != 1 {
 		t.Errorf("the doctor made %v", files)

@@ -19,7 +19,8 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// asProgram makes this test binary be the program, for tests about processes.
+// asProgram names the environment variable by which this test binary becomes the program. Tests of
+// processes set it.
 const asProgram = "TANDEM_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -29,7 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newHome returns a folder for TANDEM_HOME whose name leaves room for the address of a socket.
+// newHome makes a folder for TANDEM_HOME and returns it. Its name is short, because the address of
+// a socket has a limit. The folder is deleted with the test.
 func newHome(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tandem")
@@ -40,8 +42,8 @@ func newHome(t *testing.T) string {
 	return dir
 }
 
-// tinyModel writes a random model into a folder of that name; config replaces values of its
-// config.json.
+// tinyModel writes a random model into a folder of that name and returns the folder. config
+// replaces values of its config.json.
 func tinyModel(t *testing.T, name string, config map[string]any) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -52,6 +54,7 @@ func tinyModel(t *testing.T, name string, config map[string]any) string {
 	return dir
 }
 
+// setConfig replaces values of the config.json in dir.
 func setConfig(t *testing.T, dir string, values map[string]any) {
 	t.Helper()
 	path := filepath.Join(dir, "config.json")
@@ -83,7 +86,7 @@ type console struct {
 	stdout, stderr string // of the last command line
 }
 
-// newConsole has a home and a model cache of its own.
+// newConsole returns a console with this home and a model cache in it.
 func newConsole(t *testing.T, home string) *console {
 	return &console{env: map[string]string{"TANDEM_HOME": home,
 		"HF_HUB_CACHE": filepath.Join(home, "hub"), "HOME": home}}
@@ -102,7 +105,8 @@ func (c *console) tandem(ctx context.Context, args ...string) int {
 	return code
 }
 
-// must runs a command line that works and returns its standard output.
+// must runs a command line and returns its standard output. An exit code other than 0 ends the
+// test.
 func (c *console) must(t *testing.T, args ...string) string {
 	t.Helper()
 	if code := c.tandem(t.Context(), args...); code != 0 {
@@ -111,7 +115,7 @@ func (c *console) must(t *testing.T, args ...string) string {
 	return c.stdout
 }
 
-// lines decodes lines of JSON.
+// lines decodes each line of text as JSON.
 func lines[T any](t *testing.T, text string) (list []T) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -124,18 +128,18 @@ func lines[T any](t *testing.T, text string) (list []T) {
 	return list
 }
 
-// A process is the program on its own.
+// A process is the program in a process of its own.
 type process struct {
 	*exec.Cmd
 	stdout *bufio.Reader
 	stderr *transcript
 	home   string
-	url    string // of serve, without the final slash
-	link   string
+	url    string // the first line of serve, without a final slash
+	link   string // the second line of serve, with the code
 	reaped bool
 }
 
-// A transcript may be read while a process still writes it.
+// A transcript keeps the output of a process. It may be read while the process still writes.
 type transcript struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -153,14 +157,14 @@ func (s *transcript) String() string {
 	return s.b.String()
 }
 
-// launch starts the program. It is killed with the test.
+// launch starts the program. The end of the test kills it.
 func launch(t *testing.T, home string, args ...string) *process {
 	t.Helper()
 	return launchWith(t, home, nil, nil, args...)
 }
 
-// launchWith is launch with more variables of the environment, and with a standard input, which is
-// empty if it is nil.
+// launchWith is launch with more variables of the environment and a standard input. nil is an empty
+// one.
 func launchWith(t *testing.T, home string, env []string, stdin io.Reader, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], args...), stderr: &transcript{}, home: home}
@@ -225,8 +229,8 @@ func supervised(t *testing.T, home string) *supervisedProcess {
 	return &supervisedProcess{p, other}
 }
 
-// exit waits for the end and returns the exit code, -1 for a signal, and what was left on standard
-// output.
+// exit waits for the end of the process. It returns the exit code, -1 for a signal, and the unread
+// rest of standard output.
 func (p *process) exit(t *testing.T) (code int, rest string) {
 	t.Helper()
 	b, err := io.ReadAll(p.stdout)
@@ -241,7 +245,8 @@ func (p *process) exit(t *testing.T) (code int, rest string) {
 	return p.ProcessState.ExitCode(), string(b)
 }
 
-// stop ends serve as a person would, and sees that it ends well.
+// stop ends serve with SIGTERM. It fails the test unless serve exits with 0, prints nothing more,
+// and logs no error.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
@@ -251,11 +256,11 @@ func (p *process) stop(t *testing.T) {
 		t.Errorf("serve ended with %d and %q on standard output\n%s", code, rest, p.stderr)
 	}
 	if text := p.stderr.String(); strings.Contains(text, "level=ERROR") {
-		t.Errorf("serve told of errors:\n%s", text)
+		t.Errorf("serve logged errors:\n%s", text)
 	}
 }
 
-// client talks to the control socket of a home.
+// client returns a client of the control socket of a home. It is closed with the test.
 func client(t *testing.T, home string) *control.Client {
 	c := control.Dial(home)
 	t.Cleanup(c.Close)

@@ -16,7 +16,7 @@ func TestOnlyTheOwnerReadsThePageWithTheCode(t *testing.T) {
 		}
 		return ""
 	}}
-	for range 2 { // the second time over the first page
+	for range 2 { // the second page overwrites the first
 		path, err := m.redirect("http://127.0.0.1:8263/#code")
 		if err != nil {
 			t.Fatal(err)

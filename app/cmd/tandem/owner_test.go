@@ -17,12 +17,13 @@ import (
 
 const nextCommit = "fedcba9876543210fedcba9876543210fedcba98"
 
-// An owned is a console on a home and a cache of its own, and the hub it pulls from.
+// An owned is a console with a home and a cache of its own, and the hub that it pulls from.
 type owned struct {
 	*console
 	hub *fakeHub
 }
 
+// newOwned returns a console that pulls from a new hub. The hub is closed with the test.
 func newOwned(t *testing.T) *owned {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
@@ -32,7 +33,8 @@ func newOwned(t *testing.T) *owned {
 	return &owned{c, hub}
 }
 
-// another acts as another program with the same cache. Tandem does not own what it pulls.
+// another returns a console that acts as another program with the same cache. Tandem does not own
+// the files that it pulls.
 func (o *owned) another(t *testing.T) *console {
 	c := newConsole(t, newHome(t))
 	for _, name := range []string{"HF_ENDPOINT", "HF_TOKEN", "HF_HUB_CACHE"} {
@@ -41,6 +43,7 @@ func (o *owned) another(t *testing.T) *console {
 	return c
 }
 
+// snapshot returns the folder of a commit in the cache.
 func (o *owned) snapshot(commit string) string {
 	return filepath.Join(o.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", commit)
 }
@@ -49,6 +52,7 @@ func (o *owned) models(t *testing.T) []control.Model {
 	return lines[control.Model](t, o.must(t, "models", "list", "--json"))
 }
 
+// onDisk reports whether a snapshot has its config.json.
 func onDisk(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "config.json"))
 	return err == nil
@@ -63,17 +67,17 @@ func (o *owned) next(t *testing.T) {
 	o.hub.commit = nextCommit
 }
 
-// The hub's id was taken, so the model got another id here. It is updated and deleted all the same.
+// A pulled model gets another id if the hub's id is taken. It is updated and deleted under that id.
 func TestModelPulledUnderAnotherIDIsUpdatedAndRemoved(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "models", "add", "--id", "lab/tiny", tinyModel(t, "other", nil))
 	if out := o.must(t, "pull", "lab/tiny"); out != "lab/tiny-2\n" {
-		t.Fatalf("pulled as %q", out)
+		t.Fatalf("the model is pulled as %q, want lab/tiny-2", out)
 	}
 	o.next(t)
 	if out := o.must(t, "pull", "lab/tiny"); out != "lab/tiny-2\n" ||
 		onDisk(o.snapshot(hubCommit)) {
-		t.Errorf("updated as %q; the earlier snapshot is on disk: %t",
+		t.Errorf("the model is updated as %q, want lab/tiny-2; the earlier snapshot is on disk: %t",
 			out, onDisk(o.snapshot(hubCommit)))
 	}
 	o.must(t, "models", "remove", "lab/tiny-2")
@@ -81,8 +85,8 @@ func TestModelPulledUnderAnotherIDIsUpdatedAndRemoved(t *testing.T) {
 		func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "models--") }) {
 		t.Errorf("the removed model is still on disk: %v", left)
 	}
-	if n := len(o.models(t)); n != 2 { // and the pocket model
-		t.Errorf("%d models are registered", n)
+	if n := len(o.models(t)); n != 2 { // lab/tiny and the pocket model
+		t.Errorf("%d models are registered, want 2", n)
 	}
 	o.must(t, "models", "remove", "lab/tiny")
 }
@@ -94,15 +98,15 @@ func TestOnlyOwnSnapshotsAreDeleted(t *testing.T) {
 	o.next(t)
 	o.another(t).must(t, "pull", "lab/tiny")
 	o.hub.bodies()
-	o.must(t, "pull", "lab/tiny") // is there already
+	o.must(t, "pull", "lab/tiny") // the other program has fetched it
 	list := o.models(t)
 	i := slices.IndexFunc(list, func(m control.Model) bool { return m.ID == "lab/tiny" })
 	if i < 0 || list[i].Path != o.snapshot(nextCommit) || list[i].DownloadedByUs ||
 		o.hub.bodies() != 0 {
-		t.Errorf("models %+v", list)
+		t.Errorf("the models are %+v, want lab/tiny at the other program's snapshot", list)
 	}
 	if onDisk(o.snapshot(hubCommit)) {
-		t.Error("our earlier snapshot is still on disk, though nothing leads to it")
+		t.Error("Tandem's earlier snapshot is still on disk, though no model uses it")
 	}
 	o.must(t, "models", "remove", "lab/tiny")
 	if !onDisk(o.snapshot(nextCommit)) {
@@ -115,14 +119,14 @@ func TestRemovalOfMissingFilesSucceeds(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "pull", "lab/tiny")
 	if out := o.must(t, "models"); strings.Contains(out, "gone") {
-		t.Errorf("on disk:\n%s", out)
+		t.Errorf("a model on disk is listed as gone:\n%s", out)
 	}
 	if err := os.RemoveAll(filepath.Dir(filepath.Dir(o.snapshot(hubCommit)))); err != nil {
 		t.Fatal(err)
 	}
 	if out := o.must(t, "models"); !regexp.MustCompile(`(?m)^lab/tiny .* hub, gone `).MatchString(out) ||
 		strings.Count(out, "gone") != 1 {
-		t.Errorf("gone:\n%s", out)
+		t.Errorf("the list is\n%swant lab/tiny alone as gone", out)
 	}
 	o.must(t, "models", "remove", "lab/tiny")
 }
@@ -137,10 +141,10 @@ func TestModelInUseIsNotRemoved(t *testing.T) {
 	c := newConsole(t, home)
 	if code := c.tandem(t.Context(), "models", "remove", "endless"); code != 1 ||
 		!strings.Contains(c.stderr, "endless is answering requests") {
-		t.Errorf("while it answers: exit %d, %s", code, c.stderr)
+		t.Errorf("a removal during a request: exit %d, %s", code, c.stderr)
 	}
 	if out := c.must(t, "runs"); !regexp.MustCompile(`\n1 .* endless +/v1/completions .* running\n$`).MatchString(out) {
-		t.Errorf("while it answers:\n%s", out)
+		t.Errorf("the runs are\n%swant one that is running", out)
 	}
 	body.Close()
 	waitState(t, client(t, home), func(s control.State) bool { return len(s.Active) == 0 })
@@ -152,7 +156,7 @@ func TestModelInUseIsNotRemoved(t *testing.T) {
 	if status, body := p.post(t, "/v1/completions", "application/json",
 		`{"model":"tandem","prompt":"func","max_tokens":1}`); status != http.StatusOK ||
 		!strings.Contains(body, `"model":"pocket"`) {
-		t.Errorf("afterwards: %d %s", status, body)
+		t.Errorf("a request after the removal: %d %s, want an answer of pocket", status, body)
 	}
 }
 
@@ -191,7 +195,7 @@ func TestRemovalSucceedsIfTheServerEnds(t *testing.T) {
 // registered.
 func TestUnusableFolderLeavesNoRow(t *testing.T) {
 	dir := tinyModel(t, "broken", nil)
-	// only the load reads it
+	// Only the load reads the tokenizer.
 	must(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{"), 0o600))
 	c := newConsole(t, newHome(t))
 	rows := func(want int) {
@@ -202,7 +206,7 @@ func TestUnusableFolderLeavesNoRow(t *testing.T) {
 		}
 		if list := lines[control.Model](t, c.must(t, "models", "list",
 			"--json")); len(list) != want {
-			t.Errorf("%d rows: %+v", len(list), list)
+			t.Errorf("the registry has %d rows, want %d: %+v", len(list), want, list)
 		}
 	}
 	rows(1) // the pocket model
@@ -210,7 +214,7 @@ func TestUnusableFolderLeavesNoRow(t *testing.T) {
 	rows(2)
 }
 
-// A tokenizer can give up on a text. That is the request's fault, and its model stays registered.
+// A tokenizer that takes too long on a text fails the request. Its model stays registered.
 func TestTextBeyondTheTokenizersLimitKeepsTheModel(t *testing.T) {
 	dir := tinyModel(t, "slow", nil)
 	b, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
@@ -237,7 +241,7 @@ func TestTextBeyondTheTokenizersLimitKeepsTheModel(t *testing.T) {
 	}
 }
 
-// A bare name is an id. If a folder has that name, the error says how to write it.
+// A bare name is an id. If a folder has that name, the error says how to write the path.
 func TestBareNameOfAFolderIsExplained(t *testing.T) {
 	c := newConsole(t, newHome(t))
 	t.Chdir(t.TempDir())
