@@ -16,22 +16,24 @@ import (
 	"tandem/app/control"
 )
 
-// endless is a model that does not end by itself: its EOS lies beyond its vocabulary.
+// endless writes a model that does not end by itself: its EOS lies beyond its vocabulary.
 func endless(t *testing.T) string {
 	return tinyModel(t, "endless", map[string]any{"eos_token_id": 1000,
 		"max_position_embeddings": 1 << 16})
 }
 
-func TestServeTellsWhere(t *testing.T) {
+// serve prints its address and a link to the page. The link opens one session. A second serve of
+// the same home names the first one and exits with 1.
+func TestServePrintsItsAddressAndALink(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
 	if !regexp.MustCompile(`^http://127\.0\.0\.1:[1-9][0-9]*$`).MatchString(p.url) {
-		t.Errorf("line 1 is %q", p.url)
+		t.Errorf("line 1 is %q, want the address", p.url)
 	}
 	if !regexp.MustCompile(`^` + regexp.QuoteMeta(p.url) + `/#[A-Z2-7]{20,}$`).MatchString(p.link) {
-		t.Errorf("line 2 is %q", p.link)
+		t.Errorf("line 2 is %q, want the address with a code", p.link)
 	}
-	// The link buys a session, once, and that shows the state.
+	// The code of the link gives a session once.
 	_, code, _ := strings.Cut(p.link, "#")
 	for i, want := range []int{http.StatusOK, http.StatusUnauthorized} {
 		resp, err := http.Post(p.url+"/app/session", "application/json",
@@ -41,11 +43,11 @@ func TestServeTellsWhere(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != want {
-			t.Errorf("exchange %d of the code: %s", i+1, resp.Status)
+			t.Errorf("exchange %d of the code: %s, want %d", i+1, resp.Status, want)
 		}
 	}
 	if info, err := os.Stat(home); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("home: %v %v", info.Mode(), err)
+		t.Errorf("the home folder: %v, %v, want mode 0700", info.Mode(), err)
 	}
 
 	second := launch(t, home, "serve", "--addr", "127.0.0.1:0")
@@ -56,25 +58,26 @@ func TestServeTellsWhere(t *testing.T) {
 		}
 	}
 	if code2 != 1 || out != "" {
-		t.Errorf("a second serve ended with %d, printing %q", code2, out)
+		t.Errorf("a second serve exits with %d and prints %q, want 1 and nothing", code2, out)
 	}
 	if _, err := client(t, home).State(t.Context()); err != nil {
-		t.Errorf("the first one suffered: %v", err)
+		t.Errorf("the state of the first serve: %v", err)
 	}
 	waitState(t, client(t, home),
 		func(s control.State) bool { return s.Phase == control.PhaseReady })
 	p.stop(t)
-	// Standard error says what the two lines are, how to stop, and what is served. Nothing is in
-	// flight, so a stop needs no further word.
+	// Standard error explains the link and names the key that stops and the model that is served.
+	// Nothing is in flight, so the stop adds no line.
 	want := "The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
 		"Ctrl-C stops.\n" +
 		"Serving pocket. In an editor: base URL " + p.url + "/v1, model tandem, any API key.\n"
 	if got := p.stderr.String(); got != want {
-		t.Errorf("on standard error:\n%swant:\n%s", got, want)
+		t.Errorf("standard error:\n%swant:\n%s", got, want)
 	}
 }
 
-// The socket is served, and nothing is printed in place of the address.
+// If its port is taken, serve serves the control socket and prints no address. Standard error says
+// so, and the doctor reports it.
 func TestServeWithoutItsPortServesTheSocket(t *testing.T) {
 	first := serveProcess(t, newHome(t))
 	defer first.stop(t)
@@ -83,10 +86,10 @@ func TestServeWithoutItsPortServesTheSocket(t *testing.T) {
 	c := client(t, home)
 	state := waitState(t, c, func(s control.State) bool { return s.Phase == control.PhaseReady })
 	if state.Address != "" || !strings.Contains(state.Error, "is taken") {
-		t.Errorf("state %+v", state)
+		t.Errorf("the state is %+v, want no address and the reason", state)
 	}
 	if code := newConsole(t, home).tandem(t.Context(), "doctor"); code != 1 {
-		t.Errorf("the doctor finds nothing: exit %d", code)
+		t.Errorf("the doctor exits with %d, want 1", code)
 	}
 	p.stop(t)
 	if text := p.stderr.String(); !strings.HasPrefix(text, "tandem: running without an endpoint") ||
@@ -98,7 +101,8 @@ func TestServeWithoutItsPortServesTheSocket(t *testing.T) {
 	}
 }
 
-// waitState asks until the state is as wanted.
+// waitState asks for the state every 2 ms until ok accepts it, and returns it. A failed call is
+// repeated.
 func waitState(t *testing.T, c *control.Client, ok func(control.State) bool) control.State {
 	t.Helper()
 	for {
@@ -114,8 +118,7 @@ func waitState(t *testing.T, c *control.Client, ok func(control.State) bool) con
 	}
 }
 
-// generating starts an endless streamed completion and returns its body once the first token has
-// come.
+// generating starts an endless streamed completion. It returns the body after the first token.
 func generating(t *testing.T, p *process, model string) io.ReadCloser {
 	t.Helper()
 	resp, err := http.Post(p.url+"/v1/completions", "application/json",
@@ -145,10 +148,10 @@ func TestHomeCanBeServedAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _ := p.exit(t); code != -1 {
-		t.Errorf("exit %d", code)
+		t.Errorf("the killed process exits with %d, want -1", code)
 	}
 	if _, err := os.Stat(control.SocketPath(home)); err != nil {
-		t.Fatalf("the killed process left no socket to stumble over: %v", err)
+		t.Fatalf("the killed process left no socket, so the test shows nothing: %v", err)
 	}
 	again := serveProcess(t, home)
 	defer again.stop(t)
@@ -158,10 +161,10 @@ func TestHomeCanBeServedAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(runs) != 1 || runs[0].FinishReason != "interrupted" || runs[0].EndedAt.IsZero() {
-		t.Errorf("runs %+v", runs)
+		t.Errorf("the runs are %+v, want one that was interrupted", runs)
 	}
 	if s, err := c.State(t.Context()); err != nil || s.Choice != "endless" {
-		t.Errorf("choice %q, %v", s.Choice, err)
+		t.Errorf("the chosen model is %q, %v, want endless", s.Choice, err)
 	}
 }
 
@@ -181,14 +184,14 @@ func TestInterruptedRunKeepsItsText(t *testing.T) {
 			t.Errorf("exit %d: %s", code, p.stderr)
 		}
 		if strings.Contains(rest, "finish_reason") {
-			t.Error("the generation came to an end of its own")
+			t.Error("the generation ended by itself")
 		}
 	}
 	finished := func(t *testing.T, n int) {
 		list := lines[control.Run](t, newConsole(t, home).must(t, "runs", "--json"))
 		if len(list) != n || list[0].FinishReason != control.FinishCancel ||
 			list[0].CompletionTokens == 0 {
-			t.Errorf("runs %+v", list)
+			t.Errorf("the runs are %+v, want %d, the newest cancelled with tokens", list, n)
 		}
 	}
 	t.Run("alone", interrupt)
@@ -200,16 +203,15 @@ func TestInterruptedRunKeepsItsText(t *testing.T) {
 	finished(t, 2)
 }
 
-// A command may serve other programs, and wait for their requests to end after Ctrl-C. It does not
-// say that Ctrl-C stops it.
+// A command may serve other programs. After Ctrl-C it ends and asks for no second Ctrl-C. The other
+// program learns that Tandem is stopping.
 func TestInterruptedHostAsksForNoSecondCtrlC(t *testing.T) {
 	home, dir := newHome(t), endless(t)
 	c := client(t, home)
 	begin := func(n int) *process {
 		p := launch(t, home, "run", "--model", dir, "--raw", "--json", "--temperature", "0", "abc")
 		waitState(t, c, func(s control.State) bool {
-			return len(s.Active) == n &&
-				s.Active[n-1].CompletionTokens > 0
+			return len(s.Active) == n && s.Active[n-1].CompletionTokens > 0
 		})
 		return p
 	}
@@ -222,12 +224,12 @@ func TestInterruptedHostAsksForNoSecondCtrlC(t *testing.T) {
 	}()
 	must(t, first.Process.Signal(os.Interrupt))
 	if code, _ := first.exit(t); code != 130 || first.stderr.String() != "tandem: interrupted\n" {
-		t.Errorf("exit %d: %s", code, first.stderr)
+		t.Errorf("the first command: exit %d: %s", code, first.stderr)
 	}
 	<-heard
 	if code, _ := second.exit(t); code != 1 ||
 		!strings.Contains(second.stderr.String(), "Tandem is stopping") {
-		t.Errorf("the other one: exit %d: %s", code, second.stderr)
+		t.Errorf("the second command: exit %d: %s", code, second.stderr)
 	}
 }
 
@@ -249,22 +251,23 @@ func TestSecondSignalEndsTheDrain(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if _, err := body.Read(make([]byte, 16)); err != nil {
-		t.Errorf("the request in flight was cut at once: %v", err)
+		t.Errorf("the first signal cut the request in flight: %v", err)
 	}
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	if code, _ := p.exit(t); code != -1 ||
 		p.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
-		t.Errorf("ended with %v", p.ProcessState)
+		t.Errorf("serve ended with %v, want the signal SIGINT", p.ProcessState)
 	}
 	if want := "tandem: finishing 1 request, for some seconds at most; press Ctrl-C again to stop at once\n"; !strings.HasSuffix(p.stderr.String(),
 		want) {
-		t.Errorf("nothing says what it waits for: %s", p.stderr)
+		t.Errorf("standard error does not end with %q: %s", want, p.stderr)
 	}
 }
 
-// The drain ends a request without an end. Its client is told why, and the history has it.
+// The drain ends a request that does not end by itself. Its client gets the reason, and the history
+// has it too.
 func TestDrainEndsEndlessRequests(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", endless(t))
@@ -276,12 +279,12 @@ func TestDrainEndsEndlessRequests(t *testing.T) {
 	}()
 	p.stop(t)
 	if text := <-heard; !strings.Contains(text, "Tandem is stopping") {
-		t.Errorf("the client heard %q at the end", text[max(0, len(text)-200):])
+		t.Errorf("the stream ends with %q, want the reason", text[max(0, len(text)-200):])
 	}
 	list := lines[control.Run](t, newConsole(t, home).must(t, "runs", "--json"))
 	if len(list) != 1 || list[0].EndedAt.IsZero() || list[0].FinishReason != "interrupted" ||
 		list[0].Message != "Tandem is stopping." || list[0].TotalMS == 0 {
-		t.Errorf("runs %+v", list)
+		t.Errorf("the runs are %+v, want one that was interrupted, with the reason", list)
 	}
 }
 
@@ -308,7 +311,7 @@ func TestServeChecksItsModelFirst(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if code := c.tandem(ctx, "models"); code != 130 {
-		t.Errorf("interrupted at once: exit %d\n%s", code, c.stderr)
+		t.Errorf("with a cancelled context: exit %d, want 130\n%s", code, c.stderr)
 	}
 }
 
@@ -316,7 +319,7 @@ func TestServeChecksItsModelFirst(t *testing.T) {
 // never loaded is not the choice of the next start.
 func TestServeDoesNotAnnounceAnUnusableModel(t *testing.T) {
 	home, good, bad := newHome(t), tinyModel(t, "good", nil), tinyModel(t, "bad", nil)
-	// only the load reads it
+	// Only the load reads the tokenizer.
 	must(t, os.WriteFile(filepath.Join(bad, "tokenizer.json"), []byte("{"), 0o600))
 	for _, c := range []struct {
 		args  []string
@@ -335,7 +338,7 @@ func TestServeDoesNotAnnounceAnUnusableModel(t *testing.T) {
 			if status, body := p.post(t, "/v1/completions", "application/json",
 				`{"model":"tandem","prompt":"a"}`); status != http.StatusUnprocessableEntity ||
 				!strings.Contains(body, "tokenizer.json") {
-				t.Errorf("%v: a request gets %d %s", c.args, status, body)
+				t.Errorf("%v: a request gets %d %s, want 422", c.args, status, body)
 			}
 		}
 		p.stop(t)
@@ -343,7 +346,7 @@ func TestServeDoesNotAnnounceAnUnusableModel(t *testing.T) {
 		if failed := c.phase == control.PhaseFailed; !strings.Contains(text, c.says) ||
 			failed == strings.Contains(text, "Serving") ||
 			failed != strings.Contains(text, "`tandem serve --model pocket`") {
-			t.Errorf("%v: %s", c.args, text)
+			t.Errorf("%v: standard error lacks %q or names a wrong model: %s", c.args, c.says, text)
 		}
 	}
 	must(t, os.RemoveAll(good))
@@ -354,7 +357,7 @@ func TestServeDoesNotAnnounceAnUnusableModel(t *testing.T) {
 	if text := p.stderr.String(); !strings.Contains(text, "there is no such folder") ||
 		!strings.Contains(text, "`tandem serve --model pocket`") ||
 		strings.Contains(text, "Serving") {
-		t.Errorf("its folder is gone: %s", text)
+		t.Errorf("with the folder gone: standard error %s", text)
 	}
 }
 
@@ -373,19 +376,19 @@ func TestForeignFolderIsLeftAsItIs(t *testing.T) {
 		t.Errorf("exit %d: %s", code, c.stderr)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
+		t.Errorf("the folder has mode %v, %v, want 0755", info.Mode(), err)
 	}
 }
 
-// If two commands run at once, the first serves the second, and stays until the second has ended.
+// The first of two commands that run at once serves the second. It stays until the second has
+// ended.
 func TestSecondRunIsServedByTheFirst(t *testing.T) {
 	home, dir := newHome(t), endless(t)
 	c := client(t, home)
 	begin := func(n int) (*process, int64) {
 		p := launch(t, home, "run", "--model", dir, "--raw", "--json", "--temperature", "0", "abc")
 		s := waitState(t, c, func(s control.State) bool {
-			return len(s.Active) == n &&
-				s.Active[n-1].CompletionTokens > 0
+			return len(s.Active) == n && s.Active[n-1].CompletionTokens > 0
 		})
 		return p, s.Active[n-1].RunID
 	}

@@ -12,7 +12,8 @@ import (
 	"tandem/app/control"
 )
 
-// A wait of over a second is shown, a shorter one is not. Nothing stays on the line.
+// A wait of over a second is shown on a terminal, a shorter one is not. The line is cleared at the
+// end.
 func TestOnlyLongWaitsAreShown(t *testing.T) {
 	loading := &control.Loading{ID: "big", Done: 3e9, Total: 6e9}
 	reading := []control.Active{
@@ -24,7 +25,7 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 		terminal bool
 		state    control.State
 		busy     time.Duration // then idle
-		want     string        // part of what was drawn; empty = nothing was
+		want     string        // a part of the drawn text; empty = nothing is drawn
 	}{
 		{"load", true, control.State{Loading: loading}, 5 * time.Second, "loading big [===============               ]  50% 3.0 GB of 6.0 GB"},
 		{"load of unknown size", true, control.State{Loading: &control.Loading{ID: "big"}}, 5 * time.Second, "loading big 0 B"},
@@ -56,7 +57,7 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 			})
 		})
 	}
-	// A failing call for the state ends the watch, not the caller.
+	// A failed call for the state ends the watch, and the caller goes on.
 	stop := (&Main{Stderr: &bytes.Buffer{}, Terminal: true}).watch(t.Context(),
 		func(context.Context) (control.State, error) {
 			return control.State{}, errors.New("gone")
@@ -64,6 +65,8 @@ func TestOnlyLongWaitsAreShown(t *testing.T) {
 	stop()
 }
 
+// Bytes and counts are printed in the largest unit that fits. A gauge has 30 cells and shows 100%
+// at most.
 func TestBytesHaveTheLargestUnitThatFits(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1536: "1.5 kB",
 		24_408_912: "24.4 MB", 6e12: "6.0 TB"} {
@@ -83,11 +86,12 @@ func TestBytesHaveTheLargestUnitThatFits(t *testing.T) {
 	}{{0, 7, "  0%"}, {7, 7, "100%"}, {9, 7, "100%"}, {1 << 62, 1 << 62, "100%"}} {
 		if got := gauge(c.done, c.total); !strings.HasSuffix(got, c.want) ||
 			len(got) != len("[] 100%")+30 {
-			t.Errorf("gauge(%d, %d) is %q", c.done, c.total, got)
+			t.Errorf("gauge(%d, %d) is %q, want %q at its end", c.done, c.total, got, c.want)
 		}
 	}
 }
 
+// A flag of a size takes decimal and binary units from 1 MB on. It refuses a number without a unit.
 func TestSizeFlagReadsUnits(t *testing.T) {
 	for text, want := range map[string]int64{
 		"4GB": 4e9, "1.5 GB": 15e8, "500MB": 5e8, "2000KB": 2e6, "1000000B": 1e6, "1TB": 1e12,

@@ -12,7 +12,7 @@ import (
 	"tandem/app/control"
 )
 
-// notify reports the first read.
+// A notify is a reader that closes read at its first Read. It is read once.
 type notify struct {
 	io.Reader
 	read chan struct{}
@@ -43,7 +43,7 @@ func TestPromptCanBeInterrupted(t *testing.T) {
 		<-in.read
 		interrupt()
 		if c := <-code; c != 130 || out.Len() > 0 || err.String() != want {
-			t.Errorf("typed %t: exit %d, %q %q", typed, c, &out, &err)
+			t.Errorf("typed %t: exit %d, %q %q, want 130 and %q", typed, c, &out, &err, want)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestCutOffAnswerEndsItsLine(t *testing.T) {
 		text = x.text
 		if code := c.tandem(t.Context(), "run", "a"); code != 1 || c.stdout != x.want ||
 			c.stderr != "tandem: Tandem is stopping.\n" {
-			t.Errorf("after %q: exit %d, %q %q", x.text, code, c.stdout, c.stderr)
+			t.Errorf("after %q: exit %d, %q %q, want %q", x.text, code, c.stdout, c.stderr, x.want)
 		}
 	}
 }
