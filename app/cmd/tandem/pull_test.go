@@ -28,16 +28,16 @@ const (
 	hubCommit = "0123456789abcdef0123456789abcdef01234567"
 )
 
-// A fakeHub has one model, lab/tiny, for requests with its token.
+// A fakeHub serves one model, lab/tiny, to requests with hubToken.
 type fakeHub struct {
-	dir    string // with the model's files
+	dir    string // the folder with the model's files
 	commit string // hubCommit if empty
 
-	hold chan struct{} // weights stop in their middle until it is closed; nil for no such stop
+	hold chan struct{} // weights stop in their middle until it is closed; nil = they do not stop
 
 	mu       sync.Mutex
 	requests []string // METHOD PATH
-	down     int      // requests still to be answered with 503
+	down     int      // the number of next requests that get 503
 }
 
 func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +103,7 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// bodies counts what was downloaded since the last call.
+// bodies returns the number of files that were downloaded since the last call.
 func (h *fakeHub) bodies() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,6 +116,8 @@ func (h *fakeHub) bodies() (n int) {
 	return n
 }
 
+// A pull fetches a model, registers it and draws a bar on a terminal. A second pull fetches
+// nothing. A removal deletes the files. A pull that the hub refuses fails with the reason.
 func TestPullFetchesRegistersAndShowsProgress(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
@@ -124,7 +126,7 @@ func TestPullFetchesRegistersAndShowsProgress(t *testing.T) {
 	c := newConsole(t, home)
 	c.env["HF_ENDPOINT"], c.terminal = server.URL+"/", true
 
-	// The refusals of the hub, each with its reason.
+	// The hub refuses these names, each with its reason.
 	for name, want := range map[string]string{
 		"lab/tiny":    `(?i)token`,
 		"lab/unknown": `lab/unknown`,
@@ -139,13 +141,13 @@ func TestPullFetchesRegistersAndShowsProgress(t *testing.T) {
 
 	c.env["HF_TOKEN"] = hubToken
 	if out := c.must(t, "pull", "lab/tiny"); out != "lab/tiny\n" {
-		t.Errorf("standard output %q", out)
+		t.Errorf("standard output is %q, want the id", out)
 	}
 	if !regexp.MustCompile(`\r\x1b\[Klab/tiny \[={30}\] 100% [0-9.]+ kB of [0-9.]+ kB.*\n\z`).MatchString(c.stderr) {
 		t.Errorf("no bar on standard error: %q", c.stderr)
 	}
 	if n := hub.bodies(); n == 0 {
-		t.Error("nothing was fetched")
+		t.Error("the first pull fetched no file")
 	}
 	snapshot := filepath.Join(c.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit)
 	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json",
@@ -153,35 +155,35 @@ func TestPullFetchesRegistersAndShowsProgress(t *testing.T) {
 		got, err := os.ReadFile(filepath.Join(snapshot, name))
 		want, _ := os.ReadFile(filepath.Join(hub.dir, name))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+			t.Errorf("%s has %d bytes, want %d of the hub: %v", name, len(got), len(want), err)
 		}
 	}
 
-	// Without a terminal nothing is drawn. A file that is there is not fetched.
+	// Nothing is drawn without a terminal. A file on disk is not fetched.
 	c.terminal = false
 	c.must(t, "pull", "lab/tiny@main")
 	if n := hub.bodies(); n != 0 || c.stderr != "" {
-		t.Errorf("the second pull fetched %d files and wrote %q", n, c.stderr)
+		t.Errorf("the second pull fetched %d files and wrote %q, want nothing", n, c.stderr)
 	}
 	list := lines[control.Model](t, c.must(t, "models", "list", "--json"))
 	i := slices.IndexFunc(list, func(m control.Model) bool { return m.ID == "lab/tiny" })
 	if i < 0 || !list[i].DownloadedByUs || list[i].Revision != hubCommit ||
 		list[i].Path != snapshot {
-		t.Errorf("models %+v", list)
+		t.Errorf("the models are %+v, want lab/tiny at %s", list, snapshot)
 	}
 	if out := c.must(t, "run", "--model", "lab/tiny", "--max-tokens", "2", "--temperature", "0",
 		"--json", "x"); !strings.Contains(out, `"finish_reason"`) {
-		t.Errorf("run: %s", out)
+		t.Errorf("run prints %s", out)
 	}
 
-	// A removal deletes what Tandem downloaded.
+	// A removal deletes the files that Tandem downloaded.
 	c.must(t, "models", "remove", "lab/tiny")
 	if _, err := os.Stat(snapshot); !os.IsNotExist(err) {
-		t.Errorf("the snapshot is still there: %v", err)
+		t.Errorf("the snapshot is there after the removal: %v", err)
 	}
 }
 
-// Where downloads are forbidden and files are missing, the error says what to do.
+// If HF_HUB_OFFLINE forbids downloads and files are missing, the error says what to do.
 func TestOfflinePullOfAnIncompleteModelSaysWhatToDo(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
@@ -201,10 +203,10 @@ func TestOfflinePullOfAnIncompleteModelSaysWhatToDo(t *testing.T) {
 	c.env["HF_HUB_OFFLINE"] = "0"
 	c.must(t, "pull", "lab/tiny")
 	c.env["HF_HUB_OFFLINE"] = "1"
-	c.must(t, "pull", "lab/tiny") // is there already
+	c.must(t, "pull", "lab/tiny") // its files are on disk
 	must(t, os.Remove(filepath.Join(cache, "models--lab--tiny", "snapshots", hubCommit,
 		"model.safetensors")))
-	// As the Hugging Face libraries spell it.
+	// The Hugging Face libraries accept the spelling True too.
 	refused("True", "tandem: lab/tiny: the model is only half downloaded, model.safetensors is missing in the cache "+cache+
 		", and HF_HUB_OFFLINE forbids downloading it: unset HF_HUB_OFFLINE and pull again\n")
 }
@@ -222,18 +224,18 @@ func TestPullUsesTheDiskIfTheHubIsDown(t *testing.T) {
 		strings.Count(c.stderr, "\n") != 1 ||
 		!strings.HasPrefix(c.stderr, "tandem: the hub could not be asked") ||
 		!strings.Contains(c.stderr, strings.TrimPrefix(server.URL, "http://")) {
-		t.Errorf("%q %q", out, c.stderr)
+		t.Errorf("a model on disk: %q %q, want its id and one line about the hub", out, c.stderr)
 	}
 	if code := c.tandem(t.Context(), "pull", "lab/other"); code != 1 ||
 		c.stderr != "tandem: The hub at "+strings.TrimPrefix(server.URL,
 			"http://")+" cannot be reached: check the internet connection, or the hub in Settings.\n" {
-		t.Errorf("a model that is not there: exit %d, %q", code, c.stderr)
+		t.Errorf("a model that is not on disk: exit %d, %q", code, c.stderr)
 	}
-	// The folder has the model's name, also if it is added by hand.
+	// The folder gives the model its id, also if it is added by hand.
 	snapshot := filepath.Join(c.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit)
 	second := newConsole(t, newHome(t))
 	if out := second.must(t, "models", "add", snapshot); !strings.Contains(out, "lab/tiny") {
-		t.Errorf("registered as %q", out)
+		t.Errorf("the added folder is registered as %q, want lab/tiny", out)
 	}
 }
 
@@ -260,14 +262,14 @@ func TestPullRefusesANameWithoutAnOrganization(t *testing.T) {
 	defer p.stop(t)
 	check("nosuch", noOrg)
 	if len(hub.requests) > 0 {
-		t.Errorf("the hub was asked: %v", hub.requests)
+		t.Errorf("the hub got requests: %v", hub.requests)
 	}
 	if c.tandem(t.Context(), "pull", "lab/unknown"); strings.Count(c.stderr, "lab/unknown") != 1 {
-		t.Errorf("the name does not stand once in %q", c.stderr)
+		t.Errorf("the error names lab/unknown not exactly once: %q", c.stderr)
 	}
 }
 
-// The error says whose HF_ENDPOINT is wrong if another process downloads.
+// If another process downloads, the error says that its HF_ENDPOINT is the wrong one.
 func TestPullSaysWhoseEndpointIsWrong(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
@@ -289,7 +291,7 @@ func TestPullSaysWhoseEndpointIsWrong(t *testing.T) {
 		p.Process.Pid))
 }
 
-// The line says that a pull waits for the hub.
+// The line on the terminal says that a pull tries again, and why.
 func TestPullShowsThatItWaits(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), down: 1}
 	server := httptest.NewServer(hub)
@@ -298,7 +300,7 @@ func TestPullShowsThatItWaits(t *testing.T) {
 	c.env["HF_ENDPOINT"], c.env["HF_TOKEN"], c.terminal = server.URL, hubToken, true
 	c.must(t, "pull", "lab/tiny")
 	if want := regexp.MustCompile(`\r\x1b\[Klab/tiny, trying again in 1s: [0-9.:]+ answers "503 [^:\r]*\r`); !want.MatchString(c.stderr) {
-		t.Errorf("the line does not say why nothing arrives: %q", c.stderr)
+		t.Errorf("the terminal shows %q, want a line that names the 503", c.stderr)
 	}
 }
 
@@ -317,7 +319,7 @@ func TestForeignDownloadsAreNeverDeleted(t *testing.T) {
 	}
 	second.must(t, "pull", "lab/tiny")
 	if n := hub.bodies(); n != 0 {
-		t.Errorf("%d files were fetched again", n)
+		t.Errorf("the second pull fetched %d files, want 0", n)
 	}
 	second.must(t, "models", "remove", "lab/tiny")
 	if _, err := os.Stat(filepath.Join(first.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots",
@@ -336,15 +338,15 @@ func TestPulledDrafterDraftsForItsModel(t *testing.T) {
 	c.env["HF_ENDPOINT"], c.env["HF_TOKEN"] = server.URL, hubToken
 	if out := c.must(t, "pull", "lab/tiny"); out != "lab/tiny\n" ||
 		!strings.Contains(c.stderr, "lab/tiny is a drafter") {
-		t.Errorf("%q %q", out, c.stderr)
+		t.Errorf("the pull prints %q and %q, want lab/tiny as a drafter", out, c.stderr)
 	}
 	if out := c.must(t, "models", "list"); strings.Contains(out, "lab/tiny") {
-		t.Errorf("it was registered:\n%s", out)
+		t.Errorf("the drafter is registered as a model:\n%s", out)
 	}
 	c.must(t, "models", "add", "--id", "m", tinyModel(t, "other", nil))
 	if out := c.must(t, "models", "drafter", "m", "lab/tiny"); !strings.Contains(out,
 		"models--lab--tiny") {
-		t.Error(out)
+		t.Errorf("models drafter prints %s, want the folder of the drafter", out)
 	}
 	snapshot := filepath.Join(c.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit)
 	if _, err := os.Stat(snapshot); err != nil {
@@ -352,10 +354,10 @@ func TestPulledDrafterDraftsForItsModel(t *testing.T) {
 	}
 	c.must(t, "models", "remove", "lab/tiny")
 	if _, err := os.Stat(snapshot); !os.IsNotExist(err) {
-		t.Errorf("the snapshot is still there: %v", err)
+		t.Errorf("the drafter's snapshot is there after the removal: %v", err)
 	}
 	if code := c.tandem(t.Context(), "models", "remove", "lab/tiny"); code != 1 ||
 		!strings.Contains(c.stderr, "not registered") {
-		t.Errorf("exit %d: %s", code, c.stderr)
+		t.Errorf("a second removal: exit %d: %s", code, c.stderr)
 	}
 }

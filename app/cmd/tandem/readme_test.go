@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestReadmeShowsEveryVerb compares the verbs in README.md, each with an example, with the
-// program's.
+// README.md has a row with an example for each verb of the program, and for no other.
 func TestReadmeShowsEveryVerb(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
 	if err != nil {
