@@ -212,8 +212,9 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 		t.Errorf("the list of an unknown model: exit %d, %s", code, console.stderr)
 	}
 
-	// A deletion of the first checkpoint with --all deletes the others that continue it, from memory
-	// too. It is refused while one is pinned, and without --all. The next answer names the reason.
+	// A deletion of the first checkpoint with --all deletes the others that continue it, from
+	// memory too. It is refused while one is pinned, and without --all. The next answer names the
+	// reason.
 	first := slices.MinFunc(all, func(a, b control.Checkpoint) int { return a.ToToken - b.ToToken })
 	for _, refused := range []string{"pinned", "others continue"} {
 		args := []string{"checkpoints", "delete", "--yes", first.ID}

@@ -12,25 +12,29 @@ import (
 	"tandem/app/control"
 )
 
-// TestScripts runs testdata/*.txt, each twice: where no process serves the home, so that the verbs
-// work by themselves, and beside a process that does.
+// Each script in testdata/*.txt holds twice: with no process on the home, so that the verbs work by
+// themselves, and with a process that serves it.
 //
-// A script is a list of lines, # begins a comment:
+// A script is a list of lines. "# " begins a comment:
 //
 //	tandem ARGS       a command line that exits with 0
-//	N tandem ARGS     one that exits with N
-//	stdin TEXT        what the following command lines read
-//	stdout PATTERN    a regular expression that the last output matches,
-//	stderr PATTERN    (?m) and (?s) set
-//	! stdout PATTERN  one that it does not match
-//	only PATTERN      whether the next line counts: alone or served
+//	N tandem ARGS     a command line that exits with N
+//	stdin TEXT        the standard input of the command lines that follow
+//	stdout PATTERN    the last standard output matches PATTERN, a regular expression
+//	                  with (?m) and (?s) set
+//	stderr PATTERN    the last standard error matches PATTERN
+//	! stdout PATTERN  the last standard output does not match PATTERN; also with stderr
+//	only MODE         the next line counts only in this mode: alone or served
 //
-// 'Quotes' keep spaces together, \n in TEXT is a newline, and $TINY is the folder of a random
-// model, $BARE one without a chat template, $WORK an empty folder.
-func TestScripts(t *testing.T) {
+// 'Quotes' keep spaces together. \n in TEXT is a newline. A command line can name three folders:
+//
+//   - $TINY has a random model;
+//   - $BARE has a random model without a chat template;
+//   - $WORK is empty.
+func TestVerbsFollowTheirScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
+		t.Fatalf("testdata has no scripts: %v", err)
 	}
 	vars := map[string]string{"TINY": tinyModel(t, "tiny", nil), "BARE": tinyModel(t, "bare", nil),
 		"WORK": t.TempDir()}
@@ -62,14 +66,16 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// A script runs the lines of one file in one mode.
 type script struct {
 	*console
 	client *control.Client
 	vars   map[string]string
-	mode   string
-	skip   bool // the next line is of the other mode
+	mode   string // alone or served
+	skip   bool   // the next line is for the other mode
 }
 
+// line runs one line. It returns an error if the line does not hold or is malformed.
 func (s *script) line(t *testing.T, line string) error {
 	line, _, _ = strings.Cut(line, "# ")
 	line = strings.TrimSpace(line)
@@ -97,7 +103,7 @@ func (s *script) line(t *testing.T, line string) error {
 			return err
 		}
 		if s.mode == "served" {
-			// A client has its answer a moment before the history has the row.
+			// The client gets its answer a moment before the history gets the row.
 			waitState(t, s.client, func(st control.State) bool { return len(st.Active) == 0 })
 		}
 		if code := s.tandem(t.Context(), args...); code != want {
@@ -115,17 +121,17 @@ func (s *script) line(t *testing.T, line string) error {
 			return err
 		}
 		if re.MatchString(text) == negated {
-			return fmt.Errorf("%s is not as it should be", word)
+			return fmt.Errorf("%s matches: %t, want %t", word, negated, !negated)
 		}
 	case "only":
 		s.skip = rest != s.mode
 	default:
-		return fmt.Errorf("no such line: %s", word)
+		return fmt.Errorf("the line begins with the unknown word %q", word)
 	}
 	return nil
 }
 
-// split cuts a line at spaces outside single quotes.
+// split cuts a line at spaces outside single quotes. It fails if a quote stays open.
 func split(text string) (args []string, err error) {
 	quoted, open, arg := false, false, ""
 	for _, r := range text + " " {
@@ -142,7 +148,7 @@ func split(text string) (args []string, err error) {
 		}
 	}
 	if quoted {
-		err = fmt.Errorf("an open quote")
+		err = fmt.Errorf("a quote stays open in %q", text)
 	}
 	return args, err
 }

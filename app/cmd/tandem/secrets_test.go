@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every user of the machine can read a program's arguments. Therefore no verb takes a key, a token
-// or a password by a flag.
+// No verb takes a key, a token or a password by a flag, because every user of the machine can read
+// the arguments of a program.
 func TestNoSecretIsAnArgument(t *testing.T) {
 	secret := regexp.MustCompile(`(?mi)^\s+-[a-z-]*(key|token|secret|password|auth|credential)\b`)
 	usages := 0
@@ -19,16 +19,17 @@ func TestNoSecretIsAnArgument(t *testing.T) {
 				usages++
 			}
 			if found := secret.FindString(c.stderr); found != "" {
-				t.Errorf("tandem %q takes %s", args, found)
+				t.Errorf("the usage of tandem %q has the flag %s", args, found)
 			}
 		}
 	}
 	if usages < len(verbs()) {
-		t.Errorf("%d usages of %d verbs were read", usages, len(verbs()))
+		t.Errorf("the test has read %d usages, want one for each of %d verbs at least",
+			usages, len(verbs()))
 	}
 }
 
-// No name in a table moves the terminal's cursor.
+// A table prints control characters as U+FFFD, so that no name moves the terminal's cursor.
 func TestTableHasNoControlCharacters(t *testing.T) {
 	var out strings.Builder
 	if err := table(&out, []string{"MODEL", "CLIENT"},
@@ -38,6 +39,6 @@ func TestTableHasNoControlCharacters(t *testing.T) {
 	}
 	const want = "MODEL      CLIENT\n�]0;gone�  a�b�c\n�2J        �ab�\né 日本       -\n"
 	if out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
+		t.Errorf("the table is %q, want %q", out.String(), want)
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"testing"
 )
 
+// A value on the command line becomes the JSON that its setting takes.
 func TestSettingValuesBecomeJSON(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"port", "9000", "9000"},
 		{"port", "null", "null"},
-		{"port", "high", `"high"`}, // which the server refuses by name
+		{"port", "high", `"high"`}, // the server refuses it and names the setting
 		{"network", "true", "true"},
 		{"allowed_hosts", "a.example,b.example", `["a.example","b.example"]`},
 		{"allowed_hosts", `["a.example"]`, `["a.example"]`},
@@ -23,12 +24,13 @@ func TestSettingValuesBecomeJSON(t *testing.T) {
 		{"nothing", "x", `"x"`},
 	} {
 		if got := string(settingValue(c.name, c.text)); got != c.want {
-			t.Errorf("%s=%s: %s, want %s", c.name, c.text, got, c.want)
+			t.Errorf("%s=%s becomes %s, want %s", c.name, c.text, got, c.want)
 		}
 	}
 }
 
-// A list names what decides each setting. The next process has the settings too.
+// The list names the source of each setting. A setting is in force in the next process too. A wrong
+// command line fails with the reason.
 func TestSettingsAreListedWithTheirSource(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
@@ -43,7 +45,7 @@ func TestSettingsAreListedWithTheirSource(t *testing.T) {
 	for _, want := range []string{"idle_unload_minutes 30 setting",
 		`allowed_hosts ["mac.example"] setting`, "port 8263 default", "hub_token not set default"} {
 		if text := strings.Join(strings.Fields(c.stdout), " "); !strings.Contains(text, want) {
-			t.Errorf("%q is not in %s", want, text)
+			t.Errorf("the list lacks %q: %s", want, text)
 		}
 	}
 	for _, bad := range []struct {
@@ -63,7 +65,8 @@ func TestSettingsAreListedWithTheirSource(t *testing.T) {
 		c := newConsole(t, home)
 		if code := c.tandem(t.Context(), bad.args...); code != bad.code ||
 			!strings.Contains(c.stderr, bad.says) {
-			t.Errorf("%v: exit %d: %s", bad.args, code, c.stderr)
+			t.Errorf("%v: exit %d, want %d and %q: %s",
+				bad.args, code, bad.code, bad.says, c.stderr)
 		}
 	}
 }
@@ -80,7 +83,7 @@ func TestSettingsListHasNoPassword(t *testing.T) {
 		if code := c.tandem(t.Context(), args...); code != 0 ||
 			strings.Contains(c.stdout, "sesame") ||
 			!strings.Contains(c.stdout, "http://proxy.example:3128") {
-			t.Errorf("%v: exit %d: %s", args, code, c.stdout)
+			t.Errorf("%v: exit %d, want the proxy without its password: %s", args, code, c.stdout)
 		}
 	}
 }
@@ -95,13 +98,13 @@ func TestDoctorNamesTheCacheFolder(t *testing.T) {
 	}
 	c.tandem(t.Context(), "doctor")
 	if !strings.Contains(c.stdout, set+", made by") {
-		t.Errorf("the doctor says %s", c.stdout)
+		t.Errorf("the doctor says %s, want %s", c.stdout, set)
 	}
 	p := serveProcess(t, home)
 	defer p.stop(t)
 	c.tandem(t.Context(), "doctor")
 	if !strings.Contains(c.stdout, "/hub, made by") {
-		t.Errorf("with a server the doctor says %s", c.stdout)
+		t.Errorf("with a server the doctor says %s, want the server's folder", c.stdout)
 	}
 }
 
@@ -114,15 +117,15 @@ func TestKeyIsPrintedOnce(t *testing.T) {
 	}
 	secret := strings.TrimSpace(c.stdout)
 	if !strings.HasPrefix(secret, "tandem-") || strings.Contains(c.stderr, secret) {
-		t.Errorf("it prints %q, and %q", secret, c.stderr)
+		t.Errorf("keys add prints %q, and %q on standard error", secret, c.stderr)
 	}
 	c = newConsole(t, home)
 	if code := c.tandem(t.Context(), "keys"); code != 0 || !strings.Contains(c.stdout, "phone") ||
 		strings.Contains(c.stdout, secret) {
-		t.Errorf("exit %d: %s", code, c.stdout)
+		t.Errorf("keys: exit %d, want the name alone: %s", code, c.stdout)
 	}
 	if code := newConsole(t, home).tandem(t.Context(), "keys", "delete", "phone"); code != 0 {
-		t.Errorf("exit %d", code)
+		t.Errorf("keys delete: exit %d", code)
 	}
 }
 
@@ -144,7 +147,7 @@ func TestFlagsAndEnvironmentWinOverSettings(t *testing.T) {
 	s := st.Settings
 	if s.HubEndpoint != "https://env.example" || s.CheckpointDisk != 7e7 ||
 		s.HubProxy != "http://proxy.example:3128" {
-		t.Errorf("%+v", s)
+		t.Errorf("the settings are %+v, want those of the flag and the environment", s)
 	}
 	by := map[string]string{}
 	for _, x := range st.Sources {

@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// --since takes a duration before now, a date, or a moment in local time or RFC 3339. It refuses
+// other texts and leaves the variable alone then.
 func TestSinceFlagReadsMomentsAndDurations(t *testing.T) {
 	zone := time.FixedZone("east", 2*60*60)
 	now := time.Date(2026, 11, 22, 9, 30, 0, 0, zone)
@@ -26,7 +28,7 @@ func TestSinceFlagReadsMomentsAndDurations(t *testing.T) {
 		if err := sinceFlag(now, &at)(text); err == nil {
 			got = at.UTC().Format(time.RFC3339)
 		} else if !at.IsZero() {
-			t.Errorf("%q fails and leaves %v", text, at)
+			t.Errorf("%q is refused and sets %v", text, at)
 		}
 		if got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)

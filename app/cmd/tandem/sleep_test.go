@@ -20,9 +20,9 @@ const asleep = time.Minute
 
 // A process stops for a minute, as on a machine that sleeps, and goes on where it was:
 //
-//   - the answer that it streamed is the one of a process that never stopped;
-//   - the download goes on by a range, although the hub closed its connection;
-//   - a client that follows the state hears of it again;
+//   - its answer is the same as without the stop;
+//   - its download goes on by a range, although the hub closed its connection;
+//   - a client that follows the state gets new states;
 //   - the minute does not count in the pace that Now shows.
 func TestSleepOfAMinuteChangesNothing(t *testing.T) {
 	t.Parallel() // it sleeps for most of its time
@@ -66,8 +66,7 @@ func TestSleepOfAMinuteChangesNothing(t *testing.T) {
 	want := answerOf(t, p, func() {})
 	got := answerOf(t, p, func() {
 		waitState(t, c, func(s control.State) bool {
-			return len(s.Active) == 1 &&
-				s.Active[0].PerSecond > 0
+			return len(s.Active) == 1 && s.Active[0].PerSecond > 0
 		})
 		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
@@ -77,7 +76,7 @@ func TestSleepOfAMinuteChangesNothing(t *testing.T) {
 		close(hub.hold)
 		time.Sleep(asleep)
 		select {
-		case <-states: // from before
+		case <-states: // a state from before the stop
 		default:
 		}
 		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
@@ -86,25 +85,26 @@ func TestSleepOfAMinuteChangesNothing(t *testing.T) {
 		checkPace(t, c)
 	})
 	if got != want {
-		t.Errorf("the answer is %d bytes, and %d without a sleep", len(got), len(want))
+		t.Errorf("the answer of %d bytes differs from the one of %d bytes without a stop",
+			len(got), len(want))
 	}
 	waitState(t, c, func(s control.State) bool { return len(s.Downloads) == 0 })
 	mu.Lock()
 	defer mu.Unlock()
 	if len(ranges) != 1 || ranges[0] == "bytes=0-" {
-		t.Errorf("the download went on by the ranges %q", ranges)
+		t.Errorf("the download went on by the ranges %q, want one that begins after 0", ranges)
 	}
 	for st := range states {
 		if len(st.Downloads) == 0 {
 			return
 		}
 	}
-	t.Error("the state that a client followed never showed the end of the download")
+	t.Error("the client that follows the state never got the end of the download")
 }
 
-// checkPace looks at the run in flight until some tokens have come since the first look. The model
-// takes a few milliseconds for each. With the minute counted the pace would be a token in two
-// seconds.
+// checkPace checks that the run in flight has a pace of 10 tokens a second or more, until it has 9
+// more tokens. The model takes a few milliseconds for a token. If the minute counted, the pace
+// would be a token in two seconds.
 func checkPace(t *testing.T, c *control.Client) {
 	t.Helper()
 	for first := -1; ; {
@@ -113,11 +113,12 @@ func checkPace(t *testing.T, c *control.Client) {
 			t.Fatal(err)
 		}
 		if len(st.Active) != 1 {
-			t.Fatalf("%d runs are in flight", len(st.Active))
+			t.Fatalf("%d runs are in flight, want 1", len(st.Active))
 		}
 		run := st.Active[0]
 		if run.PerSecond < 10 {
-			t.Errorf("%.2f tokens a second after the sleep", run.PerSecond)
+			t.Errorf("the pace after the stop is %.2f tokens a second, want 10 at least",
+				run.PerSecond)
 			return
 		}
 		if first < 0 {
@@ -161,7 +162,7 @@ func answerOf(t *testing.T, p *process, between func()) string {
 			text.WriteString(chunk.Choices[0].Text)
 		}
 		if chunk.Usage != nil && chunk.Usage.CompletionTokens != tokens {
-			t.Errorf("%d tokens", chunk.Usage.CompletionTokens)
+			t.Errorf("the answer has %d tokens, want %d", chunk.Usage.CompletionTokens, tokens)
 		}
 		if between != nil {
 			between()
@@ -169,7 +170,7 @@ func answerOf(t *testing.T, p *process, between func()) string {
 		}
 	}
 	if err := lines.Err(); err != nil || !ended {
-		t.Errorf("the stream broke: %v", err)
+		t.Errorf("the stream ended without [DONE]: %v", err)
 	}
 	return text.String()
 }

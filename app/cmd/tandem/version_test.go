@@ -5,14 +5,15 @@ import (
 	"testing"
 )
 
-// The version begins with the release that the linker wrote, in a form that can be compared.
-// Without a release it is the commit.
+// The version begins with the release that the linker wrote. It has no parenthesis, so that it can
+// be compared. A build without a release has the commit as its version.
 func TestVersionIsTheReleaseOrTheCommit(t *testing.T) {
 	bare := version()
 	release = "1.2.3"
 	defer func() { release = "" }()
 	if got := version(); bare == "" || got != "1.2.3" && !strings.HasPrefix(got, "1.2.3+") ||
 		strings.Contains(got, "(") {
-		t.Errorf("%q, and %q of a build by hand", got, bare)
+		t.Errorf("the version is %q, want 1.2.3; without a release it is %q, want some text",
+			got, bare)
 	}
 }
