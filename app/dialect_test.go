@@ -481,7 +481,7 @@ func TestDialectReadsTheCallsThatItsTemplateRenders(t *testing.T) {
 				`{"bos_token":"","eos_token":"</s>","documents":null,"add_generation_prompt":%t,"tools":[{"type":"function","function":{"name":"get_weather","description":"d","parameters":%s}}],
 				"messages":[{"role":"user","content":"Hi"}%s]}`, prompt, toolSchema, more))
 			if err != nil {
-				t.Fatalf("%s: %v", name, err)
+				t.Fatalf("%s does not render: %v", name, err)
 			}
 			return text
 		}

@@ -53,7 +53,7 @@ func (r *running) Ask(t *testing.T, fields map[string]any, stream bool) complete
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d %s, %v", b, resp.StatusCode, text, err)
+		t.Fatalf("%s gets %d %s, %v, want 200", b, resp.StatusCode, text, err)
 	}
 	events := [][]byte{text}
 	if stream {
@@ -76,7 +76,7 @@ func (r *running) Ask(t *testing.T, fields map[string]any, stream bool) complete
 			Timings json.RawMessage
 		}
 		if err := json.Unmarshal(data, &part); err != nil {
-			t.Fatalf("%v: %s", err, data)
+			t.Fatalf("the event %s: %v", data, err)
 		}
 		for _, c := range part.Choices {
 			out.Text += c.Text

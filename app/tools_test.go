@@ -55,7 +55,7 @@ func (r *running) talk(t *testing.T, fields map[string]any) toolAnswer {
 	var out toolAnswer
 	if err := json.Unmarshal([]byte(a.body), &out); err != nil || a.status != 200 ||
 		len(out.Choices) != 1 {
-		t.Fatalf("%s: %+v, %v", b, a, err)
+		t.Fatalf("%s gets %+v, %v, want 200 and one choice", b, a, err)
 	}
 	return out
 }

@@ -23,7 +23,7 @@ func TestBadInputGetsOneClearError(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", "pocket")
 	c := client(t, home)
-	runs := 0 // the requests so far, each of which makes a run
+	runs := 0 // the number of requests so far; each makes a run
 	// record checks the newest run in the history.
 	record := func(t *testing.T, failed bool) {
 		t.Helper()

@@ -38,7 +38,7 @@ func (p *process) say(t *testing.T, messages ...map[string]string) turn {
 	status, text := p.post(t, "/v1/chat/completions", "application/json", string(body))
 	var a turn
 	if err := json.Unmarshal([]byte(text), &a); err != nil || status != 200 {
-		t.Fatalf("%d %s", status, text)
+		t.Fatalf("the chat gets %d %s, %v, want 200", status, text, err)
 	}
 	return a
 }

@@ -121,7 +121,7 @@ func lines[T any](t *testing.T, text string) (list []T) {
 	for line := range strings.Lines(text) {
 		var v T
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
-			t.Fatalf("%v: %s", err, line)
+			t.Fatalf("the line %s: %v", line, err)
 		}
 		list = append(list, v)
 	}

@@ -130,7 +130,7 @@ func generating(t *testing.T, p *process, model string) io.ReadCloser {
 	t.Cleanup(func() { resp.Body.Close() })
 	if resp.StatusCode != http.StatusOK {
 		b, _ := io.ReadAll(resp.Body)
-		t.Fatalf("%s: %s", resp.Status, b)
+		t.Fatalf("the completion gets %s: %s", resp.Status, b)
 	}
 	if _, err := resp.Body.Read(make([]byte, 16)); err != nil {
 		t.Fatal(err)
