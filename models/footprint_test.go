@@ -12,14 +12,16 @@ import (
 // caches of every architecture.
 func TestFootprintOfTextEqualsCaches(t *testing.T) {
 	th := enginetest.NewThread(t)
-	// one forward, and a whole number of the rows that buffers grow by
+	// One forward takes so many tokens. Buffers grow by a divisor of this number.
 	const tokens = cache.MaxChunk
 	for _, c := range []struct {
 		arch string
 		set  models.DtypePolicy
 	}{
-		{"llama", models.DtypeFloat32}, {"qwen3", models.DtypeFloat32}, {"qwen3_5", models.DtypeFloat32}, {"gemma3_text", models.DtypeFloat32},
-		{"llama", models.DtypeCheckpoint}, {"qwen3", models.DtypeCheckpoint}, // of float32
+		{"llama", models.DtypeFloat32}, {"qwen3", models.DtypeFloat32},
+		{"qwen3_5", models.DtypeFloat32}, {"gemma3_text", models.DtypeFloat32},
+		// these checkpoints are float32
+		{"llama", models.DtypeCheckpoint}, {"qwen3", models.DtypeCheckpoint},
 	} {
 		arch, wide := c.arch, c.set == models.DtypeFloat32
 		dir := enginetest.TinyModel(t, arch)
@@ -38,16 +40,16 @@ func TestFootprintOfTextEqualsCaches(t *testing.T) {
 		for _, c := range caches {
 			held += c.Bytes()
 		}
-		tape := int64(0) // of recurrent layers, which is as long as the last forward
+		tape := int64(0) // bytes of the recurrent layers' tape, as long as the last forward
 		if arch == "qwen3_5" {
 			tape = 64 << 10
 		}
 		if got := f.Text(tokens, wide); got > held || got < held-tape {
-			t.Errorf("%s: %d tokens are said to take %d bytes, and take %d",
+			t.Errorf("%s: %d tokens are predicted to take %d bytes, and take %d",
 				arch, tokens, got, held)
 		}
 		if f.ContextLength != b.Info.ContextLength {
-			t.Errorf("%s: the context is said to be %d, and is %d",
+			t.Errorf("%s: the predicted context is %d, the loaded one %d",
 				arch, f.ContextLength, b.Info.ContextLength)
 		}
 		freeCaches(t, th, caches)
@@ -57,8 +59,9 @@ func TestFootprintOfTextEqualsCaches(t *testing.T) {
 	}
 }
 
-// TestFootprintBoundsGrownText: a text that grew row by row takes at most the predicted memory.
-func TestFootprintBoundsGrownText(t *testing.T) {
+// TestFootprintOfGrownTextEqualsCaches expects exactly the predicted memory for a text that grew by
+// 100 rows at a time, in caches that were made for all its rows.
+func TestFootprintOfGrownTextEqualsCaches(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const tokens = 1500 // not a multiple of any buffer size
 	dir := enginetest.TinyModel(t, "llama")
@@ -80,7 +83,7 @@ func TestFootprintBoundsGrownText(t *testing.T) {
 		held += c.Bytes()
 	}
 	if got := f.Text(tokens, true); got != held {
-		t.Errorf("%d tokens are said to take %d bytes, and take %d", tokens, got, held)
+		t.Errorf("%d tokens are predicted to take %d bytes, and take %d", tokens, got, held)
 	}
 	freeCaches(t, th, caches)
 	if err := b.Close(); err != nil {
@@ -88,8 +91,8 @@ func TestFootprintBoundsGrownText(t *testing.T) {
 	}
 }
 
-// TestFootprintOfDrafterEqualsItsMemory compares the predicted memory of weights and of a text with
-// what a drafter takes.
+// TestFootprintOfDrafterEqualsItsMemory compares the predicted memory of a drafter's weights with
+// the memory they take. It also expects a prediction for a text.
 func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "llama"), models.Options{})
@@ -106,13 +109,13 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// a table of angles is no weight
+		// Info.Bytes includes a table of angles, which is no weight.
 		if got := f.Weights(true); got > d.Info.Bytes || got < d.Info.Bytes-1<<10 {
-			t.Errorf("%s: its weights are said to take %d bytes, and take %d",
+			t.Errorf("%s: its weights are predicted to take %d bytes, and take %d",
 				dir, got, d.Info.Bytes)
 		}
 		if f.Text(256, true) == 0 {
-			t.Errorf("%s: it is said to keep nothing of a text", dir)
+			t.Errorf("%s: a text is predicted to take no memory", dir)
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)

@@ -20,7 +20,7 @@ func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache,
 	t.Helper()
 	var out [][]float32
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		// Not in the order of layers: taps come in the order asked for.
+		// Taps come in the order asked for. This asks for the last layer first.
 		var layers []int
 		for i := range m.Config().Layers {
 			layers = append([]int{i}, layers...)
@@ -134,14 +134,14 @@ func TestBitTapsControl(t *testing.T) {
 	enginetest.Control(t, func(d *enginetest.Diff) { tapSuite(t, cache.Ring, d.Compare) })
 }
 
-// TestTapIsOutputOfItsLayer: the final norm scales the tap of the last layer, element by element by
-// its weight, and each row as a whole.
+// TestTapIsOutputOfItsLayer expects that the final norm scales the tap of the last layer: each
+// element by its weight, and each row by one factor.
 func TestTapIsOutputOfItsLayer(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, arch := range []string{"llama", "qwen3", "qwen3_5", "gemma3_text"} {
 		b := loadTiny(t, th, arch)
 		layers := b.Model.Config().Layers
-		// by row, hidden / tap over that of the first element
+		// factors returns hidden/tap of each row, divided by hidden/tap of its first element.
 		factors := func(tap int) [][]float64 {
 			var hidden, tapped [][]float32
 			caches := b.Model.NewCaches(cache.Options{})
@@ -172,10 +172,11 @@ func TestTapIsOutputOfItsLayer(t *testing.T) {
 			return worst
 		}
 		if worst := differ(factors(layers - 1)); !(worst < 1e-3) {
-			t.Errorf("%s: the last tap is not what the final norm scales: off by %g", arch, worst)
+			t.Errorf("%s: the final norm does not scale the last tap: off by %g", arch, worst)
 		}
 		if worst := differ(factors(layers - 2)); !(worst > 0.1) {
-			t.Errorf("%s: the tap before it is: off by %g", arch, worst)
+			t.Errorf("%s: the final norm scales the tap before the last too: off by only %g",
+				arch, worst)
 		}
 		if err := b.Close(); err != nil {
 			t.Fatal(err)

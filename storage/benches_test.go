@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestNewestBenchesAreKept: benches are listed the newest first, and at most KeepBenches of them.
+// TestNewestBenchesAreKept expects the newest benches, at most KeepBenches of them, newest first.
 func TestNewestBenchesAreKept(t *testing.T) {
 	db := mustOpen(t, "")
 	var want []Bench

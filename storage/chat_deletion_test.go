@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// keepFiles stands for the deletion of files where there are none.
+// keepFiles deletes no file. Tests without files pass it to deletions.
 func keepFiles([]string) error { return nil }
 
-// TestDeletedChatTakesUnneededCheckpoints: a deleted chat takes the checkpoints that nothing else
-// needs or goes on from.
+// TestDeletedChatTakesUnneededCheckpoints expects that a deleted chat takes each of its checkpoints
+// that nothing else needs or continues.
 func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
-	// Runs 1 and 2 answered in the chat, 3 in another one, 4 was a program's, 5 completes what 2
-	// began, 6 answered in both chats.
+	// Runs 1 and 2 answered in the chat, run 3 in another one, run 6 in both. A program began run 4.
+	// Run 5 completes what run 2 began.
 	type file struct {
 		id, parent string
 		run        int64
@@ -138,8 +138,8 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 	}
 }
 
-// TestDeleteAllTakesSharedCheckpoints: the deletion of all chats takes the checkpoints that only
-// chats share.
+// TestDeleteAllTakesSharedCheckpoints expects that the deletion of all chats takes the checkpoints
+// that only chats share.
 func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	if got, err := db.DeleteChats(ctx, 0, keepFiles); err != nil || got.Chats != 0 {
@@ -178,7 +178,7 @@ func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 	}
 }
 
-// TestRunOfDeletedChatStoresNoMore: a run that answers in a chat when it is deleted loses what it
+// TestRunOfDeletedChatStoresNoMore deletes a chat while runs answer in it. Such a run loses what it
 // has stored and stores no more, even at its end. So does a run that completes such an answer. A
 // run of another chat goes on storing.
 func TestRunOfDeletedChatStoresNoMore(t *testing.T) {

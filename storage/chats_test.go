@@ -34,8 +34,8 @@ func mustSay(t *testing.T, db *DB, m Message) Message {
 	return m
 }
 
-// TestChatKeepsEveryBranch has a question, its answer as it grows, a second
-// answer, an edited question.
+// TestChatKeepsEveryBranch stores a question, its growing answer, a second answer and an edited
+// question.
 func TestChatKeepsEveryBranch(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	c := mustChat(t, db, Chat{System: "Be brief.", Options: json.RawMessage(`{"temperature":0}`)})
@@ -171,8 +171,8 @@ func TestChatTakesTitleFromItsText(t *testing.T) {
 	}
 }
 
-// TestChatsAreListedBySearchAndPage: pages begin with the chat that was written
-// last, and a search takes its text literally.
+// TestChatsAreListedBySearchAndPage expects pages that begin with the chat written last, and a
+// search that takes its text literally.
 func TestChatsAreListedBySearchAndPage(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	var ids []int64
@@ -255,7 +255,8 @@ func TestChatBeyondItsLimitsIsRefused(t *testing.T) {
 	wantCode(t, err, Invalid)
 }
 
-// TestDeletedChatLeavesNoText: the messages are gone from the file, its log and its copies.
+// TestDeletedChatLeavesNoText expects that the file, its log and its copies no longer have the
+// messages.
 func TestDeletedChatLeavesNoText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db, ctx := mustOpen(t, path), t.Context()

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestCheckpointPagesHaveNoGaps: no checkpoint is missing from the pages or listed twice, even if
-// some are used between two pages. Each page has the totals of all.
+// TestCheckpointPagesHaveNoGaps expects each checkpoint on exactly one page, and the totals of all
+// checkpoints on every page. A checkpoint that is used between two pages is never listed twice, but
+// may be missing.
 func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 	now := noon
 	db := mustOpen(t, "")
@@ -66,8 +67,8 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 	if got := strings.Join(read(CheckpointFilter{}, still), "|"); got != "c6 c4 c5 n c2 c3 c0 c1" {
 		t.Errorf("all models have %s, want those of m, and n", got)
 	}
-	// A checkpoint that is used between two pages is listed once at most: c2 would come on a later
-	// page, and its use moves it to the front.
+	// A checkpoint that is used between two pages is listed at most once. c2 would be on a later
+	// page, but its use moves it to the front.
 	used := func(page int) {
 		if page != 1 {
 			return
@@ -95,7 +96,7 @@ func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 	wantCode(t, err, Invalid)
 }
 
-// FuzzCheckpointCursor: a cursor that can be parsed is written as it was read.
+// FuzzCheckpointCursor expects that a parsed cursor, written and parsed again, stays the same.
 func FuzzCheckpointCursor(f *testing.F) {
 	for _, text := range []string{"", "x", "2026-11-22T09:00:00.000Z,4096,mwrc6x2w",
 		"2026-11-22T09:00:00.000Z,-1,a,b", "2026-11-22T09:00:00.000Z,+1,a"} {

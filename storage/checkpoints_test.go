@@ -161,7 +161,7 @@ func TestCheckpointsAreOrderedByWorth(t *testing.T) {
 		t.Fatal(err)
 	}
 	worth("d e c f h g")
-	// None comes before a checkpoint that continues it, even if that one is worth more.
+	// A checkpoint never comes before its continuation, even if the continuation is worth more.
 	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: slices.Repeat([]string{"d"},
 		50)}); err != nil {
 		t.Fatal(err)
@@ -358,8 +358,8 @@ func TestForgottenTextIsNowhere(t *testing.T) {
 	}
 }
 
-// TestUseAddsSavedTime: a use saves the time of the tokens at the model's own pace, each counted
-// once, minus the time to restore. A model without measured runs saves nothing.
+// TestUseAddsSavedTime expects that a use saves the time of its tokens at the model's own pace,
+// minus the time to restore. Each token counts once. A model without measured runs saves nothing.
 func TestUseAddsSavedTime(t *testing.T) {
 	db := mustOpen(t, "")
 	for _, c := range []Checkpoint{{ID: "a", Model: "m", ToToken: 100},

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDroppedRunLeavesNothing: a dropped run leaves nothing, and no other run gets its id. A run
-// that has ended stays.
+// TestDroppedRunLeavesNothing expects that a dropped run leaves nothing and that no other run gets
+// its id. A run that has ended is not dropped.
 func TestDroppedRunLeavesNothing(t *testing.T) {
 	db := mustOpen(t, "")
 	r, err := db.BeginRun(t.Context(), Run{Model: "m"})

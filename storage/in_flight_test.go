@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestForgottenRunInFlightStoresNoMore: a run that is forgotten in flight loses what it has stored
-// and stores no more, even at its end. Of other runs only the parting is lost.
+// TestForgottenRunInFlightStoresNoMore forgets a scope while a run is in flight. A run inside the
+// scope loses what it has stored and stores no more, even at its end. A run outside the scope loses
+// only its parting.
 func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 	ctx := t.Context()
 	for _, c := range []struct {
@@ -67,7 +68,7 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 				if c.model == "" {
 					err = err2
 				}
-				// A scope that is a model deletes all its checkpoints, and none of another model.
+				// A scope with a model deletes all checkpoints of that model and none of another.
 				kept := want
 				if when == "before" && c.scope.Model == "n" {
 					kept = true
@@ -106,7 +107,8 @@ func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 	}
 }
 
-// TestFailedForgetKeepsEverything: after a failed Forget runs in flight keep what they have stored.
+// TestFailedForgetKeepsEverything expects that runs in flight keep what they have stored after a
+// failed Forget.
 func TestFailedForgetKeepsEverything(t *testing.T) {
 	db := mustOpen(t, "")
 	r, err := db.BeginRun(t.Context(), Run{Client: "x"})

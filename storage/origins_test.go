@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOriginsNameChatAndClient: a checkpoint has the title of the chat that its run answered in,
-// and the client of that run.
+// TestOriginsNameChatAndClient expects for a checkpoint the client of its run and the title of the
+// chat that the run answered in.
 func TestOriginsNameChatAndClient(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	begin := func(client string) int64 {

@@ -25,8 +25,8 @@ func secretInLog(path string) bool {
 	return err != nil && !os.IsNotExist(err) || bytes.Contains(text, []byte("the-secret"))
 }
 
-// TestLogIsPurgedAfterItsReader: a reader that holds the log causes no error and stops no writer.
-// The text leaves the log after the reader has.
+// TestLogIsPurgedAfterItsReader expects that a reader that holds the log causes no error and stops
+// no writer. The text leaves the log once the reader has ended.
 func TestLogIsPurgedAfterItsReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db, ctx := mustOpen(t, path), t.Context()
@@ -62,8 +62,8 @@ func holdLog(t *testing.T, db *sql.DB) *sql.Tx {
 	return tx
 }
 
-// TestLogIsPurgedAfterRestart: the next process empties a log that the last one could
-// not, however long a reader held it.
+// TestLogIsPurgedAfterRestart expects that the next process empties a log that the last one could
+// not empty, however long a reader held it.
 func TestLogIsPurgedAfterRestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db := mustOpen(t, path)

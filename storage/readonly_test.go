@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReadOnlyChangesNoFile: a file that is read stays as it is, and so do the files beside it,
-// whether or not it was closed.
+// TestReadOnlyChangesNoFile expects that reading changes neither the file nor the files beside it,
+// whether or not the file was closed.
 func TestReadOnlyChangesNoFile(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, path string){
 		"closed": func(*testing.T, string) {}, "crashed": crash,

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestRecordsMatchTheirTables: the JSON names of a record are the columns of its table, in their
-// order.
+// TestRecordsMatchTheirTables expects that the JSON names of a record are the columns of its table,
+// in the table's order.
 func TestRecordsMatchTheirTables(t *testing.T) {
 	db := mustOpen(t, "")
 	for table, record := range map[string]any{"models": Model{}, "runs": Run{},
@@ -44,8 +44,8 @@ func TestRecordsMatchTheirTables(t *testing.T) {
 	}
 }
 
-// filled sets every field of a record to a value of its own, so that two columns that are mixed up
-// show.
+// filled sets every field of a record to a different value, so that a test sees when two columns
+// are mixed up.
 func filled[T any]() T {
 	var record T
 	v := reflect.ValueOf(&record).Elem()
@@ -85,7 +85,7 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 	want.ID = begun.ID
 	late := want
-	late.StartedAt = noon.Add(time.Hour) // the start is not FinishRun's to change
+	late.StartedAt = noon.Add(time.Hour) // FinishRun does not change the start
 	if err := db.FinishRun(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestRunsAreListedByFilterAndPage(t *testing.T) {
 	}
 }
 
-// TestLatestVerdictIsKept: the list and the run itself have the latest verdict.
+// TestLatestVerdictIsKept expects the latest verdict both in the list and in the run itself.
 func TestLatestVerdictIsKept(t *testing.T) {
 	db := mustOpen(t, "")
 	r, err := db.BeginRun(t.Context(), Run{})
@@ -238,7 +238,7 @@ func TestModelRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.AddedAt, want.LastUsedAt, want.LoadMS = got.AddedAt, time.Time{}, 0 // storage's own
+	want.AddedAt, want.LastUsedAt, want.LoadMS = got.AddedAt, time.Time{}, 0 // storage sets these
 	if got != want || got.AddedAt.IsZero() {
 		t.Errorf("registered as\n%+v, want\n%+v", got, want)
 	}
@@ -354,7 +354,8 @@ func TestSettingsAreSetAndRemoved(t *testing.T) {
 	}
 }
 
-// TestOnlyNewestRunsKeepRounds: the newest KeepRounds runs keep the rounds of their decode.
+// TestOnlyNewestRunsKeepRounds expects that only the newest KeepRounds runs keep their decode
+// rounds.
 func TestOnlyNewestRunsKeepRounds(t *testing.T) {
 	db := mustOpen(t, "")
 	for i := range KeepRounds + 2 {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// mustRespond stores a response of a run of its own, which has ended.
+// mustRespond stores a response with a run of its own that has ended.
 func mustRespond(t *testing.T, db *DB, id, previous, owner string) Run {
 	t.Helper()
 	r, err := db.BeginRun(t.Context(), Run{Model: "m", Client: owner})
@@ -43,8 +43,8 @@ func ids(list []Response, err error) string {
 	return strings.Join(s, " ")
 }
 
-// TestResponseIsFoundByItsOwner: a response is found by its owner, with all that it continues, for
-// a day after its last use.
+// TestResponseIsFoundByItsOwner expects that its owner finds a response, with all that it
+// continues, for a day after its last use.
 func TestResponseIsFoundByItsOwner(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	db, err := Open("", Options{Now: func() time.Time { return now }})
@@ -132,8 +132,8 @@ func TestResponseIsFoundByItsOwner(t *testing.T) {
 	}
 }
 
-// TestOldestResponsesAreDeleted: beyond the limits the oldest responses are deleted, and a longer
-// chain is refused.
+// TestOldestResponsesAreDeleted expects that the oldest responses beyond the limits are deleted,
+// and that a longer chain is refused.
 func TestOldestResponsesAreDeleted(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	r, err := db.BeginRun(ctx, Run{})
@@ -191,8 +191,8 @@ func TestOldestResponsesAreDeleted(t *testing.T) {
 	wantCode(t, err, Invalid)
 }
 
-// TestForgottenResponsesLeaveNoText: responses are forgotten with their runs. The files
-// have no text of them, nor of a deleted response.
+// TestForgottenResponsesLeaveNoText expects that responses are forgotten with their runs. The files
+// have no text of a forgotten or a deleted response.
 func TestForgottenResponsesLeaveNoText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tandem.db")
 	db, ctx := mustOpen(t, path), t.Context()
@@ -237,8 +237,8 @@ func TestForgottenResponsesLeaveNoText(t *testing.T) {
 	}
 }
 
-// TestChainLeavesOutRepeatedTexts: a chain counts and returns inputs and outputs, but not the tools
-// and instructions that each response repeats. Storing a response reads no text.
+// TestChainLeavesOutRepeatedTexts expects that a chain counts and returns inputs and outputs, but
+// not the tools and instructions that each response repeats. Storing a response reads no text.
 func TestChainLeavesOutRepeatedTexts(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	r, err := db.BeginRun(ctx, Run{})

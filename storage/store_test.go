@@ -149,7 +149,7 @@ func TestOpenReportsItsCode(t *testing.T) {
 	}
 }
 
-// TestMemorySurvivesCancel checks that a cancelled call does not drop the one connection that
+// TestMemorySurvivesCancel expects that a cancelled call does not drop the one connection that
 // holds a database in memory.
 func TestMemorySurvivesCancel(t *testing.T) {
 	db := mustOpen(t, "")
@@ -423,7 +423,7 @@ func TestDamagedFileIsLeftAlone(t *testing.T) {
 	}
 }
 
-// crash leaves the file at path as a process that was killed leaves it: with rows in the log.
+// crash leaves the file at path as a killed process leaves it, with rows in the log.
 func crash(t *testing.T, path string) {
 	t.Helper()
 	live := filepath.Join(t.TempDir(), "live.db")
@@ -456,7 +456,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// TestCrashedFileOpens is the control of TestDamagedFileIsLeftAlone, last case: without
+// TestCrashedFileOpens is the control of the last case of TestDamagedFileIsLeftAlone. Without
 // damage the same file opens, with its log.
 func TestCrashedFileOpens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -468,8 +468,7 @@ func TestCrashedFileOpens(t *testing.T) {
 	}
 }
 
-// TestDrafterGoesWithItsModel: the choice of a drafter goes with its model. How the drafter is read
-// stays.
+// TestDrafterGoesWithItsModel expects that the choice of a drafter goes with its model.
 func TestDrafterGoesWithItsModel(t *testing.T) {
 	db := mustOpen(t, "")
 	ctx := t.Context()

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestSweepKeepsTextsInFlight: texts past their time are deleted, texts of runs in flight stay.
+// TestSweepKeepsTextsInFlight expects that texts past their time are deleted and that texts of runs
+// in flight stay.
 func TestSweepKeepsTextsInFlight(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	start := now

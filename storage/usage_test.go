@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestUsageSumsUpRunsAndCheckpoints sums up runs and checkpoints, and says what would be forgotten
-// with them.
+// TestUsageSumsUpRunsAndCheckpoints expects the sums over runs and checkpoints, and what would be
+// forgotten with them.
 func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 	now := noon
 	db := mustOpen(t, "")

@@ -13,8 +13,8 @@ import (
 	"tandem/models/nn"
 )
 
-// tiny is the config.json of a recorded case with other fields; a nil value removes one. Fields of
-// dflash_config begin with a dot.
+// tiny returns the config.json of a recorded case with other fields. A nil value removes a field. A
+// name that begins with a dot names a field of dflash_config.
 func tiny(t testing.TB, fields map[string]any) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "parity", "causal", "config.json"))
@@ -105,7 +105,7 @@ func TestDefaultTapsAreSpreadEvenly(t *testing.T) {
 		{5, 28, []int{1, 7, 13, 19, 25}},
 		{4, 28, []int{1, 9, 17, 25}},
 		{3, 28, []int{1, 13, 25}},
-		{3, 9, []int{1, 4, 6}}, // 3.5 goes to the even one
+		{3, 9, []int{1, 4, 6}}, // 3.5 is rounded to the even 4
 		{2, 6, []int{1, 3}},
 		{2, 5, []int{1, 2}},
 		{1, 36, []int{18}},
@@ -123,7 +123,7 @@ func TestDefaultTapsAreSpreadEvenly(t *testing.T) {
 	}
 }
 
-// FuzzConfig: whatever a config.json says, it is refused or describes a drafter that the target can
+// FuzzConfig expects that any config.json is refused or describes a drafter that the target can
 // serve.
 func FuzzConfig(f *testing.F) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "parity", "*", "config.json"))
