@@ -158,7 +158,7 @@ func readPackages(tree fs.FS) ([]*goPackage, error) {
 				name == "build/out") {
 				return fs.SkipDir
 			}
-			// another module, as for Go
+			// A folder with its own go.mod is another module to Go as well.
 			if _, err := fs.Stat(tree, path.Join(name, "go.mod")); name != "." && err == nil {
 				return fs.SkipDir
 			}

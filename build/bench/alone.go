@@ -15,8 +15,8 @@ import (
 	"tandem/build/setup"
 )
 
-// runAlone runs a bench without a rival, prints its output as it comes, and returns all of it. A
-// bench that missed a bar or found a fault returns its output and an error.
+// runAlone runs a bench without a rival, prints its output as it comes, and returns all of it. If
+// the bench missed a bar or found a fault, runAlone returns the output and an error.
 func runAlone(b *setup.Builder, cmd *exec.Cmd) ([]byte, error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -27,7 +27,7 @@ func runAlone(b *setup.Builder, cmd *exec.Cmd) ([]byte, error) {
 	}
 	text, err := printAlone(b.Out, out)
 	if err != nil {
-		io.Copy(io.Discard, out) // so that it can end
+		io.Copy(io.Discard, out) // lets the bench end
 	}
 	if failed := cmd.Wait(); failed != nil {
 		err = fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), failed)
@@ -43,7 +43,7 @@ func printAlone(w io.Writer, r io.Reader) (text []byte, err error) {
 		line, err := lines.ReadBytes('\n')
 		if err == io.EOF && len(line) == 0 {
 			if n < 2 {
-				return nil, fmt.Errorf("the bench printed %q and no result", text)
+				return nil, fmt.Errorf("the bench printed %q, but no result", text)
 			}
 			return text, nil
 		}
@@ -65,7 +65,7 @@ func printAlone(w io.Writer, r io.Reader) (text []byte, err error) {
 	}
 }
 
-// A benchTable is a bench's result where one measurement does not hold it.
+// A benchTable is the result of a bench that one measurement cannot hold.
 type benchTable struct {
 	Title   string   `json:"title"`
 	Columns []string `json:"columns"`

@@ -32,9 +32,9 @@ type benchHeader struct {
 	Threads  int               `json:"threads"`
 	BLAS     string            `json:"blas"` // path of the library for matrix products
 	Versions map[string]string `json:"versions"`
-	// the first 64 ids of the benched generation
+	// Tokens are the first 64 ids of the benched generation.
 	Tokens []int `json:"tokens"`
-	// metric to least ratio; tandem's side sends it
+	// Bars maps a metric to its least ratio. Tandem's side sends them.
 	Bars map[string]float64 `json:"bars,omitempty"`
 }
 
@@ -57,7 +57,7 @@ type benchRow struct {
 
 type benchPair struct{ ours, rival float64 }
 
-// A benchReport is what build/out/bench/NAME.json holds.
+// A benchReport is the content of build/out/bench/NAME.json.
 type benchReport struct {
 	Name        string        `json:"name"`
 	Date        time.Time     `json:"date"`
@@ -74,7 +74,7 @@ type Run struct {
 	Model string // folder, one of RandomModels, or empty for the pocket model
 }
 
-// Suite is what the verb runs without a name.
+// Suite lists the runs of the verb when it gets no name.
 var Suite = []Run{
 	{"plain", ""}, {"plain", largeModel}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
 	{"lossless", ""}, {"checkpoints", ""}, {"checkpoints", ringModel}, {"checkpoints", hybridModel},
@@ -96,8 +96,9 @@ func (r Run) file() string {
 	return r.Name
 }
 
-// RunAll runs one bench after the other and returns the errors of those that failed. The others run
-// all the same. pairs is 0 for the usual number. passed are flags for benches without a rival.
+// RunAll runs one bench after the other and returns the errors of the failed ones. A failure does
+// not stop the others. pairs is 0 for the usual number. passed are flags for benches without a
+// rival.
 func RunAll(
 	ctx context.Context, b *setup.Builder, program string, runs []Run, pairs int, passed []string,
 ) error {
@@ -139,7 +140,7 @@ func bench(
 			passed = append(passed, "--pairs", strconv.Itoa(pairs))
 		}
 		cmd := side(program, append([]string{"bench", r.Name, "--json"}, passed...)...)
-		cmd.Stderr = os.Stderr // its progress, or the flags that it refuses
+		cmd.Stderr = os.Stderr // shows its progress, or the flags that it refuses
 		text, failed := runAlone(b, cmd)
 		// Exit code 1 means a missed bar, and its output is kept. After any other failure or an
 		// interruption, the numbers of the run before stay.
@@ -285,7 +286,7 @@ func compareRows(samples map[string][]benchPair, bars map[string]float64) []benc
 		for _, p := range samples[metric] {
 			ours, rival = append(ours, p.ours), append(rival, p.rival)
 			ratio := p.ours / p.rival
-			if !strings.HasSuffix(metric, "_per_second") { // less of a cost is better
+			if !strings.HasSuffix(metric, "_per_second") { // a smaller cost is better
 				ratio = p.rival / p.ours
 			}
 			ratios = append(ratios, ratio)
@@ -393,7 +394,7 @@ func (s *benchSide) read(v any) error {
 	return nil
 }
 
-// close ends the side and waits for it; a second call does nothing.
+// close ends the side and waits for it. A second call does nothing.
 func (s *benchSide) close() error {
 	if s.closed {
 		return nil

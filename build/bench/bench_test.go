@@ -12,8 +12,8 @@ import (
 	"tandem/build/setup"
 )
 
-// TestBenchesPrintAndKeepTheirOutput runs benches without a rival. Each prints its table and keeps
-// its lines, also when it missed a bar. One that fails does not stop the others.
+// TestBenchesPrintAndKeepTheirOutput runs benches without a rival. It expects that each prints its
+// table and keeps its lines, also when it missed a bar. A failed bench does not stop the others.
 func TestBenchesPrintAndKeepTheirOutput(t *testing.T) {
 	b := newTestBuilder(t)
 	var out strings.Builder
@@ -68,7 +68,7 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 	}
 	for _, text := range []string{"", "{}", "{}\nnonsense"} {
 		if _, err := printAlone(io.Discard, strings.NewReader(text)); err == nil {
-			t.Errorf("%q passes for a bench", text)
+			t.Errorf("%q is accepted as a bench", text)
 		}
 	}
 }

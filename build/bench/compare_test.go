@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSidesTakeTurns runs two shell scripts that speak a bench's protocol. One is twice as fast as
-// the other.
+// TestSidesTakeTurns compares two shell scripts that speak a bench's protocol. One is twice as fast
+// as the other.
 func TestSidesTakeTurns(t *testing.T) {
 	b := newTestBuilder(t)
 	side := func(header string, measurement string) []string {
@@ -35,10 +35,10 @@ func TestSidesTakeTurns(t *testing.T) {
 	if err := report.verdict(); err == nil ||
 		!strings.Contains(err.Error(), "first_ms is 0.800 times") ||
 		strings.Contains(err.Error(), "decode") {
-		t.Errorf("a bar was missed: %v", err)
+		t.Errorf("the missed bar of first_ms gives %v", err)
 	}
 	if report.Rows = report.Rows[:1]; report.verdict() != nil {
-		t.Errorf("no bar was missed: %v", report.verdict())
+		t.Errorf("a bar that is met gives %v", report.verdict())
 	}
 }
 
@@ -72,7 +72,7 @@ func TestSideThatEndsEarlyIsAnError(t *testing.T) {
 	for _, dies := range []string{"exit 1", `echo '{"side":"y"}'`, "echo nonsense"} {
 		if _, err := compare(t.Context(), b, 2, b.Command(t.Context(), "sh", "-c", fine),
 			b.Command(t.Context(), "sh", "-c", dies)); err == nil {
-			t.Errorf("%q is not an error", dies)
+			t.Errorf("a side that runs %q gives no error", dies)
 		}
 	}
 }
@@ -88,6 +88,6 @@ func TestBootstrapEnclosesTheMedian(t *testing.T) {
 		t.Errorf("median %g in %g to %g", m, low, high)
 	}
 	if median([]float64{3, 1}) != 2 || median(nil) != 0 {
-		t.Error("median of an even number or none")
+		t.Error("the median of an even number of values, or of none, is wrong")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// resamples is how many bootstrap samples an interval is taken from.
+// resamples is the number of bootstrap samples for an interval.
 const resamples = 10_000
 
 // median returns the middle of values, or 0 without any.

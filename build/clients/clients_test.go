@@ -39,8 +39,8 @@ func TestClineAuthRefusesUnknownFields(t *testing.T) {
 	}
 }
 
-// TestStandInIsALoadableModel expects that the file's header tells its length, and that the
-// template is the stand-in's.
+// TestStandInIsALoadableModel expects a weights file as long as its header says, and the stand-in's
+// template.
 func TestStandInIsALoadableModel(t *testing.T) {
 	b := &setup.Builder{Root: "../.."}
 	dir := filepath.Join(t.TempDir(), "model")
@@ -66,7 +66,7 @@ func TestStandInIsALoadableModel(t *testing.T) {
 			size *= d
 		}
 		if h.Offsets[1]-h.Offsets[0] != size {
-			t.Errorf("%s: %v for %v", name, h.Offsets, h.Shape)
+			t.Errorf("%s has the offsets %v for the shape %v", name, h.Offsets, h.Shape)
 		}
 		bytes += size
 	}
@@ -79,7 +79,8 @@ func TestStandInIsALoadableModel(t *testing.T) {
 	}
 }
 
-// TestClientHasAHomeOfItsOwn expects nothing of the caller's environment but PATH.
+// TestClientHasAHomeOfItsOwn expects a different home for each client. Of the caller's environment a
+// client gets only PATH.
 func TestClientHasAHomeOfItsOwn(t *testing.T) {
 	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN",
 		"TANDEM_API_KEY"} {
@@ -179,7 +180,7 @@ func TestEveryOperationHasToBeTried(t *testing.T) {
 		want int
 	}{{said, 23}, {"All is well.", 0}} {
 		if triedAll([]byte(c.said), c.want) == nil {
-			t.Errorf("%q is taken for %d operations", c.said, c.want)
+			t.Errorf("%q is accepted as %d operations", c.said, c.want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"tandem/build/setup"
 )
 
-// A connected client is set up by what the Connect page says alone. The command that the page shows
+// A connected client is set up only by what the Connect page says. The command that the page shows
 // starts it.
 type connected struct {
 	id, name string
@@ -30,12 +30,12 @@ type connected struct {
 	copied   bool   // the client reads a file and writes another
 }
 
-// The instructions of the agents fit into a context of roomy tokens, and not into scanty.
+// The instructions of the agents fit into a context of roomy tokens, but not into one of scanty.
 const roomy, scanty = "131072", "8192"
 
-// connections are the page's clients that can be installed here. Codex says in its own words that a
-// prompt is too long, Claude Code gives both numbers. A witness sees that the server told both
-// numbers to each.
+// connections returns the page's clients that can be installed here. About a prompt that is too
+// long, Codex speaks in its own words, and Claude Code gives both numbers. A witness sees that the
+// server told both numbers to each.
 func connections() []connected {
 	const greets, tool, edit, small = "set up by the Connect page", "a loop of tools",
 		"an edit of a file", "told that the context is too short"
@@ -66,7 +66,7 @@ func connections() []connected {
 // machine.
 func hasBinaries() bool { return runtime.GOOS == "linux" && runtime.GOARCH == "amd64" }
 
-// connect runs them, each against a fresh server.
+// connect runs all connections, each against a fresh server.
 func (t *clientTier) connect(ctx context.Context) error {
 	bin := filepath.Join(t.dir, "bin")
 	if err := os.Mkdir(bin, 0o755); err != nil {
@@ -118,7 +118,7 @@ func (t *clientTier) connectOne(
 		}
 		defer told.close()
 	}
-	// A program in JavaScript finds its package here.
+	// A program in JavaScript looks for its package in node_modules.
 	if err := setup.Link(filepath.Join(s.Home, "node_modules"), t.modules); err != nil {
 		return err
 	}
@@ -167,8 +167,8 @@ func writtenFor(ctx context.Context, s *program.Server, id string) (c writtenFil
 	return c, nil
 }
 
-// filledIn does the same for Cline. It reads no file: its command line takes what the page tells a
-// person to fill in.
+// filledIn returns the same for Cline, which reads no file. Its command line takes what the page
+// tells a person to fill in.
 func filledIn(ctx context.Context, s *program.Server) (c writtenFile, err error) {
 	var page struct{ Connections []struct{ ID, Text string } }
 	if _, err := connectPage(ctx, s, "", "", &page); err != nil {
@@ -233,9 +233,9 @@ func bySocket(s *program.Server) *http.Client {
 		}}}
 }
 
-// programs returns a script for each program that the page's commands start, by its name. A script
-// runs the client with a task, where it would open a screen. It also turns off requests for updates
-// and lists of models to other servers.
+// programs returns a script for each program that the page's commands start, by its name. A client
+// that would open a screen gets a task instead. A script also turns off requests to other servers
+// for updates and lists of models.
 func (t *clientTier) programs(ctx context.Context) (map[string]string, error) {
 	node, err := t.Output(t.Command(ctx, "node", "-p", "process.execPath"))
 	if err != nil {
@@ -266,8 +266,8 @@ func (t *clientTier) programs(ctx context.Context) (map[string]string, error) {
 			prices, filepath.Join(filepath.Dir(t.aider), "aider")),
 		"cn": fmt.Sprintf("export CONTINUE_TELEMETRY_ENABLED=0 CONTINUE_CLI_ENABLE_TELEMETRY=0 CONTINUE_METRICS_ENABLED=0 CONTINUE_CLI_AUTO_UPDATED=1\nexec '%s' '%s' \"$@\" --allow Write -p \"$TASK\"",
 			node, cn),
-		// Otherwise it leaves a process running for its next start, and asks its maker for features
-		// despite its settings.
+		// Without these variables Cline leaves a process running for its next start. It also asks
+		// its maker for features, despite its settings.
 		"cline": fmt.Sprintf("mkdir -p \"$HOME/.cline/data/settings\" && echo '{\"telemetryOptOut\": true, \"autoUpdateEnabled\": false}' >\"$HOME/.cline/data/settings/global-settings.json\"\n"+
 			"export CLINE_SESSION_BACKEND_MODE=local HTTPS_PROXY=http://127.0.0.1:9\n[ $# -gt 0 ] || set -- \"$TASK\"\nexec '%s' \"$@\"", cline),
 		"opencode": fmt.Sprintf("export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1\nexec '%s' run --pure \"$TASK\"",

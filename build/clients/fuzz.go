@@ -15,9 +15,11 @@ import (
 // describedRoutes is the recorded description of the endpoint. A test holds the served one to it.
 const describedRoutes = "app/server/testdata/openapi-recorded.json"
 
-// fuzz lets schemathesis send what the endpoint's own description allows and what it does not. It
-// expects no error of the server, no status or form beyond the description, and acceptance of what
-// the description allows.
+// fuzz lets schemathesis send requests that the endpoint's own description allows, and requests
+// that it does not allow. It expects:
+//   - no error of the server;
+//   - no status and no form beyond the description;
+//   - acceptance of every request that the description allows.
 func (t *clientTier) fuzz(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(t.Root, describedRoutes))
 	if err != nil {
@@ -33,8 +35,8 @@ func (t *clientTier) fuzz(ctx context.Context) error {
 	})
 }
 
-// fuzzRoutes tries operations of the description for a number of seconds: those of the paths, or
-// all without paths. want is how many operations have to be tried.
+// fuzzRoutes tries operations of the description for a number of seconds. Paths limit them to the
+// operations of these paths. want is the number of operations that have to be tried.
 func (t *clientTier) fuzzRoutes(
 	ctx context.Context, url, feature, seconds string, want int, paths ...string,
 ) error {
@@ -89,8 +91,8 @@ func operations(description []byte) (n int, err error) {
 // triedOperations matches the line in which schemathesis says how many operations it tried.
 var triedOperations = regexp.MustCompile(`(?m)^\s*Tested: (\d+)$`)
 
-// triedAll returns an error unless schemathesis tried all operations. It finds nothing wrong with
-// the others.
+// triedAll returns an error unless schemathesis tried all operations. schemathesis itself does not
+// report an operation that it did not try.
 func triedAll(out []byte, want int) error {
 	m := triedOperations.FindSubmatch(out)
 	if m == nil {

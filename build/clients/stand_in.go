@@ -11,7 +11,7 @@ import (
 
 // standIn writes the folder of a model for the scripted engine. It has the pocket model's
 // tokenizer, a template with tools and thoughts, and a context that agents find long enough. Its
-// few weights are all zero, so that a long prompt costs next to nothing.
+// few weights are all zero, so that a long prompt takes almost no time.
 func standIn(b *setup.Builder, dir string) error {
 	const vocab, hidden, inner, head = 4096, 32, 32, 16
 	config, err := json.Marshal(map[string]any{
@@ -60,7 +60,7 @@ func standIn(b *setup.Builder, dir string) error {
 	return nil
 }
 
-// zeroWeights returns a safetensors file of float32 zeros: the header's length, the header, the
+// zeroWeights returns a safetensors file of float32 zeros: the header's length, the header and the
 // numbers.
 func zeroWeights(shapes map[string][]int) ([]byte, error) {
 	type tensor struct {

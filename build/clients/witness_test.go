@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestWitnessKeepsRefusals expects that a client gets the server's answer unchanged, and that a
-// refusal counts if it has both numbers.
+// TestWitnessKeepsRefusals expects that a client gets the server's answer unchanged. A refusal
+// counts if it has both numbers.
 func TestWitnessKeepsRefusals(t *testing.T) {
 	for _, c := range []struct {
 		status int
