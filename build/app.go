@@ -8,7 +8,7 @@ import (
 	"tandem/build/setup"
 )
 
-// appVerb makes Tandem.app and the archive, disk image and cask that it is handed on as.
+// appVerb makes Tandem.app, and the archive, disk image and cask that distribute it.
 func appVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("app")
 	goos := set.String("os", "darwin", "the system the app is for: darwin")

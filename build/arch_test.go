@@ -90,8 +90,8 @@ var arrows = []struct {
 // testsMayImport is what tests may import beyond their package's row.
 const testsMayImport = "engine/enginetest"
 
-// testArrows are further arrows, for tests alone. A test that asks a model for its caches names
-// cache.Options.
+// testArrows are further arrows for tests. Tests of models need cache.Options to ask a model for
+// its caches.
 var testArrows = map[string][]string{
 	"models": {"engine/cache"},
 	// tests of whole servers script the engine's tokens
@@ -102,13 +102,14 @@ var testArrows = map[string][]string{
 	"app/bench":   {"app"}, // package bench_test serves a whole Tandem
 }
 
-// cgoPackages may import "C", and no others may. engine/enginetest asks the loader which BLAS it
-// took. Mains may import "C" in files for macOS alone: they ask there what only a Mac's own
-// libraries do, such as starting at login. Packages that every machine tests decide about it.
+// cgoPackages may import "C". Other packages may not. engine/enginetest asks the loader which BLAS
+// it took. Mains may import "C" in files for macOS, to call functions that only a Mac's own
+// libraries have, such as starting at login. The decisions are in packages that every machine
+// tests.
 var cgoPackages = []string{"engine/mlx", "engine/native", "engine/enginetest"}
 
-// topFiles are the files at the top of the checkout. Folders are in setup.TopDirs; dot files are
-// not listed.
+// topFiles are the files at the top of the checkout. Its folders are in setup.TopDirs. Dot files
+// are not listed.
 var topFiles = []string{"go.mod", "go.sum", "README.md", "wails.json"}
 
 // maxDepth is how many levels below the root a library folder may lie. Mains lie in app/cmd/NAME.
@@ -366,7 +367,8 @@ func TestViolationsFound(t *testing.T) {
 	}
 }
 
-// TestFullPackageIsFound has a package with one file too many. Tests do not count.
+// TestFullPackageIsFound expects a finding for a package with one file too many. Tests do not
+// count.
 func TestFullPackageIsFound(t *testing.T) {
 	for files, want := range map[int]int{55: 0, 56: 1} {
 		tree := fstest.MapFS{"engine/engine_test.go": {Data: []byte("package engine\n")}}

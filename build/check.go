@@ -89,8 +89,8 @@ func checkFormat(ctx context.Context, b *setup.Builder) error {
 	return nil
 }
 
-// checkNumbers prints how large and how entangled the tree is. It returns an error past a limit
-// that holds.
+// checkNumbers prints how large and how entangled the tree is. It returns an error if a number is
+// past its limit.
 func checkNumbers(ctx context.Context, b *setup.Builder) error {
 	tree, err := measure.Read(os.DirFS(b.Root))
 	if err != nil {

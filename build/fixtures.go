@@ -9,8 +9,8 @@ import (
 	"tandem/build/setup"
 )
 
-// fixturesVerb records parity data again, or records a sample elsewhere and compares it with what
-// is committed.
+// fixturesVerb records parity data again, or records a sample elsewhere and compares it with the
+// committed data.
 func fixturesVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("fixtures")
 	check := set.Bool("check", false,

@@ -4,9 +4,9 @@
 //
 // A verb sets up what it needs, says what it does, and does nothing twice.
 //
-// This folder holds main and the verbs, one file each. The work is done in the folders below: setup,
-// program, mac, clients, bench, ui, fixtures, typecheck and measure. All of them import the standard
-// library alone and run binaries.
+// This folder holds main and the verbs, one file each. The work is done in the folders below:
+// setup, program, mac, clients, bench, ui, fixtures, typecheck and measure. All of them import the
+// standard library alone and run binaries.
 package main
 
 import (

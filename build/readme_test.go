@@ -11,9 +11,9 @@ import (
 	"tandem/build/setup"
 )
 
-// TestReadme holds README.md to build's own verbs and to the folders. A test beside the program's
-// table of verbs holds README.md to those.
-func TestReadme(t *testing.T) {
+// TestReadmeNamesVerbsAndFoldersThatExist compares README.md with build's own verbs and with the
+// folders. A test beside the program's table of verbs compares README.md with that table.
+func TestReadmeNamesVerbsAndFoldersThatExist(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	if got := firsts(readme, `(?m)^    (go run .*?) +#`); len(got) != 2 {
-		t.Errorf("a newcomer gets the commands %q, want two", got)
+		t.Errorf("README.md gives a newcomer the commands %q, want two", got)
 	}
 
 	if !strings.Contains(readme, "Node.js "+setup.OldestNode) {

@@ -17,8 +17,8 @@ import (
 	"tandem/build/ui"
 )
 
-// testVerb runs everything deterministic, which is the Go tests, or one of the tiers. A test that
-// skips fails the verb, because what cannot run here has to be installed.
+// testVerb runs the Go tests, which are deterministic, or one of the tiers. A skipped test fails
+// the verb, because its requirements have to be installed.
 func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("test")
 	race := set.Bool("race", false, "run the Go tests under the race detector")

@@ -47,7 +47,8 @@ func TestReportShowsFailures(t *testing.T) {
 	}
 }
 
-// TestRunAddsNoFlags: serve would keep a --model of ours as the user's choice.
+// TestRunAddsNoFlags expects only the user's flags. serve would keep a --model of ours as the
+// user's choice.
 func TestRunAddsNoFlags(t *testing.T) {
 	for _, args := range [][]string{nil, {"--addr", "127.0.0.1:0"},
 		{"--model", "x", "--context", "64"}} {

@@ -1,12 +1,15 @@
-// Package bench runs the benches of tandem, each against its rival where there is one, and keeps their
-// numbers in build/out/bench.
+// Package bench runs the benches of tandem, each against its rival where there is one, and keeps
+// their numbers in build/out/bench.
 //
-// A bench pairs two long-lived processes that measure the same thing: `tandem bench NAME --json --wait`
-// and the rival's build/bench/NAME.py. They take turns, so that whatever slows the machine slows both.
+// A bench pairs two long-lived processes that measure the same thing:
+//   - tandem bench NAME --json --wait
+//   - the rival's build/bench/NAME.py
 //
-// Both speak JSON lines. The first line is a header. Then they answer every line that they read with one
-// measurement, and they end when their standard input does.
+// They take turns, so that whatever slows the machine slows both.
 //
-// Without a rival, Tandem's side is measured once and its output is kept as it is: a header, then one
-// measurement, or tables.
+// Both speak JSON lines. The first line is a header. Then they answer every line that they read
+// with one measurement, and they end when their standard input does.
+//
+// Without a rival, Tandem's side is measured once and its output is kept as it is: a header, then
+// one measurement, or tables.
 package bench

@@ -79,8 +79,8 @@ func TestStandInIsALoadableModel(t *testing.T) {
 	}
 }
 
-// TestClientHasAHomeOfItsOwn expects a different home for each client. Of the caller's environment a
-// client gets only PATH.
+// TestClientHasAHomeOfItsOwn expects a different home for each client. Of the caller's environment
+// a client gets only PATH.
 func TestClientHasAHomeOfItsOwn(t *testing.T) {
 	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN",
 		"TANDEM_API_KEY"} {

@@ -13,9 +13,9 @@ import (
 	"tandem/build/setup"
 )
 
-// Make makes Tandem.app and what it is handed on as: an archive, on a Mac a disk image, and for a
-// whole app the cask that installs it from url. Unless feed is empty, the programs ask it for newer
-// versions.
+// Make makes Tandem.app and an archive of it. On a Mac it also makes a disk image. For a whole app
+// it also makes the cask that installs the app from url. Unless feed is empty, the programs ask it
+// for newer versions.
 func Make(ctx context.Context, b *setup.Builder, feed, url string) error {
 	start := time.Now()
 	m := &builder{b}
@@ -23,7 +23,7 @@ func Make(ctx context.Context, b *setup.Builder, feed, url string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.handOn(ctx, a, url); err != nil {
+	if err := m.packBundle(ctx, a, url); err != nil {
 		return err
 	}
 	a.report(m)
@@ -40,7 +40,7 @@ type appBundle struct {
 	product  program.Product
 	expected expectation
 	result   *validation
-	lacks    []string // what only a Mac adds, for a person
+	lacks    []string // the parts that only a Mac adds, in words for a person
 }
 
 // appOut is the folder for everything about the app.
@@ -49,7 +49,7 @@ func (b *builder) appOut() string { return filepath.Join(b.Root, "build", "out",
 // makeApp builds the programs, puts the bundle together, signs it and validates it. Unless feed is
 // empty, the programs ask it for newer versions.
 func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) {
-	if err := b.macReady(ctx); err != nil {
+	if err := b.installRequirements(ctx); err != nil {
 		return nil, err
 	}
 	p, err := b.appParts(ctx, feed)
@@ -71,8 +71,8 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 	return a, err
 }
 
-// lacking lists what only a Mac adds to a bundle that was made on goos. faces says that it has the
-// menu bar and the window.
+// lacking lists the parts that only a Mac adds to a bundle that was made on goos. faces says
+// whether it has the menu bar and the window.
 func lacking(faces bool, goos string) (list []string) {
 	if !faces {
 		list = append(list,
@@ -86,8 +86,9 @@ func lacking(faces bool, goos string) (list []string) {
 	return list
 }
 
-// macReady checks for what the app cannot do without and installs it, before the long steps begin.
-func (b *builder) macReady(ctx context.Context) error {
+// installRequirements checks the variables for signing and installs what the build needs, before
+// the long steps begin.
+func (b *builder) installRequirements(ctx context.Context) error {
 	if _, err := signingIdentity(); err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 
 // macTandem links the command line program for the bundle.
 func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, error) {
-	// on a Mac too, because the library that setup built contains this machine's paths
+	// The crate is built again on a Mac too, because setup's library contains this machine's paths.
 	_, _, native, err := b.BuildNative(ctx, setup.MacTriple)
 	if err != nil {
 		return "", err
@@ -183,7 +184,7 @@ func (b *builder) macFaces(ctx context.Context, p parts) (menubar, window string
 	return menubar, window, nil
 }
 
-// report lists what is in the bundle, and what is not.
+// report lists the files of the bundle, and the parts that it lacks.
 func (a *appBundle) report(b *builder) {
 	fmt.Fprintf(b.Out, "\n%s\n%s\n", a.path, a.result.table())
 	for i, what := range a.lacks {
@@ -194,9 +195,9 @@ func (a *appBundle) report(b *builder) {
 	}
 }
 
-// handOn packs the bundle: a zip, on a Mac a disk image too, and for a whole app the cask that
-// installs it.
-func (b *builder) handOn(ctx context.Context, a *appBundle, url string) error {
+// packBundle packs the bundle into a zip. On a Mac it also makes a disk image. For a whole app it
+// also writes the cask that installs it.
+func (b *builder) packBundle(ctx context.Context, a *appBundle, url string) error {
 	if err := errors.Join(a.result.findings...); err != nil {
 		return err
 	}

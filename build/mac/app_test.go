@@ -15,7 +15,7 @@ import (
 )
 
 // TestNewerSetIsChosenFromDarwin25_2 compiles the rule that chooses one of the two sets, and asks
-// it about released kernels.
+// it about kernel releases.
 func TestNewerSetIsChosenFromDarwin25_2(t *testing.T) {
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "main.c"), filepath.Join(dir, "main")
@@ -54,8 +54,8 @@ func TestSelectJumpsKeepOneOrder(t *testing.T) {
 	}
 }
 
-// TestWindowPlistHasNoNamesOfOurs: Wails' own tool fills the window's property list as well, and
-// does not know our names.
+// TestWindowPlistHasNoNamesOfOurs expects only names that Wails gives. Wails' own tool fills the
+// window's property list as well, and does not know our names.
 func TestWindowPlistHasNoNamesOfOurs(t *testing.T) {
 	text, err := os.ReadFile("../darwin/Info.plist")
 	if err != nil {
@@ -118,7 +118,7 @@ func TestCaskInstallsAppAndCommand(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "%!") {
-		t.Errorf("a hole in the cask:\n%s", text)
+		t.Errorf("the cask has a value that was not filled in:\n%s", text)
 	}
 }
 
@@ -186,8 +186,8 @@ func TestVariableOfTheOtherSystemIsRefusedFirst(t *testing.T) {
 	}
 }
 
-// TestShortFoldersAreNotPrivate expects that no folder is searched for that may end somebody else's
-// path.
+// TestShortFoldersAreNotPrivate expects no search for a folder of one name, because another
+// machine's path may end in it.
 func TestShortFoldersAreNotPrivate(t *testing.T) {
 	t.Setenv("HOME", "/root")
 	t.Setenv("CARGO_HOME", "/opt/Rust und mehr")

@@ -28,7 +28,8 @@ const (
 	agentLabel = bundleID + ".login"
 )
 
-// parts are what a bundle is put together from. A program that could not be built here is empty.
+// parts has everything that goes into a bundle. A program that could not be built here has an empty
+// path.
 type parts struct {
 	product  program.Product
 	feed     string // address that the app asks for newer versions; empty for none
@@ -110,8 +111,8 @@ func (b *builder) assemble(path string, p parts) error {
 	return write(inLicences, []byte(p.licences))
 }
 
-// fillPlist fills the template of a property list with what Wails gives to build/darwin/Info.plist,
-// and with our names.
+// fillPlist fills the template of a property list with our names, and with the values that Wails
+// gives to build/darwin/Info.plist.
 func fillPlist(path string, p program.Product) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

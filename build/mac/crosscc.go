@@ -59,7 +59,7 @@ func (b *builder) crossCC(ctx context.Context) (*crossCC, error) {
 	}, nil
 }
 
-// linkFlags are the flags of every link. They leave room for longer names, and leave out what
+// linkFlags are the flags of every link. They leave room for longer names. They leave out what
 // debuggers read, such as this machine's paths.
 func (c *crossCC) linkFlags() []string {
 	flags := []string{"-Wl,-headerpad_max_install_names", "-Wl,-S"}

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A machO is what a Mach-O file says about itself.
+// A machO has what the validator reads from a Mach-O file.
 type machO struct {
 	executable bool
 	minOS      string // "14.0"; empty if it names none
@@ -48,8 +48,8 @@ const (
 	minCommandBytes = 16
 )
 
-// maxSignature is the most that is read of a signature, in bytes. A signature has 32 for each 4 kB
-// of code, and certificates.
+// maxSignature is the most bytes that are read of a signature. A signature has 32 bytes for each
+// 4 kB of code, and certificates.
 const maxSignature = 64 << 20
 
 // errNotMachO means that a file is no program or library for a Mac.

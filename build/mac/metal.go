@@ -33,19 +33,19 @@ const (
 	selectLib = "libmlxselect.dylib"
 )
 
-// A metal is a folder of the cache that holds what the bundle carries of MLX, ready to be copied and linked:
+// A metal is a folder of the cache with the bundle's parts of MLX, ready to be copied and linked:
 //
 //	sets/libmlxselect.dylib, sets/14/, sets/26/   as in the bundle
-//	link/libmlxc.dylib                            libmlxselect by the name that the #cgo line gives
-//	licences/                                     of all of it
+//	link/libmlxc.dylib                            libmlxselect by the name in the #cgo line
+//	licences/                                     the licences of all of it
 type metal struct{ dir string }
 
 func (m metal) sets() string     { return filepath.Join(m.dir, "sets") }
 func (m metal) link() string     { return filepath.Join(m.dir, "link") }
 func (m metal) licences() string { return filepath.Join(m.dir, "licences") }
 
-// metal makes the sets: the libraries of both wheels, mlx-c, and the library in front of both.
-// mlx-c is built once, against the older wheel.
+// metal makes both sets, and libmlxselect in front of them. A set has the libraries of one wheel
+// and mlx-c. mlx-c is built once, against the older wheel.
 func (b *builder) metal(ctx context.Context, pip string, cc *crossCC) (metal, error) {
 	inputs, err := cc.inputs(b)
 	if err != nil {
@@ -125,8 +125,8 @@ func (b *builder) unpackMetal(ctx context.Context, pip, work string, m metal, s 
 }
 
 // crossMLXC compiles mlx-c and puts it into each set. Off a Mac the C compiler links it, so that
-// zig's own C++ library stays out. An exception that one library throws is caught by another only
-// if they share that library.
+// zig's own C++ library stays out. A library can catch another one's exception only if both share
+// one C++ library.
 func (b *builder) crossMLXC(ctx context.Context, cc *crossCC, work string, m metal) error {
 	source, err := b.MLXCSource(ctx)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"tandem/build/setup"
 )
 
-// Requirements are what the app for a Mac needs besides everything else. The verbs that make the
-// app install it where rustup can.
+// Requirements returns what only the app for a Mac needs. The verbs that make the app install it
+// where rustup can.
 func Requirements() []setup.Requirement {
 	return []setup.Requirement{{What: "Rust for " + setup.MacTriple, Hint: "rustup target add " +
 		setup.MacTriple, Present: func(ctx context.Context, b *setup.Builder) bool {

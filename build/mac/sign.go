@@ -83,7 +83,8 @@ func (b *builder) signer(ctx context.Context) (*signer, error) {
 	return &signer{how, what, args, "--binary-identifier"}, nil
 }
 
-// signOrder returns what is signed, from the inside out. Each seal covers those before it.
+// signOrder returns the files and bundles to sign, from the inside out. The seal of a bundle covers
+// everything before it.
 func signOrder(bundle string, whole bool) ([]signee, error) {
 	contents := filepath.Join(bundle, "Contents")
 	files, err := filepath.Glob(filepath.Join(contents, inMLX, "*", "*.dylib"))

@@ -17,7 +17,7 @@ const (
 	byIdentity signing = "identity" // in a developer's name, so that it can be notarised
 )
 
-// A signature is what a Mach-O file's signature says.
+// A signature has the fields of a Mach-O file's signature that the validator compares.
 type signature struct {
 	identifier string
 	flags      uint32

@@ -17,12 +17,12 @@ import (
 )
 
 // Test builds the app for a Mac as far as this machine can, and validates the folder and the
-// archive. First it checks the types of what only a Mac compiles: the menu bar and the window, and
-// what the tag bundle changes.
+// archive. First it checks the types of the code that only a Mac compiles: the menu bar, the
+// window, and the files with the tag bundle.
 func Test(ctx context.Context, from *setup.Builder) error {
 	b := &builder{from}
 	start := time.Now()
-	if err := b.macReady(ctx); err != nil {
+	if err := b.installRequirements(ctx); err != nil {
 		return err
 	}
 	if err := b.SetUp(ctx); err != nil {
@@ -40,7 +40,7 @@ func Test(ctx context.Context, from *setup.Builder) error {
 	if err != nil {
 		return err
 	}
-	if err := b.handOn(ctx, a, ""); err != nil {
+	if err := b.packBundle(ctx, a, ""); err != nil {
 		return err
 	}
 	a.report(b)

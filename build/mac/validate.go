@@ -18,7 +18,7 @@ import (
 	"tandem/build/setup"
 )
 
-// An expectation is what a bundle has to be like.
+// An expectation says what a bundle has to contain and how it has to be signed.
 type expectation struct {
 	product program.Product
 	signing signing
@@ -30,7 +30,7 @@ type expectation struct {
 	withoutSeal  bool // the bundle's own signature
 }
 
-// A validation is what the validator found.
+// A validation has the validator's findings, the absent parts and the list of files.
 type validation struct {
 	findings []error // what is wrong
 	absent   []string
@@ -166,8 +166,8 @@ func (b *builder) privateFolders() []string {
 		})
 }
 
-// homes finds paths of the machine that built a program, because they tell its user's name. It
-// finds this machine's folders whatever letters they have.
+// homes reports paths of the machine that built a program, because they tell its user's name. It
+// searches for the folders in private, and for any path into a home folder.
 func (v *validation) homes(f fs.File, name string, private []string) error {
 	data, err := io.ReadAll(f)
 	if err != nil {
@@ -195,7 +195,7 @@ func oldestFor(name string) string {
 	return setup.MacOSTarget
 }
 
-// inventory compares the files that are there with those that have to be.
+// inventory compares the files of the bundle with the required ones.
 func (v *validation) inventory(want expectation) {
 	required := []string{"Contents/Info.plist", "Contents/" + inTandem, "Contents/" + inIcon,
 		"Contents/" + inLicences, "Contents/" + inAgent,

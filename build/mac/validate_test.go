@@ -157,7 +157,7 @@ func TestEachFaultOfABundleIsFound(t *testing.T) {
 	right := newTestBundle()
 	if got := findings(t, right.write(t), expectation{signing: adHoc,
 		product: right.product}); len(got) > 0 {
-		t.Fatalf("found in a bundle that is right: %q", got)
+		t.Fatalf("a right bundle has the findings %q", got)
 	}
 
 	edit := func(name string, f func(*binarySpec)) func(*testBundle) {

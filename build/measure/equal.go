@@ -8,8 +8,9 @@ import (
 
 // EqualLines counts the lines of each longest run that stands in two places, longest first.
 //
-// Empty lines do not count, nor do import blocks and tables, which [Tree.withoutTables] empties. A run
-// ends with its file, and the two places do not overlap. Runs shorter than least are not listed.
+// Empty lines, import blocks and tables do not count. [Tree.withoutTables] empties the tables and
+// import blocks of Go files. A run ends with its file, and the two places do not overlap. Runs
+// shorter than least are not listed.
 func (t *Tree) EqualLines(least int) []Count {
 	c := collectLines(t.files)
 	var counts []Count
@@ -77,7 +78,7 @@ func isImport(name, line string) bool {
 		strings.HasPrefix(line, "use ") || strings.HasPrefix(line, "#include ")
 }
 
-// window is the key of n lines from i on.
+// window returns a key that n equal lines from i on share.
 func (c *codeLines) window(i, n int) string {
 	key := make([]byte, 0, 4*n)
 	for _, id := range c.ids[i : i+n] {
@@ -86,7 +87,7 @@ func (c *codeLines) window(i, n int) string {
 	return string(key)
 }
 
-// run counts the equal lines from i and j on, i being first.
+// run counts the equal lines from i and j on. i is smaller than j.
 func (c *codeLines) run(i, j int) int {
 	n := 0
 	for i+n < min(c.ends[i], j) && j+n < c.ends[j] && c.ids[i+n] == c.ids[j+n] {

@@ -16,10 +16,10 @@ import (
 	"strings"
 )
 
-// ListFields is what [Knots] needs of go list -export -deps -json=.
+// ListFields are the fields that [Knots] needs from go list -export -deps -json=.
 const ListFields = "ImportPath,Dir,GoFiles,CgoFiles,Export,ImportMap,DepOnly"
 
-// A listedPackage is what go list says of a package.
+// A listedPackage has the fields of a package in go list's output.
 type listedPackage struct {
 	ImportPath string
 	Dir        string
@@ -30,12 +30,13 @@ type listedPackage struct {
 	DepOnly    bool // a dependency of a package that was asked for
 }
 
-// Knots counts, in each package that go list was asked for, the files that reach each other: from each
-// of them references lead to every other one and back. list is the output of
-// go list -export -deps -json=ListFields.
+// Knots counts the files that reach each other, in each package that go list was asked for. From
+// each of these files, references lead to every other one and back. list is the output of
 //
-// A file refers to another one when it names a package's variable, constant, type, function, method or
-// field that the other one declares. go/types resolves the names, so method calls count.
+//	go list -export -deps -json=ListFields
+//
+// A file refers to another one when it names a package's variable, constant, type, function, method
+// or field that the other one declares. go/types resolves the names, so method calls count.
 func Knots(list io.Reader) ([]Count, error) {
 	exports, asked := map[string]string{}, []listedPackage{}
 	for decoder := json.NewDecoder(list); ; {

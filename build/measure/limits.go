@@ -37,11 +37,11 @@ var limits = []Limit{
 	{"equal lines in two places", 25, func(t *Tree) []Count { return t.EqualLines(leastRun) }},
 }
 
-// longFunctions are the functions that may be longer than the limit, each with its reason. There are
-// at most four.
+// longFunctions are the functions that may be longer than the limit, each with its reason. There
+// are at most four.
 var longFunctions = map[string]string{}
 
-// shortFunctions are all functions but those of longFunctions.
+// shortFunctions returns the counts of all functions that are not in longFunctions.
 func (t *Tree) shortFunctions() []Count {
 	return slices.DeleteFunc(t.Functions(),
 		func(c Count) bool { return longFunctions[c.Where] != "" })
@@ -74,17 +74,17 @@ func (t *Tree) Sizes() []string {
 	return found
 }
 
-// unit is the first word of what a limit counts.
+// unit returns the first word of a limit's text, which names what it counts.
 func unit(what string) string {
 	first, _, _ := strings.Cut(what, " ")
 	return first
 }
 
-// shown is how many places past a limit the report names.
+// shown is the number of places past a limit that the report names.
 const shown = 5
 
-// Report prints a line for each limit with the largest count, then the places past it. knots is what
-// [Knots] returned. It returns an error that names each limit that was passed.
+// Report prints a line for each limit with the largest count, then the places past it. knots is
+// what [Knots] returned. It returns an error that names each limit that was passed.
 func (t *Tree) Report(w io.Writer, knots []Count) error {
 	t.knots = knots
 	var failures []string
@@ -105,7 +105,7 @@ func (t *Tree) Report(w io.Writer, knots []Count) error {
 			largest.Where)
 		for i, c := range past {
 			if i == 0 {
-				continue // stands in the line above
+				continue // the line above names it
 			}
 			if i == shown {
 				fmt.Fprintf(table, "\t\t\t\tand %d more\n", len(past)-i)

@@ -162,7 +162,7 @@ func TestLargestKnot(t *testing.T) {
 	}
 }
 
-// TestReportFailsPastEachLimit plants one fault for each limit, and none.
+// TestReportFailsPastEachLimit plants one fault for each limit, and none in a right tree.
 func TestReportFailsPastEachLimit(t *testing.T) {
 	right := map[string]string{"README.md": "Short.\n", "engine/engine.go": "package engine\n"}
 	faults := map[string]map[string]string{
@@ -198,7 +198,7 @@ func TestReportFailsPastEachLimit(t *testing.T) {
 	}
 }
 
-// TestLongFunctionsHaveReasons holds the exceptions to their number and to functions that are long.
+// TestLongFunctionsHaveReasons expects at most four exceptions, each with a reason.
 func TestLongFunctionsHaveReasons(t *testing.T) {
 	if len(longFunctions) > 4 {
 		t.Errorf("%d functions are excepted, at most 4 may be", len(longFunctions))

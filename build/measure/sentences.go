@@ -11,11 +11,12 @@ import (
 //
 // How a text is cut:
 //   - Code blocks, headings and the lines that separate a table's head are left out.
-//   - A paragraph ends at an empty line. A list item and a cell of a table are paragraphs of their own.
-//   - A sentence ends at a full stop, question mark or exclamation mark before a space or the end. A
-//     colon or semicolon does not end one. Neither do "e.g.", "i.e.", "vs." and initials.
-//   - A word is what stands between spaces and has a letter or digit. Code between back quotes is one
-//     word, a link counts as its text.
+//   - A paragraph ends at an empty line. A list item and a cell of a table are paragraphs of their
+//     own.
+//   - A sentence ends at a full stop, question mark or exclamation mark before a space or the end.
+//     A colon or semicolon does not end one. Neither do "e.g.", "i.e.", "vs." and initials.
+//   - A word stands between spaces and has a letter or digit. Code between back quotes is one word.
+//     A link counts as its text.
 func (t *Tree) Sentences() []Count {
 	var counts []Count
 	add := func(name string, paragraphs []string) {
@@ -125,7 +126,8 @@ func cutSentences(paragraph string) []string {
 	return sentences
 }
 
-// countWords counts what has a letter or digit between spaces.
+// countWords counts the words of a sentence. A word stands between spaces and has a letter or
+// digit.
 func countWords(sentence string) int {
 	n := 0
 	for word := range strings.FieldsSeq(sentence) {
@@ -139,7 +141,7 @@ func countWords(sentence string) int {
 	return n
 }
 
-// beginning is what finds a sentence again.
+// beginning returns the first words of a sentence, by which a reader finds it.
 func beginning(sentence string) string {
 	words := strings.Fields(sentence)
 	return strings.Join(words[:min(8, len(words))], " ")

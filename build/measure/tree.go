@@ -1,8 +1,10 @@
-// Package measure counts what tells whether the tree stays easy to read, and holds each count to a limit.
+// Package measure counts what tells whether the tree stays easy to read, and holds each count to a
+// limit.
 //
-// It reads sources only: Go files with go/parser, the other languages and the documents as lines. One
-// number needs types: the files of a package that reach each other (see [Knots]). It resolves
-// identifiers with go/types, against the export data that the compiler has left in Go's build cache.
+// It reads sources only: Go files with go/parser, the other languages and the documents as lines.
+// One number needs types: the files of a package that reach each other (see [Knots]). It resolves
+// identifiers with go/types, against the export data that the compiler has left in Go's build
+// cache.
 //
 // Tests, testdata and generated files are not counted.
 package measure
@@ -147,8 +149,8 @@ func trimmedLines(text string) []string {
 	return lines
 }
 
-// withoutTables empties the lines of import blocks and of tables: literals of slices, arrays and maps
-// with at least four elements.
+// withoutTables empties the lines of import blocks and of tables: literals of slices, arrays and
+// maps with at least four elements.
 func (t *Tree) withoutTables(file *ast.File, lines []string) []string {
 	empty := func(from, to token.Pos) {
 		for n := t.fset.Position(from).Line; n <= t.fset.Position(to).Line && n <= len(lines); n++ {

@@ -9,8 +9,8 @@ import (
 	"tandem/build/setup"
 )
 
-// DesktopRequirements are what the menu bar and the window are built with on Linux. A Mac has all
-// of it in Xcode's tools.
+// DesktopRequirements returns what the build of the menu bar and the window needs on Linux. A Mac
+// has all of it in Xcode's tools.
 func DesktopRequirements() []setup.Requirement {
 	if runtime.GOOS != "linux" {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"tandem/build/setup"
 )
 
-// A Product is what wails.json says about Tandem: the one place for its name and version. The
+// A Product has the fields of wails.json, which is the one place for Tandem's name and version. The
 // fields have the names that Wails gives to templates of property lists, so that its own tool can
-// fill ours.
+// fill our templates.
 type Product struct {
 	Name           string      `json:"name"`
 	OutputFilename string      `json:"outputfilename"`
@@ -28,7 +28,7 @@ type ProductInfo struct {
 	Comments       string `json:"comments"`
 }
 
-// numbers matches what macOS takes for a version.
+// numbers matches a version that macOS accepts.
 var numbers = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
 
 // ReadProduct reads wails.json.

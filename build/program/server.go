@@ -33,7 +33,7 @@ func StartServer(
 	return StartServerLogging(ctx, b, os.Stderr, program, args...)
 }
 
-// StartServerLogging does the same with standard error going to log.
+// StartServerLogging starts a server as StartServer does. The server's standard error goes to log.
 func StartServerLogging(
 	ctx context.Context, b *setup.Builder, log io.Writer, program string, args ...string,
 ) (*Server, error) {

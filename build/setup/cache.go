@@ -53,8 +53,8 @@ func (c Cache) Complete(e Entry) bool {
 }
 
 // Ensure returns the folder of e. If it is not complete, Ensure calls fill to make it. Entries are
-// filled in their final place, because virtual environments and run paths cannot be moved. What a
-// killed run left is removed first. fill must not call Ensure.
+// filled in their final place, because virtual environments and run paths cannot be moved. The
+// files of a killed run are removed first. fill must not call Ensure.
 func (c Cache) Ensure(ctx context.Context, e Entry, fill func(dir string) error) (string, error) {
 	dir := c.Path(e)
 	if c.Complete(e) {

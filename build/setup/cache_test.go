@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestEnsureFillsOnce has eight callers come while the entry is being made. It completes after each
-// waits for the lock.
+// TestEnsureFillsOnce calls Ensure eight times while the entry is being made. The entry is complete
+// only after each of these calls has waited for its lock.
 func TestEnsureFillsOnce(t *testing.T) {
 	const others = 8
 	waiting := make(chan string, others)
@@ -45,10 +45,10 @@ func TestEnsureFillsOnce(t *testing.T) {
 			select {
 			case lock := <-waiting:
 				if lock != c.Path(e)+".lock" {
-					t.Errorf("one waits for %s", lock)
+					t.Errorf("a call waits for %s, want the entry's lock", lock)
 				}
 			case <-returned:
-				t.Error("one did not wait")
+				t.Error("a call returned before the entry was made")
 				returned <- true
 			}
 		}
@@ -79,7 +79,7 @@ func TestEnsureStartsOverAfterFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "half")); err == nil {
-		t.Fatal("what the failed run left is still there")
+		t.Fatal("the files of the failed run are still there")
 	}
 }
 
@@ -138,7 +138,7 @@ func TestCleanWaitsForMakers(t *testing.T) {
 		t.Fatal("the entry is still there after clean")
 	}
 	if _, err := os.Stat(kept); err != nil {
-		t.Fatal("clean removed what it was to keep")
+		t.Fatal("clean removed an entry that it had to keep")
 	}
 }
 

@@ -61,7 +61,7 @@ func (b *Builder) setupFrontend(ctx context.Context) error {
 	return replaceFolder(filepath.Join(dir, "dist"), filepath.Join(made, "dist"), sources)
 }
 
-// FrontendRequirements are what the interface is built with.
+// FrontendRequirements returns the programs that build the interface.
 func FrontendRequirements() []Requirement {
 	return []Requirement{
 		{What: "Node.js " + OldestNode + " or later (https://nodejs.org, where the system's is older)", Apt: "nodejs", brew: "node", Present: newNode},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOldNodeCountsAsMissing expects that Node.js counts as there if Vite runs on it.
+// TestOldNodeCountsAsMissing expects that Node.js counts as present only if Vite runs on it.
 func TestOldNodeCountsAsMissing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":/bin:/usr/bin")
@@ -23,6 +23,6 @@ func TestOldNodeCountsAsMissing(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	if newNode(t.Context(), b) {
-		t.Error("there is none, and it was found")
+		t.Error("Node.js is found where there is none")
 	}
 }

@@ -58,7 +58,7 @@ func TestChangedCrateNeedsANewVersion(t *testing.T) {
 	accepted()
 	write("src/template/mod.rs", "// new file")
 	refused("version is still 0.1.0")
-	record() // must not paper over the change
+	record() // must not hide the change
 	refused("version is still 0.1.0")
 	write("Cargo.toml", "[package]\nversion = \"0.1.1\"\n")
 	refused("records version 0.1.0")

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// SetUp does the work of SetUpEngine, and builds the interface that is part of tandem. It first
-// installs the system packages for that and those in more, before anything that takes minutes.
+// SetUp does the work of SetUpEngine, and builds the interface that is part of tandem. First it
+// installs the system packages for this and the packages in more, before any step that takes
+// minutes.
 func (b *Builder) SetUp(ctx context.Context, more ...[]Requirement) error {
 	if err := b.Install(ctx, slices.Concat(append(more, SetupRequirements())...)); err != nil {
 		return err
@@ -19,8 +20,8 @@ func (b *Builder) SetUp(ctx context.Context, more ...[]Requirement) error {
 	return b.setupFrontend(ctx)
 }
 
-// SetUpEngine makes what the #cgo lines refer to. It takes a few milliseconds when everything is
-// there.
+// SetUpEngine makes the folders that the #cgo lines refer to. It takes a few milliseconds if
+// everything exists.
 func (b *Builder) SetUpEngine(ctx context.Context) error {
 	start := time.Now()
 	if err := b.InstallSystem(ctx); err != nil {

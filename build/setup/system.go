@@ -49,10 +49,10 @@ func Requirements() []Requirement {
 	return list
 }
 
-// SetupRequirements adds those of the interface.
+// SetupRequirements returns Requirements and FrontendRequirements.
 func SetupRequirements() []Requirement { return append(Requirements(), FrontendRequirements()...) }
 
-// OnPath is present if any one of the named programs is.
+// OnPath returns a check that any one of the named programs is in PATH.
 func OnPath(names ...string) func(context.Context, *Builder) bool {
 	return func(context.Context, *Builder) bool {
 		return slices.ContainsFunc(names, func(name string) bool {

@@ -25,7 +25,7 @@ var consequence = regexp.MustCompile(`\bunknown in map literal|duplicate case un
 // maxTypeErrors is how many findings of one package are reported.
 const maxTypeErrors = 10
 
-// A listedPackage is what go list -json says of a package.
+// A listedPackage has the fields of a package in go list's JSON.
 type listedPackage struct {
 	ImportPath string
 	Dir        string
@@ -40,9 +40,9 @@ type listedPackage struct {
 // needs no compiler for the target, and go/types can take every C.name on trust. It checks once
 // without build tags and once with ours.
 //
-// Go code in files for macOS is checked. C names in it are not, and function bodies of dependencies
-// are not. A Go type must not be declared as a C type (type Dtype C.mlx_dtype), because the checker
-// knows nothing about that.
+// It checks Go code in files for macOS. It checks neither the C names in it nor the function bodies
+// of dependencies. A Go type must not be declared as a C type (type Dtype C.mlx_dtype), because the
+// checker knows nothing about that.
 func Darwin(ctx context.Context, b *setup.Builder) error {
 	var errs []error
 	for _, tags := range []string{"", checkedTags} {
@@ -58,7 +58,7 @@ func Darwin(ctx context.Context, b *setup.Builder) error {
 // has it.
 const checkedTags = "bundle,desktop,production,scripted"
 
-// DarwinTags does the same with one set of build tags.
+// DarwinTags checks types as Darwin does, with one set of build tags.
 func DarwinTags(ctx context.Context, b *setup.Builder, tags string) error {
 	cmd := b.Command(ctx, "go", "list", "-e", "-deps", "-tags", tags,
 		"-json=ImportPath,Dir,GoFiles,CgoFiles,ImportMap,DepOnly,Error", "./...")

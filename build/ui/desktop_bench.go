@@ -13,8 +13,8 @@ import (
 	"tandem/build/setup"
 )
 
-// DesktopBench is the bench of what a person sees. It runs no `tandem bench`, because it looks from
-// outside.
+// DesktopBench is the name of the bench for what a person sees. It measures from outside, so it
+// runs no `tandem bench`.
 const DesktopBench = "desktop"
 
 // BenchDesktop measures the menu bar and the window on a display of its own, and weighs the

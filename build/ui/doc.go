@@ -1,3 +1,3 @@
-// Package ui tests the interface in a browser, and the menu bar and the window on a display of its own.
-// It also measures what a person sees of them.
+// Package ui tests the interface in a browser, and the menu bar and the window on a display of its
+// own. It also measures what a person sees of them.
 package ui

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestEachFileOfBrowserTestsIsFound also expects a limit for a test that hangs.
+// TestEachFileOfBrowserTestsIsFound expects each test file, and a time limit for a test that hangs.
 func TestEachFileOfBrowserTestsIsFound(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := browserTestFiles(dir); err == nil {
@@ -37,7 +37,7 @@ func TestEachFileOfBrowserTestsIsFound(t *testing.T) {
 // TestInterfaceTooHeavyIsAnError expects that all files count, each gzipped.
 func TestInterfaceTooHeavyIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	noise := make([]byte, mostInterface*3/5) // which gzip makes no smaller
+	noise := make([]byte, mostInterface*3/5) // gzip makes noise no smaller
 	write := func(name string) {
 		t.Helper()
 		rand.Read(noise)
@@ -60,6 +60,6 @@ func TestInterfaceTooHeavyIsAnError(t *testing.T) {
 		t.Errorf("%v, %q", err, out.String())
 	}
 	if err := weighInterface(&out, filepath.Join(dir, "nothing")); err == nil {
-		t.Error("an interface that was not built weighs nothing")
+		t.Error("an interface that was not built gives no error")
 	}
 }

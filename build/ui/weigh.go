@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// mostInterface is how many bytes the interface may weigh, gzipped.
+// mostInterface is the most bytes that the interface may have, gzipped.
 const mostInterface = 250_000
 
-// weighInterface prints what the built interface below dir weighs. More than mostInterface is an
-// error.
+// weighInterface prints the gzipped size of the built interface below dir, in bytes. It returns an
+// error if the size is more than mostInterface.
 func weighInterface(w io.Writer, dir string) error {
 	n, err := weigh(dir)
 	if err != nil {
