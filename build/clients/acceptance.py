@@ -15,8 +15,8 @@ TALKS = (CHAT, RESPONSES, *MESSAGES, GENERATE, "/api/chat")
 READS = ("/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")
 PROMPTS = (*TALKS, *TEXTS, *READS)
 
-# The texts of such refusals, and the routes that may send them: about fields that do not go together, about what a model
-# can do, and about what is there.
+# The routes that may send such a refusal, and its text. The refusals are about fields that do not go together, about the
+# abilities of a model, and about models, texts and tokens that do not exist.
 BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in (
     (TALKS, r"\S+ asks for a call, and \S+ offers nothing to call\."),
     (TALKS, r'\S+ names ".*", which is not in \S+\.'),
@@ -34,8 +34,8 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (TEXTS, r"prompt asks for \d+ continuations \(prompts times n, or best_of\); \d+ are allowed in one request\."),
     (READS, r"The texts up to \S+ have \d+ tokens; \d+ are allowed in one request\. Send them in several\."),
     (MESSAGES, r"messages hold nothing but an empty message of the system's; add one of the user's\."),
-    ((RESPONSES,), r"input holds nothing to answer; send a message\."),  # items that are skipped
-    (PROMPTS, r'.+ names ".*" twice\.'),  # what is no text in UTF-8 becomes the same
+    ((RESPONSES,), r"input holds nothing to answer; send a message\."),  # all items are skipped
+    (PROMPTS, r'.+ names ".*" twice\.'),  # names that are not UTF-8 become equal
     ((*TEXTS, *READS), r"\S+ holds token id \d+; the model's ids are below \d+\."),
     (PROMPTS, r'\S+(?: prompt)? holds the token ".*", whose id \d+ the model \S+ does not know: its ids are below \d+\. Leave the token out\.'),
     ((*TALKS, *TEXTS), r"The field \S+ holds no tokens at all; send some text\."),
@@ -59,7 +59,7 @@ def message(response):
 
 
 def beyond(route, says):
-    """Whether a route refuses for a reason that no schema can express."""
+    """Returns whether a route refuses for a reason that no schema can express."""
     return any(route in routes and reason.fullmatch(says) for routes, reason in BEYOND_SCHEMAS)
 
 

@@ -30,14 +30,14 @@ def ask(text, **more):
 def models():
     ids = [m.id for m in client.models.list()]
     check(ids[0] == "tandem" and len(ids) > 1, f"models {ids}")
-    check(client.models.retrieve(ids[1]).id == ids[1], "a model by its id")
+    check(client.models.retrieve(ids[1]).id == ids[1], f"the model {ids[1]} is not found by its id")
 
 
 def chat():
     whole = ask("say pong")
     check([(b.type, b.text) for b in whole.content] == [("text", "pong")] and whole.stop_reason == "end_turn", f"{whole}")
     check(whole.usage.output_tokens > 0, f"{whole.usage}")
-    check(ask("say pong", max_tokens=1).stop_reason == "max_tokens", "cut short")
+    check(ask("say pong", max_tokens=1).stop_reason == "max_tokens", "an answer of 1 token does not end by max_tokens")
 
 
 def stream():
@@ -68,7 +68,7 @@ def tool_stream():
 
 
 def tool_choice():
-    check(ask("say pong", tools=TOOLS, tool_choice={"type": "none"}).content[0].text == "pong", "none")
+    check(ask("say pong", tools=TOOLS, tool_choice={"type": "none"}).content[0].text == "pong", "with tool_choice none the model does not answer pong")
     named = ask("call it", tools=TOOLS, tool_choice={"type": "tool", "name": "weather"})
     check([b.name for b in named.content if b.type == "tool_use"] == ["weather"], f"{named}")
 
@@ -116,7 +116,7 @@ def error_midway():
 
 
 def retries():
-    """The package repeats a request that was refused for the moment. It does not repeat one that failed."""
+    """The package repeats a request that the server refused for the moment. It does not repeat a request that failed."""
     stubborn = client.with_options(max_retries=2)
 
     def streamed(text):
@@ -129,15 +129,15 @@ def retries():
     try:
         stubborn.messages.create(**question("fail midway"))
     except anthropic.InternalServerError:
-        check(refusals(get, 500) == before + 1, f"what failed for good was sent {refusals(get, 500) - before} times")
+        check(refusals(get, 500) == before + 1, f"a request that failed was sent {refusals(get, 500) - before} times, want 1")
         return
-    check(False, "no error")
+    check(False, "a request that failed gives no error")
 
 
 def keep_alive():
-    patient = client.with_options(timeout=anthropic.Timeout(3, connect=3))  # between two reads
+    patient = client.with_options(timeout=anthropic.Timeout(3, connect=3))  # seconds between two reads
     with patient.messages.stream(**question("think for long")) as events:
-        check("".join(events.text_stream) == "done", "streamed")
+        check("".join(events.text_stream) == "done", "a streamed answer that takes long is not whole")
 
 
 def disconnect():

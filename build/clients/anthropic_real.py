@@ -18,7 +18,7 @@ ASK = {
     "model": MODEL,
     "max_tokens": 24,
     "messages": [{"role": "user", "content": "Write a Go function that adds two numbers."}],
-    "extra_body": {"temperature": 0},  # which newer versions no longer name
+    "extra_body": {"temperature": 0},  # newer versions no longer name it
 }
 TOOL = {
     "name": "get_weather",
@@ -34,7 +34,7 @@ TOOL = {
 
 
 def said(message):
-    """The message without the fields that differ between requests."""
+    """Returns the message without the fields that differ between requests."""
     blocks = []
     for b in message.content:
         check(b.type in ("text", "thinking", "tool_use"), f"a block of type {b.type}")
@@ -48,7 +48,7 @@ def prompt_tokens(usage):
 
 
 def streamed(client, **ask):
-    """The final message of a stream. Its pieces are checked against it."""
+    """Returns the final message of a stream, and checks the pieces against it."""
     with client.messages.stream(**ask) as stream:
         text = "".join(stream.text_stream)
         message = stream.get_final_message()
@@ -61,7 +61,7 @@ def models(client):
     ids = [m.id for m in listed]
     check(ids[0] == "tandem", f"the list begins with {ids[0]}, not with the alias")
     check(MODEL in ids, f"the list has {ids}, not {MODEL}")
-    check(client.models.retrieve(MODEL).type == "model", "a model is of another type")
+    check(client.models.retrieve(MODEL).type == "model", "a model asked for by its id has another type than model")
 
 
 def messages(client):
@@ -70,13 +70,13 @@ def messages(client):
     check(whole.stop_reason in ("end_turn", "max_tokens"), f"stop_reason is {whole.stop_reason}")
     check(0 < whole.usage.output_tokens <= ASK["max_tokens"], f"usage is {whole.usage}")
     check(whole._request_id and whole._request_id.startswith("req_"), f"request id {whole._request_id}")
-    check(said(streamed(client, **ASK)) == said(whole), "streamed, it is another answer")
+    check(said(streamed(client, **ASK)) == said(whole), "the streamed answer differs from the whole one")
 
     ask = {**ASK, "system": [{"type": "text", "text": "You write Go.", "cache_control": {"type": "ephemeral"}}]}
     again = client.messages.create(**ask)
-    check(prompt_tokens(again.usage) > prompt_tokens(whole.usage), "the system text is no part of the prompt")
+    check(prompt_tokens(again.usage) > prompt_tokens(whole.usage), "the prompt does not contain the system text")
     first, second = (client.messages.create(**{**ask, "extra_body": {"temperature": 1, "seed": 7}}) for _ in range(2))
-    check(said(first) == said(second), "one seed, two answers")
+    check(said(first) == said(second), "one seed gives two different answers")
 
 
 def stops(client):
@@ -86,7 +86,7 @@ def stops(client):
     check((whole.stop_reason, whole.stop_sequence) == ("stop_sequence", stop), f"it ends by {whole.stop_reason}, {whole.stop_sequence!r}")
     kept = "".join(b.text for b in whole.content)
     check(kept == text[: text.index(stop)], f"{kept!r} of {text!r} before {stop!r}")
-    check(said(streamed(client, **ASK, stop_sequences=["\0never", stop])) == said(whole), "streamed, it is another answer")
+    check(said(streamed(client, **ASK, stop_sequences=["\0never", stop])) == said(whole), "with stop sequences the streamed answer differs from the whole one")
 
 
 def begun(client):
@@ -95,7 +95,7 @@ def begun(client):
     half = text[: len(text) // 2].rstrip()
     ask = {**ASK, "messages": ASK["messages"] + [{"role": "assistant", "content": half}]}
     rest = client.messages.create(**ask)
-    check(client.messages.count_tokens(model=MODEL, messages=ask["messages"]).input_tokens == prompt_tokens(rest.usage), "it counts otherwise")
+    check(client.messages.count_tokens(model=MODEL, messages=ask["messages"]).input_tokens == prompt_tokens(rest.usage), "count_tokens and usage count the prompt differently")
     check(not rest.content[0].text.startswith(half), "the answer repeats its beginning")
 
 
@@ -114,7 +114,7 @@ def tools(client):
         check(len(call.content) == 1 and call.content[0].type == "tool_use", f"under {choice}: {call.content}")
         used = call.content[0]
         check(used.name == TOOL["name"] and used.input["unit"] in ("C", "F") and 1 <= used.input["days"] <= 9 and len(used.input) == 2, f"a call {used}")
-        check(said(streamed(client, **ask, tool_choice=choice)) == said(call), "streamed, it is another call")
+        check(said(streamed(client, **ask, tool_choice=choice)) == said(call), f"under {choice} the streamed call differs from the whole one")
 
     ask["messages"] = ASK["messages"] + [
         {"role": "assistant", "content": call.content},
@@ -122,8 +122,8 @@ def tools(client):
     ]
     after = client.messages.create(**ask, tool_choice={"type": "none"})
     check(after.stop_reason in ("end_turn", "max_tokens"), f"it ends by {after.stop_reason}")
-    check(prompt_tokens(after.usage) > prompt_tokens(client.messages.create(**ASK).usage), "the result is no part of the prompt")
-    check(said(streamed(client, **ask, tool_choice={"type": "none"})) == said(after), "streamed, it is another answer")
+    check(prompt_tokens(after.usage) > prompt_tokens(client.messages.create(**ASK).usage), "the prompt does not contain the tool's result")
+    check(said(streamed(client, **ask, tool_choice={"type": "none"})) == said(after), "after a tool's result the streamed answer differs from the whole one")
 
 
 def formats(client):

@@ -27,15 +27,15 @@ def refusals(get, code):
 
 
 def comes_again(get, ask):
-    """Fails unless ask is sent again at the time that the server named. The server refuses it once."""
+    """Fails unless the package sends ask again at the time that the server named. The server refuses it once."""
     before, start = refusals(get, 503), time.monotonic()
     said, took = ask("come again"), time.monotonic() - start
     check(said == "pong" and refusals(get, 503) == before + 1, f"{said!r}, refused {refusals(get, 503) - before} times")
-    check(took > 0.9, f"it came again after {took} s, and was told to after 1 s")  # the package's own choice is half a second
+    check(took > 0.9, f"the request was repeated after {took} s; the server asked for 1 s")  # without that, packages wait half a second
 
 
 def let_go(get, what):
-    """Fails unless the server is idle soon."""
+    """Fails unless the server is idle within 10 s."""
     for _ in range(100):
         if in_flight(get) == 0:
             return

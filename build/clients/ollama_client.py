@@ -30,13 +30,13 @@ def models():
     shown = client.show("tandem")
     check("completion" in shown.capabilities and "tools" in shown.capabilities, f"{shown.capabilities}")
     ask("say pong")
-    check(client.ps().models, "none is loaded")
+    check(client.ps().models, "ps lists no loaded model")
 
 
 def chat():
     whole = ask("say pong")
     check(whole.message.content == "pong" and whole.done and whole.done_reason == "stop" and whole.eval_count > 0, f"{whole}")
-    check(ask("say pong", options={"num_predict": 1}).done_reason == "length", "cut short")
+    check(ask("say pong", options={"num_predict": 1}).done_reason == "length", "an answer of 1 token does not end by length")
 
 
 def stream():
@@ -46,8 +46,8 @@ def stream():
 
 
 def generate():
-    check(client.generate(model="tandem", prompt="say pong").response == "pong", "with the template")
-    check("".join(p.response for p in client.generate(model="tandem", prompt="say pong", stream=True)) == "pong", "streamed")
+    check(client.generate(model="tandem", prompt="say pong").response == "pong", "generate does not answer by the template")
+    check("".join(p.response for p in client.generate(model="tandem", prompt="say pong", stream=True)) == "pong", "generate does not stream the answer")
 
 
 def tools():
@@ -101,7 +101,7 @@ def error_midway():
 
 
 def keep_alive():
-    patient = ollama.Client(host=BASE, timeout=3)  # between two reads
+    patient = ollama.Client(host=BASE, timeout=3)  # seconds between two reads
     parts = list(patient.chat(model="tandem", messages=[{"role": "user", "content": "think for long"}], stream=True))
     check("".join(p.message.content for p in parts) == "done", f"{parts}")
     check([p.done for p in parts] == [False] * (len(parts) - 1) + [True], f"{parts}")

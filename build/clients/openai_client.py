@@ -27,7 +27,7 @@ def ask(text, **more):
 def models():
     ids = [m.id for m in client.models.list()]
     check(ids[0] == "tandem" and len(ids) > 1, f"models {ids}")
-    check(client.models.retrieve(ids[1]).id == ids[1], "a model by its id")
+    check(client.models.retrieve(ids[1]).id == ids[1], f"the model {ids[1]} is not found by its id")
 
 
 def chat():
@@ -142,7 +142,7 @@ def error_midway():
 
 
 def retries():
-    """The package repeats a request that was refused for the moment. It does not repeat one that failed."""
+    """The package repeats a request that the server refused for the moment. It does not repeat a request that failed."""
     stubborn = client.with_options(max_retries=2)
 
     def asked(text, **more):
@@ -155,14 +155,14 @@ def retries():
     try:
         asked("fail midway")
     except openai.InternalServerError:
-        check(refusals(get, 500) == before + 1, f"what failed for good was sent {refusals(get, 500) - before} times")
+        check(refusals(get, 500) == before + 1, f"a request that failed was sent {refusals(get, 500) - before} times, want 1")
         return
-    check(False, "no error")
+    check(False, "a request that failed gives no error")
 
 
 def keep_alive():
-    check(ask("think for long", timeout=30).choices[0].message.content == "done", "whole")
-    patient = client.with_options(timeout=openai.Timeout(3, connect=3))  # between two reads
+    check(ask("think for long", timeout=30).choices[0].message.content == "done", "a whole answer that takes long is not whole")
+    patient = client.with_options(timeout=openai.Timeout(3, connect=3))  # seconds between two reads
     text = "".join(c.choices[0].delta.content or "" for c in patient.chat.completions.create(
         model="tandem", messages=[{"role": "user", "content": "think for long"}], stream=True) if c.choices)
     check(text == "done", f"{text!r}")
@@ -179,7 +179,7 @@ def disconnect():
     except openai.APITimeoutError:
         let_go(get, "a whole answer")
         return
-    check(False, "it did not run out of time")
+    check(False, "a request with too short a timeout gives no error")
 
 
 run({

@@ -58,7 +58,7 @@ def safetensors(path):
 
 
 def tokenizer():
-    """Each byte is a token. Each text ends with one more token, which no text contains."""
+    """Returns a tokenizer of one token a byte. Each text ends with one more token, which no text contains."""
     vocab, other = {}, 256
     for b in range(256):
         if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174:
@@ -132,12 +132,12 @@ def embeddings(client):
 
     floats = client.embeddings.create(model=MODEL, input=texts, encoding_format="float", user="me")
     for d, v in zip(floats.data, vectors):
-        check(near(d.embedding, v), "as numbers an embedding is another than in base64")
+        check(near(d.embedding, v), "an embedding in numbers differs from the one in base64")
     ids = [[*t.encode(), END] for t in texts]
     for d, v in zip(client.embeddings.create(model=MODEL, input=ids).data, vectors):
-        check(near(d.embedding, v), "of token ids an embedding is another than of their text")
+        check(near(d.embedding, v), "the embedding of token ids differs from the one of their text")
     one = client.embeddings.create(model="tandem", input=ids[0]).data
-    check(len(one) == 1 and near(one[0].embedding, vectors[0]), "of one text an embedding is another than of several")
+    check(len(one) == 1 and near(one[0].embedding, vectors[0]), "a text alone has another embedding than among several")
 
     cut = client.embeddings.create(model=MODEL, input=texts[0], dimensions=8).data[0].embedding
     length = math.hypot(*vectors[0][:8])

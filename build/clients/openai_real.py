@@ -86,7 +86,7 @@ def logprobs(client):
 
 
 def scoring(client):
-    """Asks as evaluation harnesses do: for the log-probabilities of a prompt of ids, with nothing generated."""
+    """Asks for the log-probabilities of a prompt of ids, with nothing generated, as evaluation harnesses do."""
     first = client.completions.create(
         model=MODEL, prompt="package main\n", max_tokens=6, temperature=0, logprobs=0, extra_body={"return_token_ids": True}
     ).choices[0]
@@ -148,7 +148,7 @@ LOOK = {
 
 
 def items(response):
-    """The texts of a response's items."""
+    """Returns the type, status and texts of each item of a response."""
     said = {
         "message": lambda i: [p.text for p in i.content],
         "reasoning": lambda i: [p.text for p in i.content],
@@ -158,7 +158,7 @@ def items(response):
 
 
 def streamed(client, **ask):
-    """The final response of a stream. The events are checked against it."""
+    """Returns the final response of a stream, and checks the events against it."""
     text, arguments, numbers, final = "", "", [], None
     with client.responses.stream(**ask) as stream:
         for event in stream:
@@ -167,7 +167,7 @@ def streamed(client, **ask):
                 text += event.delta
             if event.type == "response.function_call_arguments.delta":
                 arguments += event.delta
-            if event.type in ("response.completed", "response.incomplete"):  # the package takes only the first as an end
+            if event.type in ("response.completed", "response.incomplete"):  # the package ends a stream only at the first
                 final = event.response
     check(final is not None, "no last event")
     check(numbers == list(range(len(numbers))), f"events are numbered {numbers}")
@@ -186,7 +186,7 @@ def responses(client):
     final = streamed(client, **ask, store=False)
     check(items(final) == items(whole) and final.status == whole.status, f"streamed {final.output}, whole {whole.output}")
 
-    check(client.responses.retrieve(whole.id).output_text == whole.output_text, "another text when it is asked for again")
+    check(client.responses.retrieve(whole.id).output_text == whole.output_text, "a response that is retrieved has another text")
     listed = client.responses.input_items.list(whole.id).data
     check([(i.role, i.content[0].text) for i in listed] == [("user", ask["input"])], f"the input is {listed}")
     more = {"model": MODEL, "max_output_tokens": 8, "temperature": 0}

@@ -3,7 +3,7 @@
 python schemas.py BASE_URL DRAFTER FIRST_SEED
 
 The server has loaded the pocket model. BASE_URL has no /v1, and DRAFTER is none or auto. Each seed makes one schema.
-The temperature is 1. At most 5 in 100 answers may end at the length limit, because a model may go on with a string.
+The temperature is 1. At most 5 in 100 answers may end at the length limit, because a model may make a string long.
 """
 
 import json
@@ -21,7 +21,7 @@ client = openai.OpenAI(base_url=sys.argv[1] + "/v1", api_key="unused", max_retri
 
 
 def schema(r, depth=0):
-    """A schema with short answers: strings, lists and numbers have bounds, and nesting ends."""
+    """Returns a random schema with short answers: strings, lists and numbers have bounds, and nesting ends."""
     kinds = ["string", "integer", "number", "boolean", "null", "enum", "const", "pattern"]
     kind = r.choice(kinds if depth > 2 else kinds + ["object", "array", "anyOf"] * 2) if depth else "object"
     if kind == "string":

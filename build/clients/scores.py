@@ -48,7 +48,7 @@ TEXTS = [{"text": "func add(a, b int) int {\n"}, {"text": "package main\n\nimpor
 
 
 def dataset(name, rows):
-    """A task's data, in a file, so that nothing is fetched."""
+    """Writes a task's data to a file, so that nothing is fetched, and returns the settings that name it."""
     with open(name + ".jsonl", "w") as f:
         f.writelines(json.dumps(row) + "\n" for row in rows)
     return {"task": name, "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": os.path.abspath(name + ".jsonl")}}, "test_split": "test"}
@@ -85,7 +85,7 @@ scored = []  # for scores_direct.py
 
 
 def score(tokens, context):
-    """The sum of the log-probabilities after the first context tokens, and whether each token is the likeliest."""
+    """Returns the sum of the log-probabilities after the first context tokens, and whether each token is the likeliest."""
     said = completion(prompt=tokens, max_tokens=0, echo=True, logprobs=1)["logprobs"]
     check(len(said["token_logprobs"]) == len(tokens), f"{len(said['token_logprobs'])} scores for {len(tokens)} tokens")
     values = said["token_logprobs"][context:]
@@ -95,15 +95,15 @@ def score(tokens, context):
 
 
 def pair(context, continuation):
-    """The score of the tokens after the context without its last spaces. Both texts are tokenized together. The first
-    tokens count as context: as many as the context has alone, even if a token at the seam differs."""
+    """Returns the score of the tokens after the context without its last spaces. Both texts are tokenized together. The
+    context is as many tokens as it has alone, even if a token at the seam differs."""
     before = ids(context.rstrip())
     return score(before + ids(context + continuation)[len(before) :], len(before))
 
 
 def windows(text):
-    """A text in pieces that fit together with the tokens before them. The first follows the model's end token, because
-    there is no token for a beginning. The last takes in the tokens that it has room for."""
+    """Returns the score of a text, in pieces that fit into the window with the tokens before them. The first piece follows
+    the model's end token, because there is no token for a beginning. The last piece has as many tokens before it as fit."""
     tokens, most, total = ids(text), WINDOW - 2, 0.0
     for start in range(0, len(tokens), most):
         piece = tokens[start : start + most]
@@ -134,7 +134,7 @@ def one_by_one():
     for body in sent:
         lists = body["prompt"]
         check(isinstance(lists, list) and all(isinstance(one, list) and one and all(isinstance(i, int) for i in one) for one in lists), f"the prompt is no list of lists of ids: {lists!r}")
-    check(sum(body.get("echo", False) for body in sent) == len(sent) - len(TEXTS), "not all but the texts are scored by an echo")
+    check(sum(body.get("echo", False) for body in sent) == len(sent) - len(TEXTS), f"not all of {len(sent)} requests but the {len(TEXTS)} completions ask for an echo")
 
 
 def choices():
@@ -143,7 +143,7 @@ def choices():
     for (context, continuation), (value, greedy) in samples:
         want = pair(context, continuation)
         check((value, greedy) == want, f"{context!r}, {continuation!r}: lm-eval has {value!r} {greedy}, the model {want}")
-    check([greedy for (context, _), (_, greedy) in samples if context == GREEDY] == [True, False], "what the model says itself is not what is likeliest to it")
+    check([greedy for (context, _), (_, greedy) in samples if context == GREEDY] == [True, False], "the model's own continuation does not count as the likeliest")
 
 
 def rolling():
@@ -165,7 +165,7 @@ def texts():
 
 
 def together():
-    """Several texts in a request, and several requests at once, score as one alone."""
+    """Checks that texts score the same alone, with several texts in a request, and with several requests at once."""
     for batch, concurrent in ((4, 1), (1, 4)):
         samples, _ = evaluate(batch, concurrent)
         check(samples == found["samples"], f"{batch} at a time, {concurrent} at once: {samples}, alone {found['samples']}")

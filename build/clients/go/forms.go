@@ -9,7 +9,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// The checks of answers in a form, and of thoughts before an answer.
+// These functions check answers in a form, and thoughts before an answer.
 
 func (t talk) toolChoice(ctx context.Context) error {
 	none := ask("say pong")

@@ -90,7 +90,7 @@ func (t talk) models(ctx context.Context) error {
 	}
 	m, err := t.Models.Get(ctx, ids[1])
 	if err == nil && m.ID != ids[1] {
-		err = fmt.Errorf("%s by the id %s", m.ID, ids[1])
+		err = fmt.Errorf("the id %s finds the model %s", ids[1], m.ID)
 	}
 	return err
 }
@@ -106,7 +106,7 @@ func (t talk) chat(ctx context.Context) error {
 	return nil
 }
 
-// read returns the whole of a stream, as the library's own accumulator builds it.
+// read returns the whole answer of a stream, as the library's own accumulator builds it.
 func (t talk) read(ctx context.Context, p openai.ChatCompletionNewParams,
 	opts ...option.RequestOption) (openai.ChatCompletionAccumulator, error) {
 	var all openai.ChatCompletionAccumulator
@@ -218,8 +218,8 @@ func (t talk) errors(ctx context.Context) error {
 	return nil
 }
 
-// retries checks that the library sends a request again if it was refused for the moment, at the
-// time that the server named. It does not send a failed request again.
+// retries checks that the library repeats a request that the server refused for the moment, at the
+// time that the server named. The library does not repeat a request that failed.
 func (t talk) retries(ctx context.Context) error {
 	before, err := t.refusals(ctx, 503)
 	if err != nil {
@@ -238,8 +238,8 @@ func (t talk) retries(ctx context.Context) error {
 	if said := all.Choices[0].Message.Content; said != "pong" || after != before+1 {
 		return fmt.Errorf("%q, refused %v times", said, after-before)
 	}
-	if took < 900*time.Millisecond { // the library's own choice is half a second
-		return fmt.Errorf("it came again after %v, and was told to after 1 s", took)
+	if took < 900*time.Millisecond { // without a time from the server, the library waits half a second
+		return fmt.Errorf("the request was repeated after %v; the server asked for 1 s", took)
 	}
 	if before, err = t.refusals(ctx, 500); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (t talk) retries(ctx context.Context) error {
 		return err
 	}
 	if failed == nil || after != before+1 {
-		return fmt.Errorf("what failed for good was sent %v times: %v", after-before, failed)
+		return fmt.Errorf("a request that failed was sent %v times, want 1: %v", after-before, failed)
 	}
 	return nil
 }
@@ -263,8 +263,8 @@ func (t talk) errorMidway(ctx context.Context) error {
 	return nil
 }
 
-// keepAlive checks a client that waits for the headers for a shorter time than the answer takes.
-// The headers come with the first sign of life.
+// keepAlive checks a client that waits 3 s for the headers, which is less than the answer takes. The
+// headers come with the first sign of life.
 func (t talk) keepAlive(ctx context.Context) error {
 	hasty := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: 3 * time.Second}}
 	all, err := t.read(ctx, ask("think for long"), option.WithHTTPClient(hasty))
@@ -302,7 +302,7 @@ func (t talk) inFlight(ctx context.Context) (string, error) {
 	}
 	m := busy.FindStringSubmatch(text)
 	if m == nil {
-		return "", errors.New("there is no such metric")
+		return "", errors.New("the metrics lack tandem_requests_in_flight")
 	}
 	return m[1], nil
 }

@@ -72,7 +72,7 @@ await run({
     await refused(Anthropic.BadRequestError, 'max_tokens', { max_tokens: -1 })
     await refused(Anthropic.BadRequestError, '> 131072', {}, 'a b '.repeat(100_000))
   },
-  // The library sends again by itself after a refusal for the moment, and not after a failure for good.
+  // The library repeats a request that the server refused for the moment. It does not repeat a request that failed.
   retries: async () => {
     const stubborn = async (text) => (await client.messages.create(question(text), { maxRetries: 2 })).content[0].text
     await comesAgain(base, stubborn)
@@ -88,13 +88,13 @@ await run({
     }
     check(false, `no error after ${text}`)
   },
-  // This is how long the library waits for the headers of an answer. They come with the first sign of life.
+  // The timeout is how long the library waits for the headers of an answer. They come with the first sign of life.
   'keep-alive': async () => {
     const final = await client.messages.stream(question('think for long'), { timeout: 3000 }).finalMessage()
     check(final.content[0].text === 'done', final)
   },
   disconnect: async () => {
-    for await (const e of await ask('count slowly', { stream: true })) if (e.type === 'content_block_delta') break // which aborts it
+    for await (const e of await ask('count slowly', { stream: true })) if (e.type === 'content_block_delta') break // this aborts it
     await letGo(base, 'a stream')
   },
 })

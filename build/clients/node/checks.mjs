@@ -23,7 +23,7 @@ export async function refusals(base, code) {
   return [...text.matchAll(new RegExp(`^tandem_requests_total\\{code="${code}",\\S* (\\S+)$`, 'gm'))].reduce((sum, m) => sum + Number(m[1]), 0)
 }
 
-// comesAgain fails unless ask is sent again at the time that the server named. The server refuses it once.
+// comesAgain fails unless the library sends ask again at the time that the server named. The server refuses it once.
 export async function comesAgain(base, ask) {
   const before = await refusals(base, 503)
   const start = performance.now()
@@ -31,19 +31,19 @@ export async function comesAgain(base, ask) {
   const took = performance.now() - start
   const refused = (await refusals(base, 503)) - before
   check(said === 'pong' && refused === 1, `${said}, refused ${refused} times`)
-  // the library's own choice is half a second
-  check(took > 900, `it came again after ${took} ms, and was told to after 1 s`)
+  // Without a time from the server, the library waits half a second.
+  check(took > 900, `the request was repeated after ${took} ms; the server asked for 1 s`)
 }
 
-// failsOnce fails unless ask, which fails for good, is sent once.
+// failsOnce fails unless ask, which the server cannot answer, is sent once.
 export async function failsOnce(base, ask) {
   const before = await refusals(base, 500)
   const failed = await ask('fail midway').then(() => false, () => true)
   const times = (await refusals(base, 500)) - before
-  check(failed && times === 1, `what failed for good was sent ${times} times`)
+  check(failed && times === 1, `a request that failed was sent ${times} times, want 1`)
 }
 
-// letGo fails unless the server is idle soon.
+// letGo fails unless the server is idle within 10 s.
 export async function letGo(base, what) {
   for (let i = 0; i < 100; i++) {
     if ((await inFlight(base)) === 0) return

@@ -24,7 +24,7 @@ await run({
     const ids = []
     for await (const m of await client.models.list()) ids.push(m.id)
     check(ids[0] === 'tandem' && ids.length > 1, ids)
-    check((await client.models.retrieve(ids[1])).id === ids[1], 'a model by its id')
+    check((await client.models.retrieve(ids[1])).id === ids[1], `the model ${ids[1]} is not found by its id`)
   },
   chat: async () => {
     const whole = await ask('say pong')
@@ -87,7 +87,7 @@ await run({
       check(text.includes('maximum context length is 131072 tokens'), text)
     }
   },
-  // The library sends again by itself after a refusal for the moment, and not after a failure for good.
+  // The library repeats a request that the server refused for the moment. It does not repeat a request that failed.
   retries: async () => {
     const stubborn = async (text) => (await ask(text, {}, { maxRetries: 2 })).choices[0].message.content
     await comesAgain(base, stubborn)
@@ -103,7 +103,7 @@ await run({
     }
     check(false, `no error after ${text}`)
   },
-  // This is how long the library waits for the headers of an answer. They come with the first sign of life.
+  // The timeout is how long the library waits for the headers of an answer. They come with the first sign of life.
   'keep-alive': async () => {
     let text = ''
     for await (const chunk of await ask('think for long', { stream: true }, { timeout: 3000 })) text += chunk.choices[0]?.delta.content ?? ''
@@ -111,10 +111,10 @@ await run({
   },
   disconnect: async () => {
     const stream = await ask('count slowly', { stream: true })
-    for await (const _ of stream) break // which aborts it
+    for await (const _ of stream) break // this aborts it
     await letGo(base, 'a stream')
     const leave = new AbortController()
-    const whole = ask('count slowly', {}, { signal: leave.signal }).then(() => check(false, 'it was not aborted'), (e) => e)
+    const whole = ask('count slowly', {}, { signal: leave.signal }).then(() => check(false, 'a request that its client aborted gives an answer'), (e) => e)
     while ((await inFlight(base)) === 0) await new Promise((done) => setTimeout(done, 20))
     leave.abort()
     check((await whole) instanceof OpenAI.APIUserAbortError, await whole)
