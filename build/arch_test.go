@@ -87,7 +87,7 @@ var arrows = []struct {
 	{"build/mac", []string{"build/setup", "build/program", "build/typecheck"}},
 }
 
-// testsMayImport is what tests may import beyond their package's row.
+// testsMayImport is the package that all tests may import beyond their package's row.
 const testsMayImport = "engine/enginetest"
 
 // testArrows are further arrows for tests. Tests of models need cache.Options to ask a model for
@@ -298,8 +298,8 @@ func strangers(tree fs.FS) []string {
 	return found
 }
 
-// TestViolationsFound plants one fault of each kind in a tree that has none.
-func TestViolationsFound(t *testing.T) {
+// TestEachViolationIsFound plants one fault of each kind in a tree that has none.
+func TestEachViolationIsFound(t *testing.T) {
 	const doc = "// Package x is documented.\n"
 	right := map[string]string{
 		"engine/engine.go":          doc + "package engine\nimport _ \"tandem/engine/mlx\"\n",
@@ -395,7 +395,7 @@ func numbered(format string, n int) string {
 	return s.String()
 }
 
-func TestStrangersFound(t *testing.T) {
+func TestStrangersAtTheTopAreFound(t *testing.T) {
 	tree := fstest.MapFS{"go.mod": {}, ".gitignore": {}, "engine/x.go": {}, "docs/x.md": {},
 		"notes.txt": {}}
 	got := strangers(tree)

@@ -137,7 +137,7 @@ def retries():
 def keep_alive():
     patient = client.with_options(timeout=anthropic.Timeout(3, connect=3))  # seconds between two reads
     with patient.messages.stream(**question("think for long")) as events:
-        check("".join(events.text_stream) == "done", "a streamed answer that takes long is not whole")
+        check("".join(events.text_stream) == "done", "a streamed answer that takes long is not complete")
 
 
 def disconnect():

@@ -161,7 +161,7 @@ def retries():
 
 
 def keep_alive():
-    check(ask("think for long", timeout=30).choices[0].message.content == "done", "a whole answer that takes long is not whole")
+    check(ask("think for long", timeout=30).choices[0].message.content == "done", "an answer that takes long without a stream is not complete")
     patient = client.with_options(timeout=openai.Timeout(3, connect=3))  # seconds between two reads
     text = "".join(c.choices[0].delta.content or "" for c in patient.chat.completions.create(
         model="tandem", messages=[{"role": "user", "content": "think for long"}], stream=True) if c.choices)

@@ -108,7 +108,7 @@ func (b *builder) installRequirements(ctx context.Context) error {
 // picture in 256 pixels.
 const iconFile = "build/darwin/Tandem.icns"
 
-// appParts builds what goes into the bundle.
+// appParts builds the files that go into the bundle.
 func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 	var p parts
 	if err := b.SetUp(ctx); err != nil {

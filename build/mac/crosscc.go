@@ -92,7 +92,7 @@ func quoted(words []string) string {
 	return strings.Join(s, " ")
 }
 
-// inputs are what the compiler's results depend on.
+// inputs returns everything that the compiler's results depend on.
 func (c *crossCC) inputs(b *builder) ([]string, error) {
 	inputs := []string{crossRecipe, runtime.GOOS, macTarget}
 	for _, name := range []string{"zig.txt", "sdk/lib/libc++.tbd"} {

@@ -10,8 +10,8 @@ import (
 )
 
 // parsePlist decodes a property list in XML. Dictionaries become maps, arrays slices, strings and
-// numbers strings, and truth values bools. Two entries of one name are an error; Apple's reader
-// ignores one.
+// numbers strings, and truth values bools. Two entries of one name are an error here, although
+// Apple's reader ignores one.
 func parsePlist(text []byte) (map[string]any, error) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	for {

@@ -42,7 +42,8 @@ var timestampToken = []byte{0x06, 0x0b, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01
 
 var errSignature = errors.New("its signature cannot be read")
 
-// parseSignature reads what LC_CODE_SIGNATURE points at. It checks no hash; codesign does.
+// parseSignature reads the signature that LC_CODE_SIGNATURE points at. It checks no hash. codesign
+// does that.
 func parseSignature(data []byte) (*signature, error) {
 	word := func(b []byte, at int) (uint32, bool) {
 		if at < 0 || at > len(b)-4 {

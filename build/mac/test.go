@@ -112,7 +112,11 @@ func checkJumps(path string) error {
 	return nil
 }
 
-// jumpSlot decodes the three instructions adrp x16, page; ldr x16, [x16, offset]; br x16.
+// jumpSlot decodes three instructions:
+//
+//	adrp x16, page
+//	ldr x16, [x16, offset]
+//	br x16
 func jumpSlot(at uint64, code []byte) (slot uint64, ok bool) {
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(code[4*i:]) }
 	adrp, ldr, br := word(0), word(1), word(2)

@@ -221,7 +221,7 @@ func (v *validation) inventory(want expectation) {
 		v.find("%s is missing", name)
 	}
 	for _, f := range v.files {
-		// Other libraries are judged by the programs that load them.
+		// [validation.libraries] checks the other libraries, through the programs that load them.
 		if !known[f.name] && !(strings.HasPrefix(f.name, "Contents/"+inMLX+"/") &&
 			path.Ext(f.name) == ".dylib") {
 			v.find("%s does not belong there", f.name)

@@ -122,7 +122,7 @@ type interfaceDecl struct {
 	syntax *ast.InterfaceType
 }
 
-// collect adds the names of d's methods. seen ends circles, which the compiler refuses anyway.
+// collect adds the names of d's methods. seen ends circles, although the compiler refuses them too.
 func (d *interfaceDecl) collect(
 	declared map[string]*interfaceDecl, methods map[string]bool, seen map[*interfaceDecl]bool,
 ) {

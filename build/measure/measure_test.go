@@ -131,9 +131,12 @@ func TestEqualLinesDoNotOverlapThemselves(t *testing.T) {
 	}
 }
 
-// TestLargestKnot has five files: a and b call each other through methods, c closes the circle
-// through a field, d only uses them, and e stands alone.
-func TestLargestKnot(t *testing.T) {
+// TestKnotFollowsMethodsAndFields has five files:
+//   - a and b call each other through methods;
+//   - c closes the circle through a field;
+//   - d only uses them;
+//   - e refers to none.
+func TestKnotFollowsMethodsAndFields(t *testing.T) {
 	fset := token.NewFileSet()
 	var files []*ast.File
 	for name, text := range map[string]string{

@@ -47,7 +47,7 @@ type textFile struct {
 	lines []string // without the spaces around each
 }
 
-// sourceKinds are the languages in which equal lines are looked for; documents are Markdown.
+// sourceKinds are the languages in which equal lines are counted, and Markdown for documents.
 var sourceKinds = []string{".go", ".rs", ".ts", ".mjs", ".svelte", ".css", ".py", ".sh", ".c", ".h",
 	".md"}
 

@@ -19,9 +19,9 @@ import (
 // NativeDir is the folder of the Rust crate, below the checkout.
 const NativeDir = "engine/native"
 
-// nativeRecord is the committed file with the crate's version and the hash of its sources: "0.1.0
-// 3f2a...". Go's build cache sees the version, which stands in the #cgo line, but not the library.
-// So sources that change without a new version would link stale code on other machines.
+// nativeRecord is the committed file with the crate's version and the hash of its sources, such as
+// "0.1.0 3f2a...". Go's build cache sees the version in the #cgo line, but not the library. So a
+// change of the sources without a new version would link stale code on other machines.
 const nativeRecord = NativeDir + "/SOURCES.sha256"
 
 var crateVersion = regexp.MustCompile(`(?m)^version\s*=\s*"([0-9A-Za-z.+-]+)"`)

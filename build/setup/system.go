@@ -135,8 +135,8 @@ func (b *Builder) missing(ctx context.Context, wanted []Requirement) []Requireme
 	return list
 }
 
-// installLine returns the one line that installs what is missing, and whether it installs all of
-// it.
+// installLine returns the one line that installs the missing requirements, and whether it installs
+// all of them.
 func installLine(missing []Requirement, goos string) (line []string, all bool) {
 	var packages []string
 	all = true
@@ -167,12 +167,12 @@ func installLine(missing []Requirement, goos string) (line []string, all bool) {
 // InstallSystem installs what every verb needs.
 func (b *Builder) InstallSystem(ctx context.Context) error { return b.Install(ctx, Requirements()) }
 
-// Install installs what is missing, where it may:
-//   - what has a manager of its own, with that;
+// Install installs the missing requirements in one of these ways:
+//   - with the requirement's own manager, if it has one;
 //   - with apt, as root or with a sudo that asks nothing;
 //   - with Homebrew on a Mac.
 //
-// Otherwise it returns an error that ends in the line to run.
+// Where none applies, it returns an error that ends in the line to run.
 func (b *Builder) Install(ctx context.Context, wanted []Requirement) error {
 	missing := b.missing(ctx, wanted)
 	for _, r := range missing {
@@ -209,7 +209,7 @@ func (b *Builder) Install(ctx context.Context, wanted []Requirement) error {
 			return err
 		}
 		defer alone.Close()
-		// Package lists of a fresh machine are empty or old.
+		// The package lists of a fresh machine are empty or old.
 		update := append(slices.Clone(prefix), "apt-get", "update")
 		if err := b.Step("apt-get update", b.Command(ctx, update[0], update[1:]...)); err != nil {
 			return err

@@ -23,8 +23,8 @@ func rust(t *testing.T) []Requirement {
 }
 
 // TestRustupInstallsAMissingToolchain has rustup's cargo in PATH, which does not run in a home
-// folder without Rust. Then rustup installs Rust. Without rustup, the error has the line that
-// installs it.
+// folder without Rust. It expects that rustup installs Rust. Without rustup it expects an error
+// with the line that installs it.
 func TestRustupInstallsAMissingToolchain(t *testing.T) {
 	dir := t.TempDir()
 	script := func(name, text string) {

@@ -18,8 +18,8 @@ import (
 const DesktopBench = "desktop"
 
 // BenchDesktop measures the menu bar and the window on a display of its own, and weighs the
-// interface. Its output stays in build/out/bench/desktop.txt, also when a bar is missed, which is
-// an error.
+// interface. Its output stays in build/out/bench/desktop.txt, also when a bar is missed. A missed
+// bar is an error.
 func BenchDesktop(ctx context.Context, b *setup.Builder) error {
 	if err := b.SetUp(ctx, program.DesktopRequirements(), Requirements()); err != nil {
 		return err

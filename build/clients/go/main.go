@@ -238,7 +238,8 @@ func (t talk) retries(ctx context.Context) error {
 	if said := all.Choices[0].Message.Content; said != "pong" || after != before+1 {
 		return fmt.Errorf("%q, refused %v times", said, after-before)
 	}
-	if took < 900*time.Millisecond { // without a time from the server, the library waits half a second
+	// Without a time from the server, the library waits half a second.
+	if took < 900*time.Millisecond {
 		return fmt.Errorf("the request was repeated after %v; the server asked for 1 s", took)
 	}
 	if before, err = t.refusals(ctx, 500); err != nil {
@@ -249,7 +250,8 @@ func (t talk) retries(ctx context.Context) error {
 		return err
 	}
 	if failed == nil || after != before+1 {
-		return fmt.Errorf("a request that failed was sent %v times, want 1: %v", after-before, failed)
+		return fmt.Errorf("a request that failed was sent %v times, want 1: %v",
+			after-before, failed)
 	}
 	return nil
 }
