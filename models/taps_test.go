@@ -49,7 +49,8 @@ func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache,
 func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 	th := enginetest.NewThread(t)
 	for _, c := range []struct{ name, dtype string }{
-		{"llama", "float32"}, {"llama-sliding", "float32"}, {"qwen3", "float32"}, {"qwen35", "float32"}, {"gemma3", "float32"},
+		{"llama", "float32"}, {"llama-sliding", "float32"}, {"qwen3", "float32"},
+		{"qwen35", "float32"}, {"gemma3", "float32"},
 		{"llama", "bfloat16"}, {"qwen3", "bfloat16"}, {"gemma3", "bfloat16"},
 	} {
 		policy := models.DtypeCheckpoint

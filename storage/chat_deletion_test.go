@@ -15,8 +15,8 @@ func keepFiles([]string) error { return nil }
 // TestDeletedChatTakesUnneededCheckpoints expects that a deleted chat takes each of its checkpoints
 // that nothing else needs or continues.
 func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
-	// Runs 1 and 2 answered in the chat, run 3 in another one, run 6 in both. A program began run 4.
-	// Run 5 completes what run 2 began.
+	// Runs 1 and 2 answered in the chat, run 3 in another one, and run 6 in both. A program began
+	// run 4. Run 5 completes what run 2 began.
 	type file struct {
 		id, parent string
 		run        int64

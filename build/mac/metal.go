@@ -82,8 +82,8 @@ func (b *builder) metal(ctx context.Context, pip string, cc *crossCC) (metal, er
 	return metal{dir}, err
 }
 
-// unpackMetal takes from a wheel what its libmlx loads, and its licences. It leaves the older
-// wheel's libjaccl, which nothing loads.
+// unpackMetal takes libmlx, the libraries that libmlx loads, and the licences from a wheel. It
+// leaves out the older wheel's libjaccl, which nothing loads.
 func (b *builder) unpackMetal(ctx context.Context, pip, work string, m metal, s metalSet) error {
 	cmd := b.Command(ctx, pip, "-m", "pip", "install", "--no-deps", "--require-hashes",
 		"--only-binary=:all:", "--platform", s.platform,

@@ -279,7 +279,7 @@ func wantFinding(t *testing.T, got []string, want string) {
 	}
 }
 
-// TestOnlyAnnouncedPartsMayBeMissing leaves out what only a Mac makes.
+// TestOnlyAnnouncedPartsMayBeMissing leaves out the parts that only a Mac makes.
 func TestOnlyAnnouncedPartsMayBeMissing(t *testing.T) {
 	x := newTestBundle()
 	delete(x.binaries, inMain)

@@ -141,8 +141,8 @@ func (b *Builder) BuildNative(
 	return version, hash, dir, err
 }
 
-// noLinker writes a linker into dir that leaves an empty file. cargo also makes a dynamic library
-// of llguidance, which nothing reads, and this machine cannot link for the other system.
+// noLinker writes a linker into dir that leaves an empty file. This machine cannot link for the
+// other system, but cargo also makes a dynamic library of llguidance. Nothing reads that library.
 func noLinker(dir string) (string, error) {
 	path := filepath.Join(dir, "no-linker")
 	script := "#!/bin/sh\nwhile [ $# -gt 1 ]; do\n\tif [ \"$1\" = -o ]; then : >\"$2\"; fi\n\tshift\ndone\n"
