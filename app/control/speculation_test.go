@@ -44,7 +44,7 @@ func TestSpeculationIsCut(t *testing.T) {
 	}
 }
 
-func TestAskedListsTheFields(t *testing.T) {
+func TestAskedNamesEachFieldThatIsSet(t *testing.T) {
 	for want, a := range map[string]Asked{
 		"": {},
 		"drafter ngram, depth 0, rollback snapshot, rule rejection, exact": {"ngram", new(0),

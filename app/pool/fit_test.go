@@ -15,22 +15,23 @@ import (
 
 const gib = 1 << 30
 
-func TestRoomFor(t *testing.T) {
+// The system keeps a quarter of the memory, and 2 GiB at least.
+func TestModelsMayTakeWhatTheSystemLeaves(t *testing.T) {
 	for _, c := range []struct{ memory, want int64 }{
-		{0, math.MaxInt64}, // not known
+		{0, math.MaxInt64}, // the memory is not known
 		{1 * gib, 0},
 		{8 * gib, 6 * gib},
 		{16 * gib, 12 * gib},
 		{64 * gib, 48 * gib},
 	} {
 		if got := roomFor(c.memory); got != c.want {
-			t.Errorf("of %d GiB models may take %d bytes, want %d", c.memory/gib, got, c.want)
+			t.Errorf("models may take %d bytes of %d GiB, want %d", got, c.memory/gib, c.want)
 		}
 	}
 }
 
-// A context that was asked for fits or does not. Otherwise it is the longest that fits, down to the
-// shortest.
+// A context that a request sets fits or is refused. Otherwise a model gets the longest context that
+// fits, down to the shortest.
 func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 	f := measured(t, enginetest.TinyModel(t, "llama"))
 	row := f.Text(4096, true) / 4096
@@ -51,13 +52,13 @@ func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 	}{
 		{"all of it", f, models.Footprint{}, 0, weights + 4096*row, 4096, true},
 		{"not known how much there is", f, models.Footprint{}, 0, math.MaxInt64, 4096, true},
-		// 4096 is the shortest there is
+		// 4096 is the shortest context
 		{"a byte too little", f, models.Footprint{}, 0, weights + 4096*row - 1, 4096, false},
 		{"cut, with room for a short text beside it", long, models.Footprint{}, 0, weights + (10_000+shortRequest)*row, 9 * 1024, true},
 		{"cut to the shortest", long, models.Footprint{}, 0, weights + 4096*row, 4096, true},
 		{"not even the shortest", long, models.Footprint{}, 0, weights + 4095*row, 4096, false},
 		{"not the weights", long, models.Footprint{}, 0, weights - 1, 4096, false},
-		// buffers have a multiple of 256
+		// a buffer's size is a multiple of 256 bytes
 		{"as asked", long, models.Footprint{}, 10_000, weights + 10_240*row, 10_000, true},
 		{"asked for too much", long, models.Footprint{}, 10_241, weights + 10_240*row, 10_241, false},
 		{"asked for a short one", long, models.Footprint{}, 100, weights + 256*row, 100, true},
@@ -76,8 +77,8 @@ func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 	}
 }
 
-// Where a long context is cut, a small model fits beside it. A context that was asked for, or that
-// fits whole, takes what there is.
+// A long context that is cut leaves memory for a small model. A context that was asked for, or that
+// fits whole, may take all memory.
 func TestCutContextLeavesMemoryForASmallModel(t *testing.T) {
 	f := measured(t, enginetest.TinyModel(t, "llama"))
 	f.ContextLength = 200_000
@@ -94,14 +95,14 @@ func TestCutContextLeavesMemoryForASmallModel(t *testing.T) {
 	}
 	room = m.demand(200_000).bytes()
 	if d, ok := fit(m, 0, room); !ok || d.context != 200_000 {
-		t.Errorf("of a whole context %d are left, %t", d.context, ok)
+		t.Errorf("a whole context is cut to %d, %t", d.context, ok)
 	}
 	if d, ok := fit(m, 199_000, m.demand(199_000).bytes()); !ok || d.context != 199_000 {
-		t.Errorf("of a context that was asked for %d are left, %t", d.context, ok)
+		t.Errorf("a context that was asked for is cut to %d, %t", d.context, ok)
 	}
 }
 
-// What checkpoints may take is not for models.
+// Models get no memory of the checkpoints' budget.
 func TestMemoryOfCheckpointsIsNotForModels(t *testing.T) {
 	a := open(t, setup{Memory: 16 * gib})
 	check := func(what string, want int64) {
@@ -122,7 +123,7 @@ func TestMemoryOfCheckpointsIsNotForModels(t *testing.T) {
 	check("no checkpoints", 12*gib)
 }
 
-// measured is the footprint of a model.
+// measured returns the footprint of a model.
 func measured(t *testing.T, dir string) models.Footprint {
 	t.Helper()
 	s, err := models.Inspect(dir)
@@ -132,7 +133,7 @@ func measured(t *testing.T, dir string) models.Footprint {
 	return s.Footprint
 }
 
-// Requests in flight may take what the weights leave, and a whole context at least.
+// Requests in flight may take all memory beside the weights, and a whole context at least.
 func TestRequestsHaveWhatTheWeightsLeave(t *testing.T) {
 	dir := longModel(t)
 	f := measured(t, dir)
@@ -162,7 +163,7 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 	if status, body := r.complete(t, "small", "abc"); status != 200 {
 		t.Fatal(status, body)
 	}
-	r.setRoom(1 << 10) // nothing for models
+	r.setRoom(1 << 10) // too little for any model
 	err := r.pool.Load(t.Context(), "large")
 	e, ok := errors.AsType[*control.Error](err)
 	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0 GiB") ||
@@ -177,7 +178,7 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 		t.Errorf("a request for it gets %d %s", status, body)
 	}
 	if st := r.State(); st.Loaded == nil || st.Loaded.ID != "small" || st.Choice != "small" {
-		t.Errorf("what was loaded did not stay: %+v", st.Loaded)
+		t.Errorf("the loaded model did not stay: %+v", st.Loaded)
 	}
 	if err := r.pool.Load(t.Context(), "pocket"); err != nil {
 		t.Errorf("the pocket model: %v", err)
@@ -189,7 +190,7 @@ func TestContextIsCutToTheMemory(t *testing.T) {
 	dir := longModel(t)
 	f := measured(t, dir)
 	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(shortRequest, true)
-	// an eighth of it is for checkpoints, and a quarter is less than 2 GB
+	// an eighth of the memory is for checkpoints, and a quarter is less than 2 GB
 	memory := (most + 2<<30 + 8) / 7 * 8
 	r := start(t, setup{Model: dir, Memory: memory})
 	if status, body := r.complete(t, control.Alias, "abc"); status != 200 {

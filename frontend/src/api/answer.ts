@@ -1,4 +1,4 @@
-// Timings is what a reply says of itself, in milliseconds and tokens.
+// Timings are the figures at the end of a reply, in milliseconds and tokens.
 export interface Timings {
   cache_n: number
   prompt_n: number
@@ -11,10 +11,11 @@ export interface Timings {
   tokens_per_verify: number
   restore_ms: number
   run_id: number
-  stopped?: boolean // from elsewhere, such as the menu
+  stopped?: boolean // by another program or page, such as the menu
 }
 
-// news returns what leaves out of the parts of a text the beginning that is known.
+// news returns a function that takes a text part by part and returns only what comes after the
+// known beginning. The function throws if the text begins in another way.
 function news(known: string): (part: string) => string {
   let at = 0
   return (part) => {
@@ -25,21 +26,22 @@ function news(known: string): (part: string) => string {
   }
 }
 
-// An Answer grows while it is generated. Nothing follows it: who shows it looks
-// at it now and then.
+// An Answer grows while it is generated. It reports no change, so a page that shows it reads it
+// again now and then.
 export class Answer {
   text = ''
-  thought = '' // what the model thought before it
-  spans: number[] = [] // lengths of its parts, in turn not drafted and drafted
-  model = '' // that answers
-  run = 0 // id of its run, once it has begun
-  finish = '' // why it ended, empty while it has not
+  thought = '' // the model's thought before the answer
+  spans: number[] = [] // lengths of its parts in characters: not drafted, drafted, not drafted, …
+  model = '' // the model that answers
+  run = 0 // id of its run; 0 before the run begins
+  finish = '' // why it ended; empty before its end
   timings: Timings | null = null
-  #next = 0 // the run that goes on with it, until that has come further
+  #next = 0 // the run that continues the answer; it becomes run with its first new text
   #text = news('')
   #thought = news('')
 
-  // again begins it with what an earlier run left of it, which comes again first.
+  // again begins the answer with the text of an earlier run. The next run sends this text again
+  // first.
   again(text: string, thought: string, spans: number[], run: number): void {
     Object.assign(this, { text, thought, spans: spans.slice(), run })
     const left = text.length - spans.reduce((sum, n) => sum + n, 0)
@@ -48,8 +50,8 @@ export class Answer {
     this.#thought = news(thought)
   }
 
-  // begin names the run that it comes of. What was left of an earlier one is lost only
-  // once there is more.
+  // begin names the run that generates the answer. An earlier run stays the answer's run until the
+  // new one has sent more text.
   begin(run: number): void {
     this.#next = run
     if (this.run === 0) this.run = run
@@ -84,8 +86,7 @@ export interface Piece {
   drafted: boolean
 }
 
-// pieces cuts a text by spans as an Answer has them. What they do not cover was
-// not drafted.
+// pieces cuts a text by the spans of an Answer. Text after the last span was not drafted.
 export function pieces(text: string, spans: number[]): Piece[] {
   const list: Piece[] = []
   let at = 0
@@ -99,8 +100,8 @@ export function pieces(text: string, spans: number[]): Piece[] {
 
 const partSize = 1000 // characters
 
-// parts groups pieces by whole lines, so that a text which grows is laid out again
-// in its last part alone.
+// parts groups pieces by whole lines. Then the browser lays out only the last part of a growing
+// text again.
 export function parts(list: Piece[]): Piece[][] {
   const all: Piece[][] = [[]]
   let size = 0

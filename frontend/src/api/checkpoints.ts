@@ -2,7 +2,7 @@ import { get } from './client.ts'
 import type { CheckpointList } from './types.ts'
 
 // checkpoints reads the checkpoints that were used last, page by page, until it has at least the
-// given number or all. It lists a checkpoint once, even if that is used meanwhile.
+// given number or all. It lists each checkpoint once, even if one is used meanwhile.
 export async function checkpoints(least: number): Promise<CheckpointList> {
   let list = await get<CheckpointList>('/app/checkpoints')
   while (list.next && list.checkpoints.length < least) {

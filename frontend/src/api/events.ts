@@ -17,6 +17,6 @@ export async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<
       }
     }
   } finally {
-    reader.cancel().catch(() => {}) // where it was left early
+    reader.cancel().catch(() => {}) // the caller may have left before the end
   }
 }

@@ -27,7 +27,7 @@ function endless(accepts: boolean): Promise<void> {
 }
 
 for (const accepts of [true, false])
-  test(`an answer that does not end is left, where its cancel is ${accepts ? '' : 'not '}heard`, async () => {
+  test(`a page leaves an answer that does not end, if the server ${accepts ? 'takes' : 'ignores'} its cancel`, async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const begun = endless(accepts)
@@ -48,7 +48,7 @@ for (const accepts of [true, false])
     }
   })
 
-test('an answer that ended by itself before its stop arrived has its own end', async () => {
+test('an answer that ended by itself before its stop keeps its own end', async () => {
   let end: () => void
   const asked = new Promise<void>((done) => (end = done))
   globalThis.fetch = (path) => {

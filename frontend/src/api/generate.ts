@@ -17,25 +17,25 @@ interface Chunk {
 // Ask is a request: messages to answer, or a text to continue.
 export type Ask = ({ messages: Said[] } | { prompt: string }) & { max_tokens: number; temperature?: number; stop?: string[] }
 
-const endsWithin = 10_000 // milliseconds that an answer which was stopped may take to end: a round of a slow model, and more
+const endsWithin = 10_000 // milliseconds that a stopped answer may take to end: more than a round of a slow model
 
 // A Generation is an answer that is being generated.
 export class Generation {
   readonly answer = new Answer()
   readonly name = 'page-' + Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('')
   stopped = false
-  resumable = false // what there is of it is kept, and can be gone on with if the page is left
+  resumable = false // its text is kept, and can be continued after the page is left
   #begun = false
   #ended = false
   #abort = new AbortController()
-  #late: ReturnType<typeof setTimeout> | undefined // once it is stopped
+  #late: ReturnType<typeof setTimeout> | undefined // runs from the stop on
 
   // run generates to the end. It calls changed whenever the answer grows.
   run(ask: Ask, changed: () => void): Promise<void> {
     return this.follow('messages' in ask ? '/v1/chat/completions' : '/v1/completions', { model: 'tandem', return_draft_info: true, ...ask }, changed)
   }
 
-  // follow is run for any route that generates.
+  // follow does the same as run, for any route that generates.
   async follow(path: string, ask: object, changed: () => void): Promise<void> {
     if (this.stopped) {
       this.answer.finish = 'stopped'
@@ -69,9 +69,9 @@ export class Generation {
     if (a.timings?.stopped || (this.stopped && a.finish === '')) a.finish = 'stopped'
   }
 
-  // stop ends the answer. In the window's web view a request continues when the page stops reading.
-  // So stop cancels the request by its name, as soon as it has arrived. If it does not end even
-  // then, the page stops reading.
+  // stop ends the answer. It cancels the request by its name, as soon as the request has arrived.
+  // In the window's web view a request continues when the page stops reading. The page stops
+  // reading if the request does not end even then.
   async stop(): Promise<void> {
     this.stopped = true
     if (this.#begun && !this.#ended) this.#late ??= setTimeout(() => this.#abort.abort(), endsWithin)

@@ -13,16 +13,16 @@ function before(): Sample[] {
     const kept = JSON.parse(sessionStorage.getItem(samplesKey) ?? '[]') as [number, [number, number][]][]
     return kept.map(([at, speeds]) => ({ at, speeds: new Map(speeds) }))
   } catch {
-    return [] // what is not understood is forgotten
+    return [] // data in another form is dropped
   }
 }
 
 // A Live follows the state of the serving process. It connects again after a break.
 export class Live {
   state = $state<State | null>(null) // null before the first answer
-  problem = $state('') // why nothing is known now
-  locked = $state(false) // a session is needed
-  crashed = $state(false) // no process serves, until a person starts one
+  problem = $state('') // why the state is not known now
+  locked = $state(false) // the page needs a session
+  crashed = $state(false) // no process serves until a person starts one
   samples = $state.raw<Sample[]>(before())
 
   #end = new AbortController()

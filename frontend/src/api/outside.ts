@@ -1,4 +1,4 @@
-// The clipboard, and links to other sites. The window's web view can do neither by itself, so Wails
+// The clipboard, and links to other sites. The window's web view can do neither by itself. Wails
 // provides functions for both.
 
 interface Wails {

@@ -17,7 +17,7 @@ const cases: [Json, Json, Json][] = [
   [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
 ]
 
-test('merge patches', () => {
+test('merge patches follow RFC 7396', () => {
   for (const [target, patch, want] of cases) {
     const before = structuredClone(target)
     assert.deepEqual(merge(target, patch), want)

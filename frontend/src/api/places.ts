@@ -1,6 +1,6 @@
 const name = 'tandem-places' // in the session's storage
-const patience = 3000 // milliseconds that a page may take to be as long as it was
-const most = 50 // pages whose place is remembered
+const patience = 3000 // milliseconds that a page may take to reach its old length
+const most = 50 // remembered pages
 
 interface Entry {
   place?: number
@@ -11,7 +11,7 @@ interface Entry {
 export class Places {
   #down = new Map<number, number>() // pixels, by the entry of the history
   #at = 0 // the entry that is shown
-  #wanted: number | null = null // where it is to go, once it is as long as that
+  #wanted: number | null = null // pixels to scroll to, once the page is long enough
   #patience: ReturnType<typeof setTimeout> | undefined
 
   constructor() {
@@ -19,7 +19,7 @@ export class Places {
     try {
       this.#down = new Map(JSON.parse(sessionStorage.getItem(name) ?? '[]') as [number, number][])
     } catch {
-      // what is not understood is forgotten
+      // data in another form is dropped
     }
     addEventListener('scroll', () => {
       if (this.#wanted === null) this.#down.set(this.#at, scrollY)
@@ -30,8 +30,8 @@ export class Places {
     new ResizeObserver(() => this.#go()).observe(document.body)
   }
 
-  // come is called after a change of the address. After Back, Forward or a reload, a page has its
-  // old place. A link to another page begins at the top.
+  // come scrolls a page after a change of the address. After Back, Forward or a reload, the page
+  // has its old place. A link to another page begins at the top.
   come(other: boolean): void {
     const known = (history.state as Entry | null)?.place
     if (known === undefined) {

@@ -10,18 +10,18 @@ const keyOf = (t: Talk): string => draftKey(t.chat?.id ?? t.kind)
 
 // example is the code to complete before a person has written any.
 const example = 'package main\n\nimport "os"\n\n// read returns what is in a file.\nfunc read(name string) (string, error) {\n\tdata, err := os.ReadFile(name)\n'
-const shownKey = 'tandem-playground' // in the tab's storage: what is shown, and how
-const leftKey = 'tandem-left' // in the tab's storage: what grew as the page was left
+const shownKey = 'tandem-playground' // in the tab's storage: a Shown
+const leftKey = 'tandem-left' // in the tab's storage: the answers that grew when the page was left
 
 // A Shown is the state that a reload restores.
 interface Shown {
   kind: Talk['kind']
-  chat: number // its id; 0 = it is not kept
+  chat: number // id; 0 = the chat is not kept
   tinted: boolean
 }
 
-// A Playground is the list of the kept chats and the chat that is shown. It outlives its page, so
-// that an answer continues while a person looks at another page.
+// A Playground is the list of the kept chats and the shown chat. It outlives its page, so that an
+// answer continues while a person looks at another page.
 export class Playground {
   talk = $state.raw<Talk | null>(null) // null until a kind is chosen
   list = $state.raw<Chat[]>([])
@@ -30,16 +30,16 @@ export class Playground {
   count = $state(0)
   search = $state('')
   failures = new Failures()
-  reading = $state(false) // what comes next in the list
-  anyway = $state(false) // the demo model is to chat, though it cannot
-  tinted = $state(false) // drafted tokens are shown as such
+  reading = $state(false) // the next part of the list is being read
+  anyway = $state(false) // a person chats with the demo model, although it cannot chat
+  tinted = $state(false) // drafted tokens have a colour
 
   // found is the number of chats that a search shows.
   found = $derived(this.search.trim() === '' ? '' : `${this.list.length}${this.next ? ' or more' : ''} of `)
 
-  #talks = new Set<Talk>() // that answers may be growing in
-  #turn = 0 // counts what is shown: who asked for an earlier one comes too late
-  #listed = Promise.resolve() // once the list was read again
+  #talks = new Set<Talk>() // talks in which answers may be growing
+  #turn = 0 // counts the shown talks: an answer for an earlier one comes too late
+  #listed = Promise.resolve() // resolves after the list was read again
 
   constructor() {
     addEventListener('pagehide', () => {
@@ -54,7 +54,7 @@ export class Playground {
     try {
       return JSON.parse(sessionStorage.getItem(leftKey) ?? '[]') as Left[]
     } catch {
-      return [] // what is not understood is forgotten
+      return [] // data in another form is dropped
     }
   }
 
@@ -74,7 +74,7 @@ export class Playground {
     try {
       before = JSON.parse(sessionStorage.getItem(shownKey) ?? '{}') as Partial<Shown>
     } catch {
-      // what is not understood is forgotten
+      // data in another form is dropped
     }
     this.tinted = before.tinted === true
     this.begin(before.kind === 'chat' || before.kind === 'code' ? before.kind : usual)
@@ -103,7 +103,7 @@ export class Playground {
     return this.failures.read(
       () => get<ChatList>(`/app/chats?search=${encodeURIComponent(search)}${before ? `&before=${before}` : ''}`),
       (page) => {
-        if (search !== this.search) return // typed on meanwhile
+        if (search !== this.search) return // the person typed more meanwhile
         this.list = before ? [...this.list, ...page.chats] : page.chats
         this.next = page.next
         this.keep = page.keep
@@ -207,8 +207,8 @@ export class Playground {
     await this.read()
   }
 
-  // #drop stops the answers in chats that go away, and shows none of these chats. It returns once
-  // the answers are kept, because deleting a chat also deletes what the runs of its messages left.
+  // #drop stops the answers in chats that are to be deleted, and shows none of these chats. It
+  // returns after the answers are kept: deleting a chat also deletes what its runs stored.
   async #drop(goes: (t: Talk) => boolean): Promise<void> {
     const ends = [...this.#talks].filter(goes).map((t) => t.stop())
     if (this.talk && goes(this.talk)) {

@@ -1,8 +1,8 @@
-const name = 'tandem-session' // in the tab's storage, and of the channel
-const patience = 300 // milliseconds that other tabs have to answer, before a link is asked for
+const name = 'tandem-session' // the key in the tab's storage, and the channel
+const patience = 300 // milliseconds in which other tabs may answer before the page asks for a link
 
 interface Word {
-  session?: string // of the tab that says it; none = it asks for one
+  session?: string // the sender's session; without one the sender asks for one
 }
 
 // A Session identifies a browser that a person opened with a link. Each tab keeps it in storage of
@@ -14,7 +14,7 @@ interface Word {
 export class Session {
   onhanded = (): void => {} // another tab handed its session over
   #channel = new BroadcastChannel(name)
-  #refused = new Set<string>() // what Tandem does not take any more
+  #refused = new Set<string>() // sessions that Tandem no longer accepts
   #heard = (): void => {}
 
   constructor() {
@@ -26,7 +26,7 @@ export class Session {
 
   get = (): string | null => sessionStorage.getItem(name)
 
-  // set keeps the session that a link bought, and gives it to the tabs that have none.
+  // set keeps the session that a link gave, and hands it to the tabs that have none.
   set(session: string): void {
     sessionStorage.setItem(name, session)
     this.#say({ session })
@@ -41,7 +41,7 @@ export class Session {
     this.#say({})
   }
 
-  // ask returns once another tab has sent its session, or after a moment without an answer.
+  // ask returns after another tab has sent its session, or after 300 ms without an answer.
   async ask(): Promise<void> {
     if (this.get() !== null) return
     await new Promise<void>((done) => {
