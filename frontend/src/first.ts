@@ -12,8 +12,8 @@ function broken(reason: unknown): void {
 addEventListener('error', (e) => broken(e.error ?? e.message))
 addEventListener('unhandledrejection', (e) => broken(e.reason))
 
-// WebKit without a locale calls its language C, which Intl refuses; uPlot asks it
-// as it is loaded.
+// WebKit without a locale calls its language C, and Intl refuses this name. uPlot asks Intl when it
+// is loaded.
 try {
   new Intl.NumberFormat(navigator.language)
 } catch {

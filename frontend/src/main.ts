@@ -14,5 +14,5 @@ import './style/settings.css'
 
 const target = document.getElementById('app')
 if (target === null) throw new Error('index.html has no #app')
-target.replaceChildren() // what stands there for a page that does not come so far
+target.replaceChildren() // removes the text for a page whose script does not run
 mount(App, { target })

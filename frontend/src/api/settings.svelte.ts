@@ -8,9 +8,9 @@ export type SettingName = keyof Settings
 // itself, at once.
 export class Form {
   state = $state.raw<SettingsState | null>(null)
-  problem = $state('') // why nothing is known
+  problem = $state('') // why the settings are not known
   errors = $state<Record<string, string>>({}) // by the name of the setting
-  saved = $state('') // name of what was changed last
+  saved = $state('') // name of the setting that was changed last
 
   #last: Promise<unknown> = Promise.resolve()
 

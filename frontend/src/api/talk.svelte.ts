@@ -12,61 +12,61 @@ export interface Options {
 
 // Usual holds the values that count where the options have none.
 export interface Usual extends Options {
-  stop?: string[] // texts that code ends before
+  stop?: string[] // completed code ends before these texts
 }
 
 // Facts are the data kept with an answer's text.
 export interface Facts {
   timings?: Timings
-  limit?: number // tokens that it was asked for with, at most
+  limit?: number // tokens that the request allowed
   spans?: number[] // see Answer
   thought?: string
 }
 
-export const usualTokens = 1024 // of an answer, at most, where nothing else was said
-const shownEvery = 100 // milliseconds between two looks at an answer that grows
-const savedEvery = 2000 // milliseconds between two savings of it
-const lastWords = 60 << 10 // bytes that a request may have which outlives the page
+export const usualTokens = 1024 // the limit of an answer, if nothing else sets one
+const shownEvery = 100 // milliseconds between two looks at a growing answer
+const savedEvery = 2000 // milliseconds between two saves of a growing answer
+const lastWords = 60 << 10 // bytes of a request that outlives the page, at most
 
 // A Left is an answer that was growing when the page was left.
 export interface Left {
   chat: number
   message: number
-  name: string // of its request
+  name: string // name of its request
 }
 
 // broke returns whether an answer ended because Tandem or the connection to it ended.
 const broke = (e: unknown): boolean => !(e instanceof Failure) || e.code === 'unreachable' || e.code === 'not_ready'
 
-// none returns whether an answer ended, or its page was left, before it began. Such an answer is
-// not a message.
+// none returns whether an answer ended, or its page was left, before the answer began. Such an
+// answer is not a message.
 const none = (m: Message, all: Message[]): boolean =>
   m.role === 'assistant' && m.content === '' && !(m.facts as Facts | null)?.thought && m.finish !== 'stop' && m.finish !== 'length' && !all.some((x) => x.parent === m.id)
 
-// A Talk is a conversation that is shown, or in which an answer is generated. Its messages are kept
-// one by one. If nothing is to be kept, it lives in the page alone.
+// A Talk is a conversation that is shown or in which an answer is generated. It keeps its messages
+// one by one. If keeping is off, it lives in the page alone.
 export class Talk {
   readonly kind: 'chat' | 'code'
-  chat = $state.raw<Chat | null>(null) // once it is kept
+  chat = $state.raw<Chat | null>(null) // null while the talk is not kept
   messages = $state.raw<Message[]>([]) // ids below 0 are not kept, or not yet
   leaf = $state(0)
   system = $state('')
   options = $state<Options>({})
   usual = $state.raw<Usual>({})
-  input = $state('') // what is being typed
+  input = $state('') // the typed text
   failure = $state('')
   busy = $state(false) // an answer is coming
-  answered = $state(false) // the last that was asked for here came, and was not stopped
+  answered = $state(false) // the last answer that was asked for here came to its end or limit
   left = $state.raw<Message[]>([]) // answers that ended before they began
-  flying = $state.raw<number[]>([]) // the runs that are in flight, in whatever tab
-  growing = $state.raw<{ id: number; text: string; thought: string; spans: number[] } | null>(null) // as it was at the last look
+  flying = $state.raw<number[]>([]) // ids of the runs in flight, of all tabs
+  growing = $state.raw<{ id: number; text: string; thought: string; spans: number[] } | null>(null) // the growing answer at the last look
 
   #generation: Generation | null = null
-  #over = Promise.resolve() // once what comes is there, and kept
+  #over = Promise.resolve() // resolves after the growing answer has ended and is kept
   #unkept: Message | null = null // an answer whose end could not be kept
-  #rewritten: { id: number; kept: Promise<Message> } | null = null // an answer of a person's own, as it was put last
-  #limit = 0 // tokens of the answer that is coming, at most
-  #left = false // the page ended: what its requests fail with then says nothing
+  #rewritten: { id: number; kept: Promise<Message> } | null = null // the last answer that a person wrote
+  #limit = 0 // tokens that the growing answer may have
+  #left = false // the page ended, so the failures of its requests mean nothing
   #keep: boolean
   #ids = 0 // counts down
   #changed: () => void
@@ -105,7 +105,7 @@ export class Talk {
     this.#take(messages)
     this.messages = [...this.messages, ...own]
     const last = this.messages.find((m) => m.id === chat.leaf)
-    if (last?.parent === this.leaf) this.leaf = last.id // it has its first words now
+    if (last?.parent === this.leaf) this.leaf = last.id // the answer has its first words now
   }
 
   // interrupted returns whether a kept answer lacks its end. grows says whether another tab
@@ -120,7 +120,7 @@ export class Talk {
   // answer that has just been asked for is not kept yet.
   elsewhere = $derived(!this.busy && (this.messages.some(this.grows) || this.left.some((m) => this.grows(m) || (m.run === 0 && m.finish === '' && this.flying.length > 0))))
 
-  // shown are the messages of the branch that is shown.
+  // shown lists the messages of the branch in view.
   shown = $derived(branch(this.messages, this.leaf))
 
   // sent is the last message of a person. For code it is the text that the answer continues.
@@ -128,7 +128,7 @@ export class Talk {
 
   siblings = (m: Message): Message[] => siblings(this.messages, m)
 
-  // show turns to another message at its place, and to the messages after it.
+  // show shows another message at the same place of the chat, and the messages after it.
   show(m: Message): void {
     const before = this.sent?.content
     this.leaf = latest(this.messages, m.id)
@@ -143,7 +143,7 @@ export class Talk {
 
   #setup = (): Options => $state.snapshot(this.options) as Options
 
-  // #tell keeps something. A failure is shown and has no other effect.
+  // #tell stores data on the server. A failure is shown and has no other effect.
   async #tell<T>(path: string, body: unknown): Promise<T | null> {
     try {
       return await post<T>(path, body)
@@ -159,11 +159,11 @@ export class Talk {
   }
 
   async #say(content: string, parent: number): Promise<void> {
-    // A message waits until the answer before it is kept.
+    // A message waits until the rewritten answer before it is kept.
     if (parent === this.#rewritten?.id) parent = (await this.#rewritten.kept).id
     if (!this.chat && this.#keep) {
       this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, system: this.system, options: this.#setup() })
-      if (!this.chat) this.#keep = false // from here on in the page alone
+      if (!this.chat) this.#keep = false // the talk lives in the page alone from now on
     }
     await this.#add(this.#put({ parent, role: 'user', content, finish: 'said' }))
     this.#changed()
@@ -215,10 +215,10 @@ export class Talk {
 
   // comeBack continues an answer that was growing when the page was left.
   async comeBack({ message, name }: Left): Promise<void> {
-    // The last request of the page that was left may not have arrived.
+    // The page was left, and its last request may not have arrived.
     await post(`/app/runs/${name}/cancel`, { left: true }).catch(() => {})
     await this.goOn(message)
-    // If nothing had arrived, asking again loses nothing.
+    // If no text had arrived, asking again loses nothing.
     const begun = this.left.find((x) => x.id === message)
     if (begun?.finish === '' && begun.parent === this.leaf) await this.answer(begun.parent)
   }
@@ -231,7 +231,7 @@ export class Talk {
     return (this.#over = come())
   }
 
-  // #add keeps a message that has a place in the list, and gives it the id of the kept one.
+  // #add keeps a message of the list, and gives it the id of the kept message.
   async #add(m: Message): Promise<Message> {
     if (!this.chat || m.parent < 0) return m
     const kept = await this.#tell<Message>(`/app/chats/${this.chat.id}/messages`, { parent: m.parent, role: m.role, content: m.content, model: m.model, finish: m.finish, run: m.run, facts: m.facts })
@@ -245,14 +245,14 @@ export class Talk {
   // #ask returns the request for an answer to a message.
   #ask(after: number): Ask {
     const path = branch(this.messages, after)
-    // Without this, the likeliest answer would come again.
+    // Another answer leaves out the usual temperature: at 0 the same answer would come again.
     const again = this.messages.some((m) => m.parent === after && m.role === 'assistant')
     const temperature = this.options.temperature ?? (again ? undefined : this.usual.temperature)
     const how = { max_tokens: this.options.max_tokens ?? this.usual.max_tokens ?? usualTokens, ...(temperature === undefined ? {} : { temperature }) }
     if (this.kind === 'code') {
       const prompt = path.at(-1)?.content ?? ''
       const { stop } = this.usual
-      // Right after a whole function they would be all that follows.
+      // Right after a whole function, a stop text would come first and end the answer.
       return { prompt, ...how, ...(stop && !/\n[)}]$/.test(prompt) ? { stop } : {}) }
     }
     const messages: Said[] = path.map(({ role, content, facts }) => {
@@ -267,8 +267,8 @@ export class Talk {
     const ask = this.#ask(parent)
     const m = this.#put({ parent, role: 'assistant', content: '', finish: '' })
     this.growing = { id: m.id, text: '', thought: '', spans: [] }
-    // The answer has its id before it grows, so that every later save changes the same message,
-    // also the one when the page ends.
+    // The answer gets its id before it grows. So every later save changes the same message, also
+    // the save at the page's end.
     await this.#grow(await this.#add(m), ask.max_tokens, (g, changed) => g.run(ask, changed))
   }
 
@@ -277,9 +277,9 @@ export class Talk {
     this.#limit = limit
     const g = this.#generation ?? new Generation()
     g.resumable = m.id > 0
-    const before = m.run // that it goes on with; 0 = it is new
+    const before = m.run // the run that the answer continues; 0 = the answer is new
 
-    // saved is the save in progress: one runs at a time.
+    // saved is the save in progress. Only one runs at a time.
     let saving = false
     let saved = Promise.resolve()
     const save = (): void => {
@@ -299,7 +299,7 @@ export class Talk {
     try {
       await come(g, () => {
         look ??= setTimeout(show, shownEvery)
-        if (g.answer.run !== m.run) save() // other tabs know it by that
+        if (g.answer.run !== m.run) save() // other tabs find the growing answer by its run
       })
     } catch (e) {
       this.failure = why(e)
@@ -348,11 +348,11 @@ export class Talk {
       this.#unkept = null
       this.failure = ''
     } catch {
-      // the next time that Tandem comes back
+      // it tries again when Tandem comes back the next time
     }
   }
 
-  // stop ends the growing answer, and returns once its text is kept.
+  // stop ends the growing answer, and returns after its text is kept.
   async stop(): Promise<void> {
     await this.#generation?.stop()
     await this.#over

@@ -1,10 +1,10 @@
 import { get } from './client.ts'
 import type { Checkpoint, CheckpointTitle, CheckpointTitles } from './types.ts'
 
-const atOnce = 50 // texts that are read for one answer
+const atOnce = 50 // checkpoints per request
 
 // Titles holds the subjects of checkpoints that are not chats of this window, and the last words of
-// all checkpoints. Both need the text, so only the checkpoints in view are read, once each.
+// all checkpoints. Both come from the text. So it reads only the checkpoints in view, once each.
 export class Titles {
   #known = $state.raw(new Map<string, CheckpointTitle>())
   #asked = new Set<string>()
@@ -24,7 +24,7 @@ export class Titles {
         const { titles } = await get<CheckpointTitles>(`/app/checkpoint-titles?ids=${ids.slice(0, atOnce).map(encodeURIComponent).join(',')}`)
         this.#known = new Map([...this.#known, ...titles.map((t): [string, CheckpointTitle] => [t.id, t])])
       } catch {
-        for (const id of ids) this.#asked.delete(id) // with the next reading of the list
+        for (const id of ids) this.#asked.delete(id) // the next reading of the list asks again
         return
       }
     }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Bench } from '../api/types.ts'
 import { comparable, digits, ratio } from './benches.ts'
 
-test('digits', () => {
+test('a figure has three digits, or all before the point', () => {
   for (const [v, want] of [
     [0, '–'],
     [1.0671, '1.07'],
@@ -16,7 +16,7 @@ test('digits', () => {
     assert.equal(digits(v), want)
 })
 
-test('ratios', () => {
+test('measurements of the same model and machine are compared', () => {
   const of = (median: number): { median: number; low: number; high: number } => ({ median, low: 0, high: 0 })
   assert.equal(ratio(of(3), of(2)), '1.50')
   assert.equal(ratio(of(3), of(0)), '–')

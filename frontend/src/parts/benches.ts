@@ -2,7 +2,7 @@ import type { Bench, BenchResult, Spread } from '../api/types.ts'
 
 const none: Spread = { median: 0, low: 0, high: 0 }
 
-// parts are what a measurement consists of, in its order.
+// parts names the parts of a measurement, in its order.
 export const parts: Record<string, string> = { decode: 'Writing code, with and without drafts', restore: 'Restoring a prompt, and reading it', verify: 'Checking several tokens at once' }
 export const partNames = Object.keys(parts)
 
@@ -15,10 +15,10 @@ export const headlines: { name: string; of: (r: BenchResult) => Spread }[] = [
   { name: '8 tokens at once, steps', of: (r) => r.verify.rows.find((v) => v.rows === 8)?.steps ?? none },
 ]
 
-// comparable says whether two were measured of the same.
+// comparable returns whether two measurements are of the same model and machine.
 export const comparable = (a: Bench, b: Bench): boolean => a.model === b.model && a.machine === b.machine
 
-// ratio writes how many times as much one figure is as another.
+// ratio writes one figure as a multiple of another.
 export const ratio = (one: Spread, other: Spread): string => (other.median > 0 ? (one.median / other.median).toFixed(2) : '–')
 
 // digits writes a figure with three digits, or all before the point.

@@ -15,8 +15,7 @@ const texts = [
   '> quoted\nlazily\n>\n> - list\n\n---\n\n<div>\nhtml\n</div>\n\ntext\n',
 ]
 
-// A text that grows by any steps becomes what it is as a whole.
-test('blocks of a text that grows', () => {
+test('a text that grows by any steps has the blocks of the whole text', () => {
   for (const text of texts) {
     const want = Lexer.lex(text)
       .filter((t) => t.type !== 'space')
@@ -52,7 +51,7 @@ test('code without a fence stays together', () => {
     }
 })
 
-test('what cannot change any more is made once', () => {
+test('a block that can no longer change is made once', () => {
   let made = 0
   const blocks = new Blocks(() => ++made)
   let text = ''
@@ -61,7 +60,7 @@ test('what cannot change any more is made once', () => {
   assert.ok(made < 400, `${made} blocks were made`)
 })
 
-test('another text begins again', () => {
+test('another text replaces all blocks', () => {
   const blocks = new Blocks((t) => t.raw)
   blocks.set('one\n\ntwo\n\nthree')
   blocks.set('one\n\nelse')

@@ -1,9 +1,9 @@
 import { Marked, type Token, type Tokens } from 'marked'
 
-// A line break is one in what is shown too: code often comes without a fence.
+// A line break in the text is a line break on the page, because code often comes without a fence.
 const marked = new Marked({ breaks: true })
 
-// A Block is one of Markdown's: HTML, or code as it is.
+// A Block is a block of Markdown: HTML, or code as it is.
 export interface Block {
   html: string
   code: string | null // null unless it is code
@@ -13,15 +13,15 @@ const opens = /^(?:[^\s].*[{([]|(?:async )?def .*:|class .*:)[ \t]*$/
 const closes = /^[})\]][})\];,: \t]*(?:(?:else|catch|finally|while)\b.*[{(][ \t]*)?$/
 const indented = /^[ \t]+\S/
 
-// Lines are those of a paragraph, each with its end.
+// linesOf splits a paragraph into lines, each with its line break.
 const linesOf = (raw: string): string[] => raw.split(/(?<=\n)/)
 const line = (lines: string[], i: number): string => lines[i]?.replace(/\n$/, '') ?? ''
 
-// begins reports whether code without a fence begins at a line: it opens something, and
-// the next one is indented.
+// begins returns whether code without a fence begins at a line. Such a line ends with an opening
+// character, and the next line is indented.
 const begins = (lines: string[], i: number): boolean => opens.test(line(lines, i)) && indented.test(line(lines, i + 1))
 
-// ends returns the line after the code that begins at one.
+// ends returns the index of the line after the code that begins at a line.
 function ends(lines: string[], from: number): number {
   let to = from + 1
   while (to < lines.length && (indented.test(line(lines, to)) || closes.test(line(lines, to)) || begins(lines, to))) to++
@@ -88,9 +88,9 @@ function whole(tokens: Token[]): Token[] {
 // change only once.
 export class Blocks<T = Block> {
   readonly done: T[] = [] // the blocks that can no longer change
-  last: T[] = [] // the one that grows, none before there is any text
-  #text = '' // all so far
-  #from = 0 // where the one that grows begins
+  last: T[] = [] // the growing block; empty before there is any text
+  #text = '' // the whole text so far
+  #from = 0 // where the growing block begins in the text
   #block: (token: Token) => T
 
   constructor(block: (token: Token) => T) {
@@ -103,8 +103,7 @@ export class Blocks<T = Block> {
       .filter((t) => t.type !== 'space')
       .map(this.#block)
 
-  // set takes the whole text. If that does not begin with the text before, all blocks are made
-  // again.
+  // set takes the whole text. If it does not begin with the text before, all blocks are made again.
   set(text: string): void {
     if (text === this.#text) return
     if (!text.startsWith(this.#text)) {

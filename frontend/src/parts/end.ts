@@ -1,4 +1,4 @@
-// atEnd shows the end of what scrolls, whenever its text is another.
+// atEnd scrolls an element to its end whenever the text changes.
 export const atEnd = (text: string) => (node: HTMLElement): void => {
   void text
   node.scrollTop = node.scrollHeight

@@ -7,10 +7,10 @@ export function follow(growing: () => boolean): (node: HTMLElement) => () => voi
   return (node) => {
     const box = node.parentElement ?? node
     const below = (of: HTMLElement): number => of.getBoundingClientRect().bottom - innerHeight
-    let grew = false // it grew when the size was looked at last: what stands below an answer comes as it ends
+    let grew = false // the text grew at the last look; the parts below an answer appear when it ends
     const grows = (): boolean => growing() || grew
     const there = (): boolean => below(grows() ? box : node) < near
-    let following = false // the watch, which begins with a look at the size, says more
+    let following = false // the watch sets it at its first look at the size
     let looked = false
     let before = scrollY
     const scrolled = (): void => {

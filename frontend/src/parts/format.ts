@@ -34,14 +34,14 @@ export function ago(time: string, now = Date.now()): string {
   return `${count(Math.floor(s / 86_400), 'day')} ago`
 }
 
-// moment is a time of the day, with its date unless that is today.
+// moment writes a time of the day, with its date unless that is today.
 export function moment(time: string, now = new Date()): string {
   const at = new Date(time)
   const clock = at.toLocaleTimeString('en-GB')
   return at.toDateString() === now.toDateString() ? clock : `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })}, ${clock}`
 }
 
-// saved writes milliseconds that were saved, or lost where they are below zero.
+// saved writes milliseconds that were saved. A number below zero was lost.
 export const saved = (ms: number): string => (ms < 0 ? `−${duration(-ms)}` : duration(ms))
 
 const ends: Record<string, string> = { stop: 'ended by itself', length: 'cut at its limit', cancel: 'stopped', stopped: 'stopped', interrupted: 'interrupted', '': 'interrupted', error: 'failed', edited: 'edited by you' }
@@ -49,9 +49,9 @@ const ends: Record<string, string> = { stop: 'ended by itself', length: 'cut at 
 // ended says in plain words why an answer ended, or a run.
 export const ended = (reason: string): string => ends[reason] ?? reason
 
-// cut says of an answer that was cut off at which limit that was, and where to change
-// it: the tokens that were asked for at most, 0 if that is not known, or what the
-// model's context had left.
+// cut says which limit cut an answer off, and where to change the limit. limit is the number of
+// tokens that the request allowed, 0 if that is not known. An answer with fewer tokens met the end
+// of the model's context.
 export const cut = (t: { predicted_n: number }, limit: number, where: string): string =>
   t.predicted_n < limit
     ? `cut after ${count(t.predicted_n, 'token')}, where the model’s context ends: a longer one is set under Models, Settings…`
@@ -59,13 +59,13 @@ export const cut = (t: { predicted_n: number }, limit: number, where: string): s
 
 const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a small model', mtp: 'the model’s own (MTP)', ngram: 'n-grams of the text so far' }
 
-// drafterName says what guesses.
+// drafterName names a kind of drafter.
 export const drafterName = (kind: string): string => drafters[kind] ?? kind
 
-// drafterNames says what guesses for a model that has a drafter: the text so far is always
-// looked up too.
+// drafterNames names all drafters of a model with a drafter of this kind. N-grams of the text so
+// far are always among them.
 export const drafterNames = (kind: string): string => (kind === 'ngram' ? drafterName(kind) : `${drafterName(kind)}, or n-grams of the text so far where they do better`)
 
-// demo is the id of the model that is part of the program: it completes code and knows
-// nothing, and is there so that something answers before a model has been chosen.
+// demo is the id of the model that is part of the program. It completes code and knows nothing. It
+// answers before a person has chosen a model.
 export const demo = 'pocket'

@@ -3,8 +3,8 @@ import { Marked, type Token, type Tokens } from 'marked'
 
 import type { Block } from './blocks.ts'
 
-// What the text of a model may become. Images are left out: a remote one would
-// tell its server that the answer is read.
+// allowed lists the HTML that the text of a model may become. It has no images: a remote image
+// would tell its server that a person reads the answer.
 const allowed = {
   ALLOWED_TAGS: ['p', 'br', 'hr', 'strong', 'em', 'del', 'code', 'pre', 'blockquote', 'ul', 'ol', 'li', 'h3', 'h4', 'h5', 'h6', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input', 'button', 'div', 'sub', 'sup', 'kbd'],
   ALLOWED_ATTR: ['href', 'start', 'type', 'checked', 'disabled', 'class', 'tabindex'],
@@ -13,8 +13,8 @@ const allowed = {
 
 const escape = (text: string): string => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
 
-// The page has headings of its own, above those of an answer. Code within a block
-// has the button that code has which is a block.
+// The headings of an answer are below the page's own. Code within a block has the same button as a
+// block of code.
 const marked = new Marked({
   renderer: {
     heading({ tokens, depth }: Tokens.Heading): string {
@@ -25,8 +25,8 @@ const marked = new Marked({
   },
 })
 
-// purify is DOMPurify with what it cannot be told by options. Text that looks like
-// the page's own, or takes a person's, is not for a model to write.
+// purify is DOMPurify with rules that its options cannot express. A model must not write text that
+// looks like the page's own, or fields that take a person's text.
 const purify = DOMPurify()
 purify.addHook('uponSanitizeAttribute', (_, data) => {
   if (data.attrName === 'class' && data.attrValue !== 'copy' && data.attrValue !== 'coded') data.keepAttr = false
@@ -47,5 +47,5 @@ purify.addHook('afterSanitizeAttributes', (node) => {
 
 const html = (tokens: Token[]): string => purify.sanitize(marked.parser(tokens), allowed)
 
-// block renders one of Markdown's, what is no code as clean HTML.
+// block renders a block of Markdown. Code stays as it is; everything else becomes clean HTML.
 export const block = (token: Token): Block => (token.type === 'code' ? { html: '', code: (token as Tokens.Code).text } : { html: html([token]), code: null })

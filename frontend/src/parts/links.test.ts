@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import { pieces } from './links.ts'
 
-test('addresses in a sentence', () => {
+test('web addresses in a sentence become links, without the marks after them', () => {
   for (const [sentence, want] of [
     ['nothing here', ['nothing here']],
     ['', []],

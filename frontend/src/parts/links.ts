@@ -1,11 +1,11 @@
-// A Piece of a sentence is text, or an address that can be followed.
+// A Piece of a sentence is text, or an address with a link.
 export interface Piece {
   text: string
   href?: string
 }
 
-// pieces takes the web addresses out of a sentence. What ends the sentence is not
-// part of one.
+// pieces cuts a sentence into text and web addresses. The mark at the sentence's end is not part of
+// an address.
 export function pieces(sentence: string): Piece[] {
   const out: Piece[] = []
   let rest = 0

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { RoundRun } from '../api/types.ts'
 import { levels, positions, rounds, share, stretches } from './rounds.ts'
 
-test('rounds one by one', () => {
+test('few rounds are one stretch each', () => {
   const runs: RoundRun[] = [[4, 2, 2], [0, 0, 1]]
   assert.deepEqual(stretches(runs, 10), [
     { from: 1, to: 1, drafted: 4, stood: 2 },
@@ -13,7 +13,7 @@ test('rounds one by one', () => {
   ])
 })
 
-test('rounds in stretches, cut across runs', () => {
+test('a stretch may join rounds of several runs of equal rounds', () => {
   const list = stretches([[4, 4, 3], [2, 1, 4]], 3)
   assert.deepEqual(list, [
     { from: 1, to: 3, drafted: 12, stood: 12 },
@@ -31,9 +31,9 @@ test('many rounds stay few stretches', () => {
   assert.equal(list.reduce((n, s) => n + s.drafted, 0), 3 * runs.reduce((n, [d]) => n + d, 0))
 })
 
-test('no rounds', () => assert.deepEqual(stretches([], 60), []))
+test('an answer without rounds has no stretches', () => assert.deepEqual(stretches([], 60), []))
 
-test('positions', () => {
+test('each position of a block has its drafts and its accepted drafts', () => {
   assert.deepEqual(positions({ rounds: [], drafted_at: [5, 3], accepted_at: [4] }), [
     { at: 1, tried: 5, stood: 4 },
     { at: 2, tried: 3, stood: 0 },
@@ -42,7 +42,7 @@ test('positions', () => {
   assert.equal(share(0, 0), '–')
 })
 
-test('levels', () => {
+test('a line is level from the first round of a stretch to the end of its last', () => {
   const list = stretches([[0, 0, 1], [4, 2, 1], [0, 0, 2]], 2)
   assert.deepEqual(levels(list, (s) => s.drafted, (s) => (s.drafted > 0 ? s.stood : null)), [[1, 2.999, 3, 4.999], [4, 4, 0, 0], [2, 2, null, null]])
 })

@@ -1,14 +1,14 @@
 import type { RoundRun, Speculation } from '../api/types.ts'
 
-// A Stretch is some rounds in a row, and what they came to together.
+// A Stretch is some rounds in a row, with their sums.
 export interface Stretch {
-  from: number // the first of them, counted from 1
+  from: number // its first round, from 1
   to: number
   drafted: number // tokens
   stood: number
 }
 
-// stretches cuts rounds into as many parts of a length as are wanted at most.
+// stretches cuts rounds into at most so many parts of equal length.
 export function stretches(runs: RoundRun[], most: number): Stretch[] {
   const total = runs.reduce((n, [, , count]) => n + count, 0)
   const each = Math.max(1, Math.ceil(total / most))
@@ -29,18 +29,18 @@ export function stretches(runs: RoundRun[], most: number): Stretch[] {
   return list
 }
 
-// rounds is how many of them a stretch has.
+// rounds returns the number of rounds in a stretch.
 export const rounds = (s: Stretch): number => s.to - s.from + 1
 
-// levels makes lines of figures of stretches: level from the first round of each to
-// after its last one, so that a lone one between others without a figure is seen too.
+// levels makes lines for a plot from figures of stretches. A line is level from the first round of
+// a stretch to the end of its last round. So a lone figure is visible too.
 export function levels(list: Stretch[], ...of: ((s: Stretch) => number | null)[]): [number[], ...(number | null)[][]] {
-  const edge = 1e-3 // rounds: places have to grow
+  const edge = 1e-3 // rounds: each place must be greater than the one before it
   return [list.flatMap((s) => [s.from, s.to + 1 - edge]), ...of.map((f) => list.flatMap((s) => [f(s), f(s)]))]
 }
 
-// A Position says how often there was a draft at a place of a block, and how often
-// it stood, and with it all before.
+// A Position counts the drafts at a place of a block. stood counts those that were accepted
+// together with all drafts before them.
 export interface Position {
   at: number // from 1
   tried: number

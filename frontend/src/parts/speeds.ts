@@ -22,8 +22,8 @@ export function past(r: Run): Past | null {
   if (!r.ended_at || r.completion_tokens === 0 || r.resumes) return null
   const to = Date.parse(r.ended_at) / 1000
   const whole = Math.max(1, r.total_ms)
-  // The first token ends the wait for it. Of a few tokens the time between them says
-  // nothing: they may have come at once.
+  // The first token ends the wait, so it does not count. The time between only a few tokens says
+  // nothing, because they may have come at once.
   const [tokens, ms] = r.completion_tokens >= few && r.first_token_ms < whole ? [r.completion_tokens - 1, whole - r.first_token_ms] : [r.completion_tokens, whole]
   return { run: r.id, from: to - ms / 1000, to, perSecond: (1000 * tokens) / ms }
 }
@@ -36,8 +36,8 @@ export function speeds(samples: Sample[], runs: Past[], from: number, now: numbe
   const others = runs.filter((r) => !told.has(r.run) && r.to > from)
   const times = [...samples.map((s) => s.at), ...others.flatMap((r) => [r.from, r.to]), from, now].filter((t) => t >= from && t <= now)
   const at = [...new Set(times)].sort((a, b) => a - b)
-  let next = 0 // sample
-  let sum = 0 // of the one before
+  let next = 0 // index of the next sample
+  let sum = 0 // tokens per second of the sample before it
   return [
     at,
     at.map((t) => {

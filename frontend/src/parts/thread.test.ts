@@ -16,27 +16,27 @@ const messages = [
 ]
 const ids = (list: { id: number }[]): number[] => list.map((m) => m.id)
 
-test('a branch', () => {
+test('a branch has the messages from the beginning to its leaf', () => {
   assert.deepEqual(ids(branch(messages, 5)), [1, 2, 3, 5])
   assert.deepEqual(ids(branch(messages, -1)), [6, -1])
   assert.deepEqual(branch(messages, 0), [])
   assert.deepEqual(branch(messages, 99), [])
-  assert.deepEqual(ids(branch([{ id: 1, parent: 2, role: 'user' }, { id: 2, parent: 1, role: 'user' }], 1)), [2, 1]) // no way round for ever
+  assert.deepEqual(ids(branch([{ id: 1, parent: 2, role: 'user' }, { id: 2, parent: 1, role: 'user' }], 1)), [2, 1]) // a circle of parents ends
 })
 
-test('siblings', () => {
+test('siblings have the same parent and role', () => {
   assert.deepEqual(ids(siblings(messages, messages[1]!)), [2, 4])
   assert.deepEqual(ids(siblings(messages, messages[5]!)), [1, 6])
   assert.deepEqual(ids(siblings(messages, messages[2]!)), [3])
 })
 
-test('the latest branch after a message', () => {
+test('the latest branch after a message is the one written to last', () => {
   assert.equal(latest(messages, 1), 4)
   assert.equal(latest(messages, 2), 5)
   assert.equal(latest(messages, 6), -1)
 })
 
-test('what was drafted of an answer', () => {
+test('the pieces of an answer are drafted or not drafted', () => {
   const a = new Answer()
   for (const [text, drafted] of [['', false], ['ab', true], ['c', true], ['d', false], ['', true], ['e', false], ['f', true]] as const) a.add(text, drafted)
   assert.equal(a.text, 'abcdef')
@@ -49,7 +49,7 @@ test('what was drafted of an answer', () => {
   ])
 })
 
-test('parts of a text are whole lines, and all of it', () => {
+test('the parts of a text are whole lines, and make up all of it', () => {
   const list = Array.from({ length: 1000 }, (_, i) => ({ text: i % 7 ? 'word ' : 'end\nof ', drafted: i % 2 === 0 }))
   const grouped = parts(list)
   const texts = grouped.map((part) => part.map((p) => p.text).join(''))

@@ -5,7 +5,7 @@ import { continued, texts, tree } from './tree.ts'
 
 const nodes = (...pairs: string[]): { id: string; parent: string }[] => pairs.map((p) => ({ id: p[0]!, parent: p.slice(1) }))
 
-test('a tree', () => {
+test('a row stands below the row that it continues', () => {
   const rows = tree(nodes('a', 'cb', 'ba', 'da', 'ex', 'fd'))
   assert.deepEqual(
     rows.map((r) => `${r.of.id}${r.depth}${r.above.join('')}`),
@@ -13,7 +13,7 @@ test('a tree', () => {
   )
 })
 
-test('texts', () => {
+test('a line of rows is folded into its newest row', () => {
   // a, b, c in a line; d and e go on from c, and f from d.
   const rows = tree(nodes('a', 'ba', 'cb', 'dc', 'ec', 'fd', 'x'))
   const said = (alone: string): string[] => texts(rows, (n) => alone.includes(n.id)).map((t) => `${t.earlier.map((r) => r.of.id).join('')}>${t.of.id}`)
@@ -21,14 +21,14 @@ test('texts', () => {
   assert.deepEqual(said('ad'), ['>a', 'b>c', '>d', '>f', '>e', '>x'])
 })
 
-test('no nodes', () => assert.deepEqual(tree([]), []))
+test('a tree without nodes has no rows', () => assert.deepEqual(tree([]), []))
 
-test('a long line', () => {
+test('a line of 2000 nodes has 2000 rows', () => {
   const line = Array.from({ length: 2000 }, (_, i) => ({ id: `${i}`, parent: i === 0 ? '' : `${i - 1}` }))
   assert.equal(tree(line).length, 2000)
 })
 
-test('what only begins alike stands apart', () => {
+test('texts that only begin alike are two texts', () => {
   const part = (id: string, parent: string, kind: string, from_token: number, to_token: number) => ({ id, parent, kind, from_token, to_token })
   const parents = (...more: ReturnType<typeof part>[]): string => {
     const nodes = [part('p', '', 'prompt', 0, 37), part('a', 'p', 'answer', 37, 90), part('q', 'a', 'prompt', 90, 120), ...more]
@@ -38,7 +38,7 @@ test('what only begins alike stands apart', () => {
   assert.equal(parents(part('x', 'p', 'prompt', 8, 30), part('y', 'x', 'prompt', 3, 11)), ' p a  ')
   assert.equal(parents(part('x', 'q', 'prompt', 95, 130)), ' p a a') // another question after the answer
   assert.equal(parents(part('x', 'q', 'prompt', 20, 130)), ' p a ')
-  assert.equal(parents(part('x', 'a', 'prompt', 40, 130)), ' p a a') // without what it thought
+  assert.equal(parents(part('x', 'a', 'prompt', 40, 130)), ' p a a') // without the thought
   assert.equal(parents(part('x', 'a', 'answer', 40, 99)), ' p a p') // another answer
   assert.equal(parents(part('x', 'q', 'prompt', 95, 130), part('z', 'x', 'prompt', 92, 99)), ' p a a a')
   assert.equal(parents(part('x', 'gone', 'prompt', 40, 130)), ' p a ')

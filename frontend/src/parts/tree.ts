@@ -9,7 +9,7 @@ type Part = Pick<Checkpoint, 'id' | 'parent' | 'kind' | 'from_token' | 'to_token
 export function continued<T extends Part>(nodes: T[]): T[] {
   const known = new Map(nodes.map((n) => [n.id, n]))
   return nodes.map((n) => {
-    let from = n.from_token // the text that both have
+    let from = n.from_token // end of the text that both share, in tokens
     let p = known.get(n.parent)
     while (p && from < p.to_token && !(p.kind === 'answer' && n.kind === 'prompt' && from >= p.from_token)) {
       from = Math.min(from, p.from_token)
@@ -36,12 +36,12 @@ export function tree<T extends { id: string; parent: string }>(nodes: T[]): Row<
     below.set(parent, [...(below.get(parent) ?? []), n])
   }
   const rows: Row<T>[] = []
-  // Without recursion: a long answer is a long line of checkpoints.
+  // The loop does not recurse, because a long answer is a long line of checkpoints.
   const todo = (below.get('') ?? []).map((of) => ({ of, depth: 0, above: [] as string[] })).reverse()
   for (let row = todo.pop(); row; row = todo.pop()) {
     rows.push(row)
     const above = [...row.above, row.of.id]
-    // An only child goes on in its parent's column: only branches are indented.
+    // An only child stays in its parent's column. Only branches are indented.
     const children = below.get(row.of.id) ?? []
     const depth = row.depth + (children.length > 1 ? 1 : 0)
     for (const of of [...children].reverse()) todo.push({ of, depth, above })
@@ -49,7 +49,7 @@ export function tree<T extends { id: string; parent: string }>(nodes: T[]): Row<
   return rows
 }
 
-// A Text is a row of a tree with the rows before it that nothing else continues.
+// A Text is a row of a tree with the earlier rows that only this text continues.
 export interface Text<T> extends Row<T> {
   earlier: Row<T>[] // oldest first
 }

@@ -5,7 +5,7 @@ import { closed, turns } from './turns.ts'
 
 const said = (text: string): string[] => turns(text).map((t) => `${t.who}: ${t.text}`)
 
-test('who says what', () => {
+test('each turn has its speaker and its text, without marks', () => {
   for (const [text, want] of [
     ['<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhy?\nTell.<|im_end|>\n<|im_start|>assistant\n', ['System: Be brief.', 'User: Why?\nTell.']],
     ['<bos><start_of_turn>user\nWhy?<end_of_turn>\n<start_of_turn>model\nSo.', ['User: Why?', 'Model: So.']],
@@ -21,7 +21,7 @@ test('a text without marks stays as it is', () => {
   for (const text of ['package main\n', '', '<s>struck</b> [INSTALL]', 'a <user> b']) assert.deepEqual(turns(text), [{ who: '', text }])
 })
 
-test('where a message may follow', () => {
+test('a message may follow only after a whole message', () => {
   for (const text of ['<|im_start|>system\nBe brief.<|im_end|>\n', 'x<end_of_turn>\n', 'x<|eot_id|>']) assert.ok(closed(text), text)
   for (const text of ['package main\n', '', '<|im_end|>\n<|im_start|>assistant\n', '<|im_start|>user\nhalf']) assert.ok(!closed(text), text)
 })

@@ -1,10 +1,10 @@
 // A Turn is the text of one speaker.
 export interface Turn {
-  who: string // empty where that is not known
+  who: string // empty if the speaker is not known
   text: string
 }
 
-// How models write who speaks. A group has the word for it.
+// begins lists the marks before a message, by model family. The group matches the speaker.
 const begins = [
   /<\|im_start\|>(\w+)\n?/, // Qwen and many others
   /<start_of_turn>(\w+)\n?/, // Gemma
@@ -16,7 +16,7 @@ const begins = [
   /<\|START_OF_TURN_TOKEN\|><\|(\w+)_TOKEN\|>/, // Command
 ]
 const ends = /<\|im_end\|>|<end_of_turn>|<\|eot_id\|>|<\|end\|>|<\|return\|>|<｜end▁of▁sentence｜>|<\|END_OF_TURN_TOKEN\|>|<\/s>/
-const first = /^(?:<bos>|<s>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>|<BOS_TOKEN>)/ // of a text
+const first = /^(?:<bos>|<s>|<\|begin_of_text\|>|<｜begin▁of▁sentence｜>|<BOS_TOKEN>)/ // the mark at the beginning of a text
 
 const names: Record<string, string> = { user: 'User', inst: 'User', assistant: 'Model', model: 'Model', chatbot: 'Model', '/inst': 'Model', system: 'System', developer: 'System', tool: 'Tool' }
 

@@ -6,7 +6,7 @@ import { within } from './within.ts'
 const window = { width: 800, height: 600 }
 const note = { width: 300, height: 100 }
 
-test('a note stands in the window', () => {
+test('a note never crosses the edge of the window', () => {
   for (const [at, want] of [
     [{ left: 50, top: 40, bottom: 60 }, { left: 50, top: 66 }],
     [{ left: 700, top: 40, bottom: 60 }, { left: 494, top: 66 }], // at the right edge

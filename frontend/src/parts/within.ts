@@ -9,10 +9,10 @@ interface Size {
   height: number
 }
 
-const gap = 6 // pixels between the two, and to the window's edge
+const gap = 6 // pixels between the note and its word, and to the window's edge
 
-// within returns where a note stands beside what it belongs to: below it, or above it
-// where there is no room, and never over the window's edge.
+// within returns the place of a note. It is below the element that it belongs to, or above if there
+// is no room. It is never over the window's edge.
 export function within(of: Box, note: Size, window: Size): { left: number; top: number } {
   const below = of.bottom + gap
   const fits = below + note.height + gap <= window.height
