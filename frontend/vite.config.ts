@@ -7,12 +7,12 @@ import { defineConfig, type Plugin } from 'vite'
 
 import { chapter } from './src/parts/chapter.ts'
 
-// The endpoint that `npm run dev` speaks to: `tandem serve` on its usual port.
+// The endpoint for `npm run dev`: `tandem serve` on its usual port.
 const endpoint = 'http://127.0.0.1:8263'
 
-// The guide for users. Help shows its first chapter, so the window and the file cannot
-// part. It is rendered here: a page that imported the whole file would carry five times
-// the text, and the code that renders it.
+// The guide for users. Help shows its first chapter, so the window and the file cannot differ. The
+// chapter is rendered here. A page that imported the whole file would carry five times the text,
+// and the code that renders it.
 const guide = fileURLToPath(new URL('../app/README.md', import.meta.url))
 
 // inShort makes the module virtual:in-short.

@@ -1,15 +1,14 @@
-// What it costs the page to show an answer that streams: 8,000 tokens of Markdown
-// at 200 a second, as a share of one core (TaskDuration of Chromium's main thread
-// by the wall clock). Below 30 % is wanted: it says whether that is met, and ends with 1
-// if it is not.
+// Measures the cost of showing a streaming answer: 8,000 tokens of Markdown at 200 tokens a second.
+// The cost is a share of one core: TaskDuration of Chromium's main thread, divided by the wall
+// clock. The target is below 30 %. The program prints whether it is met, and exits with 1 if not.
 //
-//   go run ./build test ui    # once, for what it builds
+//   go run ./build test ui    # once, because it builds the page and the program
 //   cd frontend && TANDEM=../build/out/linux-amd64/cli/tandem node bench/stream.mjs [--tokens 8000] [--rate 200] [--tinted] [--thread]
 //
-// The page is the real one, of a server with a home of its own; only what is asked
-// of /v1/chat/completions is answered here. The rate and the load of the machine
-// are printed beside the figure: a busy machine makes it worse, for a task lasts
-// while its thread waits for a core. --thread counts the time on the core alone.
+// The page is the real one, from a server with a home of its own. Only requests to
+// /v1/chat/completions are answered here. The program prints the rate and the load of the machine
+// beside the figure. A busy machine makes the figure worse, because a task lasts while its thread
+// waits for a core. --thread counts only the time on the core.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -26,8 +25,8 @@ const most = 30 // percent of a core
 const tokens = Number(values.tokens)
 const rate = Number(values.rate)
 
-// answer is Markdown as models write it: headings, prose, lists, code, tables, in
-// pieces of about four letters, as tokens are.
+// answer is Markdown as models write it: headings, prose, lists, code and tables. Its pieces have
+// about four letters, like tokens.
 function answer(count) {
   const parts = (n) => [
     `## Step ${n}: read the *input*\n\n`,
@@ -42,7 +41,7 @@ function answer(count) {
   return list.slice(0, count)
 }
 
-// stream answers a chat at the rate, a token an event, as Tandem does.
+// stream answers a chat at the rate, with one token an event, as Tandem does.
 async function stream(res) {
   res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' })
   const send = (delta, finish, extra = {}) =>
@@ -60,7 +59,7 @@ async function stream(res) {
   res.end('data: [DONE]\n\n')
 }
 
-// front stands before the server and answers chats itself.
+// front is a proxy before the server. It answers chats itself.
 function front(target) {
   return createServer((req, res) => {
     if (req.url === '/v1/chat/completions') return void req.resume().on('end', () => void stream(res))

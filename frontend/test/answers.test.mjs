@@ -1,4 +1,4 @@
-// Answers that are stopped, left and opened again. A crash loses none.
+// Answers can be stopped, left and opened again. A crash loses none.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -26,8 +26,8 @@ test('an answer can be stopped, and goes on after a reload', async () => {
   await page.getByText('· stopped').waitFor()
   assert.equal((await lastRun()).finish_reason, 'cancel')
 
-  // It answers again. The page is reloaded twice while the answer grows, and each time the answer
-  // goes on by itself, from where it was. It is one message, whichever page saved it.
+  // The model answers again. The page is reloaded twice while the answer grows. Each time the
+  // answer continues by itself from its last token. It is one message, whichever page saved it.
   await page.getByRole('button', { name: 'Answer again' }).click()
   const id = page.url().split('/').at(-1)
   const answers = async () => (await ask(`/app/chats/${id}`)).messages.filter((m) => m.role === 'assistant')
@@ -121,7 +121,7 @@ test('a page that was left before the first word asks again', async () => {
   await page.getByText('Reading…').waitFor()
   held = page.waitForRequest('**/v1/chat/completions')
   await page.reload()
-  // The page asks the same again, because nothing had come.
+  // The page sends the same request again, because no text had come.
   assert.deepEqual((await held).postDataJSON().messages, [{ role: 'user', content: 'Nothing comes of this.' }])
   await page.getByText('Reading…').waitFor()
   assert.equal(await page.locator('.chat > li').count(), 2)
@@ -169,14 +169,14 @@ test('a crashed page loses at most a moment of an answer', async () => {
     return r.ended_at && r
   })
   assert.equal(cut.finish_reason, 'interrupted')
-  // With the tint the text stays the same.
+  // The tint does not change the text.
   await other.page.getByLabel('Show which words were drafted').check()
   const { messages } = await other.ask(`/app/chats/${kept.chat}`)
   assert.equal(await other.page.locator('.chat .answer').textContent(), messages.at(-1).content)
   assert.ok(messages.at(-1).content.startsWith(kept.content))
   await other.page.getByRole('button', { name: 'Answer again' }).waitFor()
   await shot(other.page, 'interrupted')
-  // It goes on where it was, after a person's click.
+  // The answer continues from its last token after a person's click.
   await other.page.getByRole('button', { name: 'Continue' }).click()
   const more = await until('more of it', async () => {
     const m = (await other.ask(`/app/chats/${kept.chat}`)).messages.at(-1)
@@ -192,9 +192,9 @@ test('a crashed page loses at most a moment of an answer', async () => {
   await other.context.close()
 })
 
-test('text from before a stop of Tandem is stored after its return', async () => {
+test('text that came before Tandem stopped is stored after its return', async () => {
   const { context, page, ask } = await playground(browser)
-  // Every answer ends, and no further request is answered.
+  // After away.abort() every answer breaks off, and no further request is answered.
   await page.addInitScript(() => {
     const { fetch } = window
     window.away = new AbortController()
@@ -294,7 +294,7 @@ test('an answer cannot run code or load files', async () => {
   await page.setViewportSize({ width: 800, height: 800 })
   await shot(page, 'markdown')
   assert.deepEqual(requested.filter((u) => u.includes('example.com')), [])
-  // The policy reports a violation too while the page is taken down.
+  // The page's policy also reports a violation while the page closes.
   await healthy(page, problems.filter((p) => !p.includes('Content Security Policy')))
   await context.close()
 })
@@ -330,7 +330,7 @@ test('thoughts stand folded above their answer', async () => {
   await context.close()
 })
 
-test('a page that is left while the prompt is read leaves the run', async () => {
+test('a page that is left while the model reads the prompt leaves the run', async () => {
   const { context, page, problems, ask } = await playground(browser)
   await chat(page)
   // The run has begun and has sent nothing yet.
@@ -347,7 +347,7 @@ test('a page that is left while the prompt is read leaves the run', async () => 
   await page.getByText('Reading…').waitFor()
   const id = await until('chat', () => /\d+$/.exec(page.url())?.[0])
   await until('answer', async () => (await ask(`/app/chats/${id}`)).messages.length === 2)
-  await page.route('**/v1/chat/completions', () => {}) // it asks again
+  await page.route('**/v1/chat/completions', () => {}) // the page sends the request again
   await page.reload()
   await until('run', async () => (await ask(`/app/chats/${id}`)).messages[1].run === 4711)
   const other = await context.newPage()

@@ -1,4 +1,4 @@
-// A blank window is the worst failure, so the page tells every error in it.
+// A blank window is the worst failure, so the page shows every error.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -16,13 +16,13 @@ for (const [what, breaks] of [
   ['thrown', () => void setTimeout(() => { throw new Error('it broke') })],
   ['rejected', () => void Promise.reject(new Error('it broke'))],
 ]) {
-  test(`what is ${what} and not caught is shown`, async () => {
+  test(`an error that is ${what} and not caught is shown`, async () => {
     const { context, page } = await open(browser)
     assert.equal(await page.locator('.broken').count(), 0)
     await page.evaluate(breaks)
     const told = page.getByRole('alert').filter({ hasText: 'The page has failed.' })
     await told.getByText('Error: it broke').waitFor()
-    assert.ok((await told.boundingBox()).y < 100, 'it is out of sight')
+    assert.ok((await told.boundingBox()).y < 100, 'the error is out of sight')
     await sound(page, `broken-${what}`)
     await context.close()
   })
@@ -45,7 +45,7 @@ test('a page without its script is not blank', async () => {
   await page.goto(link().split('#')[0])
   await told.waitFor()
   await sound(page, 'unmounted')
-  // The message goes when the page comes.
+  // The message goes when the page runs.
   await page.unroute('**/*.js')
   await page.goto(link())
   await page.reload()

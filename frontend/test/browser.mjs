@@ -1,7 +1,7 @@
-// What the tests of the interface share: Chromium, and a page with a session.
+// The tests of the interface share this file: it opens Chromium and a page with a session.
 //
 //   CHROMIUM  path of the browser
-//   LINK      of `tandem serve`: its second line, or HOME's socket makes new ones
+//   LINK      the second line of `tandem serve`; without it, TANDEM makes new links
 //   TANDEM    path of the program; with TANDEM_HOME it makes links
 //   OUT       folder for screenshots
 
@@ -23,8 +23,8 @@ export const launch = (options = {}) => chromium.launch({ executablePath: proces
 // link asks the running Tandem for a link that opens the page with a session.
 export const link = () => execFileSync(process.env.TANDEM, ['open', '--print'], { encoding: 'utf8' }).trim()
 
-// open returns a page with a session, past the first steps unless it is to
-// welcome; what goes wrong in it is collected in the list it comes with.
+// open returns a page with a session, and the list of its problems. The page skips the first steps
+// unless a test asks for them.
 export async function open(browser, { link: from = link, welcome = false, ...options } = {}) {
   const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 }, ...options })
   const page = await context.newPage()
@@ -54,8 +54,8 @@ export async function violations(page) {
   })
 }
 
-// look takes a screenshot at each width. There, nothing on the page is too wide, a dialog least of
-// all, and axe finds no violations.
+// look takes a screenshot at each width. It expects at each that nothing is too wide, dialogs
+// included, and that axe finds no violations.
 async function look(page, name, widths) {
   for (const width of widths) {
     await page.setViewportSize({ width, height: 800 })
@@ -67,7 +67,7 @@ async function look(page, name, widths) {
   }
 }
 
-// sound looks at what the page shows now, in both themes and at each width. It leaves the page dark.
+// sound looks at the page as it is now, in both themes and at each width. It leaves the page dark.
 export async function sound(page, name, widths = [800, 1280]) {
   const before = page.viewportSize()
   for (const colorScheme of ['light', 'dark']) {

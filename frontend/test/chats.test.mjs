@@ -41,7 +41,7 @@ test('a later click wins over an earlier one', async () => {
   assert.equal(await page.locator('.said').innerText(), 'The fast one.')
   assert.equal(`#/playground/${page.url().split('/').at(-1)}`, await fast.getAttribute('href'))
 
-  // The focus stays where one works.
+  // The focus stays where the person works.
   await page.getByRole('button', { name: 'Edit the message' }).click()
   await page.getByRole('button', { name: 'Cancel' }).click()
   assert.match(await focused(page), /^Edit ?the message$/)
@@ -91,7 +91,7 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   await talk(page, 'Now Index.')
   assert.equal(await page.locator('.chat > li').count(), 4)
 
-  // The first question is edited, and its old text stays beside it.
+  // The first question is edited, and the old question stays as another branch.
   await page.getByRole('button', { name: 'Edit' }).first().click()
   await page.getByLabel('Edit the message').fill('Write Reverse.')
   await page.getByLabel('Edit the message').press('Enter')
@@ -137,7 +137,7 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   assert.ok(messages[1].run > 0 && messages[1].facts.timings.predicted_n > 0 && messages[1].model === 'pocket')
   await healthy(page, problems)
 
-  // A search finds it by a text in another branch. Then it is renamed and deleted.
+  // A search finds the chat by a text in another branch. Then the chat is renamed and deleted.
   await page.getByRole('searchbox').fill('nothing says this')
   await page.getByText('No chat has that.').waitFor()
   await page.getByRole('searchbox').fill('write reverse')
@@ -227,7 +227,7 @@ test('an edited message waits for the growing answer', async () => {
   await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
   assert.deepEqual(await page.locator('.said').allTextContents(), ['Two?'])
 
-  // A message after an answer that is not stored yet is stored after it.
+  // A message waits until the answer before it is stored.
   let keep
   const held = new Promise((done) => (keep = done))
   await page.route('**/app/chats/*/messages', async (route) => {

@@ -1,5 +1,5 @@
 // The set-up of an editor is copied, or written to a file of Tandem's own. The page says when that
-// file is not what it should be.
+// file is out of date.
 
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,4 @@
-// Checkpoints as a person uses them: looked at, named, pinned, gone on from in
-// both ways, deleted.
+// A person looks at checkpoints, names, pins and deletes them, and continues them in both ways.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -21,7 +20,7 @@ async function complete(prompt) {
   return (await answer.json()).timings
 }
 
-test('a checkpoint is named, pinned, gone on from and deleted', async () => {
+test('a checkpoint can be named, pinned, continued and deleted', async () => {
   const mark = `Checked${Date.now()}`
   const prompt = `package main\n\n// ${mark} says whether a string is a palindrome, and ${'is told so at length, '.repeat(12)}once.\nfunc ${mark}(s string) bool {\n`
   const first = await complete(prompt)
@@ -43,7 +42,7 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   for (const fold of await page.getByRole('button', { name: / earlier( above)? of / }).all()) await fold.click()
   await row(given).click()
   await page.locator('pre.so-far').getByText(mark).first().waitFor()
-  // It ends in a prompt.
+  // The text of this checkpoint ends in a prompt.
   assert.equal(await button('Continue from here').count(), 0)
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill('not a name')
   await page.getByRole('button', { name: 'Rename', exact: true }).click()
@@ -396,7 +395,7 @@ test('Back finds the list where it was left', async () => {
   const { context, page, problems } = await open(browser, { viewport: { width: 1280, height: 600 } })
   const list = fakes(90)
   await page.route(/\/app\/checkpoints(\?.*)?$/, async (route) => {
-    // the page is short as long as nothing is there
+    // the page is short until its list has come
     await new Promise((wait) => setTimeout(wait, 100))
     await route.fulfill({ json: pageOf(list) })
   })
@@ -412,7 +411,7 @@ test('Back finds the list where it was left', async () => {
   await page.goBack()
   await page.waitForFunction((before) => Math.abs(scrollY - before) < 2, before)
   assert.equal(await page.getByRole('button', { name: /^fake-/ }).count(), 90)
-  // A link opens the list afresh. Forward leads back to the place where the person was.
+  // A link opens the list at its top. Forward leads back to the place where the person was.
   await page.goForward()
   await page.getByRole('link', { name: 'Conversations' }).first().click()
   await page.getByRole('button', { name: 'fake-80', exact: true }).waitFor()

@@ -1,4 +1,4 @@
-// A small server that serves the built page. It answers for the state as an example says, and sends
+// A small server for the built page. It answers requests for the state with an example, and sends
 // all other requests to the real Tandem.
 
 import { createReadStream, existsSync, readFileSync } from 'node:fs'
@@ -11,8 +11,8 @@ const kinds = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/cs
 
 export const example = (kind, name) => JSON.parse(readFileSync(join(examples, kind, `${name}.json`), 'utf8'))
 
-// serve answers GET /app/state by answer(response), which may leave it open. It answers other paths
-// by others.
+// serve answers GET /app/state by answer(response), which may leave the response open. It answers
+// the paths in others by the functions there.
 export async function serve(tandem, answer, others = {}) {
   const server = createServer((req, res) => {
     const { pathname } = new URL(req.url, 'http://x')

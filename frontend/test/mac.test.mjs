@@ -1,5 +1,5 @@
-// Measurements of two minutes: begun, followed and cancelled. The results of several stand beside
-// each other.
+// A measurement of two minutes can be begun, followed and cancelled. The results of several stand
+// beside each other.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'

@@ -84,7 +84,7 @@ test('the settings of a model are set and put back', async () => {
   await context.close()
 })
 
-test('a download is paused, cancelled and completed', async () => {
+test('a download can be paused, cancelled and completed', async () => {
   const { context, page, problems } = await models()
   const wanted = page.getByLabel('Name of the model')
   const begin = async (id) => {
@@ -115,7 +115,7 @@ test('a download is paused, cancelled and completed', async () => {
   await sound(page, 'download-cancel')
   await page.getByRole('button', { name: 'Cancel and delete them' }).click()
   await page.getByRole('button', { name: 'Cancel lab/tiny' }).waitFor({ state: 'detached' })
-  assert.ok(!existsSync(blobs), 'what was fetched is still there')
+  assert.ok(!existsSync(blobs), 'the fetched files are still there')
 
   theHub.state.held = false
   await begin(`${theHub.url}/lab/tiny/tree/main`)
@@ -148,7 +148,7 @@ test('a cancelled download can keep its files', async () => {
   await cancel.waitFor({ state: 'detached' })
   const kept = join(tandem.dir, 'huggingface', 'hub', 'models--lab--kept', 'blobs')
   assert.ok(readdirSync(kept).length > 0, 'nothing was kept')
-  // It goes on where it was.
+  // The download continues from the bytes that it had.
   theHub.state.ranges = []
   await begin()
   while (theHub.state.ranges.length === 0) await new Promise((next) => setTimeout(next, 20))
@@ -197,7 +197,7 @@ test('the page shows the usage of the disk, and what a removal frees', async () 
 test('sizes are missing while the hub does not answer', async () => {
   const { context, page, problems } = await models()
   let why = 'the hub at huggingface.co cannot be reached: check the internet connection, or the hub in Settings'
-  let answers = Promise.resolve() // of the hub
+  let answers = Promise.resolve() // the hub answers after this
   await page.route('**/app/catalogue?*', async (route) => {
     const found = await (await route.fetch()).json()
     const hub = route.request().url().endsWith('sizes=true')

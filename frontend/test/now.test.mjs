@@ -1,5 +1,5 @@
-// Page Now: the model leaves the memory and comes back. A program's request is stopped, and its end
-// is shown.
+// The page Now unloads the model and loads it again. It stops a program's request, and shows the
+// request's end.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -14,7 +14,7 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('Now stays where it was scrolled to while its chart is drawn again', async () => {
+test('Now keeps its scroll position while its chart is drawn again', async () => {
   const { context, page, problems } = await open(browser)
   await page.setViewportSize({ width: 1120, height: 600 })
   const canvas = page.locator('.chart canvas')
@@ -24,7 +24,7 @@ test('Now stays where it was scrolled to while its chart is drawn again', async 
   await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
   const end = await down()
   assert.ok(end > 0)
-  await page.waitForTimeout(2500) // it is drawn again each second
+  await page.waitForTimeout(2500) // the chart is drawn again each second
   assert.equal(await down(), end)
   assert.equal(await page.locator('.chart canvas[data-first]').count(), 1, 'the chart was made again')
   assert.deepEqual(problems, [])
@@ -42,7 +42,7 @@ test('the model is unloaded and loaded again', async () => {
   await start.waitFor()
   await unload.waitFor({ state: 'detached' })
   await page.getByText('Nothing is loaded', { exact: true }).waitFor()
-  // The page says why it cannot be started.
+  // The page says why the model cannot be loaded.
   await page.route('**/app/load', (route) => route.fulfill({ status: 507, json: { error: { message: 'There is no room for it.', code: 'no_room' } } }))
   await start.click()
   await page.getByRole('alert').getByText('There is no room for it.').waitFor()

@@ -1,5 +1,4 @@
-// Every page in both themes and three widths: nothing is broken, nothing overflows,
-// and axe finds nothing to complain of.
+// Every page works in both themes and three widths. Nothing overflows, and axe finds no violations.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -81,7 +80,7 @@ test('a second tab of the same browser needs no link, another browser does', asy
   }
   const second = await visit(context, address)
   await now(second).waitFor()
-  // A menu entry opens in a tab of its own, by the browser's keys for that.
+  // The browser's keys open a menu entry in a tab of its own.
   const opened = context.waitForEvent('page')
   await second.getByRole('navigation').getByRole('link', { name: 'Runs' }).click({ modifiers: ['ControlOrMeta'] })
   const third = await opened

@@ -1,4 +1,4 @@
-// The Playground as its tests open it, with the steps that they share.
+// Opens the Playground for its tests, and holds the steps that they share.
 
 import assert from 'node:assert/strict'
 
@@ -41,12 +41,12 @@ export async function asking(page, more) {
   })
 }
 
-// short limits answers and makes them repeatable.
+// short limits answers, and makes them the same each time.
 export const short = (page, tokens) => asking(page, { max_tokens: tokens, temperature: 0 })
 
 // long begins a chat with a long answer and waits for its first words.
 export async function long(page) {
-  await asking(page, { ignore_eos: true }) // else the model may end it before it is stopped
+  await asking(page, { ignore_eos: true }) // otherwise the model may end the answer before the stop
   await chat(page)
   await page.getByText('System prompt and sampling', { exact: true }).click()
   await page.getByLabel('Tokens at most').fill('30000')

@@ -1,4 +1,4 @@
-// A newcomer's first steps: a completion that streams, and a request that is refused.
+// A newcomer gets a completion that streams, and reads why a request is refused.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -13,9 +13,9 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('a completion', async () => {
+test('a completion streams, and can be taken over and continued', async () => {
   const { context, page, problems } = await playground(browser)
-  // A fixed depth always drafts; by itself a busy machine may decide that it does not pay.
+  // A fixed depth always drafts. Otherwise a busy machine may decide that drafts do not pay.
   await page.route('**/v1/completions', (route) => {
     route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 100, speculation: { drafter: 'dflash', depth: 4 } }) })
   })
@@ -38,7 +38,7 @@ test('a completion', async () => {
   await page.getByText('1 / 2').waitFor()
   assert.equal(await completion.textContent(), text)
 
-  // The text is taken over and goes on. A reload shows all of it again.
+  // The answer becomes part of the code, and the model continues. A reload shows all of it again.
   const code = await page.getByLabel('Your code').inputValue()
   await page.getByRole('button', { name: 'Add it to the code' }).click()
   assert.equal(await completion.count(), 0)
@@ -103,7 +103,7 @@ test('the example of the demo completes a function', async () => {
   await context.close()
 })
 
-test('versions of code can be turned through', async () => {
+test('each version of the code can be shown again', async () => {
   const { context, page, problems, ask } = await playground(browser)
   await page.route('**/v1/completions', (route) => {
     route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 8 }) })
@@ -133,7 +133,7 @@ test('versions of code can be turned through', async () => {
   assert.ok(await page.getByLabel('Temperature').isVisible())
   const asked = page.waitForRequest('**/v1/completions')
   await page.getByLabel('Temperature').fill('2.25')
-  // By the keyboard: the focus stays on the button when it turns into another one and back.
+  // The focus of the keyboard stays on the button when it turns into another one and back.
   await page.getByRole('button', { name: 'Complete again' }).press('Enter')
   assert.equal((await asked).postDataJSON().temperature, 2.25)
   await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
@@ -175,7 +175,7 @@ test('text typed during an answer stays', async () => {
   await context.close()
 })
 
-test('a refusal is shown', async () => {
+test('a refused request shows its error', async () => {
   const { context, page, problems } = await playground(browser)
   await page.route('**/app/chats/keep', (route) => route.fulfill({ status: 507, json: { error: { message: 'The disk is full.', code: 'folder' } } }))
   const keep = page.getByLabel('Keep chats')
@@ -186,7 +186,7 @@ test('a refusal is shown', async () => {
   await context.close()
 })
 
-test('no session', async () => {
+test('a page without a session asks for a link', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
   const { page: other } = await open(browser)
@@ -202,7 +202,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   const kind = page.getByLabel('Chat', { exact: true })
   const tint = page.getByLabel('Show which words were drafted')
   const again = async () => {
-    // The address of the page alone, as the menu links to it.
+    // The menu links to the page's address without a chat.
     await page.getByRole('link', { name: 'Now', exact: true }).click()
     await page.getByRole('link', { name: 'Playground' }).click()
     await page.reload()
@@ -212,8 +212,8 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   await tint.check()
   await again()
   assert.ok((await kind.isChecked()) && (await tint.isChecked()))
-  // The name of the checkbox has a word with a meaning of its own, "drafted". To ask for the
-  // meaning does not check the box.
+  // The label of the checkbox has the word "drafted", which shows its meaning. A press on the word
+  // does not check the box.
   await page.getByRole('button', { name: 'drafted', exact: true }).click()
   await page.locator('.meaning').getByText('Guessed by the drafter.').waitFor()
   assert.ok(await tint.isChecked())
@@ -237,7 +237,7 @@ test('a reload finds the kind, the tint and the chat again', async () => {
   await context.close()
 })
 
-test('nothing moves when parts come and go', async () => {
+test('the page does not move when parts come and go', async () => {
   for (const width of [800, 1280]) {
     const { context, page, problems } = await playground(browser, { viewport: { width, height: 800 } })
     await (await given(page, '/v1/completions', '\treturn 1\n}'))()

@@ -8,7 +8,7 @@ import { launch, link, open, shot, sound } from './browser.mjs'
 
 let browser
 const address = new URL(link()).origin
-const own = `runs${Date.now()}` // clients of this test alone
+const own = `runs${Date.now()}` // begins the names of this test's clients
 
 // complete sends a request as an editor would, under that name.
 async function complete(client, body) {
@@ -26,7 +26,7 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('the history is narrowed and searched', async () => {
+test('the history can be filtered and searched', async () => {
   const short = await complete(`${own}-editor/1.0`, { prompt: 'func A(', max_tokens: 2, ignore_eos: true })
   const long = await complete(`${own}-agent/2.0`, { prompt: 'func B(', max_tokens: 3, ignore_eos: true })
   const { context, page, problems } = await open(browser)
@@ -56,21 +56,21 @@ test('the history is narrowed and searched', async () => {
   await context.close()
 })
 
-test('the chart has short answers, and those before the page', async () => {
+test('the chart shows short answers, and answers from before the page', async () => {
   await complete(`${own}-chart`, { prompt: 'func A(', max_tokens: 2, ignore_eos: true })
   const { context, page, problems } = await open(browser)
   await page.getByText(/^Tokens per second, all requests together: [\d,]+ at most\.$/).waitFor()
   await page.reload()
   await page.getByText(/^Tokens per second, all requests/).waitFor()
   await shot(page, 'now-chart')
-  // The chart no longer shows them.
+  // After five minutes the chart no longer shows them.
   await page.route('**/app/runs?*', (route) => route.fulfill({ json: { runs: [] } }))
   await page.getByText('No answer in the last five minutes.').waitFor()
   assert.deepEqual(problems, [])
   await context.close()
 })
 
-// extent returns where the words of an element begin and end, in pixels from the left.
+// extent returns where the text of an element begins and ends, in pixels from the left.
 const extent = (e) => {
   const words = document.createRange()
   words.selectNodeContents(e)
@@ -87,7 +87,7 @@ test('older runs are on the next page', async () => {
   const shows = (n) => page.waitForFunction((n) => document.querySelectorAll('tbody tr').length === n, n)
   await shows(50)
   assert.ok(await page.getByRole('button', { name: 'Newer' }).isDisabled())
-  // A figure and its words stand apart. The names of the fields stand in one line.
+  // Two columns are at least 16 pixels apart. The names of the fields stand in one line.
   const [, end] = await page.getByRole('columnheader', { name: 'Time' }).evaluate(extent)
   const [begin] = await page.getByRole('columnheader', { name: 'How it ended' }).evaluate(extent)
   assert.ok(begin - end >= 16, `${begin - end} px between two columns`)
@@ -103,9 +103,9 @@ test('older runs are on the next page', async () => {
   await context.close()
 })
 
-test("a run's page, and a verdict that stays", async () => {
+test('the page of a run shows its phases and rounds, and keeps the verdict', async () => {
   const prompt = 'package main\n\n// Reverse returns s with its runes in the opposite order.\nfunc Reverse(s string) string {\n'
-  const speculation = { drafter: 'dflash', depth: 4 } // by itself a busy machine may decide that drafts do not pay
+  const speculation = { drafter: 'dflash', depth: 4 } // otherwise a busy machine may decide that drafts do not pay
   const id = await complete(`${own}-verify`, { prompt, max_tokens: 60, ignore_eos: true, speculation })
   const exact = await complete(`${own}-verify`, { prompt, max_tokens: 2, speculation: { exact: true } })
   const { context, page, problems } = await open(browser)
@@ -134,7 +134,7 @@ test("a run's page, and a verdict that stays", async () => {
   await page.getByText(/all 60 tokens are the same/).waitFor()
   await page.getByRole('link', { name: 'All runs' }).click()
   await page.getByRole('row').filter({ has: page.getByRole('link', { name: `${id}`, exact: true }) }).getByRole('cell', { name: 'same' }).waitFor()
-  // The reason why nothing was restored stands there in plain words.
+  // The page says in plain words why nothing was restored.
   await page.goto(`${page.url().split('#')[0]}#/runs/${exact}`)
   await page.getByText('exact requests evaluate their whole text').waitFor()
   await page.goto(`${page.url().split('#')[0]}#/runs/999999`)
@@ -172,7 +172,7 @@ test('a run that failed before its first token has nothing to verify', async () 
   await context.close()
 })
 
-test('a run that was stopped while its prompt was read', async () => {
+test('a run that was stopped while its prompt was read has no speed and no verdict', async () => {
   const { context, page, problems } = await open(browser)
   const client = `${own}-read`
   const asked = new AbortController()
@@ -196,7 +196,7 @@ test('a run that was stopped while its prompt was read', async () => {
   await context.close()
 })
 
-test('a verification says how far it is', async () => {
+test('a verification shows its progress', async () => {
   const id = await complete(`${own}-far`, { prompt: 'package main\n', max_tokens: 600, ignore_eos: true })
   const { context, page, problems } = await open(browser)
   await page.goto(`${page.url().split('#')[0]}#/runs/${id}`)
@@ -213,7 +213,7 @@ test('a verification says how far it is', async () => {
   await context.close()
 })
 
-test('the answer of a run that was cut off is completed', async () => {
+test('the answer of an interrupted run can be completed once', async () => {
   const { context, page, problems } = await open(browser)
   const run = { id: 7, started_at: '2025-11-20T10:00:00Z', ended_at: '2025-11-20T10:01:00Z', client: 'zed', endpoint: '/v1/completions', model: 'pocket', finish_reason: 'interrupted', verifies: 0, peak_bytes: 0 }
   let by
@@ -232,7 +232,7 @@ test('the answer of a run that was cut off is completed', async () => {
   await sound(page, 'run-completed')
   await page.getByText('Run 8 completed its answer.').waitFor()
   assert.equal(await page.getByRole('link', { name: 'Run 8' }).getAttribute('href'), '#/runs/8')
-  // A run is completed once.
+  // A completed run cannot be completed again.
   await page.reload()
   await page.getByText('Run 8 completed its answer.').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Complete the answer' }).count(), 0)
@@ -282,7 +282,7 @@ test('Back finds the history where it was left', async () => {
   await page.getByRole('link', { name: '960', exact: true }).scrollIntoViewIfNeeded()
   const place = () => page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(() => next(Math.round(scrollY))))))
   const before = await place()
-  assert.ok(before > 500, `it is scrolled by ${before}`)
+  assert.ok(before > 500, `the page is scrolled by ${before} px`)
   await page.getByRole('link', { name: '960', exact: true }).click()
   await page.getByRole('heading', { name: 'Run 960' }).waitFor()
   assert.equal(await place(), 0)

@@ -1,4 +1,4 @@
-// A Tandem for one test: a fresh home, only the test's own models, and a hub that the test plays.
+// A Tandem for one test: it has a fresh home, only the test's own models, and a hub in the test.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -19,9 +19,9 @@ export function model(dir) {
 
 export const commit = '0123456789abcdef0123456789abcdef01234567'
 
-// hub plays a Hugging Face hub. It has a model under two names, lab/tiny and lab/kept, and one that
-// asks for permission, lab/closed. Weights stop in their middle while held is true. It records the
-// ranges that were requested.
+// hub serves like a Hugging Face hub. It has a model under two names, lab/tiny and lab/kept, and
+// lab/closed, which asks for permission. Weights stop in their middle while held is true. The hub
+// records the requested ranges.
 export async function hub() {
   const files = Object.fromEntries(modelFiles.map((name) => [name, readFileSync(join(pocket, name))]))
   const etag = (name, body) =>
@@ -50,7 +50,7 @@ export async function hub() {
   return { url: `http://127.0.0.1:${server.address().port}`, state, stop: () => (server.closeAllConnections(), server.close()) }
 }
 
-// serve starts a Tandem. Its home, the user's and the hub's cache lie in dir.
+// serve starts a Tandem. Its home, the user's home and the hub's cache lie in dir.
 export async function serve(env = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   const all = { ...process.env, TANDEM_HOME: join(dir, 'home'), HOME: dir, HF_HOME: join(dir, 'huggingface'), HF_HUB_OFFLINE: '', HF_HUB_CACHE: '', HF_TOKEN: '', ...env }

@@ -1,5 +1,5 @@
-// Settings and Help: each setting by itself, keys, the link of the command line tool, the log, the
-// report, and an endpoint that moves. The test has a server of its own, whose user has a folder of
+// The pages Settings and Help: settings, keys, the link of the command line tool, the log, the
+// report and an endpoint that moves. The test has a server of its own, whose user has a folder of
 // their own.
 
 import assert from 'node:assert/strict'
@@ -45,7 +45,7 @@ after(async () => {
   rmSync(user, { recursive: true })
 })
 
-// visit opens one page with a session, at its own width.
+// visit opens a page with a session, at a width of its own.
 async function visit(name, options = {}) {
   const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'], ...options })
   const page = await context.newPage()
@@ -57,12 +57,12 @@ async function visit(name, options = {}) {
   return { context, page, problems }
 }
 
-// saved waits until a setting says that it was saved.
+// saved waits until the page says that a setting was saved.
 const saved = (page, name) => page.locator('.setting').filter({ has: page.locator(`#set-${name}`) }).getByText('Saved.').waitFor()
 
 const settings = () => JSON.parse(tandem('settings', '--json'))
 
-test('each setting is set by itself, and a wrong value is explained', async () => {
+test('each setting is saved by itself, and a wrong value is explained', async () => {
   const { context, page, problems } = await visit('Settings')
   const minutes = page.getByLabel('Unload an idle model after', { exact: true })
   await minutes.fill('30')
@@ -101,9 +101,9 @@ test('each setting is set by itself, and a wrong value is explained', async () =
   const automatic = settings().automatic.checkpoint_memory
   assert.ok(automatic > 2 ** 20, `automatic is ${automatic}`)
   assert.equal(Number(await memory.getAttribute('placeholder')), Number((automatic / 2 ** 30).toFixed(2)))
-  // only of memory: the disk's budget is set
+  // only the budget of memory is automatic: the disk's is set
   await page.getByText(/That is [\d.]+ Gi?B at most now/).waitFor()
-  // An exact number of bytes from the command line is shown as a person would write it.
+  // A number of bytes from the command line is shown rounded, as a person would write it.
   tandem('settings', 'set', 'checkpoint_memory=1234567890')
   await page.reload()
   await page.waitForFunction(() => document.querySelector('#set-checkpoint_memory')?.value === '1.15')
@@ -123,7 +123,7 @@ test('each setting is set by itself, and a wrong value is explained', async () =
   await context.close()
 })
 
-test('the token is written and never shown', async () => {
+test('the token can be set and is never shown', async () => {
   const { context, page, problems } = await visit('Settings')
   await page.getByLabel('Token', { exact: true }).fill('hf_secret')
   await page.getByRole('button', { name: 'Save the token' }).click()
@@ -142,7 +142,7 @@ test('the token is written and never shown', async () => {
   await context.close()
 })
 
-test('a key is made, shown once, used and deleted', async () => {
+test('a key can be made and deleted, and is shown once', async () => {
   const { context, page, problems } = await visit('Settings')
   // Without a key no request needs one.
   await page.getByRole('checkbox', { name: /^Ask programs on this/ }).click()
@@ -165,7 +165,7 @@ test('a key is made, shown once, used and deleted', async () => {
   await saved(page, 'require_key')
   const ask = (headers) => fetch(new URL('/v1/models', page.url()), { headers }).then((r) => r.status)
   assert.deepEqual([await ask({}), await ask({ Authorization: `Bearer ${secret}` })], [401, 200])
-  // The page goes on without one.
+  // The page needs no key.
   await page.getByRole('link', { name: 'Playground' }).click()
   await page.getByRole('button', { name: 'Complete' }).click()
   await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 60_000 })
@@ -235,7 +235,7 @@ test('a newer version is offered, and its page opens outside of the window', asy
   await page.reload()
   await page.getByRole('checkbox', { name: 'Look for a newer version once a day' }).waitFor()
   await page.getByRole('button', { name: 'Look now' }).click()
-  // as Wails defines it
+  // Wails defines this function in the window
   await page.evaluate(() => (window.runtime = { BrowserOpenURL: (url) => (window.opened = url) }))
   await page.getByRole('link', { name: 'download page' }).click()
   assert.equal(await page.evaluate(() => window.opened), 'https://example.org/tandem')
@@ -244,7 +244,7 @@ test('a newer version is offered, and its page opens outside of the window', asy
   await context.close()
 })
 
-test('a taken port offers the ways out', async () => {
+test('a page with a taken port offers the ways out', async () => {
   const { context, page } = await visit('Now')
   const state = JSON.parse(readFileSync(new URL('../../app/control/testdata/states/port_taken.json', import.meta.url), 'utf8'))
   await page.route('**/app/state', (route) => route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify({ ...state, rev: 1 })}\n\n` }))
@@ -264,7 +264,7 @@ test('a taken port offers the ways out', async () => {
   await context.close()
 })
 
-test('the endpoint moves, and the page with it', async (t) => {
+test('the page follows an endpoint that moves', async (t) => {
   const { context, page } = await visit('Settings')
   const field = page.getByLabel('Port', { exact: true })
   const before = new URL(page.url()).port

@@ -1,5 +1,5 @@
 // Rare states of Tandem, in both themes and three widths. Each page says what is wrong and what to
-// do. Nothing breaks, and nothing overflows.
+// do. Nothing breaks or overflows.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -38,7 +38,7 @@ before(async () => {
 })
 after(() => browser.close())
 
-// follow opens the page on a server that answers for the state as the test says.
+// follow opens the page on a server that answers requests for the state as the test says.
 async function follow(t, answer) {
   const server = await serve(tandem, answer)
   t.after(() => server.close())
@@ -95,7 +95,7 @@ test('a server that crashed too often is started again by a button', async (t) =
   let answer = failure(example('failures', 'crashed'))
   const { page, problems } = await follow(t, (res) => answer(res))
   const again = page.getByRole('button', { name: 'Start again' })
-  // The page says why it cannot be started.
+  // The page says why Tandem cannot be started.
   await page.route('**/supervisor/again', (route) => route.fulfill({ status: 502, json: { error: { message: 'The program is gone.', code: 'internal' } } }))
   await again.click()
   await page.getByRole('alert').getByText('The program is gone.').waitFor()
@@ -140,8 +140,8 @@ for (const { name, page: path = 'now', answer, says } of examples) {
   })
 }
 
-// Only the window asks whether Tandem starts at login, and the menu bar answers.
-test('login', async (t) => {
+// The menu bar knows whether Tandem starts at login.
+test('only the window shows and sets whether Tandem starts at login', async (t) => {
   let on = false
   let refuses = false
   const asked = []

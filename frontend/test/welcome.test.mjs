@@ -1,4 +1,4 @@
-// The first visit: the first steps, and from there an answer at once.
+// A first visit shows the first steps, and leads to an answer at once.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ test('the first steps fit in both themes and at each width', async () => {
   await context.close()
 })
 
-test('the first steps take a model and an editor, and end', async () => {
+test('the first steps set up a model and an editor, and end', async () => {
   const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.getByRole('button', { name: 'Use mine' }).click()
@@ -55,7 +55,7 @@ test('the first steps take a model and an editor, and end', async () => {
   await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
   await page.getByRole('link', { name: 'First steps' }).waitFor({ state: 'detached' })
   await context.close()
-  // The server remembers it, not the browser.
+  // The server remembers the end of the first steps, not the browser.
   const again = await open(browser, { link: tandem.link, welcome: true })
   await again.page.getByText('mine', { exact: true }).first().waitFor()
   assert.equal(await again.page.getByRole('heading', { name: 'Now', exact: true }).count(), 1)

@@ -17,8 +17,8 @@ const indented = /^[ \t]+\S/
 const linesOf = (raw: string): string[] => raw.split(/(?<=\n)/)
 const line = (lines: string[], i: number): string => lines[i]?.replace(/\n$/, '') ?? ''
 
-// begins returns whether code without a fence begins at a line. Such a line ends with an opening
-// character, and the next line is indented.
+// begins returns whether code without a fence begins at a line. Such a line opens a bracket, a
+// function or a class, and the next line is indented.
 const begins = (lines: string[], i: number): boolean => opens.test(line(lines, i)) && indented.test(line(lines, i + 1))
 
 // ends returns the index of the line after the code that begins at a line.

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 
 import { ago, bytes, count, cut, duration, ended, memory } from './format.ts'
 
-test('amounts have a unit and at most three digits', () => {
+test('amounts are short and have a unit or a noun', () => {
   for (const [n, want] of [[0, '0 bytes'], [999, '999 bytes'], [1000, '1.0 kB'], [12_345, '12.3 kB'], [999_999, '1.0 MB'], [4_400_000_000, '4.4 GB']] as const) {
     assert.equal(bytes(n), want)
   }
@@ -20,7 +20,7 @@ test('the end of an answer is told in plain words, with its limit', () => {
   assert.match(cut({ predicted_n: 1 }, 1024, 'there'), /^cut after 1 token, where the model’s context ends/)
 })
 
-test('times are written in their largest unit', () => {
+test('times are short and have a unit', () => {
   for (const [ms, want] of [[12.4, '12 ms'], [1500, '1.5 s'], [61_000, '61 s'], [600_000, '10 min']] as const) assert.equal(duration(ms), want)
   const now = Date.parse('2026-11-22T12:00:00Z')
   for (const [time, want] of [['2026-11-22T11:59:30Z', 'just now'], ['2026-11-22T11:30:00Z', '30 min ago'], ['2026-11-22T07:00:00Z', '5 h ago'], ['2026-11-20T12:00:00Z', '2 days ago'], ['2026-11-22T12:00:05Z', 'just now']] as const) {
