@@ -18,12 +18,12 @@ import (
 	"tandem/storage"
 )
 
-// half is a blob that was begun, and its name.
+// half is the content of a partial blob, and halfBlob the blob's name.
 const half = "half of it"
 
 var halfBlob = fmt.Sprintf("%x", sha256.Sum256([]byte(half)))
 
-// begun writes what a download began into a cache, and returns the file.
+// begun writes a partial file of a download into a cache, and returns its path.
 func begun(t *testing.T, cache string) string {
 	t.Helper()
 	file := filepath.Join(cache, "models--org--name", "blobs", halfBlob+".incomplete")
@@ -34,7 +34,7 @@ func begun(t *testing.T, cache string) string {
 	return file
 }
 
-// openWith opens a home folder whose database has a download that was paused.
+// openWith opens a home folder whose database has a paused download.
 func openWith(t *testing.T, home string, o hub.Options, row storage.Download) *opened {
 	t.Helper()
 	a := open(t, setup{Home: home, Hub: o})
@@ -70,18 +70,18 @@ func TestDiscardDeletesWhereTheDownloadBegan(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(first); !os.IsNotExist(err) {
-		t.Error("what it began is there:", err)
+		t.Error("its partial file is still there:", err)
 	}
 	if _, err := os.Stat(second); err != nil {
-		t.Error("another's is gone:", err)
+		t.Error("the file in the other cache is gone:", err)
 	}
 	if list := a.library.Downloads(); len(list) > 0 {
 		t.Errorf("the state has %+v", list)
 	}
 }
 
-// A cancelled download leaves its files and is off the list. When it begins again, in this process
-// or the next, and is discarded, these files go too.
+// A cancelled download leaves its files and the list. It may begin again, in this process or the
+// next. A discard then deletes these files too.
 func TestDiscardDeletesWhatACancelledDownloadLeft(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()
@@ -112,7 +112,7 @@ func TestDiscardDeletesWhatACancelledDownloadLeft(t *testing.T) {
 			}
 		}
 		if _, err := os.Stat(file); err != nil {
-			t.Errorf("restarted %v: what was to stay: %v", restarted, err)
+			t.Errorf("restarted %v: the file that must stay: %v", restarted, err)
 		}
 		if err := a.library.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestDiscardDeletesWhatACancelledDownloadLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
-			t.Errorf("restarted %v: what it began first is there: %v", restarted, err)
+			t.Errorf("restarted %v: its first partial file is still there: %v", restarted, err)
 		}
 		if list, err := a.db.Downloads(t.Context()); err != nil || len(list) > 0 {
 			t.Errorf("restarted %v: the database has %+v, %v", restarted, list, err)
@@ -131,8 +131,8 @@ func TestDiscardDeletesWhatACancelledDownloadLeft(t *testing.T) {
 	}
 }
 
-// Where another cache is set, a download goes on in the cache where it began. One that has no
-// files, or whose folder is gone, begins again.
+// A download continues in the cache where it began, even if another cache is set. A download
+// without files, or whose folder is gone, begins again.
 func TestDownloadGoesOnInTheCacheWhereItBegan(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()
@@ -172,10 +172,10 @@ func TestDownloadGoesOnInTheCacheWhereItBegan(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := os.Stat(first); os.IsNotExist(err) == (!c.began) {
-				t.Error("in the first cache:", err)
+				t.Error("the file in the first cache:", err)
 			}
 			if _, err := os.Stat(second); err != nil {
-				t.Error("another's is gone:", err)
+				t.Error("the file in the other cache is gone:", err)
 			}
 		})
 	}
@@ -221,11 +221,11 @@ func TestRefusedDiscardCanBeAskedForAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Error("what it began is there:", err)
+		t.Error("its partial file is still there:", err)
 	}
 }
 
-// Each attempt counts the bytes of the download again, since they may have become fewer.
+// Each attempt counts the bytes of the download again, because there may be fewer now.
 func TestEachAttemptCountsTheBytesAgain(t *testing.T) {
 	config := `{"model_type": "llama"}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -259,7 +259,7 @@ func TestEachAttemptCountsTheBytesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(cache, "models--*")); len(left) > 0 {
-		t.Errorf("discarded, and %v is left", left)
+		t.Errorf("a discard left %v", left)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"tandem/storage"
 )
 
-// A setup says what a test's library is opened with.
+// A setup holds the options of a test's library.
 type setup struct {
 	Home         string // empty = a new folder
 	Hub          hub.Options
@@ -59,7 +59,7 @@ func open(t *testing.T, o setup) *opened {
 
 // Close ends the downloads and frees the models. It does nothing the second time.
 func (a *opened) Close() error {
-	a.rooms.End() // a download ends with it
+	a.rooms.End() // ends the downloads
 	a.library.Close()
 	return a.rooms.Close()
 }

@@ -24,7 +24,7 @@ func TestSearchStopsAtItsBound(t *testing.T) {
 	f := &finder{ctx: t.Context(), left: 20, seen: map[string]bool{}}
 	f.folder(many, control.PlaceFolder, foundDepth)
 	if !f.out.Cut || f.left != 0 {
-		t.Errorf("%d names left of 20, cut %t", f.left, f.out.Cut)
+		t.Errorf("%d of 20 names are unread, cut %t", f.left, f.out.Cut)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestSuggestedModelsCanBePulled(t *testing.T) {
 	}
 	for _, class := range classes {
 		if !slices.ContainsFunc(list, func(m control.Suggested) bool { return m.From == class }) {
-			t.Errorf("nothing for %d GB", class)
+			t.Errorf("there is no model for %d GB", class)
 		}
 	}
 }
@@ -125,20 +125,20 @@ func TestFoundListsModelsOfAllPlacesAndRegistersNone(t *testing.T) {
 		}
 		if why != "" && (!strings.Contains(m.Why, why) || strings.Contains(m.Why, m.Path+":") ||
 			m.Needs != nil) {
-			t.Errorf("%s: why is %q", id, m.Why)
+			t.Errorf("%s: the reason is %q", id, m.Why)
 		}
 	}
 	if found["gem"].Place != control.PlaceLMStudio || found["org/good"].Place != control.PlaceHub {
 		t.Errorf("places %+v", found)
 	}
 	if list, err := a.library.Models(t.Context()); err != nil || len(list) != 1 {
-		t.Errorf("looking registered %+v, %v", list, err)
+		t.Errorf("the search registered %+v, %v", list, err)
 	}
 	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: found["gem"].Path})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if now := look()[m.ID]; !now.Registered {
-		t.Errorf("chosen it is %+v", now)
+		t.Errorf("after it was added, the model is %+v", now)
 	}
 }

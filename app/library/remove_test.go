@@ -13,7 +13,7 @@ import (
 	"tandem/storage"
 )
 
-// A removal frees the bytes that it named before. Files that others downloaded stay.
+// A removal frees the bytes that it announced. Files that other programs downloaded stay.
 func TestRemovalFreesTheBytesThatItNamed(t *testing.T) {
 	cache := t.TempDir()
 	ours, theirs := cachedModel(t, cache, "org/ours", "llama"),
@@ -62,14 +62,14 @@ func TestRemovalFreesTheBytesThatItNamed(t *testing.T) {
 	} {
 		said, err := r.library.Removal(t.Context(), id)
 		if err != nil || said != want {
-			t.Errorf("said %+v, %v; want %+v", said, err, want)
+			t.Errorf("announced %+v, %v; want %+v", said, err, want)
 		}
 		if done, err := r.library.RemoveModel(t.Context(), id); err != nil || done != want {
-			t.Errorf("done %+v, %v; want %+v", done, err, want)
+			t.Errorf("removed %+v, %v; want %+v", done, err, want)
 		}
 	}
 	if _, err := os.Stat(ours); !os.IsNotExist(err) {
-		t.Error("what was deleted is there:", err)
+		t.Error("the deleted file is still there:", err)
 	}
 	if _, err := os.Stat(theirs); err != nil {
 		t.Error(err)
@@ -83,7 +83,7 @@ func TestRemovalFreesTheBytesThatItNamed(t *testing.T) {
 	}
 }
 
-// A removal goes on if its client leaves: otherwise a row would stay whose files are gone.
+// A removal continues if its client leaves. Otherwise the row of a model without files would stay.
 func TestRemovalGoesOnIfItsClientLeaves(t *testing.T) {
 	cache := t.TempDir()
 	ctx, leave := context.WithCancel(t.Context())
@@ -101,10 +101,10 @@ func TestRemovalGoesOnIfItsClientLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.library.RemoveModel(ctx, m.ID); err != nil || ctx.Err() == nil {
-		t.Errorf("removed with %v, left with %v", err, ctx.Err())
+		t.Errorf("the removal ended with %v, its client with %v", err, ctx.Err())
 	}
 	if _, err := a.db.Model(t.Context(), m.ID); !storage.IsNotFound(err) {
-		t.Errorf("its row: %v", err)
+		t.Errorf("reading the removed row gives %v", err)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"tandem/models/hub"
 )
 
-// The hub tells the sizes of the catalogue, and is asked once. They are not known if it does not
-// answer.
+// The hub tells the sizes of the catalogue, and is asked once. Without its answer the sizes are not
+// known.
 func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 	var asked atomic.Int32
 	var down atomic.Bool
@@ -40,7 +40,7 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 	c, err := a.Catalogue(t.Context(), false)
 	if err != nil || c.Class != 16 || c.Memory != memory || asked.Load() > 0 ||
 		c.Models[0].Bytes != 0 {
-		t.Errorf("unasked %+v, %v; the hub was asked %d times", c, err, asked.Load())
+		t.Errorf("without sizes %+v, %v; the hub was asked %d times", c, err, asked.Load())
 	}
 	for range 2 {
 		c, err = a.Catalogue(t.Context(), true)
@@ -53,7 +53,7 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 	for _, m := range c.Models {
 		if !commit.MatchString(m.Revision) ||
 			(m.Drafter != "") != commit.MatchString(m.DrafterRevision) {
-			t.Errorf("%s at %q with %s at %q: each is pulled at a commit",
+			t.Errorf("%s at %q with %s at %q: each needs a whole commit",
 				m.ID, m.Revision, m.Drafter, m.DrafterRevision)
 		}
 		names++
@@ -66,7 +66,7 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 		}
 	}
 	if asked.Load() != names {
-		t.Errorf("the hub was asked %d times of %d names", asked.Load(), names)
+		t.Errorf("the hub was asked %d times about %d names", asked.Load(), names)
 	}
 
 	down.Store(true)
@@ -77,7 +77,7 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 		c, err = b.Catalogue(t.Context(), true)
 		if err != nil || c.Why == "" || strings.HasPrefix(c.Why, "mlx-community/") ||
 			c.Models[0].Bytes != 0 {
-			t.Errorf("of a hub that refuses: %q, %v, %+v", c.Why, err, c.Models[0])
+			t.Errorf("with a hub that refuses: %q, %v, %+v", c.Why, err, c.Models[0])
 		}
 	}
 	if asked.Load() > 0 {

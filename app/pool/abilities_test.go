@@ -13,8 +13,8 @@ import (
 	"tandem/app/model"
 )
 
-// What a model can do is read from its files as they are now, without a load, and holds once it is
-// loaded. The log names the dialect.
+// Abilities come from a model's present files, without a load. The loaded model has the same ones.
+// The log names the dialect.
 func TestAbilitiesAreReadFromTheFilesWithoutALoad(t *testing.T) {
 	dir, log := writeModel(t, "tiny"), &loadLog{Handler: slog.DiscardHandler}
 	r := start(t, setup{Logger: slog.New(log)})
@@ -52,7 +52,7 @@ func TestAbilitiesAreReadFromTheFilesWithoutALoad(t *testing.T) {
 		}
 		m.Release()
 		if !slices.Contains(log.dialects, "tiny "+c.dialect) {
-			t.Errorf("the log does not say that it writes as %s: %q", c.dialect, log.dialects)
+			t.Errorf("the log does not name the dialect %s: %q", c.dialect, log.dialects)
 		}
 		if err := r.pool.Unload(t.Context(), ""); err != nil {
 			t.Fatal(err)

@@ -8,8 +8,7 @@ import (
 	"tandem/engine/checkpoint"
 )
 
-// TestCheckpointEntryKeepsEveryFieldInItsRow fails for a field of an entry that the row
-// does not carry, and for two fields that are taken for each other.
+// A field of an entry that its row lacks fails the test. So do two fields in each other's place.
 func TestCheckpointEntryKeepsEveryFieldInItsRow(t *testing.T) {
 	var want checkpoint.Entry
 	v := reflect.ValueOf(&want).Elem()

@@ -11,7 +11,7 @@ import (
 	"tandem/app/control"
 )
 
-// Where checkpoints cannot be written, requests are answered and the state has a warning.
+// If checkpoints cannot be written, requests are answered and the state has a warning.
 func TestRequestsAreAnsweredWhereCheckpointsCannotBeWritten(t *testing.T) {
 	home := t.TempDir()
 	if err := errors.Join(
@@ -29,7 +29,7 @@ func TestRequestsAreAnsweredWhereCheckpointsCannotBeWritten(t *testing.T) {
 	}
 }
 
-// The budgets of checkpoints count from the next load on, and the settings say so until then.
+// A checkpoint budget in memory counts from the next load on, and the settings say so until then.
 func TestCheckpointBudgetsCountFromTheNextLoad(t *testing.T) {
 	r := open(t, setup{Model: writeModel(t, "tiny")})
 	later := func(st control.SettingsState, name string) control.Later {

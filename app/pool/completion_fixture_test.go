@@ -12,7 +12,7 @@ import (
 	"tandem/app/control"
 )
 
-// A completed is an answer and how it was computed.
+// A completed holds an answer and how it was computed.
 type completed struct {
 	Text    string
 	IDs     []int32

@@ -19,8 +19,8 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// Checkpoints take nothing of what the models in memory need. The models may have been loaded when
-// checkpoints were given less.
+// Checkpoints take no memory that loaded models need. The models may have been loaded under a
+// smaller budget of checkpoints.
 func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "one")})
 	r.wantAnswers(t, "one")
@@ -46,7 +46,7 @@ func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 	check(1<<30, false)
 }
 
-// setRoom gives the machine so much memory for models.
+// setRoom sets the memory for models, in bytes.
 func (r *running) setRoom(room int64) {
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
@@ -72,7 +72,7 @@ func TestDrafterWithoutMemoryIsRefused(t *testing.T) {
 	err = set(need-1, dir)
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeMemory ||
 		!strings.Contains(e.Message, "With that drafter tiny needs 0 GiB") {
-		t.Errorf("a byte too little: %v", err)
+		t.Errorf("with a byte too little: %v", err)
 	}
 	d, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
 	if err != nil || d.Choice != control.DrafterAuto || d.Kind != "" || r.pool.current() != m {
@@ -83,12 +83,12 @@ func TestDrafterWithoutMemoryIsRefused(t *testing.T) {
 		t.Errorf("with room for it: %v", err)
 	}
 	if err := set(0, control.DrafterNone); err != nil || r.pool.current().needs.bytes() >= need {
-		t.Errorf("none, which needs no room: %v", err)
+		t.Errorf("no drafter, which needs no memory: %v", err)
 	}
 }
 
-// A drafter found by auto that does not fit is no error: the model goes on without it, and says
-// why.
+// A drafter that auto finds and that does not fit is no error. The model continues without it, and
+// says why.
 func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	model := tinyModel(t, "qwen3", "tiny")
 	dir := filepath.Join(model, "drafter")
@@ -115,10 +115,10 @@ func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	r.setRoom(need - 1)
 	if d := set(control.DrafterAuto); d.Kind != "" ||
 		!strings.Contains(d.Reason, "With that drafter tiny needs") {
-		t.Errorf("a byte too little: %+v", d)
+		t.Errorf("with a byte too little: %+v", d)
 	}
 	if got := r.pool.current().needs.bytes(); got >= need {
-		t.Errorf("it needs %d bytes, with the drafter %d", got, need)
+		t.Errorf("the model needs %d bytes, with the drafter %d", got, need)
 	}
 	r.wantAnswers(t, "tiny")
 	r.setRoom(need)
@@ -128,8 +128,8 @@ func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	r.wantAnswers(t, "tiny")
 }
 
-// The choice comes back with the context that it has alone. An idle model leaves for that, unless
-// it fits beside the choice. A model in use stays.
+// The choice comes back with the same context as alone. An idle model leaves for it, unless it fits
+// beside the choice. A model in use stays.
 func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 	long, small := longModel(t), writeModel(t, "two")
 	f := measured(t, long)
@@ -148,7 +148,7 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 		room  int64
 		held  bool
 		there string
-		whole bool // its context is what it has alone
+		whole bool // its context is as long as alone
 	}{
 		{"the idle one goes", f.Weights(true) + f.Text(1<<16, true) + two/2, false, "long", true},
 		{"one in use stays", f.Weights(true) + f.Text(1<<16, true) + two/2, true, "long two", false},
@@ -180,7 +180,8 @@ func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 	}
 }
 
-// A load waits only so long for texts in its way, which go on. The choice waits for their end.
+// A load waits for a limited time for texts in its way, and the texts continue. The choice waits
+// for their end.
 func TestOnlyTheChoiceWaitsForTextsWithoutLimit(t *testing.T) {
 	r, leave := startCrowded(t)
 	r.pool.mu.Lock()
@@ -205,7 +206,7 @@ func TestOnlyTheChoiceWaitsForTextsWithoutLimit(t *testing.T) {
 }
 
 // While a small model is loaded in place of a larger one, the memory of the larger one stays
-// reserved: it may have to come back.
+// reserved, because the larger one may have to come back.
 func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	long := longModel(t)
 	f := measured(t, long)
@@ -231,7 +232,7 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	defer r.pool.mu.Unlock()
 	if err != nil || !slices.Equal(gone, []*Model{old}) ||
 		!slices.Equal(r.pool.resident, []*Model{two}) {
-		t.Errorf("gone %v, %v", gone, err)
+		t.Errorf("evicted %v, %v", gone, err)
 	}
 	if got := r.pool.textShares(r.pool.resident,
 		r.pool.loading.needs)[0]; two.needs.weights+got+old.needs.bytes() > r.pool.Room() {
@@ -243,7 +244,7 @@ func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 }
 
 // startCrowded starts a pool whose chosen model, long, answers two requests without an end. They
-// take the memory that two needs, a registered model. leave ends each of them.
+// take the memory that the registered model two needs. Each function in leave ends one of them.
 func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	t.Helper()
 	long, small := longModel(t), writeModel(t, "two")
@@ -286,8 +287,8 @@ func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	return r, leave
 }
 
-// Texts that a model let in beyond a whole context end before another model is loaded into that
-// memory.
+// A model may accept texts beyond a whole context. They end before another model is loaded into
+// their memory.
 func TestLoadWaitsForTextsBeyondAWholeContext(t *testing.T) {
 	r, leave := startCrowded(t)
 	var ended atomic.Bool
@@ -306,7 +307,7 @@ func TestLoadWaitsForTextsBeyondAWholeContext(t *testing.T) {
 	ended.Store(true)
 	leave[0]()
 	if !<-came {
-		t.Error("it was loaded while two texts had the room")
+		t.Error("the model was loaded while two texts had its memory")
 	}
 	r.wantInMemory(t, "in the end", "long two")
 }

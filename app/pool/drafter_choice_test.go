@@ -36,8 +36,8 @@ func TestDrafterNamesOfTheHubAreFoundByTheModelsName(t *testing.T) {
 	}
 }
 
-// A model takes the drafter in the hub's cache that its name leads to, and a request may name that
-// drafter as the hub does.
+// A model takes the drafter in the hub's cache that its name leads to. A request may call that
+// drafter by its name at the hub.
 func TestDrafterInTheHubsCacheIsTaken(t *testing.T) {
 	cache := t.TempDir()
 	snapshot := filepath.Join(cache, "models--z-lab--tiny-DFlash", "snapshots",

@@ -18,7 +18,7 @@ import (
 )
 
 // Drafters of both kinds draft for a model in memory and change no token. Their memory is free
-// again once they or the model leave.
+// again after they or the model leave.
 func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	c := r.client(t)
@@ -32,7 +32,7 @@ func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 			"layer_types": []string{"full_attention", "full_attention"},
 		})},
 		{"model", enginetest.TinyModel(t, "llama")},
-		{"model", enginetest.TinyModel(t, "qwen3")}, // the same
+		{"model", enginetest.TinyModel(t, "qwen3")}, // the model itself
 	} {
 		d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: x.dir})
 		if err != nil {
@@ -54,7 +54,7 @@ func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 			t.Errorf("%s: tokens %v, want %v", x.kind, got.IDs, plain.IDs)
 		}
 		if i == 2 && got.Timings.Accepted != got.Timings.DraftN {
-			t.Errorf("the model drafts for itself, and %d of %d stand",
+			t.Errorf("the model drafts for itself, and %d of %d drafts are accepted",
 				got.Timings.Accepted, got.Timings.DraftN)
 		}
 	}
@@ -141,7 +141,7 @@ func TestUnfitDrafterIsRefusedWhenItIsChosen(t *testing.T) {
 		if now := r.thread.Memory().Active; now != before {
 			t.Errorf("active memory went from %d to %d over refused drafters", before, now)
 		}
-		// and again with the model in memory
+		// the second time with the model in memory
 		if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,8 @@ import (
 	"tandem/storage"
 )
 
-// A drafter's checkpoint may leave open how it is read. The reading that it was trained for is
-// found while the model is idle, and kept.
+// A drafter's checkpoint may leave open how to read it. Tandem finds the reading that it was
+// trained for while the model is idle, and keeps it.
 func TestMeasuringFindsAndKeepsTheReadingOfADrafter(t *testing.T) {
 	model := tinyModel(t, "gemma3_text", "parrot")
 	drafter := enginetest.TinyDrafter(t, map[string]any{
@@ -153,7 +153,7 @@ func TestNothingIsKeptOfAModelWhoseAnswersEndAtOnce(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	if _, err := r.db.Reading(t.Context(), id, weightsKey(d.Source)); !storage.IsNotFound(err) {
-		t.Errorf("it was kept: %v", err)
+		t.Errorf("a reading was kept: %v", err)
 	}
 }
 
@@ -175,7 +175,7 @@ func makeParrot(t *testing.T, model, drafter string) {
 		switch {
 		case name == "hidden_norm.weight", strings.Contains(name, "mlp.down_proj"),
 			strings.Contains(name, "self_attn.k_proj"):
-			return 0 // nothing of the context, and equal attention to all rows
+			return 0 // the context has no effect, and all rows get equal attention
 		case strings.Contains(name, "v_proj"), strings.Contains(name, "o_proj"):
 			return -5
 		}

@@ -45,7 +45,7 @@ func openRecorded(t *testing.T, name string) *recordedModel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Only ids are read, so any tokenizer will do that is no larger than the vocabulary.
+	// Only ids are read. So any tokenizer that is no larger than the vocabulary will do.
 	const tokenizer = `{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},` +
 		`"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`
 	for name, data := range map[string][]byte{
@@ -142,7 +142,7 @@ func TestVectorsAndScoresAreTheRecordedOnes(t *testing.T) {
 	enginetest.WantNear(t, "the scores", got, of.want["scores"][0])
 }
 
-// A text has the same vector whatever texts it is read with, in the arithmetic in which that holds
+// A text has the same vector, alone or with other texts. The test runs where arithmetic is the same
 // to the bit.
 func TestVectorDoesNotDependOnTheTextsReadWithIt(t *testing.T) {
 	if !enginetest.Bit(t) {
@@ -171,7 +171,7 @@ func TestVectorDoesNotDependOnTheTextsReadWithIt(t *testing.T) {
 	d.Check(t)
 }
 
-// unitLength scales a vector to the length of one.
+// unitLength scales a vector to length 1.
 func unitLength(row []float32) {
 	sum := 0.0
 	for _, x := range row {

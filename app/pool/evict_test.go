@@ -15,7 +15,7 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// A model is loaded and answers in the midst of another's answer, which ends as it would have
+// A model is loaded and answers in the midst of another model's answer. That answer ends as it does
 // alone.
 func TestModelAnswersWhileAnotherIsInTheMidstOfAnAnswer(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two")
@@ -55,7 +55,7 @@ func TestModelAnswersWhileAnotherIsInTheMidstOfAnAnswer(t *testing.T) {
 	clients.Wait()
 }
 
-// The least valuable models leave, none of a higher priority, and no more than needed.
+// The least valuable models leave, and no more than needed. No model of a higher priority leaves.
 func TestVictimsAreTheLeastValuableAndNoneInVain(t *testing.T) {
 	idle := func(bytes int64, load, unused time.Duration) claim {
 		return claim{bytes: bytes, value: worth(load, unused)}
@@ -146,8 +146,8 @@ func TestSwitchKeepsAKeptModelWhileThereIsMemory(t *testing.T) {
 	}
 }
 
-// A request for the choice waits until a model in its way has answered. That model gets no new
-// request meanwhile.
+// A request for the choice waits until a model in its way has answered. Meanwhile that model gets
+// no new request.
 func TestChoiceWaitsForModelsInItsWay(t *testing.T) {
 	r := startWithRoom(t, 1.5, "one", "two")
 	held := r.acquire(t, "two")
@@ -173,7 +173,7 @@ func TestChoiceWaitsForModelsInItsWay(t *testing.T) {
 	}()
 	stop()
 	if err := <-late; !errors.Is(err, context.Canceled) {
-		t.Errorf("who wants the model that goes gets %v", err)
+		t.Errorf("a request for the model that leaves gets %v", err)
 	}
 	select {
 	case err := <-answered:
@@ -200,7 +200,7 @@ func TestLoadOnRequestDecidesHowARequestLoads(t *testing.T) {
 	r.wantAnswers(t, "two")
 	r.wantInMemory(t, "beside", "one two")
 	r.setLoadOnRequest(t, control.LoadNever)
-	r.wantAnswers(t, "two") // it is there
+	r.wantAnswers(t, "two") // is in memory already
 	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -218,11 +218,11 @@ func TestLoadOnRequestDecidesHowARequestLoads(t *testing.T) {
 	if _, err := r.ChangeSettings(t.Context(),
 		control.SettingsChange{"load_on_request": []byte(`"always"`)}); err == nil ||
 		!strings.Contains(err.Error(), "beside, replace or never") {
-		t.Errorf("a value that is none: %v", err)
+		t.Errorf("an unknown value: %v", err)
 	}
 }
 
-// A client that asks one model for vectors and another for answers in turns has each loaded once.
+// A client asks one model for vectors and another for answers, in turns. Each model is loaded once.
 func TestEmbeddingsAndChatInTurnsLoadEachModelOnce(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "talker")})
 	if _, err := r.library.AddModel(t.Context(),
@@ -241,7 +241,8 @@ func TestEmbeddingsAndChatInTurnsLoadEachModelOnce(t *testing.T) {
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
 	if len(before) != 2 || !slices.Equal(before, r.pool.resident) {
-		t.Errorf("%d models were in memory, %d are, or others", len(before), len(r.pool.resident))
+		t.Errorf("the %d models in memory became %d, or other ones", len(before),
+			len(r.pool.resident))
 	}
 }
 
@@ -269,7 +270,7 @@ func TestIdleModelOfTwoIsUnloaded(t *testing.T) {
 	pass(time.Hour)
 	r.wantInMemory(t, "one kept", "two")
 	if len(idle) != 1 {
-		t.Errorf("%d models are looked after", len(idle))
+		t.Errorf("idle times are kept for %d models", len(idle))
 	}
 }
 

@@ -66,12 +66,12 @@ func TestEvictedModelsComeBackAfterAFailedSwitch(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two", "three")
 	r.wantAnswers(t, "one", "two")
 	r.damage(t, "three")
-	for _, keep := range []bool{false, true} { // the choice goes, or stays and the other one goes
+	for _, keep := range []bool{false, true} { // the choice leaves, or it stays and the other leaves
 		r.keep(t, "one", keep)
 		err := r.pool.Load(t.Context(), "three")
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid ||
 			!strings.Contains(e.Message, "one goes on") {
-			t.Errorf("three, where one is kept (%t): %v", keep, err)
+			t.Errorf("loading three, with one kept (%t): %v", keep, err)
 		}
 		r.wantInMemory(t, "after a switch that failed", "one two")
 		r.wantAnswers(t, control.Alias, "two")

@@ -15,8 +15,8 @@ import (
 	"tandem/engine"
 )
 
-// startWithRoom starts a pool with memory for so many of the tiny models with their whole contexts.
-// The first name is the choice.
+// startWithRoom starts a pool with memory for that number of tiny models with whole contexts. The
+// first name is the choice.
 func startWithRoom(t *testing.T, room float64, names ...string) *running {
 	t.Helper()
 	var dirs []string
@@ -45,8 +45,7 @@ func (r *running) wantAnswers(t *testing.T, ids ...string) {
 	}
 }
 
-// wantRefused asks a model for a completion, which must be refused with 409, the code and all the
-// words.
+// wantRefused asks a model for a completion. It expects a refusal with 409, the code and all words.
 func (r *running) wantRefused(t *testing.T, id string, code control.Code, words ...string) {
 	t.Helper()
 	status, body := r.complete(t, id, "abc")
@@ -76,7 +75,7 @@ func (r *running) wantInMemory(t *testing.T, when, want string) {
 	}
 	slices.Sort(ids)
 	if got := strings.Join(ids, " "); got != want {
-		t.Fatalf("%s in memory: %q, want %q", when, got, want)
+		t.Fatalf("%s: the models in memory are %q, want %q", when, got, want)
 	}
 }
 
@@ -115,10 +114,10 @@ func (r *running) keep(t *testing.T, id string, keep bool) {
 	}
 }
 
-// A turnstile looks for stop texts and finds none. At one look it holds up the generation, not the
-// thread, until it is opened.
+// A turnstile looks for stop texts and finds none. At one look it holds up the generation until it
+// is opened. It does not hold up the thread.
 type turnstile struct {
-	at, n         int // the look that is held up, from 1; the looks so far
+	at, n         int // the look at which it holds up, from 1; the looks so far
 	arrived, open chan struct{}
 }
 

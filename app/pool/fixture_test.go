@@ -29,9 +29,9 @@ import (
 	"tandem/storage"
 )
 
-// A setup says what a test's pool is opened with.
+// A setup holds the options of a test's pool.
 type setup struct {
-	Home, Model   string // folders; an empty one is made, or is the pocket model's
+	Home, Model   string // folders; empty = a new one for Home, the pocket model for Model
 	Logger        *slog.Logger
 	Memory        int64
 	ContextLength int
@@ -40,7 +40,8 @@ type setup struct {
 	Hub           hub.Options
 }
 
-// running is a pool behind an endpoint and a control socket, with stand-ins for the other rooms.
+// running is a pool that serves an endpoint and a control socket, with stand-ins for the other
+// rooms.
 type running struct {
 	pool     *Pool
 	library  shelf
@@ -110,7 +111,7 @@ func open(t *testing.T, o setup) *running {
 func start(t *testing.T, o setup) *running {
 	t.Helper()
 	r := open(t, o)
-	srv := server.New(server.Services{ // no test asks for the others
+	srv := server.New(server.Services{ // no test needs the other services
 		Pool: r.pool, Residents: r.pool, Status: r, Runs: &r.runs, Texts: noTexts{},
 	}, server.Options{})
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -219,7 +220,7 @@ func (s shelf) register(
 	return s.db.RegisterModel(ctx, row)
 }
 
-// AddModel registers a folder by the name that it is asked for, or by the folder's.
+// AddModel registers a folder by the requested name, or by the folder's name.
 func (s shelf) AddModel(ctx context.Context, r control.AddRequest) (storage.Model, error) {
 	info, err := models.Inspect(r.Path)
 	if err != nil {
@@ -240,7 +241,7 @@ func (s shelf) RemoveModel(ctx context.Context, id string) (bool, error) {
 	})
 }
 
-// runs is server.Runs by another name: Runs is also a method.
+// runs is another name for server.Runs, because Runs is also a method.
 type runs = server.Runs
 
 // endedRuns counts runs and remembers how they ended.
@@ -274,7 +275,7 @@ func (e *endedRuns) all() []control.Run {
 	return slices.Clone(e.ended)
 }
 
-// noTexts keeps nothing.
+// noTexts keeps no texts.
 type noTexts struct{ api.Texts }
 
 func (noTexts) SetRunText(context.Context, control.RunText) error { return nil }
@@ -292,8 +293,8 @@ func tinyModel(t *testing.T, arch, name string) string {
 // writeModel makes a folder of the given name with a random Llama.
 func writeModel(t *testing.T, name string) string { return tinyModel(t, "llama", name) }
 
-// longModel is a model whose context takes a prompt of 8k tokens and more, and which does not end
-// by itself.
+// longModel returns a model whose context takes a prompt of 8k tokens and more. It does not end by
+// itself.
 func longModel(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(writeModel(t, "long"), "config.json")

@@ -23,15 +23,15 @@ func TestClockJumpsAreNoIdleTime(t *testing.T) {
 		{0, one, 1, false, 0},
 		{10 * time.Second, one, 1, false, 10 * time.Second},
 		{10 * time.Second, one, 1, false, 20 * time.Second},
-		{time.Hour, one, 1, false, 40 * time.Second}, // asleep
+		{time.Hour, one, 1, false, 40 * time.Second}, // the machine slept
 		{-time.Hour, one, 1, false, 40 * time.Second},
-		{10 * time.Second, one, 2, false, 0}, // used in between
+		{10 * time.Second, one, 2, false, 0}, // a request used it in between
 		{10 * time.Second, one, 2, false, 10 * time.Second},
 		{10 * time.Second, one, 2, true, 0},
 		{10 * time.Second, one, 2, false, 10 * time.Second},
-		{10 * time.Second, two, 2, false, 0}, // another
+		{10 * time.Second, two, 2, false, 0}, // another model
 		{10 * time.Second, two, 2, false, 10 * time.Second},
-		// a longer look ago, but not as long as it takes to sleep
+		// the last look was longer ago, but not as long as a sleep
 		{10 * time.Second, one, 2, false, 30 * time.Second},
 	} {
 		now = now.Add(c.after)
@@ -41,8 +41,8 @@ func TestClockJumpsAreNoIdleTime(t *testing.T) {
 	}
 }
 
-// An idle model is unloaded after the minutes that are set, unless it is kept. The next request
-// loads it again, and what it computed for the first is still there.
+// An idle model is unloaded after the minutes in the settings, unless it is kept. The next request
+// loads it again, and its checkpoints are still there.
 func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -69,7 +69,7 @@ func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	there := func(want bool, when string) {
 		t.Helper()
 		if got := r.State().Loaded != nil; got != want {
-			t.Fatalf("%s it is in memory: %t", when, got)
+			t.Fatalf("%s: the model is in memory: %t", when, got)
 		}
 	}
 	complete()
@@ -83,7 +83,7 @@ func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	complete()
 	pass(4 * time.Minute)
 	there(true, "four minutes after another request")
-	now = now.Add(time.Hour) // asleep
+	now = now.Add(time.Hour) // the machine slept
 	r.pool.unloadIfIdle(t.Context(), idle, now)
 	there(true, "after an hour of sleep")
 	pass(2 * time.Minute)

@@ -2,7 +2,7 @@ package pool
 
 import "testing"
 
-// A measurement gives way to requests, so a borrowed model has to notice each of them.
+// A measurement gives way to requests. So a borrowed model notices each of them.
 func TestBorrowedModelNoticesARequest(t *testing.T) {
 	r := start(t, setup{})
 	m, err := r.pool.Borrow(t.Context())
@@ -18,7 +18,7 @@ func TestBorrowedModelNoticesARequest(t *testing.T) {
 	}
 	disturbed := m.Watch()
 	if disturbed() {
-		t.Error("it is disturbed without a request")
+		t.Error("the model is disturbed without a request")
 	}
 	r.complete(t, "tandem", "x")
 	if !disturbed() {

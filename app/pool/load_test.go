@@ -9,7 +9,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// The time of a load does not include what others did on the thread meanwhile.
+// The time of a load does not include other work on the thread meanwhile.
 func TestLoadTimeLeavesOutTheWorkOfOthers(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny"), NoCheckpoints: true})
 	var stop atomic.Bool

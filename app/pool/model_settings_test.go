@@ -39,7 +39,7 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 	if d := m.Defaults(); d.Temperature != nil || d.TopK != nil {
 		t.Errorf("defaults %+v", d)
 	}
-	// as if its authors said so
+	// stands for the model's generation_config.json
 	m.bundle.Defaults.Temperature, m.bundle.Defaults.TopP = new(0.7), new(0.9)
 	st = set(control.ModelSettings{Model: "tiny", Context: new(512), Temperature: new(0.0),
 		TopK: new(20), Depth: new(3), Rule: "rejection"})
@@ -49,14 +49,14 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 	if d := m.Defaults(); *d.Temperature != 0 || *d.TopP != 0.9 || *d.TopK != 20 || d.MinP != nil {
 		t.Errorf("defaults %v %v %v", *d.Temperature, *d.TopP, *d.TopK)
 	}
-	// A request that says anything of speculation decides all of it.
+	// A request with any field of speculation decides all of them.
 	if s := m.speculate(engine.Speculation{}); *s.Depth != 3 || s.Rule != engine.Rejection {
 		t.Errorf("speculation by default %+v", s)
 	}
 	if s := m.speculate(engine.Speculation{Drafter: engine.Auto}); s.Depth != nil || s.Rule != "" {
 		t.Errorf("speculation as asked %+v", s)
 	}
-	complete() // the depth is one that the engine takes
+	complete() // the engine accepts the depth
 	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 	}
 	if status, body := r.complete(t, control.Alias,
 		longText(5000)); status != http.StatusBadRequest || strings.Contains(body, larger) {
-		t.Errorf("a prompt that the model has no room for gets %d %s", status, body)
+		t.Errorf("a prompt that is too long for the model gets %d %s", status, body)
 	}
 	_, err = r.pool.SetModelSettings(t.Context(),
 		control.ModelSettings{Model: "tiny", Context: new(5000)})
@@ -97,7 +97,7 @@ func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 	}
 }
 
-// No error advises a context that is too long for the model or for the machine.
+// A longer context is advised only if it fits the model and the machine.
 func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 	dir := tinyModel(t, "qwen3", "tiny")
 	f := measured(t, dir)
@@ -110,7 +110,7 @@ func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 	m := r.pool.current()
 	for _, c := range []struct {
 		room         int64
-		tokens, more int // the longest that can be had, and one that cannot
+		tokens, more int // the longest context that fits, and one that does not
 	}{
 		{1 << 30, 4096, 4097},
 		{f.Weights(true) + f.Text(1024, true), 1024, 1025},
@@ -123,7 +123,7 @@ func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 	}
 }
 
-// longText has a token a byte in the tiny models.
+// longText returns a text of n bytes. A tiny model reads each byte as a token.
 func longText(n int) string {
 	b := make([]byte, n)
 	for i := range b {

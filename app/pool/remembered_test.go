@@ -64,7 +64,7 @@ func TestFolderIsReadAgainAfterAChange(t *testing.T) {
 	wantReads("a change in the linked module", 9)
 }
 
-// An error is not kept, so a folder that was mended is read.
+// An error is not kept. So a folder is read again after it was mended.
 func TestFailedReadIsTriedAgain(t *testing.T) {
 	var known remembered[int]
 	if _, err := known.get("a", "files", func() (int, error) {

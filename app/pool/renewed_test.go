@@ -28,7 +28,7 @@ func (r *running) renew(t *testing.T, id string) {
 	}
 }
 
-// A row that stands for other files is not answered from the old ones.
+// A model whose row stands for other files does not answer from the old ones.
 func TestRenewedModelDoesNotAnswerFromOldFiles(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")})
 	old := r.acquire(t, "tiny")
@@ -57,7 +57,7 @@ func TestRenewedModelTakesItsOwnPlaceUnderLoadNever(t *testing.T) {
 	r.wantInMemory(t, "in the end", "one two")
 }
 
-// A request that waited with a row that no longer holds loads nothing by it.
+// A request may wait with a row that changes meanwhile. It loads nothing by the old row.
 func TestRowThatChangedWhileWaitingLoadsNothing(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	row, err := r.db.Model(t.Context(), "two")
@@ -66,17 +66,17 @@ func TestRowThatChangedWhileWaitingLoadsNothing(t *testing.T) {
 	}
 	r.renew(t, "two")
 	if _, err := r.pool.getOrLoad(t.Context(), loadRequest{row: row, users: 1}); err != errChanged {
-		t.Errorf("one that was renewed: %v", err)
+		t.Errorf("the row of a renewed model: %v", err)
 	}
 	if _, err := r.library.RemoveModel(t.Context(), "two"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.pool.getOrLoad(t.Context(), loadRequest{row: row, users: 1}); err != errChanged {
-		t.Errorf("one that was removed: %v", err)
+		t.Errorf("the row of a removed model: %v", err)
 	}
 	err = r.pool.Load(t.Context(), "two")
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
-		t.Errorf("a switch to it: %v", err)
+		t.Errorf("a switch to the removed model: %v", err)
 	}
 	r.wantInMemory(t, "in the end", "")
 	r.wantAnswers(t, "one")
@@ -91,7 +91,7 @@ type lockProbe struct {
 }
 
 func (c lockProbe) Done() <-chan struct{} {
-	for range 500 { // others have it for a moment
+	for range 500 { // other goroutines hold the lock for a moment
 		if c.pool.mu.TryLock() {
 			c.pool.mu.Unlock()
 			return c.Context.Done()
@@ -138,7 +138,7 @@ func TestDatabaseIsReadWithoutTheLock(t *testing.T) {
 	}
 }
 
-// Settings made for a model while it is loaded count.
+// Settings count for a model if they were made during its load.
 func TestSettingsMadeDuringALoadCount(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	row, err := r.db.Model(t.Context(), "two")
@@ -160,11 +160,11 @@ func TestSettingsMadeDuringALoadCount(t *testing.T) {
 	end()
 	r.pool.mu.Unlock()
 	if !m.ownSettings().KeepLoaded {
-		t.Error("what was set counts from the next load on")
+		t.Error("the settings count only from the next load on")
 	}
 }
 
-// Settings made for a model while its drafter is loaded count.
+// Settings count for a model if they were made during the load of its drafter.
 func TestSettingsMadeDuringAChangeOfDrafterCount(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	r.wantAnswers(t, "tiny")
@@ -200,7 +200,7 @@ func TestChoosingAModelLoadsItsChangedWeights(t *testing.T) {
 	}
 	old := load()
 	if load() != old {
-		t.Error("it was loaded again, unchanged")
+		t.Error("the unchanged model was loaded again")
 	}
 	if err := os.Chtimes(filepath.Join(dir, "model.safetensors"), time.Time{},
 		time.Now().Add(time.Hour)); err != nil {
@@ -208,14 +208,14 @@ func TestChoosingAModelLoadsItsChangedWeights(t *testing.T) {
 	}
 	changed := load()
 	if changed == old {
-		t.Error("it was not loaded again")
+		t.Error("the changed model was not loaded again")
 	}
 	if load() != changed {
-		t.Error("it was loaded again once more")
+		t.Error("the changed model was loaded twice")
 	}
 }
 
-// If the model still answers beside the choice, that answer ends first.
+// A model may still answer beside the choice when its weights change. That answer ends first.
 func TestChangedWeightsWaitForTheLastAnswer(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	r.wantAnswers(t, "one")

@@ -11,8 +11,8 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// The option Speculation is for requests that say nothing of it. They speculate again once they ask
-// for it.
+// The option Speculation applies to requests that say nothing about it. A request that asks for
+// drafts gets them.
 func TestSpeculationOptionIsForRequestsThatSayNothing(t *testing.T) {
 	r := start(t, setup{Speculation: engine.None})
 	repeats := strings.Repeat("func (s *Server) Len() int {\n\treturn s.len\n}\n\n", 2)
@@ -34,8 +34,8 @@ func TestSpeculationOptionIsForRequestsThatSayNothing(t *testing.T) {
 	}
 }
 
-// A request whose drafter fails half way is answered to its end. The answer and the run say why
-// nothing drafted any more.
+// A request whose drafter fails half way is answered to its end. The answer and the run say why the
+// drafts ended.
 func TestAnswerGoesOnPlainlyWhenItsDrafterFails(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")})
 	request := map[string]any{

@@ -147,11 +147,11 @@ func TestStateShowsTheModelThatComesBack(t *testing.T) {
 	}
 	back := r.pool.restore(gone)
 	if seen := r.State().Loading; seen.ID != "two" || seen.Done == 0 {
-		t.Errorf("%+v is seen", seen)
+		t.Errorf("the state shows %+v", seen)
 	}
 	r.pool.mu.Lock()
 	if r.pool.loading.needs != gone[0].needs {
-		t.Errorf("the room that is kept is %+v, for %+v", r.pool.loading.needs, gone[0].needs)
+		t.Errorf("the reserved memory is %+v, want %+v", r.pool.loading.needs, gone[0].needs)
 	}
 	r.pool.loading = nil
 	r.pool.add(back...)

@@ -1,7 +1,6 @@
 // The tests of the interface share this file: it opens Chromium and a page with a session.
 //
 //   CHROMIUM  path of the browser
-//   LINK      the second line of `tandem serve`; without it, TANDEM makes new links
 //   TANDEM    path of the program; with TANDEM_HOME it makes links
 //   OUT       folder for screenshots
 
