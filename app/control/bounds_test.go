@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The tags that bound a model's settings say what the constants of speculation say.
+// The tags that bound a model's settings have the same bounds as the constants of speculation.
 func TestModelSettingsAreBoundedLikeRequests(t *testing.T) {
 	tag := func(field, key string) string {
 		f, ok := reflect.TypeFor[ModelSettings]().FieldByName(field)

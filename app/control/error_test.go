@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The history keeps the numbers and our own words of a message, and no other word.
+// The history keeps the numbers of a message and Tandem's own words, and no other words.
 func TestRecordedMessageHasNoForeignWords(t *testing.T) {
 	cause := errors.New("secret")
 	for _, c := range []struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// After each patch the follower's state equals the server's, whatever has changed.
+// After each patch the follower's state equals the server's, for a change of any field.
 func TestFollowerHasTheSameState(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var f Follower
@@ -42,14 +42,14 @@ func TestFollowerHasTheSameState(t *testing.T) {
 		}
 	}
 	if same, err := NewPatch(before, before); same != nil || err != nil {
-		t.Errorf("nothing changed: %s, %v", same, err)
+		t.Errorf("the patch without a change is %s, %v", same, err)
 	}
 	if _, err := f.Next([]byte(`{"rev":900}`)); err == nil {
 		t.Error("lost events go unnoticed")
 	}
 	for _, bad := range []string{"", "[]", "{", `{"rev":"x"}`} {
 		if _, err := new(Follower).Next([]byte(bad)); err == nil {
-			t.Errorf("%q is a state", bad)
+			t.Errorf("%q is taken for a state", bad)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Restoring counts once, and the phases add up to the whole. No phase is negative, even if clocks
-// disagree.
+// Restoring counts once, and the phases add up to the total time. No phase is negative, even if
+// clocks disagree.
 func TestReportPhasesAddUp(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -44,7 +44,7 @@ func TestReportFactsAreWords(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		run        Run
-		fact, text string // of the report; an empty text: there is none
+		fact, text string // name and text of the fact; an empty text: the report lacks it
 	}{
 		{"an error", Run{EndedAt: end, FinishReason: FinishError, Error: "queue_full"}, "finish", "error: queue_full"},
 		{"a refusal", Run{EndedAt: end, FinishReason: FinishError, Error: "invalid_request: n", Message: "n must be at least 1, not 0."}, "told", "n must be at least 1, not 0."},

@@ -13,7 +13,7 @@ func TestSettingsChangeWithAPatchOrNotAtAll(t *testing.T) {
 	defaults := DefaultSettings()
 	for _, c := range []struct {
 		change string
-		param  string // at fault; empty if the change is good
+		param  string // the setting at fault; empty if the change is good
 		says   string
 	}{
 		{`{}`, "", ""},
@@ -45,8 +45,8 @@ func TestSettingsChangeWithAPatchOrNotAtAll(t *testing.T) {
 		{`{"keep_requests": "1d"}`, "keep_requests", "off, 7d or 30d"},
 		{`{"keep_requests": "off"}`, "", ""},
 		{`{"Port": 9000}`, "", `no setting "Port"`},
-		{`{"hub_token": "x"}`, "", `no setting "hub_token"`}, // it is not one of these settings
-		{`{"network": true, "port": 1}`, "port", "between"},  // no part of the change counts
+		{`{"hub_token": "x"}`, "", `no setting "hub_token"`}, // the token is no setting
+		{`{"network": true, "port": 1}`, "port", "between"},  // the whole change is refused
 	} {
 		var change SettingsChange
 		if err := json.Unmarshal([]byte(c.change), &change); err != nil {
@@ -72,11 +72,11 @@ func TestSettingsChangeWithAPatchOrNotAtAll(t *testing.T) {
 		}
 	}
 	if !reflect.DeepEqual(defaults, DefaultSettings()) {
-		t.Error("a change changes what it starts from")
+		t.Error("a change alters the settings that it starts from")
 	}
 }
 
-// null sets the default back, as the program's start gave it.
+// null restores the default that the program started with.
 func TestNullSetsTheDefaultBack(t *testing.T) {
 	defaults := DefaultSettings()
 	defaults.HubCache = "/here"
@@ -97,8 +97,8 @@ func TestEachSettingHasItsOwnName(t *testing.T) {
 	}
 }
 
-// FuzzSettings expects that accepted settings, written and read again, are the same. Nothing
-// panics.
+// FuzzSettings expects that accepted settings stay the same when they are written and read again.
+// No input causes a panic.
 func FuzzSettings(f *testing.F) {
 	f.Add(`{"port": 9000, "allowed_hosts": ["a"], "hub_proxy": "http://x:1"}`)
 	f.Add(`{"keep_requests": null, "network": false}`)

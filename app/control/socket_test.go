@@ -27,7 +27,7 @@ func TestSocketPathIsShortAndIgnoresTMPDIR(t *testing.T) {
 	got := SocketPath(a)
 	if !strings.HasPrefix(got, "/tmp/tandem-") || len(got) > maxSocketPath ||
 		got != SocketPath(a) || got == SocketPath(b) {
-		t.Errorf("long homes: %s, %s", got, SocketPath(b))
+		t.Errorf("two long homes have %s and %s", got, SocketPath(b))
 	}
 	t.Setenv("TMPDIR", "/var/tmp")
 	if other := SocketPath(a); other != got {
@@ -39,7 +39,7 @@ func TestListenReplacesADeadSocket(t *testing.T) {
 	tmp := shortDir(t)
 	for _, home := range []string{filepath.Join(tmp, "home"),
 		filepath.Join(tmp, strings.Repeat("long", 30))} {
-		for range 2 { // the second time over the first one's dead socket
+		for range 2 { // the second round finds the dead socket of the first
 			l, err := Listen(home)
 			if err != nil {
 				t.Fatal(err)
@@ -122,6 +122,6 @@ func TestEventsAreReadLineByLine(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 	if _, err = read("data: " + strings.Repeat("x", maxEvent+1)); err == nil {
-		t.Error("an endless line is an event")
+		t.Error("a line without an end is an event")
 	}
 }

@@ -21,11 +21,11 @@ func TestSpeculationPacksAndUnpacksItsRounds(t *testing.T) {
 	}
 	if b, err := json.Marshal(NewSpeculation(nil)); err != nil ||
 		string(b) != `{"rounds":[],"drafted_at":[],"accepted_at":[]}` {
-		t.Errorf("nothing is %s, %v", b, err)
+		t.Errorf("empty speculation is %s, %v", b, err)
 	}
 }
 
-// Each round differs from the one before it, so each counts as one of MaxRoundRuns.
+// Each round differs from the round before it. So each one counts as one of MaxRoundRuns.
 func TestSpeculationIsCut(t *testing.T) {
 	r := Rounds{make([]int, MaxRoundRuns+9), make([]int, MaxRoundRuns+9)}
 	for i := range r.Drafted {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The examples of the menu and the pages decode as answers of the routes.
+// The examples for the tests of the menu and the pages decode as answers of the routes.
 func TestExamplesAreAnswersOfTheRoutes(t *testing.T) {
 	for pattern, read := range map[string]func(d *json.Decoder) error{
 		"states": func(d *json.Decoder) error { return d.Decode(new(State)) },

@@ -11,15 +11,14 @@ import (
 	"tandem/app/control"
 )
 
-// Chats are there after a restart, with an answer that was cut off, and so is the choice to keep
-// none.
+// A restart keeps the chats, with an answer that was cut off, and the choice to keep no new ones.
 func TestChatsSurviveRestart(t *testing.T) {
 	home, ctx := t.TempDir(), t.Context()
 	wantCode := func(err error, code control.Code, says string) {
 		t.Helper()
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != code ||
 			!strings.Contains(e.Message, says) {
-			t.Errorf("error %v, want %s with %q", err, code, says)
+			t.Errorf("the error is %v, want %s with %q", err, code, says)
 		}
 	}
 
@@ -85,7 +84,7 @@ func TestChatsSurviveRestart(t *testing.T) {
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
 }
 
-// A change of chats is made although its client has left.
+// A change of chats is made even if its client has left.
 func TestChangeOfChatsIsMadeAfterItsClientLeft(t *testing.T) {
 	a := open(t, t.TempDir())
 	left, leave := context.WithCancel(t.Context())

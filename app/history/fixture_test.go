@@ -16,7 +16,7 @@ type opened struct {
 	db      *storage.DB
 }
 
-// open opens the history in a home folder. It is closed with the test, or by Close before that.
+// open opens the history in a home folder. The test's end closes it, unless Close did before.
 func open(t *testing.T, folder string) *opened {
 	t.Helper()
 	r := roomtest.Open(t, roomtest.Options{Home: folder})

@@ -8,8 +8,8 @@ import (
 	"tandem/app/control"
 )
 
-// Only the program that made a response gets it, also after a restart, until the response is
-// deleted or its run is forgotten.
+// Only the program that made a response gets it, also after a restart. A deletion of the response
+// ends that, and so does forgetting its run.
 func TestResponseBelongsToItsProgramUntilItIsDeleted(t *testing.T) {
 	home, ctx := t.TempDir(), t.Context()
 	a := open(t, home)
@@ -58,7 +58,7 @@ func TestResponseBelongsToItsProgramUntilItIsDeleted(t *testing.T) {
 	_, err2 := a.history.ResponseChain(ctx, "phone", "b")
 	for _, err := range []error{err, err2, a.history.DeleteResponse(ctx, "phone", "a")} {
 		if !errors.Is(err, control.ErrNoResponse) {
-			t.Errorf("another's response: %v", err)
+			t.Errorf("a response of another program gives %v", err)
 		}
 	}
 	if err := a.history.DeleteResponse(ctx, "phone", "c"); err != nil {
@@ -70,7 +70,7 @@ func TestResponseBelongsToItsProgramUntilItIsDeleted(t *testing.T) {
 	for _, k := range want {
 		if _, err := a.history.Response(ctx, k.Owner, k.ID); !errors.Is(err,
 			control.ErrNoResponse) {
-			t.Errorf("%s is there: %v", k.ID, err)
+			t.Errorf("response %s is still there: %v", k.ID, err)
 		}
 	}
 }

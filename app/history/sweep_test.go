@@ -15,7 +15,7 @@ func TestTextsAreKeptAsLongAsTheSettingSays(t *testing.T) {
 		control.KeepMonth: {now.AddDate(0, 0, -30), now.AddDate(0, 0, -30)},
 	} {
 		if ended, cutOff := keptSince(k, now); !ended.Equal(want[0]) || !cutOff.Equal(want[1]) {
-			t.Errorf("%s: %v and %v", k, ended, cutOff)
+			t.Errorf("%s: texts are kept since %v, cut-off ones since %v", k, ended, cutOff)
 		}
 	}
 }

@@ -31,7 +31,7 @@ type opened struct {
 	rooms   *roomtest.Rooms
 }
 
-// open opens a library. It is closed with the test, or by Close before that.
+// open opens a library. The test's end closes it, unless Close did before.
 func open(t *testing.T, o setup) *opened {
 	t.Helper()
 	r := roomtest.Open(t, roomtest.Options{

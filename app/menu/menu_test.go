@@ -12,7 +12,7 @@ import (
 	"tandem/app/control"
 )
 
-// A paper is a Surface like the library's: a row keeps what it showed while it is hidden.
+// A paper is a Surface. Like the library's, its rows keep their content while they are hidden.
 type paper struct {
 	icon           Icon
 	title, tooltip string
@@ -36,7 +36,7 @@ func (p *paper) SetRow(s Slot, before, after Row) {
 	p.rows[s] = after
 }
 
-// visible returns what a person sees.
+// visible returns what a person sees, as text.
 func (p *paper) visible() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s|%s|%s\n", p.icon, p.title, p.tooltip)
@@ -48,7 +48,7 @@ func (p *paper) visible() string {
 	return b.String()
 }
 
-// random returns any view, also one that cannot occur.
+// random returns a random view, which may be an impossible one.
 func random(r *rand.Rand) View {
 	v := View{Login: []Login{LoginUnknown, LoginOff, LoginOn}[r.IntN(3)]}
 	if r.IntN(4) == 0 {
@@ -104,8 +104,8 @@ func random(r *rand.Rand) View {
 	return v
 }
 
-// After a thousand changes, each drawn as a difference, the menu looks as if it was drawn at once.
-// Rows that stay the same are not touched.
+// After each of a thousand changes, drawn as differences, the menu looks like one that was drawn at
+// once. Rows that stay the same are not touched.
 func TestDrawTouchesOnlyWhatDiffers(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	shown, p := new(Menu), new(paper)
@@ -127,7 +127,7 @@ func TestDrawTouchesOnlyWhatDiffers(t *testing.T) {
 			between = between || after.Rows[s].Shown
 		}
 		if !between || !after.Rows[Status].Shown || !after.Rows[Quit].Shown {
-			t.Fatalf("lines meet: %s", fresh.visible())
+			t.Fatalf("two lines have no row between them: %s", fresh.visible())
 		}
 	}
 }
@@ -198,13 +198,13 @@ func TestSpeedFollowsTheSetting(t *testing.T) {
 		st := &control.State{Phase: control.PhaseReady, Address: "http://127.0.0.1:8263",
 			MenuSpeed: on, Active: []control.Active{{PerSecond: 40}}}
 		if got := Of(View{State: st}).Title; got != want {
-			t.Errorf("%t: %q", on, got)
+			t.Errorf("with the setting %t the title is %q", on, got)
 		}
 	}
 }
 
-// A download's row says how far it is, or what stops it, and opens the window. Downloads without a
-// row are in the window.
+// A download's row shows its progress, or what stops it, and opens the window. The window also has
+// the downloads without a row.
 func TestDownloadRowsSayHowFar(t *testing.T) {
 	st := &control.State{Downloads: []control.Download{
 		{ID: "a", Done: 40, Total: 100}, {ID: "b", Done: 5, Total: 10, Paused: true}, {ID: "c"},
@@ -230,7 +230,7 @@ func TestDownloadRowsSayHowFar(t *testing.T) {
 	check("a: trying again in 8 s, 40 %", "Paused: b", "c: no room")
 }
 
-// The login row has a mark if Tandem starts at login. It is hidden where that is unknown.
+// The login row has a mark if Tandem starts at login. It is hidden if that is unknown.
 func TestLoginRowIsHiddenIfUnknown(t *testing.T) {
 	for login, want := range map[Login]Row{
 		LoginUnknown: {},
@@ -244,8 +244,8 @@ func TestLoginRowIsHiddenIfUnknown(t *testing.T) {
 	}
 }
 
-// The chosen model has the mark. Other models say how long they take. Models without a row are in
-// the window.
+// The row of the chosen model has the mark. Other rows say how long a load takes. The window also
+// has the models without a row.
 func TestModelRowsMarkTheChosenModel(t *testing.T) {
 	st := &control.State{Phase: control.PhaseReady, Choice: "m1", Address: "http://127.0.0.1:8263",
 		Loaded: &control.Loaded{ID: "m1", Drafter: "dflash"}}
@@ -266,14 +266,14 @@ func TestModelRowsMarkTheChosenModel(t *testing.T) {
 	}
 	if r := m.Rows[Unload]; r.Title != "Unload m2, 1.5 GiB" || r.Do != UnloadModel ||
 		r.About != "m2" || !r.Enabled {
-		t.Errorf("unloading one: %+v", r)
+		t.Errorf("unloading an idle model: %+v", r)
 	}
 	if r := m.Rows[Unload+1]; r.Title != "Unload m1" || r.About != "m1" || r.Enabled ||
 		m.Rows[Unload+2].Shown {
-		t.Errorf("unloading one in use: %+v, %+v", r, m.Rows[Unload+2])
+		t.Errorf("unloading a model in use: %+v, %+v", r, m.Rows[Unload+2])
 	}
 	if r := m.Rows[MoreModels]; r.Title != "2 more in the window…" || r.Do != OpenWindow {
-		t.Errorf("the rest: %+v", r)
+		t.Errorf("the models without a row: %+v", r)
 	}
 	if r := m.Rows[Drafting]; !r.Checked || r.Do != SetDrafting || r.About != "m1" {
 		t.Errorf("drafts: %+v", r)

@@ -42,7 +42,7 @@ func TestClockJumpsAreNoIdleTime(t *testing.T) {
 }
 
 // An idle model is unloaded after the minutes in the settings, unless it is kept. The next request
-// loads it again, and its checkpoints are still there.
+// loads it again.
 func TestIdleModelIsUnloadedAfterTheMinutesSet(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")})
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

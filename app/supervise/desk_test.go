@@ -60,7 +60,7 @@ var pages = map[string]func(*testing.T, string, *Supervisor) http.Handler{
 }
 
 // A page learns why the server does not answer, and can ask for another start. If another process
-// serves meanwhile, that one answers.
+// serves meanwhile, that process answers.
 func TestPageLearnsWhyServerDoesNotAnswer(t *testing.T) {
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestPageLearnsWhyServerDoesNotAnswer(t *testing.T) {
 				"is starting") {
 				t.Errorf("%d %s", rec.Code, rec.Body)
 			}
-			s.tell(Status{Phase: Crashed}) // then another process came to serve
+			s.tell(Status{Phase: Crashed}) // another process serves after this
 			l, err := control.Listen(home)
 			if err != nil {
 				t.Fatal(err)
@@ -102,7 +102,7 @@ func TestPageLearnsWhyServerDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// Until the next start, a page is told that there will be one.
+// A page hears that there will be another start, until that start.
 func TestPageHearsOfNextStart(t *testing.T) {
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"tandem/app/control"
 )
 
-// The second start asks the first to show its window, and ends. When the first has ended, the place
-// is free again, even if its socket is still there.
+// The second start asks the first to show its window, and ends. After the first has ended, another
+// start opens the door again, even if the old socket is still there.
 func TestSecondStartAsksTheFirst(t *testing.T) {
 	for name, home := range map[string]string{"short": t.TempDir(),
 		"long": filepath.Join(t.TempDir(), strings.Repeat("x", 120))} {
@@ -42,9 +42,9 @@ func TestSecondStartAsksTheFirst(t *testing.T) {
 				t.Error(err)
 			}
 			if len(knocks) > 0 {
-				t.Error("a start at login knocked")
+				t.Error("a start at login asked for the window")
 			}
-			if err := os.WriteFile(path, nil, 0o600); err != nil { // as a killed program leaves it
+			if err := os.WriteFile(path, nil, 0o600); err != nil { // a killed program leaves it
 				t.Fatal(err)
 			}
 			again, err := OpenDoor(home, true)
@@ -58,7 +58,7 @@ func TestSecondStartAsksTheFirst(t *testing.T) {
 	}
 }
 
-// In the temporary folder another user may have made the folder or a link first. Then no door is
+// Another user may have made the folder, or a link, in the temporary folder first. Then no door is
 // opened, and nothing is made there.
 func TestDoorIsNotOpenedInForeignFolder(t *testing.T) {
 	home, elsewhere := filepath.Join(t.TempDir(), strings.Repeat("x", 120)), t.TempDir()

@@ -14,7 +14,7 @@ func TestOnlyAgentsOwnProcessIsLoginAgent(t *testing.T) {
 			t.Errorf("%q: %t", service, got)
 		}
 		if IsLoginAgent(true, getenv) {
-			t.Errorf("%q: an opened process takes itself for the agent", service)
+			t.Errorf("%q: the opened process counts as the agent", service)
 		}
 	}
 }

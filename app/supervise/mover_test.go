@@ -71,8 +71,8 @@ func TestBundleThatCannotMoveRunsOn(t *testing.T) {
 	}
 }
 
-// The question says what is replaced, and that it is newer if it is. The move does what the
-// question said, whatever the bundle's name was.
+// The question names the Tandem that is replaced, and says if this one is older. The move does what
+// the question said, for a bundle of any name.
 func TestOfferDoesWhatItSaid(t *testing.T) {
 	plist := func(version string) map[string]string {
 		return map[string]string{"Contents/Info.plist": "<dict>\n\t<key>CFBundleShortVersionString</key>\n\t<string>" +
@@ -108,10 +108,10 @@ func TestOfferDoesWhatItSaid(t *testing.T) {
 			}
 			if all, err := os.ReadDir(filepath.Dir(at)); err != nil || len(all) != 1 ||
 				versionOf(at) != "1.9.0" {
-				t.Errorf("%s is there, %s comes: there is %v, %v", there, name, all, err)
+				t.Errorf("%s is there, %s comes: the folder then has %v, %v", there, name, all, err)
 			}
 			if entries, err := os.ReadDir(first); err != nil || there != "" && len(entries) > 0 {
-				t.Errorf("%s is there, %s comes: in the other folder lies %v, %v",
+				t.Errorf("%s is there, %s comes: the other folder has %v, %v",
 					there, name, entries, err)
 			}
 		}
@@ -127,15 +127,15 @@ func TestFailedReplacementInstallsNoSecond(t *testing.T) {
 		text, _ := os.ReadFile(filepath.Join(o.Folders[0], "Tandem.app/Contents/MacOS/Tandem"))
 		second, _ := os.ReadDir(o.Folders[1])
 		if moved || err == nil || string(text) != "old" || len(second) > 0 {
-			t.Errorf("%s: moved %t, %v; %q is there, and %v in the other folder",
+			t.Errorf("%s: moved %t, %v; the bundle has %q, and the other folder %v",
 				name, moved, err, text, second)
 		}
 	}
 }
 
-// If the old bundle could neither be replaced nor put back, the person reads it. Nothing is
-// installed elsewhere or opened. The next offer puts it back. It may also have come while the
-// question was shown.
+// If the old bundle could neither be replaced nor put back, the person reads where it lies. Nothing
+// is installed elsewhere or opened. The next offer puts the bundle back. The same holds for a
+// bundle that came while the question was shown.
 func TestLostBundleIsPutBackByNextOffer(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		o := newOffer(t, 2, 3)
@@ -156,7 +156,7 @@ func TestLostBundleIsPutBackByNextOffer(t *testing.T) {
 			t.Errorf("the error is %q, and the old bundle lies in %s", err, lost.At)
 		}
 		if second, _ := os.ReadDir(o.Folders[1]); len(second) > 0 {
-			t.Errorf("in the other folder lies %v", second)
+			t.Errorf("the other folder has %v", second)
 		}
 		o.Ask = func(string) bool { return false }
 		if _, err := o.Offer(); err != nil {
@@ -170,8 +170,8 @@ func TestLostBundleIsPutBackByNextOffer(t *testing.T) {
 	}
 }
 
-// newOffer returns an offer that the person accepts. Its renames with the numbers from to to fail,
-// counted from 1. It must open nothing.
+// newOffer returns an offer that the person accepts. Its renames number from up to number to fail,
+// counted from 1. It fails the test if it opens anything.
 func newOffer(t *testing.T, from, to int) Mover {
 	bundle := filepath.Join(t.TempDir(), "Tandem.app")
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
@@ -191,7 +191,7 @@ func newOffer(t *testing.T, from, to int) Mover {
 	}
 }
 
-// If the copy cannot be opened, the person reads it, and this process runs on.
+// If the copy cannot be opened, the person reads where it lies, and this process runs on.
 func TestCopyThatCannotOpenIsReported(t *testing.T) {
 	o := newOffer(t, 0, 0)
 	o.Open = func(string) error { return errors.New("no shell") }

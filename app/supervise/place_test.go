@@ -73,7 +73,7 @@ func cutArrow(text string) (string, bool) {
 	return "", false
 }
 
-// The copy is complete, with modes and links. It is named Tandem.app, whatever the name was before.
+// The copy is complete, with modes and links. It is named Tandem.app, even if the original is not.
 // The old bundle is gone, and nothing else is left.
 func TestMoveLeavesCompleteCopy(t *testing.T) {
 	from, applications := filepath.Join(t.TempDir(), "Tandem 2.app"),
@@ -122,7 +122,7 @@ func TestOldBundleStaysIfCopyFails(t *testing.T) {
 	}
 }
 
-// The old bundle is never lost, whichever step of the exchange fails.
+// The old bundle is not lost if any step of the exchange fails.
 func TestMoveNeverLosesOldBundle(t *testing.T) {
 	for name, failing := range map[string]map[int]bool{"the way out": {1: true},
 		"the way in": {2: true}, "the way back": {2: true, 3: true}} {
@@ -152,8 +152,8 @@ func TestMoveNeverLosesOldBundle(t *testing.T) {
 	}
 }
 
-// An interrupted move is undone: the old bundle comes back, unless another has its place. The
-// move's folder goes, and other folders stay.
+// An interrupted move is undone. The old bundle comes back, unless another one has its place. The
+// folder of the move goes, and other folders stay.
 func TestInterruptedMoveIsUndone(t *testing.T) {
 	const app = "Tandem.app/Contents/MacOS/Tandem"
 	for _, c := range []struct {
@@ -200,7 +200,7 @@ func TestProgramsFindEachOther(t *testing.T) {
 		{app + "Helpers/Tandem Window.app/Contents/MacOS/Tandem Window", app + "Resources/bin/tandem", ""},
 		{"menubar/Tandem", "cli/tandem", "window/Tandem Window"},
 		{"window/Tandem Window", "cli/tandem", ""},
-		{"build/bin/Tandem", built, ""}, // by Wails' own tool
+		{"build/bin/Tandem", built, ""}, // built by Wails' own tool
 		{"build/bin/" + app + "MacOS/Tandem", built, ""},
 	} {
 		dir := t.TempDir()

@@ -17,7 +17,7 @@ import (
 	"tandem/app/control"
 )
 
-// behave is the variable that tells the test's own program what kind of child to be.
+// behave is the variable of the environment that tells the test's own program its kind of child.
 const behave = "TANDEM_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func answer(home string) {
 	}))
 }
 
-// A watch collects a supervisor's statuses.
+// A watch collects the statuses of a supervisor.
 type watch struct {
 	mu   sync.Mutex
 	seen []Status
@@ -96,7 +96,7 @@ func (w *watch) until(t *testing.T, p Phase, n int) Status {
 		select {
 		case <-w.more:
 		case <-limit:
-			t.Fatalf("no %s number %d among %v", p, n, w.phases())
+			t.Fatalf("phase %s number %d is not among %v", p, n, w.phases())
 		}
 	}
 }
@@ -146,12 +146,12 @@ func TestKilledChildIsRestarted(t *testing.T) {
 	}
 	stop()
 	if alive(second.PID) {
-		t.Error("the child is still there")
+		t.Error("the child is still alive")
 	}
 }
 
 // The third crash ends the restarts, and the status has the child's last line. A person can start
-// it again.
+// the child again.
 func TestThirdCrashEndsRestarts(t *testing.T) {
 	s, w, stop := start(t, t.TempDir(), "crash")
 	if st := w.until(t, Crashed, 1); st.Reason != "tandem: the weights are gone" {
@@ -168,8 +168,8 @@ func TestThirdCrashEndsRestarts(t *testing.T) {
 	stop()
 }
 
-// A process that already serves goes on serving, also after the supervisor has ended. When it
-// leaves, a child takes its place.
+// A process that already serves continues, also after the supervisor has ended. When it leaves, a
+// child takes its place.
 func TestRunningProcessIsAdopted(t *testing.T) {
 	home := t.TempDir()
 	_, w, stop := start(t, home, "serve")
@@ -197,7 +197,7 @@ func TestChildThatDoesNotEndIsKilled(t *testing.T) {
 	began := time.Now()
 	stop()
 	if alive(child.PID) || time.Since(began) < endPatience {
-		t.Errorf("the child is alive %v after %v", alive(child.PID), time.Since(began))
+		t.Errorf("after %v the child is alive: %t", time.Since(began), alive(child.PID))
 	}
 }
 
@@ -219,7 +219,7 @@ func TestDelaysGrowToALimit(t *testing.T) {
 	}
 }
 
-// The last line with text is kept, in whatever pieces it was written.
+// The last line with text is kept, however the text was cut into pieces.
 func TestLastLineWithTextIsKept(t *testing.T) {
 	text := "one\ntwo\n\n  \n"
 	for i := range len(text) + 1 {
@@ -231,7 +231,7 @@ func TestLastLineWithTextIsKept(t *testing.T) {
 			}
 		}
 		if l.line() != "two" || out.String() != text {
-			t.Errorf("cut at %d: %q, through came %q", i, l.line(), out.String())
+			t.Errorf("cut at %d: the line is %q, the output %q", i, l.line(), out.String())
 		}
 	}
 	l := &lastLine{w: io.Discard}
