@@ -312,7 +312,7 @@ func TestLoadWaitsForTextsBeyondAWholeContext(t *testing.T) {
 	r.wantInMemory(t, "in the end", "long two")
 }
 
-// Each model has memory for a whole context, and an equal part of what is left.
+// Each model has memory for a whole context, and an equal part of the rest.
 func TestTextSharesAreAWholeContextAndAnEqualPart(t *testing.T) {
 	a := &Pool{opts: Options{Memory: 2<<30 + 1000, NoCheckpoints: true}}
 	one, two := &Model{needs: demand{weights: 100, text: 200}},

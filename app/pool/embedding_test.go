@@ -16,8 +16,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A recordedModel is what build/fixtures/embeddings.py recorded of an embedding model or a
-// reranker.
+// A recordedModel holds the results that build/fixtures/embeddings.py recorded of an embedding
+// model or a reranker.
 type recordedModel struct {
 	enginetest.Recording
 	Weights string `json:"weights"` // the case whose weights it borrows

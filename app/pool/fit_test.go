@@ -152,7 +152,7 @@ func TestRequestsHaveWhatTheWeightsLeave(t *testing.T) {
 	}
 }
 
-// A model that does not fit is refused with the figures, and the one in memory goes on. The pocket
+// A model that does not fit is refused with the figures, and the model in memory stays. The pocket
 // model is served on every machine.
 func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 	small, large := writeModel(t, "small"), writeModel(t, "large")

@@ -66,7 +66,7 @@ func (r *running) wantRefused(t *testing.T, id string, code control.Code, words 
 	}
 }
 
-// wantInMemory compares what is in memory, in alphabetical order.
+// wantInMemory compares the names of the models in memory, in alphabetical order.
 func (r *running) wantInMemory(t *testing.T, when, want string) {
 	t.Helper()
 	var ids []string

@@ -141,8 +141,8 @@ func TestPageSaysWhenMenuBarIsGone(t *testing.T) {
 	}
 }
 
-// The page reads and sets whether Tandem starts at login. It is told what the system refuses.
-// Without a menu, login is not offered.
+// The page reads and sets whether Tandem starts at login, and hears why the system refuses a
+// change. Without a menu, login is not offered.
 func TestPageSetsLogin(t *testing.T) {
 	state, refusal := control.AtLogin{Known: true}, error(nil)
 	h := Desk{Login: func() control.AtLogin { return state }, SetLogin: func(on bool) error {

@@ -13,7 +13,7 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('an answer can be stopped, and goes on after a reload', async () => {
+test('an answer can be stopped, and continues after a reload', async () => {
   const { context, page, problems, ask } = await playground(browser)
   const lastRun = () =>
     until('end of the run', async () => {

@@ -99,7 +99,7 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   assert.equal(await page.locator('.chat > li').count(), 2)
   await page.getByRole('button', { name: 'Answer again' }).click()
   await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
-  // A person can edit an answer, and then the model goes on from the edited text.
+  // A person can edit an answer. Then the model continues from the edited text.
   await page.getByRole('button', { name: 'Edit the answer' }).click()
   await page.getByLabel('Edit the answer; the model will take your words for its own').fill('It is')
   await page.getByLabel('Edit the answer').press('Enter')

@@ -391,7 +391,7 @@ test('an abandoned answer links to its run, and a cut one names its limit', asyn
   await context.close()
 })
 
-test('Back finds the list where it was left', async () => {
+test('Back leads to the old place in the list', async () => {
   const { context, page, problems } = await open(browser, { viewport: { width: 1280, height: 600 } })
   const list = fakes(90)
   await page.route(/\/app\/checkpoints(\?.*)?$/, async (route) => {

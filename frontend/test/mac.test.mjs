@@ -28,7 +28,7 @@ test('a measurement can be cancelled', async () => {
   await measure.waitFor()
   assert.ok(await measure.evaluate((b) => b === document.activeElement), 'the focus got lost')
   assert.equal(await page.getByRole('alert').count(), 0)
-  // A measurement goes on while another page is open, and after a reload.
+  // A measurement continues while another page is open, and after a reload.
   await page.getByRole('button', { name: 'Measure' }).click()
   await page.getByText(/^At most \d+ measurements? left/).waitFor({ timeout: 60_000 })
   await page.getByRole('link', { name: 'Runs' }).click()

@@ -273,7 +273,7 @@ test('a run that was cut off says at which limit', async () => {
   await context.close()
 })
 
-test('Back finds the history where it was left', async () => {
+test('Back leads to the old place in the history', async () => {
   const { context, page, problems } = await open(browser, { viewport: { width: 1280, height: 500 } })
   const run = (id) => ({ id, started_at: '2025-11-20T10:00:00Z', ended_at: '2025-11-20T10:01:00Z', client: 'zed', endpoint: '/v1/completions', model: 'pocket', finish_reason: 'stop', prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1, total_ms: 1, verifies: 0, peak_bytes: 0, error: '' })
   await page.route(/\/app\/runs\?/, (route) => route.fulfill({ json: { runs: Array.from({ length: 50 }, (_, i) => run(1000 - i)) } }))

@@ -48,8 +48,8 @@ export class Playground {
     })
   }
 
-  // #left are the answers that were growing when the page was left. An answer goes away once a
-  // person looks at its chat.
+  // #left returns the answers that were growing when the page was left. An answer leaves the list
+  // when a person looks at its chat.
   #left(): Left[] {
     try {
       return JSON.parse(sessionStorage.getItem(leftKey) ?? '[]') as Left[]

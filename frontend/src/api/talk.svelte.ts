@@ -4,7 +4,7 @@ import { Failure, get, post, request, why } from './client.ts'
 import { Generation, type Ask, type Said } from './generate.ts'
 import type { Chat, Message, WholeChat } from './types.ts'
 
-// Options say how to sample. The model's own value counts where one is missing.
+// Options say how to sample. If an option is missing, the model's own value counts.
 export interface Options {
   temperature?: number
   max_tokens?: number

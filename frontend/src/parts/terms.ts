@@ -37,7 +37,7 @@ export const terms = {
 
 export type Term = keyof typeof terms
 
-// facts are what the page of a run tells, by its names.
+// facts explains the facts on the page of a run, by their names.
 export const facts: Record<string, string> = {
   tokens: terms.token.text,
   prompt: 'Tokens of the prompt. Matched: an earlier text begins with them too. Restored: they came back from a checkpoint. Computed: the model read them now.',
@@ -57,5 +57,5 @@ export const facts: Record<string, string> = {
 
 const factNames: Record<string, string> = { ms: 'Milliseconds', 'block ms': 'Milliseconds of a round with drafts', cache: 'Not restored', parts: 'Differs from a kept text', reason: 'Why no drafts', asked: 'Asked for', told: 'What the client was told' }
 
-// factName is how a page calls a fact.
+// factName returns the name of a fact on a page.
 export const factName = (fact: string): string => factNames[fact] ?? fact.charAt(0).toUpperCase() + fact.slice(1)
