@@ -39,8 +39,8 @@ export function levels(list: Stretch[], ...of: ((s: Stretch) => number | null)[]
   return [list.flatMap((s) => [s.from, s.to + 1 - edge]), ...of.map((f) => list.flatMap((s) => [f(s), f(s)]))]
 }
 
-// A Position counts the drafts at a place of a block. stood counts those that were accepted
-// together with all drafts before them.
+// A Position counts the drafts at a place of a block. stood counts the drafts there that were
+// accepted together with all drafts before them.
 export interface Position {
   at: number // from 1
   tried: number
