@@ -62,8 +62,8 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	// The clients of the first lane wait for a model that computes. In the second lane most of the
 	// time goes into starting programs.
 	err = errors.Join(together(
-		func() error { return errors.Join(t.realModel(ctx), t.embeddings(ctx), t.scores(ctx)) },
-		func() error { return errors.Join(t.libraries(ctx), t.connect(ctx), t.fuzz(ctx)) })...)
+		func() error { return errors.Join(t.realModel(ctx), t.embeddings(ctx)) },
+		func() error { return errors.Join(t.libraries(ctx), t.connect(ctx), t.fuzz(ctx), t.scores(ctx)) })...)
 	fmt.Fprintf(b.Out, "\n%s\ntest clients: %s\n", t.table.String(),
 		setup.Seconds(time.Since(start)))
 	return err
