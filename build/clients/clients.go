@@ -61,23 +61,12 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	defer os.RemoveAll(t.dir)
 	// The clients of the first lane wait for a model that computes. In the second lane most of the
 	// time goes into starting programs.
-	err = errors.Join(together(
+	err = setup.Together(
 		func() error { return errors.Join(t.realModel(ctx), t.embeddings(ctx)) },
-		func() error { return errors.Join(t.libraries(ctx), t.connect(ctx), t.fuzz(ctx), t.scores(ctx)) })...)
+		func() error { return errors.Join(t.libraries(ctx), t.connect(ctx), t.fuzz(ctx), t.scores(ctx)) })
 	fmt.Fprintf(b.Out, "\n%s\ntest clients: %s\n", t.table.String(),
 		setup.Seconds(time.Since(start)))
 	return err
-}
-
-// together runs functions at once and returns their errors.
-func together(lanes ...func() error) []error {
-	errs := make([]error, len(lanes))
-	var all sync.WaitGroup
-	for i, lane := range lanes {
-		all.Go(func() { errs[i] = lane() })
-	}
-	all.Wait()
-	return errs
 }
 
 // newClientTier installs the clients and builds the program that they talk to. A client that cannot

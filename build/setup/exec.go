@@ -3,10 +3,12 @@ package setup
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -48,6 +50,17 @@ func (b *Builder) Step(what string, cmd *exec.Cmd) error {
 	}
 	fmt.Fprintln(b.Out, Seconds(time.Since(start)))
 	return nil
+}
+
+// Together runs functions at once and returns their errors as one.
+func Together(all ...func() error) error {
+	errs := make([]error, len(all))
+	var running sync.WaitGroup
+	for i, run := range all {
+		running.Go(func() { errs[i] = run() })
+	}
+	running.Wait()
+	return errors.Join(errs...)
 }
 
 // Output runs a command and returns its trimmed standard output.

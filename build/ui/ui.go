@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -124,14 +125,10 @@ func browserTests(ctx context.Context, b *setup.Builder, p program.Programs) err
 	}
 	close(queue)
 	var printing sync.Mutex
-	errs := make([]error, browsers)
-	var all sync.WaitGroup
-	for i := range browsers {
-		all.Go(func() { errs[i] = testFiles(ctx, b, p, queue, &printing) })
-	}
-	all.Wait()
+	work := func() error { return testFiles(ctx, b, p, queue, &printing) }
+	err = setup.Together(slices.Repeat([]func() error{work}, browsers)...)
 	fmt.Fprintf(b.Out, "frontend: in a browser: %s\n", setup.Seconds(time.Since(start)))
-	return errors.Join(errs...)
+	return err
 }
 
 // testFiles runs the files of a queue, one after the other, against one server on the pocket model.
