@@ -16,7 +16,7 @@ import (
 
 // DeleteChat deletes the checkpoints that the answers of the chat left, on disk and in memory.
 //   - A checkpoint that another run goes on from stays.
-//   - A checkpoint with a name stays, and so do those that it goes on from.
+//   - A checkpoint with a name stays, and so do the checkpoints that it continues.
 //   - WouldDeleteChats tells the same numbers before.
 //   - When a file cannot be deleted, the chat stays.
 func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
@@ -102,7 +102,7 @@ func TestDeletedChatTakesItsOwnCheckpoints(t *testing.T) {
 		t.Errorf("the tokens of a chat that was deleted: %v", err)
 	}
 
-	// A checkpoint with a name stays, and so do those that it goes on from. The chat goes.
+	// A checkpoint with a name stays, and so do the checkpoints that it continues. The chat goes.
 	name := "kept"
 	if _, err := c.ChangeCheckpoint(ctx, shared[0].ID,
 		control.CheckpointChange{Name: &name}); err != nil {

@@ -104,7 +104,7 @@ func TestGrammarEndsTheTextInsideABlock(t *testing.T) {
 }
 
 // TestGrammarFollowsGeneratedTokensFirst resumes an answer under a grammar. The grammar reads the
-// generated tokens first and refuses those that it forbids.
+// generated tokens first and refuses the forbidden ones.
 func TestGrammarFollowsGeneratedTokensFirst(t *testing.T) {
 	script := counting(0, 400)
 	f := newFixture(t, enginetest.Cycle(50), Options{})

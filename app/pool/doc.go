@@ -13,11 +13,11 @@
 //
 // If a model does not fit beside the others, idle models leave (victims in evict.go). The model of
 // the least worth leaves first. Its worth is the time of its next load, divided by the time since
-// its last use. These models stay:
+// its last use.
 //
-//   - a model that a request uses;
-//   - a model that a person chose, or set to stay;
-//   - any model whose leaving would not make enough room.
+//   - A model that a request uses stays.
+//   - A model that a person chose, or set to stay, stays.
+//   - No model leaves if that does not make enough room.
 //
 // Before an idle model leaves, the new model's context is cut down to agentContext, unless a person
 // set it. The choice keeps its whole context. If the new model still does not fit, it is refused and

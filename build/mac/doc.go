@@ -2,7 +2,8 @@
 // signs it, validates it and packs it. On Linux it makes all but the menu bar and the window, which
 // are Objective-C and need Apple's SDK.
 //
-// Some files do work that no maintained tool does well enough:
+// Some files do work that no maintained tool does well enough.
+//
 //   - licences.go lists the licences of Go modules, Rust crates, npm packages, Go, MLX and
 //     metal-cpp, with their texts and notices. go-licenses v1.6.0 knows Go modules alone. It
 //     reports ours as faults, calls the licence of modernc.org/mathutil unknown, and brings 26
