@@ -53,6 +53,10 @@ export async function violations(page) {
   })
 }
 
+// overflow returns how many pixels a page or an open dialog on it is wider than the window.
+export const overflow = (page) =>
+  page.evaluate(() => Math.max(...[document.documentElement, ...document.querySelectorAll('dialog[open]')].map((e) => e.scrollWidth - e.clientWidth)))
+
 // look takes a screenshot at each width. It expects at each that nothing is too wide, dialogs
 // included, and that axe finds no violations.
 async function look(page, name, widths) {
@@ -60,8 +64,8 @@ async function look(page, name, widths) {
     await page.setViewportSize({ width, height: 800 })
     const at = `${name}-${width}`
     await shot(page, at)
-    const over = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll('dialog[open]')].map((e) => e.scrollWidth - e.clientWidth))
-    assert.ok(Math.max(...over) <= 0, `${at} is ${Math.max(...over)} px too wide`)
+    const over = await overflow(page)
+    assert.ok(over <= 0, `${at} is ${over} px too wide`)
     assert.deepEqual(await violations(page), [], at)
   }
 }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 
-import { launch, open, shot, violations } from './browser.mjs'
+import { launch, open, overflow, shot, violations } from './browser.mjs'
 
 let browser
 
@@ -64,7 +64,7 @@ test('settings of an editor are copied, written and checked', async () => {
   assert.deepEqual(await violations(page), [])
   await page.setViewportSize({ width: 800, height: 800 })
   for (const summary of await clients.locator('summary').all()) if (!(await summary.evaluate((s) => s.parentElement.open))) await summary.click()
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  const over = await overflow(page)
   assert.ok(over <= 0, `the page is ${over} px too wide`)
   await shot(page, 'connect-all')
   await aider.getByRole('button', { name: 'Write it again' }).click()

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
-import { launch, link, open, shot, sound, violations } from './browser.mjs'
+import { launch, link, open, overflow, shot, sound, violations } from './browser.mjs'
 
 let browser
 const address = new URL(link()).origin
@@ -331,7 +331,7 @@ test('a conversation shows its subject', async () => {
 // healthy checks the rules that hold for every page.
 async function healthy(page, problems) {
   assert.deepEqual(await violations(page), [])
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  const over = await overflow(page)
   assert.ok(over <= 0, `the page is ${over} px too wide`)
   assert.deepEqual(problems, [])
 }

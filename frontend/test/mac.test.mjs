@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
-import { launch, open, shot, violations } from './browser.mjs'
+import { launch, open, overflow, shot, violations } from './browser.mjs'
 
 let browser
 
@@ -93,7 +93,7 @@ test('several measurements stand beside each other', async () => {
     assert.match(await row(22).textContent(), /1\.50× 1\.20/)
     assert.doesNotMatch(await row(21).textContent(), /×/, 'another model is compared')
     await shot(page, `mac-${colorScheme}-800`)
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+    const over = await overflow(page)
     assert.ok(over <= 0, `${over} px too wide`)
     assert.deepEqual(await violations(page), [])
     if (colorScheme === 'dark') {

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 
-import { launch, open, shot, sound } from './browser.mjs'
+import { launch, open, overflow, shot, sound } from './browser.mjs'
 import { commit, hub, model, serve } from './server.mjs'
 
 let browser, tandem, theHub, blobs
@@ -46,7 +46,7 @@ test('a model of another program is taken over', async () => {
   assert.match(await row.innerText(), /\d\d MiB/)
   await shot(page, 'models-found')
   await page.setViewportSize({ width: 800, height: 800 })
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  const over = await overflow(page)
   assert.ok(over <= 0, `${over} px too wide`)
   assert.deepEqual(problems, [])
   await context.close()

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 
-import { open, violations } from './browser.mjs'
+import { open, overflow, violations } from './browser.mjs'
 
 // playground opens the page. ask calls the control routes.
 export async function playground(browser, options) {
@@ -71,7 +71,7 @@ export const focused = (page) => page.evaluate(() => document.activeElement?.tex
 
 export async function healthy(page, problems) {
   assert.deepEqual(await violations(page), [])
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  const over = await overflow(page)
   assert.ok(over <= 0, `the page is ${over} px too wide`)
   assert.deepEqual(problems, [])
 }
