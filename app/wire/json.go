@@ -10,6 +10,15 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
+// asIs has true for each ASCII character that a JSON string holds as it is. Most of an answer is such
+// text, so AppendString looks a character up instead of comparing it.
+var asIs = func() (t [256]bool) {
+	for c := byte(' '); c < 0x7f; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
 // AppendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD. The two line separators
 // that JavaScript once forbade in strings are escaped.
 func AppendString(dst []byte, s string) []byte {
@@ -17,6 +26,10 @@ func AppendString(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
+		if asIs[c] {
+			i++
+			continue
+		}
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && size == 1 {
@@ -28,10 +41,6 @@ func AppendString(dst []byte, s string) []byte {
 				start = i + size
 			}
 			i += size
-			continue
-		}
-		if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
-			i++
 			continue
 		}
 		dst = append(dst, s[start:i]...)
