@@ -88,10 +88,7 @@ func (p *Params) ReadSampling(f *wire.Fields, key string) {
 	p.topK = f.Whole("top_k")
 	p.presence = f.Real("presence_penalty")
 	p.frequency = f.Real("frequency_penalty")
-	p.repetition = f.Number(key, 0, math.MaxFloat64)
-	if p.repetition != nil && *p.repetition == 0 {
-		f.Fail(key, "must be above 0 (1 = off).")
-	}
+	p.repetition = f.Real(key)
 }
 
 func ReadSeed(f *wire.Fields, key string) *uint64 {
@@ -160,7 +157,8 @@ func readSpeculation(f *wire.Fields) (r engine.Speculation) {
 	known := speculationShape.Names()
 	for _, key := range slices.Sorted(maps.Keys(o.Values)) {
 		if !slices.Contains(known, key) { // the protocol is ours, so any other name is a mistake
-			f.Fail("speculation", "has no %q; it takes %s.", wire.Clip(key), control.Word(strings.Join(known, ", ")))
+			f.Fail("speculation", "has no %q; it takes %s.", wire.Clip(key),
+				control.Word(strings.Join(known, ", ")))
 		}
 	}
 	f.Take(o)
@@ -189,7 +187,8 @@ func (p *Params) Request(prompt []int32, d model.Defaults, index int) engine.Req
 	s.TopK = max(0, First(0, p.topK, d.TopK)) // -1 = off, as in vLLM
 	s.TopP = First(1, p.topP, d.TopP)
 	if s.TopP == 0 {
-		s.TopP = math.SmallestNonzeroFloat32 // off is 0 for the engine; a client's 0 takes the likeliest
+		// off is 0 for the engine; a client's 0 takes the likeliest
+		s.TopP = math.SmallestNonzeroFloat32
 	}
 	s.MinP = First(0, p.minP, d.MinP)
 	s.RepetitionPenalty = First(1, p.repetition, d.RepetitionPenalty)

@@ -12,7 +12,7 @@ type ModelSettings struct {
 	TopP              *float64 `json:"top_p,omitempty" least:"0" most:"1"`
 	TopK              *int     `json:"top_k,omitempty" least:"-1"`
 	MinP              *float64 `json:"min_p,omitempty" least:"0" most:"1"`
-	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty" least:"0" most:"3.4028234663852886e+38"`
+	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty" least:"0.01" most:"100"`
 	KeepLoaded        bool     `json:"keep_loaded,omitempty"` // it stays in memory while it is idle
 }
 

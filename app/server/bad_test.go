@@ -133,7 +133,7 @@ func TestBadInputNamesItsField(t *testing.T) {
 		{chatPath, chat(`"top_p":1.1`), "top_p", "between"},
 		{chatPath, chat(`"min_p":-1`), "min_p", "between"},
 		{chatPath, chat(`"top_k":-2`), "top_k", "at least -1"},
-		{chatPath, chat(`"repetition_penalty":0`), "repetition_penalty", "above 0"},
+		{chatPath, chat(`"repetition_penalty":0`), "repetition_penalty", "between 0.01 and 100"},
 		{chatPath, chat(`"presence_penalty":"x"`), "presence_penalty", "number"},
 		{chatPath, chat(`"logit_bias":[1]`), "logit_bias", "object"},
 		{chatPath, chat(`"logit_bias":{"x":1}`), "logit_bias", "token id"},

@@ -93,6 +93,7 @@ func TestModelSettingsAreSetWholeOrRefused(t *testing.T) {
 		`{"model":"acme/coder","top_k":-2}`:                "top_k",
 		`{"model":"acme/coder","min_p":"x"}`:               "min_p",
 		`{"model":"acme/coder","repetition_penalty":0}`:    "repetition_penalty",
+		`{"model":"acme/coder","repetition_penalty":200}`:  "repetition_penalty",
 		`{"model":"acme/coder","keep_loaded":"certainly"}`: "keep_loaded",
 	} {
 		w := socketPost(s, "/app/model-settings", body)

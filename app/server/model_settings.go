@@ -7,7 +7,8 @@ import (
 	"tandem/app/wire"
 )
 
-func (s *Server) modelSettings(ctx context.Context, id modelQuery) (control.ModelSettingsState, error) {
+func (s *Server) modelSettings(ctx context.Context,
+	id modelQuery) (control.ModelSettingsState, error) {
 	if id == "" {
 		return control.ModelSettingsState{}, wire.Invalid("model",
 			"The field model is missing: name a registered model.")
@@ -15,10 +16,7 @@ func (s *Server) modelSettings(ctx context.Context, id modelQuery) (control.Mode
 	return s.services.Residents.ModelSettings(ctx, string(id))
 }
 
-func (s *Server) setModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error) {
-	if set.RepetitionPenalty != nil && *set.RepetitionPenalty == 0 {
-		return control.ModelSettingsState{}, wire.Invalid("repetition_penalty",
-			"repetition_penalty must be above 0 (1 = off).")
-	}
+func (s *Server) setModelSettings(ctx context.Context,
+	set control.ModelSettings) (control.ModelSettingsState, error) {
 	return s.services.Residents.SetModelSettings(ctx, set)
 }
