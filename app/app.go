@@ -30,7 +30,7 @@ import (
 
 // Options of an App.
 type Options struct {
-	Home    string       // folder, see OpenHome
+	Home    string       // folder, see home.Open
 	Version string       // of the program
 	Logger  *slog.Logger // nil discards
 
@@ -132,7 +132,8 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 		return nil, fmt.Errorf("dtype %q: use auto, float32 or checkpoint", o.Dtype)
 	}
 	if !slices.Contains([]string{"", engine.Auto, engine.None}, o.Speculation) {
-		return nil, fmt.Errorf("speculation %q: use %s or %s", o.Speculation, engine.Auto, engine.None)
+		return nil, fmt.Errorf("speculation %q: use %s or %s",
+			o.Speculation, engine.Auto, engine.None)
 	}
 	if a.home, err = home.Open(o.Home); err != nil {
 		return nil, err
@@ -143,7 +144,8 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if err := os.RemoveAll(a.benchFolder()); err != nil {
 		a.log.Warn("the files of a bench stay on disk", "path", a.benchFolder(), "error", err)
 	}
-	if a.db, err = storage.Open(a.home.Path(home.DatabaseFile), storage.Options{Logger: o.Logger}); err != nil {
+	if a.db, err = storage.Open(a.home.Path(home.DatabaseFile),
+		storage.Options{Logger: o.Logger}); err != nil {
 		return nil, err
 	}
 	if a.thread, err = mlx.NewThread(mlx.Options{}); err != nil {
@@ -175,13 +177,15 @@ func (a *App) openRooms(ctx context.Context) error {
 		return err
 	}
 	a.pool = pool.New(a.life, a.thread, a.db, a.home, a.settings, a.log, pool.Options{
-		ContextLength: o.ContextLength, Dtype: o.Dtype, Memory: o.Memory, Speculation: o.Speculation,
+		ContextLength: o.ContextLength, Dtype: o.Dtype, Memory: o.Memory,
+		Speculation:   o.Speculation,
 		NoCheckpoints: o.NoCheckpoints, Script: o.Script,
 	})
 	a.pool.Wire(ctx)
 	// Flags may ask for more than the machine has. That must not stop a start.
 	if err := a.checkBudgets(ctx, control.DefaultSettings(), a.settings.Base()); err != nil {
-		a.log.Warn("checkpoints get less than was asked for, since the machine has less", "error", err)
+		a.log.Warn("checkpoints get less than was asked for, since the machine has less", "error",
+			err)
 	}
 	var err error
 	a.library, err = library.Open(ctx, a.life, a.db, a.home, a.settings, a.pool, a.log,

@@ -66,7 +66,8 @@ func (a *App) RunBench(ctx context.Context,
 	if a.endBench != nil {
 		a.mu.Unlock()
 		m.Release()
-		return control.Bench{}, control.Errorf(control.CodeModelBusy, "A measurement is running; wait until it ends, or cancel it.")
+		return control.Bench{}, control.Errorf(control.CodeModelBusy,
+			"A measurement is running; wait until it ends, or cancel it.")
 	}
 	a.endBench, a.benchFailure = cancel, ""
 	defer func() {
@@ -104,7 +105,8 @@ func (a *App) RunBench(ctx context.Context,
 	if err != nil {
 		return control.Bench{}, err
 	}
-	row, err := a.db.AddBench(ctx, storage.Bench{Model: m.ID(), Machine: home.Machine(), Version: a.opts.Version, Result: text})
+	row, err := a.db.AddBench(ctx, storage.Bench{Model: m.ID(), Machine: home.Machine(),
+		Version: a.opts.Version, Result: text})
 	if err != nil {
 		return control.Bench{}, err
 	}

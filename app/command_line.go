@@ -78,7 +78,8 @@ func (a *App) LinkCommandLine(ctx context.Context) (control.CommandLine, error) 
 			"Tandem runs from %s, which may not stay there; move it to Applications and open it there first.", bundle)
 	case c.Link == control.LinkForeign:
 		return c, control.Errorf(control.CodeFolder,
-			"%s is another file, which Tandem does not replace; move it away, or link %s by hand.", c.Path, c.Program)
+			"%s is another file, which Tandem does not replace; move it away, or link %s by hand.",
+			c.Path, c.Program)
 	case c.Link == control.LinkOurs:
 		return c, nil
 	}

@@ -50,8 +50,9 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 	b, err := json.MarshalIndent(control.Diagnosis{
 		MadeAt: time.Now().UTC(), Version: a.opts.Version, Go: runtime.Version(),
 		System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Memory: home.Memory(),
-		Engine: a.computesOn(), State: st, Settings: set, Keys: len(keys), Models: models, Runs: runs,
-		Log: lines[max(0, len(lines)-reportLines):],
+		Engine: a.computesOn(), State: st, Settings: set, Keys: len(keys), Models: models,
+		Runs: runs,
+		Log:  lines[max(0, len(lines)-reportLines):],
 	}, "", "  ")
 	return a.withoutHome(b), err
 }

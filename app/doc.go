@@ -5,7 +5,7 @@
 //
 // # Rooms
 //
-// Each room owns its state and its lock, and knows only the rooms below it:
+// Each room owns its state and its lock, and knows only rooms above it in this list:
 //
 //   - home: the home folder, and the figures of the machine;
 //   - settings: what is set, who decides it, and the keys;
@@ -19,9 +19,13 @@
 //
 // # Lock order
 //
-// A caller that needs several locks takes them in this order: settings, then pool, then endpoint.
-// Library, history and connect hold no lock of their own while they call these rooms. App's own lock guards
-// what App itself holds, and comes last.
+// A caller that needs several locks takes them in this order: the lock of a change of settings,
+// then the pool's, then the endpoint's. Library, history and connect hold no lock of their own
+// while they call pool or endpoint. Two locks may be taken under any other, since no other is taken
+// under them:
+//
+//   - the lock of the current settings (settings.Store.Current);
+//   - App's own, which guards what App itself holds.
 //
 // # A changed setting
 //
@@ -32,16 +36,16 @@
 //   - The database is last.
 //   - After that nothing can fail, so the settings that a client reads are the ones that hold.
 //
-// The flag --addr decides the port, and serves this machine alone. Without it a setting decides
-// whether other machines are let in. That setting is refused while there is no key.
+// With the flag --addr, the flag decides the port, and no other machine is let in. Without it a
+// setting decides whether other machines are let in. That setting is refused while there is no key.
 //
 // # Benches
 //
-// The bench that a person starts in the window runs on engines of its own, which borrow the weights.
-// It does not count as use of the model:
+// The bench that a person starts in the window runs on engines of its own, which borrow the
+// weights. It counts as use of the model, and yields to requests:
 //
 //   - it measures only while no request is in flight;
-//   - it repeats what a request disturbs;
+//   - it repeats a measurement that a request disturbs;
 //   - it ends when the model is to leave the memory.
 //
 // The same code measures for `tandem bench`, in a process that has nothing else to do.

@@ -48,7 +48,8 @@ func (r *logRing) add(at time.Time, level slog.Level, text string) {
 	if len(r.lines) == maxLogLines {
 		r.lines = slices.Delete(r.lines, 0, 1)
 	}
-	r.lines = append(r.lines, control.LogLine{Seq: r.seq, Time: at.UTC(), Level: level.String(), Text: text})
+	r.lines = append(r.lines, control.LogLine{Seq: r.seq, Time: at.UTC(), Level: level.String(),
+		Text: text})
 	close(r.more)
 	r.more = make(chan struct{})
 }
@@ -65,7 +66,8 @@ func (ringHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= s
 // Handle implements slog.Handler.
 func (h ringHandler) Handle(ctx context.Context, rec slog.Record) error {
 	var b bytes.Buffer
-	var text slog.Handler = slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: withoutLineFields})
+	var text slog.Handler = slog.NewTextHandler(&b,
+		&slog.HandlerOptions{ReplaceAttr: withoutLineFields})
 	if h.with != nil {
 		text = h.with(text)
 	}
@@ -78,7 +80,8 @@ func (h ringHandler) Handle(ctx context.Context, rec slog.Record) error {
 
 // withoutLineFields drops the attributes that control.LogLine has fields for.
 func withoutLineFields(groups []string, a slog.Attr) slog.Attr {
-	if len(groups) == 0 && slices.Contains([]string{slog.TimeKey, slog.LevelKey, slog.MessageKey}, a.Key) {
+	if len(groups) == 0 && slices.Contains([]string{slog.TimeKey, slog.LevelKey, slog.MessageKey},
+		a.Key) {
 		return slog.Attr{}
 	}
 	return a

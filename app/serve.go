@@ -58,7 +58,8 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	srv := server.New(a.services(), server.Options{Logger: a.log, Pages: o.Pages, Rules: rules(set)})
+	srv := server.New(a.services(), server.Options{Logger: a.log, Pages: o.Pages,
+		Rules: rules(set)})
 	socket, err := control.Listen(a.home.Dir)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	return result
 }
 
-// startWork starts the work beside requests. It ends with the App's life.
+// startWork starts the work beside requests. It ends with ctx or with the App's life.
 func (a *App) startWork(ctx context.Context, o ServeOptions, srv *server.Server,
 	running *sync.WaitGroup) {
 	if o.Preload {
@@ -156,10 +157,12 @@ func (a *App) serveSettings(o ServeOptions) (control.Settings, error) {
 		flag("network", "--addr", func(s *control.Settings) { s.Network = false })
 	}
 	if o.AllowedHosts != nil {
-		flag("allowed_hosts", "--allow-host", func(s *control.Settings) { s.AllowedHosts = o.AllowedHosts })
+		flag("allowed_hosts", "--allow-host",
+			func(s *control.Settings) { s.AllowedHosts = o.AllowedHosts })
 	}
 	if o.AllowedOrigins != nil {
-		flag("allowed_origins", "--allow-origin", func(s *control.Settings) { s.AllowedOrigins = o.AllowedOrigins })
+		flag("allowed_origins", "--allow-origin",
+			func(s *control.Settings) { s.AllowedOrigins = o.AllowedOrigins })
 	}
 	return a.settings.Current(), nil
 }

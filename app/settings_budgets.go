@@ -26,8 +26,10 @@ func (a *App) automatic() control.Automatic {
 func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) error {
 	if all := a.pool.MachineMemory(); next.CheckpointMemory != before.CheckpointMemory {
 		if most := pool.MostCheckpointMemory(all); next.CheckpointMemory > most {
-			return badBudget("checkpoint_memory", next.CheckpointMemory, most, control.GiB, fmt.Sprintf(
-				"this machine has %s, and the rest is for models and the system", control.GiB.Of(all)))
+			return badBudget("checkpoint_memory", next.CheckpointMemory, most, control.GiB,
+				fmt.Sprintf(
+					"this machine has %s, and the rest is for models and the system",
+					control.GiB.Of(all)))
 		}
 	}
 	if next.CheckpointDisk == before.CheckpointDisk || next.CheckpointDisk == 0 {
@@ -45,7 +47,8 @@ func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) e
 	free := int64(disk.Bavail) * int64(disk.Bsize)
 	if most := free + all.Bytes; next.CheckpointDisk > most {
 		return badBudget("checkpoint_disk", next.CheckpointDisk, most, control.GB, fmt.Sprintf(
-			"%s are free on the disk, and checkpoints have %s", control.GB.Of(free), control.GB.Of(all.Bytes)))
+			"%s are free on the disk, and checkpoints have %s", control.GB.Of(free),
+			control.GB.Of(all.Bytes)))
 	}
 	return nil
 }

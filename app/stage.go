@@ -95,7 +95,7 @@ type fronted struct {
 	generate bench.Generating
 }
 
-// Acquire implements server.Pool.
+// Acquire implements api.Pool.
 func (f *fronted) Acquire(ctx context.Context, name string) (model.Model, error) {
 	m, err := f.Pool.Acquire(ctx, name)
 	if err != nil {
@@ -110,6 +110,7 @@ type frontedModel struct {
 }
 
 // Generate implements model.Model.
-func (m frontedModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+func (m frontedModel) Generate(ctx context.Context,
+	r engine.Request) iter.Seq2[engine.Token, error] {
 	return m.generate(ctx, m.Model, r)
 }

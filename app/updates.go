@@ -102,7 +102,8 @@ func (a *App) watchUpdates(ctx context.Context) {
 	for ctx.Err() == nil {
 		if a.settings.Current().CheckUpdates && a.updateDue(time.Now()) {
 			if u, err := a.CheckUpdates(ctx); ctx.Err() == nil && (err != nil || u.Error != "") {
-				a.log.Info("looking for a newer version", "error", errors.Join(err, errors.New(u.Error)))
+				a.log.Info("looking for a newer version", "error",
+					errors.Join(err, errors.New(u.Error)))
 			}
 		}
 		select {

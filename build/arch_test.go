@@ -49,6 +49,7 @@ var arrows = []struct {
 	{"app/settings", []string{"app/home", "app/control", "storage", "models/hub"}},
 	{"app/home", []string{"app/control"}},
 	// for tests alone
+	{"app/modeltest", []string{"app/model", "app/control", "app/dialect", "engine"}},
 	{"app/roomtest", []string{"app/pool", "app/settings", "app/home", "engine/mlx", "models/hub",
 		"storage"}},
 	{"app/control", nil},
@@ -93,9 +94,9 @@ const testsMayImport = "engine/enginetest"
 // testArrows are further arrows for tests. Tests of models need cache.Options to ask a model for
 // its caches.
 var testArrows = map[string][]string{
-	"models": {"engine/cache"},
-	// tests of whole servers script the engine's tokens
-	"app/server":  {"engine"},
+	"models":      {"engine/cache"},
+	"app/api":     {"app/modeltest"},
+	"app/server":  {"app/modeltest", "engine"},           // they script the engine's tokens
 	"app/pool":    {"app/server", "app/api", "app/wire"}, // its fixture answers requests
 	"app/library": {"app/roomtest"},
 	"app/history": {"app/roomtest"},

@@ -8,7 +8,8 @@ func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		active, e.readers = append(active, e.waiting.list...), append(e.readers, e.waitingReadings.list...)
+		active, e.readers = append(active, e.waiting.list...),
+			append(e.readers, e.waitingReadings.list...)
 		e.waiting.list, e.waitingReadings.list = nil, nil
 		return active, true
 	}

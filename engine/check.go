@@ -19,10 +19,12 @@ func (e *Engine) check(r Request) (limit int, err error) {
 	}
 	unknown := func(id int32) bool { return id < 0 || int(id) >= e.config.VocabSize }
 	if i := slices.IndexFunc(r.Prompt, unknown); i >= 0 {
-		return invalid("prompt token %d has id %d; the vocabulary has %d", i, r.Prompt[i], e.config.VocabSize)
+		return invalid("prompt token %d has id %d; the vocabulary has %d", i, r.Prompt[i],
+			e.config.VocabSize)
 	}
 	if i := slices.IndexFunc(r.Generated, unknown); i >= 0 {
-		return invalid("prompt token %d has id %d; the vocabulary has %d", len(r.Prompt)+i, r.Generated[i], e.config.VocabSize)
+		return invalid("prompt token %d has id %d; the vocabulary has %d", len(r.Prompt)+i,
+			r.Generated[i], e.config.VocabSize)
 	}
 	if len(r.Stop) > MaxStops {
 		return invalid("at most %d stop texts are possible, not %d", MaxStops, len(r.Stop))
@@ -32,17 +34,21 @@ func (e *Engine) check(r Request) (limit int, err error) {
 			return invalid("a stop text has 1 to %d characters, not %d", MaxStopLength, n)
 		}
 	}
-	if want := (e.config.VocabSize + maskWord - 1) / maskWord; r.Grammar != nil && r.Grammar.Words() != want {
-		return invalid("the grammar has masks of %d words; the vocabulary needs %d", r.Grammar.Words(), want)
+	if want := (e.config.VocabSize + maskWord - 1) / maskWord; r.Grammar != nil &&
+		r.Grammar.Words() != want {
+		return invalid("the grammar has masks of %d words; the vocabulary needs %d",
+			r.Grammar.Words(), want)
 	}
 	if r.TopLogprobs < 0 || r.TopLogprobs > MaxTopLogprobs {
-		return invalid("top_logprobs must lie between 0 and %d, not %d", MaxTopLogprobs, r.TopLogprobs)
+		return invalid("top_logprobs must lie between 0 and %d, not %d", MaxTopLogprobs,
+			r.TopLogprobs)
 	}
 	if r.MaxTokens != nil && *r.MaxTokens < 0 {
 		return invalid("max_tokens must be at least 0, not %d", *r.MaxTokens)
 	}
 	if i := slices.IndexFunc(r.Prediction, unknown); i >= 0 {
-		return invalid("the prediction holds token %d; the vocabulary has %d", r.Prediction[i], e.config.VocabSize)
+		return invalid("the prediction holds token %d; the vocabulary has %d", r.Prediction[i],
+			e.config.VocabSize)
 	}
 	if err := e.checkSpeculation(r.Speculation); err != nil {
 		return 0, err
@@ -53,14 +59,16 @@ func (e *Engine) check(r Request) (limit int, err error) {
 	context, prompt := e.opts.ContextLength, len(r.Prompt)
 	if prompt > context {
 		return 0, &Error{Code: CodeContextLength, Message: fmt.Sprintf(
-			"This model's maximum context length is %d tokens. However, you requested %d tokens in the prompt. Please reduce the length of the prompt.", context, prompt)}
+			"This model's maximum context length is %d tokens. However, you requested %d tokens in the prompt. Please reduce the length of the prompt.",
+			context, prompt)}
 	}
 	limit = context - prompt
 	if r.MaxTokens != nil {
 		limit = min(limit, *r.MaxTokens)
 	}
 	if len(r.Generated) > limit {
-		return invalid("%d tokens were generated before, and %d are allowed", len(r.Generated), limit)
+		return invalid("%d tokens were generated before, and %d are allowed", len(r.Generated),
+			limit)
 	}
 	return limit, nil
 }

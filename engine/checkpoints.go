@@ -82,7 +82,8 @@ func (e *Engine) extendPath(s *mlx.Scope, t *task) error {
 			continue
 		}
 		from, to := t.path.From(), t.offsets[i]
-		err = t.path.Extend(s, t.tokens[from:to], append(captures, e.keptContext(s, t, from, to)...))
+		err = t.path.Extend(s, t.tokens[from:to],
+			append(captures, e.keptContext(s, t, from, to)...))
 	}
 	t.offsets = t.offsets[len(captured):]
 	return err

@@ -17,13 +17,14 @@
 //
 // # The queue
 //
-// Requests and readings wait for a place, and for memory where Options.Text bounds it.
-// Each rule has a test that plays its scenario (fair_test.go, admit_test.go).
+// A reading is a text that is read without an answer (see Readings). Requests and readings
+// wait for a place, and for memory where Options.Text bounds it. Each rule has a test that
+// plays its scenario (fair_test.go, admit_test.go).
 //
 //   - The client ([Request].Client) with the fewest requests in flight is next. Among
 //     equal clients it is the one whose last turn is the longest ago.
-//   - Requests and readings take turns. Readings leave half of the places to requests, and
-//     the first reading needs none.
+//   - Requests and readings take turns. Readings leave half of the places to requests. While
+//     no text is read, the next reading needs no place.
 //   - If the next request does not fit, those after it wait. Only short requests may pass,
 //     into the memory and the places reserved for them.
 //
@@ -49,7 +50,8 @@
 // alike (package checkpoint). A request begins with the deepest state that is kept of its
 // prompt, and evaluates at least one token.
 //
-// States are captured ahead where the model has rings, or where a store takes them:
+// States are captured ahead where the model has rings (caches of a sliding window), or where a
+// store takes them:
 //
 //   - at the prompt's boundaries;
 //   - before its last token;
@@ -59,8 +61,8 @@
 // A capture inside a verify block stands if its token does. A request that ends, by a
 // cancel too, leaves its caches to the next one.
 //
-// Restored states were computed in chunks, steps and blocks of other requests. In the bit
-// tier they are the same to the bit, elsewhere up to the last one. So two kinds of request
+// Restored states were computed in chunks, steps and blocks of other requests. Kernels of
+// most devices then differ in the last bits (see Exact requests). So two kinds of request
 // restore nothing: an exact one, and one whose prompt is scored. When a round fails, all
 // checkpoints are given up, because some lie in caches that are undefined now.
 //
@@ -85,10 +87,9 @@
 //
 // Under a grammar ([Matcher]) a round has two syncs:
 //
-//  1. It is dispatched up to the target's logits.
-//  2. The guesses are read, and the masks of what may follow each are made while the device
-//     computes.
-//  3. The verdict is a second graph.
+//  1. It is dispatched up to the target's logits. The guesses are read, which is the first
+//     sync. The masks of what may follow each guess are made while the device computes.
+//  2. The verdict is a second graph. Reading it is the second sync.
 //
 // Guesses are not masked. One that the grammar forbids is rejected, so the output stays
 // exact and drafters need not know grammars. A plain step under a grammar is shared like any
@@ -99,8 +100,9 @@
 // Their taps are known from the first time and reach the draft at once.
 //
 // A stop text may end inside a verify block. emitBlock (verify.go) takes in one token after the
-// other, and addToken (accept.go) cuts its text at the stop (stops.go). The tokens after it are
-// dropped. Package api passes its own search for chats, as Request.Stopper.
+// other, and addToken (accept.go) cuts its text at the stop (stops.go). The tokens of the block
+// after it are dropped. For chats package api passes its own search as Request.Stopper: then the
+// engine only ends there, and app/api/stops.go cuts the text.
 //
 // A verify round serves one request; plain steps are shared. Where several requests decode,
 // drafts are taken only if two things hold, as measured:

@@ -131,7 +131,8 @@ func (e *Engine) tellDrafts(s *mlx.Scope, t *task, c committed) {
 			for j, layer := range taps {
 				// Each draft gets slices of its own, which it may keep and free: the outputs
 				// are the engine's, and another draft may tap the same layer.
-				list[j] = s.Slice(c.outputs[slices.Index(c.layers, layer)], 0, c.row, c.row+len(c.tokens))
+				list[j] = s.Slice(c.outputs[slices.Index(c.layers, layer)], 0, c.row,
+					c.row+len(c.tokens))
 			}
 			d.Committed(s, c.tokens, c.from, list)
 			return nil

@@ -41,7 +41,7 @@ type Options struct {
 
 	// Short is the length, in positions, of texts that have memory of their own: beside a text that
 	// takes a whole context, as far as Room is larger than that. Requests that cannot become
-	// longer, such as an editor's completions, go there ahead of those that wait. They also have
+	// longer, such as an editor's completions, go there ahead of requests that wait. They also have
 	// MaxShort places of their own. Zero reserves neither.
 	Short int
 
@@ -266,8 +266,10 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 }
 
 var (
-	errClosed    = &Error{Code: CodeClosed, Message: "the model was unloaded; send the request again"}
-	errQueueFull = &Error{Code: CodeQueueFull, Message: "the model is busy and its queue is full; try again in a second"}
+	errClosed = &Error{Code: CodeClosed,
+		Message: "the model was unloaded; send the request again"}
+	errQueueFull = &Error{Code: CodeQueueFull,
+		Message: "the model is busy and its queue is full; try again in a second"}
 )
 
 // notify tells a test that what mu guards has changed. The caller holds mu.

@@ -26,7 +26,8 @@ func (t *task) maxRows() int {
 // block evaluates the task's n tokens from t.fed on and returns the outputs, with
 // taps of layers. The caches then hold the tokens. The outputs of an exact request have
 // ExactRows rows; its caches hold none of the padding.
-func (e *Engine) forwardBlock(s *mlx.Scope, t *task, tokens *mlx.Array, n int, layers []int) lm.Output {
+func (e *Engine) forwardBlock(s *mlx.Scope, t *task, tokens *mlx.Array, n int,
+	layers []int) lm.Output {
 	q := lm.Sequence{Tokens: tokens, N: n, Pos: t.fed, Caches: t.caches}
 	if t.req.Speculation.Exact {
 		q.N, q.Pad, q.Apart = ExactRows, ExactRows-n, true

@@ -46,12 +46,14 @@ func (t *task) allowed(s *mlx.Scope, vocab int) (*mlx.Array, error) {
 // allowedTokens returns which tokens may follow the newest one and each draft, (n+1, V) bool; nil
 // if all may. It dispatches the target's forward first, so that masks are made while the device
 // computes. It waits for the draft only. logits are the target's.
-func (b *block) allowedTokens(s *mlx.Scope, p draft.Proposal, logits *mlx.Array, taps []*mlx.Array) (*mlx.Array, error) {
+func (b *block) allowedTokens(s *mlx.Scope, p draft.Proposal, logits *mlx.Array,
+	taps []*mlx.Array) (*mlx.Array, error) {
 	t := b.task
 	if t.req.Grammar == nil {
 		return nil, nil
 	}
-	keep := slices.Concat([]*mlx.Array{logits}, taps, t.sampler.Arrays(), t.sampler.Held(), t.liveArrays())
+	keep := slices.Concat([]*mlx.Array{logits}, taps, t.sampler.Arrays(), t.sampler.Held(),
+		t.liveArrays())
 	var drafts []int32
 	if b.n > 0 {
 		keep = append(keep, p.Tokens)
@@ -129,9 +131,10 @@ func maskAfter(m Matcher, id int32) ([]uint32, error) {
 }
 
 // drawMasked has tasks under a grammar draw from logits that the device computes meanwhile. read
-// has the tokens that their grammars have not seen yet. It returns the errors of those that cannot
-// go on.
-func (e *Engine) drawMasked(s *mlx.Scope, tasks []*task, next []*draw, read map[*task]Token) map[*task]error {
+// has the tokens that their grammars have not seen yet. It returns the errors of grammars that
+// cannot go on.
+func (e *Engine) drawMasked(s *mlx.Scope, tasks []*task, next []*draw,
+	read map[*task]Token) map[*task]error {
 	failed := map[*task]error{}
 	for i, t := range tasks {
 		if t.req.Grammar == nil {

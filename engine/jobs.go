@@ -63,7 +63,8 @@ func (e *Engine) SetCheckpoints(bytes int64) {
 		if same || e.trie == nil {
 			return
 		}
-		err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { return e.trie.Resize(s, bytes) })
+		err := e.thread.Do(context.Background(),
+			func(s *mlx.Scope) error { return e.trie.Resize(s, bytes) })
 		if err != nil {
 			e.opts.Logger.Error("giving checkpoints another budget", "error", err)
 			e.dropCheckpoints() // what was moved may be in two places, or in none

@@ -36,7 +36,8 @@ func (m *mailbox) close() { m.update(func() { m.closed = true }) }
 
 // each hands over tokens in order until the box is closed and empty, visit returns false, or ctx
 // ends. It reports whether everything was handed over.
-func (m *mailbox) each(ctx context.Context, visit func(Token) bool, progress func(done, total int)) (drained bool) {
+func (m *mailbox) each(ctx context.Context, visit func(Token) bool,
+	progress func(done, total int)) (drained bool) {
 	told := 0
 	for {
 		m.mu.Lock()

@@ -49,7 +49,8 @@ func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			t.choice, o, ok = draft.Choice{Arm: -1}, draft.Offer{}, false
-			e.opts.Logger.Error("panic while choosing how to draft", "panic", v, "stack", string(debug.Stack()))
+			e.opts.Logger.Error("panic while choosing how to draft", "panic", v, "stack",
+				string(debug.Stack()))
 			e.dropPanicked(t, asked, fmt.Errorf("%v", v))
 		}
 	}()

@@ -46,7 +46,8 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 			Tokens: mlx.New(s, t.tokens[from:from+n], n), N: n, Pos: from, Caches: t.caches,
 		}}, layers)
 		hidden := out.Hidden // (n, H)
-		e.tellDrafts(s, t, committed{tokens: t.tokens[from : from+n], from: from, layers: layers, outputs: out.Taps})
+		e.tellDrafts(s, t, committed{tokens: t.tokens[from : from+n], from: from, layers: layers,
+			outputs: out.Taps})
 		pending := t.liveArrays()
 		if t.req.PromptLogprobs {
 			// Evaluated first and kept, so that scoring in pieces does not
@@ -124,7 +125,8 @@ func (t *task) liveArrays() []*mlx.Array {
 // scorePrompt returns the prompt tokens that rows [from, from+n) predict, with their
 // log-probabilities. The first chunk also brings the very first token, which no row predicts. The
 // caller keeps hidden (n, H).
-func (e *Engine) scorePrompt(s *mlx.Scope, t *task, hidden *mlx.Array, from, n int) ([]Token, error) {
+func (e *Engine) scorePrompt(s *mlx.Scope, t *task, hidden *mlx.Array, from,
+	n int) ([]Token, error) {
 	prompt := t.tokens // nothing is generated yet
 	var out []Token
 	if from == 0 {

@@ -119,14 +119,17 @@ func (e *Engine) checkReading(r Reading) error {
 			return invalid("text %d is empty; send at least one token", i)
 		case n > e.opts.ContextLength:
 			return &Error{Code: CodeContextLength, Message: fmt.Sprintf(
-				"This model's maximum context length is %d tokens. However, text %d has %d tokens. Please reduce its length.", e.opts.ContextLength, i, n)}
+				"This model's maximum context length is %d tokens. However, text %d has %d tokens. Please reduce its length.",
+				e.opts.ContextLength, i, n)}
 		}
 		if at := slices.IndexFunc(text, unknown); at >= 0 {
-			return invalid("token %d of text %d has id %d; the vocabulary has %d", at, i, text[at], e.config.VocabSize)
+			return invalid("token %d of text %d has id %d; the vocabulary has %d", at, i, text[at],
+				e.config.VocabSize)
 		}
 	}
 	if i := slices.IndexFunc(r.Logits, unknown); i >= 0 {
-		return invalid("the logit of token %d is asked for; the vocabulary has %d", r.Logits[i], e.config.VocabSize)
+		return invalid("the logit of token %d is asked for; the vocabulary has %d", r.Logits[i],
+			e.config.VocabSize)
 	}
 	poolings := []lm.Pooling{lm.PoolLast, lm.PoolMean, lm.PoolFirst}
 	if len(r.Logits) == 0 && !slices.Contains(poolings, r.Pooling) {
@@ -258,7 +261,8 @@ func (e *Engine) readPieces(t *reader) error {
 // evaluate runs the forward of a round and returns the wanted rows in order, width numbers each. It
 // frees the caches of texts that end before it evaluates, so that their buffers live no longer than
 // their layer.
-func (e *Engine) evaluate(s *mlx.Scope, t *reader, list []piece) (rows []float32, width int, err error) {
+func (e *Engine) evaluate(s *mlx.Scope, t *reader,
+	list []piece) (rows []float32, width int, err error) {
 	var b lm.Batch
 	for i := range list {
 		p := &list[i]
@@ -337,7 +341,8 @@ func (e *Engine) finishReading(t *reader, err error) {
 	}
 	t.finished = true
 	if t.caches != nil {
-		err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { t.caches.Free(s); return nil })
+		err := e.thread.Do(context.Background(),
+			func(s *mlx.Scope) error { t.caches.Free(s); return nil })
 		if err != nil {
 			e.opts.Logger.Error("letting go of a reading", "error", err)
 		}

@@ -107,7 +107,8 @@ func missed(p *checkpoint.Path, n int) string {
 	case p.Gone != "":
 		return fmt.Sprintf("the checkpoint of the first %d tokens %s", p.Length, p.Gone)
 	case min(p.Matched, n-1) > p.Restored:
-		return fmt.Sprintf("there is no checkpoint between token %d and token %d, up to which the text is known", p.Restored, p.Matched)
+		return fmt.Sprintf("there is no checkpoint between token %d and token %d, up to which the text is known",
+			p.Restored, p.Matched)
 	}
 	return ""
 }
@@ -124,8 +125,9 @@ func captureOffsets(t *task, n int) []int {
 	return nil
 }
 
-// scheduleCaptures asks caches for captures at the offsets to come: all caches, which have no
-// schedule, or, where a block was taken back, those that lost theirs.
+// scheduleCaptures asks caches for captures at the offsets to come. Without undone it asks all
+// caches, because none has a schedule. After a block was taken back it asks the caches that lost
+// their schedules.
 func (t *task) scheduleCaptures(undone bool) error {
 	if t.path == nil || len(t.offsets) == 0 {
 		return nil

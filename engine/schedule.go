@@ -139,7 +139,8 @@ func (e *Engine) roundError(err error) *Error {
 	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed
 	}
-	return &Error{Code: CodeInternal, Message: "the model failed to evaluate; the request was given up", Err: err}
+	return &Error{Code: CodeInternal,
+		Message: "the model failed to evaluate; the request was given up", Err: err}
 }
 
 // finish ends a task: it frees what it holds, completes its stats and closes its mailbox. err is

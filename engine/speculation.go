@@ -74,17 +74,21 @@ func (e *Engine) checkSpeculation(r Speculation) error {
 		if e.opts.NoDrafter != "" {
 			why = "; " + e.opts.NoDrafter
 		}
-		return invalid("speculation.drafter %q is not there for this model; it has %s%s", name, strings.Join(names, ", "), why)
+		return invalid("speculation.drafter %q is not there for this model; it has %s%s", name,
+			strings.Join(names, ", "), why)
 	case r.Depth != nil && (*r.Depth < 0 || *r.Depth > MaxDepth):
 		return invalid("speculation.depth must lie between 0 and %d, not %d", MaxDepth, *r.Depth)
 	case r.Depth != nil && *r.Depth > most:
-		return invalid("speculation.depth must be at most %d with the drafter %s, not %d", most, name, *r.Depth)
+		return invalid("speculation.depth must be at most %d with the drafter %s, not %d", most,
+			name, *r.Depth)
 	case r.Fused && r.Timed:
 		return invalid("speculation.fused has no draft to wait for; leave out speculation.timed")
 	case r.Exact && r.Depth != nil && *r.Depth > MaxExactDepth:
-		return invalid("speculation.depth must be at most %d with speculation.exact, not %d", MaxExactDepth, *r.Depth)
+		return invalid("speculation.depth must be at most %d with speculation.exact, not %d",
+			MaxExactDepth, *r.Depth)
 	case !slices.Contains([]Rollback{"", "auto", Trim, Undo}, r.Rollback):
-		return invalid("speculation.rollback must be auto, %s or %s, not %q", Trim, Undo, r.Rollback)
+		return invalid("speculation.rollback must be auto, %s or %s, not %q", Trim, Undo,
+			r.Rollback)
 	case !slices.Contains([]Rule{"", Coupled, Rejection}, r.Rule):
 		return invalid("speculation.rule must be %s or %s, not %q", Coupled, Rejection, r.Rule)
 	}

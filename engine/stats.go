@@ -75,8 +75,10 @@ func (s *Stats) Add(o Stats) {
 	first := *s
 	*s = o
 	s.Given = first.Given
-	s.Matched, s.CachedTokens, s.Miss, s.Parted = first.Matched, first.CachedTokens, first.Miss, first.Parted
-	s.Queue, s.Restore, s.Prefill, s.FirstToken = first.Queue, first.Restore, first.Prefill, first.FirstToken
+	s.Matched, s.CachedTokens, s.Miss, s.Parted = first.Matched, first.CachedTokens, first.Miss,
+		first.Parted
+	s.Queue, s.Restore, s.Prefill, s.FirstToken = first.Queue, first.Restore, first.Prefill,
+		first.FirstToken
 
 	s.Rounds += first.Rounds
 	s.Syncs += first.Syncs

@@ -166,7 +166,8 @@ func dispatchedLast(a, b *task) int {
 func (e *Engine) tellNewest(s *mlx.Scope, t *task) {
 	if d := t.inFlight; len(t.tokens) > t.given {
 		newest := len(t.tokens) - 1
-		e.tellDrafts(s, t, committed{tokens: t.tokens[newest:], from: newest, layers: d.layers, outputs: d.taps})
+		e.tellDrafts(s, t, committed{tokens: t.tokens[newest:], from: newest, layers: d.layers,
+			outputs: d.taps})
 	}
 }
 

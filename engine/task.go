@@ -57,7 +57,8 @@ type task struct {
 	finished                    bool
 }
 
-func newTask(ctx context.Context, r Request, seed uint64, limit int, tok *tokenizer.Tokenizer) *task {
+func newTask(ctx context.Context, r Request, seed uint64, limit int,
+	tok *tokenizer.Tokenizer) *task {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &task{
 		ctx: ctx, cancel: cancel, mail: newMailbox(), left: make(chan struct{}),

@@ -64,7 +64,8 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 			return err
 		}
 		cost = time.Since(start)
-		e.tellDrafts(s, t, committed{kept, len(t.tokens) - 1, b.draw.layers, b.draw.taps, b.carried})
+		e.tellDrafts(s, t, committed{kept, len(t.tokens) - 1, b.draw.layers, b.draw.taps,
+			b.carried})
 		t.stats.Host += time.Since(readAt) - (s.TimeInC() - inC)
 		t.stats.Syncs += int(e.thread.Syncs() - syncs)
 		return nil

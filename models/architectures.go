@@ -30,7 +30,8 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 
 func unknownArchitecture(modelType string) error {
-	return errorf(CodeUnsupported, "model_type %q in config.json is not supported; supported are %s",
+	return errorf(CodeUnsupported,
+		"model_type %q in config.json is not supported; supported are %s",
 		modelType, strings.Join(Architectures(), ", "))
 }
 

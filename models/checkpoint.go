@@ -105,7 +105,8 @@ func (c *checkpoint) open(fsys fs.FS, name string) error {
 	for _, tensor := range tensors.Names() {
 		if c.tensors[tensor] != nil {
 			return errorf(CodeInvalid,
-				"%s has tensor %s, which another shard has too; download the model again", name, tensor)
+				"%s has tensor %s, which another shard has too; download the model again", name,
+				tensor)
 		}
 		c.tensors[tensor] = tensors
 		t, _ := tensors.Info(tensor)

@@ -64,7 +64,8 @@ func parseConfig(text []byte) (*config, error) {
 	if err := json.Unmarshal(text, &c); err != nil {
 		return nil, errorf(CodeInvalid, "config.json: %w", err)
 	}
-	if c.Quantization == nil && len(c.QuantizationConfig) > 0 && string(c.QuantizationConfig) != "null" {
+	if c.Quantization == nil && len(c.QuantizationConfig) > 0 &&
+		string(c.QuantizationConfig) != "null" {
 		var hf struct {
 			Method string `json:"quant_method"`
 		}
@@ -72,8 +73,9 @@ func parseConfig(text []byte) (*config, error) {
 			return nil, errorf(CodeInvalid, "config.json: quantization_config: %w", err)
 		}
 		if hf.Method != "" {
-			return nil, errorf(CodeUnsupported, "its weights are quantized by %q; supported is MLX's "+
-				"affine form (look for an mlx-community version of this model)", hf.Method)
+			return nil, errorf(CodeUnsupported,
+				"its weights are quantized by %q; supported is MLX's "+
+					"affine form (look for an mlx-community version of this model)", hf.Method)
 		}
 		if err := json.Unmarshal(c.QuantizationConfig, &c.Quantization); err != nil {
 			return nil, errorf(CodeInvalid, "config.json: quantization_config: %w", err)
@@ -89,8 +91,9 @@ func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 		return nil, nil, err
 	}
 	if cfg.isDrafter() {
-		return nil, nil, errorf(CodeUnsupported, "is a drafter (%s), which guesses for a model and is "+
-			"none itself; load the model it was made for, and see `tandem models drafter`",
+		return nil, nil, errorf(CodeUnsupported,
+			"is a drafter (%s), which guesses for a model and is "+
+				"none itself; load the model it was made for, and see `tandem models drafter`",
 			strings.Join(cfg.Architectures, ", "))
 	}
 	if _, ok := architectures[cfg.ModelType]; !ok {

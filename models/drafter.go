@@ -170,8 +170,9 @@ func sameTokens(mine, target *tokenizer.Tokenizer) error {
 		id := int32(i)
 		a, b := mine.Token(id), target.Token(id)
 		if a != b || mine.IsSpecial(id) != target.IsSpecial(id) {
-			return errorf(CodeInvalid, "its tokens are not the model's: id %d is %s here and %s there; "+
-				"take a smaller model of the same family",
+			return errorf(CodeInvalid,
+				"its tokens are not the model's: id %d is %s here and %s there; "+
+					"take a smaller model of the same family",
 				id, describeToken(mine, id), describeToken(target, id))
 		}
 	}

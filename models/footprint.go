@@ -53,7 +53,8 @@ func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 // or lies on the way to keys and values. Other tensors are float32 in many checkpoints of 16 bits.
 func widens(name string) bool {
 	parts := []string{"embed_tokens.", "layernorm.", ".k_norm.", ".k_proj.", ".v_proj."}
-	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
+	return slices.ContainsFunc(parts,
+		func(part string) bool { return strings.Contains(name, part) })
 }
 
 // MeasureDrafter reads the headers of the drafter in a folder. All its tensors count. If the

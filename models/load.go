@@ -19,7 +19,8 @@ import (
 type DtypePolicy string
 
 const (
-	DtypeAuto       DtypePolicy = "auto"       // float32 on the CPU, the checkpoint's type on Metal (default)
+	// float32 on the CPU, the checkpoint's type on Metal (default)
+	DtypeAuto       DtypePolicy = "auto"
 	DtypeFloat32    DtypePolicy = "float32"    // everywhere
 	DtypeCheckpoint DtypePolicy = "checkpoint" // as stored
 )
@@ -162,8 +163,10 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		}
 		conf := m.Config()
 		if n := b.Tokenizer.BaseSize(); n > conf.VocabSize {
-			return errorf(CodeInvalid, "tokenizer.json has ids up to %d, but the model's vocab_size is %d: "+
-				"they do not belong together; download both again, from one place", n-1, conf.VocabSize)
+			return errorf(CodeInvalid,
+				"tokenizer.json has ids up to %d, but the model's vocab_size is %d: "+
+					"they do not belong together; download both again, from one place", n-1,
+				conf.VocabSize)
 		}
 		if err := b.Purpose.resolve(b.Tokenizer, conf.VocabSize); err != nil {
 			return err

@@ -50,8 +50,10 @@ const maxModules = 16
 func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, error) {
 	for _, name := range cfg.Architectures {
 		if strings.HasSuffix(name, "ForSequenceClassification") {
-			return Purpose{}, errorf(CodeUnsupported, "is a classifier (%s), which is not supported; "+
-				"a supported reranker is Qwen3-Reranker, in the form that its authors publish", name)
+			return Purpose{}, errorf(CodeUnsupported,
+				"is a classifier (%s), which is not supported; "+
+					"a supported reranker is Qwen3-Reranker, in the form that its authors publish",
+				name)
 		}
 	}
 	p, told, err := readModules(fsys, config)
@@ -70,7 +72,8 @@ func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, 
 	}
 	if p.Kind == KindReranker && cfg.ModelType != "qwen3" {
 		return p, errorf(CodeUnsupported, "is a reranker of the type %q; "+
-			"supported are rerankers with the layers and the prompt of Qwen3-Reranker", cfg.ModelType)
+			"supported are rerankers with the layers and the prompt of Qwen3-Reranker",
+			cfg.ModelType)
 	}
 	if p.Kind == KindEmbedding {
 		err = checkCausal(config)
@@ -104,9 +107,11 @@ func checkCausal(config []byte) error {
 	}
 	switch {
 	case c.Bidirectional:
-		return errorf(CodeUnsupported, "config.json: use_bidirectional_attention is not supported; %s", causalOnly)
+		return errorf(CodeUnsupported,
+			"config.json: use_bidirectional_attention is not supported; %s", causalOnly)
 	case c.Causal != nil && !*c.Causal:
-		return errorf(CodeUnsupported, "config.json: is_causal false is not supported; %s", causalOnly)
+		return errorf(CodeUnsupported, "config.json: is_causal false is not supported; %s",
+			causalOnly)
 	}
 	return nil
 }
@@ -163,7 +168,8 @@ func readModule(fsys fs.FS, name string, v any) error {
 		return missingFile(name)
 	}
 	if errors.Is(err, fs.ErrInvalid) {
-		return errorf(CodeInvalid, "modules.json names %s, which is not in the model's folder", name)
+		return errorf(CodeInvalid, "modules.json names %s, which is not in the model's folder",
+			name)
 	}
 	if err != nil {
 		return err
@@ -232,15 +238,19 @@ func readPooling(fsys fs.FS, name string, config []byte) (lm.Pooling, error) {
 	if err := json.Unmarshal(config, &args); err != nil {
 		return "", errorf(CodeInvalid, "config.json: %w", err)
 	}
-	if n := max(c.Dimension, c.OldDimension); n != 0 && args.HiddenSize != 0 && n != args.HiddenSize {
-		return "", errorf(CodeInvalid, "%s speaks of %d dimensions, config.json has a hidden_size of %d: "+
-			"they do not belong together; download both again, from one place", name, n, args.HiddenSize)
+	if n := max(c.Dimension, c.OldDimension); n != 0 && args.HiddenSize != 0 &&
+		n != args.HiddenSize {
+		return "", errorf(CodeInvalid,
+			"%s speaks of %d dimensions, config.json has a hidden_size of %d: "+
+				"they do not belong together; download both again, from one place", name, n,
+			args.HiddenSize)
 	}
 	pooling := lm.Pooling(strings.Join(modes, " and "))
 	switch {
 	case !slices.Contains([]lm.Pooling{lm.PoolLast, lm.PoolMean, lm.PoolFirst}, pooling):
 		return "", errorf(CodeUnsupported,
-			"%s: the pooling %s is not supported; supported are lasttoken, mean and cls", name, pooling)
+			"%s: the pooling %s is not supported; supported are lasttoken, mean and cls", name,
+			pooling)
 	case c.IncludePrompt != nil && !*c.IncludePrompt && pooling != lm.PoolLast:
 		return "", errorf(CodeUnsupported, "%s: include_prompt false is not supported, "+
 			"because Tandem does not know where a prompt ends", name)
@@ -259,7 +269,8 @@ func readLogitScore(fsys fs.FS, name string) (yes, no int32, err error) {
 	}
 	switch {
 	case c.True == nil || *c.True < 0 || c.False != nil && *c.False < 0:
-		return 0, 0, errorf(CodeInvalid, "%s names no true_token_id; download the model again", name)
+		return 0, 0, errorf(CodeInvalid, "%s names no true_token_id; download the model again",
+			name)
 	case c.False == nil:
 		return 0, 0, errorf(CodeUnsupported, "%s: a score of one token alone is not supported; "+
 			"Qwen3-Reranker scores yes against no", name)
@@ -296,7 +307,8 @@ func endsTexts(fsys fs.FS) (bool, error) {
 		return false, nil // package tokenizer reports what is wrong
 	}
 	for _, p := range append(file.PostProcessor.Processors, file.PostProcessor.processor) {
-		if n := len(p.Single); p.Type == "TemplateProcessing" && n > 0 && p.Single[n-1].SpecialToken != nil {
+		if n := len(p.Single); p.Type == "TemplateProcessing" && n > 0 &&
+			p.Single[n-1].SpecialToken != nil {
 			return true, nil
 		}
 	}
@@ -318,8 +330,10 @@ func (p *Purpose) resolve(t *tokenizer.Tokenizer, vocab int) error {
 		p.Yes, p.No = yes, no
 	}
 	if int(max(p.Yes, p.No)) >= vocab {
-		return errorf(CodeInvalid, "it decides between the tokens %d and %d, but its vocab_size is %d: "+
-			"its files do not belong together; download them again, from one place", p.Yes, p.No, vocab)
+		return errorf(CodeInvalid,
+			"it decides between the tokens %d and %d, but its vocab_size is %d: "+
+				"its files do not belong together; download them again, from one place", p.Yes, p.No,
+			vocab)
 	}
 	return nil
 }

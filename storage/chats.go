@@ -174,7 +174,7 @@ func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64,
 	}
 	if len(f.Search) > MaxSearchBytes {
 		return nil, 0, &Error{Code: Invalid, Op: op,
-			Message: fmt.Sprintf("what is searched for is longer than %d bytes", MaxSearchBytes)}
+			Message: fmt.Sprintf("the text to search for is longer than %d bytes", MaxSearchBytes)}
 	}
 	limit := min(cmp.Or(f.Limit, DefaultChatsLimit), MaxChatsLimit)
 	where, args := []string{"1"}, []any{}

@@ -176,7 +176,7 @@ func (db *DB) Checkpoints(ctx context.Context, model string) ([]Checkpoint, erro
 		model)
 }
 
-// AllCheckpoints returns the checkpoints of a model, with those that are gone.
+// AllCheckpoints returns all checkpoints of a model, also the ones whose files are gone.
 func (db *DB) AllCheckpoints(ctx context.Context, model string) ([]Checkpoint, error) {
 	return db.checkpoints(ctx, "model = ? ORDER BY to_token, id", model)
 }

@@ -6,12 +6,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -343,128 +341,6 @@ func TestFullDiskIsReported(t *testing.T) {
 		if _, err := db.Run(t.Context(), id); err != nil {
 			t.Errorf("run %d is lost: %v", id, err)
 		}
-	}
-}
-
-// fill makes a file with many pages in it and closes it.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	db := mustOpen(t, path)
-	for range 200 {
-		r, err := db.BeginRun(t.Context(), Run{Client: strings.Repeat("x", 1000), Model: "m"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := db.FinishRun(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func overwrite(t *testing.T, path string, offset int64, n int) {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.WriteAt(slices.Repeat([]byte{0xa5}, n), offset); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestDamagedFileIsLeftAlone(t *testing.T) {
-	tests := []struct {
-		name   string
-		damage func(t *testing.T, path string)
-	}{
-		{"another file", func(t *testing.T, path string) {
-			if err := os.WriteFile(path, []byte(strings.Repeat("not a database\n", 1000)),
-				0o600); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{"first page", func(t *testing.T, path string) { overwrite(t, path, 0, 512) }},
-		{"schema", func(t *testing.T, path string) { overwrite(t, path, 100, 3000) }},
-		{"page inside, found by the check after a crash", func(t *testing.T, path string) {
-			crash(t, path)
-			overwrite(t, path, 20*4096, 8*4096)
-		}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "x.db")
-			fill(t, path)
-			if err := os.WriteFile(path+".v1-20260101T000000Z.backup", nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			test.damage(t, path)
-			before := files(t, path)
-			_, err := Open(path, Options{})
-			e := wantCode(t, err, Corrupt)
-			for _, word := range []string{path, "damaged", "move it aside",
-				"x.db.v1-20260101T000000Z.backup"} {
-				if !strings.Contains(e.Message, word) {
-					t.Errorf("message %q lacks %q", e.Message, word)
-				}
-			}
-			if files(t, path) != before {
-				t.Error("a damaged file was changed by opening it")
-			}
-			// The advice works.
-			for _, suffix := range []string{"", "-wal", "-shm"} {
-				os.Rename(path+suffix, path+suffix+".damaged")
-			}
-			mustOpen(t, path)
-		})
-	}
-}
-
-// crash leaves the file at path as a killed process leaves it, with rows in the log.
-func crash(t *testing.T, path string) {
-	t.Helper()
-	live := filepath.Join(t.TempDir(), "live.db")
-	copyFile(t, path, live)
-	db := mustOpen(t, live)
-	if err := db.SetSetting(t.Context(), "in the log", "yes"); err != nil {
-		t.Fatal(err)
-	}
-	for _, suffix := range []string{"", "-wal"} {
-		copyFile(t, live+suffix, path+suffix)
-	}
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestCrashedFileOpens is the control of the last case of TestDamagedFileIsLeftAlone. Without
-// damage the same file opens, with its log.
-func TestCrashedFileOpens(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
-	fill(t, path)
-	crash(t, path)
-	db := mustOpen(t, path)
-	if v, err := db.Setting(t.Context(), "in the log"); v != "yes" || err != nil {
-		t.Errorf("setting %q, %v; want the one in the log", v, err)
 	}
 }
 

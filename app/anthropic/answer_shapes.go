@@ -101,7 +101,8 @@ var messageEventShape = wire.Either(
 		wire.Need("delta", wire.Object(
 			wire.Need("stop_reason",
 				wire.Word(
-					"end_turn", "max_tokens", "stop_sequence", "tool_use", "model_context_window_exceeded",
+					"end_turn", "max_tokens", "stop_sequence", "tool_use",
+					"model_context_window_exceeded",
 				)),
 			wire.Need("stop_sequence", wire.Text.OrNull()),
 		)),

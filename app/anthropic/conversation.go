@@ -128,7 +128,8 @@ func eachBlock(f *wire.Fields, key string, read func(b *wire.Fields, kind string
 	var list []json.RawMessage
 	switch {
 	case v[0] == '"':
-		read(&wire.Fields{Values: map[string]json.RawMessage{"text": v}, Path: f.Path + key + "."}, "text")
+		read(&wire.Fields{Values: map[string]json.RawMessage{"text": v}, Path: f.Path + key + "."},
+			"text")
 		return
 	case json.Unmarshal(v, &list) != nil:
 		f.Fail(key, "must be a string or a list of blocks.")

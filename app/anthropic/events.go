@@ -59,7 +59,7 @@ func (e *messageEvents) begin(c *api.Choice) {
 	b := e.form.appendHead(append(e.buf[:0], `{"type":"message_start","message":`...), e.rep)
 	b = append(b, `],"stop_reason":null,"stop_sequence":null`...)
 	e.buf = append(wire.AppendMember(b, "usage", MessageUsage{Input: len(c.Prompt.IDs)}), "}}"...)
-	e.Send("message_start")
+	e.send("message_start")
 }
 
 // start begins a block. index is that of a call.
@@ -75,7 +75,7 @@ func (e *messageEvents) start(c *api.Choice, kind dialect.Kind, index int) {
 		e.buf = append(e.buf, `{"type":"text","text":""`...)
 	}
 	e.buf = append(e.buf, "}}"...)
-	e.Send("content_block_start")
+	e.send("content_block_start")
 }
 
 // stop ends the block, if one is open.
@@ -86,9 +86,10 @@ func (e *messageEvents) stop() {
 	if e.kind == dialect.Reasoning {
 		e.delta("signature_delta", "signature", signature)
 	}
-	e.buf = strconv.AppendInt(append(e.buf[:0], `{"type":"content_block_stop","index":`...), int64(e.index), 10)
+	e.buf = strconv.AppendInt(append(e.buf[:0], `{"type":"content_block_stop","index":`...),
+		int64(e.index), 10)
 	e.buf = append(e.buf, '}')
-	e.Send("content_block_stop")
+	e.send("content_block_stop")
 	e.open = false
 	e.index++
 }
@@ -99,7 +100,7 @@ func (e *messageEvents) delta(kind, name, text string) {
 	e.buf = wire.AppendString(append(e.buf, `{"type":`...), kind)
 	e.buf = wire.AppendString(append(e.buf, ','), name)
 	e.buf = append(wire.AppendString(append(e.buf, ':'), text), "}}"...)
-	e.Send("content_block_delta")
+	e.send("content_block_delta")
 }
 
 // head begins an event of the open block. The caller appends the event's content.
@@ -116,14 +117,14 @@ func (e *messageEvents) End(c *api.Choice) {
 	e.buf = e.form.appendStop(append(e.buf[:0], `{"type":"message_delta","delta":{`...), e.rep, c)
 	e.buf = wire.AppendMember(append(e.buf, '}'), "usage", messageUsageOf(e.rep))
 	e.buf = append(wire.AppendMember(e.buf, "timings", e.rep.Timings()), '}')
-	e.Send("message_delta")
+	e.send("message_delta")
 }
 
 // Finish implements api.Events.
 func (e *messageEvents) Finish() {
 	e.rep.Release()
 	e.buf = append(e.buf[:0], `{"type":"message_stop"}`...)
-	e.Send("message_stop")
+	e.send("message_stop")
 }
 
-func (e *messageEvents) Send(event string) { e.rep.Send(e.out, event, e.buf) }
+func (e *messageEvents) send(event string) { e.rep.Send(e.out, event, e.buf) }

@@ -45,7 +45,8 @@ type MessageUsage struct {
 
 func messageUsageOf(r *api.Reply) MessageUsage {
 	t := r.Total()
-	u := MessageUsage{Input: t.PromptTokens - t.CachedTokens, CacheRead: t.CachedTokens, Output: t.CompletionTokens}
+	u := MessageUsage{Input: t.PromptTokens - t.CachedTokens, CacheRead: t.CachedTokens,
+		Output: t.CompletionTokens}
 	u.Details.Thinking = t.Thoughts
 	return u
 }
@@ -69,7 +70,8 @@ func (m messageForm) Whole(r *api.Reply) []byte {
 // appendHead appends a message up to its content.
 func (messageForm) appendHead(dst []byte, r *api.Reply) []byte {
 	dst = wire.AppendString(append(dst, `{"id":`...), r.ID)
-	dst = wire.AppendString(append(dst, `,"type":"message","role":"assistant","model":`...), r.Model.ID())
+	dst = wire.AppendString(append(dst, `,"type":"message","role":"assistant","model":`...),
+		r.Model.ID())
 	return append(dst, `,"content":[`...)
 }
 
@@ -109,7 +111,8 @@ func inputOf(b *api.Block) []byte {
 		t, err := d.Token()
 		key, ok := t.(string)
 		var v json.RawMessage
-		if err != nil || !ok || d.Decode(&v) != nil || wire.IsNumber(v) && d.InputOffset() == int64(len(b.Text)) {
+		if err != nil || !ok || d.Decode(&v) != nil || wire.IsNumber(v) &&
+			d.InputOffset() == int64(len(b.Text)) {
 			break
 		}
 		if len(out) > 1 {

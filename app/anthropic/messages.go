@@ -29,7 +29,8 @@ func readMessagesRequest(f *wire.Fields) (api.Request, error) {
 
 // newMessages reads everything that is part of the prompt, and the form of the answer.
 func newMessages(f *wire.Fields) *messagesRequest {
-	c := &messagesRequest{api.Conversation{GoesOn: true, Tolerant: true, Called: map[string]string{}}}
+	c := &messagesRequest{api.Conversation{GoesOn: true, Tolerant: true,
+		Called: map[string]string{}}}
 	c.PromptParam = "messages"
 	c.Read(f)
 	c.N = 1
@@ -90,7 +91,8 @@ func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
 		form.Fail("type", "must be \"json_schema\", not %q.", wire.Clip(t))
 	}
 	if wire.Needed(form, "schema") != nil {
-		c.Grammar, c.GrammarParam = &model.Grammar{JSON: dialect.Guided(form.Raw("schema"), true)}, "output_config.format.schema"
+		c.Grammar, c.GrammarParam = &model.Grammar{JSON: dialect.Guided(form.Raw("schema"), true)},
+			"output_config.format.schema"
 	}
 }
 

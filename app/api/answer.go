@@ -42,7 +42,8 @@ const CallID = 9
 func (a *Answer) Add(p dialect.Part) {
 	switch p.Kind {
 	case dialect.Call:
-		a.Blocks = append(a.Blocks, Block{Kind: p.Kind, Index: p.Index, ID: rand.Text()[:CallID], Name: p.Name})
+		a.Blocks = append(a.Blocks, Block{Kind: p.Kind, Index: p.Index, ID: rand.Text()[:CallID],
+			Name: p.Name})
 	case dialect.Arguments:
 		if b := a.Call(p.Index); b != nil {
 			b.Text = append(b.Text, p.Text...)
@@ -75,7 +76,8 @@ func (a *Answer) score(toks []engine.Token, parts []dialect.Part) {
 		end--
 	}
 	from := end
-	for from > 0 && (left > 0 || from < end && a.held[from-1].Text == "") { // a part of a rune has no text
+	// a part of a rune has no text
+	for from > 0 && (left > 0 || from < end && a.held[from-1].Text == "") {
 		from--
 		left -= len(a.held[from].Text)
 	}

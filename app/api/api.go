@@ -72,7 +72,7 @@ func New(x *wire.Exchange, to Services, readers map[string]ReadBody) *API {
 // Scrape answers GET /metrics.
 func (a *API) Scrape(w http.ResponseWriter, r *http.Request) error {
 	return wire.Patiently(w, func() error {
-		a.metrics.handler().ServeHTTP(w, r)
+		a.metrics.scrape.ServeHTTP(w, r)
 		return nil
 	})
 }

@@ -74,12 +74,12 @@ func (c *Choice) readToken(t engine.Token, out Events) {
 	switch {
 	case c.Parser != nil:
 		before := c.Parser.Thinking()
-		c.Take(c.stops.push(c.Parser, t.Text))
+		c.take(c.stops.push(c.Parser, t.Text))
 		if before && c.Parser.Thinking() && len(c.IDs) > c.thought.put() {
 			c.thought.tokens++
 		}
 	case t.Text != "":
-		c.Take(append(c.parts, dialect.Part{Kind: dialect.Text, Text: t.Text}))
+		c.take(append(c.parts, dialect.Part{Kind: dialect.Text, Text: t.Text}))
 	}
 	if c.Req.Logprobs {
 		c.Answer.score(c.last[:], c.parts)
@@ -96,20 +96,20 @@ func (c *Choice) flush(out Events) {
 	if c.Finish == engine.FinishStop && c.Stopped == "" {
 		rest = c.Parser.Flush
 	}
-	parts := c.stops.End(c.Parser, rest)
+	parts := c.stops.end(c.Parser, rest)
 	if c.stops.Found != "" {
 		c.Finish, c.Stopped = engine.FinishStop, c.stops.Found
 	}
 	c.parts = c.parts[:0]
-	c.Take(parts)
+	c.take(parts)
 	c.Answer.score(nil, c.parts)
 	if len(c.parts) > 0 {
 		out.Add(c, nil, c.parts)
 	}
 }
 
-// Take adds the parts that the request wants to the answer.
-func (c *Choice) Take(parts []dialect.Part) {
+// take adds the parts that the request wants to the answer.
+func (c *Choice) take(parts []dialect.Part) {
 	for _, p := range parts {
 		switch {
 		case p.Kind == dialect.Reasoning && c.thought.hidden:
@@ -164,22 +164,21 @@ func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choi
 		case n > limit:
 			return nil, ContextError(p.PromptParam, m, "", n)
 		}
-		if i := slices.IndexFunc(prompt.IDs, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
-			id := prompt.IDs[i]
-			return nil, wire.Invalid(p.PromptParam,
-				"The prompt holds the token %q, whose id %d the model %s does not know: its ids are "+
-					"below %d. Leave the token out.",
-				m.Tokenizer().TokenBytes(id), id, m.ID(), m.VocabSize())
+		if err := checkIDs(m, p.PromptParam, "The prompt", prompt.IDs); err != nil {
+			return nil, err
 		}
 		for k := range max(p.N, p.bestOf) {
-			c := &Choice{Index: len(all), Prompt: prompt, Echo: p.KeepPrompt, Runes: -prompt.lead, Req: p.Request(prompt.IDs, m.Defaults(), k)}
+			c := &Choice{Index: len(all), Prompt: prompt, Echo: p.KeepPrompt, Runes: -prompt.lead,
+				Req: p.Request(prompt.IDs, m.Defaults(), k)}
 			c.Req.Boundaries = prompt.boundaries
 			c.Req.Logprobs = c.Req.Logprobs || p.ranked()
 			c.Req.Prediction = prediction
 			if prompt.Parsing != nil {
 				c.Parser, c.Req.Special = m.Dialect().Parser(*prompt.Parsing), m.Special()
-				c.stops, c.Req.Stopper = newStopper(p.Stop, m.Dialect()), p.stopper(m.Dialect(), *prompt.Parsing)
-				c.single, c.thought.limit, c.thought.hidden = p.Single, p.Thinking.Budget, p.Thinking.Hidden
+				c.stops, c.Req.Stopper = newStopper(p.Stop, m.Dialect()),
+					p.stopper(m.Dialect(), *prompt.Parsing)
+				c.single, c.thought.limit, c.thought.hidden = p.Single, p.Thinking.Budget,
+					p.Thinking.Hidden
 			}
 			all = append(all, c)
 		}

@@ -182,7 +182,8 @@ func (c *Conversation) render(m model.Model, vars []byte) (string, error) {
 	text, err := m.RenderChat(vars)
 	if errors.Is(err, model.ErrNoTemplate) {
 		e := control.Errorf(control.CodeNoTemplate,
-			"The model %s has no chat template; use /v1/completions with a prompt instead.", control.Word(m.ID()))
+			"The model %s has no chat template; use /v1/completions with a prompt instead.",
+			control.Word(m.ID()))
 		e.Param = c.PromptParam
 		return "", e
 	}

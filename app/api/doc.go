@@ -8,10 +8,10 @@
 //
 // # A request
 //
-// A route's body is read into a [Request] and checked as far as that goes without a model. The
-// answer begins only after that. Then the model is acquired, the prompt is rendered and tokenized,
-// and each continuation becomes a [Choice]. If the model must be loaded first, a stream begins with
-// words that tell its client to wait. A failure after that is an event.
+// A route's body is read into a [Request] and checked without a model. Then the model is acquired,
+// the prompt is rendered and tokenized, and each continuation becomes a [Choice]. Errors up to here
+// are plain answers, with one exception: if the model must be loaded first, a stream begins with
+// words that tell its client to wait. After a stream has begun, a failure is an event.
 //
 // A chat is a [Conversation], whichever vendor sends it. Its [Message] values are read from the
 // fields of the body, and written as the template's variables. No other form lies between.
@@ -39,6 +39,6 @@
 // needed to resume it. So the answer goes on when the page is loaded again, and no token is
 // generated that no client waits for.
 //
-// Dependencies: prometheus/client_golang, because /metrics has a format, and histograms and
-// process figures in it are worth not writing again.
+// Dependency: prometheus/client_golang writes the format of /metrics, with histograms and the
+// figures of the process.
 package api

@@ -44,7 +44,8 @@ func (e *Embedding) ModelName() string { return e.Model }
 // a text.
 func (e *Embedding) Texts(in *Intake) error {
 	m := in.Model
-	if err := CheckKind(m, control.KindEmbedding, "embeddings are made by models such as Qwen3-Embedding"); err != nil {
+	if err := CheckKind(m, control.KindEmbedding,
+		"embeddings are made by models such as Qwen3-Embedding"); err != nil {
 		return err
 	}
 	if all := m.Reader().Dimensions(); e.Dimensions > all {

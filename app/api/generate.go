@@ -48,13 +48,21 @@ func (a *API) Generation(endpoint string, read ReadBody) wire.Handler {
 }
 
 // Generate answers one request to a generating route, and records it as a run.
-func (a *API) Generate(w http.ResponseWriter, r *http.Request, endpoint string, read ReadBody) error {
+func (a *API) Generate(w http.ResponseWriter, r *http.Request, endpoint string,
+	read ReadBody) error {
 	return a.record(w, r, endpoint, nil, func(run *Run) error { return a.answer(w, r, run, read) })
 }
 
 // Continue is Generate for a request by which a person continues something. A refusal is shown to
-// the person at once, so such a run leaves no row. from is the run that was cut off, or nil.
-func (a *API) Continue(w http.ResponseWriter, r *http.Request, endpoint string, from *resumption, read ReadBody) error {
+// the person at once, so such a run leaves no row.
+func (a *API) Continue(w http.ResponseWriter, r *http.Request, endpoint string,
+	read ReadBody) error {
+	return a.continueFrom(w, r, endpoint, nil, read)
+}
+
+// continueFrom is Continue for a run that was cut off, or for none.
+func (a *API) continueFrom(w http.ResponseWriter, r *http.Request, endpoint string,
+	from *resumption, read ReadBody) error {
 	return a.record(w, r, endpoint, from, func(run *Run) error {
 		run.passing = true
 		return a.answer(w, r, run, read)
@@ -62,7 +70,8 @@ func (a *API) Continue(w http.ResponseWriter, r *http.Request, endpoint string, 
 }
 
 // record calls answer for a request, and writes a row for it into the history.
-func (a *API) record(w http.ResponseWriter, r *http.Request, endpoint string, from *resumption, answer func(*Run) error) error {
+func (a *API) record(w http.ResponseWriter, r *http.Request, endpoint string, from *resumption,
+	answer func(*Run) error) error {
 	name, err := runName(r)
 	if err != nil {
 		return err
@@ -88,7 +97,8 @@ func (a *API) record(w http.ResponseWriter, r *http.Request, endpoint string, fr
 	return err
 }
 
-// answer is the path of every request to a generating route: prepare, acquire, run, reply.
+// answer is the path of every request to a generating route: prepare, acquire, run, reply. The last
+// three are in replyWhole and in sendEvents, since a stream may begin before a model is acquired.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, run *Run, read ReadBody) error {
 	var held wire.Place
 	defer held.Release()
@@ -104,7 +114,8 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, run *Run, read Read
 
 // prepare reads a request and checks it as far as that goes without a model. It returns the
 // reply, which has neither a model nor choices yet.
-func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read ReadBody, held *wire.Place) (*Reply, error) {
+func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read ReadBody,
+	held *wire.Place) (*Reply, error) {
 	body, f, err := a.ReadFields(w, r, held)
 	if err != nil {
 		return nil, err
@@ -123,11 +134,13 @@ func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read Rea
 	if p.Seed == nil {
 		p.Seed = new(rand.Uint64N(1 << 53)) // exact in JSON readers whose numbers are doubles
 	}
-	if err := a.limitClient(run, min(p.Continuations(), MaxParallel)); err != nil { // before a model is loaded for it
+	// before a model is loaded for it
+	if err := a.limitClient(run, min(p.Continuations(), MaxParallel)); err != nil {
 		return nil, err
 	}
 	return &Reply{
-		Created: run.Row.StartedAt.Unix(), Run: run, Params: p, form: req.Form(), Release: func() {},
+		Created: run.Row.StartedAt.Unix(), Run: run, Params: p, form: req.Form(),
+		Release:  func() {},
 		question: req, body: body, held: held,
 	}, nil
 }
@@ -253,7 +266,8 @@ func (a *API) runChoice(ctx context.Context, rep *Reply, c *Choice, out Events) 
 
 // generateOnce has the engine continue a choice. It reports whether another call is needed, after
 // tokens that the server added.
-func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice, out Events) (again bool, err error) {
+func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
+	out Events) (again bool, err error) {
 	run, before, had := rep.Run, c.Stats, len(c.IDs)
 	c.Req.Run, c.Req.Client = max(0, run.Key), run.client
 	c.Req.Done = func(st engine.Stats) {
@@ -261,8 +275,11 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice, out Event
 			c.Stats = before
 			c.Stats.Add(st)
 		}
-		if p := c.Stats.Parted; p != nil && c.parted == nil { // the model may be gone when the row is written
-			c.parted = &control.Parted{At: c.Stats.Matched, Kept: tokenText(rep.Model.Tokenizer(), p.Kept), Given: tokenText(rep.Model.Tokenizer(), p.Given), Answer: p.Answer}
+		// the model may be gone when the row is written
+		if p := c.Stats.Parted; p != nil && c.parted == nil {
+			c.parted = &control.Parted{At: c.Stats.Matched,
+				Kept:  tokenText(rep.Model.Tokenizer(), p.Kept),
+				Given: tokenText(rep.Model.Tokenizer(), p.Given), Answer: p.Answer}
 		}
 	}
 	c.Req.Progress = func(done, _ int) {
@@ -325,7 +342,8 @@ func generateError(err error, rep *Reply, c *Choice) error {
 		if !slices.Contains(samplingFields, param) {
 			param = ""
 		}
-		return &control.Error{Code: control.CodeInvalid, Param: param, Message: e.Message, Record: sentence(e), Err: err}
+		return &control.Error{Code: control.CodeInvalid, Param: param, Message: e.Message,
+			Record: sentence(e), Err: err}
 	}
 	return err
 }

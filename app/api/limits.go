@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strconv"
 
 	"tandem/app/control"
@@ -32,4 +33,16 @@ func CheckLength(m model.Model, param string, n int) error {
 		return ContextError(param, m, "at least ", (n+longest-1)/longest)
 	}
 	return nil
+}
+
+// checkIDs refuses ids that the model does not know. who holds them, in the error.
+func checkIDs(m model.Model, param, who string, ids []int32) error {
+	i := slices.IndexFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() })
+	if i < 0 {
+		return nil
+	}
+	return wire.Invalid(param,
+		"%s holds the token %q, whose id %d the model %s does not know: its ids are below %d. "+
+			"Leave the token out.",
+		control.Word(who), m.Tokenizer().TokenBytes(ids[i]), ids[i], m.ID(), m.VocabSize())
 }

@@ -83,7 +83,8 @@ func appendArguments(dst []byte, v json.RawMessage) []byte {
 	var text string
 	if v[0] == '"' && json.Unmarshal(v, &text) == nil {
 		inner := bytes.TrimSpace([]byte(text))
-		if bytes.HasPrefix(inner, []byte("{")) && json.Valid(inner) && wire.CheckText(inner) == nil {
+		if bytes.HasPrefix(inner, []byte("{")) && json.Valid(inner) &&
+			wire.CheckText(inner) == nil {
 			return append(dst, inner...)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 // client wrote.
 type metrics struct {
 	registry *prometheus.Registry
+	scrape   http.Handler // writes all of them
 
 	requests      *prometheus.CounterVec   // endpoint, code
 	seconds       *prometheus.HistogramVec // endpoint
@@ -30,32 +31,45 @@ type metrics struct {
 // newMetrics registers the figures. Each scrape calls state and active.
 func newMetrics(state func() control.State, active func() int) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry()}
+	m.scrape = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	counter := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "tandem", Name: name, Help: help})
+		c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "tandem", Name: name,
+			Help: help})
 		m.registry.MustRegister(c)
 		return c
 	}
 	gauge := func(name, help string, value func() float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "tandem", Name: name, Help: help}, value))
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "tandem",
+			Name: name, Help: help}, value))
 	}
-	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tandem", Name: "requests_total",
+	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tandem",
+		Name: "requests_total",
 		Help: "Requests to the generating routes by HTTP status."}, []string{"endpoint", "code"})
-	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "tandem", Name: "request_seconds",
-		Help: "From a request's arrival until its end.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 16)}, []string{"endpoint"})
-	m.firstToken = prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tandem", Name: "time_to_first_token_seconds",
-		Help: "From a request's arrival until its first token.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)})
-	m.betweenTokens = prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tandem", Name: "inter_token_seconds",
-		Help: "Between two tokens of a request.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14)})
+	m.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "tandem",
+		Name:    "request_seconds",
+		Help:    "From a request's arrival until its end.",
+		Buckets: prometheus.ExponentialBuckets(0.01, 2, 16)}, []string{"endpoint"})
+	m.firstToken = prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tandem",
+		Name:    "time_to_first_token_seconds",
+		Help:    "From a request's arrival until its first token.",
+		Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)})
+	m.betweenTokens = prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tandem",
+		Name:    "inter_token_seconds",
+		Help:    "Between two tokens of a request.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14)})
 	m.registry.MustRegister(m.requests, m.seconds, m.firstToken, m.betweenTokens,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
 	m.promptTokens = counter("prompt_tokens_total", "Tokens of prompts.")
-	m.cachedTokens = counter("cached_tokens_total", "Tokens of prompts that were restored instead of evaluated.")
+	m.cachedTokens = counter("cached_tokens_total",
+		"Tokens of prompts that were restored instead of evaluated.")
 	m.completionTokens = counter("completion_tokens_total", "Generated tokens.")
 	m.draftedTokens = counter("drafted_tokens_total", "Tokens proposed by a drafter.")
 	m.acceptedTokens = counter("accepted_tokens_total", "Proposed tokens that the model accepted.")
 
-	gauge("requests_in_flight", "Requests to the generating routes that have not ended.", func() float64 { return float64(active()) })
+	gauge("requests_in_flight", "Requests to the generating routes that have not ended.",
+		func() float64 { return float64(active()) })
 	gauge("queue_depth", "Requests that wait for their first chunk.", func() float64 {
 		n := 0
 		for _, l := range state().InMemory {
@@ -63,13 +77,16 @@ func newMetrics(state func() control.State, active func() int) *metrics {
 		}
 		return float64(n)
 	})
-	gauge("models_loaded", "Models in memory.", func() float64 { return float64(len(state().InMemory)) })
-	gauge("mlx_active_bytes", "Memory that MLX arrays hold.", func() float64 { return float64(state().ActiveBytes) })
-	gauge("mlx_peak_bytes", "The most memory that MLX arrays held since the start.", func() float64 { return float64(state().PeakBytes) })
+	gauge("models_loaded", "Models in memory.",
+		func() float64 { return float64(len(state().InMemory)) })
+	gauge("mlx_active_bytes", "Memory that MLX arrays hold.",
+		func() float64 { return float64(state().ActiveBytes) })
+	gauge("mlx_peak_bytes", "The most memory that MLX arrays held since the start.",
+		func() float64 { return float64(state().PeakBytes) })
 	return m
 }
 
-func (m *metrics) Request(endpoint string, status int, d time.Duration) {
+func (m *metrics) request(endpoint string, status int, d time.Duration) {
 	m.requests.WithLabelValues(endpoint, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(endpoint).Observe(d.Seconds())
 }
@@ -80,8 +97,4 @@ func (m *metrics) tokens(t engine.Stats) {
 	m.completionTokens.Add(float64(t.CompletionTokens - t.Given))
 	m.draftedTokens.Add(float64(t.Drafted))
 	m.acceptedTokens.Add(float64(t.Accepted))
-}
-
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }

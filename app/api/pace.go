@@ -23,8 +23,8 @@ type pace struct {
 // paceMemory is about how many tokens the mean covers.
 const paceMemory = 32
 
-// Add notes the gap between a token and the one before.
-func (p *pace) Add(gap time.Duration) {
+// add notes the gap between a token and the one before.
+func (p *pace) add(gap time.Duration) {
 	now, mean := int64(gap), p.gap.Load()
 	switch {
 	case mean == 0:

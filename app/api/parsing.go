@@ -26,7 +26,9 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 				"The model %s has no form for calls that Tandem knows, so none can be asked of "+
 					"it; leave out tool_choice.", m.ID())
 		}
-		lark, err := d.Grammar(c.Tools.Tools, dialect.Choice{Tool: c.Tools.Name, Parallel: !c.Single && c.Tools.Name == "", Prompt: tail})
+		lark, err := d.Grammar(c.Tools.Tools,
+			dialect.Choice{Tool: c.Tools.Name, Parallel: !c.Single && c.Tools.Name == "",
+				Prompt: tail})
 		if err != nil {
 			return nil, wire.Invalid("tools",
 				"The tools cannot be offered so that a call is certain: %v.", err)
@@ -38,7 +40,8 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 		return nil, nil
 	}
 	if c.Grammar != nil && !c.Tools.Forced { // the format binds neither thoughts nor calls
-		around, err := d.Grammar(c.Tools.Tools, dialect.Choice{Parallel: !c.Single, Prompt: tail, Answer: "@answer"})
+		around, err := d.Grammar(c.Tools.Tools,
+			dialect.Choice{Parallel: !c.Single, Prompt: tail, Answer: "@answer"})
 		if err != nil {
 			return nil, wire.Invalid("tools",
 				"The tools cannot be offered beside response_format: %v.", err)

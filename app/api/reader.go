@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 
 	"tandem/app/control"
@@ -32,9 +31,11 @@ func Generates(m model.Model) error {
 
 // CheckKind refuses models of another kind than the route needs. who names models that fit.
 func CheckKind(m model.Model, kind, who string) error {
-	what := map[string]string{"": "generates text", control.KindEmbedding: "makes embeddings", control.KindReranker: "is a reranker"}[m.Reader().Kind()]
+	what := map[string]string{"": "generates text", control.KindEmbedding: "makes embeddings",
+		control.KindReranker: "is a reranker"}[m.Reader().Kind()]
 	if m.Reader().Kind() != kind {
-		return wire.Invalid("model", "The model %s %s; %s.", control.Word(m.ID()), control.Word(what), control.Word(who))
+		return wire.Invalid("model", "The model %s %s; %s.", control.Word(m.ID()),
+			control.Word(what), control.Word(who))
 	}
 	return nil
 }
@@ -49,14 +50,17 @@ type ReadRequest interface {
 }
 
 // TextsRoute returns the handler of such a route.
-func (a *API) TextsRoute(endpoint string, read func(*wire.Fields) (ReadRequest, error)) wire.Handler {
+func (a *API) TextsRoute(endpoint string,
+	read func(*wire.Fields) (ReadRequest, error)) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		return a.record(w, r, endpoint, nil, func(run *Run) error { return a.answerTexts(w, r, run, read) })
+		return a.record(w, r, endpoint, nil,
+			func(run *Run) error { return a.answerTexts(w, r, run, read) })
 	}
 }
 
 // answerTexts is like answer, for a request that generates nothing.
-func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run, read func(*wire.Fields) (ReadRequest, error)) error {
+func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run,
+	read func(*wire.Fields) (ReadRequest, error)) error {
 	var held wire.Place
 	defer held.Release()
 	_, f, err := a.ReadFields(w, r, &held)
@@ -95,7 +99,8 @@ func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run, read
 
 // Reading returns the work of reading texts for a run, without the model's part.
 func (u *Run) Reading(texts [][]int32) engine.Reading {
-	return engine.Reading{Texts: texts, Client: u.client, Progress: func(done int) { u.promptDone.Store(int64(done)) }}
+	return engine.Reading{Texts: texts, Client: u.client,
+		Progress: func(done int) { u.promptDone.Store(int64(done)) }}
 }
 
 // Took notes in the run what a reader computed.
@@ -141,11 +146,8 @@ func (t *Intake) Add(param string, ids []int32, err error) error {
 			"The texts up to %s have %d tokens; %d are allowed in one request. Send them in "+
 				"several.", param, t.n, MaxReadTokens)
 	}
-	if i := slices.IndexFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
-		return wire.Invalid(param,
-			"%s holds the token %q, whose id %d the model %s does not know: its ids are below %d. "+
-				"Leave the token out.",
-			param, m.Tokenizer().TokenBytes(ids[i]), ids[i], m.ID(), m.VocabSize())
+	if err := checkIDs(m, param, param, ids); err != nil {
+		return err
 	}
 	t.texts = append(t.texts, ids)
 	return nil
@@ -153,5 +155,6 @@ func (t *Intake) Add(param string, ids []int32, err error) error {
 
 // AppendReadUsage appends the usage of a request that generates nothing.
 func AppendReadUsage(dst []byte, t engine.Stats) []byte {
-	return fmt.Appendf(dst, `,"usage":{"prompt_tokens":%d,"total_tokens":%d}`, t.PromptTokens, t.PromptTokens)
+	return fmt.Appendf(dst, `,"usage":{"prompt_tokens":%d,"total_tokens":%d}`, t.PromptTokens,
+		t.PromptTokens)
 }

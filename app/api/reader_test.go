@@ -3,15 +3,14 @@ package api
 import (
 	"context"
 	"errors"
+	"tandem/app/modeltest"
 	"testing"
-
-	"tandem/app/model"
 )
 
 // The intake tokenizes nothing for a client that left.
 func TestIntakeStopsWhenClientLeaves(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
-	in := &Intake{ctx: ctx, Model: &model.Fake{Context: 8}}
+	in := &Intake{ctx: ctx, Model: &modeltest.Fake{Context: 8}}
 	if err := in.Add("input", []int32{1}, nil); err != nil {
 		t.Error(err)
 	}

@@ -61,7 +61,8 @@ type Usage struct {
 
 func (r *Reply) Usage() Usage {
 	t := r.Total()
-	u := Usage{PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens, TotalTokens: t.PromptTokens + t.CompletionTokens}
+	u := Usage{PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens,
+		TotalTokens: t.PromptTokens + t.CompletionTokens}
 	u.PromptTokensDetails.CachedTokens = t.CachedTokens
 	u.CompletionTokensDetails.ReasoningTokens = t.Thoughts
 	u.CompletionTokensDetails.AcceptedPredictionTokens = t.PredictionAccepted
@@ -109,7 +110,8 @@ func (r *Reply) timings(t total) Timings {
 		CacheN: t.CachedTokens, PromptN: t.PromptTokens - t.CachedTokens, PromptMS: ms(t.Prefill),
 		PredictedN: t.CompletionTokens, PredictedMS: ms(t.Decode),
 		DraftN: t.Drafted, DraftNAccepted: t.Accepted, Drafter: t.Drafter, NoDrafter: t.NoDrafter,
-		Rounds: t.Rounds, Verifies: t.verifies, Syncs: t.Syncs, Repeats: t.Repeats, QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
+		Rounds: t.Rounds, Verifies: t.verifies, Syncs: t.Syncs, Repeats: t.Repeats,
+		QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
 		DraftMS: ms(t.Draft), VerifyMS: ms(t.Verify),
 		RestoreMS: ms(t.Restore), MatchedN: t.Matched, MissReason: t.Miss, RunID: r.Run.Row.ID,
 		Stopped: context.Cause(r.Run.Ctx) == wire.ErrRunCancelled,

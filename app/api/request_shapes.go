@@ -36,7 +36,8 @@ var ThinkingFields = []wire.Field{
 		wire.Opt("enabled", wire.Flag),
 		wire.Opt("exclude", wire.Flag, "Thoughts are not part of the answer."),
 	)),
-	wire.Opt("chat_template_kwargs", wire.AnyMap.With("properties", map[string]any{"messages": false, "tools": false}),
+	wire.Opt("chat_template_kwargs", wire.AnyMap.With("properties",
+		map[string]any{"messages": false, "tools": false}),
 		"Variables of the template."),
 }
 
@@ -53,7 +54,8 @@ var speculationShape = wire.Object(
 	wire.Opt("rollback", wire.Choice(control.Rollbacks...)),
 	wire.Opt("rule", wire.Choice(control.Rules...)),
 	wire.Opt("exact", wire.Flag, "No rounding differs between drafted and plain decoding."),
-).With("additionalProperties", false).Named("Speculation").Doc("How to decode; the text is the same whatever is chosen.")
+).With("additionalProperties",
+	false).Named("Speculation").Doc("How to decode; the text is the same whatever is chosen.")
 
 // responseFormatShape is ResponseFormat in OpenAPI.
 var responseFormatShape = wire.Either(

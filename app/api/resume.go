@@ -95,12 +95,13 @@ func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
 			"Run %d cannot be resumed: it was not cut off before its end, or its request was not "+
 				"kept.", id)
 	}
-	from := &resumption{run: id, client: row.Client, body: text.Request, key: text.Key, prompt: text.Prompt}
+	from := &resumption{run: id, client: row.Client, body: text.Request, key: text.Key,
+		prompt: text.Prompt}
 	if err := json.Unmarshal(text.Replay, &from.how); err != nil {
 		return err
 	}
 	from.text = a.textLeft(r.Context(), text)
-	return a.Continue(w, r, row.Endpoint, from, func(f *wire.Fields) (Request, error) {
+	return a.continueFrom(w, r, row.Endpoint, from, func(f *wire.Fields) (Request, error) {
 		stored, err := wire.ParseFields(text.Request, "")
 		if err != nil {
 			return nil, err

@@ -147,7 +147,7 @@ func (u *Run) token(t engine.Token) {
 		u.api.metrics.firstToken.Observe(time.Duration(now).Seconds())
 	} else {
 		u.api.metrics.betweenTokens.Observe(time.Duration(now - last).Seconds())
-		u.pace.Add(time.Duration(now - last))
+		u.pace.add(time.Duration(now - last))
 	}
 }
 
@@ -195,7 +195,7 @@ func (u *Run) finish(err error) {
 	}
 	row.EndedAt = time.Now().UTC()
 	row.TotalMS = ms(time.Since(u.Start))
-	a.metrics.Request(row.Endpoint, status, time.Since(u.Start))
+	a.metrics.request(row.Endpoint, status, time.Since(u.Start))
 	if dropped := u.dropped(err); dropped && u.Key > 0 {
 		if err := a.To.Runs.DropRun(context.WithoutCancel(u.Ctx), row.ID); err != nil {
 			a.Log.Error("cannot drop a refused run from the history", "run", row.ID, "err", err)
@@ -205,25 +205,30 @@ func (u *Run) finish(err error) {
 			a.Log.Error("cannot record the end of a run", "run", row.ID, "err", err)
 		}
 	}
-	a.Log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model, "status", status,
-		"prompt", row.PromptTokens, "completion", row.CompletionTokens, "ms", row.TotalMS, "finish", row.FinishReason, "err", row.Error)
+	a.Log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model, "status",
+		status,
+		"prompt", row.PromptTokens, "completion", row.CompletionTokens, "ms", row.TotalMS, "finish",
+		row.FinishReason, "err", row.Error)
 }
 
 // dropped reports whether a run leaves no row, see passing. A run that a person stopped was not
 // refused, so it leaves a row. A defect leaves one too.
 func (u *Run) dropped(err error) bool {
-	if !u.passing || err == nil || u.began || u.promptDone.Load() > 0 || u.completionTokens.Load() > 0 {
+	if !u.passing || err == nil || u.began || u.promptDone.Load() > 0 ||
+		u.completionTokens.Load() > 0 {
 		return false
 	}
 	status := wire.FailureOf(err).Status
-	return status != wire.StatusClientGone && status != http.StatusInternalServerError && context.Cause(u.Ctx) != wire.ErrRunCancelled
+	return status != wire.StatusClientGone && status != http.StatusInternalServerError &&
+		context.Cause(u.Ctx) != wire.ErrRunCancelled
 }
 
 // speculation returns a reply's rounds as the history keeps them.
 func (r *Reply) speculation() json.RawMessage {
 	var choices []control.Rounds
 	for _, c := range r.Choices {
-		choices = append(choices, control.Rounds{Drafted: c.Stats.Depths, Accepted: c.Stats.Accepts})
+		choices = append(choices, control.Rounds{Drafted: c.Stats.Depths,
+			Accepted: c.Stats.Accepts})
 	}
 	how := control.NewSpeculation(choices)
 	if b := r.Choices[0].Stats.Blocks; b.Count > 0 {
@@ -280,9 +285,12 @@ func (a *API) Active() []control.Active {
 	list := []control.Active{}
 	for _, u := range a.inFlight.runs {
 		list = append(list, control.Active{
-			RunID: u.Key, Endpoint: u.Row.Endpoint, Model: *u.model.Load(), Client: u.Row.Client, StartedAt: u.Row.StartedAt,
-			PromptDone: int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()), CompletionTokens: int(u.completionTokens.Load()),
-			PerSecond: u.pace.perSecond(), Verifies: int(u.verifies.Load()), Accepted: int(u.accepted.Load()),
+			RunID: u.Key, Endpoint: u.Row.Endpoint, Model: *u.model.Load(), Client: u.Row.Client,
+			StartedAt:  u.Row.StartedAt,
+			PromptDone: int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()),
+			CompletionTokens: int(u.completionTokens.Load()),
+			PerSecond:        u.pace.perSecond(), Verifies: int(u.verifies.Load()),
+			Accepted: int(u.accepted.Load()),
 		})
 	}
 	slices.SortFunc(list, func(a, b control.Active) int {

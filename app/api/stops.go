@@ -23,7 +23,8 @@ type stopper struct {
 func newStopper(texts []string, d *dialect.Dialect) (s stopper) {
 	marks := d.Marks()
 	for _, text := range texts {
-		if slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(text, mark) }) {
+		if slices.ContainsFunc(marks,
+			func(mark string) bool { return strings.Contains(text, mark) }) {
 			s.marks.Texts = append(s.marks.Texts, text)
 		} else {
 			s.Texts = append(s.Texts, text)
@@ -42,11 +43,11 @@ func (s *stopper) push(p *dialect.Parser, text string) []dialect.Part {
 	return s.cut(p.Push(text))
 }
 
-// End ends the answer with end, a method of p, and returns the parts that were held back.
-func (s *stopper) End(p *dialect.Parser, end func() []dialect.Part) []dialect.Part {
-	parts := s.cut(append(p.Push(s.marks.Flush()), end()...))
+// end ends the answer with last, a method of p, and returns the parts that were held back.
+func (s *stopper) end(p *dialect.Parser, last func() []dialect.Part) []dialect.Part {
+	parts := s.cut(append(p.Push(s.marks.Flush()), last()...))
 	if s.Found == "" {
-		parts = s.Release(parts)
+		parts = s.release(parts)
 	}
 	return parts
 }
@@ -66,15 +67,15 @@ func (s *stopper) cut(parts []dialect.Part) (out []dialect.Part) {
 				continue
 			}
 		default:
-			out = s.Release(out)
+			out = s.release(out)
 		}
 		out = append(out, p)
 	}
 	return out
 }
 
-// Release appends the text that was held back to dst.
-func (s *stopper) Release(dst []dialect.Part) []dialect.Part {
+// release appends the text that was held back to dst.
+func (s *stopper) release(dst []dialect.Part) []dialect.Part {
 	if text := s.Flush(); text != "" {
 		dst = append(dst, dialect.Part{Kind: dialect.Text, Text: text})
 	}

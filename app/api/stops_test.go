@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"tandem/app/dialect"
-	"tandem/app/model"
+	"tandem/app/modeltest"
 )
 
 // An answer ends at the same place wherever the borders of its tokens are.
 func TestStopEndsAnswerWhereverTokensEnd(t *testing.T) {
 	const said = `<tool_call>` + "\n" + `{"name": "go", "arguments": {}}` + "\n" + `</tool_call>`
-	d := (&model.Fake{TemplateSource: "<think> </think> <tool_call>"}).Dialect()
+	d := (&modeltest.Fake{TemplateSource: "<think> </think> <tool_call>"}).Dialect()
 	options := dialect.Options{Calls: true, Tools: []dialect.Tool{{Name: "go"}}}
 	const thought = "<think>\nEND\n</think>\n\n"
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestStopEndsAnswerWhereverTokensEnd(t *testing.T) {
 			if s.found() != "" {
 				end = parser.Cut
 			}
-			add(s.End(parser, end))
+			add(s.end(parser, end))
 			got := ""
 			for _, b := range a.Blocks {
 				got += fmt.Sprintf("%d %s|", b.Kind, b.Name+string(b.Text))

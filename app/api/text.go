@@ -36,8 +36,9 @@ func newReplay(c *Choice, g *model.Grammar) json.RawMessage {
 	how := c.Req.Speculation
 	return wire.MustJSON(Replay{
 		Drafts: how.Rule == engine.Rejection && c.Req.Sampling.Temperature > 0, Exact: how.Exact,
-		Sampling: wire.MustJSON(c.Req.Sampling), Seed: *c.Req.Seed, IgnoreEOS: c.Req.IgnoreEOS, Grammar: g,
-		Closed: c.thought.closed,
+		Sampling: wire.MustJSON(c.Req.Sampling), Seed: *c.Req.Seed, IgnoreEOS: c.Req.IgnoreEOS,
+		Grammar: g,
+		Closed:  c.thought.closed,
 	})
 }
 

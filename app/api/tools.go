@@ -54,7 +54,8 @@ type Offered struct {
 
 // Choose adds the tools that chosen leaves to the model. list and choice are the names of their
 // fields, for errors.
-func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered, chosen ToolChoice) Toolbox {
+func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered,
+	chosen ToolChoice) Toolbox {
 	if chosen.Mode == "none" {
 		return Toolbox{}
 	}
@@ -114,7 +115,8 @@ func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
 			return nil
 		}
 		if key == "functions" {
-			list[i] = slices.Concat(json.RawMessage(`{"type":"function","function":`), entry, json.RawMessage(`}`))
+			list[i] = slices.Concat(json.RawMessage(`{"type":"function","function":`), entry,
+				json.RawMessage(`}`))
 		}
 	}
 	return list

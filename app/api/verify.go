@@ -46,16 +46,16 @@ func (a *API) VerifyRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.Progress {
-		return a.Progress(w, r, func(ctx context.Context, send func(any)) error {
+		return a.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
 			var told time.Time
 			out, err := a.verify(ctx, v, func(same int) {
 				if now := time.Now(); now.Sub(told) >= progressPause {
 					told = now
-					send(control.VerifyProgress{Same: same, Tokens: len(v.text) - v.prompt})
+					to.Send(control.VerifyProgress{Same: same, Tokens: len(v.text) - v.prompt})
 				}
 			})
 			if err == nil {
-				send(control.VerifyProgress{Same: out.Same, Tokens: out.Tokens, Verdict: &out})
+				to.Send(control.VerifyProgress{Same: out.Same, Tokens: out.Tokens, Verdict: &out})
 			}
 			return err
 		})
@@ -100,7 +100,8 @@ func (a *API) verification(ctx context.Context, id int64) (v verification, err e
 
 // verify computes an answer again, keeps the verdict and returns it. progress gets the number of
 // tokens that were the same so far.
-func (a *API) verify(ctx context.Context, v verification, progress func(same int)) (out control.Replayed, err error) {
+func (a *API) verify(ctx context.Context, v verification,
+	progress func(same int)) (out control.Replayed, err error) {
 	m, err := a.Acquire(ctx, v.model)
 	if err != nil {
 		return out, err
@@ -139,11 +140,13 @@ func (a *API) verify(ctx context.Context, v verification, progress func(same int
 
 // compare computes a stretch of a run's answer again and reports whether it is the same. It ends at
 // the first token that differs or is missing.
-func (a *API) compare(ctx context.Context, m model.Model, v verification, leg Span, out *control.Replayed, progress func(same int)) (whole bool, err error) {
+func (a *API) compare(ctx context.Context, m model.Model, v verification, leg Span,
+	out *control.Replayed, progress func(same int)) (whole bool, err error) {
 	how, answer, end := v.how, v.text[v.prompt:], leg.At+leg.N
 	req := engine.Request{
 		Prompt: v.text[:v.prompt], Generated: answer[:leg.At], MaxTokens: new(end),
-		Speculation: engine.Speculation{Drafter: engine.None, Exact: how.Exact}, Fresh: true, Logprobs: true, TopLogprobs: 2,
+		Speculation: engine.Speculation{Drafter: engine.None, Exact: how.Exact}, Fresh: true,
+		Logprobs: true, TopLogprobs: 2,
 	}
 	if err := how.apply(&req); err != nil {
 		return false, err
@@ -162,7 +165,8 @@ func (a *API) compare(ctx context.Context, m model.Model, v verification, leg Sp
 			return false, err
 		}
 		if want := answer[out.Same]; t.ID != want {
-			out.Answered, out.Now = string(m.Tokenizer().TokenBytes(want)), string(m.Tokenizer().TokenBytes(t.ID))
+			out.Answered, out.Now = string(m.Tokenizer().TokenBytes(want)),
+				string(m.Tokenizer().TokenBytes(t.ID))
 			out.Tie = tied(req, t, want)
 			return false, nil
 		}

@@ -69,7 +69,8 @@ func (c *blockCosts) table(before *blockCosts) benchTable {
 	}
 	slices.Sort(names)
 	if len(names) > 0 {
-		t.Notes = append(t.Notes, "drafts are greedy; each proposal follows a context that is two tokens longer than the last")
+		t.Notes = append(t.Notes,
+			"drafts are greedy; each proposal follows a context that is two tokens longer than the last")
 	}
 	for _, name := range names {
 		t.Columns = append(t.Columns, name+" ms", name+"/plain")
@@ -113,7 +114,8 @@ func keepCosts(home string, costs *blockCosts) (before *blockCosts, err error) {
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the figures of the last time cannot be read: %w; delete %s to start over", err, file)
+		return nil, fmt.Errorf("the figures of the last time cannot be read: %w; delete %s to start over",
+			err, file)
 	}
 	i := slices.IndexFunc(all, costs.same)
 	if i < 0 {

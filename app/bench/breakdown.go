@@ -16,7 +16,8 @@ import (
 // Both are also timed outside an engine, after a context as long as the section's in the middle of
 // an answer. If a time alone is below that in a round, the difference is the price of alternating.
 // Everything is measured once more in turns, so that the figures add up on a busy machine.
-func (b *speculation) breakdown(ctx context.Context, s section, done []*comparison) (*benchTable, error) {
+func (b *speculation) breakdown(ctx context.Context, s section,
+	done []*comparison) (*benchTable, error) {
 	t := &benchTable{
 		Title: "where the time of a round with drafts goes, in ms: " + s.String(),
 		Columns: []string{
@@ -27,7 +28,8 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 		},
 		Notes: []string{
 			"of all rounds: host is our own code, wait is reads that block, in MLX is the rest: it builds and dispatches graphs while the device computes",
-			fmt.Sprintf("needed: the tokens that make a round %.2f times as fast as plain decoding, if it only drafted and verified", s.target()),
+			fmt.Sprintf("needed: the tokens that make a round %.2f times as fast as plain decoding, if it only drafted and verified",
+				s.target()),
 			"alone: draft and verify outside an engine; each proposal follows a context that is two tokens longer than the last",
 		},
 	}
@@ -61,7 +63,8 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 			f.step, f.round, f.first, f.longest, f.host, f.inMLX, f.wait,
 		}
 		both := cmp.Or(p.draft+p.verify, p.draftAlone+p.verifyAlone) / f.step
-		t.Rows = append(t.Rows, append(row, nilIfZero(p.draft), nilIfZero(p.verify), p.draftAlone, p.verifyAlone, f.syncs, f.tokens, both, s.target()*both))
+		t.Rows = append(t.Rows, append(row, nilIfZero(p.draft), nilIfZero(p.verify), p.draftAlone,
+			p.verifyAlone, f.syncs, f.tokens, both, s.target()*both))
 	}
 	if t.Rows == nil {
 		return nil, nil
@@ -82,14 +85,16 @@ type roundParts struct{ draft, verify, draftAlone, verifyAlone float64 }
 //   - the second side of a comparison;
 //   - the same side when it waits for its drafts;
 //   - drafting and verifying on a roundTimer.
-func (b *speculation) probe(ctx context.Context, s section, c *comparison, d *roundTimer) (f roundFigures, p roundParts, err error) {
+func (b *speculation) probe(ctx context.Context, s section, c *comparison,
+	d *roundTimer) (f roundFigures, p roundParts, err error) {
 	slow := c.two
 	slow.timed = !slow.fused
 	plain, two, timed := b.open(way{}), b.open(c.two), b.open(slow)
 	defer plain.Close()
 	defer two.Close()
 	defer timed.Close()
-	arm := slices.IndexFunc(d.drafts, func(r timedDraft) bool { return r.drafter.Name() == c.two.drafter })
+	arm := slices.IndexFunc(d.drafts,
+		func(r timedDraft) bool { return r.drafter.Name() == c.two.drafter })
 	again := &comparison{one: c.one, two: c.two}
 	rounds := 0
 	var drafts, verifies []float64
@@ -122,7 +127,8 @@ func (b *speculation) probe(ctx context.Context, s section, c *comparison, d *ro
 			if err != nil {
 				return f, p, err
 			}
-			if turn > 0 || len(again.pairs) > 1 { // the first turn compiles kernels and takes memory
+			// the first turn compiles kernels and takes memory
+			if turn > 0 || len(again.pairs) > 1 {
 				drafts, verifies = append(drafts, draft), append(verifies, verify)
 			}
 		}

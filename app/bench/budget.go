@@ -68,7 +68,8 @@ func (b *checkpointBench) requests(ctx context.Context, n int, budget int64) (ba
 	m := &mixture{checkpointBench: b}
 	for i := range n {
 		prompt := m.next()
-		a, err := b.ask(ctx, e, engine.Request{Prompt: prompt, MaxTokens: new(1 + b.random.IntN(mixedAnswer)), Speculation: withoutDrafts})
+		a, err := b.ask(ctx, e, engine.Request{Prompt: prompt,
+			MaxTokens: new(1 + b.random.IntN(mixedAnswer)), Speculation: withoutDrafts})
 		if err != nil {
 			return got, err
 		}
@@ -110,9 +111,11 @@ func (b *checkpointBench) memory(ctx context.Context) (benchTable, error) {
 	verdict := "met"
 	if got.most > budget {
 		verdict = "missed"
-		b.wrong = append(b.wrong, fmt.Errorf("checkpoints took %d bytes, their budget is %d", got.most, budget))
+		b.wrong = append(b.wrong, fmt.Errorf("checkpoints took %d bytes, their budget is %d",
+			got.most, budget))
 	}
-	t.Rows = append(t.Rows, []any{b.mixed, whole(100 * float64(got.cached) / float64(got.prompt)), megabytes(budget), megabytes(got.most),
+	t.Rows = append(t.Rows, []any{b.mixed, whole(100 * float64(got.cached) / float64(got.prompt)),
+		megabytes(budget), megabytes(got.most),
 		megabytes(got.active), megabytes(before), megabytes(got.left), verdict})
 	return t, nil
 }

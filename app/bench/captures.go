@@ -30,7 +30,8 @@ func (b *checkpointBench) captures(ctx context.Context) (benchTable, error) {
 		Columns: []string{"drafter", "tokens/s off", "tokens/s on", "times as fast", "low", "high",
 			"end to end", "tokens/verify",
 			"same ids", "files", "pairs", "prompts", "at least"},
-		Notes: []string{fmt.Sprintf("Each prompt is new to both sides. A drafter guesses %d tokens in each round.", captureDepth)},
+		Notes: []string{fmt.Sprintf("Each prompt is new to both sides. A drafter guesses %d tokens in each round.",
+			captureDepth)},
 	}
 	for _, w := range []way{{}, {drafter: b.loaded.list[0].Name(), depth: captureDepth}} {
 		row, err := b.capture(ctx, w)
@@ -63,7 +64,8 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 	c := &comparison{one: w, two: w, bar: captureBar}
 	took := func(i int) (p pair, err error) {
 		r := engine.Request{
-			Prompt:    slices.Concat(b.text(1), b.code.prompts[i%len(b.code.prompts)].ids), // prompts recur; one id makes each new
+			// prompts recur; one id makes each new
+			Prompt:    slices.Concat(b.text(1), b.code.prompts[i%len(b.code.prompts)].ids),
 			MaxTokens: new(captureTokens), Speculation: w.speculation(),
 		}
 		p.index = i
@@ -102,6 +104,7 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 	}
 	return []any{drafter, whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high,
 		c.whole().median, nilIfZero(c.figures().tokens),
-		fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
+		fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }),
+			len(c.pairs)),
 		len(files), e.n, e.prompts, c.verdict()}, nil
 }

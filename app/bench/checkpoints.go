@@ -50,7 +50,8 @@ func openCheckpoints(ctx context.Context, o Options) (bench, error) {
 		return nil, err
 	}
 	c := &checkpointBench{
-		thread: t, bundle: b, pairs: minPairs, texts: flowTexts, mixed: mixedAmount, random: rand.New(rand.NewPCG(3, 4)), log: o.Err,
+		thread: t, bundle: b, pairs: minPairs, texts: flowTexts, mixed: mixedAmount,
+		random: rand.New(rand.NewPCG(3, 4)), log: o.Err,
 	}
 	if c.loaded, err = loadBenchDrafters(ctx, b, o.Model, nil, models.Options{}); err == nil {
 		var all workloads
@@ -129,7 +130,8 @@ func awaitWritten(ctx context.Context, s *checkpoint.Store) error {
 }
 
 // ask generates all tokens that a request asks for, past any end of sequence.
-func (b *checkpointBench) ask(ctx context.Context, e *engine.Engine, r engine.Request) (response, error) {
+func (b *checkpointBench) ask(ctx context.Context, e *engine.Engine,
+	r engine.Request) (response, error) {
 	var a response
 	r.IgnoreEOS = true
 	r.Done = func(s engine.Stats) { a.stats = s }

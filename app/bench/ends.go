@@ -75,7 +75,8 @@ func (l *losslessRun) waysToEnd(ctx context.Context) ([]*ending, error) {
 		stop++
 	}
 	if max(eos, stop) >= len(all.ids) {
-		return nil, fmt.Errorf("none of the %d tokens that answer request %d is new after the first %d; there is no token to end at", len(all.ids), endsRequest, endsAfter)
+		return nil, fmt.Errorf("none of the %d tokens that answer request %d is new after the first %d; there is no token to end at",
+			len(all.ids), endsRequest, endsAfter)
 	}
 	l.endings = []*ending{
 		{name: "end of sequence", engine: l.open(endingModel{l.bundle.Model, all.ids[eos : eos+1]}, l.drafter), at: eos, eos: true},
@@ -84,11 +85,13 @@ func (l *losslessRun) waysToEnd(ctx context.Context) ([]*ending, error) {
 		{name: "cancel", engine: l.engine, at: endsAfter, cancel: true},
 	}
 	for _, e := range l.endings {
-		if e.want, err = l.endBy(ctx, e, engine.Speculation{Drafter: engine.None, Exact: l.exact}); err != nil {
+		if e.want, err = l.endBy(ctx, e, engine.Speculation{Drafter: engine.None,
+			Exact: l.exact}); err != nil {
 			return nil, err
 		}
 		if n := len(e.want.ids); n != e.at+1 {
-			return nil, fmt.Errorf("plain decoding ended by %s after %d tokens, want %d", e.name, n, e.at+1)
+			return nil, fmt.Errorf("plain decoding ended by %s after %d tokens, want %d",
+				e.name, n, e.at+1)
 		}
 	}
 	return l.endings, nil
@@ -105,7 +108,8 @@ func firstText(tokens []engine.Token, at int) bool {
 }
 
 // endBy decodes the request until it ends by e.
-func (l *losslessRun) endBy(ctx context.Context, e *ending, how engine.Speculation) (a ended, err error) {
+func (l *losslessRun) endBy(ctx context.Context, e *ending,
+	how engine.Speculation) (a ended, err error) {
 	r := l.request(endsRequest)
 	r.Speculation, r.Stop, r.IgnoreEOS = how, e.stop, !e.eos
 	if e.limit > 0 {
@@ -158,7 +162,8 @@ func (l *losslessRun) ends(ctx context.Context, c *losslessCell) error {
 			if err != nil {
 				return err
 			}
-			if n := min(len(got.ids), len(all.ids)); firstDifference(all.ids[:n], got.ids[:n]) >= 0 {
+			if n := min(len(got.ids), len(all.ids)); firstDifference(all.ids[:n],
+				got.ids[:n]) >= 0 {
 				r.Speculation = how
 				if excused, err := l.excused(ctx, endsRequest, r, all.ids, got.ids); err != nil {
 					return err

@@ -45,12 +45,14 @@ type fimRequest struct {
 }
 
 // generate calls the model's Generate, and records what reaches it.
-func (w *fimWatch) generate(ctx context.Context, m model.Model, r engine.Request) iter.Seq2[engine.Token, error] {
+func (w *fimWatch) generate(ctx context.Context, m model.Model,
+	r engine.Request) iter.Seq2[engine.Token, error] {
 	if len(r.Prompt) == w.long {
 		progress := r.Progress
 		r.Progress = func(done, total int) {
 			w.mu.Lock()
-			for now := time.Now(); done-len(w.chunks)*cache.MaxChunk >= cache.MaxChunk; { // progress may skip chunks
+			// progress may skip chunks
+			for now := time.Now(); done-len(w.chunks)*cache.MaxChunk >= cache.MaxChunk; {
 				w.chunks = append(w.chunks, now)
 			}
 			w.mu.Unlock()
@@ -109,7 +111,8 @@ func (b *endpointBench) fimAt(ctx context.Context, s Stage, long int) (t benchTa
 		Title:   fmt.Sprintf("a gap to fill while a prompt of %d tokens is being read, pocket model", long),
 		Columns: []string{"what", "median", "most", "requests", "bar"},
 		Notes: []string{
-			fmt.Sprintf("A chunk is %d tokens of the long prompt. The chunk in progress when the request comes counts; it is not interrupted.", cache.MaxChunk),
+			fmt.Sprintf("A chunk is %d tokens of the long prompt. The chunk in progress when the request comes counts; it is not interrupted.",
+				cache.MaxChunk),
 			"Requests come one after another, at any moment of a chunk, to /v1/fim/completions.",
 		},
 	}
@@ -155,7 +158,8 @@ func (b *endpointBench) fimAt(ctx context.Context, s Stage, long int) (t benchTa
 		select {
 		case <-time.After(time.Duration(random.Int64N(int64(chunk + time.Millisecond)))):
 		case err := <-read:
-			return t, errors.Join(err, errors.New("the long prompt was read before the first request"))
+			return t, errors.Join(err,
+				errors.New("the long prompt was read before the first request"))
 		}
 	}
 	if err := <-read; err != nil {
@@ -177,6 +181,7 @@ func (b *endpointBench) fimAt(ctx context.Context, s Stage, long int) (t benchTa
 		{"ms until it begins", whole(middle(begun)), whole(most(begun)), n, nil},
 		{"ms until the first token", whole(middle(first)), whole(most(first)), n, nil},
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("A chunk of the long prompt took %.0f ms, with the requests in between.", milliseconds(chunk)))
+	t.Notes = append(t.Notes, fmt.Sprintf("A chunk of the long prompt took %.0f ms, with the requests in between.",
+		milliseconds(chunk)))
 	return t, nil
 }

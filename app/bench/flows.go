@@ -234,7 +234,8 @@ func (b *checkpointBench) flowTable(arms []*arm, rows []step) benchTable {
 			"short by", "within",
 			"ms to first token", "times as fast as off", "low", "high", "reason, of the last text"},
 		Notes: []string{
-			fmt.Sprintf("The probe is a prompt of %d tokens, an answer of %d, and a follow-up that diverges at a token of the answer.", probePrompt, probeAnswer),
+			fmt.Sprintf("The probe is a prompt of %d tokens, an answer of %d, and a follow-up that diverges at a token of the answer.",
+				probePrompt, probeAnswer),
 			"Prompt, matched, cached and computed are tokens. Short by is the most matched tokens that were not restored, without the prompt's last token, which is always evaluated.",
 			"Prompt only captures prompts and the ends of answers, as other programs do, and nothing within an answer.",
 		},
@@ -268,7 +269,8 @@ func (b *checkpointBench) flowRow(a *arm, s step, off []engine.Stats) []any {
 		within = fmt.Sprintf("%d met", s.within)
 		if short > s.within {
 			within = fmt.Sprintf("%d missed", s.within)
-			b.wrong = append(b.wrong, fmt.Errorf("%s: %d tokens that matched were not restored", s.name, short))
+			b.wrong = append(b.wrong, fmt.Errorf("%s: %d tokens that matched were not restored",
+				s.name, short))
 		}
 	}
 	row := []any{s.name, a.name, len(stats), extent(prompt), extent(matched), extent(cached),

@@ -95,7 +95,8 @@ func (l *losslessBench) report(ctx context.Context, table func(benchTable) error
 
 // cells measures every way to decode with drafts in a layout. wrong is an error for the differences
 // that must not be.
-func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bool) (t benchTable, wrong, err error) {
+func (l *losslessBench) cells(ctx context.Context, layout cache.Layout,
+	exact bool) (t benchTable, wrong, err error) {
 	t = benchTable{
 		Title: fmt.Sprintf("Decoding with drafts against plain decoding, layout %s", layout),
 		Columns: []string{"rollback", "block", "requests", "tokens differ in", "excused",
@@ -128,18 +129,26 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bo
 			if c.diverged > c.excused || exact && c.differing > 0 || c.share > 1 {
 				differ++
 			}
-			t.Rows = append(t.Rows, []any{string(rollback), block, c.requests, c.diverged, c.excused, c.logprobs, c.differing, fmt.Sprintf("%.1g", c.most),
-				nilIfZero(c.share), milliseconds(c.round), milliseconds(c.plain), float64(c.round) / float64(c.plain), strings.Trim(fmt.Sprint(c.histogram), "[]"), strings.Trim(fmt.Sprint(c.ends), "[]")})
+			t.Rows = append(t.Rows, []any{string(rollback), block, c.requests, c.diverged,
+				c.excused, c.logprobs, c.differing, fmt.Sprintf("%.1g", c.most),
+				nilIfZero(c.share), milliseconds(c.round), milliseconds(c.plain),
+				float64(c.round) / float64(c.plain),
+				strings.Trim(fmt.Sprint(c.histogram), "[]"),
+				strings.Trim(fmt.Sprint(c.ends), "[]")})
 			wrong = errors.Join(wrong, c.amiss)
 		}
 	}
 	t.Notes = append(t.Notes, run.notes...)
 	if differ > 0 {
-		wrong = errors.Join(wrong, fmt.Errorf("layout %s: %s differ from plain decoding in %d of the table's rows", layout, what, differ))
+		wrong = errors.Join(wrong,
+			fmt.Errorf("layout %s: %s differ from plain decoding in %d of the table's rows",
+				layout, what, differ))
 	}
 	excused, of := run.excuses()
 	if tooMany(excused, of) {
-		wrong = errors.Join(wrong, fmt.Errorf("layout %s: %d of %d tokens differ and are excused; at most one in a thousand may be", layout, excused, of))
+		wrong = errors.Join(wrong,
+			fmt.Errorf("layout %s: %d of %d tokens differ and are excused; at most one in a thousand may be",
+				layout, excused, of))
 	}
 	return t, wrong, nil
 }
@@ -179,7 +188,8 @@ type losslessAnswer struct {
 // newRun opens an engine. The caller closes the run.
 func (l *losslessBench) newRun(layout cache.Layout, exact bool) *losslessRun {
 	r := &losslessRun{
-		losslessBench: l, drafter: &scripted{vocab: l.bundle.Model.Config().VocabSize}, exact: exact,
+		losslessBench: l, drafter: &scripted{vocab: l.bundle.Model.Config().VocabSize},
+		exact: exact,
 		known: map[int]losslessAnswer{}, judged: map[divergenceKey]bool{},
 	}
 	r.open = func(m lm.Model, drafters ...draft.Drafter) *engine.Engine {
@@ -193,7 +203,8 @@ func (l *losslessBench) newRun(layout cache.Layout, exact bool) *losslessRun {
 }
 
 // say generates the answer to a request.
-func (l *losslessRun) say(ctx context.Context, e *engine.Engine, r engine.Request) (a losslessAnswer, err error) {
+func (l *losslessRun) say(ctx context.Context, e *engine.Engine,
+	r engine.Request) (a losslessAnswer, err error) {
 	r.Done = func(s engine.Stats) { a.stats = s }
 	for tok, err := range e.Generate(ctx, r) {
 		if err != nil {
@@ -265,7 +276,8 @@ func (l *losslessRun) cell(ctx context.Context, c *losslessCell) error {
 		}
 		rounds.Add(got.stats.Blocks)
 		if i > 100*l.least {
-			return fmt.Errorf("block %d: after %d requests the rounds that accepted 0, 1, ... drafts are %v", c.block, i, c.histogram)
+			return fmt.Errorf("block %d: after %d requests the rounds that accepted 0, 1, ... drafts are %v",
+				c.block, i, c.histogram)
 		}
 	}
 	c.round, c.plain = rounds.Mean(), c.plain/time.Duration(c.requests)
@@ -274,7 +286,8 @@ func (l *losslessRun) cell(ctx context.Context, c *losslessCell) error {
 
 // excused reports whether an answer diverges from plain decoding's where rounding decides. An exact
 // request is never excused.
-func (l *losslessRun) excused(ctx context.Context, which int, r engine.Request, plain, said []int32) (bool, error) {
+func (l *losslessRun) excused(ctx context.Context, which int, r engine.Request, plain,
+	said []int32) (bool, error) {
 	at := firstDifference(plain, said)
 	if l.exact || at < 0 {
 		return false, nil

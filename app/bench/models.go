@@ -15,7 +15,8 @@ import (
 )
 
 // benchModel starts MLX and loads the model to measure. The caller closes both.
-func benchModel(ctx context.Context, dir string, o models.Options) (*mlx.Thread, *models.Bundle, error) {
+func benchModel(ctx context.Context, dir string,
+	o models.Options) (*mlx.Thread, *models.Bundle, error) {
 	t, err := mlx.NewThread(mlx.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -28,7 +29,8 @@ func benchModel(ctx context.Context, dir string, o models.Options) (*mlx.Thread,
 }
 
 // loadBenchModel loads the model in a folder, or the pocket model if there is none.
-func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string, o models.Options) (*models.Bundle, error) {
+func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string,
+	o models.Options) (*models.Bundle, error) {
 	if dir == "" {
 		return models.LoadPocket(ctx, t, o)
 	}
@@ -61,7 +63,8 @@ type benchDrafters struct {
 // loadBenchDrafters loads the drafters in the given folders, in the model's type. Without folders
 // it loads the drafter that is served with the model: the built-in one for the pocket model, else
 // one in the model's folder. The n-gram drafter comes last. The caller closes them.
-func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string, o models.Options) (*benchDrafters, error) {
+func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string,
+	o models.Options) (*benchDrafters, error) {
 	if len(dirs) == 0 {
 		if model == "" && models.HasPocketDrafter() {
 			dirs = []string{pool.BuiltInDrafter}

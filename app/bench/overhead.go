@@ -80,7 +80,8 @@ var overheadRoutes = []overheadRoute{
 
 func chatBody(limit string, value any) map[string]any {
 	return map[string]any{
-		"model": control.Alias, "messages": []any{map[string]any{"role": "user", "content": "Go on."}}, "stream": true, limit: value,
+		"model": control.Alias, "messages": []any{map[string]any{"role": "user",
+			"content": "Go on."}}, "stream": true, limit: value,
 	}
 }
 
@@ -92,7 +93,8 @@ type overheadClient struct {
 
 // stream returns the time of a streamed answer of n tokens, from before the request until its end.
 // It sends to read for each token that it read, unless read is nil.
-func (c *overheadClient) stream(ctx context.Context, r overheadRoute, n int, read chan<- struct{}) (time.Duration, error) {
+func (c *overheadClient) stream(ctx context.Context, r overheadRoute, n int,
+	read chan<- struct{}) (time.Duration, error) {
 	text, got := []byte(overheadText), 0
 	start := time.Now()
 	err := postLines(ctx, &c.Client, c.url+r.path, r.body(n), func(line []byte) {
@@ -129,7 +131,8 @@ func (c *overheadClient) once(ctx context.Context, r overheadRoute) (time.Durati
 func timeInProcess(ctx context.Context, n int) time.Duration {
 	var text strings.Builder
 	start := time.Now()
-	for t := range instantEngine(nil)(ctx, nil, engine.Request{MaxTokens: &n, Done: func(engine.Stats) {}}) {
+	for t := range instantEngine(nil)(ctx, nil,
+		engine.Request{MaxTokens: &n, Done: func(engine.Stats) {}}) {
 		text.WriteString(t.Text)
 	}
 	return time.Since(start)
@@ -143,7 +146,8 @@ func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) 
 		Columns: []string{"what", "unit", "over HTTP", "in process", "added", "low", "high",
 			"times", "bar"},
 		Notes: []string{
-			fmt.Sprintf("Streams of %d tokens, read to their end by Go's HTTP client on one loopback connection, in the same process; median.", overheadTokens),
+			fmt.Sprintf("Streams of %d tokens, read to their end by Go's HTTP client on one loopback connection, in the same process; median.",
+				overheadTokens),
 			"They pass through door, template, tokenizer, history in SQLite and the log, as in `tandem serve`.",
 			"One by one: each token is sent and read before the next one is made. So the figure includes the way there and back, and all waiting. It has no bar.",
 		},
@@ -185,13 +189,15 @@ func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) 
 		if bar != nil {
 			judged = b.judge(what, *bar, e.median)
 		}
-		t.Rows = append(t.Rows, []any{what, unit, middle(overs), middle(alone), e.median, e.low, e.high, e.n, judged})
+		t.Rows = append(t.Rows, []any{what, unit, middle(overs), middle(alone), e.median, e.low,
+			e.high, e.n, judged})
 		return nil
 	}
 	for _, r := range overheadRoutes {
-		if err := row(r.path, "us a token", overheadTokens, b.repeats(overheadTimes, 1), 1e6, &tokenOverhead, func() (time.Duration, error) {
-			return atOnce.stream(ctx, r, overheadTokens, nil)
-		}); err != nil {
+		if err := row(r.path, "us a token", overheadTokens, b.repeats(overheadTimes, 1), 1e6,
+			&tokenOverhead, func() (time.Duration, error) {
+				return atOnce.stream(ctx, r, overheadTokens, nil)
+			}); err != nil {
 			return t, err
 		}
 	}

@@ -78,7 +78,8 @@ func (w way) speculation() engine.Speculation {
 		return engine.Speculation{Drafter: engine.None, Exact: w.exact}
 	}
 	s := engine.Speculation{
-		Drafter: w.drafter, Rollback: w.rollback, Rule: w.rule, Fused: w.fused, Exact: w.exact, Timed: w.timed,
+		Drafter: w.drafter, Rollback: w.rollback, Rule: w.rule, Fused: w.fused, Exact: w.exact,
+		Timed: w.timed,
 	}
 	if w.depth != adaptive {
 		s.Depth = &w.depth
@@ -109,7 +110,8 @@ type host interface {
 }
 
 // answer lets a side continue a prompt. A host keeps other work away meanwhile.
-func (c *contest) answer(ctx context.Context, s *side, w *workload, i int, set setting) (a response, err error) {
+func (c *contest) answer(ctx context.Context, s *side, w *workload, i int,
+	set setting) (a response, err error) {
 	if c.host == nil {
 		return s.answer(ctx, w, i, set)
 	}
@@ -265,7 +267,8 @@ func (c *comparison) count(yes func(pair) bool) int {
 // compare lets two ways answer prompts in turns until there are enough pairs. If these do not
 // decide about the bar, there will be twice as many. Prompts are used again where there are too
 // few.
-func (c *contest) compare(ctx context.Context, w *workload, set setting, one, two way, b bar) (*comparison, error) {
+func (c *contest) compare(ctx context.Context, w *workload, set setting, one, two way,
+	b bar) (*comparison, error) {
 	first, second := c.open(one), c.open(two)
 	defer first.Close()
 	defer second.Close()
@@ -306,7 +309,8 @@ func (c *contest) warmUp(ctx context.Context, w *workload, set setting, one, two
 }
 
 // usable reports whether a prompt counts. It generates an answer if that is not known yet.
-func (c *contest) usable(ctx context.Context, w *workload, set setting, i int, s *side) (bool, error) {
+func (c *contest) usable(ctx context.Context, w *workload, set setting, i int,
+	s *side) (bool, error) {
 	key := unusable{set, i}
 	why, known := w.unusable[key]
 	if !known {
@@ -323,7 +327,8 @@ func (c *contest) usable(ctx context.Context, w *workload, set setting, i int, s
 // check compares two answers to a prompt with plain decoding's, if they differ, and keeps the
 // divergences in result. With one seed they should be equal, however they are decoded. Rejection at
 // a temperature is an exception, and is not checked.
-func (c *contest) check(ctx context.Context, w *workload, set setting, i int, result *comparison, one, two response) error {
+func (c *contest) check(ctx context.Context, w *workload, set setting, i int, result *comparison,
+	one, two response) error {
 	free := result.one.rule == engine.Rejection || result.two.rule == engine.Rejection
 	if slices.Equal(one.ids, two.ids) || set.temperature > 0 && free {
 		return nil
@@ -358,7 +363,8 @@ func (c *contest) check(ctx context.Context, w *workload, set setting, i int, re
 }
 
 // takeTurns measures pairs until there are enough, or until no prompt gives another one.
-func (c *contest) takeTurns(ctx context.Context, w *workload, set setting, one, two *side, b bar) (*comparison, error) {
+func (c *contest) takeTurns(ctx context.Context, w *workload, set setting, one, two *side,
+	b bar) (*comparison, error) {
 	result := &comparison{setting: set, one: one.way, two: two.way, bar: b,
 		rejected: map[string]int{}}
 	began := time.Now()

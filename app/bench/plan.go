@@ -77,7 +77,8 @@ func (b *speculation) sections() []section {
 		}
 		list = append(list, s)
 	}
-	for _, set := range []setting{{ignoreEOS: true}, {temperature: sampledTemperature, ignoreEOS: true}} {
+	for _, set := range []setting{{ignoreEOS: true},
+		{temperature: sampledTemperature, ignoreEOS: true}} {
 		d := b.drafts[0]
 		list = append(list, section{workload: w.code, setting: set,
 			ways: append(fixed(d, []int{4, 8}), way{drafter: d.Name(), depth: adaptive})})
@@ -104,7 +105,8 @@ func (b *speculation) sections() []section {
 // everything returns every combination, on all workloads.
 func (b *speculation) everything() []section {
 	var list []section
-	for _, w := range []*workload{b.texts.code, b.texts.copied, b.texts.edit, b.texts.noise, b.texts.after} {
+	for _, w := range []*workload{b.texts.code, b.texts.copied, b.texts.edit, b.texts.noise,
+		b.texts.after} {
 		for _, temperature := range []float64{0, sampledTemperature} {
 			for _, ignore := range []bool{false, true} {
 				set := setting{temperature, ignore}
@@ -214,5 +216,6 @@ func (b *speculation) codeBar(set setting) func(way) bar {
 	if set.temperature > 0 {
 		least = codeSampledBar
 	}
-	return onlyAdaptive(least, func(w way) bool { return w.drafter != draft.Ngram{}.Name() && !set.ignoreEOS })
+	return onlyAdaptive(least,
+		func(w way) bool { return w.drafter != draft.Ngram{}.Name() && !set.ignoreEOS })
 }

@@ -44,7 +44,8 @@ func (m randomShape) write(ctx context.Context, dir string) (parameters int, err
 	if err != nil {
 		return 0, err
 	}
-	for name, text := range map[string][]byte{"config.json": config, "tokenizer.json": []byte(randomTokenizer)} {
+	for name, text := range map[string][]byte{"config.json": config,
+		"tokenizer.json": []byte(randomTokenizer)} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			return 0, err
 		}
@@ -69,7 +70,8 @@ func (m randomShape) write(ctx context.Context, dir string) (parameters int, err
 			}
 			parameters += n
 			drawn := s.Normal(s.Key(uint64(len(tensors))), mlx.Float32, 0, float32(std), shape...)
-			tensors = append(tensors, mlx.NamedArray{Name: name + ".weight", Array: s.AsType(drawn, mlx.BFloat16)})
+			tensors = append(tensors, mlx.NamedArray{Name: name + ".weight",
+				Array: s.AsType(drawn, mlx.BFloat16)})
 		}
 		m.tensors(add)
 		w := bufio.NewWriterSize(f, 1<<20)

@@ -72,13 +72,15 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 		}
 	}
 	fmt.Fprintln(b.log)
-	t.Rows = append(t.Rows, []any{length, length - 1, megabytes(bytes), whole(middle(again)), whole(middle(restoring)), whole(middle(computing)),
+	t.Rows = append(t.Rows, []any{length, length - 1, megabytes(bytes), whole(middle(again)),
+		whole(middle(restoring)), whole(middle(computing)),
 		e.median, e.low, e.high, e.n, e.prompts, restartBar.judge(e)})
 	return t, nil
 }
 
 // withEngine opens a store and an engine on a folder while f runs.
-func (b *checkpointBench) withEngine(dir string, f func(*engine.Engine, *checkpoint.Store) error) error {
+func (b *checkpointBench) withEngine(dir string,
+	f func(*engine.Engine, *checkpoint.Store) error) error {
 	store := b.store(dir)
 	defer store.Close()
 	e := b.open(engine.Options{Checkpoints: b.budget(), Store: store})
@@ -109,7 +111,8 @@ func (b *checkpointBench) write(ctx context.Context, dir string, texts ...[]int3
 
 // restart generates the first token after a text twice. One engine knows only the files of a
 // folder; off computes the text.
-func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.Engine, text []int32) (restored, recomputed response, err error) {
+func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.Engine,
+	text []int32) (restored, recomputed response, err error) {
 	if err := b.withEngine(dir, func(e *engine.Engine, _ *checkpoint.Store) (err error) {
 		restored, err = b.ask(ctx, e, firstToken(text))
 		return err
@@ -117,7 +120,8 @@ func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.E
 		return restored, recomputed, err
 	}
 	if st := restored.stats; st.CachedTokens != len(text)-1 {
-		return restored, recomputed, fmt.Errorf("after a restart %d of %d tokens were restored: %s", st.CachedTokens, len(text), st.Miss)
+		return restored, recomputed, fmt.Errorf("after a restart %d of %d tokens were restored: %s",
+			st.CachedTokens, len(text), st.Miss)
 	}
 	recomputed, err = b.ask(ctx, off, firstToken(text))
 	return restored, recomputed, err

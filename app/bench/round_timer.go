@@ -46,7 +46,8 @@ const sampledTemperature = 0.8
 
 // newRoundTimer evaluates a context of n tokens. Drafts are proposed at the given temperature. The
 // caller closes the timer.
-func newRoundTimer(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []draft.Drafter, n int, temperature float64) (*roundTimer, error) {
+func newRoundTimer(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []draft.Drafter,
+	n int, temperature float64) (*roundTimer, error) {
 	c := b.Model.Config()
 	d := &roundTimer{
 		thread: t, model: b.Model, parts: b.Parts, context: n,
@@ -56,14 +57,16 @@ func newRoundTimer(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafter
 	err := t.Do(ctx, func(s *mlx.Scope) error {
 		d.caches = d.model.NewCaches(cache.Options{})
 		d.greedy = sample.New(s, sample.Params{}, 1, c.VocabSize, d.ids[:n])
-		d.sampled = sample.New(s, sample.Params{Temperature: cmp.Or(temperature, sampledTemperature)}, 1, c.VocabSize, d.ids[:n])
+		d.sampled = sample.New(s, sample.Params{Temperature: cmp.Or(temperature,
+			sampledTemperature)}, 1, c.VocabSize, d.ids[:n])
 		for _, drafter := range drafters {
 			open, err := drafter.Open(s,
 				draft.Options{Prompt: d.ids[:n], Sampler: d.sampler(temperature)})
 			if err != nil {
 				return err
 			}
-			d.drafts = append(d.drafts, timedDraft{drafter: drafter, draft: open, tokens: d.ids[: n+1 : n+1]})
+			d.drafts = append(d.drafts, timedDraft{drafter: drafter, draft: open,
+				tokens: d.ids[: n+1 : n+1]})
 			taps = append(taps, drafter.Taps()...)
 		}
 		return nil
@@ -96,7 +99,8 @@ func (d *roundTimer) chunk(s *mlx.Scope, from, to int, taps []int) error {
 		r := &d.drafts[i]
 		outputs := out.Taps[next : next+len(r.drafter.Taps())]
 		next += len(outputs)
-		own := make([]*mlx.Array, len(outputs)) // the draft may keep and free them; other drafts have the same taps
+		// the draft may keep and free them; other drafts have the same taps
+		own := make([]*mlx.Array, len(outputs))
 		for j, tap := range outputs {
 			own[j] = s.Slice(tap, 0, 0, to-from)
 		}
@@ -142,7 +146,8 @@ func (d *roundTimer) forward(s *mlx.Scope, n int) lm.Output {
 }
 
 // time runs work on the MLX thread and returns the milliseconds it takes there.
-func (d *roundTimer) time(ctx context.Context, work func(s *mlx.Scope) error) (ms float64, err error) {
+func (d *roundTimer) time(ctx context.Context,
+	work func(s *mlx.Scope) error) (ms float64, err error) {
 	err = d.thread.Do(ctx, func(s *mlx.Scope) error {
 		begun := time.Now()
 		err := work(s)

@@ -35,7 +35,8 @@ type schemaBench struct {
 }
 
 // answer continues a prompt by schemaAnswer tokens, under the schema if formed.
-func (c *schemaBench) answer(ctx context.Context, s *side, p prompt, formed bool) (a response, err error) {
+func (c *schemaBench) answer(ctx context.Context, s *side, p prompt,
+	formed bool) (a response, err error) {
 	s.model.dictate(p)
 	r := engine.Request{
 		Prompt: p.ids, MaxTokens: new(schemaAnswer), IgnoreEOS: true, Speculation: s.speculation(),
@@ -67,7 +68,8 @@ func (c *schemaBench) answer(ctx context.Context, s *side, p prompt, formed bool
 // better.
 func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 	t = benchTable{
-		Title: fmt.Sprintf("decoding under a JSON schema against free decoding, pocket model, %d tokens each", schemaAnswer),
+		Title: fmt.Sprintf("decoding under a JSON schema against free decoding, pocket model, %d tokens each",
+			schemaAnswer),
 		Columns: []string{"speculation", "tokens/s free", "tokens/s under it", "times as fast",
 			"low", "high", "end to end",
 			"tokens/round free", "under it", "pairs", "prompts", "at least"},
@@ -112,7 +114,9 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 		e := r.ratio()
 		judged := r.verdict()
 		if e.n >= minPairs && e.median < schemaBar.least {
-			b.wrong = append(b.wrong, fmt.Errorf("schema, %s: %.3f times as fast as free decoding; the bar is %v", w, e.median, schemaBar.least))
+			b.wrong = append(b.wrong,
+				fmt.Errorf("schema, %s: %.3f times as fast as free decoding; the bar is %v",
+					w, e.median, schemaBar.least))
 		}
 		var rates [2][]float64
 		var rounds [2][]float64
@@ -124,7 +128,8 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 				}
 			}
 		}
-		t.Rows = append(t.Rows, []any{cmp.Or(w.drafter, engine.None), whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high, r.whole().median,
+		t.Rows = append(t.Rows, []any{cmp.Or(w.drafter, engine.None), whole(middle(rates[0])),
+			whole(middle(rates[1])), e.median, e.low, e.high, r.whole().median,
 			middle(rounds[0]), middle(rounds[1]), e.n, e.prompts, judged})
 	}
 	return t, nil
@@ -132,7 +137,8 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 
 // compareForms lets a way answer prompts freely and under the schema, in turns. With drafts it
 // answers some unmeasured prompts first, to learn.
-func (c *schemaBench) compareForms(ctx context.Context, w way, prompts []prompt) (*comparison, error) {
+func (c *schemaBench) compareForms(ctx context.Context, w way,
+	prompts []prompt) (*comparison, error) {
 	result := &comparison{one: w, two: w, bar: schemaBar}
 	s := c.open(w)
 	defer s.Close()

@@ -203,7 +203,8 @@ func (b *Short) decode(ctx context.Context, code *workload) (r control.BenchDeco
 	b.begin("decode", b.plan.Pairs, b.plan.Decode)
 	m := b.m
 	c := contest{
-		thread: m.Thread(), model: m.Bundle().Model, pairs: b.plan.Pairs, once: true, warm: b.plan.Warm, log: io.Discard, host: b,
+		thread: m.Thread(), model: m.Bundle().Model, pairs: b.plan.Pairs, once: true,
+		warm: b.plan.Warm, log: io.Discard, host: b,
 		engines: func(model lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(m.Thread(), model, m.Bundle().Tokenizer,
 				engine.Options{Drafters: drafters})
@@ -290,7 +291,8 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 	b.begin("verify", b.plan.Turns, b.plan.Verify)
 	const steps = 32
 	m := b.m
-	r.Context = min(b.plan.Context, m.Bundle().Model.Config().ContextLength-max(cache.MaxBlock, steps+1))
+	r.Context = min(b.plan.Context, m.Bundle().Model.Config().ContextLength-max(cache.MaxBlock,
+		steps+1))
 	var d *roundTimer
 	defer func() {
 		if d != nil {
@@ -345,7 +347,8 @@ func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
 	}
 	r.Step, r.Turns = spreadOf(plain), len(plain)
 	for i, n := range shortRows {
-		r.Rows = append(r.Rows, control.BenchRows{Rows: n, MS: spreadOf(rows[i]), Steps: spreadOf(ratios[i])})
+		r.Rows = append(r.Rows, control.BenchRows{Rows: n, MS: spreadOf(rows[i]),
+			Steps: spreadOf(ratios[i])})
 	}
 	return r, nil
 }

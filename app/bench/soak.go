@@ -113,7 +113,8 @@ func (s *soak) ask(ctx context.Context, i int) error {
 
 // read sends a request and reads the answer. If most is not negative, it calls leave after so many
 // bytes.
-func (s *soak) read(ctx context.Context, kind soakKind, most int64, leave func()) (status int, err error) {
+func (s *soak) read(ctx context.Context, kind soakKind, most int64,
+	leave func()) (status int, err error) {
 	method := http.MethodPost
 	if kind.body == "" {
 		method = http.MethodGet
@@ -162,7 +163,8 @@ func (r idleCounts) exceeds(was idleCounts) bool {
 
 // count reads the counts from /metrics and the open rows from the history.
 func (s *soak) count(ctx context.Context) (r idleCounts, err error) {
-	lone := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // so that each count opens as many connections
+	// so that each count opens as many connections
+	lone := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/metrics", nil)
 	if err != nil {
 		return r, err
@@ -253,7 +255,8 @@ func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 	n, warm := b.repeats(soakRequests, 60), b.repeats(soakWarm, 60)
 	s := newSoak(p.url, filepath.Join(p.home, "home"), soakKinds(true), soakPatience)
 	t = benchTable{
-		Title:   fmt.Sprintf("%d requests of %d kinds by %d clients, one in %d leaves early, pocket model", n, len(s.kinds), soakClients, soakLeave),
+		Title: fmt.Sprintf("%d requests of %d kinds by %d clients, one in %d leaves early, pocket model",
+			n, len(s.kinds), soakClients, soakLeave),
 		Columns: []string{"what", "at the start", "after a warm-up", "after them", "bar"},
 	}
 	start, err := s.awaitSteady(ctx)
@@ -293,7 +296,8 @@ func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 		return t, err
 	}
 	count := func(what string, of func(idleCounts) int, bar mark) {
-		t.Rows = append(t.Rows, []any{what, of(start), of(before), of(after), b.judge("soak, "+what, bar, float64(of(after)))})
+		t.Rows = append(t.Rows, []any{what, of(start), of(before), of(after),
+			b.judge("soak, "+what, bar, float64(of(after)))})
 	}
 	count("goroutines", func(r idleCounts) int { return r.goroutines },
 		atMost(float64(before.goroutines)))

@@ -28,13 +28,15 @@ func soakKinds(able bool) []soakKind {
 	}
 	const common = `"model":"tandem","seed":7,"max_tokens":8`
 	chat := func(more string) string {
-		return fmt.Sprintf(`{%s,"messages":[{"role":"system","content":"Be short."},{"role":"user","content":"What is a list?"}]%s}`, common, more)
+		return fmt.Sprintf(`{%s,"messages":[{"role":"system","content":"Be short."},{"role":"user","content":"What is a list?"}]%s}`,
+			common, more)
 	}
 	ollama := func(more string) string {
 		return `{"model":"tandem","options":{"seed":7,"num_predict":8}` + more + `}`
 	}
 	const stream = `,"stream":true`
-	schema := `,"response_format":{"type":"json_schema","json_schema":{"name":"s","strict":true,"schema":` + soakSchema + `}}`
+	schema := `,"response_format":{"type":"json_schema","json_schema":{"name":"s","strict":true,"schema":` +
+		soakSchema + `}}`
 	tools := `,"tools":[{"type":"function","function":` + soakTool + `}]`
 	return []soakKind{
 		{"chat", "/v1/chat/completions", chat(""), http.StatusOK},

@@ -55,7 +55,8 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 		return nil, err
 	}
 	s := &speculation{contest: contest{thread: t}, options: o, bundle: b, coldRuns: minPairs}
-	if s.loaded, err = loadBenchDrafters(ctx, b, o.Model, o.Drafters, models.Options{}); err == nil {
+	if s.loaded, err = loadBenchDrafters(ctx, b, o.Model, o.Drafters,
+		models.Options{}); err == nil {
 		s.texts, err = newWorkloads(b.Tokenizer)
 	}
 	if err != nil {
@@ -69,7 +70,8 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 	}
 	if o.Quick {
 		s.pairs, s.warm, s.coldRuns, s.once = 2, 1, 1, true
-		for _, w := range []*workload{s.texts.code, s.texts.edit, s.texts.copied, s.texts.noise, s.texts.after} {
+		for _, w := range []*workload{s.texts.code, s.texts.edit, s.texts.copied, s.texts.noise,
+			s.texts.after} {
 			w.picks, w.limit = w.picks[:min(len(w.picks), 6)], min(w.limit, 24)
 			for i, p := range w.prompts {
 				w.prompts[i].ids = p.ids[max(0, len(p.ids)-quickPrompt):]
@@ -219,14 +221,17 @@ func (b *speculation) ratios(s section, done []*comparison) benchTable {
 		},
 		Notes: []string{
 			fmt.Sprintf("both sides: one process, %s, %d threads, %s", h.DType, h.Threads, h.BLAS),
-			fmt.Sprintf("needed: the tokens that make a round with drafts, at its cost here, %.2f times as fast as plain decoding", s.target()),
+			fmt.Sprintf("needed: the tokens that make a round with drafts, at its cost here, %.2f times as fast as plain decoding",
+				s.target()),
 		},
 	}
 	for _, c := range done {
 		t.Rows = append(t.Rows, c.row(s.target()))
 		t.Notes = slices.Concat(t.Notes, c.excused, c.wrong)
 		if n := len(c.wrong); n > 0 {
-			b.wrong = append(b.wrong, fmt.Errorf("%s: %d answers of %s against %s differ from plain decoding", s, n, c.two, c.one))
+			b.wrong = append(b.wrong,
+				fmt.Errorf("%s: %d answers of %s against %s differ from plain decoding",
+					s, n, c.two, c.one))
 		}
 	}
 	return t
@@ -251,8 +256,12 @@ func (c *comparison) row(target float64) []any {
 		}
 		row = append(row, ratio.median, ratio.low, ratio.high, whole.median, nilIfZero(f.tokens),
 			needed, f.drafts, f.syncs,
-			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
-			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }), len(c.pairs)))
+			fmt.Sprintf("%d/%d",
+				c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }),
+				len(c.pairs)),
+			fmt.Sprintf("%d/%d",
+				c.count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }),
+				len(c.pairs)))
 	}
 	var why []string
 	for _, reason := range slices.Sorted(maps.Keys(c.rejected)) {
@@ -359,7 +368,8 @@ func (b *speculation) cold(ctx context.Context, table func(benchTable) error) er
 	}
 	fmt.Fprintln(b.log)
 	t := b.ratios(section{workload: w, setting: set}, []*comparison{c})
-	t.Title = fmt.Sprintf(coldStart+": the first %d tokens of an engine that has learned nothing, %s", coldRequests*w.limit, w.name)
+	t.Title = fmt.Sprintf(coldStart+": the first %d tokens of an engine that has learned nothing, %s",
+		coldRequests*w.limit, w.name)
 	t.Notes = append(t.Notes, fmt.Sprintf("a pair is %d answers by each side", coldRequests))
 	return table(t)
 }

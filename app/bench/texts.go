@@ -89,7 +89,8 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 		}
 		return ids
 	}
-	w.code = &workload{name: "code", doc: "prompts of Go code that the pocket model was not trained on", limit: codeAnswer}
+	w.code = &workload{name: "code",
+		doc: "prompts of Go code that the pocket model was not trained on", limit: codeAnswer}
 	var pool []int32
 	for _, c := range texts.Code {
 		ids := encode(c.Text)

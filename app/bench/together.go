@@ -43,7 +43,9 @@ type groupBench struct {
 
 // newGroupBench returns a bench of the endpoint at url, whose model has vocab tokens.
 func newGroupBench(url string, vocab int) *groupBench {
-	return &groupBench{url: url, client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: fairClients}}, vocab: vocab, random: rand.New(rand.NewPCG(5, 6))}
+	return &groupBench{url: url,
+		client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: fairClients}},
+		vocab:  vocab, random: rand.New(rand.NewPCG(5, 6))}
 }
 
 // bodies returns n requests with new prompts, so that nothing is restored. more are further fields.
@@ -75,7 +77,8 @@ type groupAnswer struct {
 
 // ask sends requests, at once or one after another. An answer of another length than asked for is
 // an error.
-func (g *groupBench) ask(ctx context.Context, bodies []map[string]any, atOnce bool) (answers []groupAnswer, took time.Duration, err error) {
+func (g *groupBench) ask(ctx context.Context, bodies []map[string]any,
+	atOnce bool) (answers []groupAnswer, took time.Duration, err error) {
 	answers = make([]groupAnswer, len(bodies))
 	errs := make([]error, len(bodies))
 	one := func(i int) {
@@ -137,13 +140,16 @@ func (b *endpointBench) together(ctx context.Context) (t benchTable, err error) 
 }
 
 // togetherAt does what together does, at the endpoint of g.
-func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench, parameters int) (benchTable, error) {
+func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench,
+	parameters int) (benchTable, error) {
 	t := benchTable{
-		Title: fmt.Sprintf("%d plain requests at once against one after another, random model of %.0fM parameters", togetherRequests, float64(parameters)/1e6),
+		Title: fmt.Sprintf("%d plain requests at once against one after another, random model of %.0fM parameters",
+			togetherRequests, float64(parameters)/1e6),
 		Columns: []string{"what", "one after another", "at once", "times", "low", "high", "pairs",
 			"bar"},
 		Notes: []string{
-			fmt.Sprintf("Prompts of %d tokens, answers of %d, no drafts, over HTTP. Tokens/s is all tokens of the answers by the time until the last one ended.", togetherPrompt, togetherAnswer),
+			fmt.Sprintf("Prompts of %d tokens, answers of %d, no drafts, over HTTP. Tokens/s is all tokens of the answers by the time until the last one ended.",
+				togetherPrompt, togetherAnswer),
 			"The other rows tell where the time goes: steps that several requests share, and prompts that are read beside others.",
 		},
 	}
@@ -189,7 +195,8 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench, parameter
 			judged = b.judge("together, times the tokens/s of one after another", togetherBar,
 				e.median)
 		}
-		t.Rows = append(t.Rows, []any{what, middle(figures[row][0]), middle(figures[row][1]), e.median, e.low, e.high, e.n, judged})
+		t.Rows = append(t.Rows, []any{what, middle(figures[row][0]), middle(figures[row][1]),
+			e.median, e.low, e.high, e.n, judged})
 	}
 	return t, nil
 }
@@ -229,7 +236,8 @@ func (b *endpointBench) fairAt(ctx context.Context, g *groupBench) (benchTable, 
 		fmt.Fprintf(b.log, "\rfair, round %d ", i)
 	}
 	e := estimateEach(times)
-	t.Rows = append(t.Rows, []any{"whole answers", whole(middle(usual)), whole(middle(slowest)), e.median, e.low, e.high, e.n,
+	t.Rows = append(t.Rows, []any{"whole answers", whole(middle(usual)), whole(middle(slowest)),
+		e.median, e.low, e.high, e.n,
 		b.judge("fair, the slowest client's time by the median's", fairBar, e.median)})
 	return t, nil
 }

@@ -70,7 +70,8 @@ func (v *verification) report(ctx context.Context, table func(benchTable) error)
 	if err != nil {
 		return err
 	}
-	if v.bundle, err = loadBenchModel(ctx, v.thread, v.options.Model, models.Options{Dtype: models.DtypeCheckpoint}); err != nil {
+	if v.bundle, err = loadBenchModel(ctx, v.thread, v.options.Model,
+		models.Options{Dtype: models.DtypeCheckpoint}); err != nil {
 		return err
 	}
 	if v.bundle.Info.Dtype != measured {
@@ -87,14 +88,16 @@ func (v *verification) report(ctx context.Context, table func(benchTable) error)
 		return err
 	}
 	v.fewRows = true
-	if v.bundle, err = loadBenchModel(ctx, v.thread, v.options.Model, models.Options{Dtype: models.DtypeCheckpoint, FewRows: true}); err != nil {
+	if v.bundle, err = loadBenchModel(ctx, v.thread, v.options.Model,
+		models.Options{Dtype: models.DtypeCheckpoint, FewRows: true}); err != nil {
 		return err
 	}
 	return v.contexts(ctx, models.DtypeCheckpoint, table)
 }
 
 // contexts measures the loaded model after every context.
-func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy, table func(benchTable) error) error {
+func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy,
+	table func(benchTable) error) error {
 	drafters, err := loadBenchDrafters(ctx, v.bundle, v.options.Model, v.options.Drafters,
 		models.Options{Dtype: dtype})
 	if err != nil {
@@ -169,8 +172,9 @@ func (v *verification) newCosts(length int) *blockCosts {
 	h := newBenchHeader()
 	costs := &blockCosts{
 		Machine: home.Machine(), Model: benchModelName(v.options.Model), Context: length,
-		DType: v.bundle.Info.Dtype.String(), BLAS: h.BLAS, MLX: h.Versions["mlx"], Threads: h.Threads,
-		Date: time.Now().UTC().Truncate(time.Second),
+		DType: v.bundle.Info.Dtype.String(), BLAS: h.BLAS, MLX: h.Versions["mlx"],
+		Threads: h.Threads,
+		Date:    time.Now().UTC().Truncate(time.Second),
 	}
 	if q := v.bundle.Info.Quantization; q != "" {
 		costs.DType += ", " + q

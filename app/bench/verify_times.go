@@ -51,7 +51,8 @@ func (t *verifyTimes) timeRows(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	for piece, temperature := range map[string]float64{"sampling": 0, "sampled": sampledTemperature} {
+	for piece, temperature := range map[string]float64{"sampling": 0,
+		"sampled": sampledTemperature} {
 		ms, err := d.sampling(ctx, n, temperature)
 		if err := t.add(piece, n, ms, err); err != nil {
 			return err
@@ -77,7 +78,8 @@ func (t *verifyTimes) timeRows(ctx context.Context, n int) error {
 func (t *verifyTimes) cost(n int) blockCost {
 	of := func(piece string) float64 { return middle(t.rows[piece][n]) }
 	c := blockCost{
-		Rows: n, Verify: of("verify"), Linears: of("linears"), Attention: of("attention"), Head: of("head"),
+		Rows: n, Verify: of("verify"), Linears: of("linears"), Attention: of("attention"),
+		Head:     of("head"),
 		Sampling: of("sampling"), Sampled: of("sampled"), Drafts: map[string]float64{},
 	}
 	for _, r := range t.drafters {

@@ -86,7 +86,8 @@ func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error)
 			c.Longer = append(c.Longer, control.LongerModel{ID: r.ID, Context: n})
 		}
 	}
-	slices.SortStableFunc(c.Longer, func(x, y control.LongerModel) int { return cmp.Compare(y.Context, x.Context) })
+	slices.SortStableFunc(c.Longer,
+		func(x, y control.LongerModel) int { return cmp.Compare(y.Context, x.Context) })
 	o := offer{base: c.BaseURL, key: control.Alias, context: c.Context}
 	if c.NeedsKey {
 		o.key = ownKey
@@ -96,7 +97,8 @@ func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error)
 
 // connection describes a client and compares its file.
 func (n *Connections) connection(x client, o offer) control.Connection {
-	c := control.Connection{ID: x.id, Name: x.name, Where: x.where, Text: x.text(o), Context: x.context}
+	c := control.Connection{ID: x.id, Name: x.name, Where: x.where, Text: x.text(o),
+		Context: x.context}
 	if x.file == "" {
 		return c
 	}

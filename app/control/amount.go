@@ -46,7 +46,8 @@ func (u Unit) Exactly(n int64) string {
 
 // write rounds to parts of the unit.
 func (u Unit) write(n int64, parts float64) string {
-	return strconv.FormatFloat(math.Round(float64(n)*parts/float64(u))/parts, 'f', -1, 64) + " " + u.String()
+	return strconv.FormatFloat(math.Round(float64(n)*parts/float64(u))/parts, 'f', -1, 64) + " " +
+		u.String()
 }
 
 // ByteSize formats a number of bytes in the largest unit that fits, in powers of ten: "512 B",

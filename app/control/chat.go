@@ -149,8 +149,10 @@ func (c *Client) AddMessage(ctx context.Context, m Message) (Message, error) {
 }
 
 // ChangeMessage updates an answer while it grows.
-func (c *Client) ChangeMessage(ctx context.Context, chat, id int64, change MessageChange) (Message, error) {
-	return call[Message](ctx, c, http.MethodPost, fmt.Sprintf("%s/messages/%d", chatPath(chat), id), change)
+func (c *Client) ChangeMessage(ctx context.Context, chat, id int64,
+	change MessageChange) (Message, error) {
+	return call[Message](ctx, c, http.MethodPost, fmt.Sprintf("%s/messages/%d", chatPath(chat), id),
+		change)
 }
 
 // DeleteChat deletes one chat.

@@ -23,6 +23,7 @@ type CheckpointTitle struct {
 
 // CheckpointTitles asks for the titles of checkpoints.
 func (c *Client) CheckpointTitles(ctx context.Context, ids ...string) ([]CheckpointTitle, error) {
-	out, err := call[CheckpointTitles](ctx, c, http.MethodGet, "/app/checkpoint-titles?"+url.Values{"ids": {strings.Join(ids, ",")}}.Encode(), nil)
+	out, err := call[CheckpointTitles](ctx, c, http.MethodGet,
+		"/app/checkpoint-titles?"+url.Values{"ids": {strings.Join(ids, ",")}}.Encode(), nil)
 	return out.Titles, err
 }

@@ -106,7 +106,8 @@ func (c *Client) AddModel(ctx context.Context, r AddRequest) (Model, error) {
 // RemoveModel takes a model off the list, and deletes from the disk what Tandem downloaded.
 func (c *Client) RemoveModel(ctx context.Context, id string) (Removal, error) {
 	if path.Clean("/"+id) != "/"+id { // the route would be another
-		return Removal{}, Errorf(CodeModelNotFound, "The model %q is not registered. `tandem models list` lists the registered models.", id)
+		return Removal{}, Errorf(CodeModelNotFound,
+			"The model %q is not registered. `tandem models list` lists the registered models.", id)
 	}
 	// An id may hold slashes, and anything else a folder's name may.
 	route := (&url.URL{Path: "/app/models/" + id}).EscapedPath()
@@ -125,7 +126,8 @@ func (c *Client) Run(ctx context.Context, id int64) (Run, error) {
 
 // CancelRun ends a run in flight. Its client gets what was generated so far.
 func (c *Client) CancelRun(ctx context.Context, id int64) error {
-	_, err := call[struct{}](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/cancel", id), struct{}{})
+	_, err := call[struct{}](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/cancel", id),
+		struct{}{})
 	return err
 }
 
@@ -133,13 +135,15 @@ func (c *Client) CancelRun(ctx context.Context, id int64) error {
 // the run's own route; the caller closes its body.
 func (c *Client) ResumeRun(ctx context.Context, id int64) (*http.Response, error) {
 	return c.Do(ctx, http.MethodPost, fmt.Sprintf("/app/runs/%d/resume", id), map[string]any{
-		"stream": true, "stream_options": map[string]bool{"include_usage": true}, "return_token_ids": true,
+		"stream": true, "stream_options": map[string]bool{"include_usage": true},
+		"return_token_ids": true,
 	})
 }
 
 // VerifyRun computes the answer of a run again, and compares.
 func (c *Client) VerifyRun(ctx context.Context, id int64) (Replayed, error) {
-	return call[Replayed](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/verify", id), VerifyRequest{})
+	return call[Replayed](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/verify", id),
+		VerifyRequest{})
 }
 
 // Checkpoint returns a checkpoint by its id or its name.
@@ -148,13 +152,15 @@ func (c *Client) Checkpoint(ctx context.Context, name string) (Checkpoint, error
 }
 
 // ChangeCheckpoint names, pins or unpins a checkpoint.
-func (c *Client) ChangeCheckpoint(ctx context.Context, name string, change CheckpointChange) (Checkpoint, error) {
+func (c *Client) ChangeCheckpoint(ctx context.Context, name string,
+	change CheckpointChange) (Checkpoint, error) {
 	return call[Checkpoint](ctx, c, http.MethodPost, CheckpointPath(name), change)
 }
 
 // DeleteCheckpoint deletes a checkpoint; with all, the ones that go on from it too.
 func (c *Client) DeleteCheckpoint(ctx context.Context, name string, all bool) (Deleted, error) {
-	return call[Deleted](ctx, c, http.MethodDelete, fmt.Sprintf("%s?all=%t", CheckpointPath(name), all), nil)
+	return call[Deleted](ctx, c, http.MethodDelete,
+		fmt.Sprintf("%s?all=%t", CheckpointPath(name), all), nil)
 }
 
 // VerifyCheckpoint reads the file of a checkpoint whole.
@@ -273,7 +279,8 @@ func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress
 		}
 		progress(p)
 	}
-	return Model{}, Errorf(CodeUnavailable, "The download of %s was cut off; pull it again to resume.", r.ID)
+	return Model{}, Errorf(CodeUnavailable,
+		"The download of %s was cut off; pull it again to resume.", r.ID)
 }
 
 // Download begins or resumes a pull that goes on by itself. State.Downloads says how far it is.
@@ -298,7 +305,8 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.R
 }
 
 // do is Do with the media type to accept; empty accepts any.
-func (c *Client) do(ctx context.Context, method, path string, body any, accept string) (*http.Response, error) {
+func (c *Client) do(ctx context.Context, method, path string, body any,
+	accept string) (*http.Response, error) {
 	var b []byte
 	if body != nil {
 		var err error
@@ -339,7 +347,8 @@ func (c *Client) do(ctx context.Context, method, path string, body any, accept s
 }
 
 func unavailable(err error) *Error {
-	return &Error{Code: CodeUnavailable, Message: "Tandem is not running; start it with `tandem serve`.", Err: err}
+	return &Error{Code: CodeUnavailable,
+		Message: "Tandem is not running; start it with `tandem serve`.", Err: err}
 }
 
 func call[T any](ctx context.Context, c *Client, method, path string, body any) (v T, err error) {
@@ -356,7 +365,8 @@ func call[T any](ctx context.Context, c *Client, method, path string, body any) 
 
 // errorBody writes what errorOf reads.
 func errorBody(e *Error) []byte {
-	b, err := json.Marshal(map[string]any{"error": map[string]string{"message": e.Message, "type": "server_error", "code": string(e.Code)}})
+	b, err := json.Marshal(map[string]any{"error": map[string]string{"message": e.Message,
+		"type": "server_error", "code": string(e.Code)}})
 	if err != nil {
 		panic(err) // strings only
 	}

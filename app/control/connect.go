@@ -41,7 +41,8 @@ type Written string
 const (
 	WrittenNot     Written = ""
 	WrittenCurrent Written = "current" // it is what would be written now
-	WrittenStale   Written = "stale"   // it is something else: for another port or model, or a person changed it
+	// it is something else: for another port or model, or a person changed it
+	WrittenStale Written = "stale"
 )
 
 // Connect asks what clients need.

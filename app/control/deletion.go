@@ -15,7 +15,8 @@ func (c *Client) WouldForget(ctx context.Context, r ForgetRequest) (Forgotten, e
 
 // WouldDelete says what DeleteCheckpoint would delete, or why it would not.
 func (c *Client) WouldDelete(ctx context.Context, name string, all bool) (Deleted, error) {
-	return call[Deleted](ctx, c, http.MethodGet, fmt.Sprintf("%s/deletion?all=%t", CheckpointPath(name), all), nil)
+	return call[Deleted](ctx, c, http.MethodGet,
+		fmt.Sprintf("%s/deletion?all=%t", CheckpointPath(name), all), nil)
 }
 
 // WouldDeleteChats says what DeleteChat would delete, or DeleteChats if id is 0.

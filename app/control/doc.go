@@ -1,6 +1,6 @@
 // Package control is the language of Tandem's control routes (/app/...). It holds the Go types of
-// requests and answers, and the codes of errors. Its Client calls the routes over the Unix socket in
-// the home folder.
+// requests and answers, and the codes of errors. Its Client calls the routes over the Unix socket
+// in the home folder.
 //
 // Opening the socket is the authority: it lies in a folder that only its owner may enter, so the
 // client carries no token. The command line, the menu and the window use this package. Package

@@ -20,23 +20,29 @@ const (
 	CodeNoCheckpoint  Code = "checkpoint_not_found" // there is none by that id or name
 	CodeNoChat        Code = "chat_not_found"       // there is none by that id
 	CodeNoBench       Code = "bench_not_found"      // there is none by that id, or none runs
-	CodeNotKept       Code = "not_kept"             // what the request needs was not kept, or is gone
-	CodeKeyNotFound   Code = "key_not_found"        // there is no such key
-	CodePortTaken     Code = "port_taken"           // another program has the port
-	CodeModelBusy     Code = "model_busy"           // another model is answering requests
-	CodeNotLoaded     Code = "model_not_loaded"     // there is no room beside the others, or load_on_request forbids it
-	CodeNotReady      Code = "not_ready"            // starting, loading, or no model chosen
-	CodeModelInvalid  Code = "model_invalid"        // the model's folder cannot be loaded
-	CodeUnauthorized  Code = "unauthorized"         // no session, or an old one
-	CodeForbidden     Code = "forbidden"            // this caller is not let in
-	CodeGated         Code = "model_gated"          // the hub asks for a token, or for a licence to be accepted
-	CodeDiskFull      Code = "disk_full"            // not enough room for the download
-	CodeMemory        Code = "memory_short"         // the model does not fit the machine's memory
-	CodeFolder        Code = "folder_unusable"      // a folder of Tandem's home cannot be read or written
-	CodeUnavailable   Code = "server_unavailable"   // nothing answers on the socket
-	CodeCrashed       Code = "server_crashed"       // the process that serves ended too often to be started again
-	CodeCancelled     Code = "cancelled"            // a person ended it, or its client left: no failure
-	CodeInternal      Code = "internal"             // a defect of ours
+	// what the request needs was not kept, or is gone
+	CodeNotKept     Code = "not_kept"
+	CodeKeyNotFound Code = "key_not_found" // there is no such key
+	CodePortTaken   Code = "port_taken"    // another program has the port
+	CodeModelBusy   Code = "model_busy"    // another model is answering requests
+	// there is no room beside the others, or load_on_request forbids it
+	CodeNotLoaded    Code = "model_not_loaded"
+	CodeNotReady     Code = "not_ready"     // starting, loading, or no model chosen
+	CodeModelInvalid Code = "model_invalid" // the model's folder cannot be loaded
+	CodeUnauthorized Code = "unauthorized"  // no session, or an old one
+	CodeForbidden    Code = "forbidden"     // this caller is not let in
+	// the hub asks for a token, or for a licence to be accepted
+	CodeGated    Code = "model_gated"
+	CodeDiskFull Code = "disk_full"    // not enough room for the download
+	CodeMemory   Code = "memory_short" // the model does not fit the machine's memory
+	// a folder of Tandem's home cannot be read or written
+	CodeFolder      Code = "folder_unusable"
+	CodeUnavailable Code = "server_unavailable" // nothing answers on the socket
+	// the process that serves ended too often to be started again
+	CodeCrashed Code = "server_crashed"
+	// a person ended it, or its client left: no failure
+	CodeCancelled Code = "cancelled"
+	CodeInternal  Code = "internal" // a defect of ours
 )
 
 // Error is one sentence for a person with a code for programs.

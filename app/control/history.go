@@ -41,7 +41,8 @@ type RunValues struct {
 
 // Texts returns the text fields by their names in a URL's query.
 func (q *RunQuery) Texts() map[string]*string {
-	return map[string]*string{"model": &q.Model, "client": &q.Client, "endpoint": &q.Endpoint, "finish": &q.Finish, "day": &q.Day, "search": &q.Search}
+	return map[string]*string{"model": &q.Model, "client": &q.Client, "endpoint": &q.Endpoint,
+		"finish": &q.Finish, "day": &q.Day, "search": &q.Search}
 }
 
 // Runs lists the history, the newest run first.

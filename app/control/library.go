@@ -1,6 +1,6 @@
 package control
 
-// The models on this machine, those that can be downloaded, and the memory that they need.
+// The models on this machine, models that can be downloaded, and the memory that they need.
 
 // Places where models are found.
 const (

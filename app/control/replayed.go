@@ -43,7 +43,8 @@ func (r Replayed) String() string {
 	text := fmt.Sprintf("the first %d of %s are the same", r.Same, Plural(r.Tokens, "token"))
 	switch {
 	case r.Same == r.Tokens:
-		return fmt.Sprintf("all %s are the same without drafts and checkpoints", Plural(r.Tokens, "token"))
+		return fmt.Sprintf("all %s are the same without drafts and checkpoints",
+			Plural(r.Tokens, "token"))
 	case r.Forgotten && r.Tie:
 		return text + "; the model takes the next token and another for equally likely, so that rounding decides"
 	case r.Forgotten:
@@ -51,7 +52,8 @@ func (r Replayed) String() string {
 	case r.Now == "" && r.Answered == "":
 		return text + "; then it ends"
 	case r.Tie:
-		return fmt.Sprintf("%s; then the answer had %q, and now comes %q: the model takes both for equally likely, so that rounding decides", text, r.Answered, r.Now)
+		return fmt.Sprintf("%s; then the answer had %q, and now comes %q: the model takes both for equally likely, so that rounding decides",
+			text, r.Answered, r.Now)
 	}
 	return fmt.Sprintf("%s; then the answer had %q, and now comes %q", text, r.Answered, r.Now)
 }

@@ -92,7 +92,8 @@ func (r *Report) prompt(parted *Parted) {
 		if parted.Answer {
 			where = "an earlier answer, which the client or the chat template wrote differently, or a person edited"
 		}
-		r.fact("parts", "at token %d from %s: that goes on with %q, this prompt with %q", parted.At, where, parted.Kept, parted.Given)
+		r.fact("parts", "at token %d from %s: that goes on with %q, this prompt with %q", parted.At,
+			where, parted.Kept, parted.Given)
 	}
 	if run.Resumes > 0 {
 		r.fact("resumes", "run %d", run.Resumes)
@@ -103,7 +104,8 @@ func (r *Report) prompt(parted *Parted) {
 func (r *Report) decoding() {
 	run := &r.Run
 	if run.Repeats > 0 {
-		r.fact("loops", "from token %d of the answer on; drafts do better there than in other texts", run.Repeats)
+		r.fact("loops", "from token %d of the answer on; drafts do better there than in other texts",
+			run.Repeats)
 	}
 	r.fact("seed", "%d", run.Seed)
 	if r.Speculation != nil && r.Speculation.Asked != nil {
@@ -114,14 +116,17 @@ func (r *Report) decoding() {
 		r.fact("reason", "%s", run.NoDrafter)
 	}
 	if run.Drafted > 0 {
-		r.fact("drafts", "%d, %d of them accepted (%s)", run.Drafted, run.Accepted, Share(run.Accepted, run.Drafted))
+		r.fact("drafts", "%d, %d of them accepted (%s)", run.Drafted, run.Accepted,
+			Share(run.Accepted, run.Drafted))
 	}
 	if n := run.PredictionAccepted + run.PredictionRejected; n > 0 {
-		r.fact("prediction", "%s tried, %d of them accepted (%s)", Plural(n, "token"), run.PredictionAccepted, Share(run.PredictionAccepted, n))
+		r.fact("prediction", "%s tried, %d of them accepted (%s)", Plural(n, "token"),
+			run.PredictionAccepted, Share(run.PredictionAccepted, n))
 	}
 	rounds := Plural(run.Rounds, "forward") + " after the prompt's"
 	if run.Verifies > 0 {
-		rounds += fmt.Sprintf(", %d with drafts: %.2f tokens per verify", run.Verifies, run.TokensPerVerify())
+		rounds += fmt.Sprintf(", %d with drafts: %.2f tokens per verify",
+			run.Verifies, run.TokensPerVerify())
 	}
 	r.fact("rounds", "%s; %s", rounds, Plural(run.Syncs, "sync"))
 }
@@ -159,7 +164,8 @@ func (r *Report) times() {
 	r.fact("ms", "%s", strings.Join(took, ", "))
 	if r.Speculation != nil && r.Speculation.BlockMS != nil {
 		b := r.Speculation.BlockMS
-		r.fact("block ms", "%.1f on average, %.1f in the first eight, %.1f at most", b.Mean, b.First8, b.Max)
+		r.fact("block ms", "%.1f on average, %.1f in the first eight, %.1f at most", b.Mean,
+			b.First8, b.Max)
 	}
 	if pace := run.Pace(); pace != "-" {
 		r.fact("tokens/s", "%s after the first", pace)
@@ -174,7 +180,8 @@ func ends(finish string) bool {
 // Pace returns a run's tokens per second after the first one, - where they are not known.
 func (r Run) Pace() string {
 	decode := r.TotalMS - r.FirstTokenMS
-	if r.CompletionTokens < 2 || decode <= 0 || r.Resumes > 0 { // which tokens of a resumed answer were new is not known
+	// which tokens of a resumed answer were new is not known
+	if r.CompletionTokens < 2 || decode <= 0 || r.Resumes > 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f", float64(r.CompletionTokens-1)/decode*1000)

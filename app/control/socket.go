@@ -31,7 +31,9 @@ func SocketPath(home string) string {
 }
 
 // MenuPath returns the place of the menu bar's socket, beside the control socket.
-func MenuPath(home string) string { return filepath.Join(filepath.Dir(SocketPath(home)), "menu.sock") }
+func MenuPath(home string) string {
+	return filepath.Join(filepath.Dir(SocketPath(home)), "menu.sock")
+}
 
 // SocketFolder makes the folder of a home's sockets, which only its owner may enter, and returns
 // it. It refuses a folder that another user made.
@@ -79,7 +81,8 @@ func checkOwner(dir string) error {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || !ok || int(st.Uid) != os.Getuid() {
-		return Errorf(CodeForbidden, "The folder %s of the control socket is not yours; remove it.", dir)
+		return Errorf(CodeForbidden, "The folder %s of the control socket is not yours; remove it.",
+			dir)
 	}
 	return nil
 }

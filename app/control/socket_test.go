@@ -47,8 +47,10 @@ func TestListenReplacesADeadSocket(t *testing.T) {
 			path := SocketPath(home)
 			t.Cleanup(func() { os.RemoveAll(filepath.Dir(path)) })
 			for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
-				if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
-					t.Errorf("%s: %v %v", name, info.Mode(), err)
+				if info, err := os.Stat(name); err != nil {
+					t.Error(err)
+				} else if info.Mode().Perm() != want {
+					t.Errorf("%s has the mode %v, want %v", name, info.Mode(), want)
 				}
 			}
 			// A crash leaves the file without a listener.

@@ -171,7 +171,8 @@ func (e *Endpoint) Describe(st *control.State) {
 	}
 	if p, ok := errors.AsType[*TakenError](e.closed); ok {
 		owner := cmp.Or(p.Owner, otherProgram)
-		st.Error, st.PortTaken = p.Error(), &control.PortTaken{Port: p.Port, Owner: owner, Next: p.Next}
+		st.Error, st.PortTaken = p.Error(), &control.PortTaken{Port: p.Port, Owner: owner,
+			Next: p.Next}
 	}
 }
 

@@ -14,7 +14,8 @@ func portOwner(ctx context.Context, port int) string {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	// -F prints a line that begins with p for the pid, and one that begins with c for the command.
-	out, err := exec.CommandContext(ctx, "/usr/sbin/lsof", "-nP", fmt.Sprintf("-iTCP:%d", port), "-sTCP:LISTEN", "-Fpc").Output()
+	out, err := exec.CommandContext(ctx, "/usr/sbin/lsof", "-nP", fmt.Sprintf("-iTCP:%d", port),
+		"-sTCP:LISTEN", "-Fpc").Output()
 	if err != nil {
 		return ""
 	}

@@ -22,7 +22,8 @@ func portOwner(_ context.Context, port int) string {
 			// sl local remote state queues timer retransmits uid timeout inode
 			const listening = "0A"
 			f := strings.Fields(string(line))
-			if len(f) > 9 && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) && f[3] == listening {
+			if len(f) > 9 && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) &&
+				f[3] == listening {
 				sockets["socket:["+f[9]+"]"] = true
 			}
 		}

@@ -45,7 +45,8 @@ func (h *History) Chats(ctx context.Context, q control.ChatQuery) (control.ChatL
 	if err != nil {
 		return list, err
 	}
-	rows, next, err := h.db.Chats(ctx, storage.ChatFilter{Search: q.Search, Before: q.Before, Limit: q.Limit})
+	rows, next, err := h.db.Chats(ctx, storage.ChatFilter{Search: q.Search, Before: q.Before,
+		Limit: q.Limit})
 	if err != nil {
 		return list, chatError(err)
 	}
@@ -117,7 +118,8 @@ func chatError(err error) error {
 	if e.Code == storage.ReadOnly {
 		return readOnlyError(err)
 	}
-	code := map[storage.Code]control.Code{storage.NotFound: control.CodeNoChat, storage.Invalid: control.CodeInvalid, storage.Conflict: control.CodeInvalid}[e.Code]
+	code := map[storage.Code]control.Code{storage.NotFound: control.CodeNoChat,
+		storage.Invalid: control.CodeInvalid, storage.Conflict: control.CodeInvalid}[e.Code]
 	if code == "" {
 		return err
 	}

@@ -81,7 +81,8 @@ func (h *History) CheckpointTitles(ctx context.Context,
 		rows = append(rows, row)
 	}
 	// One tokenizer is kept, so the checkpoints of one model come in a row.
-	slices.SortStableFunc(rows, func(a, b storage.Checkpoint) int { return cmp.Compare(a.Model, b.Model) })
+	slices.SortStableFunc(rows,
+		func(a, b storage.Checkpoint) int { return cmp.Compare(a.Model, b.Model) })
 	list := []control.CheckpointTitle{}
 	unread := "" // the last model without a tokenizer
 	for _, row := range rows {
@@ -157,7 +158,8 @@ func textTitle(text, ending string) string {
 	}
 	lines := strings.Split(ending, "\n")
 	slices.Reverse(lines)
-	outer := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.TrimLeft(line, " \t") != line })
+	outer := slices.DeleteFunc(slices.Clone(lines),
+		func(line string) bool { return strings.TrimLeft(line, " \t") != line })
 	return cmp.Or(firstWords(outer), firstWords(lines))
 }
 
@@ -194,14 +196,16 @@ var tagLine = regexp.MustCompile(`^<[^<>]*>$`)
 // oneLine returns a text with one space in place of each run of spaces, line ends and control
 // characters.
 func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	return strings.Join(strings.FieldsFunc(text,
+		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
 // firstWords returns the first line with a letter or a number, cut to a title.
 func firstWords(lines []string) string {
 	for _, line := range lines {
 		line = oneLine(line)
-		if tagLine.MatchString(line) || !strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+		if tagLine.MatchString(line) || !strings.ContainsFunc(line,
+			func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 			continue
 		}
 		if utf8.RuneCountInString(line) > titleRunes {

@@ -37,7 +37,8 @@ func (h *History) Checkpoints(ctx context.Context,
 			return control.CheckpointList{}, pool.NotRegistered(err, q.Model)
 		}
 	}
-	list := control.CheckpointList{Next: page.Next, Count: page.Count, Bytes: page.Bytes, SavedMS: page.SavedMS}
+	list := control.CheckpointList{Next: page.Next, Count: page.Count, Bytes: page.Bytes,
+		SavedMS: page.SavedMS}
 	for _, c := range page.Checkpoints {
 		if _, err := os.Stat(h.CheckpointPath(c.ID)); errors.Is(err, fs.ErrNotExist) {
 			continue // the next scan says why
@@ -75,7 +76,7 @@ func (h *History) findCheckpoint(ctx context.Context, name string) (storage.Chec
 	return c, err
 }
 
-// CheckpointText returns a checkpoint with its tokens. It implements server.Texts.
+// CheckpointText returns a checkpoint with its tokens. It implements api.Texts.
 func (h *History) CheckpointText(ctx context.Context,
 	name string) (control.Checkpoint, []int32, error) {
 	row, err := h.findCheckpoint(ctx, name)
@@ -107,13 +108,16 @@ func (h *History) ChangeCheckpoint(ctx context.Context, name string,
 	if change.Name != nil {
 		if other, err := h.db.Checkpoint(ctx, *change.Name); err == nil &&
 			other.ID == *change.Name && other.ID != row.ID {
-			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name", Message: fmt.Sprintf("%q is the id of another checkpoint; choose another name.", *change.Name)}
+			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name",
+				Message: fmt.Sprintf("%q is the id of another checkpoint; choose another name.",
+					*change.Name)}
 		}
 		err := h.db.NameCheckpoint(ctx, row.ID, *change.Name)
 		if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Conflict {
 			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name",
-				Err:     err,
-				Message: fmt.Sprintf("Another checkpoint is called %q; choose another name, or take it from that one first.", *change.Name)}
+				Err: err,
+				Message: fmt.Sprintf("Another checkpoint is called %q; choose another name, or take it from that one first.",
+					*change.Name)}
 		}
 		if err != nil {
 			return control.Checkpoint{}, err
@@ -192,7 +196,8 @@ func (h *History) Forget(ctx context.Context,
 			}
 			return h.deleteCheckpointFiles(append(strays, ids...))
 		})
-		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints), Bytes: gone.Bytes, InFlight: gone.InFlight}
+		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints),
+			Bytes: gone.Bytes, InFlight: gone.InFlight}
 		return readOnlyError(err)
 	})
 	return out, err
@@ -212,7 +217,8 @@ func readOnlyError(err error) error {
 func (h *History) WouldForget(ctx context.Context,
 	r control.ForgetRequest) (control.Forgotten, error) {
 	gone, checkpoints, err := h.db.WouldForget(ctx, storage.Scope(r))
-	return control.Forgotten{Runs: gone.Runs, Checkpoints: checkpoints, Bytes: gone.Bytes, InFlight: gone.InFlight}, err
+	return control.Forgotten{Runs: gone.Runs, Checkpoints: checkpoints, Bytes: gone.Bytes,
+		InFlight: gone.InFlight}, err
 }
 
 // strays returns the files that no row names, for their owner is unknown. It deletes the remains of
@@ -239,7 +245,7 @@ func (h *History) strays(ctx context.Context) (ids []string, err error) {
 }
 
 // SetRunText stores the text of a run as the settings allow, and drops it otherwise. It implements
-// server.Texts.
+// api.Texts.
 func (h *History) SetRunText(ctx context.Context, t control.RunText) error {
 	if h.opts.NoCheckpoints {
 		return nil
@@ -251,7 +257,7 @@ func (h *History) SetRunText(ctx context.Context, t control.RunText) error {
 	return h.db.SetRunText(ctx, storage.RunText(t))
 }
 
-// RunText returns the text of a run. Error: CodeNotKept. It implements server.Texts.
+// RunText returns the text of a run. Error: CodeNotKept. It implements api.Texts.
 func (h *History) RunText(ctx context.Context, run int64) (control.RunText, error) {
 	t, err := h.db.RunText(ctx, run)
 	if storage.IsNotFound(err) {
@@ -262,7 +268,7 @@ func (h *History) RunText(ctx context.Context, run int64) (control.RunText, erro
 }
 
 // RunCheckpoint returns the tokens of the checkpoint that a run left. Error: CodeNotKept. It
-// implements server.Texts.
+// implements api.Texts.
 func (h *History) RunCheckpoint(ctx context.Context, run int64) ([]int32, error) {
 	c, err := h.db.RunCheckpoint(ctx, run)
 	if storage.IsNotFound(err) {

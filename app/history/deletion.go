@@ -34,9 +34,13 @@ func (h *History) deletion(ctx context.Context, row storage.Checkpoint,
 	}
 	switch {
 	case pinned > 0:
-		return control.Deleted{}, control.Errorf(control.CodeInvalid, "Of %s and the checkpoints that continue it %d are pinned; unpin them first.", row.ID, pinned)
+		return control.Deleted{}, control.Errorf(control.CodeInvalid,
+			"Of %s and the checkpoints that continue it %d are pinned; unpin them first.", row.ID,
+			pinned)
 	case len(tree) > 1 && !all:
-		return control.Deleted{}, control.Errorf(control.CodeInvalid, "%d others continue %s and cannot be restored without it; `tandem checkpoints delete --all %s` deletes them too.", len(tree)-1, row.ID, row.ID)
+		return control.Deleted{}, control.Errorf(control.CodeInvalid,
+			"%d others continue %s and cannot be restored without it; `tandem checkpoints delete --all %s` deletes them too.",
+			len(tree)-1, row.ID, row.ID)
 	}
 	return out, nil
 }

@@ -9,22 +9,25 @@ import (
 	"tandem/storage"
 )
 
-// KeepResponse implements server.Responses.
+// KeepResponse implements responses.Store.
 func (h *History) KeepResponse(ctx context.Context, k control.KeptResponse) error {
-	return responseError(h.db.AddResponse(ctx, storage.Response{ID: k.ID, Owner: k.Owner, Run: k.Run, Previous: k.Previous, Input: k.Input, Output: k.Output, Response: k.Response}))
+	return responseError(h.db.AddResponse(ctx,
+		storage.Response{ID: k.ID, Owner: k.Owner, Run: k.Run, Previous: k.Previous, Input: k.Input,
+			Output: k.Output, Response: k.Response}))
 }
 
-// Response implements server.Responses.
+// Response implements responses.Store.
 func (h *History) Response(ctx context.Context, owner, id string) (control.KeptResponse, error) {
 	r, err := h.db.Response(ctx, owner, id)
 	return keptResponse(r), responseError(err)
 }
 
 func keptResponse(r storage.Response) control.KeptResponse {
-	return control.KeptResponse{ID: r.ID, Owner: r.Owner, Run: r.Run, Previous: r.Previous, Input: r.Input, Output: r.Output, Response: r.Response}
+	return control.KeptResponse{ID: r.ID, Owner: r.Owner, Run: r.Run, Previous: r.Previous,
+		Input: r.Input, Output: r.Output, Response: r.Response}
 }
 
-// ResponseChain implements server.Responses.
+// ResponseChain implements responses.Store.
 func (h *History) ResponseChain(ctx context.Context,
 	owner, id string) ([]control.KeptResponse, error) {
 	rows, err := h.db.ResponseChain(ctx, owner, id)
@@ -35,7 +38,7 @@ func (h *History) ResponseChain(ctx context.Context,
 	return list, responseError(err)
 }
 
-// DeleteResponse implements server.Responses.
+// DeleteResponse implements responses.Store.
 func (h *History) DeleteResponse(ctx context.Context, owner, id string) error {
 	return responseError(readOnlyError(h.db.DeleteResponse(context.WithoutCancel(ctx), owner, id)))
 }
@@ -47,7 +50,9 @@ func responseError(err error) error {
 	case ok && e.Code == storage.NotFound:
 		return control.ErrNoResponse
 	case ok && e.Code == storage.Invalid:
-		return &control.Error{Code: control.CodeInvalid, Message: fmt.Sprintf("The conversation cannot go on: %s; begin a new one.", e.Message), Err: err}
+		return &control.Error{Code: control.CodeInvalid,
+			Message: fmt.Sprintf("The conversation cannot go on: %s; begin a new one.", e.Message),
+			Err:     err}
 	}
 	return err
 }

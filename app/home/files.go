@@ -63,7 +63,8 @@ func WriteError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &control.Error{Code: control.CodeFolder, Err: err, Message: fmt.Sprintf("Tandem's home folder cannot be written: %v. Make it yours to read and to write, and try again.", err)}
+	return &control.Error{Code: control.CodeFolder, Err: err,
+		Message: fmt.Sprintf("Tandem's home folder cannot be written: %v. Make it yours to read and to write, and try again.", err)}
 }
 
 // IsDir reports whether path is a folder.

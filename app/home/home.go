@@ -114,7 +114,8 @@ func closeToOthers(dir string) error {
 	if err != nil {
 		return err
 	}
-	ours := slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == DatabaseFile })
+	ours := slices.ContainsFunc(files,
+		func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == DatabaseFile })
 	if len(files) > 0 && !ours {
 		return fmt.Errorf(
 			"%s holds other files and is open to other users; choose an empty folder, or `chmod "+

@@ -63,6 +63,7 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 		}
 		return sums
 	}
-	out.ByModel, out.ByClient, out.ByDay = usage(storage.ByModel), usage(storage.ByClient), usage(storage.ByDay)
+	out.ByModel, out.ByClient, out.ByDay = usage(storage.ByModel), usage(storage.ByClient),
+		usage(storage.ByDay)
 	return out, err
 }

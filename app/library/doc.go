@@ -10,10 +10,19 @@
 //
 // # Another format of models
 //
-// An importer, say of GGUF, touches these places. finder.folder in found.go recognises a folder,
-// and refuses GGUF by name today. AddModel in register.go accepts it. hub/info.go in package models
-// says which files of a repository to download. Package models reads the files: config.go the
-// sizes, checkpoint.go the tensors. Package engine/tokenizer reads the tokens.
+// An importer, say of GGUF, touches these places:
+//
+//   - this package: finder.folder (found.go) recognises a folder, and refuses GGUF by name today;
+//     AddModel (register.go) accepts a folder, and refuses a file;
+//   - models/hub: name.go and info.go choose the files of a repository, find.go looks for missing
+//     ones;
+//   - models: config.go reads the sizes, checkpoint.go the tensors; load.go and inspect.go name the
+//     files; footprint.go counts their bytes;
+//   - models/nn: quantization.go knows MLX's affine packing alone;
+//   - engine/mlx: safetensors_header.go reads the headers of files;
+//   - engine/tokenizer: file.go reads the tokens from tokenizer.json;
+//   - app/pool: checkpoint_store.go, drafter_reading.go and tokenizer.go name the files. The first
+//     makes the key of checkpoints from them, so it must not miss one.
 //
 // # Who owns what
 //

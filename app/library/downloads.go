@@ -108,7 +108,8 @@ func (l *Library) Download(_ context.Context, r control.PullRequest) error {
 		x = &download{Download: control.Download{ID: r.ID}, began: time.Now()}
 		if before != nil {
 			d.drop(before)
-			if before.cache == l.settings.Hub().CacheDir { // its files are this one's to complete or to discard
+			// its files are this one's to complete or to discard
+			if before.cache == l.settings.Hub().CacheDir {
 				x.cache, x.blobs = before.cache, before.blobs
 			}
 		}
@@ -135,7 +136,9 @@ func (l *Library) openDownloads(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range rows {
-		x := &download{Download: control.Download{ID: r.ID, Done: r.Done, Total: r.Total, Error: r.Error, Paused: r.Paused || r.Error == ""}, revision: r.Revision, began: r.StartedAt,
+		x := &download{Download: control.Download{ID: r.ID, Done: r.Done, Total: r.Total,
+			Error: r.Error, Paused: r.Paused || r.Error == ""}, revision: r.Revision,
+			began: r.StartedAt,
 			cache: cmp.Or(r.Cache, l.settings.Hub().CacheDir), blobs: r.Blobs}
 		switch x.intent = intentRun; {
 		case r.Dropped:
@@ -176,7 +179,8 @@ func (l *Library) refetchDownloads() {
 // keepDownload stores the progress of a download. The caller holds downloads.mu.
 func (l *Library) keepDownload(x *download) {
 	err := l.db.SetDownload(context.Background(), storage.Download{ID: x.ID, Revision: x.revision,
-		Paused: x.intent == intentPause, Error: x.Error, Done: x.Done, Total: x.Total, Cache: x.cache, Blobs: x.blobs, StartedAt: x.began, Dropped: x.dropped()})
+		Paused: x.intent == intentPause, Error: x.Error, Done: x.Done, Total: x.Total,
+		Cache: x.cache, Blobs: x.blobs, StartedAt: x.began, Dropped: x.dropped()})
 	if err != nil {
 		l.log.Warn("noting a download", "model", x.ID, "error", err)
 	}
@@ -226,21 +230,22 @@ func (l *Library) fetch(ctx context.Context, x *download, o hub.Options) {
 		l.keepDownload(x)
 	}
 	planned := false
-	_, err := l.pull(ctx, control.PullRequest{ID: x.ID, Revision: x.revision}, o, func(p control.Progress) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		switch {
-		case p.Total == 0: // not known yet; the total of an earlier attempt stands
-		case !planned: // there may be less than before, on the disk or at the hub
-			planned, x.Done, x.Total = true, p.Done, p.Total
-		default:
-			x.Done, x.Total = max(x.Done, p.Done), max(x.Total, p.Total)
-		}
-		x.PerSecond, x.Waiting = p.PerSecond, p.Waiting
-		if p.Note != "" {
-			l.log.Info("downloaded", "model", x.ID, "note", p.Note)
-		}
-	})
+	_, err := l.pull(ctx, control.PullRequest{ID: x.ID, Revision: x.revision}, o,
+		func(p control.Progress) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			switch {
+			case p.Total == 0: // not known yet; the total of an earlier attempt stands
+			case !planned: // there may be less than before, on the disk or at the hub
+				planned, x.Done, x.Total = true, p.Done, p.Total
+			default:
+				x.Done, x.Total = max(x.Done, p.Done), max(x.Total, p.Total)
+			}
+			x.PerSecond, x.Waiting = p.PerSecond, p.Waiting
+			if p.Note != "" {
+				l.log.Info("downloaded", "model", x.ID, "note", p.Note)
+			}
+		})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stopped := ctx.Err() != nil
@@ -269,7 +274,8 @@ func (l *Library) failDownload(x *download, what string, err error) {
 	x.Error = err.Error()
 	var cause error
 	if e, ok := errors.AsType[*hub.Error](err); ok {
-		x.Error, cause = control.Sentence(e.Message), e.Err // without the name, which is shown beside it
+		// without the name, which is shown beside it
+		x.Error, cause = control.Sentence(e.Message), e.Err
 	}
 	l.log.Info(what, "model", x.ID, "error", err, "cause", cause)
 	l.keepDownload(x)

@@ -91,7 +91,9 @@ func (f *finder) cache(dir string) {
 			continue // the folder holds no snapshot
 		}
 		if err != nil {
-			f.add(control.FoundModel{ID: id, Path: filepath.Join(dir, "models--"+strings.ReplaceAll(id, "/", "--")), Place: control.PlaceHub, Why: bareReason(err, id)})
+			f.add(control.FoundModel{ID: id, Path: filepath.Join(dir,
+				"models--"+strings.ReplaceAll(id, "/", "--")), Place: control.PlaceHub,
+				Why: bareReason(err, id)})
 			continue
 		}
 		f.inspect(snapshot, control.PlaceHub)
@@ -109,13 +111,15 @@ func (f *finder) folder(dir, place string, depth int) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 	}
-	gguf := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.EqualFold(filepath.Ext(e.Name()), ".gguf") })
+	gguf := slices.ContainsFunc(entries,
+		func(e fs.DirEntry) bool { return strings.EqualFold(filepath.Ext(e.Name()), ".gguf") })
 	switch {
 	case has("config.json"):
 		f.inspect(dir, place)
 		return
 	case gguf:
-		f.add(control.FoundModel{ID: folderID(dir), Path: dir, Place: place, Why: "it holds GGUF files, and Tandem reads safetensors: look for an MLX version of it"})
+		f.add(control.FoundModel{ID: folderID(dir), Path: dir, Place: place,
+			Why: "it holds GGUF files, and Tandem reads safetensors: look for an MLX version of it"})
 		return
 	case depth == 0:
 		return
@@ -171,7 +175,8 @@ func (f *finder) inspect(dir, place string) {
 	} else {
 		needs := f.needs(info.Footprint)
 		m.Needs = &needs
-		m.Bytes, m.Architecture, m.Quantization, m.ContextLength, m.Kind = info.Bytes, info.Architecture, info.Quantization, info.ContextLength, string(info.Kind)
+		m.Bytes, m.Architecture, m.Quantization, m.ContextLength, m.Kind = info.Bytes,
+			info.Architecture, info.Quantization, info.ContextLength, string(info.Kind)
 	}
 	f.add(m)
 }

@@ -47,27 +47,32 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 		return control.Model{}, hubError(err)
 	}
 	snapshot, err := hub.Pull(ctx, name, o, func(p hub.Progress) {
-		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate), Waiting: p.Waiting})
+		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate),
+			Waiting: p.Waiting})
 	})
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
 	var notes []string
 	if snapshot.Unchecked != nil {
-		notes = append(notes, fmt.Sprintf("the hub could not be asked for a newer revision, so what the cache holds is used: %v", snapshot.Unchecked))
+		notes = append(notes, fmt.Sprintf("the hub could not be asked for a newer revision, so what the cache holds is used: %v",
+			snapshot.Unchecked))
 	}
 	drafter := models.IsDrafter(snapshot.Dir)
 	if drafter {
-		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now; `tandem models remove %s` deletes it", id, id, id))
+		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now; `tandem models remove %s` deletes it",
+			id, id, id))
 	}
 	if notes != nil {
 		progress(control.Progress{Note: strings.Join(notes, "; ")})
 	}
 	if drafter { // the registry holds only what can be served
-		if err := l.keepDrafterFile(ctx, storage.DrafterFile{ID: id, Path: snapshot.Dir, Revision: snapshot.Commit, DownloadedByUs: snapshot.Added}); err != nil {
+		if err := l.keepDrafterFile(ctx, storage.DrafterFile{ID: id, Path: snapshot.Dir,
+			Revision: snapshot.Commit, DownloadedByUs: snapshot.Added}); err != nil {
 			return control.Model{}, err
 		}
-		return control.Model{ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit}, nil
+		return control.Model{ID: id, Path: snapshot.Dir, Source: storage.SourceHub,
+			Revision: snapshot.Commit}, nil
 	}
 	info, err := l.pool.Inspect(snapshot.Dir)
 	if err != nil {
@@ -82,7 +87,8 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	}
 	// Files that others downloaded stay theirs. Files that Tandem completed are its own.
 	model, err := l.register(ctx, storage.Model{
-		ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit, DownloadedByUs: snapshot.Added,
+		ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit,
+		DownloadedByUs: snapshot.Added,
 	}, info)
 	if err == nil && model.ID == old.ID && model.Path != old.Path {
 		// No row leads to the earlier snapshot any more.

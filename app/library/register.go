@@ -59,7 +59,8 @@ func (l *Library) register(ctx context.Context, row storage.Model,
 		row.ID += "-2" // the alias is no id; it counts as taken
 	}
 	row.Architecture, row.Quantization, row.Dtype = info.Architecture, info.Quantization, info.Dtype
-	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes, info.ContextLength, string(info.Kind)
+	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes,
+		info.ContextLength, string(info.Kind)
 	row, err := l.db.RegisterModel(ctx, row)
 	return control.Model(row), err
 }
@@ -73,7 +74,8 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 		return control.Model{}, err
 	}
 	if file, err := os.Stat(dir); err == nil && !file.IsDir() {
-		return control.Model{}, control.Errorf(control.CodeModelInvalid, "%s is a file, not a model's folder; name the folder that holds config.json and the weights", dir)
+		return control.Model{}, control.Errorf(control.CodeModelInvalid,
+			"%s is a file, not a model's folder; name the folder that holds config.json and the weights", dir)
 	}
 	info, err := l.pool.Inspect(dir)
 	if err != nil {
@@ -132,7 +134,8 @@ func (l *Library) checkID(ctx context.Context, id, dir string) error {
 	}
 	for _, r := range rows {
 		if r.Path == dir && r.ID != id {
-			return refuse("%s is registered as %s; use that name, or `tandem models remove %s` first.", dir, r.ID, r.ID)
+			return refuse("%s is registered as %s; use that name, or `tandem models remove %s` first.",
+				dir, r.ID, r.ID)
 		}
 	}
 	return nil

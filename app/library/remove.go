@@ -31,11 +31,12 @@ func (l *Library) RemoveModel(ctx context.Context, id string) (out control.Remov
 	if row.Source == storage.SourcePocket {
 		return out, errPocketStays
 	}
-	out.InMemory, err = l.pool.RemoveModel(ctx, id, func(ctx context.Context, row storage.Model) (err error) {
-		out.Deletes = row.DownloadedByUs
-		out.Bytes, err = l.forget(ctx, row)
-		return err
-	})
+	out.InMemory, err = l.pool.RemoveModel(ctx, id,
+		func(ctx context.Context, row storage.Model) (err error) {
+			out.Deletes = row.DownloadedByUs
+			out.Bytes, err = l.forget(ctx, row)
+			return err
+		})
 	return out, err
 }
 
@@ -126,7 +127,8 @@ func (l *Library) keepDrafterFile(ctx context.Context, f storage.DrafterFile) er
 func (l *Library) removeDrafterFile(ctx context.Context,
 	f storage.DrafterFile) (freed int64, err error) {
 	if l.pool.HasDrafter(f.Path) {
-		return 0, control.Errorf(control.CodeModelBusy, "The drafter %s guesses for a model in memory; choose another with `tandem models drafter` first, or unload the model.", f.ID)
+		return 0, control.Errorf(control.CodeModelBusy,
+			"The drafter %s guesses for a model in memory; choose another with `tandem models drafter` first, or unload the model.", f.ID)
 	}
 	if f.DownloadedByUs {
 		if freed, err = l.deleteSnapshot(f.ID, f.Path, f.Revision); err != nil {

@@ -104,7 +104,8 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 	if s.bytes == nil {
 		s.bytes = map[string]int64{}
 	}
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s.bytes[name] > 0 })
+	names = slices.DeleteFunc(slices.Clone(names),
+		func(name string) bool { return s.bytes[name] > 0 })
 	why, asks := s.why, s.hub
 	asked := time.Since(s.tried) < sizesAgain
 	s.mu.Unlock()

@@ -72,7 +72,8 @@ func Draw(s Surface, before, after *Menu) {
 	for i := range after.Rows {
 		slot := Slot(i)
 		// A row that is hidden before and after is not drawn. It keeps what it showed last.
-		if slot.IsLine() || before.Rows[i] == after.Rows[i] || !before.Rows[i].Shown && !after.Rows[i].Shown {
+		if slot.IsLine() || before.Rows[i] == after.Rows[i] || !before.Rows[i].Shown &&
+			!after.Rows[i].Shown {
 			continue
 		}
 		s.SetRow(slot, before.Rows[i], after.Rows[i])

@@ -93,7 +93,8 @@ func (m *Menu) status(v View) {
 			m.offer(TryPort, "Try to open the endpoint again", SetPort, "")
 		}
 		if st.Address != "" {
-			m.offer(Endpoint, "Copy address "+strings.TrimPrefix(st.Address, "http://"), Copy, st.Address+"/v1")
+			m.offer(Endpoint, "Copy address "+strings.TrimPrefix(st.Address, "http://"), Copy,
+				st.Address+"/v1")
 		}
 	}
 	if problem != "" {
@@ -153,12 +154,14 @@ func (m *Menu) models(v View) {
 	}
 	for i, x := range st.Models {
 		if i == maxModels {
-			m.offer(MoreModels, fmt.Sprintf("%d more in the window…", len(st.Models)-maxModels), OpenWindow, "")
+			m.offer(MoreModels, fmt.Sprintf("%d more in the window…", len(st.Models)-maxModels),
+				OpenWindow, "")
 			break
 		}
 		slot, title := Models+Slot(i), x.ID
 		if st.Resident(x.ID) == nil && x.LoadMS > 0 {
-			title = fmt.Sprintf("%s, ready in %s", title, roughly(time.Duration(x.LoadMS)*time.Millisecond))
+			title = fmt.Sprintf("%s, ready in %s",
+				title, roughly(time.Duration(x.LoadMS)*time.Millisecond))
 		}
 		m.offer(slot, title, Load, x.ID)
 		m.Rows[slot].Checked = x.ID == st.Choice

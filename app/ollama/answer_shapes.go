@@ -88,4 +88,5 @@ var embeddedShape = wire.Object(
 	wire.Need("prompt_eval_count", wire.Whole),
 ).Named("OllamaEmbedded")
 
-var embeddingShape = wire.Object(wire.Need("embedding", wire.List(wire.Real))).Named("OllamaEmbedding")
+var embeddingShape = wire.Object(wire.Need("embedding",
+	wire.List(wire.Real))).Named("OllamaEmbedding")

@@ -65,5 +65,6 @@ func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32
 		b = api.AppendFloats(b, v)
 	}
 	load := time.Duration(run.Row.LoadMS * float64(time.Millisecond))
-	return fmt.Appendf(b, `],"total_duration":%d,"load_duration":%d,"prompt_eval_count":%d}`, time.Since(run.Start), load, stats.PromptTokens), nil
+	return fmt.Appendf(b, `],"total_duration":%d,"load_duration":%d,"prompt_eval_count":%d}`,
+		time.Since(run.Start), load, stats.PromptTokens), nil
 }

@@ -51,17 +51,18 @@ func (o lineForm) Whole(r *api.Reply) []byte {
 	c := r.Choices[0]
 	var s piece
 	for i := range c.Answer.Blocks {
-		s.Say(c, &c.Answer.Blocks[i])
+		s.say(c, &c.Answer.Blocks[i])
 	}
 	dst := o.appendPiece(o.appendHead(nil, r.Model.ID()), s)
 	if r.Params.Logprobs {
-		dst = api.AppendLogprobs(append(dst, `,"logprobs":`...), r.Model.Tokenizer(), c.NewlyScored())
+		dst = api.AppendLogprobs(append(dst, `,"logprobs":`...), r.Model.Tokenizer(),
+			c.NewlyScored())
 	}
 	return o.appendEnd(dst, r)
 }
 
-// Say adds a block that has ended. A call that broke off is added as text, see api.Answer.
-func (s *piece) Say(c *api.Choice, b *api.Block) {
+// say adds a block that has ended. A call that broke off is added as text, see api.Answer.
+func (s *piece) say(c *api.Choice, b *api.Block) {
 	switch {
 	case b.Kind == dialect.Text:
 		s.text += string(b.Text)
@@ -77,7 +78,8 @@ func (s *piece) Say(c *api.Choice, b *api.Block) {
 // appendHead appends an object up to its new text.
 func (lineForm) appendHead(dst []byte, model string) []byte {
 	dst = wire.AppendString(append(dst, `{"model":`...), model)
-	return append(time.Now().UTC().AppendFormat(append(dst, `,"created_at":"`...), time.RFC3339Nano), '"')
+	return append(time.Now().UTC().AppendFormat(append(dst, `,"created_at":"`...),
+		time.RFC3339Nano), '"')
 }
 
 func (o lineForm) appendPiece(dst []byte, s piece) []byte {
@@ -163,13 +165,13 @@ func (l *lines) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
 	if l.open > 0 && c.Answer.Call(l.open-1).Complete() {
 		l.settle(c, &s)
 	}
-	l.Send(c, s)
+	l.send(c, s)
 }
 
 // settle sends the call that was begun.
 func (l *lines) settle(c *api.Choice, s *piece) {
 	if l.open > 0 {
-		s.Say(c, c.Answer.Call(l.open-1))
+		s.say(c, c.Answer.Call(l.open-1))
 		l.open = 0
 	}
 }
@@ -178,18 +180,19 @@ func (l *lines) settle(c *api.Choice, s *piece) {
 func (l *lines) End(c *api.Choice) {
 	var s piece
 	l.settle(c, &s)
-	l.Send(c, s)
+	l.send(c, s)
 }
 
 // Finish implements api.Events.
 func (l *lines) Finish() {
-	b := l.form.appendEnd(l.form.appendPiece(l.form.appendHead(nil, l.rep.Model.ID()), piece{}), l.rep)
+	b := l.form.appendEnd(l.form.appendPiece(l.form.appendHead(nil, l.rep.Model.ID()), piece{}),
+		l.rep)
 	l.rep.Release()
 	l.rep.Send(l.out, "", b)
 }
 
-// Send sends the new part of the answer, if there is one.
-func (l *lines) Send(c *api.Choice, s piece) {
+// send sends the new part of the answer, if there is one.
+func (l *lines) send(c *api.Choice, s piece) {
 	toks := c.NewlyScored()
 	scored := l.rep.Params.Logprobs && len(toks) > 0
 	if s.text == "" && s.thought == "" && s.calls == nil && !scored {

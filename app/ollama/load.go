@@ -19,7 +19,8 @@ const MaxLoadBody = 64 << 10 // bytes
 // ollamaGeneration returns the handler of one of Ollama's generating routes. A request without a
 // prompt loads the model, or frees it if keep_alive is 0. Any other request with keep_alive 0 frees
 // the model after the answer.
-func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.Request, error), nothing func(*wire.Fields) bool) wire.Handler {
+func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.Request, error),
+	nothing func(*wire.Fields) bool) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if f := v.peek(w, r); f != nil && nothing(f) {
 			return v.ollamaLoad(w, r, f, endpoint)
@@ -88,7 +89,8 @@ func noMessages(f *wire.Fields) bool {
 }
 
 // ollamaLoad answers a request without a prompt.
-func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fields, endpoint string) error {
+func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fields,
+	endpoint string) error {
 	f.As(requestShape)
 	p, keep := readOllama(f), readKeepAlive(f)
 	if f.Err != nil {

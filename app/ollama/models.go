@@ -82,9 +82,12 @@ func (v *Routes) ollamaModels(ctx context.Context) ([]Model, error) {
 func newOllamaModel(e api.ModelEntry, m control.Model) Model {
 	digest := sha256.Sum256([]byte(m.ID + "\n" + m.Revision))
 	o := Model{
-		Name: e.ID + latest, Model: e.ID + latest, ModifiedAt: m.AddedAt, Size: m.Bytes, Digest: hex.EncodeToString(digest[:]), parameters: m.Parameters, kind: m.Kind,
-		Details: Details{Format: "safetensors", Family: m.Architecture, Families: []string{m.Architecture},
-			ParameterSize: parameterSize(m.Parameters), QuantizationLevel: m.Quantization, ContextLength: e.ContextLength},
+		Name: e.ID + latest, Model: e.ID + latest, ModifiedAt: m.AddedAt, Size: m.Bytes,
+		Digest: hex.EncodeToString(digest[:]), parameters: m.Parameters, kind: m.Kind,
+		Details: Details{Format: "safetensors", Family: m.Architecture,
+			Families:      []string{m.Architecture},
+			ParameterSize: parameterSize(m.Parameters), QuantizationLevel: m.Quantization,
+			ContextLength: e.ContextLength},
 	}
 	if m.Quantization == "" {
 		o.Details.QuantizationLevel = m.Dtype
@@ -130,7 +133,8 @@ func (v *Routes) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 		for _, l := range in {
 			for _, m := range list {
 				if m.Name == l.ID+latest {
-					running = append(running, Running{m, until, cmp.Or(l.Bytes, m.Size), l.ContextLength})
+					running = append(running,
+						Running{m, until, cmp.Or(l.Bytes, m.Size), l.ContextLength})
 				}
 			}
 		}

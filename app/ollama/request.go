@@ -30,7 +30,8 @@ func (r *ollamaRequest) Form() api.Form {
 // Prompts implements api.Question.
 func (r *ollamaRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
 	list, err := r.Question.Prompts(m)
-	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate && r.plain != nil {
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate &&
+		r.plain != nil {
 		return r.plain.Prompts(m)
 	}
 	return list, err
@@ -118,7 +119,8 @@ func readMessages(f *wire.Fields) (list []api.Message) {
 
 // ollamaNames are the templates' names for members that Ollama calls otherwise. It leaves out
 // images, which are empty.
-var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name": "name", "images": ""}
+var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name": "name",
+	"images": ""}
 
 // readOllama reads the fields of both routes. It ignores unknown options: most are about how
 // another program computes.

@@ -40,7 +40,8 @@ var requestShape = wire.Object(
 	wire.Opt("logprobs", wire.Flag),
 	wire.Opt("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),
 	wire.Opt("keep_alive", wire.Either(
-		wire.Real, wire.Text.With("pattern", "^[-+]?(0|(([0-9]{1,5}(\\.[0-9]*)?|\\.[0-9]+)(ns|us|ms|s|m|h)){1,4})$"),
+		wire.Real, wire.Text.With("pattern",
+			"^[-+]?(0|(([0-9]{1,5}(\\.[0-9]*)?|\\.[0-9]+)(ns|us|ms|s|m|h)){1,4})$"),
 	), "Seconds or a duration such as 5m; 0 frees the model after the answer."),
 ).Named("OllamaRequest").Doc("The fields of both generating routes of Ollama.")
 

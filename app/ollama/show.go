@@ -56,7 +56,8 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 func (v *Routes) show(ctx context.Context, m Model) (Show, error) {
 	family := m.Details.Family
 	show := Show{
-		Modelfile: "FROM " + m.Name + "\n", Template: "{{ .Prompt }}", Details: m.Details, ModifiedAt: m.ModifiedAt,
+		Modelfile: "FROM " + m.Name + "\n", Template: "{{ .Prompt }}", Details: m.Details,
+		ModifiedAt: m.ModifiedAt,
 		ModelInfo: map[string]any{
 			"general.architecture":     family,
 			"general.parameter_count":  m.parameters,
@@ -85,7 +86,8 @@ func (v *Routes) show(ctx context.Context, m Model) (Show, error) {
 	if fim := can.FIM; fim != nil {
 		show.Capabilities = append(show.Capabilities, "insert")
 		// Editors look for .Suffix.
-		show.Template = "{{ if .Suffix }}" + fim.Prefix + "{{ .Prompt }}" + fim.Suffix + "{{ .Suffix }}" + fim.Middle + "{{ else }}{{ .Prompt }}{{ end }}"
+		show.Template = "{{ if .Suffix }}" + fim.Prefix + "{{ .Prompt }}" + fim.Suffix +
+			"{{ .Suffix }}" + fim.Middle + "{{ else }}{{ .Prompt }}{{ end }}"
 	}
 	return show, nil
 }

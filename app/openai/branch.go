@@ -43,21 +43,22 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return v.Continue(w, r, "/app/checkpoints/branch", nil, func(f *wire.Fields) (api.Request, error) {
-		f.As(branchRequestShape).Values["model"] = model
-		b := &branchRequest{
-			Params: api.Params{PromptParam: "prompt"}, base: base,
-			answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}},
-		}
-		b.Read(f)
-		b.MaxTokens = f.Whole("max_tokens")
-		b.text, b.raw = f.String("prompt"), f.Bool("raw")
-		if f.Err == nil && b.text == "" && !b.raw {
-			f.Fail("prompt",
-				"is missing: say what comes next, or set raw to go on from the text as it is.")
-		}
-		return b, f.Err
-	})
+	return v.Continue(w, r, "/app/checkpoints/branch",
+		func(f *wire.Fields) (api.Request, error) {
+			f.As(branchRequestShape).Values["model"] = model
+			b := &branchRequest{
+				Params: api.Params{PromptParam: "prompt"}, base: base,
+				answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}},
+			}
+			b.Read(f)
+			b.MaxTokens = f.Whole("max_tokens")
+			b.text, b.raw = f.String("prompt"), f.Bool("raw")
+			if f.Err == nil && b.text == "" && !b.raw {
+				f.Fail("prompt",
+					"is missing: say what comes next, or set raw to go on from the text as it is.")
+			}
+			return b, f.Err
+		})
 }
 
 // Common implements api.Question.

@@ -69,7 +69,8 @@ func appendThought(dst []byte, text string) []byte {
 
 // appendCall appends the beginning of a call, up to its name.
 func appendCall(dst []byte, b *api.Block) []byte {
-	dst = append(append(append(dst, `"id":"`...), b.ID...), `","type":"function","function":{"name":`...)
+	dst = append(append(append(dst, `"id":"`...), b.ID...),
+		`","type":"function","function":{"name":`...)
 	return dst
 }
 
@@ -100,7 +101,8 @@ func (m chatMembers) appendCallPart(dst []byte, c *api.Choice, p dialect.Part) [
 	case m.functions:
 		dst = append(wire.AppendString(append(dst, `"name":`...), p.Name), `,"arguments":""`...)
 	default:
-		dst = append(wire.AppendString(appendCall(dst, c.Answer.Call(p.Index)), p.Name), `,"arguments":""}`...)
+		dst = append(wire.AppendString(appendCall(dst, c.Answer.Call(p.Index)), p.Name),
+			`,"arguments":""}`...)
 	}
 	if dst = append(dst, '}'); !m.functions {
 		dst = append(dst, ']')
@@ -117,7 +119,8 @@ func (chatMembers) appendEnd(dst []byte) []byte { return append(dst, `"delta":{}
 // scored returns the tokens of the content. Thoughts and calls are not in the list.
 func (chatMembers) scored(c *api.Choice, _ []engine.Token) []engine.Token { return c.NewlyScored() }
 
-func (chatMembers) appendLogprobs(dst []byte, tk model.Tokenizer, _ *api.Choice, toks []engine.Token) []byte {
+func (chatMembers) appendLogprobs(dst []byte, tk model.Tokenizer, _ *api.Choice,
+	toks []engine.Token) []byte {
 	return appendChatLogprobs(dst, tk, toks)
 }
 

@@ -67,7 +67,8 @@ func (f choicesForm) appendChoice(dst []byte, r *api.Reply, c *api.Choice) []byt
 	dst = f.appendWhole(append(dst, ','), c)
 	dst = append(dst, `,"logprobs":`...)
 	if r.Params.Logprobs {
-		dst = f.appendLogprobs(dst, r.Model.Tokenizer(), c, f.scored(c, append(c.Scored, c.Tokens...)))
+		dst = f.appendLogprobs(dst, r.Model.Tokenizer(), c,
+			f.scored(c, append(c.Scored, c.Tokens...)))
 	} else {
 		dst = append(dst, "null"...)
 	}
@@ -77,14 +78,17 @@ func (f choicesForm) appendChoice(dst []byte, r *api.Reply, c *api.Choice) []byt
 		dst = wire.AppendInts(append(dst, `,"token_ids":`...), c.IDs)
 	}
 	if r.Params.ReturnDrafts {
-		dst = wire.AppendMember(dst, "draft", api.DraftInfo{Proposed: c.Stats.Drafted, Accepted: c.Stats.Accepted, Rounds: c.Rounds()})
+		dst = wire.AppendMember(dst, "draft",
+			api.DraftInfo{Proposed: c.Stats.Drafted, Accepted: c.Stats.Accepted,
+				Rounds: c.Rounds()})
 	}
 	return append(dst, '}')
 }
 
 // Stream implements api.Form.
 func (f choicesForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
-	return &chunks{form: f, rep: rep, out: out, left: len(rep.Choices), head: f.appendHead(nil, rep, true)}
+	return &chunks{form: f, rep: rep, out: out, left: len(rep.Choices),
+		head: f.appendHead(nil, rep, true)}
 }
 
 // chunks are the events of a choicesForm.
@@ -177,7 +181,8 @@ func (k *chunks) End(c *api.Choice) {
 	k.begin(c)
 	k.open(c)
 	c.Buf = k.form.appendEnd(c.Buf)
-	c.Buf = wire.AppendString(append(c.Buf, `,"logprobs":null,"finish_reason":`...), k.form.reason(c))
+	c.Buf = wire.AppendString(append(c.Buf, `,"logprobs":null,"finish_reason":`...),
+		k.form.reason(c))
 	if k.rep.Params.ReturnTokenIDs {
 		c.Buf = k.appendPromptIDs(c.Buf, c)
 		c.Buf = append(c.Buf, `,"token_ids":[]`...)

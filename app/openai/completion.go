@@ -44,26 +44,32 @@ func (c *completionRequest) Check(f *wire.Fields) error {
 	return f.Err
 }
 
-// readPrompt reads a prompt in its four forms.
-func (c *completionRequest) readPrompt(f *wire.Fields) {
-	v := f.Raw("prompt")
+// readTexts reads the texts of a field in their four forms: one text, several, the token ids of one,
+// and a list of such lists.
+func readTexts(f *wire.Fields, key string) (texts []string, tokens []json.RawMessage) {
+	v := f.Raw(key)
 	var list []json.RawMessage
 	switch {
 	case v == nil:
-		f.Fail("prompt", "is missing.")
+		f.Fail(key, "is missing.")
 	case v[0] == '"':
-		c.Texts = []string{f.String("prompt")}
+		texts = []string{f.String(key)}
 	case json.Unmarshal(v, &list) != nil || len(list) == 0:
-		f.Fail("prompt",
+		f.Fail(key,
 			"must be a string, a list of strings, a list of token ids or a list of such lists, "+
 				"and not empty.")
 	case list[0][0] == '"':
-		c.Texts = f.Strings("prompt")
+		texts = f.Strings(key)
 	case list[0][0] == '[':
-		c.Tokens = list
+		tokens = list
 	default:
-		c.Tokens = []json.RawMessage{v}
+		tokens = []json.RawMessage{v}
 	}
+	return texts, tokens
+}
+
+func (c *completionRequest) readPrompt(f *wire.Fields) {
+	c.Texts, c.Tokens = readTexts(f, "prompt")
 	c.Several = max(len(c.Texts), len(c.Tokens))
 	if n := c.Continuations(); n > api.MaxChoices {
 		f.Fail("prompt",

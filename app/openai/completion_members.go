@@ -34,7 +34,8 @@ func (completionMembers) appendEnd(dst []byte) []byte { return append(dst, `"tex
 
 func (completionMembers) scored(_ *api.Choice, toks []engine.Token) []engine.Token { return toks }
 
-func (completionMembers) appendLogprobs(dst []byte, tk model.Tokenizer, c *api.Choice, toks []engine.Token) []byte {
+func (completionMembers) appendLogprobs(dst []byte, tk model.Tokenizer, c *api.Choice,
+	toks []engine.Token) []byte {
 	dst, c.Runes = appendLegacyLogprobs(dst, tk, toks, c.Runes)
 	return dst
 }

@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -26,36 +25,15 @@ func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
 	case "base64":
 		e.base64 = true
 	default:
-		f.Fail("encoding_format", "is one of %q, not %q.", f.Choices("encoding_format"), wire.Clip(format))
+		f.Fail("encoding_format", "is one of %q, not %q.", f.Choices("encoding_format"),
+			wire.Clip(format))
 	}
 	if n := f.Whole("dimensions"); n != nil {
 		e.Dimensions = *n
 	}
-	e.readInput(f)
-	return e, f.Err
-}
-
-// readInput reads an input in its four forms.
-func (e *embeddingsRequest) readInput(f *wire.Fields) {
-	v := f.Raw("input")
-	var list []json.RawMessage
-	switch {
-	case v == nil:
-		f.Fail("input", "is missing.")
-	case v[0] == '"':
-		e.Input = []string{f.String("input")}
-	case json.Unmarshal(v, &list) != nil || len(list) == 0:
-		f.Fail("input",
-			"must be a string, a list of strings, a list of token ids or a list of such lists, "+
-				"and not empty.")
-	case list[0][0] == '"':
-		e.Input = f.Strings("input")
-	case list[0][0] == '[':
-		e.Tokens = list
-	default:
-		e.Tokens = []json.RawMessage{v}
-	}
+	e.Input, e.Tokens = readTexts(f, "input")
 	e.CheckInput(f)
+	return e, f.Err
 }
 
 // Answer implements api.ReadRequest.

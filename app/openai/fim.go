@@ -29,7 +29,8 @@ func (c fimRequest) Form() api.Form { return choicesForm{members: fimMembers{}} 
 type fimMembers struct{ completionMembers }
 
 func (m fimMembers) appendWhole(dst []byte, c *api.Choice) []byte {
-	dst = append(m.completionMembers.appendWhole(dst, c), `,"message":{"role":"assistant","content":`...)
+	dst = append(m.completionMembers.appendWhole(dst, c),
+		`,"message":{"role":"assistant","content":`...)
 	return append(wire.AppendString(dst, c.Text()), '}')
 }
 

@@ -14,7 +14,8 @@ import (
 // runes is the number of runes before the first token in the choice's text. It returns that number
 // after the last token. The alternatives of a token include the token itself, so that its own value
 // is never missing.
-func appendLegacyLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token, runes int) ([]byte, int) {
+func appendLegacyLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token,
+	runes int) ([]byte, int) {
 	list := func(name string, item func(engine.Token)) {
 		dst = append(dst, name...)
 		dst = append(dst, ":["...)

@@ -83,12 +83,14 @@ func (r *rerankRequest) ModelName() string { return r.model }
 // Texts implements api.ReadRequest.
 func (r *rerankRequest) Texts(in *api.Intake) error {
 	m := in.Model
-	if err := api.CheckKind(m, control.KindReranker, "documents are ranked by models such as Qwen3-Reranker"); err != nil {
+	if err := api.CheckKind(m, control.KindReranker,
+		"documents are ranked by models such as Qwen3-Reranker"); err != nil {
 		return err
 	}
 	for i, document := range r.documents {
 		param := fmt.Sprintf("documents[%d]", i)
-		if err := api.CheckLength(m, param, len(r.instruction)+len(r.query)+len(document)); err != nil {
+		if err := api.CheckLength(m, param,
+			len(r.instruction)+len(r.query)+len(document)); err != nil {
 			return err
 		}
 		ids, err := m.Reader().RerankPrompt(r.instruction, r.query, document)

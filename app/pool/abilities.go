@@ -10,7 +10,7 @@ import (
 )
 
 // Abilities returns what a registered model can be asked for, in memory or not. It implements
-// server.Pool.
+// api.Pool.
 func (p *Pool) Abilities(ctx context.Context, id string) (model.Abilities, error) {
 	row, err := p.db.Model(ctx, id)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Acquire returns the model of a name, loaded if needed. It counts as used until the caller
-// releases it. It implements server.Pool.
+// releases it. It implements api.Pool.
 func (p *Pool) Acquire(ctx context.Context, name string) (model.Model, error) {
 	row, m, err := p.acquire(ctx, name, 1)
 	if err != nil {

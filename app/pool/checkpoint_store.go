@@ -39,7 +39,8 @@ func (p *Pool) openStore(row storage.Model, bundle *models.Bundle,
 		return nil, ""
 	}
 	o := checkpoint.StoreOptions{
-		Dir: p.home.Path(CheckpointFolder), Folder: &p.files, Key: key, PerDay: checkpointsADay, Logger: p.log,
+		Dir: p.home.Path(CheckpointFolder), Folder: &p.files, Key: key, PerDay: checkpointsADay,
+		Logger: p.log,
 		Budget: cmp.Or(p.settings.Current().CheckpointDisk, DiskShare(&disk)),
 	}
 	if d != nil {

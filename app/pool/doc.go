@@ -11,19 +11,20 @@
 //
 // # The eviction rule
 //
-// If a model does not fit beside the others, idle models leave (victims in evict.go). The model of
-// the least worth leaves first. Its worth is the time of its next load, divided by the time since
-// its last use.
+// If a model does not fit beside the others, other models leave. victims (evict.go) says in which
+// order, plan (make_room.go) says which of them may leave for the new model:
 //
-//   - A model that a request uses stays.
-//   - A model that a person chose, or set to stay, stays.
-//   - No model leaves if that does not make enough room.
+//   - For any model, idle models leave. The model of the least worth leaves first. Its worth is the
+//     time of its next load, divided by the time since its last use.
+//   - For the choice, models that requests use leave next, after their answers. Models that a person
+//     set to stay leave last.
+//   - The choice leaves only for the next choice, which replaces it.
+//   - No more models leave than needed, and none if that does not make enough room.
 //
-// Before an idle model leaves, the new model's context is cut down to agentContext, unless a person
-// set it. The choice keeps its whole context. If the new model still does not fit, it is refused and
-// nothing changes in memory. If the choice does not fit, all other models leave after their answers.
-// A switch replaces the choice before it. If a load fails, the models that left for it come back.
-// Their memory stays reserved until then.
+// Before an idle model leaves, the new model's context is cut down to agentContext (32,768 tokens),
+// unless a person set it. For the choice, idle models leave before its context is cut. If the new
+// model still does not fit, it is refused and nothing changes in memory. If a load fails, the
+// models that left for it come back. Their memory stays reserved until then.
 //
 // # One change at a time
 //
@@ -60,8 +61,8 @@
 // # Checkpoints
 //
 // The engine keeps what requests computed (package engine/checkpoint), in memory and in the home
-// folder, unless Options.NoCheckpoints is set. checkpoint_store.go opens the store. Its files belong
-// to the weights, their type and the device, and come back when the model is loaded again.
+// folder, unless Options.NoCheckpoints is set. checkpoint_store.go opens the store. Its files
+// belong to the weights, their type and the device, and come back when the model is loaded again.
 // checkpoint_index.go lists the files in the database, and says which to delete first.
 // checkpoint_budgets.go says how much they may take: as the settings say, else by the machine. If
 // files cannot be written, the state has a warning, and requests go on.
@@ -69,8 +70,8 @@
 // # Who owns what
 //
 // [Pool] owns the list of models. Its lock guards that list, the change in progress, and every
-// field of a [Model] that says so. The lock order of Tandem is settings, then pool, then endpoint.
-// The pool's lock is never held while the database is read, since every request needs the lock.
+// field of a [Model] that says so. Package app has the lock order of Tandem. The pool's lock is
+// never held while the database is read, since every request needs the lock.
 //
 // A [Model] is held by requests from Acquire to Release. Measurements borrow it without holding it
 // (lend.go): they end when it leaves, and requests always come first. The lists of abilities and of

@@ -24,20 +24,17 @@ func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) 
 	if err != nil {
 		return InvalidModel(err)
 	}
-	return errors.Join(d.Close(), p.thread.Do(ctx, func(s *mlx.Scope) error { s.ClearCache(); return nil }))
+	return errors.Join(d.Close(), p.thread.Do(ctx,
+		func(s *mlx.Scope) error { s.ClearCache(); return nil }))
 }
 
 // Drafter returns what drafts for a model, after setting it if the request says so. A drafter that
 // cannot be loaded for the model is refused, and nothing is changed. It implements
 // server.Residents.
 func (p *Pool) Drafter(ctx context.Context, r control.DrafterRequest) (control.Drafter, error) {
-	id := r.Model
-	if id == control.Alias {
-		id = p.Choice()
-	}
-	row, err := p.db.Model(ctx, id)
+	row, err := p.findModel(ctx, r.Model)
 	if err != nil {
-		return control.Drafter{}, NotRegistered(err, id)
+		return control.Drafter{}, err
 	}
 	if r.Drafter != "" {
 		if err := p.setDrafter(ctx, row, r.Drafter); err != nil {
@@ -189,5 +186,6 @@ func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.
 func (p *Pool) HasDrafter(path string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.resident, func(m *Model) bool { return m.drafter != nil && m.drafter.source == path })
+	return slices.ContainsFunc(p.resident,
+		func(m *Model) bool { return m.drafter != nil && m.drafter.source == path })
 }

@@ -117,7 +117,8 @@ func (p *Pool) drafterFolder(name string) (string, error) {
 		return name, nil
 	case filepath.IsAbs(name):
 		return filepath.Clean(name), nil
-	case name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../"):
+	case name == "." || name == ".." || strings.HasPrefix(name, "./") ||
+		strings.HasPrefix(name, "../"):
 		return "", refuse(fmt.Errorf("%q does not say where it begins; name a folder by its whole path, from / on", name))
 	case p.settings.Current().HubCache == "":
 		return "", refuse(fmt.Errorf("%q is no folder; name one by its path", name))

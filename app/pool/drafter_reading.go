@@ -44,7 +44,8 @@ func (p *Pool) keepReading(ctx context.Context, row storage.Model, source string
 	if err != nil {
 		return err
 	}
-	return p.db.SetReading(ctx, storage.Reading{Model: row.ID, Drafter: weightsKey(source), Settings: settings, Trials: figures})
+	return p.db.SetReading(ctx, storage.Reading{Model: row.ID, Drafter: weightsKey(source),
+		Settings: settings, Trials: figures})
 }
 
 // weightsKey returns the folder of a model or of a drafter with the date of its weights. Other

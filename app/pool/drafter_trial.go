@@ -87,7 +87,8 @@ func (m *Model) tryText(ctx context.Context, blocks []draft.Block,
 	var trial *draft.Trial
 	defer func() {
 		if trial != nil {
-			if err := p.thread.Do(context.Background(), func(s *mlx.Scope) error { trial.Free(s); return nil }); err != nil {
+			if err := p.thread.Do(context.Background(),
+				func(s *mlx.Scope) error { trial.Free(s); return nil }); err != nil {
 				p.log.Error("freeing the trial of a drafter", "error", err)
 			}
 		}
@@ -117,7 +118,8 @@ func (m *Model) useReading(ctx context.Context, set models.DrafterSettings, bloc
 	if err := p.keepReading(ctx, m.row, d.source, set, trials); err != nil {
 		return err
 	}
-	if err := p.thread.Do(ctx, func(*mlx.Scope) error { d.flash.Use(block); return nil }); err != nil {
+	if err := p.thread.Do(ctx,
+		func(*mlx.Scope) error { d.flash.Use(block); return nil }); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -133,7 +135,8 @@ func (m *Model) trialTokens(text string) ([]int32, error) {
 	special := true
 	if m.bundle.Template != nil {
 		vars, err := json.Marshal(map[string]any{
-			"messages": []map[string]string{{"role": "user", "content": text}}, "add_generation_prompt": true,
+			"messages":              []map[string]string{{"role": "user", "content": text}},
+			"add_generation_prompt": true,
 		})
 		if err != nil {
 			return nil, err

@@ -35,7 +35,8 @@ func (m *Model) Embed(ctx context.Context, r engine.Reading,
 		}
 		for _, x := range row {
 			if x != x || math.IsInf(float64(x), 0) {
-				return nil, stats, &engine.Error{Code: engine.CodeInternal, Message: "the model made an embedding that is no vector of numbers"}
+				return nil, stats, &engine.Error{Code: engine.CodeInternal,
+					Message: "the model made an embedding that is no vector of numbers"}
 			}
 		}
 		rows[i] = row
@@ -78,9 +79,11 @@ func (m *Model) Relevance(ctx context.Context, r engine.Reading) ([]float64, eng
 	}
 	scores := make([]float64, len(rows))
 	for i, row := range rows {
-		scores[i] = 1 / (1 + math.Exp(float64(row[1])-float64(row[0]))) // the softmax of both, its yes
+		// the softmax of both, its yes
+		scores[i] = 1 / (1 + math.Exp(float64(row[1])-float64(row[0])))
 		if math.IsNaN(scores[i]) {
-			return nil, stats, &engine.Error{Code: engine.CodeInternal, Message: "the model made a score that is no number"}
+			return nil, stats, &engine.Error{Code: engine.CodeInternal,
+				Message: "the model made a score that is no number"}
 		}
 	}
 	return scores, stats, nil

@@ -78,7 +78,8 @@ func fit(m loadable, asked int, room int64) (d demand, ok bool) {
 	least := min(whole, shortContext)
 	// longest returns the longest context, the shortest at least, that fits beside so many bytes.
 	longest := func(beside int64) int {
-		n := sort.Search(whole/contextStep+1, func(n int) bool { return m.demand(n*contextStep).bytes()+beside > room }) - 1
+		n := sort.Search(whole/contextStep+1,
+			func(n int) bool { return m.demand(n*contextStep).bytes()+beside > room }) - 1
 		return max(least, n*contextStep)
 	}
 	short := m.demand(shortRequest).text

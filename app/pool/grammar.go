@@ -60,7 +60,8 @@ func (v *Vocabulary) words(bundle *models.Bundle, id string) (*native.Vocabulary
 	}
 	config, tokens := bundle.Model.Config(), bundle.Tokenizer
 	if len(config.EOS) == 0 {
-		return nil, control.Errorf(control.CodeInvalid, "The model %s names no token that ends a text, so that nothing can be held to a form; leave out response_format and tool_choice.", id)
+		return nil, control.Errorf(control.CodeInvalid,
+			"The model %s names no token that ends a text, so that nothing can be held to a form; leave out response_format and tool_choice.", id)
 	}
 	made, err := native.NewVocabulary(config.VocabSize, func(id int32) ([]byte, bool) {
 		return tokens.TokenBytes(id), tokens.IsSpecial(id)

@@ -53,8 +53,8 @@ func (m *Model) Watch() (disturbed func() bool) {
 	}
 }
 
-// Borrow holds the choice for a measurement, and loads it if needed. It does not count as used. The
-// caller calls Release.
+// Borrow holds the choice for a measurement, and loads it if needed. That counts as use. The caller
+// calls Release.
 func (p *Pool) Borrow(ctx context.Context) (*Model, error) {
 	_, m, err := p.acquire(ctx, control.Alias, 1)
 	return m, err

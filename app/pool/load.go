@@ -79,7 +79,8 @@ func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err erro
 		err = switchError(a.replaces, gone, back, r.row.ID, err)
 	default:
 		// The earlier files of the same model are not loaded again: no name leads to them.
-		back = p.restore(slices.DeleteFunc(gone, func(m *Model) bool { return m.row.ID == r.row.ID }))
+		back = p.restore(slices.DeleteFunc(gone,
+			func(m *Model) bool { return m.row.ID == r.row.ID }))
 	}
 	return m, err
 }
@@ -157,10 +158,11 @@ func (p *Pool) keepChoice(ctx context.Context, id string) {
 func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, error) {
 	start, lent := time.Now(), p.thread.Lent()
 	weights := weightsKey(row.Path)
-	opts := models.Options{Dtype: models.DtypePolicy(p.opts.Dtype), Progress: func(done, total int64) {
-		progress.done.Store(done)
-		progress.total.Store(total)
-	}}
+	opts := models.Options{Dtype: models.DtypePolicy(p.opts.Dtype),
+		Progress: func(done, total int64) {
+			progress.done.Store(done)
+			progress.total.Store(total)
+		}}
 	var bundle *models.Bundle
 	var err error
 	if row.Source == storage.SourcePocket {

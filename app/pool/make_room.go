@@ -147,7 +147,8 @@ func (p *Pool) waitForMemory(ctx context.Context, id string, isChoice bool) erro
 	for m := over(); m != nil; m = over() {
 		if !isChoice && time.Since(begun) > p.patience {
 			return control.Errorf(control.CodeModelBusy,
-				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers (max_tokens).", control.Word(id), control.Word(m.row.ID))
+				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers (max_tokens).",
+				control.Word(id), control.Word(m.row.ID))
 		}
 		if err := waitUnlocked(ctx, p, time.After(memoryPoll)); err != nil {
 			return err
@@ -168,11 +169,13 @@ func (p *Pool) plan(row storage.Model, size loadable, asked int,
 		case m == r.replaces && (!m.own.KeepLoaded || m.row.ID == row.ID):
 		case m.row.ID == row.ID && m.users > 0 && r.replaces == nil: // a switch waits instead
 			return need, nil, control.Errorf(control.CodeModelBusy,
-				"%s has changed, but what it was before is still answering requests; try again when it is idle.", control.Word(row.ID))
+				"%s has changed, but what it was before is still answering requests; try again when it is idle.",
+				control.Word(row.ID))
 		case m.row.ID == row.ID:
 		case replace && m.users > 0 && !r.isChoice:
 			return need, nil, control.Errorf(control.CodeModelBusy,
-				"The model %s is answering requests, so %s cannot take its place now; try again when it is idle.", control.Word(m.row.ID), control.Word(row.ID))
+				"The model %s is answering requests, so %s cannot take its place now; try again when it is idle.",
+				control.Word(m.row.ID), control.Word(row.ID))
 		case replace:
 		default:
 			others, claims = append(others, m), append(claims, p.claim(m, r))
@@ -185,7 +188,8 @@ func (p *Pool) plan(row storage.Model, size loadable, asked int,
 		most = priorityKept
 		// The context that the choice has alone comes before idle models.
 		own, _ := fit(size, asked, leftBeside(claims, priorityIdle, room))
-		list, ok := victims(claims, priorityIdle, room, func(room int64) bool { return own.bytes() <= room })
+		list, ok := victims(claims, priorityIdle, room,
+			func(room int64) bool { return own.bytes() <= room })
 		if ok && own.context >= min(agentContext, size.ContextLength) {
 			for _, i := range list {
 				gone = append(gone, others[i])
@@ -217,7 +221,8 @@ func (p *Pool) plan(row storage.Model, size loadable, asked int,
 	}
 	left := leftBeside(claims, most, room)
 	need, _ = fit(size, asked, left)
-	if !slices.ContainsFunc(claims, func(c claim) bool { return c.priority > most }) { // the pocket model: it is loaded always, so that some model answers
+	// the pocket model: it is loaded always, so that some model answers
+	if !slices.ContainsFunc(claims, func(c claim) bool { return c.priority > most }) {
 		return need, append(gone, others...), nil
 	}
 	return need, nil, p.noRoomError(row, need, left, others, claims)
@@ -228,7 +233,8 @@ func (p *Pool) plan(row storage.Model, size loadable, asked int,
 func (p *Pool) noRoomError(row storage.Model, need demand, left int64, others []*Model,
 	claims []claim) error {
 	why := map[priority]string{
-		priorityUsed: "answering requests", priorityKept: "set to stay", priorityChosen: "the chosen model",
+		priorityUsed: "answering requests", priorityKept: "set to stay",
+		priorityChosen: "the chosen model",
 	}
 	var ids, stays []string
 	for i, c := range claims {

@@ -38,7 +38,8 @@ type Model struct {
 	own      control.ModelSettings // guarded by Pool.mu
 	settings control.Settings      // at the start of the engine
 
-	released chan struct{} // closed when no request holds it any more; nil if no change waits for that; guarded by Pool.mu
+	// closed when no request holds it any more; nil if no change waits for that; guarded by Pool.mu
+	released chan struct{}
 
 	drafter      *Drafter        // nil if there is none
 	noDrafter    string          // why there is none, if there should be

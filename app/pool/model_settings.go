@@ -36,8 +36,10 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	if out.Drafter, err = p.drafterChoice(ctx, row); err != nil {
 		return out, err
 	}
-	if d, err := models.ReadDefaults(row.Path); err == nil { // if they cannot be read, the load says why
-		out.Defaults = control.SamplingDefaults{Temperature: d.Temperature, TopP: d.TopP, TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty}
+	// if they cannot be read, the load says why
+	if d, err := models.ReadDefaults(row.Path); err == nil {
+		out.Defaults = control.SamplingDefaults{Temperature: d.Temperature, TopP: d.TopP,
+			TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty}
 	}
 	d, err := p.demand(ctx, row)
 	if short := isMemoryError(err); err == nil || short {
@@ -71,8 +73,9 @@ func (p *Pool) SetModelSettings(ctx context.Context,
 	set.Model = row.ID
 	if c := set.Context; c != nil && row.ContextLength > 0 && *c > row.ContextLength {
 		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
-			Param:   "context",
-			Message: "The context of " + row.ID + " can be " + control.Grouped(row.ContextLength) + " tokens at most; it was made for no more."}
+			Param: "context",
+			Message: "The context of " + row.ID + " can be " + control.Grouped(row.ContextLength) +
+				" tokens at most; it was made for no more."}
 	}
 	if err := p.db.SetModelSettings(context.WithoutCancel(ctx),
 		storage.ModelSettings(set)); err != nil {

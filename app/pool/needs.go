@@ -23,7 +23,8 @@ func (p *Pool) demand(ctx context.Context, row storage.Model) (demand, error) {
 
 // sizeOf returns what fit needs to know about a model, and the context that was asked for, in
 // tokens.
-func (p *Pool) sizeOf(ctx context.Context, row storage.Model) (size loadable, asked int, err error) {
+func (p *Pool) sizeOf(ctx context.Context,
+	row storage.Model) (size loadable, asked int, err error) {
 	if asked, err = p.askedContext(ctx, row); err != nil {
 		return size, asked, err
 	}
@@ -70,7 +71,8 @@ func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
 
 // Inspect is [models.Inspect]. It reads a folder again only if one of its files is another one.
 func (p *Pool) Inspect(dir string) (models.Summary, error) {
-	return p.models.get(dir, listFiles(dir), func() (models.Summary, error) { return models.Inspect(dir) })
+	return p.models.get(dir, listFiles(dir),
+		func() (models.Summary, error) { return models.Inspect(dir) })
 }
 
 // textMemory returns the demand of the model with its whole context. text turns the length of a
@@ -103,8 +105,10 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 	}
 	for _, row := range rows {
 		d, err := p.demand(ctx, row)
-		if short := isMemoryError(err); err == nil || short { // a model that cannot be loaded has no needs
-			out.Models = append(out.Models, control.ModelNeeds{ID: row.ID, Needs: control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}})
+		// a model that cannot be loaded has no needs
+		if short := isMemoryError(err); err == nil || short {
+			out.Models = append(out.Models, control.ModelNeeds{ID: row.ID,
+				Needs: control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}})
 		}
 	}
 	return out, nil

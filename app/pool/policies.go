@@ -43,5 +43,6 @@ func (p policies) SavePolicy(k draft.Key, s draft.State) error {
 	if err != nil {
 		return err
 	}
-	return p.db.SetPolicy(context.Background(), storage.Policy{Model: k.Model, Drafter: p.drafter(k), Bucket: k.Bucket, State: text})
+	return p.db.SetPolicy(context.Background(),
+		storage.Policy{Model: k.Model, Drafter: p.drafter(k), Bucket: k.Bucket, State: text})
 }

@@ -75,7 +75,8 @@ type Pool struct {
 // New returns a pool without a model. life ends every load.
 func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Home,
 	set *settings.Store, log *slog.Logger, o Options) *Pool {
-	return &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life, patience: memoryPatience}
+	return &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life,
+		patience: memoryPatience}
 }
 
 // A change is a change in progress of what is in memory. There is one at a time. Models that it

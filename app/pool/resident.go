@@ -66,7 +66,8 @@ func (p *Pool) Users() int {
 func (p *Pool) WritesCheckpoints() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.resident, func(m *Model) bool { return m.store != nil && m.store.Busy() })
+	return slices.ContainsFunc(p.resident,
+		func(m *Model) bool { return m.store != nil && m.store.Busy() })
 }
 
 // Drain refuses requests from now on.
@@ -104,5 +105,6 @@ func (p *Pool) applySettings(m *Model) {
 // remove takes models off the list of those in memory. The caller frees them. The caller holds
 // p.mu.
 func (p *Pool) remove(list []*Model) {
-	p.resident = slices.DeleteFunc(p.resident, func(m *Model) bool { return slices.Contains(list, m) })
+	p.resident = slices.DeleteFunc(p.resident,
+		func(m *Model) bool { return slices.Contains(list, m) })
 }

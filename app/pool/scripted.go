@@ -82,14 +82,17 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 				r.Done(engine.Stats{})
 			}
 			end := prompt[max(0, len(prompt)-300):]
-			yield(engine.Token{}, &engine.Error{Code: engine.CodeInvalid, Message: fmt.Sprintf("The script knows no answer to a prompt that ends in %q.", end)})
+			yield(engine.Token{}, &engine.Error{Code: engine.CodeInvalid,
+				Message: fmt.Sprintf("The script knows no answer to a prompt that ends in %q.",
+					end)})
 			return
 		}
 		if cue.full() {
 			if r.Done != nil {
 				r.Done(engine.Stats{})
 			}
-			yield(engine.Token{}, &engine.Error{Code: engine.CodeQueueFull, Message: "The script has the queue full here; try again in a second."})
+			yield(engine.Token{}, &engine.Error{Code: engine.CodeQueueFull,
+				Message: "The script has the queue full here; try again in a second."})
 			return
 		}
 		ids, err := m.Encode(rest(say, m.Decode(r.Generated)), false)
@@ -102,7 +105,8 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 		pause(ctx, cue.Wait)
 		for t, err := range m.engine.Generate(ctx, r) {
 			if cue.Fail && t.Finish != "" {
-				t, err = engine.Token{}, &engine.Error{Code: engine.CodeInternal, Message: "The script has an error here."}
+				t, err = engine.Token{}, &engine.Error{Code: engine.CodeInternal,
+					Message: "The script has an error here."}
 			}
 			if !yield(t, err) {
 				return

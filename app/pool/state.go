@@ -35,7 +35,8 @@ func (p *Pool) State(st *control.State) {
 	switch {
 	case p.draining:
 		st.Phase = control.PhaseDraining
-	case p.loading != nil && (current == nil || p.changing != nil && p.changing.choice || p.loading.id == p.choice):
+	case p.loading != nil && (current == nil || p.changing != nil && p.changing.choice ||
+		p.loading.id == p.choice):
 		st.Phase = control.PhaseLoading // requests for the choice wait
 	case current != nil:
 		st.Phase = control.PhaseReady
@@ -61,8 +62,9 @@ func (m *Model) Describe() *control.Loaded {
 		name = m.drafter.Name()
 	}
 	return &control.Loaded{
-		ID: m.row.ID, Architecture: m.bundle.Info.Architecture, ContextLength: m.engine.ContextLength(),
-		Device: device, Dtype: m.bundle.Model.Config().Dtype.String(),
+		ID: m.row.ID, Architecture: m.bundle.Info.Architecture,
+		ContextLength: m.engine.ContextLength(),
+		Device:        device, Dtype: m.bundle.Model.Config().Dtype.String(),
 		LoadMS: m.took.Milliseconds(), Queued: m.engine.Queued(),
 		Drafter: name, NoDrafter: m.noDrafter,
 		Bytes: m.needs.weights, Needs: m.needs.bytes(),

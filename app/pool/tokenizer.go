@@ -41,7 +41,8 @@ func tokenizerFiles(row storage.Model) string {
 	if row.Source == storage.SourcePocket {
 		return files
 	}
-	for _, name := range []string{"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"} {
+	for _, name := range []string{"tokenizer.json", "tokenizer_config.json",
+		"chat_template.jinja"} {
 		if info, err := os.Stat(filepath.Join(row.Path, name)); err == nil {
 			files += "\n" + name + " " + info.ModTime().String()
 		}

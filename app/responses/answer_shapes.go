@@ -55,7 +55,8 @@ var responseShape = wire.Object(
 		wire.Need("code", wire.Text),
 		wire.Need("message", wire.Text),
 	).OrNull()),
-	wire.Need("incomplete_details", wire.Object(wire.Need("reason", wire.Just("max_output_tokens"))).OrNull()),
+	wire.Need("incomplete_details", wire.Object(wire.Need("reason",
+		wire.Just("max_output_tokens"))).OrNull()),
 	wire.Need("instructions", wire.Text.OrNull()),
 	wire.Need("max_output_tokens", wire.Whole.OrNull()),
 	wire.Need("max_tool_calls", wire.Null),
@@ -93,7 +94,8 @@ var responseEventShape = wire.Either(
 	wire.Object(
 		wire.Need("type",
 			wire.Word(
-				"response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed",
+				"response.created", "response.in_progress", "response.completed",
+				"response.incomplete", "response.failed",
 			)),
 		wire.Need("sequence_number", wire.Whole),
 		wire.Need("response", responseShape),

@@ -33,8 +33,8 @@ func (e *itemEvents) start(kind string) {
 	e.next++
 }
 
-// Send completes the event and sends it.
-func (e *itemEvents) Send(kind string) {
+// send completes the event and sends it.
+func (e *itemEvents) send(kind string) {
 	e.buf = append(e.buf, '}')
 	e.rep.Send(e.out, kind, e.buf)
 }
@@ -43,7 +43,7 @@ func (e *itemEvents) Send(kind string) {
 func (e *itemEvents) whole(kind string, response []byte) {
 	e.start(kind)
 	e.buf = append(append(e.buf, `,"response":`...), response...)
-	e.Send(kind)
+	e.send(kind)
 }
 
 // begin sends the first events, once. Before them a failure is an answer of its own.
@@ -88,13 +88,13 @@ func (e *itemEvents) item(kind string, b *api.Block, status string) {
 	e.start(kind)
 	e.buf = append(appendIndex(e.buf, "output_index", e.at), `,"item":`...)
 	e.buf = e.form.appendItem(e.buf, e.rep, e.at, b, status)
-	e.Send(kind)
+	e.send(kind)
 }
 
 func (e *itemEvents) part(kind string, b *api.Block, text string, toks []engine.Token) {
 	e.startOf(kind, b)
 	e.buf = e.form.appendPart(append(e.buf, `,"part":`...), e.rep, b, text, toks)
-	e.Send(kind)
+	e.send(kind)
 }
 
 // startOf starts an event of the open item.
@@ -123,7 +123,7 @@ func (e *itemEvents) delta(b *api.Block, text string) {
 		e.buf = e.form.appendLogprobs(e.buf, e.rep, b.Tokens[e.logprobsSent:])
 		e.logprobsSent = len(b.Tokens)
 	}
-	e.Send(kind)
+	e.send(kind)
 }
 
 // close ends the item that is open, if there is one. last says that no item follows.
@@ -145,7 +145,7 @@ func (e *itemEvents) close(c *api.Choice, last bool) {
 	default:
 		e.buf = wire.AppendString(append(e.buf, `,"text":`...), string(b.Text))
 	}
-	e.Send(kind)
+	e.send(kind)
 	if b.Kind != dialect.Call {
 		e.part("response.content_part.done", b, string(b.Text), b.Tokens)
 	}
@@ -175,7 +175,8 @@ func (f *responseForm) AppendFailure(dst []byte, fail wire.Failure) []byte {
 		b := wire.AppendString([]byte(`{"type":`), kind)
 		b = appendIndex(b, "sequence_number", e.next)
 		e.next++
-		b = f.appendResponse(append(b, `,"response":`...), e.rep, status, f.req.store && status != failed, fail)
+		b = f.appendResponse(append(b, `,"response":`...), e.rep, status, f.req.store &&
+			status != failed, fail)
 		dst = f.AppendEvent(dst, kind, append(b, '}'))
 	}
 	if !e.begun { // only signs that more is to come were sent

@@ -54,7 +54,8 @@ func (f *responseForm) keep(r *api.Reply, response []byte) bool {
 	}
 	input, err := storedItems(f.req.own, r.ID, len(c.Answer.Blocks)+1)
 	if err == nil {
-		k := control.KeptResponse{ID: r.ID, Owner: wire.Caller(u.Ctx), Previous: f.req.previous, Run: u.Key, Input: input}
+		k := control.KeptResponse{ID: r.ID, Owner: wire.Caller(u.Ctx), Previous: f.req.previous,
+			Run: u.Key, Input: input}
 		if err = KeepAnswer(&k, response); err == nil {
 			err = f.req.to.Kept.KeepResponse(context.WithoutCancel(u.Ctx), k)
 		}
@@ -75,7 +76,8 @@ func state(c *api.Choice) string {
 
 // appendResponse appends the object. Before the end it has no items. Before the model is in memory
 // it shows the sampling that the request asks for.
-func (f *responseForm) appendResponse(dst []byte, r *api.Reply, status string, store bool, fail *wire.Failure) []byte {
+func (f *responseForm) appendResponse(dst []byte, r *api.Reply, status string, store bool,
+	fail *wire.Failure) []byte {
 	q, sampling := f.req, f.req.Request(nil, model.Defaults{}, 0).Sampling
 	if r.Choices != nil {
 		sampling = r.Choices[0].Req.Sampling
@@ -164,7 +166,8 @@ func (q *responseRequest) appendText(dst []byte) []byte {
 		Format    json.RawMessage `json:"format"`
 		Verbosity *string         `json:"verbosity"`
 	}
-	if v := q.body["text"]; v != nil && json.Unmarshal(v, &text) == nil && text.Format != nil && string(text.Format) != "null" {
+	if v := q.body["text"]; v != nil && json.Unmarshal(v, &text) == nil && text.Format != nil &&
+		string(text.Format) != "null" {
 		format = text.Format
 	}
 	dst = append(append(dst, `{"format":`...), format...)
@@ -188,7 +191,8 @@ type ResponseUsage struct {
 
 func responseUsageOf(r *api.Reply) (u ResponseUsage) {
 	t := r.Total()
-	u.InputTokens, u.OutputTokens, u.TotalTokens = t.PromptTokens, t.CompletionTokens, t.PromptTokens+t.CompletionTokens
+	u.InputTokens, u.OutputTokens, u.TotalTokens = t.PromptTokens, t.CompletionTokens,
+		t.PromptTokens+t.CompletionTokens
 	u.InputTokensDetails.CachedTokens = t.CachedTokens
 	u.OutputTokensDetails.ReasoningTokens = t.Thoughts
 	return u
@@ -230,14 +234,16 @@ func (f *responseForm) appendItems(dst []byte, r *api.Reply, c *api.Choice) []by
 
 // ended returns the state of an item after its end. last says that the answer has none after it.
 func ended(c *api.Choice, b *api.Block, last bool) string {
-	if b.Kind == dialect.Call && !b.Args.Whole || last && b.Kind != dialect.Call && c.Finish == engine.FinishLength {
+	if b.Kind == dialect.Call && !b.Args.Whole || last && b.Kind != dialect.Call &&
+		c.Finish == engine.FinishLength {
 		return Incomplete
 	}
 	return Completed
 }
 
 // appendItem appends an item. It is empty while it is in progress.
-func (f *responseForm) appendItem(dst []byte, r *api.Reply, i int, b *api.Block, status string) []byte {
+func (f *responseForm) appendItem(dst []byte, r *api.Reply, i int, b *api.Block,
+	status string) []byte {
 	dst = wire.AppendString(append(dst, `{"id":`...), blockID(r, i, b))
 	switch b.Kind {
 	case dialect.Call:
@@ -286,9 +292,11 @@ func (f *responseForm) appendName(dst []byte, name string) []byte {
 }
 
 // appendPart appends the content of an item of text or of reasoning.
-func (f *responseForm) appendPart(dst []byte, r *api.Reply, b *api.Block, text string, toks []engine.Token) []byte {
+func (f *responseForm) appendPart(dst []byte, r *api.Reply, b *api.Block, text string,
+	toks []engine.Token) []byte {
 	if b.Kind == dialect.Reasoning {
-		return append(wire.AppendString(append(dst, `{"type":"reasoning_text","text":`...), text), '}')
+		return append(wire.AppendString(append(dst, `{"type":"reasoning_text","text":`...), text),
+			'}')
 	}
 	dst = wire.AppendString(append(dst, `{"type":"output_text","text":`...), text)
 	dst = append(dst, `,"annotations":[],"logprobs":`...)

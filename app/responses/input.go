@@ -155,7 +155,8 @@ func readTexts(f *wire.Fields, key string) string {
 		}
 		switch {
 		case p.Err != nil:
-		case slices.Contains([]string{"input_image", "input_file", "input_audio", "computer_screenshot"}, kind):
+		case slices.Contains([]string{"input_image", "input_file", "input_audio",
+			"computer_screenshot"}, kind):
 			p.Fail("type", "%q is not supported: this endpoint takes text only.", kind)
 		case !slices.Contains(p.Choices("type"), kind):
 			p.Fail("type", "is one of %q, not %q.", p.Choices("type")[:2], wire.Clip(kind))

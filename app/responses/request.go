@@ -140,7 +140,8 @@ func textItem(text string) json.RawMessage {
 
 // Prepare implements preparing. It makes messages of the items: first the items that the request
 // continues, then its own.
-func (c *responseRequest) Prepare(ctx context.Context, held *wire.Place, body []byte) ([]byte, error) {
+func (c *responseRequest) Prepare(ctx context.Context, held *wire.Place,
+	body []byte) ([]byte, error) {
 	if c.instructions != "" {
 		c.saySystem(c.instructions)
 	}

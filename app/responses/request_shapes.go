@@ -48,7 +48,8 @@ var inputItemShape = wire.Either(
 	),
 	wire.Object(wire.Need("type", wire.Just("item_reference")), wire.Need("id", wire.Text)),
 	wire.Object(wire.Need("type",
-		wire.Filled.With("not", map[string]any{"enum": []any{"message", "reasoning", "function_call", "function_call_output", "item_reference"}}))),
+		wire.Filled.With("not", map[string]any{"enum": []any{"message", "reasoning",
+			"function_call", "function_call_output", "item_reference"}}))),
 ).Named("InputItem").Doc("A message, reasoning, function_call, function_call_output or item_reference; others are skipped.")
 
 var responseFunctionShape = wire.Object(
@@ -112,7 +113,8 @@ var responseRequestShape = wire.Both(
 		wire.Opt("metadata",
 			wire.Map(
 				wire.Text.Most(MaxMetadataValue),
-			).With("propertyNames", map[string]any{"maxLength": maxMetadataKey}).With("maxProperties", maxMetadata)),
+			).With("propertyNames",
+				map[string]any{"maxLength": maxMetadataKey}).With("maxProperties", maxMetadata)),
 		wire.May("background", wire.Values(false, nil), "Not supported."),
 		wire.Opt("conversation", wire.Null, "Not supported."),
 		wire.Opt("prompt", wire.Null, "Not supported."),

@@ -83,7 +83,8 @@ func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api
 			return nil, false
 		}
 		tool := dialect.Tool{Name: v.Name, Parameters: v.Parameters, Strict: v.Strict}
-		return []api.Offered{{Entry: appendFunction(nil, entry, v.Name), Tool: tool, Named: true}}, true
+		return []api.Offered{{Entry: appendFunction(nil, entry, v.Name), Tool: tool, Named: true}},
+			true
 	case "namespace":
 		if err != nil || v.Name == "" {
 			f.Fail("tools",

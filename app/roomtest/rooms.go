@@ -57,7 +57,8 @@ func Open(t *testing.T, o Options) *Rooms {
 	must(err)
 	r.thread, err = mlx.NewThread(mlx.Options{})
 	must(err)
-	r.Settings, _, err = settings.Open(t.Context(), r.DB, r.Home, r.Log, settings.Options{Hub: o.Hub})
+	r.Settings, _, err = settings.Open(t.Context(), r.DB, r.Home, r.Log,
+		settings.Options{Hub: o.Hub})
 	must(err)
 	r.Life, r.End = context.WithCancel(context.Background())
 	r.Pool = pool.New(r.Life, r.thread, r.DB, r.Home, r.Settings, r.Log, o.Pool)

@@ -30,16 +30,16 @@ func (s *Server) runBench(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.Progress(w, r, func(ctx context.Context, send func(any)) error {
+	return s.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
 		if q.Stay {
 			var end context.CancelCauseFunc
 			ctx, end = context.WithCancelCause(context.WithoutCancel(ctx))
 			defer end(nil)
 			defer context.AfterFunc(s.Draining, func() { end(wire.ErrStopping) })()
 		}
-		b, err := s.services.Benches.RunBench(ctx, func(p control.BenchProgress) { send(p) })
+		b, err := s.services.Benches.RunBench(ctx, func(p control.BenchProgress) { to.Send(p) })
 		if err == nil {
-			send(control.BenchProgress{Bench: &b})
+			to.Send(control.BenchProgress{Bench: &b})
 		}
 		return err
 	})

@@ -11,8 +11,8 @@ import (
 
 // call returns the handler of a control route. It reads In, calls do, and answers with Out as JSON.
 //
-// A POST or PUT has the fields of In in its body; see wire.Decode. What a request says in its
-// address is read by In's method readAddress, if it has one. That comes first.
+// A POST has the fields of In in its body; see wire.Decode. If In has the method readAddress, that
+// reads first what the request says in its address.
 func call[In, Out any](s *Server, do func(context.Context, In) (Out, error)) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		in, err := read[In](s, w, r)
@@ -47,7 +47,7 @@ func read[In any](s *Server, w http.ResponseWriter, r *http.Request) (in In, err
 			return in, err
 		}
 	}
-	if r.Method != http.MethodPost && r.Method != http.MethodPut {
+	if r.Method != http.MethodPost {
 		return in, nil
 	}
 	f, err := s.ReadObject(w, r)
@@ -68,7 +68,8 @@ type chatID struct {
 func (c *chatID) readAddress(r *http.Request) (err error) {
 	c.id, err = strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil || c.id < 1 {
-		return control.Errorf(control.CodeNoChat, "There is no chat %q.", wire.Clip(r.PathValue("id")))
+		return control.Errorf(control.CodeNoChat, "There is no chat %q.",
+			wire.Clip(r.PathValue("id")))
 	}
 	return nil
 }
@@ -85,7 +86,8 @@ func (m *messageID) readAddress(r *http.Request) (err error) {
 	}
 	m.message, err = strconv.ParseInt(r.PathValue("message"), 10, 64)
 	if err != nil {
-		return control.Errorf(control.CodeNoChat, "There is no message %q.", wire.Clip(r.PathValue("message")))
+		return control.Errorf(control.CodeNoChat, "There is no message %q.",
+			wire.Clip(r.PathValue("message")))
 	}
 	return nil
 }
@@ -109,7 +111,8 @@ type keyID int64
 func (k *keyID) readAddress(r *http.Request) error {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
-		return control.Errorf(control.CodeKeyNotFound, "There is no key %s.", wire.Clip(r.PathValue("id")))
+		return control.Errorf(control.CodeKeyNotFound, "There is no key %s.",
+			wire.Clip(r.PathValue("id")))
 	}
 	*k = keyID(id)
 	return nil
@@ -134,7 +137,8 @@ type checkpointRef struct {
 
 func (c *checkpointRef) readAddress(r *http.Request) error {
 	query := r.URL.Query()
-	*c = checkpointRef{ref: r.PathValue("name"), whole: query.Get("whole") == "true", all: query.Get("all") == "true"}
+	*c = checkpointRef{ref: r.PathValue("name"), whole: query.Get("whole") == "true",
+		all: query.Get("all") == "true"}
 	return nil
 }
 

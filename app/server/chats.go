@@ -21,7 +21,8 @@ type Chats interface {
 	AddMessage(context.Context, control.Message) (control.Message, error)
 	// ChangeMessage stores the newest text of a growing answer. The error is CodeInvalid if the
 	// answer has ended, or if the change would lose text that is kept.
-	ChangeMessage(ctx context.Context, chat, id int64, change control.MessageChange) (control.Message, error)
+	ChangeMessage(ctx context.Context, chat, id int64,
+		change control.MessageChange) (control.Message, error)
 	// DeleteChats deletes a chat, or all if id is 0. It also deletes the checkpoints that nothing
 	// else continues, and returns what it deleted.
 	DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error)
@@ -78,7 +79,8 @@ func (s *Server) oneChat(ctx context.Context, c chatID) (control.WholeChat, erro
 }
 
 func (s *Server) addChat(ctx context.Context, q control.ChatRequest) (control.Chat, error) {
-	c := control.Chat{Kind: cmp.Or(q.Kind, "chat"), Title: q.Title, System: q.System, Options: q.Options}
+	c := control.Chat{Kind: cmp.Or(q.Kind, "chat"), Title: q.Title, System: q.System,
+		Options: q.Options}
 	return s.services.Chats.AddChat(ctx, c)
 }
 

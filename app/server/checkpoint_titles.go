@@ -25,7 +25,8 @@ func (q *titleQuery) readAddress(r *http.Request) error {
 	return nil
 }
 
-func (s *Server) checkpointTitles(ctx context.Context, q titleQuery) (control.CheckpointTitles, error) {
+func (s *Server) checkpointTitles(ctx context.Context,
+	q titleQuery) (control.CheckpointTitles, error) {
 	list, err := s.services.Checkpoints.CheckpointTitles(ctx, q)
 	return control.CheckpointTitles{Titles: listOf(list)}, err
 }

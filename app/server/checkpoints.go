@@ -15,7 +15,8 @@ import (
 const maxCheckpointName = 64
 
 // checkpointName matches names that fit into a path and a command line.
-var checkpointName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxCheckpointName-1))
+var checkpointName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`,
+	maxCheckpointName-1))
 
 // A checkpointQuery has the filters of GET /app/checkpoints.
 type checkpointQuery control.CheckpointQuery
@@ -28,7 +29,8 @@ func (q *checkpointQuery) readAddress(r *http.Request) error {
 	return err
 }
 
-func (s *Server) checkpoints(ctx context.Context, q checkpointQuery) (control.CheckpointList, error) {
+func (s *Server) checkpoints(ctx context.Context,
+	q checkpointQuery) (control.CheckpointList, error) {
 	list, err := s.services.Checkpoints.Checkpoints(ctx, control.CheckpointQuery(q))
 	list.Checkpoints = listOf(list.Checkpoints)
 	return list, err
@@ -44,7 +46,8 @@ type checkpointChange struct {
 	control.CheckpointChange
 }
 
-func (s *Server) changeCheckpoint(ctx context.Context, c checkpointChange) (control.Checkpoint, error) {
+func (s *Server) changeCheckpoint(ctx context.Context,
+	c checkpointChange) (control.Checkpoint, error) {
 	if c.Name != nil && *c.Name != "" && !checkpointName.MatchString(*c.Name) {
 		return control.Checkpoint{}, wire.Invalid("name",
 			"%s may have letters, digits, dots, dashes and underscores, at most %d, and begins with "+

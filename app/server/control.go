@@ -30,11 +30,11 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.Progress(w, r, func(ctx context.Context, send func(any)) error {
-		m, err := s.services.Library.Pull(ctx, req, func(p control.Progress) { send(p) })
+	return s.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
+		m, err := s.services.Library.Pull(ctx, req, func(p control.Progress) { to.Send(p) })
 		switch {
 		case err == nil:
-			send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
+			to.Send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
 		case context.Cause(ctx) == error(wire.ErrStopping):
 			return control.Errorf(control.CodeNotReady,
 				"Tandem is stopping; pull %s again to resume.", req.ID)

@@ -48,9 +48,9 @@ func (s *Server) SetRules(r Rules) {
 	s.door.Store(d)
 }
 
-// Check refuses a request with an error, or lets it in. done reports that Check answered the
+// check refuses a request with an error, or lets it in. done reports that Check answered the
 // request itself, as the preflight of an allowed origin.
-func (d *door) Check(w http.ResponseWriter, r *http.Request) (done bool, err error) {
+func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err error) {
 	if !isLocal(r) {
 		if !d.Network {
 			return false, control.Errorf(control.CodeForbidden,
@@ -69,10 +69,12 @@ func (d *door) Check(w http.ResponseWriter, r *http.Request) (done bool, err err
 			wire.Clip(r.Host))
 	}
 	origins := r.Header.Values("Origin")
-	if len(origins) == 1 && slices.Contains(d.AllowedOrigins, origins[0]) && !isControl(r.URL.Path) {
+	if len(origins) == 1 && slices.Contains(d.AllowedOrigins, origins[0]) &&
+		!isControl(r.URL.Path) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origins[0])
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+api.RunHeader)
+		h.Set("Access-Control-Expose-Headers",
+			"X-Request-Id, Request-Id, Retry-After, "+api.RunHeader)
 		h.Add("Vary", "Origin")
 		if r.Method == http.MethodOptions {
 			h.Set("Access-Control-Allow-Methods", "GET, POST")
@@ -102,7 +104,8 @@ func (d *door) Check(w http.ResponseWriter, r *http.Request) (done bool, err err
 // such a name to another site.
 func (d *door) knowsHost(r *http.Request) bool {
 	host := hostname(r.Host)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(d.hosts, host) {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") ||
+		slices.Contains(d.hosts, host) {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)
@@ -122,7 +125,8 @@ func (d *door) knowsHost(r *http.Request) bool {
 
 // hostname is host in lower case, without port, brackets and final dot.
 func hostname(host string) string {
-	if h, port, err := net.SplitHostPort(host); err == nil && strings.Trim(port, "0123456789") == "" {
+	if h, port, err := net.SplitHostPort(host); err == nil &&
+		strings.Trim(port, "0123456789") == "" {
 		host = h
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -155,7 +159,8 @@ func isShared(path string) bool {
 // isStandard reports whether programs call the path by a vendor's protocol, or read about the
 // protocols there.
 func isStandard(path string) bool {
-	return strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/api/") || path == openAPIPath
+	return strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/api/") ||
+		path == openAPIPath
 }
 
 func isControl(path string) bool { return path == "/app" || strings.HasPrefix(path, "/app/") }

@@ -10,6 +10,7 @@ import (
 	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/modeltest"
 	"tandem/engine"
 )
 
@@ -24,7 +25,7 @@ type fakeBackend struct {
 	runs     []control.Run
 	dropped  []int64 // ids of removed rows
 	phase    control.Phase
-	model    model.Fake
+	model    modeltest.Fake
 	held     int // models acquired and not released
 	unload   int
 	unloaded []string // the ids that Unload got
@@ -50,8 +51,8 @@ type fakeBackend struct {
 
 func newFake() *fakeBackend {
 	f := &fakeBackend{phase: control.PhaseReady, set: control.DefaultSettings()}
-	f.model = model.Fake{Name: "acme/coder", Context: 64, Output: "héllo wörld",
-		Finish: engine.FinishStop, Template: model.FakeTemplate, FillsMiddle: true}
+	f.model = modeltest.Fake{Name: "acme/coder", Context: 64, Output: "héllo wörld",
+		Finish: engine.FinishStop, Template: modeltest.Template, FillsMiddle: true}
 	return f
 }
 
@@ -215,7 +216,7 @@ func (f *fakeBackend) Abilities(_ context.Context, id string) (model.Abilities, 
 }
 
 type heldModel struct {
-	*model.Fake
+	*modeltest.Fake
 	f *fakeBackend
 }
 

@@ -117,7 +117,8 @@ type cancelRequest struct {
 func (s *Server) cancel(ctx context.Context, q cancelRequest) (nothing, error) {
 	if !q.Left {
 		if !s.CancelRun(q.id) {
-			return nothing{}, control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", wire.Clip(q.id))
+			return nothing{}, control.Errorf(control.CodeRunNotFound, "No run %s is in flight.",
+				wire.Clip(q.id))
 		}
 		return nothing{}, nil
 	}

@@ -27,7 +27,8 @@ type Library interface {
 
 	// Pull downloads a model and registers it. It calls progress on the caller's goroutine. After
 	// ctx is cancelled, the downloaded part is kept for a resume.
-	Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error)
+	Pull(ctx context.Context, r control.PullRequest,
+		progress func(control.Progress)) (control.Model, error)
 	// Download begins or resumes a Pull in the background. The state has its progress.
 	Download(ctx context.Context, r control.PullRequest) error
 	// PauseDownload stops a download, which stays in the state.

@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/modeltest"
 )
 
 // messageBody is a request with more fields.
@@ -279,7 +280,7 @@ func TestCountTokensMatchesUsage(t *testing.T) {
 		fake := speaking("ok")
 		fake.model.Template = func(vars []byte) (string, error) { return string(vars), nil }
 		if strings.Contains(fields, "I th") {
-			fake.model.Template = model.FakeTemplate
+			fake.model.Template = modeltest.Template
 		}
 		s := New(fake.services(), Options{})
 		w := postTo(t, s, "/v1/messages/count_tokens", "application/json",

@@ -63,7 +63,8 @@ var anthropicVersion = wire.Parameter{
 // from the shapes that the readers of bodies use, at the first request for it.
 var openAPIDocument = sync.OnceValues(func() ([]byte, error) {
 	schemas, paths := wire.Schemas{}, map[string]map[string]any{}
-	for _, o := range slices.Concat(sharedOperations, openai.Operations, responses.Operations, anthropic.Operations, ollama.Operations) {
+	for _, o := range slices.Concat(sharedOperations, openai.Operations, responses.Operations,
+		anthropic.Operations, ollama.Operations) {
 		if paths[o.Path] == nil {
 			paths[o.Path] = map[string]any{}
 		}
@@ -71,11 +72,13 @@ var openAPIDocument = sync.OnceValues(func() ([]byte, error) {
 	}
 	none := []string{}
 	return json.Marshal(map[string]any{
-		"openapi":  "3.1.0",
-		"info":     map[string]any{"title": "Tandem", "version": "1", "description": apiDescription},
-		"servers":  []any{map[string]any{"url": "/"}},
-		"security": []any{map[string]any{}, map[string]any{"bearer": none}, map[string]any{"key": none}},
-		"paths":    paths,
+		"openapi": "3.1.0",
+		"info": map[string]any{"title": "Tandem", "version": "1",
+			"description": apiDescription},
+		"servers": []any{map[string]any{"url": "/"}},
+		"security": []any{map[string]any{}, map[string]any{"bearer": none},
+			map[string]any{"key": none}},
+		"paths": paths,
 		"components": map[string]any{
 			"securitySchemes": map[string]any{
 				"bearer": map[string]any{"type": "http", "scheme": "bearer"},

@@ -52,7 +52,8 @@ func servePage(w http.ResponseWriter, r *http.Request) error {
 	}
 	b, err := pageFiles.ReadFile("page" + name)
 	if err != nil {
-		return &control.Error{Code: control.CodeInternal, Message: "The page is missing from this program.", Err: err}
+		return &control.Error{Code: control.CodeInternal,
+			Message: "The page is missing from this program.", Err: err}
 	}
 	h := w.Header()
 	h.Set("Content-Type", pageTypes[r.URL.Path])

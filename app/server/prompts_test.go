@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
-	"tandem/app/model"
+	"tandem/app/modeltest"
 	"tandem/app/responses"
 )
 
@@ -112,12 +112,12 @@ func alternatingTemplate(vars []byte) (string, error) {
 			return "", control.Errorf(control.CodeInvalid, "Roles must alternate.")
 		}
 	}
-	return model.FakeTemplate(vars)
+	return modeltest.Template(vars)
 }
 
 // deafTemplate leaves out system messages after the first message.
 func deafTemplate(vars []byte) (string, error) {
-	text, err := model.FakeTemplate(vars)
+	text, err := modeltest.Template(vars)
 	first, rest, _ := strings.Cut(text, "\n")
 	var heard []string
 	for line := range strings.SplitSeq(rest, "\n") {

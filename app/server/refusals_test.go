@@ -12,7 +12,7 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
-	"tandem/app/model"
+	"tandem/app/modeltest"
 	"tandem/app/wire"
 	"tandem/engine"
 )
@@ -164,14 +164,14 @@ func TestOverlongPromptIsRefusedInVendorsWords(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		wire.Refuse(w, localRequest(http.MethodPost, path, nil),
-			api.ContextError("prompt", &heldModel{Fake: &model.Fake{Context: 64}}, "at least ", 70))
+			api.ContextError("prompt", &heldModel{Fake: &modeltest.Fake{Context: 64}}, "at least ", 70))
 		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), words) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 	for longer, words := range map[int]string{69: "in the prompt. Please shorten it.",
 		70: "in the prompt. Please shorten it, or set a larger context in the model's settings."} {
-		if err := api.ContextError("prompt", &heldModel{Fake: &model.Fake{Context: 64,
+		if err := api.ContextError("prompt", &heldModel{Fake: &modeltest.Fake{Context: 64,
 			LongestContext: longer}}, "", 70); !strings.HasSuffix(err.Error(), words) {
 			t.Errorf("up to %d: %v", longer, err)
 		}

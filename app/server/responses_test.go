@@ -10,7 +10,7 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
-	"tandem/app/model"
+	"tandem/app/modeltest"
 	"tandem/app/responses"
 )
 
@@ -141,7 +141,7 @@ func TestTurnsAlternateWhereTemplateInsists(t *testing.T) {
 				return "", control.Errorf(control.CodeInvalid, "Roles must alternate.")
 			}
 		}
-		return model.FakeTemplate(vars)
+		return modeltest.Template(vars)
 	}
 	fake := speaking("hello")
 	fake.model.Template = strict

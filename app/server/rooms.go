@@ -3,29 +3,19 @@ package server
 import (
 	"context"
 
+	"tandem/app/api"
 	"tandem/app/control"
 )
 
 // Runs keep the history. The server logs their errors, which never fail a request.
 type Runs interface {
-	// BeginRun inserts a run at its arrival and returns its id, above 0.
-	BeginRun(ctx context.Context, r control.Run) (int64, error)
-	// FinishRun completes the row with that ID. It is called for every run except those that
-	// DropRun is called for.
-	FinishRun(ctx context.Context, r control.Run) error
-	// DropRun removes the row of a run in flight.
-	DropRun(ctx context.Context, id int64) error
-	// Run returns one run, finished or not, or CodeRunNotFound.
-	Run(ctx context.Context, id int64) (control.Run, error)
+	api.Runs
 	// ResumedBy returns the id of the run that completed this run's answer, or 0.
 	ResumedBy(ctx context.Context, run int64) (int64, error)
 	// Runs lists finished and running runs, newest first, without their Speculation.
 	Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error)
 	// RunValues lists the values by which Runs can be narrowed.
 	RunValues(ctx context.Context) (control.RunValues, error)
-	// KeepVerdict stores how a run's answer compared with its replay. It replaces an earlier
-	// verdict.
-	KeepVerdict(ctx context.Context, v control.Replayed) error
 }
 
 // Checkpoints are the states of texts on disk. A checkpoint is found by its id or its name. The
@@ -40,7 +30,8 @@ type Checkpoints interface {
 	// the model's tokenizer.
 	Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error)
 	// ChangeCheckpoint names or pins a checkpoint.
-	ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error)
+	ChangeCheckpoint(ctx context.Context, name string,
+		change control.CheckpointChange) (control.Checkpoint, error)
 	// DeleteCheckpoint deletes a checkpoint. If all is true, it also deletes the checkpoints that
 	// continue it. The error is CodeInvalid if all is false and there are such checkpoints, or if a
 	// checkpoint to delete is pinned.
@@ -57,8 +48,7 @@ type Checkpoints interface {
 
 // Status reports the state of the program.
 type Status interface {
-	// State reports everything except Active, which the server knows.
-	State() control.State
+	api.Status
 	// Welcomed records whether the user has finished the first steps.
 	Welcomed(ctx context.Context, done bool) error
 }
@@ -78,5 +68,6 @@ type Residents interface {
 	// ModelSettings returns the settings of a registered model.
 	ModelSettings(ctx context.Context, id string) (control.ModelSettingsState, error)
 	// SetModelSettings replaces the settings of a registered model.
-	SetModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error)
+	SetModelSettings(ctx context.Context,
+		set control.ModelSettings) (control.ModelSettingsState, error)
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
 	"tandem/app/control"
 	"tandem/app/wire"
 )
@@ -13,7 +14,7 @@ func (s *Server) Endpoint() http.Handler {
 	mux := s.mux(s.exchangeCode)
 	return s.wrap(mux, func(w http.ResponseWriter, r *http.Request) error {
 		door := s.door.Load()
-		if done, err := door.Check(w, r); done || err != nil {
+		if done, err := door.check(w, r); done || err != nil {
 			return err
 		}
 		if isControl(r.URL.Path) {
@@ -46,6 +47,7 @@ func (s *Server) Socket() http.Handler {
 func (s *Server) mux(session wire.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	s.routes(session, func(pattern string, methods map[string]wire.Handler) {
+		refuse := methodNotAllowed(methods)
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			method := r.Method
 			if method == http.MethodHead && methods[method] == nil {
@@ -53,7 +55,7 @@ func (s *Server) mux(session wire.Handler) *http.ServeMux {
 			}
 			h := methods[method]
 			if h == nil {
-				h = methodNotAllowed(methods)
+				h = refuse
 			}
 			if err := h(w, r); err != nil {
 				s.Fail(w, r, err)
@@ -65,9 +67,7 @@ func (s *Server) mux(session wire.Handler) *http.ServeMux {
 
 // routes adds every route.
 func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
-	get := func(pattern string, h wire.Handler) { route(pattern, map[string]wire.Handler{http.MethodGet: h}) }
-	post := func(pattern string, h wire.Handler) { route(pattern, map[string]wire.Handler{http.MethodPost: h}) }
-
+	get := route.Get
 	if s.pages != nil {
 		get("/{$}", s.serveFile)
 		get("/assets/{file...}", s.serveFile)
@@ -87,6 +87,14 @@ func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
 	s.ollama.AddRoutes(route)
 	get(openAPIPath, s.openAPI)
 
+	s.controlRoutes(session, route)
+}
+
+// controlRoutes adds the routes of the menu, the window and the command line. session handles POST
+// /app/session.
+func (s *Server) controlRoutes(session wire.Handler, route wire.AddRoute) {
+	get, post := route.Get, route.Post
+
 	get("/app/state", s.state)
 	post("/app/session", session)
 	post("/app/load", call(s, s.load))
@@ -96,12 +104,14 @@ func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
 	post("/app/downloads", call(s, s.download))
 	post("/app/downloads/pause", call(s, s.pauseDownload))
 	post("/app/downloads/drop", call(s, s.dropDownload))
-	route("/app/models", map[string]wire.Handler{http.MethodGet: ask(s, s.registry), http.MethodPost: call(s, s.addModel)})
+	route("/app/models", map[string]wire.Handler{http.MethodGet: ask(s, s.registry),
+		http.MethodPost: call(s, s.addModel)})
 	route("/app/models/{id...}", map[string]wire.Handler{http.MethodDelete: call(s, s.removeModel)})
 	get("/app/found", ask(s, s.found))
 	get("/app/catalogue", call(s, s.catalogue))
 	get("/app/memory", ask(s, s.memory))
-	route("/app/model-settings", map[string]wire.Handler{http.MethodGet: call(s, s.modelSettings), http.MethodPost: call(s, s.setModelSettings)})
+	route("/app/model-settings", map[string]wire.Handler{http.MethodGet: call(s, s.modelSettings),
+		http.MethodPost: call(s, s.setModelSettings)})
 	get("/app/runs", call(s, s.history))
 	get("/app/runs/values", ask(s, s.runValues))
 	get("/app/runs/{id}", call(s, s.oneRun))
@@ -111,27 +121,38 @@ func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
 	post("/app/runs/{id}/verify", s.VerifyRun)
 	get("/app/checkpoints", call(s, s.checkpoints))
 	get("/app/checkpoint-titles", call(s, s.checkpointTitles))
-	route("/app/checkpoints/{name}", map[string]wire.Handler{http.MethodGet: call(s, s.oneCheckpoint), http.MethodPost: call(s, s.changeCheckpoint), http.MethodDelete: call(s, s.deleteCheckpoint)})
+	route("/app/checkpoints/{name}", map[string]wire.Handler{
+		http.MethodGet:    call(s, s.oneCheckpoint),
+		http.MethodPost:   call(s, s.changeCheckpoint),
+		http.MethodDelete: call(s, s.deleteCheckpoint),
+	})
 	get("/app/checkpoints/{name}/deletion", call(s, s.wouldDelete))
 	post("/app/checkpoints/{name}/verify", call(s, s.verifyCheckpoint))
 	post("/app/checkpoints/{name}/branch", s.openAI.Branch)
-	route("/app/forget", map[string]wire.Handler{http.MethodGet: call(s, s.wouldForget), http.MethodPost: call(s, s.forget)})
+	route("/app/forget", map[string]wire.Handler{http.MethodGet: call(s, s.wouldForget),
+		http.MethodPost: call(s, s.forget)})
 	post("/app/welcome", call(s, s.welcome))
 	get("/app/storage", ask(s, s.storage))
 	get("/app/removal", call(s, s.removal))
-	route("/app/benches", map[string]wire.Handler{http.MethodGet: ask(s, s.benches), http.MethodPost: s.runBench})
+	route("/app/benches", map[string]wire.Handler{http.MethodGet: ask(s, s.benches),
+		http.MethodPost: s.runBench})
 	post("/app/benches/cancel", call(s, s.cancelBench))
 	route("/app/benches/{id}", map[string]wire.Handler{http.MethodDelete: call(s, s.deleteBench)})
-	route("/app/keys", map[string]wire.Handler{http.MethodGet: ask(s, s.keys), http.MethodPost: s.addKey})
+	route("/app/keys", map[string]wire.Handler{http.MethodGet: ask(s, s.keys),
+		http.MethodPost: s.addKey})
 	route("/app/keys/{id}", map[string]wire.Handler{http.MethodDelete: call(s, s.deleteKey)})
 	post("/app/port", call(s, s.port))
 	get("/app/log", s.logRoute)
 	get("/app/machine", ask(s, s.machine))
-	route("/app/report", map[string]wire.Handler{http.MethodGet: ask(s, s.diagnosis), http.MethodPost: ask(s, s.saveReport)})
-	route("/app/updates", map[string]wire.Handler{http.MethodGet: ask(s, s.updates), http.MethodPost: ask(s, s.checkUpdates)})
-	route("/app/command-line", map[string]wire.Handler{http.MethodGet: ask(s, s.commandLine), http.MethodPost: ask(s, s.linkCommandLine)})
+	route("/app/report", map[string]wire.Handler{http.MethodGet: ask(s, s.diagnosis),
+		http.MethodPost: ask(s, s.saveReport)})
+	route("/app/updates", map[string]wire.Handler{http.MethodGet: ask(s, s.updates),
+		http.MethodPost: ask(s, s.checkUpdates)})
+	route("/app/command-line", map[string]wire.Handler{http.MethodGet: ask(s, s.commandLine),
+		http.MethodPost: ask(s, s.linkCommandLine)})
 	post("/app/settings/export", ask(s, s.exportSettings))
-	route("/app/settings", map[string]wire.Handler{http.MethodGet: ask(s, s.settings), http.MethodPost: s.changeSettings, http.MethodPut: s.changeSettings})
+	route("/app/settings", map[string]wire.Handler{http.MethodGet: ask(s, s.settings),
+		http.MethodPost: s.changeSettings, http.MethodPut: s.changeSettings})
 	s.chatRoutes(route)
 	get("/app/connect", ask(s, s.connect))
 	post("/app/connect/{id}", call(s, s.writeConnection))
@@ -155,6 +176,7 @@ func methodNotAllowed(methods map[string]wire.Handler) wire.Handler {
 		}
 		slices.Sort(allow)
 		w.Header().Set("Allow", strings.Join(allow, ", "))
-		return control.Errorf(wire.CodeMethod, "%s takes %s, not %s.", wire.Clip(r.URL.Path), strings.Join(allow, " or "), wire.Clip(r.Method))
+		return control.Errorf(wire.CodeMethod, "%s takes %s, not %s.", wire.Clip(r.URL.Path),
+			strings.Join(allow, " or "), wire.Clip(r.Method))
 	}
 }

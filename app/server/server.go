@@ -32,7 +32,7 @@ type Options struct {
 	Pages fs.FS
 }
 
-// A Server answers requests by asking its services. It owns no listener: see HTTP. Its methods may
+// A Server answers requests by asking its services. It owns no listener: see wire.HTTP. Its methods may
 // be called by many goroutines at once.
 type Server struct {
 	*api.API
@@ -71,7 +71,8 @@ func New(to Services, o Options) *Server {
 	s.anthropic = anthropic.Routes{API: s.API}
 	s.responses = responses.Routes{API: s.API, Kept: to.Responses, Resumed: openai.ChatForm()}
 	s.ollama = ollama.Routes{API: s.API, Residents: to.Residents, Settings: to.Settings}
-	for _, more := range []map[string]api.ReadBody{openai.Readers(), anthropic.Readers(), s.responses.Readers(), ollama.Readers()} {
+	for _, more := range []map[string]api.ReadBody{openai.Readers(), anthropic.Readers(),
+		s.responses.Readers(), ollama.Readers()} {
 		maps.Copy(readers, more)
 	}
 	return s
@@ -96,7 +97,8 @@ func (s *Server) wrap(mux *http.ServeMux, h wire.Handler) http.Handler {
 				if p == http.ErrAbortHandler {
 					panic(p)
 				}
-				s.Log.Error("panic while answering", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				s.Log.Error("panic while answering", "path", r.URL.Path, "panic", p, "stack",
+					string(debug.Stack()))
 				if began.began {
 					panic(http.ErrAbortHandler)
 				}

@@ -150,10 +150,13 @@ func splitToken(change control.SettingsChange) (token string, changes bool, rest
 			continue
 		}
 		changes = true
-		if err := json.Unmarshal(value, &token); err != nil || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) || len(token) > 1024 {
+		if err := json.Unmarshal(value, &token); err != nil ||
+			strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) ||
+			len(token) > 1024 {
 			return "", false, nil, &control.Error{
 				Code: control.CodeInvalid, Param: name,
-				Message: name + " must be a token as the hub shows it, one word, or empty for none.",
+				Message: name +
+					" must be a token as the hub shows it, one word, or empty for none.",
 			}
 		}
 	}

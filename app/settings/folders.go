@@ -44,7 +44,8 @@ func cannotHold(dir string) string {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		switch {
-		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && at != filepath.Dir(at):
+		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) &&
+			at != filepath.Dir(at):
 			continue // it can be made if its parent allows
 		case err != nil:
 			return reasonOf(at, err)

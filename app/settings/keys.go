@@ -117,7 +117,8 @@ func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey
 			Message: fmt.Sprintf(format, args...)}
 	}
 	name := strings.TrimSpace(r.Name)
-	if name == "" || utf8.RuneCountInString(name) > maxKeyName || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+	if name == "" || utf8.RuneCountInString(name) > maxKeyName ||
+		strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		return refuse("name must say in 1 to %d signs whose key it is, such as Zed on the laptop.",
 			maxKeyName)
 	}

@@ -33,7 +33,8 @@ type Desk struct {
 // Handler returns the routes.
 func (d Desk) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+statusPath, func(w http.ResponseWriter, _ *http.Request) { reply(w, d.Supervisor.Status()) })
+	mux.HandleFunc("GET "+statusPath,
+		func(w http.ResponseWriter, _ *http.Request) { reply(w, d.Supervisor.Status()) })
 	mux.HandleFunc("POST "+AgainPath, func(w http.ResponseWriter, _ *http.Request) {
 		d.Supervisor.Again()
 		reply(w, struct{}{})
@@ -45,7 +46,8 @@ func (d Desk) Handler() http.Handler {
 		})
 	}
 	if d.Login != nil {
-		mux.HandleFunc("GET "+loginPath, func(w http.ResponseWriter, _ *http.Request) { reply(w, d.Login()) })
+		mux.HandleFunc("GET "+loginPath,
+			func(w http.ResponseWriter, _ *http.Request) { reply(w, d.Login()) })
 		mux.HandleFunc("POST "+loginPath, d.setLogin)
 	}
 	return mux
@@ -54,7 +56,8 @@ func (d Desk) Handler() http.Handler {
 func (d Desk) setLogin(w http.ResponseWriter, r *http.Request) {
 	var wanted control.AtLogin
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLine)).Decode(&wanted); err != nil {
-		control.WriteError(w, control.Errorf(control.CodeInvalid, "The body is not a JSON object with `on`: %w.", err))
+		control.WriteError(w, control.Errorf(control.CodeInvalid,
+			"The body is not a JSON object with `on`: %w.", err))
 		return
 	}
 	if err := d.SetLogin(wanted.On); err != nil {
@@ -87,7 +90,8 @@ func (s Status) Why() *control.Error {
 // Page returns the handler for the page of a window that supervises by itself. The server answers
 // it. While that is away, the supervisor answers with its status.
 func (s *Supervisor) Page(server *control.Client) http.Handler {
-	return page(server.Proxy(func(context.Context) *control.Error { return s.Status().Why() }), Desk{Supervisor: s}.Handler())
+	return page(server.Proxy(func(context.Context) *control.Error { return s.Status().Why() }),
+		Desk{Supervisor: s}.Handler())
 }
 
 // PageOf returns the handler for the page of a window that the menu bar opened. While the server is

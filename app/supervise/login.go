@@ -26,6 +26,7 @@ func IsLoginAgent(opened bool, getenv func(string) string) bool {
 // own. An agent ends when a person turns off the start at login, and would take the menu with it.
 func OpenAtLogin(bundle string, environ []string) *exec.Cmd {
 	cmd := exec.Command("/usr/bin/open", "-g", bundle, "--args", "--login", "--"+OpenedFlag)
-	cmd.Env = slices.DeleteFunc(slices.Clone(environ), func(s string) bool { return strings.HasPrefix(s, agentVariable+"=") })
+	cmd.Env = slices.DeleteFunc(slices.Clone(environ),
+		func(s string) bool { return strings.HasPrefix(s, agentVariable+"=") })
 	return cmd
 }

@@ -44,7 +44,8 @@ func (m Mover) question(there string) string {
 	case ours == "" || theirs == "":
 		return fmt.Sprintf("Replace the Tandem in %s with this one?", there) + why
 	case compareVersions(theirs, ours) > 0:
-		return fmt.Sprintf("Replace Tandem %s in %s with this older one, %s?", theirs, there, ours) + why
+		return fmt.Sprintf("Replace Tandem %s in %s with this older one, %s?",
+			theirs, there, ours) + why
 	}
 	return fmt.Sprintf("Replace Tandem %s in %s with this one, %s?", theirs, there, ours) + why
 }
@@ -73,7 +74,8 @@ func (m Mover) Offer() (moved bool, err error) {
 		if m.Place == Translocated {
 			return false, nil
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(m.Note), 0o700), os.WriteFile(m.Note, []byte(m.Bundle), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(m.Note), 0o700),
+			os.WriteFile(m.Note, []byte(m.Bundle), 0o600)); err != nil {
 			return false, fmt.Errorf("that Tandem stays where it is cannot be remembered: %w", err)
 		}
 		return false, nil

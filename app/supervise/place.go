@@ -73,7 +73,8 @@ func (e *LostError) Unwrap() error { return e.Err }
 //
 // The system's note about the download is not copied. A person who copies a program that they have
 // allowed to run gets the same.
-func move(rename func(from, to string) error, log *slog.Logger, bundle, applications string) (string, error) {
+func move(rename func(from, to string) error, log *slog.Logger, bundle,
+	applications string) (string, error) {
 	if err := os.MkdirAll(applications, 0o755); err != nil {
 		return "", err
 	}
@@ -91,7 +92,8 @@ func move(rename func(from, to string) error, log *slog.Logger, bundle, applicat
 				"a folder of the move to Applications is left over", "path", work, "error", err)
 		}
 	}()
-	fresh, old, target := filepath.Join(work, comes), filepath.Join(work, goes), filepath.Join(applications, appName)
+	fresh, old, target := filepath.Join(work, comes), filepath.Join(work, goes),
+		filepath.Join(applications, appName)
 	if err := copyTree(fresh, bundle); err != nil {
 		return "", fmt.Errorf("copy %s: %w", filepath.Base(bundle), err)
 	}
@@ -123,7 +125,8 @@ func putRight(log *slog.Logger, applications string) {
 	}
 	for _, work := range left {
 		entries, err := os.ReadDir(work)
-		if err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != comes && e.Name() != goes }) {
+		if err != nil || slices.ContainsFunc(entries,
+			func(e fs.DirEntry) bool { return e.Name() != comes && e.Name() != goes }) {
 			continue
 		}
 		old, target := filepath.Join(work, goes), filepath.Join(applications, appName)

@@ -21,9 +21,12 @@ func Beside(executable string) Programs {
 	dir := filepath.Dir(executable)
 	platform := filepath.Join("out", runtime.GOOS+"-"+runtime.GOARCH)
 	p := Programs{
-		Tandem: first(dir, "../cli/tandem", "../Resources/bin/tandem", "../../../../Resources/bin/tandem",
-			filepath.Join("..", platform, "cli", "tandem"), filepath.Join("../../../..", platform, "cli", "tandem")),
-		Window: first(dir, "../window/Tandem Window", "../Helpers/Tandem Window.app/Contents/MacOS/Tandem Window"),
+		Tandem: first(dir, "../cli/tandem", "../Resources/bin/tandem",
+			"../../../../Resources/bin/tandem",
+			filepath.Join("..", platform, "cli", "tandem"),
+			filepath.Join("../../../..", platform, "cli", "tandem")),
+		Window: first(dir, "../window/Tandem Window",
+			"../Helpers/Tandem Window.app/Contents/MacOS/Tandem Window"),
 	}
 	if _, err := os.Stat(p.Tandem); err != nil {
 		if path, err := exec.LookPath("tandem"); err == nil {
@@ -47,7 +50,8 @@ func first(dir string, paths ...string) string {
 // Bundle returns the path of the Tandem.app that has this main executable; empty if none has.
 func Bundle(executable string) string {
 	contents, ok := strings.CutSuffix(filepath.Dir(executable), "/MacOS")
-	if bundle := strings.TrimSuffix(contents, "/Contents"); ok && bundle != contents && filepath.Ext(bundle) == ".app" {
+	if bundle := strings.TrimSuffix(contents, "/Contents"); ok && bundle != contents &&
+		filepath.Ext(bundle) == ".app" {
 		return bundle
 	}
 	return ""

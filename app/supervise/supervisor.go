@@ -140,7 +140,8 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		}
 		crashes = append(crashes, time.Now())
 		s.o.Logger.Warn("the server ended", "reason", reason, "crashes", len(crashes))
-		if n := len(crashes); n >= maxCrashes && crashes[n-1].Sub(crashes[n-maxCrashes]) < crashesIn {
+		if n := len(crashes); n >= maxCrashes &&
+			crashes[n-1].Sub(crashes[n-maxCrashes]) < crashesIn {
 			s.tell(Status{Phase: Crashed, Reason: reason})
 			select {
 			case <-s.again: // Again was called before the crash

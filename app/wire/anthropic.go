@@ -43,7 +43,8 @@ func AnthropicFailure(f Failure) (status int, body []byte) {
 	if f.long != nil { // Anthropic's programs search for these words
 		message = "prompt is too long: " + f.long.Error()
 	}
-	b := AppendString([]byte(`{"type":"error","error":{"type":`), cmp.Or(anthropicTypes[status], otherwise))
+	b := AppendString([]byte(`{"type":"error","error":{"type":`),
+		cmp.Or(anthropicTypes[status], otherwise))
 	b = AppendString(append(b, `,"message":`...), message)
 	return status, append(b, "}}"...)
 }

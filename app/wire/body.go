@@ -98,7 +98,8 @@ func (x *Exchange) Take(p *Place) error {
 }
 
 // ReadFields reads a body that is one JSON object, and returns it with its fields.
-func (x *Exchange) ReadFields(w http.ResponseWriter, r *http.Request, p *Place) (body []byte, f *Fields, err error) {
+func (x *Exchange) ReadFields(w http.ResponseWriter, r *http.Request,
+	p *Place) (body []byte, f *Fields, err error) {
 	if body, err = x.readBody(w, r, p); err != nil {
 		return nil, nil, err
 	}
@@ -180,7 +181,8 @@ func (x *Exchange) LimitReading(rc *http.ResponseController) (end func(whole boo
 func (x *Exchange) bodyError(err error) error {
 	switch {
 	case !errors.Is(err, os.ErrDeadlineExceeded):
-		return &control.Error{Code: control.CodeInvalid, Message: "The body did not arrive whole.", Err: err}
+		return &control.Error{Code: control.CodeInvalid, Message: "The body did not arrive whole.",
+			Err: err}
 	case x.Draining.Err() != nil:
 		return ErrStopping
 	}
@@ -193,7 +195,8 @@ func (x *Exchange) bodyError(err error) error {
 func CheckJSON(h http.Header) error {
 	t, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	charset := params["charset"]
-	if err != nil || t != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+	if err != nil || t != "application/json" || charset != "" &&
+		!strings.EqualFold(charset, "utf-8") {
 		return control.Errorf(CodeMediaType,
 			"The body must be JSON in UTF-8: send it with Content-Type: application/json.")
 	}

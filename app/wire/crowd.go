@@ -36,7 +36,8 @@ type Crowd struct {
 	Open atomic.Int64
 }
 
-func (c *Crowd) Server(h http.Handler, log *slog.Logger, state func(net.Conn, http.ConnState)) *http.Server {
+func (c *Crowd) Server(h http.Handler, log *slog.Logger,
+	state func(net.Conn, http.ConnState)) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}

@@ -21,8 +21,8 @@ import (
 //	either:"chat,code"      one of two words; it may be empty only with omitempty
 //	oneof:"coupled,..."     one of several words, or empty
 //
-// The error names the first field that is wrong. Decode panics for a field of a type that it does
-// not know, so that a test of the route finds it.
+// The error names the first field that is wrong. Decode panics if a body has a field whose type it
+// does not know. A test of the route finds that, if it sends every field.
 func Decode(f *Fields, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	f.decode(v)
@@ -90,7 +90,8 @@ func (f *Fields) word(name string, tag reflect.StructTag) string {
 		return s
 	}
 	if f.Err == nil && !slices.Contains(words, s) {
-		f.Fail(name, "must be %q or %q, not %q.", control.Word(words[0]), control.Word(words[1]), Clip(s))
+		f.Fail(name, "must be %q or %q, not %q.", control.Word(words[0]), control.Word(words[1]),
+			Clip(s))
 	}
 	return s
 }

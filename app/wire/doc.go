@@ -1,5 +1,6 @@
-// Package wire is one vocabulary for HTTP: how the routes read bodies, and how they write
-// answers, failures and streams. It knows no route, no model and no service.
+// Package wire is one vocabulary for HTTP: how the routes read bodies, and how they write answers,
+// failures and streams. It knows no model and no service. Of routes it knows only in which vendor's
+// form their failures are (protocol.go).
 //
 //   - Reading: an [Exchange] reads a body and checks its type, size, encoding and nesting. [Fields]
 //     reads the values of a JSON object one by one, so that an error names its field. The first

@@ -39,8 +39,9 @@ type outcome struct {
 
 // Outcomes has every code. A code that is missing here is an internal error.
 //
-// The table decides the status of an error. The text stands where the error arises, in a call of
-// control.Errorf: for a 409, search for that call with the code that has StatusConflict here.
+// The table decides the status of an error. Its text stands where the error arises. To find the
+// texts of a 409, search package app and its folders for the names of the codes that have
+// StatusConflict here. Most stand in app/pool/make_room.go.
 var Outcomes = map[string]outcome{
 	string(engine.CodeInvalid):       {http.StatusBadRequest, "invalid_request_error", false},
 	string(control.CodeNoTemplate):   {http.StatusBadRequest, "invalid_request_error", false},
@@ -60,17 +61,20 @@ var Outcomes = map[string]outcome{
 	string(control.CodeModelBusy):     {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeNotLoaded):     {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeNotReady):      {http.StatusServiceUnavailable, "server_error", true},
-	string(control.CodeModelInvalid):  {http.StatusUnprocessableEntity, "invalid_request_error", false},
-	string(control.CodeUnauthorized):  {http.StatusUnauthorized, "authentication_error", false},
-	string(control.CodeForbidden):     {http.StatusForbidden, "permission_error", false},
-	string(control.CodeGated):         {http.StatusForbidden, "permission_error", false},
-	string(control.CodeDiskFull):      {http.StatusInsufficientStorage, "server_error", false},
-	string(control.CodeMemory):        {http.StatusInsufficientStorage, "server_error", false},
-	string(control.CodeFolder):        {http.StatusInsufficientStorage, "server_error", false},
-	string(control.CodeUnavailable):   {http.StatusBadGateway, "server_error", false},
+	string(control.CodeModelInvalid): {http.StatusUnprocessableEntity, "invalid_request_error",
+		false},
+	string(control.CodeUnauthorized): {http.StatusUnauthorized, "authentication_error", false},
+	string(control.CodeForbidden):    {http.StatusForbidden, "permission_error", false},
+	string(control.CodeGated):        {http.StatusForbidden, "permission_error", false},
+	string(control.CodeDiskFull):     {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeMemory):       {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeFolder):       {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeUnavailable):  {http.StatusBadGateway, "server_error", false},
 
-	string(CodeTooLarge):          {http.StatusRequestEntityTooLarge, "invalid_request_error", false},
-	string(CodeMediaType):         {http.StatusUnsupportedMediaType, "invalid_request_error", false},
+	string(CodeTooLarge): {http.StatusRequestEntityTooLarge, "invalid_request_error",
+		false},
+	string(CodeMediaType): {http.StatusUnsupportedMediaType, "invalid_request_error",
+		false},
 	string(CodeMethod):            {http.StatusMethodNotAllowed, "invalid_request_error", false},
 	string(CodeNoRoute):           {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeCancelled): {StatusClientGone, "server_error", false},
@@ -150,7 +154,8 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // ErrPanic is the error of a request that met a defect of ours.
-var ErrPanic = control.Errorf(control.CodeInternal, "Tandem failed on this request; its log tells more.")
+var ErrPanic = control.Errorf(control.CodeInternal,
+	"Tandem failed on this request; its log tells more.")
 
 // Invalid refuses a request because of one field.
 func Invalid(param, format string, args ...any) *control.Error {

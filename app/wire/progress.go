@@ -7,24 +7,30 @@ import (
 	"runtime/debug"
 )
 
+// Reports take the events of a long piece of work.
+type Reports struct{ out *EventStream }
+
+// Send queues an event, which has numbers and strings only. It never waits for the client.
+func (r Reports) Send(event any) {
+	b, err := json.Marshal(event)
+	if err != nil {
+		panic(err)
+	}
+	r.out.Send(b) // Serve disconnects a reader that is this late
+}
+
 // Progress streams the reports of a long piece of work and ends with it. If the client leaves, or a
 // drain begins, the work is cancelled. After a drain its context has the cause ErrStopping.
-func (x *Exchange) Progress(w http.ResponseWriter, r *http.Request, work func(ctx context.Context, send func(event any)) error) error {
+func (x *Exchange) Progress(w http.ResponseWriter, r *http.Request,
+	work func(context.Context, Reports) error) error {
 	out := NewEventStream(w)
-	send := func(event any) {
-		b, err := json.Marshal(event)
-		if err != nil {
-			panic(err) // events have numbers and strings only
-		}
-		out.Send(b) // Serve disconnects a reader that is this late
-	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(x.Draining, func() { cancel(ErrStopping) })()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		out.End(x.Survive(func() error { return work(ctx, send) }))
+		out.End(x.Survive(func() error { return work(ctx, Reports{out}) }))
 	}()
 	began, err := out.Serve(ctx)
 	cancel(err) // no client reads any more

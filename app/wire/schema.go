@@ -39,7 +39,8 @@ func (all Schemas) inline(s *Shape) map[string]any {
 	default:
 		m["enum"] = s.words
 	}
-	bound := map[string][2]string{"string": {"minLength", "maxLength"}, "array": {"minItems", "maxItems"}}[s.kind]
+	bound := map[string][2]string{"string": {"minLength", "maxLength"},
+		"array": {"minItems", "maxItems"}}[s.kind]
 	if bound[0] == "" {
 		bound = [2]string{"minimum", "maximum"}
 	}
@@ -158,10 +159,12 @@ func (all Schemas) Document(o Operation) map[string]any {
 		doc["parameters"] = parameters
 	}
 	if o.Body != nil {
-		doc["requestBody"] = map[string]any{"required": true, "content": content("application/json", all.Of(o.Body))}
+		doc["requestBody"] = map[string]any{"required": true,
+			"content": content("application/json", all.Of(o.Body))}
 	}
 	responses := map[string]any{
-		"default": map[string]any{"description": "What went wrong.", "content": content("application/json", all.Of(o.Error))},
+		"default": map[string]any{"description": "What went wrong.",
+			"content": content("application/json", all.Of(o.Error))},
 	}
 	if o.Answer != nil {
 		answers := content("application/json", all.Of(o.Answer))
@@ -179,7 +182,8 @@ func (all Schemas) Document(o Operation) map[string]any {
 func (all Schemas) stream(o Operation) (kind string, schema map[string]any) {
 	all.Of(o.Chunk)
 	if o.Lines {
-		return "application/x-ndjson", map[string]any{"type": "string", "description": "Lines. Each is one " + o.Chunk.name + "."}
+		return "application/x-ndjson", map[string]any{"type": "string",
+			"description": "Lines. Each is one " + o.Chunk.name + "."}
 	}
 	doc := []string{"Events. The data of each is one " + o.Chunk.name + "."}
 	if o.Done {

@@ -43,7 +43,8 @@ func answerFields(t reflect.Type) (fields []Field) {
 			fields = append(fields, answerFields(f.Type)...)
 		default:
 			fields = append(fields, Field{
-				name: name, doc: f.Tag.Get("doc"), shape: shapeOf(f.Type), absent: options == "omitempty",
+				name: name, doc: f.Tag.Get("doc"), shape: shapeOf(f.Type),
+				absent: options == "omitempty",
 			})
 		}
 	}

@@ -38,7 +38,8 @@ type EventStream struct {
 }
 
 func NewEventStream(w http.ResponseWriter) *EventStream {
-	return &EventStream{w: w, Framing: ServerSent{}, First: QuietFirst, Next: quietNext, wake: make(chan struct{}, 1)}
+	return &EventStream{w: w, Framing: ServerSent{}, First: QuietFirst, Next: quietNext,
+		wake: make(chan struct{}, 1)}
 }
 
 // Send queues one event without a name. data holds no newline. It returns false once the client has
@@ -112,7 +113,8 @@ func (s *EventStream) Serve(ctx context.Context) (began bool, err error) {
 		case <-ctx.Done():
 			// The generating side sees the same end and calls End, perhaps with an error for the
 			// client. The client is still there in these cases.
-			if cause := context.Cause(ctx); cause == ErrRunCancelled || cause == error(ErrStopping) {
+			if cause := context.Cause(ctx); cause == ErrRunCancelled ||
+				cause == error(ErrStopping) {
 				<-s.wake
 				continue
 			}

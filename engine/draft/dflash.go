@@ -32,7 +32,8 @@ type Block interface {
 	// is pos; the target's Unembed turns them into logits (n, V). The caches hold only the context,
 	// before and after. Rows that the context lacks before pos come as taps, as for Context, or
 	// nil: they and the block are one forward.
-	Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array
+	Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int,
+		caches []cache.Cache) *mlx.Array
 }
 
 // contextRows is how many rows of taps wait at most before they become context. While a request
@@ -108,7 +109,8 @@ type dflash struct {
 // Committed implements Draft.
 func (t *dflash) Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array) {
 	if from != t.end+t.rows {
-		s.Fail(fmt.Errorf("draft: tokens at position %d follow a context of %d", from, t.end+t.rows))
+		s.Fail(fmt.Errorf("draft: tokens at position %d follow a context of %d",
+			from, t.end+t.rows))
 		return
 	}
 	if t.rows == 0 && len(tokens) >= contextRows {

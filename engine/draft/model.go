@@ -186,7 +186,8 @@ func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 		return Proposal{}
 	}
 	if t.fed+len(t.waiting) != len(history)-1 {
-		s.Fail(fmt.Errorf("draft: a proposal at position %d after %d tokens", len(history), t.fed+len(t.waiting)))
+		s.Fail(fmt.Errorf("draft: a proposal at position %d after %d tokens",
+			len(history), t.fed+len(t.waiting)))
 		return Proposal{}
 	}
 	// Waiting tokens, and the newest one.

@@ -168,7 +168,8 @@ func (s *Selector) open(bucket int) ([]*controller, error) {
 			err = c.Restore(*state)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("what was learned of drafter %s is not used: %w", a.Name, err))
+			errs = append(errs, fmt.Errorf("what was learned of drafter %s is not used: %w",
+				a.Name, err))
 		}
 		if (err != nil || state == nil) && before != nil {
 			c.inherit(before[i])

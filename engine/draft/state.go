@@ -8,7 +8,8 @@ import (
 
 // Buckets are the context lengths, in tokens, up to which one state holds. As the context grows,
 // attention makes plain rounds and blocks dearer, and not by the same factor.
-var Buckets = [...]int{1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18}
+var Buckets = [...]int{1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17,
+	1 << 18}
 
 // Bucket returns the bucket of a context of n tokens. The last one also takes
 // what is longer.
@@ -64,21 +65,25 @@ func (s State) Check() error {
 	for _, c := range s.Costs {
 		switch {
 		case c.Depth <= last || c.Depth > MaxDepth:
-			return fmt.Errorf("learned policy: depth %d after %d; depths ascend to %d at most", c.Depth, last, MaxDepth)
+			return fmt.Errorf("learned policy: depth %d after %d; depths ascend to %d at most",
+				c.Depth, last, MaxDepth)
 		case !(c.Seconds > 0 && c.Seconds <= maxRoundSeconds):
-			return fmt.Errorf("learned policy: depth %d costs %v s; a cost is above 0 and at most %v", c.Depth, c.Seconds, maxRoundSeconds)
+			return fmt.Errorf("learned policy: depth %d costs %v s; a cost is above 0 and at most %v",
+				c.Depth, c.Seconds, maxRoundSeconds)
 		case c.Samples < 0:
 			return fmt.Errorf("learned policy: depth %d has %d samples", c.Depth, c.Samples)
 		}
 		last = c.Depth
 	}
 	if len(s.Rates) > MaxDepth {
-		return fmt.Errorf("learned policy: %d positions; a round has %d at most", len(s.Rates), MaxDepth)
+		return fmt.Errorf("learned policy: %d positions; a round has %d at most",
+			len(s.Rates), MaxDepth)
 	}
 	for i, r := range s.Rates {
 		switch {
 		case math.IsNaN(r.Mean) || r.Mean < 0 || r.Mean > 1:
-			return fmt.Errorf("learned policy: position %d is accepted at a rate of %v, which is not between 0 and 1", i, r.Mean)
+			return fmt.Errorf("learned policy: position %d is accepted at a rate of %v, which is not between 0 and 1",
+				i, r.Mean)
 		case r.Samples < 0:
 			return fmt.Errorf("learned policy: position %d has %d samples", i, r.Samples)
 		}
@@ -118,7 +123,8 @@ func (c *controller) Restore(s State) error {
 	c.curve, c.rates = curve{}, acceptance{}
 	for _, p := range s.Costs {
 		if p.Depth > 0 && p.Depth <= c.limit {
-			c.curve.points[p.Depth] = point{cost: p.Seconds, samples: min(p.Samples, maxSamples), measured: -stale - 1}
+			c.curve.points[p.Depth] = point{cost: p.Seconds, samples: min(p.Samples, maxSamples),
+				measured: -stale - 1}
 		}
 	}
 	for i, r := range s.Rates {

@@ -89,7 +89,8 @@ func (t *Trial) decode(s *mlx.Scope) error {
 // guess lets the next block guess after the newest token.
 func (t *Trial) guess(s *mlx.Scope) error {
 	b := t.blocks[t.next]
-	hidden := b.Forward(s, nil, mlx.New(s, t.tokens[t.fed:], 1), b.BlockSize()-1, t.fed, t.contexts[t.next])
+	hidden := b.Forward(s, nil, mlx.New(s, t.tokens[t.fed:], 1), b.BlockSize()-1, t.fed,
+		t.contexts[t.next])
 	logits := s.AsType(t.target.Unembed(s, hidden), mlx.Float32) // (n, V)
 	mask := mlx.New(s, []int32{b.MaskToken()}, 1, 1)
 	ids := s.Reshape(s.Arange(0, logits.Dim(1), mlx.Int32), 1, logits.Dim(1))

@@ -38,9 +38,11 @@ func ByteTokenizerJSON() []byte {
 			"id": 256, "content": "<|end|>", "special": true,
 			"single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
 		}},
-		"pre_tokenizer": map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false},
-		"decoder":       map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false},
-		"model":         map[string]any{"type": "BPE", "vocab": vocab, "merges": []string{}},
+		"pre_tokenizer": map[string]any{"type": "ByteLevel", "add_prefix_space": false,
+			"trim_offsets": true, "use_regex": false},
+		"decoder": map[string]any{"type": "ByteLevel", "add_prefix_space": false,
+			"trim_offsets": true, "use_regex": false},
+		"model": map[string]any{"type": "BPE", "vocab": vocab, "merges": []string{}},
 	}
 	data, err := json.Marshal(file)
 	if err != nil {

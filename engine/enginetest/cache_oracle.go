@@ -121,7 +121,8 @@ func (l *liveCache) append(rows []cacheRow) {
 			want := l.oracle(q[(h*n+i)*keyDim:][:keyDim], h*kvHeads/heads, pos+i)
 			for d, w := range want {
 				if g := float64(got[(h*n+i)*valueDim+d]); math.Abs(g-w) > 1e-5 {
-					l.c.t.Fatalf("position %d of an update of %d rows at %d, head %d: got %g, want %g", pos+i, n, pos, h, g, w)
+					l.c.t.Fatalf("position %d of an update of %d rows at %d, head %d: got %g, want %g",
+						pos+i, n, pos, h, g, w)
 				}
 			}
 		}
@@ -142,8 +143,10 @@ func (l *liveCache) attend(rows []cacheRow, q []float32) []float32 {
 	}
 	var out []float32
 	l.c.do(func(s *mlx.Scope) (err error) {
-		view := l.cache.Update(s, mlx.New(s, k, 1, kvHeads, n, keyDim), mlx.New(s, v, 1, kvHeads, n, valueDim))
-		a := s.Contiguous(Attend(s, mlx.New(s, q, 1, heads, n, keyDim), view, float32(1/math.Sqrt(keyDim))))
+		view := l.cache.Update(s, mlx.New(s, k, 1, kvHeads, n, keyDim),
+			mlx.New(s, v, 1, kvHeads, n, valueDim))
+		a := s.Contiguous(Attend(s, mlx.New(s, q, 1, heads, n, keyDim), view,
+			float32(1/math.Sqrt(keyDim))))
 		if err := s.Eval(append(l.cache.Arrays(), a)...); err != nil {
 			return err
 		}
@@ -309,7 +312,8 @@ func (h *heldRows) check(c *cacheTest) {
 	}
 	c.sameRows("held", h.read(c), want)
 	if got := h.snap.Bytes(); got != h.observed || h.snap.Lazy() && got != 0 {
-		c.t.Fatalf("snapshot of %d to %d: %d bytes, observed %d, lazy %v", h.snap.From(), h.to(), got, h.observed, h.snap.Lazy())
+		c.t.Fatalf("snapshot of %d to %d: %d bytes, observed %d, lazy %v",
+			h.snap.From(), h.to(), got, h.observed, h.snap.Lazy())
 	}
 }
 

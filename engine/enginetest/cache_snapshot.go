@@ -91,7 +91,8 @@ func testCacheSchedule(c *cacheTest) {
 			cut.append(rows)
 		}
 		n := min(24, c.most())
-		offsets := []int{start + 1, start + n/2, start + n - 1, start + n, start + n + 2, start + 10*n}
+		offsets := []int{start + 1, start + n/2, start + n - 1, start + n, start + n + 2, start +
+			10*n}
 		if err := whole.cache.Schedule(max(0, start-2), offsets...); err != nil {
 			c.t.Fatal(err)
 		}
@@ -111,7 +112,8 @@ func testCacheSchedule(c *cacheTest) {
 		}
 		for i := range got {
 			if got[i].snap.From() != want[i].snap.From() || got[i].to() != want[i].to() {
-				c.t.Errorf("capture %d holds %d to %d, want %d to %d", i, got[i].snap.From(), got[i].to(), want[i].snap.From(), want[i].to())
+				c.t.Errorf("capture %d holds %d to %d, want %d to %d",
+					i, got[i].snap.From(), got[i].to(), want[i].snap.From(), want[i].to())
 			}
 			c.sameRows("captured", got[i].read(c), want[i].read(c))
 			got[i].check(c)
@@ -204,7 +206,8 @@ func testCacheAccounting(c *cacheTest) {
 		l.update(1)
 	}
 	if shared.Lazy() || shared.Bytes() != want || p.observed != want {
-		c.t.Errorf("copied out: lazy %v, %d bytes, observed %d, want %d", shared.Lazy(), shared.Bytes(), p.observed, want)
+		c.t.Errorf("copied out: lazy %v, %d bytes, observed %d, want %d",
+			shared.Lazy(), shared.Bytes(), p.observed, want)
 	}
 	late := int64(0)
 	shared.Observe(func(n int64) { late += n })
@@ -231,7 +234,8 @@ func testCacheFreeOwner(c *cacheTest) {
 	full := c.active()
 	l.free()
 	if p.snap.Lazy() || p.observed != p.snap.Bytes() || p.observed == 0 {
-		c.t.Errorf("after Free: lazy %v, %d bytes, observed %d", p.snap.Lazy(), p.snap.Bytes(), p.observed)
+		c.t.Errorf("after Free: lazy %v, %d bytes, observed %d",
+			p.snap.Lazy(), p.snap.Bytes(), p.observed)
 	}
 	// MLX shares a buffer that is at most 16 KB larger than the copy.
 	const shared = 2 * 16384
@@ -335,7 +339,8 @@ func (f *shelf) Rows(s *mlx.Scope) (k, v *mlx.Array) {
 		s.Fail(errors.New("the shelf is empty"))
 		return nil, nil
 	}
-	return mlx.New(s, f.rows[0], 1, kvHeads, f.n, keyDim), mlx.New(s, f.rows[1], 1, kvHeads, f.n, valueDim)
+	return mlx.New(s, f.rows[0], 1, kvHeads, f.n, keyDim),
+		mlx.New(s, f.rows[1], 1, kvHeads, f.n, valueDim)
 }
 
 // testCacheStored spills rows that a source has, and restores from there.

@@ -44,7 +44,8 @@ func (r *Recording) Check(t testing.TB, paths ...string) {
 		hash.Write(readFile(t, path))
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != r.Input {
-		t.Errorf("%s was recorded from other files: their hash is %s, it says %q", r.dir, got, r.Input)
+		t.Errorf("%s was recorded from other files: their hash is %s, it says %q",
+			r.dir, got, r.Input)
 	}
 }
 

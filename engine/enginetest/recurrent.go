@@ -25,19 +25,21 @@ var toyTaps = [toyTail + 1]float32{0.25, -0.5, 0.75, 1}
 // sums, so that Go gets the same bits.
 func toyRecurrent() *cache.Recurrent {
 	shape := cache.StateShape{Tail: toyTail, Width: toyWidth, State: []int{2, toyWidth}}
-	return cache.NewRecurrent(shape, func(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (out, next *mlx.Array) {
-		var outs []*mlx.Array
-		halves := mlx.New(s, []float32{1, 0.5}, 2, 1)
-		for i := range rows[0].Dim(0) {
-			mixed := s.Zeros(mlx.Float32, 1, toyWidth)
-			for j, tap := range toyTaps {
-				mixed = s.Add(mixed, s.Mul(s.Slice(window, 0, i+j, i+j+1), s.Scalar(float64(tap), mlx.Float32)))
+	return cache.NewRecurrent(shape,
+		func(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (out, next *mlx.Array) {
+			var outs []*mlx.Array
+			halves := mlx.New(s, []float32{1, 0.5}, 2, 1)
+			for i := range rows[0].Dim(0) {
+				mixed := s.Zeros(mlx.Float32, 1, toyWidth)
+				for j, tap := range toyTaps {
+					mixed = s.Add(mixed, s.Mul(s.Slice(window, 0, i+j, i+j+1),
+						s.Scalar(float64(tap), mlx.Float32)))
+				}
+				state = s.Add(s.Mul(state, s.Slice(rows[0], 0, i, i+1)), s.Mul(halves, mixed))
+				outs = append(outs, s.Add(s.Slice(state, 0, 0, 1), s.Slice(state, 0, 1, 2)))
 			}
-			state = s.Add(s.Mul(state, s.Slice(rows[0], 0, i, i+1)), s.Mul(halves, mixed))
-			outs = append(outs, s.Add(s.Slice(state, 0, 0, 1), s.Slice(state, 0, 1, 2)))
-		}
-		return s.Concat(0, outs...), state
-	})
+			return s.Concat(0, outs...), state
+		})
 }
 
 // A toyRow is what goes into one row.
@@ -135,7 +137,8 @@ func (l *liveState) append(rows []toyRow, pad int) {
 		l.c.t.Fatalf("%d rows at %d: got %v, want %v", len(rows), pos, got, want)
 	}
 	if l.cache.Offset() != len(l.rows)+pad {
-		l.c.t.Fatalf("offset %d after %d rows and %d of padding", l.cache.Offset(), len(l.rows), pad)
+		l.c.t.Fatalf("offset %d after %d rows and %d of padding",
+			l.cache.Offset(), len(l.rows), pad)
 	}
 	if pad > 0 {
 		if err := l.cache.Trim(pad); err != nil {
@@ -177,7 +180,8 @@ func (h heldState) check(c *recurrentTest) {
 	c.t.Helper()
 	tail, state, _ := toyAfter(h.rows)
 	if h.snap.To() != len(h.rows) || h.snap.From() != 0 || h.snap.Lazy() {
-		c.t.Fatalf("a state of %d to %d, lazy %v, after %d rows", h.snap.From(), h.snap.To(), h.snap.Lazy(), len(h.rows))
+		c.t.Fatalf("a state of %d to %d, lazy %v, after %d rows",
+			h.snap.From(), h.snap.To(), h.snap.Lazy(), len(h.rows))
 	}
 	var got [2][]float32
 	c.do(func(s *mlx.Scope) error {
@@ -197,7 +201,8 @@ func (h heldState) check(c *recurrentTest) {
 		tail, state = nil, nil
 	}
 	if !slices.Equal(got[0], tail) || !slices.Equal(got[1], state) {
-		c.t.Fatalf("after %d rows: tail %v and state %v, want %v and %v", len(h.rows), got[0], got[1], tail, state)
+		c.t.Fatalf("after %d rows: tail %v and state %v, want %v and %v",
+			len(h.rows), got[0], got[1], tail, state)
 	}
 	if n := h.snap.Bytes(); n != int64(4*(len(tail)+len(state))) {
 		c.t.Fatalf("a state of %d bytes", n)

@@ -210,7 +210,8 @@ func testRecurrentRefuse(c *recurrentTest) {
 	l.update(50, 0)
 	at := l.cache.Offset()
 	snap := l.snapshot()
-	kv := (&cacheTest{t: c.t, th: c.th, rng: c.rng, kind: CacheKind{New: func() cache.Attention { return cache.NewKV(0) }}}).open()
+	kv := (&cacheTest{t: c.t, th: c.th, rng: c.rng,
+		kind: CacheKind{New: func() cache.Attention { return cache.NewKV(0) }}}).open()
 	kv.update(50)
 	rows := kv.snapshot(0)
 	refuse := func(what string, err error) {
@@ -234,12 +235,14 @@ func testRecurrentRefuse(c *recurrentTest) {
 	restore := func(p *cache.Snapshot, to int) func(*mlx.Scope) error {
 		return func(s *mlx.Scope) error { return l.cache.Restore(s, []*cache.Snapshot{p}, to) }
 	}
-	fail("snapshot beyond the offset", func(s *mlx.Scope) error { _, err := l.cache.Snapshot(s, at+1); return err })
+	fail("snapshot beyond the offset",
+		func(s *mlx.Scope) error { _, err := l.cache.Snapshot(s, at+1); return err })
 	fail("restore before the state", restore(snap.snap, at-1))
 	fail("restore from nil", restore(nil, at))
 	fail("restore from rows", restore(rows.snap, at))
 	fail("restore from nothing", func(s *mlx.Scope) error { return l.cache.Restore(s, nil, 1) })
-	fail("restore of rows from a state", func(s *mlx.Scope) error { return kv.cache.Restore(s, []*cache.Snapshot{snap.snap}, at) })
+	fail("restore of rows from a state",
+		func(s *mlx.Scope) error { return kv.cache.Restore(s, []*cache.Snapshot{snap.snap}, at) })
 	fail("split of a state", func(s *mlx.Scope) error { _, _, err := snap.snap.Split(s, at-1); return err })
 	fail("join of states", func(s *mlx.Scope) error { _, err := snap.snap.Join(s, snap.snap); return err })
 	update := func(d mlx.Dtype, n, width, pad, gates int) func(*mlx.Scope) error {
@@ -260,7 +263,8 @@ func testRecurrentRefuse(c *recurrentTest) {
 	})
 	at += 5
 	refuse("trim of half the padding", l.cache.Trim(1))
-	fail("snapshot of padding", func(s *mlx.Scope) error { _, err := l.cache.Snapshot(s, 0); return err })
+	fail("snapshot of padding",
+		func(s *mlx.Scope) error { _, err := l.cache.Snapshot(s, 0); return err })
 	fail("update after padding", update(mlx.Float32, 2, toyWidth, 0, 2))
 	if err := l.cache.Trim(5); err != nil {
 		c.t.Error(err)

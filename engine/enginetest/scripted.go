@@ -41,7 +41,9 @@ func (d *Scripted) Taps() []int { return d.Layers }
 func (d *Scripted) MaxDrafts() int { return 31 }
 
 // Open implements draft.Drafter.
-func (d *Scripted) Open(*mlx.Scope, draft.Options) (draft.Draft, error) { return &scripted{d: d}, nil }
+func (d *Scripted) Open(*mlx.Scope, draft.Options) (draft.Draft, error) {
+	return &scripted{d: d}, nil
+}
 
 type scripted struct {
 	d      *Scripted
@@ -78,7 +80,8 @@ func (t *scripted) Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx
 	for i, id := range tokens {
 		t.d.Seen = append(t.d.Seen, from+i)
 		if id != t.d.Text[from+i] {
-			s.Fail(fmt.Errorf("enginetest: committed %d at position %d, which is %d in the script", id, from+i, t.d.Text[from+i]))
+			s.Fail(fmt.Errorf("enginetest: committed %d at position %d, which is %d in the script",
+				id, from+i, t.d.Text[from+i]))
 		}
 	}
 	if t.d.OnCommitted != nil {

@@ -56,7 +56,8 @@ func (s *Stepper) await() {
 	for {
 		for g := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
 			state, _, _ := bytes.Cut(g, []byte("\n"))
-			if bytes.Contains(g, []byte("(*Stepper).take.func1()")) && bytes.Contains(state, []byte("[select")) {
+			if bytes.Contains(g, []byte("(*Stepper).take.func1()")) &&
+				bytes.Contains(state, []byte("[select")) {
 				return
 			}
 		}

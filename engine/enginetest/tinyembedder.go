@@ -12,7 +12,8 @@ import (
 func TinyEmbedder(t testing.TB) string {
 	t.Helper()
 	dir := TinyModel(t, "qwen3")
-	writeModules(t, dir, "Pooling", map[string]any{"word_embedding_dimension": 64, "pooling_mode_lasttoken": true, "include_prompt": true}, "Normalize")
+	writeModules(t, dir, "Pooling", map[string]any{"word_embedding_dimension": 64,
+		"pooling_mode_lasttoken": true, "include_prompt": true}, "Normalize")
 	endTexts(t, dir)
 	return dir
 }
@@ -35,7 +36,8 @@ func writeModules(t testing.TB, dir, module string, config map[string]any, more 
 		{"idx": 1, "name": "1", "path": "1_" + module, "type": "sentence_transformers.models." + module},
 	}
 	for _, name := range more {
-		list = append(list, map[string]any{"idx": len(list), "name": "2", "path": "2_" + name, "type": "sentence_transformers.models." + name})
+		list = append(list, map[string]any{"idx": len(list), "name": "2", "path": "2_" + name,
+			"type": "sentence_transformers.models." + name})
 	}
 	if err := os.Mkdir(filepath.Join(dir, "1_"+module), 0o700); err != nil {
 		t.Fatal(err)
@@ -54,10 +56,12 @@ func endTexts(t testing.TB, dir string) {
 	text := map[string]any{"Sequence": map[string]any{"id": "A", "type_id": 0}}
 	end := map[string]any{"SpecialToken": map[string]any{"id": "<|end|>", "type_id": 0}}
 	file["post_processor"] = map[string]any{"type": "Sequence", "processors": []any{
-		map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false},
+		map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false,
+			"use_regex": false},
 		map[string]any{
 			"type": "TemplateProcessing", "single": []any{text, end}, "pair": []any{text, end},
-			"special_tokens": map[string]any{"<|end|>": map[string]any{"id": "<|end|>", "ids": []int{256}, "tokens": []string{"<|end|>"}}},
+			"special_tokens": map[string]any{"<|end|>": map[string]any{"id": "<|end|>",
+				"ids": []int{256}, "tokens": []string{"<|end|>"}}},
 		},
 	}}
 	writeJSON(t, filepath.Join(dir, "tokenizer.json"), file)

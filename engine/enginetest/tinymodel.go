@@ -103,7 +103,8 @@ func tinyWeights(t testing.TB, config map[string]any) []byte {
 	size := func(name string) int { return config[name].(int) }
 	modelType := config["model_type"]
 	hidden, inner := size("hidden_size"), size("intermediate_size")
-	q, kv := size("num_attention_heads")*size("head_dim"), size("num_key_value_heads")*size("head_dim")
+	q, kv := size("num_attention_heads")*size("head_dim"),
+		size("num_key_value_heads")*size("head_dim")
 	gemma := modelType == "gemma3_text"
 
 	return randomTensors(t, func(add addTensor) {
@@ -187,7 +188,8 @@ func randomTensors(t testing.TB, fn func(addTensor)) []byte {
 		var tensors []mlx.NamedArray
 		fn(func(name string, mean, std float64, shape ...int) {
 			key := s.Key(uint64(len(tensors)))
-			tensors = append(tensors, mlx.NamedArray{Name: name, Array: s.Normal(key, mlx.Float32, float32(mean), float32(std), shape...)})
+			tensors = append(tensors, mlx.NamedArray{Name: name,
+				Array: s.Normal(key, mlx.Float32, float32(mean), float32(std), shape...)})
 		})
 		return s.WriteTensors(&file, tensors, map[string]string{"format": "mlx"})
 	})

@@ -79,7 +79,8 @@ func (v *Vocabulary) matcher(source []byte) (*Matcher, error) {
 	runtime.KeepAlive(source)
 	if kind != C.TANDEM_OK {
 		err := grammarError(kind, message)
-		if strings.Contains(err.Message, "symbols.len() <") { // llguidance checks it late, by a panic
+		// llguidance checks it late, by a panic
+		if strings.Contains(err.Message, "symbols.len() <") {
 			err = errSymbols
 		}
 		return nil, err

@@ -46,7 +46,8 @@ func (m *Sampler) Accept(s *mlx.Scope, rule Rule, x, drafts, logQ *mlx.Array, po
 }
 
 // reject applies the rejection rule to each position by itself.
-func (m *Sampler) reject(s *mlx.Scope, x, drafts, logQ *mlx.Array, pos int) (stands, tokens *mlx.Array) {
+func (m *Sampler) reject(s *mlx.Scope, x, drafts, logQ *mlx.Array,
+	pos int) (stands, tokens *mlx.Array) {
 	n := drafts.Dim(0)
 	at := s.Reshape(drafts, n, 1)
 	all := s.Softmax(x, -1)

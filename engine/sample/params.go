@@ -34,7 +34,8 @@ func (p Params) Check(vocab int) error {
 	case !finite(p.MinP) || p.MinP < 0 || p.MinP > 1:
 		return fmt.Errorf("min_p must lie between 0 and 1, not %v", p.MinP)
 	case p.RepetitionPenalty != 0 && !(p.RepetitionPenalty >= 0.01 && p.RepetitionPenalty <= 100):
-		return fmt.Errorf("repetition_penalty must lie between 0.01 and 100, not %v", p.RepetitionPenalty)
+		return fmt.Errorf("repetition_penalty must lie between 0.01 and 100, not %v",
+			p.RepetitionPenalty)
 	case !finite(p.PresencePenalty):
 		return fmt.Errorf("presence_penalty must be a finite number")
 	case !finite(p.FrequencyPenalty):

@@ -154,7 +154,8 @@ func (m *Sampler) penalise(s *mlx.Scope, x, drafts *mlx.Array) *mlx.Array {
 	if n := x.Dim(0); n > 1 && drafts != nil {
 		// An empty row, then one row for each draft: (n, V).
 		ids := s.Reshape(s.Slice(drafts, 0, 0, n-1), n-1, 1)
-		each := s.AsType(s.Equal(ids, s.Reshape(s.Arange(0, m.vocab, mlx.Int32), 1, m.vocab)), mlx.Float32)
+		each := s.AsType(s.Equal(ids, s.Reshape(s.Arange(0, m.vocab, mlx.Int32), 1, m.vocab)),
+			mlx.Float32)
 		added := s.Concat(0, s.Zeros(mlx.Float32, 1, m.vocab), s.Cumsum(each, 0))
 		seen, counts = s.Or(seen, s.Less(zero, added)), s.Add(counts, added)
 	}
@@ -181,7 +182,8 @@ func (m *Sampler) Observe(s *mlx.Scope, tokens *mlx.Array) {
 	n := tokens.Dim(0)
 	at := s.Reshape(tokens, 1, n)
 	seen := s.Keep(s.PutAlong(m.seen, at, s.BroadcastTo(mlx.New(s, []bool{true}, 1, 1), 1, n), -1))
-	counts := s.Keep(s.ScatterAdd(m.counts, at, s.BroadcastTo(mlx.New(s, []float32{1}, 1, 1), 1, n), -1))
+	counts := s.Keep(s.ScatterAdd(m.counts, at, s.BroadcastTo(mlx.New(s, []float32{1}, 1, 1), 1, n),
+		-1))
 	s.Adopt(m.seen)
 	s.Adopt(m.counts)
 	m.seen, m.counts = seen, counts

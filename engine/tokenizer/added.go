@@ -71,7 +71,8 @@ func (s *addedSet) longest(text string) (*addedToken, int) {
 
 // split walks over text in order. It calls found for each token, and between for each text that is
 // not empty before, between or after the tokens.
-func (s *addedSet) split(text string, noSpecial bool, between func(start, end int), found func(id int32)) {
+func (s *addedSet) split(text string, noSpecial bool, between func(start, end int),
+	found func(id int32)) {
 	done := 0 // text[:done] has been handed out
 	for i := 0; i < len(text); {
 		if !s.first[text[i]] {

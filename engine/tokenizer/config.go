@@ -89,7 +89,8 @@ func (c *config) apply(t *Tokenizer) error {
 				"add_eos_token is set but eos_token %q is not in the vocabulary", c.EOS)
 		}
 		if t.hasEOS {
-			t.template.suffix = setToken(t.template.suffix, t.eos, *c.AddEOS, len(t.template.suffix))
+			t.template.suffix = setToken(t.template.suffix, t.eos, *c.AddEOS,
+				len(t.template.suffix))
 		}
 	}
 	return nil

@@ -94,8 +94,10 @@ func (d *decoder) parse(raw json.RawMessage, depth int) error {
 		if err != nil {
 			return err
 		}
-		d.spelling = append(d.spelling, func(s string) string { return strings.ReplaceAll(s, m.replacement, " ") })
-		d.stages = append(d.stages, func(next sink) sink { return &metaspaceSink{metaspace: m, next: next} })
+		d.spelling = append(d.spelling,
+			func(s string) string { return strings.ReplaceAll(s, m.replacement, " ") })
+		d.stages = append(d.stages,
+			func(next sink) sink { return &metaspaceSink{metaspace: m, next: next} })
 		return nil
 	case "Strip":
 		return d.parseStrip(where, raw)

@@ -42,5 +42,6 @@ func tooLarge(where, format string, args ...any) error {
 
 // unsupported returns the error of a file with a component that Load does not know.
 func unsupported(where, what string) error {
-	return &Error{CodeUnsupported, where, what + " is not supported; use a BPE model of the Llama, Qwen or Gemma form"}
+	return &Error{CodeUnsupported, where, what +
+		" is not supported; use a BPE model of the Llama, Qwen or Gemma form"}
 }

@@ -214,7 +214,8 @@ func composeNFC(text string) string {
 		for i < len(rs) && rs[i].ccc != 0 {
 			i++
 		}
-		slices.SortStableFunc(rs[start:i], func(a, b markedRune) int { return int(a.ccc) - int(b.ccc) })
+		slices.SortStableFunc(rs[start:i],
+			func(a, b markedRune) int { return int(a.ccc) - int(b.ccc) })
 	}
 	out := make([]rune, 0, len(rs))
 	starter := -1     // index in out of the last starter

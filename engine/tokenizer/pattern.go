@@ -48,7 +48,8 @@ func (m *meter) spent() bool {
 }
 
 func (m *meter) fail() {
-	m.err = &Error{CodeTooSlow, "pre_tokenizer Split", "the pattern takes too long on this text; shorten the text or use another model"}
+	m.err = &Error{CodeTooSlow, "pre_tokenizer Split",
+		"the pattern takes too long on this text; shorten the text or use another model"}
 }
 
 // span is a part of a text. match tells a match of the pattern from the text between matches.

@@ -290,7 +290,8 @@ func parseMetaspace(where string, raw json.RawMessage) (metaspace, error) {
 
 func (m metaspace) split(p piece, yield func(piece)) {
 	p.text = strings.ReplaceAll(p.text, " ", m.replacement)
-	if !strings.HasPrefix(p.text, m.replacement) && (m.scheme == "always" || m.scheme == "first" && p.first) {
+	if !strings.HasPrefix(p.text, m.replacement) &&
+		(m.scheme == "always" || m.scheme == "first" && p.first) {
 		p.text = m.replacement + p.text
 	}
 	if !m.cut {

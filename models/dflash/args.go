@@ -79,14 +79,17 @@ func (a *args) check() error {
 			flashArchitecture)
 	case len(a.Architectures) > 1 || a.Architectures[0] != flashArchitecture && !a.laguna():
 		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a drafter of architecture %q "+
-			"is not supported, only %s and %s", a.Architectures, flashArchitecture, lagunaArchitecture)}
+			"is not supported, only %s and %s", a.Architectures, flashArchitecture,
+			lagunaArchitecture)}
 	}
 	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: maxBlockSize}}
 	if a.NumTargetLayers != 0 {
-		more = append(more, nn.Size{Name: "num_target_layers", Value: a.NumTargetLayers, Max: nn.MaxLayers})
+		more = append(more, nn.Size{Name: "num_target_layers", Value: a.NumTargetLayers,
+			Max: nn.MaxLayers})
 	}
 	if a.slides() && slices.Contains(a.LayerTypes, nn.SlidingAttention) {
-		more = append(more, nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions})
+		more = append(more, nn.Size{Name: "sliding_window", Value: a.SlidingWindow,
+			Max: nn.MaxPositions})
 	}
 	err := cmp.Or(
 		a.Check(more...),
@@ -122,7 +125,8 @@ func (a *args) checkTaps() error {
 	ids := a.DFlashConfig.TargetLayerIDs
 	for i, id := range ids {
 		if id < 0 || i > 0 && id <= ids[i-1] {
-			return fmt.Errorf("config.json: dflash_config.target_layer_ids %v do not ascend from 0", ids)
+			return fmt.Errorf("config.json: dflash_config.target_layer_ids %v do not ascend from 0",
+				ids)
 		}
 	}
 	return nil

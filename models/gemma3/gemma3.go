@@ -107,14 +107,16 @@ func (a *args) check() error {
 	err := cmp.Or(
 		a.Check(
 			nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions},
-			nn.Size{Name: "sliding_window_pattern", Value: a.SlidingWindowPattern, Max: nn.MaxLayers}),
+			nn.Size{Name: "sliding_window_pattern", Value: a.SlidingWindowPattern,
+				Max: nn.MaxLayers}),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		nn.CheckActivation("hidden_activation", a.HiddenActivation, "gelu_pytorch_tanh"))
 	switch {
 	case err != nil:
 		return err
 	case !(a.QueryPreAttnScalar > 0):
-		return fmt.Errorf("config.json: query_pre_attn_scalar is %v, not above 0", a.QueryPreAttnScalar)
+		return fmt.Errorf("config.json: query_pre_attn_scalar is %v, not above 0",
+			a.QueryPreAttnScalar)
 	case a.UseBidirectionalAttention != nil && a.UseBidirectionalAttention != false:
 		return &nn.UnsupportedError{Message: "config.json: use_bidirectional_attention makes an encoder, " +
 			"which does not generate; look for a model made for text generation"}
@@ -148,8 +150,9 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *b
 	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, 1)
 	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 1) }
 	return &block{
-		SelfAttn:                 attention,
-		MLP:                      w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.GeGLU),
+		SelfAttn: attention,
+		MLP: w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false,
+			nn.GeGLU),
 		InputLayernorm:           norm(".input_layernorm"),
 		PostAttentionLayernorm:   norm(".post_attention_layernorm"),
 		PreFeedforwardLayernorm:  norm(".pre_feedforward_layernorm"),
@@ -222,7 +225,8 @@ func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
 // Sanitize implements nn.Architecture. It drops the vision half of a checkpoint and the prefix of
 // the text half.
 func (a *args) Sanitize(name string) (string, bool) {
-	if strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "multi_modal_projector.") {
+	if strings.HasPrefix(name, "vision_tower.") ||
+		strings.HasPrefix(name, "multi_modal_projector.") {
 		return "", false
 	}
 	return strings.TrimPrefix(name, "language_model."), true

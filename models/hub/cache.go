@@ -21,7 +21,9 @@ type repo struct {
 	id    string
 }
 
-func (r repo) folder() string             { return "models--" + strings.ReplaceAll(r.id, "/", "--") }
+func (r repo) folder() string {
+	return "models--" + strings.ReplaceAll(r.id, "/", "--")
+}
 func (r repo) dir() string                { return filepath.Join(r.cache, r.folder()) }
 func (r repo) blob(etag string) string    { return filepath.Join(r.dir(), "blobs", etag) }
 func (r repo) partial(etag string) string { return r.blob(etag) + ".incomplete" }

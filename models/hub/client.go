@@ -93,7 +93,8 @@ func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Dura
 		// come back at once.
 		d := min(time.Second<<(n-1), maxBackoff)
 		d = max(d-time.Duration(rand.Int64N(int64(d)/4)), t.after)
-		c.log.Info("trying again", "model", c.id, "in", d, "after", t.err, "cause", errors.Unwrap(t.err))
+		c.log.Info("trying again", "model", c.id, "in", d, "after", t.err, "cause",
+			errors.Unwrap(t.err))
 		waiting(d, t.err)
 		if err := sleep(ctx, d); err != nil {
 			return err
@@ -113,7 +114,8 @@ type reply struct {
 // the token. A HEAD stops at a redirect to another host, because the answer before it is what the
 // hub says of the file. The caller closes the body. Reading it fails with errStalled if nothing
 // arrives for a while.
-func (c *client) do(ctx context.Context, method, address string, header http.Header) (*reply, error) {
+func (c *client) do(ctx context.Context, method, address string,
+	header http.Header) (*reply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	watch := time.AfterFunc(c.stall, func() { cancel(errStalled) })
 	r := &reply{size: -1}
@@ -141,7 +143,8 @@ func (c *client) do(ctx context.Context, method, address string, header http.Hea
 		r.Response = resp
 		r.note(c.isHub(req.URL))
 		location, err := resp.Location()
-		if resp.StatusCode/100 != 3 || err != nil || method == http.MethodHead && !c.isHub(location) {
+		if resp.StatusCode/100 != 3 || err != nil || method == http.MethodHead &&
+			!c.isHub(location) {
 			resp.Body = &body{resp.Body, c, ctx, cancel, watch}
 			return r, nil
 		}
@@ -150,7 +153,8 @@ func (c *client) do(ctx context.Context, method, address string, header http.Hea
 	}
 	watch.Stop()
 	cancel(nil)
-	return nil, errorf(BadReply, c.name, "%s redirects in circles: check the hub endpoint", c.endpoint)
+	return nil, errorf(BadReply, c.name, "%s redirects in circles: check the hub endpoint",
+		c.endpoint)
 }
 
 // isHub reports whether an address may see the token: the endpoint's host, by its scheme or by
@@ -170,7 +174,8 @@ func (r *reply) note(hub bool) {
 	if r.etag == "" {
 		r.etag = trimETag(h.Get("X-Linked-Etag"))
 	}
-	if n, err := strconv.ParseInt(h.Get("X-Linked-Size"), 10, 64); err == nil && n >= 0 && r.size < 0 {
+	if n, err := strconv.ParseInt(h.Get("X-Linked-Size"), 10, 64); err == nil && n >= 0 &&
+		r.size < 0 {
 		r.size = n
 	}
 	// If no linked file is named, the hub's own answer is about the file itself.
@@ -242,7 +247,8 @@ func (c *client) networkError(ctx context.Context, err error) error {
 // request was for one.
 func (c *client) statusError(r *reply, what string) error {
 	page := c.endpoint.JoinPath(c.id).String()
-	if !c.isHub(r.Request.URL) && r.StatusCode/100 == 4 && r.StatusCode != http.StatusTooManyRequests {
+	if !c.isHub(r.Request.URL) && r.StatusCode/100 == 4 &&
+		r.StatusCode != http.StatusTooManyRequests {
 		// The signed address at the hub's storage has run out. The next attempt gets a new one.
 		return &transient{err: errorf(Unavailable, c.name,
 			"the hub's storage refused %s (%s): pull again later", what, r.Status)}
@@ -264,7 +270,8 @@ func (c *client) statusError(r *reply, what string) error {
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
 		if c.token == "" {
 			return errorf(Gated, c.name, "the model asks for permission: "+
-				"open %s, accept its terms, and set a token (in the settings, or as HF_TOKEN)", page)
+				"open %s, accept its terms, and set a token (in the settings, or as HF_TOKEN)",
+				page)
 		}
 		return errorf(Gated, c.name, "the token may not read the model: "+
 			"open %s, accept its terms with the token's account, "+
@@ -283,7 +290,8 @@ func (c *client) statusError(r *reply, what string) error {
 			"%s answers %q: pull again later, what has arrived is kept",
 			r.Request.URL.Host, r.Status), after}
 	}
-	return errorf(BadReply, c.name, "%s answers %q: check the hub endpoint", r.Request.URL.Host, r.Status)
+	return errorf(BadReply, c.name, "%s answers %q: check the hub endpoint", r.Request.URL.Host,
+		r.Status)
 }
 
 // retryAfter parses the header of that name, seconds or a date. It returns 0 if there is none.
@@ -345,7 +353,8 @@ func (c *client) head(ctx context.Context, commit, name string,
 			return false, c.statusError(r, name)
 		case r.commit != "" && r.commit != commit:
 			return false, errorf(BadReply, c.name,
-				"the hub answers with commit %q where %s was asked for: pull again", r.commit, commit)
+				"the hub answers with commit %q where %s was asked for: pull again", r.commit,
+				commit)
 		case newHash(r.etag, 0) == nil:
 			return false, errorf(BadReply, c.name, "the hub gives no hash for %s (%q), "+
 				"so it could not be checked: choose another hub endpoint", name, r.etag)

@@ -31,10 +31,12 @@ func Resolve(cacheDir, name string) (dir string, err error) {
 	case commit != "":
 		return r.snapshot(commit), nil
 	}
-	if blobs, _ := os.ReadDir(filepath.Join(r.dir(), "blobs")); len(blobs) > 0 && revision == "main" {
+	if blobs, _ := os.ReadDir(filepath.Join(r.dir(), "blobs")); len(blobs) > 0 &&
+		revision == "main" {
 		return "", incomplete(name, nil)
 	}
-	return "", errorf(NotFound, name, "the model is not on this computer: run `tandem pull %s`", name)
+	return "", errorf(NotFound, name, "the model is not on this computer: run `tandem pull %s`",
+		name)
 }
 
 // List returns the ids of the models that have a folder in the cache, sorted, complete or not. It
@@ -204,8 +206,9 @@ func missingFiles(dir string) ([]string, error) {
 			}
 		}
 		if len(weights)+len(missing) > maxShards {
-			return nil, errorf(Damaged, "", "%s is one of more than the %d files that a model may have: "+
-				"delete the model and fetch it again from a source you trust", name, maxShards)
+			return nil, errorf(Damaged, "",
+				"%s is one of more than the %d files that a model may have: "+
+					"delete the model and fetch it again from a source you trust", name, maxShards)
 		}
 	}
 	return missing, nil

@@ -42,7 +42,8 @@ func shards(index []byte) ([]string, error) {
 			indexName, len(names), maxShards)
 	}
 	for _, name := range names {
-		if !safeFile(name) || strings.Contains(name, "/") || !strings.HasSuffix(name, ".safetensors") {
+		if !safeFile(name) || strings.Contains(name, "/") ||
+			!strings.HasSuffix(name, ".safetensors") {
 			return nil, fmt.Errorf("%s names %q, which is no safetensors file beside it",
 				indexName, name)
 		}

@@ -29,14 +29,16 @@ func parseInfo(name string, data []byte) (info, error) {
 	}
 	if len(data) > maxInfoBytes {
 		return info{}, errorf(BadReply, name,
-			"the hub's list of files is larger than %d MiB: check the hub endpoint", maxInfoBytes>>20)
+			"the hub's list of files is larger than %d MiB: check the hub endpoint",
+			maxInfoBytes>>20)
 	}
 	if err := json.Unmarshal(data, &reply); err != nil {
 		return info{}, errorf(BadReply, name,
 			"the hub's answer is not what a hub answers: check the hub endpoint (%w)", err)
 	}
 	if !isCommit(reply.SHA) {
-		return info{}, errorf(BadReply, name, "the hub's answer has no commit: check the hub endpoint")
+		return info{}, errorf(BadReply, name,
+			"the hub's answer has no commit: check the hub endpoint")
 	}
 	if len(reply.Siblings) > maxFiles {
 		return info{}, errorf(Unsupported, name,
@@ -45,8 +47,9 @@ func parseInfo(name string, data []byte) (info, error) {
 	in := info{commit: reply.SHA, sizes: map[string]int64{}}
 	for _, s := range reply.Siblings {
 		if !safeFile(s.Name) {
-			return info{}, errorf(Unsafe, name, "the repository names a file outside its own folder, %q: "+
-				"nothing was downloaded, do not trust it", s.Name)
+			return info{}, errorf(Unsafe, name,
+				"the repository names a file outside its own folder, %q: "+
+					"nothing was downloaded, do not trust it", s.Name)
 		}
 		in.files = append(in.files, s.Name)
 		if s.Size != nil && *s.Size >= 0 {

@@ -79,7 +79,8 @@ type Snapshot struct {
 // are tried again after growing pauses, up to eight times in a row without a byte gained. Codes of
 // errors: [Invalid], [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline],
 // [RateLimited], [Unavailable], [BadReply], [Truncated], [HashMismatch], [DiskFull], [Disk].
-func Pull(ctx context.Context, name string, opts Options, progress func(Progress)) (Snapshot, error) {
+func Pull(ctx context.Context, name string, opts Options,
+	progress func(Progress)) (Snapshot, error) {
 	id, revision, err := ParsePull(name)
 	if err != nil {
 		return Snapshot{}, err
@@ -275,7 +276,8 @@ func gigabytes(n int64) string {
 }
 
 // each calls f for every file, some at a time. The first error ends the rest and is returned.
-func (p *pull) each(ctx context.Context, files []*file, f func(context.Context, *file) error) error {
+func (p *pull) each(ctx context.Context, files []*file,
+	f func(context.Context, *file) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan *file)

@@ -18,7 +18,8 @@ func Size(ctx context.Context, name string, opts Options) (bytes int64, err erro
 		return 0, err
 	}
 	if opts.Offline {
-		return 0, errorf(Offline, name, "HF_HUB_OFFLINE forbids asking the hub: unset it to see sizes")
+		return 0, errorf(Offline, name,
+			"HF_HUB_OFFLINE forbids asking the hub: unset it to see sizes")
 	}
 	c, err := newClient(name, id, opts)
 	if err != nil {
@@ -38,7 +39,8 @@ func Size(ctx context.Context, name string, opts Options) (bytes int64, err erro
 		case !known && strings.HasSuffix(f, ".safetensors"):
 			return 0, errorf(BadReply, name, "the hub does not say how large %s is", f)
 		case n > math.MaxInt64-bytes:
-			return 0, errorf(BadReply, name, "the hub's sizes make no sense: check the hub endpoint")
+			return 0, errorf(BadReply, name,
+				"the hub's sizes make no sense: check the hub endpoint")
 		}
 		bytes += n
 	}

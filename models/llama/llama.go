@@ -82,7 +82,8 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 			Hidden: a.HiddenSize, Heads: a.Heads(float64(a.HeadDim)), Bias: a.AttentionBias,
 			Rope: rope, Layer: layer, Window: a.window(layer),
 		}),
-		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, a.MLPBias, nn.SwiGLU),
+		MLP: w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, a.MLPBias,
+			nn.SwiGLU),
 		InputLayernorm:         norm(".input_layernorm"),
 		PostAttentionLayernorm: norm(".post_attention_layernorm"),
 	}

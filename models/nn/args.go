@@ -62,7 +62,8 @@ func (a *Args) KeptRows(window int) Kept {
 // CheckLayerTypes checks layer_types: nil, or one of the known types for each layer.
 func (a *Args) CheckLayerTypes(types []string, known ...string) error {
 	if types != nil && len(types) != a.NumHiddenLayers {
-		return fmt.Errorf("config.json: layer_types lists %d layers of %d", len(types), a.NumHiddenLayers)
+		return fmt.Errorf("config.json: layer_types lists %d layers of %d",
+			len(types), a.NumHiddenLayers)
 	}
 	for _, t := range types {
 		if !slices.Contains(known, t) {

@@ -28,14 +28,16 @@ type MoEShape struct {
 // in two.
 func (w *Weights) MoE(path string, hidden int, of MoEShape) *MoE {
 	experts := path + ".switch_mlp"
-	gateUp := []Part{{experts + ".gate_proj", of.Intermediate}, {experts + ".up_proj", of.Intermediate}}
+	gateUp := []Part{{experts + ".gate_proj", of.Intermediate},
+		{experts + ".up_proj", of.Intermediate}}
 	if both := experts + ".gate_up_proj"; w.Has(both + ".weight") {
 		gateUp = []Part{{both, 2 * of.Intermediate}}
 	}
 	return &MoE{
-		Gate:             w.Linear(path+".gate", hidden, of.Experts, false),
-		GateUp:           w.experts(of.Experts, hidden, gateUp...),
-		Down:             w.experts(of.Experts, of.Intermediate, Part{experts + ".down_proj", hidden}),
+		Gate:   w.Linear(path+".gate", hidden, of.Experts, false),
+		GateUp: w.experts(of.Experts, hidden, gateUp...),
+		Down: w.experts(of.Experts, of.Intermediate,
+			Part{experts + ".down_proj", hidden}),
 		SharedExpert:     w.MLP(path+".shared_expert", hidden, of.Shared, false, SwiGLU),
 		SharedExpertGate: w.Linear(path+".shared_expert_gate", hidden, 1, false),
 		of:               of,
@@ -131,7 +133,8 @@ func (x *experts) matmul(s *mlx.Scope, rows, chosen *mlx.Array) *mlx.Array {
 	outs := make([]*mlx.Array, len(x.parts))
 	for i, m := range x.parts {
 		if m.scales != nil {
-			outs[i] = s.GatherQuantizedMatMul(rows, m.weight, m.scales, m.biases, chosen, m.quantization)
+			outs[i] = s.GatherQuantizedMatMul(rows, m.weight, m.scales, m.biases, chosen,
+				m.quantization)
 		} else {
 			out := s.GatherMM(s.AsType(rows, m.weight.Dtype()), m.weight, chosen)
 			outs[i] = s.AsType(out, rows.Dtype())

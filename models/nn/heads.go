@@ -39,7 +39,8 @@ func (h Heads) splitGates(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
 
 // Attend rotates the heads of each sequence at its position and appends k and v to its cache of the
 // given layer. It returns what the queries attend to, (rows, Q D) for the whole batch.
-func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, layer int) *mlx.Array {
+func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
+	layer int) *mlx.Array {
 	rows := b.Rows()
 	var out *mlx.Array // (1, Q, rows, D)
 	if len(b) == 1 {
@@ -48,7 +49,8 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, la
 		outs := make([]*mlx.Array, len(b))
 		at := 0
 		for i, q := range b {
-			outs[i] = h.attend(s, s.Slice(qk, 2, at, at+q.N), s.Slice(v, 2, at, at+q.N), rope, q, layer)
+			outs[i] = h.attend(s, s.Slice(qk, 2, at, at+q.N), s.Slice(v, 2, at, at+q.N), rope, q,
+				layer)
 			at += q.N
 		}
 		out = s.Concat(2, outs...)
@@ -59,7 +61,8 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, la
 	return s.Reshape(out, rows, h.Q*h.Dim)
 }
 
-func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence, layer int) *mlx.Array {
+func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
+	layer int) *mlx.Array {
 	qk = rope.Forward(s, qk, q.Pos)
 	queries, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
 	view := q.Caches[layer].(cache.Attention).Update(s, k, v)

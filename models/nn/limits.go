@@ -25,7 +25,8 @@ type Size struct {
 func CheckSizes(sizes ...Size) error {
 	for _, z := range sizes {
 		if z.Value < 1 || z.Value > z.Max {
-			return fmt.Errorf("config.json: %s is %d, which is not between 1 and %d", z.Name, z.Value, z.Max)
+			return fmt.Errorf("config.json: %s is %d, which is not between 1 and %d",
+				z.Name, z.Value, z.Max)
 		}
 	}
 	return nil

@@ -100,7 +100,8 @@ func (q *Quantization) of(path string, in, columns, groups int) (mlx.Quantizatio
 		said, ok := q.modules[path]
 		if ok && said == nil {
 			return none, fmt.Errorf(
-				"config.json says that %s is not quantized, but the checkpoint has its scales", path)
+				"config.json says that %s is not quantized, but the checkpoint has its scales",
+				path)
 		}
 		m.Mode = q.Mode
 		if ok {

@@ -8,7 +8,8 @@ import (
 
 // ScaledDotProductAttention attends k and v (1, KV, T, D) with q (1, Q, n, D): (1, Q, n, D). mask
 // (n, T) is bool, true = attend; nil = attend all.
-func ScaledDotProductAttention(s *mlx.Scope, q, k, v *mlx.Array, scale float32, mask *mlx.Array) *mlx.Array {
+func ScaledDotProductAttention(s *mlx.Scope, q, k, v *mlx.Array, scale float32,
+	mask *mlx.Array) *mlx.Array {
 	if !plainOnCPU(s, q) {
 		return s.Attention(q, k, v, scale, mask)
 	}

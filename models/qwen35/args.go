@@ -89,9 +89,11 @@ func (a *args) setDefaults() {
 func (a *args) check() error {
 	err := cmp.Or(
 		a.Check(
-			nn.Size{Name: "full_attention_interval", Value: a.FullAttentionInterval, Max: nn.MaxLayers},
+			nn.Size{Name: "full_attention_interval", Value: a.FullAttentionInterval,
+				Max: nn.MaxLayers},
 			nn.Size{Name: "linear_num_value_heads", Value: a.LinearNumValueHeads, Max: nn.MaxHeads},
-			nn.Size{Name: "linear_num_key_heads", Value: a.LinearNumKeyHeads, Max: a.LinearNumValueHeads},
+			nn.Size{Name: "linear_num_key_heads", Value: a.LinearNumKeyHeads,
+				Max: a.LinearNumValueHeads},
 			nn.Size{Name: "linear_key_head_dim", Value: a.LinearKeyHeadDim, Max: nn.MaxHeadDim},
 			nn.Size{Name: "linear_value_head_dim", Value: a.LinearValueHeadDim, Max: nn.MaxHeadDim},
 			nn.Size{Name: "linear_conv_kernel_dim", Value: a.LinearConvKernelDim, Max: 64}),
@@ -111,7 +113,8 @@ func (a *args) check() error {
 	case a.AttnOutputGate != nil && !*a.AttnOutputGate:
 		return &nn.UnsupportedError{Message: "config.json: attn_output_gate false is not supported for qwen3_5"}
 	}
-	return cmp.Or(a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.LinearAttention), a.checkExperts())
+	return cmp.Or(a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.LinearAttention),
+		a.checkExperts())
 }
 
 // checkExperts refuses sizes of experts outside their limits.
@@ -122,15 +125,18 @@ func (a *args) checkExperts() error {
 	return nn.CheckSizes(
 		nn.Size{Name: "num_experts", Value: a.NumExperts, Max: nn.MaxHidden},
 		nn.Size{Name: "num_experts_per_tok", Value: a.NumExpertsPerTok, Max: a.NumExperts},
-		nn.Size{Name: "moe_intermediate_size", Value: a.MoeIntermediateSize, Max: nn.MaxIntermediate},
-		nn.Size{Name: "shared_expert_intermediate_size", Value: a.SharedExpertIntermediateSize, Max: nn.MaxIntermediate})
+		nn.Size{Name: "moe_intermediate_size", Value: a.MoeIntermediateSize,
+			Max: nn.MaxIntermediate},
+		nn.Size{Name: "shared_expert_intermediate_size", Value: a.SharedExpertIntermediateSize,
+			Max: nn.MaxIntermediate})
 }
 
 // experts returns the sizes of a layer with experts.
 func (a *args) experts() nn.MoEShape {
 	return nn.MoEShape{
 		Experts: a.NumExperts, TopK: a.NumExpertsPerTok,
-		Intermediate: a.MoeIntermediateSize, Shared: a.SharedExpertIntermediateSize, Normalize: a.NormTopkProb,
+		Intermediate: a.MoeIntermediateSize, Shared: a.SharedExpertIntermediateSize,
+		Normalize: a.NormTopkProb,
 	}
 }
 

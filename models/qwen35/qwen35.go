@@ -25,7 +25,8 @@ import (
 )
 
 // newBlock reads one layer. normOffset is added to the weights of its norms.
-func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset float64, layer int) *nn.Block {
+func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset float64,
+	layer int) *nn.Block {
 	norm := func(name string) *nn.RMSNorm {
 		return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, normOffset)
 	}
@@ -44,7 +45,8 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset fl
 	}
 	heads := a.Heads(float64(a.HeadDim))
 	attention := w.Attention(path+".self_attn", nn.AttentionSpec{
-		Hidden: a.HiddenSize, Heads: heads, Bias: a.AttentionBias, Gated: true, Rope: rope, Layer: layer,
+		Hidden: a.HiddenSize, Heads: heads, Bias: a.AttentionBias, Gated: true, Rope: rope,
+		Layer: layer,
 	})
 	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, normOffset)
 	l.Mixer = attention

@@ -58,7 +58,8 @@ func run(program string, follow bool, args []string) error {
 	handler := supervise.PageOf(menu, server)
 	if !follow {
 		s := supervise.New(supervise.Options{
-			Home: home, Program: program, Args: args, Stderr: os.Stderr, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+			Home: home, Program: program, Args: args, Stderr: os.Stderr,
+			Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		})
 		handler = s.Page(server)
 		running.Go(func() { crash = s.Run(ctx) })

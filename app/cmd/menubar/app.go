@@ -51,7 +51,8 @@ func newApp(o options, failure error) *app {
 		a.view.Failure = failure.Error()
 	}
 	a.supervisor = supervise.New(supervise.Options{
-		Home: o.home, Program: o.program, Args: o.args, Stderr: os.Stderr, Logger: o.log, Changed: a.supervised,
+		Home: o.home, Program: o.program, Args: o.args, Stderr: os.Stderr, Logger: o.log,
+		Changed: a.supervised,
 	})
 	return a
 }
@@ -97,7 +98,8 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 		}
 	}
 	running.Go(func() {
-		if err := d.Serve(supervise.Desk{Supervisor: a.supervisor, Show: show, Login: a.atLogin, SetLogin: a.setAtLogin}); err != nil {
+		if err := d.Serve(supervise.Desk{Supervisor: a.supervisor, Show: show, Login: a.atLogin,
+			SetLogin: a.setAtLogin}); err != nil {
 			a.o.log.Error("neither a second start nor the window reaches the menu", "error", err)
 		}
 	})

@@ -16,7 +16,8 @@ const showSignal = syscall.SIGUSR2
 
 // copyText puts a text on the clipboard, with the first program that works.
 func copyText(ctx context.Context, text string) error {
-	for _, command := range [][]string{{"pbcopy"}, {"wl-copy"}, {"xclip", "-selection", "clipboard"}} {
+	for _, command := range [][]string{{"pbcopy"}, {"wl-copy"},
+		{"xclip", "-selection", "clipboard"}} {
 		path, err := exec.LookPath(command[0])
 		if err != nil {
 			continue

@@ -39,9 +39,11 @@ func iconPNG(i menu.Icon) []byte {
 			cover = max(cover, line(px, py, left, axis, right, axis, 1.1))
 			switch i {
 			case menu.Generating:
-				cover = max(cover, disc(math.Hypot(px-13, py-7), 3.6), disc(math.Hypot(px-23, py-7), 3.6))
+				cover = max(cover, disc(math.Hypot(px-13, py-7), 3.6),
+					disc(math.Hypot(px-23, py-7), 3.6))
 			case menu.Failed:
-				cover = max(cover, line(px, py, 18, 2.5, 18, 8.5, 1.6), disc(math.Hypot(px-18, py-12.5), 1.7))
+				cover = max(cover, line(px, py, 18, 2.5, 18, 8.5, 1.6),
+					disc(math.Hypot(px-18, py-12.5), 1.7))
 			}
 			img.SetNRGBA(x, y, color.NRGBA{A: uint8(math.Round(255 * cover))})
 		}

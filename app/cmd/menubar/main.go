@@ -34,8 +34,10 @@ func main() {
 	}
 	flag.StringVar(&o.program, "program", beside.Tandem, "the `tandem` to serve with")
 	flag.StringVar(&o.window, "window", beside.Window, "the window's `program`")
-	flag.BoolVar(&o.hidden, "login", false, "open no window, as when the system starts this at login")
-	flag.BoolVar(&o.opened, supervise.OpenedFlag, false, "this was opened by what the system starts at login, and opens no other")
+	flag.BoolVar(&o.hidden, "login", false,
+		"open no window, as when the system starts this at login")
+	flag.BoolVar(&o.opened, supervise.OpenedFlag, false,
+		"this was opened by what the system starts at login, and opens no other")
 	flag.Parse()
 	o.args = flag.Args()
 	if err := run(o); err != nil {

@@ -17,8 +17,9 @@ import (
 func (o options) mover() supervise.Mover {
 	return supervise.Mover{
 		Bundle: o.bundle, Place: o.place, Note: filepath.Join(o.home, "stays-at"),
-		Folders: []string{"/Applications", filepath.Join(control.UserHome(os.Getenv), "Applications")},
-		Ask:     askToMove, Open: openAfterUs, Log: o.log,
+		Folders: []string{"/Applications", filepath.Join(control.UserHome(os.Getenv),
+			"Applications")},
+		Ask: askToMove, Open: openAfterUs, Log: o.log,
 	}
 }
 
@@ -32,7 +33,8 @@ func askToMove(question string) bool {
 // openAfterUs opens an app after this process has ended, because until then this process holds the
 // door.
 func openAfterUs(path string) error {
-	cmd := exec.Command("/bin/sh", "-c", `while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; exec /usr/bin/open "$2"`,
+	cmd := exec.Command("/bin/sh", "-c",
+		`while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; exec /usr/bin/open "$2"`,
 		"sh", strconv.Itoa(os.Getpid()), path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Start()

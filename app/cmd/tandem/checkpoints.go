@@ -52,7 +52,8 @@ func checkpointsVerb(ctx context.Context, m *Main, args []string) error {
 	case "verify":
 		return verifyCheckpoints(ctx, m, args)
 	}
-	fmt.Fprintf(m.Stderr, "tandem checkpoints: there is no verb %q; use list, show, name, pin, unpin, branch, delete or verify\n", sub)
+	fmt.Fprintf(m.Stderr, "tandem checkpoints: there is no verb %q; use list, show, name, pin, unpin, branch, delete or verify\n",
+		sub)
 	return errUsage
 }
 
@@ -85,13 +86,16 @@ func listCheckpoints(ctx context.Context, m *Main, name string, args []string) e
 			if x.Pinned {
 				pin = "pinned"
 			}
-			rows = append(rows, []string{x.ID, cmp.Or(x.Name, "-"), cmp.Or(pin, "-"), x.Model, x.Kind, fmt.Sprint(x.ToToken),
-				fmt.Sprint(x.ToToken - x.FromToken), control.ByteSize(x.Bytes), fmt.Sprint(x.Hits), clock(x.UsedAt), run64(x.Run)})
+			rows = append(rows, []string{x.ID, cmp.Or(x.Name, "-"), cmp.Or(pin, "-"), x.Model,
+				x.Kind, fmt.Sprint(x.ToToken),
+				fmt.Sprint(x.ToToken - x.FromToken), control.ByteSize(x.Bytes), fmt.Sprint(x.Hits),
+				clock(x.UsedAt), run64(x.Run)})
 		}
 		if *asJSON {
 			return nil
 		}
-		return table(m.Stdout, []string{"ID", "NAME", "PIN", "MODEL", "KIND", "TOKENS", "OWN", "SIZE", "HITS", "USED", "RUN"}, rows)
+		return table(m.Stdout, []string{"ID", "NAME", "PIN", "MODEL", "KIND", "TOKENS", "OWN",
+			"SIZE", "HITS", "USED", "RUN"}, rows)
 	})
 }
 
@@ -158,7 +162,8 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 	})
 }
 
-func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n int, change func(rest []string) control.CheckpointChange) error {
+func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n int,
+	change func(rest []string) control.CheckpointChange) error {
 	rest, err := parseNamed(m.flags("checkpoints "+sub), args, n, n)
 	if err != nil {
 		return err
@@ -214,7 +219,8 @@ func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
 			}
 		}
 		if damaged > 0 {
-			return fmt.Errorf("%d of %s cannot be used; `tandem checkpoints delete ID` deletes one", damaged, control.Plural(len(names), "checkpoint"))
+			return fmt.Errorf("%d of %s cannot be used; `tandem checkpoints delete ID` deletes one",
+				damaged, control.Plural(len(names), "checkpoint"))
 		}
 		if !*asJSON {
 			fmt.Fprintf(m.Stdout, "%s whole\n", control.Plural(len(names), "checkpoint"))
@@ -239,14 +245,16 @@ func branch(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("checkpoints branch")
 	raw := f.Bool("raw", false, "go on from the text as it is, with the prompt as it is")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	maxTokens := f.Int("max-tokens", 0, "generate at most `N` tokens (default: what the context leaves)")
+	maxTokens := f.Int("max-tokens", 0,
+		"generate at most `N` tokens (default: what the context leaves)")
 	temperature := f.Float64("temperature", 0, "sampling temperature `X` (default: the model's)")
 	seed := f.Int64("seed", 0, "seed `N` of the sampler (default: a random one)")
 	rest, err := parseNamed(f, args, 1, 2)
 	if err != nil {
 		return err
 	}
-	b := continuation{Raw: *raw, Stream: true, StreamOptions: map[string]any{"include_usage": true}, TokenIDs: true}
+	b := continuation{Raw: *raw, Stream: true, StreamOptions: map[string]any{"include_usage": true},
+		TokenIDs: true}
 	if len(rest) > 1 {
 		b.Prompt = rest[1]
 	}

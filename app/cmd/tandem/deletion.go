@@ -25,7 +25,8 @@ func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		what := fmt.Sprintf("delete %s, which frees %s", control.Plural(len(would.Checkpoints), "checkpoint"), control.ByteSize(would.Bytes))
+		what := fmt.Sprintf("delete %s, which frees %s",
+			control.Plural(len(would.Checkpoints), "checkpoint"), control.ByteSize(would.Bytes))
 		if err := m.confirm(ctx, f, *yes, what); err != nil {
 			return err
 		}
@@ -33,7 +34,8 @@ func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(m.Stderr, "tandem: deleted %s, which frees %s\n", control.Plural(len(d.Checkpoints), "checkpoint"), control.ByteSize(d.Bytes))
+		fmt.Fprintf(m.Stderr, "tandem: deleted %s, which frees %s\n",
+			control.Plural(len(d.Checkpoints), "checkpoint"), control.ByteSize(d.Bytes))
 		return nil
 	})
 }
@@ -42,7 +44,8 @@ func forget(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("forget")
 	var r control.ForgetRequest
 	f.StringVar(&r.Model, "model", "", "the history of the model `ID`")
-	f.StringVar(&r.Client, "client", "", "the history of the client `NAME`, as `tandem runs --json` has it")
+	f.StringVar(&r.Client, "client", "",
+		"the history of the client `NAME`, as `tandem runs --json` has it")
 	f.StringVar(&r.Day, "day", "", "the history of the day `YYYY-MM-DD`")
 	yes := f.Bool("yes", false, "do not ask")
 	if _, err := parse(f, args, 0, 0); err != nil {
@@ -52,7 +55,9 @@ func forget(ctx context.Context, m *Main, args []string) error {
 		return mistake(f, "say what to forget: --model, --client, --day, or several, which narrow each other")
 	}
 	amount := func(g control.Forgotten) string {
-		return fmt.Sprintf("%s and %s, which frees %s", control.Plural(g.Runs, "run"), control.Plural(g.Checkpoints, "checkpoint"), control.ByteSize(g.Bytes))
+		return fmt.Sprintf("%s and %s, which frees %s",
+			control.Plural(g.Runs, "run"), control.Plural(g.Checkpoints, "checkpoint"),
+			control.ByteSize(g.Bytes))
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
 		would, err := c.WouldForget(ctx, r)
@@ -70,7 +75,9 @@ func forget(ctx context.Context, m *Main, args []string) error {
 		}
 		fmt.Fprintf(m.Stderr, "tandem: forgot %s\n", amount(gone))
 		if gone.InFlight > 0 {
-			fmt.Fprintf(m.Stderr, "tandem: %s in flight; nothing of their texts is kept, and `tandem forget` forgets the rest once they have ended\n", control.Plural(gone.InFlight, "run"))
+			fmt.Fprintf(m.Stderr,
+				"tandem: %s in flight; nothing of their texts is kept, and `tandem forget` forgets the rest once they have ended\n",
+				control.Plural(gone.InFlight, "run"))
 		}
 		return nil
 	})

@@ -97,9 +97,11 @@ func (m *Main) examine(ctx context.Context) []finding {
 	case state.Error != "":
 		add("server", false, "pid %d at %s: %s", state.PID, state.Address, state.Error)
 	case state.Warning != "":
-		add("server", false, "pid %d at %s answers, but %s", state.PID, state.Address, state.Warning)
+		add("server", false, "pid %d at %s answers, but %s", state.PID, state.Address,
+			state.Warning)
 	default:
-		add("server", true, "pid %d at %s, model %s, %s", state.PID, state.Address, state.Choice, state.Phase)
+		add("server", true, "pid %d at %s, model %s, %s", state.PID, state.Address, state.Choice,
+			state.Phase)
 	}
 
 	switch {
@@ -152,7 +154,8 @@ func servedChoice(ctx context.Context, c *control.Client, id string) finding {
 	}
 	i := slices.IndexFunc(list, func(model control.Model) bool { return model.ID == id })
 	if i < 0 {
-		return finding{"chosen model", false, fmt.Sprintf("%s is no longer registered; %s", id, other)}
+		return finding{"chosen model", false,
+			fmt.Sprintf("%s is no longer registered; %s", id, other)}
 	}
 	return examineModel(list[i], other)
 }
@@ -164,7 +167,8 @@ func database(ctx context.Context, home string) finding {
 	case err != nil:
 		return finding{"database", false, err.Error()}
 	case problem != "":
-		return finding{"database", false, problem + "; move tandem.db aside, with the -wal and -shm files beside it, to start with an empty one"}
+		return finding{"database", false, problem +
+			"; move tandem.db aside, with the -wal and -shm files beside it, to start with an empty one"}
 	}
 	return finding{"database", true, "whole"}
 }
@@ -176,7 +180,8 @@ func lastChoice(ctx context.Context, home string) finding {
 	case err != nil:
 		return finding{"chosen model", false, err.Error()}
 	case !known:
-		return finding{"chosen model", true, "known after the next start, which brings the database up to date"}
+		return finding{"chosen model", true,
+			"known after the next start, which brings the database up to date"}
 	}
 	return examineModel(model, "choose another by `tandem serve --model ID`")
 }

@@ -55,12 +55,15 @@ func writeDrafter(w io.Writer, d control.Drafter) error {
 	}
 	switch {
 	case d.Measuring:
-		rows = append(rows, []string{"reading", "as is usual, until the model is idle for some seconds and its readings have been measured"})
+		rows = append(rows, []string{"reading",
+			"as is usual, until the model is idle for some seconds and its readings have been measured"})
 	case d.Embedding != "" || d.Sliding != "":
 		rows = append(rows, []string{"reading", reading(d.Embedding, d.Sliding)})
 	}
 	for _, t := range d.Trials {
-		rows = append(rows, []string{"measured", fmt.Sprintf("%s: %.2f tokens per verify over %s", reading(t.Embedding, t.Sliding), t.TokensPerVerify, control.Plural(t.Blocks, "block"))})
+		rows = append(rows, []string{"measured",
+			fmt.Sprintf("%s: %.2f tokens per verify over %s",
+				reading(t.Embedding, t.Sliding), t.TokensPerVerify, control.Plural(t.Blocks, "block"))})
 	}
 	return table(w, []string{"model", d.Model}, rows)
 }

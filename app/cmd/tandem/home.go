@@ -59,7 +59,8 @@ func (m *Main) options(log *slog.Logger) app.Options {
 		o.Hub.CacheDir = filepath.Join(base, "hub")
 	}
 	o.Hub.Endpoint = strings.TrimRight(m.Getenv("HF_ENDPOINT"), "/")
-	o.Hub.Offline = slices.Contains([]string{"1", "ON", "YES", "TRUE"}, strings.ToUpper(m.Getenv("HF_HUB_OFFLINE")))
+	o.Hub.Offline = slices.Contains([]string{"1", "ON", "YES", "TRUE"},
+		strings.ToUpper(m.Getenv("HF_HUB_OFFLINE")))
 	o.Hub.Logger = log
 	o.Hub.Token = m.Getenv("HF_TOKEN")
 	if o.Hub.Token == "" {
@@ -68,7 +69,9 @@ func (m *Main) options(log *slog.Logger) app.Options {
 		}
 	}
 	for _, dir := range []string{".lmstudio/models", ".cache/lm-studio/models"} {
-		o.ModelFolders = append(o.ModelFolders, library.ModelFolder{Path: filepath.Join(m.userHome(), dir), Place: control.PlaceLMStudio})
+		o.ModelFolders = append(o.ModelFolders,
+			library.ModelFolder{Path: filepath.Join(m.userHome(), dir),
+				Place: control.PlaceLMStudio})
 	}
 	return o
 }
@@ -119,7 +122,8 @@ func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) e
 		if err == nil && state.Phase != control.PhaseDraining {
 			return fn(client)
 		}
-		if e, ok := errors.AsType[*control.Error](err); err != nil && (!ok || e.Code != control.CodeUnavailable) {
+		if e, ok := errors.AsType[*control.Error](err); err != nil &&
+			(!ok || e.Code != control.CodeUnavailable) {
 			return err
 		}
 		a, err := app.Open(ctx, m.options(m.logger(false)))
@@ -145,7 +149,8 @@ func (m *Main) serveWhile(ctx context.Context, a *app.App, fn func() error) erro
 	ready := make(chan struct{})
 	served := make(chan error, 1)
 	go func() {
-		served <- a.Serve(ctx, app.ServeOptions{Stop: stop, Ready: func(string, string) { close(ready) }})
+		served <- a.Serve(ctx, app.ServeOptions{Stop: stop,
+			Ready: func(string, string) { close(ready) }})
 	}()
 	var err error
 	select {
@@ -156,7 +161,8 @@ func (m *Main) serveWhile(ctx context.Context, a *app.App, fn func() error) erro
 			if ctx.Err() != nil {
 				return // requests are being ended; one may be fn's own
 			}
-			fmt.Fprintln(m.Stderr, "tandem: done, but other programs have requests in flight here; waiting for them. Ctrl-C ends them")
+			fmt.Fprintln(m.Stderr,
+				"tandem: done, but other programs have requests in flight here; waiting for them. Ctrl-C ends them")
 		})
 		err = errors.Join(err, <-served)
 		patience.Stop()

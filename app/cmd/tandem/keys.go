@@ -61,7 +61,8 @@ func keysVerb(ctx context.Context, m *Main, args []string) error {
 			return fmt.Errorf("there is no key %q; `tandem keys` lists the keys", rest[0])
 		})
 	}
-	fmt.Fprintf(m.Stderr, "tandem keys: there is no verb %q; use list, add NAME or delete NAME\n", sub)
+	fmt.Fprintf(m.Stderr, "tandem keys: there is no verb %q; use list, add NAME or delete NAME\n",
+		sub)
 	return errUsage
 }
 

@@ -14,7 +14,7 @@ import (
 // modelVerbs are the words that may follow "models".
 func modelVerbs() []verb {
 	return []verb{
-		{name: "list", doc: "list them: * is at the chosen one; says what is in memory and which folder is gone"},
+		{name: "list", doc: "list them: * marks the chosen one; the list names models in memory and folders that are gone"},
 		{name: "add", args: "FOLDER", doc: "register a model's folder"},
 		{name: "remove", args: "ID", doc: "remove one, and delete it from the disk if Tandem downloaded it"},
 		{name: "unload", args: "[ID]", doc: "free the memory of a model, or of all"},
@@ -42,7 +42,8 @@ func modelsVerb(ctx context.Context, m *Main, args []string) error {
 	case "drafter":
 		return drafterOf(ctx, m, args)
 	}
-	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, add FOLDER, remove ID, unload [ID] or drafter ID\n", sub)
+	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, add FOLDER, remove ID, unload [ID] or drafter ID\n",
+		sub)
 	return errUsage
 }
 
@@ -89,13 +90,16 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 			if l := state.Resident(model.ID); l != nil {
 				memory = control.ByteSize(l.Bytes)
 			}
-			rows = append(rows, []string{mark + model.ID, architecture, count(model.Parameters), weights,
-				control.ByteSize(model.Bytes), fmt.Sprint(model.ContextLength), memory, source, clock(model.LastUsedAt)})
+			rows = append(rows, []string{mark + model.ID, architecture, count(model.Parameters),
+				weights,
+				control.ByteSize(model.Bytes), fmt.Sprint(model.ContextLength), memory, source,
+				clock(model.LastUsedAt)})
 		}
 		if *asJSON {
 			return nil
 		}
-		return table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "SIZE", "CONTEXT", "IN MEMORY", "SOURCE", "LAST USED"}, rows)
+		return table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "SIZE",
+			"CONTEXT", "IN MEMORY", "SOURCE", "LAST USED"}, rows)
 	})
 }
 
@@ -151,7 +155,8 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		if gone.Deletes {
-			fmt.Fprintf(m.Stderr, "tandem: %s is deleted, which frees %s\n", id, control.ByteSize(gone.Bytes))
+			fmt.Fprintf(m.Stderr, "tandem: %s is deleted, which frees %s\n", id,
+				control.ByteSize(gone.Bytes))
 		}
 		if before.Resident(id) != nil {
 			fmt.Fprintf(m.Stderr, "tandem: %s was in memory and has been unloaded\n", id)
@@ -161,7 +166,8 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 			if after, err := c.State(ctx); err == nil { // the model is removed in any case
 				next = after.Choice
 			}
-			fmt.Fprintf(m.Stderr, "tandem: %s was the chosen model; requests for %s now get %s\n", id, control.Alias, next)
+			fmt.Fprintf(m.Stderr, "tandem: %s was the chosen model; requests for %s now get %s\n",
+				id, control.Alias, next)
 		}
 		return nil
 	})

@@ -41,7 +41,8 @@ func open(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	if err := exec.CommandContext(ctx, opener, page).Run(); err != nil {
-		return fmt.Errorf("no browser could be started (%v); open the link above within a minute", err)
+		return fmt.Errorf("no browser could be started (%v); open the link above within a minute",
+			err)
 	}
 	return nil
 }
@@ -55,6 +56,7 @@ func (m *Main) redirect(link string) (string, error) {
 		return "", err
 	}
 	text := fmt.Sprintf("<!doctype html><meta charset=utf-8><title>Tandem</title><meta name=referrer content=no-referrer>"+
-		"<meta http-equiv=refresh content=\"0; url=%[1]s\"><a href=\"%[1]s\">Tandem</a>\n", html.EscapeString(link))
+		"<meta http-equiv=refresh content=\"0; url=%[1]s\"><a href=\"%[1]s\">Tandem</a>\n",
+		html.EscapeString(link))
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }

@@ -45,7 +45,8 @@ func (m *Main) bar() *progressBar {
 func (b *progressBar) bytes(what string, done, total, perSecond int64) {
 	line := what + " " + control.ByteSize(done)
 	if total > 0 {
-		line = fmt.Sprintf("%s %s %s of %s", what, gauge(done, total), control.ByteSize(done), control.ByteSize(total))
+		line = fmt.Sprintf("%s %s %s of %s", what, gauge(done, total), control.ByteSize(done),
+			control.ByteSize(total))
 	}
 	if perSecond > 0 {
 		line += fmt.Sprintf(", %s/s", control.ByteSize(perSecond))
@@ -69,7 +70,8 @@ func gauge(done, total int64) string {
 	const width = 30
 	share := float64(min(done, total)) / float64(total)
 	full := int(share * width)
-	return fmt.Sprintf("[%s%s] %3d%%", strings.Repeat("=", full), strings.Repeat(" ", width-full), int(share*100))
+	return fmt.Sprintf("[%s%s] %3d%%", strings.Repeat("=", full), strings.Repeat(" ", width-full),
+		int(share*100))
 }
 
 func (b *progressBar) draw(line string) {
@@ -98,7 +100,8 @@ func (b *progressBar) erase() {
 
 // watch shows on the terminal what the caller waits for: a load, or the reading of a prompt. stop
 // erases it, and may be called more than once.
-func (m *Main) watch(ctx context.Context, state func(context.Context) (control.State, error)) (stop func()) {
+func (m *Main) watch(ctx context.Context,
+	state func(context.Context) (control.State, error)) (stop func()) {
 	if !m.Terminal {
 		return func() {}
 	}
@@ -148,7 +151,8 @@ func awaited(s control.State) func(*progressBar) {
 		if a.CompletionTokens == 0 && a.PromptTokens > 0 {
 			return func(b *progressBar) {
 				b.draw(fmt.Sprintf("reading the prompt %s %d of %d tokens",
-					gauge(int64(a.PromptDone), int64(a.PromptTokens)), a.PromptDone, a.PromptTokens))
+					gauge(int64(a.PromptDone), int64(a.PromptTokens)), a.PromptDone,
+					a.PromptTokens))
 			}
 		}
 	}

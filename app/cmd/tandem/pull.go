@@ -23,17 +23,18 @@ func pull(ctx context.Context, m *Main, args []string) error {
 		}
 		bar := m.bar()
 		var note string
-		model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision}, func(p control.Progress) {
-			if p.Note != "" {
-				note = p.Note
-				return
-			}
-			if p.Waiting != "" {
-				bar.waiting(rest[0], p.Done, p.Total, p.Waiting)
-				return
-			}
-			bar.bytes(rest[0], p.Done, p.Total, p.PerSecond)
-		})
+		model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision},
+			func(p control.Progress) {
+				if p.Note != "" {
+					note = p.Note
+					return
+				}
+				if p.Waiting != "" {
+					bar.waiting(rest[0], p.Done, p.Total, p.Waiting)
+					return
+				}
+				bar.bytes(rest[0], p.Done, p.Total, p.PerSecond)
+			})
 		bar.end()
 		if note != "" {
 			fmt.Fprintf(m.Stderr, "tandem: %s\n", note)
@@ -42,9 +43,11 @@ func pull(ctx context.Context, m *Main, args []string) error {
 			fmt.Fprintln(m.Stdout, model.ID)
 		}
 		// A bad name is refused by every process, whatever its environment.
-		if e, ok := errors.AsType[*control.Error](err); ok && e.Param != "id" && state.PID != os.Getpid() {
+		if e, ok := errors.AsType[*control.Error](err); ok && e.Param != "id" &&
+			state.PID != os.Getpid() {
 			return fmt.Errorf("%w (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, "+
-				"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)", e, state.PID)
+				"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)",
+				e, state.PID)
 		}
 		return err
 	})

@@ -48,7 +48,8 @@ func showRun(ctx context.Context, m *Main, args []string) error {
 		if *asJSON {
 			return writeJSON(m.Stdout, r)
 		}
-		if i := slices.IndexFunc(state.Active, func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 && r.EndedAt.IsZero() {
+		if i := slices.IndexFunc(state.Active,
+			func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 && r.EndedAt.IsZero() {
 			r.Model = state.Active[i].Model // its row has no model yet
 		}
 		return writeReport(m.Stdout, r)
@@ -73,7 +74,8 @@ func writeReport(w io.Writer, r control.Run) error {
 	case r.EndedAt.IsZero():
 		lines = append(lines, []string{"finish", "running; its figures come with its end"})
 	case r.FinishReason == control.FinishInterrupted:
-		lines = append(lines, []string{"resume", fmt.Sprintf("`tandem runs resume %d` completes its answer, if it had begun", r.ID)})
+		lines = append(lines, []string{"resume",
+			fmt.Sprintf("`tandem runs resume %d` completes its answer, if it had begun", r.ID)})
 	default:
 		lines = append(lines, []string{"memory", control.ByteSize(r.PeakBytes) + " at the peak"})
 	}
@@ -96,7 +98,8 @@ func writeReport(w io.Writer, r control.Run) error {
 		if i < len(how.AcceptedAt) {
 			accepted = how.AcceptedAt[i]
 		}
-		positions = append(positions, []string{fmt.Sprint(i + 1), fmt.Sprint(n), fmt.Sprint(accepted), control.Share(accepted, n)})
+		positions = append(positions, []string{fmt.Sprint(i + 1), fmt.Sprint(n),
+			fmt.Sprint(accepted), control.Share(accepted, n)})
 	}
 	if err := table(w, []string{"DRAFT", "TRIED", "ACCEPTED", "SHARE"}, positions); err != nil {
 		return err
@@ -124,7 +127,8 @@ func writeChart(w io.Writer, how *control.Speculation) error {
 	if how.Cut > 0 {
 		scale += fmt.Sprintf("; the %d after them were not kept", how.Cut)
 	}
-	_, err := fmt.Fprintf(w, "\n%s; · is none, █ is %d\ndrafted   %s\naccepted  %s\n", scale, most, bars(rounds.Drafted, each, most), bars(rounds.Accepted, each, most))
+	_, err := fmt.Fprintf(w, "\n%s; · is none, █ is %d\ndrafted   %s\naccepted  %s\n", scale, most,
+		bars(rounds.Drafted, each, most), bars(rounds.Accepted, each, most))
 	return err
 }
 

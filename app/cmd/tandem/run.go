@@ -85,25 +85,33 @@ func (m *Main) runFlags() *runFlags {
 	f.StringVar(&r.model, "model", control.Alias, "`DIR|ID` of the model")
 	f.BoolVar(&r.raw, "raw", false, "take the prompt as it is, without the chat template")
 	f.BoolVar(&r.json, "json", false, "one JSON object a line")
-	f.IntVar(&r.maxTokens, "max-tokens", 0, "generate at most `N` tokens (default: what the context leaves)")
-	f.Float64Var(&r.temperature, "temperature", 0, "sampling temperature `X` (default: the model's)")
+	f.IntVar(&r.maxTokens, "max-tokens", 0,
+		"generate at most `N` tokens (default: what the context leaves)")
+	f.Float64Var(&r.temperature, "temperature", 0,
+		"sampling temperature `X` (default: the model's)")
 	f.Int64Var(&r.seed, "seed", 0, "seed `N` of the sampler (default: a random one)")
-	f.StringVar(&r.speculation.Drafter, "speculation", "", "`DRAFTER`: "+strings.Join(control.Drafters, ", ")+" (default: the server's, auto)")
+	f.StringVar(&r.speculation.Drafter, "speculation", "",
+		"`DRAFTER`: "+strings.Join(control.Drafters, ", ")+" (default: the server's, auto)")
 	f.IntVar(&r.depth, "depth", 0, "draft `N` tokens in each round (default: by what is measured)")
-	f.StringVar(&r.speculation.Rollback, "rollback", "", "`HOW` wrong drafts are undone: "+strings.Join(control.Rollbacks, ", "))
-	f.StringVar(&r.speculation.Rule, "rule", "", "`RULE` by which drafts stand: "+strings.Join(control.Rules, ", "))
-	f.BoolVar(&r.speculation.Exact, "exact", false, "compute so that no bit depends on the depth, at some cost")
+	f.StringVar(&r.speculation.Rollback, "rollback", "",
+		"`HOW` wrong drafts are undone: "+strings.Join(control.Rollbacks, ", "))
+	f.StringVar(&r.speculation.Rule, "rule", "",
+		"`RULE` by which drafts stand: "+strings.Join(control.Rules, ", "))
+	f.BoolVar(&r.speculation.Exact, "exact", false,
+		"compute so that no bit depends on the depth, at some cost")
 	return r
 }
 
 // generation returns a request for what the flags say. Those that were not given leave their fields
 // to the server.
 func (r *runFlags) generation() (generation, error) {
-	g := generation{Model: r.model, Stream: true, StreamOptions: map[string]any{"include_usage": true}, ReturnTokenIDs: true}
+	g := generation{Model: r.model, Stream: true,
+		StreamOptions: map[string]any{"include_usage": true}, ReturnTokenIDs: true}
 	var wrong error
 	oneOf := func(name, value string, known []string) {
 		if g.Speculation = &r.speculation; !slices.Contains(known, value) {
-			wrong = mistake(r.set, fmt.Sprintf("--%s must be one of %s, not %q", name, strings.Join(known, ", "), value))
+			wrong = mistake(r.set, fmt.Sprintf("--%s must be one of %s, not %q",
+				name, strings.Join(known, ", "), value))
 		}
 	}
 	r.set.Visit(func(x *flag.Flag) {
@@ -113,7 +121,8 @@ func (r *runFlags) generation() (generation, error) {
 				wrong = mistake(r.set, "--max-tokens must be at least 0")
 			}
 		case "temperature":
-			if g.Temperature = &r.temperature; !(r.temperature >= 0 && r.temperature <= math.MaxFloat64) {
+			if g.Temperature = &r.temperature; !(r.temperature >= 0 &&
+				r.temperature <= math.MaxFloat64) {
 				wrong = mistake(r.set, "--temperature must be at least 0")
 			}
 		case "seed":
@@ -129,7 +138,8 @@ func (r *runFlags) generation() (generation, error) {
 		case "depth":
 			g.Speculation, r.speculation.Depth = &r.speculation, &r.depth
 			if r.depth < 0 || r.depth > control.MaxDepth {
-				wrong = mistake(r.set, fmt.Sprintf("--depth must lie between 0 and %d", control.MaxDepth))
+				wrong = mistake(r.set, fmt.Sprintf("--depth must lie between 0 and %d",
+					control.MaxDepth))
 			}
 		}
 	})
@@ -163,7 +173,8 @@ func run(ctx context.Context, m *Main, args []string) error {
 		}
 		g.Model = id
 		err = m.generate(ctx, c, g, prompt, r.raw, r.json)
-		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid && added {
+		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid &&
+			added {
 			_, undo := c.RemoveModel(ctx, id)
 			return errors.Join(err, undo)
 		}
@@ -207,7 +218,8 @@ func (m *Main) readPrompt(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("read the prompt: %w", t.err)
 		}
 		if len(t.b) > maxPrompt {
-			return "", fmt.Errorf("the prompt on standard input is larger than %d MiB", maxPrompt>>20)
+			return "", fmt.Errorf("the prompt on standard input is larger than %d MiB",
+				maxPrompt>>20)
 		}
 		return string(t.b), nil
 	case <-ctx.Done():
@@ -223,7 +235,8 @@ func (m *Main) readPrompt(ctx context.Context) (string, error) {
 func quoted(words []string) string {
 	const longest = 60 // bytes worth repeating
 	text := strings.Join(words, " ")
-	if len(text) > longest || strings.ContainsFunc(text, func(r rune) bool { return r == '\'' || !unicode.IsPrint(r) }) {
+	if len(text) > longest || strings.ContainsFunc(text,
+		func(r rune) bool { return r == '\'' || !unicode.IsPrint(r) }) {
 		text = "..."
 	}
 	return "'" + text + "'"
@@ -231,7 +244,8 @@ func quoted(words []string) string {
 
 // register returns the id of the model that is named. A folder is registered first; added says
 // whether that made a new row. An id, or the alias, is never a folder.
-func register(ctx context.Context, c *control.Client, name string) (id string, added bool, err error) {
+func register(ctx context.Context, c *control.Client,
+	name string) (id string, added bool, err error) {
 	if !library.IsFolder(name) {
 		return name, false, nil
 	}
@@ -244,7 +258,8 @@ func register(ctx context.Context, c *control.Client, name string) (id string, a
 		return "", false, err
 	}
 	model, err := c.AddModel(ctx, control.AddRequest{Path: dir})
-	return model.ID, !slices.ContainsFunc(list, func(m control.Model) bool { return m.Path == model.Path }), err
+	return model.ID, !slices.ContainsFunc(list,
+		func(m control.Model) bool { return m.Path == model.Path }), err
 }
 
 // orFolder adds to an error about an unknown id what to write for the folder of that name, or that
@@ -260,12 +275,14 @@ func orFolder(err error, name string) error {
 	case !info.IsDir():
 		return fmt.Errorf("%w %s is a file, and a model is a folder", err, name)
 	}
-	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s", err, name)
+	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s",
+		err, name)
 }
 
 // generate streams an answer to standard output. A model without a chat template continues the
 // prompt instead.
-func (m *Main) generate(ctx context.Context, c *control.Client, g generation, prompt string, raw, asJSON bool) error {
+func (m *Main) generate(ctx context.Context, c *control.Client, g generation, prompt string, raw,
+	asJSON bool) error {
 	route := "/v1/chat/completions"
 	g.Messages = []message{{"user", prompt}}
 	if raw {

@@ -116,11 +116,14 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 	f.StringVar(&q.Model, "model", "", "only those of the model `ID`")
 	f.StringVar(&q.Client, "client", "", "only those of the client `NAME`, as runs --json lists it")
 	f.StringVar(&q.Endpoint, "endpoint", "", "only those of the `ROUTE`, such as /v1/completions")
-	f.StringVar(&q.Finish, "finish", "", "only those that ended for this `REASON`, such as stop, length, error or running")
-	f.BoolVar(&q.Failed, "failed", false, "only those that failed or were interrupted")
+	f.StringVar(&q.Finish, "finish", "",
+		"only runs that ended for this `REASON`, such as stop, length, error or running")
+	f.BoolVar(&q.Failed, "failed", false, "only runs that failed or were interrupted")
 	f.StringVar(&q.Day, "day", "", "only those of the day `YYYY-MM-DD`")
-	f.Func("since", "only those begun since `WHEN`: how long ago, such as 90m, 2h or 3d, or a day or a moment in local time", sinceFlag(time.Now(), &q.Since))
-	f.StringVar(&q.Search, "search", "", "only those with this `TEXT` in a column of words, or in the time of the start")
+	f.Func("since", "only those begun since `WHEN`: how long ago, such as 90m, 2h or 3d, or a day or a moment in local time",
+		sinceFlag(time.Now(), &q.Since))
+	f.StringVar(&q.Search, "search", "",
+		"only those with this `TEXT` in a column of words, or in the time of the start")
 	f.IntVar(&q.Limit, "limit", 20, "at most `N`, up to 1000; 0 lists 100")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
@@ -149,7 +152,8 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 			if r.EndedAt.IsZero() {
 				r.FinishReason = "running"
 				// Its row has no model yet.
-				if i := slices.IndexFunc(state.Active, func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 {
+				if i := slices.IndexFunc(state.Active,
+					func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 {
 					r.Model = state.Active[i].Model
 				}
 				r.Model = cmp.Or(r.Model, "-")
@@ -165,12 +169,15 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 				verified = v.Word()
 			}
 			rows = append(rows, []string{fmt.Sprint(r.ID), clock(r.StartedAt), r.Model, r.Endpoint,
-				fmt.Sprint(r.PromptTokens), fmt.Sprint(r.CompletionTokens), cmp.Or(r.Drafter, "-"), perVerify,
+				fmt.Sprint(r.PromptTokens), fmt.Sprint(r.CompletionTokens), cmp.Or(r.Drafter, "-"),
+				perVerify,
 				fmt.Sprintf("%.0f", r.FirstTokenMS), r.Pace(), verified, r.FinishReason})
 		}
 		if *asJSON {
 			return nil
 		}
-		return table(m.Stdout, []string{"ID", "STARTED", "MODEL", "ENDPOINT", "PROMPT", "COMPLETION", "DRAFTER", "PER VERIFY", "FIRST MS", "TOKENS/S", "VERIFIED", "FINISH"}, rows)
+		return table(m.Stdout, []string{"ID", "STARTED", "MODEL", "ENDPOINT", "PROMPT",
+			"COMPLETION", "DRAFTER", "PER VERIFY", "FIRST MS", "TOKENS/S", "VERIFIED", "FINISH"},
+			rows)
 	})
 }

@@ -36,29 +36,38 @@ type serveFlags struct {
 func (m *Main) serveFlags() *serveFlags {
 	f := m.flags("serve")
 	s := &serveFlags{set: f}
-	f.StringVar(&s.addr, "addr", "", fmt.Sprintf("`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
-		"(default: 127.0.0.1 and the port of the settings, %d unless changed)", control.DefaultPort))
+	f.StringVar(&s.addr, "addr", "",
+		fmt.Sprintf("`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
+			"(default: 127.0.0.1 and the port of the settings, %d unless changed)",
+			control.DefaultPort))
 	f.StringVar(&s.model, "model", "", "`DIR|ID` of the model to serve (default: the last one)")
-	f.StringVar(&s.drafter, "drafter", "", "`DIR|ID|auto|none`: drafter of that model while this runs; "+
-		"ID is ORG/NAME in the hub's cache (default: what tandem models drafter set)")
+	f.StringVar(&s.drafter, "drafter", "",
+		"`DIR|ID|auto|none`: drafter of that model while this runs; "+
+			"ID is ORG/NAME in the hub's cache (default: what tandem models drafter set)")
 	f.IntVar(&s.context, "context", 0, "context length, `N` tokens (default: the model's)")
 	f.StringVar(&s.dtype, "dtype", "auto", "type to compute in: `auto|float32|checkpoint`")
-	f.StringVar(&s.checkpoints, "checkpoints", "on", "`on|off`: keep what was computed for requests that begin alike")
-	f.Func("checkpoint-memory", "`SIZE` of memory that checkpoints take at most, such as 4GB or 4GiB "+
-		"(default: an eighth of the machine's)", sizeFlag(&s.memory))
+	f.StringVar(&s.checkpoints, "checkpoints", "on",
+		"`on|off`: keep what was computed for requests that begin alike")
+	f.Func("checkpoint-memory",
+		"`SIZE` of memory that checkpoints take at most, such as 4GB or 4GiB "+
+			"(default: an eighth of the machine's)", sizeFlag(&s.memory))
 	f.Func("checkpoint-disk", "`SIZE` of the disk that they take at most "+
 		"(default: a tenth of what is free, 16 GiB at most)", sizeFlag(&s.disk))
-	f.StringVar(&s.speculation, "speculation", "auto", "`auto|none`, for requests that do not choose for themselves")
-	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated", func(name string) error {
-		s.hosts = append(s.hosts, name)
-		return control.CheckHost(name)
-	})
-	f.Func("allow-origin", "`ORIGIN` that may call /v1 from a browser, such as app://obsidian.md; may be repeated", func(origin string) error {
-		s.origins = append(s.origins, origin)
-		return control.CheckOrigin(origin)
-	})
+	f.StringVar(&s.speculation, "speculation", "auto",
+		"`auto|none`, for requests that do not choose for themselves")
+	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated",
+		func(name string) error {
+			s.hosts = append(s.hosts, name)
+			return control.CheckHost(name)
+		})
+	f.Func("allow-origin", "`ORIGIN` that may call /v1 from a browser, such as app://obsidian.md; may be repeated",
+		func(origin string) error {
+			s.origins = append(s.origins, origin)
+			return control.CheckOrigin(origin)
+		})
 	f.BoolVar(&s.verbose, "verbose", false, "log more")
-	f.BoolVar(&s.supervised, "supervised", false, "end when standard input ends, as it does when the program that started this one does")
+	f.BoolVar(&s.supervised, "supervised", false,
+		"end when standard input ends, as it does when the program that started this one does")
 	s.script = engineFlags(f)
 	return s
 }
@@ -71,13 +80,15 @@ func (s *serveFlags) check(given map[string]bool) error {
 	case given["drafter"] && s.drafter == "":
 		return mistake(s.set, "--drafter is empty; give it a folder, ORG/NAME, auto or none, or leave it out for what was set")
 	case given["addr"] && s.addr == "":
-		return mistake(s.set, fmt.Sprintf("--addr is empty; write HOST:PORT, for example 127.0.0.1:%d, or leave it out", control.DefaultPort))
+		return mistake(s.set, fmt.Sprintf("--addr is empty; write HOST:PORT, for example 127.0.0.1:%d, or leave it out",
+			control.DefaultPort))
 	case s.context < 0:
 		return mistake(s.set, "--context must be at least 0")
 	case s.checkpoints != "on" && s.checkpoints != "off":
 		return mistake(s.set, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
 	case s.speculation != "auto" && s.speculation != "none":
-		return mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter", s.speculation))
+		return mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
+			s.speculation))
 	}
 	return nil
 }
@@ -94,7 +105,8 @@ func (s *serveFlags) options(m *Main, given map[string]bool) (app.Options, error
 		o.Settings.CheckpointDisk = s.disk
 		o.Given["checkpoint_disk"] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
-	o.Model, o.Drafter, o.ContextLength, o.Dtype, o.Speculation = s.model, s.drafter, s.context, s.dtype, s.speculation
+	o.Model, o.Drafter, o.ContextLength, o.Dtype, o.Speculation = s.model, s.drafter, s.context,
+		s.dtype, s.speculation
 	return o, s.script(&o)
 }
 
@@ -142,7 +154,9 @@ func serve(ctx context.Context, m *Main, args []string) error {
 			m.sayLoaded(a, err)
 		},
 		Draining: func(requests int) {
-			fmt.Fprintf(m.Stderr, "tandem: finishing %s, for some seconds at most; press Ctrl-C again to stop at once\n", control.Plural(requests, "request"))
+			fmt.Fprintf(m.Stderr,
+				"tandem: finishing %s, for some seconds at most; press Ctrl-C again to stop at once\n",
+				control.Plural(requests, "request"))
 		},
 	})
 	stop()
@@ -152,7 +166,8 @@ func serve(ctx context.Context, m *Main, args []string) error {
 // openHome opens the app. A supervised process waits for the home folder as long as lockPatience.
 func openHome(ctx context.Context, o app.Options, supervised bool) (*app.App, error) {
 	a, err := app.Open(ctx, o)
-	for deadline := time.Now().Add(lockPatience); supervised && isLocked(err) && time.Now().Before(deadline) && ctx.Err() == nil; {
+	for deadline := time.Now().Add(lockPatience); supervised && isLocked(err) &&
+		time.Now().Before(deadline) && ctx.Err() == nil; {
 		time.Sleep(50 * time.Millisecond)
 		a, err = app.Open(ctx, o)
 	}
@@ -168,7 +183,8 @@ func isLocked(err error) bool {
 func (m *Main) sayReady(a *app.App, address, link string) {
 	if address == "" {
 		fmt.Fprintf(m.Stderr, "tandem: running without an endpoint, so that no editor reaches this process: %s.\n"+
-			"Ctrl-C stops it; until then `tandem run` and the other commands use it, and the menu, the window and `tandem settings set port=N` move it.\n", a.State().Error)
+			"Ctrl-C stops it; until then `tandem run` and the other commands use it, and the menu, the window and `tandem settings set port=N` move it.\n",
+			a.State().Error)
 		return
 	}
 	fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
@@ -183,8 +199,10 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 	case err != nil:
 		fmt.Fprintf(m.Stderr, "tandem: %s cannot be served: %v\n"+
 			"Until it can, requests for it get this error. To serve another, press Ctrl-C, then `tandem serve --model ID` "+
-			"(`tandem models` lists them) or `tandem serve --model pocket`, the one that comes with the program.\n", state.Choice, err)
+			"(`tandem models` lists them) or `tandem serve --model pocket`, the one that comes with the program.\n",
+			state.Choice, err)
 	case state.Address != "":
-		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n", state.Choice, state.Address, control.Alias)
+		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n",
+			state.Choice, state.Address, control.Alias)
 	}
 }

@@ -34,7 +34,8 @@ func settingsVerb(ctx context.Context, m *Main, args []string) error {
 	case "set":
 		return setSettings(ctx, m, args)
 	}
-	fmt.Fprintf(m.Stderr, "tandem settings: there is no verb %q; use list, or set NAME=VALUE\n", sub)
+	fmt.Fprintf(m.Stderr, "tandem settings: there is no verb %q; use list, or set NAME=VALUE\n",
+		sub)
 	return errUsage
 }
 
@@ -98,7 +99,8 @@ func setSettings(ctx context.Context, m *Main, args []string) error {
 	return m.withServer(ctx, func(c *control.Client) error {
 		st, err := c.ChangeSettings(ctx, change)
 		if err == nil && st.Link != "" {
-			fmt.Fprintln(m.Stderr, "tandem: the endpoint has moved; editors need its new address, which `tandem doctor` shows")
+			fmt.Fprintln(m.Stderr,
+				"tandem: the endpoint has moved; editors need its new address, which `tandem doctor` shows")
 		}
 		return err
 	})

@@ -24,7 +24,8 @@ func sinceFlag(now time.Time, t *time.Time) func(string) error {
 			return nil
 		}
 		for _, form := range sinceForms {
-			if at, err := time.ParseInLocation(form, text, now.Location()); err == nil && !at.IsZero() {
+			if at, err := time.ParseInLocation(form, text, now.Location()); err == nil &&
+				!at.IsZero() {
 				*t = at
 				return nil
 			}

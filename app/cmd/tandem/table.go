@@ -40,7 +40,8 @@ func sizeFlag(n *int64) func(string) error {
 		if power < 0 {
 			base, power = 1024, slices.Index([]string{"", "kiB", "MiB", "GiB", "TiB"}, unit)
 		}
-		if v *= math.Pow(base, float64(power)); err != nil || unit == "" || power < 0 || !(v >= 1e6 && v < 1e18) {
+		if v *= math.Pow(base, float64(power)); err != nil || unit == "" || power < 0 ||
+			!(v >= 1e6 && v < 1e18) {
 			return errors.New("write a number and a unit, such as 500MB, 4GB (a GB has 1000 MB) or 4GiB (1024 MiB), at least 1MB")
 		}
 		*n = int64(v)

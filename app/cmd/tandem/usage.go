@@ -34,7 +34,7 @@ func findVerb(path string) verb {
 	return found
 }
 
-// words joins those that are not empty.
+// words joins the words of list that are not empty.
 func words(list ...string) string {
 	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), " ")
 }
@@ -104,7 +104,8 @@ func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 	case len(rest) < min:
 		fmt.Fprintf(f.Output(), "%s needs %s\n", f.Name(), needs(f.Name()))
 	case len(rest) > max && max == 0:
-		fmt.Fprintf(f.Output(), "%s takes no arguments but flags; %q is one too many\n", f.Name(), rest[0])
+		fmt.Fprintf(f.Output(), "%s takes no arguments but flags; %q is one too many\n", f.Name(),
+			rest[0])
 	case len(rest) > max:
 		most := "one argument"
 		if max > 1 {

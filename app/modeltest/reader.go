@@ -1,4 +1,4 @@
-package model
+package modeltest
 
 import (
 	"context"
@@ -7,25 +7,27 @@ import (
 	"tandem/engine"
 )
 
-// FakeDimensions is the length of a Fake's vectors.
-const FakeDimensions = 4
+// Dimensions is the length of a Fake's vectors.
+const Dimensions = 4
 
 func (m *Fake) Kind() string { return m.Purpose }
 
-func (m *Fake) Dimensions() int { return FakeDimensions }
+func (m *Fake) Dimensions() int { return Dimensions }
 
 // Embed makes a vector of a text's length, its first token, its last token, and 1/3.
-func (m *Fake) Embed(ctx context.Context, r engine.Reading, dimensions int) ([][]float32, engine.Stats, error) {
+func (m *Fake) Embed(ctx context.Context, r engine.Reading,
+	dimensions int) ([][]float32, engine.Stats, error) {
 	stats, err := m.read(ctx, r)
 	if err != nil {
 		return nil, stats, err
 	}
 	if dimensions == 0 {
-		dimensions = FakeDimensions
+		dimensions = Dimensions
 	}
 	var out [][]float32
 	for _, t := range r.Texts {
-		out = append(out, []float32{float32(len(t)), float32(t[0]), float32(t[len(t)-1]), 1.0 / 3}[:dimensions])
+		out = append(out, []float32{float32(len(t)), float32(t[0]), float32(t[len(t)-1]),
+			1.0 / 3}[:dimensions])
 	}
 	return out, stats, nil
 }

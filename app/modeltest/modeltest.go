@@ -1,4 +1,4 @@
-package model
+package modeltest
 
 import (
 	"context"
@@ -13,10 +13,11 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/dialect"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
-// A Fake is a Model for tests. It answers every prompt with Output, one byte a token. Ids
+// A Fake is a [model.Model] for tests. It answers every prompt with Output, one byte a token. Ids
 // from 256 on are special tokens. Set the exported fields before the first request; a test
 // that reads the records while requests run locks Mu.
 type Fake struct {
@@ -27,9 +28,9 @@ type Fake struct {
 	Finish         engine.Finish
 	Template       func(vars []byte) (string, error) // nil for a model without one
 	FillsMiddle    bool
-	Sampling       Defaults
+	Sampling       model.Defaults
 	TemplateSource string   // tells the dialect
-	MoreSpecials   []string // special tokens after FakeSpecials
+	MoreSpecials   []string // special tokens after Specials
 	LongestContext int      // the most tokens that the user could set
 	Continuation   string   // the output after a generated text that is no prefix of Output
 
@@ -48,42 +49,44 @@ type Fake struct {
 	Requests     []engine.Request
 	ReadTexts    [][]int32
 	Vars         []string
-	Grammars     []Grammar
+	Grammars     []model.Grammar
 	OpenMatchers int
 }
 
-var _ Model = (*Fake)(nil)
+var _ model.Model = (*Fake)(nil)
 
-// FakeSpecials are the special tokens of every Fake.
-var FakeSpecials = []string{"<bos>", "<pre>", "<suf>", "<mid>", "<eos>"}
+// Specials are the special tokens of every Fake.
+var Specials = []string{"<bos>", "<pre>", "<suf>", "<mid>", "<eos>"}
 
-// FakeTemplate prints each message on a line, after the first letter of its role. It refuses
+// Template prints each message on a line, after the first letter of its role. It refuses
 // the message "forbidden".
-func FakeTemplate(vars []byte) (string, error) {
+func Template(vars []byte) (string, error) {
 	var v struct {
 		Messages []struct{ Role, Content string }
 	}
 	if err := json.Unmarshal(vars, &v); err != nil {
-		return "", &engine.Error{Code: engine.CodeInternal, Message: "the server wrote bad variables: " + string(vars)}
+		return "", &engine.Error{Code: engine.CodeInternal,
+			Message: "the server wrote bad variables: " + string(vars)}
 	}
 	var b strings.Builder
 	for _, m := range v.Messages {
 		if m.Content == "forbidden" {
-			return "", control.Errorf(control.CodeInvalid, "The model's chat template refuses these messages: no such talk")
+			return "", control.Errorf(control.CodeInvalid,
+				"The model's chat template refuses these messages: no such talk")
 		}
 		fmt.Fprintf(&b, "%c%s\n", m.Role[0], m.Content)
 	}
 	return b.String(), nil
 }
 
-func (m *Fake) Reader() Reader           { return m }
-func (m *Fake) Tokenizer() Tokenizer     { return m }
-func (m *Fake) ID() string               { return m.Name }
-func (m *Fake) Key() string              { return m.CacheKey }
-func (m *Fake) ContextLength() int       { return m.Context }
-func (m *Fake) LongerContext(n int) bool { return n <= m.LongestContext }
-func (m *Fake) VocabSize() int           { return 256 + len(m.specials()) }
-func (m *Fake) Defaults() Defaults       { return m.Sampling }
+func (m *Fake) Reader() model.Reader       { return m }
+func (m *Fake) Tokenizer() model.Tokenizer { return m }
+func (m *Fake) ID() string                 { return m.Name }
+func (m *Fake) Key() string                { return m.CacheKey }
+func (m *Fake) ContextLength() int         { return m.Context }
+func (m *Fake) LongerContext(n int) bool   { return n <= m.LongestContext }
+func (m *Fake) VocabSize() int             { return 256 + len(m.specials()) }
+func (m *Fake) Defaults() model.Defaults   { return m.Sampling }
 
 func (m *Fake) Dialect() *dialect.Dialect {
 	return dialect.Detect(m.TemplateSource, func(text string) (int32, bool, bool) {
@@ -92,7 +95,7 @@ func (m *Fake) Dialect() *dialect.Dialect {
 	})
 }
 
-func (m *Fake) specials() []string { return slices.Concat(FakeSpecials, m.MoreSpecials) }
+func (m *Fake) specials() []string { return slices.Concat(Specials, m.MoreSpecials) }
 
 func (m *Fake) Special() (ids []int32) {
 	for _, text := range m.Dialect().Special() {
@@ -101,7 +104,7 @@ func (m *Fake) Special() (ids []int32) {
 	return ids
 }
 
-// Release implements Model.
+// Release implements model.Model.
 func (m *Fake) Release() {
 	if m.OnRelease != nil {
 		m.OnRelease()
@@ -163,20 +166,22 @@ func (m *Fake) TokenBytes(id int32) []byte {
 
 func (m *Fake) LongestToken() int { return len("<bos>") }
 
-func (m *Fake) FIM() (FIM, bool) { return FIM{"<pre>", "<suf>", "<mid>"}, m.FillsMiddle }
+func (m *Fake) FIM() (model.FIM, bool) {
+	return model.FIM{Prefix: "<pre>", Suffix: "<suf>", Middle: "<mid>"}, m.FillsMiddle
+}
 
 func (m *Fake) RenderChat(vars []byte) (string, error) {
 	m.Mu.Lock()
 	m.Vars = append(m.Vars, string(vars))
 	m.Mu.Unlock()
 	if m.Template == nil {
-		return "", ErrNoTemplate
+		return "", model.ErrNoTemplate
 	}
 	return m.Template(vars)
 }
 
 // Matcher refuses a grammar with the word impossible. Every other one allows any text.
-func (m *Fake) Matcher(_ context.Context, g Grammar) (Matcher, error) {
+func (m *Fake) Matcher(_ context.Context, g model.Grammar) (model.Matcher, error) {
 	if strings.Contains(string(g.JSON)+g.Lark+g.Regex, "impossible") {
 		return nil, control.Errorf(control.CodeInvalid, "the fake refuses this")
 	}
@@ -210,12 +215,15 @@ func (m *Fake) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.
 		return m.Script(ctx, r)
 	}
 	return func(yield func(engine.Token, error) bool) {
-		st := engine.Stats{PromptTokens: len(r.Prompt), Matched: len(r.Prompt)/2 + 1, CachedTokens: len(r.Prompt) / 2, Restore: time.Millisecond, Miss: "no checkpoint there", Seed: 7, Prefill: 2 * time.Millisecond, FirstToken: 3 * time.Millisecond}
+		st := engine.Stats{PromptTokens: len(r.Prompt), Matched: len(r.Prompt)/2 + 1,
+			CachedTokens: len(r.Prompt) / 2, Restore: time.Millisecond, Miss: "no checkpoint there",
+			Seed: 7, Prefill: 2 * time.Millisecond, FirstToken: 3 * time.Millisecond}
 		if r.Seed != nil {
 			st.Seed = *r.Seed
 		}
 		if d := r.Speculation.Drafter; d == "mtp" {
-			st.Err = &engine.Error{Code: engine.CodeInvalid, Message: `speculation.drafter "mtp" is not there for this model; it has auto, none, ngram`}
+			st.Err = &engine.Error{Code: engine.CodeInvalid,
+				Message: `speculation.drafter "mtp" is not there for this model; it has auto, none, ngram`}
 			r.Done(st)
 			yield(engine.Token{}, st.Err)
 			return
@@ -339,7 +347,8 @@ func (m *Fake) rounds(r engine.Request, out string, st *engine.Stats) []engine.T
 		i += a + 1
 	}
 	st.Draft, st.Verify = time.Millisecond, 4*time.Millisecond
-	st.Blocks = engine.Blocks{Count: 3, Total: 6 * time.Millisecond, Early: 6 * time.Millisecond, Max: 3 * time.Millisecond}
+	st.Blocks = engine.Blocks{Count: 3, Total: 6 * time.Millisecond, Early: 6 * time.Millisecond,
+		Max: 3 * time.Millisecond}
 	st.PredictionAccepted, st.PredictionRejected = st.Accepted, st.Drafted-st.Accepted
 	return toks
 }

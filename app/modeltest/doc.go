@@ -1,0 +1,2 @@
+// Package modeltest has a model for tests of the routes. It needs no engine and no files.
+package modeltest
