@@ -31,7 +31,7 @@ func (a *API) replyInEvents(w http.ResponseWriter, rep *Reply) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		out.End(a.sendEvents(rep, out))
+		out.End(a.Survive(func() error { return a.sendEvents(rep, out) }))
 	}()
 	began, err := out.Serve(rep.Run.Ctx)
 	rep.Run.began = began
@@ -51,11 +51,9 @@ func (a *API) sendEvents(rep *Reply, out *wire.EventStream) error {
 	if err != nil {
 		return err
 	}
-	return a.Survive(func() error {
-		if err := a.runChoices(rep, events); err != nil {
-			return err
-		}
-		events.Finish()
-		return nil
-	})
+	if err := a.runChoices(rep, events); err != nil {
+		return err
+	}
+	events.Finish()
+	return nil
 }

@@ -222,8 +222,9 @@ type heldModel struct {
 
 func (h *heldModel) Release() {
 	h.f.mu.Lock()
-	defer h.f.mu.Unlock()
 	h.f.held--
+	h.f.mu.Unlock()
+	h.Fake.Release()
 }
 
 func (f *fakeBackend) BeginRun(_ context.Context, r control.Run) (int64, error) {

@@ -460,7 +460,13 @@ func TestPanicFailsOneRequest(t *testing.T) {
 				c[1], r, fake.held, len(s.Active()))
 		}
 	}
-	fake.model.Script = nil
+	// A panic while a failed stream is cleaned up fails that stream alone, too.
+	fake.model.OnRelease = func() { panic("broken") }
+	if w := postTo(t, s, "/v1/chat/completions", "application/json",
+		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true}`); w.Code != 500 {
+		t.Errorf("a panic after a failure: %d %s", w.Code, w.Body)
+	}
+	fake.model.OnRelease, fake.model.Script = nil, nil
 	if w := postTo(t, s, "/v1/completions", "application/json",
 		`{"model":"tandem","prompt":"x"}`); w.Code != 200 {
 		t.Errorf("the next request: %d %s", w.Code, w.Body)
