@@ -61,6 +61,9 @@ func TestAbilitiesAreReadFromTheFilesWithoutALoad(t *testing.T) {
 	if got, err := r.pool.Abilities(t.Context(), "pocket"); err != nil || got.FIM == nil {
 		t.Errorf("the embedded model: %+v, %v", got, err)
 	}
+	if _, ok := r.pool.abilities.of["pocket"]; !ok {
+		t.Error("the abilities of the embedded model are read again each time")
+	}
 	if err := os.Remove(filepath.Join(dir, "tokenizer.json")); err != nil {
 		t.Fatal(err)
 	}

@@ -37,10 +37,10 @@ func (p *Pool) Tokenizer(ctx context.Context, id string) (*tokenizer.Tokenizer, 
 // tokenizerFiles returns the model's folder with the dates of its tokenizer and its chat template.
 // Another value means other files.
 func tokenizerFiles(row storage.Model) string {
-	files := row.Path
-	if row.Source == storage.SourcePocket {
-		return files
+	if row.Source == storage.SourcePocket { // it has no folder and never changes
+		return row.Source
 	}
+	files := row.Path
 	for _, name := range []string{"tokenizer.json", "tokenizer_config.json",
 		"chat_template.jinja"} {
 		if info, err := os.Stat(filepath.Join(row.Path, name)); err == nil {
