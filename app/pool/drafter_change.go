@@ -116,7 +116,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 		return m, errors.Join(err, d.Close())
 	}
 	m.stopEngine()
-	if err := m.drafter.Close(); err != nil {
+	if err := errors.Join(m.drafter.Close(), m.vocabulary.Close()); err != nil {
 		p.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
 	}
 	next := &Model{

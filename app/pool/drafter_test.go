@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine/enginetest"
 )
 
@@ -85,6 +86,30 @@ func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 	}
 	if _, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "unknown"}); err == nil {
 		t.Error("a model that is not registered has a drafter")
+	}
+}
+
+// A change of drafter frees what the model made for grammars.
+func TestChangeOfDrafterFreesTheVocabulary(t *testing.T) {
+	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
+	m := r.acquire(t, "tiny").(*Model)
+	matcher, err := m.Matcher(t.Context(), model.Grammar{Regex: "[ab]+"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := matcher.Close(); err != nil {
+		t.Error(err)
+	}
+	m.Release()
+	if m.vocabulary.made == nil {
+		t.Fatal("a grammar made no vocabulary")
+	}
+	if _, err := r.client(t).Drafter(t.Context(), control.DrafterRequest{Model: "tiny",
+		Drafter: enginetest.TinyModel(t, "llama")}); err != nil {
+		t.Fatal(err)
+	}
+	if m.vocabulary.made != nil {
+		t.Error("the vocabulary of the model before was not freed")
 	}
 }
 
