@@ -64,6 +64,7 @@ func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err erro
 	}
 	need, gone, err := p.makeRoom(ctx, r.row, a)
 	if err != nil {
+		back = p.restore(gone)
 		return nil, err
 	}
 	// The load goes on if this client leaves: the next client will want the model.
