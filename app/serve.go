@@ -81,7 +81,9 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := a.endpoint.Serve(ctx, serving); err != nil {
 		return err
 	}
-	a.keepPort(set.Port)
+	if err := a.keepPort(set.Port); err != nil {
+		return err
+	}
 	if o.Ready != nil {
 		link := ""
 		if a.State().Address != "" {

@@ -8,14 +8,18 @@ import (
 	"tandem/app/endpoint"
 )
 
-// keepPort puts the port that was opened into the settings, if a flag asked for any port.
-func (a *App) keepPort(asked int) {
-	given, ok := a.settings.Given("port")
-	if !ok || asked != 0 || a.endpoint.Address() == "" {
-		return
-	}
-	port := a.endpoint.Place().Port
-	a.settings.Give("port", given, func(s *control.Settings) { s.Port = port })
+// keepPort puts the port that was opened into the settings, if a flag asked for any port. Requests
+// are served by then, so it excludes other changes.
+func (a *App) keepPort(asked int) error {
+	return a.settings.Exclusively(func() error {
+		given, ok := a.settings.Given("port")
+		if !ok || asked != 0 || a.endpoint.Address() == "" {
+			return nil
+		}
+		port := a.endpoint.Place().Port
+		a.settings.Give("port", given, func(s *control.Settings) { s.Port = port })
+		return nil
+	})
 }
 
 // SetPort implements server.Settings. It sets the port. If a flag decides the port, the new one holds
@@ -42,7 +46,7 @@ func (a *App) SetPort(ctx context.Context, port int) error {
 		if !a.endpoint.HasTCP() {
 			return errNoEndpoint
 		}
-		to := endpoint.Place{Port: port, Network: now.Network}
+		to := endpoint.Place{Port: port, Network: a.settings.Current().Network}
 		if err := a.endpoint.Move(ctx, to); err != nil {
 			return a.endpoint.MoveError(err)
 		}
