@@ -190,9 +190,9 @@ var shapes = []struct {
 	shape   string
 	layouts []cache.Layout
 }{
-	{"qwen3", []cache.Layout{cache.Ring, cache.Full}},
+	{"qwen3", []cache.Layout{cache.Ring}}, // without windows the other is the same
 	{"gemma3_text", []cache.Layout{cache.Ring, cache.Full}},
-	{"qwen3_5", []cache.Layout{cache.Ring}}, // without windows the other is the same
+	{"qwen3_5", []cache.Layout{cache.Ring}},
 }
 
 // In the bit tier, decoding with drafts equals plain decoding in every id and every bit of every
@@ -303,9 +303,12 @@ func (l *lossless) plain(name string, r engine.Request, cut int) saying {
 	if !ok {
 		r.Speculation = engine.Speculation{Drafter: engine.None}
 		o.saying = l.say(r, cut)
-		r.Stop, r.IgnoreEOS = nil, true
-		r.MaxTokens = new(*r.MaxTokens + 20)
-		o.script = slices.Concat(r.Prompt, l.say(r, 0).ids)
+		o.script = slices.Concat(r.Prompt, o.ids)
+		if !r.IgnoreEOS || cut > 0 { // drafts go on after the end
+			r.Stop, r.IgnoreEOS = nil, true
+			r.MaxTokens = new(*r.MaxTokens + 20)
+			o.script = slices.Concat(r.Prompt, l.say(r, 0).ids)
+		}
 		l.known[name] = o
 	}
 	l.drafter.Text = o.script

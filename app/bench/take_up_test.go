@@ -80,7 +80,7 @@ func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all i
 }
 
 // cuts is how many places each text is continued from.
-const cuts = 25
+const cuts = 15
 
 // Texts are continued from random places: with and without drafts, greedy and sampled, after
 // branches, and after a restart. In the bit tier, all ids and every bit of every logit equal those
