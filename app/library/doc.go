@@ -15,14 +15,18 @@
 //   - this package: finder.folder (found.go) recognises a folder, and refuses GGUF by name today;
 //     AddModel (register.go) accepts a folder, and refuses a file;
 //   - models/hub: name.go and info.go choose the files of a repository, find.go looks for missing
-//     ones;
-//   - models: config.go reads the sizes, checkpoint.go the tensors; load.go and inspect.go name the
-//     files; footprint.go counts their bytes;
-//   - models/nn: quantization.go knows MLX's affine packing alone;
+//     ones, index.go and size.go go by the names of shards;
+//   - models: config.go reads the sizes, checkpoint.go the tensors; load.go, inspect.go and
+//     purpose.go name the files; footprint.go counts their bytes;
+//   - models/nn: quantization.go knows MLX's affine packing alone, weights.go the types of tensors;
 //   - engine/mlx: safetensors_header.go reads the headers of files;
 //   - engine/tokenizer: file.go reads the tokens from tokenizer.json;
-//   - app/pool: checkpoint_store.go, drafter_reading.go and tokenizer.go name the files. The first
-//     makes the key of checkpoints from them, so it must not miss one.
+//   - app/pool: checkpoint_store.go, drafter_reading.go, tokenizer.go and remembered.go name the
+//     files. The first makes the key of checkpoints from them, so it must not miss one;
+//   - app/ollama: models.go tells the format.
+//
+// New are a reader of headers in engine/mlx, and a map from GGUF's names of tensors to the names of
+// checkpoints in package models.
 //
 // # Who owns what
 //

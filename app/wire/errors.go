@@ -41,7 +41,8 @@ type outcome struct {
 //
 // The table decides the status of an error. Its text stands where the error arises. To find the
 // texts of a 409, search package app and its folders for the names of the codes that have
-// StatusConflict here. Most stand in app/pool/make_room.go.
+// StatusConflict here. The texts about room for a model stand in app/pool/make_room.go. Texts about
+// kept requests stand in app/api and app/history.
 var Outcomes = map[string]outcome{
 	string(engine.CodeInvalid):       {http.StatusBadRequest, "invalid_request_error", false},
 	string(control.CodeNoTemplate):   {http.StatusBadRequest, "invalid_request_error", false},
