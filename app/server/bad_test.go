@@ -220,8 +220,8 @@ func TestBadInputNamesItsField(t *testing.T) {
 			r.FinishReason != "error" || r.Endpoint != c.path {
 			t.Errorf("%.90s: the history has %+v", c.body, r)
 		}
-		if fake.held != 0 || len(s.Active()) != 0 {
-			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.Active()))
+		if fake.held != 0 || len(s.api.Active()) != 0 {
+			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.api.Active()))
 		}
 	}
 }

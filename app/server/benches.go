@@ -30,12 +30,12 @@ func (s *Server) runBench(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
+	return s.api.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
 		if q.Stay {
 			var end context.CancelCauseFunc
 			ctx, end = context.WithCancelCause(context.WithoutCancel(ctx))
 			defer end(nil)
-			defer context.AfterFunc(s.Draining, func() { end(wire.ErrStopping) })()
+			defer context.AfterFunc(s.api.Draining, func() { end(wire.ErrStopping) })()
 		}
 		b, err := s.services.Benches.RunBench(ctx, func(p control.BenchProgress) { to.Send(p) })
 		if err == nil {

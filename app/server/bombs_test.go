@@ -73,9 +73,9 @@ func TestTooMuchOfOneThingIsRefused(t *testing.T) {
 				len(e.Message) > 500 {
 				t.Errorf("%d %+v, want %s", w.Code, e, c.param)
 			}
-			if fake.held != 0 || len(s.Active()) != 0 || s.PlacesTaken() != 0 {
+			if fake.held != 0 || len(s.api.Active()) != 0 || s.api.PlacesTaken() != 0 {
 				t.Errorf("%d models are held, %d runs in flight, %d places taken",
-					fake.held, len(s.Active()), s.PlacesTaken())
+					fake.held, len(s.api.Active()), s.api.PlacesTaken())
 			}
 		})
 	}

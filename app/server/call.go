@@ -50,7 +50,7 @@ func read[In any](s *Server, w http.ResponseWriter, r *http.Request) (in In, err
 	if r.Method != http.MethodPost {
 		return in, nil
 	}
-	f, err := s.ReadObject(w, r)
+	f, err := s.api.ReadObject(w, r)
 	if err != nil {
 		return in, err
 	}

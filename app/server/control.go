@@ -12,7 +12,7 @@ import (
 // State is what Status reports, with the requests in flight.
 func (s *Server) State() control.State {
 	st := s.services.Status.State()
-	st.Active = s.Active()
+	st.Active = s.api.Active()
 	return st
 }
 
@@ -30,7 +30,7 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
+	return s.api.Progress(w, r, func(ctx context.Context, to wire.Reports) error {
 		m, err := s.services.Library.Pull(ctx, req, func(p control.Progress) { to.Send(p) })
 		switch {
 		case err == nil:

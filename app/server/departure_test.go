@@ -94,7 +94,7 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 				d := &departure{t: t, phase: phase, alike: alike}
 				var s *Server
 				run := func() context.Context {
-					for _, u := range s.InFlight() {
+					for _, u := range s.api.InFlight() {
 						return u.Ctx
 					}
 					return nil
@@ -128,7 +128,7 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 				if end := fake.lastRun(); end.FinishReason != "cancel" || end.Error != "" {
 					t.Errorf("the history has %+v", end)
 				}
-				for len(s.Active()) > 0 {
+				for len(s.api.Active()) > 0 {
 					time.Sleep(time.Millisecond)
 				}
 				srv.Close() // the handlers have ended
@@ -138,9 +138,9 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 				if n := d.after.Load(); n != 0 {
 					t.Errorf("%d pieces of work began after the client had left", n)
 				}
-				if fake.held != 0 || fake.model.OpenMatchers != 0 || s.PlacesTaken() != 0 {
+				if fake.held != 0 || fake.model.OpenMatchers != 0 || s.api.PlacesTaken() != 0 {
 					t.Errorf("%d models are held, %d grammars open, %d places taken",
-						fake.held, fake.model.OpenMatchers, s.PlacesTaken())
+						fake.held, fake.model.OpenMatchers, s.api.PlacesTaken())
 				}
 			})
 	}

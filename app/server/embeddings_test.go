@@ -202,8 +202,8 @@ func TestBadEmbeddingOrRerankIsRefused(t *testing.T) {
 			r.FinishReason != "error" || r.Endpoint != path {
 			t.Errorf("%.90s: the history has %+v", c.body, r)
 		}
-		if fake.held != 0 || len(s.Active()) != 0 {
-			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.Active()))
+		if fake.held != 0 || len(s.api.Active()) != 0 {
+			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.api.Active()))
 		}
 	}
 }
@@ -263,7 +263,7 @@ func TestReadingErrorsAreToldApart(t *testing.T) {
 		"left": func(_ *Server, leave context.CancelFunc) { leave() },
 		"cancelled": func(s *Server,
 			_ context.CancelFunc) {
-			s.CancelRun(fmt.Sprint(s.Active()[0].RunID))
+			s.api.CancelRun(fmt.Sprint(s.api.Active()[0].RunID))
 		},
 		"closed": func(s *Server, _ context.CancelFunc) { s.Close() },
 	} {
@@ -271,7 +271,7 @@ func TestReadingErrorsAreToldApart(t *testing.T) {
 		s := New(fake.services(), Options{})
 		began := make(chan int, 1)
 		fake.model.OnRead = func(ctx context.Context) error {
-			began <- s.Active()[0].PromptDone
+			began <- s.api.Active()[0].PromptDone
 			<-ctx.Done()
 			return ctx.Err()
 		}
@@ -322,8 +322,8 @@ func fuzzReading(f *testing.F, kind, path string) {
 		if w.Code >= 500 || !json.Valid(w.Body.Bytes()) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		if r := fake.lastRun(); fake.held != 0 || len(s.Active()) != 0 || r.FinishReason == "" {
-			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.Active()), r)
+		if r := fake.lastRun(); fake.held != 0 || len(s.api.Active()) != 0 || r.FinishReason == "" {
+			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.api.Active()), r)
 		}
 	})
 }

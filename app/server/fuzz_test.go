@@ -43,8 +43,8 @@ func fuzzBody(f *testing.F, path string) {
 		if strings.Contains(w.Body.String(), `"internal"`) && w.Code == 200 {
 			t.Fatalf("an error of our own in the stream: %s", w.Body)
 		}
-		if r := fake.lastRun(); fake.held != 0 || len(s.Active()) != 0 || r.FinishReason == "" {
-			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.Active()), r)
+		if r := fake.lastRun(); fake.held != 0 || len(s.api.Active()) != 0 || r.FinishReason == "" {
+			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.api.Active()), r)
 		}
 	})
 }

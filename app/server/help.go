@@ -64,7 +64,7 @@ func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 			case <-ctx.Done():
 				out.End(nil)
 				return
-			case <-s.Draining.Done():
+			case <-s.api.Draining.Done():
 				out.End(nil)
 				return
 			}

@@ -116,13 +116,13 @@ type cancelRequest struct {
 // such run is in flight.
 func (s *Server) cancel(ctx context.Context, q cancelRequest) (nothing, error) {
 	if !q.Left {
-		if !s.CancelRun(q.id) {
+		if !s.api.CancelRun(q.id) {
 			return nothing{}, control.Errorf(control.CodeRunNotFound, "No run %s is in flight.",
 				wire.Clip(q.id))
 		}
 		return nothing{}, nil
 	}
-	for _, u := range s.EndRuns(q.id, wire.ErrClientGone) {
+	for _, u := range s.api.EndRuns(q.id, wire.ErrClientGone) {
 		select { // a client that comes back may resume it at once
 		case <-u.Ended:
 		case <-ctx.Done():

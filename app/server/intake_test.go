@@ -86,7 +86,7 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for s.PlacesTaken() < len(bodies) {
+		for s.api.PlacesTaken() < len(bodies) {
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -119,7 +119,7 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 			t.Errorf("a large one: %d", status)
 		}
 	}
-	if n := s.PlacesTaken(); n != 0 {
+	if n := s.api.PlacesTaken(); n != 0 {
 		t.Errorf("%d places are still taken", n)
 	}
 }
@@ -170,7 +170,7 @@ func TestStalledBodyTimesOut(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	for len(s.Active()) == 0 {
+	for len(s.api.Active()) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	s.Drain()
@@ -238,7 +238,7 @@ func TestCancelEndsWaitForModel(t *testing.T) {
 		answered <- postTo(t, s, "/v1/completions", "application/json",
 			`{"model":"tandem","prompt":"x"}`)
 	}()
-	for !s.CancelRun("1") {
+	for !s.api.CancelRun("1") {
 		time.Sleep(time.Millisecond)
 	}
 	w := <-answered
@@ -326,7 +326,7 @@ func TestPromptProgressCountsSharedPromptOnce(t *testing.T) {
 	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			r.Progress(len(r.Prompt), len(r.Prompt))
-			most <- int64(s.Active()[0].PromptDone)
+			most <- int64(s.api.Active()[0].PromptDone)
 			yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
 		}
 	}

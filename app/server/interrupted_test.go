@@ -132,7 +132,7 @@ func TestReportOfLeftRunIsAnsweredAfterItsEnd(t *testing.T) {
 
 // onlyRun returns the one run in flight.
 func onlyRun(s *Server) *api.Run {
-	for _, u := range s.InFlight() {
+	for _, u := range s.api.InFlight() {
 		return u
 	}
 	return nil

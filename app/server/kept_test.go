@@ -148,7 +148,7 @@ func TestResumedRunBelongsToNewRun(t *testing.T) {
 		if r := fake.runs[1]; r.Client != "zed" || r.Resumes != 1 || !r.EndedAt.IsZero() {
 			t.Errorf("it begins as %+v", r)
 		}
-		if list := s.Active(); len(list) != 1 || list[0].Client != "zed" {
+		if list := s.api.Active(); len(list) != 1 || list[0].Client != "zed" {
 			t.Errorf("in flight are %+v", list)
 		}
 		return fake.Acquire(ctx, control.Alias)

@@ -188,9 +188,9 @@ func TestFullServerSaysWhenToRetry(t *testing.T) {
 					w := postTo(t, s, a.path, "application/json", a.with(more, stream))
 					checkAgain(t, fmt.Sprintf("stream %t, %s", stream, f.Body.Code), a.path, w,
 						http.StatusServiceUnavailable, f.Body.Code, f.Body.Message)
-					if fake.held != 0 || len(s.Active()) != 0 {
+					if fake.held != 0 || len(s.api.Active()) != 0 {
 						t.Errorf("%s: %d models are held, %d runs in flight",
-							a.path, fake.held, len(s.Active()))
+							a.path, fake.held, len(s.api.Active()))
 					}
 				}
 			}
@@ -299,7 +299,7 @@ func TestClientLimitRefusesOnlyThatClient(t *testing.T) {
 		`{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
 		t.Errorf("when they have ended: %d %s", w.Code, w.Body)
 	}
-	if n := len(g.Active()); n != 0 {
+	if n := len(g.api.Active()); n != 0 {
 		t.Errorf("%d runs are in flight", n)
 	}
 }

@@ -424,9 +424,9 @@ func FuzzMessagesRequest(f *testing.F) {
 		if text := w.Body.String(); w.Code == 200 && strings.Contains(text, `"api_error"`) {
 			t.Fatalf("an error of our own in the stream: %s", text)
 		}
-		if r := fake.lastRun(); fake.held != 0 || len(s.Active()) != 0 || r.FinishReason == "" ||
+		if r := fake.lastRun(); fake.held != 0 || len(s.api.Active()) != 0 || r.FinishReason == "" ||
 			fake.model.OpenMatchers != 0 {
-			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.Active()), r)
+			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.api.Active()), r)
 		}
 		if c := postTo(t, s, "/v1/messages/count_tokens", "application/json",
 			body); c.Code >= 500 || w.Code == 200 && c.Code != 200 {

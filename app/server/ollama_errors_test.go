@@ -61,9 +61,9 @@ func TestOllamaMistakeNamesItsField(t *testing.T) {
 			t.Errorf("%.90s: %d %s, want %q", c.body, w.Code, text, c.says)
 		}
 		if r := fake.lastRun(); r.Endpoint != c.path || r.Error == "" || fake.held != 0 ||
-			len(s.Active()) != 0 {
+			len(s.api.Active()) != 0 {
 			t.Errorf("%.90s: %d held, %d in flight, the history has %+v",
-				c.body, fake.held, len(s.Active()), r)
+				c.body, fake.held, len(s.api.Active()), r)
 		}
 	}
 	if w := postTo(t, New(newFake().services(), Options{}), gen, "text/plain",

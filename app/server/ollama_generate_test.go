@@ -402,9 +402,9 @@ func fuzzOllama(f *testing.F, path string) {
 		default:
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		if fake.held != 0 || fake.model.OpenMatchers != 0 || len(s.Active()) != 0 {
+		if fake.held != 0 || fake.model.OpenMatchers != 0 || len(s.api.Active()) != 0 {
 			t.Fatalf("%d models held, %d matchers, %d in flight",
-				fake.held, fake.model.OpenMatchers, len(s.Active()))
+				fake.held, fake.model.OpenMatchers, len(s.api.Active()))
 		}
 	})
 }

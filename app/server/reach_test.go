@@ -91,7 +91,7 @@ func TestEveryRouteLogsNoText(t *testing.T) {
 			return
 		}
 		var log strings.Builder
-		g.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		g.api.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		for _, body := range bodies {
 			r := postOf(e.path, "application/json", strings.ReplaceAll(body, "S", secret))
 			r.Method, r.Header["Authorization"] = e.method, g.Request(e).Header["Authorization"]

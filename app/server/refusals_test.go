@@ -139,7 +139,7 @@ func TestAnthropicErrorTypeFitsStatus(t *testing.T) {
 		w := httptest.NewRecorder()
 		w.Header().Set("X-Request-Id", "req_1")
 		w.Header().Set("Request-Id", "req_1")
-		s.Fail(w, r, control.Errorf(control.Code(code), "It went wrong."))
+		s.api.Fail(w, r, control.Errorf(control.Code(code), "It went wrong."))
 		e := decodeAnthropic(t, w)
 		if want, ok := special[code]; ok && (w.Code != want.status || e.Error.Type != want.kind) {
 			t.Errorf("%s: %d %s", code, w.Code, w.Body)

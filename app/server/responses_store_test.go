@@ -278,11 +278,11 @@ func TestRecalledResponseIsLimited(t *testing.T) {
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 	// A large conversation takes a place among large bodies, and gives it back.
-	if s.PlacesTaken() != 0 {
-		t.Errorf("%d places are held", s.PlacesTaken())
+	if s.api.PlacesTaken() != 0 {
+		t.Errorf("%d places are held", s.api.PlacesTaken())
 	}
 	for i := range wire.LargePlaces {
-		if err := s.Take(&wire.Place{Client: fmt.Sprint(i)}); err != nil {
+		if err := s.api.Take(&wire.Place{Client: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

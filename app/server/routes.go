@@ -58,7 +58,7 @@ func (s *Server) mux(session wire.Handler) *http.ServeMux {
 				h = refuse
 			}
 			if err := h(w, r); err != nil {
-				s.Fail(w, r, err)
+				s.api.Fail(w, r, err)
 			}
 		})
 	})
@@ -77,7 +77,7 @@ func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
 		get("/page.css", servePage)
 	}
 	get("/health", s.health)
-	get("/metrics", s.Scrape)
+	get("/metrics", s.api.Scrape)
 
 	s.openAI.AddRoutes(route)
 	get("/v1/models", s.ListModels)
@@ -117,8 +117,8 @@ func (s *Server) controlRoutes(session wire.Handler, route wire.AddRoute) {
 	get("/app/runs/{id}", call(s, s.oneRun))
 	get("/app/runs/{id}/report", call(s, s.report))
 	post("/app/runs/{id}/cancel", call(s, s.cancel))
-	post("/app/runs/{id}/resume", s.Resume)
-	post("/app/runs/{id}/verify", s.VerifyRun)
+	post("/app/runs/{id}/resume", s.api.Resume)
+	post("/app/runs/{id}/verify", s.api.VerifyRun)
 	get("/app/checkpoints", call(s, s.checkpoints))
 	get("/app/checkpoint-titles", call(s, s.checkpointTitles))
 	route("/app/checkpoints/{name}", map[string]wire.Handler{

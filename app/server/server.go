@@ -35,7 +35,7 @@ type Options struct {
 // A Server answers requests by asking its services. It owns no listener: see wire.HTTP. Its methods may
 // be called by many goroutines at once.
 type Server struct {
-	*api.API
+	api      *api.API
 	services Services
 	door     atomic.Pointer[door]
 	sessions sessions
@@ -64,19 +64,22 @@ func New(to Services, o Options) *Server {
 		}
 	}
 	readers := map[string]api.ReadBody{}
-	s.API = api.New(wire.NewExchange(log, draining), api.Services{
+	s.api = api.New(wire.NewExchange(log, draining), api.Services{
 		Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Models: to.Library, Status: to.Status,
 	}, readers)
-	s.openAI = openai.Routes{API: s.API}
-	s.anthropic = anthropic.Routes{API: s.API}
-	s.responses = responses.Routes{API: s.API, Kept: to.Responses, Resumed: openai.ChatForm()}
-	s.ollama = ollama.Routes{API: s.API, Residents: to.Residents, Settings: to.Settings}
+	s.openAI = openai.Routes{API: s.api}
+	s.anthropic = anthropic.Routes{API: s.api}
+	s.responses = responses.Routes{API: s.api, Kept: to.Responses, Resumed: openai.ChatForm()}
+	s.ollama = ollama.Routes{API: s.api, Residents: to.Residents, Settings: to.Settings}
 	for _, more := range []map[string]api.ReadBody{openai.Readers(), anthropic.Readers(),
 		s.responses.Readers(), ollama.Readers()} {
 		maps.Copy(readers, more)
 	}
 	return s
 }
+
+// Close cancels the requests in flight.
+func (s *Server) Close() { s.api.Close() }
 
 // wrap gives every answer an id and the safe headers. It brings the path to one spelling, and
 // answers even if a handler panics.
@@ -97,7 +100,7 @@ func (s *Server) wrap(mux *http.ServeMux, h wire.Handler) http.Handler {
 				if p == http.ErrAbortHandler {
 					panic(p)
 				}
-				s.Log.Error("panic while answering", "path", r.URL.Path, "panic", p, "stack",
+				s.api.Log.Error("panic while answering", "path", r.URL.Path, "panic", p, "stack",
 					string(debug.Stack()))
 				if began.began {
 					panic(http.ErrAbortHandler)
@@ -112,7 +115,7 @@ func (s *Server) wrap(mux *http.ServeMux, h wire.Handler) http.Handler {
 			return
 		}
 		if err := h(began, r); err != nil {
-			s.Fail(began, r, err)
+			s.api.Fail(began, r, err)
 		}
 	})
 }

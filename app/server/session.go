@@ -105,7 +105,7 @@ func (s *Server) issueCode(w http.ResponseWriter, r *http.Request) error {
 
 // exchangeCode is POST /app/session over TCP.
 func (s *Server) exchangeCode(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
+	f, err := s.api.ReadObject(w, r)
 	if err != nil {
 		return err
 	}

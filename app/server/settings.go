@@ -22,7 +22,7 @@ type Settings interface {
 
 // changeSettings accepts any names, because the store knows which settings exist.
 func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
+	f, err := s.api.ReadObject(w, r)
 	if err != nil {
 		return err
 	}

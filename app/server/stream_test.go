@@ -455,9 +455,9 @@ func TestPanicFailsOneRequest(t *testing.T) {
 			t.Errorf("%s: %d %+v", c[1], w.Code, e)
 		}
 		if r := fake.lastRun(); r.FinishReason != "error" || fake.held != 0 ||
-			len(s.Active()) != 0 {
+			len(s.api.Active()) != 0 {
 			t.Errorf("%s: the history has %+v; %d held, %d in flight",
-				c[1], r, fake.held, len(s.Active()))
+				c[1], r, fake.held, len(s.api.Active()))
 		}
 	}
 	// A panic while a failed stream is cleaned up fails that stream alone, too.

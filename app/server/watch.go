@@ -38,7 +38,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 			case <-ctx.Done():
 				out.End(nil)
 				return
-			case <-s.Draining.Done():
+			case <-s.api.Draining.Done():
 				if event, err = f.next(s.State()); event != nil {
 					out.Send(event)
 				}

@@ -73,7 +73,7 @@ func (f *Fields) decodeField(v reflect.Value, tag reflect.StructTag, name string
 	case **int64:
 		*p = new(f.Id(name))
 	case *json.RawMessage:
-		*p = f.Blob(name)
+		*p = f.blob(name)
 	default:
 		panic(fmt.Sprintf("wire.Decode knows no field of type %s (%s)", v.Type(), name))
 	}

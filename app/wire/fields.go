@@ -276,8 +276,8 @@ func NeededText(f *Fields, key string) string {
 	return f.String(key)
 }
 
-// Blob returns a value that must be an object, as it was sent, or nil if it is absent.
-func (f *Fields) Blob(key string) json.RawMessage {
+// blob returns a value that must be an object, as it was sent, or nil if it is absent.
+func (f *Fields) blob(key string) json.RawMessage {
 	if f.Object(key) == nil {
 		return nil
 	}
