@@ -27,8 +27,7 @@ func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) e
 	if all := a.pool.MachineMemory(); next.CheckpointMemory != before.CheckpointMemory {
 		if most := pool.MostCheckpointMemory(all); next.CheckpointMemory > most {
 			return badBudget("checkpoint_memory", next.CheckpointMemory, most, control.GiB,
-				fmt.Sprintf(
-					"this machine has %s, and the rest is for models and the system",
+				fmt.Sprintf("this machine has %s, and the rest is for models and the system",
 					control.GiB.Of(all)))
 		}
 	}

@@ -165,8 +165,8 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		if n := b.Tokenizer.BaseSize(); n > conf.VocabSize {
 			return errorf(CodeInvalid,
 				"tokenizer.json has ids up to %d, but the model's vocab_size is %d: "+
-					"they do not belong together; download both again, from one place", n-1,
-				conf.VocabSize)
+					"they do not belong together; download both again, from one place",
+				n-1, conf.VocabSize)
 		}
 		if err := b.Purpose.resolve(b.Tokenizer, conf.VocabSize); err != nil {
 			return err

@@ -75,7 +75,7 @@ func (c *Choice) readToken(t engine.Token, out Events) {
 	case c.Parser != nil:
 		before := c.Parser.Thinking()
 		c.take(c.stops.push(c.Parser, t.Text))
-		if before && c.Parser.Thinking() && len(c.IDs) > c.thought.put() {
+		if before && c.Parser.Thinking() && len(c.IDs) > c.thought.insertedEnd() {
 			c.thought.tokens++
 		}
 	case t.Text != "":

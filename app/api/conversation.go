@@ -26,7 +26,7 @@ type Conversation struct {
 	Called map[string]string
 
 	GoesOn   bool // the answer continues the last message, if that is an answer
-	Tolerant bool // a template that has no place for the messages gets plainer ones
+	Tolerant bool // a template that has no place for the messages gets simpler ones
 
 	begun     string   // the text of the answer that is continued; empty for none
 	variables []member // of Kwargs and of Thinking
@@ -135,13 +135,13 @@ func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
 
 // Rendered returns the text of the prompt. Some templates have no place for the messages as they
 // are. Agents speak as the system at any time, and as the user several times in a row. If the
-// conversation is Tolerant, such a template gets plainer messages.
+// conversation is Tolerant, such a template gets simpler messages.
 func (c *Conversation) Rendered(m model.Model) (string, error) {
 	text, err := c.renderOnce(m)
-	if !c.Tolerant || !misplaced(c.Messages, text, err) {
+	if !c.Tolerant || !templateRejects(c.Messages, text, err) {
 		return text, err
 	}
-	plain, changed := plainer(c.Messages)
+	plain, changed := simplifyMessages(c.Messages)
 	if !changed {
 		return text, err
 	}

@@ -241,7 +241,7 @@ func (a *API) runChoice(ctx context.Context, rep *Reply, c *Choice, out Events) 
 		}
 	}()
 	for again := true; again; {
-		if c.spent() {
+		if c.thoughtIsUsedUp() {
 			if err := c.closeThought(rep); err != nil {
 				return err
 			}
@@ -311,7 +311,7 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
 			c.Finish = engine.FinishStop
 			break
 		}
-		if c.spent() {
+		if c.thoughtIsUsedUp() {
 			there, err := c.closedBefore(rep.Model)
 			if err != nil {
 				return false, err

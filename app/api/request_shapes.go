@@ -54,8 +54,8 @@ var speculationShape = wire.Object(
 	wire.Opt("rollback", wire.Choice(control.Rollbacks...)),
 	wire.Opt("rule", wire.Choice(control.Rules...)),
 	wire.Opt("exact", wire.Flag, "No rounding differs between drafted and plain decoding."),
-).With("additionalProperties",
-	false).Named("Speculation").Doc("How to decode; the text is the same whatever is chosen.")
+).With("additionalProperties", false).Named("Speculation").
+	Doc("How to decode; the text is the same whatever is chosen.")
 
 // responseFormatShape is ResponseFormat in OpenAPI.
 var responseFormatShape = wire.Either(

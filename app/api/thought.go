@@ -79,8 +79,8 @@ type Span struct {
 	N  int `json:"n"`
 }
 
-// put returns the position after the last tokens that the server put into the answer.
-func (t *thought) put() int {
+// insertedEnd returns the position after the last tokens that the server put into the answer.
+func (t *thought) insertedEnd() int {
 	if n := len(t.closed); n > 0 {
 		return t.closed[n-1].At + t.closed[n-1].N
 	}
@@ -91,11 +91,11 @@ func (t *thought) put() int {
 // after each.
 const MaxClosed = 8
 
-// spent reports whether the choice is within a thought and has used up its limit.
-func (c *Choice) spent() bool {
+// thoughtIsUsedUp reports whether the choice is within a thought and has used up its limit.
+func (c *Choice) thoughtIsUsedUp() bool {
 	t := &c.thought
 	return t.limit != nil && c.Parser != nil && t.tokens >= *t.limit && c.Parser.Thinking() &&
-		len(c.IDs) >= t.put() && len(t.closed) < MaxClosed
+		len(c.IDs) >= t.insertedEnd() && len(t.closed) < MaxClosed
 }
 
 // closedBefore reports whether the server closed this thought before the answer was cut off. Then

@@ -120,8 +120,8 @@ func (a *API) verify(ctx context.Context, v verification,
 	n := len(v.text) - v.prompt
 	out = control.Replayed{Run: v.run, Tokens: n}
 	whole := true
-	for _, leg := range v.how.legs(n) {
-		if whole, err = a.compare(ctx, m, v, leg, &out, progress); err != nil {
+	for _, span := range v.how.generatedSpans(n) {
+		if whole, err = a.compare(ctx, m, v, span, &out, progress); err != nil {
 			return out, err
 		}
 		if !whole {
@@ -140,11 +140,11 @@ func (a *API) verify(ctx context.Context, v verification,
 
 // compare computes a stretch of a run's answer again and reports whether it is the same. It ends at
 // the first token that differs or is missing.
-func (a *API) compare(ctx context.Context, m model.Model, v verification, leg Span,
+func (a *API) compare(ctx context.Context, m model.Model, v verification, span Span,
 	out *control.Replayed, progress func(same int)) (whole bool, err error) {
-	how, answer, end := v.how, v.text[v.prompt:], leg.At+leg.N
+	how, answer, end := v.how, v.text[v.prompt:], span.At+span.N
 	req := engine.Request{
-		Prompt: v.text[:v.prompt], Generated: answer[:leg.At], MaxTokens: new(end),
+		Prompt: v.text[:v.prompt], Generated: answer[:span.At], MaxTokens: new(end),
 		Speculation: engine.Speculation{Drafter: engine.None, Exact: how.Exact}, Fresh: true,
 		Logprobs: true, TopLogprobs: 2,
 	}
@@ -167,7 +167,7 @@ func (a *API) compare(ctx context.Context, m model.Model, v verification, leg Sp
 		if want := answer[out.Same]; t.ID != want {
 			out.Answered, out.Now = string(m.Tokenizer().TokenBytes(want)),
 				string(m.Tokenizer().TokenBytes(t.ID))
-			out.Tie = tied(req, t, want)
+			out.Tie = isTie(req, t, want)
 			return false, nil
 		}
 		out.Same++
@@ -176,9 +176,9 @@ func (a *API) compare(ctx context.Context, m model.Model, v verification, leg Sp
 	return out.Same == end, nil
 }
 
-// tied reports whether token t of a greedy request and other are the model's best two, and equally
+// isTie reports whether token t of a greedy request and other are the model's best two, and equally
 // likely within rounding. Under a grammar the best two are not known.
-func tied(r engine.Request, t engine.Token, other int32) bool {
+func isTie(r engine.Request, t engine.Token, other int32) bool {
 	const rounding = 1e-4 // nats
 	p := r.Sampling
 	raw := r.Grammar == nil && p.Temperature == 0 && len(p.LogitBias) == 0 &&

@@ -5,8 +5,9 @@ import (
 	"tandem/app/wire"
 )
 
-var versionShape = wire.Object(wire.Need("version", wire.Text,
-	"Of Ollama whose API this is.")).Named("OllamaVersion")
+var versionShape = wire.Object(
+	wire.Need("version", wire.Text, "Of Ollama whose API this is."),
+).Named("OllamaVersion")
 
 var detailsShape = wire.AnswerOf[Details]().Named("OllamaDetails")
 

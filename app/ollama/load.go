@@ -22,7 +22,7 @@ const MaxLoadBody = 64 << 10 // bytes
 func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.Request, error),
 	nothing func(*wire.Fields) bool) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if f := v.peek(w, r); f != nil && nothing(f) {
+		if f := v.readShortBody(w, r); f != nil && nothing(f) {
 			return v.ollamaLoad(w, r, f, endpoint)
 		}
 		var asked *ollamaRequest
@@ -41,9 +41,9 @@ func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.
 	}
 }
 
-// peek reads a short body and puts it back. It returns nil for a long body, and for one that is no
+// readShortBody reads a short body and puts it back. It returns nil for a long body, and for one that is no
 // object.
-func (v *Routes) peek(w http.ResponseWriter, r *http.Request) *wire.Fields {
+func (v *Routes) readShortBody(w http.ResponseWriter, r *http.Request) *wire.Fields {
 	if wire.CheckJSON(r.Header) != nil || r.ContentLength > MaxLoadBody {
 		return nil
 	}

@@ -122,7 +122,7 @@ const marker = "0tandem0"
 func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 	if b.answer {
 		ids, err := b.after(m, api.NewMessage("user", "0"), api.NewMessage("assistant", marker))
-		return b.unsaid(ids), err
+		return b.withoutRepeat(ids), err
 	}
 	// The text comes after the system's message, or after a person's message if the template lets
 	// two of them follow each other.
@@ -132,7 +132,7 @@ func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 		if errors.Is(err, model.ErrNoTemplate) {
 			return nil, err
 		}
-		rest := b.unsaid(ids)
+		rest := b.withoutRepeat(ids)
 		known := ids[:len(ids)-len(rest)]
 		if err == nil && strings.TrimSpace(m.Tokenizer().Decode(known)) != "" {
 			return rest, nil
@@ -163,8 +163,8 @@ func (b *branchRequest) after(m model.Model, before ...api.Message) ([]int32, er
 	return m.Tokenizer().Encode(after, false)
 }
 
-// unsaid returns ids without the beginning that the base already ends with.
-func (b *branchRequest) unsaid(ids []int32) []int32 {
+// withoutRepeat returns ids without the beginning that the base already ends with.
+func (b *branchRequest) withoutRepeat(ids []int32) []int32 {
 	known := min(len(ids), len(b.base))
 	for known > 0 && !slices.Equal(b.base[len(b.base)-known:], ids[:known]) {
 		known--

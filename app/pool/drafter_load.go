@@ -30,9 +30,9 @@ func (p *Pool) openDrafter(ctx context.Context, row storage.Model, bundle *model
 	return d, nil
 }
 
-// draftFor is openDrafter for a model that is served in any case. reason says why there is no
+// openDrafterIfUsable is openDrafter for a model that is served in any case. reason says why there is no
 // drafter; each answer tells it.
-func (p *Pool) draftFor(ctx context.Context, row storage.Model,
+func (p *Pool) openDrafterIfUsable(ctx context.Context, row storage.Model,
 	bundle *models.Bundle) (d *Drafter, reason string, err error) {
 	choice, err := p.drafterChoice(ctx, row)
 	if err != nil {

@@ -181,7 +181,7 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 		p.log.Warn("the model's context is shorter than the one asked for", "model", row.ID,
 			"asked", asked, "served", has)
 	}
-	d, reason, err := p.draftFor(p.life, row, bundle)
+	d, reason, err := p.openDrafterIfUsable(p.life, row, bundle)
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}

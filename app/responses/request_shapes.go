@@ -111,10 +111,9 @@ var responseRequestShape = wire.Both(
 		wire.Opt("parallel_tool_calls", wire.Flag),
 		wire.Opt("truncation", wire.Choice("auto", "disabled")),
 		wire.Opt("metadata",
-			wire.Map(
-				wire.Text.Most(MaxMetadataValue),
-			).With("propertyNames",
-				map[string]any{"maxLength": maxMetadataKey}).With("maxProperties", maxMetadata)),
+			wire.Map(wire.Text.Most(MaxMetadataValue)).
+				With("propertyNames", map[string]any{"maxLength": maxMetadataKey}).
+				With("maxProperties", maxMetadata)),
 		wire.May("background", wire.Values(false, nil), "Not supported."),
 		wire.Opt("conversation", wire.Null, "Not supported."),
 		wire.Opt("prompt", wire.Null, "Not supported."),

@@ -27,13 +27,13 @@ func ParseFields(b []byte, path string) (*Fields, error) {
 	}
 	if err != nil {
 		return nil, Invalid(strings.TrimSuffix(path, "."),
-			"%s is not a valid JSON object: %v.", objectAt(path), err)
+			"%s is not a valid JSON object: %v.", nameObject(path), err)
 	}
 	return f, nil
 }
 
-// objectAt returns what errors call an object. path stands before the names of its fields.
-func objectAt(path string) control.Word {
+// nameObject returns what errors call an object. path stands before the names of its fields.
+func nameObject(path string) control.Word {
 	if path == "" {
 		return "The body"
 	}
@@ -43,7 +43,7 @@ func objectAt(path string) control.Word {
 // namedTwice refuses an object. A name that the client chose is not the param, because the history
 // keeps params.
 func namedTwice(path, key string) error {
-	return Invalid(strings.TrimSuffix(path, "."), "%s names %q twice.", objectAt(path), key)
+	return Invalid(strings.TrimSuffix(path, "."), "%s names %q twice.", nameObject(path), key)
 }
 
 // EachMember calls f for each member of the object b, in b's order.

@@ -7,9 +7,9 @@ import (
 	"tandem/app/control"
 )
 
-// misplaced reports whether a template, which wrote text or failed, has no place for the messages
+// templateRejects reports whether a template, which wrote text or failed, has no place for the messages
 // as they are. It then refuses them, or leaves out some of what the system says.
-func misplaced(list []Message, text string, err error) bool {
+func templateRejects(list []Message, text string, err error) bool {
 	if err != nil {
 		e, ok := errors.AsType[*control.Error](err)
 		return ok && e.Code == control.CodeInvalid
@@ -26,10 +26,10 @@ func misplaced(list []Message, text string, err error) bool {
 	return false
 }
 
-// plainer returns messages for simpler templates. The system speaks only at the start, and the user
+// simplifyMessages returns messages for simpler templates. The system speaks only at the start, and the user
 // quotes it later in a conversation. A user's text directly after a tool's result becomes part of
-// the result. plainer reports whether that changes anything.
-func plainer(given []Message) (list []Message, changed bool) {
+// the result. changed reports whether that changes anything.
+func simplifyMessages(given []Message) (list []Message, changed bool) {
 	for i, m := range given {
 		if m.Role == "system" && i > 0 {
 			m = NewMessage("user", "<system>\n"+m.Text()+"\n</system>")
