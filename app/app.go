@@ -184,8 +184,8 @@ func (a *App) openRooms(ctx context.Context) error {
 	a.pool.Wire(ctx)
 	// Flags may ask for more than the machine has. That must not stop a start.
 	if err := a.checkBudgets(ctx, control.DefaultSettings(), a.settings.Base()); err != nil {
-		a.log.Warn("checkpoints get less than was asked for, since the machine has less", "error",
-			err)
+		a.log.Warn("checkpoints get less than was asked for, since the machine has less",
+			"error", err)
 	}
 	var err error
 	a.library, err = library.Open(ctx, a.life, a.db, a.home, a.settings, a.pool, a.log,

@@ -81,9 +81,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := a.endpoint.Serve(ctx, serving); err != nil {
 		return err
 	}
-	if err := a.keepPort(set.Port); err != nil {
-		return err
-	}
+	a.keepPort(set.Port)
 	if o.Ready != nil {
 		link := ""
 		if a.State().Address != "" {

@@ -10,43 +10,45 @@ import (
 
 // keepPort puts the port that was opened into the settings, if a flag asked for any port. Requests
 // are served by then, so it excludes other changes.
-func (a *App) keepPort(asked int) error {
-	return a.settings.Exclusively(func() error {
+func (a *App) keepPort(asked int) {
+	a.settings.Exclusively(func() error { // it returns no error
 		given, ok := a.settings.Given("port")
-		if !ok || asked != 0 || a.endpoint.Address() == "" {
-			return nil
+		if ok && asked == 0 && a.endpoint.Address() != "" {
+			port := a.endpoint.Place().Port
+			a.settings.Give("port", given, func(s *control.Settings) { s.Port = port })
 		}
-		port := a.endpoint.Place().Port
-		a.settings.Give("port", given, func(s *control.Settings) { s.Port = port })
 		return nil
 	})
 }
 
-// SetPort implements server.Settings. It sets the port. If a flag decides the port, the new one holds
-// until the program ends.
+// SetPort implements server.Settings. It sets the port; 0 opens the present one again. If a flag
+// decides the port, the new one holds until the program ends.
 func (a *App) SetPort(ctx context.Context, port int) error {
-	now := a.settings.Current()
-	if port == 0 {
-		port = now.Port
-	}
-	b, err := json.Marshal(port)
-	if err != nil {
-		return err
-	}
-	change := control.SettingsChange{"port": b}
-	if _, err := now.With(change, now); err != nil && port != now.Port {
-		return err
-	}
-	given, byFlag := a.settings.Given("port")
-	if !byFlag && port != now.Port {
-		_, err := a.ChangeSettings(ctx, change)
-		return err
-	}
-	return a.settings.Exclusively(func() error {
+	var change control.SettingsChange // of the setting, if no flag decides it
+	err := a.settings.Exclusively(func() error {
+		now := a.settings.Current()
+		given, byFlag := a.settings.Given("port")
+		if port == 0 {
+			port = now.Port
+		}
+		if port != now.Port {
+			b, err := json.Marshal(port)
+			if err != nil {
+				return err
+			}
+			asked := control.SettingsChange{"port": b}
+			if _, err := now.With(asked, now); err != nil {
+				return err
+			}
+			if !byFlag {
+				change = asked
+				return nil
+			}
+		}
 		if !a.endpoint.HasTCP() {
 			return errNoEndpoint
 		}
-		to := endpoint.Place{Port: port, Network: a.settings.Current().Network}
+		to := endpoint.Place{Port: port, Network: now.Network}
 		if err := a.endpoint.Move(ctx, to); err != nil {
 			return a.endpoint.MoveError(err)
 		}
@@ -55,6 +57,11 @@ func (a *App) SetPort(ctx context.Context, port int) error {
 		}
 		return nil
 	})
+	if err != nil || change == nil {
+		return err
+	}
+	_, err = a.ChangeSettings(ctx, change)
+	return err
 }
 
 // errNoEndpoint is the error of a process that serves the socket alone.

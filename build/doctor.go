@@ -17,8 +17,8 @@ import (
 	"tandem/build/ui"
 )
 
-// doctorVerb prints what this machine has and lacks, and changes nothing. It ends with the one line
-// that installs the rest.
+// doctorVerb prints what this machine has and lacks, and changes nothing. It ends with the line
+// that installs what apt or Homebrew has.
 func doctorVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := parse(newFlags("doctor"), args, 0); err != nil {
 		return err

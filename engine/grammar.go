@@ -131,7 +131,7 @@ func maskAfter(m Matcher, id int32) ([]uint32, error) {
 }
 
 // drawMasked has tasks under a grammar draw from logits that the device computes meanwhile. read
-// has the tokens that their grammars have not seen yet. It returns the errors of grammars that
+// has the tokens that their grammars have not seen yet. It returns the errors of tasks that
 // cannot go on.
 func (e *Engine) drawMasked(s *mlx.Scope, tasks []*task, next []*draw,
 	read map[*task]Token) map[*task]error {

@@ -125,8 +125,8 @@ func (t *task) liveArrays() []*mlx.Array {
 // scorePrompt returns the prompt tokens that rows [from, from+n) predict, with their
 // log-probabilities. The first chunk also brings the very first token, which no row predicts. The
 // caller keeps hidden (n, H).
-func (e *Engine) scorePrompt(s *mlx.Scope, t *task, hidden *mlx.Array, from,
-	n int) ([]Token, error) {
+func (e *Engine) scorePrompt(s *mlx.Scope, t *task, hidden *mlx.Array,
+	from, n int) ([]Token, error) {
 	prompt := t.tokens // nothing is generated yet
 	var out []Token
 	if from == 0 {

@@ -228,11 +228,7 @@ func TestDraftsKeepTheDistribution(t *testing.T) {
 				x.guesser.sure = c.sure
 				r := Request{Sampling: c.p, Speculation: Speculation{Rule: rule, Depth: &depth,
 					Rollback: c.rollback}}
-				n := samples
-				if c.each == 1 {
-					n /= 2 // an episode takes five times as long
-				}
-				counts, accepted := x.draw(r, n, c.each)
+				counts, accepted := x.draw(r, samples, c.each)
 				chi, limit := chiSquare(counts, x.joint(c.p))
 				t.Logf("%s: chi-square %.1f, at most %.1f; %d rounds accepted 0, 1, ... drafts; %.1f s",
 					c.name, chi, limit, accepted, time.Since(start).Seconds())

@@ -49,8 +49,8 @@ func (r *Response) bytes() int { return len(r.Input) + len(r.Output) + len(r.Res
 // unusedSince is the earliest last use of a response that is kept.
 func (db *DB) unusedSince() stamp { return stamp(db.clock().Add(-ResponsesKept)) }
 
-// chain selects a response and the ones that it continues, at most one more than MaxChain: the id, and
-// how far back it is, from 0. Its arguments are the id and those of readable.
+// chain selects a response and the ones that it continues, at most one more than MaxChain: the id,
+// and how far back it is, from 0. Its arguments are the id and those of readable.
 var chain = fmt.Sprintf(`WITH RECURSIVE chain (id, back) AS (SELECT ?, 0
 	UNION ALL SELECT previous, back + 1 FROM chain JOIN responses USING (id) WHERE previous <> '' AND %s LIMIT %d) `,
 	readable, MaxChain+1)
@@ -65,8 +65,8 @@ var (
 )
 
 // AddResponse stores a response with the current time, and marks the ones that it continues as
-// used. The ones unused for longest are deleted beyond MaxResponses. Error: [NotFound] if the key of its
-// owner was deleted, because a later key may get that name, or if its run was forgotten.
+// used. The ones unused for longest are deleted beyond MaxResponses. Error: [NotFound] if the key
+// of its owner was deleted, because a later key may get that name, or if its run was forgotten.
 func (db *DB) AddResponse(ctx context.Context, r Response) error {
 	r.CreatedAt = db.clock()
 	r.UsedAt = r.CreatedAt

@@ -2,9 +2,9 @@
 // count of tokens. It also has the pages of Anthropic's list of models.
 //
 // form.go writes the message and its blocks, events.go the same as a stream. The events ping and
-// error are in form.go too (AppendSilence, AppendFailure). answer_shapes.go describes the other
-// events for OpenAPI, app/wire/anthropic.go writes the body of an error. The tests of the routes
-// are in app/server, in messages_test.go and beside it.
+// error are in form.go too (AppendSilence, AppendFailure). app/wire/anthropic.go writes the body of
+// an error. answer_shapes.go describes the other events for OpenAPI. The tests of the routes are in
+// app/server, in messages_test.go and beside it.
 //
 // Agents of that API speak as the system in the middle of a conversation, and several times in a
 // row. [messagesRequest] joins such messages as templates expect them. Where a template refuses

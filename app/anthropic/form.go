@@ -111,8 +111,8 @@ func inputOf(b *api.Block) []byte {
 		t, err := d.Token()
 		key, ok := t.(string)
 		var v json.RawMessage
-		if err != nil || !ok || d.Decode(&v) != nil || wire.IsNumber(v) &&
-			d.InputOffset() == int64(len(b.Text)) {
+		if err != nil || !ok || d.Decode(&v) != nil ||
+			wire.IsNumber(v) && d.InputOffset() == int64(len(b.Text)) {
 			break
 		}
 		if len(out) > 1 {

@@ -32,8 +32,8 @@ type Services struct {
 type Runs interface {
 	// BeginRun inserts a run at its arrival and returns its id, above 0.
 	BeginRun(ctx context.Context, r control.Run) (int64, error)
-	// FinishRun completes the row with that ID. It is called for every run except those
-	// that DropRun is called for.
+	// FinishRun completes the row with that ID. It is called for every run except those that
+	// DropRun is called for.
 	FinishRun(ctx context.Context, r control.Run) error
 	// DropRun removes the row of a run in flight.
 	DropRun(ctx context.Context, id int64) error
@@ -56,8 +56,8 @@ type Status interface {
 	State() control.State
 }
 
-// New returns an API that asks these services. readers say how the bodies of a route are
-// read again when a run is resumed.
+// New returns an API that asks these services. readers say how the bodies of a route are read again
+// when a run is resumed.
 func New(x *wire.Exchange, to Services, readers map[string]ReadBody) *API {
 	a := &API{Exchange: x, To: to, readers: readers}
 	a.inFlight.runs = map[int64]*Run{}

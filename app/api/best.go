@@ -27,8 +27,8 @@ func (p *Params) ReadBestOf(f *wire.Fields) {
 // ranked reports whether more is computed than is returned.
 func (p *Params) ranked() bool { return p.bestOf > p.N }
 
-// Shown returns the choices of a whole reply: all of them, or the best of each
-// prompt, the best first.
+// Shown returns the choices of a whole reply: all of them, or the best of each prompt, the best
+// first.
 func (r *Reply) Shown() []*Choice {
 	p := r.Params
 	if !p.ranked() {

@@ -12,8 +12,8 @@ import (
 	"tandem/app/wire"
 )
 
-// A Conversation is a request whose prompt the model's chat template writes. Every vendor reads
-// its body straight into one. Vars writes it as the template's variables.
+// A Conversation is a request whose prompt the model's chat template writes. Every vendor reads its
+// body straight into one. Vars writes it as the template's variables.
 type Conversation struct {
 	Params
 

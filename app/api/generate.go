@@ -17,8 +17,8 @@ import (
 	"tandem/engine"
 )
 
-// A Request is the body of one of the generating routes, read and checked as far as that
-// goes without a model.
+// A Request is the body of one of the generating routes, read and checked as far as that goes
+// without a model.
 type Request interface {
 	Question
 	// Form says how the route answers. It is known before the model is.
@@ -112,8 +112,8 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, run *Run, read Read
 	return a.replyWhole(w, rep)
 }
 
-// prepare reads a request and checks it as far as that goes without a model. It returns the
-// reply, which has neither a model nor choices yet.
+// prepare reads a request and checks it as far as that goes without a model. It returns the reply,
+// which has neither a model nor choices yet.
 func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read ReadBody,
 	held *wire.Place) (*Reply, error) {
 	body, f, err := a.ReadFields(w, r, held)

@@ -35,7 +35,7 @@ func CheckLength(m model.Model, param string, n int) error {
 	return nil
 }
 
-// checkIDs refuses ids that the model does not know. who holds them, in the error.
+// checkIDs refuses ids that the model does not know. The error says that who holds them.
 func checkIDs(m model.Model, param, who string, ids []int32) error {
 	i := slices.IndexFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() })
 	if i < 0 {

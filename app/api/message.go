@@ -91,9 +91,9 @@ func appendArguments(dst []byte, v json.RawMessage) []byte {
 	return append(dst, v...)
 }
 
-// appendTo appends the message as a JSON object. thought is the template's name for a thought.
-// The templates that say thinking take no text beside a thought where there are calls: they
-// take the text for the thought.
+// appendTo appends the message as a JSON object. thought is the template's name for a thought. The
+// templates that say thinking take no text beside a thought where there are calls: they take the
+// text for the thought.
 func (m *Message) appendTo(dst []byte, thought string) []byte {
 	text := m.Text()
 	dst = wire.AppendString(append(dst, `{"role":`...), m.Role)

@@ -33,8 +33,8 @@ type Run struct {
 	// returns says that the client may come back to resume the run, see ResumableHeader.
 	returns bool
 
-	// Row belongs to the handler's goroutine or its stream's. Others may read ID, StartedAt,
-	// Client and Endpoint.
+	// Row belongs to the handler's goroutine or its stream's. Others may read ID, StartedAt, Client
+	// and Endpoint.
 	Row   control.Run
 	reply *Reply           // nil until the request is understood
 	text  *control.RunText // nil if it is not kept
@@ -205,10 +205,9 @@ func (u *Run) finish(err error) {
 			a.Log.Error("cannot record the end of a run", "run", row.ID, "err", err)
 		}
 	}
-	a.Log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model, "status",
-		status,
-		"prompt", row.PromptTokens, "completion", row.CompletionTokens, "ms", row.TotalMS, "finish",
-		row.FinishReason, "err", row.Error)
+	a.Log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model,
+		"status", status, "prompt", row.PromptTokens, "completion", row.CompletionTokens,
+		"ms", row.TotalMS, "finish", row.FinishReason, "err", row.Error)
 }
 
 // dropped reports whether a run leaves no row, see passing. A run that a person stopped was not

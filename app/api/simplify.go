@@ -7,8 +7,8 @@ import (
 	"tandem/app/control"
 )
 
-// templateRejects reports whether a template, which wrote text or failed, has no place for the messages
-// as they are. It then refuses them, or leaves out some of what the system says.
+// templateRejects reports whether a template, which wrote text or failed, has no place for the
+// messages as they are. It then refuses them, or leaves out some of what the system says.
 func templateRejects(list []Message, text string, err error) bool {
 	if err != nil {
 		e, ok := errors.AsType[*control.Error](err)
@@ -26,9 +26,9 @@ func templateRejects(list []Message, text string, err error) bool {
 	return false
 }
 
-// simplifyMessages returns messages for simpler templates. The system speaks only at the start, and the user
-// quotes it later in a conversation. A user's text directly after a tool's result becomes part of
-// the result. changed reports whether that changes anything.
+// simplifyMessages returns messages for simpler templates. The system speaks only at the start, and
+// the user quotes it later in a conversation. A user's text directly after a tool's result becomes
+// part of the result. changed reports whether that changes anything.
 func simplifyMessages(given []Message) (list []Message, changed bool) {
 	for i, m := range given {
 		if m.Role == "system" && i > 0 {

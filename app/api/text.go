@@ -42,7 +42,8 @@ func newReplay(c *Choice, g *model.Grammar) json.RawMessage {
 	})
 }
 
-// generatedSpans returns the stretches that the model generated itself, out of an answer of n tokens.
+// generatedSpans returns the stretches that the model generated itself, out of an answer of n
+// tokens.
 func (r Replay) generatedSpans(n int) (list []Span) {
 	at := 0
 	for _, c := range r.Closed {

@@ -56,8 +56,8 @@ type umpire struct {
 // there, and draws again with the logit of the plain token a little lower. The divergence is
 // excused if that gives the answer's token. This holds for sampled tokens too, because their noise
 // stays the same.
-func (u umpire) judge(ctx context.Context, r engine.Request, plain,
-	said []int32) (divergence, error) {
+func (u umpire) judge(ctx context.Context, r engine.Request,
+	plain, said []int32) (divergence, error) {
 	p := divergence{at: firstDifference(plain, said)}
 	if p.at >= min(len(plain), len(said)) {
 		return p, nil

@@ -162,8 +162,8 @@ func (l *losslessRun) ends(ctx context.Context, c *losslessCell) error {
 			if err != nil {
 				return err
 			}
-			if n := min(len(got.ids), len(all.ids)); firstDifference(all.ids[:n],
-				got.ids[:n]) >= 0 {
+			n := min(len(got.ids), len(all.ids))
+			if firstDifference(all.ids[:n], got.ids[:n]) >= 0 {
 				r.Speculation = how
 				if excused, err := l.excused(ctx, endsRequest, r, all.ids, got.ids); err != nil {
 					return err

@@ -286,8 +286,8 @@ func (l *losslessRun) cell(ctx context.Context, c *losslessCell) error {
 
 // excused reports whether an answer diverges from plain decoding's where rounding decides. An exact
 // request is never excused.
-func (l *losslessRun) excused(ctx context.Context, which int, r engine.Request, plain,
-	said []int32) (bool, error) {
+func (l *losslessRun) excused(ctx context.Context, which int, r engine.Request,
+	plain, said []int32) (bool, error) {
 	at := firstDifference(plain, said)
 	if l.exact || at < 0 {
 		return false, nil

@@ -20,7 +20,8 @@ func TestPocketDraftersGuessAsWellAsTheModelCardSays(t *testing.T) {
 	}{
 		{models.PocketDrafter, setting{}, 3.0},
 		{models.PocketDrafter, setting{temperature: 0.8}, 1.9},
-		{models.PocketSlidingDrafter, setting{}, 3.0}, // sampling does not see the window
+		{models.PocketSlidingDrafter, setting{}, 3.0},
+		{models.PocketSlidingDrafter, setting{temperature: 0.8}, 1.9},
 	} {
 		opened, err := openSpeculation(t.Context(), Options{Drafters: []string{c.drafter}})
 		if err != nil {

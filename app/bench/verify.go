@@ -26,9 +26,9 @@ const verifyRows = 16
 //   - the head;
 //   - the verdict.
 //
-// The rest is the whole less the parts: norms, activations, residuals, embedding and graph building.
-// Each part waits once for its result, and the rest loses that time. So it can fall below zero where
-// the other operations are cheap.
+// The rest is the whole less the parts: norms, activations, residuals, embedding and graph
+// building. Each part waits once for its result, and the rest loses that time. So it can fall below
+// zero where the other operations are cheap.
 type verification struct {
 	options Options
 	thread  *mlx.Thread

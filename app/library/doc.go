@@ -25,8 +25,8 @@
 //     files. The first makes the key of checkpoints from them, so it must not miss one;
 //   - app/ollama: models.go tells the format.
 //
-// New are a reader of headers in engine/mlx, and a map from GGUF's names of tensors to the names of
-// checkpoints in package models.
+// An importer adds a reader of headers to engine/mlx. It adds a map from GGUF's names of tensors to
+// the names of checkpoints to package models.
 //
 // # Who owns what
 //

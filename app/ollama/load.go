@@ -41,8 +41,8 @@ func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.
 	}
 }
 
-// readShortBody reads a short body and puts it back. It returns nil for a long body, and for one that is no
-// object.
+// readShortBody reads a short body and puts it back. It returns nil for a long body, and for one
+// that is no object.
 func (v *Routes) readShortBody(w http.ResponseWriter, r *http.Request) *wire.Fields {
 	if wire.CheckJSON(r.Header) != nil || r.ContentLength > MaxLoadBody {
 		return nil

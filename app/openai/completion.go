@@ -44,8 +44,8 @@ func (c *completionRequest) Check(f *wire.Fields) error {
 	return f.Err
 }
 
-// readTexts reads the texts of a field in their four forms: one text, several, the token ids of one,
-// and a list of such lists.
+// readTexts reads the texts of a field in their four forms: one text, several, the token ids of
+// one, and a list of such lists.
 func readTexts(f *wire.Fields, key string) (texts []string, tokens []json.RawMessage) {
 	v := f.Raw(key)
 	var list []json.RawMessage

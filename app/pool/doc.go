@@ -22,8 +22,8 @@
 //   - No more models leave than needed, and none if that does not make enough room.
 //
 // If the setting load_on_request is replace, all other models leave, the choice too. If one of them
-// answers requests, the load is refused. idle.go unloads models by time, whether memory is needed
-// or not.
+// answers requests, the load is refused; only the choice waits for them. idle.go unloads models by
+// time, whether memory is needed or not.
 //
 // Before an idle model leaves, the new model's context is cut down to agentContext (32,768 tokens),
 // unless a person set it. For the choice, idle models leave before its context is cut. If the new

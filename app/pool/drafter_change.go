@@ -116,8 +116,11 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 		return m, errors.Join(err, d.Close())
 	}
 	m.stopEngine()
-	if err := errors.Join(m.drafter.Close(), m.vocabulary.Close()); err != nil {
+	if err := m.drafter.Close(); err != nil {
 		p.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
+	}
+	if err := m.vocabulary.Close(); err != nil {
+		p.log.Error("freeing a vocabulary", "model", m.row.ID, "error", err)
 	}
 	next := &Model{
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,

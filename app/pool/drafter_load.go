@@ -30,8 +30,8 @@ func (p *Pool) openDrafter(ctx context.Context, row storage.Model, bundle *model
 	return d, nil
 }
 
-// openDrafterIfUsable is openDrafter for a model that is served in any case. reason says why there is no
-// drafter; each answer tells it.
+// openDrafterIfUsable is openDrafter for a model that is served in any case. reason says why there
+// is no drafter; each answer tells it.
 func (p *Pool) openDrafterIfUsable(ctx context.Context, row storage.Model,
 	bundle *models.Bundle) (d *Drafter, reason string, err error) {
 	choice, err := p.drafterChoice(ctx, row)

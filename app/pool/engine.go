@@ -31,8 +31,8 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	return engine.New(p.thread, m.bundle.Model, m.bundle.Tokenizer, o)
 }
 
-// startEngine starts the engine with a drafter, which may be nil, and the measurement of a
-// drafter that was not measured before.
+// startEngine starts the engine with a drafter, which may be nil, and the measurement of a drafter
+// that was not measured before.
 func (m *Model) startEngine(d *Drafter, reason string) {
 	m.drafter, m.noDrafter = d, reason
 	m.settings = m.pool.settings.Current()

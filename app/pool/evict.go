@@ -23,7 +23,8 @@ type priority int
 const (
 	// priorityIdle: no request holds it.
 	priorityIdle priority = iota
-	// priorityUsed: requests hold it. Only the choice waits for them, and no new request gets it then.
+	// priorityUsed: requests hold it. Only the choice waits for them, and no new request gets it
+	// then.
 	priorityUsed
 	// priorityKept: it stays though idle, see control.ModelSettings. It leaves only for the choice.
 	priorityKept

@@ -19,8 +19,8 @@ type loadRequest struct {
 	choose bool // a person chose it: it takes the place of the choice
 }
 
-// errChanged says that the caller's row may be old: the load has waited, another model was chosen, or
-// the row was renewed or removed. The caller reads the row again.
+// errChanged says that the caller's row may be old: the load has waited, another model was chosen,
+// or the row was renewed or removed. The caller reads the row again.
 var errChanged = errors.New("what the name stands for has changed")
 
 // sameFiles reports whether two rows stand for the same files. A pull may have renewed the files of
@@ -64,7 +64,6 @@ func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err erro
 	}
 	need, gone, err := p.makeRoom(ctx, r.row, a)
 	if err != nil {
-		back = p.restore(gone)
 		return nil, err
 	}
 	// The load goes on if this client leaves: the next client will want the model.

@@ -50,8 +50,8 @@ func (p *Pool) checkMayLoad(row storage.Model, chosen bool) error {
 
 // makeRoom frees memory for the model in p.loading. It returns what the model needs, and the models
 // that left for it. Errors: CodeMemory if the model does not fit this machine; CodeModelBusy and
-// CodeNotLoaded if the models in memory stay. If models could not be freed, it returns them with the
-// error; after any other error nothing is changed.
+// CodeNotLoaded if the models in memory stay. After these nothing is changed. If the memory of
+// models cannot be freed, they are gone.
 func (p *Pool) makeRoom(ctx context.Context, row storage.Model,
 	r arrival) (demand, []*Model, error) {
 	size, asked, err := p.sizeOf(p.life, row)
@@ -69,7 +69,7 @@ func (p *Pool) makeRoom(ctx context.Context, row storage.Model,
 		p.log.Info("a model leaves the memory for another", "model", m.row.ID, "for", row.ID)
 	}
 	if err := closeAll(gone); err != nil {
-		return demand{}, gone, fmt.Errorf("make room for %s: %w", row.ID, err)
+		return demand{}, nil, fmt.Errorf("make room for %s: %w", row.ID, err)
 	}
 	return need, gone, nil
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // A remembered keeps what was read from files, by a name, until one of the files changes. So a
-// download, its registration and the checks before its load inspect the folder once. The load itself
-// opens the weights. A remembered is safe for use by several goroutines.
+// download, its registration and the checks before its load inspect the folder once. The load
+// itself opens the weights. A remembered is safe for use by several goroutines.
 type remembered[T any] struct {
 	mu sync.Mutex
 	of map[string]memo[T]
@@ -23,8 +23,8 @@ type memo[T any] struct {
 }
 
 // get returns what is known of a name, and calls read if nothing is known or files differs. files
-// lists the files that read looks at, with their dates. If it is empty, nothing is kept. An error is
-// not kept either.
+// lists the files that read looks at, with their dates. If it is empty, nothing is kept. An error
+// is not kept either.
 func (r *remembered[T]) get(name, files string, read func() (T, error)) (T, error) {
 	r.mu.Lock()
 	known, ok := r.of[name]

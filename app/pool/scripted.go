@@ -68,8 +68,8 @@ func (s Script) find(prompt string) (Cue, string, bool) {
 	return Cue{}, "", false
 }
 
-// generate is the engine's method of that name, held to the script as to a grammar
-// that has one text.
+// generate is the engine's method of that name, held to the script as to a grammar that has one
+// text.
 func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 	if m.pool.opts.Script == nil || r.MaxTokens != nil && *r.MaxTokens == 0 {
 		return m.engine.Generate(ctx, r)

@@ -175,8 +175,8 @@ func (f *responseForm) AppendFailure(dst []byte, fail wire.Failure) []byte {
 		b := wire.AppendString([]byte(`{"type":`), kind)
 		b = appendIndex(b, "sequence_number", e.next)
 		e.next++
-		b = f.appendResponse(append(b, `,"response":`...), e.rep, status, f.req.store &&
-			status != failed, fail)
+		kept := f.req.store && status != failed
+		b = f.appendResponse(append(b, `,"response":`...), e.rep, status, kept, fail)
 		dst = f.AppendEvent(dst, kind, append(b, '}'))
 	}
 	if !e.begun { // only signs that more is to come were sent

@@ -234,8 +234,8 @@ func (f *responseForm) appendItems(dst []byte, r *api.Reply, c *api.Choice) []by
 
 // ended returns the state of an item after its end. last says that the answer has none after it.
 func ended(c *api.Choice, b *api.Block, last bool) string {
-	if b.Kind == dialect.Call && !b.Args.Whole || last && b.Kind != dialect.Call &&
-		c.Finish == engine.FinishLength {
+	if b.Kind == dialect.Call && !b.Args.Whole ||
+		last && b.Kind != dialect.Call && c.Finish == engine.FinishLength {
 		return Incomplete
 	}
 	return Completed

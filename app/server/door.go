@@ -48,7 +48,7 @@ func (s *Server) SetRules(r Rules) {
 	s.door.Store(d)
 }
 
-// check refuses a request with an error, or lets it in. done reports that Check answered the
+// check refuses a request with an error, or lets it in. done reports that check answered the
 // request itself, as the preflight of an allowed origin.
 func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err error) {
 	if !isLocal(r) {

@@ -59,8 +59,8 @@ var anthropicVersion = wire.Parameter{
 	Doc: "Makes the answer, and errors, Anthropic's.",
 }
 
-// openAPIDocument describes the routes that programs call, by OpenAPI 3.1. It is written
-// from the shapes that the readers of bodies use, at the first request for it.
+// openAPIDocument describes the routes that programs call, by OpenAPI 3.1. It is written from the
+// shapes that the readers of bodies use, at the first request for it.
 var openAPIDocument = sync.OnceValues(func() ([]byte, error) {
 	schemas, paths := wire.Schemas{}, map[string]map[string]any{}
 	for _, o := range slices.Concat(sharedOperations, openai.Operations, responses.Operations,

@@ -32,8 +32,8 @@ type Options struct {
 	Pages fs.FS
 }
 
-// A Server answers requests by asking its services. It owns no listener: see wire.HTTP. Its methods may
-// be called by many goroutines at once.
+// A Server answers requests by asking its services. It owns no listener: see wire.HTTP. Its methods
+// may be called by many goroutines at once.
 type Server struct {
 	api      *api.API
 	services Services

@@ -73,8 +73,8 @@ func (e *LostError) Unwrap() error { return e.Err }
 //
 // The system's note about the download is not copied. A person who copies a program that they have
 // allowed to run gets the same.
-func move(rename func(from, to string) error, log *slog.Logger, bundle,
-	applications string) (string, error) {
+func move(rename func(from, to string) error, log *slog.Logger,
+	bundle, applications string) (string, error) {
 	if err := os.MkdirAll(applications, 0o755); err != nil {
 		return "", err
 	}

@@ -57,8 +57,8 @@ type placeTable struct {
 	of  map[string]int // by client
 }
 
-// An Exchange is what the routes of one server share to read bodies and to stream the
-// progress of long work. Its methods may be called by many goroutines at once.
+// An Exchange is what the routes of one server share to read bodies and to stream the progress of
+// long work. Its methods may be called by many goroutines at once.
 type Exchange struct {
 	Log      *slog.Logger
 	Draining context.Context // ends when the server drains
@@ -195,8 +195,8 @@ func (x *Exchange) bodyError(err error) error {
 func CheckJSON(h http.Header) error {
 	t, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	charset := params["charset"]
-	if err != nil || t != "application/json" || charset != "" &&
-		!strings.EqualFold(charset, "utf-8") {
+	if err != nil || t != "application/json" ||
+		charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return control.Errorf(CodeMediaType,
 			"The body must be JSON in UTF-8: send it with Content-Type: application/json.")
 	}

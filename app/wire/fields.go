@@ -152,8 +152,7 @@ func (f *Fields) Real(key string) *float64 {
 	return f.Number(key, least, most)
 }
 
-// Whole reads a whole number within the bounds of the shape. It returns nil for an absent
-// field.
+// Whole reads a whole number within the bounds of the shape. It returns nil for an absent field.
 func (f *Fields) Whole(key string) *int {
 	least, most := f.shape.bounds(key)
 	return f.Int(key, int(least), int(most))

@@ -10,7 +10,7 @@ import (
 // Reports take the events of a long piece of work.
 type Reports struct{ out *EventStream }
 
-// Send queues an event, which has numbers and strings only. It never waits for the client.
+// Send queues an event. Its type always encodes as JSON. Send never waits for the client.
 func (r Reports) Send(event any) {
 	b, err := json.Marshal(event)
 	if err != nil {

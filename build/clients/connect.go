@@ -94,9 +94,8 @@ func (t *clientTier) connect(ctx context.Context) error {
 				} else {
 					t.table.add(c.name, c.feature)
 				}
-				fmt.Fprintf(t.Out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(),
-					c.name,
-					c.feature)
+				fmt.Fprintf(t.Out, "%-4s  %7.1f s  %s: %s\n",
+					mark, time.Since(start).Seconds(), c.name, c.feature)
 				return err
 			}))
 	}

@@ -91,8 +91,8 @@ func testCacheSchedule(c *cacheTest) {
 			cut.append(rows)
 		}
 		n := min(24, c.most())
-		offsets := []int{start + 1, start + n/2, start + n - 1, start + n, start + n + 2, start +
-			10*n}
+		offsets := []int{start + 1, start + n/2, start + n - 1, start + n, start + n + 2,
+			start + 10*n}
 		if err := whole.cache.Schedule(max(0, start-2), offsets...); err != nil {
 			c.t.Fatal(err)
 		}

@@ -34,12 +34,11 @@ func newLayer(w *nn.Weights, path string, a *args) *layer {
 	qkv := w.Stacked(a.HiddenSize, false, parts...)
 	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	l := &layer{
-		QKVProj: qkv,
-		KVProj:  w.Outputs(qkv, q, q+2*kv),
-		OProj:   w.Linear(attn+".o_proj", q, a.HiddenSize, false),
-		QKNorm:  w.HeadNorm(attn, h, a.RMSNormEps, 0),
-		MLP: w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false,
-			nn.SwiGLU),
+		QKVProj:                qkv,
+		KVProj:                 w.Outputs(qkv, q, q+2*kv),
+		OProj:                  w.Linear(attn+".o_proj", q, a.HiddenSize, false),
+		QKNorm:                 w.HeadNorm(attn, h, a.RMSNormEps, 0),
+		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
 		InputLayernorm:         norm(".input_layernorm"),
 		PostAttentionLayernorm: norm(".post_attention_layernorm"),
 	}

@@ -143,8 +143,8 @@ func (c *client) do(ctx context.Context, method, address string,
 		r.Response = resp
 		r.note(c.isHub(req.URL))
 		location, err := resp.Location()
-		if resp.StatusCode/100 != 3 || err != nil || method == http.MethodHead &&
-			!c.isHub(location) {
+		if resp.StatusCode/100 != 3 || err != nil ||
+			method == http.MethodHead && !c.isHub(location) {
 			resp.Body = &body{resp.Body, c, ctx, cancel, watch}
 			return r, nil
 		}

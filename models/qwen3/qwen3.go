@@ -63,9 +63,8 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, 0)
 	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	return &nn.Block{
-		Mixer: attention,
-		MLP: w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false,
-			nn.SwiGLU),
+		Mixer:                  attention,
+		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
 		InputLayernorm:         norm(".input_layernorm"),
 		PostAttentionLayernorm: norm(".post_attention_layernorm"),
 	}

@@ -61,7 +61,7 @@ func checkpointsVerb(ctx context.Context, m *Main, args []string) error {
 func listCheckpoints(ctx context.Context, m *Main, name string, args []string) error {
 	f := m.flags(name)
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	model := f.String("model", "", "only those of the model `ID`")
+	model := f.String("model", "", "only checkpoints of the model `ID`")
 	limit := f.Uint("limit", 0, "only the `N` that were used last (default: all)")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err

@@ -281,8 +281,8 @@ func orFolder(err error, name string) error {
 
 // generate streams an answer to standard output. A model without a chat template continues the
 // prompt instead.
-func (m *Main) generate(ctx context.Context, c *control.Client, g generation, prompt string, raw,
-	asJSON bool) error {
+func (m *Main) generate(ctx context.Context, c *control.Client, g generation, prompt string,
+	raw, asJSON bool) error {
 	route := "/v1/chat/completions"
 	g.Messages = []message{{"user", prompt}}
 	if raw {

@@ -113,17 +113,17 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("runs")
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	var q control.RunQuery
-	f.StringVar(&q.Model, "model", "", "only those of the model `ID`")
-	f.StringVar(&q.Client, "client", "", "only those of the client `NAME`, as runs --json lists it")
-	f.StringVar(&q.Endpoint, "endpoint", "", "only those of the `ROUTE`, such as /v1/completions")
+	f.StringVar(&q.Model, "model", "", "only runs of the model `ID`")
+	f.StringVar(&q.Client, "client", "", "only runs of the client `NAME`, as runs --json lists it")
+	f.StringVar(&q.Endpoint, "endpoint", "", "only runs of the `ROUTE`, such as /v1/completions")
 	f.StringVar(&q.Finish, "finish", "",
 		"only runs that ended for this `REASON`, such as stop, length, error or running")
 	f.BoolVar(&q.Failed, "failed", false, "only runs that failed or were interrupted")
-	f.StringVar(&q.Day, "day", "", "only those of the day `YYYY-MM-DD`")
-	f.Func("since", "only those begun since `WHEN`: how long ago, such as 90m, 2h or 3d, or a day or a moment in local time",
+	f.StringVar(&q.Day, "day", "", "only runs of the day `YYYY-MM-DD`")
+	f.Func("since", "only runs begun since `WHEN`: how long ago, such as 90m, 2h or 3d, or a day or a moment in local time",
 		sinceFlag(time.Now(), &q.Since))
 	f.StringVar(&q.Search, "search", "",
-		"only those with this `TEXT` in a column of words, or in the time of the start")
+		"only runs with this `TEXT` in a column of words, or in the time of the start")
 	f.IntVar(&q.Limit, "limit", 20, "at most `N`, up to 1000; 0 lists 100")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err

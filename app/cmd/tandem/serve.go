@@ -166,8 +166,8 @@ func serve(ctx context.Context, m *Main, args []string) error {
 // openHome opens the app. A supervised process waits for the home folder as long as lockPatience.
 func openHome(ctx context.Context, o app.Options, supervised bool) (*app.App, error) {
 	a, err := app.Open(ctx, o)
-	for deadline := time.Now().Add(lockPatience); supervised && isLocked(err) &&
-		time.Now().Before(deadline) && ctx.Err() == nil; {
+	deadline := time.Now().Add(lockPatience)
+	for supervised && isLocked(err) && time.Now().Before(deadline) && ctx.Err() == nil {
 		time.Sleep(50 * time.Millisecond)
 		a, err = app.Open(ctx, o)
 	}
