@@ -10,11 +10,11 @@ import (
 // while to load and tens of megabytes, and the next text is often of the same model.
 type lastTokenizer struct {
 	mu   sync.Mutex // held while one is loaded
-	of   string     // its place, with the date of the file
+	of   string     // its files, see tokenizerFiles
 	last *tokenizer.Tokenizer
 }
 
-// get returns the tokenizer of a place, and calls read if the last one was another.
+// get returns the tokenizer of some files, and calls read if the last one is of others.
 func (l *lastTokenizer) get(
 	of string, read func() (*tokenizer.Tokenizer, error),
 ) (*tokenizer.Tokenizer, error) {

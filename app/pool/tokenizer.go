@@ -25,13 +25,12 @@ func (p *Pool) Tokenizer(ctx context.Context, id string) (*tokenizer.Tokenizer, 
 	if err != nil {
 		return nil, err
 	}
-	of, read := row.Path, func() (*tokenizer.Tokenizer, error) { return models.LoadTokenizer(row.Path) }
-	if row.Source == storage.SourcePocket {
-		of, read = row.Source, models.LoadPocketTokenizer
-	} else if info, err := os.Stat(filepath.Join(row.Path, "tokenizer.json")); err == nil {
-		of += info.ModTime().String() // the file may be another one now
-	}
-	return p.tokenizer.get(of, read)
+	return p.tokenizer.get(tokenizerFiles(row), func() (*tokenizer.Tokenizer, error) {
+		if row.Source == storage.SourcePocket {
+			return models.LoadPocketTokenizer()
+		}
+		return models.LoadTokenizer(row.Path)
+	})
 }
 
 // tokenizerFiles returns the model's folder with the dates of its tokenizer and its chat template.
