@@ -32,8 +32,8 @@ type Services struct {
 type Runs interface {
 	// BeginRun inserts a run at its arrival and returns its id, above 0.
 	BeginRun(ctx context.Context, r control.Run) (int64, error)
-	// FinishRun completes the row with that ID. It is called for every run except those that
-	// DropRun is called for.
+	// FinishRun completes the row with that ID. Every run ends with one call: of FinishRun or of
+	// DropRun.
 	FinishRun(ctx context.Context, r control.Run) error
 	// DropRun removes the row of a run in flight.
 	DropRun(ctx context.Context, id int64) error

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -62,20 +61,17 @@ var Outcomes = map[string]outcome{
 	string(control.CodeModelBusy):     {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeNotLoaded):     {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeNotReady):      {http.StatusServiceUnavailable, "server_error", true},
-	string(control.CodeModelInvalid): {http.StatusUnprocessableEntity, "invalid_request_error",
-		false},
-	string(control.CodeUnauthorized): {http.StatusUnauthorized, "authentication_error", false},
-	string(control.CodeForbidden):    {http.StatusForbidden, "permission_error", false},
-	string(control.CodeGated):        {http.StatusForbidden, "permission_error", false},
-	string(control.CodeDiskFull):     {http.StatusInsufficientStorage, "server_error", false},
-	string(control.CodeMemory):       {http.StatusInsufficientStorage, "server_error", false},
-	string(control.CodeFolder):       {http.StatusInsufficientStorage, "server_error", false},
-	string(control.CodeUnavailable):  {http.StatusBadGateway, "server_error", false},
+	string(control.CodeModelInvalid):  {http.StatusUnprocessableEntity, "invalid_request_error", false},
+	string(control.CodeUnauthorized):  {http.StatusUnauthorized, "authentication_error", false},
+	string(control.CodeForbidden):     {http.StatusForbidden, "permission_error", false},
+	string(control.CodeGated):         {http.StatusForbidden, "permission_error", false},
+	string(control.CodeDiskFull):      {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeMemory):        {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeFolder):        {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeUnavailable):   {http.StatusBadGateway, "server_error", false},
 
-	string(CodeTooLarge): {http.StatusRequestEntityTooLarge, "invalid_request_error",
-		false},
-	string(CodeMediaType): {http.StatusUnsupportedMediaType, "invalid_request_error",
-		false},
+	string(CodeTooLarge):          {http.StatusRequestEntityTooLarge, "invalid_request_error", false},
+	string(CodeMediaType):         {http.StatusUnsupportedMediaType, "invalid_request_error", false},
 	string(CodeMethod):            {http.StatusMethodNotAllowed, "invalid_request_error", false},
 	string(CodeNoRoute):           {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeCancelled): {StatusClientGone, "server_error", false},
@@ -126,11 +122,7 @@ func FailureOf(err error) Failure {
 
 // json returns the body of an error answer in OpenAI's form. An error event has the same.
 func (f Failure) json() []byte {
-	b, err := json.Marshal(map[string]ErrorBody{"error": f.Body})
-	if err != nil {
-		panic(err) // it has strings only
-	}
-	return b
+	return MustJSON(map[string]ErrorBody{"error": f.Body})
 }
 
 // Write sends the failure as the whole answer, in the form of p.

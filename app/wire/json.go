@@ -87,12 +87,8 @@ func AppendLogprob(dst []byte, x float32) []byte {
 
 // AppendMember appends a comma, a name and a value to an object.
 func AppendMember(dst []byte, name string, v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // v has numbers and strings only
-	}
 	dst = AppendString(append(dst, ','), name)
-	return append(append(dst, ':'), b...)
+	return append(append(dst, ':'), MustJSON(v)...)
 }
 
 // MustJSON returns v as JSON. v holds only types that always encode.
