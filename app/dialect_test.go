@@ -36,7 +36,7 @@ func TestCallGrammarAllowsOnlyTextThatIsReadAsCalls(t *testing.T) {
 			end := int32(len(tokens) - 1)
 			v, err := native.NewVocabulary(len(tokens),
 				func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 },
-				[]int32{end})
+				[]int32{end}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestToolWithARareNameOrSchemaHasAGrammar(t *testing.T) {
 		tokens := w.tokens()
 		v, err := native.NewVocabulary(len(tokens),
 			func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 },
-			[]int32{int32(len(tokens) - 1)})
+			[]int32{int32(len(tokens) - 1)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +325,7 @@ func TestDialectReadsTheCallsThatItsTemplateRenders(t *testing.T) {
 		if want.calls == 0 {
 			continue
 		}
-		tm, err := native.NewTemplate(source)
+		tm, err := native.NewTemplate(source, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -337,7 +337,7 @@ func TestDialectReadsTheCallsThatItsTemplateRenders(t *testing.T) {
 					i, wholeArguments))
 		}
 		render := func(more string, prompt bool) string {
-			text, err := tm.Render(fmt.Appendf(nil,
+			text, err := tm.Render(t.Context(), fmt.Appendf(nil,
 				`{"bos_token":"","eos_token":"</s>","documents":null,"add_generation_prompt":%t,"tools":[{"type":"function","function":{"name":"get_weather","description":"d","parameters":%s}}],
 				"messages":[{"role":"user","content":"Hi"}%s]}`, prompt, toolSchema, more))
 			if err != nil {

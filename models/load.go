@@ -36,6 +36,10 @@ type Options struct {
 	// a GPU. It is an experiment: `tandem bench verify` shows whether it gains.
 	FewRows bool
 
+	// Lane is the turn of templates that take long. Models in one program share it; nil gives this
+	// model one of its own.
+	Lane native.Lane
+
 	// Progress, if set, gets how many bytes of weights are loaded. It is called on the MLX thread.
 	Progress func(done, total int64)
 }
@@ -50,6 +54,8 @@ type Bundle struct {
 	Template       *native.Template
 	TemplateErr    error
 	TemplateSource string
+
+	Lane native.Lane // as in Options
 
 	Purpose  Purpose
 	Defaults Defaults
@@ -134,7 +140,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{thread: t}
+	b := &Bundle{thread: t, Lane: opts.Lane}
 	if b.Purpose, err = readPurpose(fsys, text, cfg, opts.Name); err != nil {
 		return nil, err
 	}
@@ -284,7 +290,7 @@ func (b *Bundle) loadTemplate(fsys fs.FS, tokenizerConfig []byte) {
 			"the model has no chat template; use /v1/completions, or a model made for chat")
 	default:
 		b.TemplateSource = source
-		b.Template, b.TemplateErr = native.NewTemplate(source)
+		b.Template, b.TemplateErr = native.NewTemplate(source, b.Lane)
 	}
 }
 

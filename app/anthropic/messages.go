@@ -126,7 +126,7 @@ func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 	if err := api.Generates(m); err != nil {
 		return err
 	}
-	text, err := c.Rendered(m)
+	text, err := c.Rendered(ctx, m)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"slices"
 
 	"tandem/app/model"
@@ -15,7 +16,7 @@ import (
 //
 // A template may write a message in one way while it is the last, and in another way later. So a
 // boundary is where the tokens of the messages up to it cease to be those of the whole.
-func (c *Conversation) boundaries(m model.Model, ids []int32) []int {
+func (c *Conversation) boundaries(ctx context.Context, m model.Model, ids []int32) []int {
 	counts := []int{len(c.Messages) - 1, len(c.Messages)}
 	if n := c.system(); n > 0 && n < counts[0] {
 		counts = append([]int{n}, counts...)
@@ -26,7 +27,7 @@ func (c *Conversation) boundaries(m model.Model, ids []int32) []int {
 			continue
 		}
 		// Some templates refuse a part of a conversation.
-		text, err := m.RenderChat(c.Vars(c.Messages[:n], false, m.Dialect().Remembered()))
+		text, err := m.RenderChat(ctx, c.Vars(c.Messages[:n], false, m.Dialect().Remembered()))
 		if err != nil {
 			continue
 		}

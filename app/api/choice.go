@@ -144,7 +144,7 @@ func tokenText(tk model.Tokenizer, id int32) string {
 // numbers them.
 func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choice, error) {
 	p := req.Common()
-	prompts, err := req.Prompts(m)
+	prompts, err := req.Prompts(ctx, m)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -23,7 +24,7 @@ type Completion struct {
 func (c *Completion) Common() *Params { return &c.Params }
 
 // Prompts implements Question.
-func (c *Completion) Prompts(m model.Model) ([]*Prompt, error) {
+func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, error) {
 	var out []*Prompt
 	for i, v := range c.Tokens {
 		param := "prompt"

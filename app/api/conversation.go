@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -117,8 +118,8 @@ func (c *Conversation) Vars(messages []Message, generate bool, thought string) [
 func (c *Conversation) Common() *Params { return &c.Params }
 
 // Prompts implements Question.
-func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
-	text, err := c.Rendered(m)
+func (c *Conversation) Prompts(ctx context.Context, m model.Model) ([]*Prompt, error) {
+	text, err := c.Rendered(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prompt{IDs: ids, boundaries: c.boundaries(m, ids)}
+	p := &Prompt{IDs: ids, boundaries: c.boundaries(ctx, m, ids)}
 	if p.Parsing, err = c.parsing(m, text); err != nil {
 		return nil, err
 	}
@@ -136,8 +137,8 @@ func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
 // Rendered returns the text of the prompt. Some templates have no place for the messages as they
 // are. Agents speak as the system at any time, and as the user several times in a row. If the
 // conversation is Tolerant, such a template gets simpler messages.
-func (c *Conversation) Rendered(m model.Model) (string, error) {
-	text, err := c.renderOnce(m)
+func (c *Conversation) Rendered(ctx context.Context, m model.Model) (string, error) {
+	text, err := c.renderOnce(ctx, m)
 	if !c.Tolerant || !templateRejects(c.Messages, text, err) {
 		return text, err
 	}
@@ -147,7 +148,7 @@ func (c *Conversation) Rendered(m model.Model) (string, error) {
 	}
 	given := c.Messages
 	c.Messages = plain
-	if again, err := c.renderOnce(m); err == nil {
+	if again, err := c.renderOnce(ctx, m); err == nil {
 		return again, nil
 	}
 	c.Messages = given
@@ -157,15 +158,15 @@ func (c *Conversation) Rendered(m model.Model) (string, error) {
 // renderOnce returns the messages as the template writes them, with thoughts under the template's
 // name. A begun answer continues where its last message ends, before what the template writes after
 // a message. A word that no text has marks that place.
-func (c *Conversation) renderOnce(m model.Model) (string, error) {
+func (c *Conversation) renderOnce(ctx context.Context, m model.Model) (string, error) {
 	name := m.Dialect().Remembered()
 	if c.begun == "" {
-		return c.render(m, c.Vars(c.Messages, true, name))
+		return c.render(ctx, m, c.Vars(c.Messages, true, name))
 	}
 	end := rand.Text()
 	marked := slices.Clone(c.Messages)
 	marked[len(marked)-1].Texts = []string{c.begun + end}
-	text, err := c.render(m, c.Vars(marked, false, name))
+	text, err := c.render(ctx, m, c.Vars(marked, false, name))
 	if err != nil {
 		return "", err
 	}
@@ -178,8 +179,8 @@ func (c *Conversation) renderOnce(m model.Model) (string, error) {
 }
 
 // render has the model's template write the prompt.
-func (c *Conversation) render(m model.Model, vars []byte) (string, error) {
-	text, err := m.RenderChat(vars)
+func (c *Conversation) render(ctx context.Context, m model.Model, vars []byte) (string, error) {
+	text, err := m.RenderChat(ctx, vars)
 	if errors.Is(err, model.ErrNoTemplate) {
 		e := control.Errorf(control.CodeNoTemplate,
 			"The model %s has no chat template; use /v1/completions with a prompt instead.",

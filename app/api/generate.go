@@ -29,7 +29,7 @@ type Request interface {
 type Question interface {
 	Common() *Params
 	// Prompts turns the request into token ids for the model.
-	Prompts(model.Model) ([]*Prompt, error)
+	Prompts(context.Context, model.Model) ([]*Prompt, error)
 }
 
 // A ReadBody reads the body of a generating route.

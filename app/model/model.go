@@ -41,7 +41,7 @@ type Model interface {
 	// add_generation_prompt, and with the members of the request's chat_template_kwargs.
 	// Its keys keep the order of the request. A template that refuses the messages gives a
 	// *control.Error with CodeInvalid. Without a template the error is ErrNoTemplate.
-	RenderChat(vars []byte) (string, error)
+	RenderChat(ctx context.Context, vars []byte) (string, error)
 
 	// Matcher compiles a grammar that an answer has to follow. The caller closes it. A
 	// grammar that cannot be followed gives a *control.Error with CodeInvalid. Matcher

@@ -170,7 +170,7 @@ func (m *Fake) FIM() (model.FIM, bool) {
 	return model.FIM{Prefix: "<pre>", Suffix: "<suf>", Middle: "<mid>"}, m.FillsMiddle
 }
 
-func (m *Fake) RenderChat(vars []byte) (string, error) {
+func (m *Fake) RenderChat(ctx context.Context, vars []byte) (string, error) {
 	m.Mu.Lock()
 	m.Vars = append(m.Vars, string(vars))
 	m.Mu.Unlock()

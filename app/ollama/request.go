@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -28,11 +29,11 @@ func (r *ollamaRequest) Form() api.Form {
 }
 
 // Prompts implements api.Question.
-func (r *ollamaRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
-	list, err := r.Question.Prompts(m)
+func (r *ollamaRequest) Prompts(ctx context.Context, m model.Model) ([]*api.Prompt, error) {
+	list, err := r.Question.Prompts(ctx, m)
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate &&
 		r.plain != nil {
-		return r.plain.Prompts(m)
+		return r.plain.Prompts(ctx, m)
 	}
 	return list, err
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -68,12 +69,12 @@ func (b *branchRequest) Common() *api.Params { return &b.Params }
 func (b *branchRequest) Form() api.Form { return choicesForm{members: &b.said} }
 
 // Prompts implements api.Question.
-func (b *branchRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
+func (b *branchRequest) Prompts(ctx context.Context, m model.Model) ([]*api.Prompt, error) {
 	if err := api.CheckLength(m, "prompt", len(b.text)); err != nil {
 		return nil, err
 	}
 	if !b.raw {
-		turn, err := b.turn(m)
+		turn, err := b.turn(ctx, m)
 		if err == nil {
 			b.said.members = chatMembers{}
 			p := &api.Prompt{IDs: slices.Concat(b.base, turn)}
@@ -119,16 +120,16 @@ const marker = "0tandem0"
 
 // turn returns the tokens from the base to the model's next answer, with text as a person's
 // message. It leaves out tokens that the base already ends with.
-func (b *branchRequest) turn(m model.Model) ([]int32, error) {
+func (b *branchRequest) turn(ctx context.Context, m model.Model) ([]int32, error) {
 	if b.answer {
-		ids, err := b.after(m, api.NewMessage("user", "0"), api.NewMessage("assistant", marker))
+		ids, err := b.after(ctx, m, api.NewMessage("user", "0"), api.NewMessage("assistant", marker))
 		return b.withoutRepeat(ids), err
 	}
 	// The text comes after the system's message, or after a person's message if the template lets
 	// two of them follow each other.
 	var failed error
 	for _, role := range []string{"system", "user"} {
-		ids, err := b.after(m, api.NewMessage(role, marker))
+		ids, err := b.after(ctx, m, api.NewMessage(role, marker))
 		if errors.Is(err, model.ErrNoTemplate) {
 			return nil, err
 		}
@@ -149,9 +150,9 @@ func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 
 // after returns the tokens that a template writes after the last of some messages and before the
 // answer to the text. The last message is the marker.
-func (b *branchRequest) after(m model.Model, before ...api.Message) ([]int32, error) {
+func (b *branchRequest) after(ctx context.Context, m model.Model, before ...api.Message) ([]int32, error) {
 	messages := append(before, api.NewMessage("user", b.text))
-	text, err := m.RenderChat(new(api.Conversation).Vars(messages, true, m.Dialect().Remembered()))
+	text, err := m.RenderChat(ctx, new(api.Conversation).Vars(messages, true, m.Dialect().Remembered()))
 	if err != nil {
 		return nil, err
 	}

@@ -87,13 +87,13 @@ func (m *Model) TokenBytes(id int32) []byte { return m.bundle.Tokenizer.TokenByt
 
 func (m *Model) FIM() (model.FIM, bool) { return fimOf(m.bundle.Tokenizer) }
 
-func (m *Model) RenderChat(vars []byte) (string, error) {
+func (m *Model) RenderChat(ctx context.Context, vars []byte) (string, error) {
 	if m.bundle.Template == nil {
 		return "", model.ErrNoTemplate
 	}
 	// If two members have one name, the later one counts: the request's.
 	vars = slices.Concat(m.always, vars[1:])
-	text, err := m.bundle.Template.Render(vars)
+	text, err := m.bundle.Template.Render(ctx, vars)
 	e, ok := errors.AsType[*native.TemplateError](err)
 	if ok && e.Kind == native.KindLimit && len(vars) > maxTemplateText {
 		return "", &control.Error{Code: control.Code(engine.CodeContextLength), Err: err,
@@ -104,6 +104,9 @@ func (m *Model) RenderChat(vars []byte) (string, error) {
 	if ok {
 		return "", control.Errorf(control.CodeInvalid,
 			"The model's chat template refuses these messages: %s", e.Message)
+	}
+	if errors.Is(err, native.ErrBusy) {
+		return "", tooManyHeavy(err)
 	}
 	return text, err
 }

@@ -80,7 +80,7 @@ func (m *Model) tryReadings(ctx context.Context) error {
 func (m *Model) tryText(ctx context.Context, blocks []draft.Block,
 	text string) (scores []float64, n int, err error) {
 	p := m.pool
-	prompt, err := m.trialTokens(text)
+	prompt, err := m.trialTokens(ctx, text)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -131,7 +131,7 @@ func (m *Model) useReading(ctx context.Context, set models.DrafterSettings, bloc
 }
 
 // trialTokens returns the prompt of a trial, as a chat if the model has a chat template.
-func (m *Model) trialTokens(text string) ([]int32, error) {
+func (m *Model) trialTokens(ctx context.Context, text string) ([]int32, error) {
 	special := true
 	if m.bundle.Template != nil {
 		vars, err := json.Marshal(map[string]any{
@@ -141,7 +141,7 @@ func (m *Model) trialTokens(text string) ([]int32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if chat, err := m.RenderChat(vars); err == nil {
+		if chat, err := m.RenderChat(ctx, vars); err == nil {
 			text, special = chat, false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/engine"
 	"tandem/engine/native"
 	"tandem/models"
 )
@@ -45,10 +46,19 @@ func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id stri
 		return nil, control.Errorf(control.CodeInvalid, "No answer can be held to that form: %s",
 			e.Message)
 	}
+	if errors.Is(err, native.ErrBusy) {
+		return nil, tooManyHeavy(err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return matcher, nil
+}
+
+// tooManyHeavy refuses a request that found no turn for its template or its grammar.
+func tooManyHeavy(err error) error {
+	return &control.Error{Code: control.Code(engine.CodeQueueFull), Err: err,
+		Message: "Too many requests with heavy templates or grammars are waiting; ask again in some seconds."}
 }
 
 // words returns the vocabulary, made if needed.
@@ -65,7 +75,7 @@ func (v *Vocabulary) words(bundle *models.Bundle, id string) (*native.Vocabulary
 	}
 	made, err := native.NewVocabulary(config.VocabSize, func(id int32) ([]byte, bool) {
 		return tokens.TokenBytes(id), tokens.IsSpecial(id)
-	}, config.EOS)
+	}, config.EOS, bundle.Lane)
 	if err != nil {
 		return nil, err
 	}

@@ -158,7 +158,7 @@ func (p *Pool) keepChoice(ctx context.Context, id string) {
 func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, error) {
 	start, lent := time.Now(), p.thread.Lent()
 	weights := weightsKey(row.Path)
-	opts := models.Options{Dtype: models.DtypePolicy(p.opts.Dtype),
+	opts := models.Options{Dtype: models.DtypePolicy(p.opts.Dtype), Lane: p.lane,
 		Progress: func(done, total int64) {
 			progress.done.Store(done)
 			progress.total.Store(total)

@@ -14,6 +14,7 @@ import (
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
+	"tandem/engine/native"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -54,6 +55,7 @@ type Pool struct {
 	engines  engine.Neighbours // of all models in memory
 	files    checkpoint.Folder // the files of checkpoints, of all models
 	patience time.Duration     // how long a load waits for texts, see waitForMemory
+	lane     native.Lane       // of templates and grammars that take long, of all models
 
 	mu         sync.Mutex
 	choice     string   // model id
@@ -76,7 +78,7 @@ type Pool struct {
 func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Home,
 	set *settings.Store, log *slog.Logger, o Options) *Pool {
 	return &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life,
-		patience: memoryPatience}
+		patience: memoryPatience, lane: native.NewLane()}
 }
 
 // A change is a change in progress of what is in memory. There is one at a time. Models that it

@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -9,12 +10,14 @@ import (
 
 func ExampleTemplate() {
 	t, err := native.NewTemplate(
-		"{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}\n{% endfor %}<assistant>")
+		"{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}\n{% endfor %}<assistant>",
+		native.NewLane())
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer t.Close()
-	prompt, err := t.Render([]byte(`{"messages":[{"role":"user","content":" Hello. "}]}`))
+	prompt, err := t.Render(context.Background(),
+		[]byte(`{"messages":[{"role":"user","content":" Hello. "}]}`))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,17 +1,12 @@
 package native
 
-/*
-#include "native.h"
-*/
-import "C"
-
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"runtime"
+	"fmt"
 	"strings"
-	"sync"
 	"unsafe"
 )
 
@@ -20,7 +15,8 @@ import (
 //
 // The limits:
 //
-//   - 1 MiB for all grammars, 65,525 symbols, ten seconds to compile
+//   - 1 MiB for all grammars, 65,525 symbols
+//   - four seconds of the processor and 192 MiB of memory to compile, one second and 64 MiB to step
 //   - 128 levels of a schema, multipleOf up to 100,000
 //   - 2,000 names and 100 patterns of names in an object
 //   - the defaults of llguidance's ParserLimits, some milliseconds for a mask
@@ -32,63 +28,50 @@ type GrammarError struct {
 func (e *GrammarError) Error() string { return "grammar: " + e.Message }
 
 // A Vocabulary holds the bytes of a model's tokens. Grammars are compiled against it. Any number of
-// goroutines may call its methods. It takes some 100 bytes a token until Close.
+// goroutines may call its methods. It has a process of its own until Close, with some 100 bytes a
+// token.
 type Vocabulary struct {
-	size int
-
-	turns chan struct{}                         // one element for each grammar that compiles
-	build func(source []byte) (*Matcher, error) // the method matcher, or a test's
-
-	mu     sync.Mutex
-	handle *C.tandem_vocabulary // nil when closed and without users
-	users  int
-	closed bool
+	size   int
+	origin *origin
 }
 
 // NewVocabulary returns the vocabulary of a model. size is the number of the model's logits. token
 // returns the bytes of a token and whether it is special. An id without bytes is never allowed. A
 // grammar allows a special token only by its name, never as part of a text. eos are the tokens that
-// end a text, at least one.
+// end a text, at least one. lane is that of the program.
 func NewVocabulary(
-	size int, token func(id int32) (text []byte, special bool), eos []int32,
+	size int, token func(id int32) (text []byte, special bool), eos []int32, lane Lane,
 ) (*Vocabulary, error) {
 	var text []byte
-	ends, last := make([]uint32, size), make([]uint32, len(eos))
+	source := binary.NativeEndian.AppendUint32(nil, uint32(size))
+	source = binary.NativeEndian.AppendUint32(source, uint32(len(eos)))
 	for id := range size {
 		b, special := token(int32(id))
 		if special && len(b) > 0 {
 			text = append(text, 0xff) // no text has this byte
 		}
 		text = append(text, b...)
-		ends[id] = uint32(len(text))
+		source = binary.NativeEndian.AppendUint32(source, uint32(len(text)))
 	}
-	for i, id := range eos {
-		last[i] = uint32(id)
+	for _, id := range eos {
+		source = binary.NativeEndian.AppendUint32(source, uint32(id))
 	}
-	v := &Vocabulary{size: size, turns: make(chan struct{}, compilers)}
-	v.build = v.matcher
-	var message C.tandem_buffer
-	kind := C.tandem_vocabulary_new(
-		(*C.uint8_t)(unsafe.SliceData(text)), C.size_t(len(text)),
-		(*C.uint32_t)(unsafe.SliceData(ends)), C.size_t(size),
-		(*C.uint32_t)(unsafe.SliceData(last)), C.size_t(len(last)), &v.handle, &message)
-	runtime.KeepAlive(text)
-	if kind != C.TANDEM_OK {
-		return nil, grammarError(kind, message)
+	source = append(source, text...)
+	o, err := newOrigin(lane, func(p *process) error {
+		_, err := p.call(context.Background(), 'v', source, load)
+		return grammarError(err, "read", load)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return v, nil
+	return &Vocabulary{size: size, origin: o}, nil
 }
 
-// Close frees the vocabulary, after the compilations that still use it. Its matchers stay usable. A
-// second Close is an error.
+// Close frees the vocabulary. Its matchers stay usable. A second Close is an error.
 func (v *Vocabulary) Close() error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed {
-		return errors.New("close vocabulary: already closed")
+	if err := v.origin.Close(); err != nil {
+		return fmt.Errorf("close vocabulary: %w", err)
 	}
-	v.closed = true
-	v.free()
 	return nil
 }
 
@@ -100,11 +83,12 @@ type Grammar struct {
 	Regex string          // a regular expression for the whole text
 }
 
-// A Matcher follows one text by a grammar, token by token. One goroutine at a time uses it. It
-// holds memory of the library until Close.
+// A Matcher follows one text by a grammar, token by token. One goroutine at a time uses it. It has
+// a process of its own until Close.
 type Matcher struct {
-	size   int
-	handle *C.tandem_matcher
+	size    int
+	process *process // nil after Close
+	stopped bool
 }
 
 // Matcher compiles grammars. The text follows the first one, which refers to the others by name. A
@@ -119,7 +103,11 @@ func (v *Vocabulary) Matcher(ctx context.Context, grammars ...Grammar) (*Matcher
 	if err != nil {
 		return nil, err
 	}
-	return v.compile(ctx, source)
+	p, answer, err := v.origin.compute(ctx, 'g', source)
+	if err != nil {
+		return nil, grammarError(err, "compile", heavy)
+	}
+	return &Matcher{size: v.size, process: p, stopped: isOne(answer)}, nil
 }
 
 // serialised returns grammars in llguidance's form.
@@ -163,46 +151,70 @@ func (m *Matcher) Words() int { return (m.size + 31) / 32 }
 // Mask sets the bits of the tokens that may follow. Token i is bit i%32 of element i/32. If nothing
 // else may follow, these are the tokens that end a text. bits has Words elements.
 func (m *Matcher) Mask(bits []uint32) error {
-	var message C.tandem_buffer
-	words := (*C.uint32_t)(unsafe.SliceData(bits))
-	kind := C.tandem_matcher_mask(m.handle, words, C.size_t(len(bits)), &message)
-	return m.result(kind, message)
+	mask, err := m.step('m', nil)
+	if err != nil {
+		return err
+	}
+	if len(bits) != m.Words() || len(mask) != 4*len(bits) {
+		return &GrammarError{KindRender, "the mask has another size than the vocabulary"}
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(bits))), len(mask)), mask)
+	return nil
 }
 
 // Accept moves on by a token that the mask allows. Any other token breaks the matcher, and all
 // later calls fail.
 func (m *Matcher) Accept(id int32) error {
-	var message C.tandem_buffer
-	return m.result(C.tandem_matcher_accept(m.handle, C.uint32_t(id), &message), message)
+	return m.move('a', uint32(id))
 }
 
 // Rollback takes the last n tokens back.
 func (m *Matcher) Rollback(n int) error {
-	var message C.tandem_buffer
-	return m.result(C.tandem_matcher_rollback(m.handle, C.size_t(n), &message), message)
+	return m.move('b', uint32(n))
 }
 
-// Stopped reports whether the text is at its end, so that nothing may follow.
-func (m *Matcher) Stopped() bool { return C.tandem_matcher_stopped(m.handle) != 0 }
+// Stopped reports whether nothing may follow: the text is at its end, or the matcher is broken.
+func (m *Matcher) Stopped() bool { return m.stopped }
 
 // Close frees the matcher. A second Close is an error.
 func (m *Matcher) Close() error {
-	if m.handle == nil {
+	if m.process == nil {
 		return errors.New("close matcher: already closed")
 	}
-	C.tandem_matcher_free(m.handle)
-	m.handle = nil
-	return nil
+	p := m.process
+	m.process = nil
+	return p.Close()
 }
 
-func (m *Matcher) result(kind C.int32_t, message C.tandem_buffer) error {
-	runtime.KeepAlive(m)
-	if kind != C.TANDEM_OK {
-		return grammarError(kind, message)
+// move makes a step to another place in the text.
+func (m *Matcher) move(what byte, n uint32) error {
+	stopped, err := m.step(what, binary.NativeEndian.AppendUint32(nil, n))
+	m.stopped = err != nil || isOne(stopped)
+	return err
+}
+
+// step returns the answer to one step. A step that fails breaks the matcher.
+func (m *Matcher) step(what byte, body []byte) ([]byte, error) {
+	answer, err := m.process.call(context.Background(), what, body, step)
+	if err != nil {
+		m.stopped = true
 	}
-	return nil
+	return answer, grammarError(err, "follow", step)
 }
 
-func grammarError(kind C.int32_t, message C.tandem_buffer) *GrammarError {
-	return &GrammarError{Kind: errorKind(kind), Message: take(message)}
+func isOne(answer []byte) bool { return len(answer) == 1 && answer[0] == 1 }
+
+// grammarError returns what a caller of a grammar hears of err. doing is a verb for what took b.
+func grammarError(err error, doing string, b budget) error {
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		return err
+	}
+	// llguidance checks it late, by a panic
+	if strings.Contains(f.message, "symbols.len() <") {
+		return &GrammarError{KindLimit,
+			"it makes more than 65,525 symbols, and each property takes at least four"}
+	}
+	message := strings.TrimSpace(strings.ReplaceAll(f.messageFor(doing, b), "<non-verbose/>", ""))
+	return &GrammarError{f.errorKind(), message}
 }

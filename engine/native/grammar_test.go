@@ -35,7 +35,7 @@ func newVocabulary(t *testing.T) *Vocabulary {
 	t.Helper()
 	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) {
 		return []byte(vocabulary[id]), id == endToken || id == callToken
-	}, []int32{endToken})
+	}, []int32{endToken}, NewLane())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,25 +235,21 @@ func TestTokenThatIsNotAllowedBreaksOnlyItsMatcher(t *testing.T) {
 func TestVocabularyWithWrongSizesIsRefused(t *testing.T) {
 	one := func(int32) ([]byte, bool) { return []byte("a"), false }
 	for _, eos := range [][]int32{nil, {1}, {-1}} {
-		if v, err := NewVocabulary(1, one, eos); err == nil {
+		if v, err := NewVocabulary(1, one, eos, NewLane()); err == nil {
 			v.Close()
 			t.Errorf("eos %d of one token was accepted", eos)
 		}
 	}
 }
 
-func TestGrammarObjectsAreFreed(t *testing.T) {
-	before := live()
-	v, err := NewVocabulary(len(vocabulary), token, []int32{endToken})
+func TestMatchersOutliveTheirVocabulary(t *testing.T) {
+	v, err := NewVocabulary(len(vocabulary), token, []int32{endToken}, NewLane())
 	if err != nil {
 		t.Fatal(err)
 	}
 	m, err := v.Matcher(t.Context(), Grammar{Regex: "ab"})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := v.Matcher(t.Context(), Grammar{Regex: "("}); err == nil {
-		t.Error("( was accepted")
 	}
 	if err := v.Close(); err != nil {
 		t.Error(err)
@@ -271,9 +267,6 @@ func TestGrammarObjectsAreFreed(t *testing.T) {
 	if _, err := v.Matcher(t.Context(), Grammar{Regex: "a"}); err == nil {
 		t.Error("a closed vocabulary makes matchers")
 	}
-	if after := live(); after != before {
-		t.Errorf("%d objects are left", after-before)
-	}
 }
 
 // Any text compiles as a grammar or is refused. A matcher accepts every token that it allows.
@@ -281,7 +274,7 @@ func FuzzGrammar(f *testing.F) {
 	f.Add(`{"type":"object"}`, "", "")
 	f.Add("", "start: \"a\" b\nb: /[0-9]+/ | <call>", "")
 	f.Add("", "", `[a-z]+(\d|é)*`)
-	v, err := NewVocabulary(len(vocabulary), token, []int32{endToken})
+	v, err := NewVocabulary(len(vocabulary), token, []int32{endToken}, NewLane())
 	if err != nil {
 		f.Fatal(err)
 	}

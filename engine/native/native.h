@@ -1,79 +1,55 @@
-// The C interface of this folder's Rust crate.
+// The interface of this folder's Rust crate: a process that answers at a socket.
 //
-// A text is UTF-8, passed as pointer and length, without an end mark. A function that fails returns
-// one of the kinds below and leaves its message in a buffer. Any thread may call any function, and
-// none of them unwinds. One call at a time uses a matcher.
+// The process is a copy of the program that links the crate, started by the name below and with a
+// socket as descriptor 3. It runs the crate and nothing else, and ends when the socket closes.
+//
+// A request is a tandem_head and len bytes. An answer is one byte, four bytes with the length of
+// what follows, and that: the result if the byte is 0, else a message, and the byte is a kind of
+// failure. Numbers have this machine's byte order. The client sends the next request after the
+// answer.
+//
+//     what  request                                              result
+//     f     none; the head carries a socket                      none: a copy answers there
+//     t     a template                                           empty
+//     r     seven int32 of the clock, variables as JSON          the text
+//     v     uint32: tokens, end tokens, where each token's       empty
+//           bytes end, the end tokens; then the tokens' bytes
+//     g     grammars in llguidance's JSON form                   a byte: 1 if only the end may follow
+//     m     none                                                 a bit for each token
+//     a     uint32: a token that the mask allows                 as for g
+//     b     uint32: tokens to take back                          as for g
+//
+// The clock is year, month from 1, day, hour, minute, second, weekday from 0 = Sunday. A special
+// token's bytes begin with 0xFF. A token without bytes is never allowed. Token i of a mask is bit i
+// mod 32 of uint32 i / 32. If nothing else may follow, the mask has the tokens that end a text.
 
 #ifndef TANDEM_NATIVE_H
 #define TANDEM_NATIVE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
+// The first argument of the process. The digit counts versions of this interface: the program may
+// have been replaced on disk since it was started.
+#define TANDEM_NATIVE_NAME "tandem-native-1"
+
 enum {
-	TANDEM_OK = 0,
 	TANDEM_SYNTAX = 1, // the template or the grammar does not compile
 	TANDEM_RAISE = 2,  // raise_exception: the message is its text
-	TANDEM_LIMIT = 3,  // output, time, instructions, depth
+	TANDEM_LIMIT = 3,  // output, instructions, depth
 	TANDEM_RENDER = 4, // anything else: bad variables, operations on wrong types, an internal error
+	TANDEM_TIME = 5,   // the call has used up its time; the process has ended
+	TANDEM_MEMORY = 6, // the call has used up its memory; the process has ended
 };
 
-// Bytes that the library owns until tandem_buffer_free.
 typedef struct {
-	uint8_t *ptr;
-	size_t len;
-} tandem_buffer;
+	uint8_t what;
+	uint8_t low; // 1 for the lowest priority
+	uint8_t unused[2];
+	uint32_t len;
+	uint32_t time;   // of the processor, in milliseconds
+	uint32_t memory; // KiB that the process may have more than when it was copied
+} tandem_head;
 
-// Local time for strftime_now. month counts from 1, weekday from 0 = Sunday.
-typedef struct {
-	int32_t year, month, day, hour, minute, second, weekday;
-} tandem_clock;
-
-typedef struct tandem_template tandem_template;
-
-// Compiles source. Sets *out, or *message and returns a kind.
-int32_t tandem_template_new(const uint8_t *source, size_t len, tandem_template **out,
-	tandem_buffer *message);
-
-// Renders with the variables of one JSON object. Sets *out to the text, or to the message.
-int32_t tandem_template_render(const tandem_template *t, const uint8_t *vars, size_t len,
-	tandem_clock clock, tandem_buffer *out);
-
-void tandem_template_free(tandem_template *t);
-
-typedef struct tandem_vocabulary tandem_vocabulary;
-typedef struct tandem_matcher tandem_matcher;
-
-// Takes in the tokens of a model. Token i is the bytes of text from ends[i-1] to ends[i]. A special
-// token begins with 0xFF. A token without bytes is never allowed. eos are the ids that end a text,
-// at least one.
-int32_t tandem_vocabulary_new(const uint8_t *text, size_t len, const uint32_t *ends, size_t n,
-	const uint32_t *eos, size_t count, tandem_vocabulary **out, tandem_buffer *message);
-void tandem_vocabulary_free(tandem_vocabulary *v); // its matchers may outlive it
-
-// Compiles a grammar in llguidance's JSON form. Sets *out, or *message and returns a kind.
-int32_t tandem_matcher_new(const tandem_vocabulary *v, const uint8_t *source, size_t len,
-	tandem_matcher **out, tandem_buffer *message);
-
-// Sets the bits of the tokens that may follow. Token i is bit i mod 32 of word i / 32. If nothing
-// else may follow, these are the tokens that end a text. words is the number of tokens divided by
-// 32, rounded up.
-int32_t tandem_matcher_mask(tandem_matcher *m, uint32_t *bits, size_t words,
-	tandem_buffer *message);
-
-// Moves on by a token that the mask allows. Any other token breaks the matcher.
-int32_t tandem_matcher_accept(tandem_matcher *m, uint32_t token, tandem_buffer *message);
-
-// Takes the last n tokens back.
-int32_t tandem_matcher_rollback(tandem_matcher *m, size_t n, tandem_buffer *message);
-
-// Returns 1 if only the end may follow, or if the matcher is broken.
-int32_t tandem_matcher_stopped(const tandem_matcher *m);
-void tandem_matcher_free(tandem_matcher *m);
-
-void tandem_buffer_free(tandem_buffer b);
-
-// Objects and buffers handed out and not yet freed.
-int64_t tandem_native_live(void);
+void tandem_native_serve(int socket);
 
 #endif

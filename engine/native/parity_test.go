@@ -2,6 +2,7 @@ package native
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -60,13 +61,13 @@ func (r *recorded) render(source string, vars []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tm, err := NewTemplate(source)
+	tm, err := NewTemplate(source, NewLane())
 	if err != nil {
 		return "", err
 	}
 	defer tm.Close()
 	tm.Now = func() time.Time { return now }
-	return tm.Render(vars)
+	return tm.Render(context.Background(), vars)
 }
 
 // diff returns the difference of a result from the reference's, "" for none.

@@ -2,12 +2,14 @@
 
 /// The values are those of native.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(i32)]
+#[repr(u8)]
 pub enum Kind {
     Syntax = 1,
     Raise = 2,
     Limit = 3,
     Render = 4,
+    Time = 5,   // of the call's budget
+    Memory = 6, // of the call's budget
 }
 
 #[derive(Debug)]

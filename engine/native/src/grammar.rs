@@ -92,27 +92,26 @@ impl Matcher {
         }
     }
 
-    /// Sets the bits of the tokens that may follow. If nothing else may, these are the tokens that
-    /// end a text.
-    pub fn mask(&mut self, bits: &mut [u32]) -> Result<(), Failure> {
-        if bits.len() != self.size.div_ceil(32) {
-            return Err(invalid("the mask has another size than the vocabulary"));
-        }
+    /// Returns the bits of the tokens that may follow, as native.h says. If nothing else may, these
+    /// are the tokens that end a text.
+    pub fn mask(&mut self) -> Result<Vec<u8>, Failure> {
         let set = self.inner.compute_mask_or_eos().map_err(broken)?;
-        bits.fill(0);
-        let words = set.as_slice();
-        let n = words.len().min(bits.len());
-        bits[..n].copy_from_slice(&words[..n]);
+        let words = self.size.div_ceil(32);
+        let mut bits = vec![0u32; words];
+        let n = set.as_slice().len().min(words);
+        bits[..n].copy_from_slice(&set.as_slice()[..n]);
         if self.size % 32 != 0 {
             bits[self.size / 32] &= (1 << (self.size % 32)) - 1;
         }
-        Ok(())
+        Ok(bits.iter().flat_map(|w| w.to_ne_bytes()).collect())
     }
 
+    /// Moves on by a token that the mask allows. Any other token breaks the matcher.
     pub fn accept(&mut self, token: u32) -> Result<(), Failure> {
         self.inner.consume_token(token).map_err(broken)
     }
 
+    /// Takes the last n tokens back.
     pub fn rollback(&mut self, n: usize) -> Result<(), Failure> {
         self.inner.rollback(n).map_err(broken)
     }

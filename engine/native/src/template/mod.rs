@@ -9,7 +9,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use minijinja::machinery::{
     eval, make_string_output, CompiledTemplate, Instructions, TemplateConfig,
@@ -41,12 +40,6 @@ const MAX_WORK: usize = 128 << 20;
 const MAX_INSTRUCTIONS: u64 = 20_000_000;
 /// Macros and loops inside one another.
 const MAX_RECURSION: usize = 200;
-/// Time of one render. See `charge`, which every operator, filter, method and print calls.
-const MAX_TIME: Duration = Duration::from_secs(10);
-
-/// Bytes from which a value is worth a look at the clock, and calls that share one look.
-const CLOCK_BYTES: usize = 4 << 10;
-const CLOCK_CALLS: u32 = 32;
 
 const NAME: &str = "chat template";
 
@@ -55,8 +48,6 @@ const NAME: &str = "chat template";
 #[derive(Default)]
 struct Budget {
     work: Cell<usize>,
-    calls: Cell<u32>,
-    deadline: Cell<Option<Instant>>,
     clock: Cell<Clock>,
     /// Why the template stopped, if minijinja's error kinds cannot say it.
     stopped: RefCell<Option<Failure>>,
@@ -81,28 +72,19 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message.into())
 }
 
-/// Counts n bytes of new text or values against the render. It looks at the clock for large ones,
-/// and in every 32nd call.
+/// Counts n bytes of new text or values against the render.
 fn charge(n: usize) -> Result<(), Error> {
-    BUDGET.with(|b| {
-        let work = b.work.get().saturating_add(n);
-        b.work.set(work);
-        if work > MAX_WORK {
-            return Err(limit(format!(
-                "the template builds more than {} MiB of text",
-                MAX_WORK >> 20
-            )));
-        }
-        b.calls.set(b.calls.get().wrapping_add(1));
-        match b.deadline.get() {
-            _ if n < CLOCK_BYTES && b.calls.get() % CLOCK_CALLS != 0 => Ok(()),
-            Some(d) if Instant::now() > d => Err(limit(format!(
-                "the template runs longer than {} s",
-                MAX_TIME.as_secs()
-            ))),
-            _ => Ok(()),
-        }
-    })
+    let work = BUDGET.with(|b| {
+        b.work.set(b.work.get().saturating_add(n));
+        b.work.get()
+    });
+    match work {
+        0..=MAX_WORK => Ok(()),
+        _ => Err(limit(format!(
+            "the template builds more than {} MiB of text",
+            MAX_WORK >> 20
+        ))),
+    }
 }
 
 pub struct Template {
@@ -154,8 +136,6 @@ impl Template {
         let vars = variables(vars)?;
         BUDGET.with(|b| {
             b.work.set(0);
-            b.calls.set(0);
-            b.deadline.set(Some(Instant::now() + MAX_TIME));
             b.clock.set(clock);
             b.stopped.take();
         });

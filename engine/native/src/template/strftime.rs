@@ -21,6 +21,25 @@ pub struct Clock {
     pub weekday: i32,
 }
 
+impl From<&[u8]> for Clock {
+    /// Reads seven numbers of four bytes. A number that is missing is 0.
+    fn from(bytes: &[u8]) -> Clock {
+        let mut n = bytes
+            .chunks_exact(4)
+            .map(|b| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+        let mut next = || n.next().unwrap_or(0);
+        Clock {
+            year: next(),
+            month: next(),
+            day: next(),
+            hour: next(),
+            minute: next(),
+            second: next(),
+            weekday: next(),
+        }
+    }
+}
+
 const DAYS: [&str; 7] = [
     "Sunday",
     "Monday",

@@ -1,0 +1,152 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// What calls may take. Each of them runs in a process of its own, which ends when it has used up
+// its budget, and which gives its memory back then. So a template, a grammar or a schema may be as
+// hostile as it likes.
+//
+// A call gets the quick budget first. Nearly every call ends within it. One that does not is begun
+// again with the heavy budget, at the lowest priority. Only one heavy call computes at a time.
+var (
+	quick = budget{time: 100 * time.Millisecond, memory: 32 << 20}
+	heavy = budget{time: 4 * time.Second, memory: 192 << 20, low: true}
+
+	// a step of a matcher: a mask, or a token accepted or taken back
+	step = budget{time: time.Second, memory: 64 << 20}
+
+	// what a model brings is computed once, at its load
+	load = budget{time: 30 * time.Second, memory: 1 << 30}
+)
+
+// mostWait is the time for a call, with its wait for other heavy calls.
+const mostWait = 10 * time.Second
+
+// ErrBusy ends a call that has waited too long for its turn.
+var ErrBusy = errors.New("other requests with heavy templates or grammars are being computed")
+
+// A Lane is the turn of heavy calls: one of them computes at a time. All templates and
+// vocabularies of a program share one. Where nil is given, a template has a lane of its own.
+type Lane chan struct{}
+
+// NewLane returns a lane that is free.
+func NewLane() Lane { return make(Lane, 1) }
+
+// newOrigin returns an origin with its first process.
+func newOrigin(lane Lane, prepare func(*process) error) (*origin, error) {
+	if lane == nil {
+		lane = NewLane()
+	}
+	o := &origin{lane: lane, prepare: prepare}
+	if err := o.open(); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// An origin has the process that others are copied from. It is made again if it has ended.
+type origin struct {
+	lane    Lane
+	prepare func(*process) error // gives a new process what its copies need
+
+	mu      sync.Mutex
+	process *process // nil before the first use, and after Close
+	closed  bool
+}
+
+var errClosed = errors.New("it is closed")
+
+// open makes the process, if there is none. The caller holds o.mu, once others know o.
+func (o *origin) open() error {
+	if o.closed {
+		return errClosed
+	}
+	if o.process != nil {
+		return nil
+	}
+	p, err := startProcess()
+	if err != nil {
+		return err
+	}
+	if err := o.prepare(p); err != nil {
+		p.Close()
+		return err
+	}
+	o.process = p
+	return nil
+}
+
+// copy returns a copy of the process.
+func (o *origin) copy() (*process, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for again := true; ; again = false {
+		if err := o.open(); err != nil {
+			return nil, err
+		}
+		p, err := o.process.copy()
+		if err == nil || !again {
+			return p, err
+		}
+		o.process.Close() // something has ended it
+		o.process = nil
+	}
+}
+
+// Close ends the process. Its copies stay. A second Close is an error.
+func (o *origin) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return errors.New("already closed")
+	}
+	o.closed = true
+	if o.process == nil {
+		return nil
+	}
+	p := o.process
+	o.process = nil
+	return p.Close()
+}
+
+// compute returns the answer to a call and the copy that gave it, which the caller closes. When
+// ctx ends, the copy ends, and compute returns ctx's cause.
+func (o *origin) compute(ctx context.Context, what byte, body []byte) (*process, []byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, mostWait, ErrBusy)
+	defer cancel()
+	p, answer, err := o.try(ctx, what, body, quick)
+	if !exhausted(err) {
+		return p, answer, err
+	}
+	select {
+	case o.lane <- struct{}{}:
+		defer func() { <-o.lane }()
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	p, answer, err = o.try(ctx, what, body, heavy)
+	if errors.Is(err, ErrBusy) { // it had its turn, on a busy machine
+		err = &failure{kind: timeUsed}
+	}
+	return p, answer, err
+}
+
+func (o *origin) try(
+	ctx context.Context, what byte, body []byte, b budget,
+) (*process, []byte, error) {
+	p, err := o.copy()
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := p.call(ctx, what, body, b)
+	if err != nil {
+		p.Close()
+		return nil, nil, err
+	}
+	return p, answer, nil
+}

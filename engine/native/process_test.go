@@ -1,0 +1,216 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// waitForEnd fails t if a process of the group is alive after some seconds.
+func waitForEnd(t *testing.T, group int) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
+		if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Errorf("a process of group %d is alive", group)
+}
+
+// Four endless templates and grammars. Each is of a kind that counts against no limit of the
+// libraries.
+var bombs = struct{ templates, grammars []string }{
+	templates: []string{
+		`{{ ([[1]]*1000000)|sum(start=[]) }}`,
+		`{% set ns = namespace(l=[1]) %}{% for i in range(60) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l == ns.l ~ '' or ns.l|tojson }}`,
+	},
+	grammars: []string{
+		"start: A\nA: ~/.*a.{60}/ & /.*b.{60}/ & ~/.*c.{61}/",
+		"start: \"x\" A\nA: ~/.*a.{50}/ & /.*b.{60}/ & ~/.*[cd].{61}/",
+	},
+}
+
+func TestEndlessTemplateIsRefusedAndItsProcessEnds(t *testing.T) {
+	for _, source := range bombs.templates {
+		tm, err := NewTemplate(source, NewLane())
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := tm.origin.process.group
+		_, err = tm.Render(t.Context(), []byte("{}"))
+		if e, ok := errors.AsType[*TemplateError](err); !ok || e.Kind != KindLimit {
+			t.Errorf("%s: %v", source, err)
+		}
+		if err := tm.Close(); err != nil {
+			t.Error(err)
+		}
+		waitForEnd(t, group)
+	}
+}
+
+func TestEndlessGrammarIsRefusedAndItsProcessEnds(t *testing.T) {
+	v := newVocabulary(t)
+	for _, source := range bombs.grammars {
+		_, err := v.Matcher(t.Context(), Grammar{Lark: source})
+		if e, ok := errors.AsType[*GrammarError](err); !ok || e.Kind != KindLimit {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+	group := v.origin.process.group
+	v.origin.process.Close()
+	waitForEnd(t, group)
+	// the vocabulary is read again
+	if got := spell(allowed(t, newMatcher(t, v, Grammar{Regex: "ok"}))); got != "o" {
+		t.Errorf("then %q may follow", got)
+	}
+}
+
+// A grammar may be cheap to compile and dear to follow.
+func TestEndlessStepIsRefused(t *testing.T) {
+	v := newVocabulary(t)
+	for _, source := range []string{
+		"start: A\nA: (/.*a.{10}/ | /.*b.{1000}/) & ~/.*c.{2000}/",
+		"start: A\nA: /(.*a.{3000}|.*b.{3100}|.*c.{2900}){5}/",
+	} {
+		m := newMatcher(t, v, Grammar{Lark: source})
+		bits := make([]uint32, m.Words())
+		var err error
+		for i := 0; i < 3000 && err == nil; i++ {
+			err = errors.Join(m.Mask(bits), m.Accept(int32("abcacbbax"[i%9])))
+		}
+		e, ok := errors.AsType[*GrammarError](err)
+		if !ok || e.Kind != KindLimit || !strings.Contains(e.Message, "64 MiB of memory to follow") {
+			t.Errorf("%s: %v", source, err)
+		}
+		if !m.Stopped() {
+			t.Errorf("%s: a broken matcher has not stopped", source)
+		}
+	}
+}
+
+func TestCallEndsWithItsClient(t *testing.T) {
+	tm := mustTemplate(t, bombs.templates[0])
+	v := newVocabulary(t)
+	why := errors.New("the client left")
+	for name, call := range map[string]func(ctx context.Context) error{
+		"template": func(ctx context.Context) error {
+			_, err := tm.Render(ctx, []byte("{}"))
+			return err
+		},
+		"grammar": func(ctx context.Context) error {
+			_, err := v.Matcher(ctx, Grammar{Lark: bombs.grammars[0]})
+			return err
+		},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(300*time.Millisecond, func() { cancel(why) }) // the heavy call is under way
+		start := time.Now()
+		if err := call(ctx); err != why || time.Since(start) > heavy.time {
+			t.Errorf("%s: %v after %v", name, err, time.Since(start))
+		}
+	}
+}
+
+// A call that needs much waits for its turn, and a usual one does not.
+func TestHeavyCallsComputeOneAtATime(t *testing.T) {
+	lane := NewLane()
+	lane <- struct{}{} // another heavy call computes
+	bomb, err := NewTemplate(bombs.templates[0], lane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bomb.Close()
+	usual, err := NewTemplate("{{ 1 }}", lane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer usual.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan error)
+	go func() {
+		_, err := bomb.Render(ctx, []byte("{}"))
+		waits <- err
+	}()
+	time.Sleep(500 * time.Millisecond)
+	if text, err := usual.Render(t.Context(), []byte("{}")); text != "1" || err != nil {
+		t.Errorf("a usual template renders %q, %v", text, err)
+	}
+	select {
+	case err := <-waits:
+		t.Errorf("a heavy template did not wait: %v", err)
+	default:
+	}
+	cancel()
+	if err := <-waits; !errors.Is(err, context.Canceled) {
+		t.Errorf("the client left while it waited: %v", err)
+	}
+}
+
+// The stack of a hostile value overflows in a process that does nothing else.
+func TestProcessThatCrashesIsAnError(t *testing.T) {
+	tm := mustTemplate(t, "{{ x }}")
+	p, err := tm.origin.copy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(-p.group, syscall.SIGSEGV); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.call(t.Context(), 'r', make([]byte, 28), quick); err == nil {
+		t.Error("a process that has crashed answers")
+	}
+	if text, err := tm.Render(t.Context(), []byte(`{"x":"again"}`)); text != "again" || err != nil {
+		t.Errorf("after a crash the template renders %q, %v", text, err)
+	}
+}
+
+func TestProcessGetsNoSecrets(t *testing.T) {
+	env := strings.Join(processEnv([]string{"HF_TOKEN=secret", "LD_PRELOAD=x", "HOME=/"}), " ")
+	if strings.Contains(env, "secret") || !strings.Contains(env, "LD_PRELOAD=x") {
+		t.Errorf("the process gets %q", env)
+	}
+}
+
+// BenchmarkCalls tells the cost of a call for a template of one instruction, and of one step of a
+// matcher.
+func BenchmarkCalls(b *testing.B) {
+	b.Run("render", func(b *testing.B) {
+		tm := mustTemplate(b, "{{ x }}")
+		for b.Loop() {
+			if _, err := tm.Render(b.Context(), []byte(`{"x":1}`)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	v, err := NewVocabulary(len(vocabulary), token, []int32{endToken}, NewLane())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer v.Close()
+	b.Run("compile", func(b *testing.B) {
+		for b.Loop() {
+			m, err := v.Matcher(b.Context(), Grammar{JSON: []byte(`{"type":"object"}`)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			m.Close()
+		}
+	})
+	b.Run("step", func(b *testing.B) {
+		m, err := v.Matcher(b.Context(), Grammar{Regex: "a*"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer m.Close()
+		bits := make([]uint32, m.Words())
+		for b.Loop() {
+			if m.Mask(bits) != nil || m.Accept('a') != nil {
+				b.Fatal("the matcher is broken")
+			}
+		}
+	})
+}
