@@ -156,7 +156,7 @@ func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {
 
 // readIndex returns the shard of each tensor.
 func readIndex(fsys fs.FS) (map[string]string, error) {
-	text, err := readFile(fsys, indexFile)
+	text, err := readJSON(fsys, indexFile)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, missingFile(singleFile)

@@ -6,16 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"tandem/models/nn"
-	"tandem/models/pocket"
 )
-
-// maxFileBytes bounds every file of a model except its weights.
-const maxFileBytes = 256 << 20
 
 // readFile returns the whole of a small file. The error wraps fs.ErrNotExist if there is none.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
@@ -24,12 +19,13 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	most := maxBytesOf(name)
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, errorf(CodeInvalid, "can't read %s: %w", name, err)
 	}
-	if len(text) > maxFileBytes {
-		return nil, errorf(CodeInvalid, "%s is larger than %d MiB", name, maxFileBytes>>20)
+	if int64(len(text)) > most {
+		return nil, errorf(CodeInvalid, "%s is larger than %d MiB", name, most>>20)
 	}
 	return text, nil
 }
@@ -47,6 +43,11 @@ type config struct {
 	QuantizationConfig json.RawMessage  `json:"quantization_config"`
 	DFlashConfig       json.RawMessage  `json:"dflash_config"`
 	EOS                tokenIDs         `json:"eos_token_id"`
+	Text               textConfig       `json:"text_config"` // of models that also see
+}
+
+type textConfig struct {
+	EOS tokenIDs `json:"eos_token_id"`
 }
 
 // isDrafter reports whether it is a drafter without embedding and head, supported or not. The
@@ -61,8 +62,8 @@ func (c *config) isDrafter() bool {
 
 func parseConfig(text []byte) (*config, error) {
 	var c config
-	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, errorf(CodeInvalid, "config.json: %w", err)
+	if err := nn.ReadConfig(text, &c); err != nil {
+		return nil, invalid(err)
 	}
 	if c.Quantization == nil && len(c.QuantizationConfig) > 0 &&
 		string(c.QuantizationConfig) != "null" {
@@ -104,7 +105,7 @@ func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 
 // readAnyConfig reads the config.json of a model or a drafter.
 func readAnyConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
-	text, err = readFile(fsys, "config.json")
+	text, err = readJSON(fsys, "config.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, errorf(CodeIncomplete,
 			"has no config.json, so it is not a model folder or its download did not finish")
@@ -116,79 +117,6 @@ func readAnyConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 		return nil, nil, err
 	}
 	return text, cfg, nil
-}
-
-// tokenIDs is one id or a list.
-type tokenIDs []int32
-
-// UnmarshalJSON parses 2, [2, 3] or null.
-func (t *tokenIDs) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '[' {
-		return json.Unmarshal(text, (*[]int32)(t))
-	}
-	var id *int32
-	if err := json.Unmarshal(text, &id); err != nil {
-		return err
-	}
-	if id != nil {
-		*t = tokenIDs{*id}
-	}
-	return nil
-}
-
-// Defaults are the sampling parameters that the model's authors recommend, from
-// generation_config.json. A field is nil if they name none.
-type Defaults struct {
-	Temperature       *float64 `json:"temperature"`
-	TopP              *float64 `json:"top_p"`
-	TopK              *int     `json:"top_k"`
-	MinP              *float64 `json:"min_p"`
-	RepetitionPenalty *float64 `json:"repetition_penalty"`
-
-	eos tokenIDs
-}
-
-// ReadDefaults reads the defaults of the model in a folder; an empty dir means the pocket model.
-// Errors are of type *Error.
-func ReadDefaults(dir string) (Defaults, error) {
-	if dir == "" {
-		return readDefaults(pocket.Files())
-	}
-	return readDefaults(os.DirFS(dir))
-}
-
-// readDefaults reads generation_config.json, which may be absent.
-func readDefaults(fsys fs.FS) (Defaults, error) {
-	var file struct {
-		Defaults
-		EOS tokenIDs `json:"eos_token_id"`
-	}
-	text, err := readFile(fsys, "generation_config.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return Defaults{}, nil
-	}
-	if err != nil {
-		return Defaults{}, err
-	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		return Defaults{}, errorf(CodeInvalid, "generation_config.json: %w", err)
-	}
-	file.Defaults.eos = file.EOS
-	return file.Defaults, nil
-}
-
-// eos returns the ids that end a generation: those of generation_config.json, or else of
-// config.json, and the tokenizer's own. Ids outside the vocabulary are dropped, because they can't
-// be generated.
-func eos(generation, config tokenIDs, tokenizer int32, has bool, vocab int) []int32 {
-	ids := slices.Clone([]int32(generation))
-	if len(ids) == 0 {
-		ids = slices.Clone([]int32(config))
-	}
-	if has && !slices.Contains(ids, tokenizer) {
-		ids = append(ids, tokenizer)
-	}
-	return slices.DeleteFunc(ids, func(id int32) bool { return id < 0 || int(id) >= vocab })
 }
 
 // chatTemplate returns the source of the model's chat template, empty if there is none. It is the

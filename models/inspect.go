@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +22,7 @@ type Summary struct {
 	Dtype         string // of the floating weights, as safetensors spells it
 	Parameters    int64  // that the model uses; a quantized one counts as one
 	Bytes         int64  // of all tensors as stored
-	ContextLength int    // 0 if config.json is silent
+	ContextLength int
 	Kind          Kind
 	Footprint     Footprint
 }
@@ -62,8 +61,8 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	if _, err := fs.Stat(fsys, "tokenizer.json"); err != nil {
-		return Summary{}, missingFile("tokenizer.json")
+	if _, err := fs.Stat(fsys, tokenizerFile); err != nil {
+		return Summary{}, missingFile(tokenizerFile)
 	}
 	purpose, err := readPurpose(fsys, text, cfg, name)
 	if err != nil {
@@ -76,7 +75,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	defer c.close()
 	s := Summary{
 		Architecture: cfg.ModelType, Bytes: c.bytes,
-		ContextLength: readContextLength(text), Kind: purpose.Kind,
+		ContextLength: arch.ContextLength(), Kind: purpose.Kind,
 	}
 	s.Footprint = Footprint{ContextLength: s.ContextLength, layers: keptLayers(arch)}
 	s.Footprint.addWeights(c, arch.Sanitize)
@@ -114,18 +113,4 @@ func (s *Summary) addParameters(c *checkpoint, names sanitize, q *nn.Quantizatio
 			s.Dtype = info.Dtype
 		}
 	}
-}
-
-// readContextLength returns max_position_embeddings, which multimodal configs keep in text_config.
-func readContextLength(config []byte) int {
-	var c struct {
-		Positions int `json:"max_position_embeddings"`
-		Text      struct {
-			Positions int `json:"max_position_embeddings"`
-		} `json:"text_config"`
-	}
-	if json.Unmarshal(config, &c) != nil {
-		return 0
-	}
-	return max(c.Positions, c.Text.Positions)
 }

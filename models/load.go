@@ -178,7 +178,11 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 			return err
 		}
 		id, has := b.Tokenizer.EOS()
-		conf.EOS = eos(b.Defaults.eos, cfg.EOS, id, has, conf.VocabSize)
+		named := []tokenIDs{b.Defaults.eos, cfg.EOS, cfg.Text.EOS}
+		if has {
+			named = append(named, tokenIDs{id})
+		}
+		conf.EOS = joinEOS(conf.VocabSize, named...)
 		b.Model = &model{Model: m, config: conf}
 		b.Parts = w.Parts()
 		b.Info = Info{
@@ -248,7 +252,7 @@ func LoadChatTemplate(dir string) (string, error) {
 func LoadPocketChatTemplate() (string, error) { return onlyTemplate(pocket.Files(), PocketID) }
 
 func onlyTemplate(fsys fs.FS, name string) (string, error) {
-	config, err := readFile(fsys, "tokenizer_config.json")
+	config, err := readJSON(fsys, tokenizerConfigFile)
 	source := ""
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		source, err = chatTemplate(fsys, config)
@@ -261,14 +265,14 @@ func onlyTemplate(fsys fs.FS, name string) (string, error) {
 
 // loadTokenizer reads the tokenizer. It also returns tokenizer_config.json, empty if there is none.
 func (b *Bundle) loadTokenizer(fsys fs.FS) (config []byte, err error) {
-	text, err := readFile(fsys, "tokenizer.json")
+	text, err := readFile(fsys, tokenizerFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, missingFile("tokenizer.json")
+		return nil, missingFile(tokenizerFile)
 	}
 	if err != nil {
 		return nil, err
 	}
-	config, err = readFile(fsys, "tokenizer_config.json")
+	config, err = readJSON(fsys, tokenizerConfigFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

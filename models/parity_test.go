@@ -166,7 +166,7 @@ func bfloat16ULP(v float64) float64 {
 // then the greedy continuation row by row and in chunks.
 func TestParity(t *testing.T) {
 	cases, err := filepath.Glob("testdata/parity/*/fixture.json")
-	if err != nil || len(cases) < 23 {
+	if err != nil || len(cases) < 24 {
 		t.Fatalf("%d recorded cases, %v", len(cases), err)
 	}
 	th := enginetest.NewThread(t)

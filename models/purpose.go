@@ -119,7 +119,7 @@ func checkCausal(config []byte) error {
 // readModules reads modules.json. told is false if there is none.
 func readModules(fsys fs.FS, config []byte) (p Purpose, told bool, err error) {
 	const name = "modules.json"
-	text, err := readFile(fsys, name)
+	text, err := readJSON(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, false, nil
 	}
@@ -163,7 +163,7 @@ func readModules(fsys fs.FS, config []byte) (p Purpose, told bool, err error) {
 
 // readModule reads the config.json of a module into v.
 func readModule(fsys fs.FS, name string, v any) error {
-	text, err := readFile(fsys, name)
+	text, err := readJSON(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return missingFile(name)
 	}
@@ -281,7 +281,7 @@ func readLogitScore(fsys fs.FS, name string) (yes, no int32, err error) {
 // endsTexts reports whether the tokenizer puts a token of its own after each text. Only tokenizers
 // of embedding models do. Conversions to MLX keep it, and drop the files of sentence-transformers.
 func endsTexts(fsys fs.FS) (bool, error) {
-	text, err := readFile(fsys, "tokenizer.json")
+	text, err := readFile(fsys, tokenizerFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // loading the tokenizer reports it
 	}

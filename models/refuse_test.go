@@ -146,7 +146,7 @@ func TestDamagedModelIsRefused(t *testing.T) {
 			f["tokenizer.json"] = &fstest.MapFile{Data: []byte(`{"version":"1.0","model":{"type":"Unigram"}}`)}
 		}, models.CodeUnsupported, "Unigram"},
 		{"no weights", good, func(f fstest.MapFS) { delete(f, "model.safetensors") }, models.CodeIncomplete, "model.safetensors is missing; copy it into the folder, or run `tandem pull`"},
-		{"generation config", good, func(f fstest.MapFS) { f["generation_config.json"] = &fstest.MapFile{Data: []byte(`{"top_k": "x"}`)} }, models.CodeInvalid, "generation_config.json"},
+		{"generation config", good, func(f fstest.MapFS) { f["generation_config.json"] = &fstest.MapFile{Data: []byte(`{"top_k": 3`)} }, models.CodeInvalid, "generation_config.json"},
 
 		{"absurd hidden", good, set(map[string]any{"hidden_size": 1 << 40}), models.CodeInvalid, "hidden_size is 1099511627776"},
 		{"absurd layers", good, set(map[string]any{"num_hidden_layers": 1e9}), models.CodeInvalid, "num_hidden_layers"},
@@ -157,6 +157,24 @@ func TestDamagedModelIsRefused(t *testing.T) {
 		{"odd head", good, set(map[string]any{"head_dim": 15}), models.CodeInvalid, "rotary"},
 		{"negative theta", good, set(map[string]any{"rope_theta": -1}), models.CodeInvalid, "rope_theta"},
 		{"rope type", good, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "longrope", "factor": 2}}), models.CodeUnsupported, `"longrope" is not supported; supported are default, linear, llama3 and yarn`},
+		{"rope type without factor", good, set(map[string]any{"rope_scaling": map[string]any{"type": "longrope", "short_factor": []float64{1}}}), models.CodeUnsupported, `rope type "longrope" is not supported`},
+		{"other rope type", gemma, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "dynamic"}}), models.CodeUnsupported, `rope type "dynamic" is not supported`},
+		{"rope key", good, set(map[string]any{"rope_parameters": map[string]any{"rope_type": "yarn", "factor": 4, "llama_4_scaling_beta": 0.1}}), models.CodeUnsupported, `"llama_4_scaling_beta" of a rotary embedding is not supported`},
+		{"rope key without scaling", good, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "default", "alpha": 2}}), models.CodeUnsupported, `"alpha" of a rotary embedding`},
+		{"rope key of gemma", gemma, set(map[string]any{"rope_parameters": map[string]any{"full_attention": map[string]any{"rope_type": "linear", "factor": 8, "alpha": 2}}}), models.CodeUnsupported, `"alpha" of a rotary embedding`},
+		{"rope section of gemma", gemma, set(map[string]any{"rope_parameters": map[string]any{"full_attention": map[string]any{}, "chunked_attention": map[string]any{}}}), models.CodeUnsupported, `"chunked_attention" in rope_parameters`},
+		{"rope value", good, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "yarn", "factor": 4, "attention_factor": 0}}), models.CodeInvalid, "attention_factor of a rotary embedding is 0"},
+		{"heads rotated in part", good, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "default", "partial_rotary_factor": 0.5}}), models.CodeUnsupported, "partial_rotary_factor 0.5 is not supported"},
+		{"absurd stretch", good, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "yarn", "factor": 1e9, "original_max_position_embeddings": 4096}}), models.CodeInvalid, "max_position_embeddings is 67108865"},
+		{"large config", good, func(f fstest.MapFS) {
+			f["config.json"] = &fstest.MapFile{Data: []byte("{" + strings.Repeat(" ", 4<<20) + "}")}
+		}, models.CodeInvalid, "config.json is larger than 4 MiB"},
+		{"large generation config", good, func(f fstest.MapFS) {
+			f["generation_config.json"] = &fstest.MapFile{Data: []byte("{" + strings.Repeat(" ", 4<<20) + "}")}
+		}, models.CodeInvalid, "generation_config.json is larger than 4 MiB"},
+		{"large tokenizer config", good, func(f fstest.MapFS) {
+			f["tokenizer_config.json"] = &fstest.MapFile{Data: []byte("{" + strings.Repeat(" ", 16<<20) + "}")}
+		}, models.CodeInvalid, "tokenizer_config.json is larger than 16 MiB"},
 		{"rope factor", good, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "linear"}}), models.CodeInvalid, "factor"},
 		{"activation", good, set(map[string]any{"hidden_act": "relu"}), models.CodeUnsupported, `"relu" is not supported`},
 		{"layer types", good, set(map[string]any{"layer_types": []string{"full_attention"}}), models.CodeInvalid, "1 layers of 3"},

@@ -2,7 +2,6 @@ package dflash
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -50,8 +49,8 @@ type config struct {
 func parseArgs(text []byte) (*args, error) {
 	// Positions are the target's.
 	a := &args{Args: nn.Args{MaxPositionEmbeddings: nn.MaxPositions}}
-	if err := json.Unmarshal(text, a); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
+	if err := nn.ReadConfig(text, a); err != nil {
+		return nil, err
 	}
 	a.Merge()
 	err := cmp.Or(
@@ -93,6 +92,7 @@ func (a *args) check() error {
 	}
 	err := cmp.Or(
 		a.Check(more...),
+		a.CheckWhole(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		a.checkTaps(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))

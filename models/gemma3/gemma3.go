@@ -11,7 +11,6 @@
 //   - Rope scaling applies to the full layers only.
 //   - Residuals are clipped to the range of float16 if that is the type.
 //   - The MLP's gate is a tanh-approximated GELU.
-//   - The head is tied to the embedding if the checkpoint has no lm_head.
 package gemma3
 
 import (
@@ -19,8 +18,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
-	"strings"
+	"slices"
 
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -31,6 +31,7 @@ import (
 // args is config.json, or its text_config. It implements nn.Architecture.
 type args struct {
 	nn.Args
+	nn.HeadArgs
 
 	QueryPreAttnScalar        float64         `json:"query_pre_attn_scalar"`
 	SlidingWindow             int             `json:"sliding_window"`
@@ -51,16 +52,39 @@ type ropeParameters struct {
 	Sliding *nn.RopeScaling `json:"sliding_attention"`
 }
 
+// UnmarshalJSON refuses sections for layers that Gemma 3 does not have.
+func (p *ropeParameters) UnmarshalJSON(text []byte) error {
+	type plain ropeParameters // without this method
+	if err := json.Unmarshal(text, (*plain)(p)); err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	if p.Full == nil && p.Sliding == nil {
+		return errors.New("rope_parameters has neither full_attention nor sliding_attention")
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if key != nn.FullAttention && key != nn.SlidingAttention && string(fields[key]) != "null" {
+			return &nn.UnsupportedError{Message: fmt.Sprintf(
+				"%q in rope_parameters is not supported for gemma3", key)}
+		}
+	}
+	return nil
+}
+
 // Parse reads and checks a config.json. Published ones leave out what equals the defaults of the
 // architecture.
 func Parse(config []byte) (nn.Architecture, error) {
 	outer := struct {
+		nn.HeadArgs
 		ModelType  string          `json:"model_type"`
 		VocabSize  int             `json:"vocab_size"`
 		TextConfig json.RawMessage `json:"text_config"`
 	}{VocabSize: 262208}
-	if err := json.Unmarshal(config, &outer); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
+	if err := nn.ReadConfig(config, &outer); err != nil {
+		return nil, err
 	}
 	a := &args{
 		Args: nn.Args{
@@ -76,10 +100,12 @@ func Parse(config []byte) (nn.Architecture, error) {
 		a.NumAttentionHeads, a.NumKeyValueHeads = 8, 4
 		a.VocabSize = outer.VocabSize
 	}
-	if err := json.Unmarshal(config, a); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
+	if err := nn.ReadConfig(config, a); err != nil {
+		return nil, err
 	}
+	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, outer.TieWordEmbeddings)
 	a.mergeRope()
+	a.Stretch(a.RopeScaling)
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -89,16 +115,13 @@ func Parse(config []byte) (nn.Architecture, error) {
 // mergeRope moves rope_parameters into the older fields.
 func (a *args) mergeRope() {
 	p := a.RopeParameters
-	if p == nil {
-		return
-	}
-	if p.Full != nil {
+	if p != nil && p.Full != nil {
 		a.RopeScaling = p.Full
-		if p.Full.Theta != nil {
-			a.RopeTheta = *p.Full.Theta
-		}
 	}
-	if p.Sliding != nil && p.Sliding.Theta != nil {
+	if a.RopeScaling != nil && a.RopeScaling.Theta != nil {
+		a.RopeTheta = *a.RopeScaling.Theta
+	}
+	if p != nil && p.Sliding != nil && p.Sliding.Theta != nil {
 		a.RopeLocalBaseFreq = *p.Sliding.Theta
 	}
 }
@@ -110,6 +133,7 @@ func (a *args) check() error {
 			nn.Size{Name: "sliding_window_pattern", Value: a.SlidingWindowPattern,
 				Max: nn.MaxLayers}),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
+		a.RopeScaling.CheckWhole(),
 		nn.CheckActivation("hidden_activation", a.HiddenActivation, "gelu_pytorch_tanh"))
 	switch {
 	case err != nil:
@@ -120,11 +144,11 @@ func (a *args) check() error {
 	case a.UseBidirectionalAttention != nil && a.UseBidirectionalAttention != false:
 		return &nn.UnsupportedError{Message: "config.json: use_bidirectional_attention makes an encoder, " +
 			"which does not generate; look for a model made for text generation"}
-	case a.RopeParameters != nil && a.RopeParameters.Full == nil && a.RopeParameters.Sliding == nil:
-		return errors.New("config.json: rope_parameters has neither full_attention nor sliding_attention")
 	case a.RopeParameters != nil && a.RopeParameters.Sliding.Kind() != "default":
 		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: rope type %q of sliding_attention "+
 			"is not supported, only default", a.RopeParameters.Sliding.Kind())}
+	case a.RopeParameters != nil && a.RopeParameters.Sliding.CheckWhole() != nil:
+		return a.RopeParameters.Sliding.CheckWhole()
 	case a.FinalLogitSoftcapping != nil || a.AttnLogitSoftcapping != nil:
 		return &nn.UnsupportedError{Message: "config.json: logit softcapping is not part of Gemma 3"}
 	}
@@ -196,7 +220,7 @@ func (a *args) New(w *nn.Weights) nn.Model {
 		},
 		EmbedScale: roundToBfloat16(math.Sqrt(float64(a.HiddenSize))),
 		NormOffset: 1,
-		Tied:       !w.Has("lm_head.weight"),
+		Tied:       a.Tied(w),
 	})
 }
 
@@ -221,13 +245,3 @@ func (a *args) window(layer int) int {
 
 // Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
-
-// Sanitize implements nn.Architecture. It drops the vision half of a checkpoint and the prefix of
-// the text half.
-func (a *args) Sanitize(name string) (string, bool) {
-	if strings.HasPrefix(name, "vision_tower.") ||
-		strings.HasPrefix(name, "multi_modal_projector.") {
-		return "", false
-	}
-	return strings.TrimPrefix(name, "language_model."), true
-}

@@ -10,10 +10,7 @@ package llama
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
 	"tandem/models/nn"
 )
@@ -22,23 +19,22 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
+	nn.HeadArgs
 
-	ModelType         string   `json:"model_type"`
-	AttentionBias     bool     `json:"attention_bias"`
-	MLPBias           bool     `json:"mlp_bias"`
-	RopeTraditional   bool     `json:"rope_traditional"`
-	TieWordEmbeddings bool     `json:"tie_word_embeddings"`
-	LayerTypes        []string `json:"layer_types"`
-	SlidingWindow     int      `json:"sliding_window"`
-	HiddenAct         string   `json:"hidden_act"`
+	ModelType       string   `json:"model_type"`
+	AttentionBias   bool     `json:"attention_bias"`
+	MLPBias         bool     `json:"mlp_bias"`
+	RopeTraditional bool     `json:"rope_traditional"`
+	LayerTypes      []string `json:"layer_types"`
+	SlidingWindow   int      `json:"sliding_window"`
+	HiddenAct       string   `json:"hidden_act"`
 }
 
 // Parse reads and checks a config.json.
 func Parse(config []byte) (nn.Architecture, error) {
-	// The head is tied unless config.json says otherwise, as in the code that made the checkpoints.
-	a := &args{Args: nn.Args{MaxPositionEmbeddings: 2048}, TieWordEmbeddings: true}
-	if err := json.Unmarshal(config, a); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
+	a := &args{Args: nn.Args{MaxPositionEmbeddings: 2048}}
+	if err := nn.ReadConfig(config, a); err != nil {
+		return nil, err
 	}
 	if a.NumKeyValueHeads == 0 {
 		a.NumKeyValueHeads = a.NumAttentionHeads
@@ -47,6 +43,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
 	}
 	a.Merge()
+	a.Stretch(a.RopeScaling)
 	if a.RopeTheta == nil {
 		a.RopeTheta = new(10000.0)
 	}
@@ -70,6 +67,7 @@ func (a *args) check() error {
 	}
 	return cmp.Or(
 		a.Check(),
+		a.CheckWhole(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 }
@@ -95,7 +93,7 @@ func (a *args) New(w *nn.Weights) nn.Model {
 	return w.Decoder(nn.DecoderSpec{
 		Args:     &a.Args,
 		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
-		Tied:     a.TieWordEmbeddings,
+		Tied:     a.Tied(w),
 	})
 }
 
@@ -109,11 +107,3 @@ func (a *args) window(layer int) int {
 
 // Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
-
-// Sanitize implements nn.Architecture. It drops a tied head, and rotary frequencies that old
-// converters stored.
-func (a *args) Sanitize(name string) (string, bool) {
-	drop := strings.HasSuffix(name, ".rotary_emb.inv_freq") ||
-		a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head.")
-	return name, !drop
-}

@@ -8,6 +8,9 @@ type Architecture interface {
 	// Layers returns how many layers the model has.
 	Layers() int
 
+	// ContextLength returns the positions that the model was made for.
+	ContextLength() int
+
 	// Kept returns what a layer keeps of a text.
 	Kept(layer int) Kept
 

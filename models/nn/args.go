@@ -83,19 +83,41 @@ const (
 // RopeArgs is what config.json says of a rotary embedding: rope_theta and rope_scaling, or
 // rope_parameters, the newer form that holds both.
 type RopeArgs struct {
-	RopeTheta      *float64     `json:"rope_theta"`
-	RopeScaling    *RopeScaling `json:"rope_scaling"`
-	RopeParameters *RopeScaling `json:"rope_parameters"`
+	RopeTheta           *float64     `json:"rope_theta"`
+	RopeScaling         *RopeScaling `json:"rope_scaling"`
+	RopeParameters      *RopeScaling `json:"rope_parameters"`
+	PartialRotaryFactor *float64     `json:"partial_rotary_factor"` // rotated part of a head, 1
 }
 
 // Merge moves the newer form into the older one. If both are there, rope_theta and the scaling of
-// rope_parameters win.
+// rope_parameters win. The rotated part of a head moves out of the section.
 func (a *RopeArgs) Merge() {
-	if a.RopeParameters == nil {
+	if a.RopeParameters != nil {
+		a.RopeScaling = a.RopeParameters
+	}
+	if a.RopeScaling == nil {
 		return
 	}
-	a.RopeScaling = a.RopeParameters
 	if a.RopeTheta == nil {
-		a.RopeTheta = a.RopeParameters.Theta
+		a.RopeTheta = a.RopeScaling.Theta
+	}
+	if a.RopeScaling.PartialRotaryFactor != nil {
+		a.PartialRotaryFactor = a.RopeScaling.PartialRotaryFactor
 	}
 }
+
+// CheckWhole refuses heads that are rotated in part, for an architecture that rotates whole ones.
+func (a *RopeArgs) CheckWhole() error {
+	return (&RopeScaling{PartialRotaryFactor: a.PartialRotaryFactor}).CheckWhole()
+}
+
+// Stretch raises the context to what a scaling makes of its original one, if that is more.
+// Checkpoints that a yarn stretches give either length as max_position_embeddings.
+func (a *Args) Stretch(scaling *RopeScaling) {
+	if a.MaxPositionEmbeddings > 0 {
+		a.MaxPositionEmbeddings = max(a.MaxPositionEmbeddings, scaling.context())
+	}
+}
+
+// ContextLength implements [Architecture].
+func (a *Args) ContextLength() int { return a.MaxPositionEmbeddings }

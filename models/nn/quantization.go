@@ -13,7 +13,7 @@ import (
 // says how.
 type Quantization struct {
 	module
-	modules map[string]*module // nil = config.json says false, not quantized
+	modules map[string]*module // by TextName; nil = config.json says false, not quantized
 }
 
 // module is what config.json says of one module, or of all.
@@ -40,6 +40,7 @@ func (q *Quantization) UnmarshalJSON(text []byte) error {
 	}
 	q.modules = map[string]*module{}
 	for path, value := range fields {
+		path, _ = TextName(path)
 		switch value[0] {
 		case '{':
 			m := q.module
@@ -70,7 +71,8 @@ func (q *Quantization) Packing(bits int) string {
 func (q *Quantization) Elements(path string, columns, groups int) (bits, in int) {
 	var candidates []module
 	if q != nil {
-		if m := q.modules[path]; m != nil {
+		name, _ := TextName(path)
+		if m := q.modules[name]; m != nil {
 			candidates = append(candidates, *m)
 		}
 		candidates = append(candidates, q.module)
@@ -97,7 +99,8 @@ func (q *Quantization) of(path string, in, columns, groups int) (mlx.Quantizatio
 	}
 	m := module{GroupSize: in / groups, Bits: columns * 32 / in}
 	if q != nil {
-		said, ok := q.modules[path]
+		name, _ := TextName(path)
+		said, ok := q.modules[name]
 		if ok && said == nil {
 			return none, fmt.Errorf(
 				"config.json says that %s is not quantized, but the checkpoint has its scales",

@@ -1,36 +1,11 @@
 package nn
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
 	"tandem/engine/mlx"
 )
-
-// RopeScaling is rope_scaling or rope_parameters of config.json. Comments give the default.
-type RopeScaling struct {
-	Type                          string   `json:"rope_type"`
-	OldType                       string   `json:"type"` // its name before transformers 4.45
-	Theta                         *float64 `json:"rope_theta"`
-	Factor                        float64  `json:"factor"`
-	LowFreqFactor                 *float64 `json:"low_freq_factor"`                  // llama3, 1
-	HighFreqFactor                *float64 `json:"high_freq_factor"`                 // llama3, 4
-	OriginalMaxPositionEmbeddings *float64 `json:"original_max_position_embeddings"` // llama3 8192, yarn 4096
-	BetaFast                      *float64 `json:"beta_fast"`                        // yarn, 32
-	BetaSlow                      *float64 `json:"beta_slow"`                        // yarn, 1
-	Mscale                        *float64 `json:"mscale"`                           // yarn, 1
-	MscaleAllDim                  float64  `json:"mscale_all_dim"`                   // yarn
-	PartialRotaryFactor           *float64 `json:"partial_rotary_factor"`            // rotated part of a head, 1
-}
-
-// Kind returns the type of scaling, "default" for none.
-func (c *RopeScaling) Kind() string {
-	if c == nil {
-		return "default"
-	}
-	return cmp.Or(c.OldType, c.Type, "default")
-}
 
 // Rope is a rotary embedding of heads, or of their first elements.
 //
@@ -68,18 +43,11 @@ func (w *Weights) Rope(dims int, base float64, traditional bool, scaling *RopeSc
 
 // rescale applies the scaling of config.json.
 func (r *Rope) rescale(w *Weights, base float64, scaling *RopeScaling) error {
-	if scaling == nil {
-		return nil
-	}
-	kind := scaling.Kind()
-	if kind != "default" && !(scaling.Factor > 0) {
-		return fmt.Errorf("config.json: rope type %s needs a factor above 0, not %v",
-			kind, scaling.Factor)
+	if err := scaling.check(); err != nil {
+		return fmt.Errorf("config.json: %w", err)
 	}
 	var freqs []float32
-	switch kind {
-	case "default":
-		return nil
+	switch scaling.Kind() {
 	case "linear":
 		r.rope.Scale = float32(1 / scaling.Factor)
 		return nil
@@ -87,11 +55,9 @@ func (r *Rope) rescale(w *Weights, base float64, scaling *RopeScaling) error {
 		freqs = scaling.llama3(r.rope.Dims, base)
 	case "yarn":
 		freqs = scaling.yarn(r.rope.Dims, base)
-		r.mscale = float32(yarnMscale(scaling.Factor, or(scaling.Mscale, 1)) /
-			yarnMscale(scaling.Factor, scaling.MscaleAllDim))
+		r.mscale = float32(scaling.attentionFactor())
 	default:
-		return unsupported("config.json: rope type %q is not supported; "+
-			"supported are default, linear, llama3 and yarn", kind)
+		return nil
 	}
 	r.rope.Freqs = mlx.New(w.scope, freqs, len(freqs))
 	w.keep([]*mlx.Array{r.rope.Freqs})
@@ -107,70 +73,6 @@ func (r *Rope) frequencies(s *mlx.Scope) *mlx.Array {
 	half := r.rope.Dims / 2
 	step := -math.Log(float64(r.rope.Base)) / float64(half)
 	return s.Exp(s.Mul(s.Arange(0, half, mlx.Float32), s.Scalar(step, mlx.Float32)))
-}
-
-func or(v *float64, fallback float64) float64 {
-	if v == nil {
-		return fallback
-	}
-	return *v
-}
-
-// wavelengths returns base^(2i/dims). MLX takes the inverse of frequencies.
-func wavelengths(dims int, base float64) []float64 {
-	out := make([]float64, dims/2)
-	for i := range out {
-		out[i] = math.Pow(base, float64(2*i)/float64(dims))
-	}
-	return out
-}
-
-// llama3 stretches long wavelengths by factor, keeps short ones, and interpolates between them, as
-// Llama 3.1's config does.
-func (c *RopeScaling) llama3(dims int, base float64) []float32 {
-	low, high := or(c.LowFreqFactor, 1), or(c.HighFreqFactor, 4)
-	context := or(c.OriginalMaxPositionEmbeddings, 8192)
-	out := make([]float32, 0, dims/2)
-	for _, f := range wavelengths(dims, base) {
-		switch wavelen := 2 * math.Pi * f; {
-		case wavelen > context/low:
-			f *= c.Factor
-		case wavelen > context/high:
-			smooth := (context/wavelen - low) / (high - low)
-			f /= (1-smooth)/c.Factor + smooth
-		}
-		out = append(out, float32(f))
-	}
-	return out
-}
-
-// yarn blends stretched and plain wavelengths by a ramp over the dimensions (Peng et al. 2023, eq.
-// 23).
-func (c *RopeScaling) yarn(dims int, base float64) []float32 {
-	context := or(c.OriginalMaxPositionEmbeddings, 4096)
-	// dimension returns the dimension whose wavelength makes the given turns within the context.
-	dimension := func(turns float64) float64 {
-		return float64(dims) * math.Log(context/(turns*2*math.Pi)) / (2 * math.Log(base))
-	}
-	low := max(math.Floor(dimension(or(c.BetaFast, 32))), 0)
-	high := min(math.Ceil(dimension(or(c.BetaSlow, 1))), float64(dims-1))
-	if low == high {
-		high += 0.001
-	}
-	out := make([]float32, 0, dims/2)
-	for i, f := range wavelengths(dims, base) {
-		ramp := min(max((float64(i)-low)/(high-low), 0), 1)
-		plain := 1 - ramp
-		out = append(out, float32(c.Factor*f*f/(c.Factor*f*plain+f*(1-plain))))
-	}
-	return out
-}
-
-func yarnMscale(scale, mscale float64) float64 {
-	if scale <= 1 {
-		return 1
-	}
-	return 0.1*mscale*math.Log(scale) + 1
 }
 
 // Forward rotates x (1, heads, n, D), whose rows stand at pos, pos+1, ...

@@ -9,10 +9,7 @@ package qwen3
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 
 	"tandem/models/nn"
 )
@@ -21,20 +18,21 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
+	nn.HeadArgs
 
-	AttentionBias     bool   `json:"attention_bias"`
-	TieWordEmbeddings bool   `json:"tie_word_embeddings"`
-	UseSlidingWindow  bool   `json:"use_sliding_window"`
-	HiddenAct         string `json:"hidden_act"`
+	AttentionBias    bool   `json:"attention_bias"`
+	UseSlidingWindow bool   `json:"use_sliding_window"`
+	HiddenAct        string `json:"hidden_act"`
 }
 
 // Parse reads and checks a config.json.
 func Parse(config []byte) (nn.Architecture, error) {
 	a := &args{}
-	if err := json.Unmarshal(config, a); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
+	if err := nn.ReadConfig(config, a); err != nil {
+		return nil, err
 	}
 	a.Merge()
+	a.Stretch(a.RopeScaling)
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -42,7 +40,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 }
 
 func (a *args) check() error {
-	err := cmp.Or(a.Check(), nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
+	err := cmp.Or(a.Check(), a.CheckWhole(), nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {
 	case err != nil:
 		return err
@@ -76,20 +74,9 @@ func (a *args) New(w *nn.Weights) nn.Model {
 	return w.Decoder(nn.DecoderSpec{
 		Args:     &a.Args,
 		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
-		Tied:     a.TieWordEmbeddings,
+		Tied:     a.Tied(w),
 	})
 }
 
 // Kept implements nn.Architecture.
 func (a *args) Kept(int) nn.Kept { return a.KeptRows(0) }
-
-// Sanitize implements nn.Architecture. It drops a tied head, and adds the prefix that embedding
-// models are published without.
-func (a *args) Sanitize(name string) (string, bool) {
-	for _, bare := range []string{"embed_tokens.", "layers.", "norm."} {
-		if strings.HasPrefix(name, bare) {
-			return "model." + name, true
-		}
-	}
-	return name, !(a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head."))
-}

@@ -12,6 +12,7 @@ import (
 type args struct {
 	nn.Args
 	nn.RopeArgs
+	nn.HeadArgs
 
 	FullAttentionInterval int      `json:"full_attention_interval"`
 	LayerTypes            []string `json:"layer_types"` // newer form of the interval
@@ -20,10 +21,8 @@ type args struct {
 	LinearKeyHeadDim      int      `json:"linear_key_head_dim"`
 	LinearValueHeadDim    int      `json:"linear_value_head_dim"`
 	LinearConvKernelDim   int      `json:"linear_conv_kernel_dim"`
-	PartialRotaryFactor   *float64 `json:"partial_rotary_factor"`
 	AttentionBias         bool     `json:"attention_bias"`
 	AttnOutputGate        *bool    `json:"attn_output_gate"`
-	TieWordEmbeddings     bool     `json:"tie_word_embeddings"`
 	HiddenAct             string   `json:"hidden_act"`
 
 	// With experts.
@@ -37,12 +36,12 @@ type args struct {
 // Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's
 // TextModelArgs.
 func Parse(config []byte) (nn.Architecture, error) {
-	outer := struct {
-		TextConfig        json.RawMessage `json:"text_config"`
-		TieWordEmbeddings bool            `json:"tie_word_embeddings"`
-	}{}
-	if err := json.Unmarshal(config, &outer); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
+	var outer struct {
+		nn.HeadArgs
+		TextConfig json.RawMessage `json:"text_config"`
+	}
+	if err := nn.ReadConfig(config, &outer); err != nil {
+		return nil, err
 	}
 	text := config
 	if len(outer.TextConfig) > 0 {
@@ -51,15 +50,16 @@ func Parse(config []byte) (nn.Architecture, error) {
 	a := &args{
 		Args:                  nn.Args{RMSNormEps: 1e-6},
 		FullAttentionInterval: 4, LinearConvKernelDim: 4, NormTopkProb: true,
-		TieWordEmbeddings: outer.TieWordEmbeddings,
 	}
-	if err := json.Unmarshal(text, a); err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
+	if err := nn.ReadConfig(text, a); err != nil {
+		return nil, err
 	}
+	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, outer.TieWordEmbeddings)
 	if p := a.RopeParameters; p != nil && p.Theta != nil {
 		a.RopeTheta = p.Theta // wins over rope_theta, unlike in other architectures
 	}
 	a.Merge()
+	a.Stretch(a.RopeScaling)
 	a.setDefaults()
 	if err := a.check(); err != nil {
 		return nil, err
@@ -77,9 +77,6 @@ func (a *args) setDefaults() {
 	}
 	if a.RopeTheta == nil {
 		a.RopeTheta = new(100000.0)
-	}
-	if a.RopeScaling != nil && a.RopeScaling.PartialRotaryFactor != nil {
-		a.PartialRotaryFactor = a.RopeScaling.PartialRotaryFactor
 	}
 	if a.PartialRotaryFactor == nil {
 		a.PartialRotaryFactor = new(0.25)

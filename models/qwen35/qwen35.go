@@ -62,7 +62,7 @@ func (a *args) New(w *nn.Weights) nn.Model {
 		Args:       &a.Args,
 		NewLayer:   func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, offset, i) },
 		NormOffset: offset,
-		Tied:       a.TieWordEmbeddings,
+		Tied:       a.Tied(w),
 	})
 }
 
@@ -88,22 +88,14 @@ func (a *args) Kept(layer int) nn.Kept {
 	return nn.Kept{State: state + tail}
 }
 
-// Sanitize implements nn.Architecture. It keeps the text half alone and drops its prefix:
-// language_model.model. in MLX's conversions, model.language_model. as published. Published experts
-// get the names of conversions, which store gate and up apart.
+// Sanitize implements nn.Architecture. Published experts get the names of conversions, which store
+// gate and up apart.
 func (a *args) Sanitize(name string) (string, bool) {
-	vision := strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "model.visual.")
-	if vision || strings.Contains(name, "mtp.") {
-		return "", false
-	}
-	if rest, ok := strings.CutPrefix(name, "model.language_model."); ok {
-		name = "model." + rest
-	}
-	name = strings.TrimPrefix(name, "language_model.")
+	name, keep := a.HeadArgs.Sanitize(name)
 	if path, ok := strings.CutSuffix(name, ".experts.gate_up_proj"); ok {
 		name = path + ".switch_mlp.gate_up_proj.weight"
 	} else if path, ok := strings.CutSuffix(name, ".experts.down_proj"); ok {
 		name = path + ".switch_mlp.down_proj.weight"
 	}
-	return name, !(a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head."))
+	return name, keep
 }

@@ -1,0 +1,163 @@
+package models
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+
+	"tandem/models/nn"
+	"tandem/models/pocket"
+)
+
+// Defaults are the sampling parameters that the model's authors recommend, from
+// generation_config.json. A field is nil if they name none.
+type Defaults struct {
+	Temperature       *float64 // 0 if do_sample is false
+	TopP              *float64
+	TopK              *int
+	MinP              *float64
+	RepetitionPenalty *float64
+
+	// Ignored says of each value that cannot be used which it is and why, in one sentence.
+	Ignored []string
+
+	eos tokenIDs
+}
+
+// ReadDefaults reads the defaults of the model in a folder; an empty dir means the pocket model.
+// Errors are of type *Error.
+func ReadDefaults(dir string) (Defaults, error) {
+	if dir == "" {
+		return readDefaults(pocket.Files())
+	}
+	return readDefaults(os.DirFS(dir))
+}
+
+const generationConfigFile = "generation_config.json"
+
+// readDefaults reads generation_config.json, which may be absent. A value that no request could
+// name is left out, so that it does not fail all requests that name none.
+func readDefaults(fsys fs.FS) (Defaults, error) {
+	text, err := readJSON(fsys, generationConfigFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Defaults{}, nil
+	}
+	if err != nil {
+		return Defaults{}, err
+	}
+	var r defaultsReader
+	if err := json.Unmarshal(text, &r.fields); err != nil {
+		return Defaults{}, errorf(CodeInvalid, generationConfigFile+": %w", err)
+	}
+	d := Defaults{
+		Temperature:       r.number("temperature", 0, math.MaxFloat32),
+		TopP:              r.number("top_p", 0, 1),
+		TopK:              r.count("top_k", -1),
+		MinP:              r.number("min_p", 0, 1),
+		RepetitionPenalty: r.number("repetition_penalty", leastPenalty, mostPenalty),
+	}
+	if sample := readValue[bool](&r, "do_sample", "true or false"); sample != nil && !*sample {
+		d.Temperature = new(0.0)
+	}
+	if eos := readValue[tokenIDs](&r, "eos_token_id", "a token id or a list of them"); eos != nil {
+		d.eos = *eos
+	}
+	d.Ignored = r.ignored
+	return d, nil
+}
+
+// Bounds of repetition_penalty, those of a request.
+const (
+	leastPenalty = 0.01
+	mostPenalty  = 100
+)
+
+// A defaultsReader reads fields of generation_config.json. It notes those that are of another type
+// or out of range.
+type defaultsReader struct {
+	fields  map[string]json.RawMessage
+	ignored []string
+}
+
+// readValue reads a field. It returns nil if there is none or if it is not what.
+func readValue[T any](r *defaultsReader, name, what string) *T {
+	raw, ok := r.fields[name]
+	if !ok || string(raw) == "null" {
+		return nil
+	}
+	v := new(T)
+	if err := json.Unmarshal(raw, v); err != nil {
+		r.ignore(name, "is not "+what)
+		return nil
+	}
+	return v
+}
+
+func (r *defaultsReader) ignore(name, why string) {
+	shown := string(r.fields[name])
+	if shown == nn.Unfinite {
+		shown = "NaN or Infinity"
+	}
+	r.ignored = append(r.ignored, fmt.Sprintf("%s: %s %s, so it is ignored: it is %.40s",
+		generationConfigFile, name, why, shown))
+}
+
+// number reads a number between two bounds.
+func (r *defaultsReader) number(name string, least, most float64) *float64 {
+	v := readValue[float64](r, name, "a number")
+	if v != nil && (*v < least || *v > most) {
+		r.ignore(name, fmt.Sprintf("is not between %v and %v", least, most))
+		return nil
+	}
+	return v
+}
+
+// count reads a whole number that is not less than a bound.
+func (r *defaultsReader) count(name string, least int) *int {
+	v := readValue[float64](r, name, "a whole number")
+	if v == nil {
+		return nil
+	}
+	if *v != math.Trunc(*v) || *v < float64(least) || *v > math.MaxInt32 {
+		r.ignore(name, fmt.Sprintf("is no whole number between %d and %d", least, math.MaxInt32))
+		return nil
+	}
+	return new(int(*v))
+}
+
+// tokenIDs is one id or a list.
+type tokenIDs []int32
+
+// UnmarshalJSON parses 2, [2, 3] or null.
+func (t *tokenIDs) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '[' {
+		return json.Unmarshal(text, (*[]int32)(t))
+	}
+	var id *int32
+	if err := json.Unmarshal(text, &id); err != nil {
+		return err
+	}
+	if id != nil {
+		*t = tokenIDs{*id}
+	}
+	return nil
+}
+
+// joinEOS returns the ids that end a generation: all that the given files name, each once. Ids
+// outside the vocabulary are dropped, because they can't be generated.
+//
+// mlx_lm stops at fewer: there generation_config.json replaces config.json, whose text_config it
+// does not read. A model that was trained to end with either then goes on after its end.
+func joinEOS(vocab int, named ...tokenIDs) []int32 {
+	var ids []int32
+	for _, id := range slices.Concat(named...) {
+		if id >= 0 && int(id) < vocab && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,67 @@
+package nn
+
+import (
+	"slices"
+	"strings"
+)
+
+// wrappers are the prefixes that checkpoints put before the names of a text model: model. as most,
+// language_model.model. as MLX's conversions and model.language_model. as transformers, of models
+// that also see.
+var wrappers = []string{"model.", "language_model.", "text_model."}
+
+// apart begin the names of what is not the text model: what sees or hears, what joins that to the
+// text, and heads that predict several tokens.
+var apart = []string{
+	"vision", "visual", "audio", "image", "embed_vision", "embed_audio", "multi_modal", "mm_",
+	"patch_merger", "connector", "mtp",
+}
+
+// TextName returns what a text model calls a tensor or a module of a checkpoint, however the
+// checkpoint wraps it: model.embed_tokens, model.layers, model.norm and lm_head. keep is false for
+// what belongs to another half of the checkpoint. Other names stay as they are.
+func TextName(name string) (to string, keep bool) {
+	rest := name
+	for cut := true; cut; {
+		cut = false
+		for _, prefix := range wrappers {
+			if after, ok := strings.CutPrefix(rest, prefix); ok {
+				rest, cut = after, true
+			}
+		}
+	}
+	first, _, _ := strings.Cut(rest, ".")
+	switch first {
+	case "embed_tokens", "layers", "norm":
+		return "model." + rest, true
+	case headPath:
+		return rest, true
+	}
+	isApart := slices.ContainsFunc(apart,
+		func(prefix string) bool { return strings.HasPrefix(first, prefix) })
+	return name, !isApart
+}
+
+// HeadArgs is what config.json says of the head. It implements Sanitize of [Architecture].
+type HeadArgs struct {
+	TieWordEmbeddings *bool `json:"tie_word_embeddings"`
+}
+
+// Tied reports whether the embedding is the head too. If config.json does not say it, a head in the
+// checkpoint decides. Families have other defaults in other programs.
+func (h *HeadArgs) Tied(w *Weights) bool {
+	if h.TieWordEmbeddings != nil {
+		return *h.TieWordEmbeddings
+	}
+	return !w.Has(headPath + ".weight")
+}
+
+// Sanitize returns the [TextName] of a tensor. It drops the head if config.json ties it, and rotary
+// frequencies that old converters stored.
+func (h *HeadArgs) Sanitize(name string) (to string, keep bool) {
+	to, keep = TextName(name)
+	tied := h.TieWordEmbeddings != nil && *h.TieWordEmbeddings
+	drop := strings.HasSuffix(to, ".rotary_emb.inv_freq") ||
+		tied && strings.HasPrefix(to, headPath+".")
+	return to, keep && !drop
+}

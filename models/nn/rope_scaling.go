@@ -1,0 +1,203 @@
+package nn
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// RopeScaling is rope_scaling or rope_parameters of config.json. Comments give the default.
+type RopeScaling struct {
+	Type                          string   `json:"rope_type"`
+	OldType                       string   `json:"type"` // its name before transformers 4.45
+	Theta                         *float64 `json:"rope_theta"`
+	Factor                        float64  `json:"factor"`
+	LowFreqFactor                 *float64 `json:"low_freq_factor"`                  // llama3, 1
+	HighFreqFactor                *float64 `json:"high_freq_factor"`                 // llama3, 4
+	OriginalMaxPositionEmbeddings *float64 `json:"original_max_position_embeddings"` // llama3 8192, yarn 4096
+	BetaFast                      *float64 `json:"beta_fast"`                        // yarn, 32
+	BetaSlow                      *float64 `json:"beta_slow"`                        // yarn, 1
+	Truncate                      *bool    `json:"truncate"`                         // yarn, true
+	AttentionFactor               *float64 `json:"attention_factor"`                 // yarn, from the next two
+	Mscale                        *float64 `json:"mscale"`                           // yarn, 1
+	MscaleAllDim                  float64  `json:"mscale_all_dim"`                   // yarn
+	PartialRotaryFactor           *float64 `json:"partial_rotary_factor"`            // rotated part of a head, 1
+}
+
+// ropeTypes are the types that are computed.
+var ropeTypes = []string{"default", "linear", "llama3", "yarn"}
+
+// ropeKeys are the keys of a section. The last three change nothing here: texts have one position
+// in all three axes of mrope, and finetuned only says how a checkpoint was made.
+var ropeKeys = []string{
+	"rope_type", "type", "rope_theta", "factor", "low_freq_factor", "high_freq_factor",
+	"original_max_position_embeddings", "beta_fast", "beta_slow", "truncate", "attention_factor",
+	"mscale", "mscale_all_dim", "partial_rotary_factor",
+	"mrope_section", "mrope_interleaved", "finetuned",
+}
+
+// UnmarshalJSON parses a section and refuses what it does not know, by name: a key that is left out
+// in silence would change every answer. A key without a value says nothing.
+func (c *RopeScaling) UnmarshalJSON(text []byte) error {
+	var kind struct {
+		Type    string `json:"rope_type"`
+		OldType string `json:"type"`
+	}
+	if err := json.Unmarshal(text, &kind); err != nil {
+		return err
+	}
+	// Other types have other keys, so the type is looked at first.
+	if err := (&RopeScaling{Type: kind.Type, OldType: kind.OldType}).checkType(); err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(ropeKeys, key) && string(fields[key]) != "null" {
+			return unsupported("%q of a rotary embedding is not supported", key)
+		}
+	}
+	type plain RopeScaling // without this method
+	if err := json.Unmarshal(text, (*plain)(c)); err != nil {
+		return err
+	}
+	return c.check()
+}
+
+// Kind returns the type of scaling, "default" for none.
+func (c *RopeScaling) Kind() string {
+	if c == nil {
+		return "default"
+	}
+	return cmp.Or(c.OldType, c.Type, "default")
+}
+
+func (c *RopeScaling) checkType() error {
+	if !slices.Contains(ropeTypes, c.Kind()) {
+		return unsupported("rope type %q is not supported; "+
+			"supported are default, linear, llama3 and yarn", c.Kind())
+	}
+	return nil
+}
+
+// check refuses types that are not computed, and values that no formula has.
+func (c *RopeScaling) check() error {
+	if err := c.checkType(); err != nil || c == nil {
+		return err
+	}
+	kind := c.Kind()
+	if kind != "default" && !(c.Factor > 0) {
+		return fmt.Errorf("rope type %s needs a factor above 0, not %v", kind, c.Factor)
+	}
+	for _, v := range []struct {
+		name  string
+		value *float64
+	}{
+		{"low_freq_factor", c.LowFreqFactor},
+		{"high_freq_factor", c.HighFreqFactor},
+		{"original_max_position_embeddings", c.OriginalMaxPositionEmbeddings},
+		{"beta_fast", c.BetaFast},
+		{"beta_slow", c.BetaSlow},
+		{"attention_factor", c.AttentionFactor},
+	} {
+		if v.value != nil && !(*v.value > 0) {
+			return fmt.Errorf("%s of a rotary embedding is %v, not above 0", v.name, *v.value)
+		}
+	}
+	return nil
+}
+
+// CheckWhole refuses heads that are rotated in part, for an architecture that rotates whole ones.
+func (c *RopeScaling) CheckWhole() error {
+	if c != nil && or(c.PartialRotaryFactor, 1) != 1 {
+		return unsupported("config.json: partial_rotary_factor %v is not supported, only 1",
+			*c.PartialRotaryFactor)
+	}
+	return nil
+}
+
+// context returns the positions that a yarn stretches its original ones to, 0 if it does not say.
+// Other types were trained on max_position_embeddings, and their factor says nothing about it.
+func (c *RopeScaling) context() int {
+	if c.Kind() != "yarn" || c.OriginalMaxPositionEmbeddings == nil {
+		return 0
+	}
+	return int(min(c.Factor**c.OriginalMaxPositionEmbeddings, MaxPositions+1))
+}
+
+func or(v *float64, fallback float64) float64 {
+	if v == nil {
+		return fallback
+	}
+	return *v
+}
+
+// wavelengths returns base^(2i/dims). MLX takes the inverse of frequencies.
+func wavelengths(dims int, base float64) []float64 {
+	out := make([]float64, dims/2)
+	for i := range out {
+		out[i] = math.Pow(base, float64(2*i)/float64(dims))
+	}
+	return out
+}
+
+// llama3 stretches long wavelengths by factor, keeps short ones, and interpolates between them, as
+// Llama 3.1's config does.
+func (c *RopeScaling) llama3(dims int, base float64) []float32 {
+	low, high := or(c.LowFreqFactor, 1), or(c.HighFreqFactor, 4)
+	context := or(c.OriginalMaxPositionEmbeddings, 8192)
+	out := make([]float32, 0, dims/2)
+	for _, f := range wavelengths(dims, base) {
+		switch wavelen := 2 * math.Pi * f; {
+		case wavelen > context/low:
+			f *= c.Factor
+		case wavelen > context/high:
+			smooth := (context/wavelen - low) / (high - low)
+			f /= (1-smooth)/c.Factor + smooth
+		}
+		out = append(out, float32(f))
+	}
+	return out
+}
+
+// yarn blends stretched and plain wavelengths by a ramp over the dimensions (Peng et al. 2023, eq.
+// 23). The ramp begins and ends at whole dimensions, unless truncate is false.
+func (c *RopeScaling) yarn(dims int, base float64) []float32 {
+	context := or(c.OriginalMaxPositionEmbeddings, 4096)
+	// dimension returns the dimension whose wavelength makes the given turns within the context.
+	dimension := func(turns float64) float64 {
+		return float64(dims) * math.Log(context/(turns*2*math.Pi)) / (2 * math.Log(base))
+	}
+	low, high := dimension(or(c.BetaFast, 32)), dimension(or(c.BetaSlow, 1))
+	if c.Truncate == nil || *c.Truncate {
+		low, high = math.Floor(low), math.Ceil(high)
+	}
+	low, high = max(low, 0), min(high, float64(dims-1))
+	if low == high {
+		high += 0.001
+	}
+	out := make([]float32, 0, dims/2)
+	for i, f := range wavelengths(dims, base) {
+		ramp := min(max((float64(i)-low)/(high-low), 0), 1)
+		plain := 1 - ramp
+		out = append(out, float32(c.Factor*f*f/(c.Factor*f*plain+f*(1-plain))))
+	}
+	return out
+}
+
+// attentionFactor returns what a yarn multiplies the rotated queries and keys by: what
+// transformers' attention_factor says, or else the quotient of the two mscales, as in mlx_lm.
+func (c *RopeScaling) attentionFactor() float64 {
+	mscale := func(m float64) float64 {
+		if c.Factor <= 1 {
+			return 1
+		}
+		return 0.1*m*math.Log(c.Factor) + 1
+	}
+	return or(c.AttentionFactor, mscale(or(c.Mscale, 1))/mscale(c.MscaleAllDim))
+}
