@@ -40,8 +40,8 @@ type checkpoint struct {
 	progress func(done, total int64)
 }
 
-// openCheckpoint opens model.safetensors, or else the shards of the index, and checks their
-// headers. The caller closes it.
+// openCheckpoint opens model.safetensors, or else the shards of the index, or else those that lie
+// in the folder, and checks their headers. The caller closes it.
 func openCheckpoint(ctx context.Context, fsys fs.FS,
 	progress func(done, total int64)) (_ *checkpoint, err error) {
 	c := &checkpoint{ctx: ctx, tensors: map[string]*mlx.Tensors{}, progress: progress}
@@ -59,6 +59,11 @@ func openCheckpoint(ctx context.Context, fsys fs.FS,
 		return nil, err
 	}
 	shards := slices.Compact(slices.Sorted(maps.Values(index)))
+	if index == nil {
+		if shards, err = listShards(fsys); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range shards {
 		if _, err := fs.Stat(fsys, name); err != nil {
 			return nil, missingFile(name)
@@ -154,12 +159,12 @@ func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {
 	return a
 }
 
-// readIndex returns the shard of each tensor.
+// readIndex returns the shard of each tensor, nil if there is no index.
 func readIndex(fsys fs.FS) (map[string]string, error) {
 	text, err := readJSON(fsys, indexFile)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, missingFile(singleFile)
+			return nil, nil
 		}
 		return nil, err
 	}
@@ -196,6 +201,7 @@ func parseIndex(text []byte) (map[string]string, error) {
 			return nil, err
 		}
 		shard, ok := value.(string)
+		shard = path.Clean(shard) // ./NAME is NAME
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("tensor %q has no file name", tensor)

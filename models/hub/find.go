@@ -183,7 +183,7 @@ func missingFiles(dir string) ([]string, error) {
 				"%w: delete the model and fetch it again from a source you trust", err)
 		}
 		for _, name := range named {
-			if !there[name] {
+			if !there[name] && !there[singleName] { // a single file makes the index needless
 				lacks(name)
 			}
 		}
@@ -191,7 +191,7 @@ func missingFiles(dir string) ([]string, error) {
 	}
 	isWeights := func(name string) bool { return strings.HasSuffix(name, ".safetensors") }
 	if len(weights) == 0 && !slices.ContainsFunc(missing, isWeights) {
-		lacks("model.safetensors")
+		lacks(singleName)
 	}
 	sets := make(map[shardSet]bool)
 	for _, name := range weights {

@@ -4,15 +4,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
 
-// indexName is the file that says which tensor is in which shard.
-const indexName = "model.safetensors.index.json"
+// singleName is the file of weights that lie in one, indexName the file that says which tensor is in
+// which shard.
+const (
+	singleName = "model.safetensors"
+	indexName  = singleName + ".index.json"
+)
 
-// maxIndexBytes bounds an index: the largest known have some 100,000 tensors in 10 MiB.
-const maxIndexBytes = 64 << 20
+// maxIndexBytes bounds an index: the largest known have some 100,000 tensors in 10 MiB. Loading a
+// model has the same bound.
+const maxIndexBytes = 32 << 20
 
 // maxShards bounds the weights of one model. Loading a model has the same bound.
 const maxShards = 4096
@@ -25,12 +31,12 @@ func shards(index []byte) ([]string, error) {
 	var parsed struct {
 		WeightMap map[string]string `json:"weight_map"`
 	}
-	if err := json.Unmarshal(index, &parsed); err != nil {
+	if err := json.Unmarshal(PythonJSON(index, "null"), &parsed); err != nil {
 		return nil, fmt.Errorf("%s is not valid JSON: %w", indexName, err)
 	}
 	var names []string
 	for _, name := range parsed.WeightMap {
-		names = append(names, name)
+		names = append(names, path.Clean(name)) // ./NAME is NAME
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)

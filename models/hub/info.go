@@ -89,7 +89,11 @@ func (in info) choose(name string, index []byte) ([]string, error) {
 			there[f] = true
 		}
 		for _, f := range named {
-			if !there[f] {
+			switch {
+			case there[f]:
+			case there[singleName]: // which makes the index needless
+				return append(chosen, singleName), nil
+			default:
 				return nil, errorf(Unsupported, name,
 					"%s names %s, which the repository does not have: choose another revision",
 					indexName, f)
