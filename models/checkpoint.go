@@ -22,8 +22,12 @@ const (
 	indexFile  = "model.safetensors.index.json"
 )
 
-// maxShards bounds the files of one checkpoint.
-const maxShards = 4096
+// Bounds of one checkpoint. The largest published one has 92,000 tensors, those of the families here
+// have fewer than 10,000.
+const (
+	maxShards  = 4096 // files
+	maxTensors = 1 << 16
+)
 
 // lendEvery is how long weights are read before others get the thread. Answers go on in between,
 // and a load still makes progress.
@@ -106,6 +110,10 @@ func (c *checkpoint) open(fsys fs.FS, name string) error {
 			code = CodeIncomplete
 		}
 		return errorf(code, "%s: %w", name, err)
+	}
+	if len(c.tensors)+tensors.Len() > maxTensors {
+		return errorf(CodeInvalid, "its weights are more than %d tensors, which no model needs",
+			maxTensors)
 	}
 	for _, tensor := range tensors.Names() {
 		if c.tensors[tensor] != nil {

@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
 	"tandem/models"
 )
 
@@ -103,5 +105,26 @@ func TestOddIndexIsRead(t *testing.T) {
 	single[index] = &fstest.MapFile{Data: []byte(`{"weight_map":{"a":"model-00001-of-00002.safetensors"}}`)}
 	if got := lastLogits(t, th, single); !slices.Equal(got, want) {
 		t.Error("an index left over beside a single file: other logits")
+	}
+}
+
+// TestCheckpointOfManyTensorsIsRefused expects a bound on the tensors of all shards together.
+func TestCheckpointOfManyTensorsIsRefused(t *testing.T) {
+	th := enginetest.NewThread(t)
+	files := tiny(t, "llama")
+	delete(files, "model.safetensors")
+	for shard := range 3 {
+		var b strings.Builder
+		for i := range mlx.MaxTensors {
+			fmt.Fprintf(&b, `,"%d.%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`, shard, i)
+		}
+		header := "{" + b.String()[1:] + "}"
+		data := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+		files[fmt.Sprintf("model-%d-of-3.safetensors", shard+1)] = &fstest.MapFile{
+			Data: append(data, header...)}
+	}
+	_, err := models.LoadFS(t.Context(), th, files, models.Options{})
+	if err == nil || !strings.Contains(err.Error(), "more than 65536 tensors") {
+		t.Errorf("got %v, want a refusal", err)
 	}
 }

@@ -73,6 +73,9 @@ func OpenTensors(r io.ReaderAt, size int64) (*Tensors, error) {
 // Names returns the names of the tensors, sorted.
 func (t *Tensors) Names() []string { return slices.Sorted(maps.Keys(t.infos)) }
 
+// Len returns the number of tensors.
+func (t *Tensors) Len() int { return len(t.infos) }
+
 // Info describes the tensor of that name.
 func (t *Tensors) Info(name string) (TensorInfo, bool) {
 	info, ok := t.infos[name]

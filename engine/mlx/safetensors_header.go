@@ -14,7 +14,10 @@ import (
 // Limits of a safetensors file. A file beyond them is refused.
 const (
 	MaxSafetensorsHeader = 100 << 20 // bytes, the format's own limit
+	MaxTensors           = 1 << 15   // three times the most of any published file
 	MaxTensorDims        = maxDims
+
+	maxMetadata = 1 << 12 // entries of __metadata__
 )
 
 // A TensorInfo describes one tensor of a safetensors file.
@@ -56,6 +59,10 @@ type header struct {
 // parseHeader reads a header and checks all its claims against the size of the file in bytes.
 // dataStart is the offset of the first data byte.
 func parseHeader(text []byte, dataStart, size int64) (*header, error) {
+	// Counting takes no time. Decoding takes some microseconds a tensor.
+	if bytes.Count(text, []byte(`"data_offsets"`)) > MaxTensors {
+		return nil, errManyTensors
+	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	h := &header{}
@@ -95,6 +102,8 @@ func parseHeader(text []byte, dataStart, size int64) (*header, error) {
 	return h, nil
 }
 
+var errManyTensors = fmt.Errorf("it holds more than %d tensors, which no model needs", MaxTensors)
+
 // A TruncatedError says that a file is shorter than its header says.
 type TruncatedError struct{ Missing int64 } // bytes
 
@@ -110,7 +119,9 @@ func (h *header) decode(dec *json.Decoder) error {
 		if seen[name] {
 			return fmt.Errorf("it names %q twice", name)
 		}
-		seen[name] = true
+		if seen[name] = true; len(h.tensors) == MaxTensors {
+			return errManyTensors
+		}
 		if name == "__metadata__" {
 			return h.decodeMetadata(dec)
 		}
@@ -147,7 +158,9 @@ func (h *header) decodeMetadata(dec *json.Decoder) error {
 		if _, twice := h.metadata[key]; !ok || twice {
 			return fmt.Errorf("__metadata__ %q is not one string", key)
 		}
-		h.metadata[key] = text
+		if h.metadata[key] = text; len(h.metadata) > maxMetadata {
+			return fmt.Errorf("__metadata__ has more than %d entries", maxMetadata)
+		}
 		return nil
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // file puts a header and n bytes of data into a safetensors file.
@@ -184,4 +185,41 @@ func FuzzSafetensorsHeader(f *testing.F) {
 			t.Errorf("tensors end at %d, the file at %d", end, start+data)
 		}
 	})
+}
+
+// emptyTensors returns the header of so many tensors without elements.
+func emptyTensors(n int, key string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"t%d":{"dtype":"F32","shape":[0],"%s":[0,0]}`, i, key)
+	}
+	return "{" + b.String()[1:] + "}"
+}
+
+// TestHeaderOfManyTensorsIsRefusedAtOnce expects a bound on tensors and on metadata, before the time
+// that it takes to read them all.
+func TestHeaderOfManyTensorsIsRefusedAtOnce(t *testing.T) {
+	if _, err := open(file(emptyTensors(MaxTensors, "data_offsets"), 0)); err != nil {
+		t.Errorf("%d tensors: %v", MaxTensors, err)
+	}
+	metadata := `{"__metadata__":{"k":""`
+	for i := range 3 * maxMetadata {
+		metadata += fmt.Sprintf(`,"k%d":""`, i)
+	}
+	for name, header := range map[string]string{
+		"tensors":              emptyTensors(700_000, "data_offsets"),
+		"one too many":         emptyTensors(MaxTensors+1, "data_offsets"),
+		"tensors with escapes": emptyTensors(10*MaxTensors, `data\u005foffsets`),
+		"metadata":             metadata + "}}",
+	} {
+		start := time.Now()
+		_, err := open(file(header, 0))
+		if err == nil || !strings.Contains(err.Error(), "more than") {
+			t.Errorf("%s: got %v, want a refusal", name, err)
+		}
+		// It takes a tenth of this.
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: refused after %s", name, took)
+		}
+	}
 }
