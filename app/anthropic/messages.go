@@ -42,9 +42,6 @@ func newMessages(f *wire.Fields) *messagesRequest {
 	c.Thinking = readMessageThinking(f)
 	c.readOutputConfig(f)
 	c.Kwargs = f.Raw("chat_template_kwargs")
-	if c.Tools.Forced && c.Grammar != nil {
-		f.Fail("tool_choice", "asks for a call, which the format of the output does not allow; leave out one of the two.")
-	}
 	return c
 }
 

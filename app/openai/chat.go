@@ -32,10 +32,6 @@ func readChat(f *wire.Fields) (api.Request, error) {
 	c.Tools = api.ReadTools(f)
 	c.Thinking = api.ReadThinking(f)
 	c.Kwargs = f.Raw("chat_template_kwargs")
-	if c.Tools.Forced && c.Grammar != nil {
-		f.Fail("tool_choice",
-			"asks for a call, which response_format does not allow; leave out one of the two.")
-	}
 	if f.Err != nil {
 		return nil, f.Err
 	}

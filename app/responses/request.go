@@ -45,10 +45,6 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	c.Kwargs = f.Raw("chat_template_kwargs")
 	c.offers = readResponseTools(f)
 	c.Tools, c.Single = c.offers.Toolbox, c.offers.Single
-	if c.Tools.Forced && c.Grammar != nil {
-		f.Fail("tool_choice",
-			"asks for a call, which text.format does not allow; leave out one of the two.")
-	}
 	if store := wire.Optional(f, "store", f.Bool); store != nil {
 		c.store = *store
 	}

@@ -89,7 +89,6 @@ func TestBadInputNamesItsField(t *testing.T) {
 		{chatPath, chat(`"tools":[{"function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"tools":[7]}}`), "tool_choice.allowed_tools.tools", "list"},
 		{chatPath, chat(`"tools":[{"function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"none"}}`), "tool_choice.allowed_tools.mode", "none"},
 		{chatPath, chat(`"tools":[{"function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[]}}`), "tool_choice", "nothing to call"},
-		{chatPath, chat(`"tools":[{"function":{"name":"f"}}],"tool_choice":"required","response_format":{"type":"json_object"}`), "tool_choice", "response_format"},
 		{chatPath, chat(`"tools":[{"function":{"name":"f"}}],"tool_choice":"required"`), "tool_choice", "no form for calls"},
 		{chatPath, chat(`"functions":[{"name":"f"}],"function_call":{"name":"g"}`), "function_call", `"g"`},
 		{chatPath, chat(`"parallel_tool_calls":7`), "parallel_tool_calls", "true or false"},

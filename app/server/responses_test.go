@@ -248,7 +248,6 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":"required"`, "tool_choice", "nothing to call"},
 		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`, "tool_choice.type", "not run here"},
 		{`"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"g"}`, "tool_choice", "g"},
-		{`"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":"required","text":{"format":{"type":"json_object"}}`, "tool_choice", "leave out one"},
 		{`"input":"` + strings.Repeat("x", 5000) + `"`, "input", "maximum context length"},
 	} {
 		fake := speaking("hello")
