@@ -49,7 +49,8 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 		g := *c.Grammar
 		g.Around, c.Grammar = around, &g
 	}
-	return &dialect.Options{Tools: c.Tools.Tools, Calls: calls, Prompt: tail}, nil
+	return &dialect.Options{Tools: c.Tools.Tools, Calls: calls, Forced: c.Tools.Forced,
+		Prompt: tail}, nil
 }
 
 // maxPromptEnd limits how much of the prompt's end a parser is given.

@@ -52,8 +52,7 @@ func (a *argumentsCall) read(p *Parser, c byte) {
 
 func (a *argumentsCall) end(p *Parser, cut bool) {
 	if !a.called {
-		a.reject(p)
-		p.mode.end(p, cut)
+		a.finish(p, cut, true)
 	} else if !cut && a.args.json.lacksBrace() {
 		p.emit(Arguments, '}')
 	}

@@ -43,6 +43,18 @@ func (a *attempt) reject(p *Parser) {
 	p.reread(a.raw[tail:])
 }
 
+// finish ends the attempt with the text. It is text, unless the text was cut: then a call that had
+// begun is dropped, because half a call says nothing to a reader. begun says that nothing but a
+// call begins so.
+func (a *attempt) finish(p *Parser, cut, begun bool) {
+	if cut && (begun || p.forced) {
+		a.raw, p.space = nil, p.space[:0]
+		return
+	}
+	a.reject(p)
+	p.mode.end(p, cut)
+}
+
 // fail ends a call at bytes that cannot stand in it, and reads rest as text. Before the call is
 // certain it rejects the attempt, which already holds these bytes.
 func (a *attempt) fail(p *Parser, rest ...byte) {
@@ -107,10 +119,7 @@ func (f *fork) read(p *Parser, c byte) {
 	}
 }
 
-func (f *fork) end(p *Parser, cut bool) {
-	f.reject(p)
-	p.mode.end(p, cut)
-}
+func (f *fork) end(p *Parser, cut bool) { f.finish(p, cut, true) }
 
 // readClosing ends a call and reads the tags that may close it.
 func (p *Parser) readClosing(tags ...string) {

@@ -126,7 +126,4 @@ func (d *deepSeekHead) enterArguments(p *Parser) {
 	p.mode = &argumentsCall{attempt: d.attempt, name: d.name, closing: closing}
 }
 
-func (d *deepSeekHead) end(p *Parser, cut bool) {
-	d.reject(p)
-	p.mode.end(p, cut)
-}
+func (d *deepSeekHead) end(p *Parser, cut bool) { d.finish(p, cut, true) }

@@ -60,11 +60,13 @@
 // Everything else that breaks the dialect's form is text as it stands, including the tags:
 //   - A closing tag after a complete call may be missing at the end of the text, or be cut there.
 //   - White space between text and a call is dropped, because the templates put their own there.
+//   - A call that had begun where the text was cut is dropped, and so is the mark of one.
 //   - JSON and Python without a tag before them are calls only if they name one of the tools.
 //     Models also write about other functions.
 //
-// Every byte is in the parts or in the source of a call ([Parser.Source]). The tags of thoughts and
-// the white space next to tags are the exceptions.
+// Every byte is in the parts or in the source of a call ([Parser.Source]). The exceptions are the
+// tags of thoughts, the white space next to tags, and a call that was cut before its name was
+// known.
 //
 // A thought is read at the beginning of an answer, and after another thought or a call. Only white
 // space may stand before it, because models also write about the tags. A closing tag without an

@@ -154,12 +154,12 @@ func (f *functionCall) readAfterCall(p *Parser, c byte) {
 func (f *functionCall) end(p *Parser, cut bool) {
 	switch {
 	case !f.called:
-		f.reject(p)
-		p.mode.end(p, cut)
+		f.finish(p, cut, f.opener > 0 || !f.silent || f.at == inArgs)
+	case cut: // the rest of a value is no text
 	case f.at == inArgs:
 		f.fail(p, f.args.unwritten()...)
 		p.mode.end(p, cut)
-	case f.look.begun() && !cut:
+	case f.look.begun():
 		p.returnToText(true)
 		p.reread(f.look.held)
 		p.mode.end(p, cut)

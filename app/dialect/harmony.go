@@ -223,10 +223,12 @@ func (m *messages) end(p *Parser, cut bool) {
 	case inMessage:
 		p.emit(m.kind, m.held...)
 	case atArguments:
-		p.emit(Text, m.held...)
+		if !cut {
+			p.emit(Text, m.held...)
+		}
 	case inHeader: // the unfinished header of an assistant's message holds no text
 		isAssistant := strings.HasPrefix(string(m.header), harmonyStart+"assistant")
-		if len(m.before) == 0 && !isAssistant {
+		if len(m.before) == 0 && !isAssistant && !cut {
 			p.emit(Text, m.header...)
 		}
 	case inMessageArguments:

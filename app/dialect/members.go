@@ -197,15 +197,17 @@ func (m *memberCall) beginValue(p *Parser, tag string) {
 func (m *memberCall) end(p *Parser, cut bool) {
 	switch {
 	case !m.called:
-		m.reject(p)
-		p.mode.end(p, cut)
+		m.finish(p, cut, true)
+	case cut && m.at == memberInValue:
+		m.value.cut(p)
+	case cut && (m.at == memberInKey || m.at == memberAtValue): // the parameter is no text
 	case m.at == memberInKey || m.at == memberAtValue:
 		m.fail(p, m.head...)
 		p.mode.end(p, cut)
 	case m.at == memberInValue:
 		m.fail(p, m.value.cut(p)...)
 		p.mode.end(p, cut)
-	case cut && !m.look.begun(): // more parameters might have come
+	case cut: // more parameters might have come
 		if m.at == memberAfterValue {
 			m.value.end(p)
 		}

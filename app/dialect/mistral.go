@@ -103,8 +103,8 @@ func (l *listCall) read(p *Parser, c byte) {
 func (l *listCall) end(p *Parser, cut bool) {
 	switch {
 	case !l.called:
-		l.reject(p)
-		p.mode.end(p, cut)
+		l.finish(p, cut, true)
+	case cut: // the rest of the object is no text
 	case !l.done && len(l.object.tail) > 0:
 		l.done = true
 		p.reread(l.object.tail)
@@ -150,7 +150,4 @@ func (n *namedCall) read(p *Parser, c byte) {
 	}
 }
 
-func (n *namedCall) end(p *Parser, cut bool) {
-	n.reject(p)
-	p.mode.end(p, cut)
-}
+func (n *namedCall) end(p *Parser, cut bool) { n.finish(p, cut, true) }

@@ -14,6 +14,7 @@ const (
 type Options struct {
 	Tools  []Tool // the tools that may be called
 	Calls  bool   // look for calls; without Tools every call is text
+	Forced bool   // the answer must be a call, so that what begins is one
 	Prompt string // the end of the rendered prompt, which may have opened a thought, or closed one
 }
 
@@ -21,6 +22,8 @@ type Options struct {
 type Parser struct {
 	dialect *Dialect
 	tools   map[string]Tool // by name; nil: the parser looks for no calls
+	forced  bool            // see Options
+	cut     bool            // the text was cut
 	openers []string        // the texts that open or close a thought or open a call
 	starts  string          // the first bytes of openers
 	longest int             // bytes of the longest opener
@@ -60,6 +63,7 @@ func (d *Dialect) Parser(o Options) *Parser {
 			p.tools[t.Name] = t
 		}
 		p.openers, p.bare = d.calls.openers(), d.calls.bare()
+		p.forced = o.Forced
 	}
 	if d.channels {
 		p.mode = newMessages(p, o.Prompt)
@@ -94,10 +98,12 @@ func (p *Parser) Push(text string) []Part {
 func (p *Parser) Flush() []Part { return p.finish(false) }
 
 // Cut ends an answer that the model would have continued, and returns the remaining parts. A token
-// limit or a stop text cuts an answer. Cut does not complete arguments.
+// limit or a stop text cuts an answer. Cut does not complete arguments, and drops a call that had
+// begun.
 func (p *Parser) Cut() []Part { return p.finish(true) }
 
 func (p *Parser) finish(cut bool) []Part {
+	p.cut = cut
 	p.mode.end(p, cut)
 	return p.takeParts()
 }
@@ -185,6 +191,10 @@ func (inText) read(p *Parser, c byte) {
 }
 
 func (inText) end(p *Parser, cut bool) {
+	if cut && p.beganMark() {
+		p.held, p.space = nil, p.space[:0]
+		return
+	}
 	for _, c := range p.held {
 		p.addText(c)
 	}
@@ -193,6 +203,19 @@ func (inText) end(p *Parser, cut bool) {
 		p.emit(Text, p.space...)
 	}
 	p.space = p.space[:0]
+}
+
+// beganMark reports whether the bytes held back begin a call or a thought, where the text was cut
+// within a mark. Half a mark may be anything else.
+func (p *Parser) beganMark() bool {
+	if p.forced {
+		return true
+	}
+	t := p.dialect.thought
+	return slices.ContainsFunc(p.openers, func(mark string) bool {
+		return 2*len(p.held) > len(mark) && strings.HasPrefix(mark, string(p.held)) &&
+			(p.fresh || mark != t.open && mark != t.close)
+	})
 }
 
 // matchPrefix returns the first of texts that begins with b. whole reports whether b is all of it.

@@ -109,7 +109,7 @@ arguments "{\"a\": \"b\""
 text "</tool_call>"
 `},
 	{"cut in the arguments", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b`, true, "call x\narguments \"{\\\"a\\\": \\\"b\"\n"},
-	{"cut in the name", "qwen2_5", `a <tool_call>{"name": "x`, true, `text "a <tool_call>{\"name\": \"x"` + "\n"},
+	{"cut in the name", "qwen2_5", `a <tool_call>{"name": "x`, true, `text "a"` + "\n"},
 	{"no JSON in the arguments", "qwen2_5",
 		`<tool_call>{"name": "x", "arguments": {"a": oops}}</tool_call>`, false, `
 call x
@@ -123,7 +123,7 @@ text "oops}}</tool_call>"
 	{"two names", "qwen2_5", `<tool_call>{"name": "x", "name": "y"}</tool_call>`, false, `text "<tool_call>{\"name\": \"x\", \"name\": \"y\"}</tool_call>"` + "\n"},
 
 	{"members after the arguments", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}, "id": 7, oops}</tool_call>`, false, "call x\narguments \"{}\"\ntext \", \\\"id\\\": 7, oops}</tool_call>\"\n"},
-	{"members without an end", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}, "id": 7`, true, "call x\narguments \"{}\"\ntext \", \\\"id\\\": 7\"\n"},
+	{"members without an end", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}, "id": 7`, true, "call x\narguments \"{}\"\n"},
 	{"half a tag that was meant", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}} <`, false, "call x\narguments \"{}\"\ntext \"<\"\n"},
 
 	// XML.
@@ -148,7 +148,7 @@ arguments "{\"city\":\"a</parameter>b\\n</parameter>\\n\\n c</tool_call>\"}"
 	{"no closing tags", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na\n</parameter>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
 	{"cut after a value", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na\n</parameter>", true, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"\"\n"},
 	{"cut in a value", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na\n</par", true, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\\n</par\"\n"},
-	{"cut in a number", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=days>\n1", true, "call get_weather\narguments \"{\\\"days\\\":\"\ntext \"1\"\n"},
+	{"cut in a number", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=days>\n1", true, "call get_weather\narguments \"{\\\"days\\\":\"\n"},
 	{"no function's end", "qwen3_coder", "<tool_call>\n<function=now>\n</tool_call>", false, "call now\narguments \"{}\"\n"},
 	{"no function", "qwen3_coder", "<tool_call>\n<fun>", false, `text "<tool_call>\n<fun>"` + "\n"},
 	{"text in a function", "qwen3_coder", "<tool_call>\n<function=now>\nhm</function>", false, "call now\narguments \"{\"\ntext \"\\nhm</function>\"\n"},
@@ -159,8 +159,8 @@ arguments "{\"city\":\"a</parameter>b\\n</parameter>\\n\\n c</tool_call>\"}"
 	{"JSON in place of it", "glm4_5", `<tool_call>{"name": "now"}</tool_call>`, false, `text "<tool_call>{\"name\": \"now\"}</tool_call>"` + "\n"},
 	{"a tag that is spoken of", "glm4_5", "The <tool_call> tag", false, `text "The <tool_call> tag"` + "\n"},
 	{"text in place of a value", "glm4_5", "<tool_call>now\n<arg_key>a</arg_key> hm", false, "call now\narguments \"{\"\ntext \"<arg_key>a</arg_key> hm\"\n"},
-	{"cut in a key", "glm4_5", "<tool_call>now\n<arg_key>a</ar", true, "call now\narguments \"{\"\ntext \"<arg_key>a</ar\"\n"},
-	{"cut in a value", "glm4_5", "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>1", true, "call get_weather\narguments \"{\\\"days\\\":\"\ntext \"1\"\n"},
+	{"cut in a key", "glm4_5", "<tool_call>now\n<arg_key>a</ar", true, "call now\narguments \"{\"\n"},
+	{"cut in a value", "glm4_5", "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>1", true, "call get_weather\narguments \"{\\\"days\\\":\"\n"},
 
 	// DeepSeek V3.2.
 	{"a call without its block", "deepseek_v32", "</think>" + dsmlInvoke + "now\">\n" + dsmlParameter + "a\">1" + dsmlValueEnd + dsmlInvokeEnd, false, "call now\narguments \"{\\\"a\\\":1}\"\n"},
@@ -196,10 +196,15 @@ arguments "{\"a\":16,\"b\":-1000.50,\"c\":0.5,\"d\":true,\"e\":null,\"f\":[1],\"
 `},
 	{"a variable", "llama3_2_pythonic", "[now(a=1, b=x)]", false, "call now\narguments \"{\\\"a\\\":1,\\\"b\\\":\"\ntext \"x)]\"\n"},
 	{"no bracket", "llama3_2_pythonic", "[now(a=1)", false, "call now\narguments \"{\\\"a\\\":1}\"\n"},
-	{"cut", "llama3_2_pythonic", "[now(a='x', b=12", true, "call now\narguments \"{\\\"a\\\":\\\"x\\\",\\\"b\\\":\"\ntext \"12\"\n"},
+	{"cut", "llama3_2_pythonic", "[now(a='x', b=12", true, "call now\narguments \"{\\\"a\\\":\\\"x\\\",\\\"b\\\":\"\n"},
+	{"cut in a name", "llama3_2_pythonic", "[now(a=1), get_we", true, "call now\narguments \"{\\\"a\\\":1}\"\n"},
+	{"cut before a value", "llama3_2_pythonic", "[get_weather(ci", true, ""},
+	{"cut, and perhaps no call", "llama3_2_pythonic", "[now", true, "text \"[now\"\n"},
 
 	{"a member that no call has", "llama3_1", `{"name": "now", "parameters": {}, "why": 1}`, false, "call now\narguments \"{}\"\ntext \", \\\"why\\\": 1}\"\n"},
 	{"a name that is not offered", "llama3_1", `{"name": "bob", "parameters": {}}`, false, `text "{\"name\": \"bob\", \"parameters\": {}}"` + "\n"},
+	{"cut after its name", "llama3_1", `{"name": "now", "param`, true, ""},
+	{"cut, and perhaps no call", "llama3_1", `{"name": "n`, true, `text "{\"name\": \"n"` + "\n"},
 	{"a name after the arguments", "llama3_1", `{"parameters": {}, "name": "bob"}`, false, `text "{\"parameters\": {}, \"name\": \"bob\"}"` + "\n"},
 	{"an unknown name after a token", "llama3_1", `<|python_tag|>{"name": "bob", "parameters": {}}`, false, "call bob\narguments \"{}\"\n"},
 	{"Python that calls no tool", "llama3_2_pythonic", "[print(x=1)]", false, `text "[print(x=1)]"` + "\n"},
@@ -227,11 +232,15 @@ call x
 arguments "{\"at\":{\"x\":null,\"y z\":[true,{},\"a<|b\"]},\"n\":3}"
 `},
 	{"no call", "gemma4", `<|tool_call>cal`, false, `text "<|tool_call>cal"` + "\n"},
+	{"cut before its name", "gemma4", "a\n<|tool_call>ca", true, "text \"a\"\n"},
 	{"another channel", "gemma4", "<|channel>x", false, `text "<|channel>x"` + "\n"},
 
 	// DeepSeek.
 	{"the second call alone", "deepseek_v31", "<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>", false, "call now\narguments \"{}\"\n"},
 	{"no call", "deepseek_v31", "<｜tool▁calls▁begin｜>now", false, `text "<｜tool▁calls▁begin｜>now"` + "\n"},
+
+	{"cut in a mark", "deepseek_v31", "a<｜tool▁calls▁be", true, "text \"a\"\n"},
+	{"cut, and perhaps no mark", "deepseek_v31", "a<｜tool", true, "text \"a<｜tool\"\n"},
 
 	// Harmony.
 	{"no markup", "harmony", "Hello <|x|>", false, `text "Hello <|x|>"` + "\n"},

@@ -33,6 +33,9 @@ func (s *source) unread(n int) {
 	}
 }
 
+// CutWithin reports whether the text was cut within the call with that index.
+func (p *Parser) CutWithin(index int) bool { return p.cut && p.source.calls[index][1] < 0 }
+
 // Source returns the text that the model has written for the call with that index so far. It
 // includes the call's tags and the white space around them. Index counts from 0, as in [Part].
 func (p *Parser) Source(index int) string {

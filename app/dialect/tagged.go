@@ -59,9 +59,9 @@ func (o *objectCall) endWithoutBrace(p *Parser) {
 
 func (o *objectCall) end(p *Parser, cut bool) {
 	switch {
-	case !o.called:
-		o.reject(p)
-		p.mode.end(p, cut)
+	case !o.called: // without a tag only the name of a tool tells a call from other JSON
+		o.finish(p, cut, o.opener > 0 || o.object.name != "")
+	case cut: // the rest of the object is no text
 	case len(o.object.tail) > 0:
 		o.endWithoutBrace(p)
 		p.mode.end(p, cut)

@@ -61,7 +61,8 @@ func (o lineForm) Whole(r *api.Reply) []byte {
 	return o.appendEnd(dst, r)
 }
 
-// say adds a block that has ended. A call that broke off is added as text, see api.Answer.
+// say adds a block that has ended. A call that the model broke is added as text, see api.Answer. Of
+// one that was cut there is nothing to add.
 func (s *piece) say(c *api.Choice, b *api.Block) {
 	switch {
 	case b.Kind == dialect.Text:
@@ -70,7 +71,7 @@ func (s *piece) say(c *api.Choice, b *api.Block) {
 		s.thought += string(b.Text)
 	case b.Complete():
 		s.calls = append(s.calls, b)
-	default:
+	case !c.Parser.CutWithin(b.Index):
 		s.text += c.Parser.Source(b.Index)
 	}
 }

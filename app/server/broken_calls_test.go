@@ -189,10 +189,9 @@ func wholeMembers(args string) string {
 }
 
 // TestStreamSaysWhatWholeAnswerSays: each route says the same in a stream and in one piece, also
-// where calls break off. No byte of an answer is lost.
+// where calls break off. A begun call that was cut is no text; no other byte is lost.
 func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 	const odd = "I look.\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"a\": 1, \"z\": oops}}\n</tool_call>"
-	half := strings.ToValidUTF8(lookCall[:50], "") // a part of a rune has no text
 	for _, c := range []struct {
 		name, writes, says string
 		limit              int
@@ -202,15 +201,22 @@ func TestStreamSaysWhatWholeAnswerSays(t *testing.T) {
 		calls              []string // if calls are sent whole
 	}{
 		{name: "a call", says: lookCall, want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
-		{name: "cut by its limit", says: lookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}, text: half},
+		{name: "cut by its limit", says: lookCall, limit: 50, want: telling{calls: []string{`look {"z": "`}, finish: "length"}},
 		{name: "a stop text in it", says: lookCall, stop: "[1]", want: telling{calls: []string{`look {"z": "é}", "a": [1]}`}, finish: "calls"}, calls: []string{`look {"a":[1],"z":"é}"}`}},
-		{name: "cut before its name", says: lookCall, limit: 20, want: telling{text: lookCall[:20], finish: "length"}, text: lookCall[:20]},
+		{name: "cut before its name", says: lookCall, limit: 20, want: telling{finish: "length"}},
+		{name: "cut before its name, after text", says: "I look.\n" + lookCall, limit: 8 + 20, want: telling{text: "I look.", finish: "length"}, text: "I look."},
+		{name: "cut within its mark", says: lookCall, limit: 8, want: telling{finish: "length"}},
+		{name: "a stop text that is its mark", says: lookCall, stop: "<tool_call>", want: telling{finish: "stop"}},
+		{name: "JSON, cut after its name", writes: `{"name": , "parameters": }`, says: `{"name": "look", "parameters": {}}`, limit: 20, want: telling{finish: "length"}},
+		{name: "Python, cut in a value", writes: "func_name1(", says: `[go(a=1, b=123)]`, limit: 13, want: telling{calls: []string{`go {"a":1,"b":`}, finish: "length"}},
+		{name: "XML, cut in a parameter", writes: "<tool_call> <function=", says: "<tool_call>\n<function=go>\n<parameter=a>\n1\n</parameter>", limit: 32, want: telling{calls: []string{"go {"}, finish: "length"}},
+		{name: "channels, cut in a header", writes: "<|channel|> <|message|>", says: `<|channel|>commentary to=functions.go<|message|>{"a": 1}<|call|>`, limit: 30, want: telling{finish: "length"}},
 		{name: "no JSON", says: odd, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `}, finish: "stop"}, text: odd},
 		{name: "no JSON, and a call", says: odd + "\n" + goCall, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `, "go {}"}, finish: "stop"}, text: odd, calls: []string{"go {}"}},
 		{name: "a call, and no JSON", says: goCall + odd, want: telling{text: "I look.oops}}\n</tool_call>", calls: []string{"go {}", `look {"a": 1, "z": `}, finish: "stop"}, text: odd, calls: []string{"go {}"}},
 		{name: "no JSON twice", says: odd + "\n" + odd, want: telling{text: "I look.oops}}\n</tool_call>\nI look.oops}}\n</tool_call>", calls: []string{`look {"a": 1, "z": `, `look {"a": 1, "z": `}, finish: "stop"}, text: odd + "\n" + odd},
-		{name: "a call, and one cut", says: goCall + lookCall, limit: len(goCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, text: half, calls: []string{"go {}"}},
-		{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + lookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}, text: half},
+		{name: "a call, and one cut", says: goCall + lookCall, limit: len(goCall) + 50, want: telling{calls: []string{"go {}", `look {"z": "`}, finish: "length"}, calls: []string{"go {}"}},
+		{name: "a thought, and one cut", says: "<think>\nhm\n</think>\n\n" + lookCall, limit: 21 + 50, want: telling{thought: "hm", calls: []string{`look {"z": "`}, finish: "length"}},
 		{name: "more than arguments",
 			says: `<tool_call>{"name": "go", "arguments": {}, "why": oops}</tool_call>`,
 			want: telling{text: `, "why": oops}</tool_call>`, calls: []string{"go {}"},

@@ -43,7 +43,7 @@ func TestStopTextEndsTheAnswerOnly(t *testing.T) {
 		{"a text before it", "a END b" + goCall, twoTools + `,"stop":["<tool_call>","END"]`, saying{text: "a ", finish: "stop"}, "a END"},
 		{"the beginning of a mark", "a <tool_ca", twoTools + `,"stop":["<tool_call>"]`, saying{text: "a <tool_ca", finish: "stop"}, "a <tool_ca"},
 		{"a mark without a call", "a <tool_ca", twoTools + `,"stop":["<tool"]`, saying{text: "a ", finish: "stop"}, "a <tool_ca"},
-		{"the same at the limit", "a <tool_call> b", twoTools + `,"stop":["<tool"],"max_tokens":12`, saying{text: "a ", finish: "stop"}, "a <tool_call"},
+		{"the same at the limit", "a <tool_call> b", twoTools + `,"stop":["<tool"],"max_tokens":12`, saying{text: "a", finish: "length"}, "a <tool_call"},
 		{"the beginning of one", "a EN", twoTools + `,"stop":"END"`, saying{text: "a EN", finish: "stop"}, "a EN"},
 		{"the beginning at the limit", "a END", twoTools + `,"stop":"END","max_tokens":4`, saying{text: "a EN", finish: "length"}, "a EN"},
 	} {

@@ -1,0 +1,56 @@
+package dialect
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// textOf joins the text of parts.
+func textOf(parts []Part) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Kind == Text {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// TestBegunCallThatIsCutIsNoText: wherever an answer of a family is cut, its text is a beginning of
+// the whole answer's text.
+func TestBegunCallThatIsCutIsNoText(t *testing.T) {
+	for _, f := range readFixtures(t) {
+		d, o := f.dialect(), f.options()
+		all := f.sections["text"]
+		want := textOf(joined(d, o, false, all))
+		for _, forced := range []bool{true, false} {
+			o.Forced = forced
+			for i := range len(all) + 1 {
+				got := textOf(joined(d, o, true, all[:i]))
+				if !strings.HasPrefix(want, withoutHalf(d, got, forced)) {
+					t.Errorf("%s, forced %t: %q has the text %q",
+						filepath.Base(f.file), forced, all[:i], got)
+				}
+			}
+		}
+	}
+}
+
+// withoutHalf returns a text without what may still be no call at its end: white space, a part of a
+// mark, or JSON and Python that names no tool yet. The last is a call if the answer must be one.
+func withoutHalf(d *Dialect, text string, forced bool) string {
+	if at := strings.IndexAny(text, d.calls.bare()); at >= 0 && !forced &&
+		strings.Count(text[at:], `"`) < 4 && !strings.Contains(text[at:], "(") {
+		text = text[:at]
+	}
+	for _, mark := range d.Marks() {
+		for n := len(mark) - 1; n > 0; n-- {
+			if rest, ok := strings.CutSuffix(text, mark[:n]); ok {
+				text = rest
+				break
+			}
+		}
+	}
+	return strings.TrimRight(text, "\n ")
+}
