@@ -27,12 +27,8 @@ func (c *messagesRequest) readMessages(f *wire.Fields) {
 // readSystem reads the system's text in the field key. It adds nothing if the text has only lines
 // that change with each request.
 func (c *messagesRequest) readSystem(f *wire.Fields, key string) {
-	eachBlock(f, key, func(b *wire.Fields, kind string) {
-		if kind != "text" {
-			refuseBlock(b, kind)
-			return
-		}
-		if text := api.Unbilled(wire.NeededText(b, "text")); text != "" {
+	api.ReadParts(f, key, func(b *wire.Fields, kind string) {
+		if text := api.Unbilled(api.PartText(b, kind)); text != "" {
 			c.Of("system").Say(text)
 		}
 	})
@@ -51,44 +47,47 @@ func (c *messagesRequest) readMessage(m *wire.Fields) {
 		c.readSystem(m, "content")
 	case role == "assistant":
 		c.Of(role)
-		eachBlock(m, "content", c.readAssistant)
+		api.ReadParts(m, "content", c.readAssistant)
 	default:
 		before := len(c.Messages)
-		eachBlock(m, "content", c.readUser)
+		api.ReadParts(m, "content", c.readUser)
 		if len(c.Messages) == before { // an empty message is one too
 			c.Of(role)
 		}
 	}
 }
 
-// readAssistant reads a block of an answer. It skips blocks of the vendor's own tools, which mean
-// nothing to another model.
+// readAssistant reads a block of an answer. It skips blocks of the vendor's own tools, which have no
+// text and mean nothing to another model.
 func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 	m := c.Of("assistant")
-	switch kind {
-	case "text":
-		m.Say(wire.NeededText(b, "text"))
-	case "thinking":
-		if thought := b.String("thinking"); thought != "" {
-			m.Think(thought)
-		}
-	case "tool_use":
+	switch {
+	case api.IsThought(kind):
+		m.Think(api.PartText(b, kind))
+	case kind == "tool_use":
 		id, name, input := b.String("id"), wire.NeededName(b), b.Raw("input")
 		if o := b.Object("input"); o == nil {
 			input = json.RawMessage("{}")
 		}
 		c.Called[id] = name
 		m.Call(id, name, input)
-	case "image", "document", "tool_result":
-		refuseBlock(b, kind)
+	case kind == "tool_result":
+		b.Fail("type", "cannot be %q here.", kind)
+	case !ownTool(b, kind):
+		m.Say(api.PartText(b, kind))
 	}
+}
+
+// ownTool reports whether a block is of a tool that the vendor's servers run: its call, its result,
+// or another mark without a text.
+func ownTool(b *wire.Fields, kind string) bool {
+	known := []string{"text", "document", "image", "search_result"}
+	return !slices.Contains(known, kind) && b.Values["text"] == nil
 }
 
 // readUser reads a block of the user's.
 func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 	switch kind {
-	case "text":
-		c.Of("user").Say(wire.NeededText(b, "text"))
 	case "tool_result":
 		id := b.String("tool_use_id")
 		if b.Err == nil && id == "" {
@@ -96,12 +95,8 @@ func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 		}
 		result := api.NewResult(id, c.Called[id])
 		if b.Raw("content") != nil {
-			eachBlock(b, "content", func(r *wire.Fields, kind string) {
-				if kind != "text" {
-					refuseBlock(r, kind)
-					return
-				}
-				result.Say(wire.NeededText(r, "text"))
+			api.ReadParts(b, "content", func(r *wire.Fields, kind string) {
+				result.Say(api.PartText(r, kind))
 			})
 		}
 		if b.Bool("is_error") { // templates have no other place for it
@@ -109,39 +104,6 @@ func (c *messagesRequest) readUser(b *wire.Fields, kind string) {
 		}
 		c.Messages = append(c.Messages, result)
 	default:
-		refuseBlock(b, kind)
-	}
-}
-
-// refuseBlock refuses a block that has no form as text.
-func refuseBlock(b *wire.Fields, kind string) {
-	if slices.Contains([]string{"image", "document", "container_upload"}, kind) {
-		b.Fail("type", "%q is not supported: this endpoint takes text only.", kind)
-		return
-	}
-	b.Fail("type", "cannot be %q here.", wire.Clip(kind))
-}
-
-// eachBlock reads content, which is a list of blocks, or a text that counts as one block.
-func eachBlock(f *wire.Fields, key string, read func(b *wire.Fields, kind string)) {
-	v := f.Raw(key)
-	var list []json.RawMessage
-	switch {
-	case v[0] == '"':
-		read(&wire.Fields{Values: map[string]json.RawMessage{"text": v}, Path: f.Path + key + "."},
-			"text")
-		return
-	case json.Unmarshal(v, &list) != nil:
-		f.Fail(key, "must be a string or a list of blocks.")
-		return
-	}
-	for b := range f.Items(key, list) {
-		kind := b.String("type")
-		if b.Err == nil && kind == "" {
-			b.Fail("type", "is missing.")
-		}
-		if b.Err == nil {
-			read(b, kind)
-		}
+		c.Of("user").Say(api.PartText(b, kind))
 	}
 }

@@ -7,25 +7,18 @@ import (
 	"tandem/app/wire"
 )
 
-var textBlockShape = wire.Object(
-	wire.Need("type", wire.Just("text")),
-	wire.Need("text", wire.Text),
-).Named("TextBlock")
-
-var textBlocksShape = wire.Either(wire.Text, wire.List(textBlockShape)).Named("TextBlocks")
-
 var userBlockShape = wire.Either(
-	textBlockShape,
+	api.PartShape,
 	wire.Object(
 		wire.Need("type", wire.Just("tool_result")),
 		wire.Need("tool_use_id", wire.Filled),
-		wire.Opt("content", textBlocksShape),
+		wire.Opt("content", api.PartsShape),
 		wire.Opt("is_error", wire.Flag),
 	),
 ).Named("UserBlock")
 
 var assistantBlockShape = wire.Either(
-	textBlockShape,
+	api.PartShape,
 	wire.Object(wire.Need("type", wire.Just("thinking")), wire.Opt("thinking", wire.Text)),
 	wire.Object(
 		wire.Need("type", wire.Just("tool_use")),
@@ -63,10 +56,10 @@ var countTokensRequestShape = wire.Both(
 			),
 			wire.Object(
 				wire.Need("role", wire.Just("system")),
-				wire.Need("content", textBlocksShape),
+				wire.Need("content", api.PartsShape),
 			),
 		)).Least(1)),
-		wire.May("system", textBlocksShape),
+		wire.May("system", api.PartsShape),
 		wire.Opt("stop_sequences", api.StopShape),
 		wire.Opt("tools", wire.List(messageToolShape)),
 		wire.Opt("tool_choice", wire.Either(

@@ -57,8 +57,11 @@ func (m *Message) Say(text string) {
 	}
 }
 
-// Think adds a thought, a blank line after an earlier one.
+// Think adds a thought, a blank line after an earlier one, unless it is empty.
 func (m *Message) Think(text string) {
+	if text == "" {
+		return
+	}
 	for i, x := range m.more {
 		if x.key == thoughtName {
 			open := x.value[:len(x.value)-1] // without the quote that ends it

@@ -37,7 +37,13 @@ func ReadMessage(m *wire.Fields) Message {
 	case "function":
 		role = "tool"
 	}
-	out := NewMessage(role, ReadContent(m))
+	var think func(string)
+	out := Message{Role: role}
+	if role == "assistant" {
+		think = out.Think
+	}
+	out.Texts = []string{ReadContent(m, "content", think)}
+	thought := out.more != nil // it has one in its content
 	out.Calls = readToolCalls(m)
 	if m.Err != nil {
 		return out
@@ -52,45 +58,15 @@ func ReadMessage(m *wire.Fields) Message {
 			}
 			key = thoughtName
 		}
+		if key == thoughtName && thought {
+			continue
+		}
 		// SDKs echo every field they know, and a template tests for presence.
 		if string(value) != "null" {
 			out.more = append(out.more, member{key, value})
 		}
 	}
 	return out
-}
-
-// ReadContent returns the parts of a message's content as one text. Every part must be text.
-func ReadContent(m *wire.Fields) string {
-	v := m.Raw("content")
-	if v == nil {
-		return "" // an assistant's message with calls alone
-	}
-	var text string
-	if json.Unmarshal(v, &text) == nil {
-		return text
-	}
-	var parts []json.RawMessage
-	if json.Unmarshal(v, &parts) != nil {
-		m.Fail("content", "must be a string or a list of text parts.")
-		return ""
-	}
-	var b strings.Builder
-	for p := range m.Items("content", parts) {
-		switch t := p.String("type"); {
-		case p.Err != nil:
-		case t == "text" || t == "refusal":
-			if p.Raw(t) == nil {
-				p.Fail(t, "is missing.")
-			}
-			b.WriteString(p.String(t))
-		case slices.Contains([]string{"image_url", "input_audio", "file", "video_url"}, t):
-			p.Fail("type", "%q is not supported: this endpoint takes text only.", t)
-		default:
-			p.Fail("type", "must be \"text\", not %q.", wire.Clip(t))
-		}
-	}
-	return b.String()
 }
 
 // readToolCalls returns the calls of an assistant's message. Arguments become objects if they

@@ -89,8 +89,49 @@ var TextPartShape = wire.Either(
 	wire.Object(wire.Need("type", wire.Just("refusal")), wire.Need("refusal", wire.Text)),
 ).Named("TextPart")
 
+// sourceShape is where a document has its text.
+var sourceShape = wire.Either(
+	wire.Object(wire.Need("type", wire.Just("text")), wire.Need("data", wire.Text)),
+	wire.Object(
+		wire.Need("type", wire.Just("content")),
+		wire.Need("content", wire.Either(wire.Text, wire.List(TextPartShape))),
+	),
+)
+
+// PartShape is ContentPart in OpenAPI.
+var PartShape = wire.Either(
+	wire.Text,
+	wire.Object(wire.May("type", wire.Text, "Mostly text, input_text or output_text."),
+		wire.Need("text", wire.Text)),
+	wire.Object(wire.Need("type", wire.Just("refusal")), wire.Need("refusal", wire.Text)),
+	wire.Object(
+		wire.Need("type", wire.Just("thinking")),
+		wire.Need("thinking", wire.Either(wire.Text, wire.List(TextPartShape))),
+	),
+	wire.Object(wire.Need("type", wire.Just("redacted_thinking"))),
+	wire.Object(
+		wire.Need("type", wire.Just("tool_reference")),
+		wire.Need("tool_name", wire.Text),
+	),
+	wire.Object(
+		wire.Need("type", wire.Just("search_result")),
+		wire.Opt("title", wire.Text),
+		wire.Opt("source", wire.Text),
+		wire.Need("content", wire.Either(wire.Text, wire.List(TextPartShape))),
+	),
+	wire.Object(
+		wire.Need("type", wire.Just("document")),
+		wire.Opt("title", wire.Text),
+		wire.Opt("context", wire.Text),
+		wire.Need("source", sourceShape),
+	),
+).Named("ContentPart").Doc("Whatever holds text; the thoughts of an answer are not part of it.")
+
+// PartsShape is a text, or parts with text.
+var PartsShape = wire.Either(wire.Text, wire.List(PartShape)).Named("Parts")
+
 // ContentShape is Content in OpenAPI.
-var ContentShape = wire.Either(wire.Text, wire.List(TextPartShape)).OrNull().Named("Content")
+var ContentShape = PartsShape.OrNull().Named("Content")
 
 // ChatMessageShape is ChatMessage in OpenAPI.
 var ChatMessageShape = wire.Object(

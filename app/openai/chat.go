@@ -67,7 +67,7 @@ func readPrediction(f *wire.Fields) string {
 	if o.Raw("content") == nil {
 		o.Fail("content", "is missing.")
 	}
-	text := api.ReadContent(o)
+	text := api.ReadContent(o, "content", nil)
 	f.Take(o)
 	return text
 }

@@ -52,10 +52,18 @@ func (c *responseRequest) addMessage(f *wire.Fields) {
 		words := control.Word(strings.Join(roles, ", "))
 		f.Fail("role", "is one of %s, not %q.", words, wire.Clip(role))
 	}
-	text := readTexts(f, "content")
-	switch role {
-	case "assistant":
+	if role == "assistant" {
+		think := func(text string) {
+			if text != "" {
+				c.answer(stageThought).Think(text)
+			}
+		}
+		text := api.ReadContent(f, "content", think)
 		c.answer(stageText).Say(text)
+		return
+	}
+	text := api.ReadContent(f, "content", nil)
+	switch role {
 	case "user":
 		c.Messages = append(c.Messages, api.NewMessage(role, text))
 	default:
@@ -85,8 +93,8 @@ func (c *responseRequest) answer(stage int) *api.Message {
 // addReasoning reads a thought, in the model's words or as a summary. It skips encrypted content,
 // which is another server's.
 func (c *responseRequest) addReasoning(f *wire.Fields) {
-	text := readTexts(f, "content")
-	if summary := readTexts(f, "summary"); text == "" {
+	text := api.ReadContent(f, "content", nil)
+	if summary := api.ReadContent(f, "summary", nil); text == "" {
 		text = summary
 	}
 	if text != "" {
@@ -131,39 +139,6 @@ func (c *responseRequest) addOutput(f *wire.Fields) {
 		f.Fail("output", "is missing.")
 	}
 	result := api.NewResult(templateID(id), c.Called[id])
-	result.Say(readTexts(f, "output"))
+	result.Say(api.ReadContent(f, "output", nil))
 	c.Messages = append(c.Messages, result)
-}
-
-// readTexts joins the parts of an item's field, which may also be a string.
-func readTexts(f *wire.Fields, key string) string {
-	v := f.Raw(key)
-	var text string
-	if v == nil || json.Unmarshal(v, &text) == nil {
-		return text
-	}
-	var parts []json.RawMessage
-	if json.Unmarshal(v, &parts) != nil {
-		f.Fail(key, "must be a string or a list of parts.")
-		return ""
-	}
-	var b strings.Builder
-	for p := range f.Items(key, parts) {
-		kind, member := p.String("type"), "text"
-		if kind == "refusal" {
-			member = kind
-		}
-		switch {
-		case p.Err != nil:
-		case slices.Contains([]string{"input_image", "input_file", "input_audio",
-			"computer_screenshot"}, kind):
-			p.Fail("type", "%q is not supported: this endpoint takes text only.", kind)
-		case !slices.Contains(p.Choices("type"), kind):
-			p.Fail("type", "is one of %q, not %q.", p.Choices("type")[:2], wire.Clip(kind))
-		case p.Raw(member) == nil:
-			p.Fail(member, "is missing.")
-		}
-		b.WriteString(p.String(member))
-	}
-	return b.String()
 }

@@ -8,29 +8,18 @@ import (
 	"tandem/engine"
 )
 
-var itemPartShape = wire.Either(
-	wire.Object(
-		wire.Need("type",
-			wire.Word("input_text", "output_text", "text", "reasoning_text", "summary_text")),
-		wire.Need("text", wire.Text),
-	),
-	wire.Object(wire.Need("type", wire.Just("refusal")), wire.Need("refusal", wire.Text)),
-).Named("ItemPart")
-
-var itemTextShape = wire.Either(wire.Text, wire.List(itemPartShape)).Named("ItemText")
-
 var inputItemShape = wire.Either(
 	wire.Object(
 		wire.May("type", wire.Values("message", nil)),
 		wire.Opt("id", wire.Text),
 		wire.Need("role", wire.Word("system", "developer", "user", "assistant")),
-		wire.Opt("content", itemTextShape),
+		wire.Opt("content", api.PartsShape),
 	),
 	wire.Object(
 		wire.Need("type", wire.Just("reasoning")),
 		wire.Opt("id", wire.Text),
-		wire.Opt("content", itemTextShape),
-		wire.Opt("summary", itemTextShape),
+		wire.Opt("content", api.PartsShape),
+		wire.Opt("summary", api.PartsShape),
 	),
 	wire.Object(
 		wire.Need("type", wire.Just("function_call")),
@@ -44,7 +33,7 @@ var inputItemShape = wire.Either(
 		wire.Need("type", wire.Just("function_call_output")),
 		wire.Opt("id", wire.Text),
 		wire.Need("call_id", wire.Filled),
-		wire.Need("output", itemTextShape),
+		wire.Need("output", api.PartsShape),
 	),
 	wire.Object(wire.Need("type", wire.Just("item_reference")), wire.Need("id", wire.Text)),
 	wire.Object(wire.Need("type",

@@ -152,8 +152,8 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		`"max_tokens":1,"messages":[{"content":"x"}]`:                                                                                   "messages[0].role is missing",
 		`"max_tokens":1,"messages":[{"role":"tool","content":"x"}]`:                                                                     "messages[0].role is one of",
 		`"max_tokens":1,"messages":[{"role":"user"}]`:                                                                                   "messages[0].content is missing",
-		`"max_tokens":1,"messages":[{"role":"user","content":7}]`:                                                                       "messages[0].content must be a string or a list of blocks",
-		`"max_tokens":1,"messages":[{"role":"user","content":[{"text":"x"}]}]`:                                                          "messages[0].content[0].type is missing",
+		`"max_tokens":1,"messages":[{"role":"user","content":7}]`:                                                                       "messages[0].content must be a string or a list of parts",
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"title":"x"}]}]`:                                                         "messages[0].content[0].type is missing",
 		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text"}]}]`:                                                       "messages[0].content[0].text is missing",
 		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"image","source":{}}]}]`:                                          `messages[0].content[0].type "image" is not supported: this endpoint takes text only`,
 		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","source":{}}]}]`:                                       `"document" is not supported`,
@@ -167,7 +167,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		`"max_tokens":1,"system":[{"type":"image"}],` +
 			deep: `system[0].type "image" is not supported`,
 		`"max_tokens":1,"system":7,` +
-			deep: "system must be a string or a list of blocks",
+			deep: "system must be a string or a list of parts",
 		`"max_tokens":1,"tools":{},` +
 			deep: "tools must be a list of objects",
 		`"max_tokens":1,"tools":[7],` +

@@ -116,7 +116,7 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 		{"/v1/chat/completions",
 			`{"model":"tandem","messages":[{"role":"secret","content":"secret"}]}`,
 			"messages[0].role is one of system, developer, user, assistant, tool, function, not …."},
-		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":[{"type":"secret"}]}]}`, "messages[0].content[0].type must be \"text\", not …."},
+		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":[{"type":"secret"}]}]}`, "messages[0].content[0].type cannot be … here: such a part has no text."},
 		{"/v1/chat/completions",
 			`{"model":"tandem","messages":[{"role":"user","content":"secret"}],"reasoning_effort":"secret"}`,
 			`reasoning_effort is one of ["none" "minimal" "low" "medium" "high" "xhigh" "max"], not ….`},

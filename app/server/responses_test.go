@@ -224,7 +224,7 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 		{`"input":[{"role":"robot","content":"x"}]`, "input[0].role", "system, developer"},
 		{`"input":[{"role":"user","content":[{"type":"input_image","image_url":"http://x/y"}]}]`, "input[0].content[0].type", "text only"},
 		{`"input":[{"role":"user","content":[{"type":"input_text"}]}]`, "input[0].content[0].text", "missing"},
-		{`"input":[{"role":"user","content":[{"type":"video","text":"x"}]}]`, "input[0].content[0].type", "input_text"},
+		{`"input":[{"role":"user","content":[{"type":"video","text":"x"}]}]`, "input[0].content[0].type", "text only"},
 		{`"input":[{"role":"user","content":7}]`, "input[0].content", "parts"},
 		{`"input":[{"type":"function_call","call_id":"c","arguments":"{}"}]`, "input[0].name", "missing"},
 		{`"input":[{"type":"function_call","call_id":"c","name":"f","arguments":[1]}]`, "input[0].arguments", "string"},

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"tandem/app/wire"
+)
+
+// Kinds of parts.
+const (
+	textPart     = "text"
+	thoughtPart  = "thinking"
+	documentPart = "document"
+)
+
+// unreadable are the kinds of parts that no text stands for.
+var unreadable = []string{"image", "image_url", "input_image", "audio", "input_audio", "video",
+	"video_url", "file", "input_file", "computer_screenshot", "container_upload", documentPart}
+
+// ReadParts calls read for each part of the content in the field key. Content is one text or a list
+// of parts. A text counts as a part, also in the list.
+func ReadParts(f *wire.Fields, key string, read func(p *wire.Fields, kind string)) {
+	v := f.Raw(key)
+	var list []json.RawMessage
+	switch {
+	case v[0] == '"':
+		list = []json.RawMessage{v}
+	case json.Unmarshal(v, &list) != nil:
+		f.Fail(key, "must be a string or a list of parts.")
+		return
+	}
+	for i, v := range list {
+		if v[0] == '"' {
+			list[i] = slices.Concat(json.RawMessage(`{"type":"text","text":`), v,
+				json.RawMessage(`}`))
+		}
+	}
+	for p := range f.Items(key, list) {
+		kind := p.String("type")
+		if p.Err == nil && kind == "" && p.Values[textPart] == nil {
+			p.Fail("type", "is missing.")
+		}
+		if p.Err == nil {
+			read(p, kind)
+		}
+	}
+}
+
+// ReadContent returns the parts of the content in the field key as one text. think gets the
+// thoughts among them. Where it is nil, as in what others than the model say, they are text.
+func ReadContent(f *wire.Fields, key string, think func(string)) string {
+	if f.Raw(key) == nil {
+		return "" // an assistant's message with calls alone
+	}
+	var b strings.Builder
+	ReadParts(f, key, func(p *wire.Fields, kind string) {
+		if think != nil && IsThought(kind) {
+			think(PartText(p, kind))
+			return
+		}
+		b.WriteString(PartText(p, kind))
+	})
+	return b.String()
+}
+
+// IsThought reports whether a part of that kind holds a thought.
+func IsThought(kind string) bool {
+	return kind == thoughtPart || kind == "reasoning" || kind == "redacted_thinking"
+}
+
+// PartText returns the text of a part. It fails p if that holds none. A part of an unknown kind has
+// the text that such parts commonly have.
+func PartText(p *wire.Fields, kind string) string {
+	// The shape has the members of the known kinds alone.
+	o := &wire.Fields{Values: p.Values, Path: p.Path}
+	defer p.Take(o)
+	switch kind {
+	case textPart, "input_text", "output_text":
+		return wire.NeededText(o, textPart)
+	case "refusal":
+		return wire.NeededText(o, kind)
+	case "tool_reference":
+		if o.Raw("tool_name") == nil {
+			o.Fail("tool_name", "is missing.")
+		}
+		return o.String("tool_name")
+	case "search_result":
+		return joinLines(o.String("title"), o.String("source"), innerText(o, "content"))
+	case "redacted_thinking":
+		return "" // another server's, encrypted
+	case documentPart:
+		if text, ok := documentText(o); ok {
+			return joinLines(o.String("title"), o.String("context"), text)
+		}
+	}
+	if slices.Contains(unreadable, kind) {
+		o.Fail("type", "%q is not supported: this endpoint takes text only.", kind)
+		return ""
+	}
+	text, ok := anyText(o, kind)
+	if o.Err == nil && !ok {
+		o.Fail("type", "cannot be %q here: such a part has no text.", wire.Clip(kind))
+	}
+	return text
+}
+
+// anyText returns the text of a part of any kind, where such parts commonly have it. A thought's
+// text has the name of its kind.
+func anyText(o *wire.Fields, kind string) (text string, ok bool) {
+	for _, key := range []string{textPart, kind, "content"} {
+		if holdsText(o, key) {
+			return ReadContent(o, key, nil), true
+		}
+	}
+	text = joinLines(innerText(o, "title"), innerText(o, "url"))
+	return text, text != "" || IsThought(kind)
+}
+
+// holdsText reports whether a field is a text or a list of parts.
+func holdsText(o *wire.Fields, key string) bool {
+	v := o.Raw(key)
+	return v != nil && (v[0] == '"' || v[0] == '[')
+}
+
+// innerText returns the text of a field, or an empty text if it holds something else.
+func innerText(o *wire.Fields, key string) string {
+	if !holdsText(o, key) {
+		return ""
+	}
+	return ReadContent(o, key, nil)
+}
+
+// documentText returns the text of a document. ok is false if the document has another form.
+func documentText(o *wire.Fields) (text string, ok bool) {
+	source := o.Object("source")
+	if source == nil {
+		return "", o.Err != nil
+	}
+	defer o.Take(source)
+	switch kind := source.String("type"); kind {
+	case "text":
+		return wire.NeededText(source, "data"), true
+	case "content":
+		return innerText(source, "content"), true
+	}
+	return "", source.Err != nil
+}
+
+// joinLines returns the lines that are not empty.
+func joinLines(lines ...string) string {
+	empty := func(s string) bool { return s == "" }
+	return strings.Join(slices.DeleteFunc(lines, empty), "\n")
+}
