@@ -253,10 +253,11 @@ func TestOtherContentTypesAreRefused(t *testing.T) {
 		"application/json":                  200,
 		"application/json; charset=UTF-8":   200,
 		"application/json; charset=latin1":  415,
-		"":                                  415,
+		"application/json; charset=utf8":    200,
+		"":                                  200, // a program that names no type
+		"application/x-www-form-urlencoded": 200, // curl, told nothing
 		"text/plain":                        415,
 		"text/plain; application/json":      415,
-		"application/x-www-form-urlencoded": 415,
 		"multipart/form-data; boundary=x":   415,
 		"application/jsonp":                 415,
 	} {

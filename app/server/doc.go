@@ -6,9 +6,10 @@
 // The server calls [Services], a struct of small interfaces. It never touches MLX, files or the
 // database. One Server answers through two doors:
 //
-//   - [Server.Endpoint], for TCP. Host, Origin and Sec-Fetch-Site are checked on every route,
-//     and POST is JSON only. The control routes (/app/...) answer loopback peers that carry a
-//     session. A session is bought once, with a code that is valid for 60 seconds.
+//   - [Server.Endpoint], for TCP. Host, Origin and Sec-Fetch-Site are checked on every route.
+//     They keep pages out, so a body needs no Content-Type, but it is JSON only. The control
+//     routes (/app/...) answer loopback peers that carry a session. A session is bought once,
+//     with a code that is valid for 60 seconds.
 //   - [Server.Socket], for the Unix socket. Opening it is the authority.
 //
 // A session comes in the header Authorization alone, never in a cookie. Cookies go by host and not

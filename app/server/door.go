@@ -93,7 +93,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 					"with --allow-origin of `tandem serve`.", wire.Clip(o))
 		}
 	}
-	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && !opensPage(r) {
+	if !d.sameSite(r) {
 		return false, control.Errorf(control.CodeForbidden,
 			"Pages of other sites may not call this endpoint.")
 	}
@@ -137,6 +137,19 @@ func hostname(host string) string {
 func sameOrigin(origin string, r *http.Request) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Scheme == "http" && strings.EqualFold(u.Host, r.Host)
+}
+
+// sameSite reports whether a request is no page's, or our own page's. A link from elsewhere may open
+// our page. Pages of this machine's other ports may read, as their browser keeps the answer from
+// them, and may not write.
+func (d *door) sameSite(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "cross-site":
+		return opensPage(r)
+	case "same-site":
+		return d.cross.Check(r) == nil
+	}
+	return true
 }
 
 // opensPage reports whether a request from another site is a navigation to our page.

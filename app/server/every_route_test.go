@@ -269,15 +269,15 @@ func TestEveryStandardRouteAsksForTheKey(t *testing.T) {
 	})
 }
 
-// TestEveryBodyMustBeSmallJSON: a body that any page's form can send without a preflight is
+// TestEveryBodyMustBeSmallJSON: a body that any page's form can write without a preflight is
 // refused. So is a body that takes too much to read.
 func TestEveryBodyMustBeSmallJSON(t *testing.T) {
 	everywhere(t, Rules{}, func(t *testing.T, g guarded, e everyRoute) {
 		if !e.reads() {
 			return
 		}
-		for _, ct := range []string{"", "text/plain", "text/plain;charset=UTF-8",
-			"application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+		for _, ct := range []string{"text/plain", "text/plain;charset=UTF-8",
+			"multipart/form-data; boundary=x",
 			"application/json-patch+json", "text/json", "application/json; charset=utf-16"} {
 			r := g.Request(e)
 			r.Header.Set("Content-Type", ct)
@@ -304,6 +304,51 @@ func TestEveryBodyMustBeSmallJSON(t *testing.T) {
 		large := g.Request(e)
 		large.ContentLength = wire.MaxBody + 1
 		g.refused(t, "a large body", large, http.StatusRequestEntityTooLarge)
+	})
+}
+
+// TestEveryBodyWithoutATypeIsJSON: programs leave Content-Type out, and curl declares a form by
+// itself.
+func TestEveryBodyWithoutATypeIsJSON(t *testing.T) {
+	everywhere(t, Rules{}, func(t *testing.T, g guarded, e everyRoute) {
+		if !e.reads() {
+			return
+		}
+		for _, ct := range [][]string{nil, {""}, {"application/x-www-form-urlencoded"}} {
+			ctx, cancel := context.WithCancel(t.Context())
+			declared, silent := g.Request(e).WithContext(ctx), g.Request(e).WithContext(ctx)
+			silent.Header["Content-Type"] = ct
+			want, got := g.ask(t, declared), g.ask(t, silent)
+			if cancel(); got.Code != want.Code {
+				t.Errorf("%s %s with the type %q: %d, want %d: %.200s",
+					e.method, e.path, ct, got.Code, want.Code, got.Body)
+			}
+		}
+	})
+}
+
+// TestEveryRouteRefusesPagesOfAnyType: what a page sends without a preflight names its origin or
+// its site, whatever the type of its body. No route works for it.
+func TestEveryRouteRefusesPagesOfAnyType(t *testing.T) {
+	everywhere(t, Rules{}, func(t *testing.T, g guarded, e everyRoute) {
+		if !e.reads() {
+			return
+		}
+		for _, ct := range [][]string{nil, {""}, {"text/plain;charset=UTF-8"},
+			{"application/x-www-form-urlencoded"}, {"multipart/form-data; boundary=x"},
+			{"application/json"}} {
+			for name, values := range map[string][]string{
+				"Origin":         {"http://evil.example", "null", "http://localhost:3000"},
+				"Sec-Fetch-Site": {"cross-site", "same-site"},
+			} {
+				for _, value := range values {
+					r := g.Request(e)
+					r.Header["Content-Type"] = ct
+					r.Header.Set(name, value)
+					g.refused(t, name+" "+value, r, http.StatusForbidden)
+				}
+			}
+		}
 	})
 }
 

@@ -190,15 +190,18 @@ func (x *Exchange) bodyError(err error) error {
 		"The body did not arrive within %v; send the request again.", BodyTimeout)
 }
 
-// CheckJSON refuses every body that is not declared as plain JSON. A page of another site cannot
-// declare it without asking the server first.
+// CheckJSON refuses a body that is declared as something else than plain JSON. Nothing declared is
+// taken as JSON, and so is the type that curl declares by itself. A form of a page cannot write
+// JSON in that type. A page's script can, and can leave the type out, but then names its origin.
 func CheckJSON(h http.Header) error {
-	t, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	charset := params["charset"]
-	if err != nil || t != "application/json" ||
-		charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return control.Errorf(CodeMediaType,
-			"The body must be JSON in UTF-8: send it with Content-Type: application/json.")
+	if declared := h.Get("Content-Type"); declared != "" {
+		t, params, err := mime.ParseMediaType(declared)
+		charset := strings.ToLower(params["charset"])
+		if err != nil || t != "application/json" && t != "application/x-www-form-urlencoded" ||
+			charset != "" && charset != "utf-8" && charset != "utf8" {
+			return control.Errorf(CodeMediaType,
+				"The body must be JSON in UTF-8: send it with Content-Type: application/json.")
+		}
 	}
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return control.Errorf(CodeMediaType,

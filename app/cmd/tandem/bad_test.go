@@ -199,7 +199,7 @@ func badRequests() []badRequest {
 		{"number beyond float64", completions, "", `{"model":"tandem","prompt":"a","temperature":1e999}`, 400, []string{"temperature"}},
 		{"body of 64 MB", completions, "", huge, 413, []string{"32 MiB"}},
 		{"text for JSON", both, "text/plain", `{"model":"tandem","prompt":"a"}`, 415, []string{"Content-Type: application/json"}},
-		{"form for JSON", completions, "application/x-www-form-urlencoded", `prompt=a`, 415, []string{"Content-Type: application/json"}},
+		{"form for JSON", completions, "multipart/form-data; boundary=a", `prompt=a`, 415, []string{"Content-Type: application/json"}},
 		{"unknown model", both, "", `{"model":"nobody/knows","prompt":"a","messages":[{"role":"user","content":"x"}]}`, 404, []string{"nobody/knows", "tandem pull"}},
 		{"empty body", both, "", ``, 400, []string{"empty"}},
 		{"half a body", both, "", `{"model":"tandem","prompt":"a`, 400, []string{"JSON"}},
