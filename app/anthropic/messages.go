@@ -115,7 +115,7 @@ func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(v.Draining, func() { cancel(wire.ErrStopping) })()
-	m, err := v.Acquire(ctx, c.Model)
+	m, err := v.Acquire(ctx, c.Model, false)
 	if err != nil {
 		return err
 	}

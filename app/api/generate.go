@@ -181,9 +181,13 @@ func (a *API) free(rep *Reply) {
 	rep.Release()
 }
 
-// Acquire returns the model of a name. The caller releases it.
-func (a *API) Acquire(ctx context.Context, name string) (model.Model, error) {
-	m, err := a.To.Pool.Acquire(ctx, name)
+// Acquire returns the model of a name, see ModelID. The caller releases it.
+func (a *API) Acquire(ctx context.Context, name string, fold bool) (model.Model, error) {
+	id, err := a.ModelID(ctx, name, fold)
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.To.Pool.Acquire(ctx, id)
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause // the pool may know only that the context ended
 	}
@@ -197,7 +201,7 @@ func (a *API) Acquire(ctx context.Context, name string) (model.Model, error) {
 
 // acquireFor is Acquire for a run.
 func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
-	m, err := a.Acquire(run.Ctx, name)
+	m, err := a.Acquire(run.Ctx, name, run.folds())
 	run.loaded()
 	if err != nil {
 		return nil, err

@@ -20,6 +20,44 @@ type ModelEntry struct {
 	Root          string `json:"root"` // the model of an alias, as in vLLM
 }
 
+// latest is the tag that Ollama's programs put after a name without one.
+const latest = ":latest"
+
+// ModelID returns the id that a client's name for a model means, or the alias. NAME:latest is NAME
+// where no model has the whole name: /api/tags lists it so, and programs take it to other routes.
+// With fold, letters may have either case where no model is written as the name is. A name that no
+// model has is returned as it is.
+func (a *API) ModelID(ctx context.Context, name string, fold bool) (string, error) {
+	if name == control.Alias || !fold && !strings.HasSuffix(name, latest) {
+		return name, nil
+	}
+	list, err := a.To.Models.Models(ctx)
+	if err != nil {
+		return "", err
+	}
+	same := []func(id, name string) bool{func(id, name string) bool { return id == name }}
+	bare := strings.TrimSuffix(name, latest)
+	if fold {
+		same = append(same, strings.EqualFold)
+		if at := len(name) - len(latest); at > 0 && strings.EqualFold(name[at:], latest) {
+			bare = name[:at]
+		}
+	}
+	for _, same := range same {
+		for _, wanted := range []string{name, bare} {
+			if same(control.Alias, wanted) {
+				return control.Alias, nil
+			}
+			for _, m := range list {
+				if same(m.ID, wanted) {
+					return m.ID, nil
+				}
+			}
+		}
+	}
+	return name, nil
+}
+
 // Entries lists the alias first, then the registry.
 func (a *API) Entries(ctx context.Context) ([]ModelEntry, error) {
 	list, err := a.To.Models.Models(ctx)
@@ -54,6 +92,9 @@ func (a *API) Entries(ctx context.Context) ([]ModelEntry, error) {
 func (a *API) Entry(ctx context.Context, id string) (ModelEntry, error) {
 	list, err := a.Entries(ctx)
 	if err != nil {
+		return ModelEntry{}, err
+	}
+	if id, err = a.ModelID(ctx, id, false); err != nil {
 		return ModelEntry{}, err
 	}
 	for _, e := range list {

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -122,6 +123,9 @@ func (a *API) begin(r *http.Request, endpoint, name string, from *resumption) *R
 	}
 	return u
 }
+
+// folds reports whether the run's route ignores the case of models' names, as Ollama's do.
+func (u *Run) folds() bool { return strings.HasPrefix(u.Row.Endpoint, "/api/") }
 
 func (u *Run) setModel(id string) {
 	id = wire.Printable(id)

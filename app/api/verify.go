@@ -102,7 +102,7 @@ func (a *API) verification(ctx context.Context, id int64) (v verification, err e
 // tokens that were the same so far.
 func (a *API) verify(ctx context.Context, v verification,
 	progress func(same int)) (out control.Replayed, err error) {
-	m, err := a.Acquire(ctx, v.model)
+	m, err := a.Acquire(ctx, v.model, false)
 	if err != nil {
 		return out, err
 	}

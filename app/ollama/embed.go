@@ -39,7 +39,7 @@ func readOllamaEmbedding(f *wire.Fields) (api.ReadRequest, error) {
 // Read reads the model and the texts.
 func (o *ollamaEmbedRequest) Read(f *wire.Fields, key string) {
 	o.name = api.ModelOf(f)
-	o.Model, o.Field = ollamaID(o.name), key
+	o.Model, o.Field = o.name, key
 	if o.Input = f.Strings(key); len(o.Input) == 0 {
 		f.Fail(key, "is missing; send some text.")
 	}

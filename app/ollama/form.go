@@ -13,7 +13,7 @@ import (
 // new text, and the last one the figures.
 type lineForm struct {
 	chat  bool
-	model string // as the client wrote it, for lines before the model is in memory
+	model string // as the client wrote it; programs compare it with what they asked for
 }
 
 // ContentType implements wire.Framing.
@@ -33,7 +33,7 @@ func (o lineForm) AppendFailure(dst []byte, f wire.Failure) []byte {
 // AppendSilence implements wire.Framing. Ollama's programs read every line as an object, so it
 // sends one without new text.
 func (o lineForm) AppendSilence(dst []byte) []byte {
-	piece := o.appendPiece(o.appendHead(nil, o.model), piece{})
+	piece := o.appendPiece(o.appendHead(nil), piece{})
 	return o.AppendEvent(dst, "", append(piece, `,"done":false}`...))
 }
 
@@ -53,7 +53,7 @@ func (o lineForm) Whole(r *api.Reply) []byte {
 	for i := range c.Answer.Blocks {
 		s.say(c, &c.Answer.Blocks[i])
 	}
-	dst := o.appendPiece(o.appendHead(nil, r.Model.ID()), s)
+	dst := o.appendPiece(o.appendHead(nil), s)
 	if r.Params.Logprobs {
 		dst = api.AppendLogprobs(append(dst, `,"logprobs":`...), r.Model.Tokenizer(),
 			c.NewlyScored())
@@ -77,8 +77,8 @@ func (s *piece) say(c *api.Choice, b *api.Block) {
 }
 
 // appendHead appends an object up to its new text.
-func (lineForm) appendHead(dst []byte, model string) []byte {
-	dst = wire.AppendString(append(dst, `{"model":`...), model)
+func (o lineForm) appendHead(dst []byte) []byte {
+	dst = wire.AppendString(append(dst, `{"model":`...), o.model)
 	return append(time.Now().UTC().AppendFormat(append(dst, `,"created_at":"`...),
 		time.RFC3339Nano), '"')
 }
@@ -186,7 +186,7 @@ func (l *lines) End(c *api.Choice) {
 
 // Finish implements api.Events.
 func (l *lines) Finish() {
-	b := l.form.appendEnd(l.form.appendPiece(l.form.appendHead(nil, l.rep.Model.ID()), piece{}),
+	b := l.form.appendEnd(l.form.appendPiece(l.form.appendHead(nil), piece{}),
 		l.rep)
 	l.rep.Release()
 	l.rep.Send(l.out, "", b)
@@ -199,7 +199,7 @@ func (l *lines) send(c *api.Choice, s piece) {
 	if s.text == "" && s.thought == "" && s.calls == nil && !scored {
 		return
 	}
-	b := l.form.appendPiece(l.form.appendHead(nil, l.rep.Model.ID()), s)
+	b := l.form.appendPiece(l.form.appendHead(nil), s)
 	if scored {
 		b = api.AppendLogprobs(append(b, `,"logprobs":`...), l.rep.Model.Tokenizer(), toks)
 	}

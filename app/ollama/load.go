@@ -103,14 +103,14 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 			return err
 		}
 	} else {
-		m, err := v.Acquire(r.Context(), p.Model)
+		m, err := v.Acquire(r.Context(), p.Model, true)
 		if err != nil {
 			return err
 		}
 		m.Release()
 	}
-	form := lineForm{chat: endpoint == "/api/chat"}
-	b := form.appendPiece(form.appendHead(nil, p.Model), piece{})
+	form := lineForm{chat: endpoint == "/api/chat", model: p.Model}
+	b := form.appendPiece(form.appendHead(nil), piece{})
 	b = append(wire.AppendString(append(b, `,"done":true,"done_reason":`...), reason), "}"...)
 	w.Header().Set("Content-Type", "application/json")
 	_ = wire.WriteWhole(w, http.StatusOK, b) // an error here means that the client left
@@ -123,8 +123,12 @@ func (v *Routes) free(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	id, err := v.ModelID(ctx, name, true)
+	if err != nil {
+		return err
+	}
 	for _, e := range list {
-		if e.ID != name {
+		if e.ID != id {
 			continue
 		}
 		st := v.To.Status.State()

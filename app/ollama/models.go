@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"tandem/app/api"
@@ -21,9 +20,6 @@ const ollamaVersion = "0.12.11"
 
 // latest is the tag that Ollama's programs put after a name without one.
 const latest = ":latest"
-
-// ollamaID returns the id or the alias of a model from an Ollama program's name for it.
-func ollamaID(name string) string { return strings.TrimSuffix(name, latest) }
 
 // Details say what kind of model a model is.
 type Details struct {

@@ -126,7 +126,7 @@ var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name"
 // readOllama reads the fields of both routes. It ignores unknown options: most are about how
 // another program computes.
 func readOllama(f *wire.Fields) api.Params {
-	p := api.Params{N: 1, Model: ollamaID(f.String("model"))}
+	p := api.Params{N: 1, Model: f.String("model")}
 	if f.Err == nil && p.Model == "" {
 		f.Fail("model", "is missing: name a model of /api/tags.")
 	}

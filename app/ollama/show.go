@@ -39,11 +39,15 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	id, err := v.ModelID(r.Context(), name, true)
+	if err != nil {
+		return err
+	}
 	for _, m := range list {
-		if m.Name != ollamaID(name)+latest {
+		if m.Name != id+latest {
 			continue
 		}
-		show, err := v.show(r.Context(), m)
+		show, err := v.show(r.Context(), id, m)
 		if err != nil {
 			return err
 		}
@@ -53,13 +57,16 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 		"The model %q is not registered. /api/tags lists the registered models.", wire.Clip(name))
 }
 
-func (v *Routes) show(ctx context.Context, m Model) (Show, error) {
+func (v *Routes) show(ctx context.Context, id string, m Model) (Show, error) {
 	family := m.Details.Family
 	show := Show{
 		Modelfile: "FROM " + m.Name + "\n", Template: "{{ .Prompt }}", Details: m.Details,
 		ModifiedAt: m.ModifiedAt,
 		ModelInfo: map[string]any{
 			"general.architecture":     family,
+			"general.basename":         m.Name, // editors show it in their list of models
+			"general.size_label":       m.Details.ParameterSize,
+			"general.type":             "model",
 			"general.parameter_count":  m.parameters,
 			family + ".context_length": m.Details.ContextLength,
 		},
@@ -69,7 +76,6 @@ func (v *Routes) show(ctx context.Context, m Model) (Show, error) {
 		show.Capabilities = []string{"embedding"}
 		return show, nil
 	}
-	id := ollamaID(m.Name)
 	if id == control.Alias {
 		id = v.To.Status.State().Choice
 	}

@@ -28,8 +28,8 @@ const (
 	sseSilence  = ": keep-alive"
 	pingSilence = "event: ping\ndata: {\"type\":\"ping\"}"
 
-	// Until the model is in memory, only the request's name for it is known.
-	chatSilence     = `{"model":"tandem","message":{"role":"assistant","content":""},"done":false}`
+	// Ollama's lines have the request's name for the model.
+	chatSilence     = `{"model":"tandem:latest","message":{"role":"assistant","content":""},"done":false}`
 	generateSilence = `{"model":"tandem","response":"","done":false}`
 
 	branchPath = "/app/checkpoints/abc/branch"

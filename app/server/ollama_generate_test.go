@@ -69,7 +69,7 @@ func checkEnd(t *testing.T, a ollamaAnswer, prompt, generated int, reason string
 		a.PromptEvalDuration == nil || a.EvalCount == nil || a.EvalDuration == nil {
 		t.Fatalf("%+v says not all", a)
 	}
-	if a.Model != "acme/coder" || time.Since(a.CreatedAt).Abs() > time.Hour || !*a.Done ||
+	if !strings.HasPrefix(a.Model, "tandem") || time.Since(a.CreatedAt).Abs() > time.Hour || !*a.Done ||
 		a.DoneReason != reason || *a.TotalDuration <= 0 ||
 		*a.PromptEvalCount != prompt || *a.PromptEvalDuration != 2e6 || *a.EvalCount != generated ||
 		*a.EvalDuration != int64(generated)*1e6 {
@@ -194,7 +194,7 @@ func TestOllamaGenerateAnswersWholeAndInLines(t *testing.T) {
 	var text string
 	for i, a := range list {
 		text += *a.Response
-		if *a.Done != (i == len(list)-1) || a.Model != "acme/coder" || a.Message != nil {
+		if *a.Done != (i == len(list)-1) || a.Model != "tandem" || a.Message != nil {
 			t.Errorf("%+v", a)
 		}
 	}
