@@ -16,11 +16,10 @@ type messagesRequest struct{ api.Conversation }
 
 func readMessagesRequest(f *wire.Fields) (api.Request, error) {
 	c := newMessages(f.As(messagesRequestShape))
-	n := f.Whole("max_tokens")
-	if n == nil {
+	if f.Raw("max_tokens") == nil {
 		f.Fail("max_tokens", "is missing: say how many tokens the answer may have at most.")
 	}
-	c.MaxTokens = n
+	c.MaxTokens = api.ReadLimit(f, "max_tokens")
 	if f.Err != nil {
 		return nil, f.Err
 	}
@@ -62,7 +61,7 @@ func readMessageThinking(f *wire.Fields) api.Thinking {
 		o.Fail("type", "is missing; it is \"enabled\", \"adaptive\" or \"disabled\".")
 	}
 	t.On = new(kind != "disabled") // with any other type the model itself chooses when to think
-	if n := o.Whole("budget_tokens"); n != nil && *t.On {
+	if n := api.ReadLimit(o, "budget_tokens"); n != nil && *t.On {
 		t.Budget = n
 	}
 	t.Hidden = t.Hidden || o.String("display") == "omitted"

@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"math"
-
 	"tandem/app/api"
 	"tandem/app/wire"
 )
@@ -75,7 +73,7 @@ var countTokensRequestShape = wire.Both(
 		)),
 		wire.Opt("thinking", wire.Object(
 			wire.Need("type", wire.Filled, "enabled, adaptive or disabled."),
-			wire.Opt("budget_tokens", wire.Int(0, math.MaxInt32)),
+			wire.Opt("budget_tokens", api.LimitShape(0)),
 			wire.Opt("display", wire.Text, "omitted leaves thoughts out of the answer."),
 		)),
 		wire.Opt("output_config", wire.Object(
@@ -90,5 +88,5 @@ var countTokensRequestShape = wire.Both(
 
 var messagesRequestShape = wire.Both(
 	countTokensRequestShape,
-	wire.Object(wire.Need("max_tokens", wire.Int(0, math.MaxInt32))),
+	wire.Object(wire.Need("max_tokens", api.LimitShape(0))),
 ).Named("MessagesRequest")

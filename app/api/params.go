@@ -91,6 +91,18 @@ func (p *Params) ReadSampling(f *wire.Fields, key string) {
 	p.repetition = f.Real(key)
 }
 
+// ReadLimit reads a limit of tokens. It returns nil for an absent field. -1 and -2 are other
+// servers' words for no limit, and the field then counts as absent.
+func ReadLimit(f *wire.Fields, key string) *int {
+	if n, ok := wire.WholeNumber(f.Raw(key)); ok && (n == -1 || n == -2) {
+		delete(f.Values, key)
+		return nil
+	}
+	return f.Whole(key)
+}
+
+// ReadSeed reads a seed. It returns nil for an absent field, and for -1, by which other servers
+// mean any seed.
 func ReadSeed(f *wire.Fields, key string) *uint64 {
 	v := f.Raw(key)
 	if v == nil {
@@ -102,6 +114,9 @@ func ReadSeed(f *wire.Fields, key string) *uint64 {
 	x, ok := wire.WholeNumber(v)
 	if !ok {
 		f.Fail(key, "must be a whole number.")
+		return nil
+	}
+	if x == -1 {
 		return nil
 	}
 	return new(uint64(x))

@@ -41,6 +41,11 @@ var ThinkingFields = []wire.Field{
 		"Variables of the template."),
 }
 
+// LimitShape is a limit of tokens. It is a number from least on, or -1 or -2 for none.
+func LimitShape(least float64) *wire.Shape {
+	return wire.Either(wire.Int(least, math.MaxInt32), wire.Values(-1, -2).Doc("For no limit."))
+}
+
 // budgetField returns the field of a token limit of a thought.
 func budgetField(name string) wire.Field {
 	return wire.Opt(name, wire.Int(-1, math.MaxInt32), "Tokens; -1 for any number.")
@@ -189,7 +194,7 @@ var CommonRequestShape = wire.Object(
 		-100, 100,
 	)).With("propertyNames", map[string]any{"pattern": "^[0-9]{1,9}$"}), "Of token ids."),
 	wire.Opt("seed", wire.Int(-wire.MaxExact, wire.MaxExact),
-		"The same seed gives the same answer."),
+		"The same seed gives the same answer; -1 for any."),
 	wire.Opt("stop", StopShape),
 	wire.Opt("ignore_eos", wire.Flag, "Goes on after the model's end, as in vLLM."),
 	wire.Opt("return_token_ids", wire.Flag, "Adds prompt_token_ids and token_ids, as in vLLM."),

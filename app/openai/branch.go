@@ -52,7 +52,7 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 				answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}},
 			}
 			b.Read(f)
-			b.MaxTokens = f.Whole("max_tokens")
+			b.MaxTokens = api.ReadLimit(f, "max_tokens")
 			b.text, b.raw = f.String("prompt"), f.Bool("raw")
 			if f.Err == nil && b.text == "" && !b.raw {
 				f.Fail("prompt",

@@ -12,8 +12,8 @@ func readChat(f *wire.Fields) (api.Request, error) {
 	f.As(chatRequestShape)
 	c := &chatRequest{api.Conversation{Params: api.Params{PromptParam: "messages"}}}
 	c.Read(f)
-	c.MaxTokens = f.Whole("max_tokens")
-	if n := f.Whole("max_completion_tokens"); n != nil {
+	c.MaxTokens = api.ReadLimit(f, "max_tokens")
+	if n := api.ReadLimit(f, "max_completion_tokens"); n != nil {
 		c.MaxTokens = n
 	}
 	c.Logprobs = f.Bool("logprobs")

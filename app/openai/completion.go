@@ -22,7 +22,7 @@ func readCompletion(f *wire.Fields) (api.Request, error) {
 func newCompletion(f *wire.Fields) *completionRequest {
 	c := &completionRequest{api.Completion{Params: api.Params{PromptParam: "prompt"}}}
 	c.Read(f)
-	c.MaxTokens = f.Whole("max_tokens")
+	c.MaxTokens = api.ReadLimit(f, "max_tokens")
 	if n := f.Whole("logprobs"); n != nil {
 		c.Logprobs, c.TopLogprobs = true, *n
 	}

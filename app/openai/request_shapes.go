@@ -12,9 +12,9 @@ var chatRequestShape = wire.Both(
 	api.CommonRequestShape,
 	wire.Object(
 		wire.Need("messages", wire.List(api.ChatMessageShape).Least(1)),
-		wire.Opt("max_tokens", wire.Int(0, math.MaxInt32),
+		wire.Opt("max_tokens", api.LimitShape(0),
 			"Of the answer; absent for what the context leaves."),
-		wire.Opt("max_completion_tokens", wire.Int(0, math.MaxInt32), "Wins over max_tokens."),
+		wire.Opt("max_completion_tokens", api.LimitShape(0), "Wins over max_tokens."),
 		wire.Opt("logprobs", wire.Flag),
 		wire.Opt("top_logprobs", wire.Int(0, engine.MaxTopLogprobs), "Needs logprobs."),
 		wire.Opt("prediction", wire.Object(
@@ -48,7 +48,7 @@ var completionRequestShape = wire.Both(
 		wire.Need("prompt", promptShape),
 		wire.Opt("suffix", wire.Text,
 			"The text after the gap, for models with tokens for it; prompt is text then."),
-		wire.Opt("max_tokens", wire.Int(0, math.MaxInt32),
+		wire.Opt("max_tokens", api.LimitShape(0),
 			"Of the answer; absent for what the context leaves."),
 		wire.Opt("logprobs", wire.Int(0, maxLegacyLogprobs), "Alternatives of each token."),
 		wire.Opt("echo", wire.Flag, "The prompt is part of the answer, and scored."),

@@ -34,7 +34,7 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	c.PromptParam = "input"
 	c.Read(f)
 	c.N = 1
-	c.MaxTokens = f.Whole("max_output_tokens")
+	c.MaxTokens = api.ReadLimit(f, "max_output_tokens")
 	c.Grammar, c.GrammarParam = readTextFormat(f), "text.format"
 	c.TopLogprobs = api.First(0, f.Whole("top_logprobs"))
 	c.Logprobs = slices.Contains(f.Strings("include"), "message.output_text.logprobs")

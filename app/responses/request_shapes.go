@@ -1,8 +1,6 @@
 package responses
 
 import (
-	"math"
-
 	"tandem/app/api"
 	"tandem/app/wire"
 	"tandem/engine"
@@ -69,7 +67,7 @@ var responseRequestShape = wire.Both(
 		wire.Opt("instructions", wire.Text),
 		wire.Opt("previous_response_id", wire.Text, "Continues a response of the last day."),
 		wire.Opt("store", wire.Flag, "true where absent."),
-		wire.Opt("max_output_tokens", wire.Int(1, math.MaxInt32)),
+		wire.Opt("max_output_tokens", api.LimitShape(1)),
 		wire.Opt("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),
 		wire.Opt("include", wire.Either(wire.Text, wire.List(wire.Text)),
 			"message.output_text.logprobs, for one."),

@@ -116,7 +116,7 @@ func TestBadInputNamesItsField(t *testing.T) {
 		{chatPath, chat(`"top_logprobs":2`), "top_logprobs", "logprobs"},
 		{chatPath, chat(`"logprobs":true,"top_logprobs":21`), "top_logprobs", "between"},
 		{chatPath, chat(`"logprobs":5`), "logprobs", "true or false"},
-		{chatPath, chat(`"max_tokens":-1`), "max_tokens", "at least 0"},
+		{chatPath, chat(`"max_tokens":-3`), "max_tokens", "at least 0"},
 		{chatPath, chat(`"max_completion_tokens":-5`), "max_completion_tokens", "at least 0"},
 		{chatPath, chat(`"max_tokens":1.5`), "max_tokens", "whole"},
 		{chatPath, chat(`"max_tokens":"5"`), "max_tokens", "whole"},

@@ -83,7 +83,7 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 
 	fake := newFake()
 	postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json",
-		`{"model":"tandem","prompt":"x","n":3,"seed":-1,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
+		`{"model":"tandem","prompt":"x","n":3,"seed":-2,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
 	seeds := map[uint64]bool{}
 	for _, r := range fake.model.Requests {
 		seeds[*r.Seed] = true
@@ -92,7 +92,7 @@ func TestSamplingFallsBackToModel(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 	}
-	if !seeds[math.MaxUint64] || !seeds[0] || !seeds[1] {
+	if !seeds[math.MaxUint64-1] || !seeds[math.MaxUint64] || !seeds[0] {
 		t.Errorf("seeds %v", seeds)
 	}
 }

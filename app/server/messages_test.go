@@ -145,7 +145,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 	deep := `"messages":[{"role":"user","content":"x"}]`
 	for fields, want := range map[string]string{
 		deep:                              "max_tokens is missing",
-		deep + `,"max_tokens":-1`:         "max_tokens must be at least 0",
+		deep + `,"max_tokens":-3`:         "max_tokens must be at least 0",
 		`"max_tokens":1`:                  "messages must be a list of at least one message",
 		`"max_tokens":1,"messages":[]`:    "messages must be a list of at least one message",
 		`"max_tokens":1,"messages":["x"]`: "messages[0] is not a valid JSON object",

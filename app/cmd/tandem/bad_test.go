@@ -189,7 +189,7 @@ func badRequests() []badRequest {
 		{"stream beyond the context", completions, "", `{"model":"tandem","stream":true,"prompt":[` + long + `]}`, 400, []string{"32768", "40000"}},
 		{"invalid UTF-8", both, "", "{\"model\":\"tandem\",\"prompt\":\"\xff\xfe\",\"messages\":[]}", 400, []string{"UTF-8"}},
 		{"unknown role", chat, "", `{"model":"tandem","messages":[{"role":"wizard","content":"x"}]}`, 400, []string{"wizard", "user"}},
-		{"negative max_tokens", completions, "", `{"model":"tandem","prompt":"a","max_tokens":-1}`, 400, []string{"max_tokens", "-1"}},
+		{"negative max_tokens", completions, "", `{"model":"tandem","prompt":"a","max_tokens":-3}`, 400, []string{"max_tokens", "-3"}},
 		{"negative max_completion_tokens", chat, "", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"max_completion_tokens":-5}`, 400, []string{"max_completion_tokens", "-5"}},
 		{"negative temperature", completions, "", `{"model":"tandem","prompt":"a","temperature":-0.1}`, 400, []string{"temperature", "-0.1"}},
 		{"negative n", completions, "", `{"model":"tandem","prompt":"a","n":-1}`, 400, []string{"n ", "-1"}},
