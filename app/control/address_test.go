@@ -8,6 +8,10 @@ func TestOnlyHostNamesAndOriginsAreAllowed(t *testing.T) {
 		"": false, ":80": false, "http://x": false, "a/b": false, "a b": false,
 		"*.example.org": false, "user@x": false,
 		"a.example,b.example": false, "x:": false, "[fd00::1]:": false, "x:443": true,
+		".": false, "..": false, ".:80": false, ".example.org": false, "a..b": false, "[]": false,
+		"[x]": false, "[::1": false, "x:99999": false, " ": false, "x\n": false, "ex\u00e4mple.org": false,
+		"mac.": true, "my_mac": true, "fd00::1": false, "[fd00::1]:8263": true, "-": true,
+		"?": false, "#": false, "x?": false, "%41": false, "192.168.7.5": true,
 	} {
 		if err := CheckHost(name); (err == nil) != want {
 			t.Errorf("host %q: %v", name, err)
@@ -21,6 +25,9 @@ func TestOnlyHostNamesAndOriginsAreAllowed(t *testing.T) {
 		"https://a.example,https://b.example": false, "https://a.example,b.example": false,
 		"https://x.example:":  false,
 		"http://x.example:80": false, "https://x.example:443": false, "http://[::1]:80": false,
+		"https://.": false, "https://a..b": false, "https://": false, "app://.": false, "file://": false,
+		"https://u@x.example": false, "https://x.example?": false, "//x.example": false,
+		"https://x.example:99999": false, "http://[::1]:3000": true, "chrome-extension://abcdef": true,
 		"http://x.example:443": true, "https://x.example:80": true, "app://x:80": true,
 	} {
 		if err := CheckOrigin(origin); (err == nil) != want {

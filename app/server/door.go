@@ -15,8 +15,9 @@ import (
 
 // Rules decide whom the endpoint answers. The zero value admits this machine alone.
 type Rules struct {
-	// AllowedHosts are names that a client may use for the endpoint. The loopback names and the
-	// address that the client reached are always allowed.
+	// AllowedHosts are names that a client may use for the endpoint. The loopback names, the names
+	// by which containers call their host, and the address that the client reached are always
+	// allowed.
 	AllowedHosts []string
 
 	// AllowedOrigins are pages and apps that may call the standard routes from a browser, such as
@@ -43,7 +44,9 @@ type door struct {
 func (s *Server) SetRules(r Rules) {
 	d := &door{Rules: r, cross: http.NewCrossOriginProtection()}
 	for _, h := range r.AllowedHosts {
-		d.hosts = append(d.hosts, hostname(h))
+		if name := hostname(h); name != "" {
+			d.hosts = append(d.hosts, name)
+		}
 	}
 	s.door.Store(d)
 }
@@ -77,7 +80,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 			"X-Request-Id, Request-Id, Retry-After, "+api.RunHeader)
 		h.Add("Vary", "Origin")
 		if r.Method == http.MethodOptions {
-			h.Set("Access-Control-Allow-Methods", "GET, POST")
+			h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE")
 			h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
@@ -87,7 +90,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 	}
 	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 	for _, o := range origins {
-		if !sameOrigin(o, r) {
+		if !sameOrigin(o, r) || d.namesHost(r) {
 			return false, control.Errorf(control.CodeForbidden,
 				"The origin %q may not call this endpoint; open /v1 to it in Tandem's settings or "+
 					"with --allow-origin of `tandem serve`.", wire.Clip(o))
@@ -104,7 +107,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 // such a name to another site.
 func (d *door) knowsHost(r *http.Request) bool {
 	host := hostname(r.Host)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") ||
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || d.namesHost(r) ||
 		slices.Contains(d.hosts, host) {
 		return true
 	}
@@ -121,6 +124,15 @@ func (d *door) knowsHost(r *http.Request) bool {
 	}
 	own, err := netip.ParseAddrPort(local.String())
 	return err == nil && own.Addr().Unmap().WithZone("") == ip.Unmap().WithZone("")
+}
+
+// namesHost reports whether a request calls by a name such as host.docker.internal, by which
+// containers call their host, and which is not on the list. No registry delegates names below
+// internal, but a company's own DNS may have some. So programs may call by such a name, and pages
+// may not.
+func (d *door) namesHost(r *http.Request) bool {
+	host := hostname(r.Host)
+	return strings.HasSuffix(host, ".internal") && !slices.Contains(d.hosts, host)
 }
 
 // hostname is host in lower case, without port, brackets and final dot.
@@ -187,7 +199,7 @@ func (s *Server) checkControl(r *http.Request) error {
 	if r.URL.Path == "/app/session" {
 		return nil // it takes a code instead
 	}
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	token, ok := bearer(r.Header.Get("Authorization"))
 	if !ok || !s.sessions.valid(token) {
 		return control.Errorf(control.CodeUnauthorized,
 			"This needs a session: run `tandem open`, or open the link that `tandem serve` "+

@@ -6,10 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 func TestDoorChecksHostAndOrigin(t *testing.T) {
@@ -33,6 +35,22 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 		{"GET", "/v1/models", "localhost.evil.example", nil, 403},
 		{"GET", "/v1/models", "127.0.0.1.evil.example", nil, 403},
 		{"GET", "/v1/models", "", nil, 403},
+		{"GET", "/v1/models", ".", nil, 403},
+		{"GET", "/v1/models", ":8263", nil, 403},
+		{"GET", "/v1/models", "[]", nil, 403},
+		// A container's names for its host.
+		{"GET", "/v1/models", "host.docker.internal:8263", nil, 200},
+		{"GET", "/v1/models", "Host.Containers.Internal", nil, 200},
+		{"GET", "/v1/models", "gateway.docker.internal.:8263", nil, 200},
+		{"GET", "/v1/models", "host.lima.internal", nil, 200},
+		{"POST", "/v1/completions", "host.docker.internal:8263", nil, 200},
+		{"POST", "/v1/completions", "host.docker.internal:8263", h{"Origin": "http://evil.example"}, 403},
+		{"POST", "/v1/completions", "host.docker.internal:8263", h{"Origin": "http://host.docker.internal:8263"}, 403},
+		{"POST", "/v1/completions", "llm.internal:8263", h{"Origin": "http://llm.internal:8263"}, 200}, // on the list
+		{"GET", "/app/state", "host.docker.internal:8263", nil, 401},
+		{"GET", "/v1/models", "internal", nil, 403},
+		{"GET", "/v1/models", "evil-internal", nil, 403},
+		{"GET", "/v1/models", "host.docker.internal.evil.example", nil, 403},
 		{"GET", "/", "evil.example", nil, 403},
 		{"GET", "/health", "evil.example", nil, 403},
 		{"GET", "/metrics", "evil.example", nil, 403},
@@ -74,7 +92,7 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 		{"POST", "/app/session", "localhost:8263", h{"Sec-Fetch-Site": "same-site"}, 403},
 	} {
 		s := New(newFake().services(),
-			Options{Rules: Rules{AllowedHosts: []string{"Mac.example:8263"},
+			Options{Rules: Rules{AllowedHosts: []string{"Mac.example:8263", "llm.internal", ".", "", ":80"},
 				AllowedOrigins: []string{"app://obsidian.md"}}})
 		body := ""
 		if c.method == http.MethodPost {
@@ -108,6 +126,27 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 			t.Errorf("%s %s with %v: Access-Control-Allow-Origin %q",
 				c.method, c.path, c.headers, allow)
 		}
+	}
+}
+
+// An allowed page may call every method that the standard routes have.
+func TestPreflightAllowsTheMethodsOfTheRoutes(t *testing.T) {
+	s := New(newFake().services(), Options{Rules: Rules{AllowedOrigins: []string{"app://x"}}})
+	r := localRequest(http.MethodOptions, "/v1/responses/resp_1", nil)
+	r.Host = "localhost"
+	r.Header.Set("Origin", "app://x")
+	w := httptest.NewRecorder()
+	s.Endpoint().ServeHTTP(w, r)
+	allowed := strings.Split(w.Header().Get("Access-Control-Allow-Methods"), ", ")
+	s.routes(s.exchangeCode, func(pattern string, methods map[string]wire.Handler) {
+		for method := range methods {
+			if isStandard(pattern) && !slices.Contains(allowed, method) {
+				t.Errorf("%s of %s is not among %q", method, pattern, allowed)
+			}
+		}
+	})
+	if w.Code != http.StatusNoContent || !slices.Contains(allowed, http.MethodDelete) {
+		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }
 
@@ -175,6 +214,7 @@ func TestSessionOpensForOwnPageOnly(t *testing.T) {
 	}{
 		{"our page", own, []string{"Authorization", bearer, "Origin", "http://" + own, "Sec-Fetch-Site", "same-origin"}, 200},
 		{"a program", own, []string{"Authorization", bearer}, 200},
+		{"a program, in small letters", own, []string{"Authorization", "bearer " + session.Session}, 200},
 		{"another port", own, []string{"Authorization", bearer, "Origin", "http://127.0.0.1:3000", "Sec-Fetch-Site", "same-site"}, 403},
 		{"another name of this machine", own, []string{"Authorization", bearer, "Origin", "http://localhost:8263", "Sec-Fetch-Site", "cross-site"}, 403},
 		{"another site", own, []string{"Authorization", bearer, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site"}, 403},

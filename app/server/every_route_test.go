@@ -212,7 +212,7 @@ func TestEveryControlRouteNeedsASession(t *testing.T) {
 			return
 		}
 		for _, shown := range []string{"", "Bearer ", "Bearer x", "Bearer " + fakeKey, "Bearer " +
-			g.NewCode().Code, "Basic " + g.session, g.session, "bearer " + g.session} {
+			g.NewCode().Code, "Basic " + g.session, g.session, "Bearer" + g.session} {
 			r := g.Request(e)
 			r.Header.Set("Authorization", shown)
 			g.refused(t, "with "+shown, r, http.StatusUnauthorized)

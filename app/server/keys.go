@@ -1,9 +1,9 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"tandem/app/control"
@@ -26,14 +26,35 @@ type Keys interface {
 	HasKeys() bool
 }
 
+// bearer returns the secret of an Authorization header. The name of the scheme may have any case.
+func bearer(header string) (secret string, ok bool) {
+	scheme, secret, ok := strings.Cut(header, " ")
+	return strings.TrimSpace(secret), ok && strings.EqualFold(scheme, "Bearer")
+}
+
+// shownKeys returns what a request shows as keys, in each header that vendors' programs use. Some
+// programs send a placeholder in one and the key in another.
+func shownKeys(r *http.Request) (shown []string) {
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key"} {
+		for _, value := range r.Header.Values(name) {
+			if secret, ok := bearer(value); ok {
+				value = secret
+			}
+			if value != "" {
+				shown = append(shown, value)
+			}
+		}
+	}
+	return shown
+}
+
 // checkKey returns the name of the key that a request shows, if it is one of ours. It refuses a
 // request that needs a key and has none. Where no key is needed any value will do, because editors
 // insist on sending one.
 func (s *Server) checkKey(d *door, r *http.Request) (name string, err error) {
-	shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	shown = cmp.Or(shown, r.Header.Get("X-Api-Key"), r.Header.Get("Api-Key"))
-	if shown != "" {
-		if name, ok := s.services.Keys.FindKey(shown); ok {
+	shown := shownKeys(r)
+	for _, key := range shown {
+		if name, ok := s.services.Keys.FindKey(key); ok {
 			return name, nil
 		}
 	}
@@ -44,10 +65,10 @@ func (s *Server) checkKey(d *door, r *http.Request) (name string, err error) {
 	default:
 		return "", nil
 	}
-	if local && s.sessions.valid(shown) { // the page
+	if local && slices.ContainsFunc(shown, s.sessions.valid) { // the page
 		return "", nil
 	}
-	if shown == "" {
+	if shown == nil {
 		return "", control.Errorf(control.CodeUnauthorized,
 			"This needs a key: make one in the settings of Tandem, and send it as Authorization: "+
 				"Bearer KEY.")

@@ -45,6 +45,13 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 		{"elsewhere, with a key", network, true, other, "/v1/models", bearer, 200},
 		{"elsewhere, with a key as Anthropic's clients send it", network, true, other, "/v1/models", h{"X-Api-Key": fakeKey}, 200},
 		{"elsewhere, with a key as some editors send it", network, true, other, "/v1/models", h{"Api-Key": fakeKey}, 200},
+		{"elsewhere, in small letters", network, true, other, "/v1/models", h{"Authorization": "bearer " + fakeKey}, 200},
+		{"elsewhere, in capitals", network, true, other, "/v1/models", h{"Authorization": "BEARER  " + fakeKey}, 200},
+		{"elsewhere, without a scheme", network, true, other, "/v1/models", h{"Authorization": fakeKey}, 200},
+		{"elsewhere, beside a placeholder", network, true, other, "/v1/messages/count_tokens", h{"Authorization": "Bearer anything", "X-Api-Key": fakeKey}, 405},
+		{"elsewhere, before a placeholder", network, true, other, "/v1/models", h{"Authorization": "Bearer " + fakeKey, "X-Api-Key": "anything"}, 200},
+		{"elsewhere, beside two placeholders", network, true, other, "/api/tags", h{"Authorization": "Basic eDp5", "X-Api-Key": "x", "Api-Key": fakeKey}, 200},
+		{"elsewhere, with three placeholders", network, true, other, "/v1/models", h{"Authorization": "bearer x", "X-Api-Key": "y", "Api-Key": "z"}, 401},
 		{"elsewhere, the description of the routes", network, true, other, "/openapi.json", nil, 401},
 		{"elsewhere, the description with a key", network, true, other, "/openapi.json", bearer, 200},
 		{"elsewhere, Ollama's routes", network, true, other, "/api/tags", nil, 401},
@@ -61,6 +68,7 @@ func TestKeyDoorOpensStandardRoutesOnly(t *testing.T) {
 
 		{"a key is asked for here", required, true, local, "/v1/models", nil, 401},
 		{"and given", required, true, local, "/v1/models", bearer, 200},
+		{"and given beside a placeholder", required, true, local, "/v1/models", h{"Authorization": "Bearer x", "X-Api-Key": fakeKey}, 200},
 		{"the page stays", required, true, local, "/", nil, 200},
 		{"health stays", required, true, local, "/health", nil, 200},
 
@@ -104,13 +112,15 @@ func TestSessionReplacesKey(t *testing.T) {
 	s := New(fake.services(), Options{Rules: Rules{RequireKey: true, Network: true}})
 	session, _ := s.sessions.exchange(s.NewCode().Code)
 	for peer, want := range map[string]int{"127.0.0.1:50000": 200, "192.168.7.9:50000": 401} {
-		r := httptest.NewRequest(http.MethodGet, "/v1/models", nil)
-		r.Host, r.RemoteAddr = "localhost", peer
-		r.Header.Set("Authorization", "Bearer "+session)
-		w := httptest.NewRecorder()
-		s.Endpoint().ServeHTTP(w, r)
-		if w.Code != want {
-			t.Errorf("%s: %d, want %d: %s", peer, w.Code, want, w.Body)
+		for _, scheme := range []string{"Bearer ", "bearer "} {
+			r := httptest.NewRequest(http.MethodGet, "/v1/models", nil)
+			r.Host, r.RemoteAddr = "localhost", peer
+			r.Header.Set("Authorization", scheme+session)
+			w := httptest.NewRecorder()
+			s.Endpoint().ServeHTTP(w, r)
+			if w.Code != want {
+				t.Errorf("%s: %d, want %d: %s", peer, w.Code, want, w.Body)
+			}
 		}
 	}
 }

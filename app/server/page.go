@@ -1,10 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"embed"
 	"io/fs"
 	"net/http"
 	"strings"
+	"time"
 
 	"tandem/app/control"
 	"tandem/app/wire"
@@ -26,20 +28,35 @@ var pageTypes = map[string]string{
 	"/page.css": "text/css; charset=utf-8",
 }
 
+// root serves the page to browsers, which ask for HTML. Programs of Ollama's API ask whether Ollama
+// is running.
+func root(page wire.Handler) wire.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Add("Vary", "Accept")
+		if strings.Contains(strings.ToLower(r.Header.Get("Accept")), "text/html") {
+			return page(w, r)
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_ = wire.WriteWhole(w, http.StatusOK, []byte("Ollama is running")) // the client left
+		return nil
+	}
+}
+
 // serveFile serves the interface that the program was built with.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) error {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if name == "" {
 		name = "index.html"
 	}
-	if info, err := fs.Stat(s.pages, name); err != nil || info.IsDir() {
+	b, err := fs.ReadFile(s.pages, name)
+	if err != nil {
 		return control.Errorf(wire.CodeNoRoute, "There is no %s here.", wire.Clip(r.URL.Path))
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Cache-Control", "no-cache")
 	_ = wire.Patiently(w, func() error { // the client left
-		http.ServeFileFS(w, r, s.pages, name)
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(b)) // never redirects
 		return nil
 	})
 	return nil

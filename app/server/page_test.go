@@ -1,20 +1,90 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 func getFrom(s *Server, method, path string) *httptest.ResponseRecorder {
 	r := localRequest(method, path, nil)
 	r.Host = "localhost:8263"
+	if path == "/" {
+		r.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8") // as browsers do
+	}
 	w := httptest.NewRecorder()
 	s.Endpoint().ServeHTTP(w, r)
 	return w
+}
+
+// Programs look at / to learn whether Ollama runs. Browsers get the page there.
+func TestRootIsOllamaForProgramsAndThePageForBrowsers(t *testing.T) {
+	built := fstest.MapFS{"index.html": {Data: []byte("<title>built</title>")}}
+	for _, o := range []Options{{}, {Pages: built}} {
+		s := New(newFake().services(), o)
+		for accept, browser := range map[string]bool{
+			"": false, "*/*": false, "application/json": false, "text/plain": false,
+			"text/html": true, "application/xhtml+xml,Text/HTML;q=0.9,*/*;q=0.8": true,
+		} {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				r := localRequest(method, "/", nil)
+				r.Host = "localhost"
+				if accept != "" {
+					r.Header.Set("Accept", accept)
+				}
+				w := httptest.NewRecorder()
+				s.Endpoint().ServeHTTP(w, r)
+				kind := "text/plain; charset=utf-8"
+				if browser {
+					kind = "text/html; charset=utf-8"
+				}
+				if w.Code != 200 || w.Header().Get("Content-Type") != kind ||
+					w.Header().Get("Vary") != "Accept" || !browser && method == http.MethodGet &&
+					w.Body.String() != "Ollama is running" {
+					t.Errorf("%s / for %q: %d %v %.80s", method, accept, w.Code, w.Header(), w.Body)
+				}
+			}
+		}
+	}
+}
+
+// No path leads to itself, with a slash at its end or without.
+func TestNoRouteRedirects(t *testing.T) {
+	built := fstest.MapFS{"index.html": {Data: []byte("built")},
+		"assets/x/index.html": {Data: []byte("1")}}
+	for _, o := range []Options{{}, {Pages: built}} {
+		fake := newFake()
+		fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench,
+			err error) {
+			return b, nil
+		}
+		s := New(fake.services(), o)
+		paths := []string{"/assets/", "/assets", "/assets/x", "/assets/x/", "/assets//x/",
+			"/assets/x/index.html", "/index.html", "/v1", "/v1/", "/api", "/api/"}
+		s.routes(s.exchangeCode, func(pattern string, _ map[string]wire.Handler) {
+			bare, _, _ := strings.Cut(pattern, "/{")
+			paths = append(paths, bare, bare+"/")
+		})
+		for _, path := range paths {
+			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut} {
+				r := localRequest(method, "/", nil)
+				r.URL.Path, r.Host = path, "localhost"
+				ctx, cancel := context.WithCancel(r.Context())
+				cancel()
+				w := httptest.NewRecorder()
+				if s.Socket().ServeHTTP(w, r.WithContext(ctx)); w.Code/100 == 3 {
+					t.Errorf("%s %s: %d to %s", method, path, w.Code, w.Header().Get("Location"))
+				}
+			}
+		}
+	}
 }
 
 // The page loads what its policy allows, and nothing else.
@@ -106,9 +176,9 @@ func TestPagesReplaceBuiltInPage(t *testing.T) {
 			t.Errorf("%s: %d %q %v", path, w.Code, w.Body, w.Header())
 		}
 	}
-	for _, path := range []string{"/assets", "/assets/x", "/assets/none.js",
+	for _, path := range []string{"/assets", "/assets/", "/assets/x", "/assets/x/", "/assets/none.js",
 		"/assets/../hidden.txt", "/hidden.txt", "/page.js"} {
-		if w := getFrom(s, http.MethodGet, path); w.Code == 200 {
+		if w := getFrom(s, http.MethodGet, path); w.Code != 404 {
 			t.Errorf("%s: %d %q", path, w.Code, w.Body)
 		}
 	}

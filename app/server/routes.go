@@ -69,10 +69,11 @@ func (s *Server) mux(session wire.Handler) *http.ServeMux {
 func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
 	get := route.Get
 	if s.pages != nil {
-		get("/{$}", s.serveFile)
+		get("/{$}", root(s.serveFile))
+		get("/assets", s.serveFile) // otherwise the mux redirects to the path with a slash
 		get("/assets/{file...}", s.serveFile)
 	} else {
-		get("/{$}", servePage)
+		get("/{$}", root(servePage))
 		get("/page.js", servePage)
 		get("/page.css", servePage)
 	}
