@@ -23,6 +23,9 @@ const (
 	// ownKey stands for a key that a person fills in.
 	ownKey = "YOUR-TANDEM-KEY"
 
+	// hostOfContainers is the name that Docker and its like have for the machine they run on.
+	hostOfContainers = "host.docker.internal"
+
 	// maxCompared limits how many bytes of a client's file are compared. Our files are smaller.
 	maxCompared = 64 << 10
 )
@@ -67,6 +70,7 @@ func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error)
 			cmp.Or(set.Port, control.DefaultPort))) + "/v1",
 		Model: st.Choice, NeedsKey: set.RequireKey, Longer: []control.LongerModel{},
 	}
+	c.ContainerURL = strings.Replace(c.BaseURL, "127.0.0.1", hostOfContainers, 1)
 	limited := func(n int) int {
 		if st.ContextLimit > 0 {
 			return min(n, st.ContextLimit)

@@ -414,3 +414,17 @@ func TestZedFindsEveryFieldItNeeds(t *testing.T) {
 		}
 	}
 }
+
+// A container's 127.0.0.1 is its own, so a program in it calls its host by a name.
+func TestConnectShowsTheAddressForContainers(t *testing.T) {
+	a := open(t, t.TempDir())
+	for address, want := range map[string]string{
+		"":                      "http://host.docker.internal:8263/v1",
+		"http://127.0.0.1:9000": "http://host.docker.internal:9000/v1",
+	} {
+		a.address = address
+		if all, err := a.Connect(t.Context()); err != nil || all.ContainerURL != want {
+			t.Errorf("%q: %q %v, want %q", address, all.ContainerURL, err, want)
+		}
+	}
+}

@@ -8,12 +8,13 @@ import (
 
 // Connect is the answer of GET /app/connect: what clients need to use the endpoint.
 type Connect struct {
-	BaseURL     string        `json:"base_url"`  // http://127.0.0.1:8263/v1
-	Model       string        `json:"model"`     // the id that the name "tandem" stands for
-	Context     int           `json:"context"`   // of that model, in tokens; 0 = unknown
-	NeedsKey    bool          `json:"needs_key"` // any key will do otherwise
-	Longer      []LongerModel `json:"longer"`    // registered models with a longer context, the longest first
-	Connections []Connection  `json:"connections"`
+	BaseURL      string        `json:"base_url"`      // http://127.0.0.1:8263/v1
+	ContainerURL string        `json:"container_url"` // the same for programs in a container on this machine
+	Model        string        `json:"model"`         // the id that the name "tandem" stands for
+	Context      int           `json:"context"`       // of that model, in tokens; 0 = unknown
+	NeedsKey     bool          `json:"needs_key"`     // any key will do otherwise
+	Longer       []LongerModel `json:"longer"`        // registered models with a longer context, the longest first
+	Connections  []Connection  `json:"connections"`
 }
 
 // A LongerModel is a model that has a longer context than the chosen one.

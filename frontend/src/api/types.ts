@@ -282,6 +282,7 @@ export interface CheckpointTitle {
 // Connect is the answer of GET /app/connect: what clients need to use the endpoint.
 export interface Connect {
   base_url: string // http://127.0.0.1:8263/v1
+  container_url: string // the same for programs in a container on this machine
   model: string // the id that the name "tandem" stands for
   context: number // of that model, in tokens; 0 = unknown
   needs_key: boolean // any key will do otherwise
