@@ -69,7 +69,7 @@ func (e *Endpoint) Serve(ctx context.Context, s Serving) error {
 		}
 	}
 	e.running.Go(func() {
-		if err := door.Serve(s.Socket); !errors.Is(err, http.ErrServerClosed) {
+		if err := door.Serve(wire.Accepting(s.Socket)); !errors.Is(err, http.ErrServerClosed) {
 			e.fail(fmt.Errorf("serve %s: %w", s.Socket.Addr(), err))
 		}
 	})

@@ -85,7 +85,7 @@ func (l *listeners) serve(list []net.Listener, at Place) {
 		s := accepting{x, h}
 		l.open = append(l.open, s)
 		l.running.Go(func() {
-			err := h.Serve(x)
+			err := h.Serve(wire.Accepting(x))
 			if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && !l.has(s) {
 				return
 			}

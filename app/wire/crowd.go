@@ -22,9 +22,9 @@ var ErrCrowded = &engine.Error{
 	Message: "Too many connections are open; close some, and try again in a second.",
 }
 
-// HTTP returns a server for a handler, with the limits that handlers rely on. Writing has no
-// timeout, because each answer sets its own. A nil log discards. state is the server's ConnState
-// and may be nil.
+// HTTP returns a server for a handler, with the limits that handlers rely on. It serves a listener
+// of Accepting. Writing has no timeout, because each answer sets its own. A nil log discards. state
+// is the server's ConnState and may be nil.
 func HTTP(h http.Handler, log *slog.Logger, state func(net.Conn, http.ConnState)) *http.Server {
 	c := &Crowd{Most: maxConnections}
 	return c.Server(h, log, state)
@@ -42,7 +42,7 @@ func (c *Crowd) Server(h http.Handler, log *slog.Logger,
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &http.Server{
-		Handler:           h,
+		Handler:           outlast(h),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -69,9 +69,9 @@ func (c *Crowd) Join(ctx context.Context, conn net.Conn) context.Context {
 		_ = conn.Close() // the server then finds it closed and stops counting it
 	}
 	if n > c.Most {
-		return context.WithValue(ctx, CrowdedKey{}, true)
+		ctx = context.WithValue(ctx, CrowdedKey{}, true)
 	}
-	return ctx
+	return context.WithValue(ctx, halfConnKey{}, conn)
 }
 
 // Crowded reports whether a request came on a connection beyond the limit.

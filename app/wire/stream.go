@@ -83,6 +83,7 @@ func (s *EventStream) Serve(ctx context.Context) (began bool, err error) {
 	quiet := time.NewTimer(s.First)
 	defer quiet.Stop()
 	var spare []byte
+	gone := sendingEnded(ctx)
 	for {
 		s.mu.Lock()
 		batch, ended, failed := s.pending, s.ended, s.err
@@ -110,6 +111,13 @@ func (s *EventStream) Serve(ctx context.Context) (began bool, err error) {
 				return began, err
 			}
 			quiet.Reset(s.Next)
+		case <-gone: // perhaps: a write shows whether the client reads
+			if gone = nil; !began {
+				continue
+			}
+			if err := s.Write(rc, &began, s.Framing.AppendSilence(nil)); err != nil {
+				return began, err
+			}
 		case <-ctx.Done():
 			// The generating side sees the same end and calls End, perhaps with an error for the
 			// client. The client is still there in these cases.
