@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -65,10 +64,7 @@ func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 	case api.IsThought(kind):
 		m.Think(api.PartText(b, kind))
 	case kind == "tool_use":
-		id, name, input := b.String("id"), wire.NeededName(b), b.Raw("input")
-		if o := b.Object("input"); o == nil {
-			input = json.RawMessage("{}")
-		}
+		id, name, input := b.String("id"), wire.NeededName(b), api.ReadArguments(b, "input")
 		c.Called[id] = name
 		m.Call(id, name, input)
 	case kind == "tool_result":

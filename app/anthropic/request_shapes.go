@@ -22,7 +22,7 @@ var assistantBlockShape = wire.Either(
 		wire.Need("type", wire.Just("tool_use")),
 		wire.Opt("id", wire.Text),
 		wire.Need("name", wire.Filled),
-		wire.Opt("input", wire.AnyMap),
+		wire.Opt("input", wire.Either(wire.AnyMap, wire.Text), "A JSON object, or one as text."),
 	),
 	wire.Object(wire.Need("type", wire.Word(
 		"redacted_thinking", "server_tool_use", "web_search_tool_result",

@@ -72,7 +72,8 @@ func (m *Message) Think(text string) {
 	m.more = append(m.more, member{thoughtName, wire.AppendString(nil, text)})
 }
 
-// Call adds a call of a tool. Arguments that are a string with a JSON object become that object.
+// Call adds a call of a tool. Arguments that are a string with a JSON object become that object. Nil
+// stands for none.
 func (m *Message) Call(id, name string, arguments json.RawMessage) {
 	call := wire.AppendString([]byte(`{"id":`), id)
 	call = wire.AppendString(append(call, `,"type":"function","function":{"name":`...), name)
@@ -80,12 +81,30 @@ func (m *Message) Call(id, name string, arguments json.RawMessage) {
 	m.Calls = append(m.Calls, append(call, "}}"...))
 }
 
+// ReadArguments returns the arguments of a call. They are an object or one as text; absent they are
+// an empty one.
+func ReadArguments(f *wire.Fields, key string) json.RawMessage {
+	args := appendArguments(nil, f.Raw(key))
+	if args[0] != '{' {
+		f.Object(key) // says what is wrong
+	}
+	return args
+}
+
 // appendArguments appends v. If v is a string that holds a JSON object, it appends that object,
-// because most templates walk through the arguments of a call.
+// because most templates walk through the arguments of a call. If v is absent or holds nothing, it
+// appends an empty object.
 func appendArguments(dst []byte, v json.RawMessage) []byte {
+	const none = "{}"
+	if len(v) == 0 || string(v) == "null" {
+		return append(dst, none...)
+	}
 	var text string
 	if v[0] == '"' && json.Unmarshal(v, &text) == nil {
 		inner := bytes.TrimSpace([]byte(text))
+		if len(inner) == 0 || string(inner) == "null" {
+			return append(dst, none...)
+		}
 		if bytes.HasPrefix(inner, []byte("{")) && json.Valid(inner) &&
 			wire.CheckText(inner) == nil {
 			return append(dst, inner...)

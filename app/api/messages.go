@@ -69,8 +69,8 @@ func ReadMessage(m *wire.Fields) Message {
 	return out
 }
 
-// readToolCalls returns the calls of an assistant's message. Arguments become objects if they
-// parse.
+// readToolCalls returns the calls of an assistant's message, each with arguments that are an object
+// if they parse. A call without arguments has an empty object: templates walk through it.
 func readToolCalls(m *wire.Fields) (calls []json.RawMessage) {
 	const param = "tool_calls"
 	v := m.Raw(param)
@@ -81,59 +81,79 @@ func readToolCalls(m *wire.Fields) (calls []json.RawMessage) {
 	if json.Unmarshal(v, &list) != nil {
 		m.Fail(param, "must be a list.")
 	}
-	for _, call := range list {
-		out, err := appendMembers(nil, call, "function", appendFunction)
-		if err != nil {
-			m.Fail(param, badCall)
-			return nil
-		}
-		calls = append(calls, out)
+	for call := range m.Items(param, list) {
+		calls = append(calls, readToolCall(call))
 	}
 	return calls
 }
 
+// readToolCall returns one call. Some clients write its function's members beside its id.
+func readToolCall(c *wire.Fields) json.RawMessage {
+	fn := c.Object("function")
+	if fn == nil && c.Values["name"] != nil {
+		call := []byte(`{"type":"function",`)
+		if id := c.Values["id"]; id != nil {
+			call = append(append(append(call, `"id":`...), id...), ',')
+		}
+		call = appendFunction(append(call, `"function":`...), c.As(nil), "id", "type", "index")
+		return append(call, '}')
+	}
+	if fn == nil {
+		c.Fail("function", "is missing.")
+		return nil
+	}
+	call := []byte{'{'}
+	for key, value := range c.Members() {
+		if len(call) > 1 {
+			call = append(call, ',')
+		}
+		call = append(wire.AppendString(call, key), ':')
+		if key == "function" {
+			call = appendFunction(call, fn)
+			continue
+		}
+		call = append(call, value...)
+	}
+	c.Take(fn)
+	return append(call, '}')
+}
+
 // readFunctionCall returns function_call, which is the older form of one call.
 func readFunctionCall(m *wire.Fields) []json.RawMessage {
-	const param = "function_call"
-	v := m.Raw(param)
-	if v == nil {
+	fn := m.Object("function_call")
+	if fn == nil {
 		return nil
 	}
-	call, err := appendFunction([]byte(`{"type":"function","function":`), v)
-	if err != nil {
-		m.Fail(param, badCall)
-		return nil
-	}
+	call := appendFunction([]byte(`{"type":"function","function":`), fn)
+	m.Take(fn)
 	return []json.RawMessage{append(call, '}')}
 }
 
-// badCall ends the error for a field with a call in another form.
-const badCall = "holds a call that is not of the form {\"function\": {\"name\", \"arguments\"}}."
-
-// appendFunction appends the function of a call, its arguments as an object if they parse.
-func appendFunction(dst []byte, v json.RawMessage) ([]byte, error) {
-	return appendMembers(dst, v, "arguments", func(dst []byte, v json.RawMessage) ([]byte, error) {
-		return appendArguments(dst, v), nil
-	})
-}
-
-// appendMembers appends the object v. It passes the value of the member key through f.
-func appendMembers(
-	dst []byte, v json.RawMessage, key string, f func([]byte, json.RawMessage) ([]byte, error),
-) ([]byte, error) {
+// appendFunction appends the function of a call, and keeps its order of members without those of
+// other names. It fails fn if that has no name.
+func appendFunction(dst []byte, fn *wire.Fields, without ...string) []byte {
+	if fn.Raw("name") == nil {
+		fn.Fail("name", "is missing.")
+	}
+	fn.String("name")
 	dst = append(dst, '{')
-	start := len(dst)
-	err := wire.EachMember(v, func(k string, value json.RawMessage) (err error) {
+	start, found := len(dst), false
+	for key, value := range fn.Members() {
+		if slices.Contains(without, key) {
+			continue
+		}
 		if len(dst) > start {
 			dst = append(dst, ',')
 		}
-		dst = append(wire.AppendString(dst, k), ':')
-		if k == key {
-			dst, err = f(dst, value)
-			return err
+		dst = append(wire.AppendString(dst, key), ':')
+		if key == "arguments" {
+			dst, found = appendArguments(dst, value), true
+			continue
 		}
 		dst = append(dst, value...)
-		return nil
-	})
-	return append(dst, '}'), err
+	}
+	if !found {
+		dst = appendArguments(append(dst, `,"arguments":`...), nil)
+	}
+	return append(dst, '}')
 }

@@ -146,11 +146,11 @@ var ChatMessageShape = wire.Object(
 	wire.Opt("tool_call_id", wire.Text),
 	wire.Opt("tool_calls", wire.List(wire.Object(wire.Need("function", wire.Object(
 		wire.Need("name", wire.Text),
-		wire.May("arguments", wire.Anything, "A JSON object, or one as text."),
+		wire.May("arguments", wire.Anything, "A JSON object, or one as text; absent for none."),
 	))))),
 	wire.Opt("function_call", wire.Object(
 		wire.Need("name", wire.Text),
-		wire.May("arguments", wire.Text),
+		wire.Opt("arguments", wire.Either(wire.Text, wire.AnyMap)),
 	), "The older form of one call."),
 	wire.Opt("reasoning_content", wire.Text, "What the model thought."),
 	wire.Opt("reasoning", wire.Text, "Other servers' name for it."),

@@ -68,7 +68,7 @@ var messageShape = wire.Object(
 	wire.Opt("tool_name", wire.Text),
 	wire.Opt("tool_calls", wire.List(wire.Object(wire.Need("function", wire.Object(
 		wire.Need("name", wire.Text),
-		wire.May("arguments", wire.AnyMap),
+		wire.Opt("arguments", wire.Either(wire.AnyMap, wire.Text)),
 	))))),
 ).Named("OllamaMessage").Doc("Reaches the template with all its names.")
 

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -118,9 +117,7 @@ func (c *responseRequest) addCall(f *wire.Fields) {
 		name = flatName(space, name)
 	}
 	args := f.Raw("arguments")
-	if args == nil {
-		args = json.RawMessage(`"{}"`)
-	} else if args[0] != '"' && args[0] != '{' {
+	if args != nil && args[0] != '"' && args[0] != '{' {
 		f.Fail("arguments", "must be a string.")
 	}
 	if f.Err != nil {

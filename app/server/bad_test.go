@@ -74,7 +74,7 @@ func TestBadInputNamesItsField(t *testing.T) {
 		{chatPath, message(`{"role":"user","content":[{"type":"text"}]}`), "messages[0].content[0].text", "missing"},
 		{chatPath, message(`{"role":"user","content":[7]}`), "messages[0].content[0]", "object"},
 		{chatPath, message(`{"role":"assistant","tool_calls":{}}`), "messages[0].tool_calls", "list"},
-		{chatPath, message(`{"role":"assistant","tool_calls":[7]}`), "messages[0].tool_calls", "function"},
+		{chatPath, message(`{"role":"assistant","tool_calls":[7]}`), "messages[0].tool_calls[0]", "JSON object"},
 		{chatPath, chat(`"tools":{}`), "tools", "list"},
 		{chatPath, chat(`"tools":[7]`), "tools", "list"},
 		{chatPath, chat(`"functions":[7]`), "functions", "list"},
