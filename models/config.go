@@ -3,7 +3,6 @@ package models
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -117,49 +116,4 @@ func readAnyConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 		return nil, nil, err
 	}
 	return text, cfg, nil
-}
-
-// chatTemplate returns the source of the model's chat template, empty if there is none. It is the
-// file chat_template.jinja, or else the text or the list of named texts in tokenizer_config.json.
-func chatTemplate(fsys fs.FS, tokenizerConfig []byte) (string, error) {
-	text, err := readFile(fsys, "chat_template.jinja")
-	if err == nil {
-		return string(text), nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	var file struct {
-		ChatTemplate json.RawMessage `json:"chat_template"`
-	}
-	if len(tokenizerConfig) == 0 {
-		return "", nil
-	}
-	if err := json.Unmarshal(tokenizerConfig, &file); err != nil {
-		return "", fmt.Errorf("tokenizer_config.json: %w", err)
-	}
-	if len(file.ChatTemplate) == 0 {
-		return "", nil
-	}
-	if file.ChatTemplate[0] != '[' {
-		var source *string
-		err := json.Unmarshal(file.ChatTemplate, &source)
-		if err != nil || source == nil {
-			return "", err
-		}
-		return *source, nil
-	}
-	var named []struct {
-		Name     string `json:"name"`
-		Template string `json:"template"`
-	}
-	if err := json.Unmarshal(file.ChatTemplate, &named); err != nil {
-		return "", fmt.Errorf("tokenizer_config.json: chat_template: %w", err)
-	}
-	for _, t := range named {
-		if t.Name == "default" {
-			return t.Template, nil
-		}
-	}
-	return "", nil
 }

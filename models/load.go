@@ -49,11 +49,7 @@ type Bundle struct {
 	Model     lm.Model
 	Tokenizer *tokenizer.Tokenizer
 
-	// Template is the chat template. It is nil if there is none or if it does not compile.
-	// TemplateErr says which. TemplateSource is its text.
-	Template       *native.Template
-	TemplateErr    error
-	TemplateSource string
+	Chat Chat // the chat templates
 
 	Lane native.Lane // as in Options
 
@@ -199,7 +195,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	if err != nil {
 		return nil, err
 	}
-	b.loadTemplate(fsys, tokenizerConfig)
+	b.Chat = readChat(fsys, tokenizerConfig, opts.Lane)
 	return b, nil
 }
 
@@ -242,25 +238,25 @@ func onlyTokenizer(fsys fs.FS, name string) (*tokenizer.Tokenizer, error) {
 	return b.Tokenizer, nil
 }
 
-// LoadChatTemplate reads only the source of the chat template of the model in a folder, empty if
-// there is none. Errors are of type *Error.
+// LoadChatTemplate reads only the sources of the chat templates of the model in a folder, empty if
+// there are none. Errors are of type *Error.
 func LoadChatTemplate(dir string) (string, error) {
 	return onlyTemplate(os.DirFS(dir), filepath.Clean(dir))
 }
 
-// LoadPocketChatTemplate reads the source of the chat template of the embedded model.
+// LoadPocketChatTemplate reads the sources of the chat templates of the embedded model.
 func LoadPocketChatTemplate() (string, error) { return onlyTemplate(pocket.Files(), PocketID) }
 
 func onlyTemplate(fsys fs.FS, name string) (string, error) {
 	config, err := readJSON(fsys, tokenizerConfigFile)
-	source := ""
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		source, err = chatTemplate(fsys, config)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", named(err, Options{Name: name})
 	}
+	t, err := readTemplates(fsys, config)
 	if err != nil {
 		return "", named(err, Options{Name: name})
 	}
-	return source, nil
+	return t.source(), nil
 }
 
 // loadTokenizer reads the tokenizer. It also returns tokenizer_config.json, empty if there is none.
@@ -282,22 +278,6 @@ func (b *Bundle) loadTokenizer(fsys fs.FS) (config []byte, err error) {
 	return config, nil
 }
 
-// loadTemplate compiles the chat template. It is called last, when nothing can fail any more,
-// because a template has to be closed.
-func (b *Bundle) loadTemplate(fsys fs.FS, tokenizerConfig []byte) {
-	source, err := chatTemplate(fsys, tokenizerConfig)
-	switch {
-	case err != nil:
-		b.TemplateErr = err
-	case source == "":
-		b.TemplateErr = errors.New(
-			"the model has no chat template; use /v1/completions, or a model made for chat")
-	default:
-		b.TemplateSource = source
-		b.Template, b.TemplateErr = native.NewTemplate(source, b.Lane)
-	}
-}
-
 func tokenizerError(err error) error {
 	code := CodeInvalid
 	if e, ok := errors.AsType[*tokenizer.Error](err); ok && e.Code == tokenizer.CodeUnsupported {
@@ -312,10 +292,7 @@ func (b *Bundle) Close() error {
 		b.Model.Free()
 		return nil
 	})
-	if b.Template != nil {
-		err = errors.Join(err, b.Template.Close())
-	}
-	return err
+	return errors.Join(err, b.Chat.close())
 }
 
 // model adds what only the folder's other files know.

@@ -42,7 +42,11 @@ func TestEveryArchitectureLoadsAndGenerates(t *testing.T) {
 			if got := b.Model.Config().EOS; !slices.Equal(got, []int32{256}) {
 				t.Errorf("eos is %v", got)
 			}
-			prompt, err := b.Template.Render(t.Context(), []byte(`{"messages":[{"role":"user","content":"hi"}],"add_generation_prompt":true}`))
+			chat, err := b.Chat.Template(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			prompt, err := chat.Render(t.Context(), []byte(`{"messages":[{"role":"user","content":"hi"}],"add_generation_prompt":true}`))
 			if err != nil || prompt != "user: hi\nassistant: " {
 				t.Errorf("prompt %q, %v", prompt, err)
 			}

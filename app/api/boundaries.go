@@ -22,12 +22,13 @@ func (c *Conversation) boundaries(ctx context.Context, m model.Model, ids []int3
 		counts = append([]int{n}, counts...)
 	}
 	var list []int
+	chat := c.chat(m)
 	for _, n := range counts {
 		if n == 0 {
 			continue
 		}
 		// Some templates refuse a part of a conversation.
-		text, err := m.RenderChat(ctx, c.Vars(c.Messages[:n], false, m.Dialect().Remembered()))
+		text, err := chat.Render(ctx, c.Vars(c.Messages[:n], false, chat.History()))
 		if err != nil {
 			continue
 		}

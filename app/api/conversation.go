@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/app/wire"
 )
@@ -93,13 +94,13 @@ func (c *Conversation) setVariables() error {
 // Everything is in the order that the client gave, because a template prints tools as they come.
 // generate makes the template begin the answer, unless Kwargs decide that. thought is the
 // template's name for the thought of an earlier answer.
-func (c *Conversation) Vars(messages []Message, generate bool, thought string) []byte {
+func (c *Conversation) Vars(messages []Message, generate bool, form dialect.History) []byte {
 	vars := []byte(`{"messages":[`)
 	for i, m := range messages {
 		if i > 0 {
 			vars = append(vars, ',')
 		}
-		vars = m.appendTo(vars, thought)
+		vars = m.appendTo(vars, form)
 	}
 	vars = append(vars, ']')
 	if c.Tools.List != nil {
@@ -159,14 +160,14 @@ func (c *Conversation) Rendered(ctx context.Context, m model.Model) (string, err
 // name. A begun answer continues where its last message ends, before what the template writes after
 // a message. A word that no text has marks that place.
 func (c *Conversation) renderOnce(ctx context.Context, m model.Model) (string, error) {
-	name := m.Dialect().Remembered()
+	form := c.chat(m).History()
 	if c.begun == "" {
-		return c.render(ctx, m, c.Vars(c.Messages, true, name))
+		return c.render(ctx, m, c.Vars(c.Messages, true, form))
 	}
 	end := rand.Text()
 	marked := slices.Clone(c.Messages)
 	marked[len(marked)-1].Texts = []string{c.begun + end}
-	text, err := c.render(ctx, m, c.Vars(marked, false, name))
+	text, err := c.render(ctx, m, c.Vars(marked, false, form))
 	if err != nil {
 		return "", err
 	}
@@ -178,9 +179,12 @@ func (c *Conversation) renderOnce(ctx context.Context, m model.Model) (string, e
 	return text, nil
 }
 
+// chat returns the model's template for the conversation.
+func (c *Conversation) chat(m model.Model) model.Chat { return m.Chat(c.Tools.List != nil) }
+
 // render has the model's template write the prompt.
 func (c *Conversation) render(ctx context.Context, m model.Model, vars []byte) (string, error) {
-	text, err := m.RenderChat(ctx, vars)
+	text, err := c.chat(m).Render(ctx, vars)
 	if errors.Is(err, model.ErrNoTemplate) {
 		e := control.Errorf(control.CodeNoTemplate,
 			"The model %s has no chat template; use /v1/completions with a prompt instead.",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"tandem/app/dialect"
 	"tandem/app/wire"
 )
 
@@ -113,18 +114,30 @@ func appendArguments(dst []byte, v json.RawMessage) []byte {
 	return append(dst, v...)
 }
 
-// appendTo appends the message as a JSON object. thought is the template's name for a thought. The
+// appendTo appends the message as a JSON object, or as two, in the form of the template. The
 // templates that say thinking take no text beside a thought where there are calls: they take the
 // text for the thought.
-func (m *Message) appendTo(dst []byte, thought string) []byte {
+func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 	text := m.Text()
+	if form.Apart && text != "" && m.Calls != nil {
+		said := NewMessage(m.Role, text)
+		dst = append(said.appendTo(dst, form), ',')
+		text = ""
+	}
 	dst = wire.AppendString(append(dst, `{"role":`...), m.Role)
-	dst = wire.AppendString(append(dst, `,"content":`...), text)
+	if dst = append(dst, `,"content":`...); text == "" && m.Calls != nil && form.NullContent {
+		dst = append(dst, "null"...)
+	} else {
+		dst = wire.AppendString(dst, text)
+	}
 	for i, call := range m.Calls {
 		if i == 0 {
 			dst = append(dst, `,"tool_calls":[`...)
 		} else {
 			dst = append(dst, ',')
+		}
+		if form.TextArguments {
+			call = withTextArguments(call)
 		}
 		dst = append(dst, call...)
 	}
@@ -133,12 +146,41 @@ func (m *Message) appendTo(dst []byte, thought string) []byte {
 	}
 	for _, x := range m.more {
 		if x.key == thoughtName {
-			if thought == "thinking" && m.Calls != nil && text != "" {
+			if form.Thought == "thinking" && m.Calls != nil && text != "" {
 				continue
 			}
-			x.key = thought
+			x.key = form.Thought
 		}
 		dst = x.appendTo(append(dst, ','))
 	}
 	return append(dst, '}')
+}
+
+// withTextArguments returns a call whose arguments are a text with their JSON.
+func withTextArguments(call json.RawMessage) json.RawMessage {
+	return mapMember(call, "function", func(fn json.RawMessage) json.RawMessage {
+		return mapMember(fn, "arguments", func(v json.RawMessage) json.RawMessage {
+			if v[0] == '"' {
+				return v
+			}
+			return wire.AppendString(nil, string(v))
+		})
+	})
+}
+
+// mapMember returns an object in which f has changed the member key.
+func mapMember(object json.RawMessage, key string,
+	f func(json.RawMessage) json.RawMessage) json.RawMessage {
+	out := []byte{'{'}
+	_ = wire.EachMember(object, func(k string, v json.RawMessage) error { // it was read before
+		if k == key {
+			v = f(v)
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = member{k, v}.appendTo(out)
+		return nil
+	})
+	return append(out, '}')
 }

@@ -46,7 +46,7 @@ type Dialect struct {
 	channels      bool  // channels take the place of tags, see harmony
 	calls         style // nil if the dialect has no calls
 	vocabulary    Vocabulary
-	thoughtMember string // see Remembered
+	thoughtMember string // see History.Thought
 }
 
 // tags are the texts before and after a thought, a call or a value. A dialect without them has

@@ -2,15 +2,35 @@ package dialect
 
 import "regexp"
 
+// A History is the form in which a chat template takes earlier messages.
+type History struct {
+	// Thought is the member of a message that holds its thought.
+	Thought string
+
+	// NullContent: the content of a message with calls alone is null, not an empty text.
+	NullContent bool
+	// TextArguments: the arguments of a call are a text with JSON, not an object.
+	TextArguments bool
+	// Apart: a text beside calls is a message of its own, before that of the calls.
+	Apart bool
+}
+
+// Histories returns the forms to be tried with a template, the usual one first.
+func (d *Dialect) Histories() []History {
+	usual := History{Thought: d.thoughtMember}
+	list := []History{usual, usual, usual, usual}
+	list[1].NullContent = true
+	list[2].TextArguments = true
+	list[3].NullContent, list[3].TextArguments = true, true
+	return list
+}
+
 // thoughtField matches template code that reads the thought of a message.
 var thoughtField = regexp.MustCompile(`[.'"](reasoning_content|reasoning|thinking)\b`)
 
-// Remembered returns the name of the message member from which the template reads the thought of an
-// earlier answer: reasoning_content, reasoning or thinking.
-func (d *Dialect) Remembered() string { return d.thoughtMember }
-
-// findThoughtMember returns the member's name. If the template reads several, the one that is most
-// common among templates wins; if it reads none, that is reasoning_content.
+// findThoughtMember returns the name of the message member from which the template reads the
+// thought of an earlier answer. If the template reads several, the one that is most common among
+// templates wins; if it reads none, that is reasoning_content.
 func findThoughtMember(template string) string {
 	found := map[string]bool{}
 	for _, m := range thoughtField.FindAllStringSubmatch(template, -1) {

@@ -2,8 +2,8 @@ package dialect
 
 import "testing"
 
-// TestRememberedIsTheMemberThatTheTemplateReads: templates of several families give the name.
-func TestRememberedIsTheMemberThatTheTemplateReads(t *testing.T) {
+// templates of several families give the name.
+func TestThoughtIsTheMemberThatTheTemplateReads(t *testing.T) {
 	for template, want := range map[string]string{
 		"": "reasoning_content",
 		"{% if message.reasoning_content is string %}":                                   "reasoning_content",
@@ -13,7 +13,7 @@ func TestRememberedIsTheMemberThatTheTemplateReads(t *testing.T) {
 		`{% if message.get("reasoning") %}{{ kwargs.reasoning_effort }}`:                 "reasoning",
 		"{{- 'Reasoning: ' + reasoning_effort }}{% if message['thinking'] is defined %}": "thinking",
 	} {
-		if got := Detect(template, special()).Remembered(); got != want {
+		if got := Detect(template, special()).Histories()[0].Thought; got != want {
 			t.Errorf("%s: %s, want %s", template, got, want)
 		}
 	}

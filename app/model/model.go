@@ -9,7 +9,7 @@ import (
 	"tandem/engine"
 )
 
-// ErrNoTemplate is returned by RenderChat for a model without a chat template.
+// ErrNoTemplate is returned by Chat.Render for a model without a chat template.
 var ErrNoTemplate = errors.New("the model has no chat template")
 
 // A Model is one model in memory. It is held until Release.
@@ -37,11 +37,8 @@ type Model interface {
 	Dialect() *dialect.Dialect
 	Special() []int32
 
-	// RenderChat applies the chat template. vars is a JSON object with messages, tools and
-	// add_generation_prompt, and with the members of the request's chat_template_kwargs.
-	// Its keys keep the order of the request. A template that refuses the messages gives a
-	// *control.Error with CodeInvalid. Without a template the error is ErrNoTemplate.
-	RenderChat(ctx context.Context, vars []byte) (string, error)
+	// Chat returns the chat template for conversations with tools, or for those without.
+	Chat(tools bool) Chat
 
 	// Matcher compiles a grammar that an answer has to follow. The caller closes it. A
 	// grammar that cannot be followed gives a *control.Error with CodeInvalid. Matcher
@@ -50,6 +47,17 @@ type Model interface {
 
 	// Release lets the model be unloaded again.
 	Release()
+}
+
+// A Chat is a chat template of a model.
+type Chat interface {
+	// History says in which form the template takes earlier messages.
+	History() dialect.History
+	// Render applies the template. vars is a JSON object with messages, tools and
+	// add_generation_prompt, and with the members of the request's chat_template_kwargs.
+	// Its keys keep the order of the request. A template that refuses the messages gives a
+	// *control.Error with CodeInvalid. Without a template the error is ErrNoTemplate.
+	Render(ctx context.Context, vars []byte) (string, error)
 }
 
 // A Matcher holds one answer to a grammar, until Close.

@@ -170,7 +170,17 @@ func (m *Fake) FIM() (model.FIM, bool) {
 	return model.FIM{Prefix: "<pre>", Suffix: "<suf>", Middle: "<mid>"}, m.FillsMiddle
 }
 
-func (m *Fake) RenderChat(ctx context.Context, vars []byte) (string, error) {
+// Chat implements model.Model.
+func (m *Fake) Chat(tools bool) model.Chat { return fakeChat{m} }
+
+// A fakeChat is the chat template of a Fake.
+type fakeChat struct{ *Fake }
+
+// History implements model.Chat.
+func (m fakeChat) History() dialect.History { return m.Dialect().Histories()[0] }
+
+// Render implements model.Chat.
+func (m fakeChat) Render(_ context.Context, vars []byte) (string, error) {
 	m.Mu.Lock()
 	m.Vars = append(m.Vars, string(vars))
 	m.Mu.Unlock()

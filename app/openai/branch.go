@@ -152,7 +152,8 @@ func (b *branchRequest) turn(ctx context.Context, m model.Model) ([]int32, error
 // answer to the text. The last message is the marker.
 func (b *branchRequest) after(ctx context.Context, m model.Model, before ...api.Message) ([]int32, error) {
 	messages := append(before, api.NewMessage("user", b.text))
-	text, err := m.RenderChat(ctx, new(api.Conversation).Vars(messages, true, m.Dialect().Remembered()))
+	chat := m.Chat(false)
+	text, err := chat.Render(ctx, new(api.Conversation).Vars(messages, true, chat.History()))
 	if err != nil {
 		return nil, err
 	}

@@ -3,15 +3,12 @@ package pool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-	"slices"
 
 	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/engine"
-	"tandem/engine/native"
 	"tandem/engine/tokenizer"
 )
 
@@ -86,30 +83,3 @@ func (m *Model) Special() []int32 { return m.special }
 func (m *Model) TokenBytes(id int32) []byte { return m.bundle.Tokenizer.TokenBytes(id) }
 
 func (m *Model) FIM() (model.FIM, bool) { return fimOf(m.bundle.Tokenizer) }
-
-func (m *Model) RenderChat(ctx context.Context, vars []byte) (string, error) {
-	if m.bundle.Template == nil {
-		return "", model.ErrNoTemplate
-	}
-	// If two members have one name, the later one counts: the request's.
-	vars = slices.Concat(m.always, vars[1:])
-	text, err := m.bundle.Template.Render(ctx, vars)
-	e, ok := errors.AsType[*native.TemplateError](err)
-	if ok && e.Kind == native.KindLimit && len(vars) > maxTemplateText {
-		return "", &control.Error{Code: control.Code(engine.CodeContextLength), Err: err,
-			Message: fmt.Sprintf(
-				"This model's maximum context length is %d tokens. However, you requested more than the %d MiB of text that a chat template may print, which is at least %d tokens in the prompt. Please shorten it.",
-				m.ContextLength(), maxTemplateText>>20, maxTemplateText/m.longest)}
-	}
-	if ok {
-		return "", control.Errorf(control.CodeInvalid,
-			"The model's chat template refuses these messages: %s", e.Message)
-	}
-	if errors.Is(err, native.ErrBusy) {
-		return "", tooManyHeavy(err)
-	}
-	return text, err
-}
-
-// maxTemplateText is engine/native's limit of the text that a template prints, in bytes.
-const maxTemplateText = 4 << 20 // bytes

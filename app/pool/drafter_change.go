@@ -126,7 +126,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
 		uses: m.uses, used: m.used, took: m.took, own: m.own,
 	}
-	next.readTokenizer()
+	next.readTokenizer(p.life)
 	next.startEngine(d, reason)
 	return next, nil
 }

@@ -133,7 +133,7 @@ func (m *Model) useReading(ctx context.Context, set models.DrafterSettings, bloc
 // trialTokens returns the prompt of a trial, as a chat if the model has a chat template.
 func (m *Model) trialTokens(ctx context.Context, text string) ([]int32, error) {
 	special := true
-	if m.bundle.Template != nil {
+	if m.chats.plain.template != nil {
 		vars, err := json.Marshal(map[string]any{
 			"messages":              []map[string]string{{"role": "user", "content": text}},
 			"add_generation_prompt": true,
@@ -141,7 +141,7 @@ func (m *Model) trialTokens(ctx context.Context, text string) ([]int32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if chat, err := m.RenderChat(ctx, vars); err == nil {
+		if chat, err := m.chats.plain.Render(ctx, vars); err == nil {
 			text, special = chat, false
 		}
 	}

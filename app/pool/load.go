@@ -173,8 +173,8 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 	if err != nil {
 		return nil, InvalidModel(err)
 	}
-	if bundle.TemplateErr != nil {
-		p.log.Info("no chat for this model", "model", row.ID, "reason", bundle.TemplateErr)
+	if err := bundle.Chat.Err(); err != nil {
+		p.log.Warn("the model's chat template cannot be used", "model", row.ID, "reason", err)
 	}
 	if asked, has := p.opts.ContextLength, bundle.Info.ContextLength; asked > has {
 		p.log.Warn("the model's context is shorter than the one asked for", "model", row.ID,
@@ -195,7 +195,7 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 	if m.own, err = p.modelSettings(p.life, row.ID); err != nil {
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
 	}
-	m.readTokenizer()
+	m.readTokenizer(p.life)
 	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(),
 		"dialect", m.dialect.Name())
 	m.startEngine(d, reason)

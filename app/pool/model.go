@@ -27,6 +27,7 @@ type Model struct {
 	longest    int        // bytes of the longest token
 	vocabulary Vocabulary // for grammars
 	dialect    *dialect.Dialect
+	chats      chats
 	special    []int32   // tokens whose text the dialect's parser needs
 	always     []byte    // see alwaysVars
 	needs      demand    // of memory; zero if it is not known

@@ -41,7 +41,7 @@ func tokenizerFiles(row storage.Model) string {
 	}
 	files := row.Path
 	for _, name := range []string{"tokenizer.json", "tokenizer_config.json",
-		"chat_template.jinja"} {
+		"chat_template.jinja", "chat_template.json", models.MoreTemplates} {
 		if info, err := os.Stat(filepath.Join(row.Path, name)); err == nil {
 			files += "\n" + name + " " + info.ModTime().String()
 		}
@@ -92,15 +92,16 @@ func longestToken(t *tokenizer.Tokenizer) int {
 
 // readTokenizer keeps what requests need from the tokenizer and the chat template: the dialect, its
 // special tokens, the longest token and the variables of each rendering.
-func (m *Model) readTokenizer() {
+func (m *Model) readTokenizer(ctx context.Context) {
 	tokens := m.bundle.Tokenizer
 	m.longest, m.always = longestToken(tokens), alwaysVars(tokens)
-	m.dialect = dialectOf(m.bundle.TemplateSource, tokens)
+	m.dialect = dialectOf(m.bundle.Chat.Source, tokens)
 	for _, text := range m.dialect.Special() {
 		if id, ok := tokens.ID(text); ok {
 			m.special = append(m.special, id)
 		}
 	}
+	m.openChats(ctx)
 }
 
 // alwaysVars returns the variables that transformers passes to each template, as the beginning of a

@@ -1,0 +1,167 @@
+package pool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/app/dialect"
+	"tandem/app/model"
+	"tandem/engine"
+	"tandem/engine/native"
+	"tandem/models"
+)
+
+// A Chat is a chat template of a model in memory. It implements model.Chat.
+type Chat struct {
+	model    *Model
+	template *native.Template
+	err      error // why there is no template
+	history  dialect.History
+}
+
+// maxTemplateText is engine/native's limit of the text that a template prints, in bytes.
+const maxTemplateText = 4 << 20
+
+// maxTemplateVars is the limit of what a template gets, in bytes of JSON. A template prints nearly
+// all of it.
+const maxTemplateVars = 2 * maxTemplateText
+
+// Chat implements model.Model.
+func (m *Model) Chat(tools bool) model.Chat {
+	if tools {
+		return m.chats.tools
+	}
+	return m.chats.plain
+}
+
+// chats are the templates of a model: for conversations with tools, and for others.
+type chats struct{ plain, tools *Chat }
+
+// openChats finds out in which form each template of the model takes earlier messages.
+func (m *Model) openChats(ctx context.Context) {
+	m.chats.plain = m.openChat(ctx, false)
+	m.chats.tools = m.openChat(ctx, true)
+}
+
+func (m *Model) openChat(ctx context.Context, tools bool) *Chat {
+	c := &Chat{model: m}
+	c.template, c.err = m.bundle.Chat.Template(tools)
+	forms := m.dialect.Histories()
+	c.history = forms[0]
+	if c.template == nil {
+		return c
+	}
+	for _, form := range forms {
+		if c.shows(ctx, form, tools, false) {
+			c.history = form
+			break
+		}
+	}
+	if apart := c.history; !c.shows(ctx, apart, tools, true) {
+		if apart.Apart = true; c.shows(ctx, apart, tools, true) {
+			c.history = apart
+		}
+	}
+	return c
+}
+
+// Marks of a probe. No template prints them of itself.
+const (
+	probeTool  = "tandemtool"
+	probeValue = "tandemvalue"
+	probeText  = "tandemtext"
+)
+
+// shows reports whether the template prints a call of an earlier turn in that form: the name, the
+// arguments, and a text beside it if there is one.
+func (c *Chat) shows(ctx context.Context, form dialect.History, tools, text bool) bool {
+	vars, err := json.Marshal(probeVars(form, tools, text))
+	if err != nil {
+		return false
+	}
+	printed, err := c.Render(ctx, vars)
+	return err == nil && strings.Contains(printed, probeTool) &&
+		strings.Contains(printed, probeValue) && (!text || strings.Contains(printed, probeText))
+}
+
+// probeVars returns the variables of a conversation in which the model has called a tool.
+func probeVars(form dialect.History, tools, text bool) any {
+	type object = map[string]any
+	const id = "abcdefgh1" // Mistral's templates want nine letters and digits
+	arguments := object{"key": probeValue}
+	call := object{"role": "assistant", "content": "", "tool_calls": []any{object{
+		"id": id, "type": "function",
+		"function": object{"name": probeTool, "arguments": arguments},
+	}}}
+	if form.TextArguments {
+		call["tool_calls"].([]any)[0].(object)["function"].(object)["arguments"] =
+			`{"key":"` + probeValue + `"}`
+	}
+	messages := []any{object{"role": "user", "content": "1"}}
+	switch {
+	case text && form.Apart:
+		messages = append(messages, object{"role": "assistant", "content": probeText})
+		fallthrough
+	case !text:
+		if form.NullContent {
+			call["content"] = nil
+		}
+	default:
+		call["content"] = probeText
+	}
+	messages = append(messages, call,
+		object{"role": "tool", "tool_call_id": id, "name": probeTool, "content": "2"})
+	vars := object{"messages": messages, "add_generation_prompt": true}
+	if tools {
+		vars["tools"] = []any{object{"type": "function", "function": object{"name": "other",
+			"description": "1", "parameters": object{"type": "object", "properties": object{
+				"key": object{"type": "string", "description": "1"}}, "required": []string{"key"}}}}}
+	}
+	return vars
+}
+
+// History implements model.Chat.
+func (c *Chat) History() dialect.History { return c.history }
+
+// Render implements model.Chat.
+func (c *Chat) Render(ctx context.Context, vars []byte) (string, error) {
+	if errors.Is(c.err, models.ErrNoTemplate) {
+		return "", model.ErrNoTemplate
+	}
+	if c.err != nil {
+		return "", control.Errorf(control.CodeModelInvalid,
+			"The model %s %v; mend the template, or use /v1/completions with a prompt.",
+			control.Word(c.model.ID()), c.err)
+	}
+	if len(vars) > maxTemplateVars {
+		return "", c.tooLong(nil)
+	}
+	// If two members have one name, the later one counts: the request's.
+	vars = slices.Concat(c.model.always, bytes.TrimPrefix(vars, []byte("{")))
+	text, err := c.template.Render(ctx, vars)
+	e, ok := errors.AsType[*native.TemplateError](err)
+	switch {
+	case ok && e.Kind == native.KindLimit && len(vars) > maxTemplateText:
+		return "", c.tooLong(err)
+	case ok:
+		return "", control.Errorf(control.CodeInvalid,
+			"The model's chat template refuses these messages: %s", e.Message)
+	case errors.Is(err, native.ErrBusy):
+		return "", tooManyHeavy(err)
+	}
+	return text, err
+}
+
+// tooLong refuses messages that are longer than a template prints.
+func (c *Chat) tooLong(err error) error {
+	return &control.Error{Code: control.Code(engine.CodeContextLength), Err: err,
+		Message: fmt.Sprintf(
+			"This model's maximum context length is %d tokens. However, you requested more than the %d MiB of text that a chat template may print, which is at least %d tokens in the prompt. Please shorten it.",
+			c.model.ContextLength(), maxTemplateText>>20, maxTemplateText/c.model.longest)}
+}

@@ -1,0 +1,215 @@
+package models
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"tandem/engine/native"
+)
+
+// ErrNoTemplate says that a model has no chat template at all.
+var ErrNoTemplate = errors.New("the model has no chat template")
+
+// A Chat has the chat templates of a model: one for all conversations, or another one for those
+// with tools. The zero Chat has none.
+type Chat struct {
+	// Source is the text of all templates, for a look at the marks in it.
+	Source string
+
+	plain, tools chatTemplate
+}
+
+// A chatTemplate is a template, or why there is none.
+type chatTemplate struct {
+	template *native.Template
+	err      error
+}
+
+// Template returns the template for conversations with or without tools. Error: ErrNoTemplate, or
+// an *Error for a template that cannot be read.
+func (c *Chat) Template(tools bool) (*native.Template, error) {
+	t := c.plain
+	if tools {
+		t = c.tools
+	}
+	if t.template == nil && t.err == nil {
+		return nil, ErrNoTemplate
+	}
+	return t.template, t.err
+}
+
+// Err returns why a template of the model cannot be read, nil if each can.
+func (c *Chat) Err() error { return cmp.Or(c.plain.err, c.tools.err) }
+
+// close frees the templates.
+func (c *Chat) close() error {
+	var err error
+	if c.plain.template != nil {
+		err = c.plain.template.Close()
+	}
+	if c.tools.template != nil && c.tools.template != c.plain.template {
+		err = errors.Join(err, c.tools.template.Close())
+	}
+	return err
+}
+
+// readChat compiles the chat templates of a folder. tokenizerConfig is tokenizer_config.json, empty
+// if there is none. A template has to be closed, so this comes last, when nothing can fail any more.
+func readChat(fsys fs.FS, tokenizerConfig []byte, lane native.Lane) Chat {
+	sources, err := readTemplates(fsys, tokenizerConfig)
+	if err != nil {
+		broken := chatTemplate{err: err}
+		return Chat{plain: broken, tools: broken}
+	}
+	c := Chat{Source: sources.source()}
+	if c.Source == "" {
+		return c
+	}
+	c.plain = compileTemplate(sources.plain, lane)
+	c.tools = c.plain
+	if sources.tools != sources.plain {
+		c.tools = compileTemplate(sources.tools, lane)
+	}
+	return c
+}
+
+func compileTemplate(source string, lane native.Lane) chatTemplate {
+	t, err := native.NewTemplate(source, lane)
+	if err != nil {
+		return chatTemplate{err: &Error{Code: CodeInvalid, Err: err, Message: fmt.Sprintf(
+			"has a chat template that cannot be read: %s",
+			strings.TrimPrefix(err.Error(), "chat template: "))}}
+	}
+	return chatTemplate{template: t}
+}
+
+// templates are the sources of the templates: for conversations with tools and for others. Both are
+// empty if the model has none.
+type templates struct{ plain, tools string }
+
+// source returns the text of both.
+func (t templates) source() string {
+	if t.tools == t.plain {
+		return t.plain
+	}
+	return t.plain + "\n" + t.tools
+}
+
+// Names of templates, as transformers has them.
+const (
+	defaultTemplate = "default"
+	toolsTemplate   = "tool_use"
+)
+
+// readTemplates returns the sources of the chat templates. As in transformers, files of templates
+// stand in place of those in tokenizer_config.json, and "default" and "tool_use" count among named
+// ones. A model with only one uses it for all conversations.
+func readTemplates(fsys fs.FS, tokenizerConfig []byte) (templates, error) {
+	named, err := templateFiles(fsys)
+	if err == nil && len(named) == 0 {
+		named, err = configTemplates(tokenizerConfigFile, tokenizerConfig)
+	}
+	if err != nil {
+		return templates{}, err
+	}
+	t := templates{named[defaultTemplate], named[toolsTemplate]}
+	if t.plain == "" {
+		t.plain = t.tools
+	}
+	if names := slices.Sorted(maps.Keys(named)); t.plain == "" && len(names) == 1 {
+		t.plain = named[names[0]]
+	} else if t.plain == "" && len(names) > 1 {
+		return templates{}, errorf(CodeUnsupported,
+			"has chat templates named %s, and none named default; name one of them so",
+			strings.Join(names, ", "))
+	}
+	if t.tools == "" {
+		t.tools = t.plain
+	}
+	return t, nil
+}
+
+// MoreTemplates is the folder of further chat templates, each named as its file.
+const MoreTemplates = "additional_chat_templates"
+
+// templateFiles returns the templates that have files of their own, by name. The file
+// chat_template.json is that of older processors.
+func templateFiles(fsys fs.FS) (map[string]string, error) {
+	named := map[string]string{}
+	old, err := readJSON(fsys, "chat_template.json")
+	if err == nil {
+		named, err = configTemplates("chat_template.json", old)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	files, err := fs.Glob(fsys, MoreTemplates+"/*.jinja")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range append(files, "chat_template.jinja") {
+		text, err := readFile(fsys, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		name := strings.TrimSuffix(path.Base(file), ".jinja")
+		if name == "chat_template" {
+			name = defaultTemplate
+		}
+		named[name] = string(text)
+	}
+	return named, nil
+}
+
+// configTemplates returns the templates in a JSON file by name. Its member chat_template is a text,
+// a list of named texts, or an object of them.
+func configTemplates(file string, config []byte) (map[string]string, error) {
+	named := map[string]string{}
+	if len(config) == 0 {
+		return named, nil
+	}
+	var members struct {
+		ChatTemplate json.RawMessage `json:"chat_template"`
+	}
+	if err := json.Unmarshal(config, &members); err != nil {
+		return nil, errorf(CodeInvalid, "has a %s that cannot be read: %v", file, err)
+	}
+	v := bytes.TrimSpace(members.ChatTemplate)
+	var err error
+	switch {
+	case len(v) == 0 || string(v) == "null":
+	case v[0] == '[':
+		var list []struct{ Name, Template string }
+		err = json.Unmarshal(v, &list)
+		for _, t := range list {
+			named[t.Name] = t.Template
+		}
+	case v[0] == '{':
+		err = json.Unmarshal(v, &named)
+	default:
+		var source string
+		err = json.Unmarshal(v, &source)
+		named[defaultTemplate] = source
+	}
+	if err != nil {
+		return nil, errorf(CodeInvalid,
+			"has a chat_template in %s that is no text and no list of named texts", file)
+	}
+	for name, source := range named {
+		if source == "" {
+			delete(named, name)
+		}
+	}
+	return named, nil
+}
