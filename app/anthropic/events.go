@@ -113,6 +113,9 @@ func (e *messageEvents) head(event, name string) {
 // End implements api.Events.
 func (e *messageEvents) End(c *api.Choice) {
 	e.begin(c)
+	if len(c.Answer.Blocks) == 0 {
+		e.start(c, silent.Kind, 0)
+	}
 	e.stop()
 	e.buf = e.form.appendStop(append(e.buf[:0], `{"type":"message_delta","delta":{`...), e.rep, c)
 	e.buf = wire.AppendMember(append(e.buf, '}'), "usage", messageUsageOf(e.rep))

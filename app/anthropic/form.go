@@ -51,6 +51,9 @@ func messageUsageOf(r *api.Reply) MessageUsage {
 	return u
 }
 
+// silent is the only block of an answer without words: programs look for the first block.
+var silent = api.Block{Kind: dialect.Text}
+
 // Whole implements api.Form.
 func (m messageForm) Whole(r *api.Reply) []byte {
 	c := r.Choices[0]
@@ -60,6 +63,9 @@ func (m messageForm) Whole(r *api.Reply) []byte {
 			b = append(b, ',')
 		}
 		b = appendBlock(b, &c.Answer.Blocks[i])
+	}
+	if len(c.Answer.Blocks) == 0 {
+		b = appendBlock(b, &silent)
 	}
 	b = m.appendStop(append(b, "],"...), r, c)
 	b = wire.AppendMember(b, "usage", messageUsageOf(r))

@@ -50,7 +50,7 @@ func (c *Conversation) Complete() error {
 	c.begun = ""
 	if n := len(c.Messages); n > 0 && c.GoesOn {
 		if last := c.Messages[n-1]; last.Role == "assistant" && last.Calls == nil {
-			c.begun = strings.TrimSpace(last.Text())
+			c.begun = last.Text()
 		}
 	}
 	return c.setVariables()
@@ -157,24 +157,29 @@ func (c *Conversation) Rendered(ctx context.Context, m model.Model) (string, err
 }
 
 // renderOnce returns the messages as the template writes them, with thoughts under the template's
-// name. A begun answer continues where its last message ends, before what the template writes after
-// a message. A word that no text has marks that place.
+// name. A begun answer continues in its very text, white space included, before what the template
+// writes after a message. Words that no text has mark its two ends: many templates trim a message.
+// A template that takes the text apart, as at the end of a thought, may lose the first of them. The
+// text is then as the template writes it.
 func (c *Conversation) renderOnce(ctx context.Context, m model.Model) (string, error) {
 	form := c.chat(m).History()
 	if c.begun == "" {
 		return c.render(ctx, m, c.Vars(c.Messages, true, form))
 	}
-	end := rand.Text()
+	from, to := rand.Text(), rand.Text()
 	marked := slices.Clone(c.Messages)
-	marked[len(marked)-1].Texts = []string{c.begun + end}
+	marked[len(marked)-1].Texts = []string{from + c.begun + to}
 	text, err := c.render(ctx, m, c.Vars(marked, false, form))
 	if err != nil {
 		return "", err
 	}
-	text, _, found := strings.Cut(text, end)
+	text, _, found := strings.Cut(text, to)
 	if !found {
 		return "", wire.Invalid("messages",
 			"The template of the model %s leaves out an answer that was begun; let the last message be the user's.", m.ID())
+	}
+	if at := strings.LastIndex(text, from); at >= 0 {
+		return text[:at] + c.begun, nil
 	}
 	return text, nil
 }

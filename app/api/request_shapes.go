@@ -154,6 +154,8 @@ var ChatMessageShape = wire.Object(
 	), "The older form of one call."),
 	wire.Opt("reasoning_content", wire.Text, "What the model thought."),
 	wire.Opt("reasoning", wire.Text, "Other servers' name for it."),
+	wire.Opt("prefix", wire.Flag, "The answer goes on from this message, if it is the last."),
+	wire.Opt("partial", wire.Flag, "Another server's name for it."),
 ).Named("ChatMessage").Doc("Reaches the template with all its names.")
 
 // ToolChoiceShape is ToolChoice in OpenAPI.

@@ -12,6 +12,8 @@ var chatRequestShape = wire.Both(
 	api.CommonRequestShape,
 	wire.Object(
 		wire.Need("messages", wire.List(api.ChatMessageShape).Least(1)),
+		wire.Opt("continue_final_message", wire.Flag,
+			"The answer goes on from the last message, if that is the assistant's, as in vLLM."),
 		wire.Opt("max_tokens", api.LimitShape(0),
 			"Of the answer; absent for what the context leaves."),
 		wire.Opt("max_completion_tokens", api.LimitShape(0), "Wins over max_tokens."),

@@ -221,7 +221,7 @@ func TestMessageHasTextThoughtAndCallBlocks(t *testing.T) {
 		{"a stop text in a call", lookCall + "[1]", looks + `,"stop_sequences":["[1]"]`, "tool_use " + looked + "|stop_sequence|[1]"},
 		{"its limit", "hello", `"max_tokens":3`, "text hel|max_tokens"},
 		{"its limit in a call", lookCall, looks + `,"max_tokens":50`, `tool_use look{"z": "|max_tokens`},
-		{"no room", "hello", `"max_tokens":0`, "max_tokens"},
+		{"no room", "hello", `"max_tokens":0`, "text |max_tokens"},
 		{"the context's end", strings.Repeat("a", 5000), `"max_tokens":5000`, "text " + strings.Repeat("a", 4093) + "|model_context_window_exceeded"},
 		{"the limit at the context's end", strings.Repeat("a", 5000), `"max_tokens":4093`, "text " + strings.Repeat("a", 4093) + "|max_tokens"},
 	} {

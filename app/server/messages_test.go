@@ -357,7 +357,7 @@ func TestTurnsFallBackToPlainerForm(t *testing.T) {
 func TestBegunAnswerContinuesLastMessage(t *testing.T) {
 	fake := speaking("nk so")
 	w := postMessages(t, fake,
-		`{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I thi "}]}`)
+		`{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I thi"}]}`)
 	if got := fake.model.Decode(fake.model.Requests[0].Prompt); w.Code != 200 ||
 		got != "ux\naI thi" || !strings.Contains(w.Body.String(), `"text":"nk so"`) {
 		t.Errorf("%d %s after %q", w.Code, w.Body, got)
