@@ -58,7 +58,7 @@ func (m *Model) EncodePlain(text string) ([]int32, error) {
 
 func (m *Model) encode(text string, o tokenizer.EncodeOptions) ([]int32, error) {
 	ids, err := m.bundle.Tokenizer.Encode(text, o)
-	if e, ok := errors.AsType[*tokenizer.Error](err); ok && e.Code == tokenizer.CodeTooSlow {
+	if _, ok := errors.AsType[*tokenizer.Error](err); ok { // the text is too much for it
 		return nil, &control.Error{Code: control.CodeInvalid, Message: err.Error(), Err: err}
 	}
 	return ids, err

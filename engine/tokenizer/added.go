@@ -51,14 +51,13 @@ func (s *addedSet) add(pattern string, token addedToken) bool {
 	return true
 }
 
-// longest returns the longest token at the start of text and its length, or nil.
-func (s *addedSet) longest(text string) (*addedToken, int) {
-	var found *addedToken
-	length := 0
+// longest returns the longest token at the start of text and its length, or nil. It has looked at so
+// many bytes.
+func (s *addedSet) longest(text string) (found *addedToken, length, looked int) {
 	node := int32(0)
 	for i := range len(text) {
 		child, ok := s.next[uint64(node)<<8|uint64(text[i])]
-		if !ok {
+		if looked = i; !ok {
 			break
 		}
 		node = child
@@ -66,20 +65,23 @@ func (s *addedSet) longest(text string) (*addedToken, int) {
 			found, length = &s.tokens[e], i+1
 		}
 	}
-	return found, length
+	return found, length, looked
 }
 
-// split walks over text in order. It calls found for each token, and between for each text that is
+// split walks over a piece in order. It calls found for each token, and between for each text that is
 // not empty before, between or after the tokens.
-func (s *addedSet) split(text string, noSpecial bool, between func(start, end int),
-	found func(id int32)) {
+func (s *addedSet) split(p piece, noSpecial bool, between func(p piece), found func(id int32)) {
+	text := p.text
 	done := 0 // text[:done] has been handed out
 	for i := 0; i < len(text); {
 		if !s.first[text[i]] {
 			i++
 			continue
 		}
-		token, n := s.longest(text[i:])
+		token, n, looked := s.longest(text[i:])
+		if p.left.take(text[i : i+looked]) {
+			return
+		}
 		if token == nil {
 			i++
 			continue
@@ -103,12 +105,12 @@ func (s *addedSet) split(text string, noSpecial bool, between func(start, end in
 			end = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
 		}
 		if done < start {
-			between(done, start)
+			between(p.cut(done, start))
 		}
 		found(int32(token.ID))
 		done = end
 	}
 	if done < len(text) {
-		between(done, len(text))
+		between(p.cut(done, len(text)))
 	}
 }

@@ -54,7 +54,6 @@ func (d *decoder) parse(raw json.RawMessage, depth int) error {
 	switch name {
 	case "Sequence":
 		var c struct {
-			Type     string            `json:"type"`
 			Decoders []json.RawMessage `json:"decoders"`
 		}
 		if err := component(where, raw, &c); err != nil {
@@ -74,12 +73,6 @@ func (d *decoder) parse(raw json.RawMessage, depth int) error {
 		d.fused, d.byteLevel = true, true
 		return nil
 	case "ByteFallback", "Fuse":
-		var c struct {
-			Type string `json:"type"`
-		}
-		if err := component(where, raw, &c); err != nil {
-			return err
-		}
 		if name == "Fuse" {
 			d.fused = true // the text passes through unchanged
 			return nil
@@ -124,7 +117,6 @@ func (d *decoder) parseReplace(where string, raw json.RawMessage) error {
 
 func (d *decoder) parseStrip(where string, raw json.RawMessage) error {
 	var c struct {
-		Type    string `json:"type"`
 		Content string `json:"content"`
 		Start   int    `json:"start"`
 		Stop    int    `json:"stop"`

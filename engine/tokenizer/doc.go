@@ -7,8 +7,9 @@
 //	added tokens -> normalizer -> normalized added tokens -> pre-tokenizer -> BPE -> post-processor
 //
 // Decode runs the stages of the decoder over the spellings of the tokens. Load refuses a component,
-// option or pattern that it does not know, and names it. A tokenizer that is only nearly right
-// would spoil every answer without a sign.
+// a value or a pattern that it does not know, and names it. A tokenizer that is only nearly right
+// would spoil every answer without a sign. Members of a component that the reference passes over are
+// passed over here.
 //
 // A Tokenizer is safe for concurrent use: it is immutable except for its word cache, which has its
 // own locks. A Stream belongs to one goroutine.
@@ -24,8 +25,10 @@
 //   - Load refuses a split pattern whose form invites exponential time. The others run with a time
 //     limit, and past it Encode fails (see pattern.go). So a text has the same ids every time, or
 //     none.
+//   - Stages may make a text at most 64 times longer together. Past that, Encode fails.
 //
-// Character classes and normalization follow the Unicode versions of the reference (see
-// unicode.go). The pattern matcher is dlclark/regexp2. The families' split patterns use look-ahead,
+// Character classes and normalization follow the Unicode versions of the reference (see unicode.go
+// and unicode_versions.go). Sets within sets, which the pattern matcher lacks, are rewritten (see
+// sets.go). The pattern matcher is dlclark/regexp2. The families' split patterns use look-ahead,
 // which the standard library lacks. Canonical decomposition comes from golang.org/x/text.
 package tokenizer

@@ -15,12 +15,13 @@ const (
 	maxVocab      = 2 << 20
 	maxMerges     = 4 << 20
 	maxAdded      = 1 << 17
-	maxAddedBytes = 512 // of one added token
-	maxStages     = 64  // of one pipeline, sequences flattened
-	maxDepth      = 16  // of sequences in sequences
-	maxPrepend    = 64  // bytes
-	maxGrowth     = 64  // how many times longer Replace may make a text
-	maxSpecials   = 64  // ids the post-processor adds on one side
+	maxAddedBytes = 512     // of one added token
+	maxAddedNodes = 1 << 20 // of the trees in which added tokens are searched for
+	maxStages     = 64      // of one pipeline, sequences flattened
+	maxDepth      = 16      // of sequences in sequences
+	maxPrepend    = 64      // bytes
+	maxGrowth     = 64      // how many times longer all stages together may make a text
+	maxSpecials   = 64      // ids the post-processor adds on one side
 	maxPattern    = 4096
 	maxStrip      = 64
 )
@@ -30,7 +31,7 @@ type file struct {
 	Version       string          `json:"version"`
 	Truncation    json.RawMessage `json:"truncation"`
 	Padding       json.RawMessage `json:"padding"`
-	AddedTokens   []addedToken    `json:"added_tokens"`
+	AddedTokens   json.RawMessage `json:"added_tokens"` // a list; its members may have others
 	Normalizer    json.RawMessage `json:"normalizer"`
 	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
 	PostProcessor json.RawMessage `json:"post_processor"`
@@ -53,15 +54,27 @@ func parseFile(data []byte) (*file, error) {
 	if f.Version != "" && f.Version != "1.0" {
 		return nil, unsupported("tokenizer.json", "version "+f.Version)
 	}
-	if len(f.AddedTokens) > maxAdded {
-		return nil, tooLarge("added_tokens",
-			"there are %d; the limit is %d", len(f.AddedTokens), maxAdded)
-	}
 	return &f, nil
 }
 
-// strict decodes one JSON value and refuses fields that it does not know. An option that is
-// silently left out would change the tokens.
+// parseAdded reads added_tokens.
+func parseAdded(raw json.RawMessage) ([]addedToken, error) {
+	var list []addedToken
+	if absent(raw) {
+		return nil, nil
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, invalid("added_tokens", "%v; download the file again", err)
+	}
+	if len(list) > maxAdded {
+		return nil, tooLarge("added_tokens",
+			"there are %d; the limit is %d", len(list), maxAdded)
+	}
+	return list, nil
+}
+
+// strict decodes one JSON value and refuses fields that it does not know, as the reference does at
+// the top of a file.
 func strict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -96,9 +109,10 @@ func typeOf(kind string, raw json.RawMessage) (string, error) {
 	return *head.Type, nil
 }
 
-// component decodes the options of one component.
+// component decodes the options of one component. Members that it does not have are passed over, as
+// the reference does.
 func component(where string, raw json.RawMessage, v any) error {
-	err := strict(raw, v)
+	err := json.Unmarshal(raw, v)
 	if _, ours := errors.AsType[*Error](err); err == nil || ours {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -50,7 +51,6 @@ func TestLoadNamesWhatItRefuses(t *testing.T) {
 	}{
 		{"version", `"2.0"`, CodeUnsupported, "version 2.0"},
 		{"new_part", `{}`, CodeInvalid, "new_part"},
-		{"added_tokens", `[{"id":0,"content":"zz","special":true,"color":"red"}]`, CodeInvalid, "color"},
 
 		{"model", `null`, CodeInvalid, "model"},
 		{"model", `{"type":"Unigram","unk_id":0,"vocab":[["a",-1]]}`, CodeUnsupported, "Unigram"},
@@ -60,7 +60,6 @@ func TestLoadNamesWhatItRefuses(t *testing.T) {
 		{"model", model(`,"dropout":0.1`), CodeUnsupported, "dropout"},
 		{"model", model(`,"continuing_subword_prefix":"##"`), CodeUnsupported, "continuing_subword_prefix"},
 		{"model", model(`,"end_of_word_suffix":"</w>"`), CodeUnsupported, "end_of_word_suffix"},
-		{"model", model(`,"byte_fallbacks":true`), CodeUnsupported, "byte_fallbacks"},
 		{"model", model(`,"unk_token":"<unk>"`), CodeInvalid, "<unk>"},
 		{"model", `{"type":"BPE","vocab":{},"merges":[]}`, CodeInvalid, "empty"},
 		{"model", `{"type":"BPE","vocab":{"a":0,"b":0},"merges":[]}`, CodeInvalid, "same id"},
@@ -77,25 +76,19 @@ func TestLoadNamesWhatItRefuses(t *testing.T) {
 		{"model", `{"type":"BPE","vocab":{"a":{}},"merges":[]}`, CodeInvalid, "id {"},
 		{"model", `{"type":"BPE","vocab":{"a":0,"b":1},"merges":[["a"]]}`, CodeInvalid, "two tokens"},
 
-		{"normalizer", `{"type":"NFKC"}`, CodeUnsupported, "NFKC"},
-		{"normalizer", `{"type":"NFD"}`, CodeUnsupported, "NFD"},
-		{"normalizer", `{"type":"Lowercase"}`, CodeUnsupported, "Lowercase"},
 		{"normalizer", `{"type":"Precompiled","precompiled_charsmap":""}`, CodeUnsupported, "Precompiled"},
 		{"normalizer", `{"type":"BertNormalizer","lowercase":true}`, CodeUnsupported, "BertNormalizer"},
-		{"normalizer", `{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"StripAccents"}]}`, CodeUnsupported, "StripAccents"},
+		{"normalizer", `{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Nmt"}]}`, CodeUnsupported, "Nmt"},
+		{"normalizer", `{"type":"Replace","pattern":{"Regex":"(a+)+"},"content":"b"}`, CodeUnsupported, "a group that repeats"},
+		{"normalizer", `{"type":"Replace","pattern":{"Regex":""},"content":"b"}`, CodeInvalid, "empty"},
+		{"normalizer", `{"type":"Replace","pattern":{"Regex":"a"},"content":"` + strings.Repeat("b", 64) + `"}`, CodeTooLarge, "64 times"},
 		{"normalizer", `{"lowercase":true}`, CodeUnsupported, "without a type"},
-		{"normalizer", `{"type":"NFC","form":2}`, CodeUnsupported, "form"},
-		{"normalizer", `{"type":"Replace","pattern":{"Regex":"a+"},"content":"b"}`, CodeUnsupported, "Regex"},
 		{"normalizer", `{"type":"Replace","pattern":{"String":""},"content":"b"}`, CodeInvalid, "empty"},
 		{"normalizer", `{"type":"Replace","pattern":{"String":"a"},"content":"` + strings.Repeat("a", 100) + `"}`, CodeTooLarge, "64 times"},
 		{"normalizer", `{"type":"Sequence","normalizers":[` + strings.Repeat(`{"type":"Replace","pattern":{"String":"a"},"content":"aa"},`, 20) + `{"type":"NFC"}]}`, CodeTooLarge, "64 times"},
 		{"normalizer", `{"type":"Prepend","prepend":"` + strings.Repeat("a", 100) + `"}`, CodeInvalid, "64 bytes"},
 		{"normalizer", nested, CodeTooLarge, "sequences"},
 
-		{"pre_tokenizer", `{"type":"Whitespace"}`, CodeUnsupported, "Whitespace"},
-		{"pre_tokenizer", `{"type":"BertPreTokenizer"}`, CodeUnsupported, "BertPreTokenizer"},
-		{"pre_tokenizer", `{"type":"Punctuation","behavior":"Isolated"}`, CodeUnsupported, "Punctuation"},
-		{"pre_tokenizer", `{"type":"Sequence","pretokenizers":[{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true},{"type":"Digits","individual_digits":true}]}`, CodeUnsupported, "Digits after ByteLevel"},
 		{"pre_tokenizer", `{"type":"Split","pattern":{"String":"a"},"behavior":"Merged","invert":false}`, CodeUnsupported, "Merged"},
 		{"pre_tokenizer", `{"type":"Split","pattern":{"String":""},"behavior":"Isolated","invert":false}`, CodeInvalid, "empty"},
 		{"pre_tokenizer", `{"type":"Metaspace","replacement":"__","prepend_scheme":"always"}`, CodeInvalid, "one character"},
@@ -104,8 +97,18 @@ func TestLoadNamesWhatItRefuses(t *testing.T) {
 		{"pre_tokenizer", splitJSON(`\w+`), CodeUnsupported, `\w`},
 		{"pre_tokenizer", splitJSON(`\bfoo`), CodeUnsupported, `\b`},
 		{"pre_tokenizer", splitJSON(`^a|b$`), CodeUnsupported, "anchor"},
-		{"pre_tokenizer", splitJSON(`[a-z&&[^b]]`), CodeUnsupported, "set within a set"},
-		{"pre_tokenizer", splitJSON(`[[:alpha:]]`), CodeUnsupported, "set within a set"},
+		{"pre_tokenizer", `{"type":"UnicodeScripts"}`, CodeUnsupported, "UnicodeScripts"},
+		{"pre_tokenizer", `{"type":"Punctuation","behavior":"Merged"}`, CodeUnsupported, "Merged"},
+		{"pre_tokenizer", `{"type":"CharDelimiterSplit","delimiter":"--"}`, CodeInvalid, "one character"},
+		{"pre_tokenizer", `{"type":"FixedLength","length":0}`, CodeInvalid, "length 0"},
+		{"pre_tokenizer", splitJSON(`[[:alpha:]]`), CodeUnsupported, "[:alpha:]"},
+		{"pre_tokenizer", splitJSON(`[a-[b]]`), CodeUnsupported, "hyphen"},
+		{"pre_tokenizer", splitJSON(`[[a]-z]`), CodeUnsupported, "hyphen"},
+		{"pre_tokenizer", splitJSON(`[a&&]`), CodeUnsupported, "an empty part of a set"},
+		{"pre_tokenizer", splitJSON(`[a[]b]`), CodeUnsupported, "an empty part of a set"},
+		{"pre_tokenizer", splitJSON(`[a[b]`), CodeUnsupported, "a set without an end"},
+		{"pre_tokenizer", splitJSON(`[a[\p{Nonsense}]]`), CodeUnsupported, "Nonsense"},
+		{"pre_tokenizer", splitJSON(strings.Repeat("[a", 40) + strings.Repeat("]", 40)), CodeUnsupported, "deep within each other"},
 		{"pre_tokenizer", splitJSON(`[]a]`), CodeUnsupported, "opens a set"},
 		{"pre_tokenizer", splitJSON(`a++b`), CodeUnsupported, "a++b"},
 		{"pre_tokenizer", splitJSON(`a{,3}`), CodeUnsupported, "{,n}"},
@@ -127,13 +130,14 @@ func TestLoadNamesWhatItRefuses(t *testing.T) {
 		{"decoder", `{"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"ByteFallback"}]}`, CodeUnsupported, "ByteFallback after"},
 		{"decoder", `{"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"Replace","pattern":{"String":"ab"},"content":""}]}`, CodeUnsupported, "several characters"},
 
-		{"post_processor", `{"type":"RobertaProcessing","sep":["</s>",2],"cls":["<s>",0],"trim_offsets":true,"add_prefix_space":true}`, CodeUnsupported, "RobertaProcessing"},
-		{"post_processor", `{"type":"BertProcessing","sep":["</s>",2],"cls":["<s>",0]}`, CodeUnsupported, "BertProcessing"},
+		{"post_processor", `{"type":"RobertaProcessing","sep":["</s>"],"cls":["<s>",0]}`, CodeInvalid, "cls or sep"},
+		{"post_processor", `{"type":"BertProcessing","sep":["</s>",99],"cls":["<s>",0]}`, CodeInvalid, "99"},
 		{"post_processor", bosTemplate(99), CodeInvalid, "99"},
 		{"post_processor", `{"type":"Sequence","processors":[` + bosTemplate(5) + `,` + bosTemplate(5) + `]}`, CodeUnsupported, "second template"},
 		{"post_processor", `{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}}],"pair":[],"special_tokens":{}}`, CodeInvalid, "<s>"},
 		{"post_processor", `{"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{}}`, CodeUnsupported, "$A"},
 
+		{"added_tokens", `{"id":0}`, CodeInvalid, "added_tokens"},
 		{"added_tokens", `[{"id":0,"content":"zz"}]`, CodeInvalid, "same id 0"},
 		{"added_tokens", `[{"id":9,"content":"a"}]`, CodeInvalid, `"a" has the id 9`},
 		{"added_tokens", `[{"id":-4,"content":"zz"}]`, CodeInvalid, "-4"},
@@ -250,6 +254,72 @@ func TestPublishedPatternsAreAccepted(t *testing.T) {
 	} {
 		if _, err := newRegexMatcher("test", pattern); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestTemplateIsBoundedWhileItIsRead multiplies parts by ids: each is allowed, their product is not.
+func TestTemplateIsBoundedWhileItIsRead(t *testing.T) {
+	special := `{"SpecialToken":{"id":"<s>","type_id":0}}`
+	text := `{"Sequence":{"id":"A","type_id":0}}`
+	ids := strings.Repeat("5,", 30_000) + "5"
+	many := strings.Repeat(special+",", 30_000)
+	for _, c := range []struct{ name, single, ids string }{
+		{"before the text", many + text, ids},
+		{"after the text", text + "," + many + special, ids},
+		{"one id", many + text, "5"},
+		{"one part", special + "," + text, ids},
+	} {
+		processor := `{"type":"TemplateProcessing","single":[` + c.single + `],"pair":[],` +
+			`"special_tokens":{"<s>":{"id":"<s>","ids":[` + c.ids + `],"tokens":["<s>"]}}}`
+		for _, p := range []string{processor, `{"type":"Sequence","processors":[` + processor + `]}`} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := Load(tiny(map[string]string{"post_processor": p}), nil)
+			runtime.ReadMemStats(&after)
+			if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeTooLarge {
+				t.Errorf("%s: got %v, want a refusal", c.name, err)
+			}
+			if used := after.TotalAlloc - before.TotalAlloc; used > 200<<20 {
+				t.Errorf("%s: %d MiB were used", c.name, used>>20)
+			}
+		}
+	}
+}
+
+// TestAddedTokensAreBoundedTogether lists tokens that are short enough each.
+func TestAddedTokensAreBoundedTogether(t *testing.T) {
+	var list []string
+	for i := range maxAddedNodes / 500 * 2 {
+		list = append(list, fmt.Sprintf(`{"id":%d,"content":"%08d%s"}`, 6+i, i,
+			strings.Repeat("z", 490)))
+	}
+	_, err := Load(tiny(map[string]string{"added_tokens": "[" + strings.Join(list, ",") + "]"}), nil)
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeTooLarge {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
+// TestStagesTogetherAreBounded runs stages that each make a text a little longer.
+func TestStagesTogetherAreBounded(t *testing.T) {
+	repeat := func(list, stage string) string {
+		return `{"type":"Sequence","` + list + `":[` + strings.Repeat(stage+",", 19) + stage + `]}`
+	}
+	for name, parts := range map[string]map[string]string{
+		"byte level":            {"pre_tokenizer": repeat("pretokenizers", `{"type":"ByteLevel","add_prefix_space":true,"use_regex":false}`)},
+		"normalizer byte level": {"normalizer": repeat("normalizers", `{"type":"ByteLevel"}`)},
+		"regex replace":         {"normalizer": repeat("normalizers", `{"type":"Replace","pattern":{"Regex":"a"},"content":"aaa"}`)},
+		"prepend": {"normalizer": repeat("normalizers", `{"type":"Prepend","prepend":"`+strings.Repeat("a", 60)+`"}`),
+			"added_tokens": `[{"id":6,"content":"-"}]`},
+	} {
+		tok, err := Load(tiny(parts), nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_, err = tok.Encode(strings.Repeat("a-é", 2_000), EncodeOptions{})
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeTooLarge {
+			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -62,7 +63,6 @@ func appendNormalizers(dst []normalizer, raw json.RawMessage, depth int) ([]norm
 	switch name {
 	case "Sequence":
 		var c struct {
-			Type        string            `json:"type"`
 			Normalizers []json.RawMessage `json:"normalizers"`
 		}
 		if err := component(where, raw, &c); err != nil {
@@ -75,22 +75,27 @@ func appendNormalizers(dst []normalizer, raw json.RawMessage, depth int) ([]norm
 		}
 		return dst, nil
 	case "NFC":
-		var c struct {
-			Type string `json:"type"`
-		}
-		if err := component(where, raw, &c); err != nil {
-			return nil, err
-		}
 		return append(dst, nfc{}), nil
+	case "NFD":
+		return append(dst, normalForm{norm.NFD, false}), nil
+	case "NFKC":
+		return append(dst, normalForm{norm.NFKD, true}), nil
+	case "NFKD":
+		return append(dst, normalForm{norm.NFKD, false}), nil
+	case "Lowercase":
+		return append(dst, lowercase{}), nil
+	case "StripAccents":
+		return append(dst, stripAccents{}), nil
+	case "ByteLevel":
+		return append(dst, byteAlphabet{}), nil
 	case "Replace":
-		r, err := parseReplace(where, raw)
+		r, err := parseNormalizerReplace(where, raw)
 		if err != nil {
 			return nil, err
 		}
 		return append(dst, r), nil
 	case "Prepend":
 		var c struct {
-			Type    string  `json:"type"`
 			Prepend *string `json:"prepend"`
 		}
 		if err := component(where, raw, &c); err != nil {
@@ -102,9 +107,8 @@ func appendNormalizers(dst []normalizer, raw json.RawMessage, depth int) ([]norm
 		return append(dst, prepend(*c.Prepend)), nil
 	case "Strip":
 		var c struct {
-			Type  string `json:"type"`
-			Left  *bool  `json:"strip_left"`
-			Right *bool  `json:"strip_right"`
+			Left  *bool `json:"strip_left"`
+			Right *bool `json:"strip_right"`
 		}
 		if err := component(where, raw, &c); err != nil {
 			return nil, err
@@ -122,7 +126,6 @@ type replace struct{ old, new string }
 
 func parseReplace(where string, raw json.RawMessage) (replace, error) {
 	var c struct {
-		Type    string      `json:"type"`
 		Pattern patternJSON `json:"pattern"`
 		Content *string     `json:"content"`
 	}
@@ -136,6 +139,53 @@ func parseReplace(where string, raw json.RawMessage) (replace, error) {
 		return replace{}, invalid(where, "pattern or content is missing or empty")
 	}
 	return replace{*c.Pattern.String, *c.Content}, nil
+}
+
+// parseNormalizerReplace reads a Replace whose pattern may be a Regex.
+func parseNormalizerReplace(where string, raw json.RawMessage) (normalizer, error) {
+	var c struct {
+		Pattern patternJSON `json:"pattern"`
+		Content *string     `json:"content"`
+	}
+	if err := component(where, raw, &c); err != nil {
+		return nil, err
+	}
+	if c.Pattern.Regex == nil {
+		return parseReplace(where, raw)
+	}
+	if *c.Pattern.Regex == "" || c.Content == nil {
+		return nil, invalid(where, "pattern or content is missing or empty")
+	}
+	if len(*c.Content) >= maxGrowth {
+		return nil, tooLarge(where, "it makes a text more than %d times longer", maxGrowth)
+	}
+	m, err := newRegexMatcher(where, *c.Pattern.Regex)
+	return replaceRegex{m, *c.Content}, err
+}
+
+// replaceRegex replaces each match of a pattern.
+type replaceRegex struct {
+	matcher regexMatcher
+	content string
+}
+
+func (r replaceRegex) normalize(p piece) piece {
+	if p.text == "" {
+		return p
+	}
+	var b strings.Builder
+	for i, s := range r.matcher.spans(p.text, p.left) {
+		switch {
+		case !s.match:
+			b.WriteString(p.text[s.start:s.end])
+		case i == 0 && r.content == "" && s.end > 0:
+			p.first = false // the rest begins later in the original text
+		default:
+			b.WriteString(r.content)
+		}
+	}
+	p.text = b.String()
+	return p
 }
 
 func (r replace) normalize(p piece) piece {
@@ -174,6 +224,42 @@ func (s strip) normalize(p piece) piece {
 	return p
 }
 
+type lowercase struct{}
+
+func (lowercase) normalize(p piece) piece {
+	p.text = toLower(p.text)
+	return p
+}
+
+type stripAccents struct{}
+
+func (stripAccents) normalize(p piece) piece {
+	r, _ := utf8.DecodeRuneInString(p.text)
+	p.first = p.first && !isAccent(r) // else the rest begins later in the original text
+	p.text = strings.Map(func(r rune) rune {
+		if isAccent(r) {
+			return -1
+		}
+		return r
+	}, p.text)
+	return p
+}
+
+// byteAlphabet writes the bytes of a text as characters of the byte-level alphabet. It is a
+// normalizer, and what ByteLevel leaves to the stages after it.
+type byteAlphabet struct{}
+
+func (byteAlphabet) normalize(p piece) piece {
+	var b strings.Builder
+	for i := range len(p.text) {
+		b.WriteString(byteChars[p.text[i]])
+	}
+	p.text = b.String()
+	return p
+}
+
+func (a byteAlphabet) split(p piece, yield func(piece)) { yield(a.normalize(p)) }
+
 // nfc composes characters by Unicode 9, as the reference does. norm.NFC.String would also break up
 // runs of more than 30 marks.
 type nfc struct{}
@@ -190,16 +276,19 @@ type markedRune struct {
 	ccc uint8 // canonical combining class, 0 for a starter
 }
 
-func composeNFC(text string) string {
+func composeNFC(text string) string { return string(compose(decompose(text, norm.NFD))) }
+
+// decompose breaks up a text by NFD or NFKD, and puts its marks in canonical order.
+func decompose(text string, form norm.Form) []markedRune {
 	rs := make([]markedRune, 0, len(text))
 	for _, r := range text {
-		if r < 0xC0 {
+		if r < 0xA0 {
 			rs = append(rs, markedRune{r, 0})
 			continue
 		}
-		parts := norm.NFD.String(string(r))
-		if strings.ContainsFunc(parts, isYoungMark) {
-			parts = string(r) // Unicode 9 has no composite
+		parts := form.String(string(r))
+		if strings.ContainsFunc(parts, isYoungMark) || unicode.Is(compatibleAfter9, r) {
+			parts = string(r) // Unicode 9 has no parts of it
 		}
 		for _, d := range parts {
 			rs = append(rs, markedRune{d, combiningClass(d)})
@@ -217,6 +306,11 @@ func composeNFC(text string) string {
 		slices.SortStableFunc(rs[start:i],
 			func(a, b markedRune) int { return int(a.ccc) - int(b.ccc) })
 	}
+	return rs
+}
+
+// compose joins what decompose broke up.
+func compose(rs []markedRune) []rune {
 	out := make([]rune, 0, len(rs))
 	starter := -1     // index in out of the last starter
 	var last uint8    // class of the last rune kept after it
@@ -236,7 +330,27 @@ func composeNFC(text string) string {
 		last = m.ccc
 		out = append(out, m.r)
 	}
-	return string(out)
+	return out
+}
+
+// normalForm is NFD, NFKD or NFKC by Unicode 9.
+type normalForm struct {
+	form    norm.Form // that breaks up: NFD or NFKD
+	compose bool
+}
+
+func (f normalForm) normalize(p piece) piece {
+	rs := decompose(p.text, f.form)
+	out := make([]rune, len(rs))
+	if f.compose {
+		out = compose(rs)
+	} else {
+		for i, m := range rs {
+			out[i] = m.r
+		}
+	}
+	p.text = string(out)
+	return p
 }
 
 func combiningClass(r rune) uint8 {

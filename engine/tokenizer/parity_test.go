@@ -2,13 +2,17 @@ package tokenizer
 
 import (
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -171,6 +175,68 @@ func TestClassesEqualTheReference(t *testing.T) {
 	for c := range rune(0x110000) {
 		if utf8.ValidRune(c) && names[classOf(c)] != want[c] {
 			t.Errorf("%U is of class %q, want %q", c, names[classOf(c)], want[c])
+		}
+	}
+}
+
+// TestSetsOfCharactersEqualTheReference compares what stages ask of every code point.
+func TestSetsOfCharactersEqualTheReference(t *testing.T) {
+	var f map[string]json.RawMessage
+	readFixture(t, "classes", &f)
+	has := map[string]func(rune) bool{"punctuation": isPunctuation, "accent": isAccent,
+		"word": isWord}
+	for name, tables := range posixClasses {
+		has["[:"+name+":]"] = func(r rune) bool { return unicode.In(r, tables...) }
+	}
+	for name, has := range has {
+		var want runeSet
+		if err := json.Unmarshal(f[name], &want); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var got runeSet
+		for c := range rune(0x110000) {
+			if utf8.ValidRune(c) && has(c) {
+				got = append(got, [2]rune{c, c})
+			}
+		}
+		if got = got.normal(); !slices.Equal(got, want) {
+			t.Errorf("%s: %d ranges, want %d: %X", name, len(got), len(want), got)
+		}
+	}
+}
+
+// TestNormalFormsEqualTheReference compares the normal forms of every code point by itself.
+func TestNormalFormsEqualTheReference(t *testing.T) {
+	var f struct {
+		Normalized map[string][]string `json:"normalized"`
+	}
+	readFixture(t, "classes", &f)
+	const block = 4096 // characters of one hash
+	var chars []string
+	for c := range rune(0x110000) {
+		if utf8.ValidRune(c) {
+			chars = append(chars, string(c))
+		}
+	}
+	if len(f.Normalized) != 5 {
+		t.Fatalf("%d normal forms are recorded", len(f.Normalized))
+	}
+	for name, want := range f.Normalized {
+		stages, err := parseNormalizer([]byte(`{"type":"` + name + `"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := 0
+		for part := range slices.Chunk(chars, block) {
+			forms := make([]string, len(part))
+			for k, c := range part {
+				forms[k] = stages[0].normalize(piece{text: c}).text
+			}
+			sum := sha256.Sum256([]byte(strings.Join(forms, "\x00")))
+			if got := hex.EncodeToString(sum[:8]); got != want[i] {
+				t.Errorf("%s: characters %d to %d have other forms", name, i*block, (i+1)*block)
+			}
+			i++
 		}
 	}
 }

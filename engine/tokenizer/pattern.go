@@ -29,14 +29,25 @@ const (
 	byteTime  = 10 * time.Microsecond // for each byte of the text
 )
 
-// A meter limits the time that one Encode spends in split patterns.
+// A meter limits what one Encode spends: the time in split patterns and in all stages, and the bytes
+// that the stages make of the text. Stages that each make a text a little longer multiply.
 type meter struct {
-	until time.Time
-	err   error // set after that time; then no text is split
+	until  time.Time
+	bytes  int // that may still go to the model
+	longer int // the most bytes of one piece
+	steps  int
+	err    error // set after a limit; then no text is split
 }
 
+// growthRoom is what a short text may grow by beyond maxGrowth, in bytes.
+const growthRoom = 4 << 10
+
 func newMeter(text string) *meter {
-	return &meter{until: time.Now().Add(textTime + time.Duration(len(text))*byteTime)}
+	most := maxGrowth*len(text) + growthRoom
+	return &meter{
+		until: time.Now().Add(textTime + time.Duration(len(text))*byteTime),
+		bytes: most, longer: most,
+	}
 }
 
 // spent reports whether the time is up.
@@ -50,6 +61,36 @@ func (m *meter) spent() bool {
 func (m *meter) fail() {
 	m.err = &Error{CodeTooSlow, "pre_tokenizer Split",
 		"the pattern takes too long on this text; shorten the text or use another model"}
+}
+
+// take counts a piece between two stages. It reports whether a limit is reached. Asking for the time
+// costs as much as a short piece, so only some pieces do.
+func (m *meter) take(piece string) bool {
+	const often = 1 << 10
+	m.steps += 1 + len(piece)>>6
+	if len(piece) > m.longer {
+		m.grown()
+	}
+	if m.steps >= often {
+		m.steps = 0
+		return m.spent()
+	}
+	return m.err != nil
+}
+
+// word counts a piece that goes to the model. It reports whether a limit is reached.
+func (m *meter) word(piece string) bool {
+	if m.bytes -= len(piece); m.bytes < 0 {
+		m.grown()
+	}
+	return m.err != nil
+}
+
+func (m *meter) grown() {
+	if m.err == nil {
+		m.err = tooLarge("tokenizer.json",
+			"its stages make this text more than %d times longer; use another model", maxGrowth)
+	}
 }
 
 // span is a part of a text. match tells a match of the pattern from the text between matches.
@@ -114,10 +155,18 @@ func (m runeMatcher) spans(text string, _ *meter) []span {
 type regexMatcher struct{ re *regexp2.Regexp }
 
 func newRegexMatcher(where, pattern string) (regexMatcher, error) {
-	if err := checkPattern(where, pattern); err != nil {
-		return regexMatcher{}, err
+	if len(pattern) > maxPattern {
+		return regexMatcher{}, tooLarge(where,
+			"the pattern has %d bytes; the limit is %d", len(pattern), maxPattern)
 	}
-	re, err := regexp2.Compile(pattern, regexp2.None)
+	plain, what := rewriteSets(pattern)
+	if what == "" {
+		what = refusedForm(plain)
+	}
+	if what != "" {
+		return regexMatcher{}, unsupported(where, what+" in the pattern "+pattern)
+	}
+	re, err := regexp2.Compile(plain, regexp2.None)
 	if err != nil {
 		return regexMatcher{}, unsupported(where, "the pattern "+pattern+" ("+err.Error()+")")
 	}
@@ -135,7 +184,7 @@ func (m regexMatcher) spans(text string, left *meter) []span {
 		}
 		return at
 	}
-	prev := 0
+	prev, last := 0, -1 // the end of the last span, and of the last match
 	var match *regexp2.Match
 	for !left.spent() {
 		var err error
@@ -152,11 +201,14 @@ func (m regexMatcher) spans(text string, left *meter) []span {
 		}
 		start := advance(match.Index)
 		end := advance(match.Index + match.Length)
+		if start == end && end == last {
+			continue // the reference takes no empty match right after another
+		}
 		if prev != start {
 			out = append(out, span{prev, start, false})
 		}
 		out = append(out, span{start, end, true})
-		prev = end
+		prev, last = end, end
 	}
 	if prev != len(text) {
 		out = append(out, span{prev, len(text), false})
@@ -164,15 +216,10 @@ func (m regexMatcher) spans(text string, left *meter) []span {
 	return out
 }
 
-// checkPattern refuses what regexp2 (.NET's syntax) and the reference's Oniguruma read differently.
-// After a backslash only letters with one meaning in both are allowed. The compiler refuses what
-// neither accepts.
-func checkPattern(where, pattern string) error {
-	if len(pattern) > maxPattern {
-		return tooLarge(where,
-			"the pattern has %d bytes; the limit is %d", len(pattern), maxPattern)
-	}
-	refuse := func(what string) error { return unsupported(where, what+" in the pattern "+pattern) }
+// refusedForm names what regexp2 (.NET's syntax) and the reference's Oniguruma read differently in a
+// pattern without sets in sets, or returns "". After a backslash only letters with one meaning in
+// both are allowed. The compiler refuses what neither accepts.
+func refusedForm(pattern string) string {
 	inSet := false
 	depth, loops := 0, 0 // loops are those of one alternative
 	for i := 0; i < len(pattern); i++ {
@@ -181,49 +228,42 @@ func checkPattern(where, pattern string) error {
 		case c == '\\':
 			i++
 			if i == len(pattern) {
-				return refuse("a trailing backslash")
+				return "a trailing backslash"
 			}
 			e := pattern[i]
 			isAlnum := e >= '0' && e <= '9' || e >= 'A' && e <= 'Z' || e >= 'a' && e <= 'z'
 			if isAlnum && !strings.ContainsRune("sSdDpPrntfux", rune(e)) {
-				return refuse(`\` + string(e))
+				return `\` + string(e)
 			}
 		case inSet:
-			switch {
-			case c == '[' || strings.HasPrefix(rest, "&&"):
-				return refuse("a set within a set")
-			case c == '-' && strings.HasPrefix(rest, "-["):
-				return refuse("a set within a set")
-			case c == ']':
-				inSet = false
-			}
+			inSet = c != ']'
 		case c == '[':
 			inSet = true
 			if strings.HasPrefix(rest, "[]") || strings.HasPrefix(rest, "[^]") {
-				return refuse("an unescaped ] that opens a set")
+				return "an unescaped ] that opens a set"
 			}
 		case c == '|' && depth == 0:
 			loops = 0
 		case c == '*' || c == '+' || c == '{' && unbounded(rest):
 			if loops++; loops > maxLoops {
-				return refuse("more than two unbounded quantifiers in an alternative")
+				return "more than two unbounded quantifiers in an alternative"
 			}
 		case c == ')':
 			depth--
 			if after := pattern[i+1:]; after != "" && strings.ContainsRune("*+{", rune(after[0])) {
-				return refuse("a group that repeats")
+				return "a group that repeats"
 			}
 		case c == '^' || c == '$':
-			return refuse("the anchor " + string(c))
+			return "the anchor " + string(c)
 		case strings.HasPrefix(rest, "{,"):
-			return refuse("{,n}")
+			return "{,n}"
 		case strings.HasPrefix(rest, "(?"):
 			ok := false
 			for _, group := range [...]string{"(?:", "(?i:", "(?=", "(?!", "(?<=", "(?<!", "(?>"} {
 				ok = ok || strings.HasPrefix(rest, group)
 			}
 			if !ok {
-				return refuse("the group " + rest[:min(len(rest), 4)])
+				return "the group " + rest[:min(len(rest), 4)]
 			}
 			depth++
 			i++ // past the question mark
@@ -231,7 +271,7 @@ func checkPattern(where, pattern string) error {
 			depth++
 		}
 	}
-	return nil
+	return ""
 }
 
 // unbounded reports whether a pattern begins with {n,}.

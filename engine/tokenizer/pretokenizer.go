@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -32,13 +33,8 @@ func (p *preTokenizers) parse(raw json.RawMessage, depth int) error {
 		return tooLarge(where,
 			"there are more than %d stages or %d sequences in each other", maxStages, maxDepth)
 	}
-	if p.byteLevel && name != "Sequence" {
-		return unsupported("pre_tokenizer", name+" after ByteLevel")
-	}
-	switch name {
-	case "Sequence":
+	if name == "Sequence" {
 		var c struct {
-			Type          string            `json:"type"`
 			PreTokenizers []json.RawMessage `json:"pretokenizers"`
 		}
 		if err := component(where, raw, &c); err != nil {
@@ -50,54 +46,120 @@ func (p *preTokenizers) parse(raw json.RawMessage, depth int) error {
 			}
 		}
 		return nil
-	case "ByteLevel":
-		c, err := parseByteLevel(where, raw)
-		if err != nil {
-			return err
-		}
-		p.byteLevel = true
-		if c.AddPrefixSpace {
-			p.stages = append(p.stages, prefixSpace{})
-		}
-		if c.UseRegex == nil || *c.UseRegex {
-			p.stages = append(p.stages, scanSplit{scanGPT2})
-		}
-		return nil
+	}
+	if p.byteLevel { // the stages after it see its alphabet, and so does the model
+		p.stages = append(p.stages, byteAlphabet{})
+		p.byteLevel = false
+	}
+	if name == "ByteLevel" {
+		return p.parseByteLevel(where, raw)
+	}
+	stages, err := parseStages(name, where, raw)
+	p.stages = append(p.stages, stages...)
+	return err
+}
+
+func (p *preTokenizers) parseByteLevel(where string, raw json.RawMessage) error {
+	c, err := parseByteLevel(where, raw)
+	if err != nil {
+		return err
+	}
+	p.byteLevel = true
+	if c.AddPrefixSpace {
+		p.stages = append(p.stages, prefixSpace{})
+	}
+	if c.UseRegex == nil || *c.UseRegex {
+		p.stages = append(p.stages, scanSplit{scanGPT2})
+	}
+	return nil
+}
+
+// parseStages returns what one component of the pre-tokenizer does, in order.
+func parseStages(name, where string, raw json.RawMessage) ([]preTokenizer, error) {
+	switch name {
 	case "Split":
 		s, err := parseSplit(where, raw)
-		if err != nil {
-			return err
-		}
-		p.stages = append(p.stages, s)
-		return nil
+		return []preTokenizer{s}, err
 	case "Digits":
 		var c struct {
-			Type       string `json:"type"`
-			Individual *bool  `json:"individual_digits"`
+			Individual bool `json:"individual_digits"`
 		}
-		if err := component(where, raw, &c); err != nil {
-			return err
-		}
+		err := component(where, raw, &c)
 		s := split{matcher: runeMatcher(isNumber), behavior: contiguous}
-		if c.Individual != nil && *c.Individual {
+		if c.Individual {
 			s.behavior = isolated
 		}
-		p.stages = append(p.stages, s)
-		return nil
+		return []preTokenizer{s}, err
 	case "Metaspace":
 		m, err := parseMetaspace(where, raw)
-		if err != nil {
-			return err
+		return []preTokenizer{m}, err
+	case "Punctuation":
+		c := struct {
+			Behavior behavior `json:"behavior"`
+		}{isolated}
+		err := component(where, raw, &c)
+		if err == nil {
+			err = c.Behavior.check(where)
 		}
-		p.stages = append(p.stages, m)
-		return nil
+		return []preTokenizer{split{matcher: runeMatcher(isPunctuation), behavior: c.Behavior}}, err
+	case "Whitespace":
+		return []preTokenizer{scanSplit{scanWhitespace}, notSpace{}}, nil
+	case "WhitespaceSplit":
+		return []preTokenizer{split{matcher: runeMatcher(unicode.IsSpace), behavior: removed}}, nil
+	case "BertPreTokenizer":
+		return []preTokenizer{
+			split{matcher: runeMatcher(unicode.IsSpace), behavior: removed},
+			split{matcher: runeMatcher(isPunctuation), behavior: isolated},
+		}, nil
+	case "CharDelimiterSplit":
+		var c struct {
+			Delimiter string `json:"delimiter"`
+		}
+		err := component(where, raw, &c)
+		if err == nil && utf8.RuneCountInString(c.Delimiter) != 1 {
+			err = invalid(where, "delimiter %.20q is not one character", c.Delimiter)
+		}
+		return []preTokenizer{split{matcher: literalMatcher(c.Delimiter), behavior: removed}}, err
+	case "FixedLength":
+		c := struct {
+			Length int `json:"length"`
+		}{5}
+		err := component(where, raw, &c)
+		if err == nil && c.Length < 1 {
+			err = invalid(where, "length %d is not above 0", c.Length)
+		}
+		return []preTokenizer{fixedLength(c.Length)}, err
 	}
-	return unsupported("pre_tokenizer", name)
+	return nil, unsupported("pre_tokenizer", name)
+}
+
+// notSpace drops pieces of white space.
+type notSpace struct{}
+
+func (notSpace) split(p piece, yield func(piece)) {
+	if r, _ := utf8.DecodeRuneInString(p.text); !unicode.IsSpace(r) {
+		yield(p)
+	}
+}
+
+// fixedLength cuts after so many characters.
+type fixedLength int
+
+func (n fixedLength) split(p piece, yield func(piece)) {
+	start, count := 0, 0
+	for i := range p.text {
+		if count == int(n) {
+			yield(p.cut(start, i))
+			start, count = i, 0
+		}
+		count++
+	}
+	yield(p.cut(start, len(p.text)))
 }
 
 // each runs the stages from i on and yields the words for the model.
 func (p *preTokenizers) each(i int, in piece, yield func(piece)) {
-	if in.text == "" || in.left.err != nil {
+	if in.text == "" || in.left.take(in.text) {
 		return
 	}
 	if i == len(p.stages) {
@@ -107,11 +169,10 @@ func (p *preTokenizers) each(i int, in piece, yield func(piece)) {
 	p.stages[i].split(in, func(q piece) { p.each(i+1, q, yield) })
 }
 
+// byteLevelJSON leaves out trim_offsets, which has no effect on ids.
 type byteLevelJSON struct {
-	Type           string `json:"type"`
-	AddPrefixSpace bool   `json:"add_prefix_space"`
-	TrimOffsets    bool   `json:"trim_offsets"` // offsets only: no effect on ids
-	UseRegex       *bool  `json:"use_regex"`
+	AddPrefixSpace bool  `json:"add_prefix_space"`
+	UseRegex       *bool `json:"use_regex"`
 }
 
 func parseByteLevel(where string, raw json.RawMessage) (byteLevelJSON, error) {
@@ -151,6 +212,14 @@ const (
 	contiguous         behavior = "Contiguous"
 )
 
+func (b behavior) check(where string) error {
+	switch b {
+	case removed, isolated, mergedWithPrevious, mergedWithNext, contiguous:
+		return nil
+	}
+	return unsupported(where, "behavior "+string(b))
+}
+
 // split cuts at the matches of a pattern. invert swaps the matches and the text between.
 type split struct {
 	matcher  matcher
@@ -160,7 +229,6 @@ type split struct {
 
 func parseSplit(where string, raw json.RawMessage) (preTokenizer, error) {
 	var c struct {
-		Type     string      `json:"type"`
 		Pattern  patternJSON `json:"pattern"`
 		Behavior behavior    `json:"behavior"`
 		Invert   bool        `json:"invert"`
@@ -169,10 +237,8 @@ func parseSplit(where string, raw json.RawMessage) (preTokenizer, error) {
 		return nil, err
 	}
 	s := split{behavior: c.Behavior, invert: c.Invert}
-	switch c.Behavior {
-	case removed, isolated, mergedWithPrevious, mergedWithNext, contiguous:
-	default:
-		return nil, unsupported(where, "behavior "+string(c.Behavior))
+	if err := c.Behavior.check(where); err != nil {
+		return nil, err
 	}
 	switch {
 	case c.Pattern.String != nil && *c.Pattern.String != "":
@@ -257,7 +323,6 @@ type metaspace struct {
 
 func parseMetaspace(where string, raw json.RawMessage) (metaspace, error) {
 	var c struct {
-		Type           string  `json:"type"`
 		Replacement    string  `json:"replacement"`
 		StrRep         *string `json:"str_rep"` // the same text in older files
 		AddPrefixSpace *bool   `json:"add_prefix_space"`

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -48,6 +49,24 @@ func scanGPT2(s string) int {
 		}
 	}
 	return spaceRun(s)
+}
+
+// scanWhitespace scans \w+|[^\w\s]+|\s+, which the pre-tokenizer Whitespace splits by.
+func scanWhitespace(s string) int {
+	kind := func(r rune) int {
+		switch {
+		case isWord(r):
+			return 0
+		case unicode.IsSpace(r):
+			return 1
+		}
+		return 2
+	}
+	first, _ := utf8.DecodeRuneInString(s)
+	if end := strings.IndexFunc(s, func(r rune) bool { return kind(r) != kind(first) }); end >= 0 {
+		return end
+	}
+	return len(s)
 }
 
 // scanWords scans the pattern of Llama 3 and of Qwen. Llama 3 keeps up to three digits together,

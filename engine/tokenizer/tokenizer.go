@@ -58,7 +58,11 @@ func Load(tokenizerJSON, configJSON []byte) (*Tokenizer, error) {
 	if err := t.setVocab(); err != nil {
 		return nil, err
 	}
-	for _, a := range f.AddedTokens {
+	added, err := parseAdded(f.AddedTokens)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range added {
 		if err := t.addToken(a); err != nil {
 			return nil, err
 		}
@@ -134,9 +138,17 @@ func (t *Tokenizer) addToken(a addedToken) error {
 	pattern, set := a.Content, t.raw
 	if a.Normalized {
 		set = t.normalized
-		if n := t.normalize(piece{text: a.Content}).text; n != "" {
+		left := newMeter(a.Content)
+		if n := t.normalize(piece{text: a.Content, left: left}).text; n != "" {
 			pattern = n
 		}
+		if left.err != nil {
+			return left.err
+		}
+	}
+	if len(t.raw.ends)+len(t.normalized.ends) > maxAddedNodes {
+		return tooLarge("added_tokens",
+			"they have more than %d characters that no two share", maxAddedNodes)
 	}
 	if !set.add(pattern, a) {
 		return invalid("added_tokens", "two tokens are found by the text %q", pattern)
@@ -149,7 +161,10 @@ func (t *Tokenizer) addToken(a addedToken) error {
 
 func (t *Tokenizer) normalize(p piece) piece {
 	for _, n := range t.normalizers {
-		p = n.normalize(p)
+		if p = n.normalize(p); p.left.take(p.text) {
+			p.text = ""
+			break
+		}
 	}
 	return p
 }
@@ -168,8 +183,8 @@ type EncodeOptions struct {
 	NoSpecial bool
 }
 
-// Encode returns the ids of text. It fails only if a split pattern takes too long on the text. The
-// error is then an *Error of CodeTooSlow.
+// Encode returns the ids of text. It fails only if the stages take too long on the text or make it
+// too long. The error is then an *Error of CodeTooSlow or CodeTooLarge.
 func (t *Tokenizer) Encode(text string, opts EncodeOptions) ([]int32, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	ids := make([]int32, 0, len(text)/3+8)
@@ -177,12 +192,15 @@ func (t *Tokenizer) Encode(text string, opts EncodeOptions) ([]int32, error) {
 		ids = append(ids, t.template.prefix...)
 	}
 	found := func(id int32) { ids = append(ids, id) }
-	word := func(p piece) { ids = t.model.appendWord(ids, p.text) }
 	whole := piece{text: text, first: true, left: newMeter(text)}
-	t.raw.split(text, opts.NoSpecial, func(start, end int) {
-		p := t.normalize(whole.cut(start, end))
-		t.normalized.split(p.text, opts.NoSpecial, func(start, end int) {
-			t.words.each(0, p.cut(start, end), word)
+	word := func(p piece) {
+		if !whole.left.word(p.text) {
+			ids = t.model.appendWord(ids, p.text)
+		}
+	}
+	t.raw.split(whole, opts.NoSpecial, func(p piece) {
+		t.normalized.split(t.normalize(p), opts.NoSpecial, func(p piece) {
+			t.words.each(0, p, word)
 		}, found)
 	}, found)
 	if err := whole.left.err; err != nil {

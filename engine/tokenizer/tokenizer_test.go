@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -430,6 +431,34 @@ func FuzzLoad(f *testing.F) {
 }
 
 // Byte-level tokenizers lose nothing but what the normalizer changes.
+// FuzzPostProcessor checks that a post-processor adds few tokens, all of them known, and that what it
+// adds stands around the text's own.
+func FuzzPostProcessor(f *testing.F) {
+	f.Fuzz(func(t *testing.T, processor []byte) {
+		if !json.Valid(processor) {
+			return
+		}
+		tok, err := Load(tiny(map[string]string{"post_processor": string(processor)}), nil)
+		if err != nil {
+			return
+		}
+		if n := max(len(tok.template.prefix), len(tok.template.suffix)); n > maxSpecials {
+			t.Fatalf("it adds %d tokens on one side", n)
+		}
+		plain := encode(t, tok, "ab a", EncodeOptions{})
+		framed := encode(t, tok, "ab a", EncodeOptions{AddSpecial: true})
+		if want := slices.Concat(tok.template.prefix, plain, tok.template.suffix); !slices.Equal(
+			framed, want) {
+			t.Errorf("ids %v, want %v", framed, want)
+		}
+		for _, id := range framed {
+			if !tok.known(id) {
+				t.Errorf("it adds the id %d, which is not in the vocabulary", id)
+			}
+		}
+	})
+}
+
 func FuzzEncodeDecode(f *testing.F) {
 	var toks []*Tokenizer
 	for _, name := range []string{"gpt2", "llama3", "qwen"} {
