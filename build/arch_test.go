@@ -24,10 +24,10 @@ var arrows = []struct {
 	from string
 	to   []string
 }{
-	{"app/cmd/tandem", []string{"app", "app/bench", "app/library", "app/pool", "app/home", "app/control", "frontend"}},
+	{"app/cmd/tandem", []string{"app", "app/bench", "app/library", "app/pool", "app/home", "app/control", "frontend", "storage/disk"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
-	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "app/*"}},
+	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "storage/disk", "app/*"}},
 	{"app/server", []string{"app/openai", "app/responses", "app/anthropic", "app/ollama", "app/api", "app/wire", "app/model", "app/control"}},
 	{"app/openai", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
 	{"app/responses", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
@@ -39,15 +39,15 @@ var arrows = []struct {
 	{"app/wire", []string{"app/control", "engine"}},
 	// engine's types only
 	{"app/model", []string{"app/control", "app/dialect", "engine"}},
-	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage"}},
+	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage", "storage/disk"}},
 	// engine's codes only
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
 	{"app/bench", []string{"app/pool", "app/model", "app/home", "app/control", "engine", "engine/*", "models"}},
-	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "storage"}},
+	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "storage", "storage/disk"}},
 	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine/checkpoint", "engine/tokenizer"}},
-	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage"}},
-	{"app/settings", []string{"app/home", "app/control", "storage", "models/hub"}},
-	{"app/home", []string{"app/control"}},
+	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
+	{"app/settings", []string{"app/home", "app/control", "storage", "storage/disk", "models/hub"}},
+	{"app/home", []string{"app/control", "storage/disk"}},
 	// for tests alone
 	{"app/modeltest", []string{"app/model", "app/control", "app/dialect", "engine"}},
 	{"app/roomtest", []string{"app/pool", "app/settings", "app/home", "engine/mlx", "models/hub",
@@ -57,15 +57,16 @@ var arrows = []struct {
 	{"app/menu", []string{"app/control"}},
 	{"app/supervise", []string{"app/control"}},
 
-	{"models", []string{"models/*", "engine/lm", "engine/tokenizer", "engine/native", "engine/mlx"}},
+	{"models", []string{"models/*", "engine/lm", "engine/tokenizer", "engine/native", "engine/mlx", "storage/disk"}},
 	{"models/*", []string{"models/nn", "engine/lm", "engine/cache", "engine/mlx"}},
 	{"models/nn", []string{"engine/lm", "engine/cache", "engine/mlx"}},
 	{"models/pocket", nil}, // weights and files only
-	{"models/hub", nil},    // downloads, without knowing what a model is
+	// downloads, without knowing what a model is
+	{"models/hub", []string{"storage/disk"}},
 
 	{"engine", []string{"engine/*"}},
 	{"engine/enginetest", []string{"engine", "engine/*"}},
-	{"engine/checkpoint", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx"}},
+	{"engine/checkpoint", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx", "storage/disk"}},
 	{"engine/draft", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx"}},
 	{"engine/lm", []string{"engine/cache", "engine/mlx"}},
 	{"engine/cache", []string{"engine/mlx"}},
@@ -74,7 +75,8 @@ var arrows = []struct {
 	{"engine/native", nil},
 	{"engine/tokenizer", nil},
 
-	{"storage", nil},
+	{"storage", []string{"storage/disk"}},
+	{"storage/disk", nil}, // files and folders that others made
 	{"frontend", nil},
 	{"build", []string{"build/*"}},
 	{"build/setup", nil}, // this machine: packages, MLX, the crate, the interface

@@ -69,8 +69,8 @@ func openCheckpoint(ctx context.Context, fsys fs.FS,
 		}
 	}
 	for _, name := range shards {
-		if _, err := fs.Stat(fsys, name); err != nil {
-			return nil, missingFile(name)
+		if err := stat(fsys, name); err != nil {
+			return nil, err
 		}
 	}
 	for _, name := range shards {
@@ -88,11 +88,26 @@ func openCheckpoint(ctx context.Context, fsys fs.FS,
 	return c, nil
 }
 
+// stat refuses a file that is missing.
+func stat(fsys fs.FS, name string) error {
+	_, err := fs.Stat(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missingFile(name)
+	}
+	if err != nil {
+		return unread(name, err)
+	}
+	return nil
+}
+
 // open adds one safetensors file.
 func (c *checkpoint) open(fsys fs.FS, name string) error {
-	f, err := fsys.Open(name)
+	f, err := openFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missingFile(name)
+	}
 	if err != nil {
-		return errorf(CodeIncomplete, "can't open the weights: %w", err)
+		return err
 	}
 	c.files = append(c.files, f)
 	info, err := f.Stat()

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"tandem/models/nn"
+	"tandem/storage/disk"
 )
 
 // readFile returns the whole of a small file. The error wraps fs.ErrNotExist if there is none.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
+	f, err := openFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}
@@ -21,12 +22,35 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	most := maxBytesOf(name)
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return nil, errorf(CodeInvalid, "can't read %s: %w", name, err)
+		return nil, unread(name, err)
 	}
 	if int64(len(text)) > most {
 		return nil, errorf(CodeInvalid, "%s is larger than %d MiB", name, most>>20)
 	}
 	return text, nil
+}
+
+// openFile opens a file of a model. An error that wraps fs.ErrNotExist or fs.ErrInvalid is the file
+// system's own.
+func openFile(fsys fs.FS, name string) (fs.File, error) {
+	f, err := fsys.Open(name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return f, err
+	}
+	if kind, ok := errors.AsType[*disk.KindError](err); ok {
+		return nil, errorf(CodeInvalid, "%s is %s, not a file; download the model again", name,
+			kind.What)
+	}
+	return nil, unread(name, err)
+}
+
+// unread returns the error of a file or a folder that cannot be read.
+func unread(name string, err error) error {
+	if _, silent := errors.AsType[*disk.SilentError](err); silent {
+		return errorf(CodeNotFound,
+			"its folder does not answer; look whether its disk is connected, and try again")
+	}
+	return errorf(CodeInvalid, "can't read %s: %w", name, err)
 }
 
 func missingFile(name string) error {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 
 	"tandem/models/nn"
 	"tandem/models/pocket"
+	"tandem/storage/disk"
 )
 
 // Defaults are the sampling parameters that the model's authors recommend, from
@@ -34,7 +34,7 @@ func ReadDefaults(dir string) (Defaults, error) {
 	if dir == "" {
 		return readDefaults(pocket.Files())
 	}
-	return readDefaults(os.DirFS(dir))
+	return readDefaults(disk.FS(dir))
 }
 
 const generationConfigFile = "generation_config.json"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"tandem/models/dflash"
 	"tandem/models/nn"
 	"tandem/models/pocket"
+	"tandem/storage/disk"
 )
 
 // DrafterSettings choose between readings of a drafter's checkpoint.
@@ -34,7 +34,7 @@ type Drafter struct {
 
 // IsDrafter reports whether a folder holds a block network, which is no model by itself.
 func IsDrafter(dir string) bool {
-	_, cfg, err := readAnyConfig(os.DirFS(dir))
+	_, cfg, err := readAnyConfig(disk.FS(dir))
 	return err == nil && cfg.isDrafter()
 }
 
@@ -50,7 +50,7 @@ func LoadDrafter(ctx context.Context, target *Bundle, dir string, settings Draft
 	if err := checkFolder(dir); err != nil {
 		return nil, named(err, opts)
 	}
-	return loadNamedDrafter(ctx, target, os.DirFS(dir), settings, opts)
+	return loadNamedDrafter(ctx, target, disk.FS(dir), settings, opts)
 }
 
 // loadNamedDrafter loads the drafter at the root of a file system, and puts its name into errors.
@@ -209,7 +209,7 @@ func Outline(ctx context.Context, t *mlx.Thread, dir string) (*Bundle, error) {
 		if err := checkFolder(dir); err != nil {
 			return nil, named(err, opts)
 		}
-		fsys = os.DirFS(dir)
+		fsys = disk.FS(dir)
 	}
 	b, err := outline(ctx, t, fsys)
 	if err != nil {

@@ -3,13 +3,13 @@ package models
 import (
 	"context"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"tandem/models/dflash"
 	"tandem/models/nn"
+	"tandem/storage/disk"
 )
 
 // A Footprint is the memory that a model takes, as far as its files tell before it is loaded.
@@ -61,7 +61,7 @@ func widens(name string) bool {
 // drafter cannot be used, the weights are returned together with the reason. Errors are of type
 // *Error.
 func MeasureDrafter(dir string) (Footprint, error) {
-	f, err := measureDrafter(os.DirFS(dir))
+	f, err := measureDrafter(disk.FS(dir))
 	if err != nil {
 		return f, named(err, Options{Name: filepath.Clean(dir)})
 	}

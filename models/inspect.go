@@ -3,13 +3,13 @@ package models
 import (
 	"context"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"tandem/engine/mlx"
 	"tandem/models/nn"
 	"tandem/models/pocket"
+	"tandem/storage/disk"
 )
 
 // PocketID is the id of the embedded model.
@@ -31,12 +31,10 @@ type Summary struct {
 // architecture. Errors are of type *Error.
 func Inspect(dir string) (Summary, error) {
 	opts := Options{Name: filepath.Clean(dir)}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		err := errorf(CodeNotFound,
-			"there is no such folder; check the path, or run `tandem pull` to download a model")
+	if err := checkFolder(dir); err != nil {
 		return Summary{}, named(err, opts)
 	}
-	s, err := inspect(os.DirFS(dir), opts.Name)
+	s, err := inspect(disk.FS(dir), opts.Name)
 	if err != nil {
 		return Summary{}, named(err, opts)
 	}
@@ -61,8 +59,8 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	if _, err := fs.Stat(fsys, tokenizerFile); err != nil {
-		return Summary{}, missingFile(tokenizerFile)
+	if err := stat(fsys, tokenizerFile); err != nil {
+		return Summary{}, err
 	}
 	purpose, err := readPurpose(fsys, text, cfg, name)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"tandem/engine/lm"
@@ -13,6 +12,7 @@ import (
 	"tandem/engine/tokenizer"
 	"tandem/models/nn"
 	"tandem/models/pocket"
+	"tandem/storage/disk"
 )
 
 // DtypePolicy says in which type a model computes.
@@ -91,18 +91,18 @@ func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle
 	}
 	// An os.Root would refuse the files of a Hugging Face cache, which are links to another folder.
 	// Names that come from inside the model are checked instead.
-	return LoadFS(ctx, t, os.DirFS(dir), opts)
+	return LoadFS(ctx, t, disk.FS(dir), opts)
 }
 
 // checkFolder refuses a path that is not a folder.
 func checkFolder(dir string) error {
-	info, err := os.Stat(dir)
+	info, err := disk.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return errorf(CodeNotFound,
 			"there is no such folder; check the path, or run `tandem pull` to download a model")
 	case err != nil:
-		return errorf(CodeNotFound, "can't open the folder: %w", err)
+		return unread("the folder", err)
 	case !info.IsDir():
 		return errorf(CodeNotFound, "is not a folder; name the one that holds config.json")
 	}
@@ -222,7 +222,7 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 
 // LoadTokenizer reads only the tokenizer of the model in a folder. Errors are of type *Error.
 func LoadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
-	return onlyTokenizer(os.DirFS(dir), filepath.Clean(dir))
+	return onlyTokenizer(disk.FS(dir), filepath.Clean(dir))
 }
 
 // LoadPocketTokenizer reads the tokenizer of the embedded model.
@@ -241,7 +241,7 @@ func onlyTokenizer(fsys fs.FS, name string) (*tokenizer.Tokenizer, error) {
 // LoadChatTemplate reads only the sources of the chat templates of the model in a folder, empty if
 // there are none. Errors are of type *Error.
 func LoadChatTemplate(dir string) (string, error) {
-	return onlyTemplate(os.DirFS(dir), filepath.Clean(dir))
+	return onlyTemplate(disk.FS(dir), filepath.Clean(dir))
 }
 
 // LoadPocketChatTemplate reads the sources of the chat templates of the embedded model.

@@ -24,6 +24,9 @@ func OpenReadOnly(path string) (*DB, error) {
 	if db.path, err = filepath.Abs(path); err != nil {
 		return nil, db.wrap(op, err)
 	}
+	if err := db.checkFiles(op); err != nil {
+		return nil, err
+	}
 	query := "mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)"
 	if st, err := os.Stat(db.path + "-wal"); err != nil || st.Size() == 0 {
 		query += "&immutable=1" // otherwise SQLite makes files beside it, even to read

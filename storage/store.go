@@ -14,6 +14,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite"
+
+	"tandem/storage/disk"
 )
 
 // readers is the number of connections for reading.
@@ -127,7 +129,10 @@ func (db *DB) dsn(extra string) string {
 // touch creates the file with mode 0600, and gives an existing one this mode. SQLite gives its -wal
 // and -shm files the same mode.
 func (db *DB) touch() error {
-	f, err := os.OpenFile(db.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err := db.checkFiles("open database"); err != nil {
+		return err
+	}
+	f, err := disk.OpenToWrite(db.path, 0, 0o600)
 	if err == nil {
 		err = errors.Join(f.Chmod(0o600), f.Close())
 	}
@@ -141,6 +146,22 @@ func (db *DB) touch() error {
 			Err: err}
 	}
 	return err
+}
+
+// checkFiles refuses a database, or one of SQLite's files beside it, that is no regular file:
+// SQLite would wait for the other end of a named pipe.
+func (db *DB) checkFiles(op string) error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		err := disk.CheckFile(db.path + suffix)
+		if kind, ok := errors.AsType[*disk.KindError](err); ok {
+			return &Error{Code: ReadOnly, Op: op, Err: err, Message: fmt.Sprintf(
+				"%s is %s, not a file: move it away first", db.path+suffix, kind.What)}
+		}
+		if silent, ok := errors.AsType[*disk.SilentError](err); ok {
+			return &Error{Code: ReadOnly, Op: op, Err: err, Message: silent.Error()}
+		}
+	}
+	return nil
 }
 
 // check reads the whole of a file that was not closed. Its connection is read-only, because a

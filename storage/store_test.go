@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -383,4 +384,23 @@ func TestDrafterGoesWithItsModel(t *testing.T) {
 	}
 	_, err = db.Drafter(ctx, "m")
 	wantCode(t, err, NotFound)
+}
+
+func TestOpenRefusesWhatIsNoFile(t *testing.T) {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		path := filepath.Join(t.TempDir(), "tandem.db")
+		if err := syscall.Mkfifo(path+suffix, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for how, open := range map[string]func() (*DB, error){
+			"Open":         func() (*DB, error) { return Open(path, Options{}) },
+			"OpenReadOnly": func() (*DB, error) { return OpenReadOnly(path) },
+		} {
+			_, err := open()
+			e, ok := errors.AsType[*Error](err)
+			if !ok || e.Code != ReadOnly || !strings.Contains(e.Message, "a named pipe") {
+				t.Errorf("%s with a pipe as %q gives %v", how, "tandem.db"+suffix, err)
+			}
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"tandem/app/home"
 	"tandem/app/settings"
 	"tandem/storage"
+	"tandem/storage/disk"
 )
 
 const (
@@ -141,7 +141,7 @@ var writtenKey = regexp.MustCompile(`\b` + settings.KeyPrefix + `[a-z2-7]{26,}\b
 var endpointIn = regexp.MustCompile(`http://[A-Za-z0-9.\[\]:-]+:[0-9]+`)
 
 func readStart(path string, most int64) (string, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -8,10 +8,14 @@ import (
 	"path/filepath"
 
 	"tandem/app/control"
+	"tandem/storage/disk"
 )
 
 // newFile matches the temporary names that WriteOwn gives to a file until it is complete.
 const newFile = ".new-*"
+
+// maxOwn bounds the small files of the home folder that are read.
+const maxOwn = 1 << 20
 
 // WriteOwn writes a file of the home folder, and makes the folders above it. Only its owner may
 // read it. It is written completely or not at all.
@@ -35,7 +39,7 @@ func WriteOwn(name, text string) error {
 // Replace writes a small file of the home folder, or removes it if there is false. Only its owner
 // may read it. back restores the state before.
 func Replace(path, text string, there bool) (back func() error, err error) {
-	was, err := os.ReadFile(path)
+	was, err := disk.ReadFile(path, maxOwn)
 	wasThere := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, WriteError(err)
@@ -69,6 +73,5 @@ func WriteError(err error) error {
 
 // IsDir reports whether path is a folder.
 func IsDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	return disk.IsDir(path)
 }

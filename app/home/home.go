@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"tandem/storage/disk"
 )
 
 // Names in the home folder.
@@ -44,13 +46,17 @@ func Open(dir string) (*Home, error) {
 	if err != nil {
 		return nil, fmt.Errorf("home folder: %w", err)
 	}
+	_, err = disk.Stat(dir)
+	if _, silent := errors.AsType[*disk.SilentError](err); silent {
+		return nil, fmt.Errorf("home folder: %w", err)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("home folder: %w", err)
 	}
 	if err := closeToOthers(dir); err != nil {
 		return nil, fmt.Errorf("home folder: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := disk.OpenToWrite(filepath.Join(dir, "lock"), 0, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("home folder: %w", err)
 	}
@@ -82,7 +88,7 @@ func (h *Home) Sweep() error {
 // Owner returns the text that the process in a home folder wrote into the lock, or an empty text if
 // no process holds it. It changes nothing.
 func Owner(dir string) (string, error) {
-	lock, err := os.Open(filepath.Join(dir, "lock"))
+	lock, err := disk.Open(filepath.Join(dir, "lock"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -98,7 +104,7 @@ func Owner(dir string) (string, error) {
 }
 
 // ownerOf reads a lock that another process holds.
-func ownerOf(lock *os.File) string {
+func ownerOf(lock io.Reader) string {
 	text, _ := io.ReadAll(io.LimitReader(lock, 256))
 	return cmp.Or(strings.TrimSpace(string(text)), "another process")
 }

@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -28,26 +29,18 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 		if r.Source == storage.SourcePocket {
 			continue // in the program
 		}
-		m := control.StoredModel{ID: r.ID, Path: r.Path, Bytes: r.Bytes, Ours: r.DownloadedByUs}
-		if m.Ours {
-			m.Bytes, _ = hub.Freed(m.Path) // 0 for a folder that is gone
-		}
-		out.Models = append(out.Models, m)
+		out.Models = append(out.Models, control.StoredModel{ID: r.ID, Path: r.Path, Bytes: r.Bytes,
+			Ours: r.DownloadedByUs})
 	}
 	drafters, err := l.db.DrafterFiles(ctx)
 	if err != nil {
 		return out, err
 	}
 	for _, f := range drafters {
-		m := control.StoredModel{ID: f.ID, Path: f.Path, Ours: f.DownloadedByUs, Drafter: true}
-		if m.Ours {
-			m.Bytes, _ = hub.Freed(m.Path)
-		} else {
-			size, _ := models.MeasureDrafter(m.Path) // also of a drafter that cannot be used
-			m.Bytes = size.Weights(false)
-		}
-		out.Models = append(out.Models, m)
+		out.Models = append(out.Models, control.StoredModel{ID: f.ID, Path: f.Path,
+			Ours: f.DownloadedByUs, Drafter: true})
 	}
+	measureStored(out.Models)
 	all, err := l.db.Totals(ctx)
 	if err != nil {
 		return out, err
@@ -66,4 +59,22 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 	out.ByModel, out.ByClient, out.ByDay = usage(storage.ByModel), usage(storage.ByClient),
 		usage(storage.ByDay)
 	return out, err
+}
+
+// measureStored fills in the bytes that lie on disk. It reads all folders at once, since one that
+// does not answer takes its time.
+func measureStored(list []control.StoredModel) {
+	var reading sync.WaitGroup
+	for i := range list {
+		reading.Go(func() {
+			switch m := &list[i]; {
+			case m.Ours:
+				m.Bytes, _ = hub.Freed(m.Path) // 0 for a folder that is gone
+			case m.Drafter:
+				size, _ := models.MeasureDrafter(m.Path) // also of a drafter that cannot be used
+				m.Bytes = size.Weights(false)
+			}
+		})
+	}
+	reading.Wait()
 }

@@ -1,18 +1,20 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tandem/app/control"
 	"tandem/models"
 	"tandem/models/hub"
+	"tandem/storage/disk"
 )
 
 // Bounds of the search for models, since folders hold other things too, and some a great many.
@@ -29,8 +31,8 @@ type ModelFolder struct {
 }
 
 // Found returns the models in the hub's cache and in the model folders. Each has its needs, or the
-// reason why it cannot be used. Cut says that the search reached a bound. It implements
-// server.Library.
+// reason why it cannot be used. Cut says that the search reached a bound. A folder that does not
+// answer is listed as such, and keeps no other from being found. It implements server.Library.
 func (l *Library) Found(ctx context.Context) (control.Found, error) {
 	rows, err := l.db.Models(ctx)
 	if err != nil {
@@ -38,23 +40,23 @@ func (l *Library) Found(ctx context.Context) (control.Found, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
-	f := &finder{ctx: ctx, needs: l.pool.Needs, left: foundEntries, seen: map[string]bool{}}
-	f.out.Models = []control.FoundModel{}
+	f := newFinder(ctx, l.pool.Inspect, l.pool.Needs, foundEntries)
 	if dir := l.settings.Hub().CacheDir; dir != "" {
 		f.cache(dir)
 	}
 	for _, folder := range l.modelFolders() {
 		f.folder(folder.Path, folder.Place, foundDepth)
 	}
-	for i := range f.out.Models {
-		m := &f.out.Models[i]
+	found := f.result()
+	for i := range found.Models {
+		m := &found.Models[i]
 		for _, r := range rows {
 			if r.Path == m.Path {
 				m.ID, m.Registered = r.ID, true
 			}
 		}
 	}
-	return f.out, nil
+	return found, nil
 }
 
 // modelFolders returns the folders to search beside the hub's cache.
@@ -66,46 +68,112 @@ func (l *Library) modelFolders() []ModelFolder {
 	return list
 }
 
+// foundAtOnce is how many folders are read at the same time: the search goes on where some do not
+// answer.
+const foundAtOnce = 16
+
 // A finder searches folders for models.
 type finder struct {
-	ctx   context.Context
-	needs func(models.Footprint) control.Needs
-	left  int             // names that may still be read
-	seen  map[string]bool // folders, with links resolved
-	out   control.Found
+	ctx     context.Context
+	inspect func(dir string) (models.Summary, error)
+	needs   func(models.Footprint) control.Needs
+	slots   chan struct{} // one for each folder that is being read
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	left int             // names that may still be read
+	cut  bool            // a bound was reached
+	seen map[string]bool // folders, with links resolved
+	list []control.FoundModel
+}
+
+func newFinder(ctx context.Context, inspect func(dir string) (models.Summary, error),
+	needs func(models.Footprint) control.Needs, names int) *finder {
+	return &finder{ctx: ctx, inspect: inspect, needs: needs, left: names,
+		slots: make(chan struct{}, foundAtOnce), seen: map[string]bool{}}
+}
+
+// result waits for the search, and returns what it found: the hub's cache first, each place by the
+// names of folders.
+func (f *finder) result() control.Found {
+	f.running.Wait()
+	rank := []string{control.PlaceHub, control.PlaceLMStudio, control.PlaceFolder}
+	slices.SortFunc(f.list, func(a, b control.FoundModel) int {
+		return cmp.Or(slices.Index(rank, a.Place)-slices.Index(rank, b.Place),
+			cmp.Compare(a.Path, b.Path))
+	})
+	if f.list == nil {
+		f.list = []control.FoundModel{}
+	}
+	return control.Found{Models: f.list, Cut: f.cut}
+}
+
+// begin looks at a folder beside others, unless a bound is reached.
+func (f *finder) begin(look func()) {
+	f.running.Go(func() {
+		f.slots <- struct{}{}
+		defer func() { <-f.slots }()
+		if f.take(0) >= 0 {
+			look()
+		}
+	})
+}
+
+// take counts names that were read. It returns how many more may be read, -1 if none.
+func (f *finder) take(names int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left -= names
+	if f.left <= 0 || f.ctx.Err() != nil {
+		f.cut = true
+	}
+	if f.cut {
+		return -1
+	}
+	return f.left
 }
 
 // cache adds the models in a hub's cache.
 func (f *finder) cache(dir string) {
-	ids, err := hub.List(dir)
-	if err != nil {
-		return // a pull into this cache says what is wrong
-	}
-	for _, id := range ids {
-		if f.limitReached() {
-			return
+	f.begin(func() {
+		ids, err := hub.List(dir)
+		if f.silent(err, dir, control.PlaceHub) || err != nil {
+			return // a pull into this cache says what is wrong
 		}
-		f.left--
-		snapshot, err := hub.Resolve(dir, id)
-		if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.NotFound {
-			continue // the folder holds no snapshot
+		for _, id := range ids {
+			if f.take(1) < 0 {
+				return
+			}
+			f.begin(func() { f.cached(dir, id) })
 		}
-		if err != nil {
-			f.add(control.FoundModel{ID: id, Path: filepath.Join(dir,
-				"models--"+strings.ReplaceAll(id, "/", "--")), Place: control.PlaceHub,
-				Why: bareReason(err, id)})
-			continue
-		}
-		f.inspect(snapshot, control.PlaceHub)
-	}
+	})
 }
 
-// folder adds the model of a folder, or searches so many levels of folders below it. Nothing is
-// searched below a model. This is the place that recognises a format of models, or refuses it by
-// name as it does GGUF.
-func (f *finder) folder(dir, place string, depth int) {
-	entries, err := f.read(dir)
+// cached adds one model of a hub's cache.
+func (f *finder) cached(dir, id string) {
+	snapshot, err := hub.Resolve(dir, id)
+	if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.NotFound {
+		return // the folder holds no snapshot
+	}
 	if err != nil {
+		f.add(control.FoundModel{ID: id, Path: filepath.Join(dir,
+			"models--"+strings.ReplaceAll(id, "/", "--")), Place: control.PlaceHub,
+			Why: bareReason(err, id)})
+		return
+	}
+	f.addModel(snapshot, control.PlaceHub)
+}
+
+// folder adds the model of a folder, or searches so many levels of folders below it.
+func (f *finder) folder(dir, place string, depth int) {
+	f.begin(func() { f.search(dir, place, depth) })
+}
+
+// search is folder. Nothing is searched below a model. This is the place that recognises a format
+// of models, or refuses it by name as it does GGUF.
+func (f *finder) search(dir, place string, depth int) {
+	entries, err := f.read(dir)
+	if f.silent(err, dir, place) || err != nil {
 		return
 	}
 	has := func(name string) bool {
@@ -115,7 +183,7 @@ func (f *finder) folder(dir, place string, depth int) {
 		func(e fs.DirEntry) bool { return strings.EqualFold(filepath.Ext(e.Name()), ".gguf") })
 	switch {
 	case has("config.json"):
-		f.inspect(dir, place)
+		f.addModel(dir, place)
 		return
 	case gguf:
 		f.add(control.FoundModel{ID: folderID(dir), Path: dir, Place: place,
@@ -126,50 +194,54 @@ func (f *finder) folder(dir, place string, depth int) {
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), ".") || !e.IsDir() && e.Type()&fs.ModeSymlink == 0 {
-			continue
-		}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case e.IsDir():
 			f.folder(path, place, depth-1)
+		case e.Type()&fs.ModeSymlink != 0:
+			f.begin(func() {
+				info, err := disk.Stat(path)
+				if !f.silent(err, path, place) && err == nil && info.IsDir() {
+					f.search(path, place, depth-1)
+				}
+			})
 		}
 	}
 }
 
 // read lists a folder that was not read before, as far as the bounds allow.
 func (f *finder) read(dir string) ([]fs.DirEntry, error) {
-	whole, err := filepath.EvalSymlinks(dir)
+	whole, err := disk.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err
 	}
-	if f.seen[whole] || f.limitReached() {
+	f.mu.Lock()
+	again := f.seen[whole]
+	f.seen[whole] = true
+	f.mu.Unlock()
+	most := f.take(0)
+	if again || most < 0 {
 		return nil, fs.ErrExist
 	}
-	f.seen[whole] = true
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	entries, err := d.ReadDir(f.left)
-	f.left -= len(entries)
-	if len(entries) > 0 {
-		err = nil // the names before it count
-	}
+	entries, err := disk.ReadDir(dir, most)
+	f.take(len(entries))
 	return entries, err
 }
 
-// limitReached reports whether the search has reached a bound.
-func (f *finder) limitReached() bool {
-	if f.left <= 0 || f.ctx.Err() != nil {
-		f.out.Cut = true
+// silent reports whether an error says that a folder does not answer, and lists the folder if so.
+func (f *finder) silent(err error, dir, place string) bool {
+	if _, ok := errors.AsType[*disk.SilentError](err); !ok {
+		return false
 	}
-	return f.out.Cut
+	f.add(control.FoundModel{ID: folderID(dir), Path: dir, Place: place,
+		Why: "the folder does not answer: look whether its disk is connected"})
+	return true
 }
 
-// inspect adds the model of a folder, with the reason if it cannot be used.
-func (f *finder) inspect(dir, place string) {
+// addModel adds the model of a folder, with the reason if it cannot be used.
+func (f *finder) addModel(dir, place string) {
 	m := control.FoundModel{ID: folderID(dir), Path: dir, Place: place}
-	info, err := models.Inspect(dir)
+	info, err := f.inspect(dir)
 	if err != nil {
 		m.Why = bareReason(err, dir)
 	} else {
@@ -181,7 +253,11 @@ func (f *finder) inspect(dir, place string) {
 	f.add(m)
 }
 
-func (f *finder) add(m control.FoundModel) { f.out.Models = append(f.out.Models, m) }
+func (f *finder) add(m control.FoundModel) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, m)
+}
 
 // bareReason returns an error's text without the name that it begins with.
 func bareReason(err error, name string) string {

@@ -1,16 +1,20 @@
 package library
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
 	"tandem/models/hub"
+	"tandem/storage/disk"
 )
 
 // The search does not read a folder with too many names to its end.
@@ -21,10 +25,10 @@ func TestSearchStopsAtItsBound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := &finder{ctx: t.Context(), left: 20, seen: map[string]bool{}}
+	f := newFinder(t.Context(), nil, nil, 20)
 	f.folder(many, control.PlaceFolder, foundDepth)
-	if !f.out.Cut || f.left != 0 {
-		t.Errorf("%d of 20 names are unread, cut %t", f.left, f.out.Cut)
+	if found := f.result(); !found.Cut || f.left != 0 {
+		t.Errorf("%d of 20 names are unread, cut %t", f.left, found.Cut)
 	}
 }
 
@@ -140,5 +144,54 @@ func TestFoundListsModelsOfAllPlacesAndRegistersNone(t *testing.T) {
 	}
 	if now := look()[m.ID]; !now.Registered {
 		t.Errorf("after it was added, the model is %+v", now)
+	}
+}
+
+// Neither a named pipe in the place of a file nor a folder that does not answer keeps other models
+// from being found, and both are listed with the reason.
+func TestFoundGoesOnPastWhatDoesNotAnswer(t *testing.T) {
+	silent, cache, own := enginetest.SilentFolder(t), t.TempDir(), t.TempDir()
+	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json"} {
+		dir := filepath.Join(own, "pipe-"+strings.TrimSuffix(name, filepath.Ext(name)))
+		if err := errors.Join(os.Rename(enginetest.TinyModel(t, "llama"), dir),
+			os.Remove(filepath.Join(dir, name)),
+			syscall.Mkfifo(filepath.Join(dir, name), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 30 { // more than are read at once
+		if err := os.Symlink(filepath.Join(silent, fmt.Sprint(i)),
+			filepath.Join(own, fmt.Sprintf("away-%d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Rename(enginetest.TinyModel(t, "qwen3"), filepath.Join(own, "good")),
+		os.MkdirAll(filepath.Join(own, "folder", "config.json"), 0o755),
+		os.Symlink("loop", filepath.Join(own, "loop"))); err != nil {
+		t.Fatal(err)
+	}
+	cachedModel(t, cache, "org/good", "llama")
+	a := open(t, setup{Hub: hub.Options{CacheDir: cache}, ModelFolders: []ModelFolder{
+		{Path: silent, Place: control.PlaceLMStudio}, {Path: own, Place: control.PlaceFolder}}})
+	start := time.Now()
+	f, err := a.library.Found(t.Context())
+	if d := time.Since(start); err != nil || d > foundTime+disk.Patience {
+		t.Fatalf("the search took %v, %v", d, err)
+	}
+	found := map[string]string{}
+	for _, m := range f.Models {
+		found[filepath.Base(m.Path)] = m.Why
+	}
+	for name, why := range map[string]string{
+		"good": "", strings.Repeat("a", 40): "", "folder": "config.json is a folder",
+		filepath.Base(silent): "does not answer", "away-7": "does not answer",
+		"pipe-config":    "config.json is a named pipe",
+		"pipe-model":     "model.safetensors is a named pipe",
+		"pipe-tokenizer": "tokenizer.json is a named pipe",
+	} {
+		got, ok := found[name]
+		if !ok || (got == "") != (why == "") || !strings.Contains(got, why) {
+			t.Errorf("%s is listed as %t with %q, want %q", name, ok, got, why)
+		}
 	}
 }

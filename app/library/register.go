@@ -3,7 +3,6 @@ package library
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"tandem/models"
 	"tandem/models/hub"
 	"tandem/storage"
+	"tandem/storage/disk"
 )
 
 // Models returns the registered models. It implements server.Library.
@@ -38,8 +38,7 @@ func IsFolder(name string) bool {
 	if !strings.Contains(name, "/") {
 		return false
 	}
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
+	return disk.IsDir(name)
 }
 
 // registerPocket renews the row of the embedded model, since a new program may have a new one.
@@ -73,7 +72,7 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 	if err != nil {
 		return control.Model{}, err
 	}
-	if file, err := os.Stat(dir); err == nil && !file.IsDir() {
+	if file, err := disk.Stat(dir); err == nil && !file.IsDir() {
 		return control.Model{}, control.Errorf(control.CodeModelInvalid,
 			"%s is a file, not a model's folder; name the folder that holds config.json and the weights", dir)
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +13,7 @@ import (
 	"tandem/engine/mlx"
 	"tandem/models"
 	"tandem/storage"
+	"tandem/storage/disk"
 )
 
 // CheckpointFolder is the folder of the checkpoint files in the home folder. Only the owner may
@@ -62,16 +62,22 @@ func (p *Pool) checkpointKey(row storage.Model, bundle *models.Bundle) (string, 
 		}
 		return hex.EncodeToString(h.Sum(nil)), nil
 	}
-	files, err := filepath.Glob(filepath.Join(row.Path, "*.safetensors"))
+	entries, err := disk.ReadDir(row.Path, 0)
 	if err != nil {
 		return "", err
 	}
-	for _, name := range append(files, filepath.Join(row.Path, "config.json")) {
-		info, err := os.Stat(name)
+	var files []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".safetensors" {
+			files = append(files, e.Name())
+		}
+	}
+	for _, name := range append(files, "config.json") {
+		info, err := disk.FS(row.Path).Stat(name)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintln(h, filepath.Base(name), info.Size(), info.ModTime().UnixNano())
+		fmt.Fprintln(h, name, info.Size(), info.ModTime().UnixNano())
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"tandem/models"
 	"tandem/models/hub"
 	"tandem/storage"
+	"tandem/storage/disk"
 )
 
 // drafterChoice returns what drafts for a model: control.DrafterAuto, control.DrafterNone or a
@@ -74,7 +74,7 @@ func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 // DrafterBeside returns the folder of the drafter inside a model's folder, or "".
 func DrafterBeside(model string) string {
 	dir := filepath.Join(model, "drafter")
-	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
+	if _, err := disk.FS(dir).Stat("config.json"); err != nil {
 		return ""
 	}
 	return dir

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"tandem/app/control"
 	"tandem/models"
 	"tandem/storage"
+	"tandem/storage/disk"
 )
 
 // reading returns how a drafter's checkpoint is read best for a model, and the measurements that
@@ -53,7 +52,7 @@ func (p *Pool) keepReading(ctx context.Context, row storage.Model, source string
 // memory is known to be older than its files.
 func weightsKey(source string) string {
 	for _, file := range []string{"model.safetensors", "model.safetensors.index.json"} {
-		if info, err := os.Stat(filepath.Join(source, file)); err == nil {
+		if info, err := disk.FS(source).Stat(file); err == nil {
 			return fmt.Sprintf("%s %d", source, info.ModTime().UnixNano())
 		}
 	}

@@ -91,6 +91,10 @@ func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err erro
 //
 // A model that a person chooses has to have the weights that are on disk now.
 func (p *Pool) lookup(ctx context.Context, r loadRequest) (*Model, error) {
+	weights := ""
+	if r.choose { // before the lock, since a folder may take its time to answer
+		weights = weightsKey(r.row.Path)
+	}
 	p.mu.Lock()
 	m := p.inMemory(r.row.ID)
 	switch {
@@ -102,7 +106,7 @@ func (p *Pool) lookup(ctx context.Context, r loadRequest) (*Model, error) {
 		return nil, errChanged
 	case r.choose && p.changing != nil:
 	case m != nil && !m.leaving && sameFiles(m.row, r.row) &&
-		(!r.choose || m.weights == weightsKey(r.row.Path)):
+		(!r.choose || m.weights == weights):
 		m.addUsers(r.users)
 		if r.choose {
 			p.choice, p.failure = r.row.ID, ""

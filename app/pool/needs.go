@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"tandem/app/control"
 	"tandem/models"
@@ -103,12 +104,22 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 	if out.Total > 0 {
 		out.Room = p.Room()
 	}
-	for _, row := range rows {
-		d, err := p.demand(ctx, row)
-		// a model that cannot be loaded has no needs
-		if short := isMemoryError(err); err == nil || short {
-			out.Models = append(out.Models, control.ModelNeeds{ID: row.ID,
-				Needs: control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}})
+	needs := make([]*control.ModelNeeds, len(rows))
+	var reading sync.WaitGroup
+	for i, row := range rows { // at once, since a folder that does not answer takes its time
+		reading.Go(func() {
+			d, err := p.demand(ctx, row)
+			// a model that cannot be loaded has no needs
+			if short := isMemoryError(err); err == nil || short {
+				needs[i] = &control.ModelNeeds{ID: row.ID,
+					Needs: control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}}
+			}
+		})
+	}
+	reading.Wait()
+	for _, n := range needs {
+		if n != nil {
+			out.Models = append(out.Models, *n)
 		}
 	}
 	return out, nil

@@ -2,10 +2,11 @@ package pool
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"tandem/storage/disk"
 )
 
 // A remembered keeps what was read from files, by a name, until one of the files changes. So a
@@ -53,7 +54,7 @@ const moduleDepth = 2
 // files. The text is empty for a folder that has no config.json or cannot be listed. Links are
 // followed, since the files of a hub's cache are links.
 func listFiles(dir string) string {
-	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
+	if _, err := disk.FS(dir).Stat("config.json"); err != nil {
 		return "" // no model, however many files it has
 	}
 	var list strings.Builder
@@ -63,10 +64,10 @@ func listFiles(dir string) string {
 
 // addFiles lists a folder and, so many levels deep, the config.json of the folders below it.
 func addFiles(list *strings.Builder, dir string, depth int) {
-	entries, _ := os.ReadDir(dir)
+	entries, _ := disk.ReadDir(dir, 0)
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
-		info, err := os.Stat(name)
+		info, err := disk.FS(dir).Stat(e.Name())
 		switch {
 		case err != nil:
 		case !info.IsDir() && (depth == moduleDepth || e.Name() == "config.json"):

@@ -3,14 +3,13 @@ package pool
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/engine/tokenizer"
 	"tandem/models"
 	"tandem/storage"
+	"tandem/storage/disk"
 )
 
 // Tokenizer returns the tokenizer of a model, in memory or not.
@@ -42,7 +41,7 @@ func tokenizerFiles(row storage.Model) string {
 	files := row.Path
 	for _, name := range []string{"tokenizer.json", "tokenizer_config.json",
 		"chat_template.jinja", "chat_template.json", models.MoreTemplates} {
-		if info, err := os.Stat(filepath.Join(row.Path, name)); err == nil {
+		if info, err := disk.FS(row.Path).Stat(name); err == nil {
 			files += "\n" + name + " " + info.ModTime().String()
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tandem/app/control"
+	"tandem/storage/disk"
 )
 
 // checkFolders refuses folders that cannot work, if they differ from before and from the default. A
@@ -42,7 +42,7 @@ func badFolder(name, dir, problem string) error {
 // cannot be written is accepted, because its models can be used.
 func cannotHold(dir string) string {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
+		info, err := disk.Stat(at)
 		switch {
 		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) &&
 			at != filepath.Dir(at):
@@ -61,15 +61,15 @@ func cannotHold(dir string) string {
 
 // cannotList returns why a folder cannot be searched, or an empty text.
 func cannotList(dir string) string {
-	f, err := os.Open(dir)
-	if err != nil {
+	info, err := disk.Stat(dir)
+	switch {
+	case err != nil:
 		return reasonOf(dir, err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.IsDir() {
+	case !info.IsDir():
 		return dir + " is no folder"
 	}
-	return ""
+	_, err = disk.ReadDir(dir, 1)
+	return reasonOf(dir, err)
 }
 
 // reasonOf returns what is wrong with a path, or an empty text.

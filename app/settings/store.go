@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 
@@ -17,10 +16,14 @@ import (
 	"tandem/app/home"
 	"tandem/models/hub"
 	"tandem/storage"
+	"tandem/storage/disk"
 )
 
 // TokenFile lies in the home folder and has the hub's token. Only its owner may read it.
 const TokenFile = "hub-token"
+
+// maxToken bounds the file, in bytes.
+const maxToken = 64 << 10
 
 // Options are the values that hold where the user has set none.
 type Options struct {
@@ -80,7 +83,7 @@ func Open(ctx context.Context, db *storage.DB, dir *home.Home, log *slog.Logger,
 		}
 		s.saved[name] = change[name]
 	}
-	b, err := os.ReadFile(dir.Path(TokenFile))
+	b, err := disk.ReadFile(dir.Path(TokenFile), maxToken)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Warn("the hub's token cannot be read", "error", err)
 	}

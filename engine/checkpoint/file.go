@@ -12,6 +12,7 @@ import (
 
 	"tandem/engine/cache"
 	"tandem/engine/mlx"
+	"tandem/storage/disk"
 )
 
 // A file holds the captures of one edge. It is a safetensors file; its metadata has a header in
@@ -62,7 +63,7 @@ func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err 
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return 0, err
 	}
-	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := disk.OpenToWrite(path+partSuffix, os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +96,7 @@ func syncFolder(dir string) error {
 // A file is an open file whose header was read and checked.
 type file struct {
 	header
-	f       *os.File
+	f       *disk.File
 	tensors *mlx.Tensors
 	sum     *summing
 }
@@ -110,7 +111,7 @@ const anyKey = ""
 // openFile opens a file of a key. The error says why the file is unusable: a *DamagedError,
 // errOtherKey, errNewer, or that of the read.
 func openFile(path, key string) (*file, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -10,10 +11,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tandem/storage/disk"
 )
 
 // lockPoll is the pause between attempts to take a lock. A blocking flock could not be cancelled.
 const lockPoll = 250 * time.Millisecond
+
+// maxRefBytes bounds the file of a branch or a tag, which holds a commit.
+const maxRefBytes = 1 << 10
 
 // A repo is the folder of one model in the cache.
 type repo struct {
@@ -56,8 +62,9 @@ func (r repo) commit(revision string) (string, error) {
 	if isCommit(revision) {
 		return revision, nil
 	}
-	data, err := os.ReadFile(r.ref(revision))
-	if errors.Is(err, os.ErrNotExist) {
+	data, err := disk.ReadFile(r.ref(revision), maxRefBytes)
+	_, odd := errors.AsType[*disk.KindError](err)
+	if errors.Is(err, fs.ErrNotExist) || odd {
 		return "", nil
 	}
 	if err != nil {
@@ -104,6 +111,10 @@ func (r repo) link(snapshot *os.Root, name, etag string) (made bool, err error) 
 	if old, err := snapshot.Readlink(name); err == nil && old == target {
 		return false, nil
 	}
+	if st, err := snapshot.Lstat(name); err == nil && st.IsDir() {
+		return false, &fs.PathError{Op: "link", Path: filepath.Join(snapshot.Name(), name),
+			Err: &disk.KindError{What: "a folder"}}
+	}
 	tmp := name + ".link"
 	snapshot.Remove(tmp) // left from a crash
 	if err := snapshot.Symlink(target, tmp); err != nil {
@@ -132,7 +143,7 @@ func (r repo) tryLock(etag string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := disk.OpenToWrite(name, 0, 0o666)
 	if err != nil {
 		return nil, err
 	}

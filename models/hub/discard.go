@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"tandem/storage/disk"
 )
 
 // Discard deletes what unfinished pulls of a model have fetched, and returns the bytes that this
@@ -83,7 +85,7 @@ func Freed(dir string) (int64, error) {
 		return 0, err
 	}
 	r := repo{cache: cacheDir, id: id}
-	if _, err := os.Stat(dir); err != nil {
+	if _, err := disk.Stat(dir); err != nil {
 		return 0, errorf(NotFound, id,
 			"the cache has no such snapshot, so there is nothing to delete (%w)", err)
 	}
@@ -100,7 +102,7 @@ func Freed(dir string) (int64, error) {
 		return n, nil
 	}
 	// The model's folder goes, with the blobs that no snapshot links to.
-	entries, err := os.ReadDir(filepath.Join(r.dir(), "blobs"))
+	entries, err := disk.ReadDir(filepath.Join(r.dir(), "blobs"), 0)
 	if err = ignoreMissing(err); err != nil {
 		return n, diskError(id, err)
 	}

@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+
+	"tandem/storage/disk"
 )
 
 // errChanged means that the file changed after the hub gave its hash.
@@ -57,7 +59,7 @@ func newHash(etag string, size int64) hash.Hash {
 func (p *pull) fetch(ctx context.Context, f *file) error {
 	unlock, err := p.repo.lock(ctx, f.etag, func() {
 		p.meter.wait("another program downloads " + f.name)
-		if st, err := os.Stat(p.repo.partial(f.etag)); err == nil {
+		if st, err := disk.Stat(p.repo.partial(f.etag)); err == nil {
 			p.meter.set(f, min(st.Size(), f.size), 0)
 		}
 	})
@@ -71,10 +73,10 @@ func (p *pull) fetch(ctx context.Context, f *file) error {
 		return nil
 	}
 	d := &download{p: p, f: f}
-	if _, err := os.Stat(p.repo.partial(f.etag)); errors.Is(err, fs.ErrNotExist) && p.began != nil {
+	if _, err := disk.Stat(p.repo.partial(f.etag)); errors.Is(err, fs.ErrNotExist) && p.began != nil {
 		p.began(f.etag)
 	}
-	if d.out, err = os.OpenFile(p.repo.partial(f.etag), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+	if d.out, err = disk.OpenToWrite(p.repo.partial(f.etag), 0, 0o666); err != nil {
 		return diskError(p.name, err)
 	}
 	defer d.out.Close()
@@ -89,7 +91,7 @@ func (p *pull) fetch(ctx context.Context, f *file) error {
 
 // has reports whether the blob is there with the right size. Its writer has checked its hash.
 func (r repo) has(f *file) bool {
-	st, err := os.Stat(r.blob(f.etag))
+	st, err := disk.Stat(r.blob(f.etag))
 	return err == nil && st.Mode().IsRegular() && st.Size() == f.size
 }
 

@@ -3,7 +3,10 @@ package hub
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
+
+	"tandem/storage/disk"
 )
 
 // A Code says what kind of failure an [Error] is.
@@ -90,6 +93,17 @@ func diskError(name string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return errorf(DiskFull, name,
 			"the disk is full: free some space and pull again, what has arrived is kept (%w)", err)
+	}
+	if kind, ok := errors.AsType[*disk.KindError](err); ok {
+		path := "a file of the cache"
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			path = e.Path
+		}
+		return errorf(Disk, name, "%s is %s, not a file: delete it and pull again", path,
+			kind.What)
+	}
+	if silent, ok := errors.AsType[*disk.SilentError](err); ok {
+		return errorf(Disk, name, "%w", silent)
 	}
 	return errorf(Disk, name,
 		"the cache folder cannot be used: check its permissions and its disk (%w)", err)

@@ -3,12 +3,12 @@ package hub
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tandem/storage/disk"
 )
 
 // Resolve returns the folder of a model in the cache without asking the hub. name is org/name or
@@ -31,7 +31,7 @@ func Resolve(cacheDir, name string) (dir string, err error) {
 	case commit != "":
 		return r.snapshot(commit), nil
 	}
-	if blobs, _ := os.ReadDir(filepath.Join(r.dir(), "blobs")); len(blobs) > 0 &&
+	if blobs, _ := disk.ReadDir(filepath.Join(r.dir(), "blobs"), 0); len(blobs) > 0 &&
 		revision == "main" {
 		return "", incomplete(name, nil)
 	}
@@ -42,7 +42,7 @@ func Resolve(cacheDir, name string) (dir string, err error) {
 // List returns the ids of the models that have a folder in the cache, sorted, complete or not. It
 // returns none if there is no cache. Error: [Disk].
 func List(cacheDir string) ([]string, error) {
-	entries, err := os.ReadDir(cacheDir)
+	entries, err := disk.ReadDir(cacheDir, 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, diskError(cacheDir, err)
 	}
@@ -103,7 +103,7 @@ func (r repo) pick(revision string) (commit string, missing []string, err error)
 		info    fs.FileInfo
 	}
 	var all []candidate
-	entries, err := os.ReadDir(filepath.Join(r.dir(), "snapshots"))
+	entries, err := disk.ReadDir(filepath.Join(r.dir(), "snapshots"), 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", nil, diskError(r.id, err)
 	}
@@ -142,7 +142,7 @@ func (r repo) pick(revision string) (commit string, missing []string, err error)
 // another shard speaks of, and links that lead nowhere. Errors are those of the file system as they
 // are, and [Damaged] if the index makes no sense or names files elsewhere.
 func missingFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func missingFiles(dir string) ([]string, error) {
 		if !wanted(name) {
 			continue
 		}
-		if st, err := os.Stat(filepath.Join(dir, name)); err != nil {
+		if st, err := disk.FS(dir).Stat(name); err != nil {
 			lacks(name)
 		} else if st.Mode().IsRegular() {
 			there[name] = true
@@ -173,7 +173,7 @@ func missingFiles(dir string) ([]string, error) {
 		lacks("config.json")
 	}
 	if there[indexName] {
-		index, err := readAtMost(filepath.Join(dir, indexName), maxIndexBytes)
+		index, err := disk.ReadFile(filepath.Join(dir, indexName), maxIndexBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -212,18 +212,4 @@ func missingFiles(dir string) ([]string, error) {
 		}
 	}
 	return missing, nil
-}
-
-// readAtMost reads a file of at most n bytes.
-func readAtMost(name string, n int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, n+1))
-	if err == nil && int64(len(data)) > n {
-		err = fmt.Errorf("%s is larger than %d MiB", name, n>>20)
-	}
-	return data, err
 }

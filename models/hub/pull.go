@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tandem/storage/disk"
 )
 
 const (
@@ -173,7 +175,7 @@ func (p *pull) waiting(d time.Duration, err error) {
 
 // present reports whether a file is in the snapshot already, and its size.
 func (p *pull) present(name string) (int64, bool) {
-	st, err := os.Stat(filepath.Join(p.repo.snapshot(p.commit), filepath.FromSlash(name)))
+	st, err := disk.Stat(filepath.Join(p.repo.snapshot(p.commit), filepath.FromSlash(name)))
 	if err != nil || !st.Mode().IsRegular() {
 		return 0, false
 	}
@@ -219,7 +221,7 @@ func (p *pull) look(ctx context.Context, f *file) error {
 	}
 	if p.repo.has(f) {
 		f.have = f.size
-	} else if st, err := os.Stat(p.repo.partial(f.etag)); err == nil && st.Size() <= f.size {
+	} else if st, err := disk.Stat(p.repo.partial(f.etag)); err == nil && st.Size() <= f.size {
 		f.have = st.Size()
 	}
 	return nil
@@ -242,7 +244,7 @@ func (p *pull) index(ctx context.Context) ([]byte, error) {
 		}
 		path = p.repo.blob(f.etag)
 	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, maxIndexBytes)
 	if err != nil {
 		return nil, diskError(p.name, err)
 	}

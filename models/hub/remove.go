@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tandem/storage/disk"
 )
 
 // A removal lists what is deleted with a snapshot.
@@ -28,7 +30,7 @@ func Remove(dir string) (freed int64, err error) {
 		return 0, err
 	}
 	r := repo{cache: cacheDir, id: id}
-	switch _, err := os.Stat(dir); {
+	switch _, err := disk.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
 		return 0, errorf(NotFound, id,
 			"the cache has no such snapshot, so there is nothing to delete (%w)", err)
@@ -83,7 +85,7 @@ func (r repo) removeSnapshot(commit string) (freed int64, err error) {
 
 // snapshots lists the commits in the cache.
 func (r repo) snapshots() ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(r.dir(), "snapshots"))
+	entries, err := disk.ReadDir(filepath.Join(r.dir(), "snapshots"), 0)
 	var commits []string
 	for _, e := range entries {
 		commits = append(commits, e.Name())
@@ -94,26 +96,19 @@ func (r repo) snapshots() ([]string, error) {
 // blobsOf returns the names of the blobs that a snapshot links to, and the bytes of plain files in
 // it.
 func (r repo) blobsOf(commit string) (names []string, plain int64, err error) {
-	err = filepath.WalkDir(r.snapshot(commit), func(file string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		target, err := os.Readlink(file)
-		if err != nil {
-			st, err := e.Info()
-			if err == nil && st.Mode().IsRegular() {
-				plain += st.Size()
-			}
-			return err
+	files, err := disk.Walk(r.snapshot(commit))
+	for _, f := range files {
+		target := f.Target
+		if target == "" && f.Info.Mode().IsRegular() {
+			plain += f.Info.Size()
 		}
 		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(file), target)
+			target = filepath.Join(filepath.Dir(f.Path), target)
 		}
-		if filepath.Dir(target) == filepath.Join(r.dir(), "blobs") {
+		if f.Target != "" && filepath.Dir(target) == filepath.Join(r.dir(), "blobs") {
 			names = append(names, filepath.Base(target))
 		}
-		return nil
-	})
+	}
 	slices.Sort(names)
 	return slices.Compact(names), plain, err
 }
@@ -153,7 +148,7 @@ func (r repo) removal(commit string) (removal, error) {
 // payload returns the bytes that deleting a blob frees: none if it is a link into the store that
 // models share.
 func payload(blob string) int64 {
-	if st, err := os.Lstat(blob); err == nil && st.Mode().IsRegular() {
+	if st, err := disk.Lstat(blob); err == nil && st.Mode().IsRegular() {
 		return st.Size()
 	}
 	return 0
@@ -169,17 +164,23 @@ func removeFile(name string) (freed int64, err error) {
 
 // dropRefs removes the branches and tags that stand for a commit.
 func (r repo) dropRefs(commit string) error {
-	refs := filepath.Join(r.dir(), "refs")
-	return ignoreMissing(filepath.WalkDir(refs, func(file string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+	refs, err := disk.Walk(filepath.Join(r.dir(), "refs"))
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	for _, ref := range refs {
+		data, err := disk.ReadFile(ref.Path, maxRefBytes)
+		if err != nil {
+			continue // a damaged ref counts as none
+		}
+		if strings.TrimSpace(string(data)) == commit {
+			err = os.Remove(ref.Path)
+		}
+		if err != nil {
 			return err
 		}
-		data, err := readAtMost(file, 1<<10)
-		if err == nil && strings.TrimSpace(string(data)) == commit {
-			err = os.Remove(file)
-		}
-		return err
-	}))
+	}
+	return nil
 }
 
 // lockPartials takes the locks of all partial files, so that no download runs meanwhile. busy
@@ -191,7 +192,7 @@ func (r repo) lockPartials() (unlock func(), busy bool, err error) {
 			u()
 		}
 	}
-	entries, err := os.ReadDir(filepath.Join(r.dir(), "blobs"))
+	entries, err := disk.ReadDir(filepath.Join(r.dir(), "blobs"), 0)
 	if err = ignoreMissing(err); err != nil {
 		return unlock, false, err
 	}
@@ -230,7 +231,7 @@ func (r repo) sweep() (freed int64, err error) {
 	if err != nil {
 		return 0, diskError(r.id, err)
 	}
-	entries, err := os.ReadDir(filepath.Join(r.dir(), "blobs"))
+	entries, err := disk.ReadDir(filepath.Join(r.dir(), "blobs"), 0)
 	if err = ignoreMissing(err); err != nil {
 		return 0, diskError(r.id, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/storage/disk"
 )
 
 // A finding is one line of the doctor's report.
@@ -72,7 +72,7 @@ func (m *Main) examine(ctx context.Context) []finding {
 	add("program", true, "%s, %s/%s", version(), runtime.GOOS, runtime.GOARCH)
 
 	dir := m.home()
-	if info, err := os.Stat(dir); err == nil {
+	if info, err := disk.Stat(dir); err == nil {
 		add("home folder", info.Mode().Perm()&0o077 == 0, "%s, mode %v", dir, info.Mode().Perm())
 	} else {
 		add("home folder", true, "%s, made by the first start", dir)
@@ -137,7 +137,7 @@ func (m *Main) examine(ctx context.Context) []finding {
 			cache = saved
 		}
 	}
-	if _, err := os.Stat(cache); err == nil {
+	if _, err := disk.Stat(cache); err == nil {
 		add("model cache", true, "%s", cache)
 	} else {
 		add("model cache", true, "%s, made by the first `tandem pull`", cache)

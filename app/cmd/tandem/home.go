@@ -16,12 +16,16 @@ import (
 	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/app/library"
+	"tandem/storage/disk"
 )
 
 // home returns the folder that holds everything Tandem keeps.
 func (m *Main) home() string { return control.Home(m.Getenv) }
 
 func (m *Main) userHome() string { return control.UserHome(m.Getenv) }
+
+// maxToken bounds the file of the hub's token, in bytes.
+const maxToken = 64 << 10
 
 // options returns what the environment says. The names are those of the Hugging Face libraries,
 // because the cache is shared with them.
@@ -64,7 +68,7 @@ func (m *Main) options(log *slog.Logger) app.Options {
 	o.Hub.Logger = log
 	o.Hub.Token = m.Getenv("HF_TOKEN")
 	if o.Hub.Token == "" {
-		if b, err := os.ReadFile(filepath.Join(base, "token")); err == nil {
+		if b, err := disk.ReadFile(filepath.Join(base, "token"), maxToken); err == nil {
 			o.Hub.Token = strings.TrimSpace(string(b))
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"tandem/app/control"
+	"tandem/storage/disk"
 )
 
 // modelVerbs are the words that may follow "models".
@@ -83,7 +83,7 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 				architecture += ", " + model.Kind
 			}
 			source := model.Source
-			if _, err := os.Stat(model.Path); model.Path != "" && errors.Is(err, fs.ErrNotExist) {
+			if _, err := disk.Stat(model.Path); model.Path != "" && errors.Is(err, fs.ErrNotExist) {
 				source += ", gone"
 			}
 			memory := ""

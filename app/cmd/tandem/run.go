@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/library"
+	"tandem/storage/disk"
 )
 
 // noModel refuses an empty --model.
@@ -268,7 +268,7 @@ func orFolder(err error, name string) error {
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
 		return err
 	}
-	info, statErr := os.Stat(name)
+	info, statErr := disk.Stat(name)
 	switch {
 	case statErr != nil:
 		return fmt.Errorf("%w No folder here has that name either", err)

@@ -1,0 +1,31 @@
+package enginetest
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+)
+
+// SilentFolder returns a folder that answers no call, like a disk at the other end of a broken
+// network: a file system whose program never speaks. The calls in it come back when the test ends.
+// The test is skipped where it may not mount.
+func SilentFolder(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	fd, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		t.Skipf("no file system can be served here: %v", err)
+	}
+	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fd)
+	if err := syscall.Mount("silent", dir, "fuse", 0, options); err != nil {
+		syscall.Close(fd)
+		t.Skipf("no file system can be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		syscall.Close(fd) // ends the calls that wait
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package enginetest
+
+import "testing"
+
+// SilentFolder skips the test: only Linux mounts a file system without a helper.
+func SilentFolder(t testing.TB) string {
+	t.Skip("no folder can be silent here")
+	return ""
+}

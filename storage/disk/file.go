@@ -1,0 +1,210 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// A KindError says that something is no regular file.
+type KindError struct{ What string } // with its article: "a folder"
+
+func (e *KindError) Error() string { return "it is " + e.What + ", not a file" }
+
+// checkKind returns a *KindError unless the mode is that of a regular file.
+func checkKind(mode fs.FileMode) error {
+	switch {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		return &KindError{"a folder"}
+	case mode&fs.ModeNamedPipe != 0:
+		return &KindError{"a named pipe"}
+	case mode&fs.ModeSocket != 0:
+		return &KindError{"a socket"}
+	}
+	return &KindError{"a device"}
+}
+
+// A File is a regular file that is open for reading. If its disk may stop answering, its methods
+// have patience.
+type File struct {
+	f       *os.File
+	folder  string
+	patient bool // the disk may stop answering
+}
+
+// mostAtOnce is the most that one patient read asks for, in bytes: a slow disk has that many within
+// Patience.
+const mostAtOnce = 1 << 20
+
+// Open opens a regular file for reading. Links are followed. Error: [*fs.PathError], around a
+// *KindError if it is no regular file.
+func Open(name string) (*File, error) {
+	folder := filepath.Dir(name)
+	f, err := await(folder, func() (*File, error) {
+		f, err := openRegular(name, os.O_RDONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &File{f, folder, mayFallSilent(int(f.Fd()))}, nil
+	})
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	return f, nil
+}
+
+// OpenToWrite opens a regular file for reading and writing, and makes it if it is missing. flags
+// are further ones, such as os.O_TRUNC. Errors are those of [Open].
+func OpenToWrite(name string, flags int, mode fs.FileMode) (*os.File, error) {
+	f, err := await(filepath.Dir(name), func() (*os.File, error) {
+		return openRegular(name, os.O_RDWR|os.O_CREATE|flags, uint32(mode.Perm()))
+	})
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	return f, nil
+}
+
+// CheckFile returns the error that [Open] has for something that is no regular file. A missing file
+// is none.
+func CheckFile(name string) error {
+	_, err := await(filepath.Dir(name), func() (fs.FileInfo, error) {
+		info, err := os.Stat(name)
+		if err == nil {
+			err = checkKind(info.Mode())
+		}
+		return info, err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pathError("open", name, err)
+	}
+	return nil
+}
+
+// openRegular opens a regular file. It looks before it opens, since opening alone does something to
+// some devices, and again after, since the name may stand for another thing by then.
+func openRegular(name string, flags int, mode uint32) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err == nil {
+		err = checkKind(info.Mode())
+	}
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && flags&os.O_CREATE != 0) {
+		return nil, err
+	}
+	// Not to block: a named pipe would let this wait for its other end.
+	fd, err := unix.Open(name, flags|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, mode)
+	for errors.Is(err, unix.EINTR) {
+		fd, err = unix.Open(name, flags|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, mode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = unix.SetNonblock(fd, false)
+	f := os.NewFile(uintptr(fd), name)
+	if err == nil {
+		info, err = f.Stat()
+	}
+	if err == nil {
+		err = checkKind(info.Mode())
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Name returns the name that the file was opened by.
+func (f *File) Name() string { return f.f.Name() }
+
+// Fd returns the descriptor, for locks.
+func (f *File) Fd() uintptr { return f.f.Fd() }
+
+// Stat implements fs.File.
+func (f *File) Stat() (fs.FileInfo, error) { return patiently(f, "stat", f.f.Stat) }
+
+// Close implements fs.File.
+func (f *File) Close() error {
+	_, err := patiently(f, "close", func() (none struct{}, _ error) { return none, f.f.Close() })
+	return err
+}
+
+// Read implements io.Reader.
+func (f *File) Read(p []byte) (int, error) { return f.read(p, f.f.Read) }
+
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	if !f.patient {
+		return f.f.ReadAt(p, off)
+	}
+	n := 0
+	for {
+		m, err := f.read(p[n:min(n+mostAtOnce, len(p))],
+			func(p []byte) (int, error) { return f.f.ReadAt(p, off+int64(n)) })
+		if n += m; err != nil || n == len(p) {
+			return n, err
+		}
+	}
+}
+
+// read reads with patience if need be: into memory of its own, which a call that comes back late
+// may still write to.
+func (f *File) read(p []byte, read func([]byte) (int, error)) (int, error) {
+	if !f.patient {
+		return read(p)
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	own := make([]byte, min(len(p), mostAtOnce))
+	r, err := await(f.folder, func() (result, error) {
+		n, err := read(own)
+		return result{n, err}, nil
+	})
+	if err != nil {
+		return 0, pathError("read", f.Name(), err)
+	}
+	return copy(p, own[:r.n]), r.err
+}
+
+// patiently calls something of an open file.
+func patiently[T any](f *File, op string, call func() (T, error)) (T, error) {
+	if !f.patient {
+		return call()
+	}
+	v, err := await(f.folder, call)
+	if err != nil {
+		return v, pathError(op, f.Name(), err)
+	}
+	return v, nil
+}
+
+// ReadFile returns the content of a regular file of at most so many bytes.
+func ReadFile(name string, most int64) ([]byte, error) {
+	f, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		return nil, fmt.Errorf("%s is larger than %d KiB", name, most>>10)
+	}
+	return data, err
+}
+
+// pathError puts a name into an error, in place of the one that it may have.
+func pathError(op, name string, err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}

@@ -1,0 +1,107 @@
+package disk
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stat is os.Stat for anything.
+func Stat(name string) (fs.FileInfo, error) {
+	info, err := await(name, func() (fs.FileInfo, error) { return os.Stat(name) })
+	if err != nil {
+		return nil, pathError("stat", name, err)
+	}
+	return info, nil
+}
+
+// Lstat is os.Lstat for anything.
+func Lstat(name string) (fs.FileInfo, error) {
+	info, err := await(name, func() (fs.FileInfo, error) { return os.Lstat(name) })
+	if err != nil {
+		return nil, pathError("lstat", name, err)
+	}
+	return info, nil
+}
+
+// IsDir reports whether there is a folder of that name, and it answers.
+func IsDir(name string) bool {
+	info, err := Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// ReadDir returns the entries of a folder, sorted by name, and at most n if n is positive. With
+// entries it returns no error.
+func ReadDir(name string, n int) ([]fs.DirEntry, error) {
+	entries, err := await(name, func() ([]fs.DirEntry, error) {
+		if n <= 0 {
+			n = -1
+		}
+		d, err := os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		list, err := d.ReadDir(n)
+		if err == io.EOF {
+			err = nil // it is empty
+		}
+		slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		return list, err
+	})
+	if len(entries) > 0 {
+		return entries, nil // the names before the error count
+	}
+	if err != nil {
+		return nil, pathError("read", name, err)
+	}
+	return entries, nil
+}
+
+// EvalSymlinks is filepath.EvalSymlinks.
+func EvalSymlinks(name string) (string, error) {
+	whole, err := await(name, func() (string, error) { return filepath.EvalSymlinks(name) })
+	if err != nil {
+		return "", pathError("follow", name, err)
+	}
+	return whole, nil
+}
+
+// FS returns the files below a folder. It opens regular files alone.
+func FS(dir string) fs.StatFS { return folder(dir) }
+
+type folder string
+
+// Open implements fs.FS.
+func (d folder) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	f, err := Open(d.path(name))
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	return f, nil
+}
+
+// Stat implements fs.StatFS.
+func (d folder) Stat(name string) (fs.FileInfo, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
+	}
+	path := d.path(name)
+	info, err := await(filepath.Dir(path), func() (fs.FileInfo, error) { return os.Stat(path) })
+	if err != nil {
+		return nil, pathError("stat", name, err)
+	}
+	return info, nil
+}
+
+func (d folder) path(name string) string {
+	return filepath.Join(string(d), filepath.FromSlash(name))
+}
