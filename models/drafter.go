@@ -33,9 +33,63 @@ type Drafter struct {
 }
 
 // IsDrafter reports whether a folder holds a block network, which is no model by itself.
-func IsDrafter(dir string) bool {
-	_, cfg, err := readAnyConfig(disk.FS(dir))
+func IsDrafter(dir string) bool { return IsDrafterFS(disk.FS(dir)) }
+
+// IsDrafterFS is IsDrafter for the files at the root of a file system.
+func IsDrafterFS(fsys fs.FS) bool {
+	_, cfg, err := readAnyConfig(fsys)
 	return err == nil && cfg.isDrafter()
+}
+
+// CheckDrafter asks what the load of a block network asks, without loading it: of its files alone,
+// or together with the model in the folder target if that is not empty. name stands for the drafter
+// in errors, which are of type *Error.
+func CheckDrafter(fsys fs.FS, name, target string) error {
+	if err := checkDrafter(fsys, target); err != nil {
+		return named(err, Options{Name: name})
+	}
+	return nil
+}
+
+func checkDrafter(fsys fs.FS, target string) error {
+	text, cfg, err := readAnyConfig(fsys)
+	if err != nil {
+		return err
+	}
+	if _, err := dflash.Layers(text); err != nil {
+		return err
+	}
+	c, err := openCheckpoint(context.Background(), fsys, nil)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if target == "" {
+		return nil
+	}
+	m, err := sizesOf(disk.FS(target))
+	if err != nil {
+		return nil // a target that cannot be read says nothing about its drafter
+	}
+	w := nn.NewChecks(c, cfg.Quantization)
+	if _, err := dflash.New(w, text, m, DrafterSettings{}); err != nil {
+		return err
+	}
+	return w.Err()
+}
+
+// sizesOf returns a model that knows the sizes in its config.json alone.
+func sizesOf(fsys fs.FS) (*model, error) {
+	text, cfg, err := readConfig(fsys)
+	if err != nil {
+		return nil, err
+	}
+	arch, err := architectures[cfg.ModelType](text)
+	if err != nil {
+		return nil, err
+	}
+	m := arch.New(nn.NewChecks(noTensors{}, cfg.Quantization))
+	return &model{Model: m, config: m.Config()}, nil
 }
 
 // LoadDrafter loads the drafter in a folder for a target on the same thread, which must outlive it.
@@ -201,7 +255,7 @@ func quote(text string) string {
 
 // Outline returns the model in a folder without its weights; an empty dir means the pocket model.
 // LoadDrafter can check a drafter against it. It is good for nothing else.
-func Outline(ctx context.Context, t *mlx.Thread, dir string) (*Bundle, error) {
+func Outline(t *mlx.Thread, dir string) (*Bundle, error) {
 	opts := Options{Name: PocketID}
 	fsys := pocket.Files()
 	if dir != "" {
@@ -211,32 +265,21 @@ func Outline(ctx context.Context, t *mlx.Thread, dir string) (*Bundle, error) {
 		}
 		fsys = disk.FS(dir)
 	}
-	b, err := outline(ctx, t, fsys)
+	b, err := outline(t, fsys)
 	if err != nil {
 		return nil, named(err, opts)
 	}
 	return b, nil
 }
 
-func outline(ctx context.Context, t *mlx.Thread, fsys fs.FS) (*Bundle, error) {
-	text, cfg, err := readConfig(fsys)
+func outline(t *mlx.Thread, fsys fs.FS) (*Bundle, error) {
+	m, err := sizesOf(fsys)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{thread: t}
-	if _, err := b.loadTokenizer(fsys); err != nil {
-		return nil, err
-	}
-	return b, t.Do(ctx, func(s *mlx.Scope) error {
-		arch, err := architectures[cfg.ModelType](text)
-		if err != nil {
-			return err
-		}
-		m := arch.New(nn.NewWeights(s, noTensors{}, cfg.Quantization))
-		m.Free() // tables of rotary embeddings need no tensors, and nothing else would free them
-		b.Model = &model{Model: m, config: m.Config()}
-		return nil
-	})
+	b := &Bundle{thread: t, Model: m}
+	_, err = b.loadTokenizer(fsys)
+	return b, err
 }
 
 // noTensors is an empty checkpoint. An architecture makes a model of it that knows its sizes alone.

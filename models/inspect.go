@@ -27,16 +27,22 @@ type Summary struct {
 	Footprint     Footprint
 }
 
-// Inspect checks, without loading the weights, that a folder holds a complete model of a supported
-// architecture. Errors are of type *Error.
+// Inspect asks all that a load asks, without loading the weights: a folder that it accepts can be
+// loaded, if there is memory. Errors are of type *Error.
 func Inspect(dir string) (Summary, error) {
 	opts := Options{Name: filepath.Clean(dir)}
 	if err := checkFolder(dir); err != nil {
 		return Summary{}, named(err, opts)
 	}
-	s, err := inspect(disk.FS(dir), opts.Name)
+	return InspectFS(disk.FS(dir), opts.Name)
+}
+
+// InspectFS is Inspect for the files at the root of a file system. Of the weights it reads the
+// headers alone.
+func InspectFS(fsys fs.FS, name string) (Summary, error) {
+	s, err := inspect(fsys, name)
 	if err != nil {
-		return Summary{}, named(err, opts)
+		return Summary{}, named(err, Options{Name: name})
 	}
 	return s, nil
 }
@@ -51,18 +57,12 @@ func LoadPocket(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, erro
 }
 
 func inspect(fsys fs.FS, name string) (Summary, error) {
-	text, cfg, err := readConfig(fsys)
+	b := &Bundle{}
+	text, cfg, _, err := b.readSmallFiles(fsys, name)
 	if err != nil {
 		return Summary{}, err
 	}
 	arch, err := architectures[cfg.ModelType](text)
-	if err != nil {
-		return Summary{}, err
-	}
-	if err := stat(fsys, tokenizerFile); err != nil {
-		return Summary{}, err
-	}
-	purpose, err := readPurpose(fsys, text, cfg, name)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -71,9 +71,12 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		return Summary{}, err
 	}
 	defer c.close()
+	if err := b.assemble(nn.NewChecks(c, cfg.Quantization), text, cfg); err != nil {
+		return Summary{}, err
+	}
 	s := Summary{
 		Architecture: cfg.ModelType, Bytes: c.bytes,
-		ContextLength: arch.ContextLength(), Kind: purpose.Kind,
+		ContextLength: arch.ContextLength(), Kind: b.Purpose.Kind,
 	}
 	s.Footprint = Footprint{ContextLength: s.ContextLength, layers: keptLayers(arch)}
 	s.Footprint.addWeights(c, arch.Sanitize)

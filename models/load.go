@@ -132,18 +132,8 @@ func named(err error, opts Options) error {
 }
 
 func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
-	text, cfg, err := readConfig(fsys)
-	if err != nil {
-		return nil, err
-	}
 	b := &Bundle{thread: t, Lane: opts.Lane}
-	if b.Purpose, err = readPurpose(fsys, text, cfg, opts.Name); err != nil {
-		return nil, err
-	}
-	if b.Defaults, err = readDefaults(fsys); err != nil {
-		return nil, err
-	}
-	tokenizerConfig, err := b.loadTokenizer(fsys)
+	text, cfg, tokenizerConfig, err := b.readSmallFiles(fsys, opts.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -153,33 +143,10 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	}
 	defer c.close()
 	err = c.build(t, cfg.Quantization, opts, func(w *nn.Weights) error {
-		w.NoHead = b.Purpose.Kind == KindEmbedding
-		arch, err := architectures[cfg.ModelType](text)
-		if err != nil {
+		if err := b.assemble(w, text, cfg); err != nil {
 			return err
 		}
-		w.Sanitize(arch.Sanitize)
-		m := arch.New(w)
-		if err := w.Err(); err != nil {
-			return err
-		}
-		conf := m.Config()
-		if n := b.Tokenizer.BaseSize(); n > conf.VocabSize {
-			return errorf(CodeInvalid,
-				"tokenizer.json has ids up to %d, but the model's vocab_size is %d: "+
-					"they do not belong together; download both again, from one place",
-				n-1, conf.VocabSize)
-		}
-		if err := b.Purpose.resolve(b.Tokenizer, conf.VocabSize); err != nil {
-			return err
-		}
-		id, has := b.Tokenizer.EOS()
-		named := []tokenIDs{b.Defaults.eos, cfg.EOS, cfg.Text.EOS}
-		if has {
-			named = append(named, tokenIDs{id})
-		}
-		conf.EOS = joinEOS(conf.VocabSize, named...)
-		b.Model = &model{Model: m, config: conf}
+		conf := b.Model.Config()
 		b.Parts = w.Parts()
 		b.Info = Info{
 			Architecture:  cfg.ModelType,
@@ -197,6 +164,56 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	}
 	b.Chat = readChat(fsys, tokenizerConfig, opts.Lane)
 	return b, nil
+}
+
+// readSmallFiles reads the files of a folder that are needed before the weights. It also returns
+// config.json and tokenizer_config.json.
+func (b *Bundle) readSmallFiles(fsys fs.FS,
+	name string) (text []byte, cfg *config, tokenizerConfig []byte, err error) {
+	if text, cfg, err = readConfig(fsys); err != nil {
+		return nil, nil, nil, err
+	}
+	if b.Purpose, err = readPurpose(fsys, text, cfg, name); err != nil {
+		return nil, nil, nil, err
+	}
+	if b.Defaults, err = readDefaults(fsys); err != nil {
+		return nil, nil, nil, err
+	}
+	tokenizerConfig, err = b.loadTokenizer(fsys)
+	return text, cfg, tokenizerConfig, err
+}
+
+// assemble makes the model of weights, which are read or only checked, and refuses files that do
+// not belong together.
+func (b *Bundle) assemble(w *nn.Weights, text []byte, cfg *config) error {
+	w.NoHead = b.Purpose.Kind == KindEmbedding
+	arch, err := architectures[cfg.ModelType](text)
+	if err != nil {
+		return err
+	}
+	w.Sanitize(arch.Sanitize)
+	m := arch.New(w)
+	if err := w.Err(); err != nil {
+		return err
+	}
+	conf := m.Config()
+	if n := b.Tokenizer.BaseSize(); n > conf.VocabSize {
+		return errorf(CodeInvalid,
+			"tokenizer.json has ids up to %d, but the model's vocab_size is %d: "+
+				"they do not belong together; download both again, from one place",
+			n-1, conf.VocabSize)
+	}
+	if err := b.Purpose.resolve(b.Tokenizer, conf.VocabSize); err != nil {
+		return err
+	}
+	id, has := b.Tokenizer.EOS()
+	named := []tokenIDs{b.Defaults.eos, cfg.EOS, cfg.Text.EOS}
+	if has {
+		named = append(named, tokenIDs{id})
+	}
+	conf.EOS = joinEOS(conf.VocabSize, named...)
+	b.Model = &model{Model: m, config: conf}
+	return nil
 }
 
 // build hands the weights to fn on the thread. They are freed if fn fails.

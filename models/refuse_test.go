@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -245,6 +246,10 @@ func TestDamagedModelIsRefused(t *testing.T) {
 			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/name: ") ||
 				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want one line with code %s and %q", err, c.code, c.want)
+			}
+			// a model that is listed as fine can be loaded
+			if _, of := models.InspectFS(files, "org/name"); fmt.Sprint(of) != fmt.Sprint(err) {
+				t.Errorf("inspecting it gives %v, loading it %v", of, err)
 			}
 		})
 	}

@@ -28,6 +28,15 @@ func newScope(t *Thread) *Scope {
 	return s
 }
 
+// errIdle is the failure of an idle scope.
+var errIdle = errors.New("mlx: an idle scope computes nothing")
+
+// NewIdleScope returns a scope of no thread that has failed. Its operations do nothing and return
+// dead arrays, so that code that builds graphs can be followed without MLX.
+func NewIdleScope() *Scope {
+	return &Scope{t: &Thread{}, dead: &Array{}, err: errIdle}
+}
+
 // Err returns the first failure recorded in this scope.
 func (s *Scope) Err() error { return s.err }
 

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,6 +23,7 @@ type Weights struct {
 	FewRows bool      // use the kernel for few rows with packed matrices; takes a GPU
 	NoHead  bool      // an embedding model: its head is not read and may be missing
 
+	checks  bool       // nothing is read, see NewChecks
 	scope   *mlx.Scope // while loading
 	src     Source
 	config  *Quantization     // of config.json, may be nil
@@ -49,6 +49,14 @@ func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
 	for _, name := range src.Names() {
 		w.names[name] = name
 	}
+	return w
+}
+
+// NewChecks returns weights that read nothing. What asks for them makes a model that cannot compute,
+// and [Weights.Err] says whether the tensors of src would do. It needs no thread.
+func NewChecks(src Source, q *Quantization) *Weights {
+	w := NewWeights(mlx.NewIdleScope(), src, q)
+	w.checks = true
 	return w
 }
 
@@ -97,7 +105,10 @@ func (w *Weights) fail(err error) {
 // Err returns the first failure, or else an error that names missing and unexpected tensors. Call
 // it after everything was asked for.
 func (w *Weights) Err() error {
-	if err := cmp.Or(w.err, w.scope.Err()); err != nil {
+	if w.err != nil {
+		return w.err
+	}
+	if err := w.scope.Err(); err != nil && !w.checks {
 		return err
 	}
 	unexpected := slices.DeleteFunc(slices.Sorted(maps.Keys(w.names)),
@@ -190,7 +201,7 @@ func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 		w.fail(unsupported("%s is of type %s; supported is %s",
 			name, info.Dtype, strings.Join(types, ", ")))
 	}
-	if w.err != nil || w.missing != nil {
+	if w.err != nil || w.missing != nil || w.checks {
 		return w.scope.Zeros(mlx.Float32, shape...)
 	}
 	return w.src.Load(w.scope, info.Name)
@@ -199,7 +210,7 @@ func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 // keep makes arrays outlive the scope, and views of them, whose memory counts once. It evaluates
 // them now, so that no more than one layer is held twice, and frees all other arrays of the scope.
 func (w *Weights) keep(arrays []*mlx.Array, views ...*mlx.Array) {
-	if w.err != nil || w.missing != nil {
+	if w.err != nil || w.missing != nil || w.checks {
 		return
 	}
 	for _, a := range arrays {

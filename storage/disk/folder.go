@@ -73,12 +73,18 @@ func EvalSymlinks(name string) (string, error) {
 }
 
 // FS returns the files below a folder. It opens regular files alone.
-func FS(dir string) fs.StatFS { return folder(dir) }
+func FS(dir string) Folder { return Folder(dir) }
 
-type folder string
+// A Folder implements fs.FS.
+type Folder string
+
+var (
+	_ fs.StatFS    = Folder("")
+	_ fs.ReadDirFS = Folder("")
+)
 
 // Open implements fs.FS.
-func (d folder) Open(name string) (fs.File, error) {
+func (d Folder) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
@@ -89,8 +95,20 @@ func (d folder) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
+// ReadDir implements fs.ReadDirFS.
+func (d Folder) ReadDir(name string) ([]fs.DirEntry, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrInvalid}
+	}
+	entries, err := ReadDir(d.path(name), 0)
+	if err != nil {
+		return nil, pathError("read", name, err)
+	}
+	return entries, nil
+}
+
 // Stat implements fs.StatFS.
-func (d folder) Stat(name string) (fs.FileInfo, error) {
+func (d Folder) Stat(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
 	}
@@ -102,6 +120,6 @@ func (d folder) Stat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-func (d folder) path(name string) string {
+func (d Folder) path(name string) string {
 	return filepath.Join(string(d), filepath.FromSlash(name))
 }
