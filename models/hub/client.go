@@ -143,18 +143,49 @@ func (c *client) do(ctx context.Context, method, address string,
 		r.Response = resp
 		r.note(c.isHub(req.URL))
 		location, err := resp.Location()
-		if resp.StatusCode/100 != 3 || err != nil ||
-			method == http.MethodHead && !c.isHub(location) {
+		redirect := resp.StatusCode/100 == 3 && err == nil
+		if redirect {
+			err = c.checkRedirect(req.URL, location)
+		}
+		if !redirect || err == nil && method == http.MethodHead && !c.isHub(location) {
 			resp.Body = &body{resp.Body, c, ctx, cancel, watch}
 			return r, nil
 		}
 		resp.Body.Close()
+		if err != nil {
+			watch.Stop()
+			cancel(nil)
+			return nil, err
+		}
 		address = location.String()
 	}
 	watch.Stop()
 	cancel(nil)
 	return nil, errorf(BadReply, c.name, "%s redirects in circles: check the hub endpoint",
 		c.endpoint)
+}
+
+// checkRedirect refuses an address that is none of the web, and one that anybody on the way could
+// read and change when the address before it was not.
+func (c *client) checkRedirect(from, to *url.URL) error {
+	switch {
+	case to.Scheme != "https" && to.Scheme != "http" || to.Hostname() == "":
+		return errorf(BadReply, c.name, "%s redirects to %q, which is no address on the web: "+
+			"check the hub endpoint", from.Host, clip(to.Redacted()))
+	case from.Scheme == "https" && to.Scheme == "http":
+		return errorf(BadReply, c.name, "%s redirects from https to http, at %s, where others can "+
+			"read and change what is sent: check the hub endpoint", from.Host, clip(to.Host))
+	}
+	return nil
+}
+
+// clip shortens what a server sent for a message.
+func clip(s string) string {
+	const most = 100 // bytes
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // isHub reports whether an address may see the token: the endpoint's host, by its scheme or by
@@ -361,6 +392,9 @@ func (c *client) head(ctx context.Context, commit, name string,
 		case r.size < 0:
 			return false, errorf(BadReply, c.name,
 				"the hub gives no size for %s: choose another hub endpoint", name)
+		}
+		if err := checkSize(c.name, name, r.size); err != nil {
+			return false, err
 		}
 		etag, size = r.etag, r.size
 		return false, nil

@@ -25,8 +25,9 @@ type file struct {
 	name string
 	etag string // its hash, and the name of its blob
 	size int64
-	have int64 // bytes that were on disk when the pull was planned
-	slot int   // in the meter
+	have int64  // bytes that were on disk when the pull was planned
+	slot int    // in the meter
+	head []byte // the beginning of weights, while they are checked
 }
 
 // A download writes one blob, while this program holds its lock.
@@ -173,6 +174,9 @@ func (d *download) attempt(ctx context.Context) error {
 		return c.statusError(r, d.f.name)
 	case r.etag != "" && r.etag != d.f.etag:
 		return errChanged
+	case r.StatusCode == http.StatusOK && r.ContentLength > d.f.size:
+		return errorf(BadReply, c.name, "the hub sends %d bytes of %s, of which it announced %d: "+
+			"check the hub endpoint", r.ContentLength, d.f.name, d.f.size)
 	case r.StatusCode == http.StatusOK && d.have > 0:
 		// The server sends the whole instead of the rest.
 		if err := d.restart(); err != nil {
@@ -198,15 +202,11 @@ func (d *download) copy(body io.Reader) error {
 	buf := make([]byte, 256<<10)
 	for {
 		n, err := body.Read(buf)
-		if int64(n) > d.f.size-d.have {
-			if err := d.restart(); err != nil {
+		n = int(min(int64(n), d.f.size-d.have)) // more than was announced is cut off
+		if n > 0 {
+			if err := d.p.keepReserve(int64(n)); err != nil {
 				return err
 			}
-			return &transient{err: errorf(BadReply, name,
-				"the hub sends more of %s than the %d bytes it announced: pull again",
-				d.f.name, d.f.size)}
-		}
-		if n > 0 {
 			if _, err := d.p.write(d.out, buf[:n]); err != nil {
 				return err
 			}

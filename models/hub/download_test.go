@@ -152,7 +152,7 @@ func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 				}
 				return n == 2
 			})},
-		{name: "more is sent than announced", ranges: []string{"", ""},
+		{name: "more is sent than announced", ranges: []string{""},
 			hub: stored(func(n int, w http.ResponseWriter, r *http.Request) bool {
 				if n == 1 {
 					w.Write(append(slices.Clone(content), "and more"...))

@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestPullErrorsHaveCodes expects that each failure has its code and says what to do. It leaves no
@@ -246,12 +248,151 @@ func TestPullRefusesHostileNames(t *testing.T) {
 			}
 		})
 	}
-	// A file can't stand in the place of another file's folder.
+}
+
+func TestPullRefusesAFileAndAFolderOfOneName(t *testing.T) {
+	for _, names := range [][]string{
+		{"a.json", "a.json/b.json"}, {"a.json", "a.json/b/c.json"}, {"a/b.txt", "a/b.txt/c.txt"},
+		{"config.json/x.json"}, {"A.json", "a.json/b.json"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			files := model()
+			for _, name := range names {
+				files[name] = []byte("{}")
+			}
+			h := newFakeHub(t, files)
+			cache := t.TempDir()
+			_, err := Pull(t.Context(), "org/name", h.options(cache), nil)
+			wantCode(t, err, Unsupported, "a folder of the same name", names[len(names)-1])
+			if got := h.seen("/blob/"); got != nil {
+				t.Errorf("weights were fetched: %q", got)
+			}
+		})
+	}
+	// What is not fetched may have any name.
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
-		files["a.json"], files["a.json/b.json"] = []byte("{}"), []byte("{}")
+		files["a.json"], files["a.json/b.py"] = []byte("{}"), []byte("{}")
 		h := newFakeHub(t, files)
-		_, err := Pull(t.Context(), "org/name", h.options(t.TempDir()), nil)
-		wantCode(t, err, Disk)
+		if _, err := Pull(t.Context(), "org/name", h.options(t.TempDir()), nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A redirect that cannot lead to a file is told at once, and not tried again.
+func TestRedirectsThatCannotBeFollowedAreRefusedAtOnce(t *testing.T) {
+	for _, location := range []string{"file:///etc/passwd", "file://hub.test/etc/passwd",
+		"ftp://hub.test/x", "data:text/plain,x", "gopher://hub.test/", "javascript:alert(1)",
+		"http:///x", "https://", "http://:80/x"} {
+		for _, path := range []string{"/revision/", "/resolve/", "/blob/"} {
+			synctest.Test(t, func(t *testing.T) {
+				h := newFakeHub(t, model())
+				h.hook = func(w http.ResponseWriter, r *http.Request) bool {
+					if !strings.Contains(r.URL.Path, path) {
+						return false
+					}
+					w.Header().Set("Location", location)
+					w.WriteHeader(http.StatusFound)
+					return true
+				}
+				start := time.Now()
+				_, err := Pull(t.Context(), "org/name", h.options(t.TempDir()), nil)
+				wantCode(t, err, BadReply, "redirects to", "no address on the web")
+				if d := time.Since(start); d > time.Second {
+					t.Errorf("%s at %s was refused after %v", location, path, d)
+				}
+			})
+		}
+	}
+}
+
+func TestRedirectFromHTTPSToHTTPIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHub(t, model())
+		o := h.options(t.TempDir())
+		o.Endpoint = "https://hub.test"
+		o.Client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Scheme != "https" {
+				t.Errorf("%s was asked", r.URL)
+			}
+			return &http.Response{StatusCode: 302, Body: http.NoBody, Request: r,
+				Header: http.Header{"Location": {"http://hub.test/x"}}}, nil
+		})}
+		start := time.Now()
+		_, err := Pull(t.Context(), "org/name", o, nil)
+		wantCode(t, err, BadReply, "from https to http", "hub.test")
+		if d := time.Since(start); d > time.Second {
+			t.Errorf("it was refused after %v", d)
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Sizes that no file has are refused where they are told, so that no sum of them overflows.
+func TestSizesThatNoFileHasAreRefused(t *testing.T) {
+	for _, size := range []string{"4611686018427387904", "9223372036854775807", "4398046511105"} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newFakeHub(t, model())
+			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodHead || !strings.Contains(r.URL.Path, ".safetensors") ||
+					strings.Contains(r.URL.Path, indexName) {
+					return false
+				}
+				w.Header().Set("X-Repo-Commit", commitA)
+				w.Header().Set("X-Linked-Etag", `"`+strings.Repeat("a", 64)+`"`)
+				w.Header().Set("X-Linked-Size", size)
+				return true
+			}
+			_, err := Pull(t.Context(), "org/name", h.options(t.TempDir()), nil)
+			wantCode(t, err, BadReply, size, "which no file has")
+			if got := h.seen("/blob/"); got != nil {
+				t.Errorf("weights were fetched: %q", got)
+			}
+		})
+	}
+	for _, size := range []int64{-1, -1 << 63, 1 << 62, 1<<42 + 1} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newFakeHub(t, model())
+			h.siblings = func(names []string) any {
+				return []map[string]any{{"rfilename": "config.json", "size": 5},
+					{"rfilename": "model-00001-of-00002.safetensors", "size": size},
+					{"rfilename": "model-00002-of-00002.safetensors", "size": size}}
+			}
+			o := h.options(t.TempDir())
+			_, ofSize := Size(t.Context(), "org/name", o)
+			_, ofPull := Pull(t.Context(), "org/name", o, nil)
+			wantCode(t, ofSize, BadReply, "which no file has")
+			wantCode(t, ofPull, BadReply, "which no file has")
+		})
+	}
+}
+
+// The disk may fill while a pull writes: by others, or by a hub that sends more than it said.
+func TestReserveOfTheDiskIsKeptWhilePulling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := model()
+		files[shard] = weights(3 * lookEvery)
+		h := newFakeHub(t, files)
+		o := h.options(t.TempDir())
+		var looks, written atomic.Int64
+		o.FreeSpace = func(string) (int64, error) {
+			if looks.Add(1) > 2 {
+				return diskReserve - 1, nil
+			}
+			return diskReserve + 4*lookEvery, nil
+		}
+		o.write = func(f *os.File, p []byte) (int, error) {
+			written.Add(int64(len(p)))
+			return f.Write(p)
+		}
+		_, err := Pull(t.Context(), "org/name", o, nil)
+		wantCode(t, err, DiskFull, "stay for the system", "kept")
+		if n := written.Load(); n > 2*lookEvery+2<<20 {
+			t.Errorf("%d bytes were written past the reserve", n)
+		}
 	})
 }

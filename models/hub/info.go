@@ -7,8 +7,14 @@ import (
 	"strings"
 )
 
-// maxFiles bounds a repository.
-const maxFiles = 20_000
+const (
+	// maxFiles bounds a repository.
+	maxFiles = 20_000
+
+	// maxFileBytes bounds a file: more than any file at the hub has. The sum over all files of a
+	// repository fits 63 bits.
+	maxFileBytes = 1 << 42
+)
 
 // An info is what the hub says of one revision.
 type info struct {
@@ -52,13 +58,45 @@ func parseInfo(name string, data []byte) (info, error) {
 					"nothing was downloaded, do not trust it", s.Name)
 		}
 		in.files = append(in.files, s.Name)
-		if s.Size != nil && *s.Size >= 0 {
-			in.sizes[s.Name] = *s.Size
+		if s.Size == nil {
+			continue
 		}
+		if err := checkSize(name, s.Name, *s.Size); err != nil {
+			return info{}, err
+		}
+		in.sizes[s.Name] = *s.Size
 	}
 	slices.Sort(in.files)
 	in.files = slices.Compact(in.files)
 	return in, nil
+}
+
+// checkSize refuses a size that no file has.
+func checkSize(name, file string, size int64) error {
+	if size < 0 || size > maxFileBytes {
+		return errorf(BadReply, name,
+			"the hub says that %s has %d bytes, which no file has: check the hub endpoint", file,
+			size)
+	}
+	return nil
+}
+
+// checkTree refuses a file whose name is that of a folder too. Names that differ in case are one on
+// a Mac.
+func checkTree(name string, files []string) error {
+	there := map[string]string{}
+	for _, f := range files {
+		there[strings.ToLower(f)] = f
+	}
+	for _, f := range files {
+		for dir := path.Dir(f); dir != "."; dir = path.Dir(dir) {
+			if file := there[strings.ToLower(dir)]; file != "" {
+				return errorf(Unsupported, name, "the repository has a file %s and a folder of the "+
+					"same name, with %s, which no disk can hold: choose another revision", file, f)
+			}
+		}
+	}
+	return nil
 }
 
 // choose returns the files to fetch. The index, if there is one, says which weights are the
@@ -105,7 +143,8 @@ func (in info) choose(name string, index []byte) ([]string, error) {
 		weights = slices.DeleteFunc(weights,
 			func(f string) bool { return strings.HasPrefix(f, "consolidated") })
 	}
-	return append(chosen, weights...), nil
+	chosen = append(chosen, weights...)
+	return chosen, checkTree(name, chosen)
 }
 
 // lacks says why a repository holds no model that can be loaded.

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tandem/storage/disk"
@@ -22,6 +25,7 @@ const (
 
 	parallel     = 4         // files at a time
 	diskReserve  = 512 << 20 // bytes that a pull leaves free for the rest of the system
+	lookEvery    = 16 << 20  // bytes that a pull writes before it looks at the free space again
 	defaultStall = 30 * time.Second
 )
 
@@ -40,6 +44,11 @@ type Options struct {
 	// Stall ends a request after so long without a byte; 30 s if 0.
 	Stall time.Duration
 
+	// Check is asked before weights are fetched. It gets the files of the model; reading weights
+	// beyond their headers fails. An error ends the pull with that error. It is not asked if all
+	// weights are on disk. May be nil.
+	Check func(files fs.FS) error
+
 	// Began hears of each blob that this pull begins, before its first byte is written. It does not
 	// hear of blobs that the pull continues. May be nil.
 	Began func(blob string)
@@ -56,6 +65,10 @@ type pull struct {
 	commit string
 	write  func(f *os.File, p []byte) (int, error)
 	began  func(blob string)
+	ask    func(files fs.FS) error
+	free   func(dir string) (int64, error)
+
+	written atomic.Int64 // bytes since free was last asked
 }
 
 // A Snapshot is one commit of a model, complete in the cache.
@@ -108,10 +121,15 @@ func Pull(ctx context.Context, name string, opts Options,
 		meter:  newMeter(progress),
 		write:  opts.write,
 		began:  opts.Began,
+		ask:    opts.Check,
+		free:   opts.FreeSpace,
 	}
 	defer p.meter.close()
 	if p.write == nil {
 		p.write = (*os.File).Write
+	}
+	if p.free == nil {
+		p.free = freeSpace
 	}
 	in, err := p.client.info(ctx, revision, "", p.waiting)
 	if err != nil {
@@ -125,14 +143,18 @@ func Pull(ctx context.Context, name string, opts Options,
 	if err != nil {
 		return Snapshot{}, err
 	}
-	free := opts.FreeSpace
-	if free == nil {
-		free = freeSpace
-	}
-	if err := p.checkSpace(files, free); err != nil {
+	if err := p.checkSpace(files); err != nil {
 		return Snapshot{}, err
 	}
-	if err := p.each(ctx, files, p.fetchCurrent); err != nil {
+	// The weights come last: the rest may say that they cannot be used.
+	before, weights := splitWeights(files)
+	if err := p.each(ctx, before, p.fetchCurrent); err != nil {
+		return Snapshot{}, err
+	}
+	if err := p.check(ctx, files); err != nil {
+		return Snapshot{}, err
+	}
+	if err := p.each(ctx, weights, p.fetchCurrent); err != nil {
 		return Snapshot{}, err
 	}
 	added, err := p.publish(files, revision)
@@ -237,27 +259,58 @@ func (p *pull) index(ctx context.Context) ([]byte, error) {
 		return nil, errorf(Unsupported, p.name, "%s is larger than %d MiB, which no model needs",
 			indexName, maxIndexBytes>>20)
 	}
-	path := filepath.Join(p.repo.snapshot(p.commit), indexName)
+	name := filepath.Join(p.repo.snapshot(p.commit), indexName)
 	if f.etag != "" {
 		if err := p.fetchCurrent(ctx, f); err != nil {
 			return nil, err
 		}
-		path = p.repo.blob(f.etag)
+		name = p.repo.blob(f.etag)
 	}
-	data, err := disk.ReadFile(path, maxIndexBytes)
+	data, err := disk.ReadFile(name, maxIndexBytes)
 	if err != nil {
 		return nil, diskError(p.name, err)
 	}
 	return data, nil
 }
 
+// splitWeights returns the files to fetch first, and the weights.
+func splitWeights(files []*file) (before, weights []*file) {
+	for _, f := range files {
+		if path.Ext(f.name) == ".safetensors" {
+			weights = append(weights, f)
+		} else {
+			before = append(before, f)
+		}
+	}
+	return before, weights
+}
+
+// keepReserve is called before so many bytes are written. It fails if the disk, which others fill
+// too, has no more than its reserve.
+func (p *pull) keepReserve(n int64) error {
+	if p.written.Add(n) < lookEvery {
+		return nil
+	}
+	p.written.Store(0)
+	have, err := p.free(p.repo.cache)
+	if err != nil {
+		return diskError(p.name, err)
+	}
+	if have < diskReserve {
+		return errorf(DiskFull, p.name, "the disk of %s has %s free, and %s stay for the system: "+
+			"free some space and pull again, what has arrived is kept", p.repo.cache,
+			gigabytes(have), gigabytes(diskReserve))
+	}
+	return nil
+}
+
 // checkSpace fails if the disk cannot hold what is missing.
-func (p *pull) checkSpace(files []*file, free func(string) (int64, error)) error {
-	var need int64
+func (p *pull) checkSpace(files []*file) error {
+	var need int64 // no file is larger than maxFileBytes, so that this does not overflow
 	for _, f := range files {
 		need += f.size - f.have
 	}
-	have, err := free(p.repo.cache)
+	have, err := p.free(p.repo.cache)
 	if err != nil {
 		return diskError(p.name, err)
 	}

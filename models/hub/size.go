@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"math"
 	"strings"
 	"time"
 )
@@ -38,9 +37,6 @@ func Size(ctx context.Context, name string, opts Options) (bytes int64, err erro
 		switch {
 		case !known && strings.HasSuffix(f, ".safetensors"):
 			return 0, errorf(BadReply, name, "the hub does not say how large %s is", f)
-		case n > math.MaxInt64-bytes:
-			return 0, errorf(BadReply, name,
-				"the hub's sizes make no sense: check the hub endpoint")
 		}
 		bytes += n
 	}
