@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"tandem/app/control"
@@ -46,6 +47,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
+	o.Check = func(files fs.FS) error { return l.checkPull(ctx, id, files) }
 	snapshot, err := hub.Pull(ctx, name, o, func(p hub.Progress) {
 		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate),
 			Waiting: p.Waiting})
@@ -97,6 +99,30 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 		}
 	}
 	return model, err
+}
+
+// checkPull refuses a model that could not be used, before its weights are fetched. Of a drafter it
+// asks whether it fits one of the models that it would be taken for. Error: CodeModelInvalid.
+func (l *Library) checkPull(ctx context.Context, id string, files fs.FS) error {
+	if !models.IsDrafterFS(files) {
+		if _, err := models.InspectFS(files, id); err != nil {
+			return pool.InvalidModel(err)
+		}
+		return nil
+	}
+	targets, err := l.pool.PairedModels(ctx, id)
+	if err != nil {
+		return err
+	}
+	if len(targets) == 0 { // its model may be pulled later
+		targets = []string{""}
+	}
+	for _, target := range targets {
+		if err = models.CheckDrafter(files, id, target); err == nil {
+			return nil
+		}
+	}
+	return pool.InvalidModel(err)
 }
 
 // pulledRow returns the row of a hub's model, the zero Model if there is none. Its id differs from

@@ -15,7 +15,7 @@ import (
 // checkDrafter loads a drafter for a model, which need not be in memory, and frees it. So a drafter
 // that does not work is refused when it is chosen.
 func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
-	outline, err := models.Outline(ctx, p.thread, row.Path)
+	outline, err := models.Outline(p.thread, row.Path)
 	if err != nil {
 		return InvalidModel(err)
 	}

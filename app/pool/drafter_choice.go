@@ -59,16 +59,32 @@ func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := row.ID
-	if _, id, _, err := hub.ParseDir(row.Path); err == nil {
-		name = id
-	}
-	for _, id := range drafterNames(name, ids) {
+	for _, id := range drafterNames(hubName(row), ids) {
 		if dir, err := hub.Resolve(p.settings.Current().HubCache, id); err == nil {
 			return dir, nil
 		}
 	}
 	return "", nil
+}
+
+// hubName returns the name of a model at the hub, or its id if it is not from there.
+func hubName(row storage.Model) string {
+	if _, id, _, err := hub.ParseDir(row.Path); err == nil {
+		return id
+	}
+	return row.ID
+}
+
+// PairedModels returns the folders of the registered models that a drafter at the hub would draft
+// for, by its name.
+func (p *Pool) PairedModels(ctx context.Context, drafter string) (folders []string, err error) {
+	rows, err := p.db.Models(ctx)
+	for _, row := range rows {
+		if row.Path != "" && len(drafterNames(hubName(row), []string{drafter})) > 0 {
+			folders = append(folders, row.Path)
+		}
+	}
+	return folders, err
 }
 
 // DrafterBeside returns the folder of the drafter inside a model's folder, or "".

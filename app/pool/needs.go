@@ -53,7 +53,9 @@ func (p *Pool) fitsAlone(row storage.Model, size loadable, asked int) (demand, e
 // measure returns the memory of a model and of its drafter's folder, which may be empty. The
 // built-in drafter is too small to count.
 func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
-	inspect := models.InspectPocket
+	inspect := func() (models.Summary, error) { // the pocket model never changes
+		return p.models.get(row.Source, row.Source, models.InspectPocket)
+	}
 	if row.Source != storage.SourcePocket {
 		inspect = func() (models.Summary, error) { return p.Inspect(row.Path) }
 	}
