@@ -27,11 +27,16 @@ type Cue struct {
 	// When is a regular expression over the prompt's text after the template.
 	When string `json:"when"`
 	// Say is the answer. Special tokens are written out. $1 and ${name} are groups of When.
-	Say  string `json:"say"`
-	Wait int    `json:"wait_ms"` // before the engine hears of the request
-	Pace int    `json:"pace_ms"` // after each token
-	Fail bool   `json:"fail"`    // with an error, instead of the end
-	Full int    `json:"full"`    // the queue is full so many times before each answer
+	Say string `json:"say"`
+	// Bound is the answer to a request whose form does not allow Say's first token: a forced call,
+	// or a schema. With it a check sees that the server heard of the form. Without it the model
+	// chooses.
+	Bound string `json:"bound"`
+
+	Wait int  `json:"wait_ms"` // before the engine hears of the request
+	Pace int  `json:"pace_ms"` // after each token
+	Fail bool `json:"fail"`    // with an error, instead of the end
+	Full int  `json:"full"`    // the queue is full so many times before each answer
 
 	when  *regexp.Regexp
 	asked *atomic.Int64
@@ -58,14 +63,16 @@ func ReadScript(text []byte) (Script, error) {
 	return s, nil
 }
 
-// find returns the cue for a prompt, and the answer.
-func (s Script) find(prompt string) (Cue, string, bool) {
+// find returns the cue for a prompt, with its answers for this prompt.
+func (s Script) find(prompt string) (Cue, bool) {
 	for _, c := range s {
 		if m := c.when.FindStringSubmatchIndex(prompt); m != nil {
-			return c, string(c.when.ExpandString(nil, c.Say, prompt, m)), true
+			c.Say = string(c.when.ExpandString(nil, c.Say, prompt, m))
+			c.Bound = string(c.when.ExpandString(nil, c.Bound, prompt, m))
+			return c, true
 		}
 	}
-	return Cue{}, "", false
+	return Cue{}, false
 }
 
 // generate is the engine's method of that name, held to the script as to a grammar that has one
@@ -76,7 +83,7 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 	}
 	return func(yield func(engine.Token, error) bool) {
 		prompt := m.Decode(r.Prompt)
-		cue, say, ok := m.pool.opts.Script.find(prompt)
+		cue, ok := m.pool.opts.Script.find(prompt)
 		if !ok {
 			if r.Done != nil {
 				r.Done(engine.Stats{})
@@ -95,13 +102,10 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 				Message: "The script has the queue full here; try again in a second."})
 			return
 		}
-		ids, err := m.Encode(rest(say, m.Decode(r.Generated)), false)
-		if err != nil {
-			panic(err) // the script is ours
-		}
 		config := m.bundle.Model.Config()
-		r.Grammar = &scriptMatcher{ids: slices.Concat(r.Generated,
-			ids), ends: config.EOS, words: (config.VocabSize + 31) / 32, form: r.Grammar}
+		r.Grammar = &scriptMatcher{ids: m.script(r, cue.Say), bound: m.script(r, cue.Bound),
+			from: len(r.Generated), ends: config.EOS, words: (config.VocabSize + 31) / 32,
+			form: r.Grammar}
 		pause(ctx, cue.Wait)
 		for t, err := range m.engine.Generate(ctx, r) {
 			if cue.Fail && t.Finish != "" {
@@ -114,6 +118,15 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 			pause(ctx, cue.Pace)
 		}
 	}
+}
+
+// script returns the tokens of an answer, the generated ones included.
+func (m *Model) script(r engine.Request, say string) []int32 {
+	ids, err := m.Encode(rest(say, m.Decode(r.Generated)), false)
+	if err != nil {
+		panic(err) // the script is ours
+	}
+	return slices.Concat(r.Generated, ids)
 }
 
 // rest returns what is left of say after the beginning of an answer. If the server ended a thought
@@ -141,7 +154,8 @@ func pause(ctx context.Context, ms int) {
 // the text's next token, the form counts.
 type scriptMatcher struct {
 	ids, ends []int32
-	at        int // of ids; past them the text is complete
+	bound     []int32 // in place of ids, if the form does not allow the first new one
+	from, at  int     // of ids: the first new one, the next one; past them the text is complete
 	words     int
 	form      engine.Matcher // nil if there is none
 }
@@ -149,15 +163,31 @@ type scriptMatcher struct {
 func (c *scriptMatcher) Words() int { return c.words }
 
 func (c *scriptMatcher) Mask(bits []uint32) error {
-	next := c.ends
-	if c.at < len(c.ids) {
-		next = c.ids[c.at : c.at+1]
-	}
 	allowed := slices.Repeat([]uint32{^uint32(0)}, c.words)
 	if c.form != nil {
 		if err := c.form.Mask(allowed); err != nil {
 			return err
 		}
+	}
+	if c.next(bits, allowed) {
+		return nil
+	}
+	if c.at == c.from && len(c.bound) > c.from {
+		c.ids = c.bound
+		if c.next(bits, allowed) {
+			return nil
+		}
+	}
+	copy(bits, allowed)
+	return nil
+}
+
+// next puts the text's next token into bits, or the tokens that end it. It reports whether one of
+// them is allowed.
+func (c *scriptMatcher) next(bits, allowed []uint32) bool {
+	next := c.ends
+	if c.at < len(c.ids) {
+		next = c.ids[c.at : c.at+1]
 	}
 	clear(bits)
 	some := false
@@ -168,10 +198,7 @@ func (c *scriptMatcher) Mask(bits []uint32) error {
 			some = true
 		}
 	}
-	if !some {
-		copy(bits, allowed)
-	}
-	return nil
+	return some
 }
 
 func (c *scriptMatcher) Accept(id int32) error {
