@@ -1,7 +1,9 @@
 """Checks for the clients in Python."""
 
+import asyncio
 import re
 import time
+import urllib.request
 
 
 def check(condition, what):
@@ -9,11 +11,29 @@ def check(condition, what):
         raise SystemExit(what)
 
 
+loop = asyncio.Runner()  # of all async checks, because a client that is async belongs to one event loop
+
+
 def run(tests):
     """Runs functions under the names of the features that they check."""
     for feature, test in tests.items():
-        test()
+        if asyncio.iscoroutinefunction(test):
+            loop.run(test())
+        else:
+            test()
         print(f"ok {feature}", flush=True)
+
+
+def run_each(names, tests):
+    """Runs functions for each of the names that a client can ask by. tests(name) returns them."""
+    for name in names:
+        print(f"note {name}", flush=True)
+        run(tests(name))
+
+
+def reader(base):
+    """Returns a function that returns the text of a path of the server."""
+    return lambda path: urllib.request.urlopen(base + path).read().decode()
 
 
 def in_flight(get):
@@ -41,6 +61,21 @@ def let_go(get, what):
             return
         time.sleep(0.1)
     check(False, f"{what}: the request goes on after its client left")
+
+
+async def given_up(get, ask):
+    """Fails unless the server ends a request when its client's task is cancelled. ask starts the request and waits for the answer."""
+    task = asyncio.create_task(ask())
+    for _ in range(100):
+        if in_flight(get) == 1 or task.done():
+            break
+        await asyncio.sleep(0.1)
+    check(not task.done(), f"the request ends before it is cancelled: {task}")
+    check(in_flight(get) == 1, f"{in_flight(get)} requests in flight while one computes")
+    task.cancel()
+    await asyncio.wait([task])
+    check(task.cancelled(), f"a request that was cancelled ends so: {task}")
+    await asyncio.to_thread(let_go, get, "a request whose task was cancelled")
 
 
 # The tool that the script calls.

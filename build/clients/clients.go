@@ -33,12 +33,14 @@ type clientTier struct {
 	model   string // folder of the stand-in
 	dir     string // folder of the whole tier, removed at its end
 
-	python  string // Python with what requirements.txt lists
-	scorer  string // Python with what scores.txt lists
-	direct  string // Python with mlx_lm, the reference of the scores
-	aider   string // Python with what aider.txt lists
-	modules string // node_modules of node/package-lock.json
-	golang  string // the program of clients/go
+	python     string // Python with what requirements.txt lists
+	framed     string // Python with what frameworks.txt lists
+	instructor string // Python with what instructor.txt lists
+	scorer     string // Python with what scores.txt lists
+	direct     string // Python with mlx_lm, the reference of the scores
+	aider      string // Python with what aider.txt lists
+	modules    string // node_modules of node/package-lock.json
+	golang     string // the program of clients/go
 
 	table featureTable
 }
@@ -60,10 +62,11 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	}
 	defer os.RemoveAll(t.dir)
 	// The clients of the first lane wait for a model that computes. In the second lane most of the
-	// time goes into starting programs.
+	// time goes into starting programs. Those of the third wait for answers that take their time.
 	err = setup.Together(
 		func() error { return errors.Join(t.realModel(ctx), t.embeddings(ctx)) },
-		func() error { return errors.Join(t.libraries(ctx), t.connect(ctx), t.fuzz(ctx), t.scores(ctx)) })
+		func() error { return errors.Join(t.libraries(ctx), t.connect(ctx), t.fuzz(ctx), t.scores(ctx)) },
+		func() error { return t.frameworks(ctx) })
 	fmt.Fprintf(b.Out, "\n%s\ntest clients: %s\n", t.table.String(),
 		setup.Seconds(time.Since(start)))
 	return err
@@ -73,19 +76,7 @@ func Test(ctx context.Context, b *setup.Builder) error {
 // be installed is an error.
 func newClientTier(ctx context.Context, b *setup.Builder) (t *clientTier, err error) {
 	t = &clientTier{Builder: b}
-	if t.python, err = b.Venv(ctx, setup.Venv{Name: "clients", Requirements: clientsDir +
-		"/requirements.txt"}); err != nil {
-		return nil, err
-	}
-	if t.scorer, err = b.Venv(ctx, setup.Venv{Name: "clients-scores", Requirements: clientsDir +
-		"/scores.txt"}); err != nil {
-		return nil, err
-	}
-	if t.direct, err = b.ReferencePython(ctx); err != nil {
-		return nil, err
-	}
-	if t.aider, err = b.Venv(ctx, setup.Venv{Name: "clients-aider", Requirements: clientsDir +
-		"/aider.txt", Before: "3.13"}); err != nil {
+	if err := t.environments(ctx); err != nil {
 		return nil, err
 	}
 	if t.modules, err = clientModules(ctx, b); err != nil {
@@ -112,20 +103,6 @@ func newClientTier(ctx context.Context, b *setup.Builder) (t *clientTier, err er
 			b.Command(ctx, "go", "build", "-tags", "ui,scripted", "-o", t.program,
 				"./app/cmd/tandem")),
 		standIn(b, t.model))
-}
-
-// clientModules installs what node/package-lock.json pins and returns the folder. It also links the
-// folder to where programs look for it.
-func clientModules(ctx context.Context, b *setup.Builder) (string, error) {
-	node, err := b.Output(b.Command(ctx, "node", "--version"))
-	if err != nil {
-		return "", err
-	}
-	modules, err := b.NodeModules(ctx, "clients-node", clientsDir+"/node", node)
-	if err != nil {
-		return "", err
-	}
-	return modules, setup.Link(filepath.Join(b.Root, clientsDir, "node", "node_modules"), modules)
 }
 
 // realModel runs the clients that need a model with answers of its own: fill in the middle,
@@ -199,9 +176,13 @@ func (t *clientTier) client(ctx context.Context, name, program string, args ...s
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	var seen, said, notes []string
+	checked := 0
 	for line := range strings.SplitSeq(string(out), "\n") {
 		if feature, ok := strings.CutPrefix(line, "ok "); ok {
-			seen = append(seen, feature)
+			checked++
+			if !slices.Contains(seen, feature) {
+				seen = append(seen, feature)
+			}
 			t.table.add(name, feature)
 		} else if note, ok := strings.CutPrefix(line, "note "); ok {
 			notes = append(notes, note)
@@ -218,8 +199,8 @@ func (t *clientTier) client(ctx context.Context, name, program string, args ...s
 		err = fmt.Errorf("%s: %w\n$ %s\n%s", name, err, strings.Join(cmd.Args, " "),
 			strings.Join(said, "\n"))
 	}
-	fmt.Fprintf(t.Out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(), name,
-		strings.Join(append(seen, notes...), "; "))
+	fmt.Fprintf(t.Out, "%-4s  %7.1f s  %s: %d checks: %s\n", mark, time.Since(start).Seconds(),
+		name, checked, strings.Join(append(seen, notes...), "; "))
 	return err
 }
 
