@@ -1,0 +1,56 @@
+"""Sends Tandem what real clients, published models and hostile files hold, and prints what comes.
+
+python field.py TANDEM [KEY...]   (TANDEM is the program; keys, or their letters, choose checks: w, m4, s)
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+
+import checks
+from server import Server
+
+PROGRAM = os.path.abspath(sys.argv[1])
+
+
+class Stage:
+    """Makes what checks need. What several need is made once."""
+
+    def __init__(self, folder):
+        self.folder, self.made, self.servers = folder, {}, []
+
+    def __call__(self, needs):
+        if needs is None:
+            return ()
+        if callable(needs):
+            return needs(self)
+        if needs not in self.made:
+            self.made[needs] = getattr(self, needs)()
+        return (self.made[needs],)
+
+    def serve(self, *flags, **more):
+        s = Server(PROGRAM, self.folder, *flags, **more)
+        self.servers.append(s)
+        return s
+
+    def pocket(self):
+        return self.serve("--model", "pocket")
+
+    def close(self):
+        for s in self.servers:
+            if s.process.poll() is None:
+                s.process.kill()
+                s.process.wait()
+
+
+import wire  # noqa: E402  (it adds its checks)
+
+folder = tempfile.mkdtemp(prefix="tandem-field-")
+stage = Stage(folder)
+try:
+    right = checks.run(sys.argv[2:], stage)
+finally:
+    stage.close()
+    shutil.rmtree(folder, ignore_errors=True)
+sys.exit(0 if right else 1)
