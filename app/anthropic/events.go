@@ -26,6 +26,9 @@ type messageEvents struct {
 	buf   []byte
 }
 
+// Begin implements api.Events.
+func (e *messageEvents) Begin(c *api.Choice) { e.begin(c) }
+
 // Add implements api.Events.
 func (e *messageEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
 	e.begin(c)
@@ -49,7 +52,8 @@ func (e *messageEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Par
 	}
 }
 
-// begin sends the message without its content, once. The cached part of the prompt is known only at
+// begin sends the message without its content, once: before a long prompt is read, because programs
+// wait for a first event. The cached part of the prompt is known only at
 // the end, so until then all of it counts as input.
 func (e *messageEvents) begin(c *api.Choice) {
 	if e.began {

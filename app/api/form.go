@@ -23,6 +23,10 @@ type Form interface {
 // Events receive a reply while it is generated. The calls for one choice come in order, on its
 // goroutine. The goroutines of several choices call at once.
 type Events interface {
+	// Begin reports that the engine reads the prompt of a choice. It may come several times, or not
+	// at all. From here on a failure is an event.
+	Begin(c *Choice)
+
 	// Add reports what a token brought: no parts, one, or more. toks holds that token, or is empty
 	// if the parts were held back until the end. The choice's answer has the parts already. Both
 	// slices are valid until Add returns.
@@ -36,8 +40,16 @@ type Events interface {
 	Finish()
 }
 
+// A WaitingForm tells a client that waits for the model, or in the queue, in events of its own. Wait
+// is called before there is a model. It sets out.Wait.
+type WaitingForm interface {
+	Wait(rep *Reply, out *wire.EventStream)
+}
+
 // kept are the Events of a reply in one piece. They keep its tokens.
 type kept struct{}
+
+func (kept) Begin(*Choice) {}
 
 func (kept) Add(c *Choice, toks []engine.Token, _ []dialect.Part) {
 	c.Tokens = append(c.Tokens, toks...)

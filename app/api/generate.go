@@ -288,6 +288,7 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice,
 	}
 	c.Req.Progress = func(done, _ int) {
 		run.promptDone.Add(c.Prompt.advance(done))
+		out.Begin(c)
 	}
 	seen := 0
 	for t, err := range rep.Model.Generate(ctx, c.Req) {

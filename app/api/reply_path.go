@@ -28,6 +28,10 @@ func (a *API) replyWhole(w http.ResponseWriter, rep *Reply) error {
 func (a *API) replyInEvents(w http.ResponseWriter, rep *Reply) error {
 	out := wire.NewEventStream(w)
 	out.Framing = rep.form
+	if f, ok := rep.form.(WaitingForm); ok {
+		rep.ID = wire.NewID(rep.form.IDPrefix())
+		f.Wait(rep, out)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -46,7 +50,9 @@ func (a *API) replyInEvents(w http.ResponseWriter, rep *Reply) error {
 func (a *API) sendEvents(rep *Reply, out *wire.EventStream) error {
 	defer a.free(rep)
 	err := a.Survive(func() error { return a.acquireChoices(rep) })
-	rep.ID = wire.NewID(rep.form.IDPrefix())
+	if rep.ID == "" {
+		rep.ID = wire.NewID(rep.form.IDPrefix())
+	}
 	events := rep.form.Stream(rep, out) // after a failure too: some forms send a failed reply
 	if err != nil {
 		return err

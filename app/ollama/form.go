@@ -146,6 +146,9 @@ type lines struct {
 	open int // number of the call that is begun and not sent, from 1; 0 for none
 }
 
+// Begin implements api.Events.
+func (l *lines) Begin(*api.Choice) {}
+
 // Add implements api.Events. It sends a call when it is whole, or when what follows shows that it
 // will never be.
 func (l *lines) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {

@@ -102,6 +102,13 @@ type chunks struct {
 	left int // choices that have not ended
 }
 
+// Begin implements api.Events. What the first chunk says of the prompt's own tokens comes later.
+func (k *chunks) Begin(c *api.Choice) {
+	if !c.Req.PromptLogprobs {
+		k.begin(c)
+	}
+}
+
 // Add implements api.Events. Each part is a chunk. The first chunk also has the members of the
 // token. A token without a part may have a chunk too.
 func (k *chunks) Add(c *api.Choice, toks []engine.Token, parts []dialect.Part) {

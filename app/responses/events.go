@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"sync"
+
 	"tandem/app/api"
 	"tandem/app/dialect"
 	"tandem/app/wire"
@@ -9,21 +11,45 @@ import (
 
 // itemEvents are the events of a response. Its items grow one after the other.
 type itemEvents struct {
-	form         *responseForm
-	rep          *api.Reply
-	out          *wire.EventStream
-	next         int // sequence number
-	begun        bool
+	form *responseForm
+	rep  *api.Reply
+	out  *wire.EventStream
+
+	mu    sync.Mutex // guards what follows; held until an event is queued, so that they are in order
+	now   []byte     // the response while it is in progress
+	known bool       // now has the model and its sampling
+	begun bool
+	ended bool
+	next  int // sequence number
+
 	at           int  // index of the item, -1 before the first
 	open         bool // the item is open
 	logprobsSent int  // for how many tokens of the item
 	buf          []byte
 }
 
+// Wait implements api.WaitingForm. Programs count events and give up after some minutes without one,
+// so that the sign that more is to come is an event too.
+func (f *responseForm) Wait(rep *api.Reply, out *wire.EventStream) {
+	f.events = &itemEvents{form: f, rep: rep, out: out, at: -1,
+		now: f.appendResponse(nil, rep, InProgress, f.req.store, nil)}
+	out.Wait = f.events.wait
+}
+
 // Stream implements api.Form.
-func (f *responseForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
-	f.events = &itemEvents{form: f, rep: rep, out: out, at: -1}
-	return f.events
+func (f *responseForm) Stream(*api.Reply, *wire.EventStream) api.Events { return f.events }
+
+// wait says that more is to come.
+func (e *itemEvents) wait() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.ended:
+	case e.begun:
+		e.whole("response.in_progress", e.now)
+	default:
+		e.create()
+	}
 }
 
 // start starts an event in the buffer.
@@ -48,17 +74,34 @@ func (e *itemEvents) whole(kind string, response []byte) {
 
 // begin sends the first events, once. Before them a failure is an answer of its own.
 func (e *itemEvents) begin() {
+	if !e.known { // until then the response had the names of the request
+		e.known, e.now = true,
+			e.form.appendResponse(nil, e.rep, InProgress, e.form.req.store, nil)
+	}
+	e.create()
+}
+
+// create tells of the response, once.
+func (e *itemEvents) create() {
 	if e.begun {
 		return
 	}
 	e.begun = true
-	now := e.form.appendResponse(nil, e.rep, InProgress, e.form.req.store, nil)
-	e.whole("response.created", now)
-	e.whole("response.in_progress", now)
+	e.whole("response.created", e.now)
+	e.whole("response.in_progress", e.now)
+}
+
+// Begin implements api.Events.
+func (e *itemEvents) Begin(*api.Choice) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.begin()
 }
 
 // Add implements api.Events.
 func (e *itemEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.begin()
 	for _, p := range parts {
 		switch {
@@ -154,6 +197,8 @@ func (e *itemEvents) close(c *api.Choice, last bool) {
 
 // End implements api.Events.
 func (e *itemEvents) End(c *api.Choice) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.begin()
 	if len(c.Answer.Blocks) == 0 {
 		e.opens(c)
@@ -163,14 +208,20 @@ func (e *itemEvents) End(c *api.Choice) {
 
 // Finish implements api.Events.
 func (e *itemEvents) Finish() {
-	last := e.form.final(e.rep)
+	last := e.form.final(e.rep) // takes a while: the response is stored
 	e.rep.Release()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
 	e.whole("response."+state(e.rep.Choices[0]), last)
 }
 
 // AppendFailure implements wire.Framing. By then nothing is sent except what was queued.
 func (f *responseForm) AppendFailure(dst []byte, fail wire.Failure) []byte {
 	e := f.events
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
 	event := func(kind, status string, fail *wire.Failure) {
 		b := wire.AppendString([]byte(`{"type":`), kind)
 		b = appendIndex(b, "sequence_number", e.next)
@@ -179,7 +230,7 @@ func (f *responseForm) AppendFailure(dst []byte, fail wire.Failure) []byte {
 		b = f.appendResponse(append(b, `,"response":`...), e.rep, status, kept, fail)
 		dst = f.AppendEvent(dst, kind, append(b, '}'))
 	}
-	if !e.begun { // only signs that more is to come were sent
+	if !e.begun {
 		event("response.created", InProgress, nil)
 		event("response.in_progress", InProgress, nil)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 type streamRoute struct {
 	path, body string
 	silence    string // tells its clients to wait
+	more       string // tells them so again; empty for the same
 	end        string // ends a stream
 }
 
@@ -32,6 +34,9 @@ const (
 	chatSilence     = `{"model":"tandem:latest","message":{"role":"assistant","content":""},"done":false}`
 	generateSilence = `{"model":"tandem","response":"","done":false}`
 
+	createdSilence  = "event: response.created\n\n" + progressSilence
+	progressSilence = "event: response.in_progress"
+
 	branchPath = "/app/checkpoints/abc/branch"
 )
 
@@ -39,14 +44,14 @@ var errNoRoom = control.Errorf(control.CodeMemory, "There is no room for it.")
 
 func streamRoutes() []streamRoute {
 	return []streamRoute{
-		{"/v1/chat/completions", chatBody(`"stream":true`), sseSilence, "[DONE]"},
-		{"/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`, sseSilence, "[DONE]"},
-		{"/v1/fim/completions", `{"model":"tandem","prompt":"x","suffix":"y","stream":true}`, sseSilence, "[DONE]"},
-		{"/v1/responses", responseBody(`"input":"x","stream":true`), sseSilence, "}}"},
-		{"/v1/messages", messageBody(`"stream":true`), pingSilence, `{"type":"message_stop"}`},
-		{"/api/chat", `{"model":"tandem:latest","messages":[{"role":"user","content":"x"}]}`, chatSilence, `}`},
-		{"/api/generate", `{"model":"tandem","prompt":"x"}`, generateSilence, `}`},
-		{branchPath, `{"prompt":"x","stream":true}`, sseSilence, "[DONE]"},
+		{"/v1/chat/completions", chatBody(`"stream":true`), sseSilence, "", "[DONE]"},
+		{"/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`, sseSilence, "", "[DONE]"},
+		{"/v1/fim/completions", `{"model":"tandem","prompt":"x","suffix":"y","stream":true}`, sseSilence, "", "[DONE]"},
+		{"/v1/responses", responseBody(`"input":"x","stream":true`), createdSilence, progressSilence, "}}"},
+		{"/v1/messages", messageBody(`"stream":true`), pingSilence, "", `{"type":"message_stop"}`},
+		{"/api/chat", `{"model":"tandem:latest","messages":[{"role":"user","content":"x"}]}`, chatSilence, "", `}`},
+		{"/api/generate", `{"model":"tandem","prompt":"x"}`, generateSilence, "", `}`},
+		{branchPath, `{"prompt":"x","stream":true}`, sseSilence, "", "[DONE]"},
 	}
 }
 
@@ -65,8 +70,8 @@ func loading(wait time.Duration, err error) *fakeBackend {
 	return fake
 }
 
-// at matches the time in an object of Ollama's.
-var at = regexp.MustCompile(`"created_at":"[^"]*",`)
+// at matches the time in an object of Ollama's, and the data of a response that is in progress.
+var at = regexp.MustCompile(`"created_at":"[^"]*",|\ndata: {[^\n]*"status":"in_progress"[^\n]*`)
 
 func (r streamRoute) ask(ctx context.Context, fake *fakeBackend) *scriptedWriter {
 	w := newWriter()
@@ -85,7 +90,7 @@ func TestLoadKeepsStreamAlive(t *testing.T) {
 			fake := loading(8*time.Second, nil)
 			w := r.ask(t.Context(), fake)
 			if len(w.events) < 3 || !slices.Equal(w.events[:2],
-				[]string{"2s: " + r.silence, "7s: " + r.silence}) ||
+				[]string{"2s: " + r.silence, "7s: " + cmp.Or(r.more, r.silence)}) ||
 				!strings.HasPrefix(w.events[2], "8s: ") {
 				t.Fatalf("%s: %q", r.path, w.events)
 			}
@@ -151,7 +156,9 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
-			w := r.ask(t.Context(), loading(3*time.Second, errNoRoom))
+			w := newWriter()
+			New(loading(3*time.Second, errNoRoom).services(), Options{}).Socket().ServeHTTP(w,
+				postOf(r.path, "application/json", r.body))
 			failed := strings.TrimPrefix(w.events[len(w.events)-1], "3s: ")
 			if ok {
 				if strings.Contains(want, "%s") {
@@ -163,7 +170,7 @@ func TestLoadFailureHasFormOfRoute(t *testing.T) {
 				return
 			}
 			// The event has the whole failed response.
-			list := readResponseEvents(t, failed)
+			list := readResponseEvents(t, strings.TrimPrefix(w.events[0], "2s: ")+"\n\n"+failed)
 			if len(list) != 3 || list[0].Type != "response.created" ||
 				list[1].Type != "response.in_progress" || list[2].Type != "response.failed" {
 				t.Fatalf("%s", failed)

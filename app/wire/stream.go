@@ -30,6 +30,9 @@ type EventStream struct {
 	Framing     Framing
 	First, Next time.Duration // silence before the first and each later sign that more is to come
 
+	// Wait queues such a sign as an event. It is nil where the framing has one. Serve calls it.
+	Wait func()
+
 	mu      sync.Mutex
 	pending []byte
 	ended   bool
@@ -84,6 +87,7 @@ func (s *EventStream) Serve(ctx context.Context) (began bool, err error) {
 	defer quiet.Stop()
 	var spare []byte
 	gone := sendingEnded(ctx)
+	waiting := false // the next events are a sign that more is to come
 	for {
 		s.mu.Lock()
 		batch, ended, failed := s.pending, s.ended, s.err
@@ -99,7 +103,12 @@ func (s *EventStream) Serve(ctx context.Context) (began bool, err error) {
 			if err := s.Write(rc, &began, batch); err != nil {
 				return began, err
 			}
-			quiet.Reset(s.First)
+			if waiting {
+				quiet.Reset(s.Next)
+			} else {
+				quiet.Reset(s.First)
+			}
+			waiting = false
 		}
 		if ended {
 			return began, failed
@@ -107,6 +116,11 @@ func (s *EventStream) Serve(ctx context.Context) (began bool, err error) {
 		select {
 		case <-s.wake:
 		case <-quiet.C:
+			if s.Wait != nil {
+				s.Wait()
+				waiting = true
+				continue
+			}
 			if err := s.Write(rc, &began, s.Framing.AppendSilence(nil)); err != nil {
 				return began, err
 			}
