@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"slices"
 
 	"tandem/app/api"
@@ -24,10 +23,7 @@ func namelessUses() []string {
 // readMessageTools reads tools and tool_choice in the form of templates. It leaves out tools of
 // other types, which the vendor's servers or programs would run: the models here do not know them.
 func readMessageTools(f *wire.Fields) (b api.Toolbox) {
-	var list []json.RawMessage
-	if v := f.Raw("tools"); v != nil && json.Unmarshal(v, &list) != nil {
-		f.Fail("tools", "must be a list of objects.")
-	}
+	list := f.List("tools", "must be a list of objects.")
 	if len(list) > api.MaxTools {
 		f.Fail("tools", "may hold %d tools, not %d.", api.MaxTools, len(list))
 		return api.Toolbox{}

@@ -139,6 +139,9 @@ func (c *Conversation) Prompts(ctx context.Context, m model.Model) ([]*Prompt, e
 // are. Agents speak as the system at any time, and as the user several times in a row. If the
 // conversation is Tolerant, such a template gets simpler messages.
 func (c *Conversation) Rendered(ctx context.Context, m model.Model) (string, error) {
+	if err := c.checkSize(m); err != nil {
+		return "", err
+	}
 	text, err := c.renderOnce(ctx, m)
 	if !c.Tolerant || !templateRejects(c.Messages, text, err) {
 		return text, err
@@ -154,6 +157,40 @@ func (c *Conversation) Rendered(ctx context.Context, m model.Model) (string, err
 	}
 	c.Messages = given
 	return text, err
+}
+
+const (
+	// smallVars are variables of a template that are copied whatever they hold, in bytes.
+	smallVars = 1 << 20
+
+	// outsideText is how many bytes beside the messages' texts stand for one of the prompt: names,
+	// calls, and thoughts that a template may leave out.
+	outsideText = 4
+)
+
+// checkSize refuses a conversation that cannot fit the context, before it is copied for the
+// template.
+func (c *Conversation) checkSize(m model.Model) error {
+	text, other := 0, len(c.Tools.List)
+	count := func(list []member) {
+		for _, x := range list {
+			other += len(x.key) + len(x.value)
+		}
+	}
+	count(c.variables)
+	for _, msg := range c.Messages {
+		for _, t := range msg.Texts {
+			text += len(t)
+		}
+		for _, call := range msg.Calls {
+			other += len(call)
+		}
+		count(msg.more)
+	}
+	if text+other <= smallVars {
+		return nil
+	}
+	return CheckLength(m, c.PromptParam, max(text, other/outsideText))
 }
 
 // renderOnce returns the messages as the template writes them, with thoughts under the template's
@@ -189,6 +226,11 @@ func (c *Conversation) chat(m model.Model) model.Chat { return m.Chat(c.Tools.Li
 
 // render has the model's template write the prompt.
 func (c *Conversation) render(ctx context.Context, m model.Model, vars []byte) (string, error) {
+	if n := wire.CountValues(vars); n > wire.MaxValues {
+		return "", wire.Invalid(c.PromptParam,
+			"%s holds %d values, in the texts of calls too; %d are allowed.", c.PromptParam, n,
+			wire.MaxValues)
+	}
 	text, err := c.chat(m).Render(ctx, vars)
 	if errors.Is(err, model.ErrNoTemplate) {
 		e := control.Errorf(control.CodeNoTemplate,

@@ -13,10 +13,10 @@ import (
 // EachMessage yields the messages of a body. A body without messages is an error. The error of a
 // message ends the list and becomes the body's.
 func EachMessage(f *wire.Fields) iter.Seq[*wire.Fields] {
-	var list []json.RawMessage
-	v := f.Raw("messages")
-	if v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
-		f.Fail("messages", "must be a list of at least one message.")
+	const what = "must be a list of at least one message."
+	list := f.List("messages", what)
+	if len(list) == 0 {
+		f.Fail("messages", what)
 	}
 	return f.Items("messages", list)
 }
@@ -77,11 +77,7 @@ func readToolCalls(m *wire.Fields) (calls []json.RawMessage) {
 	if v == nil {
 		return readFunctionCall(m)
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(v, &list) != nil {
-		m.Fail(param, "must be a list.")
-	}
-	for call := range m.Items(param, list) {
+	for call := range m.Items(param, m.List(param, "must be a list.")) {
 		calls = append(calls, readToolCall(call))
 	}
 	return calls

@@ -223,22 +223,30 @@ func First[T any](otherwise T, values ...*T) T {
 	return otherwise
 }
 
-// tokenIDs reads a list of token ids below vocab. A client may write them as 16.0.
-func tokenIDs(v json.RawMessage, vocab int, param string) ([]int32, error) {
-	var list []*float64 // pointers, so a null is not read as 0
-	err := json.Unmarshal(v, &list)
-	noID := func(id *float64) bool {
-		return id == nil || *id != math.Trunc(*id) || math.Abs(*id) > math.MaxInt32
-	}
-	if err != nil || slices.ContainsFunc(list, noID) {
+// tokenIDs reads a list of token ids below the model's vocabulary. A client may write them as 16.0.
+// It keeps no more ids than the context takes, whatever the list has.
+func tokenIDs(v json.RawMessage, m model.Model, param string) ([]int32, error) {
+	limit, vocab, n := m.ContextLength(), m.VocabSize(), 0
+	var ids []int32
+	if len(v) == 0 || v[0] != '[' {
 		return nil, wire.Invalid(param, "%s must be a list of token ids.", param)
 	}
-	ids := make([]int32, len(list))
-	for i, id := range list {
-		if ids[i] = int32(*id); ids[i] < 0 || int(ids[i]) >= vocab {
-			return nil, wire.Invalid(param,
-				"%s holds token id %d; the model's ids are below %d.", param, ids[i], vocab)
+	for value := range wire.EachValue(v) {
+		if n++; n > limit {
+			continue // the error says how many there are
 		}
+		id, ok := wire.WholeNumber(value)
+		if !ok || id > math.MaxInt32 || id < math.MinInt32 {
+			return nil, wire.Invalid(param, "%s must be a list of token ids.", param)
+		}
+		if id < 0 || int(id) >= vocab {
+			return nil, wire.Invalid(param,
+				"%s holds token id %d; the model's ids are below %d.", param, id, vocab)
+		}
+		ids = append(ids, int32(id))
+	}
+	if n > limit {
+		return nil, ContextError(param, m, "", n)
 	}
 	return ids, nil
 }

@@ -22,14 +22,9 @@ var unreadable = []string{"image", "image_url", "input_image", "audio", "input_a
 // ReadParts calls read for each part of the content in the field key. Content is one text or a list
 // of parts. A text counts as a part, also in the list.
 func ReadParts(f *wire.Fields, key string, read func(p *wire.Fields, kind string)) {
-	v := f.Raw(key)
-	var list []json.RawMessage
-	switch {
-	case v[0] == '"':
-		list = []json.RawMessage{v}
-	case json.Unmarshal(v, &list) != nil:
-		f.Fail(key, "must be a string or a list of parts.")
-		return
+	list := []json.RawMessage{f.Raw(key)}
+	if list[0][0] != '"' {
+		list = f.List(key, "must be a string or a list of parts.")
 	}
 	for i, v := range list {
 		if v[0] == '"' {

@@ -100,13 +100,13 @@ func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
 	if v == nil {
 		return nil
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(v, &list) != nil {
+	list, n := wire.FirstValues(v, MaxTools)
+	if n < 0 {
 		f.Fail(key, "must be a list of objects.")
 		return nil
 	}
-	if len(list) > MaxTools {
-		f.Fail(key, "may hold %d tools, not %d.", MaxTools, len(list))
+	if n > MaxTools {
+		f.Fail(key, "may hold %d tools, not %d.", MaxTools, n)
 		return nil
 	}
 	for i, entry := range list {

@@ -3,7 +3,6 @@ package ollama
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -83,9 +82,9 @@ func noPrompt(f *wire.Fields) bool {
 
 // noMessages reports whether a request to /api/chat has no messages.
 func noMessages(f *wire.Fields) bool {
-	var list []json.RawMessage
 	v := f.Raw("messages")
-	return v == nil || json.Unmarshal(v, &list) == nil && len(list) == 0
+	_, n := wire.FirstValues(v, 0)
+	return v == nil || n == 0
 }
 
 // ollamaLoad answers a request without a prompt.

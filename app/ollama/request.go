@@ -78,8 +78,8 @@ func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 
 // refuseList refuses a list that is not empty.
 func refuseList(f *wire.Fields, key string) {
-	var list []json.RawMessage
-	if v := f.Raw(key); v != nil && (json.Unmarshal(v, &list) != nil || len(list) > 0) {
+	v := f.Raw(key)
+	if _, n := wire.FirstValues(v, 0); v != nil && n != 0 {
 		why := "this endpoint takes text only."
 		if key == "context" {
 			why = "send the earlier messages to /api/chat; they are not computed again."

@@ -47,22 +47,24 @@ func (c *completionRequest) Check(f *wire.Fields) error {
 // readTexts reads the texts of a field in their four forms: one text, several, the token ids of
 // one, and a list of such lists.
 func readTexts(f *wire.Fields, key string) (texts []string, tokens []json.RawMessage) {
+	const what = "must be a string, a list of strings, a list of token ids or a list of such lists, " +
+		"and not empty."
 	v := f.Raw(key)
-	var list []json.RawMessage
-	switch {
-	case v == nil:
+	if v == nil {
 		f.Fail(key, "is missing.")
+		return nil, nil
+	}
+	first, n := wire.FirstValues(v, 1)
+	switch {
 	case v[0] == '"':
 		texts = []string{f.String(key)}
-	case json.Unmarshal(v, &list) != nil || len(list) == 0:
-		f.Fail(key,
-			"must be a string, a list of strings, a list of token ids or a list of such lists, "+
-				"and not empty.")
-	case list[0][0] == '"':
+	case n <= 0:
+		f.Fail(key, what)
+	case first[0][0] == '"':
 		texts = f.Strings(key)
-	case list[0][0] == '[':
-		tokens = list
-	default:
+	case first[0][0] == '[':
+		tokens = f.List(key, what)
+	default: // the ids are read when the context is known
 		tokens = []json.RawMessage{v}
 	}
 	return texts, tokens

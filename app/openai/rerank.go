@@ -42,13 +42,12 @@ func readRerank(f *wire.Fields) (api.ReadRequest, error) {
 
 // readDocuments reads texts, and objects that hold one.
 func (r *rerankRequest) readDocuments(f *wire.Fields) {
-	var list []json.RawMessage
-	v := f.Raw("documents")
-	if v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
+	list, n := wire.FirstValues(f.Raw("documents"), api.MaxTexts)
+	if n <= 0 {
 		f.Fail("documents", "must be a list of at least one text, or object with a text.")
 		return
 	}
-	if n := len(list); n > api.MaxTexts {
+	if n > api.MaxTexts {
 		f.Fail("documents", "holds %d documents; %d are allowed in one request.", n, api.MaxTexts)
 		return
 	}

@@ -123,8 +123,9 @@ func (c *responseRequest) readInput(f *wire.Fields) {
 	case v[0] == '"':
 		c.text = new(f.String(param))
 		c.own = []json.RawMessage{textItem(*c.text)}
-	case json.Unmarshal(v, &c.own) != nil:
-		f.Fail(param, "must be a text or a list of items.")
+	default:
+		list := f.List(param, "must be a text or a list of items.")
+		c.own = append([]json.RawMessage{}, list...)
 	}
 }
 

@@ -77,6 +77,7 @@ type recollection struct {
 	owner string
 	held  *wire.Place
 	bytes int // found
+	taken int // of these, bytes of the place
 
 	items map[string]map[string]json.RawMessage // by id, of the responses that were read
 }
@@ -88,8 +89,9 @@ func (r *recollection) found(n int, param string) error {
 			Message: "The responses and items that the request continues are larger than a " +
 				"request may be; begin a new conversation."}
 	}
-	if r.bytes > wire.SmallBody && !r.held.Held() {
-		return r.to.Take(r.held)
+	if more := r.bytes - r.taken; r.bytes > wire.SmallBody {
+		r.taken = r.bytes
+		return r.to.Take(r.held, more)
 	}
 	return nil
 }

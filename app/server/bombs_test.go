@@ -29,12 +29,12 @@ func TestTooMuchOfOneThingIsRefused(t *testing.T) {
 		"stop texts of text": {text, prompt(`"stop":[` + repeated(10_000, `"s"`) + `]`), "stop"},
 		"a long stop text":   {text, prompt(`"stop":"` + strings.Repeat("s", 1<<20) + `"`), "stop"},
 		"tools": {chat, message(`"tools":[` +
-			numbered(100_000, `{"type":"function","function":{"name":"f%d"}}`) + `]`), "tools"},
+			numbered(50_000, `{"type":"function","function":{"name":"f%d"}}`) + `]`), "tools"},
 		"functions": {chat, message(`"functions":[` + numbered(100_000, `{"name":"f%d"}`) +
 			`]`), "functions"},
 		"allowed tools": {chat,
 			message(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` +
-				numbered(100_000, `{"type":"function","function":{"name":"f%d"}}`) + `]}}`),
+				numbered(50_000, `{"type":"function","function":{"name":"f%d"}}`) + `]}}`),
 			"tool_choice.allowed_tools.tools"},
 		"answers": {chat, message(`"n":1000000`), "n"},
 		"prompts": {text, `{"model":"tandem","prompt":[` + repeated(100_000, `"x"`) + `]}`,
@@ -47,9 +47,11 @@ func TestTooMuchOfOneThingIsRefused(t *testing.T) {
 		"a long message": {chat, `{"model":"tandem","messages":[{"role":"user","content":"` +
 			strings.Repeat("x", 20<<20) + `"}]}`, "messages"},
 		"messages": {chat, `{"model":"tandem","messages":[` +
-			repeated(100_000, `{"role":"user","content":"x"}`) + `]}`, "messages"},
+			repeated(50_000, `{"role":"user","content":"x"}`) + `]}`, "messages"},
+		"short messages": {chat, `{"model":"tandem","messages":[` +
+			repeated(10_000, `{"role":"user","content":"x"}`) + `]}`, "messages"},
 		"parts": {chat, `{"model":"tandem","messages":[{"role":"user","content":[` +
-			repeated(100_000, `{"type":"text","text":"x"}`) + `]}]}`, "messages"},
+			repeated(50_000, `{"type":"text","text":"x"}`) + `]}]}`, "messages[0].content"},
 		"a number": {text, prompt(`"max_tokens":1` + strings.Repeat("0", 1<<20)), "max_tokens"},
 		"a small number": {text, prompt(`"temperature":0.` + strings.Repeat("0", 1<<20) +
 			`1e-99999999`), ""},
@@ -73,9 +75,9 @@ func TestTooMuchOfOneThingIsRefused(t *testing.T) {
 				len(e.Message) > 500 {
 				t.Errorf("%d %+v, want %s", w.Code, e, c.param)
 			}
-			if fake.held != 0 || len(s.api.Active()) != 0 || s.api.PlacesTaken() != 0 {
+			if fake.held != 0 || len(s.api.Active()) != 0 || s.api.BytesTaken() != 0 {
 				t.Errorf("%d models are held, %d runs in flight, %d places taken",
-					fake.held, len(s.api.Active()), s.api.PlacesTaken())
+					fake.held, len(s.api.Active()), s.api.BytesTaken())
 			}
 		})
 	}

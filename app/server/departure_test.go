@@ -138,9 +138,9 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 				if n := d.after.Load(); n != 0 {
 					t.Errorf("%d pieces of work began after the client had left", n)
 				}
-				if fake.held != 0 || fake.model.OpenMatchers != 0 || s.api.PlacesTaken() != 0 {
+				if fake.held != 0 || fake.model.OpenMatchers != 0 || s.api.BytesTaken() != 0 {
 					t.Errorf("%d models are held, %d grammars open, %d places taken",
-						fake.held, fake.model.OpenMatchers, s.api.PlacesTaken())
+						fake.held, fake.model.OpenMatchers, s.api.BytesTaken())
 				}
 			})
 	}

@@ -237,16 +237,16 @@ func TestBadMessagesAreRefused(t *testing.T) {
 func TestMessageWithTooMuchIsRefused(t *testing.T) {
 	repeated := func(n int, item string) string { return strings.Repeat(item+",", n-1) + item }
 	for fields, want := range map[string]string{
-		`"tools":[` + repeated(100_000, `{"name":"f","input_schema":{}}`) +
+		`"tools":[` + repeated(10_000, `{"name":"f","input_schema":{}}`) +
 			`]`: "tools may hold 2000 tools",
 		`"stop_sequences":[` + repeated(10_000, `"s"`) +
 			`]`: "stop_sequences may hold",
-		`"system":[` + repeated(100_000, `{"type":"text","text":"s"}`) +
+		`"system":[` + repeated(10_000, `{"type":"text","text":"s"}`) +
 			`]`: "prompt is too long",
-		`"messages":[` + repeated(50_000,
+		`"messages":[` + repeated(5_000,
 			`{"role":"user","content":"x"},{"role":"system","content":"be brief"}`) +
 			`]`: "prompt is too long",
-		`"messages":[` + repeated(100_000,
+		`"messages":[` + repeated(10_000,
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"}]}`) +
 			`]`: "prompt is too long",
 	} {

@@ -131,9 +131,9 @@ func TestSlowClientsAreCut(t *testing.T) {
 				conn.Close()
 				srv.Close()
 				serving.Wait()
-				if fake.held != 0 || len(s.api.Active()) != 0 || s.api.PlacesTaken() != 0 {
+				if fake.held != 0 || len(s.api.Active()) != 0 || s.api.BytesTaken() != 0 {
 					t.Errorf("%d models are held, %d runs in flight, %d places taken",
-						fake.held, len(s.api.Active()), s.api.PlacesTaken())
+						fake.held, len(s.api.Active()), s.api.BytesTaken())
 				}
 			})
 		})

@@ -26,35 +26,44 @@ const (
 
 	UnreadTimeout = 10 * time.Second // for a body that no handler reads, as of a refused request
 
-	SmallBody   = 64 << 10 // bytes; a larger body needs a place
-	LargePlaces = 16       // large requests that are read, rendered and tokenized at once
+	SmallBody  = 64 << 10 // bytes; a larger body needs a place
+	LargeBytes = 64 << 20 // of all large bodies that are read, rendered and tokenized at once
 
-	// LargePerClient limits the places of one client, so that others get some.
-	LargePerClient = LargePlaces * 3 / 4
+	// LargePerClient limits the bytes of one client, so that others get some.
+	LargePerClient = LargeBytes * 3 / 4
 )
 
-// A Place is the right of a request to read a large body. The request holds it until its body is
-// token ids, because such bodies take memory and time. The zero value is a small request's.
+// A Place is the right of a request to hold the bytes of a large body. The request has it until its
+// body is token ids, because such bodies take memory and time. The zero value is a small request's.
 type Place struct {
 	Client string // see ClientOf
-	leave  func()
+	table  *placeTable
+	bytes  int
 }
-
-// Held reports whether a large request holds the place.
-func (p *Place) Held() bool { return p.leave != nil }
 
 func (p *Place) Release() {
-	if p.leave != nil {
-		p.leave()
+	if p.table == nil {
+		return
 	}
-	p.leave = nil
+	p.table.mu.Lock()
+	defer p.table.mu.Unlock()
+	p.table.add(p, -p.bytes)
 }
 
-// A placeTable counts the places that are held.
+// A placeTable counts the bytes of the places that are held.
 type placeTable struct {
 	mu  sync.Mutex
 	all int
 	of  map[string]int // by client
+}
+
+// add gives a place some bytes, or takes them back. The caller holds l.mu.
+func (l *placeTable) add(p *Place, bytes int) {
+	p.table, p.bytes = l, p.bytes+bytes
+	l.all += bytes
+	if l.of[p.Client] += bytes; l.of[p.Client] == 0 {
+		delete(l.of, p.Client)
+	}
 }
 
 // An Exchange is what the routes of one server share to read bodies and to stream the progress of
@@ -70,30 +79,22 @@ func NewExchange(log *slog.Logger, draining context.Context) *Exchange {
 	return &Exchange{Log: log, Draining: draining, large: placeTable{of: map[string]int{}}}
 }
 
-// Take gives p a place, or fails at once if none is free: the client tries again.
-func (x *Exchange) Take(p *Place) error {
+// Take gives p so many bytes more, or fails at once if they are not free: the client tries again.
+func (x *Exchange) Take(p *Place, bytes int) error {
 	l := &x.large
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.of[p.Client] == LargePerClient:
+	case l.of[p.Client]+bytes > LargePerClient:
 		return control.Errorf(CodeTooMany,
-			"%d large requests of this client are being read already; try again in a second.",
-			LargePerClient)
-	case l.all == LargePlaces:
+			"Large requests of this client are being read already, and would take more than %d MiB; "+
+				"try again in a second.", LargePerClient>>20)
+	case l.all+bytes > LargeBytes:
 		return control.Errorf(control.CodeNotReady,
-			"%d large requests are being read already; try again in a second.", LargePlaces)
+			"Large requests are being read already, and would take more than %d MiB; try again in "+
+				"a second.", LargeBytes>>20)
 	}
-	l.all++
-	l.of[p.Client]++
-	p.leave = func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.all--
-		if l.of[p.Client]--; l.of[p.Client] == 0 {
-			delete(l.of, p.Client)
-		}
-	}
+	l.add(p, bytes)
 	return nil
 }
 
@@ -126,26 +127,51 @@ func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *Place) ([
 		}
 		return nil, tooLarge
 	}
-	var b bytes.Buffer // grows with what arrives, whatever length the client states
-	_, err := b.ReadFrom(io.LimitReader(r.Body, SmallBody+1))
-	if err == nil && b.Len() > SmallBody {
-		if err := x.Take(p); err != nil {
-			_, _ = io.CopyN(io.Discard, r.Body, MaxBody)
-			return nil, err
-		}
-		_, err = b.ReadFrom(io.LimitReader(r.Body, MaxBody+1-SmallBody))
+	b, err := x.readGrowing(r, p)
+	if e, ok := errors.AsType[*control.Error](err); ok { // no bytes are free
+		_, _ = io.CopyN(io.Discard, r.Body, MaxBody)
+		return nil, e
 	}
 	if err != nil {
 		// The answer does not wait for the rest.
 		w.Header().Set("Connection", "close")
 		return nil, x.bodyError(err)
 	}
-	if b.Len() > MaxBody {
+	if len(b) > MaxBody {
 		_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
 		return nil, tooLarge
 	}
 	whole = true
-	return b.Bytes(), CheckText(b.Bytes())
+	return b, CheckText(b)
+}
+
+// readGrowing reads a body into memory that grows with what arrives, whatever length the client
+// states. The place has the bytes of that memory. It reads MaxBody+1 bytes at most.
+func (x *Exchange) readGrowing(r *http.Request, p *Place) ([]byte, error) {
+	most := MaxBody + 1
+	if r.ContentLength >= 0 {
+		most = int(min(r.ContentLength, MaxBody)) + 1 // one more, so that the end is read
+	}
+	b := make([]byte, 0, min(most, 512))
+	for {
+		n, err := r.Body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case err == io.EOF || err == nil && len(b) == most:
+			return b, nil
+		case err != nil:
+			return nil, err
+		case len(b) < cap(b):
+			continue
+		}
+		size := min(2*cap(b), most)
+		if size > SmallBody+1 {
+			if err := x.Take(p, size-p.bytes); err != nil {
+				return nil, err
+			}
+		}
+		b = append(make([]byte, 0, size), b...)
+	}
 }
 
 // LimitUnread limits the time for a body that no handler reads: net/http waits for it before it
@@ -210,6 +236,8 @@ func CheckJSON(h http.Header) error {
 	return nil
 }
 
+// CheckText refuses a text that is empty, no UTF-8, or too much to decode: nested too deeply, or of
+// too many values.
 func CheckText(b []byte) error {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return control.Errorf(control.CodeInvalid, "The body is empty; send a JSON object.")
@@ -217,22 +245,27 @@ func CheckText(b []byte) error {
 	if !utf8.Valid(b) {
 		return control.Errorf(control.CodeInvalid, "The body is not valid UTF-8.")
 	}
-	depth, quoted := 0, false
+	var n valueCount
+	quoted := false
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {
 		case quoted && c == '\\':
 			i++
 		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxNesting {
-				return control.Errorf(control.CodeInvalid,
-					"The body nests deeper than %d levels.", maxNesting)
+			if quoted = !quoted; quoted {
+				n.add(c)
 			}
-		case c == '}' || c == ']':
-			depth--
+		case !quoted:
+			n.add(c)
 		}
+		if n.objects+n.lists > maxNesting {
+			return control.Errorf(control.CodeInvalid,
+				"The body nests deeper than %d levels.", maxNesting)
+		}
+	}
+	if n.values > MaxValues {
+		return control.Errorf(control.CodeInvalid,
+			"The body holds %d values, token ids aside; %d are allowed.", n.values, MaxValues)
 	}
 	return nil
 }
@@ -248,9 +281,9 @@ func (x *Exchange) ReadObject(w http.ResponseWriter, r *http.Request) (*Fields, 
 	return ParseFields(b, "")
 }
 
-// PlacesTaken returns how many places are in the table. A client that holds no place must not stay
-// in it; one that does is counted here, so a test sees it.
-func (x *Exchange) PlacesTaken() int {
+// BytesTaken returns how many bytes are in the table. A client that holds no place must not stay in
+// it; one that does is counted here, so a test sees it.
+func (x *Exchange) BytesTaken() int {
 	l := &x.large
 	l.mu.Lock()
 	defer l.mu.Unlock()

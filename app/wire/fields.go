@@ -178,15 +178,21 @@ func WholeNumber(v json.RawMessage) (int64, bool) {
 
 // Strings reads a string or a list of strings. It returns nil for an absent field.
 func (f *Fields) Strings(key string) []string {
+	const what = "must be a string or a list of strings."
 	v := f.Raw(key)
-	var one string
-	var many []string
-	switch {
-	case v == nil:
-	case json.Unmarshal(v, &one) == nil:
-		return []string{one}
-	case json.Unmarshal(v, &many) != nil:
-		f.Fail(key, "must be a string or a list of strings.")
+	if v == nil {
+		return nil
+	}
+	if v[0] == '"' {
+		return []string{f.String(key)}
+	}
+	list := f.List(key, what)
+	many := make([]string, len(list))
+	for i, v := range list {
+		if v[0] != '"' || json.Unmarshal(v, &many[i]) != nil {
+			f.Fail(key, what)
+			return nil
+		}
 	}
 	return many
 }

@@ -1,11 +1,8 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 
 	"tandem/app/control"
@@ -44,50 +41,4 @@ func nameObject(path string) control.Word {
 // keeps params.
 func namedTwice(path, key string) error {
 	return Invalid(strings.TrimSuffix(path, "."), "%s names %q twice.", nameObject(path), key)
-}
-
-// EachMember calls f for each member of the object b, in b's order.
-func EachMember(b []byte, f func(key string, value json.RawMessage) error) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	t, err := d.Token()
-	if err != nil {
-		return syntax(err)
-	}
-	if t != json.Delim('{') {
-		return errors.New("it does not start with {")
-	}
-	for d.More() {
-		k, err := d.Token()
-		if err != nil {
-			return syntax(err)
-		}
-		key, ok := k.(string)
-		if !ok {
-			return errors.New("a name is not a string")
-		}
-		var v json.RawMessage
-		if err := d.Decode(&v); err != nil {
-			return syntax(err)
-		}
-		if err := f(key, v); err != nil {
-			return err
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return syntax(err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("something follows it at byte %d", d.InputOffset())
-	}
-	return nil
-}
-
-func syntax(err error) error {
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("%w at byte %d", err, e.Offset)
-	}
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return errors.New("it ends early")
-	}
-	return err
 }

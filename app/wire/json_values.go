@@ -1,0 +1,218 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// Limits of what a body may hold, besides its size. A list of token ids has the model's context as
+// its limit: see EachValue.
+const (
+	// MaxValues limits the values of a body, at all levels. The ids of a prompt do not count. A
+	// bias for each token of a vocabulary fits.
+	MaxValues = 300_000
+
+	// MaxItems limits the values of one list, such as the messages of a chat.
+	MaxItems = 1 << 14
+)
+
+// EachMember calls f for each member of the object b, in b's order. The values are parts of b.
+func EachMember(b []byte, f func(key string, value json.RawMessage) error) error {
+	start := bytes.TrimLeft(b, " \t\r\n")
+	if len(start) > 0 && start[0] == '[' {
+		return errors.New("it does not start with {")
+	}
+	if err := checkSyntax(b); err != nil {
+		return err
+	}
+	if start[0] != '{' {
+		return errors.New("it does not start with {")
+	}
+	for at := skip(start, 1); start[at] != '}'; {
+		end := valueEnd(start, at)
+		key, err := unquote(start[at:end])
+		if err != nil {
+			return err
+		}
+		at = skip(start, skip(start, end)+1) // after the colon
+		end = valueEnd(start, at)
+		if err := f(key, start[at:end:end]); err != nil {
+			return err
+		}
+		if at = skip(start, end); start[at] == ',' {
+			at = skip(start, at+1)
+		}
+	}
+	return nil
+}
+
+// unquote returns the text of a JSON string.
+func unquote(b []byte) (s string, err error) {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return string(b[1 : len(b)-1]), nil
+	}
+	err = json.Unmarshal(b, &s)
+	return s, err
+}
+
+// EachValue yields the values of v without a copy, and nothing if v is no list. v is valid JSON.
+func EachValue(v json.RawMessage) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		if len(v) == 0 || v[0] != '[' {
+			return
+		}
+		for at := skip(v, 1); v[at] != ']'; {
+			end := valueEnd(v, at)
+			if !yield(v[at:end:end]) {
+				return
+			}
+			if at = skip(v, end); v[at] == ',' {
+				at = skip(v, at+1)
+			}
+		}
+	}
+}
+
+// FirstValues returns the first values of the list v, at most that many, and the number of all. The number
+// is -1 if v is no list. v is valid JSON.
+func FirstValues(v json.RawMessage, most int) (list []json.RawMessage, n int) {
+	if len(v) == 0 || v[0] != '[' {
+		return nil, -1
+	}
+	for value := range EachValue(v) {
+		if n++; n <= most {
+			list = append(list, value)
+		}
+	}
+	return list, n
+}
+
+// List reads a list of at most MaxItems values. what is the sentence's rest for a value that is no
+// list. It returns nil for an absent field.
+func (f *Fields) List(key, what string) []json.RawMessage {
+	v := f.Raw(key)
+	if v == nil {
+		return nil
+	}
+	list, n := FirstValues(v, MaxItems)
+	switch {
+	case n < 0:
+		f.Fail(key, "%s", what)
+	case n > MaxItems:
+		f.Fail(key, "may hold %d values, not %d.", MaxItems, n)
+		return nil
+	}
+	return list
+}
+
+// checkSyntax says where b is no JSON. It copies nothing.
+func checkSyntax(b []byte) error {
+	err := json.Unmarshal(b, &ignored{})
+	e, ok := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case !ok:
+		return err
+	case e.Error() == "unexpected end of JSON input":
+		return errors.New("it ends early")
+	case strings.HasSuffix(e.Error(), "after top-level value"):
+		return fmt.Errorf("something follows it at byte %d", e.Offset-1)
+	}
+	return fmt.Errorf("%w at byte %d", e, e.Offset)
+}
+
+// ignored takes any JSON value and keeps nothing.
+type ignored struct{}
+
+func (*ignored) UnmarshalJSON([]byte) error { return nil }
+
+// skip returns the index of the first byte from at on that is no white space.
+func skip(b []byte, at int) int {
+	for b[at] == ' ' || b[at] == '\n' || b[at] == '\t' || b[at] == '\r' {
+		at++
+	}
+	return at
+}
+
+// valueEnd returns the index after the value that begins at an index of valid JSON.
+func valueEnd(b []byte, at int) int {
+	depth := 0
+	for ; at < len(b); at++ {
+		switch b[at] {
+		case '"':
+			for at++; b[at] != '"'; at++ {
+				if b[at] == '\\' {
+					at++
+				}
+			}
+			if depth == 0 {
+				return at + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 { // the end of what surrounds a number or word
+				return at
+			}
+			if depth == 0 {
+				return at + 1
+			}
+		case ',', ':', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return at
+			}
+		}
+	}
+	return at
+}
+
+// valueCount counts the values of a JSON text byte by byte.
+type valueCount struct {
+	objects, lists int // open
+	values         int
+	last           byte // before the current byte, white space aside
+}
+
+// add counts a byte that is not inside a string. Ids in a list of the body itself, or in a list of
+// such lists, do not count.
+func (n *valueCount) add(c byte) {
+	switch c {
+	case ' ', '\n', '\t', '\r':
+		return
+	case '{':
+		n.objects++
+	case '}':
+		n.objects--
+	case '[':
+		n.lists++
+	case ']':
+		n.lists--
+	}
+	if n.last == ',' || n.last == '[' || n.last == '{' {
+		number := c == '-' || c >= '0' && c <= '9'
+		if !number || n.objects != 1 || n.lists == 0 {
+			n.values++
+		}
+	}
+	n.last = c
+}
+
+// CountValues returns the number of values in a JSON text, without those of lists of numbers
+// directly in it.
+func CountValues(b []byte) int {
+	var n valueCount
+	for i := 0; i < len(b); i++ {
+		n.add(b[i])
+		if b[i] == '"' {
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return n.values
+}
