@@ -1,41 +1,83 @@
 package pool
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"tandem/app/control"
 	"tandem/storage"
 )
 
-// damage makes the load of a model fail, after every check before the load.
-func (r *running) damage(t *testing.T, id string) {
+// damage makes each load of a model fail after every check before it: the tokenizer is spoiled when
+// another model leaves the memory for that one, and repaired after the test's request.
+func (r *running) damage(t *testing.T, id string) (repair func()) {
 	t.Helper()
 	row, err := r.db.Model(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(row.Path, "tokenizer.json"), []byte("{}"),
-		0o600); err != nil {
+	file := filepath.Join(row.Path, "tokenizer.json")
+	good, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
+	write := func(text []byte) {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	r.leaves.Store(&departure{id, func() { write([]byte("{}")) }})
+	return func() { write(good) }
+}
+
+// A departure is done when a model leaves the memory for the model id.
+type departure struct {
+	id string
+	do func()
+}
+
+// A departureLog does what a departure wants, when the log tells of one.
+type departureLog struct {
+	slog.Handler
+	leaves *atomic.Pointer[departure]
+}
+
+// Enabled implements slog.Handler.
+func (departureLog) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (l departureLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message != "a model leaves the memory for another" {
+		return nil
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		if d := l.leaves.Load(); d != nil && a.Key == "for" && a.Value.String() == d.id {
+			d.do()
+		}
+		return true
+	})
+	return nil
 }
 
 // Models that left for a request come back if the requested model cannot be loaded.
 func TestEvictedModelsComeBackAfterAFailedLoad(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two", "three")
 	r.wantAnswers(t, "one", "two")
-	r.damage(t, "three")
+	repair := r.damage(t, "three")
 	for _, value := range []control.LoadOnRequest{control.LoadBeside, control.LoadReplace} {
 		r.setLoadOnRequest(t, value)
 		if status, body := r.complete(t, "three", "abc"); status == http.StatusOK {
 			t.Errorf("%s: %s", value, body)
 		}
+		repair()
 		r.wantInMemory(t, fmt.Sprintf("after a load that failed (%s)", value), "one two")
 	}
 	r.wantAnswers(t, control.Alias)
@@ -65,7 +107,7 @@ func TestOldFilesOfARenewedModelAreNotLoadedAgain(t *testing.T) {
 func TestEvictedModelsComeBackAfterAFailedSwitch(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two", "three")
 	r.wantAnswers(t, "one", "two")
-	r.damage(t, "three")
+	repair := r.damage(t, "three")
 	for _, keep := range []bool{false, true} { // the choice leaves, or it stays and the other leaves
 		r.keep(t, "one", keep)
 		err := r.pool.Load(t.Context(), "three")
@@ -73,6 +115,7 @@ func TestEvictedModelsComeBackAfterAFailedSwitch(t *testing.T) {
 			!strings.Contains(e.Message, "one goes on") {
 			t.Errorf("loading three, with one kept (%t): %v", keep, err)
 		}
+		repair()
 		r.wantInMemory(t, "after a switch that failed", "one two")
 		r.wantAnswers(t, control.Alias, "two")
 	}

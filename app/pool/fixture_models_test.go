@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,8 +27,11 @@ func startWithRoom(t *testing.T, room float64, names ...string) *running {
 	}
 	f := measured(t, dirs[0])
 	each := f.Weights(true) + f.Text(4096, true)
-	r := start(t, setup{Model: dirs[0], NoCheckpoints: true, Memory: 2<<30 +
-		int64(room*float64(each))})
+	leaves := new(atomic.Pointer[departure])
+	r := start(t, setup{Model: dirs[0], NoCheckpoints: true,
+		Memory: 2<<30 + int64(room*float64(each)),
+		Logger: slog.New(departureLog{slog.DiscardHandler, leaves})})
+	r.leaves = leaves
 	for _, dir := range dirs[1:] {
 		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
 			t.Fatal(err)

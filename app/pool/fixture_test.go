@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"tandem/app/api"
@@ -50,6 +51,7 @@ type running struct {
 	home     *home.Home
 	settings *settings.Store
 	runs     endedRuns
+	leaves   *atomic.Pointer[departure] // see damage
 	url      string
 }
 
