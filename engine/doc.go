@@ -35,6 +35,8 @@
 //   - No client is read more than some eight chunks ahead of another.
 //   - Every fourth chunk goes to the prompt that came first.
 //   - Chunks of prompts and of readings alternate.
+//   - Before a chunk of a long prompt, the short requests pass that other engines of the
+//     thread have then ([Neighbours]).
 //
 // Steps need no turns: every request that decodes has a part in each.
 //

@@ -48,6 +48,14 @@ func newFixture(t *testing.T, table [][]float32, opts Options, eos ...int32) *fi
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { th.Close() })
+	return newFixtureOn(t, th, table, opts, eos...)
+}
+
+// newFixtureOn is newFixture for an engine on a thread that others have too.
+func newFixtureOn(t *testing.T, th *mlx.Thread, table [][]float32, opts Options,
+	eos ...int32) *fixture {
+	t.Helper()
 	f := &fixture{thread: th}
 	if err := th.Do(context.Background(), func(s *mlx.Scope) error {
 		f.chain = enginetest.NewChain(s, table, eos...)
@@ -63,7 +71,6 @@ func newFixture(t *testing.T, table [][]float32, opts Options, eos ...int32) *fi
 	t.Cleanup(func() {
 		f.Close()
 		th.Do(context.Background(), func(*mlx.Scope) error { f.chain.Free(); return nil })
-		th.Close()
 	})
 	return f
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"runtime"
 	"testing"
 
 	"tandem/engine/draft"
@@ -31,6 +32,47 @@ func TestWaitingRequestStartsWhenSetRoomGivesRoom(t *testing.T) {
 		}
 		f.waitUntil(func() bool { return f.reserved == 0 })
 	}
+}
+
+// A short request of another model goes between two chunks of a long prompt as a whole, and so does
+// a short reading. Without end they do not hold the prompt up.
+func TestShortRequestOfAnotherModelEndsWithinTwoChunks(t *testing.T) {
+	for _, reads := range []bool{false, true} {
+		for at := range 6 {
+			var n Neighbours
+			a, halts := halting(t, Options{Neighbours: &n}, at)
+			b := newFixtureOn(t, a.thread, enginetest.Cycle(30), Options{Neighbours: &n})
+			long := begin(a, t.Context(), Request{Prompt: make([]int32, 16<<10), MaxTokens: new(1)}, 0)
+			<-halts[0].there
+			var short <-chan error
+			if reads {
+				short = beginReading(b, "b", 9, 0)
+			} else {
+				short = begin(b, t.Context(), Request{Prompt: make([]int32, 9), MaxTokens: new(1)}, 0)
+			}
+			for b.brief(&n) == 0 {
+				runtime.Gosched()
+			}
+			chunks := 1 // the one under way
+			a.chain.OnForward = func(int) {
+				if b.brief(&n) > 0 {
+					chunks++
+				}
+			}
+			halts[0].free()
+			ends(t, short, long)
+			if chunks > 2 {
+				t.Errorf("a reading %t arrived during chunk %d and ended %d later", reads, at, chunks)
+			}
+		}
+	}
+}
+
+// brief returns how much brief work the engine has.
+func (f *fixture) brief(n *Neighbours) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.brief[f.Engine])
 }
 
 // TestRoundsBesideAnotherEngineTeachNothing runs rounds beside another busy engine. These rounds

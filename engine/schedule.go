@@ -20,12 +20,14 @@ func (e *Engine) schedule() {
 		if !idle {
 			e.opts.Neighbours.end()
 		}
+		e.opts.Neighbours.setBrief(e, nil)
 	}()
 	for turn := 0; ; turn++ {
 		active = slices.DeleteFunc(active, e.ended)
 		e.readers = slices.DeleteFunc(e.readers, e.readingEnded)
 		closed := false
 		active, closed = e.admit(active)
+		e.opts.Neighbours.setBrief(e, e.briefWork(active))
 		e.runJobs()
 		if closed {
 			e.finishReadings(errClosed)
@@ -103,9 +105,21 @@ func (e *Engine) readChunk(active []*task, turn int) {
 	}
 	switch both := len(prompts) > 0 && len(texts) > 0; {
 	case len(texts) > 0 && (!both || turn%2 == 1):
-		e.readRound(e.readers[e.readShares.next(texts)])
+		next := e.readShares.next(texts)
+		e.letPass(texts[next])
+		e.readRound(e.readers[next])
 	case len(prompts) > 0:
-		e.runRound([]*task{tasks[e.promptShares.next(prompts)]}, e.prefill, false)
+		next := e.promptShares.next(prompts)
+		e.letPass(prompts[next])
+		e.runRound([]*task{tasks[next]}, e.prefill, false)
+	}
+}
+
+// letPass waits for brief work of other engines before a chunk of a long text. A short request
+// takes the thread several times, and would wait for a chunk each time.
+func (e *Engine) letPass(p pending) {
+	if p.rest > e.opts.Chunk {
+		e.opts.Neighbours.letPass(e)
 	}
 }
 

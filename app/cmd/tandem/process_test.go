@@ -319,17 +319,17 @@ func TestServeChecksItsModelFirst(t *testing.T) {
 // never loaded is not the choice of the next start.
 func TestServeDoesNotAnnounceAnUnusableModel(t *testing.T) {
 	home, good, bad := newHome(t), tinyModel(t, "good", nil), tinyModel(t, "bad", nil)
-	// Only the load reads the tokenizer.
+	newConsole(t, home).must(t, "models", "add", bad) // it becomes bad later
 	must(t, os.WriteFile(filepath.Join(bad, "tokenizer.json"), []byte("{"), 0o600))
 	for _, c := range []struct {
 		args  []string
 		phase control.Phase
 		says  string
 	}{
-		{[]string{"--model", bad}, control.PhaseFailed, "tandem: bad cannot be served: "},
+		{[]string{"--model", "bad"}, control.PhaseFailed, "tandem: bad cannot be served: "},
 		{nil, control.PhaseReady, "Serving pocket."},
 		{[]string{"--model", good}, control.PhaseReady, "Serving good."},
-		{[]string{"--model", bad}, control.PhaseFailed, "tokenizer.json"},
+		{[]string{"--model", "bad"}, control.PhaseFailed, "tokenizer.json"},
 		{nil, control.PhaseReady, "Serving good."},
 	} {
 		p := serveProcess(t, home, c.args...)

@@ -40,6 +40,12 @@ type fakeHub struct {
 	down     int      // the number of next requests that get 503
 }
 
+// asksForHead reports whether a request is for the beginning of a file, whose end it names.
+func asksForHead(r *http.Request) bool {
+	at := r.Header.Get("Range")
+	return at != "" && !strings.HasSuffix(at, "-")
+}
+
 func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	h.requests = append(h.requests, r.Method+" "+r.URL.Path)
@@ -86,7 +92,8 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("X-Repo-Commit", commit)
 	w.Header().Set("ETag", `"`+etag+`"`)
-	if h.hold != nil && r.Method == http.MethodGet && strings.HasSuffix(name, ".safetensors") {
+	if h.hold != nil && r.Method == http.MethodGet && strings.HasSuffix(name, ".safetensors") &&
+		!asksForHead(r) {
 		select {
 		case <-h.hold:
 		default:
