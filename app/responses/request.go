@@ -122,17 +122,17 @@ func (c *responseRequest) readInput(f *wire.Fields) {
 		f.Fail(param, "is missing: send a text, or a list of items.")
 	case v[0] == '"':
 		c.text = new(f.String(param))
-		c.own = []json.RawMessage{textItem(*c.text)}
+		c.own = []json.RawMessage{textItem(v)}
 	default:
 		list := f.List(param, "must be a text or a list of items.")
 		c.own = append([]json.RawMessage{}, list...)
 	}
 }
 
-// textItem returns the item as which an input that is a text is stored.
-func textItem(text string) json.RawMessage {
-	part := map[string]string{"type": "input_text", "text": text}
-	return wire.MustJSON(map[string]any{"type": "message", "role": "user", "content": []any{part}})
+// textItem returns the item as which an input that is a JSON string is stored.
+func textItem(text json.RawMessage) json.RawMessage {
+	return slices.Concat(json.RawMessage(`{"content":[{"text":`), text,
+		json.RawMessage(`,"type":"input_text"}],"role":"user","type":"message"}`))
 }
 
 // Prepare implements preparing. It makes messages of the items: first the items that the request

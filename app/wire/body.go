@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,10 @@ const (
 
 	SmallBody  = 64 << 10 // bytes; a larger body needs a place
 	LargeBytes = 64 << 20 // of all large bodies that are read, rendered and tokenized at once
+
+	// hugeBody is how many bytes of a body are worth a collection of garbage, so that the memory of
+	// its growth, and of such a body before, is not added to it.
+	hugeBody = 8 << 20
 
 	// LargePerClient limits the bytes of one client, so that others get some.
 	LargePerClient = LargeBytes * 3 / 4
@@ -171,6 +176,9 @@ func (x *Exchange) readGrowing(r *http.Request, p *Place) ([]byte, error) {
 			}
 		}
 		b = append(make([]byte, 0, size), b...)
+		if size > hugeBody {
+			runtime.GC()
+		}
 	}
 }
 
