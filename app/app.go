@@ -22,6 +22,7 @@ import (
 	"tandem/app/pool"
 	"tandem/app/server"
 	"tandem/app/settings"
+	"tandem/app/wire"
 	"tandem/engine"
 	"tandem/engine/mlx"
 	"tandem/models/hub"
@@ -118,7 +119,8 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	ring := newLogRing()
-	o.Logger = slog.New(slog.NewMultiHandler(o.Logger.Handler(), ringHandler{ring: ring}))
+	o.Logger = slog.New(wire.ClipLog(slog.NewMultiHandler(o.Logger.Handler(),
+		ringHandler{ring: ring})))
 	a := &App{opts: o, log: o.Logger, started: time.Now(), lines: ring, benchPlan: bench.TwoMinutes}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.endpoint = endpoint.New(a.log, func(address string) error { return a.home.Announce(address) })

@@ -16,6 +16,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/wire"
 )
 
 // A report has so many of the latest.
@@ -54,7 +55,7 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 		Runs: runs,
 		Log:  lines[max(0, len(lines)-reportLines):],
 	}, "", "  ")
-	return a.withoutHome(b), err
+	return a.withoutHome(wire.ClipErrors(b)), err
 }
 
 // withoutText drops the tokens that the row of a run names. It drops a verdict that cannot be read,

@@ -31,6 +31,9 @@ type Rules struct {
 	RequireKey bool
 }
 
+// maxPreflight limits the names of headers that a preflight may ask for, in bytes.
+const maxPreflight = 1000
+
 // A door decides who may use the endpoint over TCP. It keeps web pages out. The Host header shows
 // pages of other names that resolve to this machine. Origin and Sec-Fetch-Site show pages that call
 // across sites.
@@ -81,7 +84,9 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 		h.Add("Vary", "Origin")
 		if r.Method == http.MethodOptions {
 			h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE")
-			h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+			if asked := r.Header.Get("Access-Control-Request-Headers"); len(asked) <= maxPreflight {
+				h.Set("Access-Control-Allow-Headers", asked)
+			}
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
 			return true, nil

@@ -68,10 +68,12 @@ func (f *feed) next(st control.State) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	whole = wire.ClipErrors(whole)
 	if f.whole == nil {
 		f.whole, f.rev = whole, 1
 		st.Rev = f.rev
-		return json.Marshal(st)
+		first, err := json.Marshal(st)
+		return wire.ClipErrors(first), err
 	}
 	patch, err := control.NewPatch(f.whole, whole)
 	if err != nil || patch == nil {

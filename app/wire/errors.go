@@ -96,8 +96,11 @@ type ErrorBody struct {
 	Code    string  `json:"code"`
 }
 
+// maxParam limits the name of a field in an error, in bytes: names in it may be the client's.
+const maxParam = 200
+
 // FailureOf turns any err into a Failure. The client sees the text of an error only if it was made
-// for a client.
+// for a client, and never more than MaxErrorText of it.
 func FailureOf(err error) Failure {
 	code, param, message := string(engine.CodeInternal), "", ErrPanic.Message
 	if e, ok := errors.AsType[*control.Error](err); ok {
@@ -112,10 +115,11 @@ func FailureOf(err error) Failure {
 		code = string(engine.CodeInternal)
 		o = Outcomes[code]
 	}
-	f := Failure{outcome: o, Body: ErrorBody{Message: message, Type: o.kind, Code: code}}
+	f := Failure{outcome: o, Body: ErrorBody{Type: o.kind, Code: code}}
 	f.long, _ = errors.AsType[*Overlong](err)
+	f.Body.Message = abridge(message, MaxErrorText)
 	if param != "" {
-		f.Body.Param = &param
+		f.Body.Param = new(Shorten(param, maxParam))
 	}
 	return f
 }

@@ -11,7 +11,7 @@ type Reports struct{ out *EventStream }
 
 // Send queues an event. Its type always encodes as JSON. Send never waits for the client.
 func (r Reports) Send(event any) {
-	r.out.Send(MustJSON(event)) // Serve disconnects a reader that is this late
+	r.out.Send(ClipErrors(MustJSON(event))) // Serve disconnects a reader that is this late
 }
 
 // Progress streams the reports of a long piece of work and ends with it. If the client leaves, or a

@@ -16,7 +16,7 @@ func WriteJSON(w http.ResponseWriter, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = WriteWhole(w, http.StatusOK, b) // an error here means that the client left
+	_ = WriteWhole(w, http.StatusOK, ClipErrors(b)) // an error here means that the client left
 	return nil
 }
 
