@@ -28,10 +28,11 @@ var arrows = []struct {
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "storage/disk", "app/*"}},
-	{"app/server", []string{"app/openai", "app/responses", "app/anthropic", "app/ollama", "app/api", "app/wire", "app/model", "app/control"}},
+	{"app/server", []string{"app/llamacpp", "app/openai", "app/responses", "app/anthropic", "app/ollama", "app/api", "app/wire", "app/model", "app/control"}},
 	{"app/openai", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
 	{"app/responses", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
 	{"app/anthropic", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
+	{"app/llamacpp", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
 	{"app/ollama", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
 	// engine's types only
 	{"app/api", []string{"app/wire", "app/model", "app/control", "app/dialect", "engine"}},

@@ -31,7 +31,7 @@ func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, err
 		if len(c.Tokens) > 1 {
 			param = fmt.Sprintf("prompt[%d]", i)
 		}
-		ids, err := tokenIDs(v, m, param)
+		ids, err := TokenIDs(v, m, param)
 		if err != nil {
 			return nil, err
 		}

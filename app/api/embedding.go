@@ -54,7 +54,7 @@ func (e *Embedding) Texts(in *Intake) error {
 			e.Dimensions, m.ID(), all)
 	}
 	for i, v := range e.Tokens {
-		ids, err := tokenIDs(v, m, e.param(i))
+		ids, err := TokenIDs(v, m, e.param(i))
 		if err := in.Add(e.param(i), ids, err); err != nil {
 			return err
 		}

@@ -223,9 +223,9 @@ func First[T any](otherwise T, values ...*T) T {
 	return otherwise
 }
 
-// tokenIDs reads a list of token ids below the model's vocabulary. A client may write them as 16.0.
+// TokenIDs reads a list of token ids below the model's vocabulary. A client may write them as 16.0.
 // It keeps no more ids than the context takes, whatever the list has.
-func tokenIDs(v json.RawMessage, m model.Model, param string) ([]int32, error) {
+func TokenIDs(v json.RawMessage, m model.Model, param string) ([]int32, error) {
 	limit, vocab, n := m.ContextLength(), m.VocabSize(), 0
 	var ids []int32
 	if len(v) == 0 || v[0] != '[' {

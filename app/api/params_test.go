@@ -19,7 +19,7 @@ func TestTokenIDsBeyondTheContextAreCountedAndNotKept(t *testing.T) {
 	text := []byte("[1" + strings.Repeat(",1", 1_000_000) + "]")
 	var err error
 	if n := testing.AllocsPerRun(1, func() {
-		_, err = tokenIDs(text, vocabulary{}, "prompt")
+		_, err = TokenIDs(text, vocabulary{}, "prompt")
 	}); n > 50 || err == nil || !strings.Contains(err.Error(), "1000001 tokens") {
 		t.Errorf("%v allocations, %v", n, err)
 	}
@@ -30,7 +30,7 @@ func TestTokenIDsAreWholeNumbers(t *testing.T) {
 	for text, want := range map[string][]int32{`[1,2.0,3e1,-0]`: {1, 2, 30, 0}, `[]`: {},
 		`[1.5]`: nil, `[1,99]`: nil, `[-1]`: nil, `[4294967297]`: nil, `[1e300]`: nil, `["1"]`: nil,
 		`{}`: nil} {
-		if got, err := tokenIDs([]byte(text), vocabulary{}, "prompt"); !slices.Equal(got, want) ||
+		if got, err := TokenIDs([]byte(text), vocabulary{}, "prompt"); !slices.Equal(got, want) ||
 			(err == nil) != (want != nil) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}

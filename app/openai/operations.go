@@ -7,7 +7,7 @@ import (
 )
 
 // Operations describe the routes for OpenAPI.
-var Operations = []wire.Operation{
+var Operations = append([]wire.Operation{
 	{
 		Method: http.MethodPost, Path: "/v1/chat/completions", ID: "chat",
 		Summary: "The next message of a chat.",
@@ -41,4 +41,4 @@ var Operations = []wire.Operation{
 		Body:    rerankRequestShape,
 		Answer:  rankedShape, Error: wire.OpenAIErrorShape,
 	},
-}
+}, lmStudioOperations...)

@@ -5,8 +5,8 @@ import (
 	"tandem/app/wire"
 )
 
-// Routes are OpenAI's routes, and two of others in the same form: Mistral's fill-in-the-middle and
-// Jina's reranking.
+// Routes are OpenAI's routes, and others in the same form: Mistral's fill-in-the-middle, Jina's
+// reranking, and LM Studio's list of models.
 type Routes struct{ *api.API }
 
 // AddRoutes adds the routes, except the list of models, which shares its path with Anthropic's.
@@ -16,6 +16,8 @@ func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/embeddings", v.TextsRoute("/v1/embeddings", readEmbeddings))
 	route.Post("/v1/rerank", v.TextsRoute("/v1/rerank", readRerank))
 	route.Post("/v1/fim/completions", v.Generation("/v1/fim/completions", readFIM))
+	route.Get("/api/v0/models", v.listLMStudio)
+	route.Get("/api/v0/models/{id...}", v.getLMStudio)
 }
 
 // Readers returns the readers of the generating routes' bodies.

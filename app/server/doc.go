@@ -1,7 +1,7 @@
 // Package server is Tandem's HTTP side. It decides who is let in, and lists the routes. It has the
 // control routes of the menu, the window and the command line, /health, and a small page at /. The
-// routes of the vendors come from packages openai, responses, anthropic and ollama, and their
-// shared parts from package api.
+// routes of the vendors come from packages openai, responses, anthropic, ollama and llamacpp, and
+// their shared parts from package api.
 //
 // The server calls [Services], a struct of small interfaces. It never touches MLX, files or the
 // database. One Server answers through two doors:

@@ -190,8 +190,11 @@ func isShared(path string) bool {
 // protocols there.
 func isStandard(path string) bool {
 	return strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/api/") ||
-		path == openAPIPath
+		slices.Contains(bareRoutes, path)
 }
+
+// bareRoutes are llama.cpp's, which have no folder of their own, and the description of the routes.
+var bareRoutes = []string{"/props", "/tokenize", "/detokenize", "/infill", openAPIPath}
 
 func isControl(path string) bool { return path == "/app" || strings.HasPrefix(path, "/app/") }
 

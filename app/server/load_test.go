@@ -37,6 +37,7 @@ var askings = []asking{
 	{"/v1/responses", `{"model":"tandem","input":"x","stream":STREAM}`, "", `"text":{"format":{"type":"json_object"}}`, ""},
 	{"/api/generate", `{"model":"tandem","prompt":"x","stream":STREAM}`, "", `"format":"json"`, ""},
 	{"/api/chat", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":STREAM}`, "", `"format":"json"`, ""},
+	{"/infill", `{"input_prefix":"a","input_suffix":"b","stream":STREAM}`, "", "", ""},
 	{"/v1/embeddings", `{"model":"tandem","input":["x","y"]}`, control.KindEmbedding, "", ""},
 	{"/v1/rerank", `{"model":"tandem","query":"a","documents":["b","c"]}`, control.KindReranker, "", ""},
 	{"/api/embed", `{"model":"tandem","input":"x"}`, control.KindEmbedding, "", ""},
@@ -44,7 +45,7 @@ var askings = []asking{
 }
 
 // idle are the routes with a body that do not use the engine.
-var idle = []string{"/v1/messages/count_tokens", "/api/show"}
+var idle = []string{"/v1/messages/count_tokens", "/api/show", "/tokenize", "/detokenize"}
 
 // with returns the body with more fields, in a stream or not.
 func (a asking) with(more string, stream bool) string {

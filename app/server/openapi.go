@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"tandem/app/anthropic"
+	"tandem/app/llamacpp"
 	"tandem/app/ollama"
 	"tandem/app/openai"
 	"tandem/app/responses"
@@ -64,7 +65,7 @@ var anthropicVersion = wire.Parameter{
 var openAPIDocument = sync.OnceValues(func() ([]byte, error) {
 	schemas, paths := wire.Schemas{}, map[string]map[string]any{}
 	for _, o := range slices.Concat(sharedOperations, openai.Operations, responses.Operations,
-		anthropic.Operations, ollama.Operations) {
+		anthropic.Operations, ollama.Operations, llamacpp.Operations) {
 		if paths[o.Path] == nil {
 			paths[o.Path] = map[string]any{}
 		}

@@ -26,6 +26,9 @@ var leastBodies = map[string]string{
 	"/api/chat":                 `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`,
 	"/api/embed":                `{"model":"tandem","input":"x"}`,
 	"/api/embeddings":           `{"model":"tandem","prompt":"x"}`,
+	"/tokenize":                 `{"content":"x"}`,
+	"/detokenize":               `{"tokens":[1]}`,
+	"/infill":                   `{"input_prefix":"x"}`,
 }
 
 // A wrong value shows that a reader checks the field: a field without a reader would pass.

@@ -137,6 +137,14 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		{"/v1/messages", "", messagesBody(`"thinking":{"type":"enabled"}`), "", ""},
 		{"/v1/messages", "", messagesBody(`"thinking":{"type":"adaptive"},"stream":true`), "", "MessageEvent"},
 		{"/v1/messages/count_tokens", "", messagesBody(`"system":[{"type":"text","text":"s"}]`), "", ""},
+		{"/api/v0/models", "", "", "", ""},
+		{"/api/v0/models/{id}", "/api/v0/models/acme/coder", "", "", ""},
+		{"/props", "", "", "", ""},
+		{"/tokenize", "", `{"content":"aé","add_special":true}`, "", ""},
+		{"/tokenize", "", `{"model":"tandem","prompt":"aé","with_pieces":true}`, "", ""},
+		{"/detokenize", "", `{"tokens":[97,98]}`, "", ""},
+		{"/infill", "", `{"input_prefix":"a","input_suffix":"b","prompt":"c","input_extra":[{"filename":"d","text":"e"}],"stop":["x"]}`, "", ""},
+		{"/infill", "", `{"input_prefix":"a","stream":true,"n_predict":4}`, "", "Infilled"},
 		{"/openapi.json", "", "", "", ""},
 	} {
 		path := c.path

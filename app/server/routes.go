@@ -81,6 +81,7 @@ func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
 	get("/metrics", s.api.Scrape)
 
 	s.openAI.AddRoutes(route)
+	s.llamaCPP.AddRoutes(route)
 	get("/v1/models", s.ListModels)
 	get("/v1/models/{id...}", s.GetModel)
 	s.anthropic.AddRoutes(route)

@@ -16,6 +16,7 @@ var generatingRoutes = []struct{ path, body, limits string }{
 	{"/v1/fim/completions", `"prompt":"x","suffix":"y"`, "max_tokens"},
 	{"/v1/responses", `"input":"x"`, "max_output_tokens"},
 	{"/v1/messages", `"messages":[{"role":"user","content":"x"}]`, "max_tokens"},
+	{"/infill", `"input_prefix":"x"`, "n_predict"},
 	{"/api/generate", `"prompt":"x"`, "num_predict"},
 	{"/api/chat", `"messages":[{"role":"user","content":"x"}]`, "num_predict"},
 	{branchPath, `"prompt":"x","raw":true`, "max_tokens"},

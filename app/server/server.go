@@ -14,6 +14,7 @@ import (
 
 	"tandem/app/anthropic"
 	"tandem/app/api"
+	"tandem/app/llamacpp"
 	"tandem/app/ollama"
 	"tandem/app/openai"
 	"tandem/app/responses"
@@ -42,6 +43,7 @@ type Server struct {
 	pages    fs.FS              // nil = the built-in page
 	drain    context.CancelFunc // ends what the Exchange calls draining
 
+	llamaCPP  llamacpp.Routes
 	openAI    openai.Routes
 	anthropic anthropic.Routes
 	responses responses.Routes
@@ -67,12 +69,13 @@ func New(to Services, o Options) *Server {
 	s.api = api.New(wire.NewExchange(log, draining), api.Services{
 		Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Models: to.Library, Status: to.Status,
 	}, readers)
+	s.llamaCPP = llamacpp.Routes{API: s.api}
 	s.openAI = openai.Routes{API: s.api}
 	s.anthropic = anthropic.Routes{API: s.api}
 	s.responses = responses.Routes{API: s.api, Kept: to.Responses, Resumed: openai.ChatForm()}
 	s.ollama = ollama.Routes{API: s.api, Residents: to.Residents, Settings: to.Settings}
 	for _, more := range []map[string]api.ReadBody{openai.Readers(), anthropic.Readers(),
-		s.responses.Readers(), ollama.Readers()} {
+		s.responses.Readers(), ollama.Readers(), llamacpp.Readers()} {
 		maps.Copy(readers, more)
 	}
 	return s

@@ -1,0 +1,90 @@
+package llamacpp
+
+import (
+	"tandem/app/api"
+	"tandem/app/dialect"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// An infillForm is the form of answers of /infill. An event has the new text, and the last one the
+// figures.
+type infillForm struct{ wire.ServerSent }
+
+// IDPrefix implements api.Form. These answers have no id.
+func (infillForm) IDPrefix() string { return "" }
+
+// Whole implements api.Form.
+func (f infillForm) Whole(r *api.Reply) []byte { return f.appendEnd(r, r.Choices[0].Text()) }
+
+// appendEnd appends an object that ends the answer.
+func (infillForm) appendEnd(r *api.Reply, text string) []byte {
+	c, timings := r.Choices[0], r.Timings()
+	kind := "limit"
+	switch {
+	case c.Stopped != "":
+		kind = "word"
+	case c.Finish == engine.FinishStop:
+		kind = "eos"
+	}
+	b := wire.AppendString([]byte(`{"index":0,"content":`), text)
+	b = append(b, `,"tokens":`...)
+	if r.Params.Stream {
+		b = append(b, "[]"...)
+	} else {
+		b = wire.AppendInts(b, c.IDs)
+	}
+	b = append(b, `,"stop":true`...)
+	for _, m := range []struct {
+		name  string
+		value any
+	}{
+		{"id_slot", 0}, {"model", r.Name()}, {"stop_type", kind}, {"stopping_word", c.Stopped},
+		{"truncated", false}, {"tokens_predicted", timings.PredictedN},
+		{"tokens_evaluated", timings.PromptN + timings.CacheN}, {"tokens_cached", timings.CacheN},
+		{"timings", timings},
+	} {
+		b = wire.AppendMember(b, m.name, m.value)
+	}
+	return append(b, '}')
+}
+
+// Stream implements api.Form.
+func (f infillForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
+	return &infillEvents{form: f, rep: rep, out: out}
+}
+
+// infillEvents are the events of an infillForm, which has one choice.
+type infillEvents struct {
+	form infillForm
+	rep  *api.Reply
+	out  *wire.EventStream
+}
+
+// Add implements api.Events.
+func (e *infillEvents) Add(_ *api.Choice, toks []engine.Token, parts []dialect.Part) {
+	text := ""
+	for _, p := range parts {
+		text += p.Text
+	}
+	if text == "" {
+		return
+	}
+	ids := make([]int32, len(toks))
+	for i, t := range toks {
+		ids[i] = t.ID
+	}
+	b := wire.AppendString([]byte(`{"index":0,"content":`), text)
+	b = wire.AppendInts(append(b, `,"tokens":`...), ids)
+	e.rep.Send(e.out, "", append(b, `,"stop":false,"id_slot":0}`...))
+}
+
+// End implements api.Events.
+func (*infillEvents) End(*api.Choice) {}
+
+// Finish implements api.Events.
+func (e *infillEvents) Finish() {
+	b := e.form.appendEnd(e.rep, "")
+	e.rep.Release()
+	e.rep.Send(e.out, "", b)
+}

@@ -1,0 +1,26 @@
+package llamacpp
+
+import (
+	"cmp"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// Routes are llama.cpp's routes.
+type Routes struct{ *api.API }
+
+// AddRoutes adds the routes.
+func (v Routes) AddRoutes(route wire.AddRoute) {
+	route.Get("/props", v.props)
+	route.Post("/tokenize", v.tokenize)
+	route.Post("/detokenize", v.detokenize)
+	route.Post("/infill", v.Generation("/infill", readInfill))
+}
+
+// Readers returns the readers of the generating routes' bodies.
+func Readers() map[string]api.ReadBody { return map[string]api.ReadBody{"/infill": readInfill} }
+
+// named returns a request's name for a model, or the alias.
+func named(name string) string { return cmp.Or(name, control.Alias) }

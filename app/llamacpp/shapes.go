@@ -1,0 +1,110 @@
+package llamacpp
+
+import (
+	"math"
+
+	"tandem/app/api"
+	"tandem/app/wire"
+)
+
+// modelField names a model of a request.
+var modelField = wire.Opt("model", wire.Text, "An id of /v1/models; absent for the chosen model.")
+
+var tokenizeRequestShape = wire.Object(
+	modelField,
+	wire.Opt("content", wire.Text, "The text."),
+	wire.Opt("prompt", wire.Text, "vLLM's name for it."),
+	wire.Opt("add_special", wire.Flag, "Adds the tokens around a text, such as a BOS."),
+	wire.Opt("add_special_tokens", wire.Flag, "vLLM's name for it, with prompt; true where absent."),
+	wire.Opt("parse_special", wire.Flag, "false reads special tokens as ordinary text."),
+	wire.Opt("with_pieces", wire.Flag, "Adds the text of each token."),
+).Named("TokenizeRequest")
+
+var tokenizedShape = wire.Object(
+	wire.Need("tokens", wire.List(wire.Either(wire.TokenID, wire.Object(
+		wire.Need("id", wire.TokenID),
+		wire.Need("piece", wire.Either(wire.Text, wire.List(wire.Int(0, 255))),
+			"A list of bytes where it is no whole text."),
+	)))),
+	wire.Need("count", wire.Whole),
+	wire.Need("max_model_len", wire.Whole, "The model's context."),
+).Named("Tokenized")
+
+var detokenizeRequestShape = wire.Object(
+	modelField,
+	wire.Need("tokens", wire.List(wire.TokenID), "No more than the context."),
+).Named("DetokenizeRequest")
+
+var detokenizedShape = wire.Object(
+	wire.Need("content", wire.Text),
+	wire.Need("prompt", wire.Text, "The same, by vLLM's name."),
+).Named("Detokenized")
+
+var propsShape = wire.AnswerOf[Props]().Named("Props")
+
+var infillRequestShape = wire.Object(
+	modelField,
+	wire.Opt("input_prefix", wire.Text, "The text before the gap."),
+	wire.Opt("input_suffix", wire.Text, "The text after the gap."),
+	wire.Opt("prompt", wire.Text, "The line of the gap up to it, after input_prefix."),
+	wire.Opt("input_extra", wire.List(wire.Object(
+		wire.Opt("filename", wire.Text),
+		wire.Opt("text", wire.Text),
+	)), "Texts of other files, before input_prefix."),
+	wire.Opt("stream", wire.Flag),
+	wire.Opt("n_predict", api.LimitShape(0), "Tokens; absent for what the context leaves."),
+	wire.Opt("stop", api.StopShape),
+	wire.Opt("seed", wire.Int(-wire.MaxExact, wire.MaxExact), "-1 for any."),
+	wire.Opt("temperature", wire.Number(0, math.MaxFloat64)),
+	wire.Opt("top_p", wire.Number(0, 1)),
+	wire.Opt("min_p", wire.Number(0, 1)),
+	wire.Opt("top_k", wire.Int(-1, math.MaxInt32), "-1 or 0 for all."),
+	wire.Opt("presence_penalty", wire.Number(-math.MaxFloat32, math.MaxFloat32)),
+	wire.Opt("frequency_penalty", wire.Number(-math.MaxFloat32, math.MaxFloat32)),
+	wire.Opt("repeat_penalty", wire.Number(0.01, 100), "1 for none."),
+).Named("InfillRequest").Doc("Others are ignored.")
+
+var infillPieceShape = wire.Object(
+	wire.Need("index", wire.Just(0)),
+	wire.Need("content", wire.Text, "The new text."),
+	wire.Need("tokens", wire.List(wire.TokenID)),
+	wire.Need("stop", wire.Flag, "true in the last one."),
+	wire.Need("id_slot", wire.Just(0)),
+	wire.May("model", wire.Text),
+	wire.May("stop_type", wire.Word("eos", "limit", "word")),
+	wire.May("stopping_word", wire.Text),
+	wire.May("truncated", wire.Flag),
+	wire.May("tokens_predicted", wire.Whole),
+	wire.May("tokens_evaluated", wire.Whole, "Of the prompt."),
+	wire.May("tokens_cached", wire.Whole),
+	wire.May("timings", api.TimingsShape),
+).Named("Infilled").Doc("Whole, or an event of a stream.")
+
+// Operations describe the routes for OpenAPI.
+var Operations = []wire.Operation{
+	{
+		Method: "GET", Path: "/props", ID: "props",
+		Summary: "The chosen model's context, as llama.cpp has it.",
+		Parameters: []wire.Parameter{{Name: "model", In: "query", Shape: wire.Text,
+			Doc: "Another model."}},
+		Answer: propsShape, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: "POST", Path: "/tokenize", ID: "tokenize",
+		Summary: "The tokens of a text.",
+		Body:    tokenizeRequestShape,
+		Answer:  tokenizedShape, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: "POST", Path: "/detokenize", ID: "detokenize",
+		Summary: "The text of tokens.",
+		Body:    detokenizeRequestShape,
+		Answer:  detokenizedShape, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: "POST", Path: "/infill", ID: "infill",
+		Summary: "What stands in a gap of a text, as llama.cpp's editors ask for it.",
+		Body:    infillRequestShape,
+		Answer:  infillPieceShape, Chunk: infillPieceShape, Error: wire.OpenAIErrorShape,
+	},
+}

@@ -1,0 +1,132 @@
+package llamacpp
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"tandem/app/api"
+	"tandem/app/model"
+	"tandem/app/wire"
+)
+
+// maxTokenized limits a text of /tokenize, in bytes. It may be longer than the context: programs
+// count tokens to learn what to leave out.
+const maxTokenized = 4 << 20
+
+// tokenize answers with the ids of a text. It is no run, because nothing is generated.
+func (v Routes) tokenize(w http.ResponseWriter, r *http.Request) error {
+	return v.withModel(w, r, tokenizeRequestShape, func(f *wire.Fields, m model.Model) error {
+		text, prompt := f.String("content"), f.String("prompt")
+		special, around := f.Bool("add_special"), wire.Optional(f, "add_special_tokens", f.Bool)
+		plain := !api.First(true, wire.Optional(f, "parse_special", f.Bool))
+		pieces, param := f.Bool("with_pieces"), "content"
+		switch {
+		case f.Raw("content") != nil:
+		case f.Raw("prompt") != nil: // vLLM's request
+			param, text, special = "prompt", prompt, api.First(true, around)
+		default:
+			f.Fail(param, "is missing: send a text.")
+		}
+		if len(text) > maxTokenized {
+			f.Fail(param, "has %d bytes; %d are allowed.", len(text), maxTokenized)
+		}
+		if f.Err != nil {
+			return f.Err
+		}
+		ids, err := encode(m, text, special, plain)
+		if err != nil {
+			return err
+		}
+		b := []byte(`{"tokens":`)
+		if pieces {
+			b = appendPieces(b, m, ids)
+		} else {
+			b = wire.AppendInts(b, ids)
+		}
+		b = wire.AppendMember(b, "count", len(ids))
+		b = append(wire.AppendMember(b, "max_model_len", m.ContextLength()), '}')
+		w.Header().Set("Content-Type", "application/json")
+		return wire.WriteWhole(w, http.StatusOK, b)
+	})
+}
+
+// encode returns the ids of a text. plain reads the text of special tokens as ordinary text.
+func encode(m model.Model, text string, special, plain bool) ([]int32, error) {
+	if !plain {
+		return m.Tokenizer().Encode(text, special)
+	}
+	ids, err := m.Tokenizer().EncodePlain(text)
+	if err != nil || !special {
+		return ids, err
+	}
+	around, err := m.Tokenizer().Encode("", true) // the tokenizer's own, such as a BOS
+	return append(around, ids...), err
+}
+
+// appendPieces appends the ids with their texts. A text that is no whole rune is a list of bytes.
+func appendPieces(dst []byte, m model.Model, ids []int32) []byte {
+	dst = append(dst, '[')
+	for i, id := range ids {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"id":`...)
+		dst = append(append(dst, wire.MustJSON(id)...), `,"piece":`...)
+		if piece := m.Tokenizer().TokenBytes(id); utf8.Valid(piece) {
+			dst = wire.AppendString(dst, string(piece))
+		} else {
+			dst = wire.AppendInts(dst, piece)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+// detokenize answers with the text of ids, by llama.cpp's name and by vLLM's.
+func (v Routes) detokenize(w http.ResponseWriter, r *http.Request) error {
+	return v.withModel(w, r, detokenizeRequestShape, func(f *wire.Fields, m model.Model) error {
+		list := f.Raw("tokens")
+		if list == nil {
+			f.Fail("tokens", "is missing: send a list of token ids.")
+			return f.Err
+		}
+		ids, err := api.TokenIDs(list, m, "tokens")
+		if err != nil {
+			return err
+		}
+		text := strings.ToValidUTF8(m.Tokenizer().Decode(ids), "\ufffd")
+		return wire.WriteJSON(w, struct {
+			Content string `json:"content"`
+			Prompt  string `json:"prompt"`
+		}{text, text})
+	})
+}
+
+// withModel reads a body and lends answer the model that it names.
+func (v Routes) withModel(w http.ResponseWriter, r *http.Request, s *wire.Shape,
+	answer func(*wire.Fields, model.Model) error) error {
+	var held wire.Place
+	defer held.Release()
+	_, f, err := v.ReadFields(w, r, &held)
+	if err != nil {
+		return err
+	}
+	name := named(f.As(s).String("model"))
+	if f.Err != nil {
+		return f.Err
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(v.Draining, func() { cancel(wire.ErrStopping) })()
+	m, err := v.Acquire(ctx, name, false)
+	if err != nil {
+		return err
+	}
+	defer m.Release()
+	if err := answer(f, m); err != nil && err != error(wire.ErrClientGone) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package openai
+
+import (
+	"context"
+	"net/http"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// An LMStudioModel is one model of /api/v0/models, LM Studio's own list. Editors read the context
+// and the state of a model from it.
+type LMStudioModel struct {
+	ID                string `json:"id"`
+	Object            string `json:"object"`
+	Type              string `json:"type" doc:"llm or embeddings."`
+	Publisher         string `json:"publisher"`
+	Arch              string `json:"arch"`
+	CompatibilityType string `json:"compatibility_type"`
+	Quantization      string `json:"quantization"`
+	State             string `json:"state" doc:"loaded or not-loaded."`
+	MaxContext        int    `json:"max_context_length" doc:"Tokens."`
+	LoadedContext     int    `json:"loaded_context_length,omitempty" doc:"Tokens."`
+}
+
+// lmStudioModels returns the alias first, then the registered models.
+func (v Routes) lmStudioModels(ctx context.Context) ([]LMStudioModel, error) {
+	registered, err := v.To.Models.Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := v.Entries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, list := v.To.Status.State(), []LMStudioModel{}
+	for _, e := range entries {
+		for _, m := range registered {
+			if m.ID == e.Root {
+				list = append(list, newLMStudioModel(e, m, state.Resident(m.ID)))
+				break
+			}
+		}
+	}
+	return list, nil
+}
+
+// newLMStudioModel describes a model. loaded is nil if it is not in memory.
+func newLMStudioModel(e api.ModelEntry, m control.Model, loaded *control.Loaded) LMStudioModel {
+	out := LMStudioModel{
+		ID: e.ID, Object: "model", Type: "llm", Publisher: e.OwnedBy, Arch: m.Architecture,
+		CompatibilityType: "mlx", Quantization: m.Quantization, State: "not-loaded",
+		MaxContext: e.ContextLength,
+	}
+	if m.Quantization == "" {
+		out.Quantization = m.Dtype
+	}
+	if m.Kind == control.KindEmbedding {
+		out.Type = "embeddings"
+	}
+	if loaded != nil {
+		out.State, out.LoadedContext = "loaded", loaded.ContextLength
+	}
+	return out
+}
+
+func (v Routes) listLMStudio(w http.ResponseWriter, r *http.Request) error {
+	list, err := v.lmStudioModels(r.Context())
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, struct {
+		Object string          `json:"object"`
+		Data   []LMStudioModel `json:"data"`
+	}{"list", list})
+}
+
+func (v Routes) getLMStudio(w http.ResponseWriter, r *http.Request) error {
+	e, err := v.Entry(r.Context(), r.PathValue("id")) // the error for an unknown id
+	if err != nil {
+		return err
+	}
+	list, err := v.lmStudioModels(r.Context())
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		if m.ID == e.ID {
+			return wire.WriteJSON(w, m)
+		}
+	}
+	return control.Errorf(control.CodeModelNotFound, "The model %q was just removed.", e.ID)
+}
+
+var lmStudioModelShape = wire.AnswerOf[LMStudioModel]().Named("LMStudioModel")
+
+// lmStudioOperations describe LM Studio's routes for OpenAPI.
+var lmStudioOperations = []wire.Operation{
+	{
+		Method: http.MethodGet, Path: "/api/v0/models", ID: "lmStudioModels",
+		Summary: "The models as LM Studio lists them, tandem first.",
+		Answer: wire.Object(
+			wire.Need("object", wire.Just("list")),
+			wire.Need("data", wire.List(lmStudioModelShape)),
+		).Named("LMStudioModels"),
+		Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodGet, Path: "/api/v0/models/{id}", ID: "lmStudioModel",
+		Summary:    "One of them; its id may hold slashes.",
+		Parameters: []wire.Parameter{wire.PathID},
+		Answer:     lmStudioModelShape, Error: wire.OpenAIErrorShape,
+	},
+}

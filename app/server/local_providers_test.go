@@ -1,0 +1,181 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/llamacpp"
+	"tandem/app/openai"
+)
+
+// These are the routes that editors' providers for local servers call.
+
+func TestLMStudiosListHasContextAndState(t *testing.T) {
+	s := New(detailedServices(newFake()), Options{})
+	var list struct {
+		Object string
+		Data   []openai.LMStudioModel
+	}
+	w := getFrom(s, http.MethodGet, "/api/v0/models")
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || list.Object != "list" ||
+		len(list.Data) != 4 {
+		t.Fatal(err, w.Code, w.Body)
+	}
+	for i, want := range []openai.LMStudioModel{
+		{ID: "tandem", Type: "llm", Publisher: "tandem", Arch: "qwen3", Quantization: "4-bit", State: "loaded", MaxContext: 64, LoadedContext: 64},
+		{ID: "other", Type: "llm", Publisher: "tandem", Arch: "llama", Quantization: "bfloat16", State: "not-loaded", MaxContext: 4096},
+		{ID: "vectors", Type: "embeddings", Publisher: "tandem", Arch: "qwen3", Quantization: "float32", State: "not-loaded", MaxContext: 4096},
+		{ID: "acme/coder", Type: "llm", Publisher: "acme", Arch: "qwen3", Quantization: "4-bit", State: "loaded", MaxContext: 64, LoadedContext: 64},
+	} {
+		want.Object, want.CompatibilityType = "model", "mlx"
+		if list.Data[i] != want {
+			t.Errorf("%+v, want %+v", list.Data[i], want)
+		}
+	}
+	for path, want := range map[string]string{"/api/v0/models/acme/coder": "acme/coder",
+		"/api/v0/models/tandem": "tandem", "/api/v0/models/tandem:latest": "tandem",
+		"/v1/api/v0/models/other": "other"} {
+		var m openai.LMStudioModel
+		if w := getFrom(s, http.MethodGet, path); json.Unmarshal(w.Body.Bytes(), &m) != nil ||
+			m.ID != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	if w := getFrom(s, http.MethodGet, "/api/v0/models/nope"); w.Code != 404 ||
+		decodeError(t, w).Code != "model_not_found" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestPropsHaveTheContext(t *testing.T) {
+	for query, want := range map[string]int{"": 64, "?model=other": 4096, "?model=tandem:latest": 64} {
+		r := localRequest(http.MethodGet, "/props"+query, nil)
+		r.Host = "localhost"
+		w := httptest.NewRecorder()
+		New(newFake().services(), Options{}).Endpoint().ServeHTTP(w, r)
+		var props llamacpp.Props
+		if err := json.Unmarshal(w.Body.Bytes(), &props); err != nil ||
+			props.Defaults.NCtx != want || props.TotalSlots < 1 {
+			t.Errorf("%s: %v %d %s", query, err, w.Code, w.Body)
+		}
+	}
+}
+
+func TestTextIsTokenizedAndBack(t *testing.T) {
+	fake := newFake()
+	s := New(fake.services(), Options{})
+	for body, want := range map[string]string{
+		`{"content":"ab"}`:                                         `[97,98]`,
+		`{"content":""}`:                                           `[]`,
+		`{"content":"a<pre>"}`:                                     `[97,257]`,
+		`{"content":"a<pre>","parse_special":false}`:               `[97,60,112,114,101,62]`,
+		`{"content":"a","add_special":true}`:                       `[256,97]`,
+		`{"content":"a","add_special":true,"parse_special":false}`: `[256,97]`,
+		`{"prompt":"a","model":"tandem"}`:                          `[256,97]`,
+		`{"prompt":"a","add_special_tokens":false}`:                `[97]`,
+		`{"content":"aé","with_pieces":true}`:                      `[{"id":97,"piece":"a"},{"id":195,"piece":[195]},{"id":169,"piece":[169]}]`,
+		`{"content":"` + strings.Repeat("x", 100) + `"}`:           `[` + strings.Repeat("120,", 99) + `120]`,
+		`{}`:            "content",
+		`{"content":7}`: "content",
+		`{"content":"` + strings.Repeat("x", 4<<20+1) + `"}`: "content",
+		`{"content":"a","with_pieces":"x"}`:                  "with_pieces",
+		`{"model":"nope","content":"a"}`:                     "model",
+	} {
+		w := postTo(t, s, "/tokenize", "application/json", body)
+		var got struct {
+			Tokens json.RawMessage
+			Count  int
+		}
+		switch err := json.Unmarshal(w.Body.Bytes(), &got); {
+		case want[0] != '[':
+			if e := decodeError(t, w); e.Param == nil || *e.Param != want {
+				t.Errorf("%.60s: %d %.200s", body, w.Code, w.Body)
+			}
+		case err != nil || string(got.Tokens) != want:
+			t.Errorf("%.60s: %d %.200s, want %s", body, w.Code, w.Body, want)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"tokens":[97,98]}`: `{"content":"ab","prompt":"ab"}`, `{"tokens":[]}`: `{"content":"","prompt":""}`,
+		`{"tokens":[195,169,195]}`: `{"content":"é�","prompt":"é�"}`,
+		`{}`:                       "tokens", `{"tokens":"x"}`: "tokens", `{"tokens":[1e9]}`: "tokens", `{"tokens":[-1]}`: "tokens",
+		`{"tokens":[1` + strings.Repeat(",1", 1_000_000) + `]}`: "tokens",
+	} {
+		w := postTo(t, s, "/detokenize", "application/json", body)
+		if want[0] == '{' {
+			if w.Body.String() != want {
+				t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, want)
+			}
+		} else if e := decodeError(t, w); w.Code != 400 || e.Param == nil || *e.Param != want {
+			t.Errorf("%.60s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	if fake.held != 0 || s.api.BytesTaken() != 0 || len(fake.runs) != 0 {
+		t.Errorf("%d models are held, %d bytes, %d runs", fake.held, s.api.BytesTaken(),
+			len(fake.runs))
+	}
+}
+
+// The line of the cursor continues what is before it. Texts of other files come first.
+func TestInfillFillsTheGapAtTheCursor(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"input_prefix":"A","input_suffix":"Z"}`:                "<pre>A<suf>Z<mid>",
+		`{"input_prefix":"A\n","prompt":"b","input_suffix":"Z"}`: "<pre>A\nb<suf>Z<mid>",
+		`{"input_prefix":"A"}`:                                   "<pre>A<suf><mid>",
+		`{"input_prefix":"A","input_extra":[{"filename":"f","text":"T"},{"text":"U"}],"input_suffix":"<pre>"}`:      "<pre>T\n\nU\n\nA<suf><pre><mid>",
+		`{"model":"acme/coder","input_prefix":"A","samplers":["top_k"],"t_max_predict_ms":500,"cache_prompt":true}`: "<pre>A<suf><mid>",
+	} {
+		fake := newFake()
+		w := postTo(t, New(fake.services(), Options{}), "/infill", "application/json", body)
+		var got struct {
+			Content, Model string
+			StopType       string `json:"stop_type"`
+			Stop           bool
+			Tokens         []int32
+			Predicted      int `json:"tokens_predicted"`
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Content != "héllo wörld" ||
+			!got.Stop || got.StopType != "eos" || len(got.Tokens) != got.Predicted {
+			t.Errorf("%s: %v %d %s", body, err, w.Code, w.Body)
+		}
+		if len(fake.model.Requests) != 1 ||
+			!strings.HasSuffix(fake.model.Decode(fake.model.Requests[0].Prompt), want) {
+			t.Errorf("%s: %+v, want %s", body, fake.model.Requests, want)
+		}
+	}
+	// A stream gives the same text, and ends with the figures.
+	fake := newFake()
+	w := postTo(t, New(fake.services(), Options{}), "/infill", "application/json",
+		`{"input_prefix":"A","stream":true,"stop":["ö"]}`)
+	text, ends, kind := "", []bool{}, ""
+	for event := range strings.SplitSeq(strings.TrimSpace(w.Body.String()), "\n\n") {
+		var e struct {
+			Content  string
+			Stop     bool
+			StopType string `json:"stop_type"`
+		}
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(event, "data: ")), &e); err != nil {
+			t.Fatalf("%v: %q", err, event)
+		}
+		text, ends, kind = text+e.Content, append(ends, e.Stop), e.StopType
+	}
+	if text != "héllo w" || slices.Index(ends, true) != len(ends)-1 || kind != "word" {
+		t.Errorf("%q %v %s", text, ends, kind)
+	}
+	if r := fake.lastRun(); r.Endpoint != "/infill" || fake.held != 0 {
+		t.Errorf("%+v, %d held", r, fake.held)
+	}
+}
+
+// Other machines need a key for these routes too.
+func TestRoutesOfLocalProvidersAreKeyed(t *testing.T) {
+	for _, path := range []string{"/props", "/tokenize", "/detokenize", "/infill", "/api/v0/models"} {
+		if !isStandard(path) || !isShared(path) {
+			t.Errorf("%s is not among the routes that need a key", path)
+		}
+	}
+}
