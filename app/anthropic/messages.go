@@ -68,8 +68,10 @@ func readMessageThinking(f *wire.Fields) api.Thinking {
 	return t
 }
 
-// readOutputConfig reads the effort and the form of the answer.
+// readOutputConfig reads the effort and the form of the answer, also under the form's older name.
 func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
+	api.RefuseForms(f, "output_config.format", "output_format", "response_format")
+	c.readOutputFormat(f, "output_format")
 	o := f.Object("output_config")
 	if o == nil {
 		return
@@ -78,17 +80,22 @@ func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
 	if effort := o.Word("effort"); effort != "" {
 		c.Thinking.Effort = effort
 	}
-	form := o.Object("format")
-	if form == nil {
+	c.readOutputFormat(o, "format")
+}
+
+// readOutputFormat reads the form of the answer.
+func (c *messagesRequest) readOutputFormat(f *wire.Fields, key string) {
+	o := f.Object(key)
+	if o == nil {
 		return
 	}
-	defer o.Take(form)
-	if t := form.String("type"); form.Err == nil && t != "json_schema" {
-		form.Fail("type", "must be \"json_schema\", not %q.", wire.Clip(t))
+	defer f.Take(o)
+	if t := o.String("type"); o.Err == nil && t != "json_schema" {
+		o.Fail("type", "must be \"json_schema\", not %q.", wire.Clip(t))
 	}
-	if wire.Needed(form, "schema") != nil {
-		c.Grammar, c.GrammarParam = &model.Grammar{JSON: dialect.Guided(form.Raw("schema"), true)},
-			"output_config.format.schema"
+	if wire.Needed(o, "schema") != nil {
+		c.Grammar, c.GrammarParam = &model.Grammar{JSON: dialect.Guided(o.Raw("schema"), true)},
+			o.Path+"schema"
 	}
 }
 

@@ -40,6 +40,11 @@ var messageToolShape = wire.Object(
 	wire.Object(wire.Need("type", wire.Just("web_search_20250305"))),
 ).Named("MessageTool").Doc("A tool of another type than custom is skipped.")
 
+var outputFormatShape = wire.Object(
+	wire.Need("type", wire.Just("json_schema")),
+	wire.Need("schema", wire.AnyMap),
+)
+
 var countTokensRequestShape = wire.Both(
 	api.CommonRequestShape,
 	wire.Object(
@@ -78,11 +83,9 @@ var countTokensRequestShape = wire.Both(
 		)),
 		wire.Opt("output_config", wire.Object(
 			wire.Opt("effort", wire.Choice(api.Efforts...)),
-			wire.Opt("format", wire.Object(
-				wire.Need("type", wire.Just("json_schema")),
-				wire.Need("schema", wire.AnyMap),
-			)),
+			wire.Opt("format", outputFormatShape),
 		)),
+		wire.Opt("output_format", outputFormatShape, "The older place of the format."),
 	).Add(api.ThinkingFields...),
 ).Named("CountTokensRequest")
 

@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 
 	"tandem/app/control"
 	"tandem/app/dialect"
@@ -10,21 +12,26 @@ import (
 	"tandem/app/wire"
 )
 
-// readResponseFormat returns the grammar that the answer must follow, or nil for any text.
-func readResponseFormat(f *wire.Fields) *model.Grammar {
-	o := f.Object("response_format")
+// ReadResponseFormat returns the grammar that the answer must follow, or nil for any text. key is
+// the field that says so in the form of chats.
+func ReadResponseFormat(f *wire.Fields, key string) *model.Grammar {
+	o := f.Object(key)
 	if o == nil {
 		return nil
 	}
 	defer f.Take(o)
-	return ReadFormat(o, readNamedSchema)
+	return ReadFormat(o.As(ResponseFormatShape), readNamedSchema)
 }
 
-// ReadFormat reads the object of a format. schema reads one that is a JSON schema.
+// ReadFormat reads the object of a format. schema reads one that is a JSON schema. An object may
+// have a schema too, as in llama.cpp.
 func ReadFormat(o *wire.Fields, schema func(*wire.Fields) *model.Grammar) *model.Grammar {
 	switch t := o.String("type"); t {
 	case "text":
 	case "json_object":
+		if s := o.Object("schema"); s != nil && len(s.Values) > 0 {
+			return ReadSchema(o)
+		}
 		return &model.Grammar{JSON: dialect.Guided(json.RawMessage(`{"type":"object"}`), true)}
 	case "json_schema":
 		return schema(o)
@@ -36,8 +43,12 @@ func ReadFormat(o *wire.Fields, schema func(*wire.Fields) *model.Grammar) *model
 	return nil
 }
 
-// readNamedSchema reads a schema in the form of chats, with a name.
+// readNamedSchema reads a schema in the form of chats, with a name. Some clients leave out the
+// object around it.
 func readNamedSchema(f *wire.Fields) *model.Grammar {
+	if f.Raw("json_schema") == nil && f.Raw("schema") != nil {
+		return ReadSchema(f)
+	}
 	o := wire.Needed(f, "json_schema")
 	if o == nil {
 		return nil
@@ -46,11 +57,54 @@ func readNamedSchema(f *wire.Fields) *model.Grammar {
 	return ReadSchema(o)
 }
 
+// ReadFlatSchema reads a schema in the form of responses. Some clients put the object of chats
+// around it.
+func ReadFlatSchema(o *wire.Fields) *model.Grammar {
+	if o.Raw("schema") == nil && o.Raw("json_schema") != nil {
+		return readNamedSchema(o)
+	}
+	return ReadSchema(o)
+}
+
 func ReadSchema(o *wire.Fields) *model.Grammar {
 	if wire.Needed(o, "schema") == nil {
 		return nil
 	}
 	return &model.Grammar{JSON: dialect.Guided(o.Raw("schema"), o.Bool("strict"))}
+}
+
+// formFields are the fields in which a vendor asks for a form, and the objects with such a field.
+var (
+	formFields  = []string{"response_format", "format", "output_format"}
+	formObjects = map[string]string{"text": "text.format", "output_config": "output_config.format"}
+)
+
+// RefuseForms refuses a form that stands in another vendor's field: without it the answer would
+// have any form. read are the fields of this route, of which the first is named in the error.
+func RefuseForms(f *wire.Fields, read ...string) {
+	refuse := func(name string, v json.RawMessage) {
+		if asksForm(v) && !slices.Contains(read, name) {
+			f.Fail(name, "is not read here; send it as %s.", read[0])
+		}
+	}
+	for _, key := range formFields {
+		refuse(key, f.Values[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(formObjects)) {
+		var o struct{ Format json.RawMessage }
+		if v := f.Values[key]; v != nil && json.Unmarshal(v, &o) == nil {
+			refuse(formObjects[key], o.Format)
+		}
+	}
+}
+
+// asksForm reports whether a format is more than text.
+func asksForm(v json.RawMessage) bool {
+	var o struct{ Type any }
+	if len(v) == 0 || v[0] != '{' {
+		return string(v) == `"json"`
+	}
+	return json.Unmarshal(v, &o) == nil && o.Type != "text"
 }
 
 func readGrammar(f *wire.Fields) *model.Grammar {

@@ -76,7 +76,8 @@ func (p *Params) Read(f *wire.Fields) {
 	p.ReturnTokenIDs = f.Bool("return_token_ids")
 	p.ReturnDrafts = f.Bool("return_draft_info")
 	p.speculation = readSpeculation(f)
-	p.Grammar, p.GrammarParam = readResponseFormat(f), "response_format"
+	p.Grammar, p.GrammarParam = ReadResponseFormat(f, "response_format"),
+		"response_format"
 }
 
 // ReadSampling reads the sampling parameters. key is the protocol's name for the repetition

@@ -62,17 +62,29 @@ var speculationShape = wire.Object(
 ).With("additionalProperties", false).Named("Speculation").
 	Doc("How to decode; the text is the same whatever is chosen.")
 
-// responseFormatShape is ResponseFormat in OpenAPI.
-var responseFormatShape = wire.Either(
+// NamedSchemaShape is a JSON schema in the form of chats.
+var NamedSchemaShape = wire.Object(
+	wire.Opt("name", wire.Text),
+	wire.Need("schema", wire.AnyMap, "A JSON schema."),
+	wire.Opt("strict", wire.Flag),
+)
+
+// ResponseFormatShape is ResponseFormat in OpenAPI.
+var ResponseFormatShape = wire.Either(
 	wire.Object(wire.Need("type", wire.Just("text"))),
-	wire.Object(wire.Need("type", wire.Just("json_object"))),
+	wire.Object(
+		wire.Need("type", wire.Just("json_object")),
+		wire.Opt("schema", wire.AnyMap, "A JSON schema, as in llama.cpp."),
+		wire.Opt("strict", wire.Flag),
+	),
 	wire.Object(
 		wire.Need("type", wire.Just("json_schema")),
-		wire.Need("json_schema", wire.Object(
-			wire.Opt("name", wire.Text),
-			wire.Need("schema", wire.AnyMap, "A JSON schema."),
-			wire.Opt("strict", wire.Flag),
-		)),
+		wire.Need("json_schema", NamedSchemaShape),
+	),
+	wire.Object(
+		wire.Need("type", wire.Just("json_schema")),
+		wire.Need("schema", wire.AnyMap, "A JSON schema."),
+		wire.Opt("strict", wire.Flag),
 	),
 	GrammarShape,
 ).Named("ResponseFormat").Doc("What the answer may be.")
@@ -202,5 +214,5 @@ var CommonRequestShape = wire.Object(
 	wire.Opt("return_token_ids", wire.Flag, "Adds prompt_token_ids and token_ids, as in vLLM."),
 	wire.Opt("return_draft_info", wire.Flag, "Adds what was drafted."),
 	wire.Opt("speculation", speculationShape),
-	wire.Opt("response_format", responseFormatShape),
+	wire.Opt("response_format", ResponseFormatShape),
 ).Named("CommonRequest").Doc("The fields of all generating routes of OpenAI and Mistral.")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,6 +133,10 @@ func readOllama(f *wire.Fields) api.Params {
 	}
 	p.Stream = f.Raw("stream") == nil || f.Bool("stream")
 	p.Grammar, p.GrammarParam = readOllamaFormat(f), "format"
+	if p.Grammar == nil {
+		p.Grammar, p.GrammarParam = api.ReadResponseFormat(f, "response_format"), "response_format"
+	}
+	api.RefuseForms(f, "format", "response_format")
 	p.Thinking = readThink(f)
 	p.Logprobs = f.Bool("logprobs")
 	if n := f.Whole("top_logprobs"); n != nil && p.Logprobs {
@@ -153,7 +158,11 @@ func readOllama(f *wire.Fields) api.Params {
 	return p
 }
 
-// readOllamaFormat returns the grammar of the answer, or nil for any text.
+// openAIFormats are the types of a format in the form of chats. No JSON schema has such a type.
+var openAIFormats = []string{"text", "json_object", "json_schema", "grammar"}
+
+// readOllamaFormat returns the grammar of the answer, or nil for any text. The format is a schema;
+// some clients send OpenAI's object in its place.
 func readOllamaFormat(f *wire.Fields) *model.Grammar {
 	v := f.Raw("format")
 	switch {
@@ -161,9 +170,15 @@ func readOllamaFormat(f *wire.Fields) *model.Grammar {
 	case string(v) == `"json"`:
 		return &model.Grammar{JSON: dialect.Guided(json.RawMessage(`{"type":"object"}`), true)}
 	case v[0] == '{':
-		if f.Object("format") != nil {
-			return &model.Grammar{JSON: dialect.Guided(v, false)}
+		o := f.Object("format")
+		var kind string
+		if o == nil {
+			return nil
 		}
+		if json.Unmarshal(o.Raw("type"), &kind) == nil && slices.Contains(openAIFormats, kind) {
+			return api.ReadResponseFormat(f, "format")
+		}
+		return &model.Grammar{JSON: dialect.Guided(v, false)}
 	default:
 		f.Fail("format", "must be \"json\" or a JSON schema.")
 	}

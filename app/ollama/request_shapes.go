@@ -35,6 +35,7 @@ var requestShape = wire.Object(
 	wire.Opt("stream", wire.Flag, "true where absent."),
 	wire.Opt("format", wire.Either(wire.Choice("json"), wire.AnyMap.Doc("A JSON schema.")),
 		"What the answer may be."),
+	wire.Opt("response_format", api.ResponseFormatShape, "OpenAI's name for format."),
 	wire.Opt("options", optionsShape),
 	wire.Opt("think", wire.Either(wire.Flag, wire.Choice(api.Efforts...))),
 	wire.Opt("logprobs", wire.Flag),

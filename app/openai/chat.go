@@ -25,6 +25,7 @@ func readChat(f *wire.Fields) (api.Request, error) {
 	}
 	c.Prediction = readPrediction(f)
 	checkOutput(f)
+	api.RefuseForms(f, "response_format")
 
 	goesOn := f.Bool("continue_final_message")
 	for m := range api.EachMessage(f) {

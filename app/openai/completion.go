@@ -31,6 +31,7 @@ func newCompletion(f *wire.Fields) *completionRequest {
 	c.ReadBestOf(f)
 	c.readPrompt(f)
 	c.Suffix = f.String("suffix")
+	api.RefuseForms(f, "response_format")
 	return c
 }
 

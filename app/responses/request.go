@@ -32,10 +32,14 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	c := &responseRequest{to: v, body: f.Values, store: true}
 	c.Tolerant, c.Called = true, map[string]string{}
 	c.PromptParam = "input"
+	form := readTextFormat(f)
+	if form == nil {
+		api.RefuseForms(f, "text.format")
+	}
 	c.Read(f)
 	c.N = 1
 	c.MaxTokens = api.ReadLimit(f, "max_output_tokens")
-	c.Grammar, c.GrammarParam = readTextFormat(f), "text.format"
+	c.Grammar, c.GrammarParam = form, "text.format"
 	c.TopLogprobs = api.First(0, f.Whole("top_logprobs"))
 	c.Logprobs = slices.Contains(f.Strings("include"), "message.output_text.logprobs")
 	if !c.Logprobs {
@@ -68,7 +72,7 @@ func readTextFormat(f *wire.Fields) *model.Grammar {
 		return nil
 	}
 	defer text.Take(o)
-	return api.ReadFormat(o, api.ReadSchema)
+	return api.ReadFormat(o, api.ReadFlatSchema)
 }
 
 // OpenAI's limits of metadata.

@@ -72,12 +72,18 @@ var responseRequestShape = wire.Both(
 		wire.Opt("include", wire.Either(wire.Text, wire.List(wire.Text)),
 			"message.output_text.logprobs, for one."),
 		wire.Opt("text", wire.Object(wire.Opt("format", wire.Either(
-			wire.Object(wire.Need("type", wire.Word("text", "json_object"))),
+			wire.Object(wire.Need("type", wire.Just("text"))),
+			wire.Object(
+				wire.Need("type", wire.Just("json_object")),
+				wire.Opt("schema", wire.AnyMap, "A JSON schema, as in llama.cpp."),
+				wire.Opt("strict", wire.Flag),
+			),
 			wire.Object(
 				wire.Need("type", wire.Just("json_schema")),
 				wire.Opt("name", wire.Text),
-				wire.Need("schema", wire.AnyMap, "A JSON schema."),
+				wire.May("schema", wire.AnyMap, "A JSON schema."),
 				wire.Opt("strict", wire.Flag),
+				wire.Opt("json_schema", api.NamedSchemaShape, "The schema as chats have it."),
 			),
 			api.GrammarShape,
 		)))),
@@ -101,6 +107,7 @@ var responseRequestShape = wire.Both(
 			wire.Map(wire.Text.Most(MaxMetadataValue)).
 				With("propertyNames", map[string]any{"maxLength": maxMetadataKey}).
 				With("maxProperties", maxMetadata)),
+		wire.Opt("response_format", wire.Null, "Not supported: text has it."),
 		wire.May("background", wire.Values(false, nil), "Not supported."),
 		wire.Opt("conversation", wire.Null, "Not supported."),
 		wire.Opt("prompt", wire.Null, "Not supported."),
