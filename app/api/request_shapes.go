@@ -92,13 +92,16 @@ var ResponseFormatShape = wire.Either(
 // ToolShape is Tool in OpenAPI.
 var ToolShape = wire.Object(
 	wire.May("type", wire.Text),
-	wire.May("function", wire.Object(
-		wire.Opt("name", wire.Text),
-		wire.Opt("description", wire.Text),
-		wire.Opt("parameters", wire.AnyMap),
-		wire.Opt("strict", wire.Flag),
-	)),
-).Named("Tool").Doc("Reaches the template as it is.")
+	wire.May("function", wire.Object(functionFields...)),
+).Add(functionFields...).Named("Tool").
+	Doc("Reaches the template as it is; a function without the object around it gets one.")
+
+var functionFields = []wire.Field{
+	wire.Opt("name", wire.Text),
+	wire.Opt("description", wire.Text),
+	wire.Opt("parameters", wire.AnyMap),
+	wire.Opt("strict", wire.Flag),
+}
 
 // TextPartShape is TextPart in OpenAPI.
 var TextPartShape = wire.Either(
@@ -170,23 +173,30 @@ var ChatMessageShape = wire.Object(
 	wire.Opt("partial", wire.Flag, "Another server's name for it."),
 ).Named("ChatMessage").Doc("Reaches the template with all its names.")
 
+// ChosenShape is the function that a choice names.
+var ChosenShape = wire.Object(wire.Need("name", wire.Filled))
+
+var allowedShape = wire.Object(
+	wire.Opt("mode", wire.Choice("auto", "required")),
+	wire.Need("tools", wire.List(ToolShape)),
+)
+
 // ToolChoiceShape is ToolChoice in OpenAPI.
 var ToolChoiceShape = wire.Either(
 	wire.Word(ToolChoices...),
 	wire.Object(
 		wire.Need("type", wire.Just("function")),
-		wire.Need("function", wire.Object(wire.Need("name", wire.Filled))),
+		wire.Need("function", ChosenShape),
+	),
+	wire.Object(
+		wire.Need("type", wire.Just("function")),
+		wire.Need("name", wire.Filled),
 	),
 	wire.Object(
 		wire.Need("type", wire.Just("allowed_tools")),
-		wire.Need("allowed_tools", wire.Object(
-			wire.Opt("mode", wire.Choice("auto", "required")),
-			wire.Need("tools", wire.List(wire.Both(
-				ToolShape,
-				wire.Object(wire.Need("function", wire.Object(wire.Need("name", wire.Filled)))),
-			))),
-		)),
+		wire.Need("allowed_tools", allowedShape),
 	),
+	wire.Both(wire.Object(wire.Need("type", wire.Just("allowed_tools"))), allowedShape),
 ).OrNull().Named("ToolChoice").Doc("Whether an answer is a call.")
 
 // CommonRequestShape is CommonRequest in OpenAPI.

@@ -39,8 +39,7 @@ func ReadTools(f *wire.Fields) (b Toolbox) {
 	}
 	all := make([]Offered, len(entries))
 	for i, entry := range entries {
-		all[i].Entry = entry
-		all[i].Tool, all[i].Named = namedTool(entry)
+		all[i] = namedTool(entry)
 	}
 	return b.Choose(f, list, choice, all, chosen)
 }
@@ -122,20 +121,47 @@ func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
 	return list
 }
 
-// namedTool returns the tool of an entry, if the entry has a name to call it by.
-func namedTool(entry json.RawMessage) (t dialect.Tool, ok bool) {
-	var v struct {
-		Function struct {
-			Name       string          `json:"name"`
-			Parameters json.RawMessage `json:"parameters"`
-			Strict     bool            `json:"strict"`
-		} `json:"function"`
+// namedTool returns the tool of an entry. Some clients write the function's members beside its
+// type, as responses have it; the template gets it in the form of chats.
+func namedTool(entry json.RawMessage) Offered {
+	type function struct {
+		Name       string          `json:"name"`
+		Parameters json.RawMessage `json:"parameters"`
+		Strict     bool            `json:"strict"`
 	}
-	if json.Unmarshal(entry, &v) != nil || v.Function.Name == "" {
-		return t, false
+	var v struct {
+		Type     string    `json:"type"`
+		Function *function `json:"function"`
+		function
+	}
+	if json.Unmarshal(entry, &v) != nil {
+		return Offered{Entry: entry}
 	}
 	fn := v.Function
-	return dialect.Tool{Name: fn.Name, Parameters: fn.Parameters, Strict: fn.Strict}, true
+	if fn == nil && v.Name != "" && (v.Type == "" || v.Type == "function") {
+		fn, entry = &v.function, AppendTool(nil, entry, v.Name)
+	}
+	if fn == nil || fn.Name == "" {
+		return Offered{Entry: entry}
+	}
+	tool := dialect.Tool{Name: fn.Name, Parameters: fn.Parameters, Strict: fn.Strict}
+	return Offered{Entry: entry, Tool: tool, Named: true}
+}
+
+// AppendTool appends a function in the form of chats, which templates know. Its members stand in
+// entry in the client's order. It leaves out strict, because models are not trained on it.
+func AppendTool(dst []byte, entry json.RawMessage, name string) []byte {
+	dst = wire.AppendString(append(dst, `{"type":"function","function":{"name":`...), name)
+	_ = wire.EachMember(entry, func(key string, value json.RawMessage) error { // it parsed before
+		switch {
+		case key == "type", key == "name", key == "strict", string(value) == "null":
+			return nil
+		}
+		dst = append(wire.AppendString(append(dst, ','), key), ':')
+		dst = append(dst, value...)
+		return nil
+	})
+	return append(dst, "}}"...)
 }
 
 // A ToolChoice says which calls an answer may make.
@@ -161,27 +187,27 @@ func ReadChoiceWord(f *wire.Fields, key string) (c ToolChoice, o *wire.Fields) {
 	return c, nil
 }
 
+// readToolChoice reads tool_choice or function_call. The name of a function stands within it, or
+// beside the type, as responses have it.
 func readToolChoice(f *wire.Fields, key string) ToolChoice {
 	c, o := ReadChoiceWord(f, key)
 	if o == nil {
 		return c
 	}
 	defer f.Take(o)
-	kind := "name" // {"name"}
-	if key != "function_call" {
-		kind = o.String("type")
-	}
-	switch kind {
-	case "name":
+	if key == "function_call" { // {"name"}
 		c.Mode, c.Name = "required", wire.NeededName(o)
+		return c
+	}
+	switch kind := o.String("type"); kind {
 	case "function":
-		c.Mode = "required"
-		if fn := wire.Needed(o, "function"); fn != nil {
-			c.Name = wire.NeededName(fn)
-			o.Take(fn)
-		}
+		c.Mode, c.Name = "required", ChosenName(o, wire.NeededName)
 	case "allowed_tools":
-		if a := wire.Needed(o, "allowed_tools"); a != nil {
+		a := o
+		if o.Raw("tools") == nil {
+			a = wire.Needed(o, "allowed_tools")
+		}
+		if a != nil {
 			c.Mode, c.Allowed = readAllowed(a)
 			o.Take(a)
 		}
@@ -189,6 +215,21 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 		o.Fail("type", "is \"function\" or \"allowed_tools\", not %q.", wire.Clip(kind))
 	}
 	return c
+}
+
+// ChosenName reads the name of a function that a choice or a list of names has. read reads it from
+// the object that has it.
+func ChosenName(o *wire.Fields, read func(*wire.Fields) string) string {
+	if o.Raw("function") == nil && o.Raw("name") == nil {
+		o.Fail("function", "is missing.")
+		return ""
+	}
+	fn := o.Object("function")
+	if fn == nil {
+		return read(o)
+	}
+	defer o.Take(fn)
+	return wire.NeededName(fn)
 }
 
 // readAllowed reads a choice that names some of the tools.
@@ -199,11 +240,11 @@ func readAllowed(f *wire.Fields) (mode string, names []string) {
 	}
 	names = []string{}
 	for _, entry := range ReadToolList(f, "tools") {
-		t, ok := namedTool(entry)
-		if !ok {
+		t := namedTool(entry)
+		if !t.Named {
 			f.Fail("tools", "is a list of {\"type\": \"function\", \"function\": {\"name\"}}.")
 		}
-		names = append(names, t.Name)
+		names = append(names, t.Tool.Name)
 	}
 	return mode, names
 }

@@ -51,6 +51,10 @@ var responseFunctionShape = wire.Object(
 var responseToolShape = wire.Either(
 	responseFunctionShape,
 	wire.Object(
+		wire.Need("type", wire.Just("function")),
+		wire.Need("function", api.ToolShape, "As chats have it."),
+	),
+	wire.Object(
 		wire.Need("type", wire.Just("namespace")),
 		wire.Need("name", wire.Filled),
 		wire.Opt("description", wire.Text),
@@ -96,9 +100,17 @@ var responseRequestShape = wire.Both(
 				wire.Opt("namespace", wire.Text),
 			),
 			wire.Object(
+				wire.Need("type", wire.Just("function")),
+				wire.Need("function", api.ChosenShape, "As chats have it."),
+			),
+			wire.Object(
 				wire.Need("type", wire.Just("allowed_tools")),
 				wire.Opt("mode", wire.Choice("auto", "required")),
-				wire.Need("tools", wire.List(responseToolShape)),
+				wire.May("tools", wire.List(responseToolShape)),
+				wire.Opt("allowed_tools", wire.Object(
+					wire.Opt("mode", wire.Choice("auto", "required")),
+					wire.Need("tools", wire.List(responseToolShape)),
+				), "As chats have it."),
 			),
 		)),
 		wire.Opt("parallel_tool_calls", wire.Flag),

@@ -72,8 +72,13 @@ func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api
 		Strict      bool              `json:"strict"`
 		Tools       []json.RawMessage `json:"tools"`
 		Description string            `json:"description"`
+		Function    json.RawMessage   `json:"function"`
 	}
 	err := json.Unmarshal(entry, &v)
+	if v.Type == "function" && v.Name == "" && len(v.Function) > 0 { // as chats have it
+		entry = v.Function
+		err = json.Unmarshal(entry, &v)
+	}
 	switch v.Type {
 	case "function":
 		if err != nil || v.Name == "" {
@@ -83,7 +88,7 @@ func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api
 			return nil, false
 		}
 		tool := dialect.Tool{Name: v.Name, Parameters: v.Parameters, Strict: v.Strict}
-		return []api.Offered{{Entry: appendFunction(nil, entry, v.Name), Tool: tool, Named: true}},
+		return []api.Offered{{Entry: api.AppendTool(nil, entry, v.Name), Tool: tool, Named: true}},
 			true
 	case "namespace":
 		if err != nil || v.Name == "" {
@@ -103,28 +108,12 @@ func (t *responseTools) offer(f *wire.Fields, entry json.RawMessage) (list []api
 			fn := functions[0]
 			name := flatName(v.Name, fn.Tool.Name)
 			t.spaces[name] = spacedName{v.Name, fn.Tool.Name}
-			fn.Tool.Name, fn.Entry = name, appendFunction(nil, inner, name)
+			fn.Tool.Name, fn.Entry = name, api.AppendTool(nil, inner, name)
 			list = append(list, fn)
 		}
 		return list, list != nil
 	}
 	return nil, false
-}
-
-// appendFunction appends a function in the form of chat completions, which templates know. The
-// members keep the client's order. It leaves out strict, because models are not trained on it.
-func appendFunction(dst []byte, entry json.RawMessage, name string) []byte {
-	dst = wire.AppendString(append(dst, `{"type":"function","function":{"name":`...), name)
-	_ = wire.EachMember(entry, func(key string, value json.RawMessage) error { // it parsed before
-		switch {
-		case key == "type", key == "name", key == "strict", string(value) == "null":
-			return nil
-		}
-		dst = append(wire.AppendString(append(dst, ','), key), ':')
-		dst = append(dst, value...)
-		return nil
-	})
-	return append(dst, "}}"...)
 }
 
 func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
@@ -135,22 +124,15 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 	defer f.Take(o)
 	switch kind := o.String("type"); kind {
 	case "function":
-		c.Mode, c.Name = "required", readName(o)
+		c.Mode, c.Name = "required", api.ChosenName(o, readName)
 	case "allowed_tools":
-		if c.Mode = o.Word("mode"); c.Mode == "" {
-			c.Mode = "auto"
+		a := o
+		if o.Raw("tools") == nil && o.Raw("allowed_tools") != nil { // as chats have it
+			a = o.Object("allowed_tools")
 		}
-		c.Allowed = []string{}
-		for _, entry := range api.ReadToolList(o, "tools") {
-			t, err := wire.ParseFields(entry, o.Path+"tools.")
-			if err != nil {
-				o.Take(&wire.Fields{Err: err})
-				break
-			}
-			if t.As(responseToolShape).String("type") == "function" {
-				c.Allowed = append(c.Allowed, readName(t))
-			}
-			o.Take(t)
+		if a != nil {
+			readAllowed(a, &c)
+			o.Take(a)
 		}
 	default:
 		o.Fail("type",
@@ -158,6 +140,25 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 			wire.Clip(kind))
 	}
 	return c
+}
+
+// readAllowed reads a choice that names some of the tools.
+func readAllowed(o *wire.Fields, c *api.ToolChoice) {
+	if c.Mode = o.Word("mode"); c.Mode == "" {
+		c.Mode = "auto"
+	}
+	c.Allowed = []string{}
+	for _, entry := range api.ReadToolList(o, "tools") {
+		t, err := wire.ParseFields(entry, o.Path+"tools.")
+		if err != nil {
+			o.Take(&wire.Fields{Err: err})
+			return
+		}
+		if t.As(responseToolShape).String("type") == "function" {
+			c.Allowed = append(c.Allowed, api.ChosenName(t, readName))
+		}
+		o.Take(t)
+	}
 }
 
 // readName reads the name of a function, with its namespace if it has one.
