@@ -196,7 +196,7 @@ func (p *Params) Request(prompt []int32, d model.Defaults, index int) engine.Req
 		PromptLogprobs: p.PromptLogprobs,
 	}
 	if p.Seed != nil {
-		r.Seed = new(*p.Seed + uint64(index))
+		r.Seed = new(choiceSeed(*p.Seed, index))
 	}
 	s := &r.Sampling
 	s.Temperature = First(1, p.temperature, d.Temperature)
@@ -212,6 +212,19 @@ func (p *Params) Request(prompt []int32, d model.Defaults, index int) engine.Req
 	s.FrequencyPenalty = First(0, p.frequency)
 	s.LogitBias = p.logitBias
 	return r
+}
+
+// choiceSeed returns the seed of a prompt's continuation with that index. The first has the
+// request's own. The others lie far from it, because clients count their seeds up: the second
+// continuation under a seed is not the first one under the next. SplitMix64 spreads them.
+func choiceSeed(seed uint64, index int) uint64 {
+	if index == 0 {
+		return seed
+	}
+	z := seed + uint64(index)*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return (z ^ z>>31) >> 11 // exact in JSON readers whose numbers are doubles
 }
 
 // First returns the first value that is set, or otherwise.

@@ -36,3 +36,21 @@ func TestTokenIDsAreWholeNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestNoTwoChoicesOfNeighbouringSeedsShareASeed: clients count their seeds up, and expect other
+// samples. The first choice keeps the request's seed.
+func TestNoTwoChoicesOfNeighbouringSeedsShareASeed(t *testing.T) {
+	for _, first := range []uint64{0, 42, 1 << 40, 1<<53 - 100, 1<<64 - 100} {
+		seen := map[uint64]bool{}
+		for s := range uint64(200) {
+			p := Params{Seed: new(first + s)}
+			for i := range MaxN {
+				seed := *p.Request(nil, model.Defaults{}, i).Seed
+				if seen[seed] || i == 0 && seed != first+s || i > 0 && seed >= 1<<53 {
+					t.Fatalf("choice %d of seed %d has seed %d", i, first+s, seed)
+				}
+				seen[seed] = true
+			}
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"testing"
 
+	"tandem/app/api"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -23,10 +25,15 @@ func TestBestOfReturnsLikeliest(t *testing.T) {
 		{"r", []float32{-1}},
 		{"stuvwxyz", []float32{-0.3, -0.3, -0.3, -0.3, -0.3, -0.3, -0.3, -0.3}},
 	}
+	place := map[uint64]int{} // of a continuation, by its seed
+	for i := range scripts {
+		asked := api.Params{Seed: new(uint64(100))}
+		place[*asked.Request(nil, model.Defaults{}, i).Seed] = i
+	}
 	fake := newFake()
 	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
-			script := scripts[(*r.Seed-100)%4]
+			script := scripts[place[*r.Seed]]
 			st := engine.Stats{PromptTokens: len(r.Prompt), CompletionTokens: len(script.text)}
 			defer func() { r.Done(st) }()
 			if !r.Logprobs || r.TopLogprobs != 0 {
