@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -46,7 +47,7 @@ func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, err
 			return nil, err
 		}
 		if !c.Fill {
-			ids, err := m.Tokenizer().Encode(text, true)
+			ids, err := encodeAlone(m.Tokenizer(), text)
 			if err != nil {
 				return nil, err
 			}
@@ -72,6 +73,46 @@ func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, err
 		out = append(out, &Prompt{IDs: ids})
 	}
 	return out, nil
+}
+
+// encodeAlone returns the tokens of a text that stands alone, with those that the tokenizer puts
+// around it. A text that a client rendered with a chat template begins with the same BOS already,
+// and then has it once.
+func encodeAlone(t model.Tokenizer, text string) ([]int32, error) {
+	ids, err := t.Encode(text, true)
+	if err != nil || len(ids) < 2 || !slices.Contains(ids[1:min(len(ids), maxLead+1)], ids[0]) {
+		return ids, err
+	}
+	lead, err := leadOf(t)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(lead); 2*n <= len(ids) && slices.Equal(ids[n:2*n], lead) {
+		return ids[n:], nil
+	}
+	return ids, nil
+}
+
+// maxLead bounds the tokens before a text. Tokenizers have one or two.
+const maxLead = 8
+
+// leadOf returns the tokens that the tokenizer puts before a text.
+func leadOf(t model.Tokenizer) ([]int32, error) {
+	const text = "a"
+	whole, err := t.Encode(text, true)
+	if err != nil {
+		return nil, err
+	}
+	bare, err := t.Encode(text, false)
+	if err != nil || len(bare) == 0 {
+		return nil, err
+	}
+	for n := range len(whole) - len(bare) + 1 {
+		if slices.Equal(whole[n:n+len(bare)], bare) {
+			return whole[:n], nil
+		}
+	}
+	return nil, nil
 }
 
 // encodeFIM returns a prompt that asks for the text between prefix and suffix. Both are plain text,
