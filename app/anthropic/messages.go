@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"context"
 	"net/http"
 
 	"tandem/app/api"
@@ -102,8 +101,7 @@ func (c *messagesRequest) readOutputFormat(f *wire.Fields, key string) {
 // Form implements api.Request.
 func (c *messagesRequest) Form() api.Form { return messageForm{} }
 
-// countTokens answers with the number of tokens of a request's prompt. It is no run, because
-// nothing is generated.
+// countTokens answers with the number of tokens of a request's prompt.
 func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 	var held wire.Place
 	defer held.Release()
@@ -118,26 +116,11 @@ func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
 	if err := c.Complete(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(v.Draining, func() { cancel(wire.ErrStopping) })()
-	m, err := v.Acquire(ctx, c.Model, false)
-	if err != nil {
-		return err
-	}
-	defer m.Release()
-	if err := api.Generates(m); err != nil {
-		return err
-	}
-	text, err := c.Rendered(ctx, m)
-	if err != nil {
-		return err
-	}
-	ids, err := api.EncodeChat(m, c.PromptParam, text)
+	n, err := v.CountPrompt(r, &c.Conversation)
 	if err != nil {
 		return err
 	}
 	return wire.WriteJSON(w, struct {
 		InputTokens int `json:"input_tokens"`
-	}{len(ids)})
+	}{n})
 }

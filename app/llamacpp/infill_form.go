@@ -61,6 +61,9 @@ type infillEvents struct {
 	out  *wire.EventStream
 }
 
+// Begin implements api.Events.
+func (*infillEvents) Begin(*api.Choice) {}
+
 // Add implements api.Events.
 func (e *infillEvents) Add(_ *api.Choice, toks []engine.Token, parts []dialect.Part) {
 	text := ""

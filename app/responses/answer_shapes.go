@@ -166,6 +166,19 @@ var responseEventShape = wire.Either(
 	),
 ).Named("ResponseEvent")
 
+var inputTokensAnswer = wire.AnswerOf[inputTokens]().Named("InputTokens")
+
+var compactionShape = wire.Object(
+	wire.Need("id", wire.Text),
+	wire.Need("object", wire.Just("response.compaction")),
+	wire.Need("created_at", wire.Whole, "Unix seconds."),
+	wire.Need("model", wire.Text, "The id."),
+	wire.Need("output", wire.List(wire.AnyMap.With("additionalProperties", true)),
+		"The user's messages, then the summary; the input of what follows."),
+	wire.Need("usage", responseUsageShape),
+	wire.Need("timings", api.TimingsShape),
+).Named("Compaction")
+
 var deletedResponseShape = wire.Object(
 	wire.Need("id", wire.Text),
 	wire.Need("object", wire.Just("response")),

@@ -27,6 +27,8 @@ func (c *responseRequest) addItem(f *wire.Fields) {
 		c.addCall(f)
 	case "function_call_output":
 		c.addOutput(f)
+	case compactionItem:
+		c.addCompaction(f)
 	case "":
 		f.Fail("type", "is missing.")
 	}

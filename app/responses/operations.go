@@ -15,6 +15,18 @@ var Operations = []wire.Operation{
 		Answer:  responseShape, Chunk: responseEventShape, Error: wire.OpenAIErrorShape,
 	},
 	{
+		Method: http.MethodPost, Path: "/v1/responses/input_tokens", ID: "countInput",
+		Summary: "The tokens of a prompt.",
+		Body:    inputTokensShape,
+		Answer:  inputTokensAnswer, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/responses/compact", ID: "compact",
+		Summary: "A conversation in fewer words.",
+		Body:    compactRequestShape,
+		Answer:  compactionShape, Error: wire.OpenAIErrorShape,
+	},
+	{
 		Method: http.MethodGet, Path: "/v1/responses/{id}", ID: "getResponse",
 		Summary: "A response of the last day.",
 		Parameters: []wire.Parameter{

@@ -28,10 +28,7 @@ type responseRequest struct {
 }
 
 func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
-	f.As(responseRequestShape)
-	c := &responseRequest{to: v, body: f.Values, store: true}
-	c.Tolerant, c.Called = true, map[string]string{}
-	c.PromptParam = "input"
+	c := v.newRequest(f.As(responseRequestShape))
 	form := readTextFormat(f)
 	if form == nil {
 		api.RefuseForms(f, "text.format")
@@ -45,19 +42,32 @@ func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
 	if !c.Logprobs {
 		c.TopLogprobs = 0
 	}
+	if store := wire.Optional(f, "store", f.Bool); store != nil {
+		c.store = *store
+	}
+	readMetadata(f)
+	refuseElsewhere(f)
+	c.readPrompt(f)
+	c.readInput(f, true)
+	return c, f.Err
+}
+
+// newRequest returns a request without fields.
+func (v Routes) newRequest(f *wire.Fields) *responseRequest {
+	c := &responseRequest{to: v, body: f.Values, store: true}
+	c.Tolerant, c.Called = true, map[string]string{}
+	c.PromptParam = "input"
+	return c
+}
+
+// readPrompt reads what the prompt has beside the input.
+func (c *responseRequest) readPrompt(f *wire.Fields) {
 	c.Thinking = api.ReadThinking(f)
 	c.Kwargs = f.Raw("chat_template_kwargs")
 	c.offers = readResponseTools(f)
 	c.Tools, c.Single = c.offers.Toolbox, c.offers.Single
-	if store := wire.Optional(f, "store", f.Bool); store != nil {
-		c.store = *store
-	}
 	c.instructions, c.previous = f.String("instructions"), f.String("previous_response_id")
 	f.Word("truncation")
-	readMetadata(f)
-	refuseElsewhere(f)
-	c.readInput(f)
-	return c, f.Err
 }
 
 // readTextFormat returns the grammar of the answer, or nil for any text.
@@ -117,11 +127,13 @@ func refuseElsewhere(f *wire.Fields) {
 	}
 }
 
-// readInput reads the input, which is a text or a list of items. Prepare makes messages of it.
-func (c *responseRequest) readInput(f *wire.Fields) {
+// readInput reads the input, which is a text or a list of items. Prepare makes messages of it. It
+// may be absent if it is not needed, and the request continues a response.
+func (c *responseRequest) readInput(f *wire.Fields, needed bool) {
 	const param = "input"
 	v := f.Raw(param)
 	switch {
+	case v == nil && !needed && c.previous != "":
 	case v == nil:
 		f.Fail(param, "is missing: send a text, or a list of items.")
 	case v[0] == '"':

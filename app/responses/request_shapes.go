@@ -34,10 +34,15 @@ var inputItemShape = wire.Either(
 		wire.Need("output", api.PartsShape),
 	),
 	wire.Object(wire.Need("type", wire.Just("item_reference")), wire.Need("id", wire.Text)),
+	wire.Object(
+		wire.Need("type", wire.Just("compaction")),
+		wire.Opt("id", wire.Text),
+		wire.Need("encrypted_content", wire.Text),
+	),
 	wire.Object(wire.Need("type",
 		wire.Filled.With("not", map[string]any{"enum": []any{"message", "reasoning",
-			"function_call", "function_call_output", "item_reference"}}))),
-).Named("InputItem").Doc("A message, reasoning, function_call, function_call_output or item_reference; others are skipped.")
+			"function_call", "function_call_output", "item_reference", "compaction"}}))),
+).Named("InputItem").Doc("A message, reasoning, function_call, function_call_output, item_reference or compaction; others are skipped.")
 
 var responseFunctionShape = wire.Object(
 	wire.Need("type", wire.Just("function")),
@@ -64,12 +69,42 @@ var responseToolShape = wire.Either(
 		wire.Text.With("not", map[string]any{"enum": []any{"function", "namespace"}}))),
 ).Named("ResponseTool").Doc("A function or a namespace of functions; others are skipped.")
 
+var inputShape = wire.Either(wire.Filled, wire.List(inputItemShape).Least(1))
+
+// promptFields are part of the prompt, beside the input.
+var promptFields = []wire.Field{
+	wire.Opt("instructions", wire.Text),
+	wire.Opt("previous_response_id", wire.Text, "Continues a response of the last day."),
+	wire.Opt("tools", wire.List(responseToolShape)),
+	wire.Opt("tool_choice", wire.Either(
+		wire.Word(api.ToolChoices...),
+		wire.Object(
+			wire.Need("type", wire.Just("function")),
+			wire.Need("name", wire.Filled),
+			wire.Opt("namespace", wire.Text),
+		),
+		wire.Object(
+			wire.Need("type", wire.Just("function")),
+			wire.Need("function", api.ChosenShape, "As chats have it."),
+		),
+		wire.Object(
+			wire.Need("type", wire.Just("allowed_tools")),
+			wire.Opt("mode", wire.Choice("auto", "required")),
+			wire.May("tools", wire.List(responseToolShape)),
+			wire.Opt("allowed_tools", wire.Object(
+				wire.Opt("mode", wire.Choice("auto", "required")),
+				wire.Need("tools", wire.List(responseToolShape)),
+			), "As chats have it."),
+		),
+	)),
+	wire.Opt("parallel_tool_calls", wire.Flag),
+	wire.Opt("truncation", wire.Choice("auto", "disabled")),
+}
+
 var responseRequestShape = wire.Both(
 	api.CommonRequestShape,
 	wire.Object(
-		wire.Need("input", wire.Either(wire.Filled, wire.List(inputItemShape).Least(1))),
-		wire.Opt("instructions", wire.Text),
-		wire.Opt("previous_response_id", wire.Text, "Continues a response of the last day."),
+		wire.Need("input", inputShape),
 		wire.Opt("store", wire.Flag, "true where absent."),
 		wire.Opt("max_output_tokens", api.LimitShape(1)),
 		wire.Opt("top_logprobs", wire.Int(0, engine.MaxTopLogprobs)),
@@ -91,30 +126,6 @@ var responseRequestShape = wire.Both(
 			),
 			api.GrammarShape,
 		)))),
-		wire.Opt("tools", wire.List(responseToolShape)),
-		wire.Opt("tool_choice", wire.Either(
-			wire.Word(api.ToolChoices...),
-			wire.Object(
-				wire.Need("type", wire.Just("function")),
-				wire.Need("name", wire.Filled),
-				wire.Opt("namespace", wire.Text),
-			),
-			wire.Object(
-				wire.Need("type", wire.Just("function")),
-				wire.Need("function", api.ChosenShape, "As chats have it."),
-			),
-			wire.Object(
-				wire.Need("type", wire.Just("allowed_tools")),
-				wire.Opt("mode", wire.Choice("auto", "required")),
-				wire.May("tools", wire.List(responseToolShape)),
-				wire.Opt("allowed_tools", wire.Object(
-					wire.Opt("mode", wire.Choice("auto", "required")),
-					wire.Need("tools", wire.List(responseToolShape)),
-				), "As chats have it."),
-			),
-		)),
-		wire.Opt("parallel_tool_calls", wire.Flag),
-		wire.Opt("truncation", wire.Choice("auto", "disabled")),
 		wire.Opt("metadata",
 			wire.Map(wire.Text.Most(MaxMetadataValue)).
 				With("propertyNames", map[string]any{"maxLength": maxMetadataKey}).
@@ -123,5 +134,17 @@ var responseRequestShape = wire.Both(
 		wire.May("background", wire.Values(false, nil), "Not supported."),
 		wire.Opt("conversation", wire.Null, "Not supported."),
 		wire.Opt("prompt", wire.Null, "Not supported."),
-	).Add(api.ThinkingFields...),
+	).Add(promptFields...).Add(api.ThinkingFields...),
 ).Named("ResponseRequest")
+
+var inputTokensShape = wire.Object(
+	wire.Opt("model", wire.Text, "The chosen one where absent."),
+	wire.Opt("input", inputShape, "Absent for a response that is continued as it is."),
+).Add(promptFields...).Add(api.ThinkingFields...).Named("InputTokensRequest")
+
+var compactRequestShape = wire.Object(
+	wire.Need("model", wire.Filled),
+	wire.Opt("input", inputShape, "Absent for a response that is continued as it is."),
+	wire.Opt("instructions", wire.Text),
+	wire.Opt("previous_response_id", wire.Text, "Continues a response of the last day."),
+).Named("CompactRequest")

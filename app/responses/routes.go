@@ -22,6 +22,8 @@ type Routes struct {
 // AddRoutes adds the routes.
 func (v Routes) AddRoutes(route wire.AddRoute) {
 	route.Post("/v1/responses", v.Generation("/v1/responses", v.readResponse))
+	route.Post("/v1/responses/input_tokens", v.countInput)
+	route.Post("/v1/responses/compact", v.Generation("/v1/responses/compact", v.readCompaction))
 	route("/v1/responses/{id}", map[string]wire.Handler{
 		http.MethodGet:    v.getResponse,
 		http.MethodDelete: v.deleteResponse,

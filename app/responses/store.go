@@ -256,6 +256,8 @@ func itemPrefix(kind string) string {
 		return "fco_"
 	case "reasoning":
 		return "rs_"
+	case compactionItem:
+		return "cmp_"
 	}
 	return "msg_"
 }

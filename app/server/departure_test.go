@@ -91,6 +91,7 @@ func TestNothingBeginsAfterClientLeft(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %s, %s, stream %t", a.path, phase, more, stream),
 			func(t *testing.T) {
 				fake := newFakeKind(a.kind)
+				fake.model.Context = 4096
 				d := &departure{t: t, phase: phase, alike: alike}
 				var s *Server
 				run := func() context.Context {

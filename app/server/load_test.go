@@ -35,6 +35,7 @@ var askings = []asking{
 	{"/v1/fim/completions", `{"model":"tandem","prompt":"a","suffix":"b","stream":STREAM}`, "", "", ""},
 	{"/v1/messages", `{"model":"tandem","max_tokens":400,"messages":[{"role":"user","content":"x"}],"stream":STREAM}`, "", "", ""},
 	{"/v1/responses", `{"model":"tandem","input":"x","stream":STREAM}`, "", `"text":{"format":{"type":"json_object"}}`, ""},
+	{"/v1/responses/compact", `{"model":"tandem","input":"x"}`, "", "", ""},
 	{"/api/generate", `{"model":"tandem","prompt":"x","stream":STREAM}`, "", `"format":"json"`, ""},
 	{"/api/chat", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":STREAM}`, "", `"format":"json"`, ""},
 	{"/infill", `{"input_prefix":"a","input_suffix":"b","stream":STREAM}`, "", "", ""},
@@ -45,7 +46,8 @@ var askings = []asking{
 }
 
 // idle are the routes with a body that do not use the engine.
-var idle = []string{"/v1/messages/count_tokens", "/api/show", "/tokenize", "/detokenize"}
+var idle = []string{"/v1/messages/count_tokens", "/v1/responses/input_tokens", "/api/show", "/tokenize",
+	"/detokenize"}
 
 // with returns the body with more fields, in a stream or not.
 func (a asking) with(more string, stream bool) string {
@@ -178,6 +180,7 @@ func TestFullServerSaysWhenToRetry(t *testing.T) {
 			for _, more := range slices.Compact([]string{"", a.several}) {
 				for _, err := range []error{full, unloaded, busy} {
 					fake := newFakeKind(a.kind)
+					fake.model.Context = 4096
 					s := New(fake.lending(func(ctx context.Context) (model.Model, error) {
 						if err == error(busy) {
 							return nil, err
@@ -212,6 +215,7 @@ type greedy struct {
 
 func newGreedy() *greedy {
 	g := &greedy{fake: newFake(), began: make(chan engine.Request), let: make(chan struct{})}
+	g.fake.model.Context = 4096
 	g.Server = New(g.fake.lending(func(ctx context.Context) (model.Model, error) {
 		g.loads.Add(1)
 		m, err := g.fake.Acquire(ctx, control.Alias)

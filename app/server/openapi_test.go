@@ -132,6 +132,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		{"/v1/responses", "", responsesBody(`"include":["message.output_text.logprobs"],"top_logprobs":1`), "", ""},
 		{"/v1/responses", "", responsesBody(`"max_output_tokens":3`), "", ""},
 		{"/v1/responses", "", responsesBody(`"stream":true`), "", "ResponseEvent"},
+		{"/v1/responses/input_tokens", "", `{"input":"x","instructions":"y"}`, "", ""},
+		{"/v1/responses/compact", "", `{"model":"tandem","input":"x"}`, "", ""},
 		{"/v1/responses/{id}", "/v1/responses/STORED", "", "", ""},
 		{"/v1/responses/{id}/input_items", "/v1/responses/STORED/input_items", "", "", ""},
 		{"/v1/messages", "", messagesBody(`"thinking":{"type":"enabled"}`), "", ""},

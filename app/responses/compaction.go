@@ -1,0 +1,116 @@
+package responses
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"tandem/app/api"
+	"tandem/app/dialect"
+	"tandem/app/wire"
+)
+
+// A compactionRequest is the body of /v1/responses/compact. The model sums up the conversation, so
+// that a client can go on with less: with the user's messages and the summary.
+type compactionRequest struct{ *responseRequest }
+
+// sumUp asks the model for the summary, after the conversation.
+const sumUp = "Sum up our conversation so far, so that it can go on from your summary alone. Say " +
+	"what was asked and decided, what was done and found, with names, paths and numbers, and " +
+	"what is still open. Write the summary and nothing else."
+
+// maxSummary limits a summary, in tokens. It is to be shorter than what it sums up.
+const maxSummary = 2048
+
+func (v Routes) readCompaction(f *wire.Fields) (api.Request, error) {
+	c := v.newRequest(f.As(compactRequestShape))
+	c.Model = api.ModelOf(f)
+	c.N, c.store = 1, false
+	c.MaxTokens = new(maxSummary)
+	c.Thinking.On = new(false)
+	c.instructions, c.previous = f.String("instructions"), f.String("previous_response_id")
+	c.readInput(f, false)
+	return compactionRequest{c}, f.Err
+}
+
+// Prepare implements preparing.
+func (c compactionRequest) Prepare(ctx context.Context, held *wire.Place,
+	body []byte) ([]byte, error) {
+	body, err := c.responseRequest.Prepare(ctx, held, body)
+	c.Messages = append(c.Messages, api.NewMessage("user", sumUp))
+	return body, err
+}
+
+// Form implements api.Request.
+func (c compactionRequest) Form() api.Form { return compactionForm{req: c} }
+
+// A compactionForm is the form of a summary, which comes in one piece.
+type compactionForm struct {
+	wire.ServerSent
+	req compactionRequest
+}
+
+func (compactionForm) IDPrefix() string { return ResponsePrefix }
+
+// Stream implements api.Form. No request asks for it.
+func (compactionForm) Stream(*api.Reply, *wire.EventStream) api.Events { return nil }
+
+// Whole implements api.Form.
+func (f compactionForm) Whole(r *api.Reply) []byte {
+	output := f.req.said(r.ID)
+	output = append(output, wire.MustJSON(map[string]string{
+		"id":                itemIDOf(r.ID, "cmp_", len(output)),
+		"type":              compactionItem,
+		"encrypted_content": packSummary(r.Choices[0].Answer.Joined(dialect.Text)),
+	}))
+	b := wire.AppendString([]byte(`{"id":`), r.ID)
+	b = wire.AppendMember(b, "object", "response.compaction")
+	b = wire.AppendMember(b, "created_at", r.Created)
+	b = wire.AppendMember(b, "model", r.Name())
+	b = wire.AppendMember(b, "output", output)
+	b = wire.AppendMember(b, "usage", responseUsageOf(r))
+	return append(wire.AppendMember(b, "timings", r.Timings()), '}')
+}
+
+// said returns the user's messages, in the form of stored items.
+func (c compactionRequest) said(response string) (list []json.RawMessage) {
+	var own []json.RawMessage
+	for _, v := range c.items {
+		f, err := wire.ParseFields(v, "")
+		if err == nil && itemType(f) == "message" && f.String("role") == "user" {
+			own = append(own, v)
+		}
+	}
+	stored, err := storedItems(own, response, 0)
+	if err != nil || json.Unmarshal(stored, &list) != nil {
+		return nil // they were read before
+	}
+	return list
+}
+
+// compactionItem is the type of the item with a summary.
+const compactionItem = "compaction"
+
+// summaryMark begins the content of our own summaries. It is not encrypted: it never leaves this
+// machine's clients.
+const summaryMark = "tandem."
+
+func packSummary(text string) string {
+	return summaryMark + base64.RawURLEncoding.EncodeToString([]byte(text))
+}
+
+// addCompaction reads a summary. It skips one of another server, which nobody else can read.
+func (c *responseRequest) addCompaction(f *wire.Fields) {
+	packed, ok := strings.CutPrefix(f.String("encrypted_content"), summaryMark)
+	if !ok {
+		return
+	}
+	text, err := base64.RawURLEncoding.DecodeString(packed)
+	if err != nil {
+		f.Fail("encrypted_content", "is no summary of this server's; send it as it was answered.")
+		return
+	}
+	c.Messages = append(c.Messages,
+		api.NewMessage("user", "This was said before, summed up:\n"+string(text)))
+}

@@ -1,0 +1,41 @@
+package responses
+
+import (
+	"cmp"
+	"net/http"
+
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// An inputTokens is the answer of /v1/responses/input_tokens.
+type inputTokens struct {
+	Object      string `json:"object"`
+	InputTokens int    `json:"input_tokens"`
+}
+
+// countInput answers with the number of tokens that a request for a response would have as its
+// prompt.
+func (v Routes) countInput(w http.ResponseWriter, r *http.Request) error {
+	var held wire.Place
+	defer held.Release()
+	body, f, err := v.ReadFields(w, r, &held)
+	if err != nil {
+		return err
+	}
+	c := v.newRequest(f.As(inputTokensShape))
+	c.Model = cmp.Or(f.String("model"), control.Alias)
+	c.readPrompt(f)
+	c.readInput(f, false)
+	if f.Err != nil {
+		return f.Err
+	}
+	if _, err := c.Prepare(r.Context(), &held, body); err != nil {
+		return err
+	}
+	n, err := v.CountPrompt(r, &c.Conversation)
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, inputTokens{"response.input_tokens", n})
+}
