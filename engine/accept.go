@@ -19,6 +19,11 @@ func (e *Engine) accept(t *task, tok Token, advance bool) {
 			})
 		}
 	}()
+	if tok.isNone() {
+		t.broken = true // its caches hold rows that are no numbers
+		e.finish(t, errNoNumbers)
+		return
+	}
 	now := time.Now()
 	if t.first.IsZero() {
 		t.first = now

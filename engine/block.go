@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"tandem/engine/draft"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
@@ -75,7 +77,11 @@ func (b *block) read(s *mlx.Scope) ([]Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tokens[:accepted+1], nil
+	tokens = tokens[:accepted+1]
+	if bad := slices.IndexFunc(tokens, Token.isNone); bad >= 0 {
+		tokens = tokens[:bad+1] // nothing after it stands
+	}
+	return tokens, nil
 }
 
 // commit rolls back the rejected rows and returns the tokens whose rows stay: the newest one and

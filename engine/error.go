@@ -11,6 +11,7 @@ const (
 	CodeContextLength Code = "context_length_exceeded" // the prompt does not fit the context
 	CodeQueueFull     Code = "queue_full"              // try again in a second
 	CodeClosed        Code = "model_unloaded"          // the engine was closed
+	CodeNoNumbers     Code = "model_no_numbers"        // the model's files are damaged
 	CodeInternal      Code = "internal"                // a defect, or MLX failed
 )
 

@@ -157,13 +157,13 @@ func (e *Engine) drawMasked(s *mlx.Scope, tasks []*task, next []*draw,
 }
 
 // allowedAfter returns which tokens may follow the text and the token that was read, (1, V) bool;
-// nil if that token ends the text.
+// nil if that token ends the text or is none.
 func (e *Engine) allowedAfter(s *mlx.Scope, t *task, read map[*task]Token) (*mlx.Array, error) {
 	tok, ok := read[t]
 	if !ok {
 		return t.allowed(s, e.config.VocabSize)
 	}
-	if slices.Contains(e.config.EOS, tok.ID) {
+	if slices.Contains(e.config.EOS, tok.ID) || tok.isNone() {
 		return nil, nil
 	}
 	bits, err := maskAfter(t.req.Grammar, tok.ID)

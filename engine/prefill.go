@@ -147,6 +147,9 @@ func (e *Engine) scorePrompt(s *mlx.Scope, t *task, hidden *mlx.Array,
 			return nil, err
 		}
 		for _, tok := range tokens {
+			if !allNumbers([]float32{tok.Logprobs.Logprob}) {
+				return nil, errNoNumbers
+			}
 			tok.Prompt, tok.Text = true, t.stream.Push(tok.ID)
 			out = append(out, tok)
 		}

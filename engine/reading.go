@@ -239,6 +239,9 @@ func (e *Engine) readPieces(t *reader) error {
 			defer s.SetMemoryLimit(old)
 		}
 		rows, width, err = e.evaluate(s, t, list)
+		if err == nil && !allNumbers(rows) {
+			err = errNoNumbers
+		}
 		s.ClearCache()
 		ok = err == nil && s.Err() == nil
 		return err

@@ -150,7 +150,7 @@ func (t *task) draw(s *mlx.Scope, logits, allowed *mlx.Array, pos int) *draw {
 
 // drawOf is the draw of tokens (n) from logits (n, V).
 func (t *task) drawOf(s *mlx.Scope, logits, tokens *mlx.Array) *draw {
-	d := &draw{token: tokens}
+	d := &draw{token: sample.Guard(s, logits, tokens)}
 	if t.req.Logprobs {
 		d.chosen, d.topIDs, d.topLogprob = sample.Logprobs(s, logits, d.token, t.req.TopLogprobs)
 	}

@@ -33,12 +33,6 @@ func (m *Model) Embed(ctx context.Context, r engine.Reading,
 		if p.Normalize {
 			normalize(row)
 		}
-		for _, x := range row {
-			if x != x || math.IsInf(float64(x), 0) {
-				return nil, stats, &engine.Error{Code: engine.CodeInternal,
-					Message: "the model made an embedding that is no vector of numbers"}
-			}
-		}
 		rows[i] = row
 	}
 	return rows, stats, nil
@@ -63,7 +57,7 @@ func (m *Model) RerankPrompt(instruction, query, document string) ([]int32, erro
 		instruction = models.RerankInstruction
 	}
 	ids, err := m.bundle.RerankPrompt(instruction, query, document)
-	if e, ok := errors.AsType[*tokenizer.Error](err); ok && e.Code == tokenizer.CodeTooSlow {
+	if _, ok := errors.AsType[*tokenizer.Error](err); ok { // the text is too much for it
 		return nil, &control.Error{Code: control.CodeInvalid, Message: err.Error(), Err: err}
 	}
 	return ids, err
@@ -81,10 +75,6 @@ func (m *Model) Relevance(ctx context.Context, r engine.Reading) ([]float64, eng
 	for i, row := range rows {
 		// the softmax of both, its yes
 		scores[i] = 1 / (1 + math.Exp(float64(row[1])-float64(row[0])))
-		if math.IsNaN(scores[i]) {
-			return nil, stats, &engine.Error{Code: engine.CodeInternal,
-				Message: "the model made a score that is no number"}
-		}
 	}
 	return scores, stats, nil
 }

@@ -49,6 +49,7 @@ var Outcomes = map[string]outcome{
 	string(engine.CodeQueueFull):     {http.StatusServiceUnavailable, "server_error", true},
 	string(engine.CodeClosed):        {http.StatusServiceUnavailable, "server_error", true},
 	string(engine.CodeInternal):      {http.StatusInternalServerError, "server_error", false},
+	string(engine.CodeNoNumbers):     {http.StatusUnprocessableEntity, "invalid_request_error", false},
 
 	string(control.CodeModelNotFound): {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeRunNotFound):   {http.StatusNotFound, "invalid_request_error", false},

@@ -1,0 +1,23 @@
+package engine
+
+import "tandem/engine/sample"
+
+// errNoNumbers ends a request or a reading of a model that does not work.
+var errNoNumbers = &Error{
+	Code: CodeNoNumbers,
+	Message: "The model computes no numbers: its weights or its config.json are damaged. " +
+		"Download it again, or take another version of it.",
+}
+
+// isNone reports whether the logits of a token were no numbers.
+func (t Token) isNone() bool { return t.ID == sample.NoToken }
+
+// allNumbers reports whether all of x are finite.
+func allNumbers(x []float32) bool {
+	for _, v := range x {
+		if v-v != 0 { // NaN for NaN and for the infinities
+			return false
+		}
+	}
+	return true
+}
