@@ -18,6 +18,10 @@ type ModelEntry struct {
 	ContextLength int    `json:"context_length"`
 	MaxModelLen   int    `json:"max_model_len"`
 	Root          string `json:"root"` // the model of an alias, as in vLLM
+
+	// ShortContext says why a context that --context asks for cannot be had. It is left out where
+	// nothing longer was asked for.
+	ShortContext string `json:"short_context,omitempty"`
 }
 
 // latest is the tag that Ollama's programs put after a name without one.
@@ -78,7 +82,8 @@ func (a *API) Entries(ctx context.Context) ([]ModelEntry, error) {
 		if l := state.Resident(m.ID); l != nil {
 			length = l.ContextLength // may be cut to the machine's memory
 		}
-		e := ModelEntry{m.ID, "model", m.AddedAt.Unix(), owner, length, length, m.ID}
+		e := ModelEntry{m.ID, "model", m.AddedAt.Unix(), owner, length, length, m.ID,
+			control.ShortContext(state.ContextLimit, m.ContextLength)}
 		out = append(out, e)
 		if m.ID == state.Choice {
 			e.ID, e.OwnedBy = control.Alias, "tandem"

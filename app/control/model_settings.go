@@ -24,6 +24,9 @@ type SamplingDefaults struct {
 	TopK              *int     `json:"top_k,omitempty"`
 	MinP              *float64 `json:"min_p,omitempty"`
 	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty"`
+
+	// Ignored says of each recommendation that cannot be used which it is and why.
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // ModelSettingsState is the answer of /app/model-settings.

@@ -100,9 +100,10 @@ type Loaded struct {
 	Device        string `json:"device"`         // "cpu" or "gpu"
 	Dtype         string `json:"dtype"`
 	LoadMS        int64  `json:"load_ms"`
-	Queued        int    `json:"queued"`               // requests waiting for their first chunk
-	Drafter       string `json:"drafter,omitempty"`    // kind of the drafter in memory; empty if there is none
-	NoDrafter     string `json:"no_drafter,omitempty"` // why there is none, where there should be
+	Queued        int    `json:"queued"`                  // requests waiting for their first chunk
+	Drafter       string `json:"drafter,omitempty"`       // kind of the drafter in memory; empty if there is none
+	NoDrafter     string `json:"no_drafter,omitempty"`    // why there is none, where there should be
+	ShortContext  string `json:"short_context,omitempty"` // why the context is shorter than the one asked for
 
 	Bytes int64 `json:"bytes"`            // of memory: its weights and its drafter's; 0 = not known
 	Needs int64 `json:"needs"`            // of memory, with a whole context; 0 = not known

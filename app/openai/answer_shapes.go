@@ -15,6 +15,7 @@ var ModelShape = wire.Object(
 	wire.Need("context_length", wire.Whole, "Tokens."),
 	wire.Need("max_model_len", wire.Whole, "vLLM's name for it."),
 	wire.Need("root", wire.Text, "The model of an alias."),
+	wire.May("short_context", wire.Text, "Why a context that --context asks for cannot be had."),
 ).Named("Model")
 
 // ModelListShape is ModelList in OpenAPI.

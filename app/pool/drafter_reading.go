@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"time"
 
 	"tandem/app/control"
 	"tandem/models"
@@ -47,14 +49,25 @@ func (p *Pool) keepReading(ctx context.Context, row storage.Model, source string
 		Settings: settings, Trials: figures})
 }
 
-// weightsKey returns the folder of a model or of a drafter with the date of its weights. Other
-// weights in the same folder have another key: their readings are measured again, and a model in
-// memory is known to be older than its files.
+// weightsKey returns the folder of a model or of a drafter with the date of its weights: of the
+// file, of the index, or of the newest shard. Other weights in the same folder have another key:
+// their readings are measured again, and a model in memory is known to be older than its files.
 func weightsKey(source string) string {
 	for _, file := range []string{"model.safetensors", "model.safetensors.index.json"} {
 		if info, err := disk.FS(source).Stat(file); err == nil {
 			return fmt.Sprintf("%s %d", source, info.ModTime().UnixNano())
 		}
 	}
-	return source // built in
+	var newest time.Time
+	folder := disk.FS(source)
+	shards, _ := fs.Glob(folder, "*.safetensors") // only a bad pattern is an error
+	for _, shard := range shards {
+		if info, err := folder.Stat(shard); err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	if newest.IsZero() {
+		return source // built in
+	}
+	return fmt.Sprintf("%s %d", source, newest.UnixNano())
 }

@@ -184,6 +184,9 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 		p.log.Warn("the model's context is shorter than the one asked for", "model", row.ID,
 			"asked", asked, "served", has)
 	}
+	for _, ignored := range bundle.Defaults.Ignored {
+		p.log.Warn("a default of the model is ignored", "model", row.ID, "reason", ignored)
+	}
 	d, reason, err := p.openDrafterIfUsable(p.life, row, bundle)
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())

@@ -39,7 +39,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	// if they cannot be read, the load says why
 	if d, err := models.ReadDefaults(row.Path); err == nil {
 		out.Defaults = control.SamplingDefaults{Temperature: d.Temperature, TopP: d.TopP,
-			TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty}
+			TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty, Ignored: d.Ignored}
 	}
 	d, err := p.demand(ctx, row)
 	if short := isMemoryError(err); err == nil || short {

@@ -67,6 +67,7 @@ func (m *Model) Describe() *control.Loaded {
 		Device:        device, Dtype: m.bundle.Model.Config().Dtype.String(),
 		LoadMS: m.took.Milliseconds(), Queued: m.engine.Queued(),
 		Drafter: name, NoDrafter: m.noDrafter,
-		Bytes: m.needs.weights, Needs: m.needs.bytes(),
+		ShortContext: control.ShortContext(m.pool.opts.ContextLength, m.bundle.Info.ContextLength),
+		Bytes:        m.needs.weights, Needs: m.needs.bytes(),
 	}
 }

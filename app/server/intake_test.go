@@ -349,9 +349,30 @@ func TestServedContextIsReported(t *testing.T) {
 	to := fake.services()
 	to.Status = limitedStatus{fake}
 	w := getFrom(New(to, Options{}), http.MethodGet, "/v1/models/other")
-	if !strings.Contains(w.Body.String(), `"context_length":100,"max_model_len":100`) {
+	if !strings.Contains(w.Body.String(), `"context_length":100,"max_model_len":100`) ||
+		strings.Contains(w.Body.String(), "short_context") {
 		t.Error(w.Body)
 	}
+}
+
+// TestContextThatCannotBeHadIsReported: clients are told why a model has less than was asked for.
+func TestContextThatCannotBeHadIsReported(t *testing.T) {
+	fake := newFake()
+	to := fake.services()
+	to.Status = greedyStatus{fake}
+	w := getFrom(New(to, Options{}), http.MethodGet, "/v1/models/other")
+	if !strings.Contains(w.Body.String(),
+		`"short_context":"--context asks for 1,000,000 tokens, and the model was made for `) {
+		t.Error(w.Body)
+	}
+}
+
+type greedyStatus struct{ *fakeBackend }
+
+func (b greedyStatus) State() control.State {
+	s := b.fakeBackend.State()
+	s.ContextLimit = 1_000_000
+	return s
 }
 
 type limitedStatus struct{ *fakeBackend }

@@ -68,10 +68,19 @@ func TestServeCutsAContextBeyondTheModels(t *testing.T) {
 	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "5000")
 	s := waitState(t, client(t, home),
 		func(s control.State) bool { return s.Phase == control.PhaseReady })
-	if s.ContextLimit != 5000 || s.Loaded.ContextLength != 4096 {
-		t.Errorf("the state is %+v, %+v, want the limit 5000 and a context of 4096", s, s.Loaded)
+	const why = "--context asks for 5,000 tokens, and the model was made for 4,096"
+	if s.ContextLimit != 5000 || s.Loaded.ContextLength != 4096 || s.Loaded.ShortContext != why {
+		t.Errorf("the state is %+v, %+v, want the limit 5000, a context of 4096 and %s", s, s.Loaded,
+			why)
+	}
+	if out := newConsole(t, home).must(t, "models"); !strings.Contains(out, "4096 (not 5000)") {
+		t.Errorf("the list of models lacks what was asked for: %s", out)
 	}
 	p.stop(t)
+	if want := "tandem: the context is 4,096 tokens: " + why + ".\n"; !strings.Contains(
+		p.stderr.String(), want) {
+		t.Errorf("standard error lacks %q: %s", want, p.stderr)
+	}
 	if want := "shorter than the one asked for\" model=tiny asked=5000 served=4096\n"; !strings.Contains(p.stderr.String(),
 		want) {
 		t.Errorf("standard error lacks %q: %s", want, p.stderr)

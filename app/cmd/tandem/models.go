@@ -86,13 +86,17 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 			if _, err := disk.Stat(model.Path); model.Path != "" && errors.Is(err, fs.ErrNotExist) {
 				source += ", gone"
 			}
+			context := fmt.Sprint(model.ContextLength)
+			if control.ShortContext(state.ContextLimit, model.ContextLength) != "" {
+				context += fmt.Sprintf(" (not %d)", state.ContextLimit)
+			}
 			memory := ""
 			if l := state.Resident(model.ID); l != nil {
 				memory = control.ByteSize(l.Bytes)
 			}
 			rows = append(rows, []string{mark + model.ID, architecture, count(model.Parameters),
 				weights,
-				control.ByteSize(model.Bytes), fmt.Sprint(model.ContextLength), memory, source,
+				control.ByteSize(model.Bytes), context, memory, source,
 				clock(model.LastUsedAt)})
 		}
 		if *asJSON {

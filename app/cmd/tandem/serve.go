@@ -205,4 +205,8 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n",
 			state.Choice, state.Address, control.Alias)
 	}
+	if l := state.Loaded; err == nil && l != nil && l.ShortContext != "" {
+		fmt.Fprintf(m.Stderr, "tandem: the context is %s tokens: %s.\n",
+			control.Grouped(l.ContextLength), l.ShortContext)
+	}
 }

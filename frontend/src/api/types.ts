@@ -587,6 +587,7 @@ export interface SamplingDefaults {
   top_k?: number | null
   min_p?: number | null
   repetition_penalty?: number | null
+  ignored?: string[]
 }
 
 // ModelSettingsState is the answer of /app/model-settings.
@@ -791,6 +792,7 @@ export interface Loaded {
   queued: number // requests waiting for their first chunk
   drafter?: string // kind of the drafter in memory; empty if there is none
   no_drafter?: string // why there is none, where there should be
+  short_context?: string // why the context is shorter than the one asked for
   bytes: number // of memory: its weights and its drafter's; 0 = not known
   needs: number // of memory, with a whole context; 0 = not known
   in_use?: boolean // a request uses it, so it cannot be unloaded now
