@@ -236,7 +236,9 @@ func parseIndex(text []byte) (map[string]string, error) {
 				"tensor %q is said to be in %q, which is no safetensors file in the model's folder",
 				tensor, shard)
 		}
-		index[tensor] = shard
+		if index[tensor] = shard; len(index) > maxTensors {
+			return nil, fmt.Errorf("more than %d tensors", maxTensors)
+		}
 		if shards[shard] = true; len(shards) > maxShards {
 			return nil, fmt.Errorf("more than %d files", maxShards)
 		}

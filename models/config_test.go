@@ -1,9 +1,22 @@
 package models
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
+
+// TestIndexOfManyTensorsIsRefused expects the bound of a checkpoint to hold for its index.
+func TestIndexOfManyTensorsIsRefused(t *testing.T) {
+	var b strings.Builder
+	for i := range maxTensors + 1 {
+		fmt.Fprintf(&b, `,"%d":"a.safetensors"`, i)
+	}
+	if _, err := parseIndex([]byte(`{"weight_map":{` + b.String()[1:] + `}}`)); err == nil ||
+		!strings.Contains(err.Error(), "more than 65536 tensors") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
 
 // FuzzIndex checks that no accepted index leads out of the model's folder.
 func FuzzIndex(f *testing.F) {

@@ -1,7 +1,9 @@
 package models
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +50,47 @@ func TestEveryNamedEOSEndsAGeneration(t *testing.T) {
 		}
 		if got := joinEOS(10, named...); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAnswersEndWhereMLXLMGoesOn compares with mlx_lm, and with the recorded list of ids at which it
+// goes on.
+func TestAnswersEndWhereMLXLMGoesOn(t *testing.T) {
+	text, err := os.ReadFile("testdata/eos.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recorded struct {
+		Cases []struct {
+			Name   string                     `json:"name"`
+			Files  map[string]json.RawMessage `json:"files"`
+			Ends   []int32                    `json:"ends"`
+			GoesOn []int32                    `json:"goes_on"`
+		} `json:"cases"`
+	}
+	if err := json.Unmarshal(text, &recorded); err != nil || len(recorded.Cases) < 8 {
+		t.Fatalf("%d cases, %v", len(recorded.Cases), err)
+	}
+	for _, c := range recorded.Cases {
+		files := fstest.MapFS{}
+		for name, data := range c.Files {
+			files[name] = &fstest.MapFile{Data: data}
+		}
+		_, cfg, err := readAnyConfig(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defaults, err := readDefaults(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := joinEOS(1000, defaults.eos, cfg.EOS, cfg.Text.EOS)
+		want := slices.Concat(c.Ends, c.GoesOn)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: ends at %v, want %v", c.Name, got, want)
 		}
 	}
 }
