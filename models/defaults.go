@@ -109,11 +109,15 @@ func (r *defaultsReader) ignore(name, why string) {
 // number reads a number between two bounds.
 func (r *defaultsReader) number(name string, least, most float64) *float64 {
 	v := readValue[float64](r, name, "a number")
-	if v != nil && (*v < least || *v > most) {
+	switch {
+	case v == nil || *v >= least && *v <= most:
+		return v
+	case most == math.MaxFloat32:
+		r.ignore(name, fmt.Sprintf("is not a number of at least %v", least))
+	default:
 		r.ignore(name, fmt.Sprintf("is not between %v and %v", least, most))
-		return nil
 	}
-	return v
+	return nil
 }
 
 // count reads a whole number that is not less than a bound.

@@ -113,7 +113,7 @@ func TestUselessDefaultsAreIgnoredByName(t *testing.T) {
 		{`{"temperature": 0.6, "top_k": 20, "do_sample": true}`, "0.6 none 20 none none", nil},
 		{`{"temperature": null, "top_k": null}`, "none none none none none", nil},
 		{`{"top_p": -5}`, "none none none none none", []string{"top_p is not between 0 and 1"}},
-		{`{"temperature": -1, "top_p": 0.9}`, "none 0.9 none none none", []string{"temperature is not between 0"}},
+		{`{"temperature": -1, "top_p": 0.9}`, "none 0.9 none none none", []string{"temperature is not a number of at least 0"}},
 		{`{"top_k": "x", "min_p": 2}`, "none none none none none", []string{"top_k is not a whole number", "min_p is not between 0 and 1"}},
 		{`{"top_k": 40.0}`, "none none 40 none none", nil},
 		{`{"top_k": 0.5}`, "none none none none none", []string{"top_k is no whole number"}},
@@ -128,7 +128,7 @@ func TestUselessDefaultsAreIgnoredByName(t *testing.T) {
 		{`{"eos_token_id": 1.5}`, "none none none none none", []string{"eos_token_id is not"}},
 		{`{"do_sample": "no", "temperature": 0.5}`, "0.5 none none none none", []string{"do_sample is not true or false"}},
 		{`{"do_sample": false, "temperature": 0.7, "top_p": 0.9}`, "0 0.9 none none none", nil},
-		{`{"do_sample": false, "temperature": -1}`, "0 none none none none", []string{"temperature is not between"}},
+		{`{"do_sample": false, "temperature": -1}`, "0 none none none none", []string{"temperature is not a number of at least"}},
 		{`{"length_penalty": Infinity, "max_new_tokens": "x"}`, "none none none none none", nil},
 	} {
 		d, err := readDefaults(generationConfig(c.text))
