@@ -25,14 +25,14 @@ type Bench struct {
 func (db *DB) AddBench(ctx context.Context, b Bench) (Bench, error) {
 	const op = "keep a bench"
 	b.At = db.clock()
-	res, err := db.w.ExecContext(ctx,
+	res, err := db.exec(ctx,
 		"INSERT INTO benches (at, model, machine, version, result) VALUES (?, ?, ?, ?, ?)",
 		stamp(b.At), b.Model, b.Machine, b.Version, text(b.Result))
 	if err == nil {
 		b.ID, err = res.LastInsertId()
 	}
 	if err == nil {
-		_, err = db.w.ExecContext(ctx,
+		_, err = db.exec(ctx,
 			"DELETE FROM benches WHERE id NOT IN (SELECT id FROM benches ORDER BY id DESC LIMIT ?)",
 			KeepBenches)
 	}
@@ -65,7 +65,7 @@ func (db *DB) Benches(ctx context.Context) (list []Bench, err error) {
 // DeleteBench removes a bench. Error: [NotFound].
 func (db *DB) DeleteBench(ctx context.Context, id int64) error {
 	op := fmt.Sprintf("delete bench %d", id)
-	res, err := db.w.ExecContext(ctx, "DELETE FROM benches WHERE id = ?", id)
+	res, err := db.exec(ctx, "DELETE FROM benches WHERE id = ?", id)
 	if err != nil {
 		return db.wrap(op, err)
 	}

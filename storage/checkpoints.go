@@ -226,7 +226,7 @@ func (db *DB) PinCheckpoint(ctx context.Context, id string, pinned bool) error {
 
 func (db *DB) changeCheckpoint(ctx context.Context, id, column string, value any) error {
 	op := fmt.Sprintf("change the checkpoint %q", id)
-	res, err := db.w.ExecContext(ctx,
+	res, err := db.exec(ctx,
 		"UPDATE checkpoints SET "+column+" = ? WHERE id = ? AND gone = ''", value, id)
 	if err != nil {
 		return db.wrap(op, err)

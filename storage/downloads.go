@@ -30,7 +30,7 @@ func (db *DB) SetDownload(ctx context.Context, d Download) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.w.ExecContext(ctx,
+	_, err = db.exec(ctx,
 		"INSERT OR REPLACE INTO downloads (id, revision, paused, error, done, total, blobs, started_at, cache, dropped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		d.ID, d.Revision, d.Paused, d.Error, d.Done, d.Total, string(blobs), stamp(d.StartedAt),
 		d.Cache, d.Dropped)
@@ -39,7 +39,7 @@ func (db *DB) SetDownload(ctx context.Context, d Download) error {
 
 // RemoveDownload removes a download from the list, if it is there.
 func (db *DB) RemoveDownload(ctx context.Context, id string) error {
-	_, err := db.w.ExecContext(ctx, "DELETE FROM downloads WHERE id = ?", id)
+	_, err := db.exec(ctx, "DELETE FROM downloads WHERE id = ?", id)
 	return db.wrap(fmt.Sprintf("forget the download of %q", id), err)
 }
 

@@ -27,7 +27,7 @@ func (db *DB) DrafterFile(ctx context.Context, id string) (DrafterFile, error) {
 // SetDrafterFile stores a drafter's files in place of older ones. DownloadedByUs stays set if the
 // path stays the same.
 func (db *DB) SetDrafterFile(ctx context.Context, f DrafterFile) error {
-	_, err := db.w.ExecContext(ctx,
+	_, err := db.exec(ctx,
 		`INSERT INTO drafter_files (id, path, revision, downloaded_by_us, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET
 			downloaded_by_us = excluded.downloaded_by_us OR (path = excluded.path AND downloaded_by_us),
@@ -38,6 +38,6 @@ func (db *DB) SetDrafterFile(ctx context.Context, f DrafterFile) error {
 
 // RemoveDrafterFile removes a drafter from the list. The caller deletes its files.
 func (db *DB) RemoveDrafterFile(ctx context.Context, id string) error {
-	_, err := db.w.ExecContext(ctx, "DELETE FROM drafter_files WHERE id = ?", id)
+	_, err := db.exec(ctx, "DELETE FROM drafter_files WHERE id = ?", id)
 	return db.wrap("remove a drafter", err)
 }

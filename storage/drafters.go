@@ -16,7 +16,7 @@ func (db *DB) Drafter(ctx context.Context, model string) (choice string, err err
 
 // SetDrafter stores the drafter of a registered model.
 func (db *DB) SetDrafter(ctx context.Context, model, choice string) error {
-	_, err := db.w.ExecContext(ctx,
+	_, err := db.exec(ctx,
 		`INSERT INTO drafters (model, choice, updated_at) VALUES (?, ?, ?)
 		ON CONFLICT (model) DO UPDATE SET choice = excluded.choice, updated_at = excluded.updated_at`,
 		model, choice, stamp(db.clock()))
@@ -45,7 +45,7 @@ func (db *DB) Reading(ctx context.Context, model, drafter string) (Reading, erro
 
 // SetReading stores a reading in place of an older one.
 func (db *DB) SetReading(ctx context.Context, r Reading) error {
-	_, err := db.w.ExecContext(ctx,
+	_, err := db.exec(ctx,
 		`INSERT INTO drafter_readings (model, drafter, settings, trials, updated_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (model, drafter) DO UPDATE SET settings = excluded.settings, trials = excluded.trials, updated_at = excluded.updated_at`,
 		r.Model, r.Drafter, string(r.Settings), string(r.Trials), stamp(db.clock()))

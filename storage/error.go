@@ -5,7 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
+	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -55,6 +58,10 @@ func (db *DB) wrap(op string, err error) error {
 		return err
 	}
 	e := &Error{Code: Internal, Op: op, Message: err.Error(), Err: err}
+	if held, ok := errors.AsType[*heldError](err); ok {
+		e.Code, e.Message = Busy, held.message
+		return e
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		e.Code, e.Message = NotFound, "no such row"
 		return e
@@ -68,25 +75,63 @@ func (db *DB) wrap(op string, err error) error {
 		e.Code = Conflict
 		return e
 	}
-	switch se.Code() & 0xff { // the primary result code; the rest is detail
+	primary := se.Code() & 0xff
+	if (primary == sqlite3.SQLITE_IOERR || primary == sqlite3.SQLITE_CANTOPEN) && db.diskIsFull() {
+		primary = sqlite3.SQLITE_FULL // SQLite does not tell it apart for the files beside
+	}
+	switch primary { // the rest of the code is detail
 	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG:
 		e.Code = Invalid
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		e.Code, e.Message = Corrupt, db.corruptMessage(se.Error())
 	case sqlite3.SQLITE_FULL:
-		e.Code = Full
-		e.Message = fmt.Sprintf("no space left for the database %s: free some space on its disk; what was stored before is safe",
-			db.path)
+		e.Code, e.Message = Full, db.fullMessage()
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		e.Code = Busy
-		e.Message = fmt.Sprintf("another program holds the database %s: close it and try again",
-			db.path)
+		e.Message = db.busyMessage()
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
 		e.Code = ReadOnly
 		e.Message = fmt.Sprintf("the database %s cannot be opened for writing: check the permissions of the file and its folder (%v)",
 			db.path, se)
 	}
 	return e
+}
+
+// busyMessage names the process that holds the file.
+func (db *DB) busyMessage() string {
+	return fmt.Sprintf("%s holds the database %s: close it and try again",
+		db.holder.name(db.path), db.path)
+}
+
+// Told returns the code and the sentence by which a client is told of an error that the machine
+// has, and no code for any other.
+func (e *Error) Told() (code, message string) {
+	switch e.Code {
+	case Busy:
+		code = "database_busy"
+	case Full:
+		code = "disk_full"
+	case ReadOnly, Corrupt:
+		code = "folder_unusable"
+	default:
+		return "", ""
+	}
+	return code, strings.ToUpper(e.Message[:1]) + e.Message[1:] + "."
+}
+
+// leastFree is how much a database needs for its log and for the index of the log, in bytes.
+const leastFree = 64 << 10
+
+// diskIsFull reports whether the disk has no room for the files beside the database.
+func (db *DB) diskIsFull() bool {
+	var disk unix.Statfs_t
+	return unix.Statfs(filepath.Dir(db.path), &disk) == nil &&
+		(uint64(disk.Bavail)*uint64(disk.Bsize) < leastFree || disk.Files > 0 && disk.Ffree == 0)
+}
+
+func (db *DB) fullMessage() string {
+	return fmt.Sprintf("no space left for the database %s: free some space on its disk; what was "+
+		"stored before is safe", db.path)
 }
 
 // corruptMessage says what to do with a damaged file, and names the newest backup if there is one.

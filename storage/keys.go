@@ -41,7 +41,7 @@ func (db *DB) Keys(ctx context.Context) ([]Key, error) {
 func (db *DB) AddKey(ctx context.Context, name, hash string) (Key, error) {
 	op := fmt.Sprintf("add key %q", name)
 	k := Key{Name: name, Hash: hash, CreatedAt: db.clock()}
-	res, err := db.w.ExecContext(ctx, "INSERT INTO keys (name, hash, created_at) VALUES (?, ?, ?)",
+	res, err := db.exec(ctx, "INSERT INTO keys (name, hash, created_at) VALUES (?, ?, ?)",
 		name, hash, stamp(k.CreatedAt))
 	if err == nil {
 		k.ID, err = res.LastInsertId()
@@ -51,7 +51,7 @@ func (db *DB) AddKey(ctx context.Context, name, hash string) (Key, error) {
 
 // UseKey notes that a key was used now.
 func (db *DB) UseKey(ctx context.Context, id int64) error {
-	_, err := db.w.ExecContext(ctx, "UPDATE keys SET used_at = ? WHERE id = ?", stamp(db.clock()),
+	_, err := db.exec(ctx, "UPDATE keys SET used_at = ? WHERE id = ?", stamp(db.clock()),
 		id)
 	return db.wrap(fmt.Sprintf("note the use of key %d", id), err)
 }

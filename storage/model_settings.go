@@ -40,7 +40,7 @@ func (db *DB) ModelSettings(ctx context.Context, model string) (ModelSettings, e
 
 // SetModelSettings stores the settings of a registered model in place of older ones.
 func (db *DB) SetModelSettings(ctx context.Context, m ModelSettings) error {
-	_, err := db.w.ExecContext(ctx,
+	_, err := db.exec(ctx,
 		"INSERT OR REPLACE INTO model_settings ("+modelSettingsColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		m.fields()...)
 	return db.wrap(fmt.Sprintf("write the settings of model %q", m.Model), err)

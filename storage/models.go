@@ -157,7 +157,7 @@ func (db *DB) TimeModel(ctx context.Context, id string, took time.Duration) erro
 func (db *DB) RemoveModel(ctx context.Context, id string) error {
 	for _, query := range []string{"DELETE FROM policies WHERE model = ?",
 		"DELETE FROM drafter_readings WHERE model = ?"} {
-		if _, err := db.w.ExecContext(ctx, query, id); err != nil {
+		if _, err := db.exec(ctx, query, id); err != nil {
 			return db.modelError("remove", id, err)
 		}
 	}
@@ -165,7 +165,7 @@ func (db *DB) RemoveModel(ctx context.Context, id string) error {
 }
 
 func (db *DB) changeModel(ctx context.Context, verb, id, query string, args ...any) error {
-	res, err := db.w.ExecContext(ctx, query, args...)
+	res, err := db.exec(ctx, query, args...)
 	if err == nil {
 		if n, _ := res.RowsAffected(); n == 0 {
 			err = sql.ErrNoRows

@@ -27,7 +27,7 @@ func (db *DB) Policy(ctx context.Context, model, drafter string, bucket int) (Po
 
 // SetPolicy stores a policy in place of an older one.
 func (db *DB) SetPolicy(ctx context.Context, p Policy) error {
-	_, err := db.w.ExecContext(ctx,
+	_, err := db.exec(ctx,
 		`INSERT INTO policies (model, drafter, bucket, state, updated_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (model, drafter, bucket) DO UPDATE SET state = excluded.state, updated_at = excluded.updated_at`,
 		p.Model, p.Drafter, p.Bucket, string(p.State), stamp(db.clock()))

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +13,7 @@ const (
 	purgeAttempts = 50                    // before the caller goes on, and a goroutine tries
 	purgePause    = 20 * time.Millisecond // readers hold the log for moments
 	purgeEvery    = time.Second           // between later attempts
-	busyTimeout   = 5000                  // milliseconds that a connection waits for another
+	busyTimeout   = 3000                  // milliseconds that a connection waits for another
 )
 
 // removeCopies removes the copies made before migrations, finished or not, because they have the
@@ -93,20 +94,9 @@ func (db *DB) purges() {
 // fold moves the log into the file and empties it, and reports whether it did. It cannot while
 // something reads the log. It does not wait for readers, because writers would wait too.
 func (db *DB) fold(ctx context.Context) (done bool, err error) {
-	c, err := db.w.Conn(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer c.Close()
-	if _, err := c.ExecContext(ctx, "PRAGMA busy_timeout(0)"); err != nil {
-		return false, err
-	}
-	defer func() {
-		_, back := c.ExecContext(context.WithoutCancel(ctx),
-			fmt.Sprintf("PRAGMA busy_timeout(%d)", busyTimeout))
-		err = errors.Join(err, back)
-	}()
 	var busy, log, moved int
-	err = c.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
+	err = db.impatiently(ctx, func(c *sql.Conn) error {
+		return c.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
+	})
 	return busy == 0 && err == nil, err
 }

@@ -27,7 +27,7 @@ func OpenReadOnly(path string) (*DB, error) {
 	if err := db.checkFiles(op); err != nil {
 		return nil, err
 	}
-	query := "mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)"
+	query := fmt.Sprintf("mode=ro&_pragma=busy_timeout(%d)&_pragma=query_only(1)", busyTimeout)
 	if st, err := os.Stat(db.path + "-wal"); err != nil || st.Size() == 0 {
 		query += "&immutable=1" // otherwise SQLite makes files beside it, even to read
 	}

@@ -178,7 +178,7 @@ func (db *DB) DeleteResponse(ctx context.Context, owner, id string) error {
 // SweepResponses deletes the responses that were not used for ResponsesKept, and returns how many.
 func (db *DB) SweepResponses(ctx context.Context) (int64, error) {
 	const op = "sweep responses"
-	res, err := db.w.ExecContext(ctx, "DELETE FROM responses WHERE used_at < ?", db.unusedSince())
+	res, err := db.exec(ctx, "DELETE FROM responses WHERE used_at < ?", db.unusedSince())
 	if err != nil {
 		return 0, db.wrap(op, err)
 	}

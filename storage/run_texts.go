@@ -30,7 +30,7 @@ type RunText struct {
 func (db *DB) SetRunText(ctx context.Context, t RunText) error {
 	// The tail is stored as text, because an empty blob is read back as NULL.
 	tail := sql.NullString{String: base64.StdEncoding.EncodeToString(t.Tail), Valid: t.Tail != nil}
-	_, err := db.w.ExecContext(ctx,
+	_, err := db.exec(ctx,
 		`INSERT OR REPLACE INTO run_texts (run, model, key, request, prompt, file, tokens, tail, replay) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
 		WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ? AND forgotten = `+ownForgotten+")",
 		t.Run, t.Model, t.Key, text(t.Request), t.Prompt, t.File, t.Tokens, tail, text(t.Replay),
@@ -58,7 +58,7 @@ func (db *DB) RunText(ctx context.Context, run int64) (RunText, error) {
 
 // DropRunText removes the text of a run, if there is one.
 func (db *DB) DropRunText(ctx context.Context, run int64) error {
-	_, err := db.w.ExecContext(ctx, "DELETE FROM run_texts WHERE run = ?", run)
+	_, err := db.exec(ctx, "DELETE FROM run_texts WHERE run = ?", run)
 	return db.wrap("forget the text of a run", err)
 }
 

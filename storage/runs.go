@@ -110,7 +110,7 @@ func (db *DB) BeginRun(ctx context.Context, r Run) (Run, error) {
 	}
 	r.StartedAt, r.EndedAt = r.StartedAt.UTC().Truncate(time.Millisecond), time.Time{}
 	marks := strings.Repeat(", ?", len(r.fields())-1)
-	res, err := db.w.ExecContext(ctx, "INSERT INTO runs ("+runColumns+") VALUES (NULL"+marks+")",
+	res, err := db.exec(ctx, "INSERT INTO runs ("+runColumns+") VALUES (NULL"+marks+")",
 		r.fields()[1:]...)
 	if err == nil {
 		r.ID, err = res.LastInsertId()
@@ -169,7 +169,7 @@ func (db *DB) FinishRun(ctx context.Context, r Run) error {
 // DropRun deletes a run in flight and its text. Error: [NotFound], also if the run has ended.
 func (db *DB) DropRun(ctx context.Context, id int64) error {
 	op := fmt.Sprintf("drop run %d", id)
-	res, err := db.w.ExecContext(ctx, "DELETE FROM runs WHERE id = ? AND ended_at IS NULL", id)
+	res, err := db.exec(ctx, "DELETE FROM runs WHERE id = ? AND ended_at IS NULL", id)
 	if err != nil {
 		return db.wrap(op, err)
 	}
@@ -181,7 +181,7 @@ func (db *DB) DropRun(ctx context.Context, id int64) error {
 
 // interruptRuns ends the runs that an earlier process left in flight.
 func (db *DB) interruptRuns(ctx context.Context) error {
-	res, err := db.w.ExecContext(ctx, `UPDATE runs SET ended_at = ?, finish_reason = ?, error = ?,
+	res, err := db.exec(ctx, `UPDATE runs SET ended_at = ?, finish_reason = ?, error = ?,
 		model = coalesce((SELECT model FROM run_texts WHERE run = runs.id), model) WHERE ended_at IS NULL`,
 		stamp(db.clock()), FinishInterrupted, "Tandem ended before this run did")
 	if err != nil {
@@ -213,7 +213,7 @@ func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 // verdict before. Error: [NotFound].
 func (db *DB) SetRunVerdict(ctx context.Context, id int64, verdict json.RawMessage) error {
 	op := fmt.Sprintf("keep the verdict on run %d", id)
-	res, err := db.w.ExecContext(ctx, "UPDATE runs SET verdict = ? WHERE id = ?", text(verdict), id)
+	res, err := db.exec(ctx, "UPDATE runs SET verdict = ? WHERE id = ?", text(verdict), id)
 	if err != nil {
 		return db.wrap(op, err)
 	}

@@ -35,6 +35,9 @@ type DB struct {
 	now  func() time.Time
 	log  *slog.Logger
 
+	writer writer
+	holder holder
+
 	life     context.Context // ends with Close
 	end      context.CancelFunc
 	unpurged chan struct{}  // told that deleted rows are still in the log; see purge
@@ -47,7 +50,7 @@ type DB struct {
 // which ends with Close. The caller closes the DB.
 //
 // Errors: [Corrupt] if the file is damaged (it stays as it is), [Newer] if a newer program wrote
-// it, [ReadOnly], [Full], [Busy] if another program writes to it for more than five seconds.
+// it, [ReadOnly], [Full], [Busy] if another program writes to it for more than three seconds.
 func Open(path string, opts Options) (*DB, error) {
 	db := newDB(opts)
 	if path != "" {
@@ -66,6 +69,7 @@ func Open(path string, opts Options) (*DB, error) {
 // newDB returns a DB that has no file yet.
 func newDB(opts Options) *DB {
 	db := &DB{now: opts.Now, log: opts.Logger, unpurged: make(chan struct{}, 1)}
+	db.writer.turn = make(chan struct{}, 1)
 	db.life, db.end = context.WithCancel(context.Background())
 	if db.now == nil {
 		db.now = time.Now
@@ -170,7 +174,7 @@ func (db *DB) checkFiles(op string) error {
 func (db *DB) check(ctx context.Context) error {
 	db.log.Info("the database was not closed; checking it", "path", db.path)
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path),
-		RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
+		RawQuery: fmt.Sprintf("mode=ro&_pragma=busy_timeout(%d)", busyTimeout)}
 	ro, err := sql.Open("sqlite", u.String())
 	if err != nil {
 		return err
@@ -212,20 +216,8 @@ func (db *DB) Close() error {
 	if db.w != nil {
 		errs = append(errs, db.w.Close())
 	}
+	db.holder.close()
 	return db.wrap("close database", errors.Join(errs...))
-}
-
-// update runs f in one write transaction, and rolls it back if f fails.
-func (db *DB) update(ctx context.Context, f func(tx *sql.Tx) error) error {
-	tx, err := db.w.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // after a Commit this does nothing
-	if err := f(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
 }
 
 // A row is a [sql.Row] or a [sql.Rows].

@@ -93,7 +93,7 @@ func TestFileIsOwnerOnly(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"journal_mode": "wal", "synchronous": "1",
-		"foreign_keys": "1", "busy_timeout": "5000"} {
+		"foreign_keys": "1", "busy_timeout": fmt.Sprint(busyTimeout)} {
 		var w, r string
 		if err := errors.Join(db.w.QueryRow("PRAGMA "+name).Scan(&w),
 			db.r.QueryRow("PRAGMA "+name).Scan(&r)); err != nil {

@@ -35,6 +35,8 @@ const (
 	CodeGated    Code = "model_gated"
 	CodeDiskFull Code = "disk_full"    // not enough room for the download
 	CodeMemory   Code = "memory_short" // the model does not fit the machine's memory
+	// another program holds the database
+	CodeDatabaseBusy Code = "database_busy"
 	// a folder of Tandem's home cannot be read or written
 	CodeFolder      Code = "folder_unusable"
 	CodeUnavailable Code = "server_unavailable" // nothing answers on the socket

@@ -20,6 +20,7 @@ type History struct {
 	opts     Options
 
 	titles titles
+	late   lateRuns
 }
 
 // Options of a History.

@@ -3,7 +3,9 @@ package history
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"sync"
 
 	"tandem/app/control"
 	"tandem/storage"
@@ -14,6 +16,9 @@ import (
 // server.Runs.
 func (h *History) BeginRun(ctx context.Context, r control.Run) (int64, error) {
 	row, err := h.db.BeginRun(ctx, storage.Run(r))
+	if err == nil {
+		h.finishLate(ctx)
+	}
 	return row.ID, err
 }
 
@@ -23,7 +28,41 @@ func (h *History) FinishRun(ctx context.Context, r control.Run) error {
 	if h.settings.Current().KeepRequests == control.KeepNone {
 		r.Parted = nil
 	}
-	return h.db.FinishRun(ctx, storage.Run(r))
+	err := h.db.FinishRun(ctx, storage.Run(r))
+	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Busy {
+		h.late.add(storage.Run(r))
+	}
+	return err
+}
+
+// mostLate is how many runs are remembered whose end is still to be stored.
+const mostLate = 1000
+
+// lateRuns are the runs that ended while another program held the database.
+type lateRuns struct {
+	mu   sync.Mutex
+	runs []storage.Run
+}
+
+func (l *lateRuns) add(r storage.Run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.runs) < mostLate {
+		l.runs = append(l.runs, r)
+	}
+}
+
+// finishLate stores the ends of runs that could not be stored in time.
+func (h *History) finishLate(ctx context.Context) {
+	h.late.mu.Lock()
+	runs := h.late.runs
+	h.late.runs = nil
+	h.late.mu.Unlock()
+	for _, r := range runs {
+		if err := h.FinishRun(ctx, control.Run(r)); err != nil {
+			h.log.Warn("the end of a run is stored late or not at all", "run", r.ID, "error", err)
+		}
+	}
 }
 
 // DropRun implements server.Runs.

@@ -138,7 +138,11 @@ func (h *Home) Announce(address string) error {
 	}
 	text += "\n"
 	// In this order the file is never empty for a process that reads it now.
-	if _, err := h.lock.WriteAt([]byte(text), 0); err != nil {
+	_, err := h.lock.WriteAt([]byte(text), 0)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("the disk of the home folder %s is full: free some space on it", h.Dir)
+	}
+	if err != nil {
 		return fmt.Errorf("lock of %s: %w", h.Dir, err)
 	}
 	if err := h.lock.Truncate(int64(len(text))); err != nil {

@@ -69,6 +69,7 @@ var Outcomes = map[string]outcome{
 	string(control.CodeDiskFull):      {http.StatusInsufficientStorage, "server_error", false},
 	string(control.CodeMemory):        {http.StatusInsufficientStorage, "server_error", false},
 	string(control.CodeFolder):        {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeDatabaseBusy):  {http.StatusServiceUnavailable, "server_error", true},
 	string(control.CodeUnavailable):   {http.StatusBadGateway, "server_error", false},
 
 	string(CodeTooLarge):          {http.StatusRequestEntityTooLarge, "invalid_request_error", false},
@@ -100,6 +101,14 @@ type ErrorBody struct {
 // maxParam limits the name of a field in an error, in bytes: names in it may be the client's.
 const maxParam = 200
 
+// A told error says by itself what a client is told of it: a disk that is full or a database that
+// another program holds is no defect of ours, whatever the request was. The code is empty for any
+// other error of its kind.
+type told interface {
+	error
+	Told() (code, message string)
+}
+
 // FailureOf turns any err into a Failure. The client sees the text of an error only if it was made
 // for a client, and never more than MaxErrorText of it.
 func FailureOf(err error) Failure {
@@ -108,6 +117,10 @@ func FailureOf(err error) Failure {
 		code, param, message = string(e.Code), e.Param, e.Message
 	} else if e, ok := errors.AsType[*engine.Error](err); ok {
 		code, message = string(e.Code), e.Message
+	} else if e, ok := errors.AsType[told](err); ok {
+		if c, m := e.Told(); c != "" {
+			code, message = c, m
+		}
 	} else if errors.Is(err, context.Canceled) {
 		code, message = string(control.CodeCancelled), "The request was cancelled."
 	}

@@ -9,3 +9,9 @@ func SilentFolder(t testing.TB) string {
 	t.Skip("no folder can be silent here")
 	return ""
 }
+
+// SmallDisk skips the test.
+func SmallDisk(t testing.TB, bytes int) string {
+	t.Skip("no disk can be small here")
+	return ""
+}

@@ -29,3 +29,18 @@ func SilentFolder(t testing.TB) string {
 	})
 	return dir
 }
+
+// SmallDisk returns a folder on a disk of so many bytes. The test is skipped where it may not mount.
+func SmallDisk(t testing.TB, bytes int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("small", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
+		t.Skipf("no disk can be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}

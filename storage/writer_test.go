@@ -1,0 +1,211 @@
+package storage
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/engine/enginetest"
+)
+
+// holdElsewhere lets another process hold a database until release is called, and returns the pid.
+func holdElsewhere(t *testing.T, path, test string) (pid int, release func()) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$")
+	cmd.Env = append(os.Environ(), "TANDEM_TEST_HOLD="+path)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() { in.Close(); cmd.Wait() })
+	t.Cleanup(release)
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		t.Fatalf("the other process says %q", line)
+	}
+	return cmd.Process.Pid, release
+}
+
+// holds holds the database that the environment names, in the other process, and reports whether
+// this is that process.
+func holds(t *testing.T) bool {
+	path := os.Getenv("TANDEM_TEST_HOLD")
+	if path == "" {
+		return false
+	}
+	db, err := sql.Open("sqlite", path)
+	if err == nil {
+		db.SetMaxOpenConns(1)
+		_, err = db.Exec("BEGIN IMMEDIATE")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("held")
+	io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+	return true
+}
+
+func TestHeldDatabaseCostsOneWait(t *testing.T) {
+	if holds(t) {
+		return
+	}
+	path := filepath.Join(t.TempDir(), "tandem.db")
+	db := mustOpen(t, path)
+	pid, release := holdElsewhere(t, path, "TestHeldDatabaseCostsOneWait")
+	start := time.Now()
+	var writers sync.WaitGroup
+	for range 8 { // as many answers at once
+		writers.Go(func() {
+			_, err := db.BeginRun(t.Context(), Run{Client: "a"})
+			e, ok := errors.AsType[*Error](err)
+			if !ok || e.Code != Busy || e.Op != "begin run" ||
+				!strings.Contains(e.Message, fmt.Sprintf("(pid %d)", pid)) ||
+				!strings.Contains(e.Message, filepath.Base(os.Args[0])[:7]) {
+				t.Errorf("a write gives %v, want the holder, pid %d", err, pid)
+			}
+		})
+	}
+	writers.Wait()
+	const wait = busyTimeout * time.Millisecond
+	if d := time.Since(start); d > wait+2*time.Second {
+		t.Errorf("eight writes took %v, want one wait of %v", d, wait)
+	}
+	start = time.Now()
+	for what, write := range map[string]func() error{
+		"a setting": func() error { return db.SetSetting(t.Context(), "a", "b") },
+		"a key":     func() error { _, err := db.AddKey(t.Context(), "a", "b"); return err },
+		"a run":     func() error { return db.FinishRun(t.Context(), Run{ID: 1}) },
+	} {
+		e, ok := errors.AsType[*Error](write())
+		if code, _ := e.Told(); !ok || e.Code != Busy || code != "database_busy" {
+			t.Errorf("%s gives %v", what, e)
+		}
+	}
+	if d := time.Since(start); d > wait/2 {
+		t.Errorf("later writes took %v", d)
+	}
+	if _, _, err := db.Runs(t.Context(), RunFilter{Limit: 1}); err != nil {
+		t.Errorf("reading gives %v", err)
+	}
+	release()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(tryEvery / 2) {
+		_, err := db.BeginRun(t.Context(), Run{Client: "b"})
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the free database gives %v", err)
+		}
+	}
+}
+
+func TestHeldDatabaseIsToldAtTheStart(t *testing.T) {
+	if holds(t) {
+		return
+	}
+	path := filepath.Join(t.TempDir(), "tandem.db")
+	if err := mustOpen(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	pid, _ := holdElsewhere(t, path, "TestHeldDatabaseIsToldAtTheStart")
+	start := time.Now()
+	_, err := Open(path, Options{})
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Code != Busy || !strings.Contains(e.Message, fmt.Sprint(pid)) {
+		t.Errorf("a start gives %v, want the holder, pid %d", err, pid)
+	}
+	if d := time.Since(start); d > 2*busyTimeout*time.Millisecond {
+		t.Errorf("it took %v", d)
+	}
+}
+
+// A database that is held does not hold up the end of its process.
+func TestHeldDatabaseIsClosedAtOnce(t *testing.T) {
+	if holds(t) {
+		return
+	}
+	path := filepath.Join(t.TempDir(), "tandem.db")
+	db, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holdElsewhere(t, path, "TestHeldDatabaseIsClosedAtOnce")
+	if err := db.SetSetting(context.Background(), "a", "b"); err == nil {
+		t.Error("a held database was written")
+	}
+	start := time.Now()
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(start); d > time.Second {
+		t.Errorf("closing took %v", d)
+	}
+}
+
+// A full disk is told for what it is: at the start, where SQLite cannot make its files, and later.
+func TestDiskWithoutRoomIsTold(t *testing.T) {
+	dir := enginetest.SmallDisk(t, 1<<20)
+	path, filler := filepath.Join(dir, "tandem.db"), filepath.Join(dir, "filler")
+	if err := mustOpen(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	fill := func() {
+		f, err := os.Create(filler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for _, n := range []int{4096, 1} {
+			for err == nil {
+				_, err = f.Write(make([]byte, n))
+			}
+			err = nil
+		}
+	}
+	told := func(err error) {
+		t.Helper()
+		e := wantCode(t, err, Full)
+		if code, message := e.Told(); code != "disk_full" || !strings.Contains(message, "free some space") {
+			t.Errorf("it is told as %q, %q", code, message)
+		}
+	}
+	fill()
+	_, err := Open(path, Options{})
+	told(err)
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	db := mustOpen(t, path)
+	fill()
+	for range 100 {
+		if _, err = db.BeginRun(t.Context(), Run{Client: strings.Repeat("x", 5000)}); err != nil {
+			break
+		}
+	}
+	told(err)
+	told(db.SetSetting(t.Context(), "a", strings.Repeat("x", 9000)))
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.SetSetting(t.Context(), "a", "b"); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+}
