@@ -54,9 +54,8 @@ func openCheckpoint(ctx context.Context, fsys fs.FS,
 			c.close()
 		}
 	}()
-	_, err = fs.Stat(fsys, singleFile)
-	if err == nil {
-		return c, c.open(fsys, singleFile)
+	if _, err = fs.Stat(fsys, singleFile); !errors.Is(err, fs.ErrNotExist) {
+		return c, c.open(fsys, singleFile) // this tells an error too
 	}
 	index, err := readIndex(fsys)
 	if err != nil {

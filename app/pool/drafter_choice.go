@@ -89,11 +89,10 @@ func (p *Pool) PairedModels(ctx context.Context, drafter string) (folders []stri
 
 // DrafterBeside returns the folder of the drafter inside a model's folder, or "".
 func DrafterBeside(model string) string {
-	dir := filepath.Join(model, "drafter")
-	if _, err := disk.FS(dir).Stat("config.json"); err != nil {
+	if _, err := disk.FS(model).Stat("drafter/config.json"); err != nil {
 		return ""
 	}
-	return dir
+	return filepath.Join(model, "drafter")
 }
 
 // drafterNames returns the ids of the hub that name a drafter for a model, the best first:

@@ -2,7 +2,7 @@ package pool
 
 import (
 	"fmt"
-	"path/filepath"
+	"path"
 	"strings"
 	"sync"
 
@@ -54,26 +54,27 @@ const moduleDepth = 2
 // files. The text is empty for a folder that has no config.json or cannot be listed. Links are
 // followed, since the files of a hub's cache are links.
 func listFiles(dir string) string {
-	if _, err := disk.FS(dir).Stat("config.json"); err != nil {
+	files := disk.FS(dir)
+	if _, err := files.Stat("config.json"); err != nil {
 		return "" // no model, however many files it has
 	}
 	var list strings.Builder
-	addFiles(&list, dir, moduleDepth)
+	addFiles(&list, files, ".", moduleDepth)
 	return list.String()
 }
 
 // addFiles lists a folder and, so many levels deep, the config.json of the folders below it.
-func addFiles(list *strings.Builder, dir string, depth int) {
-	entries, _ := disk.ReadDir(dir, 0)
+func addFiles(list *strings.Builder, files disk.Folder, dir string, depth int) {
+	entries, _ := files.ReadDir(dir)
 	for _, e := range entries {
-		name := filepath.Join(dir, e.Name())
-		info, err := disk.FS(dir).Stat(e.Name())
+		name := path.Join(dir, e.Name())
+		info, err := files.Stat(name)
 		switch {
 		case err != nil:
 		case !info.IsDir() && (depth == moduleDepth || e.Name() == "config.json"):
 			fmt.Fprintln(list, name, info.Size(), info.ModTime().UnixNano())
 		case info.IsDir() && depth > 0:
-			addFiles(list, name, depth-1)
+			addFiles(list, files, name, depth-1)
 		}
 	}
 }

@@ -1,12 +1,16 @@
 package checkpoint
 
 import (
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"tandem/engine/mlx"
+	"tandem/storage/disk"
 )
 
 // beside opens a trie of another key over a folder where other stores keep files.
@@ -117,4 +121,28 @@ func TestPerDayCountsAllStoresOfAFolder(t *testing.T) {
 	if more := len(checkpointFiles(t, dir)) - n; more > 1 {
 		t.Errorf("another store wrote %d files more", more)
 	}
+}
+
+// A named pipe or a folder in the place of a checkpoint's file is left out, and nothing waits for it.
+func TestOnlyRegularFilesAreCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	pipe, folder := FilePath(dir, "pipe"), FilePath(dir, "folder")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Mkdir(folder, 0o700),
+		syscall.Mkfifo(FilePath(dir, "new")+partSuffix, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, folder} {
+		_, ofText := ReadText(path)
+		for _, err := range []error{ofText, Verify(path)} {
+			if _, ok := errors.AsType[*disk.KindError](err); !ok {
+				t.Errorf("%s gives %v", path, err)
+			}
+		}
+	}
+	d := NewStore(StoreOptions{Dir: dir, Folder: &Folder{}, Key: "key",
+		Logger: slog.New(slog.DiscardHandler)})
+	if list := d.scan(); len(list) != 0 {
+		t.Errorf("the scan finds %+v", list)
+	}
+	d.Close()
 }

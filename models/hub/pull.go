@@ -103,6 +103,10 @@ func Pull(ctx context.Context, name string, opts Options,
 	if opts.CacheDir == "" {
 		return Snapshot{}, errorf(BadOption, name, "no cache folder is set")
 	}
+	_, err = disk.Stat(opts.CacheDir)
+	if silent, ok := errors.AsType[*disk.SilentError](err); ok {
+		return Snapshot{}, diskError(name, silent)
+	}
 	if opts.Offline {
 		dir, err := Resolve(opts.CacheDir, name)
 		if err != nil {
@@ -118,26 +122,79 @@ func Pull(ctx context.Context, name string, opts Options,
 		name:   name,
 		repo:   repo{cache: opts.CacheDir, id: id},
 		client: c,
-		meter:  newMeter(progress),
 		write:  opts.write,
-		began:  opts.Began,
 		ask:    opts.Check,
 		free:   opts.FreeSpace,
 	}
-	defer p.meter.close()
 	if p.write == nil {
 		p.write = (*os.File).Write
 	}
 	if p.free == nil {
 		p.free = freeSpace
 	}
+	return p.untilLeft(ctx, revision, opts.Began, progress)
+}
+
+// leaveAfter is how long a cancelled pull is waited for. It may be in a call to a disk that does
+// not answer, which nothing ends.
+const leaveAfter = 2 * time.Second
+
+// untilLeft is run, which it leaves alone if it does not end in time. The callbacks are not called
+// any more then.
+func (p *pull) untilLeft(ctx context.Context, revision string, began func(string),
+	progress func(Progress)) (Snapshot, error) {
+	var mu sync.Mutex
+	left := false
+	call := func(f func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !left {
+			f()
+		}
+	}
+	if began != nil {
+		p.began = func(blob string) { call(func() { began(blob) }) }
+	}
+	if progress != nil {
+		report := progress
+		progress = func(at Progress) { call(func() { report(at) }) }
+	}
+	type result struct {
+		Snapshot
+		error
+	}
+	done := make(chan result, 1)
+	go func() {
+		p.meter = newMeter(progress)
+		s, err := p.run(ctx, revision)
+		p.meter.close()
+		done <- result{s, err}
+	}()
+	select {
+	case r := <-done:
+		return r.Snapshot, r.error
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(leaveAfter)
+	defer grace.Stop()
+	select {
+	case r := <-done:
+		return r.Snapshot, r.error
+	case <-grace.C:
+		call(func() { left = true })
+		return Snapshot{}, ctx.Err()
+	}
+}
+
+// run makes the model complete.
+func (p *pull) run(ctx context.Context, revision string) (Snapshot, error) {
 	in, err := p.client.info(ctx, revision, "", p.waiting)
 	if err != nil {
 		return p.cached(revision, err)
 	}
 	p.commit = in.commit
 	if err := os.MkdirAll(filepath.Join(p.repo.dir(), "blobs"), 0o777); err != nil {
-		return Snapshot{}, diskError(name, err)
+		return Snapshot{}, diskError(p.name, err)
 	}
 	files, err := p.plan(ctx, in)
 	if err != nil {
@@ -159,7 +216,7 @@ func Pull(ctx context.Context, name string, opts Options,
 	}
 	added, err := p.publish(files, revision)
 	if err != nil {
-		return Snapshot{}, diskError(name, err)
+		return Snapshot{}, diskError(p.name, err)
 	}
 	return Snapshot{Dir: p.repo.snapshot(p.commit), Commit: p.commit, Added: added}, nil
 }

@@ -46,7 +46,11 @@ const mostAtOnce = 1 << 20
 // Open opens a regular file for reading. Links are followed. Error: [*fs.PathError], around a
 // *KindError if it is no regular file.
 func Open(name string) (*File, error) {
-	folder := filepath.Dir(name)
+	return openBelow(filepath.Dir(name), name)
+}
+
+// openBelow is Open for a file below a folder, which is refused as a whole if it does not answer.
+func openBelow(folder, name string) (*File, error) {
 	f, err := await(folder, func() (*File, error) {
 		f, err := openRegular(name, os.O_RDONLY, 0)
 		if err != nil {

@@ -38,7 +38,11 @@ func IsDir(name string) bool {
 // ReadDir returns the entries of a folder, sorted by name, and at most n if n is positive. With
 // entries it returns no error.
 func ReadDir(name string, n int) ([]fs.DirEntry, error) {
-	entries, err := await(name, func() ([]fs.DirEntry, error) {
+	return readDir(name, name, n)
+}
+
+func readDir(folder, name string, n int) ([]fs.DirEntry, error) {
+	entries, err := await(folder, func() ([]fs.DirEntry, error) {
 		if n <= 0 {
 			n = -1
 		}
@@ -72,7 +76,8 @@ func EvalSymlinks(name string) (string, error) {
 	return whole, nil
 }
 
-// FS returns the files below a folder. It opens regular files alone.
+// FS returns the files below a folder. It opens regular files alone. If one does not answer, the
+// folder is refused with all that is in it.
 func FS(dir string) Folder { return Folder(dir) }
 
 // A Folder implements fs.FS.
@@ -88,7 +93,7 @@ func (d Folder) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	f, err := Open(d.path(name))
+	f, err := openBelow(string(d), d.path(name))
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}
@@ -100,7 +105,7 @@ func (d Folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrInvalid}
 	}
-	entries, err := ReadDir(d.path(name), 0)
+	entries, err := readDir(string(d), d.path(name), 0)
 	if err != nil {
 		return nil, pathError("read", name, err)
 	}
@@ -112,8 +117,7 @@ func (d Folder) Stat(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
 	}
-	path := d.path(name)
-	info, err := await(filepath.Dir(path), func() (fs.FileInfo, error) { return os.Stat(path) })
+	info, err := await(string(d), func() (fs.FileInfo, error) { return os.Stat(d.path(name)) })
 	if err != nil {
 		return nil, pathError("stat", name, err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Patience is how long one call to the system may take. A disk that has to spin up first may take
 // longer: its folder is refused, and answers when it is asked again.
-const Patience = 4 * time.Second
+const Patience = 3 * time.Second
 
 // A SilentError says that a folder does not answer.
 type SilentError struct{ Folder string }

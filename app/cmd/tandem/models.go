@@ -83,8 +83,8 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 				architecture += ", " + model.Kind
 			}
 			source := model.Source
-			if _, err := disk.Stat(model.Path); model.Path != "" && errors.Is(err, fs.ErrNotExist) {
-				source += ", gone"
+			if model.Path != "" {
+				source += lost(model.Path)
 			}
 			context := fmt.Sprint(model.ContextLength)
 			if control.ShortContext(state.ContextLimit, model.ContextLength) != "" {
@@ -105,6 +105,18 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		return table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "SIZE",
 			"CONTEXT", "IN MEMORY", "SOURCE", "LAST USED"}, rows)
 	})
+}
+
+// lost returns what the list adds about a folder that is gone or does not answer.
+func lost(dir string) string {
+	_, err := disk.Stat(dir)
+	if _, silent := errors.AsType[*disk.SilentError](err); silent {
+		return ", does not answer"
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return ", gone"
+	}
+	return ""
 }
 
 func addModel(ctx context.Context, m *Main, args []string) error {
