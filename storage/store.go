@@ -152,9 +152,26 @@ func (db *DB) touch() error {
 	return err
 }
 
-// checkFiles refuses a database, or one of SQLite's files beside it, that is no regular file:
-// SQLite would wait for the other end of a named pipe.
+// maxPath is the length of the longest path that SQLite opens, in bytes: 512 with the end of the
+// longest name that it makes beside.
+const maxPath = 512 - len("-journal")
+
+// realPath returns a path as SQLite resolves it. The last name may not exist.
+func realPath(path string) string {
+	if dir, err := disk.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
+}
+
+// checkFiles refuses a path that SQLite cannot open, and a database, or one of SQLite's files
+// beside it, that is no regular file: SQLite would wait for the other end of a named pipe.
 func (db *DB) checkFiles(op string) error {
+	if n := len(realPath(db.path)); n > maxPath {
+		return &Error{Code: ReadOnly, Op: op, Message: fmt.Sprintf("the path of the database is %d "+
+			"bytes long, and SQLite takes at most %d: choose a home folder with a shorter path", n,
+			maxPath)}
+	}
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		err := disk.CheckFile(db.path + suffix)
 		if kind, ok := errors.AsType[*disk.KindError](err); ok {

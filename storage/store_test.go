@@ -404,3 +404,38 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 		}
 	}
 }
+
+func TestLongPathIsToldAsSuch(t *testing.T) {
+	root := t.TempDir()
+	deep := func(n int) string { // a folder whose database has a path of n bytes
+		dir := root
+		for rest := n - len("/x.db") - len(dir); rest > 0; rest = n - len("/x.db") - len(dir) {
+			dir += "/" + strings.Repeat("d", min(rest-1, 100))
+			if rest == 102 { // no name of no letter is left
+				dir = dir[:len(dir)-1]
+			}
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	link := filepath.Join(t.TempDir(), "short")
+	if err := os.Symlink(deep(600), link); err != nil {
+		t.Fatal(err)
+	}
+	for dir, fits := range map[string]bool{deep(maxPath): true, deep(maxPath + 1): false,
+		deep(513): false, deep(1000): false, link: false} {
+		db, err := Open(filepath.Join(dir, "x.db"), Options{})
+		if fits {
+			if err != nil {
+				t.Fatal(err)
+			}
+			db.Close()
+			continue
+		}
+		if e := wantCode(t, err, ReadOnly); !strings.Contains(e.Message, "shorter path") {
+			t.Errorf("a path of %d bytes gives %q", len(dir)+5, e.Message)
+		}
+	}
+}
