@@ -163,8 +163,11 @@ func hubError(err error) error {
 		code = control.CodeDiskFull
 	case hub.Busy:
 		code = control.CodeModelBusy
-	case hub.Offline, hub.RateLimited, hub.Unavailable:
+	case hub.Offline, hub.RateLimited, hub.Unavailable, hub.BadReply, hub.Truncated,
+		hub.HashMismatch:
 		code = control.CodeUnavailable
+	case hub.Disk:
+		code = control.CodeFolder
 	case hub.Incomplete, hub.Damaged:
 		code = control.CodeModelInvalid
 	}

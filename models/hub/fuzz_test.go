@@ -2,10 +2,16 @@ package hub
 
 import (
 	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // inside reports whether a name stays in the folder that it is joined to.
@@ -29,6 +35,11 @@ func FuzzParseInfo(f *testing.F) {
 		}
 		if !isCommit(in.commit) || !json.Valid(data) {
 			t.Fatalf("accepted %q", data)
+		}
+		for name, size := range in.sizes {
+			if size < 0 || size > maxFileBytes {
+				t.Errorf("accepted %d bytes of %q", size, name)
+			}
 		}
 		for _, name := range in.files {
 			if !inside(name) {
@@ -103,5 +114,78 @@ func FuzzContentRange(f *testing.F) {
 		if err == nil && start < 0 {
 			t.Errorf("%q starts at %d", s, start)
 		}
+	})
+}
+
+// FuzzReply lets a hub say anything about a file of weights, and send anything for it. A pull ends,
+// stays inside its folder, writes no more than was announced, and leaves no file that is not what
+// was announced.
+func FuzzReply(f *testing.F) {
+	content := string(weights(1000))
+	etag := etagOf("model.safetensors", []byte(content))
+	f.Add(200, "1000", etag, "", "", content)
+	f.Add(206, "1000", etag, "", "bytes 0-999/1000", content)
+	f.Add(206, "1000", etag, "", "bytes 9223372036854775807-0/-1", "")
+	f.Add(200, "4611686018427387904", etag, "", "", "")
+	f.Add(200, "-1", etag, "", "", "")
+	f.Add(302, "1000", etag, "file:///etc/passwd", "", "")
+	f.Add(302, "1000", etag, "http://cdn.test/../../x", "", "")
+	f.Add(200, "0", "../../../../evil", "", "", "x")
+	f.Add(200, "1000", etag, "", "", content+"and more")
+	f.Add(416, "1000", etag, "", "bytes */0", "")
+	f.Fuzz(func(t *testing.T, status int, size, etag, location, span, body string) {
+		if status < 200 || status > 599 {
+			return
+		}
+		synctest.Test(t, func(t *testing.T) {
+			h := newFakeHub(t, map[string][]byte{"config.json": []byte("{}"),
+				"model.safetensors": nil})
+			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.Contains(r.URL.Path, "model.safetensors") {
+					return r.Host != "hub.test" // nothing else is anywhere
+				}
+				for name, value := range map[string]string{"X-Linked-Size": size,
+					"X-Linked-Etag": `"` + etag + `"`, "Location": location, "Content-Range": span} {
+					if value != "" {
+						w.Header().Set(name, value)
+					}
+				}
+				w.WriteHeader(status)
+				w.Write([]byte(body))
+				return true
+			}
+			outer := t.TempDir()
+			o := h.options(filepath.Join(outer, "a/b/c"))
+			o.Logger = nil
+			written := 0
+			o.write = func(f *os.File, p []byte) (int, error) {
+				written += len(p)
+				return f.Write(p)
+			}
+			o.Check = func(files fs.FS) error {
+				weights, err := files.Open("model.safetensors")
+				if err == nil {
+					_, _ = weights.(io.ReaderAt).ReadAt(make([]byte, 600), 200)
+				}
+				return nil
+			}
+			got, err := Pull(t.Context(), "org/name", o, nil)
+			if err == nil {
+				text, err := os.ReadFile(filepath.Join(got.Dir, "model.safetensors"))
+				if sum := etagOf("model.safetensors", text); err != nil || sum != etag &&
+					etagOf("x", text) != etag {
+					t.Errorf("%q stands for what was announced as %q, %v", text, etag, err)
+				}
+			}
+			if n, err := strconv.Atoi(size); err == nil && written > (n+2)*3*fileAttempts {
+				t.Errorf("%d bytes were written of %d", written, n)
+			}
+			for _, name := range tree(t, outer) {
+				name = strings.Replace(name, "/.locks/", "/", 1)
+				if !strings.HasPrefix(name, "a/b/c/models--org--name/") {
+					t.Errorf("%s lies outside the model's folder", name)
+				}
+			}
+		})
 	})
 }

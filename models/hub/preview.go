@@ -33,6 +33,7 @@ type preview struct {
 	ctx   context.Context
 	p     *pull
 	files map[string]*file
+	begin func() // fetches the beginning of all weights, before the first of them is read
 
 	mu  sync.Mutex
 	err error // the first of a fetch
@@ -56,19 +57,17 @@ func (p *pull) check(ctx context.Context, files []*file) error {
 	if p.ask == nil || weights == nil {
 		return nil
 	}
-	err := p.each(ctx, weights, func(ctx context.Context, f *file) error {
-		return v.extend(ctx, f, min(headBytes, f.size))
+	v.begin = sync.OnceFunc(func() { // several at a time; extend keeps an error
+		_ = p.each(ctx, weights, func(ctx context.Context, f *file) error {
+			return v.extend(ctx, f, min(headBytes, f.size))
+		})
 	})
-	if err == nil {
-		err = p.ask(v)
-	}
+	err := p.ask(v)
 	for _, f := range weights {
 		f.head = nil
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.err != nil {
-		return v.err
+	if failed := v.failure(nil); failed != nil {
+		return failed
 	}
 	return err
 }
@@ -88,17 +87,22 @@ func (v *preview) extend(ctx context.Context, f *file, n int64) error {
 		return errorf(Unsupported, v.p.name, "the header of %s is longer than %d MiB", f.name,
 			maxHeadBytes>>20)
 	}
-	part, err := v.p.client.part(ctx, v.p.commit, f, from, n, v.p.waiting)
-	if err != nil {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		if v.err == nil {
-			v.err = err
-		}
+	if err := v.failure(nil); err != nil {
 		return err
 	}
+	part, err := v.p.client.part(ctx, v.p.commit, f, from, n, v.p.waiting)
 	f.head = append(f.head, part...)
-	return nil
+	return v.failure(err)
+}
+
+// failure notes an error of a fetch, if there is one, and returns the first.
+func (v *preview) failure(err error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err == nil {
+		v.err = err
+	}
+	return v.err
 }
 
 // part fetches the bytes [from, to) of a file.
@@ -151,6 +155,7 @@ func (v *preview) Open(name string) (fs.File, error) {
 	case f == nil:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	case f.remote():
+		v.begin()
 		return &remoteFile{v, f}, nil
 	case f.etag == "":
 		return disk.FS(v.p.repo.snapshot(v.p.commit)).Open(name)

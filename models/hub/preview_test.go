@@ -29,9 +29,15 @@ func TestRefusedModelCostsNoWeights(t *testing.T) {
 		o := h.options(t.TempDir())
 		refused := errors.New("no such architecture")
 		o.Check = func(files fs.FS) error {
+			if heads, _ := headsAndBodies(h); heads != nil {
+				t.Errorf("weights were asked for before they are read: %q", heads)
+			}
 			if text, err := fs.ReadFile(files, "config.json"); err != nil ||
 				!bytes.Equal(text, h.files["config.json"]) {
 				t.Errorf("the check reads config.json as %q, %v", text, err)
+			}
+			if _, err := files.Open(shard); err != nil {
+				t.Error(err)
 			}
 			return refused
 		}

@@ -301,3 +301,28 @@ func TestPullWaitsForAnotherProgram(t *testing.T) {
 		}
 	})
 }
+
+// Every file that a load may read is fetched, whatever folder it is in.
+func TestPullFetchesAllTemplates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := model()
+		names := []string{"additional_chat_templates/tool_use.jinja",
+			"additional_chat_templates/rag.jinja", "chat_template.json", "chat_template.jinja",
+			"generation_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+			"modules.json", "1_Pooling/config.json", "tokenizer_config.json", "vocab.txt"}
+		for _, name := range names {
+			files[name] = []byte("the text of " + name)
+		}
+		h := newFakeHub(t, files)
+		got, err := Pull(t.Context(), "org/name", h.options(t.TempDir()), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(filepath.Join(got.Dir, name))
+			if string(text) != string(files[name]) {
+				t.Errorf("%s holds %q, %v", name, text, err)
+			}
+		}
+	})
+}
