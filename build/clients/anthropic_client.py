@@ -99,7 +99,7 @@ def errors():
         check(False, f"accepted {more}")
 
     refused(anthropic.NotFoundError, "no-such-model", model="no-such-model")
-    refused(anthropic.BadRequestError, "max_tokens", max_tokens=-1)
+    refused(anthropic.BadRequestError, "max_tokens", max_tokens=-7)
     refused(anthropic.BadRequestError, "> 131072", "a b " * 100_000)
 
 

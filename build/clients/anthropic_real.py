@@ -146,7 +146,7 @@ def refusals(client):
 
     bad = (anthropic.BadRequestError, "invalid_request_error")
     refused(anthropic.NotFoundError, "not_found_error", "no-such-model", model="no-such-model")
-    refused(*bad, "max_tokens", max_tokens=-1)
+    refused(*bad, "max_tokens", max_tokens=-7)
     refused(*bad, "at least one message", messages=[])
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}}
     refused(*bad, "takes text only", messages=[{"role": "user", "content": [image]}])

@@ -255,7 +255,7 @@ def refusals(client):
     refused(openai.NotFoundError, "model_not_found", model="no-such-model", messages=hello)
     bad = openai.BadRequestError
     refused(bad, "invalid_request", model=MODEL, messages=[{"role": "nobody", "content": "hello"}])
-    refused(bad, "invalid_request", model=MODEL, messages=hello, max_tokens=-1)
+    refused(bad, "invalid_request", model=MODEL, messages=hello, max_tokens=-7)
     refused(bad, "invalid_request", model=MODEL, messages=[])
     for speculation in ({"drafter": "psychic"}, {"drafter": "mtp"}, {"depth": 32}, {"depth": "x"}, {"dept": 4}, "fast"):
         refused(bad, "invalid_request", model=MODEL, messages=hello, extra_body={"speculation": speculation})

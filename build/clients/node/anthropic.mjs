@@ -69,7 +69,7 @@ await run({
   },
   errors: async () => {
     await refused(Anthropic.NotFoundError, 'no-such-model', { model: 'no-such-model' })
-    await refused(Anthropic.BadRequestError, 'max_tokens', { max_tokens: -1 })
+    await refused(Anthropic.BadRequestError, 'max_tokens', { max_tokens: -7 })
     await refused(Anthropic.BadRequestError, '> 131072', {}, 'a b '.repeat(100_000))
   },
   // The library repeats a request that the server refused for the moment. It does not repeat a request that failed.
