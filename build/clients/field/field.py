@@ -27,7 +27,7 @@ class Stage:
             return needs(self)
         if needs not in self.made:
             self.made[needs] = getattr(self, needs)()
-        return (self.made[needs],)
+        return self.made[needs]
 
     def serve(self, *flags, **more):
         s = Server(PROGRAM, self.folder, *flags, **more)
@@ -35,7 +35,11 @@ class Stage:
         return s
 
     def pocket(self):
-        return self.serve("--model", "pocket")
+        return (self.serve("--model", "pocket", "--allow-origin", "http://page.example"),)
+
+    def models(self):
+        """A server with room for further models."""
+        return self.serve("--model", "pocket"), self
 
     def close(self):
         for s in self.servers:
@@ -44,7 +48,8 @@ class Stage:
                 s.process.wait()
 
 
-import wire  # noqa: E402  (it adds its checks)
+import wire  # noqa: E402  (they add their checks)
+import models  # noqa: E402
 
 folder = tempfile.mkdtemp(prefix="tandem-field-")
 stage = Stage(folder)

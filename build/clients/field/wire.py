@@ -1,10 +1,11 @@
 """Requests as clients send them, to the pocket model."""
 
+import http.client
 import json
 import socket
 import time
 
-from checks import Wrong, expect, want
+from checks import expect, want
 
 HI = [{"role": "user", "content": "hi"}]
 CHAT, MESSAGES, RESPONSES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat"
@@ -164,21 +165,23 @@ for name, reference in (("Partial<Foo>", "#/definitions/Partial%3CFoo%3E"), ("a/
 
 @expect("w7", "a stream of responses has events while the prompt is computed", f"POST {RESPONSES}, stream, 17,000 tokens", "pocket")
 def _(s):
-    import http.client
-    connection = http.client.HTTPConnection("127.0.0.1", s.port, timeout=50)
     body = {"model": "tandem", "stream": True, "max_output_tokens": 2, "input": " ".join(f"{i % 97} x" for i in range(7000))}
-    start, seen = time.monotonic(), []
+    connection = http.client.HTTPConnection("127.0.0.1", s.port, timeout=10)
     connection.request("POST", RESPONSES, json.dumps(body), {"Content-Type": "application/json"})
-    for line in connection.getresponse():
-        line = line.decode().strip()
-        if line.startswith((":", "event:")):
-            seen.append((round(time.monotonic() - start, 1), line.removeprefix("event: ")))
-        if line.startswith("event: response.output_item.added"):
-            break
+    start, seen = time.monotonic(), []
+    try:
+        for line in connection.getresponse():
+            line = line.decode().strip()
+            if line.startswith((":", "event:")):
+                seen.append((round(time.monotonic() - start, 1), line.removeprefix("event: ")))
+            if time.monotonic() > start + 12 or line == "event: response.output_item.added":
+                break
+    except TimeoutError:
+        pass
     connection.close()
     kinds = [kind for _, kind in seen]
-    want(kinds[:2] == ["response.created", "response.in_progress"] and seen[0][0] < 3 and not any(k.startswith(":") for k in kinds), f"{seen}")
-    want(seen[-1][0] < 12 or kinds.count("response.in_progress") > 1, f"{seen}")
+    want(kinds[:2] == ["response.created", "response.in_progress"] and seen[1][0] < 3 and not any(k.startswith(":") for k in kinds), f"{seen}")
+    want(kinds.count("response.in_progress") > 1 or kinds[-1] == "response.output_item.added", f"{seen}")
     return f"{seen}"
 
 @expect("w8", "an answer goes on behind the very text of the last message", f"POST {MESSAGES}, the last message ends in newline and tab", "pocket")
@@ -381,7 +384,7 @@ def _(s):
 
 @expect("w20", "a page that is let in may delete", "OPTIONS /v1/responses/x, Access-Control-Request-Method: DELETE", "pocket")
 def _(s):
-    answer = s.send("OPTIONS", "/v1/responses/x", headers={"Origin": f"http://localhost:{s.port}", "Access-Control-Request-Method": "DELETE"})
+    answer = s.send("OPTIONS", "/v1/responses/x", headers={"Origin": "http://page.example", "Access-Control-Request-Method": "DELETE"})
     methods = answer.headers.get("Access-Control-Allow-Methods", "")
     want("DELETE" in methods, f"{answer.status} Access-Control-Allow-Methods: {methods}")
     return methods
