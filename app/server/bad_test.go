@@ -256,6 +256,7 @@ func TestOtherContentTypesAreRefused(t *testing.T) {
 		"application/json; charset=utf8":    200,
 		"":                                  200, // a program that names no type
 		"application/x-www-form-urlencoded": 200, // curl, told nothing
+		"application/octet-stream":          200, // aiohttp, told nothing
 		"text/plain":                        415,
 		"text/plain; application/json":      415,
 		"multipart/form-data; boundary=x":   415,

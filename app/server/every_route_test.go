@@ -307,14 +307,15 @@ func TestEveryBodyMustBeSmallJSON(t *testing.T) {
 	})
 }
 
-// TestEveryBodyWithoutATypeIsJSON: programs leave Content-Type out, and curl declares a form by
-// itself.
+// TestEveryBodyWithoutATypeIsJSON: programs leave Content-Type out, curl declares a form by itself,
+// and aiohttp declares octets.
 func TestEveryBodyWithoutATypeIsJSON(t *testing.T) {
 	everywhere(t, Rules{}, func(t *testing.T, g guarded, e everyRoute) {
 		if !e.reads() {
 			return
 		}
-		for _, ct := range [][]string{nil, {""}, {"application/x-www-form-urlencoded"}} {
+		for _, ct := range [][]string{nil, {""}, {"application/x-www-form-urlencoded"},
+			{"application/octet-stream"}} {
 			ctx, cancel := context.WithCancel(t.Context())
 			declared, silent := g.Request(e).WithContext(ctx), g.Request(e).WithContext(ctx)
 			silent.Header["Content-Type"] = ct
@@ -336,7 +337,7 @@ func TestEveryRouteRefusesPagesOfAnyType(t *testing.T) {
 		}
 		for _, ct := range [][]string{nil, {""}, {"text/plain;charset=UTF-8"},
 			{"application/x-www-form-urlencoded"}, {"multipart/form-data; boundary=x"},
-			{"application/json"}} {
+			{"application/octet-stream"}, {"application/json"}} {
 			for name, values := range map[string][]string{
 				"Origin":         {"http://evil.example", "null", "http://localhost:3000"},
 				"Sec-Fetch-Site": {"cross-site", "same-site"},

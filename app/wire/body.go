@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -224,14 +225,19 @@ func (x *Exchange) bodyError(err error) error {
 		"The body did not arrive within %v; send the request again.", BodyTimeout)
 }
 
+// jsonTypes are the types of a body that is read as JSON.
+var jsonTypes = []string{"application/json", "application/x-www-form-urlencoded",
+	"application/octet-stream"}
+
 // CheckJSON refuses a body that is declared as something else than plain JSON. Nothing declared is
-// taken as JSON, and so is the type that curl declares by itself. A form of a page cannot write
-// JSON in that type. A page's script can, and can leave the type out, but then names its origin.
+// taken as JSON, and so are the types that curl and aiohttp declare by themselves. A form of a page
+// cannot write JSON in them. A page's script can, and can leave the type out, but then names its
+// origin.
 func CheckJSON(h http.Header) error {
 	if declared := h.Get("Content-Type"); declared != "" {
 		t, params, err := mime.ParseMediaType(declared)
 		charset := strings.ToLower(params["charset"])
-		if err != nil || t != "application/json" && t != "application/x-www-form-urlencoded" ||
+		if err != nil || !slices.Contains(jsonTypes, t) ||
 			charset != "" && charset != "utf-8" && charset != "utf8" {
 			return control.Errorf(CodeMediaType,
 				"The body must be JSON in UTF-8: send it with Content-Type: application/json.")
