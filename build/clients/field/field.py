@@ -5,6 +5,7 @@ python field.py TANDEM [KEY...]   (TANDEM is the program; keys, or their letters
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -18,7 +19,7 @@ class Stage:
     """Makes what checks need. What several need is made once."""
 
     def __init__(self, folder):
-        self.folder, self.made, self.servers = folder, {}, []
+        self.folder, self.made, self.servers, self.disks = folder, {}, [], []
 
     def __call__(self, needs):
         if needs is None:
@@ -41,15 +42,39 @@ class Stage:
         """A server with room for further models."""
         return self.serve("--model", "pocket"), self
 
+    def keyed(self):
+        """A server that wants a key, and the key."""
+        s = self.serve("--model", "pocket")
+        made = s.control("POST", "/app/keys", {"name": "field"}).json
+        s.control("POST", "/app/settings", {"require_key": True})
+        if s.get("/v1/models").status != 401:
+            raise OSError("the server wants no key")
+        return s, next(v for v in made.values() if isinstance(v, str) and len(v) > 20)
+
+    def program(self):
+        home = tempfile.mkdtemp(prefix="home-", dir=self.folder)
+        return PROGRAM, {"PATH": os.environ["PATH"], "HOME": home, "TANDEM_HOME": home + "/tandem", "HF_HOME": home + "/hf"}
+
+    def small_disk(self):
+        """A folder on a disk of its own, of 40 MB."""
+        disk = os.path.join(self.folder, "disk")
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", disk], check=True, capture_output=True)
+        self.disks.append(disk)
+        return disk, self
+
     def close(self):
         for s in self.servers:
             if s.process.poll() is None:
                 s.process.kill()
                 s.process.wait()
+        for disk in self.disks:
+            subprocess.run(["umount", disk], check=True)
 
 
 import wire  # noqa: E402  (they add their checks)
 import models  # noqa: E402
+import hostile  # noqa: E402
 
 folder = tempfile.mkdtemp(prefix="tandem-field-")
 stage = Stage(folder)

@@ -115,14 +115,18 @@ YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 
 def _(s, stage):
     scaling = YARN | {"attention_factor": 1.0}
     config = {"model_type": "qwen3"} | tiny.COMMON | {"rope_scaling": scaling, "max_position_embeddings": 512}
-    tensors = tiny.weights(config)
     prompt = "The quick brown fox jumps over the lazy dog, and 12 herons look at it from 7 ponds: none moves."
     ids = [tiny.PRINTABLE.index({" ": "Ġ"}.get(c, c)) for c in prompt]
-    read, unread = (tiny.yarn_answer(tensors, config, ids, 12, factor) for factor in (1.0, 1.2079441541679836))
-    want(read != unread, "the check distinguishes nothing")
+    for seed in range(20):  # until the factor matters, and no special token comes
+        tensors = tiny.weights(config, seed)
+        read, unread = (tiny.yarn_answer(tensors, config, ids, 12, factor) for factor in (1.0, 1.2079441541679836))
+        if read != unread and max(read) < tiny.END:
+            break
+    else:
+        want(False, "the check distinguishes nothing")
     name = asked(s, stage, "yarn", kind="qwen3", tensors=tensors, rope_scaling=scaling, max_position_embeddings=512)
     text = ok(s.complete(prompt, model=name, max_tokens=12)).json["choices"][0]["text"]
-    expected = "".join({"Ġ": " ", "Ċ": "\n"}.get(c, c) for c in ((tiny.PRINTABLE + tiny.SPECIAL)[i] for i in read))
+    expected = "".join({"Ġ": " ", "Ċ": "\n"}.get(tiny.PRINTABLE[i], tiny.PRINTABLE[i]) for i in read)
     want(text == expected, f"{text!r}, by the formula {expected!r}")
     return repr(text)
 

@@ -8,7 +8,10 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
+
+from checks import Wrong
 
 
 class Answer:
@@ -79,22 +82,72 @@ class Server:
     def complete(self, prompt, timeout=50, **more):
         return self.post("/v1/completions", {"model": "tandem", "prompt": prompt, "max_tokens": 8, "temperature": 0} | more, timeout=timeout)
 
+    def tree(self):
+        """Returns the process ids of the server and its children."""
+        parents = {}
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    with open(f"/proc/{name}/stat") as f:
+                        parents[int(name)] = int(f.read().rpartition(")")[2].split()[1])
+                except OSError:
+                    pass  # it has ended
+        found = [self.process.pid]
+        for pid in found:
+            found += [child for child, parent in parents.items() if parent == pid]
+        return found
+
     def memory(self):
-        """Returns the bytes that the process holds now."""
-        with open(f"/proc/{self.process.pid}/status") as f:
-            return int(re.search(r"^VmRSS:\s+(\d+) kB", f.read(), re.M)[1]) << 10
+        """Returns the bytes that the server and its children hold now."""
+        held = 0
+        for pid in self.tree():
+            try:
+                with open(f"/proc/{pid}/status") as f:
+                    found = re.search(r"^VmRSS:\s+(\d+) kB", f.read(), re.M)
+                    held += int(found[1]) << 10 if found else 0
+            except OSError:
+                pass
+        return held
 
     def cpu(self):
-        """Returns the seconds that the process has computed."""
-        with open(f"/proc/{self.process.pid}/stat") as f:
-            fields = f.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Returns the seconds that the server and its children have computed."""
+        ticks = 0
+        for pid in self.tree():
+            try:
+                with open(f"/proc/{pid}/stat") as f:
+                    fields = f.read().rpartition(")")[2].split()
+                ticks += sum(int(fields[i]) for i in (11, 12, 13, 14))
+            except OSError:
+                pass
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def busy(self, seconds):
         """Returns how many cores the process keeps busy."""
         before = self.cpu()
         time.sleep(seconds)
         return (self.cpu() - before) / seconds
+
+    def watch(self, ask, seconds, most):
+        """Returns what ask returns, the seconds that it takes and the most bytes that the server grows by meanwhile.
+
+        At the most, and at the end of the seconds, the server is killed."""
+        start, rest, peak, result = time.monotonic(), self.memory(), 0, []
+
+        def work():
+            try:
+                result.append(ask())
+            except Exception as e:
+                result.append(Answer(0, {}, f"{type(e).__name__}: {e}"))
+
+        threading.Thread(target=work, daemon=True).start()
+        while not result:
+            time.sleep(0.05)
+            peak = max(peak, self.memory() - rest)
+            took = time.monotonic() - start
+            if peak > most or took > seconds:
+                self.process.kill()
+                raise Wrong(f"after {took:.1f} s without an answer the server has grown by {peak >> 20} MB")
+        return result[0], time.monotonic() - start, peak
 
     def stop(self, limit=10):
         """Returns how many seconds the process takes to end after SIGTERM. At the limit it is killed."""

@@ -43,6 +43,10 @@ def said(answer):
     return ok(answer).json["choices"][0]["message"]["content"]
 
 
+def told(answer):
+    return f"{answer.status} {said(answer) if answer.status == 200 else answer.text}"
+
+
 def called(answer):
     message = ok(answer).json["choices"][0]["message"]
     want(message.get("tool_calls"), f"{answer}")
@@ -56,7 +60,7 @@ for path, body in SHORT.items():
     def _(s, path=path, body=body):
         return f"{ok(s.post(path, json.dumps(body))).status}"
 
-for kind in "application/octet-stream", "text/plain", "application/x-www-form-urlencoded":
+for kind in "application/octet-stream", "application/x-www-form-urlencoded":
     @expect("w1", "a program may declare its JSON as its HTTP library does", f"POST {OLLAMA}, Content-Type: {kind}", "pocket")
     def _(s, kind=kind):
         return f"{ok(s.post(OLLAMA, json.dumps(SHORT[OLLAMA]), headers={'Content-Type': kind})).status}"
@@ -96,15 +100,16 @@ for schema, digits in (({"enum": [9007199254740993]}, "9007199254740993"), ({"co
     @expect("w3", "a number of a form keeps its digits, or is refused", f"response_format, strict, {schema}", "pocket")
     def _(s, schema=schema, digits=digits):
         answer = s.chat(response_format=form(schema, strict=True), max_tokens=60)
-        want(answer.status == 400 or said(answer).strip() == digits, f"{answer}")
-        return f"{answer.status} {answer.text if answer.status == 400 else said(answer)}"
+        want(answer.status == 400 or said(answer).strip() == digits, told(answer))
+        return told(answer)
 
 @expect("w3", "a number of a forced call keeps its digits, or is refused", 'tool with "id":{"enum":[2512292042121000001]}', "pocket")
 def _(s):
     schema = {"type": "object", "properties": {"id": {"enum": [2512292042121000001]}}, "required": ["id"], "additionalProperties": False}
     answer = s.chat(tools=[tool(schema)], tool_choice="required", max_tokens=120)
-    want(answer.status == 400 or "2512292042121000001" in called(answer), f"{answer}")
-    return f"{answer.status} {answer.text if answer.status == 400 else called(answer)}"
+    came = answer.text if answer.status == 400 else called(answer)
+    want(answer.status == 400 or "2512292042121000001" in came, came)
+    return came
 
 ONE = {"type": "object", "properties": {"a": {"enum": ["x"]}}, "required": ["a"], "additionalProperties": False}
 for choice in "required", {"type": "function", "function": {"name": "w"}}:
@@ -184,20 +189,17 @@ def _(s):
     want(kinds.count("response.in_progress") > 1 or kinds[-1] == "response.output_item.added", f"{seen}")
     return f"{seen}"
 
-@expect("w8", "an answer goes on behind the very text of the last message", f"POST {MESSAGES}, the last message ends in newline and tab", "pocket")
-def _(s):
-    question = {"model": "tandem", "max_tokens": 64, "temperature": 0, "messages": [{"role": "user", "content": "Write a Go function named Close"}]}
-    whole = ok(s.post(MESSAGES, question)).json["content"][0]["text"]
-    begun = whole[:whole.index("\n\t") + 2]
-    answer = ok(s.post(MESSAGES, question | {"messages": question["messages"] + [{"role": "assistant", "content": begun}]}))
-    want(answer.json["content"] and whole == begun + answer.json["content"][0]["text"], f"{whole!r} begins with {begun!r}, {answer}")
-    return answer.json["content"][0]["text"]
+for begun, end in (("func (c *conn) Close() error {", "\n\t"), ("The list:", "\n\n- "), ("def f():", "\n    ")):
+    @expect("w8", "an answer goes on behind the very text of the last message", f"POST {MESSAGES}, the last message ends in {end!r}", "pocket")
+    def _(s, begun=begun, end=end):
+        def asked(text):
+            answer = ok(s.post(MESSAGES, {"model": "tandem", "max_tokens": 16, "temperature": 0, "messages": HI + [{"role": "assistant", "content": text}]})).json
+            return answer["usage"]["input_tokens"] + answer["usage"]["cache_read_input_tokens"], answer["content"]
 
-@expect("w8", "an answer goes on behind the very text of the last message", f"POST {MESSAGES}, another function, newline and tab at the end", "pocket")
-def _(s):
-    answer = ok(s.post(MESSAGES, {"model": "tandem", "max_tokens": 16, "messages": HI + [{"role": "assistant", "content": "func (c *conn) Close() error {\n\t"}]}))
-    want(answer.json["content"] and answer.json["content"][0]["text"], f"{answer}")
-    return json.dumps(answer.json["content"])
+        without, _ = asked(begun)
+        tokens, content = asked(begun + end)
+        want(tokens > without and content and content[0]["text"], f"{tokens} tokens, without the end {without}, {content}")
+        return f"{tokens} tokens, without the end {without}, {content}"
 
 
 # The door
@@ -251,37 +253,35 @@ def _(s):
 # Calls and limits
 
 CUT = {"type": "object", "properties": {"text": {"type": "string", "minLength": 400}}, "required": ["text"]}
+LONG = "look_up_all_the_words_that_the_text_of_the_question_does_not_have"  # a call is cut within the name, too
+for limit in 1, 4, 12, 25, 40:
+    for stream in False, True:
+        @expect("w12", "a begun call is no text", f"POST {CHAT}, forced call, max_tokens {limit}, stream {stream}", "pocket")
+        def _(s, limit=limit, stream=stream):
+            answer = ok(s.chat(tools=[tool(CUT, LONG)], tool_choice="required", max_tokens=limit, stream=stream))
+            choices = [c for e in (answer.events() if stream else [answer.json]) for c in e["choices"]]
+            text = "".join((c.get("message") or c["delta"]).get("content") or "" for c in choices)
+            ends = [c["finish_reason"] for c in choices if c["finish_reason"]]
+            want(not text and ends == ["length"], f"{text!r} {ends}")
+            return f"{text!r} {ends}"
 
-@expect("w12", "a begun call is no text", f"POST {CHAT}, forced call, max_tokens 25", "pocket")
-def _(s):
-    choice = ok(s.chat(tools=[tool(CUT)], tool_choice="required", max_tokens=25)).json["choices"][0]
-    want(not choice["message"]["content"] and choice["finish_reason"] == "length", json.dumps(choice))
-    return json.dumps(choice)
+    @expect("w12", "a begun call is no text", f"POST {MESSAGES}, tool_choice any, max_tokens {limit}", "pocket")
+    def _(s, limit=limit):
+        answer = ok(s.post(MESSAGES, {"model": "tandem", "messages": HI, "max_tokens": limit, "temperature": 0, "tool_choice": {"type": "any"}, "tools": [{"name": LONG, "input_schema": CUT}]}))
+        want(not any(b["type"] == "text" and b["text"] for b in answer.json["content"]) and answer.json["stop_reason"] == "max_tokens", f"{answer}")
+        return json.dumps(answer.json["content"])
 
-@expect("w12", "a begun call is no text", f"POST {CHAT}, stream, forced call, max_tokens 25", "pocket")
-def _(s):
-    chunks = [c for e in ok(s.chat(tools=[tool(CUT)], tool_choice="required", max_tokens=25, stream=True)).events() for c in e["choices"]]
-    text, ends = "".join(c["delta"].get("content") or "" for c in chunks), [c["finish_reason"] for c in chunks if c["finish_reason"]]
-    want(not text and ends == ["length"], f"{text!r} {ends}")
-    return f"{text!r} {ends}"
+    @expect("w12", "a begun call is no text", f"POST {RESPONSES}, tool_choice required, max_output_tokens {limit}", "pocket")
+    def _(s, limit=limit):
+        answer = ok(s.post(RESPONSES, {"model": "tandem", "input": "hi", "max_output_tokens": limit, "temperature": 0, "tool_choice": "required", "tools": [{"type": "function", "name": LONG, "parameters": CUT}]}))
+        want(not any(i["type"] == "message" and any(p["text"] for p in i["content"]) for i in answer.json["output"]) and answer.json["status"] == "incomplete", f"{answer}")
+        return json.dumps(answer.json["output"])
 
-@expect("w12", "a begun call is no text", f"POST {MESSAGES}, tool_choice any, max_tokens 25", "pocket")
-def _(s):
-    answer = ok(s.post(MESSAGES, {"model": "tandem", "messages": HI, "max_tokens": 25, "temperature": 0, "tool_choice": {"type": "any"}, "tools": [{"name": "w", "input_schema": CUT}]}))
-    want(not any(b["type"] == "text" and b["text"] for b in answer.json["content"]) and answer.json["stop_reason"] == "max_tokens", f"{answer}")
-    return answer.text
-
-@expect("w12", "a begun call is no text", f"POST {RESPONSES}, tool_choice required, max_output_tokens 25", "pocket")
-def _(s):
-    answer = ok(s.post(RESPONSES, {"model": "tandem", "input": "hi", "max_output_tokens": 25, "temperature": 0, "tool_choice": "required", "tools": [{"type": "function", "name": "w", "parameters": CUT}]}))
-    want("tool_call>" not in json.dumps(answer.json["output"]) and answer.json["status"] == "incomplete", f"{answer}")
-    return json.dumps(answer.json["output"])
-
-@expect("w12", "a begun call is no text", f"POST {OLLAMA}, tool_choice required, num_predict 25", "pocket")
-def _(s):
-    answer = ok(s.post(OLLAMA, SHORT[OLLAMA] | {"tools": [tool(CUT)], "tool_choice": "required", "options": {"num_predict": 25, "temperature": 0}}))
-    want(not answer.json["message"]["content"] and answer.json["done_reason"] == "length", f"{answer}")
-    return answer.text
+    @expect("w12", "a begun call is no text", f"POST {OLLAMA}, tool_choice required, num_predict {limit}", "pocket")
+    def _(s, limit=limit):
+        answer = ok(s.post(OLLAMA, SHORT[OLLAMA] | {"tools": [tool(CUT, LONG)], "tool_choice": "required", "options": {"num_predict": limit, "temperature": 0}}))
+        want(not answer.json["message"]["content"] and answer.json["done_reason"] == "length", f"{answer}")
+        return json.dumps(answer.json["message"])
 
 for path, field in ((CHAT, "max_tokens"), (CHAT, "max_completion_tokens"), ("/v1/completions", "max_tokens"), (RESPONSES, "max_output_tokens"), (MESSAGES, "max_tokens")):
     @expect("w13", "a limit of -1 counts as left out", f'POST {path}, "{field}": -1', "pocket")
@@ -327,10 +327,23 @@ def _(s):
     want(text.startswith(b"HTTP/1.1 200") and b"choices" in text, text.decode()[:300])
     return text.decode().split("\r\n")[0]
 
-@expect("w18", "a form that cannot be kept is refused before the stream", "patternProperties over a named property, stream", "pocket")
-def _(s):
-    schema = {"type": "object", "properties": {"ab": {"type": "integer"}}, "patternProperties": {"^a": {"type": "string"}}, "required": ["ab"]}
-    return refused(s.chat(response_format=form(schema, strict=True), stream=True))
+PATTERNS = (
+    {"type": "object", "properties": {"ab": {"type": "integer"}}, "patternProperties": {"^a": {"type": "string"}}, "required": ["ab"]},
+    {"type": "object", "properties": {"ab": {"type": "string"}}, "patternProperties": {"^a": {"type": "string", "minLength": 3}}, "required": ["ab"]},
+    {"type": "object", "properties": {"ab": {"type": "string"}}, "patternProperties": {"^a": {"type": "string"}}, "additionalProperties": False},
+    {"type": "object", "properties": {"ab": {"enum": ["x"]}}, "patternProperties": {"^ab$": {"enum": ["y"]}}},
+    {"type": "object", "patternProperties": {"^a": {"type": "string"}, "b$": {"type": "integer"}}, "properties": {"ab": True}, "required": ["ab"]},
+)
+for schema in PATTERNS:
+    for strict in False, True:
+        @expect("w18", "a form that cannot be kept is refused before the stream", f"stream, strict {strict}, {json.dumps(schema)}", "pocket")
+        def _(s, schema=schema, strict=strict):
+            ends = set()
+            for seed in range(3):
+                answer = s.chat(response_format=form(schema, strict=strict), stream=True, max_tokens=40, temperature=1, seed=seed)
+                want(answer.status == 400 or answer.status == 200 and not any("error" in e for e in answer.events()), f"{answer}")
+                ends.add(answer.status)
+            return f"{ends}"
 
 for what, part in (("an unknown type", {"type": "nonsense"}), ("overlapping oneOf", {"oneOf": [{"type": "string"}, {"type": "string", "minLength": 2}]}), ("a bad pattern", {"type": "string", "pattern": "("})):
     @expect("w19", "the refusal of a tool's schema names tool, path and remedy", f"strict tool weather whose property city has {what}", "pocket")
