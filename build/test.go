@@ -22,19 +22,25 @@ import (
 func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("test")
 	race := set.Bool("race", false, "run the Go tests under the race detector")
-	if err := parse(set, args, 1); err != nil {
+	most := 1
+	if len(args) > 0 && args[0] == "field" {
+		most = len(args) // keys of inputs follow
+	}
+	if err := parse(set, args, most); err != nil {
 		return err
 	}
 	switch set.Arg(0) {
 	case "":
 	case "clients":
 		return clients.Test(ctx, b)
+	case "field":
+		return clients.Field(ctx, b, set.Args()[1:])
 	case "ui":
 		return ui.Test(ctx, b)
 	case "mac":
 		return mac.Test(ctx, b)
 	default:
-		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, ui and mac\n",
+		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, field, ui and mac\n",
 			set.Name(), set.Arg(0))
 		return errUsage
 	}

@@ -189,7 +189,7 @@ def _(s):
     want(kinds.count("response.in_progress") > 1 or kinds[-1] == "response.output_item.added", f"{seen}")
     return f"{seen}"
 
-for begun, end in (("func (c *conn) Close() error {", "\n\t"), ("The list:", "\n\n- "), ("def f():", "\n    ")):
+for begun, end in (("func (c *conn) Close() error {", "\n\t"), ("The list:", "\n\n- "), ("def f(): pass", "\n\n\n\t\t\n")):
     @expect("w8", "an answer goes on behind the very text of the last message", f"POST {MESSAGES}, the last message ends in {end!r}", "pocket")
     def _(s, begun=begun, end=end):
         def asked(text):
