@@ -18,6 +18,9 @@ var tokenizeRequestShape = wire.Object(
 	wire.Opt("add_special_tokens", wire.Flag, "vLLM's name for it, with prompt; true where absent."),
 	wire.Opt("parse_special", wire.Flag, "false reads special tokens as ordinary text."),
 	wire.Opt("with_pieces", wire.Flag, "Adds the text of each token."),
+).Or(
+	wire.Object(wire.Need("content", wire.Text)),
+	wire.Object(wire.Need("prompt", wire.Text)),
 ).Named("TokenizeRequest")
 
 var tokenizedShape = wire.Object(

@@ -32,7 +32,7 @@ type apiContent struct {
 // An apiSchema is a JSON schema with the keywords that the file uses.
 type apiSchema any
 
-func readAPI(t *testing.T) *apiFile {
+func readAPI(t testing.TB) *apiFile {
 	t.Helper()
 	w := getFrom(New(newFake().services(), Options{}), http.MethodGet, "/openapi.json")
 	var api apiFile

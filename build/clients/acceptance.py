@@ -13,7 +13,8 @@ TEXTS = ("/v1/completions", "/v1/fim/completions")
 MESSAGES = ("/v1/messages", "/v1/messages/count_tokens")
 TALKS = (CHAT, RESPONSES, *MESSAGES, GENERATE, "/api/chat")
 READS = ("/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")
-PROMPTS = (*TALKS, *TEXTS, *READS)
+INFILL = "/infill"
+PROMPTS = (*TALKS, *TEXTS, *READS, INFILL)
 
 # The routes that may send such a refusal, and its text. The refusals are about fields that do not go together, about the
 # abilities of a model, and about models, texts and tokens that do not exist.
@@ -27,7 +28,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     ((CHAT,), r"top_logprobs needs logprobs to be true\."),
     (TEXTS, r"suffix needs the prompt as text\."),
     (TEXTS, r"echo cannot be combined with suffix\."),
-    ((*TEXTS, GENERATE), r"The model \S+ has no fill-in-the-middle tokens; send the prompt without a suffix\."),
+    ((*TEXTS, GENERATE, INFILL), r"The model \S+ has no fill-in-the-middle tokens; send the prompt without a suffix\."),
     ((GENERATE,), r"system cannot be combined with raw\."),
     (TEXTS, r"best_of must be at least n \(\d+\), not \d+\."),
     (TEXTS, r"best_of must be n \(\d+\) in a stream: .+\."),
@@ -36,7 +37,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (MESSAGES, r"messages hold nothing but an empty message of the system's; add one of the user's\."),
     ((RESPONSES,), r"input holds nothing to answer; send a message\."),  # all items are skipped
     (PROMPTS, r'.+ names ".*" twice\.'),  # names that are not UTF-8 become equal
-    ((*TEXTS, *READS), r"\S+ holds token id \d+; the model's ids are below \d+\."),
+    ((*TEXTS, *READS, "/detokenize"), r"\S+ holds token id \d+; the model's ids are below \d+\."),
     (PROMPTS, r'\S+(?: prompt)? holds the token ".*", whose id \d+ the model \S+ does not know: its ids are below \d+\. Leave the token out\.'),
     ((*TALKS, *TEXTS), r"The field \S+ holds no tokens at all; send some text\."),
     (PROMPTS, r"This model's maximum context length is \d+ tokens\. However, .+\."),
