@@ -32,7 +32,7 @@
 // the text may end, the set includes the end tokens.
 //
 // A schema's properties come in its own order. A keyword that cannot be honoured is an error when
-// the grammar is compiled. It is never ignored.
+// the grammar is compiled. It is never ignored. An error is told in one line, without the grammar.
 //
 // # Processes
 //

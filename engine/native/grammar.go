@@ -23,6 +23,8 @@ import (
 type GrammarError struct {
 	Kind    ErrorKind // KindSyntax, KindLimit or KindRender
 	Message string
+	At      string // the place in Lark rules, such as "line 2, column 9"; empty elsewhere
+	Rule    string // the rule there, if it is known
 }
 
 func (e *GrammarError) Error() string { return "grammar: " + e.Message }
@@ -156,7 +158,8 @@ func (m *Matcher) Mask(bits []uint32) error {
 		return err
 	}
 	if len(bits) != m.Words() || len(mask) != 4*len(bits) {
-		return &GrammarError{KindRender, "the mask has another size than the vocabulary"}
+		return &GrammarError{Kind: KindRender,
+			Message: "the mask has another size than the vocabulary"}
 	}
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(bits))), len(mask)), mask)
 	return nil
@@ -210,11 +213,5 @@ func grammarError(err error, doing string, b budget) error {
 	if !ok {
 		return err
 	}
-	// llguidance checks it late, by a panic
-	if strings.Contains(f.message, "symbols.len() <") {
-		return &GrammarError{KindLimit,
-			"it makes more than 65,525 symbols, and each property takes at least four"}
-	}
-	message := strings.TrimSpace(strings.ReplaceAll(f.messageFor(doing, b), "<non-verbose/>", ""))
-	return &GrammarError{f.errorKind(), message}
+	return explain(f.errorKind(), f.messageFor(doing, b))
 }

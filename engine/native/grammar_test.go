@@ -192,7 +192,7 @@ func TestBrokenGrammarsAreRefused(t *testing.T) {
 		{"a regex", Grammar{Regex: "(a"}, KindSyntax, "unclosed group"},
 		{"a rule", Grammar{Lark: `start: nothing`}, KindSyntax, "nothing"},
 		{"a type", Grammar{JSON: json.RawMessage(`{"type":"text"}`)}, KindSyntax, "text"},
-		{"a schema without a value", Grammar{JSON: json.RawMessage(`false`)}, KindSyntax, "nsatisfiable"},
+		{"a schema without a value", Grammar{JSON: json.RawMessage(`false`)}, KindSyntax, "no value"},
 		{"a schema elsewhere", Grammar{JSON: json.RawMessage(`{"$ref":"https://example.com/a.json"}`)},
 			KindSyntax, "ref"},
 		{"a deep schema", Grammar{JSON: json.RawMessage(deep(5000))}, KindSyntax, "recursion"},

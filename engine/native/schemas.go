@@ -15,11 +15,12 @@ type schemas struct {
 	multiples multiples
 	merges    merges
 	names     names
+	low       bool // a number is too low
 }
 
 // checkSchemas refuses a grammar whose schemas would take all time or all memory. llguidance does
-// not bound three things: numbers of multipleOf, names of properties, and schemas that hold
-// together.
+// not bound four things: numbers of multipleOf, numbers below all that it counts with, names of
+// properties, and schemas that hold together.
 func checkSchemas(g Grammar) error {
 	var s schemas
 	if g.JSON != nil {
@@ -45,6 +46,9 @@ func checkSchemas(g Grammar) error {
 	}
 	if s.names.err != nil {
 		return s.names.err
+	}
+	if s.low {
+		return tooMuch("a number is -2^63 or less: leave it out")
 	}
 	if !s.multiples.fit() {
 		return tooMuch("multipleOf asks for too much: the least number that is a multiple of all of "+
@@ -73,5 +77,6 @@ func (s *schemas) read(text string) (length int64, ok bool) {
 	s.multiples.add(v)
 	s.merges.add(v)
 	s.names.add(v)
+	s.low = s.low || tooLow(v, false)
 	return d.InputOffset(), true
 }
