@@ -50,6 +50,7 @@ var explanations = []struct{ part, text string }{
 // repeats.
 func explain(kind ErrorKind, message string) *GrammarError {
 	e := &GrammarError{Kind: kind}
+	message = strings.ReplaceAll(message, "<non-verbose/>", "")
 	if at := atPlace.FindStringSubmatch(message); at != nil {
 		e.At = fmt.Sprintf("line %s, column %s", at[1], at[2])
 		e.Rule = ruleOf(message, at[1])
