@@ -35,7 +35,7 @@ var arrows = []struct {
 	{"app/llamacpp", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
 	{"app/ollama", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
 	// engine's types only
-	{"app/api", []string{"app/wire", "app/model", "app/control", "app/dialect", "engine"}},
+	{"app/api", []string{"app/wire", "app/model", "app/control", "app/dialect", "app/jsonschema", "engine"}},
 	// engine's codes only
 	{"app/wire", []string{"app/control", "engine"}},
 	// engine's types only
@@ -54,7 +54,8 @@ var arrows = []struct {
 	{"app/roomtest", []string{"app/pool", "app/settings", "app/home", "engine/mlx", "models/hub",
 		"storage"}},
 	{"app/control", nil},
-	{"app/dialect", nil}, // how models write, without knowing what runs them
+	{"app/dialect", []string{"app/jsonschema"}}, // how models write, without knowing what runs them
+	{"app/jsonschema", nil},
 	{"app/menu", []string{"app/control"}},
 	{"app/supervise", []string{"app/control"}},
 
@@ -97,13 +98,15 @@ const testsMayImport = "engine/enginetest"
 // testArrows are further arrows for tests. Tests of models need cache.Options to ask a model for
 // its caches.
 var testArrows = map[string][]string{
-	"models":      {"engine/cache"},
-	"app/api":     {"app/modeltest"},
-	"app/server":  {"app/modeltest", "engine"},           // they script the engine's tokens
-	"app/pool":    {"app/server", "app/api", "app/wire"}, // its fixture answers requests
-	"app/library": {"app/roomtest"},
-	"app/history": {"app/roomtest"},
-	"app/bench":   {"app"}, // package bench_test serves a whole Tandem
+	"models":  {"engine/cache"},
+	"app/api": {"app/modeltest"},
+	// its forms are compiled by llguidance itself
+	"app/jsonschema": {"engine/native"},
+	"app/server":     {"app/modeltest", "engine"},           // they script the engine's tokens
+	"app/pool":       {"app/server", "app/api", "app/wire"}, // its fixture answers requests
+	"app/library":    {"app/roomtest"},
+	"app/history":    {"app/roomtest"},
+	"app/bench":      {"app"}, // package bench_test serves a whole Tandem
 }
 
 // cgoPackages may import "C". Other packages may not. engine/enginetest asks the loader which BLAS

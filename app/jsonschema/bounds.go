@@ -1,0 +1,127 @@
+package jsonschema
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// formats are the formats that llguidance knows.
+var formats = []string{
+	"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri",
+	"unknown",
+}
+
+// maxCount bounds lengths and numbers of items. llguidance counts in 32 bits.
+const maxCount = math.MaxInt32
+
+// counted returns a keyword that counts, such as minLength. ok is false if the schema does not have
+// it, or if it cannot be honoured.
+func (s *scope) counted(key string) (n int, ok bool) {
+	v := s.in.get(key)
+	if v == nil {
+		return 0, false
+	}
+	at := s.at.under(key)
+	r, ok := rational(v)
+	if !ok || !r.IsInt() || r.Sign() < 0 {
+		s.bad(at, "%s is a whole number from 0 on", key)
+		return 0, false
+	}
+	if !r.Num().IsInt64() || r.Num().Int64() > maxCount {
+		if strings.HasPrefix(key, "min") {
+			s.bad(at, "%s is %d at most", key, maxCount)
+		}
+		return 0, false // no value is that long
+	}
+	return int(r.Num().Int64()), true
+}
+
+// readBounds reads the keywords that bound values of one type.
+func (s *scope) readBounds() {
+	if s.may("string") {
+		s.readText()
+	}
+	if s.may("number") {
+		s.readNumbers()
+	}
+	if s.may("array") {
+		s.readArray()
+	}
+	if s.may("object") {
+		s.readObject()
+	}
+}
+
+// readPair reads a least and a greatest count. ok is false if no count fits.
+func (s *scope) readPair(least, most string) (low, high int, ok bool) {
+	low, hasLow := s.counted(least)
+	high, hasHigh := s.counted(most)
+	if hasLow && low > 0 {
+		s.out.set(least, newNumber(strconv.Itoa(low)))
+	}
+	if !hasHigh {
+		return low, unbounded, true
+	}
+	s.out.set(most, newNumber(strconv.Itoa(high)))
+	return low, high, low <= high
+}
+
+// readText reads the keywords of texts.
+func (s *scope) readText() {
+	if _, _, ok := s.readPair("minLength", "maxLength"); !ok {
+		s.exclude(s.at, "minLength is greater than maxLength", "string")
+	}
+	if v := s.in.get("pattern"); v != nil {
+		if v.kind != text {
+			s.bad(s.at.under("pattern"), "pattern is a text")
+		} else if p, err := readPattern(v.text); err != nil {
+			s.badPattern(s.at.under("pattern"), err)
+		} else {
+			s.out.set("pattern", newText(p.String()))
+		}
+	}
+	if v := s.in.get("format"); v != nil {
+		if v.kind == text && slices.Contains(formats, v.text) {
+			s.out.set("format", v)
+		} else {
+			s.bad(s.at.under("format"), "the format %.40s is unknown: leave it out, or use one of %s",
+				v.append(nil), strings.Join(formats, ", "))
+		}
+	}
+}
+
+// badPattern refuses a pattern that cannot be honoured.
+func (s *scope) badPattern(at *place, err error) {
+	s.bad(at, "%v: change the pattern, or leave it out", err)
+}
+
+// readArray reads the keywords of lists. Items in a list are the older form of prefixItems.
+func (s *scope) readArray() {
+	if s.arrayRead {
+		return
+	}
+	s.arrayRead = true
+	items, prefix, itemsAt, prefixAt := s.in.get("items"), s.in.get("prefixItems"),
+		s.at.under("items"), s.at.under("prefixItems")
+	if items != nil && items.kind == list {
+		prefix, prefixAt = items, itemsAt
+		items, itemsAt = s.in.get("additionalItems"), s.at.under("additionalItems")
+	}
+	if prefix != nil && len(prefix.list) > 0 {
+		all := newList()
+		for i, x := range prefix.list {
+			all.list = append(all.list, s.schema(x, prefixAt.item(i)))
+		}
+		s.out.set("prefixItems", all)
+	}
+	if items != nil {
+		if x := s.schema(items, itemsAt); x.kind != truth {
+			s.out.set("items", x)
+		}
+	}
+	if _, _, ok := s.readPair("minItems", "maxItems"); !ok {
+		s.exclude(s.at, "minItems is greater than maxItems", "array")
+	}
+}

@@ -1,0 +1,161 @@
+package jsonschema
+
+import "strconv"
+
+// maxWeighed bounds the schemas that are looked at to find those without a value.
+const maxWeighed = 1_000_000
+
+// A mortality finds the schemas that no finite value satisfies. Generation would fail there, or
+// never end.
+type mortality struct {
+	*tree
+	root bool   // the root has a value
+	live []bool // the definitions that have one
+	left int
+}
+
+// removeDead makes false of what no finite value satisfies. It returns an error if that is the
+// whole schema.
+func (t *tree) removeDead() error {
+	m := &mortality{tree: t, live: make([]bool, len(t.defs)), left: maxWeighed}
+	users := t.users()
+	queue := []int{-1}
+	for i := range t.defs {
+		queue = append(queue, i)
+	}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		switch {
+		case n < 0 && !m.root && m.dead(t.root) == nil:
+			m.root = true
+		case n >= 0 && !m.live[n] && m.dead(t.defs[n]) == nil:
+			m.live[n] = true
+		default:
+			continue
+		}
+		queue = append(queue, users[n]...)
+	}
+	if why := m.dead(t.root); why != nil {
+		return &Error{Path: why.at.String(), Message: why.text + ": no answer fits the schema",
+			Impossible: true}
+	}
+	for i := range t.defs {
+		if !m.live[i] {
+			t.defs[i] = &value{kind: truth} // nothing refers to it any more
+		}
+	}
+	for _, s := range t.all() {
+		each(s, func(_ string, x *value, replace func(*value)) {
+			if why := m.dead(x); why != nil && x.kind != falsum {
+				replace(why)
+			}
+		})
+	}
+	return nil
+}
+
+// dead returns a schema that says why no finite value satisfies s, or nil.
+func (m *mortality) dead(s *value) *value {
+	if m.left--; m.left < 0 {
+		return nil
+	}
+	switch s.kind {
+	case falsum:
+		return s
+	case truth:
+		return nil
+	}
+	if ref := s.get("$ref"); ref != nil {
+		_, n := m.target(ref.text)
+		if n < 0 && !m.root || n >= 0 && !m.live[n] {
+			if n >= 0 && m.defs[n].kind == falsum {
+				return m.defs[n]
+			}
+			return nothing(s.at.under("$ref"), "what it refers to has no finite value")
+		}
+	}
+	if v := s.get("allOf"); v != nil {
+		for _, x := range v.list {
+			if why := m.dead(x); why != nil {
+				return why
+			}
+		}
+	}
+	if v := s.get("anyOf"); v != nil {
+		var why *value
+		for _, x := range v.list {
+			if why = m.dead(x); why == nil {
+				break
+			}
+		}
+		if why != nil {
+			return why
+		}
+	}
+	if s.hasApplicators() && m.typesOf(s, 0) == 0 {
+		return nothing(s.at, "its parts have no type in common")
+	}
+	return m.deadTypes(s)
+}
+
+// deadTypes returns why no value of the schema's types satisfies it, or nil.
+func (m *mortality) deadTypes(s *value) (why *value) {
+	types := s.get("type")
+	if types == nil {
+		return nil
+	}
+	if types.kind == text {
+		types = newList(types)
+	}
+	for _, t := range types.list {
+		why = nil
+		switch t.text {
+		case "object":
+			why = m.deadObject(s)
+		case "array":
+			why = m.deadList(s)
+		}
+		if why == nil {
+			return nil
+		}
+	}
+	return why
+}
+
+func (m *mortality) deadObject(s *value) *value {
+	required := s.get("required")
+	if required == nil {
+		return nil
+	}
+	for _, name := range required.list {
+		if why := m.dead(propertyOf(s, name.text)); why != nil {
+			return why
+		}
+	}
+	return nil
+}
+
+func (m *mortality) deadList(s *value) *value {
+	least := s.get("minItems")
+	if least == nil {
+		return nil
+	}
+	n, err := strconv.Atoi(least.text)
+	if err != nil {
+		return nil
+	}
+	first := 0
+	if v := s.get("prefixItems"); v != nil {
+		first = len(v.list)
+		for _, x := range v.list[:min(n, first)] {
+			if why := m.dead(x); why != nil {
+				return why
+			}
+		}
+	}
+	if items := s.get("items"); items != nil && n > first {
+		return m.dead(items)
+	}
+	return nil
+}

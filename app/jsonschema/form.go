@@ -1,0 +1,211 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+const (
+	// maxBytes is the size up to which a schema is read, and up to which its form may grow.
+	// llguidance reads as many in all grammars of a request.
+	maxBytes = 1 << 20
+
+	// maxSchemas bounds the schemas in all forms of a document. References multiply what they
+	// lead to.
+	maxSchemas = 200_000
+)
+
+// Spacing is a regular expression for the white space between the parts of generated JSON. Without
+// a bound a model may write white space for ever.
+const Spacing = `[\x20\x0A\x0D\x09]{1,32}`
+
+// Options say how a schema is read. The zero value reads a whole schema, and leaves out what cannot
+// be honoured.
+type Options struct {
+	Strict bool     // refuse what cannot be honoured
+	Object bool     // the value is an object, even if the schema does not say so
+	At     []string // the way from the root to the schema that counts; nil: the root
+	Rules  string   // the beginning of the names of rules; empty: "json"
+}
+
+// A Form holds a value to a schema.
+type Form struct {
+	JSON  json.RawMessage // the schema for llguidance; nil if the form needs rules
+	Value string          // the value in a Lark rule
+	Rules string          // the Lark rules that Value refers to, if any
+}
+
+// Lark returns a whole grammar of the value.
+func (f *Form) Lark() string { return "start: " + f.Value + "\n" + f.Rules }
+
+// An Error tells why no grammar can follow a schema.
+type Error struct {
+	Path    string // the place in the schema, as a JSON Pointer; empty for the whole
+	Message string // what is wrong, and what to change
+
+	// Impossible says that no value satisfies the schema.
+	Impossible bool
+}
+
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return e.Message
+	}
+	return fmt.Sprintf("at %.200s: %s", strings.Map(printed, e.Path), e.Message)
+}
+
+// printed returns a character, or a sign for one that cannot be printed in a line.
+func printed(c rune) rune {
+	if unicode.IsPrint(c) {
+		return c
+	}
+	return unicode.ReplacementChar
+}
+
+// A Document is a schema that has been read. Several forms may be made of its parts.
+type Document struct {
+	document
+	draft    int
+	lenient  bool   // its own options leave out what cannot be honoured
+	guidance *value // its own options for llguidance
+	count    int    // schemas written, for all forms
+}
+
+// Read reads a schema.
+func Read(schema json.RawMessage) (*Document, error) {
+	if len(schema) > maxBytes {
+		return nil, &Error{Message: fmt.Sprintf("it has more than %d MiB", maxBytes>>20)}
+	}
+	root, err := read(schema)
+	if err != nil {
+		return nil, &Error{Message: "it cannot be read as JSON: " + err.Error()}
+	}
+	d := &Document{document: *newDocument(root), draft: 2020}
+	if root.kind != object {
+		return d, nil
+	}
+	if s := root.get("$schema"); s != nil {
+		d.draft = draftOf(s.text)
+	}
+	if g := root.get("x-guidance"); g != nil && g.kind == object {
+		d.guidance = g
+		lenient := g.get("lenient")
+		d.lenient = lenient != nil && lenient.kind == truth
+	}
+	return d, nil
+}
+
+// Compile returns the form of a schema. An error is an *[Error].
+func Compile(schema json.RawMessage, o Options) (*Form, error) {
+	d, err := Read(schema)
+	if err != nil {
+		return nil, err
+	}
+	return d.Compile(o)
+}
+
+// Lookup returns the schema that a reference in the root leads to. ok is false if there is none, or
+// if its text is longer than limit.
+func (d *Document) Lookup(ref string, limit int) (schema json.RawMessage, ok bool) {
+	to, ok := d.resolve(d.root, ref)
+	if !ok || to.schema.size() > limit {
+		return nil, false
+	}
+	return to.schema.append(nil), true
+}
+
+// Compile returns the form of the schema at o.At. An error is an *[Error].
+func (d *Document) Compile(o Options) (*Form, error) {
+	c := &compiler{doc: d, strict: o.Strict && !d.lenient, numbers: map[*value]int{}}
+	start := target{d.root, &place{}}
+	for _, key := range o.At {
+		next := start.schema.child(key)
+		if next == nil {
+			return nil, &Error{Path: start.at.under(key).String(), Message: "it is missing"}
+		}
+		start = target{next, start.at.under(key)}
+	}
+	c.start = start.schema
+	root := c.schema(start.schema, start.at)
+	for len(c.defs) < len(c.targets) { // compiling one may add others
+		t := c.targets[len(c.defs)]
+		c.defs = append(c.defs, c.schema(t.schema, t.at))
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	t := &tree{root: root, defs: c.defs, strict: c.strict}
+	if c.strict && d.guidance != nil {
+		coerce := d.guidance.get("coerce_one_of")
+		t.coerce = coerce != nil && coerce.kind == truth
+	}
+	if o.Object && root.kind != falsum {
+		if err := t.requireObject(); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.settle(); err != nil {
+		return nil, err
+	}
+	return t.form(o, d.guidance)
+}
+
+// requireObject lets the root be an object. A root that is never one is refused, or becomes any
+// object if the schema is not strict.
+func (t *tree) requireObject() error {
+	switch s := t.root; {
+	case t.typesOf(s, 0)&objectBit == 0:
+		if t.strict {
+			return &Error{Path: s.at.String(), Message: "it is the schema of an object: let its " +
+				"type be \"object\""}
+		}
+		fallthrough
+	case s.kind == truth:
+		t.root = newObject()
+		t.root.set("type", newText("object"))
+	default:
+		s.set("type", newText("object"))
+	}
+	return nil
+}
+
+// settle decides what only the whole tree shows.
+func (t *tree) settle() error {
+	if err := t.cutCircles(); err != nil {
+		return err
+	}
+	if err := t.decideChoices(); err != nil {
+		return err
+	}
+	return t.removeDead()
+}
+
+// form returns the form of the tree.
+func (t *tree) form(o Options, guidance *value) (*Form, error) {
+	if guidance == nil {
+		guidance = newObject()
+		guidance.set("whitespace_pattern", newText(Spacing))
+		if !t.strict {
+			guidance.set("lenient", &value{kind: truth})
+		}
+	}
+	e := newExact(t, o.Rules, guidance)
+	f := &Form{}
+	if !e.holds(t.root) {
+		f.JSON = e.json(t.root)
+		f.Value = "%json " + string(f.JSON)
+	} else {
+		f.Value = e.value(t.root)
+		f.Rules = e.rules.String()
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	if len(f.Value)+len(f.Rules) > maxBytes {
+		return nil, &Error{Message: fmt.Sprintf(
+			"it has more than %d MiB, with what its members refer to", maxBytes>>20)}
+	}
+	return f, nil
+}

@@ -1,0 +1,96 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Lark returns Lark rules whose schemas have their numbers kept. Only a schema with a number that
+// llguidance would round is written anew. An error is an *[Error].
+func Lark(rules string) (string, error) {
+	var b, more strings.Builder
+	n := 0
+	for rest := rules; rest != ""; {
+		size, schema := nextPart(rest)
+		part := rest[:size]
+		rest = rest[size:]
+		if !schema {
+			b.WriteString(part)
+			continue
+		}
+		source, ok := firstValue(rest)
+		if !ok || !loses(source) {
+			b.WriteString(part)
+			continue
+		}
+		n++
+		form, err := Compile(source, Options{Strict: true, Rules: fmt.Sprintf("json_%d", n)})
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(form.Value)
+		more.WriteString("\n" + form.Rules)
+		rest = rest[strings.Index(rest, string(source))+len(source):]
+	}
+	return b.String() + more.String(), nil
+}
+
+// nextPart returns the length of the text, regular expression, comment, %json or character that
+// rules begin with. schema says that it is %json.
+func nextPart(rules string) (size int, schema bool) {
+	switch {
+	case strings.HasPrefix(rules, "%json"):
+		return len("%json"), true
+	case strings.HasPrefix(rules, "//"):
+		if i := strings.IndexByte(rules, '\n'); i >= 0 {
+			return i, false
+		}
+		return len(rules), false
+	case rules[0] == '"', rules[0] == '/':
+		for i := 1; i < len(rules) && rules[i] != '\n'; i++ {
+			if rules[i] == rules[0] {
+				return i + 1, false
+			}
+			if rules[i] == '\\' {
+				i++
+			}
+		}
+	}
+	return 1, false
+}
+
+// firstValue returns the JSON value that a text begins with.
+func firstValue(text string) (json.RawMessage, bool) {
+	var v json.RawMessage
+	err := json.NewDecoder(strings.NewReader(text)).Decode(&v)
+	return v, err == nil
+}
+
+// loses reports whether llguidance would round a number of a schema.
+func loses(schema json.RawMessage) bool {
+	v, err := read(schema)
+	return err == nil && v.loses()
+}
+
+func (v *value) loses() bool {
+	for _, x := range v.list {
+		if x.loses() {
+			return true
+		}
+	}
+	for _, key := range v.keys {
+		x := v.members[key]
+		switch key {
+		case "const", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+			"multipleOf":
+			if rounded(x) {
+				return true
+			}
+		}
+		if x.loses() {
+			return true
+		}
+	}
+	return false
+}

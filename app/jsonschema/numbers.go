@@ -1,0 +1,318 @@
+package jsonschema
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxDigits   = 400 // of a number that takes part in arithmetic
+	maxExponent = 400
+
+	// exactDigits and exactExponent bound decimals that stay themselves on the way into a float64
+	// and back, whoever reads and writes them.
+	exactDigits   = 15
+	exactExponent = 22
+
+	// mostWhole and mostNumber bound the bounds of whole and of other numbers. llguidance writes
+	// regular expressions for ranges, by arithmetic in 64 bits.
+	mostWhole  = math.MaxInt64 - 1023 // the greatest float64 below 2^63
+	mostNumber = 999_999_999_999_999_000
+)
+
+// rational returns the exact value of a number. ok is false for what is no number, and for one that
+// is too long for arithmetic.
+func rational(v *value) (r *big.Rat, ok bool) {
+	if v.kind != number || len(v.text) > maxDigits {
+		return nil, false
+	}
+	if i := strings.IndexAny(v.text, "eE"); i >= 0 {
+		e, err := strconv.Atoi(v.text[i+1:])
+		if err != nil || e > maxExponent || e < -maxExponent {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(v.text)
+}
+
+// isWhole reports whether the spelling of a number is one of an integer.
+func isWhole(spelling string) bool {
+	r, ok := rational(newNumber(spelling))
+	return !strings.ContainsAny(spelling, ".eE") || ok && r.IsInt()
+}
+
+// faithful reports whether llguidance writes a number as its schema has it.
+func faithful(spelling string) bool {
+	r, ok := rational(newNumber(spelling))
+	if !ok {
+		return false
+	}
+	if r.IsInt() && r.Num().IsInt64() && small(r.Num().Int64()) {
+		return true
+	}
+	if r.Cmp(new(big.Rat).SetInt64(-mostWhole)) < 0 {
+		return false // llguidance takes no number as low as that
+	}
+	digits, exponent := decimal(spelling)
+	return len(digits) <= exactDigits && exponent >= -exactExponent && exponent <= exactExponent
+}
+
+// small reports whether a float64 holds a whole number and its neighbours.
+func small(n int64) bool { return n >= -1<<53 && n <= 1<<53 }
+
+// decimal returns the significant digits of a number and the power of ten of the last one.
+func decimal(spelling string) (digits string, exponent int) {
+	spelling = strings.TrimPrefix(spelling, "-")
+	if i := strings.IndexAny(spelling, "eE"); i >= 0 {
+		exponent, _ = strconv.Atoi(spelling[i+1:])
+		spelling = spelling[:i]
+	}
+	before, after, _ := strings.Cut(spelling, ".")
+	digits = strings.TrimLeft(before+after, "0")
+	exponent -= len(after)
+	trimmed := strings.TrimRight(digits, "0")
+	return trimmed, exponent + len(digits) - len(trimmed)
+}
+
+// A bound is the least or the greatest value of a range.
+type bound struct {
+	at  *big.Rat // nil: none
+	out bool     // the value itself is not in the range
+}
+
+// readNumbers reads the keywords of numbers.
+func (s *scope) readNumbers() {
+	whole := s.types != nil && !s.has("number")
+	low := s.bound("minimum", "exclusiveMinimum", 1)
+	high := s.bound("maximum", "exclusiveMaximum", -1)
+	if whole {
+		low, high = low.whole(1), high.whole(-1)
+	}
+	if low.at != nil && high.at != nil {
+		if c := low.at.Cmp(high.at); c > 0 || c == 0 && (low.out || high.out) {
+			s.exclude(s.at, "its bounds leave no number between them", "number", "integer")
+			return
+		}
+	}
+	limit := int64(mostNumber)
+	if whole {
+		limit = mostWhole
+	}
+	if low.beyond(limit) || high.beyond(limit) {
+		s.writeFarBounds(low, high, limit, whole)
+	} else {
+		s.writeBounds(low, high, whole)
+	}
+	s.readMultiple()
+}
+
+func (s *scope) has(name string) bool {
+	for _, t := range s.types {
+		if t == name {
+			return true
+		}
+	}
+	return false
+}
+
+// bound returns the bound that two keywords make. side is 1 for the least value and -1 for the
+// greatest. In draft 4 the second keyword says whether the first is exclusive.
+func (s *scope) bound(key, exclusive string, side int) bound {
+	var b bound
+	if v := s.in.get(key); v != nil {
+		r, ok := rational(v)
+		if !ok {
+			s.badNumber(key, v)
+		} else {
+			b.at = r
+		}
+	}
+	v := s.in.get(exclusive)
+	switch {
+	case v == nil || v.kind == falsum:
+	case v.kind == truth:
+		b.out = b.at != nil
+	default:
+		r, ok := rational(v)
+		if !ok {
+			s.badNumber(exclusive, v)
+		} else if b.at == nil || r.Cmp(b.at)*side >= 0 {
+			b = bound{r, true}
+		}
+	}
+	return b
+}
+
+func (s *scope) badNumber(key string, v *value) {
+	if v.kind == number {
+		s.bad(s.at.under(key), "%s has more digits than can be honoured", key)
+		return
+	}
+	s.bad(s.at.under(key), "%s is a number", key)
+}
+
+// whole moves a bound inwards to a whole number, which is in the range.
+func (b bound) whole(side int) bound {
+	if b.at == nil {
+		return b
+	}
+	n := floor(b.at)
+	if side > 0 {
+		n = ceil(b.at)
+	}
+	if b.out && b.at.IsInt() {
+		n.Add(n, big.NewInt(int64(side)))
+	}
+	return bound{at: new(big.Rat).SetInt(n)}
+}
+
+func floor(r *big.Rat) *big.Int {
+	return new(big.Int).Div(r.Num(), r.Denom()) // Euclid's: the rest is not negative
+}
+
+func ceil(r *big.Rat) *big.Int {
+	n := floor(new(big.Rat).Neg(r))
+	return n.Neg(n)
+}
+
+// beyond reports whether a bound is further from 0 than the limit, or close to it.
+func (b bound) beyond(limit int64) bool {
+	if b.at == nil {
+		return false
+	}
+	return new(big.Rat).Abs(b.at).Cmp(new(big.Rat).SetInt64(limit/10)) > 0
+}
+
+// writeFarBounds writes bounds of which one is far from 0. The range ends at the limit on the side
+// where it goes further, or has no bound.
+func (s *scope) writeFarBounds(low, high bound, limit int64, whole bool) {
+	least, most := new(big.Rat).SetInt64(-limit), new(big.Rat).SetInt64(limit)
+	if low.at != nil && low.at.Cmp(most) > 0 || high.at != nil && high.at.Cmp(least) < 0 {
+		s.bad(s.at, "its numbers are further from 0 than can be honoured")
+		return
+	}
+	if low.at == nil || low.at.Cmp(least) < 0 {
+		low = bound{at: least}
+	}
+	if high.at == nil || high.at.Cmp(most) > 0 {
+		high = bound{at: most}
+	}
+	s.writeBounds(low, high, whole)
+}
+
+func (s *scope) writeBounds(low, high bound, whole bool) {
+	low.write(s.out, "minimum", "exclusiveMinimum", 1, whole)
+	high.write(s.out, "maximum", "exclusiveMaximum", -1, whole)
+	least, noLeast := s.written("minimum", "exclusiveMinimum")
+	most, noMost := s.written("maximum", "exclusiveMaximum")
+	if least == nil || most == nil {
+		return
+	}
+	if c := compare(most, least); c < 0 || c == 0 && (noLeast || noMost) {
+		s.bad(s.at, "its bounds are closer together than can be honoured")
+		for _, key := range []string{"minimum", "exclusiveMinimum", "maximum",
+			"exclusiveMaximum"} {
+			s.out.drop(key)
+		}
+	}
+}
+
+// written returns the bound that was written by one of two keywords.
+func (s *scope) written(key, exclusive string) (v *value, out bool) {
+	if v := s.out.get(key); v != nil {
+		return v, false
+	}
+	return s.out.get(exclusive), true
+}
+
+// write writes a bound with digits that llguidance keeps. One with more digits moves inwards.
+func (b bound) write(out *value, key, exclusive string, side int, whole bool) {
+	if b.at == nil {
+		return
+	}
+	spelling, moved := inwards(b.at, side, whole)
+	if b.out && !moved {
+		key = exclusive
+	}
+	out.set(key, newNumber(spelling))
+}
+
+// inwards returns a number that is at r, or close to it on the side of the range.
+func inwards(r *big.Rat, side int, whole bool) (spelling string, moved bool) {
+	if r.IsInt() && (whole || r.Num().IsInt64() && small(r.Num().Int64())) {
+		return wholeInwards(r.Num(), side)
+	}
+	f, _ := r.Float64()
+	places := exactExponent // after the point; below 0 before it
+	if f != 0 {
+		places = min(places, exactDigits-1-int(math.Floor(math.Log10(math.Abs(f)))))
+	}
+	ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(places, -places))), nil)
+	scale := new(big.Rat).SetInt(ten)
+	if places < 0 {
+		scale.Inv(scale)
+	}
+	scaled := new(big.Rat).Mul(r, scale)
+	n := floor(scaled)
+	if side > 0 {
+		n = ceil(scaled)
+	}
+	near := new(big.Rat).SetInt(n)
+	near.Quo(near, scale)
+	return trimPoint(near.FloatString(max(places, 0))), near.Cmp(r) != 0
+}
+
+// trimPoint removes zeros after the point.
+func trimPoint(s string) string {
+	if strings.Contains(s, ".") {
+		s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// wholeInwards returns a whole number that a float64 holds.
+func wholeInwards(n *big.Int, side int) (spelling string, moved bool) {
+	f, _ := new(big.Float).SetInt(n).Float64()
+	back, _ := new(big.Float).SetFloat64(f).Int(nil)
+	if c := back.Cmp(n); c*side < 0 {
+		f = math.Nextafter(f, math.Inf(side))
+		back, _ = new(big.Float).SetFloat64(f).Int(nil)
+	}
+	return back.String(), back.Cmp(n) != 0
+}
+
+// readMultiple reads multipleOf. llguidance has no digits for a long one.
+func (s *scope) readMultiple() {
+	v, at := s.in.get("multipleOf"), s.at.under("multipleOf")
+	if v == nil {
+		return
+	}
+	r, ok := rational(v)
+	switch {
+	case !ok || r.Sign() == 0:
+		s.bad(at, "multipleOf is a number other than 0")
+		return
+	case !multiple(r.Abs(r)):
+		s.bad(at, "multipleOf has more digits than can be honoured")
+		return
+	}
+	spelling, _ := r.Float64()
+	s.out.set("multipleOf", newNumber(strconv.FormatFloat(spelling, 'f', -1, 64)))
+}
+
+// multiple reports whether llguidance reads a number of multipleOf as it is. It multiplies the
+// float64 by ten until that is whole.
+func multiple(r *big.Rat) bool {
+	f, _ := r.Float64()
+	scale := new(big.Int).SetInt64(1)
+	for f != math.Trunc(f) {
+		f *= 10
+		scale.Mul(scale, big.NewInt(10))
+	}
+	if f < 1 || f > math.MaxUint32 {
+		return false
+	}
+	return new(big.Rat).SetFrac(new(big.Int).SetUint64(uint64(f)), scale).Cmp(r) == 0
+}

@@ -1,0 +1,94 @@
+package jsonschema
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+)
+
+// A tree is a schema in the part of JSON Schema that llguidance follows. References lead to
+// #/$defs/N, where N is the number of a definition, or to the root as #.
+type tree struct {
+	root   *value
+	defs   []*value
+	strict bool
+	coerce bool // the schema itself takes oneOf for anyOf
+}
+
+// target returns the schema that a reference in the tree leads to, and its number, -1 for the
+// root.
+func (t *tree) target(ref string) (*value, int) {
+	if ref == "#" {
+		return t.root, -1
+	}
+	n, err := strconv.Atoi(ref[len(defsPrefix):])
+	if err != nil {
+		panic("jsonschema: a reference of our own is " + ref)
+	}
+	return t.defs[n], n
+}
+
+// numbered yields the root, as -1, and the definitions.
+func (t *tree) numbered() iter.Seq2[int, *value] {
+	return func(yield func(int, *value) bool) {
+		for n := -1; n < len(t.defs); n++ {
+			if !yield(n, t.schema(n)) {
+				return
+			}
+		}
+	}
+}
+
+// schema returns a definition, or the root for -1.
+func (t *tree) schema(n int) *value {
+	if n < 0 {
+		return t.root
+	}
+	return t.defs[n]
+}
+
+// users returns the numbers of the schemas that refer to each one.
+func (t *tree) users() map[int][]int {
+	users := map[int][]int{}
+	for n, d := range t.numbered() {
+		walk(d, func(s *value) {
+			if ref := s.get("$ref"); ref != nil {
+				_, to := t.target(ref.text)
+				users[to] = append(users[to], n)
+			}
+		})
+	}
+	return users
+}
+
+// walk calls visit for a schema and all schemas in it that have keywords.
+func walk(s *value, visit func(*value)) {
+	if s.kind == object {
+		visit(s)
+		each(s, func(_ string, x *value, _ func(*value)) { walk(x, visit) })
+	}
+}
+
+// each calls visit for the schemas directly within s, with functions that replace them.
+func each(s *value, visit func(at string, x *value, replace func(*value))) {
+	if s.kind != object {
+		return
+	}
+	for _, key := range s.keys {
+		v := s.members[key]
+		switch {
+		case key == "items" || key == "additionalProperties":
+			visit(key, v, func(x *value) { s.set(key, x) })
+		case key == "properties" || key == "patternProperties":
+			for _, name := range slices.Clone(v.keys) {
+				visit(key, v.members[name], func(x *value) { v.set(name, x) })
+			}
+		case key == "prefixItems" || slices.Contains(applicators, key):
+			for i, x := range v.list {
+				visit(key, x, func(x *value) { v.list[i] = x })
+			}
+		}
+	}
+}
+
+var applicators = []string{"allOf", "anyOf", "oneOf"}

@@ -1,0 +1,107 @@
+package jsonschema
+
+import (
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// readValues reads const or enum.
+func (s *scope) readValues(key string) {
+	v, at := s.in.get(key), s.at.under(key)
+	values := []*value{v}
+	if key == "enum" {
+		if v.kind != list || len(v.list) == 0 {
+			s.bad(at, "enum is a list of at least one value")
+			return
+		}
+		values = v.list
+	}
+	s.doc.count += len(values) / 8
+	fit := slices.DeleteFunc(slices.Clone(values), func(x *value) bool { return !s.fits(x) })
+	if len(fit) == 0 && !s.strict {
+		s.types, fit = nil, values // the values tell more than the type
+	}
+	if len(fit) == 0 {
+		s.none = nothing(at, "no value of %s has the schema's type", key)
+		return
+	}
+	if before := valuesOf(s.out); before != nil { // both const and enum
+		fit = slices.DeleteFunc(fit, func(x *value) bool {
+			return !slices.ContainsFunc(before, x.equal)
+		})
+		if s.out.drop("const"); len(fit) == 0 {
+			s.none = nothing(at, "const is no value of enum")
+			return
+		}
+		key = "enum"
+	}
+	if key == "enum" {
+		v = newList(fit...)
+	}
+	s.out.set(key, v)
+}
+
+// fits reports whether a value has one of the schema's types.
+func (s *scope) fits(v *value) bool {
+	switch v.kind {
+	case null:
+		return s.may("null")
+	case truth, falsum:
+		return s.may("boolean")
+	case text:
+		return s.may("string")
+	case list:
+		return s.may("array")
+	case object:
+		return s.may("object")
+	}
+	return s.types == nil || slices.Contains(s.types, "number") ||
+		slices.Contains(s.types, "integer") && isWhole(v.text)
+}
+
+// filterValues removes the texts and numbers that the schema lists and its bounds refuse. If all are
+// refused and the schema is not strict, the bounds are left out.
+func (s *scope) filterValues() {
+	values := valuesOf(s.out)
+	if values == nil {
+		return
+	}
+	fits := s.out.bounds()
+	fit := slices.DeleteFunc(slices.Clone(values), func(x *value) bool { return !fits(x) })
+	if !s.strict {
+		s.out.drop("format") // the values tell more
+	}
+	switch {
+	case len(fit) == 0 && s.strict:
+		s.none = nothing(s.at, "its bounds refuse all values that it lists")
+	case len(fit) == 0:
+		for _, key := range []string{"pattern", "minLength", "maxLength", "minimum", "maximum",
+			"exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
+			s.out.drop(key)
+		}
+	case len(fit) < len(values):
+		s.out.set("enum", newList(fit...))
+	}
+}
+
+// bounds returns a function that reports whether a schema's bounds admit a text or a number.
+func (s *value) bounds() func(v *value) bool {
+	var matches func(string) bool
+	if p := s.get("pattern"); p != nil {
+		if read, err := readPattern(p.text); err == nil {
+			matches = read.matcher()
+		}
+	}
+	return func(v *value) bool {
+		switch v.kind {
+		case number:
+			return s.admits(v)
+		case text:
+			n := newNumber(strconv.Itoa(utf8.RuneCountInString(v.text)))
+			return compare(n, s.get("minLength")) >= 0 && compare(s.get("maxLength"), n) >= 0 &&
+				(matches == nil || matches(v.text))
+		}
+		return true
+	}
+}
