@@ -145,9 +145,44 @@ func TestResponseFormatTakesGrammarsAndRefusesImpossibleOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a := r.Send("/v1/completions", string(body)); a.status != 400 ||
-			!strings.Contains(a.body, `"param":"response_format"`) {
+			!strings.Contains(a.body, `"param":"response_format`) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
 	r.Ask(t, map[string]any{"prompt": "x := ", "max_tokens": 3}, false)
+}
+
+// A schema reaches the answer as its client wrote it: numbers keep their digits, properties make an
+// object, a reference is decoded, and a name that a pattern matches too ends no stream. It does so
+// in the forms of all vendors, for a text and for a call.
+func TestSchemaReachesTheAnswerAsItWasWritten(t *testing.T) {
+	const messages = `"max_tokens":80,"messages":[{"role":"user","content":"hi"}]`
+	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
+	for schema, want := range map[string]string{
+		`{"properties":{"id":{"enum":[2512292042121000001]}},"required":["id"],"additionalProperties":false}`:                                                      `2512292042121000001`,
+		`{"$ref":"#/definitions/Partial%3CFoo%3E","definitions":{"Partial<Foo>":{"properties":{"a":{"const":"x"}},"required":["a"]}}}`:                             `x`,
+		`{"properties":{"score":{"const":5,"multipleOf":5}},"required":["score"],"additionalProperties":false,"patternProperties":{"^score$":{"type":"integer"}}}`: `5`,
+	} {
+		for _, c := range []struct{ path, body, limit string }{
+			{"/v1/chat/completions", `{"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":SCHEMA}}`, messages},
+			{"/v1/chat/completions", `{"tool_choice":"required","parallel_tool_calls":false,"tools":[{"type":"function","function":{"name":"go","strict":true,"parameters":SCHEMA}}]`, messages},
+			{"/v1/responses", `{"input":"hi","text":{"format":{"type":"json_schema","name":"a","schema":SCHEMA}}`, `"max_output_tokens":80`},
+			{"/v1/responses", `{"input":"hi","tool_choice":"required","tools":[{"type":"function","name":"go","parameters":SCHEMA}]`, `"max_output_tokens":80`},
+			{"/v1/messages", `{"output_config":{"format":{"type":"json_schema","schema":SCHEMA}}`, messages},
+			{"/v1/messages", `{"tool_choice":{"type":"any","disable_parallel_tool_use":true},"tools":[{"name":"go","input_schema":SCHEMA}]`, messages},
+			{"/api/chat", `{"format":SCHEMA`, messages},
+		} {
+			for _, stream := range []string{"true", "false"} {
+				body := strings.ReplaceAll(c.body, "SCHEMA", schema) + `,"stream":` + stream +
+					`,"model":"tandem","temperature":0,` + c.limit + "}"
+				a := r.Send(c.path, body)
+				if a.status != 200 || stream == "false" && !strings.Contains(a.body, want) {
+					t.Errorf("%s %s: %+v", c.path, body, a)
+				}
+				if strings.Contains(a.body, `"error":{`) || strings.Contains(a.body, "event: error") {
+					t.Errorf("%s %s, streamed: %s", c.path, body, a.body)
+				}
+			}
+		}
+	}
 }

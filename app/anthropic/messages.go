@@ -4,8 +4,6 @@ import (
 	"net/http"
 
 	"tandem/app/api"
-	"tandem/app/dialect"
-	"tandem/app/model"
 	"tandem/app/wire"
 )
 
@@ -93,8 +91,7 @@ func (c *messagesRequest) readOutputFormat(f *wire.Fields, key string) {
 		o.Fail("type", "must be \"json_schema\", not %q.", wire.Clip(t))
 	}
 	if wire.Needed(o, "schema") != nil {
-		c.Grammar, c.GrammarParam = &model.Grammar{JSON: dialect.Guided(o.Raw("schema"), true)},
-			o.Path+"schema"
+		c.Grammar, c.GrammarParam = api.SchemaGrammar(o, "schema", true), o.Path+"schema"
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"tandem/app/control"
-	"tandem/app/dialect"
+	"tandem/app/jsonschema"
 	"tandem/app/model"
 	"tandem/app/wire"
 )
@@ -32,7 +32,7 @@ func ReadFormat(o *wire.Fields, schema func(*wire.Fields) *model.Grammar) *model
 		if s := o.Object("schema"); s != nil && len(s.Values) > 0 {
 			return ReadSchema(o)
 		}
-		return &model.Grammar{JSON: dialect.Guided(json.RawMessage(`{"type":"object"}`), true)}
+		return AnyObject()
 	case "json_schema":
 		return schema(o)
 	case "grammar":
@@ -70,7 +70,31 @@ func ReadSchema(o *wire.Fields) *model.Grammar {
 	if wire.Needed(o, "schema") == nil {
 		return nil
 	}
-	return &model.Grammar{JSON: dialect.Guided(o.Raw("schema"), o.Bool("strict"))}
+	return SchemaGrammar(o, "schema", o.Bool("strict"))
+}
+
+// AnyObject returns the grammar of any JSON object.
+func AnyObject() *model.Grammar {
+	form, err := jsonschema.Compile(json.RawMessage(`{"type":"object"}`),
+		jsonschema.Options{Strict: true})
+	if err != nil {
+		panic(err) // the schema is ours
+	}
+	return &model.Grammar{JSON: form.JSON}
+}
+
+// SchemaGrammar returns the grammar of the JSON schema in a field. Without strict it leaves out
+// what cannot be honoured. It fails f if no answer can be held to the schema.
+func SchemaGrammar(f *wire.Fields, key string, strict bool) *model.Grammar {
+	form, err := jsonschema.Compile(f.Raw(key), jsonschema.Options{Strict: strict})
+	switch {
+	case err != nil:
+		f.Fail(key, "is a schema that no answer can be held to: %v.", err)
+		return nil
+	case form.JSON == nil:
+		return &model.Grammar{Lark: form.Lark()}
+	}
+	return &model.Grammar{JSON: form.JSON}
 }
 
 // formFields are the fields in which a vendor asks for a form, and the objects with such a field.
@@ -119,7 +143,11 @@ func readGrammar(f *wire.Fields) *model.Grammar {
 	}
 	switch syntax := o.String("syntax"); syntax {
 	case "lark":
-		return &model.Grammar{Lark: text}
+		rules, err := jsonschema.Lark(text)
+		if err != nil {
+			o.Fail("definition", "has a schema that no answer can be held to: %v.", err)
+		}
+		return &model.Grammar{Lark: rules}
 	case "regex":
 		return &model.Grammar{Regex: text}
 	default:

@@ -26,14 +26,14 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 				"The model %s has no form for calls that Tandem knows, so none can be asked of "+
 					"it; leave out tool_choice.", m.ID())
 		}
-		lark, err := d.Grammar(c.Tools.Tools,
+		rules, err := d.Grammar(c.Tools.Tools,
 			dialect.Choice{Tool: c.Tools.Name, Parallel: !c.Single && c.Tools.Name == "",
 				Prompt: tail})
 		if err != nil {
 			return nil, wire.Invalid("tools",
 				"The tools cannot be offered so that a call is certain: %v.", err)
 		}
-		c.Grammar, c.GrammarParam = &model.Grammar{Lark: lark}, "tools"
+		c.Grammar, c.GrammarParam = &model.Grammar{Lark: rules.Lark, Tools: rules.Tools}, "tools"
 	}
 	calls := d.Tools() && len(c.Tools.Tools) > 0
 	if !calls && !d.Reasons() {
@@ -47,7 +47,7 @@ func (c *Conversation) parsing(m model.Model, text string) (*dialect.Options, er
 				"The tools cannot be offered beside response_format: %v.", err)
 		}
 		g := *c.Grammar
-		g.Around, c.Grammar = around, &g
+		g.Around, g.Tools, c.Grammar = around.Lark, around.Tools, &g
 	}
 	return &dialect.Options{Tools: c.Tools.Tools, Calls: calls, Forced: c.Tools.Forced,
 		Prompt: tail}, nil

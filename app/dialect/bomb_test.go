@@ -70,10 +70,10 @@ func TestHugeSchemaIsReadWithinBounds(t *testing.T) {
 				if d.Name() != family || !d.Tools() {
 					t.Fatalf("%s is %s", template, d.Name())
 				}
-				lark, err := d.Grammar([]Tool{tool}, Choice{Tool: "go"})
+				rules, err := d.Grammar([]Tool{tool}, Choice{Tool: "go"})
 				otherError := err != nil && !strings.Contains(err.Error(), "more than 1 MiB")
-				if len(lark) > 8*maxSchema || otherError {
-					t.Errorf("%s: %d bytes, %v", family, len(lark), err)
+				if len(rules.Lark) > 8*maxSchema || otherError {
+					t.Errorf("%s: %d bytes, %v", family, len(rules.Lark), err)
 				}
 			}
 			kindOf(tool.Parameters, "x")

@@ -78,7 +78,7 @@
 // Where the family writes JSON, a grammar follows the tool's schema. Elsewhere it follows:
 //   - the names of the parameters, in the order of the schema
 //   - their types
-//   - the strings that they list
+//   - the strings and the numbers that they list
 //
 // An XML parameter that is not a string follows its schema.
 package dialect

@@ -100,7 +100,7 @@ func (g *grammar) dsmlValue(p property) string {
 		return fmt.Sprintf("(%s %s | %s %s)",
 			quote(dsmlText), g.untilDSML(end), quote(dsmlJSON+"null"), g.dsml(end))
 	}
-	return fmt.Sprintf("%s %s %s", quote(dsmlJSON), g.schema(p.schema, p.strict), g.dsml(end))
+	return fmt.Sprintf("%s %s %s", quote(dsmlJSON), g.value(p), g.dsml(end))
 }
 
 // untilDSML returns the rule of any text up to and including end. The token within end may be

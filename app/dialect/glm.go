@@ -69,5 +69,5 @@ func (g *grammar) memberValue(p property, end string) string {
 	case p.kind == kindText || p.kind == kindNullable:
 		return g.textUntil(end) + " " + quote("\n")
 	}
-	return g.schema(p.schema, p.strict) + " " + g.token(end) + " " + quote("\n")
+	return g.value(p) + " " + g.token(end) + " " + quote("\n")
 }

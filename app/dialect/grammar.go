@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tandem/app/jsonschema"
 )
 
 // A Choice says which calls an answer may or must make.
@@ -18,24 +20,31 @@ type Choice struct {
 	Answer   string // a Lark rule for an answer without calls; empty: the answer must be a call
 }
 
-// Grammar returns a grammar in llguidance's dialect of Lark. It accepts an answer that is one call
-// of a tool, several calls, or an answer by Choice.Answer. A thought may come first if the dialect
-// has thoughts.
+// Rules are a grammar in llguidance's dialect of Lark.
+type Rules struct {
+	Lark  string
+	Tools map[string]string // the tool of each rule that holds a call of one
+}
+
+// Grammar returns a grammar that accepts an answer that is one call of a tool, several calls, or an
+// answer by Choice.Answer. A thought may come first if the dialect has thoughts.
 //
 // It returns an error for a family without tool calls, for a name that a grammar cannot require,
-// for a choice that names no tool, and for a schema above 1 MiB.
-func (d *Dialect) Grammar(tools []Tool, choice Choice) (lark string, err error) {
+// for a choice that names no tool, and for a schema that no grammar can follow. The error names
+// the tool and the place in its schema.
+func (d *Dialect) Grammar(tools []Tool, choice Choice) (Rules, error) {
 	if d.calls == nil && choice.Answer == "" {
-		return "", errors.New("the models of this family have no calls of tools")
+		return Rules{}, errors.New("the models of this family have no calls of tools")
 	}
-	g := &grammar{dialect: d, parallel: choice.Parallel, made: map[string]bool{}}
+	g := &grammar{dialect: d, parallel: choice.Parallel, made: map[string]bool{},
+		owners: map[string]string{}}
 	for _, t := range tools {
 		if choice.Tool != "" && choice.Tool != t.Name {
 			continue
 		}
 		if t.Name == "" || len(t.Name) > maxName ||
 			strings.ContainsAny(t.Name, " \t\r\n<>[]{}()\"'=,") {
-			return "", fmt.Errorf("no call can be held to the name %q of a tool", t.Name)
+			return Rules{}, fmt.Errorf("no call can be held to the name %q of a tool", t.Name)
 		}
 		g.tools = append(g.tools, t)
 	}
@@ -48,7 +57,7 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (lark string, err error) 
 	case choice.Answer != "":
 		g.addStart(choice.Prompt, "answer")
 	default:
-		return "", fmt.Errorf("there is no tool %q to choose", choice.Tool)
+		return Rules{}, fmt.Errorf("there is no tool %q to choose", choice.Tool)
 	}
 	if calls {
 		d.calls.grammar(g)
@@ -60,7 +69,13 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (lark string, err error) 
 	default:
 		g.addRule("answer", "%s", choice.Answer)
 	}
-	return g.rules.String(), g.err
+	if g.err == nil && g.rules.Len() > 8*maxSchema {
+		g.err = fmt.Errorf("the schemas of the tools make more than %d MiB", 8*maxSchema>>20)
+	}
+	if g.err != nil {
+		return Rules{}, g.err
+	}
+	return Rules{g.rules.String(), g.owners}, nil
 }
 
 // A grammar collects the rules of one grammar.
@@ -69,9 +84,11 @@ type grammar struct {
 	tools    []Tool
 	parallel bool
 	rules    strings.Builder
-	made     map[string]bool // the names that addRuleOnce has added
-	chains   int             // chains of optional arguments, see function
-	err      error           // the first error
+	made     map[string]bool   // the names that addRuleOnce has added
+	owners   map[string]string // the tools of rules
+	forms    int               // forms of schemas, for the names of their rules
+	chains   int               // chains of optional arguments, see function
+	err      error             // the first error
 }
 
 // addRule adds a rule. The format gives its body.
@@ -147,51 +164,57 @@ func (g *grammar) addRulePerTool(prefix string, write func(t Tool) string) strin
 	names := make([]string, len(g.tools))
 	for i, t := range g.tools {
 		names[i] = fmt.Sprintf("%s_%d", prefix, i)
+		g.owners[names[i]] = t.Name
 		g.addRule(names[i], "%s", write(t))
 	}
 	return "(" + strings.Join(names, " | ") + ")"
 }
 
-// spacing is a regular expression for the white space between the parts of generated JSON. Without
-// a bound a model may write white space for ever.
-const spacing = `[\x20\x0A\x0D\x09]{1,32}`
-
 // arguments returns the rule of a tool's arguments as JSON. They are an object, even if the tool's
 // schema does not say so.
 func (g *grammar) arguments(t Tool) string {
-	const object = `{"type":"object"}`
-	s := t.Parameters
-	var members map[string]json.RawMessage
-	switch text := strings.TrimSpace(string(s)); {
-	case text == "" || text == "null" || text == "true":
-		s = json.RawMessage(object)
-	case json.Unmarshal(s, &members) == nil && members["type"] == nil:
-		s = withMember(s, "type", json.RawMessage(`"object"`))
-	}
-	return g.schema(s, t.Strict)
-}
-
-// schema returns the rule of JSON that follows a schema.
-func (g *grammar) schema(s json.RawMessage, strict bool) string {
-	return "%json " + string(Guided(s, strict))
-}
-
-// Guided returns a JSON schema with llguidance's options added as the member x-guidance. A schema
-// that has the member stays as it is. Without strict, llguidance ignores the keywords that it does
-// not know.
-func Guided(schema json.RawMessage, strict bool) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(schema, &members) != nil || members == nil || members["x-guidance"] != nil {
-		return schema
-	}
-	how, err := json.Marshal(struct {
-		Spacing string `json:"whitespace_pattern"`
-		Lenient bool   `json:"lenient,omitempty"`
-	}{spacing, !strict})
+	d, err := jsonschema.Read(schemaOf(t))
 	if err != nil {
-		panic(err) // a string and a bool
+		return g.fail(t, err)
 	}
-	return withMember(schema, "x-guidance", how)
+	return g.form(t, d, jsonschema.Options{Object: true})
+}
+
+// schemaOf returns the schema of a tool's arguments.
+func schemaOf(t Tool) json.RawMessage {
+	if text := strings.TrimSpace(string(t.Parameters)); text == "" || text == "null" {
+		return json.RawMessage("true")
+	}
+	return t.Parameters
+}
+
+// form returns the rule of JSON that follows a schema of a tool.
+func (g *grammar) form(t Tool, d *jsonschema.Document, o jsonschema.Options) string {
+	if g.err != nil {
+		return `""`
+	}
+	g.forms++
+	o.Strict, o.Rules = t.Strict, fmt.Sprintf("json_%d", g.forms)
+	f, err := d.Compile(o)
+	if err != nil {
+		return g.fail(t, err)
+	}
+	g.rules.WriteString(f.Rules)
+	return f.Value
+}
+
+// impossible reports whether no value satisfies a property's schema. A call then goes without it,
+// if it is optional.
+func (g *grammar) impossible(p property) bool {
+	_, err := p.document.Compile(jsonschema.Options{At: []string{"properties", p.name}})
+	e, ok := errors.AsType[*jsonschema.Error](err)
+	return ok && e.Impossible
+}
+
+// fail keeps the error of a tool's schema, if it is the first one.
+func (g *grammar) fail(t Tool, err error) string {
+	g.err = cmp.Or(g.err, fmt.Errorf("the schema of the tool %.80q, %w", t.Name, err))
+	return `""`
 }
 
 // quote returns a text as a Lark literal, which is spelled as JSON.
@@ -266,9 +289,14 @@ func scalar(p property, rules map[string]string, any string, text func(string) s
 		switch {
 		case rules[t] == "":
 			return any
-		case t != "string" || p.texts == nil:
+		case t == "string" && p.texts != nil, t == "integer" && p.numbers != nil,
+			t == "number" && p.numbers != nil:
+		default:
 			list = append(list, rules[t])
 		}
+	}
+	for _, spelling := range p.numbers {
+		list = append(list, quote(spelling))
 	}
 	if slices.Contains(p.types, "string") {
 		for _, t := range p.texts {
@@ -283,25 +311,32 @@ func scalar(p property, rules map[string]string, any string, text func(string) s
 
 // A property is one parameter of a tool.
 type property struct {
+	tool     Tool
+	document *jsonschema.Document // the schema that it is in
 	name     string
-	schema   json.RawMessage
 	types    []string // JSON types; nil: any
 	texts    []string // the strings allowed; nil: any
+	numbers  []string // the numbers allowed, as the schema spells them; nil: any
 	kind     kind
 	required bool
-	strict   bool
 }
 
 // properties returns a tool's parameters in the order of its schema. It leaves out an optional one
-// whose name the dialect cannot write, and sets g.err if such a one is required.
+// that has no value, or whose name the dialect cannot write. It sets g.err if such a one is
+// required.
 func (g *grammar) properties(t Tool, writes func(name string) bool) []property {
 	if len(t.Parameters) > maxSchema {
-		g.err = cmp.Or(g.err, errSchema(t))
+		g.fail(t, fmt.Errorf("it has more than %d MiB", maxSchema>>20))
 		return nil
 	}
-	root, required, size := readParameters(t.Parameters), map[string]bool{}, 0
+	root, required := readParameters(t.Parameters), map[string]bool{}
 	for _, name := range root.Required {
 		required[name] = true
+	}
+	d, err := jsonschema.Read(schemaOf(t))
+	if err != nil {
+		g.fail(t, err)
+		return nil
 	}
 	var list []property
 	for _, name := range memberNames(root.raw["properties"]) {
@@ -313,28 +348,20 @@ func (g *grammar) properties(t Tool, writes func(name string) bool) []property {
 			continue
 		}
 		p := property{
-			name: name, schema: root.Properties[name], kind: root.kindOf(name),
-			strict: t.Strict, required: required[name],
+			tool: t, document: d, name: name, kind: root.kindOf(name), required: required[name],
 		}
-		p.types, p.texts = root.shape(root.read(p.schema))
-		for _, key := range []string{"$defs", "definitions"} { // the schema may refer to these
-			if defs := root.raw[key]; defs != nil && bytes.Contains(p.schema, []byte("#/"+key)) {
-				p.schema = withMember(p.schema, key, defs)
-			}
+		if !p.required && g.impossible(p) {
+			continue
 		}
-		if size += len(p.schema); size > maxSchema {
-			g.err = cmp.Or(g.err, errSchema(t))
-			return nil
-		}
+		p.types, p.texts, p.numbers = root.shape(root.read(root.Properties[name]))
 		list = append(list, p)
 	}
 	return list
 }
 
-// errSchema returns the error for a tool whose schema is above maxSchema.
-func errSchema(t Tool) error {
-	const format = "the schema of %.80q has more than %d MiB, with what its members refer to"
-	return fmt.Errorf(format, t.Name, maxSchema>>20)
+// value returns the rule of a property's value as JSON.
+func (g *grammar) value(p property) string {
+	return g.form(p.tool, p.document, jsonschema.Options{At: []string{"properties", p.name}})
 }
 
 // memberNames returns the names of a JSON object's members in their order, each once. It returns
@@ -359,14 +386,4 @@ func memberNames(object json.RawMessage) []string {
 		}
 	}
 	return list
-}
-
-// withMember returns a JSON object with another member at its beginning.
-func withMember(object json.RawMessage, key string, value json.RawMessage) json.RawMessage {
-	rest := bytes.TrimLeft(object, " \t\r\n")[1:]
-	comma := ","
-	if bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("}")) {
-		comma = ""
-	}
-	return slices.Concat(json.RawMessage("{"+quote(key)+":"), value, json.RawMessage(comma), rest)
 }

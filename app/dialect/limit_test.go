@@ -70,13 +70,13 @@ func TestGrammarAllowsCallsAndTheAnswerRule(t *testing.T) {
 			[]string{"start: (calls | answer)\n", "final", "analysis: ", "commentary"}},
 	} {
 		d := Detect(c.template, func(string) (int32, bool, bool) { return 0, false, false })
-		lark, err := d.Grammar(c.tools, Choice{Prompt: c.prompt, Answer: "@x"})
+		rules, err := d.Grammar(c.tools, Choice{Prompt: c.prompt, Answer: "@x"})
 		if err != nil {
 			t.Errorf("%s: %v", c.template, err)
 		}
 		for _, want := range c.want {
-			if strings.Count(lark, want) != 1 {
-				t.Errorf("%s: %q is not in\n%s", c.template, want, lark)
+			if strings.Count(rules.Lark, want) != 1 {
+				t.Errorf("%s: %q is not in\n%s", c.template, want, rules.Lark)
 			}
 		}
 	}

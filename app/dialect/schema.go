@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"tandem/app/jsonschema"
 )
 
 // A kind says how to read a parameter's text where a dialect writes strings without quotes. A
@@ -29,7 +31,8 @@ const (
 
 // A schema holds the members of a JSON schema that the package uses.
 type schema struct {
-	left *int // the rest of maxRead; only in a tool's whole schema
+	left  *int   // the rest of maxRead; only in a tool's whole schema
+	whole *whole // likewise
 
 	raw        map[string]json.RawMessage
 	Properties map[string]json.RawMessage
@@ -38,8 +41,12 @@ type schema struct {
 	OneOf      []json.RawMessage
 	Enum       []json.RawMessage
 	Ref        string
-	Defs       map[string]json.RawMessage // $defs
-	Old        map[string]json.RawMessage // definitions, their older name
+}
+
+// A whole is a tool's schema, read when a reference in it is followed.
+type whole struct {
+	text     json.RawMessage
+	document *jsonschema.Document
 }
 
 // readSchema reads a schema. It ignores a member of the wrong type.
@@ -50,7 +57,7 @@ func readSchema(b json.RawMessage) schema {
 	}
 	for key, to := range map[string]any{
 		"properties": &s.Properties, "required": &s.Required, "anyOf": &s.AnyOf, "oneOf": &s.OneOf,
-		"enum": &s.Enum, "$ref": &s.Ref, "$defs": &s.Defs, "definitions": &s.Old,
+		"enum": &s.Enum, "$ref": &s.Ref,
 	} {
 		if v := s.raw[key]; v != nil && json.Unmarshal(v, to) != nil {
 			continue
@@ -65,7 +72,7 @@ func readParameters(parameters json.RawMessage) schema {
 	if len(parameters) <= maxSchema {
 		s = readSchema(parameters)
 	}
-	s.left = new(int(maxRead))
+	s.left, s.whole = new(int(maxRead)), &whole{text: parameters}
 	return s
 }
 
@@ -90,9 +97,9 @@ func (s schema) types() []string {
 	return list
 }
 
-// shape returns the types of a schema within s and the strings that it lists. types is nil if the
-// schema does not name all its types.
-func (s schema) shape(within schema) (types, texts []string) {
+// shape returns the types of a schema within s, and the strings and the numbers that it lists.
+// types is nil if the schema does not name all its types.
+func (s schema) shape(within schema) (types, texts, numbers []string) {
 	if to, ok := s.resolve(within); ok {
 		within = to
 	}
@@ -103,30 +110,47 @@ func (s schema) shape(within schema) (types, texts []string) {
 	}
 	for _, v := range values {
 		var text string
-		if json.Unmarshal(v, &text) == nil && string(v) != "null" {
+		switch {
+		case string(v) == "null":
+		case json.Unmarshal(v, &text) == nil:
 			texts = append(texts, text)
+		case v[0] == '-' || v[0] >= '0' && v[0] <= '9':
+			numbers = append(numbers, string(v))
 		}
 	}
-	if types == nil && values != nil && len(texts) == len(values) {
-		types = []string{"string"}
+	if types == nil && values != nil && len(texts)+len(numbers) == len(values) {
+		if texts != nil {
+			types = append(types, "string")
+		}
+		if numbers != nil {
+			types = append(types, "number")
+		}
 	}
 	text, null := s.admits(within, 0)
 	if types == nil && text && null && len(within.AnyOf)+len(within.OneOf) == 2 {
 		types = []string{"string", "null"}
 	}
-	return types, texts
+	return types, texts, numbers
 }
 
 // resolve returns the schema in s to which a schema within s refers. It returns false if that has
-// no reference to a definition.
+// no reference, or one that leads nowhere.
 func (s schema) resolve(within schema) (schema, bool) {
-	if _, name, ok := strings.Cut(within.Ref, "#/$defs/"); ok {
-		return s.read(s.Defs[name]), true
+	if within.Ref == "" {
+		return schema{}, false
 	}
-	if _, name, ok := strings.Cut(within.Ref, "#/definitions/"); ok {
-		return s.read(s.Old[name]), true
+	if s.whole.document == nil {
+		d, err := jsonschema.Read(s.whole.text)
+		if err != nil {
+			return schema{}, false
+		}
+		s.whole.document = d
 	}
-	return schema{}, false
+	to, ok := s.whole.document.Lookup(within.Ref, max(0, *s.left))
+	if !ok {
+		return schema{}, false
+	}
+	return s.read(to), true
 }
 
 // kindOf returns the kind of a tool's parameter.

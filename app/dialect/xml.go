@@ -82,5 +82,5 @@ func (g *grammar) xmlValue(p property) string {
 	if p.kind == kindText || p.kind == kindNullable {
 		return g.textUntil("\n" + xmlValueEnd + "\n")
 	}
-	return g.schema(p.schema, p.strict) + " " + quote("\n"+xmlValueEnd+"\n")
+	return g.value(p) + " " + quote("\n"+xmlValueEnd+"\n")
 }

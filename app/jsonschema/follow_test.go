@@ -18,7 +18,7 @@ func newVocabulary(t testing.TB) *native.Vocabulary {
 	t.Helper()
 	v, err := native.NewVocabulary(endToken+1, func(id int32) ([]byte, bool) {
 		return []byte{byte(id)}, id == endToken
-	}, []int32{endToken})
+	}, []int32{endToken}, native.NewLane())
 	if err != nil {
 		t.Fatal(err)
 	}

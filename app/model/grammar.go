@@ -10,4 +10,7 @@ type Grammar struct {
 
 	// Around has the rules of an answer in which this is a part, @answer.
 	Around string `json:"around,omitempty"`
+
+	// Tools has the tool of each rule that holds a call of one, for errors.
+	Tools map[string]string `json:"-"`
 }

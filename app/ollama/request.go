@@ -11,7 +11,6 @@ import (
 
 	"tandem/app/api"
 	"tandem/app/control"
-	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/app/wire"
 )
@@ -168,7 +167,7 @@ func readOllamaFormat(f *wire.Fields) *model.Grammar {
 	switch {
 	case v == nil || string(v) == `""`:
 	case string(v) == `"json"`:
-		return &model.Grammar{JSON: dialect.Guided(json.RawMessage(`{"type":"object"}`), true)}
+		return api.AnyObject()
 	case v[0] == '{':
 		o := f.Object("format")
 		var kind string
@@ -178,7 +177,7 @@ func readOllamaFormat(f *wire.Fields) *model.Grammar {
 		if json.Unmarshal(o.Raw("type"), &kind) == nil && slices.Contains(openAIFormats, kind) {
 			return api.ReadResponseFormat(f, "format")
 		}
-		return &model.Grammar{JSON: dialect.Guided(v, false)}
+		return api.SchemaGrammar(f, "format", false)
 	default:
 		f.Fail("format", "must be \"json\" or a JSON schema.")
 	}

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"tandem/app/control"
@@ -43,8 +44,7 @@ func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id stri
 		}
 	}
 	if e, ok := errors.AsType[*native.GrammarError](err); ok {
-		return nil, control.Errorf(control.CodeInvalid, "No answer can be held to that form: %s",
-			e.Message)
+		return nil, refused(g, e)
 	}
 	if errors.Is(err, native.ErrBusy) {
 		return nil, tooManyHeavy(err)
@@ -59,6 +59,20 @@ func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id stri
 func tooManyHeavy(err error) error {
 	return &control.Error{Code: control.Code(engine.CodeQueueFull), Err: err,
 		Message: "Too many requests with heavy templates or grammars are waiting; ask again in some seconds."}
+}
+
+// refused returns the error of a grammar that cannot be followed. It names the tool or the place in
+// the client's own rules.
+func refused(g model.Grammar, e *native.GrammarError) error {
+	const format = "No answer can be held to that form: %s"
+	if tool, ok := g.Tools[e.Rule]; ok {
+		return control.Errorf(control.CodeInvalid, format,
+			fmt.Sprintf("the schema of the tool %q: %s", tool, e.Message))
+	}
+	if e.At != "" && g.Around == "" && g.Tools == nil {
+		return control.Errorf(control.CodeInvalid, format, e.At+": "+e.Message)
+	}
+	return control.Errorf(control.CodeInvalid, format, e.Message)
 }
 
 // words returns the vocabulary, made if needed.

@@ -106,7 +106,7 @@ func TestBadInputNamesItsField(t *testing.T) {
 		{chatPath, chat(`"response_format":{"type":"json_schema","json_schema":{"name":"a"}}`), "response_format.json_schema.schema", "missing"},
 		{chatPath, chat(`"response_format":{"type":"json_schema","json_schema":{"schema":[]}}`), "response_format.json_schema.schema", "object"},
 		{chatPath, chat(`"response_format":{"type":"json_schema","json_schema":{"schema":{},"strict":1}}`), "response_format.json_schema.strict", "true or false"},
-		{chatPath, chat(`"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"impossible"}}}`), "response_format", "fake"},
+		{chatPath, chat(`"response_format":{"type":"json_schema","json_schema":{"schema":{"required":["impossible"]}}}`), "response_format", "fake"},
 		{chatPath, chat(`"response_format":{"type":"grammar"}`), "response_format.grammar", "missing"},
 		{chatPath, chat(`"response_format":{"type":"grammar","grammar":{"syntax":"lark"}}`), "response_format.grammar.definition", "missing"},
 		{chatPath, chat(`"response_format":{"type":"grammar","grammar":{"syntax":"gbnf","definition":"a"}}`), "response_format.grammar.syntax", "gbnf"},

@@ -17,8 +17,8 @@ func TestResponseFormatBecomesGrammar(t *testing.T) {
 	const spaced = `{"x-guidance":{"whitespace_pattern":"[\\x20\\x0A\\x0D\\x09]{1,32}"`
 	for body, want := range map[string]model.Grammar{
 		`{"type":"json_object"}`: {JSON: []byte(spaced + `},"type":"object"}`)},
-		`{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema": {"z":1,"a":2}}}`: {JSON: []byte(spaced +
-			`},"z":1,"a":2}`)},
+		`{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema": {"properties":{"z":{},"a":true}}}}`: {JSON: []byte(spaced +
+			`},"type":"object","properties":{"z":{},"a":true}}`)},
 		`{"type":"json_schema","json_schema":{"schema":{}}}`: {JSON: []byte(spaced +
 			`,"lenient":true}}`)},
 		`{"type":"json_schema","json_schema":{"strict":true,"schema":{"x-guidance":{"whitespace_flexible":false}}}}`: {JSON: []byte(`{"x-guidance":{"whitespace_flexible":false}}`)},

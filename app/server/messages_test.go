@@ -190,7 +190,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 			deep: `output_config.format.type must be "json_schema"`,
 		`"max_tokens":1,"output_config":{"format":{"type":"json_schema"}},` +
 			deep: "output_config.format.schema is missing",
-		`"max_tokens":1,"output_config":{"format":{"type":"json_schema","schema":{"x":"impossible"}}},` +
+		`"max_tokens":1,"output_config":{"format":{"type":"json_schema","schema":{"required":["impossible"]}}},` +
 			deep: "the fake refuses this",
 		`"max_tokens":1,"thinking":{},` +
 			deep: "thinking.type is missing",

@@ -241,7 +241,7 @@ func TestUnsupportedResponseIsRefused(t *testing.T) {
 		{`"input":"x","reasoning":{"effort":"some"}`, "reasoning.effort", "low"},
 		{`"input":"x","text":{"format":{"type":"xml"}}`, "text.format.type", "json_schema"},
 		{`"input":"x","text":{"format":{"type":"json_schema"}}`, "text.format.schema", "missing"},
-		{`"input":"x","text":{"format":{"type":"json_schema","schema":{"impossible":1}}}`, "text.format", "refuses"},
+		{`"input":"x","text":{"format":{"type":"json_schema","schema":{"required":["impossible"]}}}`, "text.format", "refuses"},
 		{`"input":"x","tools":7`, "tools", "list"},
 		{`"input":"x","tools":[{"type":"function"}]`, "tools", "name"},
 		{`"input":"x","tools":[{"type":"namespace","name":"n","tools":[` + strings.Repeat(`{"type":"function","name":"f"},`, api.MaxTools) + `{"type":"function","name":"f"}]}]`, "tools", "may hold 2000"},

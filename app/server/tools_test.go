@@ -465,7 +465,7 @@ func TestToolChoiceHasGrammar(t *testing.T) {
 	}
 	fake = speaking(goCall)
 	w = postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
-		chatBody(strings.Replace(twoTools, "object", "impossible", 1), `"tool_choice":"required"`))
+		chatBody(strings.Replace(twoTools, `"z"`, `"impossible"`, 1), `"tool_choice":"required"`))
 	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tools" ||
 		fake.model.OpenMatchers != 0 {
 		t.Errorf("%d %+v", w.Code, e)
