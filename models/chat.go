@@ -63,7 +63,7 @@ func (c *Chat) close() error {
 
 // readChat compiles the chat templates of a folder. tokenizerConfig is tokenizer_config.json, empty
 // if there is none. A template has to be closed, so this comes last, when nothing can fail any more.
-func readChat(fsys fs.FS, tokenizerConfig []byte, lane native.Lane) Chat {
+func readChat(fsys fs.FS, tokenizerConfig []byte, lane *native.Lane) Chat {
 	sources, err := readTemplates(fsys, tokenizerConfig)
 	if err != nil {
 		broken := chatTemplate{err: err}
@@ -81,7 +81,7 @@ func readChat(fsys fs.FS, tokenizerConfig []byte, lane native.Lane) Chat {
 	return c
 }
 
-func compileTemplate(source string, lane native.Lane) chatTemplate {
+func compileTemplate(source string, lane *native.Lane) chatTemplate {
 	t, err := native.NewTemplate(source, lane)
 	if err != nil {
 		return chatTemplate{err: &Error{Code: CodeInvalid, Err: err, Message: fmt.Sprintf(

@@ -38,7 +38,7 @@ type Options struct {
 
 	// Lane is the turn of templates that take long. Models in one program share it; nil gives this
 	// model one of its own.
-	Lane native.Lane
+	Lane *native.Lane
 
 	// Progress, if set, gets how many bytes of weights are loaded. It is called on the MLX thread.
 	Progress func(done, total int64)
@@ -51,7 +51,7 @@ type Bundle struct {
 
 	Chat Chat // the chat templates
 
-	Lane native.Lane // as in Options
+	Lane *native.Lane // as in Options
 
 	Purpose  Purpose
 	Defaults Defaults

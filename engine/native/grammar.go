@@ -16,7 +16,7 @@ import (
 // The limits:
 //
 //   - 1 MiB for all grammars, 65,525 symbols
-//   - four seconds of the processor and 192 MiB of memory to compile, one second and 64 MiB to step
+//   - three seconds of the processor and 192 MiB of memory to compile, one second and 64 MiB to step
 //   - 128 levels of a schema, multipleOf up to 100,000
 //   - 2,000 names and 100 patterns of names in an object
 //   - the defaults of llguidance's ParserLimits, some milliseconds for a mask
@@ -42,7 +42,7 @@ type Vocabulary struct {
 // grammar allows a special token only by its name, never as part of a text. eos are the tokens that
 // end a text, at least one. lane is that of the program.
 func NewVocabulary(
-	size int, token func(id int32) (text []byte, special bool), eos []int32, lane Lane,
+	size int, token func(id int32) (text []byte, special bool), eos []int32, lane *Lane,
 ) (*Vocabulary, error) {
 	var text []byte
 	source := binary.NativeEndian.AppendUint32(nil, uint32(size))

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 // vocabulary has a token for each byte, two for words, and two special ones. The first special one
@@ -31,11 +32,19 @@ func deep(n int) string {
 	return strings.Repeat(`{"items":`, n) + "{}" + strings.Repeat("}", n)
 }
 
-func newVocabulary(t *testing.T) *Vocabulary {
+func newVocabulary(t *testing.T) *Vocabulary { return newVocabularyOn(t, NewLane()) }
+
+// patientLane returns a lane with time for a heavy call on a machine that is busy with other tests.
+func patientLane() *Lane {
+	return &Lane{make(chan struct{}, 1), budget{time: time.Minute, memory: heavy.memory},
+		10 * time.Minute}
+}
+
+func newVocabularyOn(t *testing.T, lane *Lane) *Vocabulary {
 	t.Helper()
 	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) {
 		return []byte(vocabulary[id]), id == endToken || id == callToken
-	}, []int32{endToken}, NewLane())
+	}, []int32{endToken}, lane)
 	if err != nil {
 		t.Fatal(err)
 	}

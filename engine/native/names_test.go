@@ -37,7 +37,7 @@ func TestObjectsWithTooManyNamesAreRefused(t *testing.T) {
 	}
 	// variants returns 30 alternatives for the property p0.
 	variants := `"anyOf":[` + list(30, ",", `{"properties":{"p0":{"const":%d}}}`) + `]`
-	v := newVocabulary(t)
+	v := newVocabularyOn(t, patientLane())
 	for name, c := range map[string]struct {
 		schema  string
 		refused string // a part of the error; empty: none

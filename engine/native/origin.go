@@ -14,8 +14,8 @@ import (
 // A call gets the quick budget first. Nearly every call ends within it. One that does not is begun
 // again with the heavy budget, at the lowest priority. Only one heavy call computes at a time.
 var (
-	quick = budget{time: 100 * time.Millisecond, memory: 32 << 20}
-	heavy = budget{time: 4 * time.Second, memory: 192 << 20, low: true}
+	quick = budget{time: 200 * time.Millisecond, memory: 32 << 20}
+	heavy = budget{time: 3 * time.Second, memory: 192 << 20, low: true}
 
 	// a step of a matcher: a mask, or a token accepted or taken back
 	step = budget{time: time.Second, memory: 64 << 20}
@@ -24,21 +24,29 @@ var (
 	load = budget{time: 30 * time.Second, memory: 1 << 30}
 )
 
-// mostWait is the time for a call, with its wait for other heavy calls.
-const mostWait = 10 * time.Second
+// Time of a call by the clock: until its turn as a heavy one, and until its end. The second counts
+// where other programs have the processor.
+const (
+	mostWait = 7 * time.Second
+	mostTime = 11 * time.Second
+)
 
 // ErrBusy ends a call that has waited too long for its turn.
 var ErrBusy = errors.New("other requests with heavy templates or grammars are being computed")
 
 // A Lane is the turn of heavy calls: one of them computes at a time. All templates and
 // vocabularies of a program share one. Where nil is given, a template has a lane of its own.
-type Lane chan struct{}
+type Lane struct {
+	turn  chan struct{} // has an element while a heavy call computes
+	heavy budget
+	time  time.Duration // of a call by the clock
+}
 
 // NewLane returns a lane that is free.
-func NewLane() Lane { return make(Lane, 1) }
+func NewLane() *Lane { return &Lane{make(chan struct{}, 1), heavy, mostTime} }
 
 // newOrigin returns an origin with its first process.
-func newOrigin(lane Lane, prepare func(*process) error) (*origin, error) {
+func newOrigin(lane *Lane, prepare func(*process) error) (*origin, error) {
 	if lane == nil {
 		lane = NewLane()
 	}
@@ -51,7 +59,7 @@ func newOrigin(lane Lane, prepare func(*process) error) (*origin, error) {
 
 // An origin has the process that others are copied from. It is made again if it has ended.
 type origin struct {
-	lane    Lane
+	lane    *Lane
 	prepare func(*process) error // gives a new process what its copies need
 
 	mu      sync.Mutex
@@ -117,23 +125,22 @@ func (o *origin) Close() error {
 // compute returns the answer to a call and the copy that gave it, which the caller closes. When
 // ctx ends, the copy ends, and compute returns ctx's cause.
 func (o *origin) compute(ctx context.Context, what byte, body []byte) (*process, []byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, mostWait, ErrBusy)
+	errLate := &failure{kind: timeUsed}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.lane.time, errLate)
 	defer cancel()
 	p, answer, err := o.try(ctx, what, body, quick)
 	if !exhausted(err) {
 		return p, answer, err
 	}
 	select {
-	case o.lane <- struct{}{}:
-		defer func() { <-o.lane }()
+	case o.lane.turn <- struct{}{}:
+		defer func() { <-o.lane.turn }()
+	case <-time.After(mostWait):
+		return nil, nil, ErrBusy
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	}
-	p, answer, err = o.try(ctx, what, body, heavy)
-	if errors.Is(err, ErrBusy) { // it had its turn, on a busy machine
-		err = &failure{kind: timeUsed}
-	}
-	return p, answer, err
+	return o.try(ctx, what, body, o.lane.heavy)
 }
 
 func (o *origin) try(

@@ -118,7 +118,7 @@ func TestCallEndsWithItsClient(t *testing.T) {
 // A call that needs much waits for its turn, and a usual one does not.
 func TestHeavyCallsComputeOneAtATime(t *testing.T) {
 	lane := NewLane()
-	lane <- struct{}{} // another heavy call computes
+	lane.turn <- struct{}{} // another heavy call computes
 	bomb, err := NewTemplate(bombs.templates[0], lane)
 	if err != nil {
 		t.Fatal(err)

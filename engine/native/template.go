@@ -31,7 +31,7 @@ const (
 //   - output 4 MiB, texts and lists made on the way 128 MiB
 //   - 20 million instructions
 //   - variables nested 64 deep, values made by the template 100 deep, macros 200 deep
-//   - four seconds of the processor, 192 MiB of memory
+//   - three seconds of the processor, 192 MiB of memory
 type TemplateError struct {
 	Kind    ErrorKind
 	Message string // for KindRaise the text of raise_exception and nothing else
@@ -56,7 +56,7 @@ type Template struct {
 
 // NewTemplate compiles a chat template. A *TemplateError names the line and the reason. lane is
 // that of the program.
-func NewTemplate(source string, lane Lane) (*Template, error) {
+func NewTemplate(source string, lane *Lane) (*Template, error) {
 	o, err := newOrigin(lane, func(p *process) error {
 		_, err := p.call(context.Background(), 't', []byte(source), heavy)
 		return templateError(err)
