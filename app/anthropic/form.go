@@ -1,9 +1,7 @@
 package anthropic
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 
 	"tandem/app/api"
 	"tandem/app/dialect"
@@ -105,28 +103,10 @@ func appendToolUse(dst []byte, b *api.Block) []byte {
 // inputOf returns a call's arguments. If they were cut off, it returns only the complete members,
 // as the vendor's libraries do with a stream. The stop reason says that the rest is missing.
 func inputOf(b *api.Block) []byte {
-	if b.Args.Whole && json.Valid(b.Text) {
+	if b.Complete() {
 		return b.Text
 	}
-	out := []byte{'{'}
-	d := json.NewDecoder(bytes.NewReader(b.Text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return append(out, '}')
-	}
-	for d.More() {
-		t, err := d.Token()
-		key, ok := t.(string)
-		var v json.RawMessage
-		if err != nil || !ok || d.Decode(&v) != nil ||
-			wire.IsNumber(v) && d.InputOffset() == int64(len(b.Text)) {
-			break
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(wire.AppendString(out, key), ':'), v...)
-	}
-	return append(out, '}')
+	return api.WholeMembers(b.Text)
 }
 
 // appendStop appends the reason why a choice ended.

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 
 	"tandem/app/dialect"
@@ -93,8 +94,8 @@ func ReadArguments(f *wire.Fields, key string) json.RawMessage {
 }
 
 // appendArguments appends v. If v is a string that holds a JSON object, it appends that object,
-// because most templates walk through the arguments of a call. If v is absent or holds nothing, it
-// appends an empty object.
+// because most templates walk through the arguments of a call. Of an object without an end it
+// appends the members that are whole. If v is absent or holds nothing, it appends an empty object.
 func appendArguments(dst []byte, v json.RawMessage) []byte {
 	const none = "{}"
 	if len(v) == 0 || string(v) == "null" {
@@ -106,12 +107,45 @@ func appendArguments(dst []byte, v json.RawMessage) []byte {
 		if len(inner) == 0 || string(inner) == "null" {
 			return append(dst, none...)
 		}
-		if bytes.HasPrefix(inner, []byte("{")) && json.Valid(inner) &&
-			wire.CheckText(inner) == nil {
+		switch {
+		case inner[0] != '{' || wire.CheckText(inner) != nil:
+		case json.Valid(inner):
 			return append(dst, inner...)
+		case endsEarly(inner): // the call was cut
+			return append(dst, WholeMembers(inner)...)
 		}
 	}
 	return append(dst, v...)
+}
+
+// endsEarly reports whether a text is the beginning of JSON.
+func endsEarly(text []byte) bool {
+	var v json.RawMessage
+	return json.NewDecoder(bytes.NewReader(text)).Decode(&v) == io.ErrUnexpectedEOF
+}
+
+// WholeMembers returns a JSON object that may have no end, with only the members that are whole. A
+// number at the end may go on, so it is none of them.
+func WholeMembers(text []byte) json.RawMessage {
+	out := []byte{'{'}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return append(out, '}')
+	}
+	for d.More() {
+		t, err := d.Token()
+		key, ok := t.(string)
+		var v json.RawMessage
+		if err != nil || !ok || d.Decode(&v) != nil ||
+			wire.IsNumber(v) && d.InputOffset() == int64(len(text)) {
+			break
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = member{key, v}.appendTo(out)
+	}
+	return append(out, '}')
 }
 
 // appendTo appends the message as a JSON object, or as two, in the form of the template. The

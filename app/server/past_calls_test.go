@@ -43,18 +43,22 @@ var pastCalls = map[string]func(members string) string{
 }
 
 // TestPastCallWithoutArgumentsHasAnEmptyObject: a call of a tool without parameters comes back in
-// many forms, and templates walk through its arguments.
+// many forms, and templates walk through its arguments. Of a call that was cut the whole members
+// stay.
 func TestPastCallWithoutArgumentsHasAnEmptyObject(t *testing.T) {
 	for members, want := range map[string]string{
-		``:                             `{}`,
-		`,"arguments":null`:            `{}`,
-		`,"arguments":""`:              `{}`,
-		`,"arguments":" \n"`:           `{}`,
-		`,"arguments":"null"`:          `{}`,
-		`,"arguments":{}`:              `{}`,
-		`,"arguments":"{}"`:            `{}`,
-		`,"arguments":" {\"a\": 1}\n"`: `{"a": 1}`,
-		`,"arguments":{"b":1,"a":2}`:   `{"b":1,"a":2}`,
+		``:                                      `{}`,
+		`,"arguments":null`:                     `{}`,
+		`,"arguments":""`:                       `{}`,
+		`,"arguments":" \n"`:                    `{}`,
+		`,"arguments":"null"`:                   `{}`,
+		`,"arguments":{}`:                       `{}`,
+		`,"arguments":"{}"`:                     `{}`,
+		`,"arguments":" {\"a\": 1}\n"`:          `{"a": 1}`,
+		`,"arguments":{"b":1,"a":2}`:            `{"b":1,"a":2}`,
+		`,"arguments":"{\"a\": 1, \"b\": \"x"`:  `{"a":1}`,
+		`,"arguments":"{\"a\": [1], \"b\": 12"`: `{"a":[1]}`,
+		`,"arguments":"{"`:                      `{}`,
 	} {
 		for route, body := range pastCalls {
 			path, _, _ := strings.Cut(route, " ")
