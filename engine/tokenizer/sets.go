@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,13 +45,16 @@ func rewriteSets(pattern string) (out, what string) {
 	return b.String(), ""
 }
 
-// scanSet returns where the set ends that begins at pattern[start], and whether others are in it.
+// scanSet returns where the set ends that begins at pattern[start], and whether others are in it, or
+// complements of classes.
 func scanSet(pattern string, start int) (end int, nested bool) {
 	depth := 0
 	for i := start; i < len(pattern); i++ {
 		switch {
 		case pattern[i] == '\\':
 			i++
+			// regexp2 joins [\D\p{N}] wrongly.
+			nested = nested || i < len(pattern) && strings.IndexByte("SDP", pattern[i]) >= 0
 		case pattern[i] == '[':
 			nested = nested || i > start
 			depth++
@@ -345,8 +349,9 @@ func (s runeSet) pattern() string {
 	}
 	var b strings.Builder
 	write := func(c rune) {
-		if c < utf8.RuneSelf && c != 0x7F && !isWord(c) && c > ' ' {
-			b.WriteByte('\\')
+		if c < utf8.RuneSelf && !isWord(c) {
+			fmt.Fprintf(&b, `\x%02x`, c) // regexp2 takes \- for no bound of a range
+			return
 		}
 		b.WriteRune(c)
 	}
