@@ -98,6 +98,11 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	return list.Models, err
 }
 
+// Memory returns what each registered model needs, or why it cannot be loaded.
+func (c *Client) Memory(ctx context.Context) (Memory, error) {
+	return call[Memory](ctx, c, http.MethodGet, "/app/memory", nil)
+}
+
 // AddModel registers a folder.
 func (c *Client) AddModel(ctx context.Context, r AddRequest) (Model, error) {
 	return call[Model](ctx, c, http.MethodPost, "/app/models", r)

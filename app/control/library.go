@@ -47,10 +47,11 @@ type Memory struct {
 	Models []ModelNeeds `json:"models"`
 }
 
-// ModelNeeds is what one registered model needs.
+// ModelNeeds is what one registered model needs, or why it cannot be loaded.
 type ModelNeeds struct {
 	ID    string `json:"id"`
-	Needs Needs  `json:"needs"`
+	Needs Needs  `json:"needs"`         // zero with Why
+	Why   string `json:"why,omitempty"` // one sentence
 }
 
 // Catalogue is the answer of GET /app/catalogue: a short list of models that are worth downloading,

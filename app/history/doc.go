@@ -13,8 +13,8 @@
 //
 // A deletion goes on if its client leaves.
 //
-// [History] owns the titles that it remembers, and the runs whose end is still to be stored. Each has
-// a lock that is never held while a file or the database is read. Everything else is in the
+// [History] owns the titles that it remembers, and the runs whose end is still to be stored. Each
+// has a lock that is never held while a file or the database is read. Everything else is in the
 // database. During a deletion it works inside a change of the pool, and takes no other lock of
 // Tandem.
 package history

@@ -4,13 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
 	"tandem/models"
 	"tandem/storage"
+	"tandem/storage/disk"
 )
 
 const gib = 1 << 30
@@ -204,5 +210,80 @@ func TestContextIsCutToTheMemory(t *testing.T) {
 		!strings.Contains(body,
 			"Give it a shorter context, or choose a smaller model, or give checkpoints less memory (checkpoint_memory).") {
 		t.Errorf("a context that does not fit: %d %s", status, body)
+	}
+}
+
+// A registered model that cannot be loaded is told with the reason, in place of its needs.
+func TestMemoryTellsWhatCannotBeLoaded(t *testing.T) {
+	dir := enginetest.TinyModel(t, "llama")
+	r := open(t, setup{Model: dir})
+	if err := errors.Join(os.Remove(filepath.Join(dir, "config.json")),
+		syscall.Mkfifo(filepath.Join(dir, "config.json"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.pool.Memory(t.Context())
+	if err != nil || len(m.Models) != 2 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	for _, n := range m.Models {
+		if n.ID == models.PocketID {
+			if n.Why != "" || n.Needs.Bytes == 0 {
+				t.Errorf("%+v", n)
+			}
+		} else if !strings.Contains(n.Why, "config.json is a named pipe") || n.Needs.Bytes != 0 {
+			t.Errorf("%+v", n)
+		}
+	}
+}
+
+// A model whose folder does not answer costs its own requests one wait. Other models are loaded
+// after it, and it can be removed.
+func TestSilentFolderHoldsUpNoOtherModel(t *testing.T) {
+	silent, dir := enginetest.SilentFolder(t), enginetest.TinyModel(t, "llama")
+	link := filepath.Join(t.TempDir(), "model")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, setup{})
+	away, err := r.library.AddModel(t.Context(), control.AddRequest{Path: link, ID: "away"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, err := r.library.AddModel(t.Context(), control.AddRequest{
+		Path: enginetest.TinyModel(t, "qwen3"), ID: "near"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(link), os.Symlink(silent, link)); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() {
+			if m, err := r.pool.Acquire(t.Context(), away.ID); err == nil ||
+				!strings.Contains(err.Error(), "does not answer") {
+				t.Errorf("the model is %v, %v", m, err)
+			}
+		})
+	}
+	asking.Go(func() {
+		m, err := r.pool.Acquire(t.Context(), near.ID)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		m.Release()
+	})
+	asking.Wait()
+	if d := time.Since(start); d > 2*disk.Patience {
+		t.Errorf("it took %v", d)
+	}
+	start = time.Now()
+	if _, err := r.pool.Memory(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(start); d > disk.Patience {
+		t.Errorf("the list took %v", d)
 	}
 }

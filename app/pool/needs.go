@@ -102,28 +102,25 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 	if err != nil {
 		return control.Memory{}, err
 	}
-	out := control.Memory{Total: p.MachineMemory(), Models: []control.ModelNeeds{}}
+	out := control.Memory{Total: p.MachineMemory()}
 	if out.Total > 0 {
 		out.Room = p.Room()
 	}
-	needs := make([]*control.ModelNeeds, len(rows))
+	out.Models = make([]control.ModelNeeds, len(rows))
 	var reading sync.WaitGroup
 	for i, row := range rows { // at once, since a folder that does not answer takes its time
 		reading.Go(func() {
+			m := &out.Models[i]
+			m.ID = row.ID
 			d, err := p.demand(ctx, row)
-			// a model that cannot be loaded has no needs
 			if short := isMemoryError(err); err == nil || short {
-				needs[i] = &control.ModelNeeds{ID: row.ID,
-					Needs: control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}}
+				m.Needs = control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}
+			} else {
+				m.Why = err.Error()
 			}
 		})
 	}
 	reading.Wait()
-	for _, n := range needs {
-		if n != nil {
-			out.Models = append(out.Models, *n)
-		}
-	}
 	return out, nil
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"tandem/app/control"
 	"tandem/storage/disk"
@@ -14,7 +16,7 @@ import (
 // modelVerbs are the words that may follow "models".
 func modelVerbs() []verb {
 	return []verb{
-		{name: "list", doc: "list them: * marks the chosen one; the list names models in memory and folders that are gone"},
+		{name: "list", doc: "list them: * marks the chosen one; the list names models in memory, and those that cannot be loaded"},
 		{name: "add", args: "FOLDER", doc: "register a model's folder"},
 		{name: "remove", args: "ID", doc: "remove one, and delete it from the disk if Tandem downloaded it"},
 		{name: "unload", args: "[ID]", doc: "free the memory of a model, or of all"},
@@ -62,6 +64,16 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
+		why := map[string]string{} // the models that cannot be loaded
+		if !*asJSON {
+			needs, err := c.Memory(ctx)
+			if err != nil {
+				return err
+			}
+			for _, n := range needs.Models {
+				why[n.ID] = n.Why
+			}
+		}
 		var rows [][]string
 		for _, model := range list {
 			if *asJSON {
@@ -83,8 +95,11 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 				architecture += ", " + model.Kind
 			}
 			source := model.Source
-			if model.Path != "" {
-				source += lost(model.Path)
+			if _, err := disk.Stat(model.Path); model.Path != "" && errors.Is(err, fs.ErrNotExist) {
+				source += ", gone"
+				delete(why, model.ID)
+			} else if why[model.ID] != "" {
+				source += ", unusable"
 			}
 			context := fmt.Sprint(model.ContextLength)
 			if control.ShortContext(state.ContextLimit, model.ContextLength) != "" {
@@ -102,21 +117,17 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		if *asJSON {
 			return nil
 		}
-		return table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "SIZE",
-			"CONTEXT", "IN MEMORY", "SOURCE", "LAST USED"}, rows)
+		if err := table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "SIZE",
+			"CONTEXT", "IN MEMORY", "SOURCE", "LAST USED"}, rows); err != nil {
+			return err
+		}
+		for _, id := range slices.Sorted(maps.Keys(why)) {
+			if why[id] != "" {
+				fmt.Fprintf(m.Stderr, "tandem: %s cannot be loaded: %s\n", id, why[id])
+			}
+		}
+		return nil
 	})
-}
-
-// lost returns what the list adds about a folder that is gone or does not answer.
-func lost(dir string) string {
-	_, err := disk.Stat(dir)
-	if _, silent := errors.AsType[*disk.SilentError](err); silent {
-		return ", does not answer"
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return ", gone"
-	}
-	return ""
 }
 
 func addModel(ctx context.Context, m *Main, args []string) error {

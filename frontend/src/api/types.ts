@@ -515,10 +515,11 @@ export interface Memory {
   models: ModelNeeds[]
 }
 
-// ModelNeeds is what one registered model needs.
+// ModelNeeds is what one registered model needs, or why it cannot be loaded.
 export interface ModelNeeds {
   id: string
-  needs: Needs
+  needs: Needs // zero with Why
+  why?: string // one sentence
 }
 
 // Catalogue is the answer of GET /app/catalogue: a short list of models that are worth downloading,
