@@ -1,7 +1,6 @@
 """Runs checks of Tandem and prints a line for each: key, right or wrong, what is expected, what was sent, what came."""
 
 import json
-import sys
 import threading
 import time
 
@@ -20,6 +19,7 @@ def want(condition, came):
 
 def expect(key, expectation, sent, needs=None):
     """Adds a check. The function gets what needs makes, and returns what came if that is right."""
+
     def add(function):
         CHECKS.append((key, expectation, sent, needs, function))
         return function
@@ -30,7 +30,7 @@ def expect(key, expectation, sent, needs=None):
 def clip(text, most=160):
     text = text if isinstance(text, str) else json.dumps(text)
     text = " ".join(text.split())
-    return text if len(text) <= most else text[:most - 20] + f"... ({len(text)} characters)"
+    return text if len(text) <= most else text[: most - 20] + f"... ({len(text)} characters)"
 
 
 def judge(function, *args):
@@ -54,7 +54,7 @@ def judge(function, *args):
 def run(only, stage):
     """Runs the checks whose keys begin with one of only. stage(needs) returns what their functions get."""
     right = wrong = 0
-    for key, expectation, sent, needs, function in CHECKS:
+    for key, expectation, sent, needs, function in sorted(CHECKS, key=lambda c: ("wms".index(c[0][0]), int(c[0][1:]))):
         if only and not any(key == o or key.startswith(o) and not o[-1].isdigit() for o in only):
             continue
         start = time.monotonic()
@@ -65,6 +65,9 @@ def run(only, stage):
         else:
             ok, came = judge(function, *args)
         right, wrong = right + ok, wrong + (not ok)
-        print(f"{'ok' if ok else 'WRONG':5}  {time.monotonic() - start:5.1f} s  {key:4} {expectation} | sent: {clip(sent)} | came: {clip(came)}", flush=True)
+        print(
+            f"{'ok' if ok else 'WRONG':5}  {time.monotonic() - start:5.1f} s  {key:4} {expectation} | sent: {clip(sent)} | came: {clip(came)}",
+            flush=True,
+        )
     print(f"{right + wrong} inputs: {right} right, {wrong} wrong", flush=True)
     return wrong == 0 and right > 0

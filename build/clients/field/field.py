@@ -3,6 +3,7 @@
 python field.py TANDEM [KEY...]   (TANDEM is the program; keys, or their letters, choose checks: w, m4, s)
 """
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -72,10 +73,8 @@ class Stage:
             subprocess.run(["umount", disk], check=True)
 
 
-import wire  # noqa: E402  (they add their checks)
-import models  # noqa: E402
-import hostile  # noqa: E402
-
+for module in "wire", "forms", "models", "bombs", "hostile":
+    importlib.import_module(module)  # it adds its checks
 folder = tempfile.mkdtemp(prefix="tandem-field-")
 stage = Stage(folder)
 try:

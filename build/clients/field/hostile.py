@@ -1,4 +1,4 @@
-"""Hostile files, hostile requests, and a machine that is not well."""
+"""Hostile files and requests, and a machine that is not well."""
 
 import json
 import os
@@ -9,144 +9,13 @@ import threading
 import time
 
 import tiny
+from bodies import ok
+from bombs import MB, added_and_asked, ends, fresh, mild
 from checks import Wrong, expect, want
 from models import add, not_added, pulled
-from server import Answer
-from wire import form, ok
-
-MB = 1 << 20
-RENDER, COMPILE = 10, 10  # seconds that a template and a grammar may take
-SLACK = 4  # seconds past a limit, on a machine that does other things too
-
-
-def fresh(stage):
-    """A server of its own for each check."""
-    return stage.serve("--model", "pocket"), stage
-
-
-def ends(s):
-    """Fails unless the server computes nothing, and ends soon after SIGTERM."""
-    time.sleep(0.5)
-    busy = s.busy(1)
-    took = s.stop(12)
-    want(busy < 0.3, f"{busy:.1f} cores are busy after the answer")
-    want(took < 6, f"the process ends {took:.1f} s after SIGTERM")
-
-
-def mild(s, ask, most=300 * MB, seconds=RENDER + SLACK):
-    """Fails unless an answer other than 200 comes in time and without much memory. Returns it."""
-    answer, took, peak = s.watch(ask, seconds + 5, 1500 * MB)
-    came = f"{answer.status} after {took:.1f} s, {peak // MB} MB more: {answer.text}"
-    want(answer.status not in (0, 200) and took < seconds and peak < most, came)
-    return came
-
-
-def beside(ask, **how):
-    """Starts a request whose answer does not matter."""
-    def work():
-        try:
-            ask(**how)
-        except OSError:
-            pass
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread
-
-
-def added_and_asked(s, path):
-    """Returns the answer of a model whose folder is added. If it is not added, the reason is the answer."""
-    status, said = s.tandem("models", "add", path)
-    return Answer(422, {}, said) if status else s.complete("x", model=said.strip())
-
-
-# Templates and grammars
-
-BOMBS = [("s1", "{{ range(10)|slice(1000000000)|list|length }}"), ("s1", "{{ range(10)|batch(1000000000, 'x')|list|length }}"),
-         ("s1", "{{ (range(100000)|list|join(range(1000)|join))|length }}"), ("s1", "{{ 'x'|indent(1000000000)|length }}{{ 'x'|center(1000000000)|length }}{{ ('x' * 1000000000)|length }}"),
-         ("s2", "{{ ([[1]]*1000000)|sum(start=[]) }}"), ("s2", "{{ ([[1]]*1000000)|sum(start=[])|length }}{{ (range(3000)|list * 1000)|unique|list|length }}")]
-for i, (key, template) in enumerate(BOMBS):
-    @expect(key, "a template ends at its limits of memory and time, and the process at SIGTERM", template, fresh)
-    def _(s, stage, i=i, template=template):
-        try:
-            name = add(s, tiny.folder(stage.folder, f"bomb-{i}", template=template))
-        except Wrong as e:
-            want("template" in e.args[0], e.args[0])
-            came = e.args[0]
-        else:
-            came = mild(s, lambda: s.chat(model=name, timeout=40))
-        ends(s)
-        return came
-
-@expect("s2", "a template ends with its client, and the process at SIGTERM", "the same, and the client leaves after 1 s", fresh)
-def _(s, stage):
-    name = add(s, tiny.folder(stage.folder, "bomb-left", template=BOMBS[4][1]))
-    answer, _, peak = s.watch(lambda: s.chat(model=name, timeout=1), RENDER, 1500 * MB)
-    time.sleep(2)
-    ends(s)
-    return f"{answer.text}, {peak // MB} MB more"
-
-@expect("s1", "four bombs at once take little, and other requests are answered", "four templates at once, and a short request beside them", fresh)
-def _(s, stage):
-    names = [add(s, tiny.folder(stage.folder, f"four-{i}", template=t)) for i, (_, t) in enumerate(BOMBS[:1] + BOMBS[4:5] + BOMBS[:1] + BOMBS[4:5])]
-    waits = []
-
-    def all():
-        threads = [beside(s.chat, model=n, timeout=60) for n in names]
-        while any(t.is_alive() for t in threads):
-            start = time.monotonic()
-            ok(s.complete("x", max_tokens=1))
-            waits.append(time.monotonic() - start)
-            time.sleep(0.3)
-        return s.get("/health")
-
-    answer, took, peak = s.watch(all, 4 * RENDER + SLACK, 1500 * MB)
-    ok(answer)
-    want(peak < 300 * MB and max(waits, default=0) < 3, f"{took:.1f} s, {peak // MB} MB more, a short request waits {max(waits, default=0):.1f} s")
-    ends(s)
-    return f"{took:.1f} s, {peak // MB} MB more, a short request waits {max(waits, default=0):.1f} s"
-
-@expect("s3", "a post-processor is bounded while it is read", "TemplateProcessing with 100,000 pieces of 100,000 ids", fresh)
-def _(s, stage):
-    ids = [tiny.BOS] * 100_000
-    bomb = {"post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<|bos|>", "type_id": 0}}] * 100_000, "pair": [],
-                               "special_tokens": {"<|bos|>": {"id": "<|bos|>", "ids": ids, "tokens": ["<|bos|>"] * len(ids)}}}}
-    path = tiny.folder(stage.folder, "pieces", files={"tokenizer.json": tiny.tokenizer() | bomb})
-
-    came = mild(s, lambda: added_and_asked(s, path), 400 * MB)
-    ends(s)
-    return came
-
-LARK = r"start: A" + "\n" + r"A: ~/.*a.{60}/ & /.*b.{60}/ & ~/.*c.{61}/"
-
-def lark(text):
-    return {"type": "grammar", "grammar": {"syntax": "lark", "definition": text}}
-
-@expect("s4", "compiling a grammar ends at its limit", LARK, fresh)
-def _(s, stage):
-    came = mild(s, lambda: s.chat(response_format=lark(LARK), timeout=40), seconds=COMPILE + SLACK)
-    ends(s)
-    return came
-
-@expect("s4", "forms of others wait their turn, not forever", "two such grammars, then a schema and a forced call", fresh)
-def _(s, stage):
-    bombs = [beside(s.chat, response_format=lark(LARK.replace("60", str(60 + i))), timeout=60) for i in range(2)]
-    time.sleep(1)
-
-    def all():
-        ok(s.chat(response_format=form({"type": "boolean"}), timeout=50))
-        return s.chat(tools=[{"type": "function", "function": {"name": "w", "parameters": {"type": "object", "properties": {}}}}], tool_choice="required", timeout=50)
-
-    answer, took, peak = s.watch(all, 2 * COMPILE + SLACK + 5, 1500 * MB)
-    ok(answer)
-    want(peak < 300 * MB, f"{peak // MB} MB more")
-    for b in bombs:
-        b.join(2 * COMPILE + SLACK)
-    ends(s)
-    return f"200 after {took:.1f} s, {peak // MB} MB more"
-
 
 # Files
+
 
 def fifo(folder, name):
     path = os.path.join(folder, name)
@@ -154,7 +23,17 @@ def fifo(folder, name):
         os.remove(path)
     os.mkfifo(path)
 
-for name in "config.json", "model.safetensors", "model.safetensors.index.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja":
+
+for name in (
+    "config.json",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+):
+
     @expect("s5", "what is no regular file is refused before it is read", f"models add, a FIFO as {name}", "models")
     def _(s, stage, name=name):
         path = tiny.folder(stage.folder, "fifo-" + name, files={"model.safetensors": None} if name.endswith("index.json") else {})
@@ -170,7 +49,10 @@ for name in "config.json", "model.safetensors", "model.safetensors.index.json", 
         want(name in said, said)
         return said
 
-@expect("s5", "a folder that does not answer costs itself alone", "a FIFO as config.json in the hub's cache; /app/found, add, load and removal", fresh)
+
+@expect(
+    "s5", "a folder that does not answer costs itself alone", "a FIFO as config.json in the hub's cache; /app/found, add, load and removal", fresh
+)
 def _(s, stage):
     snapshot = os.path.join(s.home, "hf", "hub", "models--org--dead", "snapshots", "a" * 40)
     os.makedirs(snapshot)
@@ -188,6 +70,7 @@ def _(s, stage):
     ends(s)
     return f"{took:.1f} s, {found.text}"
 
+
 @expect("s5", "a checkpoint that is no regular file costs itself alone", "FIFOs as checkpoint files", fresh)
 def _(s, stage):
     prompt = "func main() {\n" * 60
@@ -202,6 +85,7 @@ def _(s, stage):
     answer = ok(again.complete(prompt, timeout=15))
     ends(again)
     return f"{answer.status} beside {len(names)} FIFOs"
+
 
 @expect("s6", "a short request of another model goes between two chunks", "6,000 tokens of one model, requests of one token of another", fresh)
 def _(s, stage):
@@ -228,17 +112,23 @@ def _(s, stage):
     ends(s)
     return came
 
+
 LIST = b'{"model":"tandem","max_tokens":1,"prompt":[' + b",".join([b"1"] * (31_000_000 // 2)) + b"]}"
+
 
 @expect("s7", "a prompt beyond the context is not read to its end", "one body of 31 MB of token ids", fresh)
 def _(s, stage):
     return mild(s, lambda: s.post("/v1/completions", LIST, headers={"Content-Type": "application/json"}), 150 * MB, 20)
 
+
 @expect("s7", "large bodies at once are counted by their bytes", "eight bodies of 31 MB of token ids", fresh)
 def _(s, stage):
     def all():
         answers = []
-        threads = [threading.Thread(target=lambda: answers.append(s.post("/v1/completions", LIST, headers={"Content-Type": "application/json"}))) for _ in range(8)]
+        threads = [
+            threading.Thread(target=lambda: answers.append(s.post("/v1/completions", LIST, headers={"Content-Type": "application/json"})))
+            for _ in range(8)
+        ]
         for t in threads:
             t.start()
         for t in threads:
@@ -248,6 +138,7 @@ def _(s, stage):
     came = mild(s, all, 600 * MB, 30)
     ends(s)
     return came
+
 
 @expect("s8", "sizes that no file has are refused", "a hub that announces 2^62 bytes for each of two files", "models")
 def _(s, stage):
@@ -259,6 +150,7 @@ def _(s, stage):
     want("ends with 1" in said and took < 15 and hub.sent < 4 * MB, f"{took:.1f} s, {hub.sent} bytes were sent: {said}")
     return f"{took:.1f} s, {hub.sent} bytes were sent: {said}"
 
+
 @expect("s9", "the number of tensors is bounded", "a header of 700,000 empty tensors", fresh)
 def _(s, stage):
     header = json.dumps({f"model.layers.{i}.x.weight": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(700_000)}).encode()
@@ -269,7 +161,10 @@ def _(s, stage):
     want(took < 5, f"{took:.1f} s: {came}")
     return f"{took:.1f} s: {came}"
 
-@expect("s10", "while another process holds the database, one answer waits and the others do not", "BEGIN IMMEDIATE, three requests, a setting", fresh)
+
+@expect(
+    "s10", "while another process holds the database, one answer waits and the others do not", "BEGIN IMMEDIATE, three requests, a setting", fresh
+)
 def _(s, stage):
     ok(s.complete("x", max_tokens=1))
     other = sqlite3.connect(os.path.join(s.home, "tandem", "tandem.db"))
@@ -285,7 +180,9 @@ def _(s, stage):
     want(answer.status != 500 and str(os.getpid()) in answer.text, f"who holds it is not said: {answer}")
     return f"{waits} s; {answer}"
 
+
 for state in "while it runs", "at its start":
+
     @expect("s10", "a full disk costs the history alone, and is said", f"the home's disk is full {state}", "small_disk")
     def _(disk, stage, state=state):
         home = os.path.join(disk, state.replace(" ", "-"))
@@ -300,6 +197,7 @@ for state in "while it runs", "at its start":
                         f.flush()
                 except OSError:
                     pass
+
         try:
             s = stage.serve("--model", "pocket", home=home)
             ok(s.complete("x", max_tokens=1))
@@ -328,6 +226,7 @@ for state in "while it runs", "at its start":
 
 # What a model's files say
 
+
 @expect("s11", "advice that no sampling can follow is ignored, and shown at the model", 'generation_config {"top_p": -5}', "models")
 def _(s, stage):
     name = add(s, tiny.folder(stage.folder, "advised", files={"generation_config.json": {"top_p": -5, "temperature": "hot"}}))
@@ -335,6 +234,7 @@ def _(s, stage):
     shown = s.tandem("models", "list", "--json")[1] + s.control("GET", "/app/models").text + s.control("GET", "/app/model-settings?id=" + name).text
     want("top_p" in shown, f"the model does not show it; {answer}")
     return f"{answer.status}"
+
 
 @expect("s12", "a template that cannot be read is told as that", "chat_template.jinja: {% for %} in its third line", "models")
 def _(s, stage):
@@ -345,10 +245,15 @@ def _(s, stage):
     want("line 3" in listed and "line 3" in s.said(), f"the answer says it, the list {'line 3' in listed}, the log {'line 3' in s.said()}")
     return f"{answer}"
 
+
 def short(s, answer, before):
     log = len(s.said()) - before
-    want(len(answer.text) < 8000 and log < 8000 and answer.status in (400, 404, 422), f"{answer.status}, {len(answer.text)} characters, {log} more in the log: {answer.text[:200]}")
+    want(
+        len(answer.text) < 8000 and log < 8000 and answer.status in (400, 404, 422),
+        f"{answer.status}, {len(answer.text)} characters, {log} more in the log: {answer.text[:200]}",
+    )
     return f"{answer.status}, {len(answer.text)} characters, {log} more in the log: {answer.text}"
+
 
 @expect("s13", "what a file or a request says is clipped", "a token's name of 20 MB that is not allowed", "models")
 def _(s, stage):
@@ -362,10 +267,12 @@ def _(s, stage):
         return said
     return short(s, s.complete("x", model=said.strip()), before)
 
+
 @expect("s13", "what a file or a request says is clipped", "raise_exception with 10 MB", "models")
 def _(s, stage):
     name, before = add(s, tiny.folder(stage.folder, "raises", template="{{ raise_exception('x' * 10000000) }}")), len(s.said())
     return short(s, s.chat(model=name), before)
+
 
 @expect("s13", "what a file or a request says is clipped", "a model's name of 4 MB", "models")
 def _(s, stage):
@@ -377,19 +284,26 @@ def _(s, stage):
 
 # The edge
 
+
 @expect("s14", "a folder of the page is not found", "GET /assets/", "models")
 def _(s, stage):
     answer = s.get("/assets/")
     want(answer.status == 404, f"{answer.status} {answer.headers.get('Location')}")
     return f"{answer.status}"
 
-HEADERS = {"a scheme without case": lambda key: {"Authorization": f"bearer {key}"}, "a scheme in capitals": lambda key: {"Authorization": f"BEARER {key}"},
-           "x-api-key beside a wrong Authorization": lambda key: {"Authorization": "Bearer wrong", "x-api-key": key},
-           "Authorization beside a wrong x-api-key": lambda key: {"Authorization": f"Bearer {key}", "x-api-key": "wrong"}}
+
+HEADERS = {
+    "a scheme without case": lambda key: {"Authorization": f"bearer {key}"},
+    "a scheme in capitals": lambda key: {"Authorization": f"BEARER {key}"},
+    "x-api-key beside a wrong Authorization": lambda key: {"Authorization": "Bearer wrong", "x-api-key": key},
+    "Authorization beside a wrong x-api-key": lambda key: {"Authorization": f"Bearer {key}", "x-api-key": "wrong"},
+}
 for what, headers in HEADERS.items():
+
     @expect("s14", "a right key is taken", what, "keyed")
     def _(s, key, headers=headers):
         return f"{ok(s.get('/v1/models', headers=headers(key))).status}"
+
 
 @expect("s14", "a wrong key is refused", "Authorization and x-api-key, both wrong", "keyed")
 def _(s, key):
@@ -397,12 +311,15 @@ def _(s, key):
     want(answer.status == 401, f"{answer}")
     return f"{answer.status}"
 
+
 for host in ".", "..", "":
+
     @expect("s14", "a host that is no name is refused", f"--allow-host '{host}'", "program")
     def _(program, env, host=host):
         done = subprocess.run([program, "serve", "--addr", "127.0.0.1:0", "--allow-host", host], env=env, capture_output=True, text=True, timeout=8)
         want(done.returncode == 2, f"{done.returncode} {done.stdout}{done.stderr}")
         return f"{done.returncode} {done.stderr}"
+
 
 @expect("s14", "a hub that leads to a file is refused at once", "a redirect to file:///etc/passwd", "models")
 def _(s, stage):
@@ -412,12 +329,14 @@ def _(s, stage):
     want("ends with 1" in said and took < 8, f"{took:.1f} s: {said}")
     return f"{took:.1f} s: {said}"
 
+
 @expect("s14", "a hub's file and folder of one name are told as that", "tokenizer.json and tokenizer.json/x.json", "models")
 def _(s, stage):
     files = tiny.contents(tiny.folder(stage.folder, "both")) | {"tokenizer.json/x.json": b"{}"}
     _, said = pulled(stage, files)
     want("ends with 1" in said and "tokenizer.json" in said and "folder" in said, said)
     return said
+
 
 @expect("s14", "a home whose path is too long is told as that", "TANDEM_HOME of 600 bytes", "program")
 def _(program, env):
@@ -428,6 +347,7 @@ def _(program, env):
     want(done.returncode != 0 and ("too long" in said or "longer than" in said or "shorter" in said), f"{done.returncode} {said}")
     return said
 
+
 @expect("s14", "a model that computes no numbers is told as that", "weights of NaN", "models")
 def _(s, stage):
     for head in False, True:
@@ -435,6 +355,7 @@ def _(s, stage):
         answer = s.chat(model=name, stream=head)
         want("no numbers" in answer.text, f"{answer}")
     return f"{answer}"
+
 
 @expect("s14", "a config has a bound of some MiB", "config.json of 256 MiB", fresh)
 def _(s, stage):

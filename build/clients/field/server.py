@@ -36,10 +36,18 @@ class Server:
     def __init__(self, program, folder, *flags, home=None, env=None):
         self.program = program
         self.home = home or tempfile.mkdtemp(prefix="home-", dir=folder)
-        self.env = {"PATH": os.environ["PATH"], "HOME": self.home, "TANDEM_HOME": self.home + "/tandem", "HF_HOME": self.home + "/hf",
-                    "HF_HUB_OFFLINE": "1", "LANG": "C.UTF-8"} | (env or {})
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": self.home,
+            "TANDEM_HOME": self.home + "/tandem",
+            "HF_HOME": self.home + "/hf",
+            "HF_HUB_OFFLINE": "1",
+            "LANG": "C.UTF-8",
+        } | (env or {})
         self.log = open(tempfile.mktemp(prefix="log-", dir=folder), "w+")
-        self.process = subprocess.Popen([program, "serve", "--addr", "127.0.0.1:0", *flags], env=self.env, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        self.process = subprocess.Popen(
+            [program, "serve", "--addr", "127.0.0.1:0", *flags], env=self.env, stdout=subprocess.PIPE, stderr=self.log, text=True
+        )
         line = self.process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         if not found:

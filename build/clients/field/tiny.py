@@ -17,12 +17,33 @@ VOCABULARY = 104  # with room to spare
 TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 
-COMMON = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 1, "intermediate_size": 64, "num_attention_heads": 2, "num_key_value_heads": 1,
-          "head_dim": 16, "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "max_position_embeddings": 1024, "tie_word_embeddings": True, "hidden_act": "silu",
-          "bos_token_id": BOS, "eos_token_id": END}
-MORE = {"llama": {"architectures": ["LlamaForCausalLM"]}, "qwen3": {"architectures": ["Qwen3ForCausalLM"]},
-        "gemma3_text": {"architectures": ["Gemma3ForCausalLM"], "query_pre_attn_scalar": 16, "rope_local_base_freq": 10000.0, "sliding_window": 16,
-                        "sliding_window_pattern": 3}}
+COMMON = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "num_hidden_layers": 1,
+    "intermediate_size": 64,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 16,
+    "rms_norm_eps": 1e-6,
+    "rope_theta": 10000.0,
+    "max_position_embeddings": 1024,
+    "tie_word_embeddings": True,
+    "hidden_act": "silu",
+    "bos_token_id": BOS,
+    "eos_token_id": END,
+}
+MORE = {
+    "llama": {"architectures": ["LlamaForCausalLM"]},
+    "qwen3": {"architectures": ["Qwen3ForCausalLM"]},
+    "gemma3_text": {
+        "architectures": ["Gemma3ForCausalLM"],
+        "query_pre_attn_scalar": 16,
+        "rope_local_base_freq": 10000.0,
+        "sliding_window": 16,
+        "sliding_window_pattern": 3,
+    },
+}
 ABSENT = object()  # as a field's value: the config does not have it
 
 
@@ -30,9 +51,17 @@ def tokenizer(merges=(), **more):
     vocabulary = {c: i for i, c in enumerate(PRINTABLE)}
     for i, merge in enumerate(merges):
         vocabulary[merge.replace(" ", "")] = OTHER + 1 + i
-    added = [{"id": len(PRINTABLE) + i, "content": c, "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False} for i, c in enumerate(SPECIAL)]
-    return {"version": "1.0", "added_tokens": added, "pre_tokenizer": BYTES, "decoder": BYTES,
-            "model": {"type": "BPE", "vocab": vocabulary, "merges": list(merges)}} | more
+    added = [
+        {"id": len(PRINTABLE) + i, "content": c, "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+        for i, c in enumerate(SPECIAL)
+    ]
+    return {
+        "version": "1.0",
+        "added_tokens": added,
+        "pre_tokenizer": BYTES,
+        "decoder": BYTES,
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": list(merges)},
+    } | more
 
 
 def shapes(config):
@@ -42,10 +71,19 @@ def shapes(config):
     all = {"model.embed_tokens.weight": (config["vocab_size"], hidden), "model.norm.weight": (hidden,)}
     for i in range(config["num_hidden_layers"]):
         p = f"model.layers.{i}."
-        for name in ["input_layernorm", "post_attention_layernorm"] + ["pre_feedforward_layernorm", "post_feedforward_layernorm"] * (config["model_type"] == "gemma3_text"):
+        for name in ["input_layernorm", "post_attention_layernorm"] + ["pre_feedforward_layernorm", "post_feedforward_layernorm"] * (
+            config["model_type"] == "gemma3_text"
+        ):
             all[p + name + ".weight"] = (hidden,)
-        for name, shape in {"self_attn.q_proj": (q, hidden), "self_attn.k_proj": (kv, hidden), "self_attn.v_proj": (kv, hidden), "self_attn.o_proj": (hidden, q),
-                            "mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden), "mlp.down_proj": (hidden, inner)}.items():
+        for name, shape in {
+            "self_attn.q_proj": (q, hidden),
+            "self_attn.k_proj": (kv, hidden),
+            "self_attn.v_proj": (kv, hidden),
+            "self_attn.o_proj": (hidden, q),
+            "mlp.gate_proj": (inner, hidden),
+            "mlp.up_proj": (inner, hidden),
+            "mlp.down_proj": (hidden, inner),
+        }.items():
             all[p + name + ".weight"] = shape
         if config["model_type"] != "llama":
             all |= {p + "self_attn.q_norm.weight": (head,), p + "self_attn.k_norm.weight": (head,)}
@@ -97,8 +135,12 @@ def folder(parent, name, kind="llama", template=TEMPLATE, files=None, tensors=No
     config = {"model_type": kind} | COMMON | MORE[kind] | fields
     sized = {k: v for k, v in config.items() if v is not ABSENT}
     path = os.path.join(parent, name)
-    all = {"config.json": sized, "tokenizer.json": tokenizer(), "chat_template.jinja": template,
-           "model.safetensors": safetensors(weights(COMMON | MORE[kind] | sized) if tensors is None else tensors)} | (files or {})
+    all = {
+        "config.json": sized,
+        "tokenizer.json": tokenizer(),
+        "chat_template.jinja": template,
+        "model.safetensors": safetensors(weights(COMMON | MORE[kind] | sized) if tensors is None else tensors),
+    } | (files or {})
     for file, content in all.items():
         if content is not None:
             put(path, file, content)
@@ -107,7 +149,7 @@ def folder(parent, name, kind="llama", template=TEMPLATE, files=None, tensors=No
 
 def yarn_answer(tensors, config, ids, count, attention_factor):
     """Returns the ids that a qwen3 of one layer goes on with, greedily, by the formula of YaRN."""
-    head, heads, hidden = config["head_dim"], config["num_attention_heads"], config["hidden_size"]
+    head, heads = config["head_dim"], config["num_attention_heads"]
     scaling, base, half = config["rope_scaling"], config["rope_theta"], config["head_dim"] // 2
 
     def turns(rotations):  # the dimension that turns so often within the original context
@@ -123,7 +165,7 @@ def yarn_answer(tensors, config, ids, count, attention_factor):
 
     def matrix(name):
         (rows, columns), numbers = tensors[name]
-        return [numbers[i * columns:(i + 1) * columns] for i in range(rows)]
+        return [numbers[i * columns : (i + 1) * columns] for i in range(rows)]
 
     def times(m, x):
         return [sum(a * b for a, b in zip(row, x)) for row in m]
@@ -138,7 +180,10 @@ def yarn_answer(tensors, config, ids, count, attention_factor):
         return [x[i] * cos[i] - x[i + half] * sin[i] for i in range(half)] + [x[i + half] * cos[i] + x[i] * sin[i] for i in range(half)]
 
     embed, p = matrix("model.embed_tokens.weight"), "model.layers.0."
-    q, k, v, o, gate, up, down = (matrix(p + n + ".weight") for n in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"))
+    q, k, v, o, gate, up, down = (
+        matrix(p + n + ".weight")
+        for n in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
+    )
     keys, values, ids, answer = [], [], list(ids), []
     while len(answer) < count:
         x = embed[ids[len(keys)]]
@@ -149,7 +194,7 @@ def yarn_answer(tensors, config, ids, count, attention_factor):
             continue  # with one layer, earlier positions matter by their keys and values alone
         queries, mixed = times(q, n), []
         for h in range(heads):
-            query = rotated(norm(queries[h * head:(h + 1) * head], p + "self_attn.q_norm.weight"), len(keys) - 1)
+            query = rotated(norm(queries[h * head : (h + 1) * head], p + "self_attn.q_norm.weight"), len(keys) - 1)
             scores = [sum(a * b for a, b in zip(query, key)) / math.sqrt(head) for key in keys]
             parts = [math.exp(s - max(scores)) for s in scores]
             mixed += [sum(w * value[i] for w, value in zip(parts, values)) / sum(parts) for i in range(head)]
@@ -175,8 +220,15 @@ class Hub:
                 hub.asked.append(f"{self.command} {path}")
                 name = path.partition("/resolve/")[2].partition("/")[2]
                 if path.startswith("/api/models/org/"):
-                    self.answer(json.dumps({"id": "org/name", "sha": "a" * 40, "siblings": [
-                        {"rfilename": n, "size": (sizes or {}).get(n, len(c))} for n, c in files.items()]}).encode())
+                    self.answer(
+                        json.dumps(
+                            {
+                                "id": "org/name",
+                                "sha": "a" * 40,
+                                "siblings": [{"rfilename": n, "size": (sizes or {}).get(n, len(c))} for n, c in files.items()],
+                            }
+                        ).encode()
+                    )
                 elif redirect and name in redirect:
                     self.send_response(302)
                     self.send_header("Location", redirect[name])
@@ -200,8 +252,12 @@ class Hub:
                 self.send_header("Content-Length", str(size))
                 self.end_headers()
                 if self.command == "GET":
-                    self.wfile.write(content)
-                    hub.sent += len(content)
+                    for at in range(0, len(content), 1 << 16):
+                        try:
+                            self.wfile.write(content[at : at + (1 << 16)])
+                        except ConnectionError:
+                            return  # the client has enough
+                        hub.sent += len(content[at : at + (1 << 16)])
 
             def log_message(self, *args):
                 pass
