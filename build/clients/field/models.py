@@ -1,6 +1,7 @@
 """Folders of models as they are published, written small."""
 
 import json
+import os
 
 import tiny
 from bodies import CHAT, HI, MESSAGES, ok, tool
@@ -214,32 +215,41 @@ AWQ = {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 1
 UNIGRAM = {"tokenizer.json": tiny.tokenizer() | {"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}}}
 
 
-def awq_tensors():
-    tensors = tiny.weights({"model_type": "llama"} | tiny.COMMON)
-    name = "model.layers.0.mlp.up_proj."
-    del tensors[name + "weight"]
-    return tensors | {name + part: ((4, 4), [0.0] * 16) for part in ("qweight", "qzeros", "scales")}
+UNFIT = {"awq weights": AWQ, "an unsupported tokenizer": {"files": UNIGRAM}, "tensors of awq": {}}
 
 
-for what, how in (("awq weights", {"tensors": None} | AWQ), ("an unsupported tokenizer", {"files": UNIGRAM}), ("tensors of awq", {"awq": True})):
+def unfit(stage, name, what, size):
+    """Writes a folder that cannot be loaded. size is its intermediate_size."""
+    tensors = tiny.weights({"model_type": "llama"} | tiny.COMMON | {"intermediate_size": size}, fill=0.0)
+    if what == "tensors of awq":
+        shape, numbers = tensors.pop("model.layers.0.mlp.up_proj.weight")
+        tensors |= {"model.layers.0.mlp.up_proj." + part: (shape, numbers) for part in ("qweight", "qzeros", "scales")}
+    return tiny.folder(stage.folder, name + what.replace(" ", "-"), tensors=tensors, intermediate_size=size, **UNFIT[what])
 
-    def written(stage, name, how):
-        how = dict(how)
-        if how.pop("awq", False):
-            how["tensors"] = awq_tensors()
-        return tiny.folder(stage.folder, name, **how)
+
+for what in UNFIT:
 
     @expect("m6", "a folder that cannot be loaded is not added", f"models add, {what}", "models")
-    def _(s, stage, what=what, how=how, written=written):
-        return not_added(s, written(stage, "unfit-" + what.replace(" ", "-"), how))
+    def _(s, stage, what=what):
+        return not_added(s, unfit(stage, "unfit-", what, 64))
 
     @expect("m6", "a model that cannot be loaded is refused before its weights are fetched", f"tandem pull, {what}", "models")
-    def _(s, stage, what=what, how=how, written=written):
-        files = tiny.contents(written(stage, "hub-" + what.replace(" ", "-"), how))
-        files["model.safetensors"] += bytes(64 << 20)  # the header is a small part
+    def _(s, stage, what=what):
+        files = tiny.contents(unfit(stage, "hub-", what, 200_000))
         hub, said = pulled(stage, files)
-        want("ends with 0" not in said and hub.sent < 32 << 20, f"{hub.sent} bytes were sent; {said}")
-        return said
+        most = len(files["model.safetensors"]) // 2
+        want("ends with 0" not in said and hub.sent < most, f"{hub.sent} of {2 * most} bytes were sent; {said}")
+        return f"{hub.sent} of {2 * most} bytes were sent; {said}"
+
+
+@expect("m6", "the list of found models says why one cannot be used", "awq weights in the hub's cache, GET /app/found", "models")
+def _(s, stage):
+    repository = os.path.join(s.home, "hf", "hub", "models--org--unfit")
+    tiny.put(repository, "refs/main", "b" * 40)
+    tiny.folder(os.path.join(repository, "snapshots"), "b" * 40, **AWQ)
+    found = [m for m in ok(s.control("GET", "/app/found")).json["models"] if m["id"] == "org/unfit"]
+    want(found and "awq" in json.dumps(found), json.dumps(found))
+    return json.dumps(found)
 
 
 @expect("m7", "gemma3 is read by both spellings of its names", "model.language_model.*, vision names, lm_head", "models")

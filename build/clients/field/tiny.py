@@ -99,7 +99,7 @@ def weights(config, seed=1, head=False, fill=None):
     for name, shape in named.items():
         n = math.prod(shape)
         if fill is not None:
-            numbers = [fill] * n
+            numbers = struct.pack("<f", fill) * n
         elif len(shape) == 1:
             numbers = [r.gauss(0 if config["model_type"] == "gemma3_text" else 1, 0.2) for _ in range(n)]
         elif name in ("model.embed_tokens.weight", "lm_head.weight"):
@@ -111,12 +111,13 @@ def weights(config, seed=1, head=False, fill=None):
 
 
 def safetensors(tensors):
-    header, data = {}, []
-    at = 0
+    """Returns a file of tensors, whose numbers are a list or bytes."""
+    header, data, at = {}, [], 0
     for name, (shape, numbers) in tensors.items():
-        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [at, at + 4 * len(numbers)]}
-        at += 4 * len(numbers)
-        data.append(struct.pack(f"<{len(numbers)}f", *numbers))
+        part = numbers if isinstance(numbers, bytes) else struct.pack(f"<{len(numbers)}f", *numbers)
+        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [at, at + len(part)]}
+        at += len(part)
+        data.append(part)
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + b"".join(data)
 
