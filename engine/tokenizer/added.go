@@ -51,8 +51,8 @@ func (s *addedSet) add(pattern string, token addedToken) bool {
 	return true
 }
 
-// longest returns the longest token at the start of text and its length, or nil. It has looked at so
-// many bytes.
+// longest returns the longest token at the start of text and its length, or nil. It has looked at
+// so many bytes.
 func (s *addedSet) longest(text string) (found *addedToken, length, looked int) {
 	node := int32(0)
 	for i := range len(text) {
@@ -68,8 +68,8 @@ func (s *addedSet) longest(text string) (found *addedToken, length, looked int) 
 	return found, length, looked
 }
 
-// split walks over a piece in order. It calls found for each token, and between for each text that is
-// not empty before, between or after the tokens.
+// split walks over a piece in order. It calls found for each token, and between for each text that
+// is not empty before, between or after the tokens.
 func (s *addedSet) split(p piece, noSpecial bool, between func(p piece), found func(id int32)) {
 	text := p.text
 	done := 0 // text[:done] has been handed out

@@ -8,8 +8,8 @@
 //
 // Decode runs the stages of the decoder over the spellings of the tokens. Load refuses a component,
 // a value or a pattern that it does not know, and names it. A tokenizer that is only nearly right
-// would spoil every answer without a sign. Members of a component that the reference passes over are
-// passed over here.
+// would spoil every answer without a sign. Members of a component that the reference passes over
+// are passed over here.
 //
 // A Tokenizer is safe for concurrent use: it is immutable except for its word cache, which has its
 // own locks. A Stream belongs to one goroutine.

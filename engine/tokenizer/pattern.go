@@ -29,8 +29,8 @@ const (
 	byteTime  = 10 * time.Microsecond // for each byte of the text
 )
 
-// A meter limits what one Encode spends: the time in split patterns and in all stages, and the bytes
-// that the stages make of the text. Stages that each make a text a little longer multiply.
+// A meter limits what one Encode spends: the time in split patterns and in all stages, and the
+// bytes that the stages make of the text. Stages that each make a text a little longer multiply.
 type meter struct {
 	until  time.Time
 	bytes  int // that may still go to the model
@@ -63,8 +63,8 @@ func (m *meter) fail() {
 		"the pattern takes too long on this text; shorten the text or use another model"}
 }
 
-// take counts a piece between two stages. It reports whether a limit is reached. Asking for the time
-// costs as much as a short piece, so only some pieces do.
+// take counts a piece between two stages. It reports whether a limit is reached. Asking for the
+// time costs as much as a short piece, so only some pieces do.
 func (m *meter) take(piece string) bool {
 	const often = 1 << 10
 	m.steps += 1 + len(piece)>>6
@@ -216,8 +216,8 @@ func (m regexMatcher) spans(text string, left *meter) []span {
 	return out
 }
 
-// refusedForm names what regexp2 (.NET's syntax) and the reference's Oniguruma read differently in a
-// pattern without sets in sets, or returns "". After a backslash only letters with one meaning in
+// refusedForm names what regexp2 (.NET's syntax) and the reference's Oniguruma read differently in
+// a pattern without sets in sets, or returns "". After a backslash only letters with one meaning in
 // both are allowed. The compiler refuses what neither accepts.
 func refusedForm(pattern string) string {
 	inSet := false

@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// Oniguruma, the reference's matcher, has sets within sets: [a[bc]] is their union, [a-z&&[^b]] what
-// both hold, and [:digit:] a class. regexp2 has none of these. So such a set is computed, and
+// Oniguruma, the reference's matcher, has sets within sets: [a[bc]] is their union, [a-z&&[^b]]
+// what both hold, and [:digit:] a class. regexp2 has none of these. So such a set is computed, and
 // written as a set of plain ranges.
 
-// rewriteSets returns a pattern with plain sets in place of those that hold others. what names a set
-// that cannot be rewritten.
+// rewriteSets returns a pattern with plain sets in place of those that hold others. what names a
+// set that cannot be rewritten.
 func rewriteSets(pattern string) (out, what string) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); {
@@ -45,8 +45,8 @@ func rewriteSets(pattern string) (out, what string) {
 	return b.String(), ""
 }
 
-// scanSet returns where the set ends that begins at pattern[start], and whether others are in it, or
-// complements of classes.
+// scanSet returns where the set ends that begins at pattern[start], and whether others are in it,
+// or complements of classes.
 func scanSet(pattern string, start int) (end int, nested bool) {
 	depth := 0
 	for i := start; i < len(pattern); i++ {

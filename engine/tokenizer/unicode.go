@@ -97,5 +97,6 @@ func isNumber(r rune) bool {
 // characters.
 func isWord(r rune) bool {
 	return isLetter(r) || r == '\u200C' || r == '\u200D' ||
-		unicode.In(r, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, words16)
+		unicode.In(r, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc,
+			words16)
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // The reference takes its characters from several versions of Unicode, and the standard library of
-// Go 1.26 from version 15. The tables here are the differences, found by comparing every code point.
+// Go 1.26 from version 15. The tables here are the differences, found by comparing every code
+// point.
 
 // words16 are characters of \w that version 16 added.
 var words16 = ranges(
