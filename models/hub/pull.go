@@ -139,8 +139,11 @@ func Pull(ctx context.Context, name string, opts Options,
 // not answer, which nothing ends.
 const leaveAfter = 2 * time.Second
 
-// untilLeft is run, which it leaves alone if it does not end in time. The callbacks are not called
-// any more then.
+// lookAfter is how often a pull looks whether the disk of the cache still answers.
+const lookAfter = 5 * time.Second
+
+// untilLeft is run, which it leaves alone if it does not end in time or if the disk of the cache
+// does not answer any more. The callbacks are not called any more then.
 func (p *pull) untilLeft(ctx context.Context, revision string, began func(string),
 	progress func(Progress)) (Snapshot, error) {
 	var mu sync.Mutex
@@ -164,16 +167,28 @@ func (p *pull) untilLeft(ctx context.Context, revision string, began func(string
 		error
 	}
 	done := make(chan result, 1)
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
 	go func() {
 		p.meter = newMeter(progress)
-		s, err := p.run(ctx, revision)
+		s, err := p.run(inner, revision)
 		p.meter.close()
 		done <- result{s, err}
 	}()
-	select {
-	case r := <-done:
-		return r.Snapshot, r.error
-	case <-ctx.Done():
+	look := time.NewTicker(lookAfter)
+	defer look.Stop()
+	for ctx.Err() == nil {
+		select {
+		case r := <-done:
+			return r.Snapshot, r.error
+		case <-ctx.Done():
+		case <-look.C:
+			_, err := disk.Stat(p.repo.cache)
+			if silent, ok := errors.AsType[*disk.SilentError](err); ok {
+				call(func() { left = true })
+				return Snapshot{}, diskError(p.name, silent)
+			}
+		}
 	}
 	grace := time.NewTimer(leaveAfter)
 	defer grace.Stop()

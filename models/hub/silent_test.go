@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -41,6 +42,35 @@ func TestCancelledPullDoesNotWaitForTheDisk(t *testing.T) {
 		close(back)
 		synctest.Wait()
 	})
+}
+
+// The disk of the cache may stop answering after the pull has begun.
+func TestPullEndsWhereItsDiskFallsSilent(t *testing.T) {
+	dir := enginetest.SilentFolder(t)
+	h := newFakeHub(t, model())
+	cache := filepath.Join(t.TempDir(), "cache")
+	if err := os.Symlink(t.TempDir(), cache); err != nil {
+		t.Fatal(err)
+	}
+	o := h.options(cache)
+	back := make(chan struct{})
+	lose := sync.OnceFunc(func() {
+		if err := errors.Join(os.Remove(cache), os.Symlink(dir, cache)); err != nil {
+			t.Error(err)
+		}
+	})
+	o.write = func(f *os.File, p []byte) (int, error) {
+		lose()
+		<-back
+		return 0, errors.New("the disk is gone")
+	}
+	start := time.Now()
+	_, err := Pull(t.Context(), "org/name", o, nil)
+	wantCode(t, err, Disk, "does not answer")
+	if d := time.Since(start); d > lookAfter+disk.Patience+2*time.Second {
+		t.Errorf("the pull ended after %v", d)
+	}
+	close(back)
 }
 
 func TestSilentCacheIsRefusedInTime(t *testing.T) {
