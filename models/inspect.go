@@ -25,6 +25,9 @@ type Summary struct {
 	ContextLength int
 	Kind          Kind
 	Footprint     Footprint
+
+	// ChatError is why a chat template cannot be read, nil if each can and if there is none.
+	ChatError error
 }
 
 // Inspect asks all that a load asks, without loading the weights: a folder that it accepts can be
@@ -58,7 +61,7 @@ func LoadPocket(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, erro
 
 func inspect(fsys fs.FS, name string) (Summary, error) {
 	b := &Bundle{}
-	text, cfg, _, err := b.readSmallFiles(fsys, name)
+	text, cfg, tokenizerConfig, err := b.readSmallFiles(fsys, name)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -81,6 +84,11 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	s.Footprint = Footprint{ContextLength: s.ContextLength, layers: keptLayers(arch)}
 	s.Footprint.addWeights(c, arch.Sanitize)
 	s.addParameters(c, arch.Sanitize, cfg.Quantization)
+	chat := readChat(fsys, tokenizerConfig, nil)
+	s.ChatError = chat.Err()
+	if err := chat.close(); err != nil {
+		return Summary{}, err
+	}
 	return s, nil
 }
 

@@ -28,7 +28,8 @@ type FoundModel struct {
 	Kind          string `json:"kind,omitempty"` // see KindEmbedding
 	Registered    bool   `json:"registered,omitempty"`
 
-	Why string `json:"why,omitempty"` // why it cannot be served, one sentence; empty if it can
+	Why    string `json:"why,omitempty"`     // why it cannot be served, one sentence; empty if it can
+	NoChat string `json:"no_chat,omitempty"` // as in ModelNeeds
 
 	Needs *Needs `json:"needs,omitempty"` // nil if it cannot be served
 }
@@ -52,6 +53,9 @@ type ModelNeeds struct {
 	ID    string `json:"id"`
 	Needs Needs  `json:"needs"`         // zero with Why
 	Why   string `json:"why,omitempty"` // one sentence
+
+	// NoChat is why the model cannot chat though it has a chat template, one sentence.
+	NoChat string `json:"no_chat,omitempty"`
 }
 
 // Catalogue is the answer of GET /app/catalogue: a short list of models that are worth downloading,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"tandem/app/control"
 	"tandem/app/dialect"
@@ -43,8 +44,14 @@ func (m *Model) Chat(tools bool) model.Chat {
 // chats are the templates of a model: for conversations with tools, and for others.
 type chats struct{ plain, tools *Chat }
 
+// probeTime bounds the search for a form. A template that takes longer for three short messages is
+// of no use.
+const probeTime = time.Second
+
 // openChats finds out in which form each template of the model takes earlier messages.
 func (m *Model) openChats(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
 	m.chats.plain = m.openChat(ctx, false)
 	m.chats.tools = m.openChat(ctx, true)
 }

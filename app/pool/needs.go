@@ -72,6 +72,17 @@ func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
 	return m, err
 }
 
+// noChat returns why a model cannot chat though it has a chat template.
+func (p *Pool) noChat(row storage.Model) string {
+	if row.Source == storage.SourcePocket {
+		return ""
+	}
+	if s, err := p.Inspect(row.Path); err == nil && s.ChatError != nil {
+		return "it " + s.ChatError.Error()
+	}
+	return ""
+}
+
 // Inspect is [models.Inspect]. It reads a folder again only if one of its files is another one.
 func (p *Pool) Inspect(dir string) (models.Summary, error) {
 	return p.models.get(dir, listFiles(dir),
@@ -118,6 +129,7 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 			} else {
 				m.Why = err.Error()
 			}
+			m.NoChat = p.noChat(row)
 		})
 	}
 	reading.Wait()

@@ -55,7 +55,7 @@ type Pool struct {
 	engines  engine.Neighbours // of all models in memory
 	files    checkpoint.Folder // the files of checkpoints, of all models
 	patience time.Duration     // how long a load waits for texts, see waitForMemory
-	lane     *native.Lane       // of templates and grammars that take long, of all models
+	lane     *native.Lane      // of templates and grammars that take long, of all models
 
 	mu         sync.Mutex
 	choice     string   // model id

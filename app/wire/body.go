@@ -171,6 +171,9 @@ func (x *Exchange) readGrowing(r *http.Request, p *Place) ([]byte, error) {
 			continue
 		}
 		size := min(2*cap(b), most)
+		if cap(b) >= most/8 && r.ContentLength >= 0 {
+			size = most // so that little is copied, and little is garbage
+		}
 		if size > SmallBody+1 {
 			if err := x.Take(p, size-p.bytes); err != nil {
 				return nil, err

@@ -65,13 +65,14 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		why := map[string]string{} // the models that cannot be loaded
+		noChat := map[string]string{}
 		if !*asJSON {
 			needs, err := c.Memory(ctx)
 			if err != nil {
 				return err
 			}
 			for _, n := range needs.Models {
-				why[n.ID] = n.Why
+				why[n.ID], noChat[n.ID] = n.Why, n.NoChat
 			}
 		}
 		var rows [][]string
@@ -124,6 +125,8 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		for _, id := range slices.Sorted(maps.Keys(why)) {
 			if why[id] != "" {
 				fmt.Fprintf(m.Stderr, "tandem: %s cannot be loaded: %s\n", id, why[id])
+			} else if noChat[id] != "" {
+				fmt.Fprintf(m.Stderr, "tandem: %s cannot chat: %s\n", id, noChat[id])
 			}
 		}
 		return nil

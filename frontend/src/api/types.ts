@@ -498,6 +498,7 @@ export interface FoundModel {
   kind?: string // see KindEmbedding
   registered?: boolean
   why?: string // why it cannot be served, one sentence; empty if it can
+  no_chat?: string // as in ModelNeeds
   needs?: Needs | null // nil if it cannot be served
 }
 
@@ -520,6 +521,7 @@ export interface ModelNeeds {
   id: string
   needs: Needs // zero with Why
   why?: string // one sentence
+  no_chat?: string
 }
 
 // Catalogue is the answer of GET /app/catalogue: a short list of models that are worth downloading,
