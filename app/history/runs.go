@@ -29,7 +29,8 @@ func (h *History) FinishRun(ctx context.Context, r control.Run) error {
 		r.Parted = nil
 	}
 	err := h.db.FinishRun(ctx, storage.Run(r))
-	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Busy {
+	if e, ok := errors.AsType[*storage.Error](err); ok &&
+		(e.Code == storage.Busy || e.Code == storage.Full) {
 		h.late.add(storage.Run(r))
 	}
 	return err
@@ -38,7 +39,7 @@ func (h *History) FinishRun(ctx context.Context, r control.Run) error {
 // mostLate is how many runs are remembered whose end is still to be stored.
 const mostLate = 1000
 
-// lateRuns are the runs that ended while another program held the database.
+// lateRuns are the runs that ended while the database could not be written.
 type lateRuns struct {
 	mu   sync.Mutex
 	runs []storage.Run
