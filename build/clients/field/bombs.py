@@ -15,8 +15,10 @@ SLACK = 4  # seconds past a limit, on a machine that does other things too
 
 
 def fresh(stage):
-    """A server of its own for each check."""
-    return stage.serve("--model", "pocket"), stage
+    """A server of its own for each check, with what the first request takes."""
+    s = stage.serve("--model", "pocket")
+    ok(s.complete("x", max_tokens=1))
+    return s, stage
 
 
 def ends(s):

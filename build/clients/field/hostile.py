@@ -231,7 +231,9 @@ for state in "while it runs", "at its start":
 def _(s, stage):
     name = add(s, tiny.folder(stage.folder, "advised", files={"generation_config.json": {"top_p": -5, "temperature": "hot"}}))
     answer = ok(s.post("/v1/completions", {"model": name, "prompt": "x", "max_tokens": 1}))
-    shown = s.tandem("models", "list", "--json")[1] + s.control("GET", "/app/models").text + s.control("GET", "/app/model-settings?model=" + name).text
+    shown = (
+        s.tandem("models", "list", "--json")[1] + s.control("GET", "/app/models").text + s.control("GET", "/app/model-settings?model=" + name).text
+    )
     want("top_p" in shown, f"the model does not show it; {answer}")
     return f"{answer.status}"
 
