@@ -143,7 +143,6 @@ type scope struct {
 	in, out *value
 	at      *place
 	types   []string // nil: all
-	typed   bool     // the schema itself names its types
 	none    *value   // no value satisfies the schema
 
 	objectRead, arrayRead bool
@@ -192,13 +191,16 @@ func (s *scope) readTypes() {
 		if entry.kind != text || !slices.Contains(allTypes, name) && name != "integer" {
 			s.bad(at, "%.40s is no type: types are null, boolean, integer, number, string, "+
 				"array and object", entry.append(nil))
-			return
+			if name == "any" {
+				return
+			}
+			continue
 		}
 		if !slices.Contains(types, name) {
 			types = append(types, name)
 		}
 	}
-	s.types, s.typed = types, types != nil
+	s.types = types
 }
 
 func (s *scope) inferType() {

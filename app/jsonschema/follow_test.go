@@ -93,7 +93,7 @@ func texts(t *testing.T, v *native.Vocabulary, schema string, o Options) []strin
 		t.Fatalf("%s: %v", schema, err)
 	}
 	var list []string
-	for seed := range uint64(30) {
+	for seed := range uint64(15) {
 		m, err := v.Matcher(t.Context(), form.grammar())
 		if err != nil {
 			t.Fatalf("%s: %v", schema, err)
@@ -180,7 +180,7 @@ var admitted = []string{
 // isFollowed checks that texts by a form go on to their end.
 func isFollowed(t *testing.T, v *native.Vocabulary, schema string, form *Form) {
 	t.Helper()
-	for seed := range uint64(12) {
+	for seed := range uint64(6) {
 		m, err := v.Matcher(t.Context(), form.grammar())
 		if err != nil {
 			t.Fatalf("%s: %v", schema, err)

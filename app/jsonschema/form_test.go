@@ -40,6 +40,7 @@ func TestKeywordThatCannotBeHonouredIsLeftOutUnlessStrict(t *testing.T) {
 		{`{"type":"string","maxLength":null}`, `{"type":"string"}`, "/maxLength"},
 		{`{"type":"any"}`, `{}`, "/type"},
 		{`{"type":["string","any"]}`, `{}`, "/type"},
+		{`{"type":["string","file",7]}`, `{"type":"string"}`, "/type"},
 		{`{"type":null}`, `{}`, "/type"},
 		{`{"type":[]}`, `{}`, "/type"},
 		{`{"type":"STRING"}`, `{"type":"string"}`, "/type"},

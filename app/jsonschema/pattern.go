@@ -187,9 +187,9 @@ func (r *patternReader) character(c rune) *pattern {
 func (r *patternReader) group(level int) (*pattern, error) {
 	switch {
 	case r.take("?=") || r.take("?!"):
-		return nil, errors.New("no grammar can follow a look-ahead, (?= or (?!")
+		return nil, errors.New("no grammar can follow a look-ahead, which is (?=...) or (?!...)")
 	case r.take("?<=") || r.take("?<!"):
-		return nil, errors.New("no grammar can follow a look-behind, (?<= or (?<!")
+		return nil, errors.New("no grammar can follow a look-behind, which is (?<=...) or (?<!...)")
 	case r.take("?:"):
 	case r.take("?P<") || r.take("?<"):
 		_, after, ok := strings.Cut(r.rest, ">")
