@@ -177,7 +177,8 @@ func (g *grammar) arguments(t Tool) string {
 	if err != nil {
 		return g.fail(t, err)
 	}
-	return g.form(t, d, jsonschema.Options{Object: true})
+	f, err := g.form(t, d, jsonschema.Options{Object: true})
+	return g.use(t, f, err)
 }
 
 // schemaOf returns the schema of a tool's arguments.
@@ -188,27 +189,21 @@ func schemaOf(t Tool) json.RawMessage {
 	return t.Parameters
 }
 
-// form returns the rule of JSON that follows a schema of a tool.
-func (g *grammar) form(t Tool, d *jsonschema.Document, o jsonschema.Options) string {
-	if g.err != nil {
-		return `""`
-	}
+// form returns the form of a part of a tool's schema.
+func (g *grammar) form(t Tool, d *jsonschema.Document, o jsonschema.Options) (*jsonschema.Form,
+	error) {
 	g.forms++
 	o.Strict, o.Rules = t.Strict, fmt.Sprintf("json_%d", g.forms)
-	f, err := d.Compile(o)
+	return d.Compile(o)
+}
+
+// use returns the rule of a value by a form.
+func (g *grammar) use(t Tool, f *jsonschema.Form, err error) string {
 	if err != nil {
 		return g.fail(t, err)
 	}
 	g.rules.WriteString(f.Rules)
 	return f.Value
-}
-
-// impossible reports whether no value satisfies a property's schema. A call then goes without it,
-// if it is optional.
-func (g *grammar) impossible(p property) bool {
-	_, err := p.document.Compile(jsonschema.Options{At: []string{"properties", p.name}})
-	e, ok := errors.AsType[*jsonschema.Error](err)
-	return ok && e.Impossible
 }
 
 // fail keeps the error of a tool's schema, if it is the first one.
@@ -312,8 +307,9 @@ func scalar(p property, rules map[string]string, any string, text func(string) s
 // A property is one parameter of a tool.
 type property struct {
 	tool     Tool
-	document *jsonschema.Document // the schema that it is in
 	name     string
+	form     *jsonschema.Form
+	err      error    // there is no form
 	types    []string // JSON types; nil: any
 	texts    []string // the strings allowed; nil: any
 	numbers  []string // the numbers allowed, as the schema spells them; nil: any
@@ -347,10 +343,10 @@ func (g *grammar) properties(t Tool, writes func(name string) bool) []property {
 			}
 			continue
 		}
-		p := property{
-			tool: t, document: d, name: name, kind: root.kindOf(name), required: required[name],
-		}
-		if !p.required && g.impossible(p) {
+		p := property{tool: t, name: name, kind: root.kindOf(name), required: required[name]}
+		p.form, p.err = g.form(t, d, jsonschema.Options{At: []string{"properties", name}})
+		e, ok := errors.AsType[*jsonschema.Error](p.err)
+		if ok && e.Impossible && !p.required {
 			continue
 		}
 		p.types, p.texts, p.numbers = root.shape(root.read(root.Properties[name]))
@@ -361,7 +357,7 @@ func (g *grammar) properties(t Tool, writes func(name string) bool) []property {
 
 // value returns the rule of a property's value as JSON.
 func (g *grammar) value(p property) string {
-	return g.form(p.tool, p.document, jsonschema.Options{At: []string{"properties", p.name}})
+	return g.use(p.tool, p.form, p.err)
 }
 
 // memberNames returns the names of a JSON object's members in their order, each once. It returns
