@@ -77,6 +77,9 @@ func (m *Model) Reader() model.Reader { return m }
 // Dialect implements model.Model.
 func (m *Model) Dialect() *dialect.Dialect { return m.dialect }
 
+// Chat implements model.Model.
+func (m *Model) Chat(tools bool) model.Chat { return m.chats.of(tools) }
+
 // Special implements model.Model.
 func (m *Model) Special() []int32 { return m.special }
 

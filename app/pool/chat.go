@@ -20,10 +20,18 @@ import (
 
 // A Chat is a chat template of a model in memory. It implements model.Chat.
 type Chat struct {
-	model    *Model
+	reader   chatReader
 	template *native.Template
 	err      error // why there is no template
 	history  dialect.History
+}
+
+// A chatReader is what the templates of a model need of it.
+type chatReader struct {
+	id            string
+	always        []byte // the beginning of the variables, see alwaysVars
+	contextLength func() int
+	longest       int // bytes of a token
 }
 
 // maxTemplateText is engine/native's limit of the text that a template prints, in bytes.
@@ -33,35 +41,32 @@ const maxTemplateText = 4 << 20
 // all of it.
 const maxTemplateVars = 2 * maxTemplateText
 
-// Chat implements model.Model.
-func (m *Model) Chat(tools bool) model.Chat {
-	if tools {
-		return m.chats.tools
-	}
-	return m.chats.plain
-}
-
 // chats are the templates of a model: for conversations with tools, and for others.
 type chats struct{ plain, tools *Chat }
+
+// of returns the one for conversations with tools, or for others.
+func (c chats) of(tools bool) *Chat {
+	if tools {
+		return c.tools
+	}
+	return c.plain
+}
 
 // probeTime bounds the search for a form. A template that takes longer for three short messages is
 // of no use.
 const probeTime = time.Second
 
-// openChats finds out in which form each template of the model takes earlier messages.
-func (m *Model) openChats(ctx context.Context) {
+// openChats finds out in which of the forms each template takes earlier messages.
+func openChats(ctx context.Context, r chatReader, of *models.Chat, forms []dialect.History) chats {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	m.chats.plain = m.openChat(ctx, false)
-	m.chats.tools = m.openChat(ctx, true)
+	return chats{plain: openChat(ctx, r, of, forms, false), tools: openChat(ctx, r, of, forms, true)}
 }
 
-func (m *Model) openChat(ctx context.Context, tools bool) *Chat {
-	c := &Chat{model: m}
-	c.template, c.err = m.bundle.Chat.Template(tools)
-	forms := m.dialect.Histories()
-	c.history = forms[0]
-	if c.template == nil {
+func openChat(ctx context.Context, r chatReader, of *models.Chat, forms []dialect.History,
+	tools bool) *Chat {
+	c := &Chat{reader: r, history: forms[0]}
+	if c.template, c.err = of.Template(tools); c.template == nil {
 		return c
 	}
 	for _, form := range forms {
@@ -144,13 +149,13 @@ func (c *Chat) Render(ctx context.Context, vars []byte) (string, error) {
 	if c.err != nil {
 		return "", control.Errorf(control.CodeModelInvalid,
 			"The model %s %v; mend the template, or use /v1/completions with a prompt.",
-			control.Word(c.model.ID()), c.err)
+			control.Word(c.reader.id), c.err)
 	}
 	if len(vars) > maxTemplateVars {
 		return "", c.tooLong(nil)
 	}
 	// If two members have one name, the later one counts: the request's.
-	vars = slices.Concat(c.model.always, bytes.TrimPrefix(vars, []byte("{")))
+	vars = slices.Concat(c.reader.always, bytes.TrimPrefix(vars, []byte("{")))
 	text, err := c.template.Render(ctx, vars)
 	e, ok := errors.AsType[*native.TemplateError](err)
 	switch {
@@ -170,5 +175,11 @@ func (c *Chat) tooLong(err error) error {
 	return &control.Error{Code: control.Code(engine.CodeContextLength), Err: err,
 		Message: fmt.Sprintf(
 			"This model's maximum context length is %d tokens. However, you requested more than the %d MiB of text that a chat template may print, which is at least %d tokens in the prompt. Please shorten it.",
-			c.model.ContextLength(), maxTemplateText>>20, maxTemplateText/c.model.longest)}
+			c.reader.contextLength(), maxTemplateText>>20, maxTemplateText/c.reader.longest)}
+}
+
+// tooManyHeavy refuses a request that found no turn for its template or its grammar.
+func tooManyHeavy(err error) error {
+	return &control.Error{Code: control.Code(engine.CodeQueueFull), Err: err,
+		Message: "Too many requests with heavy templates or grammars are waiting; ask again in some seconds."}
 }

@@ -8,7 +8,6 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/model"
-	"tandem/engine"
 	"tandem/engine/native"
 	"tandem/models"
 )
@@ -53,12 +52,6 @@ func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id stri
 		return nil, err
 	}
 	return matcher, nil
-}
-
-// tooManyHeavy refuses a request that found no turn for its template or its grammar.
-func tooManyHeavy(err error) error {
-	return &control.Error{Code: control.Code(engine.CodeQueueFull), Err: err,
-		Message: "Too many requests with heavy templates or grammars are waiting; ask again in some seconds."}
 }
 
 // refused returns the error of a grammar that cannot be followed. It names the tool or the place in

@@ -100,7 +100,8 @@ func (m *Model) readTokenizer(ctx context.Context) {
 			m.special = append(m.special, id)
 		}
 	}
-	m.openChats(ctx)
+	m.chats = openChats(ctx, chatReader{m.row.ID, m.always, m.ContextLength, m.longest},
+		&m.bundle.Chat, m.dialect.Histories())
 }
 
 // alwaysVars returns the variables that transformers passes to each template, as the beginning of a

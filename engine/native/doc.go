@@ -37,9 +37,9 @@
 // # Processes
 //
 // Templates come with models, and grammars with requests. Both are programs of other people, and
-// neither library can be stopped: some filters of minijinja and the analysis of expressions in
-// llguidance count against no limit, and a limit in one place leaves others. So all of the crate
-// runs in processes of their own. A process ends when its call has used up its time or its memory,
+// neither library can be stopped. Some filters of minijinja count against no limit, and neither
+// does the analysis of expressions in llguidance. So all of the crate runs in processes of their
+// own. A process ends when its call has used up its time or its memory,
 // or when its client has gone. The system then takes back all that it had. A stack that overflows
 // ends such a process too, and not the program.
 //

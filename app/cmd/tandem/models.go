@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,37 +84,13 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 				}
 				continue
 			}
-			mark := ""
-			if model.ID == state.Choice {
-				mark = "*"
-			}
-			weights := model.Quantization
-			if weights == "" {
-				weights = model.Dtype
-			}
-			architecture := model.Architecture
-			if model.Kind != "" {
-				architecture += ", " + model.Kind
-			}
-			source := model.Source
 			if _, err := disk.Stat(model.Path); model.Path != "" && errors.Is(err, fs.ErrNotExist) {
-				source += ", gone"
+				model.Source += ", gone"
 				delete(why, model.ID)
 			} else if why[model.ID] != "" {
-				source += ", unusable"
+				model.Source += ", unusable"
 			}
-			context := fmt.Sprint(model.ContextLength)
-			if control.ShortContext(state.ContextLimit, model.ContextLength) != "" {
-				context += fmt.Sprintf(" (not %d)", state.ContextLimit)
-			}
-			memory := ""
-			if l := state.Resident(model.ID); l != nil {
-				memory = control.ByteSize(l.Bytes)
-			}
-			rows = append(rows, []string{mark + model.ID, architecture, count(model.Parameters),
-				weights,
-				control.ByteSize(model.Bytes), context, memory, source,
-				clock(model.LastUsedAt)})
+			rows = append(rows, modelRow(state, model))
 		}
 		if *asJSON {
 			return nil
@@ -131,6 +108,29 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		}
 		return nil
 	})
+}
+
+// modelRow returns the row of a model in the table.
+func modelRow(state control.State, m control.Model) []string {
+	mark := ""
+	if m.ID == state.Choice {
+		mark = "*"
+	}
+	architecture := m.Architecture
+	if m.Kind != "" {
+		architecture += ", " + m.Kind
+	}
+	context := fmt.Sprint(m.ContextLength)
+	if control.ShortContext(state.ContextLimit, m.ContextLength) != "" {
+		context += fmt.Sprintf(" (not %d)", state.ContextLimit)
+	}
+	memory := ""
+	if l := state.Resident(m.ID); l != nil {
+		memory = control.ByteSize(l.Bytes)
+	}
+	return []string{mark + m.ID, architecture, count(m.Parameters),
+		cmp.Or(m.Quantization, m.Dtype), control.ByteSize(m.Bytes), context, memory, m.Source,
+		clock(m.LastUsedAt)}
 }
 
 func addModel(ctx context.Context, m *Main, args []string) error {
