@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Lark returns Lark rules whose schemas have their numbers kept. Only a schema with a number that
-// llguidance would round is written anew. An error is an *[Error].
+// Lark returns Lark rules with forms in place of their schemas. A schema that has none stays as it
+// is, for llguidance to refuse, unless a number of it would lose digits. An error is an *[Error].
 func Lark(rules string) (string, error) {
 	var b, more strings.Builder
 	n := 0
@@ -20,14 +20,18 @@ func Lark(rules string) (string, error) {
 			continue
 		}
 		source, ok := firstValue(rest)
-		if !ok || !loses(source) {
+		if !ok {
 			b.WriteString(part)
 			continue
 		}
 		n++
 		form, err := Compile(source, Options{Strict: true, Rules: fmt.Sprintf("json_%d", n)})
-		if err != nil {
+		switch {
+		case err != nil && loses(source):
 			return "", err
+		case err != nil:
+			b.WriteString(part)
+			continue
 		}
 		b.WriteString(form.Value)
 		more.WriteString("\n" + form.Rules)

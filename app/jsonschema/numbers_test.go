@@ -134,13 +134,15 @@ func TestBoundHoldsToItsLastDigit(t *testing.T) {
 	}
 }
 
-// Schemas within Lark rules keep their numbers. All other rules stay as they are.
-func TestSchemaInRulesKeepsItsNumbers(t *testing.T) {
+// Schemas within Lark rules have forms too. All other rules stay as they are.
+func TestSchemaInRulesHasItsForm(t *testing.T) {
 	v := newVocabulary(t)
 	for rules, want := range map[string]string{
-		`start: %json {"enum":[9007199254740993]}`:                      "9007199254740993",
-		`start: "%json" %json {"const":9007199254740993} // %json {"a"`: "%json9007199254740993",
-		"start: a\na: \"<\" %json{\"const\":1e400} \">\"":               "<1e400>",
+		`start: %json {"enum":[9007199254740993]}`:                                                                                   "9007199254740993",
+		`start: "%json" %json {"const":9007199254740993} // %json {"a"`:                                                              "%json9007199254740993",
+		"start: a\na: \"<\" %json{\"const\":1e400} \">\"":                                                                            "<1e400>",
+		`start: %json {"$ref":"#/$defs/a%20b","$defs":{"a b":{"const":1}}}`:                                                          "1",
+		`start: %json {"properties":{"a":{"const":1}},"required":["a"],"patternProperties":{"^a$":{}},"additionalProperties":false}`: `{"a":1}`,
 	} {
 		lark, err := Lark(rules)
 		if err != nil {
@@ -157,7 +159,7 @@ func TestSchemaInRulesKeepsItsNumbers(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %s", rules, text, err, want)
 		}
 	}
-	for _, rules := range []string{"", `start: "a"`, `start: /"%json/ %json {"enum":[1]}`,
+	for _, rules := range []string{"", `start: "a"`, `start: /"%json/ %json {"not":{}}`,
 		`start: "%json {\"const\":9007199254740993}"`, `start: %json`, "start: \"a\n%json {",
 		`// %json {"const":9007199254740993}`} {
 		if got, err := Lark(rules); err != nil || got != rules {
