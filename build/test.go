@@ -22,6 +22,7 @@ import (
 func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("test")
 	race := set.Bool("race", false, "run the Go tests under the race detector")
+	each := set.Duration("each", 10*time.Minute, "with fuzz: the time for each target")
 	most := 1
 	if len(args) > 0 && args[0] == "field" {
 		most = len(args) // keys of inputs follow
@@ -35,12 +36,17 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		return clients.Test(ctx, b)
 	case "field":
 		return clients.Field(ctx, b, set.Args()[1:])
+	case "fuzz":
+		if err := b.SetUp(ctx); err != nil {
+			return err
+		}
+		return fuzz(ctx, b, *each)
 	case "ui":
 		return ui.Test(ctx, b)
 	case "mac":
 		return mac.Test(ctx, b)
 	default:
-		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, field, ui and mac\n",
+		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, field, fuzz, ui and mac\n",
 			set.Name(), set.Arg(0))
 		return errUsage
 	}
@@ -49,6 +55,9 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		return err
 	}
 	err := goTests(ctx, b, *race)
+	if err == nil && !*race {
+		err = fuzz(ctx, b, ciFuzz)
+	}
 	fmt.Fprintf(b.Out, "test: %s\n", setup.Seconds(time.Since(start)))
 	return err
 }

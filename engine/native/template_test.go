@@ -267,10 +267,15 @@ func FuzzTemplate(f *testing.F) {
 	}
 	f.Add("{{ '%*d' % (9, 9) }}{{ x[::", []byte(`{"x":[[[1e999]]]}`))
 	f.Fuzz(func(t *testing.T, source string, vars []byte) {
+		start := time.Now()
 		tm, err := NewTemplate(source, NewLane())
+		var text string
 		if err == nil {
 			defer tm.Close()
-			_, err = tm.Render(t.Context(), vars)
+			text, err = tm.Render(t.Context(), vars)
+		}
+		if d := time.Since(start); d > 2*mostTime || len(text) > 4<<20 {
+			t.Errorf("%d bytes after %v", len(text), d)
 		}
 		if _, ok := errors.AsType[*TemplateError](err); err != nil && !ok {
 			t.Errorf("error is a %T: %v", err, err)
