@@ -28,6 +28,17 @@ type Matcher interface {
 	Stopped() bool
 }
 
+// A Walker is a Matcher that makes the masks of a block in one call, because a call costs more than
+// a mask.
+type Walker interface {
+	Matcher
+
+	// Walk sets the masks of what may follow the text and each draft, from the row from on. After
+	// a draft that is forbidden, or that ends the text, every token is allowed. Drafts before
+	// from are allowed ones. The text stays as it is.
+	Walk(drafts []int32, from int, bits []uint32) error
+}
+
 // maskWord is how many tokens a word of a mask covers.
 const maskWord = 32
 
@@ -86,6 +97,12 @@ func masks(m Matcher, drafts []int32) ([]uint32, error) {
 	for i := range bits {
 		bits[i] = ^uint32(0)
 	}
+	if w, ok := m.(Walker); ok {
+		if err := w.Walk(drafts, 0, bits); err != nil {
+			return nil, grammarError(err)
+		}
+		return bits, nil
+	}
 	walked := 0
 	var err error
 	for i := 0; err == nil; i++ {
@@ -116,6 +133,12 @@ func maskAfter(m Matcher, id int32) ([]uint32, error) {
 	bits := make([]uint32, m.Words())
 	for i := range bits {
 		bits[i] = ^uint32(0)
+	}
+	if w, ok := m.(Walker); ok {
+		if err := w.Walk([]int32{id}, 1, bits); err != nil {
+			return nil, grammarError(err)
+		}
+		return bits, nil
 	}
 	if err := m.Accept(id); err != nil {
 		return nil, grammarError(err)

@@ -152,12 +152,21 @@ func (m *Matcher) Words() int { return (m.size + 31) / 32 }
 
 // Mask sets the bits of the tokens that may follow. Token i is bit i%32 of element i/32. If nothing
 // else may follow, these are the tokens that end a text. bits has Words elements.
-func (m *Matcher) Mask(bits []uint32) error {
-	mask, err := m.step('m', nil)
+func (m *Matcher) Mask(bits []uint32) error { return m.Walk(nil, 0, bits) }
+
+// Walk sets the masks of what may follow the text and each of the drafts, from the row from on, one
+// after the other. After a draft that is not allowed, or that ends the text, every token is. Drafts
+// before from are taken as allowed. The text stays as it is. It implements engine.Walker.
+func (m *Matcher) Walk(drafts []int32, from int, bits []uint32) error {
+	body := binary.NativeEndian.AppendUint32(nil, uint32(from))
+	for _, id := range drafts {
+		body = binary.NativeEndian.AppendUint32(body, uint32(id))
+	}
+	mask, err := m.step('w', body)
 	if err != nil {
 		return err
 	}
-	if len(bits) != m.Words() || len(mask) != 4*len(bits) {
+	if len(mask) != 4*len(bits) {
 		return &GrammarError{Kind: KindRender,
 			Message: "the mask has another size than the vocabulary"}
 	}

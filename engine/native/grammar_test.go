@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -238,6 +239,70 @@ func TestTokenThatIsNotAllowedBreaksOnlyItsMatcher(t *testing.T) {
 	}
 	if err := newMatcher(t, v, Grammar{Regex: "ab"}).Mask(make([]uint32, 1)); err == nil {
 		t.Error("a mask of another size was filled")
+	}
+}
+
+// A walk gives the masks that single steps give, and leaves the text as it is.
+func TestWalkGivesTheMasksOfSingleSteps(t *testing.T) {
+	v := newVocabulary(t)
+	for _, c := range []struct {
+		grammar, text string
+		drafts        string
+	}{
+		{"ab*c", "a", "bbc"}, // to the end of the text
+		{"ab*c", "a", "bbcb"},
+		{"ab*c", "a", "bxc"}, // x is not allowed
+		{"ab*c", "", ""},
+		{"(true|tr.)x", "", "trux"},
+	} {
+		m, steps := newMatcher(t, v, Grammar{Regex: c.grammar}), newMatcher(t, v, Grammar{Regex: c.grammar})
+		push(t, m, c.text)
+		push(t, steps, c.text)
+		var drafts []int32
+		for _, b := range []byte(c.drafts) {
+			drafts = append(drafts, int32(b))
+		}
+		rows, words := len(drafts)+1, m.Words()
+		want := make([]uint32, rows*words)
+		for i := range want {
+			want[i] = ^uint32(0)
+		}
+		walked := 0
+		for i := range rows {
+			row := want[i*words : (i+1)*words]
+			if err := steps.Mask(row); err != nil {
+				t.Fatal(err)
+			}
+			if i == len(drafts) || row[drafts[i]/32]>>(drafts[i]%32)&1 == 0 {
+				break
+			}
+			if err := steps.Accept(drafts[i]); err != nil {
+				t.Fatal(err)
+			}
+			if walked++; steps.Stopped() {
+				break
+			}
+		}
+		if err := steps.Rollback(walked); err != nil {
+			t.Fatal(err)
+		}
+		for from := range min(walked, rows-1) + 1 {
+			got := make([]uint32, (rows-from)*words)
+			if err := m.Walk(drafts, from, got); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want[from*words:]) {
+				t.Errorf("%s after %q, drafts %q from %d: other masks than step by step", c.grammar,
+					c.text, c.drafts, from)
+			}
+		}
+		if !slices.Equal(allowed(t, m), allowed(t, steps)) {
+			t.Errorf("%s: the walk has moved the text", c.grammar)
+		}
+	}
+	m := newMatcher(t, v, Grammar{Regex: "a"})
+	if err := m.Walk([]int32{1 << 20}, 0, make([]uint32, 2*m.Words())); err == nil {
+		t.Error("a draft outside of the vocabulary was taken")
 	}
 }
 

@@ -15,11 +15,12 @@
 //     v     uint32: tokens, end tokens, where each token's       empty
 //           bytes end, the end tokens; then the tokens' bytes
 //     g     grammars in llguidance's JSON form                   a byte: 1 if only the end may follow
-//     m     none                                                 a bit for each token
+//     w     uint32: the first row, then drafts                   a bit for each token, by rows
 //     a     uint32: a token that the mask allows                 as for g
 //     b     uint32: tokens to take back                          as for g
 //
-// The clock is year, month from 1, day, hour, minute, second, weekday from 0 = Sunday. A special
+// A walk returns a row for what may follow the text and each of the drafts, from the first row on.
+// After a draft that is not allowed, or that ends the text, every token is. The clock is year, month from 1, day, hour, minute, second, weekday from 0 = Sunday. A special
 // token's bytes begin with 0xFF. A token without bytes is never allowed. Token i of a mask is bit i
 // mod 32 of uint32 i / 32. If nothing else may follow, the mask has the tokens that end a text.
 

@@ -94,7 +94,7 @@ impl Matcher {
 
     /// Returns the bits of the tokens that may follow, as native.h says. If nothing else may, these
     /// are the tokens that end a text.
-    pub fn mask(&mut self) -> Result<Vec<u8>, Failure> {
+    fn mask(&mut self) -> Result<Vec<u8>, Failure> {
         let set = self.inner.compute_mask_or_eos().map_err(broken)?;
         let words = self.size.div_ceil(32);
         let mut bits = vec![0u32; words];
@@ -106,6 +106,33 @@ impl Matcher {
         Ok(bits.iter().flat_map(|w| w.to_ne_bytes()).collect())
     }
 
+    /// Returns the masks of what may follow the text and each draft, from the row `from` on. After a
+    /// draft that is not allowed, or that ends the text, every token is. Drafts before `from` are
+    /// taken as allowed. The text stays as it is.
+    pub fn walk(&mut self, drafts: &[u32], from: usize) -> Result<Vec<u8>, Failure> {
+        let row = self.size.div_ceil(32) * 4;
+        let mut rows = Vec::new();
+        let mut walked = 0;
+        while !(walked > 0 && self.stopped()) {
+            let next = drafts.get(walked).copied();
+            if walked >= from {
+                let mask = self.mask()?;
+                let allowed = |id: &u32| mask[*id as usize / 8] >> (id % 8) & 1 != 0;
+                let forbidden = !next.as_ref().is_some_and(allowed);
+                rows.extend(mask);
+                if forbidden {
+                    break;
+                }
+            }
+            let Some(id) = next else { break };
+            self.accept(id)?;
+            walked += 1;
+        }
+        self.rollback(walked)?;
+        rows.resize(row * (drafts.len() + 1 - from), 0xff);
+        Ok(rows)
+    }
+
     /// Moves on by a token that the mask allows. Any other token breaks the matcher.
     pub fn accept(&mut self, token: u32) -> Result<(), Failure> {
         self.inner.consume_token(token).map_err(broken)
@@ -114,6 +141,11 @@ impl Matcher {
     /// Takes the last n tokens back.
     pub fn rollback(&mut self, n: usize) -> Result<(), Failure> {
         self.inner.rollback(n).map_err(broken)
+    }
+
+    /// The number of the vocabulary's tokens.
+    pub fn size(&self) -> usize {
+        self.size
     }
 
     /// Whether only the end may follow.

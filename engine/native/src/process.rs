@@ -135,7 +135,17 @@ impl Made {
                 self.matcher = Some(Matcher::new(vocabulary, text(body, "grammar")?)?);
                 self.stopped()
             }
-            b'm' => self.matcher()?.mask(),
+            b'w' => {
+                let from = number(body, 0)? as usize;
+                let drafts: Result<Vec<u32>, _> =
+                    (1..body.len() / 4).map(|i| number(body, i)).collect();
+                let drafts = drafts?;
+                let matcher = self.matcher()?;
+                if from > drafts.len() || drafts.iter().any(|&id| id as usize >= matcher.size()) {
+                    return Err(malformed());
+                }
+                matcher.walk(&drafts, from)
+            }
             b'a' => {
                 self.matcher()?.accept(number(body, 0)?)?;
                 self.stopped()
