@@ -65,7 +65,7 @@ func soakKinds(able bool) []soakKind {
 		{"ranks of a model that writes", "/v1/rerank", `{"model":"tandem","query":"a","documents":["a","b"]}`, http.StatusBadRequest},
 		{"another model", "/v1/completions", `{"model":"missing/model","prompt":"a"}`, http.StatusNotFound},
 		{"no JSON", "/v1/chat/completions", `{"model":"tandem","messages":[`, http.StatusBadRequest},
-		{"a bad schema", "/v1/chat/completions", chat(`,"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"type":"nothing"}}}`), http.StatusBadRequest},
+		{"a bad schema", "/v1/chat/completions", chat(`,"response_format":{"type":"json_schema","json_schema":{"name":"s","strict":true,"schema":{"type":"nothing"}}}`), http.StatusBadRequest},
 		{"too long", "/v1/completions", `{"model":"tandem","prompt":"` + strings.Repeat("a b ", 30_000) + `"}`, http.StatusBadRequest},
 		{"no route", "/v1/nothing", "{}", http.StatusNotFound},
 	}
