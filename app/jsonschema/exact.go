@@ -118,7 +118,11 @@ func (e *exact) json(s *value) []byte {
 	if len(defs.keys) > 0 {
 		out.set("$defs", defs)
 	}
-	return out.append(nil)
+	text := out.append(nil)
+	if *e.bytes += len(text); *e.bytes > maxBytes && e.err == nil {
+		e.err = errLarge()
+	}
+	return text
 }
 
 // addRule adds a rule and returns its name.

@@ -70,7 +70,12 @@ type Document struct {
 	draft    int
 	lenient  bool   // its own options leave out what cannot be honoured
 	guidance *value // its own options for llguidance
-	count    int    // schemas written, for all forms
+
+	// What all forms have taken so far.
+	count   int // schemas written
+	copied  int // bytes of schemas that stand for several names
+	bytes   int // of schemas written as JSON
+	matched int // steps of matching texts
 }
 
 // Read reads a schema.
@@ -136,7 +141,7 @@ func (d *Document) Compile(o Options) (*Form, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	t := &tree{root: root, defs: c.defs, strict: c.strict}
+	t := &tree{root: root, defs: c.defs, strict: c.strict, bytes: &d.bytes}
 	if c.strict && d.guidance != nil {
 		coerce := d.guidance.get("coerce_one_of")
 		t.coerce = coerce != nil && coerce.kind == truth
@@ -204,8 +209,13 @@ func (t *tree) form(o Options, guidance *value) (*Form, error) {
 		return nil, e.err
 	}
 	if len(f.Value)+len(f.Rules) > maxBytes {
-		return nil, &Error{Message: fmt.Sprintf(
-			"it has more than %d MiB, with what its members refer to", maxBytes>>20)}
+		return nil, errLarge()
 	}
 	return f, nil
+}
+
+// errLarge refuses a schema whose form would be too large.
+func errLarge() *Error {
+	return &Error{Message: fmt.Sprintf("it has more than %d MiB, with what its members refer to",
+		maxBytes>>20)}
 }

@@ -276,6 +276,18 @@ func TestHostileSchemaIsReadWithinBounds(t *testing.T) {
 		"numbers":        `{"enum":[` + list(50_000, "1e40%[1]d") + `]}`,
 		"long numbers":   `{"minimum":1e999999999,"maximum":1` + strings.Repeat("0", 100_000) + `}`,
 		"large":          `{"description":"` + strings.Repeat("x", maxBytes) + `"}`,
+		"types that references multiply": `{"$ref":"#/$defs/4","$defs":{"0":{"type":"string"},` +
+			list(4, `"%[2]d":{"type":["string","array"],"anyOf":[`+
+				strings.Repeat(`{"$ref":"#/$defs/%[1]d"},`, 150)+`{"$ref":"#/$defs/0"}]}`) + `}}`,
+		"names that patterns multiply": strings.Repeat(`{"patternProperties":{"^[0-9]{2}$":`, 6) +
+			`{"type":"null"}` + strings.Repeat(`}}`, 6),
+		"names beside a long pattern": `{"patternProperties":{"^(` + strings.Repeat("abc|", 2000) +
+			`x).*y":{}},"additionalProperties":false,"required":[` + list(5000, `"n%d"`) + `]}`,
+		"values beside a long pattern": `{"pattern":"(` + strings.Repeat("a?", 1500) + `){9}y","enum":[` +
+			list(200, `"%d`+strings.Repeat("a", 2000)+`"`) + `]}`,
+		"references beside a long number": `{"$defs":{"d":{"enum":["` + strings.Repeat("x", 300_000) +
+			`"]}},"properties":{"n":{"enum":[9007199254740993]},` +
+			list(2000, `"%d":{"$ref":"#/$defs/d"}`) + `}}`,
 		"values": `{"enum":["` + strings.Repeat("x", 1000) + `"],"const":{"a":` +
 			strings.Repeat("[", 400) + strings.Repeat("]", 400) + `}}`,
 	} {

@@ -100,6 +100,7 @@ func (s *scope) readPatterns(properties *value) (patterns []namePattern, whole b
 		case len(words) <= fewWords || !slices.ContainsFunc(words, func(name string) bool {
 			return properties.get(name) == nil
 		}):
+			s.copyOf(x, len(words), at.under(source))
 			for _, name := range words {
 				properties.set(name, together(properties.get(name), x))
 			}
@@ -111,6 +112,18 @@ func (s *scope) readPatterns(properties *value) (patterns []namePattern, whole b
 		return nil, false
 	}
 	return patterns, whole
+}
+
+// copyOf counts a schema that is to stand for n names. Such schemas in one another would make a
+// form that nothing can hold.
+func (s *scope) copyOf(x *value, n int, at *place) {
+	if n < 2 || s.err != nil {
+		return
+	}
+	if s.doc.copied += (n - 1) * x.size(); s.doc.copied > maxBytes {
+		s.fail(at, "with each name that the pattern matches, the schema has more than %d MiB",
+			maxBytes>>20)
+	}
 }
 
 // together returns a schema that holds beside another, which may be nil.
@@ -155,6 +168,8 @@ func (s *scope) readRequired(properties *value, patterns []namePattern, addition
 		s.bad(at, "required is a list of names")
 		return
 	}
+	closed := additional != nil && additional.kind == falsum
+	matches := s.matchAny(patterns)
 	names := newList()
 	seen := map[string]bool{}
 	for i, x := range v.list {
@@ -166,8 +181,7 @@ func (s *scope) readRequired(properties *value, patterns []namePattern, addition
 			continue
 		}
 		seen[x.text] = true
-		if properties.get(x.text) == nil && additional != nil && additional.kind == falsum &&
-			!matchAny(patterns, x.text) {
+		if closed && properties.get(x.text) == nil && !matches(x.text) {
 			if s.strict {
 				s.exclude(at.item(i), "the name is required, and the schema admits no such "+
 					"property: add it to properties", "object")
@@ -181,12 +195,17 @@ func (s *scope) readRequired(properties *value, patterns []namePattern, addition
 	}
 }
 
-// matchAny reports whether a name may match one of the patterns.
-func matchAny(patterns []namePattern, name string) bool {
-	return slices.ContainsFunc(patterns, func(p namePattern) bool {
-		matches := p.pattern.matcher()
-		return matches == nil || matches(name)
-	})
+// matchAny returns a function that reports whether a name may match one of the patterns.
+func (s *scope) matchAny(patterns []namePattern) func(name string) bool {
+	var list []func(string) bool
+	for _, p := range patterns {
+		list = append(list, s.doc.matcher(p.pattern))
+	}
+	return func(name string) bool {
+		return slices.ContainsFunc(list, func(matches func(string) bool) bool {
+			return matches == nil || matches(name)
+		})
+	}
 }
 
 // readNameCounts reads minProperties and maxProperties. llguidance counts names only if all named

@@ -69,14 +69,34 @@ func (p *pattern) writeGrouped(b *strings.Builder, group bool) {
 	b.WriteByte(')')
 }
 
-// matcher returns a function that reports whether a name has a match. It returns nil for a pattern
-// that Go does not compile.
-func (p *pattern) matcher() func(name string) bool {
+// maxMatched bounds the steps of all matches in a document: bytes of texts times parts of patterns.
+const maxMatched = 50_000_000
+
+// matcher returns a function that reports whether a text may have a match. Beyond maxMatched each
+// text may. It returns nil for a pattern that Go does not compile.
+func (d *Document) matcher(p *pattern) func(text string) bool {
 	re, err := regexp.Compile(p.String())
 	if err != nil {
 		return nil
 	}
-	return re.MatchString
+	steps := p.steps()
+	return func(text string) bool {
+		d.matched += (len(text) + 1) * steps
+		return d.matched > maxMatched || re.MatchString(text)
+	}
+}
+
+// steps returns the number of parts of a pattern, with their repeats. Go compiles no pattern with
+// many thousands of one.
+func (p *pattern) steps() int {
+	n := 1
+	for _, x := range p.parts {
+		n += x.steps()
+	}
+	if p.op == opRepeat {
+		n *= max(1, p.min, p.max)
+	}
+	return n
 }
 
 // A word is a text that a pattern matches, and whether it is all of the text at each end.

@@ -13,6 +13,8 @@ type tree struct {
 	defs   []*value
 	strict bool
 	coerce bool // the schema itself takes oneOf for anyOf
+	typed  int  // schemas whose types were asked for
+	bytes  *int // of schemas written as JSON, for all forms of the document
 }
 
 // target returns the schema that a reference in the tree leads to, and its number, -1 for the

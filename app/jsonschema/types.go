@@ -24,12 +24,16 @@ var kindBits = map[kind]types{
 	falsum: boolBit, null: nullBit,
 }
 
-// typesOf returns the types of the values that may fit a schema.
+// maxTyped bounds the schemas whose types are asked for. References multiply what they lead to.
+const maxTyped = 1_000_000
+
+// typesOf returns the types of the values that may fit a schema. Beyond maxTyped that is any.
 func (t *tree) typesOf(s *value, level int) types {
+	t.typed++
 	switch {
 	case s.kind == falsum:
 		return 0
-	case s.kind == truth || level > 8: // references may lead in a circle
+	case s.kind == truth || level > 8 || t.typed > maxTyped: // references may lead in a circle
 		return anyBits
 	}
 	set := ownTypes(s)

@@ -67,7 +67,7 @@ func (s *scope) filterValues() {
 	if values == nil {
 		return
 	}
-	fits := s.out.bounds()
+	fits := s.bounds()
 	fit := slices.DeleteFunc(slices.Clone(values), func(x *value) bool { return !fits(x) })
 	if !s.strict {
 		s.out.drop("format") // the values tell more
@@ -85,21 +85,22 @@ func (s *scope) filterValues() {
 	}
 }
 
-// bounds returns a function that reports whether a schema's bounds admit a text or a number.
-func (s *value) bounds() func(v *value) bool {
+// bounds returns a function that reports whether the schema's bounds admit a text or a number.
+func (s *scope) bounds() func(v *value) bool {
 	var matches func(string) bool
-	if p := s.get("pattern"); p != nil {
+	out := s.out
+	if p := out.get("pattern"); p != nil {
 		if read, err := readPattern(p.text); err == nil {
-			matches = read.matcher()
+			matches = s.doc.matcher(read)
 		}
 	}
 	return func(v *value) bool {
 		switch v.kind {
 		case number:
-			return s.admits(v)
+			return out.admits(v)
 		case text:
 			n := newNumber(strconv.Itoa(utf8.RuneCountInString(v.text)))
-			return compare(n, s.get("minLength")) >= 0 && compare(s.get("maxLength"), n) >= 0 &&
+			return compare(n, out.get("minLength")) >= 0 && compare(out.get("maxLength"), n) >= 0 &&
 				(matches == nil || matches(v.text))
 		}
 		return true
