@@ -20,9 +20,10 @@
 //     b     uint32: tokens to take back                          as for g
 //
 // A walk returns a row for what may follow the text and each of the drafts, from the first row on.
-// After a draft that is not allowed, or that ends the text, every token is. The clock is year, month from 1, day, hour, minute, second, weekday from 0 = Sunday. A special
-// token's bytes begin with 0xFF. A token without bytes is never allowed. Token i of a mask is bit i
-// mod 32 of uint32 i / 32. If nothing else may follow, the mask has the tokens that end a text.
+// After a draft that is not allowed, or that ends the text, every token is. The clock is year, month
+// from 1, day, hour, minute, second, weekday from 0 = Sunday. A special token's bytes begin with
+// 0xFF. A token without bytes is never allowed. Token i of a mask is bit i mod 32 of uint32 i / 32.
+// If nothing else may follow, the mask has the tokens that end a text.
 
 #ifndef TANDEM_NATIVE_H
 #define TANDEM_NATIVE_H
@@ -30,8 +31,9 @@
 #include <stdint.h>
 
 // The first argument of the process. The digit counts versions of this interface: the program may
-// have been replaced on disk since it was started.
-#define TANDEM_NATIVE_NAME "tandem-native-1"
+// have been replaced on disk since it was started. It ends when it is asked for another version.
+#define TANDEM_NATIVE_FAMILY "tandem-native-"
+#define TANDEM_NATIVE_NAME TANDEM_NATIVE_FAMILY "1"
 
 enum {
 	TANDEM_SYNTAX = 1, // the template or the grammar does not compile

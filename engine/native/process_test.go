@@ -3,6 +3,8 @@ package native
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -165,6 +167,19 @@ func TestProcessThatCrashesIsAnError(t *testing.T) {
 	}
 	if text, err := tm.Render(t.Context(), []byte(`{"x":"again"}`)); text != "again" || err != nil {
 		t.Errorf("after a crash the template renders %q, %v", text, err)
+	}
+}
+
+// A program that was replaced on disk is asked for an older interface. It must not run as itself.
+func TestProgramThatIsAskedForAnotherInterfaceEnds(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: program, Args: []string{"tandem-native-0", "-test.run=^$"}}
+	out, err := cmd.CombinedOutput()
+	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != 1 || len(out) > 0 {
+		t.Errorf("the program ends with %v and prints %q", err, out)
 	}
 }
 
