@@ -24,6 +24,10 @@ const (
 	// maxHeadBytes is the most that is fetched of one: the format's own bound on headers, with the
 	// eight bytes before them.
 	maxHeadBytes = 100<<20 + 8
+
+	// maxHeadsBytes bounds what is fetched of all files, which is held until the check ends. The
+	// headers of published models have some 10 MB together.
+	maxHeadsBytes = 256 << 20
 )
 
 // A preview is the file system that [Options].Check gets: the files of a model that is being
@@ -35,8 +39,9 @@ type preview struct {
 	files map[string]*file
 	begin func() // fetches the beginning of all weights, before the first of them is read
 
-	mu  sync.Mutex
-	err error // the first of a fetch
+	mu   sync.Mutex
+	held int64 // bytes of all beginnings
+	err  error // the first of a fetch
 }
 
 var (
@@ -87,12 +92,24 @@ func (v *preview) extend(ctx context.Context, f *file, n int64) error {
 		return errorf(Unsupported, v.p.name, "the header of %s is longer than %d MiB", f.name,
 			maxHeadBytes>>20)
 	}
-	if err := v.failure(nil); err != nil {
+	if err := v.hold(n - from); err != nil {
 		return err
 	}
 	part, err := v.p.client.part(ctx, v.p.commit, f, from, n, v.p.waiting)
 	f.head = append(f.head, part...)
 	return v.failure(err)
+}
+
+// hold counts bytes that are to be fetched. It fails if the headers are longer together than those
+// of any model, or if a fetch has failed.
+func (v *preview) hold(n int64) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.held += n; v.err == nil && v.held > maxHeadsBytes {
+		v.err = errorf(Unsupported, v.p.name, "the headers of its weights are longer than %d MiB",
+			maxHeadsBytes>>20)
+	}
+	return v.err
 }
 
 // failure notes an error of a fetch, if there is one, and returns the first.

@@ -118,6 +118,17 @@ func TestCheckReadsWhatIsStillToCome(t *testing.T) {
 	}
 }
 
+// A hub may announce as many files of weights as it likes, each with a long header.
+func TestHeadersOfAllWeightsHaveABoundTogether(t *testing.T) {
+	v := &preview{p: &pull{name: "org/name"}}
+	for range maxHeadsBytes >> 26 {
+		if err := v.hold(1 << 26); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCode(t, v.hold(1), Unsupported, "headers of its weights are longer than 256 MiB")
+}
+
 // A failure of the network is no fault of the model.
 func TestCheckThatCannotReadGivesTheHubsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
