@@ -163,6 +163,8 @@ func (d *door) sameSite(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site":
 		return opensPage(r)
+	case "same-origin":
+		return !d.namesHost(r)
 	case "same-site":
 		return d.cross.Check(r) == nil
 	}

@@ -46,7 +46,9 @@ func TestDoorChecksHostAndOrigin(t *testing.T) {
 		{"POST", "/v1/completions", "host.docker.internal:8263", nil, 200},
 		{"POST", "/v1/completions", "host.docker.internal:8263", h{"Origin": "http://evil.example"}, 403},
 		{"POST", "/v1/completions", "host.docker.internal:8263", h{"Origin": "http://host.docker.internal:8263"}, 403},
+		{"GET", "/v1/models", "host.docker.internal:8263", h{"Sec-Fetch-Site": "same-origin"}, 403},
 		{"POST", "/v1/completions", "llm.internal:8263", h{"Origin": "http://llm.internal:8263"}, 200}, // on the list
+		{"GET", "/v1/models", "llm.internal:8263", h{"Sec-Fetch-Site": "same-origin"}, 200},
 		{"GET", "/app/state", "host.docker.internal:8263", nil, 401},
 		{"GET", "/v1/models", "internal", nil, 403},
 		{"GET", "/v1/models", "evil-internal", nil, 403},
