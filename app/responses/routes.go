@@ -66,7 +66,7 @@ func (v *Routes) getResponse(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.WriteJSON(w, response)
+	return wire.WriteStored(w, response)
 }
 
 func (v *Routes) deleteResponse(w http.ResponseWriter, r *http.Request) error {
@@ -146,5 +146,5 @@ func (v *Routes) inputItems(w http.ResponseWriter, r *http.Request) error {
 	if n := len(out.Data); n > 0 {
 		out.FirstID, out.LastID = itemID(out.Data[0]), itemID(out.Data[n-1])
 	}
-	return wire.WriteJSON(w, out)
+	return wire.WriteStored(w, out)
 }

@@ -196,6 +196,30 @@ func TestStoredResponseIsReadAndDeleted(t *testing.T) {
 	gone(t, s, "", r.ID)
 }
 
+// A client's own members may be named like those of our errors.
+func TestStoredResponseIsReadToTheLastByte(t *testing.T) {
+	s := New(speaking("one").services(), Options{})
+	long := strings.Repeat("x", 3*wire.MaxErrorText)
+	metadata := strings.Repeat("\U0001F600", responses.MaxMetadataValue)
+	w := postTo(t, s, "/v1/responses", "application/json", responseBody(
+		`"metadata":{"message":"`+metadata+`"},"input":[{"role":"user","content":"A"},`+
+			`{"type":"function_call","call_id":"c","name":"f","arguments":{"reason":"`+long+`"}},`+
+			`{"type":"function_call_output","call_id":"c","output":"x"}]`))
+	var r wholeResponse
+	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	path := "/v1/responses/" + r.ID
+	if got := as(t, s, "", http.MethodGet, path, ""); got.Body.String() != w.Body.String() ||
+		!strings.Contains(w.Body.String(), metadata) {
+		t.Errorf("%s\nwas %s", got.Body, w.Body)
+	}
+	if got := as(t, s, "", http.MethodGet, path+"/input_items", ""); !strings.Contains(
+		got.Body.String(), long) {
+		t.Errorf("the arguments of a call are abridged: %s", got.Body)
+	}
+}
+
 // gone checks that a program finds no such response.
 func gone(t *testing.T, s *Server, key, id string) {
 	t.Helper()

@@ -9,14 +9,24 @@ import (
 	"time"
 )
 
-// WriteJSON answers with v.
+// WriteJSON answers with v. Texts of errors in it are abridged.
 func WriteJSON(w http.ResponseWriter, v any) error {
+	return writeJSON(w, v, ClipErrors)
+}
+
+// WriteStored answers with v, which holds what a client has sent or was sent. Nothing in it is an
+// error of ours, so it is not abridged.
+func WriteStored(w http.ResponseWriter, v any) error {
+	return writeJSON(w, v, func(b []byte) []byte { return b })
+}
+
+func writeJSON(w http.ResponseWriter, v any, clip func([]byte) []byte) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = WriteWhole(w, http.StatusOK, ClipErrors(b)) // an error here means that the client left
+	_ = WriteWhole(w, http.StatusOK, clip(b)) // an error here means that the client left
 	return nil
 }
 
