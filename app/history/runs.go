@@ -17,7 +17,7 @@ import (
 func (h *History) BeginRun(ctx context.Context, r control.Run) (int64, error) {
 	row, err := h.db.BeginRun(ctx, storage.Run(r))
 	if err == nil {
-		h.finishLate(ctx)
+		h.finishLate(context.WithoutCancel(ctx)) // they are other requests' runs
 	}
 	return row.ID, err
 }
