@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+
 	"tandem/app/api"
 	"tandem/app/wire"
 )

@@ -77,8 +77,8 @@ func EachValue(v json.RawMessage) iter.Seq[json.RawMessage] {
 	}
 }
 
-// FirstValues returns the first values of the list v, at most that many, and the number of all. The number
-// is -1 if v is no list. v is valid JSON.
+// FirstValues returns the first values of the list v, at most that many, and the number of all. The
+// number is -1 if v is no list. v is valid JSON.
 func FirstValues(v json.RawMessage, most int) (list []json.RawMessage, n int) {
 	if len(v) == 0 || v[0] != '[' {
 		return nil, -1
