@@ -69,10 +69,7 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (Rules, error) {
 	default:
 		g.addRule("answer", "%s", choice.Answer)
 	}
-	if g.err == nil && g.rules.Len() > 8*maxSchema {
-		g.err = fmt.Errorf("the schemas of the tools make more than %d MiB", 8*maxSchema>>20)
-	}
-	if g.err != nil {
+	if g.isFull() {
 		return Rules{}, g.err
 	}
 	return Rules{g.rules.String(), g.owners}, nil
@@ -89,6 +86,14 @@ type grammar struct {
 	forms    int               // forms of schemas, for the names of their rules
 	chains   int               // chains of optional arguments, see function
 	err      error             // the first error
+}
+
+// isFull reports whether the grammar has an error, or is too large and has one now.
+func (g *grammar) isFull() bool {
+	if g.err == nil && g.rules.Len() > 8*maxSchema {
+		g.err = fmt.Errorf("the schemas of the tools make more than %d MiB", 8*maxSchema>>20)
+	}
+	return g.err != nil
 }
 
 // addRule adds a rule. The format gives its body.
@@ -192,6 +197,9 @@ func schemaOf(t Tool) json.RawMessage {
 // form returns the form of a part of a tool's schema.
 func (g *grammar) form(t Tool, d *jsonschema.Document, o jsonschema.Options) (*jsonschema.Form,
 	error) {
+	if g.isFull() {
+		return nil, g.err
+	}
 	g.forms++
 	o.Strict, o.Rules = t.Strict, fmt.Sprintf("json_%d", g.forms)
 	return d.Compile(o)
