@@ -77,6 +77,15 @@ func (c *halfConn) Write(b []byte) (int, error) {
 	return sent + n, err
 }
 
+// CloseWrite ends the sending of the server, where net/http closes a connection that a client may
+// still write to: without it the client would lose the answer.
+func (c *halfConn) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return nil
+}
+
 // await notes that a request was read. net/http has sent all of the answer before.
 func (c *halfConn) await() {
 	c.mu.Lock()

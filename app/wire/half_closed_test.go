@@ -188,3 +188,41 @@ func TestClientThatLeavesEndsItsRequest(t *testing.T) {
 		}
 	})
 }
+
+// net/http ends the sending alone where a client may still write, so that the client reads why.
+func TestServerEndsItsSendingAndReadsOn(t *testing.T) {
+	for network, address := range map[string]string{"tcp": "127.0.0.1:0",
+		"unix": filepath.Join(t.TempDir(), "s")} {
+		l, err := net.Listen(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		client, err := net.Dial(network, l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		_ = client.SetDeadline(time.Now().Add(20 * time.Second))
+		conn, err := Accepting(l).Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		server, ok := conn.(halfClosable)
+		if !ok {
+			t.Fatalf("over %s the server cannot end its sending alone", network)
+		}
+		fmt.Fprint(server, "why")
+		if err := server.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if why, err := io.ReadAll(client); string(why) != "why" || err != nil {
+			t.Errorf("%s: %q %v", network, why, err)
+		}
+		fmt.Fprint(client, "more")
+		if n, err := io.ReadFull(server, make([]byte, 4)); n != 4 {
+			t.Errorf("%s: the server reads %d bytes, %v", network, n, err)
+		}
+	}
+}
