@@ -88,7 +88,7 @@ func (db *DB) isFree(ctx context.Context) bool {
 		}
 		return err
 	})
-	return !db.isBusy(err) // another failure is told by the next write
+	return ctx.Err() == nil && !db.isBusy(err) // another failure is told by the next write
 }
 
 // impatiently calls f with the connection that writes, which does not wait for other processes
