@@ -53,8 +53,8 @@ func (e *messageEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Par
 }
 
 // begin sends the message without its content, once: before a long prompt is read, because programs
-// wait for a first event. The cached part of the prompt is known only at
-// the end, so until then all of it counts as input.
+// wait for a first event. The cached part of the prompt is known only at the end, so until then all
+// of it counts as input.
 func (e *messageEvents) begin(c *api.Choice) {
 	if e.began {
 		return

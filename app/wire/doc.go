@@ -13,6 +13,6 @@
 //     its connection, and so does one that is 16 MiB late. A [Framing] lays the events out.
 //   - Connections: [HTTP] returns an http.Server with the limits that the routes rely on.
 //
-// Large bodies take memory and time until they are token ids. So at most 16 of them are read at
-// once, and at most 12 for one client. The server tells other clients to try again.
+// Large bodies take memory and time until they are token ids. So at most 64 MiB of them are read at
+// once, and at most 48 MiB for one client. The server tells other clients to try again.
 package wire
