@@ -3,9 +3,14 @@ package api
 import (
 	"context"
 	"slices"
+	"time"
 
 	"tandem/app/model"
 )
+
+// boundaryTime bounds the search for all boundaries of a prompt. They save time later, so a template
+// that takes long for a part of a conversation gets no more of it.
+const boundaryTime = 2 * time.Second
 
 // boundaries returns the positions of a chat's prompt at which other prompts are likely to go on
 // differently, ascending:
@@ -17,6 +22,8 @@ import (
 // A template may write a message in one way while it is the last, and in another way later. So a
 // boundary is where the tokens of the messages up to it cease to be those of the whole.
 func (c *Conversation) boundaries(ctx context.Context, m model.Model, ids []int32) []int {
+	ctx, cancel := context.WithTimeout(ctx, boundaryTime)
+	defer cancel()
 	counts := []int{len(c.Messages) - 1, len(c.Messages)}
 	if n := c.system(); n > 0 && n < counts[0] {
 		counts = append([]int{n}, counts...)
