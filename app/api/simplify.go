@@ -5,14 +5,16 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/model"
 )
 
 // templateRejects reports whether a template, which wrote text or failed, has no place for the
-// messages as they are. It then refuses them, or leaves out some of what the system says.
+// messages as they are. It then refuses them, or leaves out some of what the system says. A template
+// that reached a limit would reach it again.
 func templateRejects(list []Message, text string, err error) bool {
 	if err != nil {
 		e, ok := errors.AsType[*control.Error](err)
-		return ok && e.Code == control.CodeInvalid
+		return ok && e.Code == control.CodeInvalid && !errors.Is(err, model.ErrTemplateLimit)
 	}
 	for _, m := range list {
 		if m.Role != "system" {

@@ -12,6 +12,9 @@ import (
 // ErrNoTemplate is returned by Chat.Render for a model without a chat template.
 var ErrNoTemplate = errors.New("the model has no chat template")
 
+// ErrTemplateLimit is in the error of Chat.Render for a template that took all that it may.
+var ErrTemplateLimit = errors.New("the chat template reached a limit")
+
 // A Model is one model in memory. It is held until Release.
 type Model interface {
 	ID() string
@@ -56,7 +59,8 @@ type Chat interface {
 	// Render applies the template. vars is a JSON object with messages, tools and
 	// add_generation_prompt, and with the members of the request's chat_template_kwargs.
 	// Its keys keep the order of the request. A template that refuses the messages gives a
-	// *control.Error with CodeInvalid. Without a template the error is ErrNoTemplate.
+	// *control.Error with CodeInvalid, and one that reached a limit has ErrTemplateLimit in it.
+	// Without a template the error is ErrNoTemplate.
 	Render(ctx context.Context, vars []byte) (string, error)
 }
 

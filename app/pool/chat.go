@@ -162,8 +162,12 @@ func (c *Chat) Render(ctx context.Context, vars []byte) (string, error) {
 	case ok && e.Kind == native.KindLimit && len(vars) > maxTemplateText:
 		return "", c.tooLong(err)
 	case ok:
-		return "", control.Errorf(control.CodeInvalid,
+		refused := control.Errorf(control.CodeInvalid,
 			"The model's chat template refuses these messages: %s", e.Message)
+		if e.Kind == native.KindLimit {
+			refused.Err = model.ErrTemplateLimit
+		}
+		return "", refused
 	case errors.Is(err, native.ErrBusy):
 		return "", tooManyHeavy(err)
 	}

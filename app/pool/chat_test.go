@@ -2,6 +2,7 @@ package pool
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/dialect"
+	"tandem/app/model"
 	"tandem/engine/enginetest"
 )
 
@@ -110,4 +112,19 @@ func loadWithTemplate(t *testing.T, files map[string]string, log ...*slog.Logger
 	}
 	t.Cleanup(m.Release)
 	return m.(*Model)
+}
+
+// Package api asks a template that refuses messages for simpler ones, unless it reached a limit.
+func TestTemplateAtALimitSaysSo(t *testing.T) {
+	for source, limit := range map[string]bool{
+		"{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}": true,
+		"{{ raise_exception('no') }}": false,
+	} {
+		m := loadWithTemplate(t, map[string]string{"chat_template.jinja": source})
+		_, err := m.Chat(false).Render(t.Context(), []byte(`{"messages":[]}`))
+		e, ok := errors.AsType[*control.Error](err)
+		if !ok || e.Code != control.CodeInvalid || errors.Is(err, model.ErrTemplateLimit) != limit {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
 }
