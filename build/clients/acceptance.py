@@ -11,7 +11,9 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 CHAT, RESPONSES, GENERATE = "/v1/chat/completions", "/v1/responses", "/api/generate"
 TEXTS = ("/v1/completions", "/v1/fim/completions")
 MESSAGES = ("/v1/messages", "/v1/messages/count_tokens")
-TALKS = (CHAT, RESPONSES, *MESSAGES, GENERATE, "/api/chat")
+COUNT, COMPACT = "/v1/responses/input_tokens", "/v1/responses/compact"
+ITEMS = (RESPONSES, COUNT, COMPACT)
+TALKS = (CHAT, *ITEMS, *MESSAGES, GENERATE, "/api/chat")
 READS = ("/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")
 INFILL = "/infill"
 PROMPTS = (*TALKS, *TEXTS, *READS, INFILL)
@@ -21,9 +23,6 @@ PROMPTS = (*TALKS, *TEXTS, *READS, INFILL)
 BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in (
     (TALKS, r"\S+ asks for a call, and \S+ offers nothing to call\."),
     (TALKS, r'\S+ names ".*", which is not in \S+\.'),
-    ((CHAT,), r"tool_choice asks for a call, which response_format does not allow; leave out one of the two\."),
-    ((RESPONSES,), r"tool_choice asks for a call, which text\.format does not allow; leave out one of the two\."),
-    (MESSAGES, r"tool_choice asks for a call, which the format of the output does not allow; leave out one of the two\."),
     (TALKS, r"The tools cannot be offered so that a call is certain: .+\."),
     ((CHAT,), r"top_logprobs needs logprobs to be true\."),
     (TEXTS, r"suffix needs the prompt as text\."),
@@ -35,7 +34,8 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (TEXTS, r"prompt asks for \d+ continuations \(prompts times n, or best_of\); \d+ are allowed in one request\."),
     (READS, r"The texts up to \S+ have \d+ tokens; \d+ are allowed in one request\. Send them in several\."),
     (MESSAGES, r"messages hold nothing but an empty message of the system's; add one of the user's\."),
-    ((RESPONSES,), r"input holds nothing to answer; send a message\."),  # all items are skipped
+    (ITEMS, r"input holds nothing to answer; send a message\."),  # all items are skipped
+    ((COUNT, COMPACT), r"input is missing: send a text, or a list of items\."),  # or previous_response_id
     (PROMPTS, r'.+ names ".*" twice\.'),  # names that are not UTF-8 become equal
     ((*TEXTS, *READS, "/detokenize"), r"\S+ holds token id \d+; the model's ids are below \d+\."),
     (PROMPTS, r'\S+(?: prompt)? holds the token ".*", whose id \d+ the model \S+ does not know: its ids are below \d+\. Leave the token out\.'),
@@ -49,7 +49,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (("/v1/models",), r'(?:before_id|after_id) names no model of the list: ".*"\.'),
     (("/v1/models",), r"before_id cannot be combined with after_id\."),
     (("/v1/responses/{id}/input_items",), r'after names no item of this response: ".*"\.'),
-    ((RESPONSES,), r"Previous response with id '.*' not found: .+\."),
+    (ITEMS, r"Previous response with id '.*' not found: .+\."),
     (("/v1/responses/{id}/cancel",), r"Only a response in the background can be cancelled; .+\."),
 ))
 

@@ -123,7 +123,7 @@ def errors():
     bad = openai.BadRequestError
     refused(openai.NotFoundError, "model_not_found", model="no-such-model")
     refused(bad, "invalid_request", temperature=-1)
-    refused(bad, "invalid_request", response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nonsense"}}})
+    refused(bad, "invalid_request", response_format={"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": {"type": "nonsense"}}})
     refused(bad, "invalid_request", messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}]}])
     for stream in (False, True):
         text = refused(bad, "context_length_exceeded", messages=[{"role": "user", "content": "a b " * 100_000}], stream=stream)

@@ -20,7 +20,7 @@ test('settings of an editor are copied, written and checked', async () => {
   const clipboard = () => page.evaluate(() => navigator.clipboard.readText())
   const origin = new URL(page.url()).origin
   await page.getByRole('link', { name: 'Connect' }).click()
-  await page.getByRole('button', { name: 'Copy the base URL' }).click()
+  await page.getByRole('button', { name: 'Copy the base URL', exact: true }).click()
   assert.equal(await clipboard(), `${origin}/v1`)
 
   // Every client has settings that name the endpoint.
