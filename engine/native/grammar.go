@@ -207,7 +207,11 @@ func (m *Matcher) move(what byte, n uint32) error {
 
 // step returns the answer to one step. A step that fails breaks the matcher.
 func (m *Matcher) step(what byte, body []byte) ([]byte, error) {
-	answer, err := m.process.call(context.Background(), what, body, step)
+	// The processor's time is bounded in the process. The clock counts for one that is stopped.
+	ctx, cancel := context.WithTimeoutCause(context.Background(), mostTime,
+		&failure{kind: timeUsed})
+	defer cancel()
+	answer, err := m.process.call(ctx, what, body, step)
 	if err != nil {
 		m.stopped = true
 	}

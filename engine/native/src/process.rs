@@ -46,13 +46,24 @@ pub fn serve(socket: c_int) -> ! {
     // SAFETY: signals of a terminal or of a service manager are for the client. When it ends, its
     // socket closes. Nobody waits for copies that have ended.
     unsafe {
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD] {
+        for signal in [
+            libc::SIGINT,
+            libc::SIGTERM,
+            libc::SIGHUP,
+            libc::SIGPIPE, // a client that has left is told by the result of a write
+            libc::SIGCHLD,
+        ] {
             libc::signal(signal, libc::SIG_IGN);
         }
     }
     let answers = thread::Builder::new()
         .stack_size(STACK_BYTES)
-        .spawn(move || answer_all(socket));
+        .spawn(move || {
+            answer_all(socket);
+            // A copy has no other thread, and what it has made need not be taken apart.
+            // SAFETY: nothing is left to be done.
+            unsafe { libc::_exit(0) }
+        });
     if let Ok(answers) = answers {
         let _ = answers.join();
     }
