@@ -3,14 +3,17 @@ package models
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"tandem/engine/native"
 )
@@ -83,6 +86,11 @@ func readChat(fsys fs.FS, tokenizerConfig []byte, lane *native.Lane) Chat {
 
 func compileTemplate(source string, lane *native.Lane) chatTemplate {
 	t, err := native.NewTemplate(source, lane)
+	if err == nil {
+		if err = unknownName(t); err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}
 	if err != nil {
 		return chatTemplate{err: &Error{Code: CodeInvalid, Err: err, Message: fmt.Sprintf(
 			"has a chat template that cannot be read: %s",
@@ -90,6 +98,25 @@ func compileTemplate(source string, lane *native.Lane) chatTemplate {
 	}
 	return chatTemplate{template: t}
 }
+
+// trialTime bounds the trial of a template. One that takes longer is told at the first request.
+const trialTime = time.Second
+
+// unknownName returns the error of a template that names a filter, a test or a function that there
+// is not, where it meets it in the shortest conversation. The compiler looks none of them up.
+func unknownName(t *native.Template) error {
+	ctx, cancel := context.WithTimeout(context.Background(), trialTime)
+	defer cancel()
+	_, err := t.Render(ctx, []byte(`{"messages":[{"role":"user","content":"1"}],"tools":null,`+
+		`"documents":null,"bos_token":"","eos_token":"","add_generation_prompt":true}`))
+	e, ok := errors.AsType[*native.TemplateError](err)
+	if ok && e.Kind == native.KindRender && unknownNames.MatchString(e.Message) {
+		return e
+	}
+	return nil
+}
+
+var unknownNames = regexp.MustCompile(`unknown (filter|test|function)`)
 
 // templates are the sources of the templates: for conversations with tools and for others. Both are
 // empty if the model has none.

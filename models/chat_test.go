@@ -55,6 +55,26 @@ func TestChatTemplatesAreFoundInEachPlace(t *testing.T) {
 	}
 }
 
+func TestTemplateWithAnUnknownNameSaysWhere(t *testing.T) {
+	for source, want := range map[string]string{
+		"a\n{{ 'x' | zebra }}":                  "line 2: unknown filter",
+		"a\n{{ 'x' is zebra }}":                 "line 2: unknown test",
+		"a\n{{ zebra(1) }}":                     "line 2: unknown function",
+		"{% if x %}{{ x | zebra }}{% endif %}":  "", // perhaps it never comes there
+		"{{ raise_exception('system first') }}": "",
+	} {
+		c := readChat(fstest.MapFS{"chat_template.jinja": &fstest.MapFile{Data: []byte(source)}}, nil,
+			nil)
+		if _, err := c.Template(false); (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", source, err, want)
+		}
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestTemplateThatDoesNotCompileSaysWhereAndWhy(t *testing.T) {
 	files := fstest.MapFS{"chat_template.jinja": &fstest.MapFile{Data: []byte("a\n{% if x %}")}}
 	c := readChat(files, nil, nil)

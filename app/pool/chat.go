@@ -69,18 +69,30 @@ func openChat(ctx context.Context, r chatReader, of *models.Chat, forms []dialec
 	if c.template, c.err = of.Template(tools); c.template == nil {
 		return c
 	}
-	for _, form := range forms {
-		if c.shows(ctx, form, tools, false) {
+	for _, system := range []bool{false, true} { // some templates want one first
+		p := probe{tools: tools, system: system}
+		for _, form := range forms {
+			if !c.shows(ctx, form, p) {
+				continue
+			}
 			c.history = form
-			break
-		}
-	}
-	if apart := c.history; !c.shows(ctx, apart, tools, true) {
-		if apart.Apart = true; c.shows(ctx, apart, tools, true) {
-			c.history = apart
+			p.text = true
+			if apart := form; !c.shows(ctx, form, p) {
+				if apart.Apart = true; c.shows(ctx, apart, p) {
+					c.history = apart
+				}
+			}
+			return c
 		}
 	}
 	return c
+}
+
+// A probe is a conversation in which the model has called a tool.
+type probe struct {
+	tools  bool // it offers tools
+	system bool // it begins with a system message
+	text   bool // a text stands beside the call
 }
 
 // Marks of a probe. No template prints them of itself.
@@ -92,18 +104,18 @@ const (
 
 // shows reports whether the template prints a call of an earlier turn in that form: the name, the
 // arguments, and a text beside it if there is one.
-func (c *Chat) shows(ctx context.Context, form dialect.History, tools, text bool) bool {
-	vars, err := json.Marshal(probeVars(form, tools, text))
+func (c *Chat) shows(ctx context.Context, form dialect.History, p probe) bool {
+	vars, err := json.Marshal(p.vars(form))
 	if err != nil {
 		return false
 	}
 	printed, err := c.Render(ctx, vars)
 	return err == nil && strings.Contains(printed, probeTool) &&
-		strings.Contains(printed, probeValue) && (!text || strings.Contains(printed, probeText))
+		strings.Contains(printed, probeValue) && (!p.text || strings.Contains(printed, probeText))
 }
 
-// probeVars returns the variables of a conversation in which the model has called a tool.
-func probeVars(form dialect.History, tools, text bool) any {
+// vars returns the variables of the conversation in that form.
+func (p probe) vars(form dialect.History) any {
 	type object = map[string]any
 	const id = "abcdefgh1" // Mistral's templates want nine letters and digits
 	arguments := object{"key": probeValue}
@@ -115,12 +127,16 @@ func probeVars(form dialect.History, tools, text bool) any {
 		call["tool_calls"].([]any)[0].(object)["function"].(object)["arguments"] =
 			`{"key":"` + probeValue + `"}`
 	}
-	messages := []any{object{"role": "user", "content": "1"}}
+	var messages []any
+	if p.system {
+		messages = append(messages, object{"role": "system", "content": "1"})
+	}
+	messages = append(messages, object{"role": "user", "content": "1"})
 	switch {
-	case text && form.Apart:
+	case p.text && form.Apart:
 		messages = append(messages, object{"role": "assistant", "content": probeText})
 		fallthrough
-	case !text:
+	case !p.text:
 		if form.NullContent {
 			call["content"] = nil
 		}
@@ -130,7 +146,7 @@ func probeVars(form dialect.History, tools, text bool) any {
 	messages = append(messages, call,
 		object{"role": "tool", "tool_call_id": id, "name": probeTool, "content": "2"})
 	vars := object{"messages": messages, "add_generation_prompt": true}
-	if tools {
+	if p.tools {
 		vars["tools"] = []any{object{"type": "function", "function": object{"name": "other",
 			"description": "1", "parameters": object{"type": "object", "properties": object{
 				"key": object{"type": "string", "description": "1"}}, "required": []string{"key"}}}}}

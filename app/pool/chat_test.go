@@ -40,6 +40,9 @@ func TestHistoryTakesTheFormInWhichTheTemplateShowsCalls(t *testing.T) {
 			dialect.History{NullContent: true, TextArguments: true, Apart: true}},
 		"a text or calls": {`{% elif m.role == 'assistant' and m.content %}{{ m.content }}` +
 			`{% elif m.role == 'assistant' %}` + list(object), dialect.History{Apart: true}},
+		"a system message first": {`{% elif m.role == 'system' %}S{% elif messages[0].role != 'system' %}` +
+			`{{ raise_exception('system first') }}{% elif m.role == 'assistant' %}{{ m.content }}` +
+			list(text), dialect.History{TextArguments: true}},
 		"no calls": {`{% elif m.role == 'assistant' %}{{ m.content }}`, dialect.History{}},
 		"refused":  {`{% else %}{{ raise_exception('no') }}`, dialect.History{}},
 	} {
