@@ -96,6 +96,12 @@ func (s *scope) readNumbers() {
 			return
 		}
 	}
+	low, high, ok := s.align(low, high, s.readMultiple(whole))
+	if !ok {
+		s.exclude(s.at, "its bounds leave no multiple of multipleOf between them", "number",
+			"integer")
+		return
+	}
 	limit := int64(mostNumber)
 	if whole {
 		limit = mostWhole
@@ -105,7 +111,6 @@ func (s *scope) readNumbers() {
 	} else {
 		s.writeBounds(low, high, whole)
 	}
-	s.readMultiple()
 }
 
 func (s *scope) has(name string) bool {
@@ -283,23 +288,66 @@ func wholeInwards(n *big.Int, side int) (spelling string, moved bool) {
 	return back.String(), back.Cmp(n) != 0
 }
 
-// readMultiple reads multipleOf. llguidance has no digits for a long one.
-func (s *scope) readMultiple() {
+// readMultiple reads multipleOf, and returns it as it was written, or nil. llguidance has no digits
+// for a long one. The whole multiples of a fraction are those of its numerator.
+func (s *scope) readMultiple(whole bool) *big.Rat {
 	v, at := s.in.get("multipleOf"), s.at.under("multipleOf")
 	if v == nil {
-		return
+		return nil
 	}
 	r, ok := rational(v)
-	switch {
-	case !ok || r.Sign() == 0:
+	if !ok || r.Sign() == 0 {
 		s.bad(at, "multipleOf is a number other than 0")
-		return
-	case !multiple(r.Abs(r)):
+		return nil
+	}
+	r.Abs(r)
+	if whole {
+		r.SetInt(r.Num())
+	}
+	if !multiple(r) {
 		s.bad(at, "multipleOf has more digits than can be honoured")
-		return
+		return nil
 	}
 	spelling, _ := r.Float64()
 	s.out.set("multipleOf", newNumber(strconv.FormatFloat(spelling, 'f', -1, 64)))
+	return r
+}
+
+// align moves bounds inwards to multiples of a step, if there is one. ok is false if no multiple is
+// in the range. llguidance divides the bounds as float64, which may lose one multiple at each end.
+// So a single multiple stands without multipleOf, and of two only one is at its bound.
+func (s *scope) align(low, high bound, step *big.Rat) (newLow, newHigh bound, ok bool) {
+	if step == nil {
+		return low, high, true
+	}
+	low, first := low.multiple(step, 1)
+	high, last := high.multiple(step, -1)
+	if first == nil || last == nil || step.IsInt() {
+		return low, high, first == nil || last == nil || first.Cmp(last) <= 0
+	}
+	half := new(big.Rat).Mul(step, big.NewRat(1, 2))
+	switch n := new(big.Int).Sub(last, first); {
+	case n.Sign() < 0:
+		return low, high, false
+	case n.Sign() == 0:
+		s.out.drop("multipleOf")
+	case n.Cmp(big.NewInt(1)) == 0 && first.Sign() > 0:
+		low.at.Sub(low.at, half)
+	case n.Cmp(big.NewInt(1)) == 0 && last.Sign() < 0:
+		high.at.Add(high.at, half) // the end close to 0: llguidance writes it with all digits
+	}
+	return low, high, true
+}
+
+// multiple moves a bound inwards to n steps, which are in the range.
+func (b bound) multiple(step *big.Rat, side int) (moved bound, n *big.Int) {
+	if b.at == nil {
+		return b, nil
+	}
+	moved = bound{new(big.Rat).Quo(b.at, step), b.out}.whole(side)
+	n = new(big.Int).Set(moved.at.Num())
+	moved.at.Mul(moved.at, step)
+	return moved, n
 }
 
 // multiple reports whether llguidance reads a number of multipleOf as it is. It multiplies the

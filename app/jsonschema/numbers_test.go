@@ -134,6 +134,52 @@ func TestBoundHoldsToItsLastDigit(t *testing.T) {
 	}
 }
 
+// A multiple that is itself a bound is in the range, whatever float64 makes of the two.
+func TestMultipleAtABoundIsAdmitted(t *testing.T) {
+	v := newVocabulary(t)
+	for schema, want := range map[string][]string{
+		`{"type":"number","multipleOf":0.01,"minimum":0.07,"maximum":0.07}`:               {"0.07"},
+		`{"type":"number","multipleOf":0.1,"minimum":0.3,"maximum":0.3}`:                  {"0.3"},
+		`{"type":"number","multipleOf":0.05,"minimum":19.95,"maximum":19.95}`:             {"19.95"},
+		`{"type":"number","multipleOf":0.01,"exclusiveMinimum":0.56,"maximum":0.57}`:      {"0.57"},
+		`{"multipleOf":0.01,"minimum":-0.57,"exclusiveMaximum":-0.56,"type":"number"}`:    {"-0.57"},
+		`{"type":"number","multipleOf":0.1,"minimum":0,"maximum":0.3}`:                    {"0", "0.1", "0.2", "0.3"},
+		`{"type":"number","multipleOf":0.01,"minimum":29999999.29,"maximum":29999999.29}`: {"29999999.29"},
+		`{"type":"number","multipleOf":0.1,"maximum":0.35,"minimum":0.25}`:                {"0.3"},
+		`{"type":"number","multipleOf":0.01,"minimum":0.06,"maximum":0.07}`:               {"0.06", "0.07"},
+		`{"type":"number","multipleOf":0.1,"minimum":-0.35,"maximum":-0.2}`:               {"-0.2", "-0.3"},
+		`{"type":"number","multipleOf":0.05,"minimum":0.95,"maximum":1}`:                  {"0.95", "1"},
+		`{"type":"number","multipleOf":0.1,"minimum":0,"maximum":0.1}`:                    {"0", "0.1"},
+		`{"type":"integer","multipleOf":0.01,"minimum":7,"maximum":7}`:                    {"7"},
+		`{"type":"integer","multipleOf":0.07,"minimum":1,"maximum":13}`:                   {"7"},
+		`{"type":"integer","multipleOf":1.5,"minimum":1,"maximum":8}`:                     {"3", "6"},
+		`{"type":"number","multipleOf":3,"minimum":3,"maximum":3}`:                        {"3"},
+	} {
+		for _, text := range texts(t, v, schema, Options{Strict: true}) {
+			n, ok := new(big.Rat).SetString(text)
+			if !ok || !slices.ContainsFunc(want, func(w string) bool {
+				r, _ := new(big.Rat).SetString(w)
+				return r.Cmp(n) == 0
+			}) {
+				t.Errorf("%s: %s, want one of %s", schema, text, want)
+			}
+		}
+	}
+	for _, schema := range []string{
+		`{"type":"number","multipleOf":0.1,"minimum":0.31,"maximum":0.39}`,
+		`{"type":"number","multipleOf":0.01,"exclusiveMinimum":0.56,"exclusiveMaximum":0.57}`,
+		`{"type":"integer","multipleOf":1.5,"minimum":4,"maximum":5}`,
+		`{"type":"integer","multipleOf":7,"minimum":8,"maximum":13}`,
+	} {
+		for _, strict := range []bool{true, false} {
+			_, err := Compile(json.RawMessage(schema), Options{Strict: strict})
+			if e, ok := errors.AsType[*Error](err); !ok || !e.Impossible {
+				t.Errorf("%s, strict %v: %v, want a refusal", schema, strict, err)
+			}
+		}
+	}
+}
+
 // Schemas within Lark rules have forms too. All other rules stay as they are.
 func TestSchemaInRulesHasItsForm(t *testing.T) {
 	v := newVocabulary(t)
