@@ -78,6 +78,11 @@ func idle(s *value, key string) bool {
 	return false
 }
 
+// admitsAll reports whether a schema is true or empty.
+func admitsAll(v *value) bool {
+	return v.kind == truth || v.kind == object && len(v.keys) == 0
+}
+
 // schema writes a schema anew.
 func (c *compiler) schema(v *value, at *place) *value {
 	if c.doc.count++; c.doc.count > maxSchemas {
@@ -100,6 +105,9 @@ func (c *compiler) schema(v *value, at *place) *value {
 	s.out.at = at
 	s.readTypes()
 	for _, key := range v.keys {
+		if key == "not" && admitsAll(v.get(key)) {
+			return nothing(at.under(key), "it excludes every value: leave not out")
+		}
 		if draft, ok := unsupported[key]; ok && draft <= c.doc.draft && !idle(v, key) {
 			c.bad(at.under(key), "%s cannot be honoured: leave it out", key)
 		}

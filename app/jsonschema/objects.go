@@ -182,10 +182,8 @@ func (s *scope) readRequired(properties *value, patterns []namePattern, addition
 		}
 		seen[x.text] = true
 		if closed && properties.get(x.text) == nil && !matches(x.text) {
-			if s.strict {
-				s.exclude(at.item(i), "the name is required, and the schema admits no such "+
-					"property: add it to properties", "object")
-			}
+			s.exclude(at.item(i), "the name is required, and the schema admits no such "+
+				"property: add it to properties", "object")
 			continue
 		}
 		names.list = append(names.list, x)
@@ -230,17 +228,19 @@ func (s *scope) readNameCounts(properties *value, patterns []namePattern, additi
 	if more == 0 && !hasMost {
 		return
 	}
-	if optional := s.optional(properties); optional > 0 {
+	optional := s.optional(properties)
+	if more > optional && closed && len(patterns) == 0 {
+		s.exclude(s.at.under("minProperties"), "the schema admits fewer properties than "+
+			"minProperties asks for", "object")
+		return
+	}
+	if optional > 0 {
 		one := more <= 1 && (!hasMost || most-required == 1) && len(patterns) == 0 && closed
 		if !one {
 			s.bad(s.at, "minProperties and maxProperties can be honoured only if all properties "+
 				"are required: leave them out, or require them")
 			return
 		}
-	} else if more > 0 && closed && len(patterns) == 0 {
-		s.exclude(s.at.under("minProperties"), "the schema admits fewer properties than "+
-			"minProperties asks for", "object")
-		return
 	}
 	if hasLeast {
 		s.out.set("minProperties", newNumber(strconv.Itoa(least)))

@@ -19,11 +19,8 @@ func (s *scope) readValues(key string) {
 	}
 	s.doc.count += len(values) / 8
 	fit := slices.DeleteFunc(slices.Clone(values), func(x *value) bool { return !s.fits(x) })
-	if len(fit) == 0 && !s.strict {
-		s.types, fit = nil, values // the values tell more than the type
-	}
 	if len(fit) == 0 {
-		s.none = nothing(at, "no value of %s has the schema's type", key)
+		s.none = nothing(at, "no value of %s has the schema's type: change one of the two", key)
 		return
 	}
 	if before := valuesOf(s.out); before != nil { // both const and enum
@@ -60,8 +57,7 @@ func (s *scope) fits(v *value) bool {
 		slices.Contains(s.types, "integer") && isWhole(v.text)
 }
 
-// filterValues removes the texts and numbers that the schema lists and its bounds refuse. If all are
-// refused and the schema is not strict, the bounds are left out.
+// filterValues removes the texts and numbers that the schema lists and its bounds refuse.
 func (s *scope) filterValues() {
 	values := valuesOf(s.out)
 	if values == nil {
@@ -73,13 +69,8 @@ func (s *scope) filterValues() {
 		s.out.drop("format") // the values tell more
 	}
 	switch {
-	case len(fit) == 0 && s.strict:
-		s.none = nothing(s.at, "its bounds refuse all values that it lists")
 	case len(fit) == 0:
-		for _, key := range []string{"pattern", "minLength", "maxLength", "minimum", "maximum",
-			"exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
-			s.out.drop(key)
-		}
+		s.none = nothing(s.at, "its bounds refuse all values that it lists")
 	case len(fit) < len(values):
 		s.out.set("enum", newList(fit...))
 	}
