@@ -6,7 +6,7 @@
 //   - the list of models.
 //
 // Two neighbours have the same form: Mistral's fill-in-the-middle and Jina's reranking. LM Studio's
-// own list of models is here too, since its programs ask for nothing else beside OpenAI's routes.
+// own routes are here too: its list of models, and the same chats, completions and embeddings.
 //
 // Extensions keep their inventors' names: return_token_ids and ignore_eos are vLLM's, timings is
 // llama.cpp's.

@@ -98,7 +98,7 @@ var lmStudioModelShape = wire.AnswerOf[LMStudioModel]().Named("LMStudioModel")
 // lmStudioOperations describe LM Studio's routes for OpenAPI.
 var lmStudioOperations = []wire.Operation{
 	{
-		Method: http.MethodGet, Path: "/api/v0/models", ID: "lmStudioModels",
+		Method: http.MethodGet, Path: lmStudioBase + "/models", ID: "lmStudioModels",
 		Summary: "The models as LM Studio lists them, tandem first.",
 		Answer: wire.Object(
 			wire.Need("object", wire.Just("list")),
@@ -107,9 +107,29 @@ var lmStudioOperations = []wire.Operation{
 		Error: wire.OpenAIErrorShape,
 	},
 	{
-		Method: http.MethodGet, Path: "/api/v0/models/{id}", ID: "lmStudioModel",
+		Method: http.MethodGet, Path: lmStudioBase + "/models/{id}", ID: "lmStudioModel",
 		Summary:    "One of them; its id may hold slashes.",
 		Parameters: []wire.Parameter{wire.PathID},
 		Answer:     lmStudioModelShape, Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodPost, Path: lmStudioBase + "/chat/completions", ID: "lmStudioChat",
+		Summary: "The next message of a chat, where LM Studio's programs ask for it.",
+		Body:    chatRequestShape,
+		Answer:  chatCompletionShape, Chunk: chatCompletionChunkShape, Done: true,
+		Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodPost, Path: lmStudioBase + "/completions", ID: "lmStudioComplete",
+		Summary: "What follows a text, where LM Studio's programs ask for it.",
+		Body:    completionRequestShape,
+		Answer:  completionShape, Chunk: completionChunkShape, Done: true,
+		Error: wire.OpenAIErrorShape,
+	},
+	{
+		Method: http.MethodPost, Path: lmStudioBase + "/embeddings", ID: "lmStudioEmbed",
+		Summary: "Vectors of texts, where LM Studio's programs ask for them.",
+		Body:    embeddingsRequestShape,
+		Answer:  embeddingsShape, Error: wire.OpenAIErrorShape,
 	},
 }

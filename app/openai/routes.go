@@ -6,26 +6,33 @@ import (
 )
 
 // Routes are OpenAI's routes, and others in the same form: Mistral's fill-in-the-middle, Jina's
-// reranking, and LM Studio's list of models.
+// reranking, and LM Studio's own routes.
 type Routes struct{ *api.API }
+
+// lmStudioBase is before LM Studio's own routes. They take OpenAI's bodies and answer in its form.
+const lmStudioBase = "/api/v0"
 
 // AddRoutes adds the routes, except the list of models, which shares its path with Anthropic's.
 func (v Routes) AddRoutes(route wire.AddRoute) {
-	route.Post("/v1/chat/completions", v.Generation("/v1/chat/completions", readChat))
-	route.Post("/v1/completions", v.Generation("/v1/completions", readCompletion))
-	route.Post("/v1/embeddings", v.TextsRoute("/v1/embeddings", readEmbeddings))
+	for path, read := range Readers() {
+		route.Post(path, v.Generation(path, read))
+	}
+	for _, path := range []string{"/v1/embeddings", lmStudioBase + "/embeddings"} {
+		route.Post(path, v.TextsRoute(path, readEmbeddings))
+	}
 	route.Post("/v1/rerank", v.TextsRoute("/v1/rerank", readRerank))
-	route.Post("/v1/fim/completions", v.Generation("/v1/fim/completions", readFIM))
-	route.Get("/api/v0/models", v.listLMStudio)
-	route.Get("/api/v0/models/{id...}", v.getLMStudio)
+	route.Get(lmStudioBase+"/models", v.listLMStudio)
+	route.Get(lmStudioBase+"/models/{id...}", v.getLMStudio)
 }
 
 // Readers returns the readers of the generating routes' bodies.
 func Readers() map[string]api.ReadBody {
 	return map[string]api.ReadBody{
-		"/v1/chat/completions": readChat,
-		"/v1/completions":      readCompletion,
-		"/v1/fim/completions":  readFIM,
+		"/v1/chat/completions":             readChat,
+		lmStudioBase + "/chat/completions": readChat,
+		"/v1/completions":                  readCompletion,
+		lmStudioBase + "/completions":      readCompletion,
+		"/v1/fim/completions":              readFIM,
 	}
 }
 

@@ -2,12 +2,14 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
+	"tandem/app/control"
 	"tandem/app/llamacpp"
 	"tandem/app/openai"
 )
@@ -120,6 +122,41 @@ func TestTextIsTokenizedAndBack(t *testing.T) {
 	}
 }
 
+// A provider for LM Studio gets from its routes what OpenAI's would give it.
+func TestLMStudiosRoutesAnswerAsOpenAIs(t *testing.T) {
+	for route, body := range map[string]string{
+		"/chat/completions": `"messages":[{"role":"user","content":"x"}]`,
+		"/completions":      `"prompt":"x"`,
+		"/embeddings":       `"input":"x"`,
+	} {
+		var shapes [2][]string
+		for i, base := range []string{"/v1", "/api/v0"} {
+			fake := newFake()
+			if route == "/embeddings" {
+				fake.model.Purpose = control.KindEmbedding
+			}
+			w := postTo(t, New(fake.services(), Options{}), base+route, "application/json",
+				`{"model":"tandem",`+body+`}`)
+			var answer map[string]any
+			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != 200 {
+				t.Fatalf("%s%s: %v %d %s", base, route, err, w.Code, w.Body)
+			}
+			shapes[i] = slices.Sorted(maps.Keys(answer))
+			if got := fake.lastRun().Endpoint; got != base+route {
+				t.Errorf("the run's endpoint is %s, want %s%s", got, base, route)
+			}
+		}
+		if !slices.Equal(shapes[0], shapes[1]) {
+			t.Errorf("%s: the members are %v and %v", route, shapes[0], shapes[1])
+		}
+	}
+	w := postTo(t, New(newFake().services(), Options{}), "/api/v0/chat/completions",
+		"application/json", `{"model":"tandem","stream":true,"messages":[{"role":"user","content":"x"}]}`)
+	if !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
+		t.Errorf("a stream: %d %s", w.Code, w.Body)
+	}
+}
+
 // The line of the cursor continues what is before it. Texts of other files come first.
 func TestInfillFillsTheGapAtTheCursor(t *testing.T) {
 	for body, want := range map[string]string{
@@ -173,7 +210,8 @@ func TestInfillFillsTheGapAtTheCursor(t *testing.T) {
 
 // Other machines need a key for these routes too.
 func TestRoutesOfLocalProvidersAreKeyed(t *testing.T) {
-	for _, path := range []string{"/props", "/tokenize", "/detokenize", "/infill", "/api/v0/models"} {
+	for _, path := range []string{"/props", "/tokenize", "/detokenize", "/infill", "/api/v0/models",
+		"/api/v0/chat/completions"} {
 		if !isStandard(path) || !isShared(path) {
 			t.Errorf("%s is not among the routes that need a key", path)
 		}

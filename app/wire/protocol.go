@@ -26,7 +26,7 @@ func ProtocolOf(r *http.Request) protocol {
 		p = strings.TrimPrefix(p, "/v1")
 	}
 	switch {
-	case under(p, "/api") && !under(p, "/api/v0"): // LM Studio's list has OpenAI's form
+	case under(p, "/api") && !under(p, "/api/v0"): // LM Studio's have OpenAI's form
 		return Ollama{}
 	case under(p, "/messages"), under(p, "/models") && r.Header.Get(anthropicVersion) != "":
 		return Anthropic{}
