@@ -181,15 +181,20 @@ var allowedShape = wire.Object(
 	wire.Need("tools", wire.List(ToolShape)),
 )
 
+// ChoiceTypeShape is a word of tool_choice as an object, as Anthropic has it.
+var ChoiceTypeShape = wire.Object(wire.Need("type", wire.Word(ToolChoices...)))
+
 // ToolChoiceShape is ToolChoice in OpenAPI.
 var ToolChoiceShape = wire.Either(
 	wire.Word(ToolChoices...),
+	ChoiceTypeShape,
 	wire.Object(
-		wire.Need("type", wire.Just("function")),
+		wire.May("type", wire.Word("function", "tool")),
 		wire.Need("function", ChosenShape),
 	),
 	wire.Object(
-		wire.Need("type", wire.Just("function")),
+		wire.May("type", wire.Word("function", "tool")),
+		wire.Opt("function", wire.Null),
 		wire.Need("name", wire.Filled),
 	),
 	wire.Object(

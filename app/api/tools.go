@@ -181,10 +181,31 @@ func ReadChoiceWord(f *wire.Fields, key string) (c ToolChoice, o *wire.Fields) {
 	case v[0] != '"':
 		return c, f.Object(key)
 	}
-	if c.Mode = f.Word(key); c.Mode == "any" {
-		c.Mode = "required"
-	}
+	c.Mode = modeOf(f.Word(key))
 	return c, nil
+}
+
+// modeOf returns the mode that a word of ToolChoices asks for.
+func modeOf(word string) string {
+	if word == "any" {
+		return "required"
+	}
+	return word
+}
+
+// ReadChoiceType reads the type of a choice that is an object. Some clients leave out the type
+// beside a name, send Anthropic's for it, or send the object of a word, such as {"type": "any"}.
+// It returns the mode that a word asks for, or else the kind of the object.
+func ReadChoiceType(o *wire.Fields) (kind, asked string) {
+	kind = o.String("type")
+	switch {
+	case o.Err != nil:
+	case slices.Contains(ToolChoices, kind):
+		return "", modeOf(kind)
+	case kind == "tool", kind == "" && (o.Raw("function") != nil || o.Raw("name") != nil):
+		return "function", ""
+	}
+	return kind, ""
 }
 
 // readToolChoice reads tool_choice or function_call. The name of a function stands within it, or
@@ -199,10 +220,13 @@ func readToolChoice(f *wire.Fields, key string) ToolChoice {
 		c.Mode, c.Name = "required", wire.NeededName(o)
 		return c
 	}
-	switch kind := o.String("type"); kind {
-	case "function":
+	kind, asked := ReadChoiceType(o)
+	switch {
+	case asked != "":
+		c.Mode = asked
+	case kind == "function":
 		c.Mode, c.Name = "required", ChosenName(o, wire.NeededName)
-	case "allowed_tools":
+	case kind == "allowed_tools":
 		a := o
 		if o.Raw("tools") == nil {
 			a = wire.Needed(o, "allowed_tools")

@@ -57,7 +57,12 @@ var responseToolShape = wire.Either(
 	responseFunctionShape,
 	wire.Object(
 		wire.Need("type", wire.Just("function")),
-		wire.Need("function", api.ToolShape, "As chats have it."),
+		wire.Need("function", wire.Object(
+			wire.Need("name", wire.Filled),
+			wire.Opt("description", wire.Text),
+			wire.Opt("parameters", wire.AnyMap),
+			wire.Opt("strict", wire.Flag),
+		), "As chats have it."),
 	),
 	wire.Object(
 		wire.Need("type", wire.Just("namespace")),
@@ -78,13 +83,15 @@ var promptFields = []wire.Field{
 	wire.Opt("tools", wire.List(responseToolShape)),
 	wire.Opt("tool_choice", wire.Either(
 		wire.Word(api.ToolChoices...),
+		api.ChoiceTypeShape,
 		wire.Object(
-			wire.Need("type", wire.Just("function")),
+			wire.May("type", wire.Word("function", "tool")),
+			wire.Opt("function", wire.Null),
 			wire.Need("name", wire.Filled),
 			wire.Opt("namespace", wire.Text),
 		),
 		wire.Object(
-			wire.Need("type", wire.Just("function")),
+			wire.May("type", wire.Word("function", "tool")),
 			wire.Need("function", api.ChosenShape, "As chats have it."),
 		),
 		wire.Object(

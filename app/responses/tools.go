@@ -122,10 +122,13 @@ func readResponseChoice(f *wire.Fields, key string) api.ToolChoice {
 		return c
 	}
 	defer f.Take(o)
-	switch kind := o.String("type"); kind {
-	case "function":
+	kind, asked := api.ReadChoiceType(o)
+	switch {
+	case asked != "":
+		c.Mode = asked
+	case kind == "function":
 		c.Mode, c.Name = "required", api.ChosenName(o, readName)
-	case "allowed_tools":
+	case kind == "allowed_tools":
 		a := o
 		if o.Raw("tools") == nil && o.Raw("allowed_tools") != nil { // as chats have it
 			a = o.Object("allowed_tools")
