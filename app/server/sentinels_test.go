@@ -108,7 +108,7 @@ func TestSeedMinusOneIsAnySeed(t *testing.T) {
 			seeds := map[uint64]int{}
 			for _, value := range []string{"-1", "-1", "-1.0", "7", "7"} {
 				field := `"` + name + `":` + value
-				if strings.HasPrefix(r.path, "/api/") {
+				if strings.HasPrefix(r.path, "/api/") && !strings.HasPrefix(r.path, "/api/v0/") {
 					field = `"options":{` + field + `}`
 				}
 				if r.path == "/v1/messages" {
