@@ -42,7 +42,7 @@ func NewMessage(role, text string) Message { return Message{Role: role, Texts: [
 // NewResult returns the message of a tool's result, without its text. name is the tool's, empty if
 // it is not known.
 func NewResult(id, name string) Message {
-	m := Message{Role: "tool", more: []member{{"tool_call_id", wire.AppendString(nil, id)}}}
+	m := Message{Role: "tool", more: []member{{resultIDName, wire.AppendString(nil, id)}}}
 	if name != "" {
 		m.more = append(m.more, member{"name", wire.AppendString(nil, name)})
 	}

@@ -11,7 +11,9 @@ import (
 type seenMessage struct {
 	Role, Content string
 	Thought       string `json:"reasoning_content"`
+	CallID        string `json:"tool_call_id"`
 	ToolCalls     []struct {
+		ID, Type string
 		Function struct {
 			Name      string
 			Arguments json.RawMessage

@@ -96,3 +96,52 @@ func TestPastCallWithoutNameIsRefusedByItsPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestPastCallAndItsResultShareAnID: templates add the type of a call to a text, and test how long
+// its id is.
+func TestPastCallAndItsResultShareAnID(t *testing.T) {
+	const call = `{"function":{"name":"f","arguments":{}}}`
+	const other = `{"function":{"name":"g","arguments":{}}}`
+	for _, c := range []struct{ calls, results, want string }{
+		{call, `{"role":"tool","content":"y"}`, "call00001 function, call00001"},
+		{call + "," + call, `{"role":"tool","content":"y"},{"role":"tool","content":"z"}`,
+			"call00001 function, call00002 function, call00001, call00002"},
+		{call + "," + other,
+			`{"role":"tool","name":"g","content":"y"},{"role":"tool","name":"f","content":"z"}`,
+			"call00001 function, call00002 function, call00002, call00001"},
+		{`{"id":null,"type":null,"function":{"name":"f"}}`,
+			`{"role":"tool","tool_call_id":"","content":"y"}`, "call00001 function, call00001"},
+		{`{"id":"a","function":{"name":"f"}},` + other, // an id is given, and stays
+			`{"role":"tool","content":"y"},{"role":"tool","tool_call_id":"a","content":"z"}`,
+			"a function, call00001 function, call00001, a"},
+		{call, `{"role":"tool","tool_call_id":"b","content":"y"}`, "b function, b"},
+		{`{"id":"a","type":"custom","function":{"name":"f"}}`,
+			`{"role":"tool","tool_call_id":"b","content":"y"}`, "a custom, b"},
+		{`{"id":"call00001","function":{"name":"f"}}`,
+			`{"role":"tool","content":"y"},{"role":"tool","content":"z"}`,
+			"call00001 function, call00001, call00002"},
+		{`{"id":"call00001","function":{"name":"f"}},` + call, ``,
+			"call00001 function, call00002 function"},
+	} {
+		for _, path := range []string{"/v1/chat/completions", "/api/chat"} {
+			list := `{"role":"user","content":"x"},{"role":"assistant","tool_calls":[` + c.calls +
+				`]}`
+			if c.results != "" {
+				list += "," + c.results
+			}
+			body := `{"model":"tandem","stream":false,"messages":[` + list + `]}`
+			var got []string
+			for _, m := range seenMessages(t, path, body) {
+				for _, call := range m.ToolCalls {
+					got = append(got, call.ID+" "+call.Type)
+				}
+				if m.Role == "tool" {
+					got = append(got, m.CallID)
+				}
+			}
+			if seen := strings.Join(got, ", "); seen != c.want {
+				t.Errorf("%s %s: %s, want %s", path, list, seen, c.want)
+			}
+		}
+	}
+}

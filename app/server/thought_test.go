@@ -195,9 +195,9 @@ func TestThoughtsReturnToTemplate(t *testing.T) {
 		{"", `"content":"y","reasoning_content":"hm","reasoning":"hm","thinking":"hm"`, `"content":"y","reasoning_content":"hm"}`},
 		{"", `"content":"y","reasoning_content":null,"thinking":"hm"`, `"content":"y","reasoning_content":"hm"}`},
 		{"message.thinking", `"content":"y","reasoning":"hm","name":"z"`, `"content":"y","thinking":"hm","name":"z"}`},
-		{"message.reasoning", `"reasoning_content":"hm",` + call, `"tool_calls":[{"function":{"name":"f","arguments":{}}}],"reasoning":"hm"}`},
-		{"message.thinking", `"reasoning_content":"hm",` + call, `"tool_calls":[{"function":{"name":"f","arguments":{}}}],"thinking":"hm"}`},
-		{"message.thinking", `"content":"y","reasoning_content":"hm",` + call, `"content":"y","tool_calls":[{"function":{"name":"f","arguments":{}}}]}`},
+		{"message.reasoning", `"reasoning_content":"hm",` + call, `"tool_calls":[{"id":"call00001","type":"function","function":{"name":"f","arguments":{}}}],"reasoning":"hm"}`},
+		{"message.thinking", `"reasoning_content":"hm",` + call, `"tool_calls":[{"id":"call00001","type":"function","function":{"name":"f","arguments":{}}}],"thinking":"hm"}`},
+		{"message.thinking", `"content":"y","reasoning_content":"hm",` + call, `"content":"y","tool_calls":[{"id":"call00001","type":"function","function":{"name":"f","arguments":{}}}]}`},
 	} {
 		fake := newFake()
 		fake.model.TemplateSource, fake.model.Context = c.writes, 4096

@@ -1,0 +1,191 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"tandem/app/wire"
+)
+
+// resultIDName is the member of a result that names its call.
+const resultIDName = "tool_call_id"
+
+// callIDs completes the calls of a conversation and their results. Some protocols have calls without
+// an id or a type, and templates need both. The ids are texts of JSON.
+type callIDs struct {
+	calls   []*pastCall // of the answers that wait for results
+	results []*Message  // of calls
+	known   map[string]bool
+	made    int
+}
+
+// A pastCall is a call of an earlier answer. An empty text stands for none.
+type pastCall struct {
+	raw            *json.RawMessage
+	id, kind, name string
+	result         *Message
+}
+
+// nameCalls gives each call a type and an id, and each result the id of its call. An id that the
+// client gave stays.
+func nameCalls(messages []Message) {
+	ids := callIDs{known: map[string]bool{}}
+	for i := range messages {
+		m := &messages[i]
+		switch {
+		case m.Role == "tool":
+			ids.results = append(ids.results, m)
+		case len(m.Calls) > 0 && len(ids.results) > 0:
+			ids.settle()
+		}
+		for j := range m.Calls {
+			ids.calls = append(ids.calls, readPastCall(&m.Calls[j]))
+		}
+	}
+	ids.settle()
+}
+
+// settle pairs the calls with the results and completes both. An id pairs them first, then the
+// name of a tool, then the order.
+func (s *callIDs) settle() {
+	for _, c := range s.calls {
+		s.known[c.id] = true
+	}
+	var free []*Message
+	for _, r := range s.results {
+		id := r.text(resultIDName)
+		if !s.pair(r, func(c *pastCall) bool { return id != "" && c.id == id }) {
+			free = append(free, r)
+		}
+	}
+	// A result that has an id takes no call that has another one.
+	open := func(r *Message, c *pastCall) bool { return c.id == "" || r.text(resultIDName) == "" }
+	var unnamed []*Message
+	for _, r := range free {
+		name := r.text("name")
+		if !s.pair(r, func(c *pastCall) bool { return name != "" && c.name == name && open(r, c) }) {
+			unnamed = append(unnamed, r)
+		}
+	}
+	var alone []*Message
+	for _, r := range unnamed {
+		if !s.pair(r, func(c *pastCall) bool { return open(r, c) }) && r.text(resultIDName) == "" {
+			alone = append(alone, r)
+		}
+	}
+	for _, c := range s.calls {
+		s.complete(c)
+	}
+	for _, r := range alone {
+		r.set(resultIDName, s.make())
+	}
+	s.calls, s.results = nil, nil
+}
+
+// pair gives r to the first call without a result that fits. It reports whether there is one.
+func (s *callIDs) pair(r *Message, fits func(*pastCall) bool) bool {
+	for _, c := range s.calls {
+		if c.result == nil && fits(c) {
+			c.result = r
+			return true
+		}
+	}
+	return false
+}
+
+// complete adds to a call and to its result what they lack.
+func (s *callIDs) complete(c *pastCall) {
+	var given string
+	if c.result != nil {
+		given = c.result.text(resultIDName)
+	}
+	id := c.id
+	if id == "" {
+		id = given
+	}
+	if id == "" {
+		id = s.make()
+	}
+	s.known[id] = true
+	if c.result != nil && given == "" {
+		c.result.set(resultIDName, id)
+	}
+	if c.id == "" || c.kind == "" {
+		c.write(id)
+	}
+}
+
+// make returns an id of nine letters and digits: some templates take no other length. It comes from
+// the call's place, so that the next turn has the same prompt up to here.
+func (s *callIDs) make() string {
+	for {
+		s.made++
+		n := strconv.FormatInt(int64(s.made), 36)
+		if id := fmt.Sprintf(`"call%05s"`, n); !s.known[id] {
+			return id
+		}
+	}
+}
+
+// readPastCall reads a call.
+func readPastCall(raw *json.RawMessage) *pastCall {
+	c := &pastCall{raw: raw}
+	_ = wire.EachMember(*raw, func(key string, v json.RawMessage) error { // it was read before
+		switch key {
+		case "id":
+			c.id = filled(v)
+		case "type":
+			c.kind = filled(v)
+		case "function":
+			return wire.EachMember(v, func(key string, v json.RawMessage) error {
+				if key == "name" {
+					c.name = filled(v)
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	return c
+}
+
+// write writes the call again with that id and a type.
+func (c *pastCall) write(id string) {
+	if c.kind == "" {
+		c.kind = `"function"`
+	}
+	call := fmt.Appendf(nil, `{"id":%s,"type":%s`, id, c.kind)
+	_ = wire.EachMember(*c.raw, func(key string, v json.RawMessage) error {
+		if key != "id" && key != "type" {
+			call = member{key, v}.appendTo(append(call, ','))
+		}
+		return nil
+	})
+	*c.raw = append(call, '}')
+}
+
+// filled returns a value, or an empty text if it holds nothing.
+func filled(v json.RawMessage) string {
+	if s := string(v); s != "null" && s != `""` {
+		return s
+	}
+	return ""
+}
+
+// text returns the value of a member, or an empty text if it holds nothing.
+func (m *Message) text(key string) string {
+	for _, x := range m.more {
+		if x.key == key {
+			return filled(x.value)
+		}
+	}
+	return ""
+}
+
+// set writes a member, in the place of an earlier one. The message gets members of its own.
+func (m *Message) set(key, value string) {
+	m.more = slices.DeleteFunc(slices.Clone(m.more), func(x member) bool { return x.key == key })
+	m.more = append(m.more, member{key, json.RawMessage(value)})
+}
