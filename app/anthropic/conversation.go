@@ -56,8 +56,8 @@ func (c *messagesRequest) readMessage(m *wire.Fields) {
 	}
 }
 
-// readAssistant reads a block of an answer. It skips blocks of the vendor's own tools, which have no
-// text and mean nothing to another model.
+// readAssistant reads a block of an answer. Of the vendor's own tools it reads the text alone: the
+// rest means nothing to another model.
 func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 	m := c.Of("assistant")
 	switch {
@@ -69,13 +69,15 @@ func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 		m.Call(id, name, input)
 	case kind == "tool_result":
 		b.Fail("type", "cannot be %q here.", kind)
-	case !ownTool(b, kind):
+	case ownTool(b, kind):
+		m.Say(api.OwnText(b, kind))
+	default:
 		m.Say(api.PartText(b, kind))
 	}
 }
 
 // ownTool reports whether a block is of a tool that the vendor's servers run: its call, its result,
-// or another mark without a text.
+// or another mark.
 func ownTool(b *wire.Fields, kind string) bool {
 	known := []string{"text", "document", "image", "search_result"}
 	return !slices.Contains(known, kind) && b.Values["text"] == nil

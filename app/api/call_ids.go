@@ -12,8 +12,8 @@ import (
 // resultIDName is the member of a result that names its call.
 const resultIDName = "tool_call_id"
 
-// callIDs completes the calls of a conversation and their results. Some protocols have calls without
-// an id or a type, and templates need both. The ids are texts of JSON.
+// callIDs completes the calls of a conversation and their results. Some protocols have calls
+// without an id or a type, and templates need both. The ids are texts of JSON.
 type callIDs struct {
 	calls   []*pastCall // of the answers that wait for results
 	results []*Message  // of calls

@@ -101,13 +101,53 @@ func PartText(p *wire.Fields, kind string) string {
 	return text
 }
 
+// OwnText returns the text of a block of a tool that the vendor's servers ran. It leaves out parts
+// without one, such as files.
+func OwnText(p *wire.Fields, kind string) string {
+	o := &wire.Fields{Values: p.Values, Path: p.Path}
+	list := []json.RawMessage{o.Values["content"]}
+	switch v := list[0]; {
+	case kind == documentPart || kind == "search_result" || len(v) == 0 ||
+		holdsText(o, "stdout") || holdsText(o, "stderr") || v[0] != '[' && v[0] != '{':
+		if text := PartText(o, kind); o.Err == nil {
+			return text
+		}
+		return ""
+	case v[0] == '[':
+		list = o.List("content", "must be a list.")
+	}
+	var b strings.Builder
+	for _, v := range list {
+		var text string
+		if json.Unmarshal(v, &text) == nil {
+			b.WriteString(text)
+			continue
+		}
+		inner, err := o.Item("content", 0, v)
+		if err == nil {
+			b.WriteString(OwnText(inner, inner.String("type")))
+		}
+	}
+	return b.String()
+}
+
 // anyText returns the text of a part of any kind, where such parts commonly have it. A thought's
-// text has the name of its kind.
+// text has the name of its kind. Programs have two texts, and their other content is files.
 func anyText(o *wire.Fields, kind string) (text string, ok bool) {
+	if holdsText(o, "stdout") || holdsText(o, "stderr") {
+		return joinLines(innerText(o, "stdout"), innerText(o, "stderr")), true
+	}
 	for _, key := range []string{textPart, kind, "content"} {
 		if holdsText(o, key) {
 			return ReadContent(o, key, nil), true
 		}
+	}
+	if inner := o.Raw("content"); inner != nil && inner[0] == '{' {
+		list := []json.RawMessage{inner}
+		for p := range o.Items("content", list) {
+			text = PartText(p, p.String("type"))
+		}
+		return text, true
 	}
 	text = joinLines(innerText(o, "title"), innerText(o, "url"))
 	return text, text != "" || IsThought(kind)

@@ -146,17 +146,51 @@ func TestThoughtAmongPartsOfAnAnswerIsAThought(t *testing.T) {
 	}
 }
 
+// ownResults are blocks with text of tools that the vendor's servers ran.
+var ownResults = map[string]string{
+	`{"type":"compaction","content":"r"}`:                                                                                                        "r",
+	`{"type":"mcp_tool_result","tool_use_id":"m","content":"r"}`:                                                                                 "r",
+	`{"type":"mcp_tool_result","tool_use_id":"m","is_error":false,"content":[{"type":"text","text":"r"}]}`:                                       "r",
+	`{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","title":"T","url":"u","encrypted_content":"e"}]}`: "T\nu",
+	`{"type":"web_fetch_tool_result","tool_use_id":"s","content":{"type":"web_fetch_result","url":"u","content":{"type":"document","source":{"type":"text","media_type":"text/plain","data":"r"},"title":"T"}}}`: "T\nr",
+	`{"type":"code_execution_tool_result","tool_use_id":"s","content":{"type":"code_execution_result","stdout":"o","stderr":"","return_code":0,"content":[{"type":"code_execution_output","file_id":"f"}]}}`:     "o",
+	`{"type":"bash_code_execution_tool_result","tool_use_id":"s","content":{"type":"bash_code_execution_result","stdout":"o","stderr":"e","return_code":1,"content":[]}}`:                                        "o\ne",
+	`{"type":"text_editor_code_execution_tool_result","tool_use_id":"s","content":{"type":"text_editor_code_execution_view_result","file_type":"text","content":"r"}}`:                                           "r",
+}
+
+// TestResultOfTheVendorsToolReachesTheTemplateAsItsText: an answer tells it as the user does.
+func TestResultOfTheVendorsToolReachesTheTemplateAsItsText(t *testing.T) {
+	for block, want := range ownResults {
+		for i, list := range []string{
+			`{"role":"user","content":[` + block + `]}`,
+			`{"role":"user","content":"x"},{"role":"assistant","content":[` + block +
+				`]},{"role":"user","content":"y"}`,
+		} {
+			seen := seenMessages(t, "/v1/messages",
+				`{"model":"tandem","max_tokens":9,"messages":[`+list+`]}`)
+			if len(seen) <= i || seen[i].Content != want {
+				t.Errorf("%s becomes %+v, want %q", list, seen, want)
+			}
+		}
+	}
+	const mixed = `{"type":"mcp_tool_result","content":[{"type":"image","source":{}},` +
+		`{"type":"text","text":"r"}]}`
+	seen := seenMessages(t, "/v1/messages", `{"model":"tandem","max_tokens":9,"messages":[`+
+		`{"role":"assistant","content":[`+mixed+`]},{"role":"user","content":"y"}]}`)
+	if len(seen) != 2 || seen[0].Content != "r" {
+		t.Errorf("a text beside a picture becomes %+v", seen)
+	}
+}
+
 // TestAnswerKeepsItsTextBesideBlocksOfTheVendorsTools: the vendor's servers ran these tools, and
 // the blocks have no text.
 func TestAnswerKeepsItsTextBesideBlocksOfTheVendorsTools(t *testing.T) {
 	skipped := []string{
+		`{"type":"compaction","content":null}`,
+		`{"type":"web_fetch_tool_result","tool_use_id":"s","content":{"type":"web_fetch_tool_result_error","error_code":"unavailable"}}`,
 		`{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}}`,
-		`{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","title":"T","url":"u","encrypted_content":"e"}]}`,
-		`{"type":"web_fetch_tool_result","tool_use_id":"s","content":{"type":"web_fetch_result","url":"u"}}`,
 		`{"type":"tool_search_tool_result","tool_use_id":"s","content":{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"f"}]}}`,
 		`{"type":"mcp_tool_use","id":"m","name":"f","server_name":"s","input":{}}`,
-		`{"type":"mcp_tool_result","tool_use_id":"m","is_error":false,"content":[{"type":"text","text":"r"}]}`,
-		`{"type":"code_execution_tool_result","tool_use_id":"s","content":{"type":"code_execution_result","stdout":"o"}}`,
 		`{"type":"container_upload","file_id":"f"}`,
 		`{"type":"redacted_thinking","data":"x"}`,
 	}
