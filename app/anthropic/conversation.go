@@ -17,9 +17,22 @@ func (c *messagesRequest) readMessages(f *wire.Fields) {
 	for m := range api.EachMessage(f) {
 		c.readMessage(m)
 	}
+	c.joinBegun()
 	if len(c.Messages) == 0 {
 		f.Fail("messages",
 			"hold nothing but an empty message of the system's; add one of the user's.")
+	}
+}
+
+// joinBegun makes the blocks of a begun answer one text, because the model goes on from it.
+func (c *messagesRequest) joinBegun() {
+	if c.said == 0 {
+		return
+	}
+	m := c.Of("assistant")
+	if m.Calls == nil {
+		from := len(m.Texts) - c.said
+		m.Texts = append(m.Texts[:from], strings.Join(m.Texts[from:], ""))
 	}
 }
 
@@ -36,6 +49,7 @@ func (c *messagesRequest) readSystem(f *wire.Fields, key string) {
 // readMessage reads one message.
 func (c *messagesRequest) readMessage(m *wire.Fields) {
 	role := m.Word("role")
+	c.said = 0
 	switch {
 	case m.Err != nil:
 	case role == "":
@@ -70,9 +84,15 @@ func (c *messagesRequest) readAssistant(b *wire.Fields, kind string) {
 	case kind == "tool_result":
 		b.Fail("type", "cannot be %q here.", kind)
 	case ownTool(b, kind):
-		m.Say(api.OwnText(b, kind))
+		if text := api.OwnText(b, kind); text != "" {
+			m.Say(text)
+			c.said = 0
+		}
 	default:
-		m.Say(api.PartText(b, kind))
+		if text := api.PartText(b, kind); text != "" {
+			m.Say(text)
+			c.said++
+		}
 	}
 }
 

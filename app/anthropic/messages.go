@@ -9,7 +9,11 @@ import (
 
 // A messagesRequest is the body of /v1/messages: a chat in Anthropic's words. It also takes the
 // other fields of /v1/chat/completions.
-type messagesRequest struct{ api.Conversation }
+type messagesRequest struct {
+	api.Conversation
+
+	said int // blocks of text at the end of the last message, if that is an answer
+}
 
 func readMessagesRequest(f *wire.Fields) (api.Request, error) {
 	c := newMessages(f.As(messagesRequestShape))
@@ -25,7 +29,7 @@ func readMessagesRequest(f *wire.Fields) (api.Request, error) {
 
 // newMessages reads everything that is part of the prompt, and the form of the answer.
 func newMessages(f *wire.Fields) *messagesRequest {
-	c := &messagesRequest{api.Conversation{GoesOn: true, Tolerant: true,
+	c := &messagesRequest{Conversation: api.Conversation{GoesOn: true, Tolerant: true,
 		Called: map[string]string{}}}
 	c.PromptParam = "messages"
 	c.Read(f)

@@ -114,3 +114,29 @@ func TestMessageWithoutWordsHasAnEmptyText(t *testing.T) {
 		t.Errorf("the message is %q", got)
 	}
 }
+
+// TestBlocksOfABegunAnswerAreOneText: nothing stands between them, because the model goes on from
+// their text. An earlier answer and a tool's result stand apart.
+func TestBlocksOfABegunAnswerAreOneText(t *testing.T) {
+	const a, b = `{"type":"text","text":"I "}`, `{"type":"text","text":"thi"}`
+	for answer, want := range map[string]string{
+		`{"role":"assistant","content":[` + a + `,` + b + `]}`: "I thi",
+		`{"role":"assistant","content":[` + a + `,{"type":"thinking","thinking":"hm"},` + b +
+			`]}`: "I thi",
+		`{"role":"assistant","content":"Yes."},{"role":"assistant","content":[` + a + `,` + b +
+			`]}`: "Yes.\n\nI thi",
+		`{"role":"assistant","content":[{"type":"compaction","content":"c"},` + a + `,` + b +
+			`]}`: "c\n\nI thi",
+	} {
+		fake := speaking("nk so")
+		w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[`+
+			`{"role":"user","content":"x"},`+answer+`]}`)
+		if w.Code != 200 {
+			t.Errorf("%s: %d %s", answer, w.Code, w.Body)
+			continue
+		}
+		if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != "ux\na"+want {
+			t.Errorf("%s: prompt %q, want %q at its end", answer, got, want)
+		}
+	}
+}
