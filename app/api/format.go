@@ -29,10 +29,7 @@ func ReadFormat(o *wire.Fields, schema func(*wire.Fields) *model.Grammar) *model
 	switch t := o.String("type"); t {
 	case "text":
 	case "json_object":
-		if s := o.Object("schema"); s != nil && len(s.Values) > 0 {
-			return ReadSchema(o)
-		}
-		return AnyObject()
+		return readObjectSchema(o)
 	case "json_schema":
 		return schema(o)
 	case "grammar":
@@ -41,6 +38,35 @@ func ReadFormat(o *wire.Fields, schema func(*wire.Fields) *model.Grammar) *model
 		o.Fail("type", "is one of %q, not %q.", o.Choices("type"), wire.Clip(t))
 	}
 	return nil
+}
+
+// readObjectSchema returns the grammar of a JSON object, by the schema of o if it has one. Some
+// clients put the object of chats around the schema.
+func readObjectSchema(o *wire.Fields) *model.Grammar {
+	s := o.Object("schema")
+	if s == nil || len(s.Values) == 0 {
+		if named := o.Object("json_schema"); named != nil && len(named.Values) > 0 {
+			defer o.Take(named)
+			o, s = named, wire.Needed(named, "schema")
+		}
+	}
+	if s == nil || len(s.Values) == 0 {
+		return AnyObject()
+	}
+	if !admitsObject(s.Raw("type")) {
+		o.Fail("schema", "is not the schema of an object; let its type be \"object\", or send "+
+			"it as json_schema.")
+		return nil
+	}
+	return compiled(o, "schema", jsonschema.Options{Strict: o.Bool("strict"), Object: true})
+}
+
+// admitsObject reports whether a schema's type admits an object. One without a type does.
+func admitsObject(kind json.RawMessage) bool {
+	var one string
+	var list []string
+	return kind == nil || json.Unmarshal(kind, &one) == nil && one == "object" ||
+		json.Unmarshal(kind, &list) == nil && slices.Contains(list, "object")
 }
 
 // readNamedSchema reads a schema in the form of chats, with a name. Some clients leave out the
@@ -86,7 +112,12 @@ func AnyObject() *model.Grammar {
 // SchemaGrammar returns the grammar of the JSON schema in a field. Without strict it leaves out
 // what cannot be honoured. It fails f if no answer can be held to the schema.
 func SchemaGrammar(f *wire.Fields, key string, strict bool) *model.Grammar {
-	form, err := jsonschema.Compile(f.Raw(key), jsonschema.Options{Strict: strict})
+	return compiled(f, key, jsonschema.Options{Strict: strict})
+}
+
+// compiled returns the grammar of the JSON schema in a field.
+func compiled(f *wire.Fields, key string, o jsonschema.Options) *model.Grammar {
+	form, err := jsonschema.Compile(f.Raw(key), o)
 	switch {
 	case err != nil:
 		f.Fail(key, "is a schema that no answer can be held to: %v.", err)
@@ -103,8 +134,18 @@ var (
 	formObjects = map[string]string{"text": "text.format", "output_config": "output_config.format"}
 )
 
+// engineForms are the fields in which engines ask for a form, and the type of a format that stands
+// for each.
+var engineForms = map[string]string{
+	"guided_json": "json_schema", "guided_regex": "grammar", "guided_grammar": "grammar", // vLLM
+	"guided_choice": "json_schema", "structured_outputs": "json_schema",
+	"json_schema": "json_schema", "grammar": "grammar", // llama.cpp
+	"regex": "grammar", "ebnf": "grammar", // SGLang
+}
+
 // RefuseForms refuses a form that stands in another vendor's field: without it the answer would
-// have any form. read are the fields of this route, of which the first is named in the error.
+// have any form. read are the fields of this route, of which the first is named in the error. The
+// last one reads every type of a format, so that it takes the place of an engine's field.
 func RefuseForms(f *wire.Fields, read ...string) {
 	refuse := func(name string, v json.RawMessage) {
 		if asksForm(v) && !slices.Contains(read, name) {
@@ -120,6 +161,36 @@ func RefuseForms(f *wire.Fields, read ...string) {
 			refuse(formObjects[key], o.Format)
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(engineForms)) {
+		if !saysNothing(f.Values[key]) {
+			f.Fail(key, "is not read here; send it as %s of the type %q.", read[len(read)-1],
+				engineForms[key])
+		}
+	}
+}
+
+// saysNothing reports whether a value is absent or empty. So is an object that has such values
+// alone, as clients write it whose settings are unset.
+func saysNothing(v json.RawMessage) bool {
+	switch string(v) {
+	case "", "null", "false", `""`:
+		return true
+	}
+	if list, n := wire.FirstValues(v, 1); n >= 0 {
+		return len(list) == 0
+	}
+	var o map[string]json.RawMessage
+	if v[0] != '{' || json.Unmarshal(v, &o) != nil {
+		return false
+	}
+	for _, x := range o {
+		switch string(x) {
+		case "null", "false", `""`, "[]", "{}":
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // asksForm reports whether a format is more than text.

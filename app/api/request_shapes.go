@@ -69,14 +69,28 @@ var NamedSchemaShape = wire.Object(
 	wire.Opt("strict", wire.Flag),
 )
 
+// objectSchemaShape is the schema of an object.
+var objectSchemaShape = wire.Object(wire.Opt("type", wire.Either(
+	wire.Just("object"),
+	wire.List(wire.Text).With("contains", map[string]any{"const": "object"}),
+)))
+
+// ObjectFormatShape is a response format that is any object, or one by a schema.
+var ObjectFormatShape = wire.Object(
+	wire.Need("type", wire.Just("json_object")),
+	wire.Opt("schema", objectSchemaShape, "A JSON schema, as in llama.cpp."),
+	wire.Opt("strict", wire.Flag),
+	wire.Opt("json_schema", wire.Object(
+		wire.Opt("name", wire.Text),
+		wire.Need("schema", objectSchemaShape, "A JSON schema."),
+		wire.Opt("strict", wire.Flag),
+	), "The schema as json_schema has it."),
+)
+
 // ResponseFormatShape is ResponseFormat in OpenAPI.
 var ResponseFormatShape = wire.Either(
 	wire.Object(wire.Need("type", wire.Just("text"))),
-	wire.Object(
-		wire.Need("type", wire.Just("json_object")),
-		wire.Opt("schema", wire.AnyMap, "A JSON schema, as in llama.cpp."),
-		wire.Opt("strict", wire.Flag),
-	),
+	ObjectFormatShape,
 	wire.Object(
 		wire.Need("type", wire.Just("json_schema")),
 		wire.Need("json_schema", NamedSchemaShape),

@@ -19,6 +19,8 @@ func readInfill(f *wire.Fields) (api.Request, error) {
 	p.Seed = api.ReadSeed(f, "seed")
 	p.Stop = api.ReadStop(f, "stop")
 	p.MaxTokens = api.ReadLimit(f, "n_predict")
+	p.Grammar, p.GrammarParam = api.ReadResponseFormat(f, "response_format"), "response_format"
+	api.RefuseForms(f, "response_format")
 	before := readExtra(f) + f.String("input_prefix") + f.String("prompt")
 	return &infillRequest{api.Completion{
 		Params: p, Texts: []string{before}, Suffix: f.String("input_suffix"), Fill: true,

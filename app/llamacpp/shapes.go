@@ -55,6 +55,7 @@ var infillRequestShape = wire.Object(
 		wire.Opt("text", wire.Text),
 	)), "Texts of other files, before input_prefix."),
 	wire.Opt("stream", wire.Flag),
+	wire.Opt("response_format", api.ResponseFormatShape),
 	wire.Opt("n_predict", api.LimitShape(0), "Tokens; absent for what the context leaves."),
 	wire.Opt("stop", api.StopShape),
 	wire.Opt("seed", wire.Int(-wire.MaxExact, wire.MaxExact), "-1 for any."),

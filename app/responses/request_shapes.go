@@ -119,11 +119,7 @@ var responseRequestShape = wire.Both(
 			"message.output_text.logprobs, for one."),
 		wire.Opt("text", wire.Object(wire.Opt("format", wire.Either(
 			wire.Object(wire.Need("type", wire.Just("text"))),
-			wire.Object(
-				wire.Need("type", wire.Just("json_object")),
-				wire.Opt("schema", wire.AnyMap, "A JSON schema, as in llama.cpp."),
-				wire.Opt("strict", wire.Flag),
-			),
+			api.ObjectFormatShape,
 			wire.Object(
 				wire.Need("type", wire.Just("json_schema")),
 				wire.Opt("name", wire.Text),

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ var formBodies = map[string]string{
 	"/api/chat": `{"model":"tandem","stream":false,` +
 		`"messages":[{"role":"user","content":"x"}],%s}`,
 	"/api/generate": `{"model":"tandem","stream":false,"prompt":"x",%s}`,
+	"/infill":       `{"input_prefix":"x",%s}`,
 }
 
 // TestSchemaIsHonouredInEachFormOfTheFormat: clients write a schema in the form of the server that
@@ -26,12 +28,14 @@ func TestSchemaIsHonouredInEachFormOfTheFormat(t *testing.T) {
 	forms := []string{
 		`{"type":"json_object","schema":` + schema + `}`,
 		`{"type":"json_object","schema":` + schema + `,"strict":true}`,
+		`{"type":"json_object","json_schema":{"name":"n","schema":` + schema + `}}`,
+		`{"type":"json_object","schema":{},"json_schema":{"schema":` + schema + `,"strict":true}}`,
 		`{"type":"json_schema","schema":` + schema + `}`,
 		`{"type":"json_schema","json_schema":{"name":"n","schema":` + schema + `}}`,
 	}
 	for field, paths := range map[string][]string{
 		`"response_format":%s`: {"/v1/chat/completions", "/v1/completions", "/v1/fim/completions",
-			"/v1/messages", "/api/chat", "/api/generate"},
+			"/v1/messages", "/api/chat", "/api/generate", "/infill"},
 		`"text":{"format":%s}`: {"/v1/responses"},
 		`"format":%s`:          {"/api/chat", "/api/generate"},
 	} {
@@ -114,6 +118,77 @@ func TestFormInAnotherVendorsFieldIsRefusedByNameOfTheRightOne(t *testing.T) {
 			fmt.Sprintf(formBodies[path], field))
 		if w.Code != 200 || len(fake.model.Grammars) != 0 {
 			t.Errorf("%s %s: %d %s", path, field, w.Code, w.Body)
+		}
+	}
+}
+
+// TestSchemaOfAnObjectFormatAdmitsAnObject: the type promises an object, whatever the schema says.
+func TestSchemaOfAnObjectFormatAdmitsAnObject(t *testing.T) {
+	for _, schema := range []string{`{"type":"array"}`, `{"type":"nonsense"}`, `{"type":7}`,
+		`{"type":["string","null"]}`, `{"type":[]}`} {
+		for _, form := range []string{
+			`{"type":"json_object","schema":` + schema + `}`,
+			`{"type":"json_object","strict":true,"schema":` + schema + `}`,
+			`{"type":"json_object","json_schema":{"schema":` + schema + `}}`,
+		} {
+			for path, field := range map[string]string{"/v1/chat/completions": `"response_format":%s`,
+				"/v1/responses": `"text":{"format":%s}`, "/api/chat": `"format":%s`} {
+				fake := speaking("{}")
+				w := postTo(t, New(fake.services(), Options{}), path, "application/json",
+					fmt.Sprintf(formBodies[path], fmt.Sprintf(field, form)))
+				if w.Code != 400 || len(fake.model.Requests) != 0 ||
+					!strings.Contains(w.Body.String(), "is not the schema of an object") {
+					t.Errorf("%s %s: %d %s", path, form, w.Code, w.Body)
+				}
+			}
+		}
+	}
+	for _, schema := range []string{`{"type":["object","null"]}`,
+		`{"anyOf":[{"type":"object"},{"type":"array"}]}`, `{"properties":{"a":{}}}`} {
+		fake := speaking("{}")
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
+			chatBody(`"response_format":{"type":"json_object","schema":`+schema+`}`))
+		if w.Code != 200 || len(fake.model.Grammars) != 1 {
+			t.Errorf("%s: %d %s, held to %+v", schema, w.Code, w.Body, fake.model.Grammars)
+		}
+	}
+}
+
+// TestFormInTheFieldOfAnEngineIsRefusedByNameOfTheRightOne: vLLM, SGLang and llama.cpp read these,
+// and a client that was made for them expects the form.
+func TestFormInTheFieldOfAnEngineIsRefusedByNameOfTheRightOne(t *testing.T) {
+	right := map[string]string{"/v1/responses": "text.format"}
+	for path, body := range formBodies {
+		for field, kind := range map[string]string{
+			`"guided_json":{"type":"object"}`:                   "json_schema",
+			`"guided_json":"{}"`:                                "json_schema",
+			`"guided_regex":"a+"`:                               "grammar",
+			`"guided_choice":["a","b"]`:                         "json_schema",
+			`"guided_grammar":"root ::= \"a\""`:                 "grammar",
+			`"structured_outputs":{"json":{"type":"object"}}`:   "json_schema",
+			`"structured_outputs":{"regex":"a+","choice":null}`: "json_schema",
+			`"json_schema":{"type":"object","properties":{}}`:   "json_schema",
+			`"grammar":"root ::= \"a\""`:                        "grammar",
+			`"regex":"a+"`:                                      "grammar",
+			`"ebnf":"root ::= \"a\""`:                           "grammar",
+		} {
+			fake := speaking("ok")
+			w := postTo(t, New(fake.services(), Options{}), path, "application/json",
+				fmt.Sprintf(body, field))
+			name, _, _ := strings.Cut(field[1:], `"`)
+			want := fmt.Sprintf(`%s is not read here; send it as %s of the type \"%s\".`, name,
+				cmp.Or(right[path], "response_format"), kind)
+			if w.Code != 400 || len(fake.model.Requests) != 0 ||
+				!strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s %s: %d %s", path, field, w.Code, w.Body)
+			}
+		}
+		fake := speaking("ok") // settings that are unset
+		w := postTo(t, New(fake.services(), Options{}), path, "application/json", fmt.Sprintf(body,
+			`"guided_json":null,"guided_regex":"","guided_choice":[],"json_schema":{},`+
+				`"grammar":"","structured_outputs":{"json":null,"regex":"","json_object":false}`))
+		if w.Code != 200 || len(fake.model.Grammars) != 0 {
+			t.Errorf("%s with empty forms: %d %s", path, w.Code, w.Body)
 		}
 	}
 }
