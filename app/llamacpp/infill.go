@@ -7,22 +7,13 @@ import (
 	"tandem/app/wire"
 )
 
-// An infillRequest is the body of /infill: a text with a gap. The text before the gap has two
-// parts, as editors send it: the lines above, and the line of the cursor up to it.
-type infillRequest struct{ api.Completion }
-
+// readInfill reads the body of /infill: a text with a gap. The text before the gap has two parts,
+// as editors send it: the lines above, and the line of the cursor up to it.
 func readInfill(f *wire.Fields) (api.Request, error) {
 	f.As(infillRequestShape)
-	p := api.Params{N: 1, Model: named(f.String("model")), PromptParam: "input_prefix"}
-	p.Stream = f.Bool("stream")
-	p.ReadSampling(f, "repeat_penalty")
-	p.Seed = api.ReadSeed(f, "seed")
-	p.Stop = api.ReadStop(f, "stop")
-	p.MaxTokens = api.ReadLimit(f, "n_predict")
-	p.Grammar, p.GrammarParam = api.ReadResponseFormat(f, "response_format"), "response_format"
-	api.RefuseForms(f, "response_format")
+	p := readParams(f, "input_prefix")
 	before := readExtra(f) + f.String("input_prefix") + f.String("prompt")
-	return &infillRequest{api.Completion{
+	return &textRequest{api.Completion{
 		Params: p, Texts: []string{before}, Suffix: f.String("input_suffix"), Fill: true,
 	}}, f.Err
 }
@@ -40,6 +31,3 @@ func readExtra(f *wire.Fields) string {
 	}
 	return b.String()
 }
-
-// Form implements api.Request.
-func (r *infillRequest) Form() api.Form { return infillForm{} }

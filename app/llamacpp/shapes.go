@@ -45,18 +45,12 @@ var detokenizedShape = wire.Object(
 
 var propsShape = wire.AnswerOf[Props]().Named("Props")
 
-var infillRequestShape = wire.Object(
-	modelField,
-	wire.Opt("input_prefix", wire.Text, "The text before the gap."),
-	wire.Opt("input_suffix", wire.Text, "The text after the gap."),
-	wire.Opt("prompt", wire.Text, "The line of the gap up to it, after input_prefix."),
-	wire.Opt("input_extra", wire.List(wire.Object(
-		wire.Opt("filename", wire.Text),
-		wire.Opt("text", wire.Text),
-	)), "Texts of other files, before input_prefix."),
+// answerFields are the fields of /infill and /completion that say how to answer.
+var answerFields = []wire.Field{
 	wire.Opt("stream", wire.Flag),
 	wire.Opt("response_format", api.ResponseFormatShape),
 	wire.Opt("n_predict", api.LimitShape(0), "Tokens; absent for what the context leaves."),
+	wire.Opt("max_tokens", api.LimitShape(0), "Another name of n_predict."),
 	wire.Opt("stop", api.StopShape),
 	wire.Opt("seed", wire.Int(-wire.MaxExact, wire.MaxExact), "-1 for any."),
 	wire.Opt("temperature", wire.Number(0, math.MaxFloat64)),
@@ -66,9 +60,26 @@ var infillRequestShape = wire.Object(
 	wire.Opt("presence_penalty", wire.Number(-math.MaxFloat32, math.MaxFloat32)),
 	wire.Opt("frequency_penalty", wire.Number(-math.MaxFloat32, math.MaxFloat32)),
 	wire.Opt("repeat_penalty", wire.Number(0.01, 100), "1 for none."),
-).Named("InfillRequest").Doc("Others are ignored.")
+}
 
-var infillPieceShape = wire.Object(
+var completionRequestShape = wire.Object(
+	modelField,
+	wire.Need("prompt", wire.Either(wire.Text, wire.List(wire.TokenID).Least(1)),
+		"A text or token ids."),
+).Add(answerFields...).Named("LlamaCompletionRequest").Doc("Others are ignored.")
+
+var infillRequestShape = wire.Object(
+	modelField,
+	wire.Opt("input_prefix", wire.Text, "The text before the gap."),
+	wire.Opt("input_suffix", wire.Text, "The text after the gap."),
+	wire.Opt("prompt", wire.Text, "The line of the gap up to it, after input_prefix."),
+	wire.Opt("input_extra", wire.List(wire.Object(
+		wire.Opt("filename", wire.Text),
+		wire.Opt("text", wire.Text),
+	)), "Texts of other files, before input_prefix."),
+).Add(answerFields...).Named("InfillRequest").Doc("Others are ignored.")
+
+var textPieceShape = wire.Object(
 	wire.Need("index", wire.Just(0)),
 	wire.Need("content", wire.Text, "The new text."),
 	wire.Need("tokens", wire.List(wire.TokenID)),
@@ -106,9 +117,15 @@ var Operations = []wire.Operation{
 		Answer:  detokenizedShape, Error: wire.OpenAIErrorShape,
 	},
 	{
+		Method: "POST", Path: "/completion", ID: "llamaComplete",
+		Summary: "What follows a text, as llama.cpp's editors ask for it.",
+		Body:    completionRequestShape,
+		Answer:  textPieceShape, Chunk: textPieceShape, Error: wire.OpenAIErrorShape,
+	},
+	{
 		Method: "POST", Path: "/infill", ID: "infill",
 		Summary: "What stands in a gap of a text, as llama.cpp's editors ask for it.",
 		Body:    infillRequestShape,
-		Answer:  infillPieceShape, Chunk: infillPieceShape, Error: wire.OpenAIErrorShape,
+		Answer:  textPieceShape, Chunk: textPieceShape, Error: wire.OpenAIErrorShape,
 	},
 }

@@ -13,6 +13,7 @@ func TestPromptHasOneBOSOnEachRoute(t *testing.T) {
 		"/v1/completions": {`"prompt":"<bos>x"`, `"prompt":"x"`, `"prompt":["<bos>x","<bos>y"]`,
 			`"prompt":"<bos>x","echo":true`},
 		"/v1/fim/completions":  {`"prompt":"<bos>x"`, `"prompt":"x","suffix":"y"`},
+		"/completion":          {`"prompt":"<bos>x"`, `"prompt":"x"`},
 		"/api/generate":        {`"stream":false,"raw":true,"prompt":"<bos>x"`},
 		"/v1/chat/completions": {`"messages":[{"role":"user","content":"x"}]`},
 	} {

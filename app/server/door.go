@@ -196,7 +196,8 @@ func isStandard(path string) bool {
 }
 
 // bareRoutes are llama.cpp's, which have no folder of their own, and the description of the routes.
-var bareRoutes = []string{"/props", "/tokenize", "/detokenize", "/infill", openAPIPath}
+var bareRoutes = []string{"/props", "/tokenize", "/detokenize", "/completion", "/infill",
+	openAPIPath}
 
 func isControl(path string) bool { return path == "/app" || strings.HasPrefix(path, "/app/") }
 

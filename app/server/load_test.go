@@ -40,6 +40,7 @@ var askings = []asking{
 	{"/api/chat", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":STREAM}`, "", `"format":"json"`, ""},
 	{"/api/v0/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":STREAM}`, "", `"response_format":{"type":"json_object"}`, `"n":3`},
 	{"/api/v0/completions", `{"model":"tandem","prompt":"x","stream":STREAM}`, "", `"response_format":{"type":"json_object"}`, `"n":3`},
+	{"/completion", `{"prompt":"x","stream":STREAM}`, "", "", ""},
 	{"/infill", `{"input_prefix":"a","input_suffix":"b","stream":STREAM}`, "", "", ""},
 	{"/v1/embeddings", `{"model":"tandem","input":["x","y"]}`, control.KindEmbedding, "", ""},
 	{"/api/v0/embeddings", `{"model":"tandem","input":["x","y"]}`, control.KindEmbedding, "", ""},

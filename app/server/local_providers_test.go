@@ -208,10 +208,60 @@ func TestInfillFillsTheGapAtTheCursor(t *testing.T) {
 	}
 }
 
+// A provider for llama.cpp reads content and stop, whole or from events.
+func TestCompletionContinuesAsLlamaCppDoes(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"prompt":"ab","n_predict":100,"stream":false,"temperature":0,"stop":["ö"]}`: "<bos>ab",
+		`{"prompt":[97,98],"stream":true,"stop":["ö"],"model":"acme/coder"}`:          "ab",
+	} {
+		fake := newFake()
+		w := postTo(t, New(fake.services(), Options{}), "/completion", "application/json", body)
+		text, stop := "", false
+		for event := range strings.SplitSeq(strings.TrimSpace(w.Body.String()), "\n\n") {
+			var e struct {
+				Content string
+				Stop    *bool
+			}
+			if err := json.Unmarshal([]byte(strings.TrimPrefix(event, "data: ")), &e); err != nil ||
+				e.Stop == nil || stop {
+				t.Fatalf("%s: %v: %q", body, err, event)
+			}
+			text, stop = text+e.Content, *e.Stop
+		}
+		if text != "héllo w" || !stop || fake.lastRun().Endpoint != "/completion" {
+			t.Errorf("%s: %q, stop %t: %+v", body, text, stop, fake.lastRun())
+		}
+		if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != want {
+			t.Errorf("%s: the prompt is %q, want %q", body, got, want)
+		}
+	}
+	for _, body := range []string{`{}`, `{"prompt":7}`, `{"prompt":["x"]}`, `{"prompt":[]}`} {
+		w := postTo(t, New(newFake().services(), Options{}), "/completion", "application/json", body)
+		if e := decodeError(t, w); w.Code != 400 || e.Param == nil || *e.Param != "prompt" {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+}
+
+func TestMaxTokensIsNPredictByAnotherName(t *testing.T) {
+	for path, body := range map[string]string{"/infill": `"input_prefix":"A"`,
+		"/completion": `"prompt":"A"`} {
+		for limit, want := range map[string]int{`"max_tokens":2`: 2, `"n_predict":3`: 3,
+			`"n_predict":3,"max_tokens":2`: 3, `"n_predict":-1,"max_tokens":2`: 2} {
+			fake := newFake()
+			postTo(t, New(fake.services(), Options{}), path, "application/json",
+				"{"+body+","+limit+"}")
+			if got := fake.model.Requests; len(got) != 1 || *got[0].MaxTokens != want {
+				t.Errorf("%s with %s: %+v, want %d tokens", path, limit, got, want)
+			}
+		}
+	}
+}
+
 // Other machines need a key for these routes too.
 func TestRoutesOfLocalProvidersAreKeyed(t *testing.T) {
-	for _, path := range []string{"/props", "/tokenize", "/detokenize", "/infill", "/api/v0/models",
-		"/api/v0/chat/completions"} {
+	for _, path := range []string{"/props", "/tokenize", "/detokenize", "/completion", "/infill",
+		"/api/v0/models", "/api/v0/chat/completions"} {
 		if !isStandard(path) || !isShared(path) {
 			t.Errorf("%s is not among the routes that need a key", path)
 		}

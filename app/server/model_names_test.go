@@ -62,6 +62,7 @@ var modelRoutes = map[string]string{
 	"/api/v0/chat/completions":  `"messages":[{"role":"user","content":"x"}]`,
 	"/api/v0/completions":       `"prompt":"x"`,
 	"/api/v0/embeddings":        `"input":"x"`,
+	"/completion":               `"prompt":"x"`,
 	"/infill":                   `"input_prefix":"x"`,
 	"/tokenize":                 `"content":"x"`,
 	"/detokenize":               `"tokens":[1]`,

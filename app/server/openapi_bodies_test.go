@@ -33,6 +33,7 @@ var leastBodies = map[string]string{
 	"/api/v0/embeddings":         `{"model":"tandem","input":"x"}`,
 	"/tokenize":                  `{"content":"x"}`,
 	"/detokenize":                `{"tokens":[1]}`,
+	"/completion":                `{"prompt":"x"}`,
 	"/infill":                    `{"input_prefix":"x"}`,
 }
 

@@ -150,6 +150,8 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 		{"/tokenize", "", `{"model":"tandem","prompt":"aé","with_pieces":true}`, "", ""},
 		{"/detokenize", "", `{"tokens":[97,98]}`, "", ""},
 		{"/infill", "", `{"input_prefix":"a","input_suffix":"b","prompt":"c","input_extra":[{"filename":"d","text":"e"}],"stop":["x"]}`, "", ""},
+		{"/completion", "", `{"prompt":"a","n_predict":4,"stop":["x"]}`, "", ""},
+		{"/completion", "", `{"prompt":[97,98],"stream":true}`, "", "Infilled"},
 		{"/infill", "", `{"input_prefix":"a","stream":true,"n_predict":4}`, "", "Infilled"},
 		{"/openapi.json", "", "", "", ""},
 	} {

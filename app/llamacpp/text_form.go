@@ -7,18 +7,18 @@ import (
 	"tandem/engine"
 )
 
-// An infillForm is the form of answers of /infill. An event has the new text, and the last one the
-// figures.
-type infillForm struct{ wire.ServerSent }
+// A textForm is the form of answers of /infill and /completion. An event has the new text, and the
+// last one the figures.
+type textForm struct{ wire.ServerSent }
 
 // IDPrefix implements api.Form. These answers have no id.
-func (infillForm) IDPrefix() string { return "" }
+func (textForm) IDPrefix() string { return "" }
 
 // Whole implements api.Form.
-func (f infillForm) Whole(r *api.Reply) []byte { return f.appendEnd(r, r.Choices[0].Text()) }
+func (f textForm) Whole(r *api.Reply) []byte { return f.appendEnd(r, r.Choices[0].Text()) }
 
 // appendEnd appends an object that ends the answer.
-func (infillForm) appendEnd(r *api.Reply, text string) []byte {
+func (textForm) appendEnd(r *api.Reply, text string) []byte {
 	c, timings := r.Choices[0], r.Timings()
 	kind := "limit"
 	switch {
@@ -50,22 +50,22 @@ func (infillForm) appendEnd(r *api.Reply, text string) []byte {
 }
 
 // Stream implements api.Form.
-func (f infillForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
-	return &infillEvents{form: f, rep: rep, out: out}
+func (f textForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
+	return &textEvents{form: f, rep: rep, out: out}
 }
 
-// infillEvents are the events of an infillForm, which has one choice.
-type infillEvents struct {
-	form infillForm
+// textEvents are the events of an textForm, which has one choice.
+type textEvents struct {
+	form textForm
 	rep  *api.Reply
 	out  *wire.EventStream
 }
 
 // Begin implements api.Events.
-func (*infillEvents) Begin(*api.Choice) {}
+func (*textEvents) Begin(*api.Choice) {}
 
 // Add implements api.Events.
-func (e *infillEvents) Add(_ *api.Choice, toks []engine.Token, parts []dialect.Part) {
+func (e *textEvents) Add(_ *api.Choice, toks []engine.Token, parts []dialect.Part) {
 	text := ""
 	for _, p := range parts {
 		text += p.Text
@@ -83,10 +83,10 @@ func (e *infillEvents) Add(_ *api.Choice, toks []engine.Token, parts []dialect.P
 }
 
 // End implements api.Events.
-func (*infillEvents) End(*api.Choice) {}
+func (*textEvents) End(*api.Choice) {}
 
 // Finish implements api.Events.
-func (e *infillEvents) Finish() {
+func (e *textEvents) Finish() {
 	b := e.form.appendEnd(e.rep, "")
 	e.rep.Release()
 	e.rep.Send(e.out, "", b)
