@@ -250,17 +250,24 @@ func TestTextBeyondTokenizerIsRefused(t *testing.T) {
 func TestOtherContentTypesAreRefused(t *testing.T) {
 	const good = `{"model":"tandem","prompt":"x"}`
 	for ct, want := range map[string]int{
-		"application/json":                  200,
-		"application/json; charset=UTF-8":   200,
-		"application/json; charset=latin1":  415,
-		"application/json; charset=utf8":    200,
-		"":                                  200, // a program that names no type
-		"application/x-www-form-urlencoded": 200, // curl, told nothing
-		"application/octet-stream":          200, // aiohttp, told nothing
-		"text/plain":                        415,
-		"text/plain; application/json":      415,
-		"multipart/form-data; boundary=x":   415,
-		"application/jsonp":                 415,
+		"application/json":                         200,
+		"application/json; charset=UTF-8":          200,
+		"application/json; charset=latin1":         415,
+		"application/json; charset=utf8":           200,
+		"":                                         200, // a program that names no type
+		"application/x-www-form-urlencoded":        200, // curl, told nothing
+		"application/octet-stream":                 200, // aiohttp, told nothing
+		"text/json":                                200,
+		"text/json; charset=utf-8":                 200,
+		"Application/Vnd.API+JSON":                 200,
+		"application/vnd.api+json; v=1":            200,
+		"application/problem+json; charset=latin1": 415,
+		"application/+json":                        415,
+		"text/x+json":                              415,
+		"text/plain":                               415,
+		"text/plain; application/json":             415,
+		"multipart/form-data; boundary=x":          415,
+		"application/jsonp":                        415,
 	} {
 		if w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", ct,
 			good); w.Code != want {

@@ -278,7 +278,7 @@ func TestEveryBodyMustBeSmallJSON(t *testing.T) {
 		}
 		for _, ct := range []string{"text/plain", "text/plain;charset=UTF-8",
 			"multipart/form-data; boundary=x",
-			"application/json-patch+json", "text/json", "application/json; charset=utf-16"} {
+			"application/jsonp", "application/+json", "application/json; charset=utf-16"} {
 			r := g.Request(e)
 			r.Header.Set("Content-Type", ct)
 			g.refused(t, "a body of type "+ct, r, http.StatusUnsupportedMediaType)
@@ -315,7 +315,7 @@ func TestEveryBodyWithoutATypeIsJSON(t *testing.T) {
 			return
 		}
 		for _, ct := range [][]string{nil, {""}, {"application/x-www-form-urlencoded"},
-			{"application/octet-stream"}} {
+			{"application/octet-stream"}, {"text/json"}, {"application/vnd.api+json"}} {
 			ctx, cancel := context.WithCancel(t.Context())
 			declared, silent := g.Request(e).WithContext(ctx), g.Request(e).WithContext(ctx)
 			silent.Header["Content-Type"] = ct
@@ -337,7 +337,8 @@ func TestEveryRouteRefusesPagesOfAnyType(t *testing.T) {
 		}
 		for _, ct := range [][]string{nil, {""}, {"text/plain;charset=UTF-8"},
 			{"application/x-www-form-urlencoded"}, {"multipart/form-data; boundary=x"},
-			{"application/octet-stream"}, {"application/json"}} {
+			{"application/octet-stream"}, {"application/json"}, {"text/json"},
+			{"application/problem+json"}} {
 			for name, values := range map[string][]string{
 				"Origin":         {"http://evil.example", "null", "http://localhost:3000"},
 				"Sec-Fetch-Site": {"cross-site", "same-site"},

@@ -228,9 +228,17 @@ func (x *Exchange) bodyError(err error) error {
 		"The body did not arrive within %v; send the request again.", BodyTimeout)
 }
 
-// jsonTypes are the types of a body that is read as JSON.
-var jsonTypes = []string{"application/json", "application/x-www-form-urlencoded",
+// jsonTypes are the types of a body that is read as JSON, beside those that isJSON knows by their
+// end.
+var jsonTypes = []string{"application/json", "text/json", "application/x-www-form-urlencoded",
 	"application/octet-stream"}
+
+// isJSON reports whether a body of a type, in lower case, is read as JSON.
+func isJSON(t string) bool {
+	sub, ok := strings.CutPrefix(t, "application/")
+	return slices.Contains(jsonTypes, t) || ok && len(sub) > len("+json") &&
+		strings.HasSuffix(sub, "+json")
+}
 
 // CheckJSON refuses a body that is declared as something else than plain JSON. Nothing declared is
 // taken as JSON, and so are the types that curl and aiohttp declare by themselves. A form of a page
@@ -240,7 +248,7 @@ func CheckJSON(h http.Header) error {
 	if declared := h.Get("Content-Type"); declared != "" {
 		t, params, err := mime.ParseMediaType(declared)
 		charset := strings.ToLower(params["charset"])
-		if err != nil || !slices.Contains(jsonTypes, t) ||
+		if err != nil || !isJSON(t) ||
 			charset != "" && charset != "utf-8" && charset != "utf8" {
 			return control.Errorf(CodeMediaType,
 				"The body must be JSON in UTF-8: send it with Content-Type: application/json.")
