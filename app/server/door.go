@@ -112,7 +112,8 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 // such a name to another site.
 func (d *door) knowsHost(r *http.Request) bool {
 	host := hostname(r.Host)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || d.namesHost(r) ||
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") && isName(host) ||
+		d.namesHost(r) ||
 		slices.Contains(d.hosts, host) {
 		return true
 	}
@@ -137,7 +138,20 @@ func (d *door) knowsHost(r *http.Request) bool {
 // may not.
 func (d *door) namesHost(r *http.Request) bool {
 	host := hostname(r.Host)
-	return strings.HasSuffix(host, ".internal") && !slices.Contains(d.hosts, host)
+	return strings.HasSuffix(host, ".internal") && isName(host) && !slices.Contains(d.hosts, host)
+}
+
+// isName reports whether host, in lower case, is a well-formed name: labels of letters, digits,
+// dashes and underscores, with dots between them.
+func isName(host string) bool {
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || len(label) > 63 || strings.HasPrefix(label, "-") ||
+			strings.HasSuffix(label, "-") ||
+			strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return len(host) <= 253
 }
 
 // hostname is host in lower case, without port, brackets and final dot.
