@@ -47,7 +47,7 @@ func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, err
 			return nil, err
 		}
 		if !c.Fill {
-			ids, err := encodeAlone(m.Tokenizer(), text)
+			ids, err := EncodeAlone(m.Tokenizer(), text)
 			if err != nil {
 				return nil, err
 			}
@@ -75,10 +75,10 @@ func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, err
 	return out, nil
 }
 
-// encodeAlone returns the tokens of a text that stands alone, with those that the tokenizer puts
+// EncodeAlone returns the tokens of a text that stands alone, with those that the tokenizer puts
 // around it. A text that a client rendered with a chat template begins with the same BOS already,
 // and then has it once.
-func encodeAlone(t model.Tokenizer, text string) ([]int32, error) {
+func EncodeAlone(t model.Tokenizer, text string) ([]int32, error) {
 	ids, err := t.Encode(text, true)
 	if err != nil || len(ids) < 2 || !slices.Contains(ids[1:min(len(ids), maxLead+1)], ids[0]) {
 		return ids, err

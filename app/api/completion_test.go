@@ -41,7 +41,7 @@ func TestTextThatBeginsWithTheBOSHasItOnce(t *testing.T) {
 		{"", "E", "E", "EE"},
 		{"", "", "BBx", "BBx"},
 	} {
-		ids, err := encodeAlone(framing{before: c.before, after: c.after}, c.text)
+		ids, err := EncodeAlone(framing{before: c.before, after: c.after}, c.text)
 		want, _ := framing{}.Encode(c.want, false)
 		if err != nil || !slices.Equal(ids, want) {
 			t.Errorf("%+v: %q, %v", c, ids, err)

@@ -63,7 +63,7 @@ func (e *Embedding) Texts(in *Intake) error {
 		if err := CheckLength(m, e.param(i), len(text)); err != nil {
 			return err
 		}
-		ids, err := encodeAlone(m.Tokenizer(), text)
+		ids, err := EncodeAlone(m.Tokenizer(), text)
 		if err := in.Add(e.param(i), ids, err); err != nil {
 			return err
 		}

@@ -54,8 +54,11 @@ func (v Routes) tokenize(w http.ResponseWriter, r *http.Request) error {
 
 // encode returns the ids of a text. plain reads the text of special tokens as ordinary text.
 func encode(m model.Model, text string, special, plain bool) ([]int32, error) {
-	if !plain {
-		return m.Tokenizer().Encode(text, special)
+	switch {
+	case !plain && special:
+		return api.EncodeAlone(m.Tokenizer(), text)
+	case !plain:
+		return m.Tokenizer().Encode(text, false)
 	}
 	ids, err := m.Tokenizer().EncodePlain(text)
 	if err != nil || !special {
