@@ -1,6 +1,7 @@
 package jsonschema
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -70,7 +71,8 @@ func (s *scope) readPair(least, most string) (low, high int, ok bool) {
 
 // readText reads the keywords of texts.
 func (s *scope) readText() {
-	if _, _, ok := s.readPair("minLength", "maxLength"); !ok {
+	low, high, ok := s.readPair("minLength", "maxLength")
+	if !ok {
 		s.exclude(s.at, "minLength is greater than maxLength", "string")
 	}
 	if v := s.in.get("pattern"); v != nil {
@@ -80,6 +82,7 @@ func (s *scope) readText() {
 			s.badPattern(s.at.under("pattern"), err)
 		} else {
 			s.out.set("pattern", newText(p.String()))
+			s.comparePattern(p, low, high)
 		}
 	}
 	if v := s.in.get("format"); v != nil {
@@ -89,6 +92,20 @@ func (s *scope) readText() {
 			s.bad(s.at.under("format"), "the format %.40s is unknown: leave it out, or use one of %s",
 				v.append(nil), strings.Join(formats, ", "))
 		}
+	}
+}
+
+// comparePattern excludes texts if no match of a pattern has a length from low to high.
+func (s *scope) comparePattern(p *pattern, low, high int) {
+	at := s.at.under("pattern")
+	least, most := p.lengths()
+	switch {
+	case high != unbounded && least > high:
+		s.exclude(at, fmt.Sprintf("a match has %d characters at least, and maxLength is %d: "+
+			"change one of the two", least, high), "string")
+	case most != unbounded && p.wholeText() && most < low:
+		s.exclude(at, fmt.Sprintf("a match has %d characters at most, and minLength is %d: "+
+			"change one of the two", most, low), "string")
 	}
 }
 

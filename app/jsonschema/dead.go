@@ -1,6 +1,9 @@
 package jsonschema
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // maxWeighed bounds the schemas that are looked at to find those without a value.
 const maxWeighed = 1_000_000
@@ -81,6 +84,9 @@ func (m *mortality) dead(s *value) *value {
 				return why
 			}
 		}
+		if why := m.valuesApart(s, v.list); why != nil {
+			return why
+		}
 	}
 	if v := s.get("anyOf"); v != nil {
 		var why *value
@@ -97,6 +103,44 @@ func (m *mortality) dead(s *value) *value {
 		return nothing(s.at, "its parts have no type in common")
 	}
 	return m.deadTypes(s)
+}
+
+// valuesApart returns a part that lists no value that another part or the schema itself lists, or
+// nil.
+func (m *mortality) valuesApart(s *value, parts []*value) *value {
+	before := valuesOf(s)
+	for _, x := range parts {
+		for n := 0; x.get("$ref") != nil && len(x.keys) == 1 && n < 16; n++ {
+			at := x.at
+			to, _ := m.target(x.get("$ref").text)
+			copied := *to
+			copied.at = at
+			x = &copied
+		}
+		values := valuesOf(x)
+		if values == nil {
+			continue
+		}
+		if before == nil {
+			before = values
+			continue
+		}
+		m.left -= len(before) * len(values)
+		if m.left < 0 {
+			return nil
+		}
+		var both []*value
+		for _, v := range before {
+			if slices.ContainsFunc(values, v.maybeEqual) {
+				both = append(both, v)
+			}
+		}
+		if before = both; before == nil {
+			return nothing(x.at, "its const or enum has no value in common with what stands "+
+				"beside it: change one of the two")
+		}
+	}
+	return nil
 }
 
 // deadTypes returns why no value of the schema's types satisfies it, or nil.

@@ -138,6 +138,19 @@ func TestSchemaThatSpeaksOfPropertiesIsAnObject(t *testing.T) {
 	}
 }
 
+func TestPatternWithinItsLengthsIsAdmitted(t *testing.T) {
+	for _, schema := range []string{
+		`{"type":"string","pattern":"^[a-z]{2,5}$","minLength":5,"maxLength":5}`,
+		`{"type":"string","pattern":"^ab","minLength":3}`,
+		`{"type":"string","pattern":"ab$","minLength":3,"maxLength":4}`,
+		`{"type":"string","pattern":"^(a|b*)$","minLength":3,"maxLength":4}`,
+		`{"type":"string","pattern":"^a$|b","minLength":3}`,
+		`{"allOf":[{"enum":["a","b"]},{"enum":["b","c"]}]}`,
+	} {
+		texts(t, newVocabulary(t), schema, Options{Strict: true})
+	}
+}
+
 // A tool's arguments are an object whatever their schema says.
 func TestFormOfAnObjectAdmitsObjectsOnly(t *testing.T) {
 	for _, schema := range []string{`true`, `{}`, `{"type":["object","null"]}`, `{"description":"x"}`,
@@ -216,6 +229,13 @@ func TestSchemaWithoutAFiniteValueIsRefused(t *testing.T) {
 		`{"type":"object","properties":{"a":{}},"minProperties":3,"additionalProperties":false}`:                         "/minProperties",
 		`{"type":"object","properties":{"a":{},"b":{}},"required":["b"],"minProperties":3,"additionalProperties":false}`: "/minProperties",
 		`{"type":"object","properties":{"a":{"properties":{"b":{"not":{}}},"required":["b"]}},"required":["a"]}`:         "/properties/a/properties/b/not",
+		`{"allOf":[{"const":"a"},{"const":"b"}]}`:                                                                        "/allOf/1",
+		`{"const":1,"allOf":[{"enum":[1,2]},{"enum":[2]}]}`:                                                              "/allOf/1",
+		`{"allOf":[{"$ref":"#/$defs/a"},{"const":2}],"$defs":{"a":{"enum":[1]}}}`:                                        "/allOf/1",
+		`{"type":"string","pattern":"^[a-z]{5}$","maxLength":3}`:                                                         "/pattern",
+		`{"type":"string","pattern":"^(ab|c)?$","minLength":3}`:                                                          "/pattern",
+		`{"type":"string","pattern":"a+b{2,}","maxLength":2}`:                                                            "/pattern",
+		`{"type":"object","properties":{"a/b":{"type":"string","pattern":"^a$|^bc$","minLength":3}},"required":["a/b"]}`: "/properties/a~1b/pattern",
 	} {
 		for _, strict := range []bool{true, false} {
 			_, err := Compile(json.RawMessage(schema), Options{Strict: strict})

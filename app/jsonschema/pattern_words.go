@@ -196,6 +196,48 @@ func product(a, b []word, n int) (all []word, ok bool) {
 	return all, true
 }
 
+// lengths returns the least and the greatest number of characters of a match. The greatest may be
+// unbounded.
+func (p *pattern) lengths() (least, most int) {
+	if p.op == opSet {
+		return 1, 1
+	}
+	endless := false
+	for i, x := range p.parts {
+		low, high := x.lengths()
+		switch {
+		case p.op == opRepeat && (high == unbounded || p.max == unbounded):
+			least, most = min(low*p.min, maxCount), unbounded
+		case p.op == opRepeat:
+			least, most = min(low*p.min, maxCount), high*p.max
+		case p.op == opChoice && i > 0:
+			least, most = min(least, low), max(most, high)
+			endless = endless || high == unbounded
+		case p.op == opChoice:
+			least, most, endless = low, high, high == unbounded
+		default:
+			least, most = min(least+low, maxCount), most+high
+			endless = endless || high == unbounded
+		}
+	}
+	if endless || most > maxCount {
+		most = unbounded
+	}
+	return least, most
+}
+
+// wholeText reports whether a match is surely all of its text.
+func (p *pattern) wholeText() bool {
+	switch p.op {
+	case opChoice:
+		return !slices.ContainsFunc(p.parts, func(x *pattern) bool { return !x.wholeText() })
+	case opSequence:
+		n := len(p.parts)
+		return n > 1 && p.parts[0].op == opStart && p.parts[n-1].op == opEnd
+	}
+	return false
+}
+
 // matchesAll reports whether every text surely has a match.
 func (p *pattern) matchesAll() bool {
 	for _, w := range p.empties() {
