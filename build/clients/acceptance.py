@@ -8,13 +8,14 @@ import re
 import schemathesis
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-CHAT, RESPONSES, GENERATE = "/v1/chat/completions", "/v1/responses", "/api/generate"
-TEXTS = ("/v1/completions", "/v1/fim/completions")
+CHATS = ("/v1/chat/completions", "/api/v0/chat/completions")
+RESPONSES, GENERATE = "/v1/responses", "/api/generate"
+TEXTS = ("/v1/completions", "/api/v0/completions", "/v1/fim/completions", "/completion")
 MESSAGES = ("/v1/messages", "/v1/messages/count_tokens")
 COUNT, COMPACT = "/v1/responses/input_tokens", "/v1/responses/compact"
 ITEMS = (RESPONSES, COUNT, COMPACT)
-TALKS = (CHAT, *ITEMS, *MESSAGES, GENERATE, "/api/chat")
-READS = ("/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")
+TALKS = (*CHATS, *ITEMS, *MESSAGES, GENERATE, "/api/chat")
+READS = ("/v1/embeddings", "/api/v0/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")
 INFILL = "/infill"
 PROMPTS = (*TALKS, *TEXTS, *READS, INFILL)
 
@@ -24,7 +25,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (TALKS, r"\S+ asks for a call, and \S+ offers nothing to call\."),
     (TALKS, r'\S+ names ".*", which is not in \S+\.'),
     (TALKS, r"The tools cannot be offered so that a call is certain: .+\."),
-    ((CHAT,), r"top_logprobs needs logprobs to be true\."),
+    (CHATS, r"top_logprobs needs logprobs to be true\."),
     (TEXTS, r"suffix needs the prompt as text\."),
     (TEXTS, r"echo cannot be combined with suffix\."),
     ((*TEXTS, GENERATE, INFILL), r"The model \S+ has no fill-in-the-middle tokens; send the prompt without a suffix\."),
