@@ -170,7 +170,7 @@ func TestSchemaReachesTheAnswerAsItWasWritten(t *testing.T) {
 			{"/v1/responses", `{"input":"hi","tool_choice":"required","tools":[{"type":"function","name":"go","parameters":SCHEMA}]`, `"max_output_tokens":80`},
 			{"/v1/messages", `{"output_config":{"format":{"type":"json_schema","schema":SCHEMA}}`, messages},
 			{"/v1/messages", `{"tool_choice":{"type":"any","disable_parallel_tool_use":true},"tools":[{"name":"go","input_schema":SCHEMA}]`, messages},
-			{"/api/chat", `{"format":SCHEMA`, messages},
+			{"/api/chat", `{"format":SCHEMA,"options":{"num_predict":80}`, messages},
 		} {
 			for _, stream := range []string{"true", "false"} {
 				if stream == "true" && want != "5" {
