@@ -47,7 +47,7 @@ func (t *task) allowed(s *mlx.Scope, vocab int) (*mlx.Array, error) {
 	if t.req.Grammar == nil {
 		return nil, nil
 	}
-	bits, err := masks(t.req.Grammar, nil)
+	bits, err := walk(t.req.Grammar, nil, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -81,44 +81,27 @@ func (b *block) allowedTokens(s *mlx.Scope, p draft.Proposal, logits *mlx.Array,
 			return nil, err
 		}
 	}
-	bits, err := masks(t.req.Grammar, drafts)
+	bits, err := walk(t.req.Grammar, drafts, 0)
 	if err != nil {
 		return nil, err
 	}
 	return unpackMasks(s, bits, b.n+1, logits.Dim(1)), nil
 }
 
-// masks returns the masks of what may follow the text of m and each draft, one after the other.
-// After a draft that the grammar forbids every token is allowed: such a row is never read. m is
-// left as it was. If it fails it may fail for good.
-func masks(m Matcher, drafts []int32) ([]uint32, error) {
+// walk returns the masks of what may follow the text of m and each draft, one after the other, from
+// the row from on. It is Walker.Walk, step by step where m has none. m is left as it was, unless it
+// fails.
+func walk(m Matcher, drafts []int32, from int) ([]uint32, error) {
 	words := m.Words()
-	bits := make([]uint32, words*(len(drafts)+1))
+	bits := make([]uint32, words*(len(drafts)+1-from))
 	for i := range bits {
 		bits[i] = ^uint32(0)
 	}
-	if w, ok := m.(Walker); ok {
-		if err := w.Walk(drafts, 0, bits); err != nil {
-			return nil, grammarError(err)
-		}
-		return bits, nil
-	}
-	walked := 0
 	var err error
-	for i := 0; err == nil; i++ {
-		row := bits[i*words : (i+1)*words]
-		if err = m.Mask(row); err != nil || i == len(drafts) || m.Stopped() {
-			break
-		}
-		if row[drafts[i]/maskWord]>>(drafts[i]%maskWord)&1 == 0 {
-			break
-		}
-		if err = m.Accept(drafts[i]); err == nil {
-			walked++
-		}
-	}
-	if walked > 0 {
-		err = errors.Join(err, m.Rollback(walked))
+	if w, ok := m.(Walker); ok {
+		err = w.Walk(drafts, from, bits)
+	} else {
+		err = walkBySteps(m, drafts, from, bits)
 	}
 	if err != nil {
 		return nil, grammarError(err)
@@ -126,31 +109,27 @@ func masks(m Matcher, drafts []int32) ([]uint32, error) {
 	return bits, nil
 }
 
-// maskAfter returns the mask of what may follow the text of m and the token id after it. After the
-// end of a text every token is allowed: nothing is made of it. m is left as it was, unless it
-// fails.
-func maskAfter(m Matcher, id int32) ([]uint32, error) {
-	bits := make([]uint32, m.Words())
-	for i := range bits {
-		bits[i] = ^uint32(0)
-	}
-	if w, ok := m.(Walker); ok {
-		if err := w.Walk([]int32{id}, 1, bits); err != nil {
-			return nil, grammarError(err)
-		}
-		return bits, nil
-	}
-	if err := m.Accept(id); err != nil {
-		return nil, grammarError(err)
-	}
+// walkBySteps is Walker.Walk for a Matcher that takes one step at a time. All tokens are allowed in
+// bits, and stay so in the rows that it does not reach.
+func walkBySteps(m Matcher, drafts []int32, from int, bits []uint32) error {
+	words, walked := m.Words(), 0
 	var err error
-	if !m.Stopped() {
-		err = m.Mask(bits)
+	for err == nil && (walked == 0 || !m.Stopped()) {
+		if walked >= from {
+			row := bits[(walked-from)*words:][:words]
+			if err = m.Mask(row); err != nil || walked == len(drafts) ||
+				row[drafts[walked]/maskWord]>>(drafts[walked]%maskWord)&1 == 0 {
+				break
+			}
+		}
+		if err = m.Accept(drafts[walked]); err == nil {
+			walked++
+		}
 	}
-	if err = errors.Join(err, m.Rollback(1)); err != nil {
-		return nil, grammarError(err)
+	if walked > 0 {
+		err = errors.Join(err, m.Rollback(walked))
 	}
-	return bits, nil
+	return err
 }
 
 // drawMasked has tasks under a grammar draw from logits that the device computes meanwhile. read
@@ -189,7 +168,7 @@ func (e *Engine) allowedAfter(s *mlx.Scope, t *task, read map[*task]Token) (*mlx
 	if slices.Contains(e.config.EOS, tok.ID) || tok.isNone() {
 		return nil, nil
 	}
-	bits, err := maskAfter(t.req.Grammar, tok.ID)
+	bits, err := walk(t.req.Grammar, []int32{tok.ID}, 1)
 	if err != nil {
 		return nil, err
 	}
