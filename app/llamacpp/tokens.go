@@ -15,7 +15,7 @@ import (
 // count tokens to learn what to leave out.
 const maxTokenized = 4 << 20
 
-// tokenize answers with the ids of a text. It is no run, because nothing is generated.
+// tokenize answers with the ids of a text.
 func (v Routes) tokenize(w http.ResponseWriter, r *http.Request) error {
 	return v.withModel(w, r, tokenizeRequestShape, func(f *wire.Fields, m model.Model) error {
 		text, prompt := f.String("content"), f.String("prompt")
@@ -120,16 +120,10 @@ func (v Routes) withModel(w http.ResponseWriter, r *http.Request, s *wire.Shape,
 	if f.Err != nil {
 		return f.Err
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(v.Draining, func() { cancel(wire.ErrStopping) })()
-	m, err := v.Acquire(ctx, name, false)
-	if err != nil {
-		return err
-	}
-	defer m.Release()
-	if err := answer(f, m); err != nil && err != error(wire.ErrClientGone) {
-		return err
-	}
-	return nil
+	return v.Lend(r, name, func(_ context.Context, m model.Model) error {
+		if err := answer(f, m); err != nil && err != error(wire.ErrClientGone) {
+			return err
+		}
+		return nil
+	})
 }

@@ -1,0 +1,41 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"tandem/app/model"
+	"tandem/app/wire"
+)
+
+// Lend lends use the model of that name, or the alias, for a request that is no run: nothing is
+// generated. ctx ends with the request, and when the server drains.
+func (a *API) Lend(r *http.Request, name string,
+	use func(ctx context.Context, m model.Model) error) error {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(a.Draining, func() { cancel(wire.ErrStopping) })()
+	m, err := a.Acquire(ctx, name, false)
+	if err != nil {
+		return err
+	}
+	defer m.Release()
+	return use(ctx, m)
+}
+
+// CountPrompt returns the number of tokens of a complete conversation's prompt.
+func (a *API) CountPrompt(r *http.Request, c *Conversation) (n int, err error) {
+	err = a.Lend(r, c.Model, func(ctx context.Context, m model.Model) error {
+		if err := Generates(m); err != nil {
+			return err
+		}
+		text, err := c.Rendered(ctx, m)
+		if err != nil {
+			return err
+		}
+		ids, err := EncodeChat(m, c.PromptParam, text)
+		n = len(ids)
+		return err
+	})
+	return n, err
+}
