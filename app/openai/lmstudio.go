@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"tandem/app/api"
 	"tandem/app/control"
@@ -24,23 +25,19 @@ type LMStudioModel struct {
 	LoadedContext     int    `json:"loaded_context_length,omitempty" doc:"Tokens."`
 }
 
-// lmStudioModels returns the alias first, then the registered models.
-func (v Routes) lmStudioModels(ctx context.Context) ([]LMStudioModel, error) {
+// lmStudioModels returns the models of entries that are still registered.
+func (v Routes) lmStudioModels(ctx context.Context, entries ...api.ModelEntry) ([]LMStudioModel,
+	error) {
 	registered, err := v.To.Models.Models(ctx)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := v.Entries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	state, list := v.To.Status.State(), []LMStudioModel{}
 	for _, e := range entries {
-		for _, m := range registered {
-			if m.ID == e.Root {
-				list = append(list, newLMStudioModel(e, m, state.Resident(m.ID)))
-				break
-			}
+		at := slices.IndexFunc(registered, func(m control.Model) bool { return m.ID == e.Root })
+		if at >= 0 {
+			m := registered[at]
+			list = append(list, newLMStudioModel(e, m, state.Resident(m.ID)))
 		}
 	}
 	return list, nil
@@ -66,7 +63,11 @@ func newLMStudioModel(e api.ModelEntry, m control.Model, loaded *control.Loaded)
 }
 
 func (v Routes) listLMStudio(w http.ResponseWriter, r *http.Request) error {
-	list, err := v.lmStudioModels(r.Context())
+	entries, err := v.Entries(r.Context())
+	if err != nil {
+		return err
+	}
+	list, err := v.lmStudioModels(r.Context(), entries...)
 	if err != nil {
 		return err
 	}
@@ -77,20 +78,18 @@ func (v Routes) listLMStudio(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (v Routes) getLMStudio(w http.ResponseWriter, r *http.Request) error {
-	e, err := v.Entry(r.Context(), r.PathValue("id")) // the error for an unknown id
+	e, err := v.Entry(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	list, err := v.lmStudioModels(r.Context())
+	list, err := v.lmStudioModels(r.Context(), e)
 	if err != nil {
 		return err
 	}
-	for _, m := range list {
-		if m.ID == e.ID {
-			return wire.WriteJSON(w, m)
-		}
+	if len(list) == 0 {
+		return control.Errorf(control.CodeModelNotFound, "The model %q was just removed.", e.ID)
 	}
-	return control.Errorf(control.CodeModelNotFound, "The model %q was just removed.", e.ID)
+	return wire.WriteJSON(w, list[0])
 }
 
 var lmStudioModelShape = wire.AnswerOf[LMStudioModel]().Named("LMStudioModel")
