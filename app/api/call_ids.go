@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -101,11 +102,8 @@ func (s *callIDs) complete(c *pastCall) {
 	if c.result != nil {
 		given = c.result.text(resultIDName)
 	}
-	id := c.id
-	if id == "" {
-		id = given
-	}
-	if id == "" {
+	id := cmp.Or(c.id, given)
+	if id == "" { // a made id counts the next number
 		id = s.make()
 	}
 	s.known[id] = true
