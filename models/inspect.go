@@ -30,6 +30,15 @@ type Summary struct {
 	ChatError error
 }
 
+// NoChat says why the model cannot chat though it has a chat template. It is empty where it can, and
+// where there is none.
+func (s Summary) NoChat() string {
+	if s.ChatError == nil {
+		return ""
+	}
+	return "it " + s.ChatError.Error()
+}
+
 // Inspect asks all that a load asks, without loading the weights: a folder that it accepts can be
 // loaded, if there is memory. Errors are of type *Error.
 func Inspect(dir string) (Summary, error) {

@@ -246,19 +246,11 @@ func (f *finder) addModel(dir, place string) {
 		m.Why = bareReason(err, dir)
 	} else {
 		needs := f.needs(info.Footprint)
-		m.Needs, m.NoChat = &needs, noChat(info)
+		m.Needs, m.NoChat = &needs, info.NoChat()
 		m.Bytes, m.Architecture, m.Quantization, m.ContextLength, m.Kind = info.Bytes,
 			info.Architecture, info.Quantization, info.ContextLength, string(info.Kind)
 	}
 	f.add(m)
-}
-
-// noChat returns why a model cannot chat though it has a chat template.
-func noChat(info models.Summary) string {
-	if info.ChatError == nil {
-		return ""
-	}
-	return "it " + info.ChatError.Error()
 }
 
 func (f *finder) add(m control.FoundModel) {

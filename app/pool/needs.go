@@ -77,10 +77,11 @@ func (p *Pool) noChat(row storage.Model) string {
 	if row.Source == storage.SourcePocket {
 		return ""
 	}
-	if s, err := p.Inspect(row.Path); err == nil && s.ChatError != nil {
-		return "it " + s.ChatError.Error()
+	s, err := p.Inspect(row.Path)
+	if err != nil {
+		return "" // why it cannot be loaded is told
 	}
-	return ""
+	return s.NoChat()
 }
 
 // Inspect is [models.Inspect]. It reads a folder again only if one of its files is another one.
