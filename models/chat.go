@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -92,11 +91,15 @@ func compileTemplate(source string, lane *native.Lane) chatTemplate {
 		}
 	}
 	if err != nil {
-		return chatTemplate{err: &Error{Code: CodeInvalid, Err: err, Message: fmt.Sprintf(
-			"has a chat template that cannot be read: %s",
-			strings.TrimPrefix(err.Error(), "chat template: "))}}
+		return chatTemplate{err: unreadable(err)}
 	}
 	return chatTemplate{template: t}
+}
+
+// unreadable says why there is a chat template, and it cannot be used.
+func unreadable(err error) *Error {
+	return &Error{Code: CodeInvalid, Err: err, Message: "has a chat template that cannot be read: " +
+		strings.TrimPrefix(err.Error(), "chat template: ")}
 }
 
 // trialTime bounds the trial of a template. One that takes longer is told at the first request.
@@ -171,12 +174,13 @@ const MoreTemplates = "additional_chat_templates"
 // chat_template.json is that of older processors.
 func templateFiles(fsys fs.FS) (map[string]string, error) {
 	named := map[string]string{}
-	old, err := readJSON(fsys, "chat_template.json")
-	if err == nil {
-		named, err = configTemplates("chat_template.json", old)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	switch old, err := readJSON(fsys, "chat_template.json"); {
+	case err == nil:
+		if named, err = configTemplates("chat_template.json", old); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, unreadable(err)
 	}
 	files, err := fs.Glob(fsys, MoreTemplates+"/*.jinja")
 	if err != nil {
@@ -188,7 +192,7 @@ func templateFiles(fsys fs.FS) (map[string]string, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, unreadable(err)
 		}
 		name := strings.TrimSuffix(path.Base(file), ".jinja")
 		if name == "chat_template" {
