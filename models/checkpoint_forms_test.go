@@ -47,6 +47,13 @@ func rewrite(t *testing.T, th *mlx.Thread, files fstest.MapFS, rename func(strin
 // lastLogits loads a model and returns its logits after a short text.
 func lastLogits(t *testing.T, th *mlx.Thread, files fstest.MapFS) []float32 {
 	t.Helper()
+	return logitsAfter(t, th, files, []int32{3, 1, 4, 1, 5, 9}, 6)
+}
+
+// logitsAfter loads a model and returns its logits after a text that is read in chunks.
+func logitsAfter(t *testing.T, th *mlx.Thread, files fstest.MapFS, text []int32,
+	chunk int) []float32 {
+	t.Helper()
 	b, err := models.LoadFS(t.Context(), th, files, models.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -54,8 +61,8 @@ func lastLogits(t *testing.T, th *mlx.Thread, files fstest.MapFS) []float32 {
 	defer b.Close()
 	caches := b.Model.NewCaches(cache.Options{})
 	defer freeCaches(t, th, caches)
-	rows := forward(t, th, b.Model, caches, []int32{3, 1, 4, 1, 5, 9}, 6)
-	return rows[5]
+	rows := forward(t, th, b.Model, caches, text, chunk)
+	return rows[len(rows)-1]
 }
 
 func asIs(name string) string { return name }

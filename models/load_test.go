@@ -127,15 +127,7 @@ func TestMistralWindowIsOfAllLayers(t *testing.T) {
 	last := func(fields map[string]any) []float32 {
 		files := recorded(t, "llama")
 		setConfig(files, fields)
-		b, err := models.LoadFS(t.Context(), th, files, models.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		caches := b.Model.NewCaches(cache.Options{})
-		defer freeCaches(t, th, caches)
-		rows := forward(t, th, b.Model, caches, text, 1)
-		return rows[len(rows)-1]
+		return logitsAfter(t, th, files, text, 1)
 	}
 	full := last(nil)
 	window := last(map[string]any{"sliding_window": 16,

@@ -1,7 +1,6 @@
 package models_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -16,7 +15,6 @@ import (
 	"testing/fstest"
 
 	"tandem/engine/enginetest"
-	"tandem/engine/mlx"
 	"tandem/models"
 )
 
@@ -287,24 +285,8 @@ func TestMissingFolderIsRefused(t *testing.T) {
 func TestKnownUnneededTensorsAreIgnored(t *testing.T) {
 	th := enginetest.NewThread(t)
 	files := tiny(t, "llama")
-	ts, err := mlx.OpenTensors(bytes.NewReader(files["model.safetensors"].Data),
-		int64(len(files["model.safetensors"].Data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		var arrays []mlx.NamedArray
-		for _, name := range ts.Names() {
-			arrays = append(arrays, mlx.NamedArray{Name: name, Array: ts.Load(s, name)})
-		}
-		arrays = append(arrays,
-			mlx.NamedArray{Name: "model.layers.0.self_attn.rotary_emb.inv_freq",
-				Array: s.Zeros(mlx.Float32, 8)},
-			mlx.NamedArray{Name: "lm_head.weight", Array: s.Zeros(mlx.Float32, 260, 64)})
-		return s.WriteTensors(&file, arrays, nil)
-	})
-	files["model.safetensors"] = &fstest.MapFile{Data: file.Bytes()}
+	rewrite(t, th, files, asIs, map[string][]int{
+		"model.layers.0.self_attn.rotary_emb.inv_freq": {8}, "lm_head.weight": {260, 64}})
 	b, err := models.LoadFS(t.Context(), th, files, models.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,16 @@ func newFake() *fakeBackend {
 	f.model = modeltest.Fake{Name: "acme/coder", Context: 64, Output: "héllo wörld",
 		Finish: engine.FinishStop, Template: modeltest.Template, FillsMiddle: true}
 	return f
+}
+
+// serve lets the model do what a route asks for: vectors, ranks or texts.
+func (f *fakeBackend) serve(path string) {
+	switch {
+	case strings.Contains(path, "embed"):
+		f.model.Purpose = control.KindEmbedding
+	case strings.Contains(path, "rerank"):
+		f.model.Purpose = control.KindReranker
+	}
 }
 
 // services fills every field with the fake. A test that fakes one service differently replaces that

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"tandem/app/control"
 )
 
 // FuzzShapedBody sends bodies in the shapes of the OpenAPI document to the routes that have them.
@@ -46,12 +44,7 @@ func FuzzShapedBody(f *testing.F) {
 		}
 		fake := newFake()
 		fake.model.TemplateSource = fakeDialect
-		switch {
-		case strings.Contains(path, "embed"):
-			fake.model.Purpose = control.KindEmbedding
-		case strings.Contains(path, "rerank"):
-			fake.model.Purpose = control.KindReranker
-		}
+		fake.serve(path)
 		s := New(fake.services(), Options{})
 		w := postTo(t, s, path, "application/json", string(b))
 		checkShaped(t, path, string(b), w)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"tandem/app/control"
 )
 
 // leastBodies are requests with only the fields that they need, by path.
@@ -51,12 +49,7 @@ func TestEachFieldOfOpenAPIIsReadAndHeldToItsTypeAndBounds(t *testing.T) {
 			continue
 		}
 		fake := newFake()
-		switch {
-		case strings.Contains(path, "embed"):
-			fake.model.Purpose = control.KindEmbedding
-		case strings.Contains(path, "rerank"):
-			fake.model.Purpose = control.KindReranker
-		}
+		fake.serve(path)
 		b := &bodyTest{T: t, api: api, server: New(fake.services(), Options{}), path: path}
 		b.fields(body.Content["application/json"].Schema,
 			decoded(t, []byte(least)).(map[string]any), func(v map[string]any) any { return v })

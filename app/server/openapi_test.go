@@ -160,12 +160,7 @@ func TestAnswersAreAsOpenAPISays(t *testing.T) {
 			path = c.route
 		}
 		fake := speaking(thinks)
-		switch {
-		case strings.Contains(path, "embed"):
-			fake.model.Purpose = control.KindEmbedding
-		case strings.Contains(path, "rerank"):
-			fake.model.Purpose = control.KindReranker
-		}
+		fake.serve(path)
 		s := New(fake.services(), Options{})
 		path = strings.Replace(path, "STORED", storedResponse(t, s, path), 1)
 		w := getAs(s, c.version, path)
