@@ -44,8 +44,8 @@ type checkpoint struct {
 	progress func(done, total int64)
 }
 
-// openCheckpoint opens model.safetensors, or else the shards of the index, or else those that lie
-// in the folder, and checks their headers. The caller closes it.
+// openCheckpoint opens model.safetensors and checks its header. Without that file it takes the shards
+// of the index, and without an index the shards in the folder. The caller closes it.
 func openCheckpoint(ctx context.Context, fsys fs.FS,
 	progress func(done, total int64)) (_ *checkpoint, err error) {
 	c := &checkpoint{ctx: ctx, tensors: map[string]*mlx.Tensors{}, progress: progress}

@@ -76,8 +76,8 @@ const (
 	mostPenalty  = 100
 )
 
-// A defaultsReader reads fields of generation_config.json. It notes those that are of another type
-// or out of range.
+// A defaultsReader reads fields of generation_config.json. It notes each field that is of another
+// type or out of range.
 type defaultsReader struct {
 	fields  map[string]json.RawMessage
 	ignored []string

@@ -39,10 +39,9 @@ func (s shardName) other(i int) string {
 	return fmt.Sprintf("%s-%0*d-of-%s.safetensors", s.stem, len(s.i), i, s.n)
 }
 
-// listShards returns the weights in a folder without an index, in order of their names: those whose
-// names begin with model or else with weight, as mlx_lm reads them, or else those that are
-// numbered. Other files may hold the same weights in their maker's form. A set of shards must be
-// whole.
+// listShards returns the weights in a folder without an index, in order of their names. As in mlx_lm,
+// their names begin with model. Where none does, they begin with weight, or else they are numbered.
+// Other files may hold the same weights in their maker's form. A set of shards must be whole.
 func listShards(fsys fs.FS) ([]string, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {

@@ -75,9 +75,9 @@ func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, err
 	return out, nil
 }
 
-// EncodeAlone returns the tokens of a text that stands alone, with those that the tokenizer puts
-// around it. A text that a client rendered with a chat template begins with the same BOS already,
-// and then has it once.
+// EncodeAlone returns the tokens of a text that stands alone. The tokenizer's own, such as a BOS,
+// stand around them. A text that a client rendered with a chat template may begin with the same BOS
+// already. It has it once then.
 func EncodeAlone(t model.Tokenizer, text string) ([]int32, error) {
 	ids, err := t.Encode(text, true)
 	if err != nil || len(ids) < 2 || !slices.Contains(ids[1:min(len(ids), maxLead+1)], ids[0]) {

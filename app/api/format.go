@@ -144,8 +144,8 @@ var engineForms = map[string]string{
 }
 
 // RefuseForms refuses a form that stands in another vendor's field: without it the answer would
-// have any form. read are the fields of this route, of which the first is named in the error. The
-// last one reads every type of a format, so that it takes the place of an engine's field.
+// have any form. read are the fields of this route. The error names the first one. The last one
+// reads every type of a format, so that it takes the place of an engine's field.
 func RefuseForms(f *wire.Fields, read ...string) {
 	refuse := func(name string, v json.RawMessage) {
 		if asksForm(v) && !slices.Contains(read, name) {

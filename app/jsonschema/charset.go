@@ -35,7 +35,7 @@ func (s set) single() (rune, bool) {
 	return s.ranges[0][0], true
 }
 
-// with returns the union of two sets, neither of which is folded or negated.
+// with returns the union of two sets. Neither is folded or negated.
 func (s set) with(x set) set {
 	all := slices.Concat(s.ranges, x.ranges)
 	slices.SortFunc(all, func(a, b [2]rune) int { return int(a[0] - b[0]) })

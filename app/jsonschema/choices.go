@@ -102,7 +102,8 @@ func (c *comparison) apart(a, b *value, level int) bool {
 	return false
 }
 
-// partApart reports whether a part of a, of which all values of a are values, is apart from b.
+// partApart reports whether a part of a is apart from b. The part admits all values of a, so that a
+// is apart from b too.
 func (c *comparison) partApart(a, b *value, level int) bool {
 	if ref := a.get("$ref"); ref != nil {
 		if to, _ := c.target(ref.text); c.apart(to, b, level+1) {

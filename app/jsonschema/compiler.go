@@ -9,7 +9,7 @@ import (
 // defsPrefix begins the references of a tree.
 const defsPrefix = "#/$defs/"
 
-// A compiler writes schemas anew.
+// A compiler rewrites schemas.
 type compiler struct {
 	doc    *Document
 	strict bool
@@ -83,7 +83,7 @@ func admitsAll(v *value) bool {
 	return v.kind == truth || v.kind == object && len(v.keys) == 0
 }
 
-// schema writes a schema anew.
+// schema rewrites a schema.
 func (c *compiler) schema(v *value, at *place) *value {
 	if c.doc.count++; c.doc.count > maxSchemas {
 		c.fail(nil, "it has more than %d schemas, with what its members refer to", maxSchemas)

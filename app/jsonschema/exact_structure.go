@@ -160,7 +160,7 @@ func (e *exact) elements(s *value) string {
 	return fmt.Sprintf(`"[" %s %s %s "]"`, e.space(), inner, e.space())
 }
 
-// tail returns the rule of the elements after the first ones, of which there are n.
+// tail returns the rule of the elements after the first n.
 func (e *exact) tail(items *value, least, most, n int) string {
 	if most != unbounded {
 		most -= n

@@ -63,8 +63,7 @@ func follow(m *native.Matcher, start string, rng *rand.Rand, n int) (text string
 	return text, m.Stopped(), nil
 }
 
-// pick draws a token. It prefers the next byte of start, and then those that bring a text to an
-// end.
+// pick draws a token. It prefers the next byte of start, and then a token that ends a text.
 func pick(ids []int32, start string, at int, rng *rand.Rand) int32 {
 	allowed := map[int32]bool{}
 	for _, id := range ids {

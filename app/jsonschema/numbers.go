@@ -190,7 +190,7 @@ func (b bound) beyond(limit int64) bool {
 	return new(big.Rat).Abs(b.at).Cmp(new(big.Rat).SetInt64(limit/10)) > 0
 }
 
-// writeFarBounds writes bounds of which one is far from 0. The range ends at the limit on the side
+// writeFarBounds writes a range that has a bound far from 0. The range ends at the limit on the side
 // where it goes further, or has no bound.
 func (s *scope) writeFarBounds(low, high bound, limit int64, whole bool) {
 	least, most := new(big.Rat).SetInt64(-limit), new(big.Rat).SetInt64(limit)

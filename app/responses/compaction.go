@@ -100,7 +100,7 @@ func packSummary(text string) string {
 	return summaryMark + base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// addCompaction reads a summary. It skips one of another server, which nobody else can read.
+// addCompaction reads a summary. It skips one of another server: only that server can read it.
 func (c *responseRequest) addCompaction(f *wire.Fields) {
 	packed, ok := strings.CutPrefix(f.String("encrypted_content"), summaryMark)
 	if !ok {

@@ -81,7 +81,7 @@ func TestCompactionContinuesAResponse(t *testing.T) {
 	}
 }
 
-// TestCompactionOfAnotherServerIsSkipped: nobody else can read it, and the rest still counts.
+// Only the other server can read its summary. The rest of the input still counts.
 func TestCompactionOfAnotherServerIsSkipped(t *testing.T) {
 	for item, want := range map[string]string{
 		`{"type":"compaction","encrypted_content":"gAAAAB"}`:        "",

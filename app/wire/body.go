@@ -228,8 +228,7 @@ func (x *Exchange) bodyError(err error) error {
 		"The body did not arrive within %v; send the request again.", BodyTimeout)
 }
 
-// jsonTypes are the types of a body that is read as JSON, beside those that isJSON knows by their
-// end.
+// jsonTypes are types of a body that is read as JSON. isJSON knows more of them by their end.
 var jsonTypes = []string{"application/json", "text/json", "application/x-www-form-urlencoded",
 	"application/octet-stream"}
 

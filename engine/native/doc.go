@@ -45,10 +45,10 @@
 //
 // Three other ways were weighed:
 //
-//   - limits of our own in each filter and operator: each one that is missed is a hole;
-//   - a trial in a process, before the same call in the program: a step of a matcher can cost as
-//     much as a compile, and the work is done twice;
-//   - a program of its own for the crate: the app would have to carry and sign a third one.
+//   - Limits of our own in each filter and operator. Each one that is missed is a hole.
+//   - A trial in a process, before the same call in the program. It does the work twice, and a step
+//     of a matcher can cost as much as a compile.
+//   - A program of its own for the crate. The app would have to carry and sign a third one.
 //
 // native.h is the whole interface. [Template] and [Vocabulary] each start this program again under
 // another name. serve.c answers in it before Go's runtime begins, so that the process has one

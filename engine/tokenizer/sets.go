@@ -13,8 +13,8 @@ import (
 // what both hold, and [:digit:] a class. regexp2 has none of these. So such a set is computed, and
 // written as a set of plain ranges.
 
-// rewriteSets returns a pattern with plain sets in place of those that hold others. what names a
-// set that cannot be rewritten.
+// rewriteSets returns a pattern with plain sets in place of sets that hold others. what names a set
+// that cannot be rewritten.
 func rewriteSets(pattern string) (out, what string) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); {

@@ -175,8 +175,8 @@ func (d *download) attempt(ctx context.Context) error {
 	case r.etag != "" && r.etag != d.f.etag:
 		return errChanged
 	case r.StatusCode == http.StatusOK && r.ContentLength > d.f.size:
-		return errorf(BadReply, c.name, "the hub sends %d bytes of %s, of which it announced %d: "+
-			"check the hub endpoint", r.ContentLength, d.f.name, d.f.size)
+		return errorf(BadReply, c.name, "the hub announced %d bytes of %s and sends %d: "+
+			"check the hub endpoint", d.f.size, d.f.name, r.ContentLength)
 	case r.StatusCode == http.StatusOK && d.have > 0:
 		// The server sends the whole instead of the rest.
 		if err := d.restart(); err != nil {

@@ -25,7 +25,7 @@ const (
 	// eight bytes before them.
 	maxHeadBytes = 100<<20 + 8
 
-	// maxHeadsBytes bounds what is fetched of all files, which is held until the check ends. The
+	// maxHeadsBytes bounds what is fetched of all files. It is held until the check ends. The
 	// headers of published models have some 10 MB together.
 	maxHeadsBytes = 256 << 20
 )
