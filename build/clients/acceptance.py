@@ -10,14 +10,13 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 CHATS = ("/v1/chat/completions", "/api/v0/chat/completions")
 RESPONSES, GENERATE = "/v1/responses", "/api/generate"
-TEXTS = ("/v1/completions", "/api/v0/completions", "/v1/fim/completions", "/completion")
+TEXTS = ("/v1/completions", "/api/v0/completions", "/v1/fim/completions", "/completion", "/infill")
 MESSAGES = ("/v1/messages", "/v1/messages/count_tokens")
 COUNT, COMPACT = "/v1/responses/input_tokens", "/v1/responses/compact"
 ITEMS = (RESPONSES, COUNT, COMPACT)
 TALKS = (*CHATS, *ITEMS, *MESSAGES, GENERATE, "/api/chat")
 READS = ("/v1/embeddings", "/api/v0/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")
-INFILL = "/infill"
-PROMPTS = (*TALKS, *TEXTS, *READS, INFILL)
+PROMPTS = (*TALKS, *TEXTS, *READS)
 
 # The routes that may send such a refusal, and its text. The refusals are about fields that do not go together, about the
 # abilities of a model, and about models, texts and tokens that do not exist.
@@ -28,7 +27,7 @@ BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in
     (CHATS, r"top_logprobs needs logprobs to be true\."),
     (TEXTS, r"suffix needs the prompt as text\."),
     (TEXTS, r"echo cannot be combined with suffix\."),
-    ((*TEXTS, GENERATE, INFILL), r"The model \S+ has no fill-in-the-middle tokens; send the prompt without a suffix\."),
+    ((*TEXTS, GENERATE), r"The model \S+ has no fill-in-the-middle tokens; send the prompt without a suffix\."),
     ((GENERATE,), r"system cannot be combined with raw\."),
     (TEXTS, r"best_of must be at least n \(\d+\), not \d+\."),
     (TEXTS, r"best_of must be n \(\d+\) in a stream: .+\."),
