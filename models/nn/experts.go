@@ -1,64 +1,106 @@
 package nn
 
 import (
+	"fmt"
 	"strings"
 
 	"tandem/engine/mlx"
 )
 
-// MoE is the MLP of a layer with experts. A router sends each row to TopK experts. One more expert
-// takes all rows.
+// MoE is the MLP of a layer with experts. A router sends each row to some of them.
 type MoE struct {
-	Gate             *Linear // the router: (E)
-	GateUp, Down     experts
-	SharedExpert     *MLP
-	SharedExpertGate *Linear // (1)
-
-	of MoEShape
-}
-
-// A MoEShape says how many experts there are and how wide they are.
-type MoEShape struct {
-	Experts, TopK        int
-	Intermediate, Shared int  // width of each expert, and of the shared one
-	Normalize            bool // the weights of the chosen experts add up to 1
-}
-
-// MoE reads the module at path. Experts are stacked under switch_mlp, gate and up in one tensor or
-// in two.
-func (w *Weights) MoE(path string, hidden int, of MoEShape) *MoE {
-	experts := path + ".switch_mlp"
-	gateUp := []Part{{experts + ".gate_proj", of.Intermediate},
-		{experts + ".up_proj", of.Intermediate}}
-	if both := experts + ".gate_up_proj"; w.Has(both + ".weight") {
-		gateUp = []Part{{both, 2 * of.Intermediate}}
-	}
-	return &MoE{
-		Gate:   w.Linear(path+".gate", hidden, of.Experts, false),
-		GateUp: w.experts(of.Experts, hidden, gateUp...),
-		Down: w.experts(of.Experts, of.Intermediate,
-			Part{experts + ".down_proj", hidden}),
-		SharedExpert:     w.MLP(path+".shared_expert", hidden, of.Shared, false, SwiGLU),
-		SharedExpertGate: w.Linear(path+".shared_expert_gate", hidden, 1, false),
-		of:               of,
-	}
+	Router  Router
+	Experts *Experts
+	Shared  FeedForward // takes all rows; nil = none
 }
 
 // Forward maps rows x (rows, H). The result for a row does not depend on the other rows: every
 // product is of one row with one expert.
 func (m *MoE) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	rows, hidden, e, k := x.Dim(0), x.Dim(1), m.of.Experts, m.of.TopK
-	gates := s.Softmax(m.Gate.Forward(s, x), -1) // (rows, E)
-	chosen := s.Slice(s.Argpartition(gates, e-k, -1), 1, e-k, e)
-	scores := s.TakeAlong(gates, chosen, -1) // (rows, k)
-	if m.of.Normalize {
+	chosen, scores := m.Router.Route(s, x)
+	y := m.Experts.Forward(s, x, chosen, scores)
+	if m.Shared != nil {
+		y = s.Add(y, m.Shared.Forward(s, x))
+	}
+	return y
+}
+
+// A Router chooses experts for rows.
+type Router interface {
+	// Route returns the indices of the experts that each row of x (rows, H) goes to, (rows, k), and
+	// the weights of their outputs, (rows, k).
+	Route(s *mlx.Scope, x *mlx.Array) (chosen, scores *mlx.Array)
+}
+
+// A SoftmaxRouter weighs the TopK likeliest experts by their probabilities among all.
+type SoftmaxRouter struct {
+	Gate      *Linear // (E)
+	TopK      int
+	Normalize bool // the weights of the chosen experts add up to 1
+}
+
+// Route implements [Router].
+func (r *SoftmaxRouter) Route(s *mlx.Scope, x *mlx.Array) (chosen, scores *mlx.Array) {
+	gates := s.Softmax(r.Gate.Forward(s, x), -1) // (rows, E)
+	chosen = TopExperts(s, gates, r.TopK)
+	scores = s.TakeAlong(gates, chosen, -1)
+	if r.Normalize {
 		scores = s.Div(scores, s.Sum(scores, -1, true))
 	}
-	y := m.GateUp.matmul(s, s.Reshape(x, rows, 1, 1, hidden), chosen) // (rows, k, 1, 2I)
-	y = m.Down.matmul(s, SwiGLU(s, y), chosen)                        // (rows, k, 1, H)
-	y = s.Sum(s.Mul(s.Reshape(y, rows, k, hidden), s.Reshape(scores, rows, k, 1)), 1, false)
-	shared := s.Mul(s.Sigmoid(m.SharedExpertGate.Forward(s, x)), m.SharedExpert.Forward(s, x))
-	return s.Add(y, shared)
+	return chosen, scores
+}
+
+// TopExperts returns the indices (rows, k) of the k largest of each row of gates (rows, E), in no
+// order.
+func TopExperts(s *mlx.Scope, gates *mlx.Array, k int) *mlx.Array {
+	e := gates.Dim(1)
+	return s.Slice(s.Argpartition(gates, e-k, -1), 1, e-k, e)
+}
+
+// A SharedExpert is an MLP that takes all rows. A gate weighs its output.
+type SharedExpert struct {
+	MLP  *MLP
+	Gate *Linear // (1)
+}
+
+// Forward implements [FeedForward].
+func (e *SharedExpert) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	return s.Mul(s.Sigmoid(e.Gate.Forward(s, x)), e.MLP.Forward(s, x))
+}
+
+// Experts are gated feed-forward networks of one shape.
+type Experts struct {
+	GateUp, Down experts
+	gate         Gate
+}
+
+// An ExpertsShape says how many experts there are, how wide each is, and which gate they have.
+type ExpertsShape struct {
+	Count, Hidden, Intermediate int
+	Gate                        Gate
+}
+
+// Experts reads the experts of the MLP at path. They are stacked under switch_mlp, gate and up in
+// one tensor or in two, or they are modules of their own under experts.
+func (w *Weights) Experts(path string, of ExpertsShape) *Experts {
+	gateUp := []Part{{"gate_proj", of.Intermediate}, {"up_proj", of.Intermediate}}
+	if both := "gate_up_proj"; w.Has(path + ".switch_mlp." + both + ".weight") {
+		gateUp = []Part{{both, 2 * of.Intermediate}}
+	}
+	return &Experts{
+		GateUp: w.experts(path, of.Count, of.Hidden, gateUp...),
+		Down:   w.experts(path, of.Count, of.Intermediate, Part{"down_proj", of.Hidden}),
+		gate:   of.Gate,
+	}
+}
+
+// Forward sends the rows x (rows, H) to the chosen experts (rows, k). It returns the sum (rows, H)
+// of their outputs, weighed by scores (rows, k).
+func (e *Experts) Forward(s *mlx.Scope, x, chosen, scores *mlx.Array) *mlx.Array {
+	rows, hidden, k := x.Dim(0), x.Dim(1), chosen.Dim(1)
+	y := e.GateUp.matmul(s, s.Reshape(x, rows, 1, 1, hidden), chosen) // (rows, k, 1, 2I)
+	y = e.Down.matmul(s, e.gate(s, y), chosen)                        // (rows, k, 1, H)
+	return s.Sum(s.Mul(s.Reshape(y, rows, k, hidden), s.Reshape(scores, rows, k, 1)), 1, false)
 }
 
 // experts is one projection of all experts, plain or packed.
@@ -72,11 +114,12 @@ type stackedExperts struct {
 	quantization   mlx.Quantization
 }
 
-// experts reads projections with a common input as one.
-func (w *Weights) experts(n, in int, parts ...Part) experts {
+// experts reads projections with a common input as one. The paths of parts are names of modules of
+// an expert of the MLP at path.
+func (w *Weights) experts(path string, n, in int, parts ...Part) experts {
 	s, x := w.scope, experts{}
 	for _, p := range parts {
-		m := w.stackedExperts(p.Path, n, p.Out, in)
+		m := w.joinedExperts(path, p, n, in)
 		last := len(x.parts) - 1
 		if last < 0 || x.parts[last].quantization != m.quantization {
 			x.parts = append(x.parts, m)
@@ -102,6 +145,35 @@ func (w *Weights) experts(n, in int, parts ...Part) experts {
 		arrays = append(arrays, m.weight)
 	}
 	w.keep(arrays)
+	return x
+}
+
+// joinedExperts reads one projection of n experts, stored as one module or as n. It is not kept yet.
+func (w *Weights) joinedExperts(path string, p Part, n, in int) stackedExperts {
+	one := func(i int) string { return fmt.Sprintf("%s.experts.%d.%s", path, i, p.Path) }
+	if !w.Has(one(0) + ".weight") {
+		return w.stackedExperts(path+".switch_mlp."+p.Path, n, p.Out, in)
+	}
+	s := w.scope
+	var weights, scales, biases []*mlx.Array
+	var x stackedExperts
+	for i := range n {
+		m := w.matrix(one(i), p.Out, in)
+		if i > 0 && m.quantization != x.quantization {
+			w.fail(unsupported("%s is quantized otherwise than %s; experts of one layer must be alike",
+				one(i), one(0)))
+		}
+		x.quantization = m.quantization
+		weights = append(weights, s.ExpandDims(m.weight, 0))
+		if m.packed() {
+			scales = append(scales, s.ExpandDims(m.scales, 0))
+			biases = append(biases, s.ExpandDims(m.biases, 0))
+		}
+	}
+	x.weight = s.Concat(0, weights...)
+	if scales != nil {
+		x.scales, x.biases = s.Concat(0, scales...), s.Concat(0, biases...)
+	}
 	return x
 }
 

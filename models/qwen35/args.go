@@ -128,15 +128,6 @@ func (a *args) checkExperts() error {
 			Max: nn.MaxIntermediate})
 }
 
-// experts returns the sizes of a layer with experts.
-func (a *args) experts() nn.MoEShape {
-	return nn.MoEShape{
-		Experts: a.NumExperts, TopK: a.NumExpertsPerTok,
-		Intermediate: a.MoeIntermediateSize, Shared: a.SharedExpertIntermediateSize,
-		Normalize: a.NormTopkProb,
-	}
-}
-
 // linear reports whether a layer is a gated delta net.
 func (a *args) linear(layer int) bool {
 	if a.LayerTypes != nil {

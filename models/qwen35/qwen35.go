@@ -35,7 +35,7 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset fl
 		PostAttentionLayernorm: norm(".post_attention_layernorm"),
 	}
 	if a.NumExperts > 0 {
-		l.MLP = w.MoE(path+".mlp", a.HiddenSize, a.experts())
+		l.MLP = a.newMoE(w, path+".mlp")
 	} else {
 		l.MLP = w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU)
 	}
@@ -51,6 +51,25 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset fl
 	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, normOffset)
 	l.Mixer = attention
 	return l
+}
+
+// newMoE reads the experts of one layer.
+func (a *args) newMoE(w *nn.Weights, path string) *nn.MoE {
+	return &nn.MoE{
+		Router: &nn.SoftmaxRouter{
+			Gate: w.Linear(path+".gate", a.HiddenSize, a.NumExperts, false),
+			TopK: a.NumExpertsPerTok, Normalize: a.NormTopkProb,
+		},
+		Experts: w.Experts(path, nn.ExpertsShape{
+			Count: a.NumExperts, Hidden: a.HiddenSize, Intermediate: a.MoeIntermediateSize,
+			Gate: nn.SwiGLU,
+		}),
+		Shared: &nn.SharedExpert{
+			MLP: w.MLP(path+".shared_expert", a.HiddenSize, a.SharedExpertIntermediateSize,
+				false, nn.SwiGLU),
+			Gate: w.Linear(path+".shared_expert_gate", a.HiddenSize, 1, false),
+		},
+	}
 }
 
 // New implements nn.Architecture.
