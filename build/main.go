@@ -36,7 +36,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"run", "[serve flags]", "build and serve the pocket model in the foreground", runVerb},
-		{"test", "[--race] [clients|field|ui|mac]", "run everything deterministic; clients: programs that others wrote, against the endpoint; field [KEY...]: what clients, published models and hostile files send; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine builds it", testVerb},
+		{"test", "[--race] [--long] [clients|field|ui|mac]", "run everything deterministic; --long: with the long matrices; clients: programs that others wrote, against the endpoint; field [KEY...]: what clients, published models and hostile files send; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine builds it", testVerb},
 		{"check", "", "check formatting, vet, staticcheck, go.mod, imports, sizes, types for macOS", checkVerb},
 		{"setup", "[--clean]", "install MLX, mlx-c, the Rust crate and the interface", setupVerb},
 		{"app", "[--url URL]", "make Tandem.app, its archive and, on a Mac, its disk image", appVerb},

@@ -22,6 +22,7 @@ import (
 func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("test")
 	race := set.Bool("race", false, "run the Go tests under the race detector")
+	long := set.Bool("long", false, "run the long matrices too, for an hour or more")
 	each := set.Duration("each", 10*time.Minute, "with fuzz: the time for each target")
 	most := 1
 	if len(args) > 0 && args[0] == "field" {
@@ -54,7 +55,7 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := b.SetUp(ctx); err != nil {
 		return err
 	}
-	err := goTests(ctx, b, *race)
+	err := goTests(ctx, b, *race, *long)
 	if err == nil && !*race {
 		err = fuzz(ctx, b, ciFuzz)
 	}
@@ -62,11 +63,15 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	return err
 }
 
-// goTests runs go test on every package and prints a line for each.
-func goTests(ctx context.Context, b *setup.Builder, race bool) error {
+// goTests runs go test on every package and prints a line for each. The build tag long is what makes
+// matrices long.
+func goTests(ctx context.Context, b *setup.Builder, race, long bool) error {
 	args := []string{"test", "-json", "-timeout", "30m"}
 	if race {
 		args = append(args, "-race")
+	}
+	if long {
+		args = append(args, "-tags", "long", "-timeout", "4h")
 	}
 	cmd := b.Command(ctx, "go", append(args, "./...")...)
 	cmd.Stderr = os.Stderr

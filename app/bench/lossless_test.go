@@ -268,12 +268,18 @@ func newLossless(t *testing.T, shape string, layout cache.Layout, fields map[str
 	if err != nil {
 		t.Fatal(err)
 	}
-	vocab := b.Model.Config().VocabSize
+	l := losslessOf(t, th, b, layout)
+	l.shape, l.fields = shape, fields
+	return l
+}
+
+// losslessOf takes over a thread and a model loaded on it.
+func losslessOf(t *testing.T, th *mlx.Thread, b *models.Bundle, layout cache.Layout) *lossless {
 	return &lossless{
-		t: t, th: th, bundle: b, shape: shape, fields: fields, layout: layout,
+		t: t, th: th, bundle: b, layout: layout,
 		known:   map[string]oracle{},
 		model:   &witness{Model: b.Model},
-		drafter: &enginetest.Scripted{Vocab: vocab, Layers: []int{0, 1}},
+		drafter: &enginetest.Scripted{Vocab: b.Model.Config().VocabSize, Layers: []int{0, 1}},
 	}
 }
 
@@ -289,9 +295,9 @@ func (l *lossless) Close() {
 
 // prompt returns n ids, other ones for each i.
 func (l *lossless) prompt(n, i int) []int32 {
-	ids := make([]int32, n)
+	ids, vocab := make([]int32, n), min(l.drafter.Vocab, 256)
 	for j := range ids {
-		ids[j] = int32((j*j*7 + j*(i+3)*11 + i*37) % 256)
+		ids[j] = int32((j*j*7 + j*(i+3)*11 + i*37) % vocab)
 	}
 	return ids
 }

@@ -12,10 +12,10 @@ import (
 	"tandem/engine/sample"
 )
 
-// takeUp generates the text of a request on an engine with checkpoints, and continues it from
-// random places. It returns how many tokens were restored, how many logits differ, and how many
-// were compared.
-func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all int) {
+// takeUp generates the text of a request on an engine with checkpoints, and continues it from cuts
+// random places: the first half of them from memory, the others from disk. It returns how many
+// tokens were restored, how many logits differ, and how many were compared.
+func (l *lossless) takeUp(r engine.Request, cuts int, exact bool) (restored, differ, all int) {
 	const length = 300
 	rng := rand.New(rand.NewPCG(3, uint64(len(r.Prompt))))
 	var store *checkpoint.Store
@@ -79,13 +79,11 @@ func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all i
 	return restored, differ, all
 }
 
-// cuts is how many places each text is continued from.
-const cuts = 15
-
 // Texts are continued from random places: with and without drafts, greedy and sampled, after
 // branches, and after a restart. In the bit tier, all ids and every bit of every logit equal those
 // of the text that was written in one go. Under OpenBLAS the same test must find differing bits.
 func TestRestoredTextContinuesToTheBit(t *testing.T) {
+	const cuts = 15 // of each text
 	bit := enginetest.Bit(t)
 	places, restored, differ, all := 0, 0, 0, 0
 	for _, of := range shapes {
@@ -96,7 +94,7 @@ func TestRestoredTextContinuesToTheBit(t *testing.T) {
 				{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}} {
 				t.Logf("%s, %s, temperature %g", shape, layout, params.Temperature)
 				n, d, a := l.takeUp(engine.Request{Prompt: l.prompt(20, i), Sampling: params,
-					Seed: new(uint64(i)), IgnoreEOS: true}, bit)
+					Seed: new(uint64(i)), IgnoreEOS: true}, cuts, bit)
 				places, restored, differ, all = places+cuts, restored+n, differ+d, all+a
 			}
 			l.Close()

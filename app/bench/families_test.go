@@ -1,0 +1,180 @@
+package bench
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"tandem/engine"
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+	"tandem/models"
+)
+
+// recordings are the models that parity was recorded with. Package models has more about them.
+const recordings = "../../models/testdata/parity"
+
+// families are recorded models of every architecture, in each form that has caches of its own or
+// rows of another arithmetic.
+var families = []string{
+	"gemma3", "llama", "llama-4bit", "llama-sliding", "qwen3", "qwen35", "qwen35-moe",
+}
+
+// recordedFiles returns the files of a recorded model. Its tokenizer has one token.
+func recordedFiles(t *testing.T, name string) fs.FS {
+	t.Helper()
+	files := fstest.MapFS{"tokenizer.json": {Data: []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`)}}
+	var recording struct{ Weights string }
+	text, err := os.ReadFile(filepath.Join(recordings, name, "fixture.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &recording)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{recording.Weights, name} {
+		paths, _ := filepath.Glob(filepath.Join(recordings, dir, "[cm]o*")) // config.json, model*
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[filepath.Base(path)] = &fstest.MapFile{Data: data}
+		}
+	}
+	return files
+}
+
+// openFamily loads a recorded model.
+func openFamily(t *testing.T, name string, layout cache.Layout) *lossless {
+	t.Helper()
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := models.LoadFS(t.Context(), th, recordedFiles(t, name), models.Options{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := losslessOf(t, th, b, layout)
+	l.shape = name
+	return l
+}
+
+// layouts returns the layouts of caches that differ for a model.
+func (l *lossless) layouts() []cache.Layout {
+	rings := false
+	caches := l.bundle.Model.NewCaches(cache.Options{})
+	enginetest.Do(l.t, l.th, func(s *mlx.Scope) error {
+		for _, c := range caches {
+			_, ring := c.(*cache.Rotating)
+			rings = rings || ring
+			c.Free(s)
+		}
+		return nil
+	})
+	if rings {
+		return []cache.Layout{cache.Ring, cache.Full}
+	}
+	return []cache.Layout{cache.Ring}
+}
+
+// forEachFamily runs a test on every family, in each layout.
+func forEachFamily(t *testing.T, test func(*lossless)) {
+	if !enginetest.Bit(t) {
+		return
+	}
+	for _, name := range families {
+		l := openFamily(t, name, cache.Ring)
+		for _, layout := range l.layouts() {
+			l.layout, l.known = layout, map[string]oracle{}
+			test(l)
+		}
+		l.Close()
+	}
+}
+
+// In every family, decoding with right and wrong drafts equals plain decoding to the bit, greedy and
+// sampled, however many drafts of a block are accepted.
+func TestFamiliesDecodeWithDraftsToTheBit(t *testing.T) {
+	blocks, least := []struct {
+		rollback engine.Rollback
+		depths   []int
+	}{{engine.Trim, []int{3}}, {engine.Undo, []int{7}}}, 1
+	if enginetest.Long {
+		blocks, least = blockDepths, 20
+	}
+	forEachFamily(t, func(l *lossless) {
+		for _, b := range blocks {
+			for _, depth := range b.depths {
+				differ, all := l.long(cell{l.shape, l.layout, b.rollback, depth}, least, true)
+				if differ > 0 || all == 0 {
+					t.Errorf("%s, %s: %d of %d logits differ", l.shape, l.layout, differ, all)
+				}
+			}
+		}
+	})
+}
+
+// In every family, a text goes on from random places to the bit, from memory and from disk.
+func TestFamiliesRestoreToTheBit(t *testing.T) {
+	cuts := 10
+	if enginetest.Long {
+		cuts = 200
+	}
+	forEachFamily(t, func(l *lossless) {
+		r := engine.Request{Prompt: l.prompt(20, 1), Seed: new(uint64(1)), IgnoreEOS: true,
+			Sampling: sample.Params{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}}
+		restored, differ, all := l.takeUp(r, cuts, true)
+		if differ > 0 || all == 0 || restored == 0 {
+			t.Errorf("%s, %s: %d tokens restored, %d of %d logits differ",
+				l.shape, l.layout, restored, differ, all)
+		}
+		t.Logf("%s, %s: %d places, %d tokens restored, %d logits compared", l.shape, l.layout, cuts,
+			restored, all)
+	})
+}
+
+// Every architecture has a model in the list.
+func TestFamiliesAreComplete(t *testing.T) {
+	types := map[string]bool{}
+	for _, name := range families {
+		text, err := fs.ReadFile(recordedFiles(t, name), "config.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config struct {
+			ModelType string `json:"model_type"`
+		}
+		if err := json.Unmarshal(text, &config); err != nil {
+			t.Fatal(err)
+		}
+		types[config.ModelType] = true
+	}
+	for _, name := range models.Architectures() {
+		base := name
+		if of, ok := sameLayers[name]; ok {
+			base = of
+		}
+		if !types[base] {
+			t.Errorf("no family is of model_type %s", name)
+		}
+	}
+	if !slices.IsSorted(families) {
+		t.Error("families are not in order")
+	}
+}
+
+// sameLayers are other names of an architecture.
+var sameLayers = map[string]string{
+	"gemma3":           "gemma3_text",
+	"mistral":          "llama",
+	"qwen3_5_moe_text": "qwen3_5_moe",
+	"qwen3_5_text":     "qwen3_5",
+}
