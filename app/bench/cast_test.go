@@ -28,6 +28,7 @@ type cast struct {
 func (l *lossless) cast() *cast {
 	l.t.Helper()
 	config := l.bundle.Model.Config()
+	vocab := config.VocabSize
 	load := func(dir string) *models.Drafter {
 		d, err := models.LoadDrafter(l.t.Context(), l.bundle, dir, models.DrafterSettings{},
 			models.Options{})
@@ -37,11 +38,12 @@ func (l *lossless) cast() *cast {
 		return d
 	}
 	network := load(enginetest.TinyDrafter(l.t, map[string]any{
-		"hidden_size": config.HiddenSize, "num_target_layers": config.Layers, "block_size": 16,
-		"dflash_config": map[string]any{"mask_token_id": 259,
+		"vocab_size": vocab, "hidden_size": config.HiddenSize, "num_target_layers": config.Layers,
+		"block_size": 16,
+		"dflash_config": map[string]any{"mask_token_id": vocab - 1,
 			"target_layer_ids": []int{0, config.Layers - 1}},
 	}))
-	twin := load(enginetest.TinyModel(l.t, l.shape, l.fields))
+	twin := load(l.dir)
 	c := &cast{block: &steeredBlock{Block: network.Block}}
 	var flash *draft.DFlash
 	if err := l.th.Do(l.t.Context(), func(s *mlx.Scope) error {
@@ -101,7 +103,7 @@ func (w *steeringTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 		if at := w.to.pos + 1 + i; at < len(w.to.text) {
 			id := int(w.to.text[at])
 			if i == w.to.row {
-				id = (id + 1) % 256
+				id = (id + 1) % min(vocab, 256)
 			}
 			sure[i*vocab+id] = 1e4
 		}
@@ -119,7 +121,7 @@ func (m *stumblingModel) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := m.Model.Unembed(s, hidden)
 	sure := make([]float32, logits.Dim(0)*logits.Dim(1))
 	if m.said++; m.said%7 == 0 {
-		sure[m.said%256] = 1e4
+		sure[m.said%min(logits.Dim(1), 256)] = 1e4
 	}
 	return s.Add(logits, mlx.New(s, sure, logits.Dim(0), logits.Dim(1)))
 }
@@ -153,7 +155,7 @@ func (c *cast) giveAnswer(r *engine.Request, d draft.Drafter, answer []int32) {
 	}
 	r.Prediction = slices.Clone(answer)
 	for i := 5; i < len(answer); i += 7 {
-		r.Prediction[i] = (answer[i] + 1) % 256
+		r.Prediction[i] = (answer[i] + 1) % 128 // below every vocabulary here
 	}
 }
 

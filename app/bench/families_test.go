@@ -2,12 +2,10 @@ package bench
 
 import (
 	"encoding/json"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
-	"testing/fstest"
 
 	"tandem/engine"
 	"tandem/engine/cache"
@@ -26,10 +24,9 @@ var families = []string{
 	"gemma3", "llama", "llama-4bit", "llama-sliding", "qwen3", "qwen35", "qwen35-moe",
 }
 
-// recordedFiles returns the files of a recorded model. Its tokenizer has one token.
-func recordedFiles(t *testing.T, name string) fs.FS {
+// recordedFolder makes a folder of a recorded model. Its tokenizer has one token.
+func recordedFolder(t *testing.T, name string) string {
 	t.Helper()
-	files := fstest.MapFS{"tokenizer.json": {Data: []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`)}}
 	var recording struct{ Weights string }
 	text, err := os.ReadFile(filepath.Join(recordings, name, "fixture.json"))
 	if err == nil {
@@ -38,33 +35,22 @@ func recordedFiles(t *testing.T, name string) fs.FS {
 	if err != nil {
 		t.Fatal(err)
 	}
+	folder := t.TempDir()
+	files := map[string][]byte{"tokenizer.json": []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`)}
 	for _, dir := range []string{recording.Weights, name} {
 		paths, _ := filepath.Glob(filepath.Join(recordings, dir, "[cm]o*")) // config.json, model*
 		for _, path := range paths {
-			data, err := os.ReadFile(path)
-			if err != nil {
+			if files[filepath.Base(path)], err = os.ReadFile(path); err != nil {
 				t.Fatal(err)
 			}
-			files[filepath.Base(path)] = &fstest.MapFile{Data: data}
 		}
 	}
-	return files
-}
-
-// openFamily loads a recorded model.
-func openFamily(t *testing.T, name string, layout cache.Layout) *lossless {
-	t.Helper()
-	th, err := mlx.NewThread(mlx.Options{CPU: true})
-	if err != nil {
-		t.Fatal(err)
+	for base, data := range files {
+		if err := os.WriteFile(filepath.Join(folder, base), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	b, err := models.LoadFS(t.Context(), th, recordedFiles(t, name), models.Options{Name: name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := losslessOf(t, th, b, layout)
-	l.shape = name
-	return l
+	return folder
 }
 
 // layouts returns the layouts of caches that differ for a model.
@@ -91,7 +77,7 @@ func forEachFamily(t *testing.T, test func(*lossless)) {
 		return
 	}
 	for _, name := range families {
-		l := openFamily(t, name, cache.Ring)
+		l := openLosslessIn(t, recordedFolder(t, name), name, cache.Ring)
 		for _, layout := range l.layouts() {
 			l.layout, l.known = layout, map[string]oracle{}
 			test(l)
@@ -101,7 +87,8 @@ func forEachFamily(t *testing.T, test func(*lossless)) {
 }
 
 // In every family, decoding with right and wrong drafts equals plain decoding to the bit, greedy and
-// sampled, however many drafts of a block are accepted.
+// sampled, however many drafts of a block are accepted. So does decoding with each drafter that
+// Tandem serves, a random DFlash network among them.
 func TestFamiliesDecodeWithDraftsToTheBit(t *testing.T) {
 	blocks, least := []struct {
 		rollback engine.Rollback
@@ -111,10 +98,14 @@ func TestFamiliesDecodeWithDraftsToTheBit(t *testing.T) {
 		blocks, least = blockDepths, 20
 	}
 	forEachFamily(t, func(l *lossless) {
+		of := l.cast()
+		defer of.Close()
 		for _, b := range blocks {
 			for _, depth := range b.depths {
-				differ, all := l.long(cell{l.shape, l.layout, b.rollback, depth}, least, true)
-				if differ > 0 || all == 0 {
+				c := cell{l.shape, l.layout, b.rollback, depth}
+				differ, all := l.long(c, least, true)
+				d, a := l.each(c, of)
+				if differ, all = differ+d, all+a; differ > 0 || a == 0 {
 					t.Errorf("%s, %s: %d of %d logits differ", l.shape, l.layout, differ, all)
 				}
 			}
@@ -145,7 +136,7 @@ func TestFamiliesRestoreToTheBit(t *testing.T) {
 func TestFamiliesAreComplete(t *testing.T) {
 	types := map[string]bool{}
 	for _, name := range families {
-		text, err := fs.ReadFile(recordedFiles(t, name), "config.json")
+		text, err := os.ReadFile(filepath.Join(recordings, name, "config.json"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,7 +60,7 @@ type lossless struct {
 	model   *witness
 	bundle  *models.Bundle
 	shape   string
-	fields  map[string]any // of its config.json
+	dir     string // its folder
 	layout  cache.Layout
 	drafter *enginetest.Scripted
 	known   map[string]oracle // by request
@@ -260,23 +260,22 @@ var twoLayers = map[string]any{
 
 func newLossless(t *testing.T, shape string, layout cache.Layout, fields map[string]any) *lossless {
 	t.Helper()
+	return openLosslessIn(t, enginetest.TinyModel(t, shape, fields), shape, layout)
+}
+
+// openLosslessIn loads the model in a folder, which errors call shape.
+func openLosslessIn(t *testing.T, dir, shape string, layout cache.Layout) *lossless {
+	t.Helper()
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, shape, fields), models.Options{})
+	b, err := models.Load(t.Context(), th, dir, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := losslessOf(t, th, b, layout)
-	l.shape, l.fields = shape, fields
-	return l
-}
-
-// losslessOf takes over a thread and a model loaded on it.
-func losslessOf(t *testing.T, th *mlx.Thread, b *models.Bundle, layout cache.Layout) *lossless {
 	return &lossless{
-		t: t, th: th, bundle: b, layout: layout,
+		t: t, th: th, bundle: b, shape: shape, dir: dir, layout: layout,
 		known:   map[string]oracle{},
 		model:   &witness{Model: b.Model},
 		drafter: &enginetest.Scripted{Vocab: b.Model.Config().VocabSize, Layers: []int{0, 1}},
