@@ -39,7 +39,7 @@ func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 			continue
 		}
 		info, _ := c.Info(name)
-		if strings.HasPrefix(info.Dtype, "F") || strings.HasPrefix(info.Dtype, "BF") {
+		if isFloat(info.Dtype) {
 			f.Floats += info.Bytes
 			f.Elements += info.Size()
 			f.wide = f.wide || info.Dtype == "F32" && widens(name)
@@ -47,6 +47,11 @@ func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 			f.Packed += info.Bytes
 		}
 	}
+}
+
+// isFloat reports whether a model computes with tensors of the named type as they are.
+func isFloat(dtype string) bool {
+	return strings.HasPrefix(dtype, "F") || strings.HasPrefix(dtype, "BF")
 }
 
 // widens reports whether keys and values are float32 if the named tensor is. Such a tensor embeds,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"tandem/engine/mlx"
 	"tandem/models/nn"
@@ -83,16 +82,18 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		return Summary{}, err
 	}
 	defer c.close()
-	if err := b.assemble(nn.NewChecks(c, cfg.Quantization), text, cfg); err != nil {
+	w := nn.NewChecks(c, cfg.Quantization)
+	if err := b.assemble(w, text, cfg); err != nil {
 		return Summary{}, err
 	}
 	s := Summary{
 		Architecture: cfg.ModelType, Bytes: c.bytes,
+		Quantization: w.Packing(), Parameters: w.Parameters(),
 		ContextLength: arch.ContextLength(), Kind: b.Purpose.Kind,
 	}
 	s.Footprint = Footprint{ContextLength: s.ContextLength, layers: keptLayers(arch)}
 	s.Footprint.addWeights(c, arch.Sanitize)
-	s.addParameters(c, arch.Sanitize, cfg.Quantization)
+	s.Dtype = mostFloats(c, arch.Sanitize)
 	chat := readChat(fsys, tokenizerConfig, nil)
 	s.ChatError = chat.Err()
 	if err := chat.close(); err != nil {
@@ -101,34 +102,18 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	return s, nil
 }
 
-// addParameters counts the parameters that the model uses. It also finds the quantization, and the
-// type that most floating weights have.
-func (s *Summary) addParameters(c *checkpoint, names sanitize, q *nn.Quantization) {
-	floats := map[string]int64{}
+// mostFloats returns the type that most bytes of floating weights have that the model uses.
+func mostFloats(c *checkpoint, names sanitize) (dtype string) {
+	bytes := map[string]int64{}
 	for _, name := range c.Names() {
 		if _, keep := names(name); !keep {
 			continue
 		}
 		info, _ := c.Info(name)
-		scales, packed := c.Info(strings.TrimSuffix(name, ".weight") + ".scales")
-		switch {
-		case strings.HasSuffix(name, ".scales") || strings.HasSuffix(name, ".biases"):
-		case packed && len(info.Shape) >= 2 && len(scales.Shape) == len(info.Shape):
-			last := len(info.Shape) - 1 // before it rows, or experts and rows
-			bits, in := q.Elements(strings.TrimSuffix(name, ".weight"),
-				info.Shape[last], scales.Shape[last])
-			rows := int64(1)
-			for _, n := range info.Shape[:last] {
-				rows *= int64(n)
-			}
-			s.Parameters += rows * int64(in)
-			s.Quantization = q.Packing(bits)
-		default:
-			s.Parameters += info.Size()
-		}
-		floats[info.Dtype] += info.Bytes
-		if info.Dtype != "U32" && floats[info.Dtype] > floats[s.Dtype] {
-			s.Dtype = info.Dtype
+		bytes[info.Dtype] += info.Bytes
+		if isFloat(info.Dtype) && bytes[info.Dtype] > bytes[dtype] {
+			dtype = info.Dtype
 		}
 	}
+	return dtype
 }

@@ -6,11 +6,14 @@ import "tandem/engine/mlx"
 type Embedding struct {
 	rows matrix // weight (V, H), plain or packed
 	head matrix // the same, laid out for products
+
+	dtype mlx.Dtype // of rows
 }
 
 // Embedding reads the module at path.
 func (w *Weights) Embedding(path string, vocab, hidden int) *Embedding {
 	e := &Embedding{rows: w.matrix(path, vocab, hidden)}
+	e.dtype = e.rows.dtype(w.Dtype)
 	e.head = e.rows
 	arrays, views := e.head.layout(w.scope)
 	if !e.rows.packed() {
@@ -22,12 +25,7 @@ func (w *Weights) Embedding(path string, vocab, hidden int) *Embedding {
 
 // Forward returns the rows (n, H) of ids (n).
 func (e *Embedding) Forward(s *mlx.Scope, ids *mlx.Array) *mlx.Array {
-	rows := s.Take(e.rows.weight, ids, 0)
-	if !e.rows.packed() {
-		return rows
-	}
-	scales, biases := s.Take(e.rows.scales, ids, 0), s.Take(e.rows.biases, ids, 0)
-	return s.Dequantize(rows, scales, biases, e.rows.quantization, e.rows.scales.Dtype())
+	return e.rows.rows(s, ids, e.dtype)
 }
 
 // Unembed returns the logits (rows, V) of hidden (rows, H).
@@ -36,9 +34,4 @@ func (e *Embedding) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 }
 
 // Dtype returns the type of the rows.
-func (e *Embedding) Dtype() mlx.Dtype {
-	if e.rows.packed() {
-		return e.rows.scales.Dtype()
-	}
-	return e.rows.weight.Dtype()
-}
+func (e *Embedding) Dtype() mlx.Dtype { return e.dtype }

@@ -2,7 +2,6 @@ package nn
 
 import (
 	"fmt"
-	"strings"
 
 	"tandem/engine/mlx"
 )
@@ -103,114 +102,54 @@ func (e *Experts) Forward(s *mlx.Scope, x, chosen, scores *mlx.Array) *mlx.Array
 	return s.Sum(s.Mul(s.Reshape(y, rows, k, hidden), s.Reshape(scores, rows, k, 1)), 1, false)
 }
 
-// experts is one projection of all experts, plain or packed.
+// experts is one projection of all experts, as stacks of matrices.
 type experts struct {
-	parts []stackedExperts // joined after the product if packed differently
-}
-
-type stackedExperts struct {
-	weight         *mlx.Array // plain: (E, in, out), a view; packed: (E, out, in*bits/32) uint32
-	scales, biases *mlx.Array // packed: (E, out, in/group), else nil
-	quantization   mlx.Quantization
+	parts []matrix // joined after the product if packed differently
 }
 
 // experts reads projections with a common input as one. The paths of parts are names of modules of
 // an expert of the MLP at path.
 func (w *Weights) experts(path string, n, in int, parts ...Part) experts {
-	s, x := w.scope, experts{}
+	x := experts{}
 	for _, p := range parts {
 		m := w.joinedExperts(path, p, n, in)
-		last := len(x.parts) - 1
-		if last < 0 || x.parts[last].quantization != m.quantization {
+		if last := len(x.parts) - 1; last < 0 || !x.parts[last].stack(w.scope, m) {
 			x.parts = append(x.parts, m)
-			continue
-		}
-		l := &x.parts[last]
-		l.weight = s.Concat(1, l.weight, m.weight)
-		if l.scales != nil {
-			l.scales, l.biases = s.Concat(1, l.scales, m.scales), s.Concat(1, l.biases, m.biases)
 		}
 	}
 	var arrays []*mlx.Array
 	for i := range x.parts {
-		m := &x.parts[i]
-		if m.scales != nil {
-			arrays = append(arrays, m.weight, m.scales, m.biases)
-			continue
-		}
-		if !s.Thread().GPU() {
-			m.weight = s.AsType(m.weight, mlx.Float32) // the only type that the CPU multiplies
-		}
-		m.weight = s.Transpose(m.weight, 0, 2, 1)
-		arrays = append(arrays, m.weight)
+		a, _ := x.parts[i].layout(w.scope)
+		arrays = append(arrays, a...)
 	}
 	w.keep(arrays)
 	return x
 }
 
 // joinedExperts reads one projection of n experts, stored as one module or as n. It is not kept yet.
-func (w *Weights) joinedExperts(path string, p Part, n, in int) stackedExperts {
+func (w *Weights) joinedExperts(path string, p Part, n, in int) matrix {
 	one := func(i int) string { return fmt.Sprintf("%s.experts.%d.%s", path, i, p.Path) }
 	if !w.Has(one(0) + ".weight") {
-		return w.stackedExperts(path+".switch_mlp."+p.Path, n, p.Out, in)
+		return w.stored(path+".switch_mlp."+p.Path, in, n, p.Out, in)
 	}
-	s := w.scope
-	var weights, scales, biases []*mlx.Array
-	var x stackedExperts
-	for i := range n {
-		m := w.matrix(one(i), p.Out, in)
-		if i > 0 && m.quantization != x.quantization {
+	all := make([]matrix, n)
+	for i := range all {
+		all[i] = w.stored(one(i), in, p.Out, in)
+		if all[i].quantization != all[0].quantization || all[i].wide != all[0].wide {
 			w.fail(unsupported("%s is quantized otherwise than %s; experts of one layer must be alike",
 				one(i), one(0)))
+			return all[0]
 		}
-		x.quantization = m.quantization
-		weights = append(weights, s.ExpandDims(m.weight, 0))
-		if m.packed() {
-			scales = append(scales, s.ExpandDims(m.scales, 0))
-			biases = append(biases, s.ExpandDims(m.biases, 0))
-		}
+		all[i] = all[i].expanded(w.scope)
 	}
-	x.weight = s.Concat(0, weights...)
-	if scales != nil {
-		x.scales, x.biases = s.Concat(0, scales...), s.Concat(0, biases...)
-	}
-	return x
-}
-
-// stackedExperts reads (E, out, in) as the checkpoint has it. It is not kept yet.
-func (w *Weights) stackedExperts(path string, n, out, in int) stackedExperts {
-	w.parameters += int64(n) * int64(out) * int64(in)
-	weight, scales := w.Shape(path+".weight"), w.Shape(path+".scales")
-	if len(weight) != 3 || len(scales) != 3 {
-		return stackedExperts{weight: w.float(path+".weight", n, out, in)}
-	}
-	stored := strings.TrimSuffix(w.names[path+".scales"], ".scales")
-	q, err := w.config.of(stored, in, weight[2], scales[2])
-	if err != nil {
-		w.fail(err)
-	}
-	if w.packing.Bits == 0 {
-		w.packing = q
-	}
-	return stackedExperts{
-		weight:       w.load(path+".weight", packedTypes, []int{n, out, weight[2]}),
-		scales:       w.float(path+".scales", n, out, scales[2]),
-		biases:       w.float(path+".biases", n, out, scales[2]),
-		quantization: q,
-	}
+	return all[0].join(w.scope, 0, all[1:]...)
 }
 
 // matmul maps x (rows, k or 1, 1, in) by the chosen experts (rows, k): (rows, k, 1, out).
 func (x *experts) matmul(s *mlx.Scope, rows, chosen *mlx.Array) *mlx.Array {
 	outs := make([]*mlx.Array, len(x.parts))
-	for i, m := range x.parts {
-		if m.scales != nil {
-			outs[i] = s.GatherQuantizedMatMul(rows, m.weight, m.scales, m.biases, chosen,
-				m.quantization)
-		} else {
-			out := s.GatherMM(s.AsType(rows, m.weight.Dtype()), m.weight, chosen)
-			outs[i] = s.AsType(out, rows.Dtype())
-		}
+	for i := range x.parts {
+		outs[i] = x.parts[i].gather(s, rows, chosen)
 	}
 	return s.Concat(-1, outs...)
 }

@@ -35,12 +35,12 @@ func newFewRows(s *mlx.Scope) *fewRows {
 // takes reports whether the kernel can multiply so many rows with m. One row is left to MLX, whose
 // product is made for it.
 func (f *fewRows) takes(m *matrix, rows int) bool {
-	if f == nil {
+	if f == nil || m.wide {
 		return false
 	}
 	q := m.quantization
-	pack := 32 / q.Bits
-	return q.Mode == "affine" && rows > 1 && rows <= fewRowsMost &&
+	pack := 32 / q.Bits // elements of a word
+	return q.Mode == "affine" && pack*q.Bits == 32 && rows > 1 && rows <= fewRowsMost &&
 		m.weight.Dim(0)%fewRowsColumns == 0 && q.GroupSize%pack == 0
 }
 

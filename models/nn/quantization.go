@@ -3,14 +3,16 @@ package nn
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"tandem/engine/mlx"
 )
 
-// Quantization is the section of that name in config.json: how matrices are packed, and by module
-// path what differs. A module is quantized if the checkpoint has scales for it. The section only
-// says how.
+// Quantization says by module path how matrices are packed. It is the section of that name in
+// config.json, or what [NewQuantization] makes. A module is quantized if the checkpoint has scales
+// for it. What is not said of a module follows from its tensors.
 type Quantization struct {
 	module
 	modules map[string]*module // by TextName; nil = config.json says false, not quantized
@@ -20,16 +22,54 @@ type Quantization struct {
 type module struct {
 	GroupSize int    `json:"group_size"`
 	Bits      int    `json:"bits"`
-	Mode      string `json:"mode"`
+	Mode      string `json:"mode"` // empty = affine
 }
 
-var (
-	quantizedBits   = []int{4, 8}
-	quantizedGroups = []int{32, 64, 128}
-)
+// A packing is a mode of MLX, with the groups and the bits that MLX has products for.
+type packing struct {
+	mode   string
+	groups []int // the first is the default
+	bits   []int
+}
+
+var packings = []packing{
+	{"affine", []int{64, 32, 128}, []int{4, 2, 3, 5, 6, 8}},
+	{"mxfp4", []int{32}, []int{4}},
+	{"nvfp4", []int{16}, []int{4}},
+	{"mxfp8", []int{32}, []int{8}},
+}
+
+func findPacking(mode string) (packing, bool) {
+	i := slices.IndexFunc(packings, func(p packing) bool { return p.mode == mode })
+	if i < 0 {
+		return packing{}, false
+	}
+	return packings[i], true
+}
+
+// supportedModes lists the modes for a person.
+func supportedModes() string {
+	names := make([]string, len(packings))
+	for i, p := range packings {
+		names[i] = p.mode
+	}
+	return strings.Join(names, ", ")
+}
+
+// NewQuantization returns how the modules of a checkpoint without a config.json are packed. The
+// paths are those of the checkpoint.
+func NewQuantization(modules map[string]mlx.Quantization) *Quantization {
+	q := &Quantization{modules: map[string]*module{}}
+	for path, m := range modules {
+		path, _ = TextName(path)
+		q.modules[path] = &module{GroupSize: m.GroupSize, Bits: m.Bits, Mode: m.Mode}
+	}
+	return q
+}
 
 // UnmarshalJSON parses {"group_size", "bits", "mode"}. Any other key is a module path, with an
-// object of the same form or false.
+// object of the same form or a boolean: true is what is said of all modules. As in mlx_lm an object
+// stands for itself. What it leaves out has the default of MLX, not what is said of all.
 func (q *Quantization) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &q.module); err != nil {
 		return err
@@ -43,11 +83,13 @@ func (q *Quantization) UnmarshalJSON(text []byte) error {
 		path, _ = TextName(path)
 		switch value[0] {
 		case '{':
-			m := q.module
+			var m module
 			if err := json.Unmarshal(value, &m); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			q.modules[path] = &m
+		case 't':
+			q.modules[path] = &q.module
 		case 'f':
 			q.modules[path] = nil
 		}
@@ -55,49 +97,19 @@ func (q *Quantization) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Packing names the quantization for a person, such as "4-bit". It takes what the config says of
-// all modules, or else bits.
-func (q *Quantization) Packing(bits int) string {
-	if q != nil && q.Bits > 0 {
-		bits = q.Bits
-	}
-	return fmt.Sprintf("%d-bit", bits)
-}
-
-// Elements returns the bits of one element of the packed module at path, and the elements of each
-// row. columns are those of its weight, groups those of its scales. The shapes alone fit both 4 and
-// 8 bits. What the config says of the module decides, then what it says of all modules, then the
-// first supported packing that fits.
-func (q *Quantization) Elements(path string, columns, groups int) (bits, in int) {
-	var candidates []module
-	if q != nil {
-		name, _ := TextName(path)
-		if m := q.modules[name]; m != nil {
-			candidates = append(candidates, *m)
-		}
-		candidates = append(candidates, q.module)
-	}
-	for _, b := range quantizedBits {
-		for _, g := range quantizedGroups {
-			candidates = append(candidates, module{Bits: b, GroupSize: g})
-		}
-	}
-	for _, m := range candidates {
-		if m.Bits > 0 && columns*32 == groups*m.GroupSize*m.Bits {
-			return m.Bits, groups * m.GroupSize
-		}
-	}
-	return 0, 0
-}
-
-// of returns how the module at path is packed. Each row has in elements; its weight has the given
-// columns, its scales the given groups. What the config leaves open follows from the shapes.
-func (q *Quantization) of(path string, in, columns, groups int) (mlx.Quantization, error) {
+// of returns how the module at path is packed. Each row of its weight has in elements.
+func (q *Quantization) of(path string, in int,
+	weight, scales mlx.TensorInfo) (mlx.Quantization, error) {
 	var none mlx.Quantization
-	if columns == 0 || groups == 0 {
+	columns, groups := last(weight.Shape), last(scales.Shape)
+	if columns == 0 || groups == 0 || in == 0 {
 		return none, fmt.Errorf("%s is quantized to nothing", path)
 	}
-	m := module{GroupSize: in / groups, Bits: columns * 32 / in}
+	floating := slices.Contains(floatTypes, scales.Dtype) // affine, the only mode with such scales
+	m := module{GroupSize: in / groups, Bits: columns * 32 / in, Mode: "affine"}
+	if !floating {
+		m.Mode = inferMode(m.GroupSize, m.Bits)
+	}
 	if q != nil {
 		name, _ := TextName(path)
 		said, ok := q.modules[name]
@@ -106,21 +118,25 @@ func (q *Quantization) of(path string, in, columns, groups int) (mlx.Quantizatio
 				"config.json says that %s is not quantized, but the checkpoint has its scales",
 				path)
 		}
-		m.Mode = q.Mode
 		if ok {
-			m = *said
+			m = said.withDefaults()
+		} else if _, known := findPacking(q.withDefaults().Mode); !known {
+			m.Mode = q.Mode
 		}
 	}
-	if m.Mode == "" {
-		m.Mode = "affine"
+	p, known := findPacking(m.Mode)
+	if !known {
+		return none, unsupported("%s is quantized as %q; supported are %s",
+			path, m.Mode, supportedModes())
 	}
-	if m.Mode != "affine" {
-		return none, unsupported("%s is quantized as %s; only affine is supported", path, m.Mode)
-	}
-	if !slices.Contains(quantizedBits, m.Bits) || !slices.Contains(quantizedGroups, m.GroupSize) {
+	if !slices.Contains(p.bits, m.Bits) || !slices.Contains(p.groups, m.GroupSize) {
 		return none, unsupported("%s is quantized to %d bits in groups of %d; "+
-			"supported are %v bits and groups of %v",
-			path, m.Bits, m.GroupSize, quantizedBits, quantizedGroups)
+			"%s supports bits of %v and groups of %v", path, m.Bits, m.GroupSize, p.mode,
+			slices.Sorted(slices.Values(p.bits)), slices.Sorted(slices.Values(p.groups)))
+	}
+	if floating != (m.Mode == "affine") {
+		return none, fmt.Errorf("config.json says that %s is quantized as %s, "+
+			"but its scales are of type %s", path, m.Mode, scales.Dtype)
 	}
 	if columns*32 != in*m.Bits || groups*m.GroupSize != in {
 		return none, fmt.Errorf("%s has %d columns and %d groups, "+
@@ -128,4 +144,72 @@ func (q *Quantization) of(path string, in, columns, groups int) (mlx.Quantizatio
 			path, columns, groups, in, m.Bits, m.GroupSize)
 	}
 	return mlx.Quantization{GroupSize: m.GroupSize, Bits: m.Bits, Mode: m.Mode}, nil
+}
+
+// inferMode returns the mode without biases that packs so, mxfp4 if there is none.
+func inferMode(group, bits int) string {
+	for _, p := range packings[1:] {
+		if p.groups[0] == group && p.bits[0] == bits {
+			return p.mode
+		}
+	}
+	return "mxfp4"
+}
+
+// withDefaults returns m with MLX's defaults for what it leaves out.
+func (m module) withDefaults() module {
+	if m.Mode == "" {
+		m.Mode = "affine"
+	}
+	if p, ok := findPacking(m.Mode); ok {
+		if m.GroupSize == 0 {
+			m.GroupSize = p.groups[0]
+		}
+		if m.Bits == 0 {
+			m.Bits = p.bits[0]
+		}
+	}
+	return m
+}
+
+// last returns the last extent of a shape, 0 if there is none.
+func last(shape []int) int {
+	if len(shape) == 0 {
+		return 0
+	}
+	return shape[len(shape)-1]
+}
+
+// packedCount counts elements by how they are packed.
+type packedCount map[mlx.Quantization]int64
+
+func (c packedCount) add(q mlx.Quantization, elements int64) { c[q] += elements }
+
+// mixedShare is the least share of elements packed otherwise than most, one in so many, that makes
+// a packing mixed. Routers and heads are often kept at more bits.
+const mixedShare = 10
+
+// String names the packing of most elements, such as "4-bit" or "mxfp4", with "mixed" before it if
+// many others are packed otherwise. Groups do not count. It is empty if there are no elements.
+func (c packedCount) String() string {
+	words := map[string]int64{}
+	total := int64(0)
+	for q, n := range c {
+		word := q.Mode
+		if word == "affine" {
+			word = fmt.Sprintf("%d-bit", q.Bits)
+		}
+		words[word] += n
+		total += n
+	}
+	most := ""
+	for _, word := range slices.Sorted(maps.Keys(words)) {
+		if words[word] > words[most] {
+			most = word
+		}
+	}
+	if most != "" && (total-words[most])*mixedShare >= total {
+		return "mixed " + most
+	}
+	return most
 }

@@ -26,8 +26,8 @@ type Weights struct {
 	checks  bool       // nothing is read, see NewChecks
 	scope   *mlx.Scope // while loading
 	src     Source
-	config  *Quantization     // of config.json, may be nil
-	packing mlx.Quantization  // of the first packed matrix
+	config  *Quantization     // may be nil
+	packed  packedCount       // elements of packed matrices
 	names   map[string]string // name asked for -> name in the checkpoint
 	asked   map[string]bool
 	missing []string
@@ -40,11 +40,12 @@ type Weights struct {
 	bytes      int64
 }
 
-// NewWeights returns the weights of src, read on the thread with arrays of s. q is the section
-// quantization of config.json, or nil.
+// NewWeights returns the weights of src, read on the thread with arrays of s. q says how modules are
+// packed. If it is nil, that follows from their tensors.
 func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
 	w := &Weights{
-		scope: s, src: src, config: q, names: map[string]string{}, asked: map[string]bool{},
+		scope: s, src: src, config: q, packed: packedCount{}, names: map[string]string{},
+		asked: map[string]bool{},
 	}
 	for _, name := range src.Names() {
 		w.names[name] = name
@@ -144,13 +145,9 @@ func (w *Weights) Parameters() int64 { return w.parameters }
 // Bytes returns the memory of the arrays kept so far.
 func (w *Weights) Bytes() int64 { return w.bytes }
 
-// Packing names the quantization, such as "4-bit". It is empty if no matrix is packed.
-func (w *Weights) Packing() string {
-	if w.packing.Bits == 0 {
-		return ""
-	}
-	return w.config.Packing(w.packing.Bits)
-}
+// Packing names the quantization for a person, such as "4-bit", "mxfp4" or "mixed 4-bit". It is
+// empty if no matrix is packed.
+func (w *Weights) Packing() string { return w.packed.String() }
 
 // Free releases everything that was loaded.
 func (w *Weights) Free() {
@@ -174,10 +171,11 @@ func (w *Weights) info(name string) (mlx.TensorInfo, bool) {
 	return info, ok
 }
 
-// Types of floating and of packed tensors, as safetensors spells them.
+// Types of floating and of packed tensors, and of scales, as safetensors spells them.
 var (
 	floatTypes  = []string{"F16", "BF16", "F32"}
 	packedTypes = []string{"U32"}
+	scaleTypes  = append([]string{"U8"}, floatTypes...)
 )
 
 // float returns a floating tensor of the given shape as an array of the scope, in the type to

@@ -27,31 +27,3 @@ func TestFirstErrorIsReported(t *testing.T) {
 		return nil
 	})
 }
-
-func TestElementsFollowConfigThenShapes(t *testing.T) {
-	q := &Quantization{
-		module: module{Bits: 4, GroupSize: 64},
-		modules: map[string]*module{"a.v": {Bits: 8, GroupSize: 32}, "a.o": nil,
-			"a.x": {Bits: 8, GroupSize: 64}},
-	}
-	for _, c := range []struct {
-		name            string
-		q               *Quantization
-		path            string
-		columns, groups int
-		bits, in        int
-	}{
-		{"as all", q, "a.q", 32, 4, 4, 256},
-		{"named", q, "a.v", 64, 8, 8, 256},
-		{"named, could be of 4 bits", q, "a.x", 64, 4, 8, 256},
-		{"named, as all", q, "a.v", 32, 4, 8, 128},
-		{"not named, by shapes", q, "a.q", 64, 2, 8, 256},
-		{"said to be float", q, "a.o", 32, 4, 4, 256},
-		{"no config", nil, "a.q", 32, 4, 4, 256},
-		{"no known packing", nil, "a.q", 7, 3, 0, 0},
-	} {
-		if bits, in := c.q.Elements(c.path, c.columns, c.groups); bits != c.bits || in != c.in {
-			t.Errorf("%s: %d elements of %d bits, want %d of %d", c.name, in, bits, c.in, c.bits)
-		}
-	}
-}

@@ -1,0 +1,258 @@
+package nn
+
+import (
+	"slices"
+	"strings"
+
+	"tandem/engine/mlx"
+)
+
+// A matrix multiplies rows by its transpose. It is plain or packed. It may also be a stack of
+// matrices of one shape, with an axis of their number E before the axes named here.
+type matrix struct {
+	weight *mlx.Array // plain: (in, out), a transposed view; packed: (out, in*bits/32) uint32
+
+	// blocks is another view of a plain float32 weight on the CPU, (out/blockOut, in, blockOut), or
+	// nil. For a few rows OpenBLAS repacks the whole matrix before it multiplies, unless the
+	// product is small. A batch of small products reads the matrix once. Measured with one thread
+	// and 768 x 4608: one row at 12.6 instead of 5.4 GB/s, four at 8.6 instead of 5.2, sixteen no
+	// faster than both threads on the whole.
+	blocks *mlx.Array
+
+	scales, biases *mlx.Array // packed: (out, in/group), else nil; only the affine mode has biases
+	quantization   mlx.Quantization
+	wide           bool     // the scales are float32 and the rows are not
+	few            *fewRows // nil = MLX's own product
+}
+
+const (
+	blockOut  = 64
+	blockRows = 4
+)
+
+func (m *matrix) packed() bool { return m.scales != nil }
+
+// matmul multiplies x (rows, in): (rows, out), in the type of x.
+func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if m.packed() {
+		if m.few.takes(m, x.Dim(0)) {
+			return m.few.matmul(s, x, m)
+		}
+		y := s.QuantizedMatMul(x, m.weight, m.scales, m.biases, m.quantization)
+		return m.narrow(s, y, x)
+	}
+	rows := x.Dim(0)
+	if m.blocks == nil || rows > blockRows {
+		return s.MatMul(x, m.weight)
+	}
+	y := s.MatMul(s.ExpandDims(x, 0), m.blocks) // (out/blockOut, rows, blockOut)
+	if rows > 1 {
+		y = s.Transpose(y, 1, 0, 2)
+	}
+	return s.Reshape(y, rows, -1)
+}
+
+// gather multiplies each of x (rows, k or 1, 1, in) with the matrices of a stack that chosen
+// (rows, k) names: (rows, k, 1, out), in the type of x.
+func (m *matrix) gather(s *mlx.Scope, x, chosen *mlx.Array) *mlx.Array {
+	if m.packed() {
+		y := s.GatherQuantizedMatMul(x, m.weight, m.scales, m.biases, chosen, m.quantization)
+		return m.narrow(s, y, x)
+	}
+	y := s.GatherMM(s.AsType(x, m.weight.Dtype()), m.weight, chosen)
+	return s.AsType(y, x.Dtype())
+}
+
+// narrow gives the product y of x the type of x, if the scales made it wider.
+func (m *matrix) narrow(s *mlx.Scope, y, x *mlx.Array) *mlx.Array {
+	if !m.wide {
+		return y
+	}
+	return s.AsType(y, x.Dtype())
+}
+
+// rows returns the rows (n, in) of m that ids (n) name, before m is laid out. Packed ones are
+// unpacked to type d.
+func (m *matrix) rows(s *mlx.Scope, ids *mlx.Array, d mlx.Dtype) *mlx.Array {
+	rows := s.Take(m.weight, ids, 0)
+	if !m.packed() {
+		return rows
+	}
+	scales, biases := s.Take(m.scales, ids, 0), m.biases
+	if biases != nil {
+		biases = s.Take(biases, ids, 0)
+	}
+	return s.Dequantize(rows, scales, biases, m.quantization, d)
+}
+
+// matrix reads the weight of the module at path, (out, in) as the checkpoint has it. It is not kept
+// yet.
+func (w *Weights) matrix(path string, out, in int) matrix { return w.stored(path, in, out, in) }
+
+// stored reads the weight of the module at path. Its shape has rows of in elements. It is not kept
+// yet.
+func (w *Weights) stored(path string, in int, shape ...int) matrix {
+	n := int64(1)
+	for _, d := range shape {
+		n *= int64(d)
+	}
+	w.parameters += n
+	plain := func() matrix { return matrix{weight: w.float(path+".weight", shape...)} }
+	if !w.Has(path+".scales") || !w.Has(path+".weight") {
+		return plain()
+	}
+	weight, _ := w.info(path + ".weight")
+	scales, _ := w.info(path + ".scales")
+	if len(weight.Shape) != len(shape) || len(scales.Shape) != len(shape) ||
+		!slices.Contains(packedTypes, weight.Dtype) || !slices.Contains(scaleTypes, scales.Dtype) {
+		w.fail(unsupported("%s is quantized in a way that is not supported (%s weight, %s scales)",
+			path, weight.Dtype, scales.Dtype))
+		return plain()
+	}
+	// The config names modules by the checkpoint's own paths.
+	stored := strings.TrimSuffix(w.names[path+".scales"], ".scales")
+	q, err := w.config.of(stored, in, weight, scales)
+	if err != nil {
+		w.fail(err)
+		return plain()
+	}
+	w.packed.add(q, n)
+	if w.FewRows && w.fewRows == nil {
+		w.fewRows = newFewRows(w.scope)
+	}
+	lead := len(shape) - 1
+	columns, groups := slices.Clone(shape), slices.Clone(shape)
+	columns[lead], groups[lead] = last(weight.Shape), last(scales.Shape)
+	m := matrix{
+		weight:       w.load(path+".weight", packedTypes, columns),
+		quantization: q,
+		few:          w.fewRows,
+	}
+	if q.Mode != "affine" {
+		m.scales = w.load(path+".scales", scaleTypes, groups)
+		return m
+	}
+	m.scales, m.wide = w.widened(path+".scales", groups)
+	m.biases, _ = w.widened(path+".biases", groups)
+	return m
+}
+
+// widened reads scales or biases. They are held in the type that the model computes in, if that
+// holds their values. If not, they are float32, the type of MLX's product then.
+func (w *Weights) widened(name string, shape []int) (a *mlx.Array, wide bool) {
+	a = w.load(name, floatTypes, shape)
+	if w.Dtype == 0 || a.Dtype() == w.Dtype {
+		return a, false
+	}
+	return w.scope.AsType(a, mlx.Float32), w.Dtype != mlx.Float32
+}
+
+// dtype returns the type of unpacked rows: the given one, or as stored if that is zero. Modes whose
+// scales are integers store none. bfloat16 holds their values.
+func (m *matrix) dtype(given mlx.Dtype) mlx.Dtype {
+	switch {
+	case !m.packed():
+		return m.weight.Dtype()
+	case given != 0:
+		return given
+	case m.biases != nil:
+		return m.scales.Dtype()
+	}
+	return mlx.BFloat16
+}
+
+// stack puts the rows of b under the rows of m. It reports false if they are not packed alike.
+func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
+	if m.packed() != b.packed() || m.quantization != b.quantization || m.wide != b.wide {
+		return false
+	}
+	*m = m.join(s, -2, b)
+	return true
+}
+
+// join returns m and others, packed alike, joined along an axis.
+func (m *matrix) join(s *mlx.Scope, axis int, others ...matrix) matrix {
+	all := append([]matrix{*m}, others...)
+	joined := func(of func(m *matrix) *mlx.Array) *mlx.Array {
+		if of(m) == nil {
+			return nil
+		}
+		arrays := make([]*mlx.Array, len(all))
+		for i := range all {
+			arrays[i] = of(&all[i])
+		}
+		return s.Concat(axis, arrays...)
+	}
+	out := *m
+	out.weight = joined(func(m *matrix) *mlx.Array { return m.weight })
+	out.scales = joined(func(m *matrix) *mlx.Array { return m.scales })
+	out.biases = joined(func(m *matrix) *mlx.Array { return m.biases })
+	return out
+}
+
+// expanded returns m as a stack of one.
+func (m *matrix) expanded(s *mlx.Scope) matrix {
+	out := *m
+	for _, a := range []**mlx.Array{&out.weight, &out.scales, &out.biases} {
+		if *a != nil {
+			*a = s.ExpandDims(*a, 0)
+		}
+	}
+	return out
+}
+
+// layout brings the arrays into the form that matmul and gather need. It returns them, and views of
+// them.
+func (m *matrix) layout(s *mlx.Scope) (arrays, views []*mlx.Array) {
+	if m.packed() {
+		return m.arrays(), nil
+	}
+	w := m.weight
+	if len(w.Shape()) == 3 {
+		if !s.Thread().GPU() {
+			w = s.AsType(w, mlx.Float32) // the only type that the CPU gathers
+		}
+		m.weight = s.Transpose(w, 0, 2, 1)
+		return []*mlx.Array{m.weight}, nil
+	}
+	out, in := w.Dim(0), w.Dim(1)
+	m.weight = s.Transpose(w, 1, 0)
+	if s.Thread().GPU() || w.Dtype() != mlx.Float32 || out%blockOut != 0 {
+		return []*mlx.Array{m.weight}, nil
+	}
+	m.blocks = s.Transpose(s.Reshape(w, out/blockOut, blockOut, in), 0, 2, 1)
+	return []*mlx.Array{m.weight}, []*mlx.Array{m.blocks}
+}
+
+// out returns the number of outputs. The matrix is laid out.
+func (m *matrix) out() int {
+	if m.packed() {
+		return m.weight.Dim(0)
+	}
+	return m.weight.Dim(1)
+}
+
+// outputs returns views of the outputs [from, to). The matrix is laid out.
+func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
+	v := *m
+	v.blocks = nil
+	if m.packed() {
+		v.weight = s.Slice(m.weight, 0, from, to)
+		v.scales = s.Slice(m.scales, 0, from, to)
+		if m.biases != nil {
+			v.biases = s.Slice(m.biases, 0, from, to)
+		}
+		return v
+	}
+	v.weight = s.Slice(m.weight, 1, from, to)
+	if m.blocks != nil && from%blockOut == 0 && to%blockOut == 0 {
+		v.blocks = s.Slice(m.blocks, 0, from/blockOut, to/blockOut)
+	}
+	return v
+}
+
+// arrays returns all arrays of the matrix.
+func (m *matrix) arrays() []*mlx.Array {
+	all := []*mlx.Array{m.weight, m.blocks, m.scales, m.biases}
+	return slices.DeleteFunc(all, func(a *mlx.Array) bool { return a == nil })
+}
