@@ -89,7 +89,7 @@ func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 				}
 			}
 			a := s.Attention(s.Reshape(s.MatMul(x, l.q), 1, 1, q.N, width), view.K, view.V,
-				1/math.Sqrt2, mlx.New(s, mask, q.N, slots))
+				1/math.Sqrt2, mlx.New(s, mask, q.N, slots), nil)
 			x = s.RMSNorm(s.Add(x, s.MatMul(s.Reshape(a, q.N, width), l.o)), nil, 1e-6)
 		}
 		hidden = append(hidden, x)

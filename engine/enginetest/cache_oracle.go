@@ -163,9 +163,9 @@ func (l *liveCache) attend(rows []cacheRow, q []float32) []float32 {
 // Attend is the attention of queries q (1, H, n, D) over a view.
 func Attend(s *mlx.Scope, q *mlx.Array, view cache.View, scale float32) *mlx.Array {
 	if view.Causal {
-		return s.CausalAttention(q, view.K, view.V, scale)
+		return s.CausalAttention(q, view.K, view.V, scale, nil)
 	}
-	return s.Attention(q, view.K, view.V, scale, view.Mask)
+	return s.Attention(q, view.K, view.V, scale, view.Mask, nil)
 }
 
 // oracle is the attention of one query at a position, over kv head h.

@@ -48,6 +48,15 @@ func (s *Scope) Minimum(a, b *Array) *Array {
 	return s.done(r, C.mlx_minimum(&r.c, a.c, b.c, s.stream))
 }
 
+// Maximum returns the larger of a and b, broadcast (mlx_maximum).
+func (s *Scope) Maximum(a, b *Array) *Array {
+	if !s.ready(a, b) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_maximum(&r.c, a.c, b.c, s.stream))
+}
+
 // Less returns a < b (mlx_less).
 func (s *Scope) Less(a, b *Array) *Array {
 	if !s.ready(a, b) {

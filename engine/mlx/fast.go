@@ -56,28 +56,37 @@ var (
 )
 
 // Attention returns the scaled dot product attention (B, H, L, D) of q (B, H, L, D) over k, v (B,
-// KV, S, D). mask (L, S) is bool, true = attend, or additive; nil attends all rows
+// KV, S, D). mask (L, S) is bool, true = attend, or additive; nil attends all rows. sinks (H) holds
+// one more score of each head, which belongs to no value; nil = none
 // (mlx_fast_scaled_dot_product_attention).
-func (s *Scope) Attention(q, k, v *Array, scale float32, mask *Array) *Array {
+func (s *Scope) Attention(q, k, v *Array, scale float32, mask, sinks *Array) *Array {
 	if mask == nil {
-		return s.attention(q, k, v, scale, maskNone, C.mlx_array{})
+		return s.attention(q, k, v, scale, maskNone, C.mlx_array{}, sinks)
 	}
 	if !s.ready(mask) {
 		return s.dead
 	}
-	return s.attention(q, k, v, scale, maskArray, mask.c)
+	return s.attention(q, k, v, scale, maskArray, mask.c, sinks)
 }
 
 // CausalAttention is Attention where query row i of L attends the first S-L+i+1 keys.
-func (s *Scope) CausalAttention(q, k, v *Array, scale float32) *Array {
-	return s.attention(q, k, v, scale, maskCausal, C.mlx_array{})
+func (s *Scope) CausalAttention(q, k, v *Array, scale float32, sinks *Array) *Array {
+	return s.attention(q, k, v, scale, maskCausal, C.mlx_array{}, sinks)
 }
 
-func (s *Scope) attention(q, k, v *Array, scale float32, mode *C.char, mask C.mlx_array) *Array {
+func (s *Scope) attention(q, k, v *Array, scale float32, mode *C.char, mask C.mlx_array,
+	sinks *Array) *Array {
 	if !s.ready(q, k, v) {
 		return s.dead
 	}
+	var more C.mlx_array
+	if sinks != nil {
+		if !s.ready(sinks) {
+			return s.dead
+		}
+		more = sinks.c
+	}
 	r := s.new()
 	return s.done(r, C.mlx_fast_scaled_dot_product_attention(&r.c, q.c, k.c, v.c, C.float(scale),
-		mode, mask, C.mlx_array{}, false, s.stream))
+		mode, mask, more, false, s.stream))
 }

@@ -71,9 +71,9 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, i, pos int, c cache.
 	}
 	var out *mlx.Array // (1, Q, rows, D)
 	if m.causal(i) && view.Causal {
-		out = nn.CausalAttention(s, q, view.K, view.V, h.Scale)
+		out = h.CausalAttention(s, q, view.K, view.V)
 	} else {
-		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, mask)
+		out = h.ScaledDotProductAttention(s, q, view.K, view.V, mask)
 	}
 	out = s.Transpose(out, 0, 2, 1, 3) // (1, rows, Q, D)
 	if l.GProj != nil {

@@ -44,6 +44,22 @@ func geglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
 	return s.Mul(gelu, up)
 }
 
+// ClampedSwiGLU returns a gate for x (rows, 2n), gate before up: gate times the logistic function of
+// alpha gate, times up + 1. Before that it cuts gate to at most limit, and up to the range of limit.
+func ClampedSwiGLU(alpha, limit float64) Gate {
+	return func(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+		d := x.Dtype()
+		parts := s.Split(x, 2, -1)
+		most := constant(s, limit, d)
+		gate := s.Minimum(parts[0], most)
+		up := s.Add(s.Clip(parts[1], constant(s, -limit, d), most), constant(s, 1, d))
+		if plainOnCPU(s, gate) {
+			return gated(s, gate, up, s.Mul(constant(s, -alpha*math.Log2E, d), gate))
+		}
+		return s.Mul(up, s.Mul(gate, s.Sigmoid(s.Mul(constant(s, alpha, d), gate))))
+	}
+}
+
 // gated returns gate * up / (1 + 2^exponent).
 func gated(s *mlx.Scope, gate, up, exponent *mlx.Array) *mlx.Array {
 	d := gate.Dtype()

@@ -21,8 +21,9 @@ type AttentionSpec struct {
 	Heads  Heads
 	Bias   bool // of each projection
 	Rope   *Rope
-	Layer  int // whose cache it appends to
-	Window int // positions that a row attends, its own included; 0 = all
+	Layer  int  // whose cache it appends to
+	Window int  // positions that a row attends, its own included; 0 = all
+	Sinks  bool // of each head, see Heads
 
 	// Gated: for each head q_proj has the query and then a gate, of Heads.Dim elements each. The
 	// output of the head is multiplied by the logistic function of its gate.
@@ -31,6 +32,9 @@ type AttentionSpec struct {
 
 // Attention reads the projections at path. The caller adds a QKNorm.
 func (w *Weights) Attention(path string, spec AttentionSpec) *Attention {
+	if spec.Sinks {
+		spec.Heads.Sinks = w.Vector(path+".sinks", spec.Heads.Q)
+	}
 	h := spec.Heads
 	queries := h.Q * h.Dim
 	if spec.Gated {

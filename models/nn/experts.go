@@ -77,6 +77,7 @@ type Experts struct {
 type ExpertsShape struct {
 	Count, Hidden, Intermediate int
 	Gate                        Gate
+	Bias                        bool // of each projection of each expert
 }
 
 // Experts reads the experts of the MLP at path. They are stacked under switch_mlp, gate and up in
@@ -87,8 +88,8 @@ func (w *Weights) Experts(path string, of ExpertsShape) *Experts {
 		gateUp = []Part{{both, 2 * of.Intermediate}}
 	}
 	return &Experts{
-		GateUp: w.experts(path, of.Count, of.Hidden, gateUp...),
-		Down:   w.experts(path, of.Count, of.Intermediate, Part{"down_proj", of.Hidden}),
+		GateUp: w.experts(path, of, of.Hidden, gateUp...),
+		Down:   w.experts(path, of, of.Intermediate, Part{"down_proj", of.Hidden}),
 		gate:   of.Gate,
 	}
 }
@@ -104,15 +105,20 @@ func (e *Experts) Forward(s *mlx.Scope, x, chosen, scores *mlx.Array) *mlx.Array
 
 // experts is one projection of all experts, as stacks of matrices.
 type experts struct {
-	parts []matrix // joined after the product if packed differently
+	parts []matrix   // joined after the product if packed differently
+	bias  *mlx.Array // (E, out) or nil
 }
 
 // experts reads projections with a common input as one. The paths of parts are names of modules of
 // an expert of the MLP at path.
-func (w *Weights) experts(path string, n, in int, parts ...Part) experts {
-	x := experts{}
+func (w *Weights) experts(path string, of ExpertsShape, in int, parts ...Part) experts {
+	x, n := experts{}, of.Count
+	var biases []*mlx.Array
 	for _, p := range parts {
 		m := w.joinedExperts(path, p, n, in)
+		if of.Bias {
+			biases = append(biases, w.expertBiases(path, p, n))
+		}
 		if last := len(x.parts) - 1; last < 0 || !x.parts[last].stack(w.scope, m) {
 			x.parts = append(x.parts, m)
 		}
@@ -122,8 +128,26 @@ func (w *Weights) experts(path string, n, in int, parts ...Part) experts {
 		a, _ := x.parts[i].layout(w.scope)
 		arrays = append(arrays, a...)
 	}
+	if of.Bias {
+		x.bias = w.scope.Concat(1, biases...)
+		arrays = append(arrays, x.bias)
+	}
 	w.keep(arrays)
 	return x
+}
+
+// expertBiases reads the biases (E, out) of one projection of n experts.
+func (w *Weights) expertBiases(path string, p Part, n int) *mlx.Array {
+	w.parameters += int64(n) * int64(p.Out)
+	one := func(i int) string { return fmt.Sprintf("%s.experts.%d.%s.bias", path, i, p.Path) }
+	if !w.Has(one(0)) {
+		return w.float(path+".switch_mlp."+p.Path+".bias", n, p.Out)
+	}
+	list := make([]*mlx.Array, n)
+	for i := range list {
+		list[i] = w.scope.ExpandDims(w.float(one(i), p.Out), 0)
+	}
+	return w.scope.Concat(0, list...)
 }
 
 // joinedExperts reads one projection of n experts, stored as one module or as n. It is not kept yet.
@@ -151,5 +175,9 @@ func (x *experts) matmul(s *mlx.Scope, rows, chosen *mlx.Array) *mlx.Array {
 	for i := range x.parts {
 		outs[i] = x.parts[i].gather(s, rows, chosen)
 	}
-	return s.Concat(-1, outs...)
+	y := s.Concat(-1, outs...)
+	if x.bias != nil {
+		y = s.Add(y, s.ExpandDims(s.Take(x.bias, chosen, 0), 2))
+	}
+	return y
 }

@@ -10,7 +10,8 @@ import (
 // KV value heads, of Dim elements each.
 type Heads struct {
 	Q, KV, Dim int
-	Scale      float32 // of the scores
+	Scale      float32    // of the scores
+	Sinks      *mlx.Array // (Q) one more score of each head, which belongs to no value; nil = none
 }
 
 // Split divides qkv (rows, (Q+2KV) D). It returns the heads of q and k together, (1, Q+KV, rows,
@@ -72,7 +73,7 @@ func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
 	if view.Causal {
 		return h.causal(s, queries, view.K, view.V)
 	}
-	return ScaledDotProductAttention(s, queries, view.K, view.V, h.Scale, view.Mask)
+	return h.ScaledDotProductAttention(s, queries, view.K, view.V, view.Mask)
 }
 
 // apart attends q (1, Q, n, D), whose first row stands at pos, row by row. Each row sees the keys
@@ -85,8 +86,8 @@ func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.
 		if mask != nil {
 			mask = s.Slice(s.Slice(mask, 0, i, i+1), 1, 0, keys)
 		}
-		outs[i] = ScaledDotProductAttention(s, s.Slice(q, 2, i, i+1),
-			s.Slice(view.K, 2, 0, keys), s.Slice(view.V, 2, 0, keys), h.Scale, mask)
+		outs[i] = h.ScaledDotProductAttention(s, s.Slice(q, 2, i, i+1),
+			s.Slice(view.K, 2, 0, keys), s.Slice(view.V, 2, 0, keys), mask)
 	}
 	return s.Concat(2, outs...)
 }
@@ -100,13 +101,13 @@ const causalRows = 64
 func (h Heads) causal(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	n, past := q.Dim(2), k.Dim(2)-q.Dim(2)
 	if s.Thread().GPU() || n <= causalRows {
-		return CausalAttention(s, q, k, v, h.Scale)
+		return h.CausalAttention(s, q, k, v)
 	}
 	var outs []*mlx.Array
 	for from := 0; from < n; from += causalRows {
 		to := min(from+causalRows, n)
-		outs = append(outs, CausalAttention(s, s.Slice(q, 2, from, to),
-			s.Slice(k, 2, 0, past+to), s.Slice(v, 2, 0, past+to), h.Scale))
+		outs = append(outs, h.CausalAttention(s, s.Slice(q, 2, from, to),
+			s.Slice(k, 2, 0, past+to), s.Slice(v, 2, 0, past+to)))
 	}
 	return s.Concat(2, outs...)
 }

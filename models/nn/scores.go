@@ -8,35 +8,39 @@ import (
 
 // ScaledDotProductAttention attends k and v (1, KV, T, D) with q (1, Q, n, D): (1, Q, n, D). mask
 // (n, T) is bool, true = attend; nil = attend all.
-func ScaledDotProductAttention(s *mlx.Scope, q, k, v *mlx.Array, scale float32,
-	mask *mlx.Array) *mlx.Array {
+func (h Heads) ScaledDotProductAttention(s *mlx.Scope, q, k, v, mask *mlx.Array) *mlx.Array {
 	if !plainOnCPU(s, q) {
-		return s.Attention(q, k, v, scale, mask)
+		return s.Attention(q, k, v, h.Scale, mask, h.Sinks)
 	}
 	if mask != nil {
 		mask = scoreBias(s, mask)
 	}
-	return attendScores(s, q, k, v, scale, mask)
+	return h.attendScores(s, q, k, v, mask)
 }
 
-// CausalAttention is [ScaledDotProductAttention] with the queries at the last n of the T positions.
-// Each query attends the positions up to its own.
-func CausalAttention(s *mlx.Scope, q, k, v *mlx.Array, scale float32) *mlx.Array {
+// CausalAttention is [Heads.ScaledDotProductAttention] with the queries at the last n of the T
+// positions. Each query attends the positions up to its own.
+func (h Heads) CausalAttention(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	n, t := q.Dim(2), k.Dim(2)
 	if !plainOnCPU(s, q) {
-		return s.CausalAttention(q, k, v, scale)
+		return s.CausalAttention(q, k, v, h.Scale, h.Sinks)
 	}
 	if n == 1 {
-		return attendScores(s, q, k, v, scale, nil)
+		return h.attendScores(s, q, k, v, nil)
 	}
-	return attendScores(s, q, k, v, scale, s.Memo(causalKey{n, t}, func() *mlx.Array {
-		own := s.ExpandDims(s.Arange(t-n, t, mlx.Int32), 1)
-		return scoreBias(s, s.LessEqual(s.ExpandDims(s.Arange(0, t, mlx.Int32), 0), own))
-	}))
+	return h.attendScores(s, q, k, v, causalBias(s, n, t))
 }
 
 // A causalKey names a mask that the layers of a forward share.
 type causalKey struct{ n, t int }
+
+// causalBias is added to the scores of the last n of t positions: (n, t).
+func causalBias(s *mlx.Scope, n, t int) *mlx.Array {
+	return s.Memo(causalKey{n, t}, func() *mlx.Array {
+		own := s.ExpandDims(s.Arange(t-n, t, mlx.Int32), 1)
+		return scoreBias(s, s.LessEqual(s.ExpandDims(s.Arange(0, t, mlx.Int32), 0), own))
+	})
+}
 
 // plainOnCPU reports whether x is float32 on the CPU. MLX's functions there take e and tanh number
 // by number, and powers of two three times as fast (measured in engine/LOG.md).
@@ -52,16 +56,28 @@ func scoreBias(s *mlx.Scope, mask *mlx.Array) *mlx.Array {
 // attendScores is attention in plain operations. It multiplies the queries of all heads that share
 // keys at once. It divides by the sum of the powers last, when a query has D numbers instead of T.
 // bias (n, T) is added to the scores.
-func attendScores(s *mlx.Scope, q, k, v *mlx.Array, scale float32, bias *mlx.Array) *mlx.Array {
+func (h Heads) attendScores(s *mlx.Scope, q, k, v, bias *mlx.Array) *mlx.Array {
 	heads, n, kv, t := q.Dim(1), q.Dim(2), k.Dim(1), k.Dim(2)
 	group := heads / kv
-	q = s.Mul(q, constant(s, float64(scale)*math.Log2E, mlx.Float32))
+	q = s.Mul(q, constant(s, float64(h.Scale)*math.Log2E, mlx.Float32))
 	q = s.Reshape(q, 1, kv, group*n, q.Dim(3))
 	scores := s.MatMul(q, s.Transpose(k, 0, 1, 3, 2)) // (1, KV, group n, T)
 	if bias != nil {
 		scores = s.Reshape(s.Add(s.Reshape(scores, 1, kv, group, n, t), bias), 1, kv, group*n, t)
 	}
-	powers := s.Power(constant(s, 2, mlx.Float32), s.Sub(scores, s.Max(scores, -1, true)))
-	out := s.Div(s.MatMul(powers, v), s.Sum(powers, -1, true))
-	return s.Reshape(out, 1, heads, n, v.Dim(3))
+	most := s.Max(scores, -1, true) // (1, KV, group n, 1)
+	var sinks *mlx.Array            // alike
+	if h.Sinks != nil {
+		sinks = s.Mul(h.Sinks, constant(s, math.Log2E, mlx.Float32))
+		sinks = s.BroadcastTo(s.Reshape(sinks, 1, kv, group, 1), 1, kv, group, n)
+		sinks = s.Reshape(sinks, 1, kv, group*n, 1)
+		most = s.Maximum(most, sinks)
+	}
+	two := constant(s, 2, mlx.Float32)
+	powers := s.Power(two, s.Sub(scores, most))
+	sum := s.Sum(powers, -1, true)
+	if sinks != nil {
+		sum = s.Add(sum, s.Power(two, s.Sub(sinks, most)))
+	}
+	return s.Reshape(s.Div(s.MatMul(powers, v), sum), 1, heads, n, v.Dim(3))
 }
