@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tandem/models/gemma3"
+	"tandem/models/gptoss"
 	"tandem/models/llama"
 	"tandem/models/nn"
 	"tandem/models/qwen3"
@@ -17,6 +18,7 @@ import (
 var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"gemma3":           gemma3.Parse, // text half of the multimodal form
 	"gemma3_text":      gemma3.Parse,
+	"gpt_oss":          gptoss.Parse,
 	"llama":            llama.Parse,
 	"mistral":          llama.Parse,
 	"qwen3":            qwen3.Parse,

@@ -39,6 +39,9 @@ var exactCases = []exactCase{
 	{"gemma3", "bfloat16"},
 	{"gemma3-4bit", "float32"},
 	{"gemma3-4bit", "bfloat16"},
+	{"gpt-oss", "float32"}, // sinks, in rings and in full layers
+	{"gpt-oss-4bit", "float32"},
+	{"gpt-oss-4bit", "bfloat16"},
 }
 
 // ringChunk is the most rows that the rings of the suite take at once.
