@@ -13,24 +13,13 @@ type args struct {
 	nn.Args
 	nn.RopeArgs
 	nn.HeadArgs
+	nn.DeltaArgs
+	nn.ExpertArgs
 
-	FullAttentionInterval int      `json:"full_attention_interval"`
-	LayerTypes            []string `json:"layer_types"` // newer form of the interval
-	LinearNumValueHeads   int      `json:"linear_num_value_heads"`
-	LinearNumKeyHeads     int      `json:"linear_num_key_heads"`
-	LinearKeyHeadDim      int      `json:"linear_key_head_dim"`
-	LinearValueHeadDim    int      `json:"linear_value_head_dim"`
-	LinearConvKernelDim   int      `json:"linear_conv_kernel_dim"`
-	AttentionBias         bool     `json:"attention_bias"`
-	AttnOutputGate        *bool    `json:"attn_output_gate"`
-	HiddenAct             string   `json:"hidden_act"`
-
-	// With experts.
-	NumExperts                   int  `json:"num_experts"` // 0 = dense
-	NumExpertsPerTok             int  `json:"num_experts_per_tok"`
-	MoeIntermediateSize          int  `json:"moe_intermediate_size"`
-	SharedExpertIntermediateSize int  `json:"shared_expert_intermediate_size"`
-	NormTopkProb                 bool `json:"norm_topk_prob"`
+	AttentionBias                bool   `json:"attention_bias"`
+	AttnOutputGate               *bool  `json:"attn_output_gate"`
+	HiddenAct                    string `json:"hidden_act"`
+	SharedExpertIntermediateSize int    `json:"shared_expert_intermediate_size"`
 }
 
 // Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's
@@ -48,8 +37,9 @@ func Parse(config []byte) (nn.Architecture, error) {
 		text = outer.TextConfig
 	}
 	a := &args{
-		Args:                  nn.Args{RMSNormEps: 1e-6},
-		FullAttentionInterval: 4, LinearConvKernelDim: 4, NormTopkProb: true,
+		Args:       nn.Args{RMSNormEps: 1e-6},
+		DeltaArgs:  nn.DeltaArgs{FullAttentionInterval: 4, LinearConvKernelDim: 4},
+		ExpertArgs: nn.ExpertArgs{NormTopkProb: true},
 	}
 	if err := nn.ReadConfig(text, a); err != nil {
 		return nil, err
@@ -69,8 +59,9 @@ func Parse(config []byte) (nn.Architecture, error) {
 
 // setDefaults fills in what follows from other fields.
 func (a *args) setDefaults() {
-	if a.NumExperts > 0 {
+	if a.NumExperts > 0 { // then every layer has some
 		a.IntermediateSize = a.MoeIntermediateSize
+		a.DecoderSparseStep, a.MLPOnlyLayers = 1, nil
 	}
 	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
 		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
@@ -85,60 +76,18 @@ func (a *args) setDefaults() {
 
 func (a *args) check() error {
 	err := cmp.Or(
-		a.Check(
-			nn.Size{Name: "full_attention_interval", Value: a.FullAttentionInterval,
-				Max: nn.MaxLayers},
-			nn.Size{Name: "linear_num_value_heads", Value: a.LinearNumValueHeads, Max: nn.MaxHeads},
-			nn.Size{Name: "linear_num_key_heads", Value: a.LinearNumKeyHeads,
-				Max: a.LinearNumValueHeads},
-			nn.Size{Name: "linear_key_head_dim", Value: a.LinearKeyHeadDim, Max: nn.MaxHeadDim},
-			nn.Size{Name: "linear_value_head_dim", Value: a.LinearValueHeadDim, Max: nn.MaxHeadDim},
-			nn.Size{Name: "linear_conv_kernel_dim", Value: a.LinearConvKernelDim, Max: 64}),
+		a.Check(),
+		a.CheckDelta(&a.Args),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {
 	case err != nil:
 		return err
-	case a.LinearNumValueHeads%a.LinearNumKeyHeads != 0:
-		return fmt.Errorf("config.json: %d linear value heads can't share %d key heads",
-			a.LinearNumValueHeads, a.LinearNumKeyHeads)
-	case a.LinearConvKernelDim < 2:
-		return fmt.Errorf("config.json: linear_conv_kernel_dim is %d, which is no convolution",
-			a.LinearConvKernelDim)
 	case !(*a.PartialRotaryFactor > 0 && *a.PartialRotaryFactor <= 1):
 		return fmt.Errorf("config.json: partial_rotary_factor is %v, which is not between 0 and 1",
 			*a.PartialRotaryFactor)
 	case a.AttnOutputGate != nil && !*a.AttnOutputGate:
 		return &nn.UnsupportedError{Message: "config.json: attn_output_gate false is not supported for qwen3_5"}
 	}
-	return cmp.Or(a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.LinearAttention),
-		a.checkExperts())
-}
-
-// checkExperts refuses sizes of experts outside their limits.
-func (a *args) checkExperts() error {
-	if a.NumExperts == 0 {
-		return nil
-	}
-	return nn.CheckSizes(
-		nn.Size{Name: "num_experts", Value: a.NumExperts, Max: nn.MaxHidden},
-		nn.Size{Name: "num_experts_per_tok", Value: a.NumExpertsPerTok, Max: a.NumExperts},
-		nn.Size{Name: "moe_intermediate_size", Value: a.MoeIntermediateSize,
-			Max: nn.MaxIntermediate},
-		nn.Size{Name: "shared_expert_intermediate_size", Value: a.SharedExpertIntermediateSize,
-			Max: nn.MaxIntermediate})
-}
-
-// linear reports whether a layer is a gated delta net.
-func (a *args) linear(layer int) bool {
-	if a.LayerTypes != nil {
-		return a.LayerTypes[layer] == nn.LinearAttention
-	}
-	return (layer+1)%a.FullAttentionInterval != 0
-}
-
-// valueWidth is the elements of a row's values in a gated delta net, convWidth those of queries,
-// keys and values, which its convolution takes.
-func (a *args) valueWidth() int { return a.LinearNumValueHeads * a.LinearValueHeadDim }
-func (a *args) convWidth() int {
-	return 2*a.LinearNumKeyHeads*a.LinearKeyHeadDim + a.valueWidth()
+	return a.CheckExperts(nn.Size{Name: "shared_expert_intermediate_size",
+		Value: a.SharedExpertIntermediateSize, Max: nn.MaxIntermediate})
 }

@@ -4,7 +4,7 @@
 // Unusual in it:
 //
 //   - In each group of full_attention_interval (4) layers, all but the last are gated delta nets
-//     (gatedDelta). Their state does not grow. They need exact restore points and must not see
+//     (nn.GatedDelta). Their state does not grow. They need exact restore points and must not see
 //     padding.
 //   - The last layer of a group is attention. Its q_proj has a gate beside each query. Its rotary
 //     embedding turns only the first quarter of a head.
@@ -18,7 +18,6 @@
 package qwen35
 
 import (
-	"fmt"
 	"strings"
 
 	"tandem/models/nn"
@@ -34,13 +33,15 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset fl
 		InputLayernorm:         norm(".input_layernorm"),
 		PostAttentionLayernorm: norm(".post_attention_layernorm"),
 	}
-	if a.NumExperts > 0 {
-		l.MLP = a.newMoE(w, path+".mlp")
+	if a.Sparse(layer) {
+		moe := a.MoE(w, path+".mlp", a.HiddenSize)
+		moe.Shared = w.SharedExpert(path+".mlp", a.HiddenSize, a.SharedExpertIntermediateSize)
+		l.MLP = moe
 	} else {
 		l.MLP = w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU)
 	}
-	if a.linear(layer) {
-		l.Mixer = newGatedDelta(w, path+".linear_attn", a, layer)
+	if a.Linear(layer) {
+		l.Mixer = w.GatedDelta(path+".linear_attn", a.HiddenSize, a.RMSNormEps, &a.DeltaArgs, layer)
 		return l
 	}
 	heads := a.Heads(float64(a.HeadDim))
@@ -53,30 +54,11 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset fl
 	return l
 }
 
-// newMoE reads the experts of one layer.
-func (a *args) newMoE(w *nn.Weights, path string) *nn.MoE {
-	return &nn.MoE{
-		Router: &nn.SoftmaxRouter{
-			Gate: w.Linear(path+".gate", a.HiddenSize, a.NumExperts, false),
-			TopK: a.NumExpertsPerTok, Normalize: a.NormTopkProb,
-		},
-		Experts: w.Experts(path, nn.ExpertsShape{
-			Count: a.NumExperts, Hidden: a.HiddenSize, Intermediate: a.MoeIntermediateSize,
-			Gate: nn.SwiGLU,
-		}),
-		Shared: &nn.SharedExpert{
-			MLP: w.MLP(path+".shared_expert", a.HiddenSize, a.SharedExpertIntermediateSize,
-				false, nn.SwiGLU),
-			Gate: w.Linear(path+".shared_expert_gate", a.HiddenSize, 1, false),
-		},
-	}
-}
-
 // New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	turned := int(float64(a.HeadDim) * *a.PartialRotaryFactor)
 	rope := w.Rope(turned, *a.RopeTheta, false, a.RopeScaling)
-	offset := a.normOffset(w)
+	offset := a.NormOffset(w, a.NumHiddenLayers)
 	return w.Decoder(nn.DecoderSpec{
 		Args:       &a.Args,
 		NewLayer:   func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, offset, i) },
@@ -85,26 +67,12 @@ func (a *args) New(w *nn.Weights) nn.Model {
 	})
 }
 
-// normOffset returns what is added to the weights of norms: 1, or 0 if a conversion to MLX has
-// added it. Such a conversion has also turned conv1d.
-func (a *args) normOffset(w *nn.Weights) float64 {
-	for i := range a.NumHiddenLayers {
-		shape := w.Shape(fmt.Sprintf("model.layers.%d.linear_attn.conv1d.weight", i))
-		if len(shape) == 3 && shape[2] != 1 {
-			return 1
-		}
-	}
-	return 0
-}
-
 // Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept {
-	if !a.linear(layer) {
-		return a.KeptRows(0)
+	if a.Linear(layer) {
+		return a.KeptState()
 	}
-	state := a.LinearNumValueHeads * a.LinearValueHeadDim * a.LinearKeyHeadDim
-	tail := (a.LinearConvKernelDim - 1) * a.convWidth()
-	return nn.Kept{State: state + tail}
+	return a.KeptRows(0)
 }
 
 // Sanitize implements nn.Architecture. Published experts get the names of conversions, which store

@@ -1,4 +1,4 @@
-package qwen35
+package nn
 
 import (
 	"math"
@@ -6,57 +6,68 @@ import (
 	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
-	"tandem/models/nn"
 )
 
 // keyEps is added to the sum of the squares in the norm of queries and keys. It is not in
 // config.json.
 const keyEps = 1e-6
 
-// gatedDelta is a gated delta net (Yang et al. 2024; GatedDeltaNet of mlx_lm and transformers).
+// GatedDelta is a gated delta net (Yang et al. 2024; GatedDeltaNet of mlx_lm and transformers).
 // Each value head h folds its rows into a matrix S (Dv, Dk):
 //
 //	S = g S;  S = S + beta (v - S k) k^T;  y = S q
 //
 // The row itself gives g and beta, both between 0 and 1. Queries, keys and values pass a short
 // convolution first. y is normalised, and gated by z.
-type gatedDelta struct {
-	InProj   *nn.Linear // in_proj_qkv and in_proj_z: (C + Hv Dv), C = 2 Hk Dk + Hv Dv
-	GateProj *nn.Linear // in_proj_b and in_proj_a: (2 Hv)
-	Conv1d   *nn.Conv
+type GatedDelta struct {
+	InProj   *Linear // queries, keys, values and z: (C + Hv Dv), C = 2 Hk Dk + Hv Dv
+	GateProj *Linear // b, then a: (2 Hv)
+	Conv1d   *Conv
 	ALog     *mlx.Array // (Hv), as stored: float32 in published checkpoints
 	DTBias   *mlx.Array // (Hv)
-	Norm     *nn.RMSNorm
-	OutProj  *nn.Linear
+	Norm     *RMSNorm
+	OutProj  *Linear
 
-	args  *args
+	args  *DeltaArgs
 	layer int
 }
 
-// newGatedDelta reads the module at path.
-func newGatedDelta(w *nn.Weights, path string, a *args, layer int) *gatedDelta {
+// GatedDelta reads the module at path, of the given layer. Its rows have hidden elements.
+//
+// The projections of rows are stored apart (in_proj_qkv, in_proj_z, in_proj_b, in_proj_a), or
+// together in in_proj_qkvz and in_proj_ba. There the outputs of one key head follow those of another.
+func (w *Weights) GatedDelta(path string, hidden int, eps float64, a *DeltaArgs,
+	layer int) *GatedDelta {
 	hv := a.LinearNumValueHeads
-	d := &gatedDelta{
-		InProj: w.Stacked(a.HiddenSize, false,
-			nn.Part{Path: path + ".in_proj_qkv", Out: a.convWidth()},
-			nn.Part{Path: path + ".in_proj_z", Out: a.valueWidth()}),
-		GateProj: w.Stacked(a.HiddenSize, false,
-			nn.Part{Path: path + ".in_proj_b", Out: hv},
-			nn.Part{Path: path + ".in_proj_a", Out: hv}),
+	d := &GatedDelta{
 		Conv1d:  w.Conv(path+".conv1d", a.convWidth(), a.LinearConvKernelDim),
 		ALog:    w.Vector(path+".A_log", hv),
 		DTBias:  w.Vector(path+".dt_bias", hv),
-		Norm:    w.RMSNorm(path+".norm", a.LinearValueHeadDim, a.RMSNormEps, 0),
-		OutProj: w.Linear(path+".out_proj", a.valueWidth(), a.HiddenSize, false),
+		Norm:    w.RMSNorm(path+".norm", a.LinearValueHeadDim, eps, 0),
+		OutProj: w.Linear(path+".out_proj", a.valueWidth(), hidden, false),
 		args:    a,
 		layer:   layer,
+	}
+	if name := path + ".in_proj_qkvz"; w.Has(name + ".weight") {
+		d.InProj = w.Reordered(name, hidden, a.qkvzOrder())
+	} else {
+		d.InProj = w.Stacked(hidden, false,
+			Part{path + ".in_proj_qkv", a.convWidth()},
+			Part{path + ".in_proj_z", a.valueWidth()})
+	}
+	if name := path + ".in_proj_ba"; w.Has(name + ".weight") {
+		d.GateProj = w.Reordered(name, hidden, a.baOrder())
+	} else {
+		d.GateProj = w.Stacked(hidden, false,
+			Part{path + ".in_proj_b", hv},
+			Part{path + ".in_proj_a", hv})
 	}
 	w.AddMixer(d)
 	return d
 }
 
-// NewCache implements nn.Mixer.
-func (d *gatedDelta) NewCache(cache.Options) cache.Cache {
+// NewCache implements [Mixer].
+func (d *GatedDelta) NewCache(cache.Options) cache.Cache {
 	a := d.args
 	return cache.NewRecurrent(cache.StateShape{
 		Tail: a.LinearConvKernelDim - 1, Width: a.convWidth(),
@@ -64,8 +75,8 @@ func (d *gatedDelta) NewCache(cache.Options) cache.Cache {
 	}, d.recur)
 }
 
-// Forward implements nn.Mixer.
-func (d *gatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
+// Forward implements [Mixer].
+func (d *GatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	a, rows := d.args, b.Rows()
 	wide, gates := d.InProj.Forward(s, x), d.GateProj.Forward(s, x)
 	qkv, z := s.Slice(wide, 1, 0, a.convWidth()), s.Slice(wide, 1, a.convWidth(), wide.Dim(1))
@@ -78,7 +89,7 @@ func (d *gatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array 
 
 // update takes the rows qkv (rows, C) and gates (rows, 2 Hv) into the state of each sequence:
 // (rows, Hv, Dv).
-func (d *gatedDelta) update(s *mlx.Scope, qkv, gates *mlx.Array, b lm.Batch) *mlx.Array {
+func (d *GatedDelta) update(s *mlx.Scope, qkv, gates *mlx.Array, b lm.Batch) *mlx.Array {
 	outs := make([]*mlx.Array, len(b))
 	at := 0
 	for i, q := range b {
@@ -89,17 +100,17 @@ func (d *gatedDelta) update(s *mlx.Scope, qkv, gates *mlx.Array, b lm.Batch) *ml
 	return s.Concat(0, outs...)
 }
 
-// Mix implements nn.Mixer.
-func (d *gatedDelta) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	fill := func(width int) *mlx.Array { return s.Contiguous(s.BroadcastTo(x, b.Rows(), width)) }
-	y := d.update(s, fill(d.args.convWidth()), fill(2*d.args.LinearNumValueHeads), b)
-	return s.Reshape(y, b.Rows(), d.args.valueWidth())
+// Mix implements [Mixer].
+func (d *GatedDelta) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
+	rows, a := b.Rows(), d.args
+	y := d.update(s, fill(s, x, rows, a.convWidth()), fill(s, x, rows, 2*a.LinearNumValueHeads), b)
+	return s.Reshape(y, rows, a.valueWidth())
 }
 
 // recur implements cache.Recurrence. rows has one input, the outputs of GateProj. Everything that
 // mixes rows goes row by row, however many there are: the products then have one shape, and so the
 // same bits.
-func (d *gatedDelta) recur(s *mlx.Scope, state, window *mlx.Array,
+func (d *GatedDelta) recur(s *mlx.Scope, state, window *mlx.Array,
 	rows []*mlx.Array) (out, next *mlx.Array) {
 	a, n := d.args, rows[0].Dim(0)
 	hk, dk := a.LinearNumKeyHeads, a.LinearKeyHeadDim
@@ -131,8 +142,8 @@ func (d *gatedDelta) recur(s *mlx.Scope, state, window *mlx.Array,
 	return s.AsType(s.Reshape(s.Concat(0, outs...), n, hv, dv), dtype), state
 }
 
-// decay returns g (n, Hv) float32 of the outputs of in_proj_a.
-func (d *gatedDelta) decay(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+// decay returns g (n, Hv) float32 of the outputs a (n, Hv) of GateProj.
+func (d *GatedDelta) decay(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	x = s.Add(x, d.DTBias)
 	softplus := s.LogAddExp(x, s.Scalar(0, x.Dtype()))
 	rate := s.Exp(s.AsType(d.ALog, mlx.Float32))
