@@ -7,6 +7,7 @@ import (
 
 	"tandem/models/gemma3"
 	"tandem/models/gptoss"
+	"tandem/models/lfm2"
 	"tandem/models/llama"
 	"tandem/models/nn"
 	"tandem/models/qwen3"
@@ -19,6 +20,8 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"gemma3":           gemma3.Parse, // text half of the multimodal form
 	"gemma3_text":      gemma3.Parse,
 	"gpt_oss":          gptoss.Parse,
+	"lfm2":             lfm2.Parse,
+	"lfm2_moe":         lfm2.Parse,
 	"llama":            llama.Parse,
 	"mistral":          llama.Parse,
 	"qwen3":            qwen3.Parse,

@@ -29,6 +29,9 @@ var exactCases = []exactCase{
 	{"llama-sliding", "float32"},
 	{"llama-traditional", "float32"},
 	{"llama-yarn", "float32"}, // the other scalings of positions only have other frequencies
+	{"lfm2", "float32"},       // convolutions
+	{"lfm2", "bfloat16"},
+	{"lfm2-4bit", "float32"},
 	{"qwen3", "float32"},
 	{"qwen3", "bfloat16"},
 	{"qwen3-4bit-untied", "float32"},

@@ -57,7 +57,9 @@ func isFloat(dtype string) bool {
 // widens reports whether keys and values are float32 if the named tensor is. Such a tensor embeds,
 // or lies on the way to keys and values. Other tensors are float32 in many checkpoints of 16 bits.
 func widens(name string) bool {
-	parts := []string{"embed_tokens.", "layernorm.", ".k_norm.", ".k_proj.", ".v_proj."}
+	parts := []string{
+		"embed_tokens.", "layernorm.", "operator_norm.", ".k_norm.", ".k_proj.", ".v_proj.",
+	}
 	return slices.ContainsFunc(parts,
 		func(part string) bool { return strings.Contains(name, part) })
 }

@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"io/fs"
 	"testing"
 
 	"tandem/engine/cache"
@@ -15,21 +16,26 @@ func TestFootprintOfTextEqualsCaches(t *testing.T) {
 	// One forward takes so many tokens. Buffers grow by a divisor of this number.
 	const tokens = cache.MaxChunk
 	for _, c := range []struct {
-		arch string
-		set  models.DtypePolicy
+		arch  string
+		set   models.DtypePolicy
+		files fs.FS
 	}{
-		{"llama", models.DtypeFloat32}, {"qwen3", models.DtypeFloat32},
-		{"qwen3_5", models.DtypeFloat32}, {"gemma3_text", models.DtypeFloat32},
+		{"llama", models.DtypeFloat32, tiny(t, "llama")},
+		{"qwen3", models.DtypeFloat32, tiny(t, "qwen3")},
+		{"qwen3_5", models.DtypeFloat32, tiny(t, "qwen3_5")},
+		{"gemma3_text", models.DtypeFloat32, tiny(t, "gemma3_text")},
+		{"lfm2", models.DtypeFloat32, recorded(t, "lfm2")},
+		{"lfm2", models.DtypeCheckpoint, recorded(t, "lfm2")},
 		// these checkpoints are float32
-		{"llama", models.DtypeCheckpoint}, {"qwen3", models.DtypeCheckpoint},
+		{"llama", models.DtypeCheckpoint, tiny(t, "llama")},
+		{"qwen3", models.DtypeCheckpoint, tiny(t, "qwen3")},
 	} {
 		arch, wide := c.arch, c.set == models.DtypeFloat32
-		dir := enginetest.TinyModel(t, arch)
-		b, err := models.Load(t.Context(), th, dir, models.Options{Dtype: c.set})
+		b, err := models.LoadFS(t.Context(), th, c.files, models.Options{Dtype: c.set})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := models.Inspect(dir)
+		s, err := models.InspectFS(c.files, arch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,8 +47,11 @@ func TestFootprintOfTextEqualsCaches(t *testing.T) {
 			held += c.Bytes()
 		}
 		tape := int64(0) // bytes of the recurrent layers' tape, as long as the last forward
-		if arch == "qwen3_5" {
+		switch arch {
+		case "qwen3_5":
 			tape = 64 << 10
+		case "lfm2": // two layers, each with a block of rows, and the state before it twice
+			tape = 2 * (cache.MaxBlock + 2*2) * 64 * 4
 		}
 		if got := f.Text(tokens, wide); got > held || got < held-tape {
 			t.Errorf("%s: %d tokens are predicted to take %d bytes, and take %d",

@@ -18,12 +18,22 @@ func TestRecurrentStatesEqualOneRowDecode(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}
+	for name, layers := range map[string]int{"lfm2": 2, "qwen35": 3} {
+		t.Run(name, func(t *testing.T) { testRecurrentStates(t, name, layers) })
+	}
+}
+
+// testRecurrentStates does so for a recorded model that has so many recurrent layers.
+func testRecurrentStates(t *testing.T, name string, recurrent int) {
 	th := enginetest.NewThread(t)
-	b := loadTiny(t, th, "qwen3_5")
+	b, err := models.LoadFS(t.Context(), th, openFixture(t, name).files, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer b.Close()
 	m, text := b.Model, make([]int32, 60)
 	for i := range text {
-		text[i] = int32(i * i * 7 % 256)
+		text[i] = int32(i * i * 7 % m.Config().VocabSize)
 	}
 	// run evaluates the tokens from the caches' offset on, with padding.
 	run := func(caches cache.Stack, to, pad int) {
@@ -79,8 +89,8 @@ func TestRecurrentStatesEqualOneRowDecode(t *testing.T) {
 		want[i+1] = states(plain)
 	}
 	freeCaches(t, th, plain)
-	if len(want[1]) != 2 {
-		t.Fatalf("%d recurrent layers of 3, want 2", len(want[1]))
+	if len(want[1]) != recurrent {
+		t.Fatalf("%d recurrent layers, want %d", len(want[1]), recurrent)
 	}
 	var d enginetest.Diff
 	check := func(what string, got [][]float32, at int) {
@@ -143,6 +153,9 @@ func TestBitExperts(t *testing.T) {
 		name, dtype string
 		policy      models.DtypePolicy
 	}{
+		{"lfm2-moe", "float32", models.DtypeFloat32},
+		{"lfm2-moe-4bit", "float32", models.DtypeFloat32},
+		{"lfm2-moe-4bit", "bfloat16", models.DtypeCheckpoint},
 		{"qwen35-moe", "float32", models.DtypeFloat32},
 		{"qwen35-moe-4bit", "float32", models.DtypeFloat32},
 		{"qwen35-moe-4bit", "bfloat16", models.DtypeCheckpoint},

@@ -21,7 +21,8 @@ const recordings = "../../models/testdata/parity"
 // families are recorded models of every architecture, in each form that has caches of its own or
 // rows of another arithmetic.
 var families = []string{
-	"gemma3", "llama", "llama-4bit", "llama-sliding", "qwen3", "qwen35", "qwen35-moe",
+	"gemma3", "lfm2", "lfm2-moe-4bit", "llama", "llama-4bit", "llama-sliding", "qwen3", "qwen35",
+	"qwen35-moe",
 }
 
 // recordedFolder makes a folder of a recorded model. Its tokenizer has one token.

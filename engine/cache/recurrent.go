@@ -17,7 +17,7 @@ type Recurrence func(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) 
 // A StateShape says what a recurrent layer carries from row to row.
 type StateShape struct {
 	Tail, Width int   // rows of the convolution that later ones see, and elements of each
-	State       []int // shape of the state, float32
+	State       []int // shape of the state, float32; [0] = none beside the tail
 }
 
 // A Recurrent holds the state of a layer that folds every row into a matrix of fixed size: the tail

@@ -14,6 +14,8 @@ import (
 // row's own gate:
 //
 //	state = gate state + (m, m/2)    out = state[0] + state[1]
+//
+// Without a state, out = m.
 const (
 	toyTail  = 3
 	toyWidth = 4
@@ -23,8 +25,8 @@ var toyTaps = [toyTail + 1]float32{0.25, -0.5, 0.75, 1}
 
 // toyRecurrent makes a cache whose recurrence is done by plain products and
 // sums, so that Go gets the same bits.
-func toyRecurrent() *cache.Recurrent {
-	shape := cache.StateShape{Tail: toyTail, Width: toyWidth, State: []int{2, toyWidth}}
+func (c *recurrentTest) toyRecurrent() *cache.Recurrent {
+	shape := cache.StateShape{Tail: toyTail, Width: toyWidth, State: c.state}
 	return cache.NewRecurrent(shape,
 		func(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (out, next *mlx.Array) {
 			var outs []*mlx.Array
@@ -34,6 +36,10 @@ func toyRecurrent() *cache.Recurrent {
 				for j, tap := range toyTaps {
 					mixed = s.Add(mixed, s.Mul(s.Slice(window, 0, i+j, i+j+1),
 						s.Scalar(float64(tap), mlx.Float32)))
+				}
+				if c.stateless() {
+					outs = append(outs, mixed)
+					continue
 				}
 				state = s.Add(s.Mul(state, s.Slice(rows[0], 0, i, i+1)), s.Mul(halves, mixed))
 				outs = append(outs, s.Add(s.Slice(state, 0, 0, 1), s.Slice(state, 0, 1, 2)))
@@ -49,18 +55,24 @@ type toyRow struct {
 }
 
 // toyAfter returns the tail and the state after rows, and the outputs of all, computed in Go.
-func toyAfter(rows []toyRow) (tail, state, out []float32) {
-	state = make([]float32, 2*toyWidth)
+func (c *recurrentTest) toyAfter(rows []toyRow) (tail, state, out []float32) {
+	if !c.stateless() {
+		state = make([]float32, 2*toyWidth)
+	}
 	padded := append(make([]toyRow, toyTail), rows...)
 	for i, r := range rows {
-		for c := range toyWidth {
+		for k := range toyWidth {
 			var mixed float32
 			for j, tap := range toyTaps {
-				mixed = mixed + float32(padded[i+j].x[c]*tap)
+				mixed = mixed + float32(padded[i+j].x[k]*tap)
 			}
-			state[c] = float32(state[c]*r.gate) + mixed
-			state[toyWidth+c] = float32(state[toyWidth+c]*r.gate) + float32(mixed*0.5)
-			out = append(out, state[c]+state[toyWidth+c])
+			if c.stateless() {
+				out = append(out, mixed)
+				continue
+			}
+			state[k] = float32(state[k]*r.gate) + mixed
+			state[toyWidth+k] = float32(state[toyWidth+k]*r.gate) + float32(mixed*0.5)
+			out = append(out, state[k]+state[toyWidth+k])
 		}
 	}
 	for _, r := range padded[len(rows):] {
@@ -85,11 +97,21 @@ func TestRecurrent(t *testing.T) {
 		{"Refuse", testRecurrentRefuse},
 		{"Random", testRecurrentRandom},
 	} {
-		t.Run(sub.name, func(t *testing.T) { sub.run(&recurrentTest{newCacheTest(t, CacheKind{})}) })
+		for name, state := range map[string][]int{"State": {2, toyWidth}, "TailAlone": {0}} {
+			t.Run(sub.name+"/"+name, func(t *testing.T) {
+				sub.run(&recurrentTest{newCacheTest(t, CacheKind{}), state})
+			})
+		}
 	}
 }
 
-type recurrentTest struct{ *cacheTest }
+type recurrentTest struct {
+	*cacheTest
+	state []int // the shape of the toy's state
+}
+
+// stateless reports whether the toy has nothing but its tail.
+func (c *recurrentTest) stateless() bool { return c.state[0] == 0 }
 
 func (c *recurrentTest) toyRows(n int) []toyRow {
 	rows := make([]toyRow, n)
@@ -107,7 +129,7 @@ type liveState struct {
 	rows  []toyRow
 }
 
-func (c *recurrentTest) open() *liveState { return &liveState{c: c, cache: toyRecurrent()} }
+func (c *recurrentTest) open() *liveState { return &liveState{c: c, cache: c.toyRecurrent()} }
 
 func (l *liveState) free() { l.c.do(func(s *mlx.Scope) error { l.cache.Free(s); return nil }) }
 
@@ -132,7 +154,7 @@ func (l *liveState) append(rows []toyRow, pad int) {
 	})
 	pos := len(l.rows)
 	l.rows = append(l.rows[:pos:pos], rows...)
-	_, _, out := toyAfter(l.rows)
+	_, _, out := l.c.toyAfter(l.rows)
 	if got, want := got[:len(rows)*toyWidth], out[pos*toyWidth:]; !slices.Equal(got, want) {
 		l.c.t.Fatalf("%d rows at %d: got %v, want %v", len(rows), pos, got, want)
 	}
@@ -178,7 +200,7 @@ func (h heldState) release(c *recurrentTest) {
 // check compares a snapshot with the rows before it, and with its bytes.
 func (h heldState) check(c *recurrentTest) {
 	c.t.Helper()
-	tail, state, _ := toyAfter(h.rows)
+	tail, state, _ := c.toyAfter(h.rows)
 	if h.snap.To() != len(h.rows) || h.snap.From() != 0 || h.snap.Lazy() {
 		c.t.Fatalf("a state of %d to %d, lazy %v, after %d rows",
 			h.snap.From(), h.snap.To(), h.snap.Lazy(), len(h.rows))

@@ -162,11 +162,14 @@ func testRecurrentRestore(c *recurrentTest) {
 }
 
 // A heldSource has the arrays of a state.
-type heldSource struct{ tail, state []float32 }
+type heldSource struct {
+	tail, state []float32
+	shape       []int // of state
+}
 
 // Rows implements cache.Source.
 func (h heldSource) Rows(s *mlx.Scope) (k, v *mlx.Array) {
-	return mlx.New(s, h.tail, toyTail, toyWidth), mlx.New(s, h.state, 2, toyWidth)
+	return mlx.New(s, h.tail, toyTail, toyWidth), mlx.New(s, h.state, h.shape...)
 }
 
 // testRecurrentSource spills a state and restores it from where it was stored.
@@ -177,8 +180,8 @@ func testRecurrentSource(c *recurrentTest) {
 	if n := h.snap.Spill(); n != 0 || h.snap.Bytes() == 0 {
 		c.t.Errorf("%d bytes were spilled that no other cache holds", n)
 	}
-	tail, state, _ := toyAfter(h.rows)
-	h.snap.Store(heldSource{tail, state})
+	tail, state, _ := c.toyAfter(h.rows)
+	h.snap.Store(heldSource{tail, state, c.state})
 	h.check(c)
 	l.update(5, 0)
 	size := h.snap.Bytes()
@@ -194,7 +197,7 @@ func testRecurrentSource(c *recurrentTest) {
 		other.trim(2)
 		other.update(1, 0)
 	}
-	stored := heldState{cache.NewStored(0, 9, heldSource{tail, state}), h.rows}
+	stored := heldState{cache.NewStored(0, 9, heldSource{tail, state, c.state}), h.rows}
 	l.restore(stored)
 	l.update(2, 0)
 	stored.release(c)
