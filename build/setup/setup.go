@@ -20,8 +20,8 @@ func (b *Builder) SetUp(ctx context.Context, more ...[]Requirement) error {
 	return b.setupFrontend(ctx)
 }
 
-// SetUpEngine makes the folders that the #cgo lines refer to. It takes a few milliseconds if
-// everything exists.
+// SetUpEngine makes the folders that the #cgo lines refer to, and fetches the starter model. It takes
+// a few milliseconds if everything exists.
 func (b *Builder) SetUpEngine(ctx context.Context) error {
 	start := time.Now()
 	if err := b.InstallSystem(ctx); err != nil {
@@ -35,6 +35,9 @@ func (b *Builder) SetUpEngine(ctx context.Context) error {
 		return err
 	}
 	if err := b.setupNative(ctx); err != nil {
+		return err
+	}
+	if err := b.setupStarter(ctx, pip); err != nil {
 		return err
 	}
 	fmt.Fprintf(b.Out, "setup: ready in %s\n", Seconds(time.Since(start)))

@@ -1,0 +1,53 @@
+// Package starter finds the file of the starter model, SmolLM2-135M-Instruct, which people chat with
+// before they choose a model. README.md is its card.
+//
+// The file is fetched by `go run ./build setup`, and never committed: it lies beside the program.
+// Where it could not be fetched, the pocket model is served in its place.
+package starter
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Name is the model's id, and the name of its file without the extension.
+const Name = "starter"
+
+const file = Name + ".gguf"
+
+// Beside returns the file that belongs to a program, given the program's path with links resolved:
+// models/starter.gguf in the program's folder, or beside a folder bin, as in a Mac's bundle. It is
+// empty if there is none.
+func Beside(program string) string {
+	dir := filepath.Dir(program)
+	places := []string{dir}
+	if filepath.Base(dir) == "bin" {
+		places = append(places, filepath.Dir(dir))
+	}
+	for _, place := range places {
+		path := filepath.Join(place, "models", file)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// InCheckout returns the file that setup has linked into the checkout around the working folder,
+// for tests. It is empty if there is none.
+func InCheckout() string {
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil || !strings.HasPrefix(string(mod), "module tandem\n") {
+			continue
+		}
+		path := filepath.Join(dir, "models", "starter", ".deps", file)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		break
+	}
+	return ""
+}
