@@ -57,7 +57,7 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 		return nil, err
 	}
 	a := &appBundle{path: filepath.Join(b.appOut(), "Tandem.app"), product: p.product,
-		lacks: lacking(p.menubar != "", runtime.GOOS)}
+		lacks: lacking(p.menubar != "", p.starter != "", runtime.GOOS)}
 	if err := b.assemble(a.path, p); err != nil {
 		return nil, err
 	}
@@ -66,14 +66,17 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 		return nil, err
 	}
 	a.expected = expectation{product: p.product, withoutFaces: p.menubar == "",
-		withoutSeal: p.menubar == "", signing: how, private: b.privateFolders()}
+		withoutSeal: p.menubar == "", withoutStarter: p.starter == "", signing: how, private: b.privateFolders()}
 	a.result, err = validate(os.DirFS(a.path), a.expected)
 	return a, err
 }
 
-// lacking lists the parts that only a Mac adds to a bundle that was made on goos. faces says
-// whether it has the menu bar and the window.
-func lacking(faces bool, goos string) (list []string) {
+// lacking lists the parts that a bundle made on goos lacks. Most of them only a Mac adds. faces says
+// whether it has the menu bar and the window, starter whether it has that model.
+func lacking(faces, starter bool, goos string) (list []string) {
+	if !starter {
+		list = append(list, "the starter model (Contents/"+inStarter+"), which comes from PyPI")
+	}
 	if !faces {
 		list = append(list,
 			"the menu bar (Contents/"+inMain+") and the window (Contents/"+inWindow+"/MacOS): they are Objective-C, which needs Apple's SDK",
@@ -131,6 +134,11 @@ func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 	}
 	if p.icon, err = os.ReadFile(filepath.Join(b.Root, iconFile)); err != nil {
 		return p, err
+	}
+	if dir, err := b.Starter(); err != nil {
+		return p, err
+	} else if dir != "" {
+		p.starter = filepath.Join(dir, setup.StarterFile)
 	}
 	if p.licences, err = b.licences(ctx, p.metal); err != nil {
 		return p, err

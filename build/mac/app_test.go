@@ -122,16 +122,16 @@ func TestCaskInstallsAppAndCommand(t *testing.T) {
 	}
 }
 
-// TestMissingPartsAreNamedOnce expects each thing that only a Mac makes once, and none on a Mac.
+// TestMissingPartsAreNamedOnce expects each missing part once, and none on a Mac.
 func TestMissingPartsAreNamedOnce(t *testing.T) {
-	text := strings.Join(lacking(false, "linux"), "\n")
+	text := strings.Join(lacking(false, false, "linux"), "\n")
 	for _, want := range []string{"menu bar (", "window (", "signature", "disk image",
-		"Homebrew cask"} {
+		"Homebrew cask", "starter model"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%s is not named:\n%s", want, text)
 		}
 	}
-	if list := lacking(true, "darwin"); len(list) > 0 {
+	if list := lacking(true, true, "darwin"); len(list) > 0 {
 		t.Errorf("a Mac lacks %q", list)
 	}
 }

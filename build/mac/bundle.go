@@ -17,6 +17,7 @@ const (
 	inMain     = "MacOS/Tandem"
 	inTandem   = "Resources/bin/tandem"
 	inMLX      = "Resources/mlx"
+	inStarter  = "Resources/models/" + setup.StarterFile
 	inIcon     = "Resources/Tandem.icns"
 	inLicences = "Resources/Licences.txt"
 	inAgent    = "Library/LaunchAgents/" + agentLabel + ".plist"
@@ -29,13 +30,14 @@ const (
 )
 
 // parts has everything that goes into a bundle. A program that could not be built here has an empty
-// path.
+// path, and so has a starter that could not be fetched.
 type parts struct {
 	product  program.Product
 	feed     string // address that the app asks for newer versions; empty for none
 	tandem   string
 	menubar  string
 	window   string
+	starter  string // a model's file
 	metal    metal
 	licences string
 	icon     []byte // for the app and the window
@@ -70,6 +72,12 @@ func (b *builder) assemble(path string, p parts) error {
 			continue
 		}
 		if err := put(x.name, x.from, 0o755); err != nil {
+			return err
+		}
+	}
+	if p.starter != "" {
+		if err := placeLarge(filepath.Join(contents, filepath.FromSlash(inStarter)),
+			p.starter); err != nil {
 			return err
 		}
 	}
@@ -109,6 +117,17 @@ func (b *builder) assemble(path string, p parts) error {
 		}
 	}
 	return write(inLicences, []byte(p.licences))
+}
+
+// placeLarge puts a file into the bundle without a second copy on the disk, where the disk allows it.
+func placeLarge(to, from string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	return setup.CopyFile(to, from) // another disk
 }
 
 // fillPlist fills the template of a property list with our names, and with the values that Wails

@@ -33,6 +33,7 @@ func (b *builder) licences(ctx context.Context, m metal) (string, error) {
 	for _, list := range []func(context.Context) ([]component, error){
 		func(context.Context) ([]component, error) { return m.components() }, b.goComponents,
 		b.rustComponents, b.webComponents,
+		func(context.Context) ([]component, error) { return b.starterComponents() },
 	} {
 		found, err := list(ctx)
 		if err != nil {
@@ -106,6 +107,16 @@ func (m metal) components() ([]component, error) {
 		list = append(list, component{x.name, []string{string(text)}})
 	}
 	return list, nil
+}
+
+// starterComponents is the starter model, if setup could fetch it.
+func (b *builder) starterComponents() ([]component, error) {
+	dir, err := b.Starter()
+	if err != nil || dir == "" {
+		return nil, err
+	}
+	c, err := readLicences("The starter model, SmolLM2-135M-Instruct by Hugging Face", dir)
+	return []component{c}, err
 }
 
 // goComponents are Go itself and the modules in the three programs.

@@ -28,6 +28,8 @@ type expectation struct {
 	// has to be right.
 	withoutFaces bool // the menu bar and the window
 	withoutSeal  bool // the bundle's own signature
+
+	withoutStarter bool // PyPI did not have the starter model
 }
 
 // A validation has the validator's findings, the absent parts and the list of files.
@@ -200,7 +202,7 @@ func (v *validation) inventory(want expectation) {
 	required := []string{"Contents/Info.plist", "Contents/" + inTandem, "Contents/" + inIcon,
 		"Contents/" + inLicences, "Contents/" + inAgent,
 		"Contents/" + inWindow + "/Info.plist", "Contents/" + inWindow + "/Resources/iconfile.icns",
-		"Contents/" + inMLX + "/" + selectLib}
+		"Contents/" + inMLX + "/" + selectLib, "Contents/" + inStarter}
 	for _, s := range metalSets {
 		for _, lib := range []string{mlxcLib, mlxLib, metallib} {
 			required = append(required, path.Join("Contents", inMLX, s.name, lib))
@@ -214,7 +216,8 @@ func (v *validation) inventory(want expectation) {
 			continue
 		}
 		if want.withoutFaces && slices.Contains(faces, name) || want.withoutSeal &&
-			slices.Contains(seals, name) {
+			slices.Contains(seals, name) ||
+			want.withoutStarter && name == "Contents/"+inStarter {
 			v.absent = append(v.absent, name)
 			continue
 		}

@@ -100,7 +100,7 @@ func (x testBundle) write(t *testing.T) string {
 		return path
 	}
 	p := parts{product: x.product, metal: metal{work}, licences: "terms\n",
-		icon: []byte("pictures")}
+		icon: []byte("pictures"), starter: put("cache/"+setup.StarterFile, []byte("GGUF"))}
 	for name, spec := range x.binaries {
 		if spec.signed.identifier == "" {
 			spec.signed.identifier = identifierOf("Contents/" + name)
@@ -225,6 +225,7 @@ func TestEachFaultOfABundleIsFound(t *testing.T) {
 		{"no kernels", func(b string) error { return os.Remove(filepath.Join(b, contents(inMLX+"/26/"+metallib))) }, "26/mlx.metallib is missing"},
 		{"no kernels inside", func(b string) error { return os.Truncate(filepath.Join(b, contents(inMLX+"/26/"+metallib)), 0) }, "26/mlx.metallib is empty"},
 		{"no licences", func(b string) error { return os.Remove(filepath.Join(b, contents(inLicences))) }, "Licences.txt is missing"},
+		{"no starter", func(b string) error { return os.Remove(filepath.Join(b, contents(inStarter))) }, "starter.gguf is missing"},
 		{"no icon", func(b string) error { return os.Remove(filepath.Join(b, contents(inIcon))) }, `there is no icon "Tandem"`},
 		{"no seal", func(b string) error { return os.Remove(filepath.Join(b, seals[0])) }, "CodeResources is missing"},
 		{"a program that cannot run", func(b string) error { return os.Chmod(filepath.Join(b, contents(inTandem)), 0o644) }, "is a program, but not executable"},
@@ -279,7 +280,7 @@ func wantFinding(t *testing.T, got []string, want string) {
 	}
 }
 
-// TestOnlyAnnouncedPartsMayBeMissing leaves out the parts that only a Mac makes.
+// TestOnlyAnnouncedPartsMayBeMissing leaves out the parts that only a Mac makes, and the starter.
 func TestOnlyAnnouncedPartsMayBeMissing(t *testing.T) {
 	x := newTestBundle()
 	delete(x.binaries, inMain)
@@ -290,20 +291,24 @@ func TestOnlyAnnouncedPartsMayBeMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Remove(filepath.Join(bundle, "Contents", inStarter)); err != nil {
+		t.Fatal(err)
+	}
 	v, err := validate(os.DirFS(bundle), expectation{signing: adHoc, product: x.product,
-		withoutFaces: true, withoutSeal: true})
-	if err != nil || len(v.findings) > 0 || !slices.Equal(v.absent, slices.Concat(faces, seals)) {
+		withoutFaces: true, withoutSeal: true, withoutStarter: true})
+	if absent := slices.Concat([]string{"Contents/" + inStarter}, faces, seals); err != nil ||
+		len(v.findings) > 0 || !slices.Equal(v.absent, absent) {
 		t.Errorf("%v, findings %v, absent %q", err, v.findings, v.absent)
 	}
 	if got := findings(t, bundle, expectation{signing: adHoc, product: x.product,
-		withoutFaces: true}); len(got) != len(seals) {
+		withoutFaces: true, withoutStarter: true}); len(got) != len(seals) {
 		t.Errorf("without seals that were wanted: %q", got)
 	}
 	if err := os.Remove(filepath.Join(bundle, "Contents", inLicences)); err != nil {
 		t.Fatal(err)
 	}
 	wantFinding(t, findings(t, bundle, expectation{signing: adHoc, product: x.product,
-		withoutFaces: true, withoutSeal: true}), "Licences.txt is missing")
+		withoutFaces: true, withoutSeal: true, withoutStarter: true}), "Licences.txt is missing")
 }
 
 // TestEachFileIsListedOnce expects the largest file first, and a total of all.
