@@ -21,7 +21,16 @@ const recordings = "../../models/testdata/parity"
 // families are recorded models of every architecture, in each form that has caches of its own or
 // rows of another arithmetic.
 var families = []string{
-	"gemma3", "lfm2", "lfm2-moe-4bit", "llama", "llama-4bit", "llama-sliding", "qwen3", "qwen35",
+	"gemma3",
+	"gpt-oss",
+	"gpt-oss-4bit",
+	"lfm2",
+	"lfm2-moe-4bit",
+	"llama",
+	"llama-4bit",
+	"llama-sliding",
+	"qwen3",
+	"qwen35",
 	"qwen35-moe",
 }
 
