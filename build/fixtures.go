@@ -25,13 +25,9 @@ func fixturesVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := b.InstallSystem(ctx); err != nil {
 		return err
 	}
-	python, err := b.ReferencePython(ctx)
-	if err != nil {
-		return err
-	}
 	var errs []error
 	for _, name := range names {
-		if err := fixtures.Record(ctx, b, python, name, *check); err != nil {
+		if err := fixtures.Record(ctx, b, name, *check); err != nil {
 			errs = append(errs, fmt.Errorf("fixtures %s: %w", name, err))
 		}
 	}
