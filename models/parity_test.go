@@ -156,10 +156,13 @@ func gap(row []float32) float64 {
 	return float64(top[len(top)-1]) - float64(top[len(top)-2])
 }
 
-// bfloat16ULP returns the spacing of bfloat16 at v.
-func bfloat16ULP(v float64) float64 {
+// halfBits holds the precision of the types of 16 bits.
+var halfBits = map[string]int{"bfloat16": 8, "float16": 11}
+
+// ulp returns the spacing at v of numbers with so many bits of precision.
+func ulp(v float64, bits int) float64 {
 	_, exp := math.Frexp(v) // v = f 2^exp, f in [0.5, 1)
-	return math.Ldexp(1, exp-8)
+	return math.Ldexp(1, exp-bits)
 }
 
 // TestParity compares with mlx_lm on every recorded case: the prompt in chunks of different sizes,
@@ -176,7 +179,7 @@ func TestParity(t *testing.T) {
 		for _, dtype := range f.Types {
 			t.Run(name+"/"+dtype, func(t *testing.T) {
 				policy := models.DtypeAuto // float32 on the CPU
-				if dtype == "bfloat16" {
+				if halfBits[dtype] != 0 {
 					policy = models.DtypeCheckpoint
 				}
 				b, err := models.LoadFS(t.Context(), th, f.files,
@@ -209,12 +212,13 @@ func TestParity(t *testing.T) {
 func compare(t *testing.T, run, dtype string, got [][]float32, want *expected) {
 	t.Helper()
 	worst, close, differ := 0.0, 0, 0
+	half := halfBits[dtype]
 	for i, w := range want.logits {
 		most := largest(w)
 		limit := 1e-4 * most
-		if dtype == "bfloat16" {
-			limit = 2 * bfloat16ULP(most)
-			if gap(w) < 4*bfloat16ULP(most) {
+		if half != 0 {
+			limit = 2 * ulp(most, half)
+			if gap(w) < 4*ulp(most, half) {
 				close++
 			}
 		}
@@ -229,7 +233,7 @@ func compare(t *testing.T, run, dtype string, got [][]float32, want *expected) {
 		}
 		if argmax(got[i]) != want.ids[i] {
 			differ++
-			if dtype == "float32" {
+			if half == 0 {
 				t.Errorf("%s: step %d: token %d, mlx_lm has %d",
 					run, i, argmax(got[i]), want.ids[i])
 				return
@@ -238,7 +242,7 @@ func compare(t *testing.T, run, dtype string, got [][]float32, want *expected) {
 	}
 	text := fmt.Sprintf("%s: %d steps, logits off by at most %.2g of the largest",
 		run, len(want.logits), worst)
-	if dtype == "bfloat16" {
+	if half != 0 {
 		text += fmt.Sprintf(", %d tokens differ; %d gaps under 4 ulp", differ, close)
 	}
 	t.Log(strings.TrimSpace(text))
