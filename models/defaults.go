@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"tandem/models/nn"
 	"tandem/models/pocket"
-	"tandem/storage/disk"
 )
 
 // Defaults are the sampling parameters that the model's authors recommend, from
@@ -34,7 +34,11 @@ func ReadDefaults(dir string) (Defaults, error) {
 	if dir == "" {
 		return readDefaults(pocket.Files())
 	}
-	return readDefaults(disk.FS(dir))
+	fsys, err := open(dir)
+	if err != nil {
+		return Defaults{}, named(err, Options{Name: filepath.Clean(dir)})
+	}
+	return readDefaults(fsys)
 }
 
 const generationConfigFile = "generation_config.json"

@@ -3,8 +3,8 @@
 // generation_config.json and a chat template.
 //
 // [Load] takes a folder, [LoadFS] any file system, such as the embedded pocket model. Both read
-// through the same path and return a [Bundle]. README.md lists the families. The doc.go of
-// app/library lists what another format of files would touch.
+// through the same path and return a [Bundle]. README.md lists the families. Wherever a function
+// takes the path of a folder, that of a GGUF file will do: models/gguf shows it as a folder.
 //
 // Nothing in a folder is trusted:
 //

@@ -15,7 +15,6 @@ import (
 	"tandem/models/dflash"
 	"tandem/models/nn"
 	"tandem/models/pocket"
-	"tandem/storage/disk"
 )
 
 // DrafterSettings choose between readings of a drafter's checkpoint.
@@ -33,7 +32,10 @@ type Drafter struct {
 }
 
 // IsDrafter reports whether a folder holds a block network, which is no model by itself.
-func IsDrafter(dir string) bool { return IsDrafterFS(disk.FS(dir)) }
+func IsDrafter(dir string) bool {
+	fsys, err := open(dir)
+	return err == nil && IsDrafterFS(fsys)
+}
 
 // IsDrafterFS is IsDrafter for the files at the root of a file system.
 func IsDrafterFS(fsys fs.FS) bool {
@@ -67,9 +69,13 @@ func checkDrafter(fsys fs.FS, target string) error {
 	if target == "" {
 		return nil
 	}
-	m, err := sizesOf(disk.FS(target))
+	files, err := open(target)
 	if err != nil {
 		return nil // a target that cannot be read says nothing about its drafter
+	}
+	m, err := sizesOf(files)
+	if err != nil {
+		return nil
 	}
 	w := nn.NewChecks(c, cfg.Quantization)
 	if _, err := dflash.New(w, text, m, DrafterSettings{}); err != nil {
@@ -101,10 +107,11 @@ func LoadDrafter(ctx context.Context, target *Bundle, dir string, settings Draft
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)
 	}
-	if err := checkFolder(dir); err != nil {
+	fsys, err := open(dir)
+	if err != nil {
 		return nil, named(err, opts)
 	}
-	return loadNamedDrafter(ctx, target, disk.FS(dir), settings, opts)
+	return loadNamedDrafter(ctx, target, fsys, settings, opts)
 }
 
 // loadNamedDrafter loads the drafter at the root of a file system, and puts its name into errors.
@@ -260,10 +267,10 @@ func Outline(t *mlx.Thread, dir string) (*Bundle, error) {
 	fsys := pocket.Files()
 	if dir != "" {
 		opts.Name = filepath.Clean(dir)
-		if err := checkFolder(dir); err != nil {
+		var err error
+		if fsys, err = open(dir); err != nil {
 			return nil, named(err, opts)
 		}
-		fsys = disk.FS(dir)
 	}
 	b, err := outline(t, fsys)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"tandem/models/dflash"
 	"tandem/models/nn"
-	"tandem/storage/disk"
 )
 
 // A Footprint is the memory that a model takes, as far as its files tell before it is loaded.
@@ -68,7 +67,11 @@ func widens(name string) bool {
 // drafter cannot be used, the weights are returned together with the reason. Errors are of type
 // *Error.
 func MeasureDrafter(dir string) (Footprint, error) {
-	f, err := measureDrafter(disk.FS(dir))
+	fsys, err := open(dir)
+	if err != nil {
+		return Footprint{}, named(err, Options{Name: filepath.Clean(dir)})
+	}
+	f, err := measureDrafter(fsys)
 	if err != nil {
 		return f, named(err, Options{Name: filepath.Clean(dir)})
 	}

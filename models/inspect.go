@@ -8,7 +8,6 @@ import (
 	"tandem/engine/mlx"
 	"tandem/models/nn"
 	"tandem/models/pocket"
-	"tandem/storage/disk"
 )
 
 // PocketID is the id of the embedded model.
@@ -42,10 +41,11 @@ func (s Summary) NoChat() string {
 // loaded, if there is memory. Errors are of type *Error.
 func Inspect(dir string) (Summary, error) {
 	opts := Options{Name: filepath.Clean(dir)}
-	if err := checkFolder(dir); err != nil {
+	fsys, err := open(dir)
+	if err != nil {
 		return Summary{}, named(err, opts)
 	}
-	return InspectFS(disk.FS(dir), opts.Name)
+	return InspectFS(fsys, opts.Name)
 }
 
 // InspectFS is Inspect for the files at the root of a file system. Of the weights it reads the

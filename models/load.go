@@ -86,27 +86,28 @@ func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)
 	}
-	if err := checkFolder(dir); err != nil {
+	fsys, err := open(dir)
+	if err != nil {
 		return nil, named(err, opts)
 	}
-	// An os.Root would refuse the files of a Hugging Face cache, which are links to another folder.
-	// Names that come from inside the model are checked instead.
-	return LoadFS(ctx, t, disk.FS(dir), opts)
+	return LoadFS(ctx, t, fsys, opts)
 }
 
-// checkFolder refuses a path that is not a folder.
-func checkFolder(dir string) error {
-	info, err := disk.Stat(dir)
+// open returns the files of a model, which is a folder or a GGUF file.
+func open(path string) (fs.FS, error) {
+	info, err := disk.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errorf(CodeNotFound,
+		return nil, errorf(CodeNotFound,
 			"there is no such folder; check the path, or run `tandem pull` to download a model")
 	case err != nil:
-		return unread("the folder", err)
-	case !info.IsDir():
-		return errorf(CodeNotFound, "is not a folder; name the one that holds config.json")
+		return nil, unread("the folder", err)
+	case info.IsDir():
+		// An os.Root would refuse the files of a Hugging Face cache, which are links to another
+		// folder. Names that come from inside the model are checked instead.
+		return disk.FS(path), nil
 	}
-	return nil
+	return openGGUF(path)
 }
 
 // LoadFS loads the model at the root of a file system. Its weights must be readable at any offset
@@ -239,7 +240,12 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 
 // LoadTokenizer reads only the tokenizer of the model in a folder. Errors are of type *Error.
 func LoadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
-	return onlyTokenizer(disk.FS(dir), filepath.Clean(dir))
+	name := filepath.Clean(dir)
+	fsys, err := open(dir)
+	if err != nil {
+		return nil, named(err, Options{Name: name})
+	}
+	return onlyTokenizer(fsys, name)
 }
 
 // LoadPocketTokenizer reads the tokenizer of the embedded model.
@@ -258,7 +264,12 @@ func onlyTokenizer(fsys fs.FS, name string) (*tokenizer.Tokenizer, error) {
 // LoadChatTemplate reads only the sources of the chat templates of the model in a folder, empty if
 // there are none. Errors are of type *Error.
 func LoadChatTemplate(dir string) (string, error) {
-	return onlyTemplate(disk.FS(dir), filepath.Clean(dir))
+	name := filepath.Clean(dir)
+	fsys, err := open(dir)
+	if err != nil {
+		return "", named(err, Options{Name: name})
+	}
+	return onlyTemplate(fsys, name)
 }
 
 // LoadPocketChatTemplate reads the sources of the chat templates of the embedded model.

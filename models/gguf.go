@@ -1,0 +1,30 @@
+package models
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"tandem/models/gguf"
+	"tandem/storage/disk"
+)
+
+// openGGUF returns the files that a GGUF file is shown as.
+func openGGUF(path string) (fs.FS, error) {
+	folder, name := filepath.Split(path)
+	files, err := gguf.Open(disk.FS(filepath.Clean(folder)), name)
+	if err == nil {
+		return files, nil
+	}
+	if _, ok := errors.AsType[*disk.SilentError](err); ok {
+		return nil, unread(name, err)
+	}
+	code := CodeInvalid
+	if _, ok := errors.AsType[*gguf.UnsupportedError](err); ok {
+		code = CodeUnsupported
+	}
+	if _, ok := errors.AsType[*gguf.TruncatedError](err); ok {
+		code = CodeIncomplete
+	}
+	return nil, &Error{Code: code, Message: err.Error(), Err: err}
+}

@@ -1,0 +1,18 @@
+// Package gguf shows GGUF files, the format of llama.cpp, as folders in Hugging Face's form. A
+// [Folder] is a file system with config.json, tokenizer.json and model.safetensors, made of one
+// file's metadata and tensors. So a GGUF file loads through the same path as any model. Nothing is
+// copied on disk.
+//
+// The weights of a packed tensor are repacked while they are read, row by row, into the groups that
+// MLX multiplies. Their values stay exactly as llama.cpp has them:
+//
+//	Q4_0, Q4_1, Q8_0   affine groups of 32, float16 scales
+//
+// Tensors of F32, F16 and BF16 stay as they are.
+//
+// What a converter of llama.cpp changed is undone: the rows of queries and keys of a Llama are
+// interleaved there, and here they are in halves again.
+//
+// Nothing in a file is trusted. The header is read in steps, and each count, length and offset is
+// checked against what is left of the file before memory is taken for it.
+package gguf

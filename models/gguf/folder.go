@@ -1,0 +1,248 @@
+package gguf
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Names of the files that a Folder shows.
+const (
+	weightsFile          = "model.safetensors"
+	configFile           = "config.json"
+	generationConfigFile = "generation_config.json"
+	tokenizerFile        = "tokenizer.json"
+	tokenizerConfigFile  = "tokenizer_config.json"
+)
+
+// A Folder shows a GGUF file as a folder in Hugging Face's form. It is safe for concurrent use and
+// holds no file open.
+type Folder struct {
+	fsys    fs.FS
+	files   []fileID // that hold the tensors
+	header  []byte   // of model.safetensors
+	entries []*entry
+	small   map[string]func() []byte // the other files by name, made when they are asked for
+	changed time.Time
+}
+
+// A fileID is a file as its header was read.
+type fileID struct {
+	name    string
+	size    int64
+	changed time.Time
+}
+
+// Open reads and checks the header of a GGUF file. Errors are one sentence about the file, without
+// its name. An error that wraps fs.ErrNotExist is the file system's own.
+func Open(fsys fs.FS, name string) (*Folder, error) {
+	f, id, err := openRegular(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h, err := readHeader(f.(io.ReaderAt), id.size)
+	if err != nil {
+		return nil, err
+	}
+	d := &Folder{fsys: fsys, files: []fileID{id}, changed: id.changed}
+	return d, d.show(&model{header: h})
+}
+
+// openRegular opens a file that can be read at any offset.
+func openRegular(fsys fs.FS, name string) (fs.File, fileID, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, fileID{}, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if _, ok := f.(io.ReaderAt); err == nil && !ok {
+		err = fmt.Errorf("%s can't be read at any offset", name)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fileID{}, err
+	}
+	return f, fileID{name, info.Size(), info.ModTime()}, nil
+}
+
+// show makes the files of the folder.
+func (d *Folder) show(m *model) error {
+	sources, err := m.sources()
+	if err != nil {
+		return err
+	}
+	d.header, d.entries = layout(sources)
+	config, err := m.config(sources)
+	if err != nil {
+		return err
+	}
+	t, err := m.tokenizer()
+	if err != nil {
+		return err
+	}
+	d.small = map[string]func() []byte{
+		configFile:           func() []byte { return config },
+		tokenizerFile:        sync.OnceValue(t.file),
+		tokenizerConfigFile:  sync.OnceValue(t.config),
+		generationConfigFile: sync.OnceValue(t.generationConfig),
+	}
+	return nil
+}
+
+// Open implements fs.FS.
+func (d *Folder) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	if name == "." {
+		return &shownDir{d: d}, nil
+	}
+	if read, ok := d.small[name]; ok {
+		text := read()
+		return &shownFile{info: d.info(name, int64(len(text))),
+			SectionReader: io.NewSectionReader(bytes.NewReader(text), 0, int64(len(text)))}, nil
+	}
+	if name != weightsFile {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	w := &weights{header: d.header, entries: d.entries}
+	f := &shownFile{info: d.info(name, d.size())}
+	for _, id := range d.files {
+		file, now, err := openRegular(d.fsys, id.name)
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		f.files = append(f.files, file)
+		if now != id {
+			f.Close()
+			return nil, fmt.Errorf("%s changed while it was read; try again", id.name)
+		}
+		w.files = append(w.files, file.(io.ReaderAt))
+	}
+	f.SectionReader = io.NewSectionReader(w, 0, f.info.size)
+	return f, nil
+}
+
+// Stat implements fs.StatFS.
+func (d *Folder) Stat(name string) (fs.FileInfo, error) {
+	if read, ok := d.small[name]; ok {
+		return d.info(name, int64(len(read()))), nil
+	}
+	if name == weightsFile {
+		return d.info(name, d.size()), nil
+	}
+	f, err := d.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return f.Stat()
+}
+
+// size returns the bytes of the shown model.safetensors.
+func (d *Folder) size() int64 {
+	last := d.entries[len(d.entries)-1]
+	return last.offset + last.size
+}
+
+func (d *Folder) info(name string, size int64) shownInfo {
+	return shownInfo{name: path.Base(name), size: size, changed: d.changed}
+}
+
+// names returns the names of all files, sorted.
+func (d *Folder) names() []string {
+	names := []string{weightsFile}
+	for name := range d.small {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// A shownFile is an open file of a Folder.
+type shownFile struct {
+	*io.SectionReader
+	info  shownInfo
+	files []fs.File // that it reads
+}
+
+// Stat implements fs.File.
+func (f *shownFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+// Close implements fs.File.
+func (f *shownFile) Close() error {
+	for _, file := range f.files {
+		file.Close()
+	}
+	return nil
+}
+
+// A shownDir is the open root of a Folder.
+type shownDir struct {
+	d  *Folder
+	at int // names read
+}
+
+// Stat implements fs.File.
+func (f *shownDir) Stat() (fs.FileInfo, error) {
+	return shownInfo{name: ".", changed: f.d.changed, dir: true}, nil
+}
+
+// Read implements fs.File.
+func (f *shownDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: ".", Err: fs.ErrInvalid}
+}
+
+// Close implements fs.File.
+func (f *shownDir) Close() error { return nil }
+
+// ReadDir implements fs.ReadDirFile.
+func (f *shownDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	names := f.d.names()[f.at:]
+	if n > 0 && len(names) == 0 {
+		return nil, io.EOF
+	}
+	if n > 0 {
+		names = names[:min(n, len(names))]
+	}
+	f.at += len(names)
+	entries := make([]fs.DirEntry, len(names))
+	for i, name := range names {
+		info, err := f.d.Stat(name)
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = fs.FileInfoToDirEntry(info)
+	}
+	return entries, nil
+}
+
+// A shownInfo describes a file of a Folder.
+type shownInfo struct {
+	name    string
+	size    int64
+	changed time.Time
+	dir     bool
+}
+
+func (i shownInfo) Name() string       { return i.name }
+func (i shownInfo) Size() int64        { return i.size }
+func (i shownInfo) ModTime() time.Time { return i.changed }
+func (i shownInfo) IsDir() bool        { return i.dir }
+func (i shownInfo) Sys() any           { return nil }
+
+func (i shownInfo) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o500
+	}
+	return 0o400
+}

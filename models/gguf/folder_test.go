@@ -1,0 +1,110 @@
+package gguf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestFolderIsAFileSystem(t *testing.T) {
+	d, err := open(t, smallest().file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fstest.TestFS(d, weightsFile, configFile, tokenizerFile, tokenizerConfigFile,
+		generationConfigFile); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fs.Stat(d, "chat_template.jinja"); err == nil {
+		t.Error("a file that the metadata has nothing for is there")
+	}
+}
+
+// TestHeadsAreInHalves gives each row of queries its number as its scale.
+func TestHeadsAreInHalves(t *testing.T) {
+	const rows, headDim = 64, 32
+	data := make([]byte, rows*2*20)
+	for row := range rows {
+		for group := range 2 {
+			binary.LittleEndian.PutUint16(data[(2*row+group)*20:], uint16(row))
+		}
+	}
+	m := smallest()
+	for i := range m.tensors {
+		if m.tensors[i].name == "blk.0.attn_q.weight" {
+			m.tensors[i].data = data
+		}
+	}
+	d, err := open(t, m.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := mustRead(t, d, weightsFile) // in parts that are no whole tensors
+	header := binary.LittleEndian.Uint64(file)
+	var shown map[string]struct {
+		Offsets [2]int `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(file[8:8+header], &shown); err != nil {
+		t.Fatal(err)
+	}
+	at := shown["model.layers.0.self_attn.q_proj.scales"].Offsets
+	got := file[8+int(header):][at[0]:at[1]]
+	for row := range rows {
+		head, j := row/headDim, row%headDim
+		want := uint16(head*headDim + j%16*2 + j/16)
+		if scale := binary.LittleEndian.Uint16(got[4*row:]); scale != want {
+			t.Fatalf("row %d is row %d of the file, not %d", row, scale, want)
+		}
+	}
+	f, err := d.Open(weightsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for name, tensor := range shown { // whole ones come by another way
+		at := tensor.Offsets
+		part := make([]byte, at[1]-at[0])
+		offset := 8 + int64(header) + int64(at[0])
+		if _, err := f.(io.ReaderAt).ReadAt(part, offset); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(part, file[offset:][:len(part)]) {
+			t.Errorf("%s is not what parts of it are", name)
+		}
+	}
+}
+
+func TestChangedFileIsRefused(t *testing.T) {
+	file := smallest().file()
+	fsys := fstest.MapFS{"model.gguf": {Data: file}}
+	d, err := Open(fsys, "model.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys["model.gguf"] = &fstest.MapFile{Data: file[:len(file)-1]}
+	if _, err := d.Open(weightsFile); err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Errorf("another file is taken for the one whose header was read: %v", err)
+	}
+}
+
+func TestBrokenScaleIsRefused(t *testing.T) {
+	m := smallest()
+	for i := range m.tensors {
+		if m.tensors[i].name == "token_embd.weight" {
+			binary.LittleEndian.PutUint16(m.tensors[i].data, 0x7c00) // infinite
+		}
+	}
+	d, err := open(t, m.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fs.ReadFile(d, weightsFile)
+	if err == nil || !strings.Contains(err.Error(), "token_embd.weight") {
+		t.Errorf("a scale that is not finite is read: %v", err)
+	}
+}

@@ -1,0 +1,124 @@
+package gguf
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestHostileHeaders(t *testing.T) {
+	put := binary.LittleEndian.PutUint64
+	whole := smallest().file()
+	for name, c := range map[string]struct {
+		change func(file []byte) []byte
+		want   string
+	}{
+		"another format": {func(f []byte) []byte { f[0] = 'g'; return f }, "not a GGUF file"},
+		"big-endian": {func(f []byte) []byte { copy(f[4:], []byte{0, 0, 0, 3}); return f },
+			"big-endian"},
+		"version": {func(f []byte) []byte { f[4] = 1; return f }, "version 1"},
+		"tensors": {func(f []byte) []byte { put(f[8:], 1<<60); return f }, "tensors"},
+		"entries": {func(f []byte) []byte { put(f[16:], 1<<60); return f }, "entries"},
+		"key":     {func(f []byte) []byte { put(f[24:], 1<<60); return f }, "text"},
+		"cut header": {func(f []byte) []byte { return f[:100] },
+			"cut short"},
+		"cut data": {func(f []byte) []byte { return f[:len(f)-64] }, "cut short"},
+		"empty":    {func(f []byte) []byte { return nil }, "not a GGUF file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := open(t, c.change(append([]byte(nil), whole...)))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, which does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+// image.raw adds an entry of metadata whose value is given as it lies in a file.
+func (m *image) raw(key string, kind uint32, values ...any) *image {
+	m.entries++
+	m.text(key)
+	m.put(kind)
+	for _, v := range values {
+		m.put(v)
+	}
+	return m
+}
+
+func TestHostileParts(t *testing.T) {
+	tensor := func(change func(m *image)) *image {
+		m := smallest()
+		change(m)
+		return m
+	}
+	for name, c := range map[string]struct {
+		image *image
+		want  string
+	}{
+		"array of 2^60": {smallest().raw("x", typeArray, uint32(typeUint8), uint64(1)<<60),
+			"elements of x"},
+		"long text":       {smallest().raw("x", typeString, uint64(math.MaxUint64)), "text"},
+		"array of arrays": {smallest().raw("x", typeArray, uint32(typeArray), uint64(1)), "unknown"},
+		"unknown type":    {smallest().raw("x", 99), "unknown type 99"},
+		"key twice": {smallest().raw("llama.block_count", typeUint8, uint8(1)),
+			"llama.block_count"},
+		"alignment": {smallest().raw("general.alignment", typeUint32, uint32(3)), "power of two"},
+		"tensor twice": {tensor(func(m *image) {
+			m.add("output.weight", f32, nil, 1)
+			m.add("output.weight", f32, nil, 1)
+		}), "twice"},
+		"unknown kind": {tensor(func(m *image) {
+			m.add("output.weight", f32, nil, 4, 64)
+			m.tensors[len(m.tensors)-1].kind = 99
+		}), "unknown kind 99"},
+		"other kind": {tensor(func(m *image) {
+			m.add("output.weight", f32, nil, 4, 64)
+			m.tensors[len(m.tensors)-1].kind = 16
+		}), "IQ2_XXS"},
+		"half a block": {tensor(func(m *image) {
+			m.add("output.weight", f32, nil, 4, 60)
+			m.tensors[len(m.tensors)-1].kind = q8_0
+		}), "blocks of 32"},
+		"huge": {tensor(func(m *image) {
+			m.add("output.weight", f32, nil, 1, 1)
+			m.tensors[len(m.tensors)-1].shape = []int{math.MaxInt32, math.MaxInt32, math.MaxInt32}
+		}), "extent"},
+		"unknown tensor": {tensor(func(m *image) { m.add("v.patch_embd.weight", f32, nil, 1) }),
+			"v.patch_embd.weight"},
+		"unknown architecture": {tensor(func(m *image) {
+			s := strings.Replace(m.String(), "llama", "lemma", 1)
+			m.Reset()
+			m.WriteString(s)
+		}), `"lemma"`},
+		"packed norm": {tensor(func(m *image) { m.add("blk.1.attn_norm.weight", q8_0, nil, 64) }),
+			"only a matrix"},
+		"no head": {tensor(func(m *image) { m.add("blk.1.attn_q.weight", q8_0, nil, 31, 64) }),
+			"heads of 32"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := open(t, c.image.file())
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, which does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	m := &image{}
+	m.add("a", f32, nil, 64)
+	m.add("b", f32, nil, 64)
+	file := m.file()
+	at := strings.Index(string(file), "b\x01\x00\x00\x00") + 1 + 4 + 8 + 4
+	binary.LittleEndian.PutUint64(file[at:], 32)
+	if _, err := open(t, file); err == nil || !strings.Contains(err.Error(), "overlap") {
+		t.Errorf("tensors that overlap are read: %v", err)
+	}
+	binary.LittleEndian.PutUint64(file[at:], 1<<60)
+	_, err := open(t, file)
+	if _, ok := errors.AsType[*TruncatedError](err); !ok {
+		t.Errorf("a tensor far beyond the end is read: %v", err)
+	}
+}

@@ -1,0 +1,57 @@
+package gguf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A kind is how the elements of a tensor are stored, as the format numbers it.
+type kind uint32
+
+const (
+	f32  kind = 0
+	f16  kind = 1
+	q4_0 kind = 2
+	q4_1 kind = 3
+	q8_0 kind = 8
+	bf16 kind = 30
+)
+
+// kinds holds every kind that can be read: how many elements a block has and in how many bytes.
+var kinds = map[kind]struct{ block, bytes int }{
+	f32: {1, 4}, f16: {1, 2}, bf16: {1, 2},
+	q4_0: {32, 2 + 16}, q4_1: {32, 2 + 2 + 16}, q8_0: {32, 2 + 32},
+}
+
+// kindNames holds the names of all kinds, those that can't be read too.
+var kindNames = map[kind]string{
+	0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 9: "Q8_1",
+	10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K",
+	16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S",
+	22: "IQ2_S", 23: "IQ4_XS", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64",
+	29: "IQ1_M", 30: "BF16", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4", 40: "NVFP4", 41: "Q1_0",
+}
+
+// block returns how many elements are packed together, 0 for a kind that can't be read.
+func (k kind) block() int { return kinds[k].block }
+
+// bytes returns the bytes of a block.
+func (k kind) bytes() int { return kinds[k].bytes }
+
+// String returns the name of a kind.
+func (k kind) String() string {
+	if name, ok := kindNames[k]; ok {
+		return name
+	}
+	return fmt.Sprintf("the unknown kind %d", uint32(k))
+}
+
+func supportedKinds() string {
+	var names []string
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ")
+}

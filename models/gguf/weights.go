@@ -1,0 +1,329 @@
+package gguf
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// A source is a tensor and what becomes of it.
+type source struct {
+	tensor
+	to string // its name in Hugging Face's form, with .weight or .bias
+
+	// half, if not 0, says that the rows of each head of 2 half rows are interleaved. They are put
+	// back into halves.
+	half int
+}
+
+// rows returns how many rows the tensor is read as. A vector whose elements change places is one of
+// rows of one element.
+func (t *source) rows() int {
+	if t.half > 0 && len(t.shape) == 1 {
+		return t.shape[0]
+	}
+	return t.tensor.rows()
+}
+
+// rowBytes returns the bytes of a row in the file.
+func (t *source) rowBytes() int64 { return t.bytes / int64(t.rows()) }
+
+// packing returns how the tensor is packed, nil if it is plain.
+func (t *source) packing() *packing {
+	if p, ok := packings[t.kind]; ok {
+		return &p
+	}
+	return nil
+}
+
+// from returns the row of the file that becomes row i.
+func (t *source) from(i int) int {
+	if t.half == 0 {
+		return i
+	}
+	head, j := i/(2*t.half), i%(2*t.half)
+	return head*2*t.half + j%t.half*2 + j/t.half
+}
+
+// module returns the path of a weight's module.
+func (t *source) module() string { return t.to[:len(t.to)-len(".weight")] }
+
+// A part says which of the tensors made of one source it is.
+type part int
+
+const (
+	whole part = iota // plain elements
+	weight
+	scales
+	biases
+)
+
+// An entry is a tensor of the safetensors file that is shown.
+type entry struct {
+	*source
+	part   part
+	name   string
+	dtype  string
+	shape  []int
+	offset int64 // in the shown file
+	size   int64 // bytes
+}
+
+// shownBytes returns the bytes of a row as it is shown.
+func (e *entry) shownBytes() int64 { return e.size / int64(e.rows()) }
+
+// layout returns the entries made of sources, and the header of a safetensors file with them.
+func layout(sources []*source) (header []byte, entries []*entry) {
+	at := int64(0)
+	add := func(t *source, p part, name, dtype string, last int, size int64) {
+		shape := append(slices.Clone(t.shape[:len(t.shape)-1]), last)
+		for _, d := range shape {
+			size *= int64(d)
+		}
+		entries = append(entries, &entry{t, p, name, dtype, shape, at, size})
+		at += size
+	}
+	bytes := map[string]int64{"F32": 4, "U32": 4, "F16": 2, "BF16": 2, "U8": 1}
+	for _, t := range sources {
+		p := t.packing()
+		if p == nil {
+			dtype := plainTypes[t.kind]
+			add(t, whole, t.to, dtype, t.width(), bytes[dtype])
+			continue
+		}
+		groups := t.width() / p.group
+		add(t, weight, t.to, "U32", groups*p.group*p.bits/32, 4)
+		add(t, scales, t.module()+".scales", p.scale, groups, bytes[p.scale])
+		add(t, biases, t.module()+".biases", p.scale, groups, bytes[p.scale])
+	}
+	text := []byte{'{'}
+	for i, e := range entries {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		name, _ := json.Marshal(e.name) // printable ASCII always marshals
+		shape, _ := json.Marshal(e.shape)
+		text = fmt.Appendf(text, `%s:{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`,
+			name, e.dtype, shape, e.offset, e.offset+e.size)
+	}
+	text = append(text, '}')
+	for len(text)%8 != 0 {
+		text = append(text, ' ')
+	}
+	header = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	for _, e := range entries {
+		e.offset += int64(len(header))
+	}
+	return header, entries
+}
+
+// weights are the bytes of the shown model.safetensors. Any goroutine may read them. A read of one
+// whole tensor is repacked into the caller's memory, by as many goroutines as there are processors.
+type weights struct {
+	header  []byte
+	entries []*entry
+	files   []io.ReaderAt
+
+	mu   sync.Mutex
+	side sideTensors
+}
+
+// sideTensors are scales and biases that came along when the weight of the same source was read.
+// The reader asks for them next.
+type sideTensors struct {
+	source         *source
+	scales, biases []byte
+}
+
+// ReadAt implements io.ReaderAt.
+func (w *weights) ReadAt(p []byte, off int64) (int, error) {
+	done := 0
+	if off < int64(len(w.header)) {
+		done = copy(p, w.header[off:])
+	}
+	for done < len(p) {
+		e := w.entryAt(off + int64(done))
+		if e == nil {
+			return done, io.EOF
+		}
+		n, err := w.read(e, p[done:], off+int64(done)-e.offset)
+		if done += n; err != nil {
+			return done, fmt.Errorf("%s: %w", e.tensor.name, err)
+		}
+	}
+	return done, nil
+}
+
+// entryAt returns the entry that has the byte at off, nil beyond the end.
+func (w *weights) entryAt(off int64) *entry {
+	i, _ := slices.BinarySearchFunc(w.entries, off, func(e *entry, off int64) int {
+		if e.offset+e.size <= off {
+			return -1
+		}
+		return 1
+	})
+	if i == len(w.entries) {
+		return nil
+	}
+	return w.entries[i]
+}
+
+// read reads into p what there is of an entry from off on.
+func (w *weights) read(e *entry, p []byte, off int64) (int, error) {
+	p = p[:min(int64(len(p)), e.size-off)]
+	if int64(len(p)) == e.size {
+		return len(p), w.readWhole(e, p)
+	}
+	row := e.shownBytes()
+	unit := int64(e.unit())
+	first := off / row / unit * unit
+	last := ((off+int64(len(p))+row-1)/row + unit - 1) / unit * unit
+	rows := make([]byte, (last-first)*row)
+	if err := w.readRows(e, rows, int(first), int(last), nil); err != nil {
+		return 0, err
+	}
+	return copy(p, rows[off-first*row:]), nil
+}
+
+// readWhole reads a whole entry into p.
+func (w *weights) readWhole(e *entry, p []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var kept []byte
+	switch {
+	case w.side.source != e.source:
+	case e.part == scales:
+		kept, w.side.scales = w.side.scales, nil
+	case e.part == biases:
+		kept, w.side.biases = w.side.biases, nil
+	}
+	if kept != nil {
+		copy(p, kept)
+		return nil
+	}
+	w.side = sideTensors{}
+	var side *sideTensors
+	if e.part == weight {
+		n := e.sideBytes(e.rows())
+		side = &sideTensors{e.source, make([]byte, n), make([]byte, n)}
+	}
+	if err := w.readRows(e, p, 0, e.rows(), side); err != nil {
+		return err
+	}
+	if side != nil {
+		w.side = *side
+	}
+	return nil
+}
+
+// sideBytes returns the bytes of the scales of so many rows of a packed tensor.
+func (t *source) sideBytes(rows int) int {
+	p := t.packing()
+	size := 4
+	if p.scale == "F16" {
+		size = 2
+	}
+	return rows * t.width() / p.group * size
+}
+
+// chunkBytes is about how much of a file one goroutine reads at a time. It fits the cache of a
+// core.
+const chunkBytes = 256 << 10
+
+// unit returns how many rows must be read together.
+func (t *source) unit() int { return max(1, 2*t.half) }
+
+// readRows reads the rows [first, last) of an entry into p. side, if not nil, gets their scales and
+// biases.
+func (w *weights) readRows(e *entry, p []byte, first, last int, side *sideTensors) error {
+	chunk := max(1, int(chunkBytes/e.source.rowBytes())/e.unit()) * e.unit()
+	count := (last - first + chunk - 1) / chunk
+	var next atomic.Int64
+	work := func() error {
+		var buffers [2][]byte
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= count {
+				return nil
+			}
+			from := first + i*chunk
+			to := min(from+chunk, last)
+			src, err := w.readSource(e.source, &buffers, from, to)
+			if err != nil {
+				return err
+			}
+			row := int(e.shownBytes())
+			if err := e.repack(p[(from-first)*row:(to-first)*row], src, side, from, to); err != nil {
+				return err
+			}
+		}
+	}
+	workers := min(runtime.GOMAXPROCS(0), count)
+	errs := make(chan error)
+	for range workers {
+		go func() { errs <- work() }()
+	}
+	var err error
+	for range workers {
+		if e := <-errs; err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// readSource reads the rows [from, to) of the file, and puts them into the order in which they are
+// shown. The result is valid until buffers are used again.
+func (w *weights) readSource(t *source, buffers *[2][]byte, from, to int) ([]byte, error) {
+	row := t.rowBytes()
+	n := int64(to-from) * row
+	for i, b := range buffers {
+		if int64(len(b)) < n && (i == 0 || t.half > 0) {
+			buffers[i] = make([]byte, n)
+		}
+	}
+	src := buffers[0][:n]
+	if got, err := w.files[t.file].ReadAt(src, t.offset+int64(from)*row); got < len(src) {
+		return nil, readError(err)
+	}
+	if t.half == 0 {
+		return src, nil
+	}
+	ordered := buffers[1][:n]
+	for i := from; i < to; i++ {
+		at := int64(t.from(i)-from) * row
+		copy(ordered[int64(i-from)*row:], src[at:at+row])
+	}
+	return ordered, nil
+}
+
+// repack writes the rows [from, to) of an entry, whose blocks are src, to out.
+func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
+	pack := e.packing()
+	if pack == nil {
+		copy(out, src)
+		return nil
+	}
+	ok := true
+	switch e.part {
+	case weight:
+		pack.weights(out, src)
+		if side != nil {
+			a, b := e.sideBytes(from), e.sideBytes(to)
+			ok = pack.scales(side.scales[a:b], side.biases[a:b], src)
+		}
+	case scales:
+		ok = pack.scales(out, make([]byte, len(out)), src)
+	case biases:
+		ok = pack.scales(make([]byte, len(out)), out, src)
+	}
+	if !ok {
+		return errScale
+	}
+	return nil
+}
