@@ -96,6 +96,10 @@ func parseConfig(text []byte) (*config, error) {
 		if err := json.Unmarshal(c.QuantizationConfig, &hf); err != nil {
 			return nil, errorf(CodeInvalid, "config.json: quantization_config: %w", err)
 		}
+		if hf.Method == "mxfp4" { // gpt-oss; blocks say how they are packed
+			c.Quantization = nn.NewQuantization(nil)
+			return &c, nil
+		}
 		if hf.Method != "" {
 			return nil, errorf(CodeUnsupported,
 				"its weights are quantized by %q; supported is MLX's "+

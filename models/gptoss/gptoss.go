@@ -104,7 +104,7 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 			},
 			Experts: w.Experts(path+".mlp", nn.ExpertsShape{
 				Count: a.NumLocalExperts, Hidden: a.HiddenSize, Intermediate: a.IntermediateSize,
-				Gate: nn.ClampedSwiGLU(a.SwigluAlpha, a.SwigluLimit), Bias: true,
+				Gate: nn.ClampedSwiGLU(a.SwigluAlpha, a.SwigluLimit), Bias: true, Interleaved: true,
 			}),
 		},
 		InputLayernorm:         norm(".input_layernorm"),
@@ -150,11 +150,15 @@ func (a *args) window(layer int) int {
 // Kept implements nn.Architecture.
 func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
 
+// published holds the ends of the names of published experts, and what they are here.
+var published = strings.NewReplacer("_proj_blocks", "_proj.blocks", "_proj_scales", "_proj.scales",
+	"_proj_bias", "_proj.bias")
+
 // Sanitize implements nn.Architecture. Experts get the names that other families have.
 func (a *args) Sanitize(name string) (string, bool) {
 	name, keep := a.HeadArgs.Sanitize(name)
 	if path, module, ok := strings.Cut(name, ".mlp.experts."); ok {
-		name = path + ".mlp.switch_mlp." + module
+		name = path + ".mlp.switch_mlp." + published.Replace(module)
 	}
 	return name, keep
 }

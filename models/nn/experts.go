@@ -73,19 +73,25 @@ type Experts struct {
 	gate         Gate
 }
 
+// gateUpProj is one projection for both gate_proj and up_proj.
+const gateUpProj = "gate_up_proj"
+
 // An ExpertsShape says how many experts there are, how wide each is, and which gate they have.
 type ExpertsShape struct {
 	Count, Hidden, Intermediate int
 	Gate                        Gate
 	Bias                        bool // of each projection of each expert
+	Interleaved                 bool // rows of gate and of up in turn, where one tensor has both
 }
 
 // Experts reads the experts of the MLP at path. They are stacked under switch_mlp, gate and up in
-// one tensor or in two, or they are modules of their own under experts.
+// one tensor or in two, or they are modules of their own under experts. Stacked ones may be stored
+// in blocks.
 func (w *Weights) Experts(path string, of ExpertsShape) *Experts {
 	gateUp := []Part{{"gate_proj", of.Intermediate}, {"up_proj", of.Intermediate}}
-	if both := "gate_up_proj"; w.Has(path + ".switch_mlp." + both + ".weight") {
-		gateUp = []Part{{both, 2 * of.Intermediate}}
+	both := path + ".switch_mlp." + gateUpProj
+	if w.Has(both+".weight") || w.Has(both+".blocks") {
+		gateUp = []Part{{gateUpProj, 2 * of.Intermediate}}
 	}
 	return &Experts{
 		GateUp: w.experts(path, of, of.Hidden, gateUp...),
@@ -116,8 +122,16 @@ func (w *Weights) experts(path string, of ExpertsShape, in int, parts ...Part) e
 	var biases []*mlx.Array
 	for _, p := range parts {
 		m := w.joinedExperts(path, p, n, in)
+		woven := of.Interleaved && p.Path == gateUpProj
+		if woven {
+			m = m.evenFirst(w.scope)
+		}
 		if of.Bias {
-			biases = append(biases, w.expertBiases(path, p, n))
+			bias := w.expertBiases(path, p, n)
+			if woven {
+				bias = evenFirst(w.scope, bias)
+			}
+			biases = append(biases, bias)
 		}
 		if last := len(x.parts) - 1; last < 0 || !x.parts[last].stack(w.scope, m) {
 			x.parts = append(x.parts, m)

@@ -97,6 +97,9 @@ func (w *Weights) stored(path string, in int, shape ...int) matrix {
 		n *= int64(d)
 	}
 	w.parameters += n
+	if w.Has(path + ".blocks") {
+		return w.blocks(path, in, shape, n)
+	}
 	plain := func() matrix { return matrix{weight: w.float(path+".weight", shape...)} }
 	if !w.Has(path+".scales") || !w.Has(path+".weight") {
 		return plain()
