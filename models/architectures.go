@@ -9,6 +9,7 @@ import (
 	"tandem/models/gptoss"
 	"tandem/models/lfm2"
 	"tandem/models/llama"
+	"tandem/models/mistral3"
 	"tandem/models/nn"
 	"tandem/models/qwen3"
 	"tandem/models/qwen35"
@@ -23,7 +24,9 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"lfm2":             lfm2.Parse,
 	"lfm2_moe":         lfm2.Parse,
 	"llama":            llama.Parse,
+	"ministral3":       mistral3.Parse,
 	"mistral":          llama.Parse,
+	"mistral3":         mistral3.Parse, // text half of the multimodal form
 	"qwen3":            qwen3.Parse,
 	"qwen3_5":          qwen35.Parse, // text half of the multimodal form
 	"qwen3_5_moe":      qwen35.Parse,

@@ -41,6 +41,9 @@ var exactCases = []exactCase{
 	{"lfm2", "float32"},       // convolutions
 	{"lfm2", "bfloat16"},
 	{"lfm2-4bit", "float32"},
+	{"ministral3", "float32"}, // queries that grow, a window
+	{"ministral3", "bfloat16"},
+	{"mistral3-4bit", "float32"},
 	{"qwen3", "float32"},
 	{"qwen3", "bfloat16"},
 	{"qwen3-4bit-untied", "float32"},

@@ -26,6 +26,7 @@ func TestFootprintOfTextEqualsCaches(t *testing.T) {
 		{"gemma3_text", models.DtypeFloat32, tiny(t, "gemma3_text")},
 		{"lfm2", models.DtypeFloat32, recorded(t, "lfm2")},
 		{"lfm2", models.DtypeCheckpoint, recorded(t, "lfm2")},
+		{"ministral3", models.DtypeFloat32, recorded(t, "ministral3")},
 		// these checkpoints are float32
 		{"llama", models.DtypeCheckpoint, tiny(t, "llama")},
 		{"qwen3", models.DtypeCheckpoint, tiny(t, "qwen3")},

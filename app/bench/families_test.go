@@ -32,6 +32,8 @@ var families = []string{
 	"qwen3",
 	"qwen35",
 	"qwen35-moe",
+	"gemma3", "lfm2", "lfm2-moe-4bit", "llama", "llama-4bit", "llama-sliding", "ministral3",
+	"mistral3", "qwen3", "qwen35", "qwen35-moe",
 }
 
 // recordedFolder makes a folder of a recorded model. Its tokenizer has one token.

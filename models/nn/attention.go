@@ -36,6 +36,9 @@ func (w *Weights) Attention(path string, spec AttentionSpec) *Attention {
 		spec.Heads.Sinks = w.Vector(path+".sinks", spec.Heads.Q)
 	}
 	h := spec.Heads
+	if err := h.Growth.check(); err != nil {
+		w.fail(err)
+	}
 	queries := h.Q * h.Dim
 	if spec.Gated {
 		queries *= 2

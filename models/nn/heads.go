@@ -12,6 +12,7 @@ type Heads struct {
 	Q, KV, Dim int
 	Scale      float32    // of the scores
 	Sinks      *mlx.Array // (Q) one more score of each head, which belongs to no value; nil = none
+	Growth     *Growth    // of the queries; nil = none
 }
 
 // Split divides qkv (rows, (Q+2KV) D). It returns the heads of q and k together, (1, Q+KV, rows,
@@ -66,6 +67,9 @@ func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
 	layer int) *mlx.Array {
 	qk = rope.Forward(s, qk, q.Pos)
 	queries, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
+	if h.Growth != nil {
+		queries = h.Growth.forward(s, queries, q.Pos)
+	}
 	view := q.Caches[layer].(cache.Attention).Update(s, k, v)
 	if q.Apart {
 		return h.apart(s, queries, view, q.Pos)

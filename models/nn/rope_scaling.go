@@ -25,18 +25,23 @@ type RopeScaling struct {
 	Mscale                        *float64 `json:"mscale"`                           // yarn, 1
 	MscaleAllDim                  float64  `json:"mscale_all_dim"`                   // yarn
 	PartialRotaryFactor           *float64 `json:"partial_rotary_factor"`            // rotated part of a head, 1
+
+	// Llama4ScalingBeta is no part of a rotary embedding. An architecture that knows it takes it
+	// out; see [Growth].
+	Llama4ScalingBeta *float64 `json:"llama_4_scaling_beta"`
 }
 
 // ropeTypes are the types that are computed.
 var ropeTypes = []string{"default", "linear", "llama3", "yarn"}
 
-// ropeKeys are the keys of a section. The last three change nothing here: texts have one position
-// in all three axes of mrope, and finetuned only says how a checkpoint was made.
+// ropeKeys are the keys of a section. The last four change nothing here: texts have one position in
+// all three axes of mrope, finetuned only says how a checkpoint was made, and factor says what
+// max_position_embeddings would.
 var ropeKeys = []string{
 	"rope_type", "type", "rope_theta", "factor", "low_freq_factor", "high_freq_factor",
 	"original_max_position_embeddings", "beta_fast", "beta_slow", "truncate", "attention_factor",
-	"mscale", "mscale_all_dim", "partial_rotary_factor",
-	"mrope_section", "mrope_interleaved", "finetuned",
+	"mscale", "mscale_all_dim", "partial_rotary_factor", "llama_4_scaling_beta",
+	"mrope_section", "mrope_interleaved", "finetuned", "max_position_embeddings",
 }
 
 // UnmarshalJSON parses a section and refuses what it does not know, by name: a key that is left out
