@@ -62,8 +62,8 @@ var arrows = []struct {
 	{"models", []string{"models/*", "engine/lm", "engine/tokenizer", "engine/native", "engine/mlx", "storage/disk"}},
 	{"models/*", []string{"models/nn", "engine/lm", "engine/cache", "engine/mlx"}},
 	{"models/nn", []string{"engine/lm", "engine/cache", "engine/mlx"}},
-	{"models/gguf", nil},   // files, without knowing what a model is
-	{"models/pocket", nil}, // weights and files only
+	{"models/gguf", nil},    // files, without knowing what a model is
+	{"models/pocket", nil},  // weights and files only
 	{"models/starter", nil}, // where the file lies
 	// downloads, without knowing what a model is
 	{"models/hub", []string{"storage/disk"}},
@@ -90,6 +90,7 @@ var arrows = []struct {
 	{"build/fixtures", []string{"build/setup"}},
 	{"build/bench", []string{"build/setup"}},
 	{"build/clients", []string{"build/setup", "build/program"}},
+	{"build/real", []string{"build/setup", "build/program"}},
 	{"build/ui", []string{"build/setup", "build/program"}},
 	{"build/mac", []string{"build/setup", "build/program", "build/typecheck"}},
 }

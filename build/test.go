@@ -13,6 +13,7 @@ import (
 
 	"tandem/build/clients"
 	"tandem/build/mac"
+	"tandem/build/real"
 	"tandem/build/setup"
 	"tandem/build/ui"
 )
@@ -42,12 +43,14 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 			return err
 		}
 		return fuzz(ctx, b, *each)
+	case "real":
+		return real.Test(ctx, b)
 	case "ui":
 		return ui.Test(ctx, b)
 	case "mac":
 		return mac.Test(ctx, b)
 	default:
-		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, field, fuzz, ui and mac\n",
+		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, field, fuzz, mac, real and ui\n",
 			set.Name(), set.Arg(0))
 		return errUsage
 	}

@@ -1,0 +1,47 @@
+"""Checks that one seed gives one text, however the starter is drafted for.
+
+python drafts.py BASE_URL   (the server has a draft model: the starter in 4 bit)
+"""
+
+import sys
+
+from checks import check, run
+from starter import Server
+
+server = Server(sys.argv[1])
+TOKENS = 64
+PROMPTS = [
+    "Write the numbers from one to thirty as words, separated by commas.",
+    "Correct the spelling and repeat the whole text: The quik brown fox jumps over the lazy dog. The quik brown fox runs over the lazy dog.",
+    "Explain why the sky is blue.",
+]
+WAYS = [
+    {"drafter": "ngram"},
+    {"drafter": "ngram", "depth": 15},
+    {"drafter": "model"},
+    {"drafter": "model", "depth": 1},
+    {"drafter": "model", "depth": 4},
+    {"drafter": "model", "depth": 15},
+    {"drafter": "model", "depth": 4, "rollback": "snapshot"},
+    {"drafter": "auto"},
+]
+
+
+def texts(temperature):
+    def same():
+        drafted = accepted = 0
+        for seed, prompt in enumerate(PROMPTS):
+            fields = {"temperature": temperature, "seed": seed, "max_tokens": TOKENS, "ignore_eos": True}
+            ask = [{"role": "user", "content": prompt}]
+            plain = server.chat(ask, speculation={"drafter": "none"}, **fields)
+            check(len(plain["token_ids"]) == TOKENS, f"{len(plain['token_ids'])} tokens")
+            for way in WAYS:
+                said = server.chat(ask, speculation=way, **fields)
+                check(said["token_ids"] == plain["token_ids"], f"{prompt!r} by {way}: {said['message']['content']!r}, without drafts {plain['message']['content']!r}")
+                drafted, accepted = drafted + said["timings"]["draft_n"], accepted + said["timings"]["draft_n_accepted"]
+        check(0 < accepted < drafted, f"{accepted} of {drafted} drafts were accepted")
+
+    return same
+
+
+run({f"temperature {t}: {len(WAYS)} ways to draft give the text of plain decoding": texts(t) for t in (0, 0.8)})

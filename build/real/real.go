@@ -1,0 +1,147 @@
+package real
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tandem/build/program"
+	"tandem/build/setup"
+)
+
+// realDir holds the checks and what they compare with.
+const realDir = "build/real"
+
+// checkLimit is how long one check may take. After that it counts as hanging.
+const checkLimit = 5 * time.Minute
+
+// draftBits are the bits of the model that drafts for the starter: its own weights, packed tighter.
+const draftBits = "4"
+
+// A tier runs checks against the starter.
+type tier struct {
+	*setup.Builder
+	program string // tandem
+	drafter string // folder of the draft model, which has the starter's tokenizer too
+
+	python string // Python with what the clients' requirements.txt lists
+	scorer string // Python with lm-eval
+}
+
+// Test runs every check. A starter that is not there is an error, because this tier is about it.
+func Test(ctx context.Context, b *setup.Builder) error {
+	start := time.Now()
+	if err := b.SetUp(ctx); err != nil {
+		return err
+	}
+	t, err := newTier(ctx, b)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(t.served(ctx), t.check(ctx, t.python, "kill.py", t.program))
+	fmt.Fprintf(b.Out, "test real: %s\n", setup.Seconds(time.Since(start)))
+	return err
+}
+
+func newTier(ctx context.Context, b *setup.Builder) (t *tier, err error) {
+	t = &tier{Builder: b}
+	starter, err := b.Starter()
+	switch {
+	case err != nil:
+		return nil, err
+	case starter == "":
+		return nil, errors.New(
+			"test real needs the starter model; run `go run ./build setup` where PyPI can be reached")
+	}
+	for _, e := range []struct {
+		python     *string
+		name, file string
+	}{{&t.python, "clients", "requirements.txt"}, {&t.scorer, "clients-scores", "scores.txt"}} {
+		if *e.python, err = b.Venv(ctx, setup.Venv{Name: e.name,
+			Requirements: "build/clients/" + e.file}); err != nil {
+			return nil, err
+		}
+	}
+	if t.drafter, err = draftModel(ctx, b, filepath.Join(starter, setup.StarterFile)); err != nil {
+		return nil, err
+	}
+	t.program, err = program.BuildTandem(ctx, b)
+	return t, err
+}
+
+// draftModel makes the draft model in the cache and returns its folder.
+func draftModel(ctx context.Context, b *setup.Builder, starter string) (string, error) {
+	const script = "build/fixtures/_starter_folder.py"
+	text, err := os.ReadFile(filepath.Join(b.Root, script))
+	if err != nil {
+		return "", err
+	}
+	python, err := b.ReferencePython(ctx)
+	if err != nil {
+		return "", err
+	}
+	e := setup.Entry{Name: "starter-" + draftBits + "bit",
+		Inputs: []string{string(text), starter, python}}
+	return b.Cache.Ensure(ctx, e, func(dir string) error {
+		return b.Step("draft model: pack the starter in "+draftBits+" bits",
+			b.Command(ctx, python, script, starter, dir, draftBits))
+	})
+}
+
+// served runs the checks that share one server.
+func (t *tier) served(ctx context.Context) error {
+	var log bytes.Buffer
+	s, err := program.StartServerLogging(ctx, t.Builder, &log, t.program, "--model", "starter",
+		"--drafter", t.drafter)
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, log.String())
+	}
+	err = errors.Join(
+		t.check(ctx, t.python, "chats.py", s.URL),
+		t.check(ctx, t.python, "drafts.py", s.URL),
+		t.check(ctx, t.python, "forms.py", s.URL),
+		t.check(ctx, t.scorer, "scores.py", s.URL, t.drafter),
+		s.Stop())
+	for line := range strings.SplitSeq(log.String(), "\n") {
+		if strings.Contains(line, "ERROR") {
+			err = errors.Join(err, fmt.Errorf("the server says: %s", line))
+		}
+	}
+	return err
+}
+
+// check runs a program of this folder. Each of its lines "ok WHAT" names something that holds.
+func (t *tier) check(ctx context.Context, python, script string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	path := filepath.Join(t.Root, realDir, script)
+	cmd := t.Command(ctx, python, append([]string{path}, args...)...)
+	cmd.Env = append(cmd.Env, "PYTHONDONTWRITEBYTECODE=1", "HF_HUB_OFFLINE=1",
+		"PYTHONPATH="+filepath.Join(t.Root, "build", "clients"))
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	var held, said []string
+	for line := range strings.SplitSeq(string(out), "\n") {
+		if what, ok := strings.CutPrefix(line, "ok "); ok {
+			held = append(held, what)
+		} else {
+			said = append(said, line)
+		}
+	}
+	if err == nil && held == nil {
+		err = errors.New("nothing was checked")
+	}
+	mark := "ok"
+	if err != nil {
+		mark = "FAIL"
+		err = fmt.Errorf("%s: %w\n%s", script, err, strings.Join(said, "\n"))
+	}
+	fmt.Fprintf(t.Out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(), script,
+		strings.Join(held, "; "))
+	return err
+}
