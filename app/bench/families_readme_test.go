@@ -1,0 +1,191 @@
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/models"
+)
+
+var update = flag.Bool("update", false, "write the table of families into models/README.md")
+
+// calls names the recordings of app/dialect that show how a family writes calls and thoughts.
+var calls = map[string][]string{
+	"gemma3_text": {"gemma3", "gemma3_json", "gemma3_tool_code", "functiongemma"},
+	"gpt_oss":     {"harmony"},
+	"llama":       {"llama3_1", "llama3_2_pythonic", "mistral_v3", "mistral_v7"},
+	"qwen3":       {"qwen3"},
+	"qwen3_5":     {"qwen3_5"},
+	"qwen3_5_moe": {"qwen3_5"},
+}
+
+// A tried family is what the recordings of one model_type show.
+type tried struct {
+	models   int
+	types    map[string]bool // of activations
+	packings map[string]bool
+}
+
+// recordedFamilies reads every recording of parity.
+func recordedFamilies(t *testing.T) map[string]*tried {
+	t.Helper()
+	all := map[string]*tried{}
+	paths, err := filepath.Glob(filepath.Join(recordings, "*", "config.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d recordings, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		var config struct {
+			ModelType    string         `json:"model_type"`
+			Quantization map[string]any `json:"quantization"`
+			Other        map[string]any `json:"quantization_config"`
+		}
+		var recording struct {
+			Types []string `json:"types"`
+		}
+		readInto(t, path, &config)
+		readInto(t, filepath.Join(filepath.Dir(path), "fixture.json"), &recording)
+		name := config.ModelType
+		if base, ok := sameLayers[name]; ok {
+			name = base
+		}
+		f := all[name]
+		if f == nil {
+			f = &tried{types: map[string]bool{}, packings: map[string]bool{}}
+			all[name] = f
+		}
+		f.models++
+		for _, d := range recording.Types {
+			f.types[d] = true
+		}
+		addPackings(f.packings, config.Quantization)
+		addPackings(f.packings, config.Other)
+	}
+	return all
+}
+
+func readInto(t *testing.T, path string, v any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// addPackings adds the packings of a section of config.json, and of the modules in it.
+func addPackings(to map[string]bool, section map[string]any) {
+	mode, _ := section["mode"].(string)
+	if method, ok := section["quant_method"].(string); ok {
+		mode = method
+	}
+	bits, _ := section["bits"].(float64)
+	switch {
+	case mode != "" && mode != "affine":
+		to[mode] = true
+	case bits > 0:
+		to[fmt.Sprintf("%g-bit", bits)] = true
+	}
+	for _, value := range section {
+		if module, ok := value.(map[string]any); ok {
+			addPackings(to, module)
+		}
+	}
+}
+
+// tableOfFamilies returns the table of models/README.md.
+func tableOfFamilies(t *testing.T) string {
+	t.Helper()
+	inList := map[string]bool{}
+	for _, name := range families {
+		var config struct {
+			ModelType string `json:"model_type"`
+		}
+		readInto(t, filepath.Join(recordings, name, "config.json"), &config)
+		inList[config.ModelType] = true
+	}
+	var b bytes.Buffer
+	b.WriteString("| `model_type` | parity with mlx_lm | packings | calls and thoughts | drafters | checkpoints |\n")
+	b.WriteString("| --- | --- | --- | --- | --- | --- |\n")
+	all := recordedFamilies(t)
+	list := func(names map[string]bool) string {
+		return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		f := all[name]
+		drafters, checkpoints := "-", "-"
+		if inList[name] {
+			drafters, checkpoints = "all four", "memory and disk"
+		}
+		written := "-"
+		if calls[name] != nil {
+			written = strings.Join(calls[name], ", ")
+		}
+		packings := cmp.Or(list(f.packings), "-")
+		fmt.Fprintf(&b, "| `%s` | %s: %s | %s | %s | %s | %s |\n", name, plural(f.models, "model"),
+			list(f.types), packings, written, drafters, checkpoints)
+	}
+	return b.String()
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// The table of models/README.md says what the recordings and the tests of this package hold. Every
+// architecture stands in it, or the one that has the same layers.
+func TestReadmeSaysWhatFamiliesWereTriedWith(t *testing.T) {
+	const readme, head = "../../models/README.md", "## What each family was tried with\n"
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, section, ok := strings.Cut(string(text), head)
+	start := strings.Index(section, "| `model_type`")
+	if !ok || start < 0 {
+		t.Fatalf("%s has no table after %q", readme, head)
+	}
+	old := section[start:]
+	if end := strings.Index(old, "\n\n"); end >= 0 {
+		old = old[:end+1]
+	}
+	want := tableOfFamilies(t)
+	if *update && old != want {
+		whole := before + head + section[:start] + want + section[start+len(old):]
+		if err := os.WriteFile(readme, []byte(whole), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if old != want {
+		t.Errorf("the table of families has to be\n%s\nRun go test ./app/bench -run Readme -update.",
+			want)
+	}
+	for name, recorded := range calls {
+		for _, file := range recorded {
+			if _, err := os.Stat(filepath.Join("../dialect/testdata", file+".txt")); err != nil {
+				t.Errorf("calls of %s: %v", name, err)
+			}
+		}
+	}
+	for _, name := range models.Architectures() {
+		if base, ok := sameLayers[name]; ok {
+			name = base
+		}
+		if !strings.Contains(want, "| `"+name+"` |") {
+			t.Errorf("nothing is recorded of model_type %s", name)
+		}
+	}
+}
