@@ -13,7 +13,7 @@ func TestIndexOfManyTensorsIsRefused(t *testing.T) {
 		fmt.Fprintf(&b, `,"%d":"a.safetensors"`, i)
 	}
 	if _, err := parseIndex([]byte(`{"weight_map":{` + b.String()[1:] + `}}`)); err == nil ||
-		!strings.Contains(err.Error(), "more than 65536 tensors") {
+		!strings.Contains(err.Error(), "more than 262144 tensors") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }
