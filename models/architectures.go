@@ -13,6 +13,8 @@ import (
 	"tandem/models/nn"
 	"tandem/models/qwen3"
 	"tandem/models/qwen35"
+	"tandem/models/qwen3moe"
+	"tandem/models/qwen3next"
 )
 
 // architectures holds everything that can be loaded, by the model_type of config.json. Each
@@ -32,6 +34,8 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"qwen3_5_moe":      qwen35.Parse,
 	"qwen3_5_moe_text": qwen35.Parse,
 	"qwen3_5_text":     qwen35.Parse,
+	"qwen3_moe":        qwen3moe.Parse,
+	"qwen3_next":       qwen3next.Parse,
 }
 
 // Architectures lists the supported values of model_type.

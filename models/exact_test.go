@@ -47,6 +47,8 @@ var exactCases = []exactCase{
 	{"qwen3", "float32"},
 	{"qwen3", "bfloat16"},
 	{"qwen3-4bit-untied", "float32"},
+	{"qwen3-next", "float32"}, // recurrent layers, packed key head by key head
+	{"qwen3-next", "bfloat16"},
 	{"qwen35", "float32"}, // recurrent layers
 	{"qwen35", "bfloat16"},
 	{"qwen35-4bit", "float32"},

@@ -1,0 +1,98 @@
+// Package qwen3moe is Qwen3 with experts, Qwen3-Coder among them, model type qwen3_moe.
+//
+// Unusual in it:
+//
+//   - Queries and keys are normalised per head before the rotary embedding.
+//   - head_dim is given, and need not be hidden_size / num_attention_heads.
+//   - Layers have experts, unless decoder_sparse_step or mlp_only_layers leave them out. Such a
+//     layer has one MLP of intermediate_size.
+//   - Published experts are modules of their own. MLX's conversions stack them.
+package qwen3moe
+
+import (
+	"cmp"
+	"errors"
+
+	"tandem/models/nn"
+)
+
+// args is config.json. It implements nn.Architecture.
+type args struct {
+	nn.Args
+	nn.RopeArgs
+	nn.HeadArgs
+	nn.ExpertArgs
+
+	AttentionBias    bool   `json:"attention_bias"`
+	UseSlidingWindow bool   `json:"use_sliding_window"`
+	HiddenAct        string `json:"hidden_act"`
+}
+
+// Parse reads and checks a config.json.
+func Parse(config []byte) (nn.Architecture, error) {
+	a := &args{ExpertArgs: nn.ExpertArgs{DecoderSparseStep: 1}}
+	if err := nn.ReadConfig(config, a); err != nil {
+		return nil, err
+	}
+	a.Merge()
+	a.Stretch(a.RopeScaling)
+	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
+		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
+	}
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *args) check() error {
+	err := cmp.Or(
+		a.Check(),
+		a.CheckWhole(),
+		a.CheckExperts(),
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
+	switch {
+	case err != nil:
+		return err
+	case a.RopeTheta == nil:
+		return errors.New("config.json: rope_theta is missing")
+	case a.UseSlidingWindow:
+		return &nn.UnsupportedError{
+			Message: "config.json: use_sliding_window is not supported for qwen3_moe"}
+	}
+	return nil
+}
+
+// newBlock reads one layer.
+func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
+	heads := a.Heads(float64(a.HeadDim))
+	attention := w.Attention(path+".self_attn", nn.AttentionSpec{
+		Hidden: a.HiddenSize, Heads: heads, Bias: a.AttentionBias, Rope: rope, Layer: layer,
+	})
+	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, 0)
+	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
+	l := &nn.Block{
+		Mixer:                  attention,
+		InputLayernorm:         norm(".input_layernorm"),
+		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+	}
+	if a.Sparse(layer) {
+		l.MLP = a.MoE(w, path+".mlp", a.HiddenSize)
+	} else {
+		l.MLP = w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU)
+	}
+	return l
+}
+
+// New implements nn.Architecture.
+func (a *args) New(w *nn.Weights) nn.Model {
+	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
+	return w.Decoder(nn.DecoderSpec{
+		Args:     &a.Args,
+		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
+		Tied:     a.Tied(w),
+	})
+}
+
+// Kept implements nn.Architecture.
+func (a *args) Kept(int) nn.Kept { return a.KeptRows(0) }
