@@ -11,10 +11,12 @@ import (
 	"tandem/models/llama"
 	"tandem/models/mistral3"
 	"tandem/models/nn"
+	"tandem/models/qwen2"
 	"tandem/models/qwen3"
 	"tandem/models/qwen35"
 	"tandem/models/qwen3moe"
 	"tandem/models/qwen3next"
+	"tandem/models/smollm3"
 )
 
 // architectures holds everything that can be loaded, by the model_type of config.json. Each
@@ -29,6 +31,7 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"ministral3":       mistral3.Parse,
 	"mistral":          llama.Parse,
 	"mistral3":         mistral3.Parse, // text half of the multimodal form
+	"qwen2":            qwen2.Parse,
 	"qwen3":            qwen3.Parse,
 	"qwen3_5":          qwen35.Parse, // text half of the multimodal form
 	"qwen3_5_moe":      qwen35.Parse,
@@ -36,6 +39,7 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"qwen3_5_text":     qwen35.Parse,
 	"qwen3_moe":        qwen3moe.Parse,
 	"qwen3_next":       qwen3next.Parse,
+	"smollm3":          smollm3.Parse,
 }
 
 // Architectures lists the supported values of model_type.

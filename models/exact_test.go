@@ -44,6 +44,9 @@ var exactCases = []exactCase{
 	{"ministral3", "float32"}, // queries that grow, a window
 	{"ministral3", "bfloat16"},
 	{"mistral3-4bit", "float32"},
+	{"qwen2", "float32"}, // with biases of q, k and v alone
+	{"qwen2", "bfloat16"},
+	{"qwen2-4bit", "float32"},
 	{"qwen3", "float32"},
 	{"qwen3", "bfloat16"},
 	{"qwen3-4bit-untied", "float32"},
@@ -52,6 +55,9 @@ var exactCases = []exactCase{
 	{"qwen35", "float32"}, // recurrent layers
 	{"qwen35", "bfloat16"},
 	{"qwen35-4bit", "float32"},
+	{"smollm3", "float32"}, // layers without a rotary embedding
+	{"smollm3", "bfloat16"},
+	{"smollm3-4bit", "float32"},
 	{"gemma3", "float32"}, // rings: the window is 16
 	{"gemma3", "bfloat16"},
 	{"gemma3-4bit", "float32"},

@@ -36,6 +36,8 @@ var families = []string{
 	"mistral3", "qwen3", "qwen35", "qwen35-moe",
 	"gemma3", "llama", "llama-4bit", "llama-sliding", "qwen3", "qwen3-moe", "qwen3-next-moe",
 	"qwen35", "qwen35-moe",
+	"gemma3", "llama", "llama-4bit", "llama-sliding", "qwen2", "qwen3", "qwen3-moe", "qwen3-next-moe",
+	"qwen35", "qwen35-moe", "smollm3",
 }
 
 // recordedFolder makes a folder of a recorded model. Its tokenizer has one token.

@@ -19,11 +19,14 @@ type Attention struct {
 type AttentionSpec struct {
 	Hidden int // elements of a row
 	Heads  Heads
-	Bias   bool // of each projection
-	Rope   *Rope
-	Layer  int  // whose cache it appends to
-	Window int  // positions that a row attends, its own included; 0 = all
-	Sinks  bool // of each head, see Heads
+	Bias   bool  // of each projection
+	Rope   *Rope // nil = none
+	Layer  int   // whose cache it appends to
+	Window int   // positions that a row attends, its own included; 0 = all
+	Sinks  bool  // of each head, see Heads
+
+	// QKVBias: the projections of queries, keys and values have a bias, that of the output has none.
+	QKVBias bool
 
 	// Gated: for each head q_proj has the query and then a gate, of Heads.Dim elements each. The
 	// output of the head is multiplied by the logistic function of its gate.
@@ -44,7 +47,7 @@ func (w *Weights) Attention(path string, spec AttentionSpec) *Attention {
 		queries *= 2
 	}
 	t := &Attention{
-		QKVProj: w.Stacked(spec.Hidden, spec.Bias,
+		QKVProj: w.Stacked(spec.Hidden, spec.Bias || spec.QKVBias,
 			Part{path + ".q_proj", queries},
 			Part{path + ".k_proj", h.KV * h.Dim},
 			Part{path + ".v_proj", h.KV * h.Dim}),

@@ -39,8 +39,9 @@ func (h Heads) splitGates(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
 	return s.Concat(1, part(0), s.Slice(x, 1, 2*width, x.Dim(1))), part(h.Dim)
 }
 
-// Attend rotates the heads of each sequence at its position and appends k and v to its cache of the
-// given layer. It returns what the queries attend to, (rows, Q D) for the whole batch.
+// Attend rotates the heads of each sequence at its position, unless rope is nil. It appends k and v
+// to its cache of the given layer. It returns what the queries attend to, (rows, Q D) for the whole
+// batch.
 func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 	layer int) *mlx.Array {
 	rows := b.Rows()
@@ -65,7 +66,9 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 
 func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
 	layer int) *mlx.Array {
-	qk = rope.Forward(s, qk, q.Pos)
+	if rope != nil {
+		qk = rope.Forward(s, qk, q.Pos)
+	}
 	queries, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
 	if h.Growth != nil {
 		queries = h.Growth.forward(s, queries, q.Pos)

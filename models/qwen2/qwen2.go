@@ -1,0 +1,104 @@
+// Package qwen2 is Qwen2 and Qwen2.5 (dense), Qwen2.5-Coder among them, model type qwen2.
+//
+// Unusual in it:
+//
+//   - The projections of queries, keys and values have biases; that of the output has none.
+//   - With use_sliding_window, the layers from max_window_layers on attend a window. No published
+//     model has it switched on, and mlx_lm takes no notice of it.
+package qwen2
+
+import (
+	"cmp"
+
+	"tandem/models/nn"
+)
+
+// args is config.json. It implements nn.Architecture.
+type args struct {
+	nn.Args
+	nn.RopeArgs
+	nn.HeadArgs
+
+	RopeTraditional  bool     `json:"rope_traditional"`
+	UseSlidingWindow bool     `json:"use_sliding_window"`
+	SlidingWindow    int      `json:"sliding_window"`
+	MaxWindowLayers  int      `json:"max_window_layers"`
+	LayerTypes       []string `json:"layer_types"` // newer form of max_window_layers
+	HiddenAct        string   `json:"hidden_act"`
+}
+
+// Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's ModelArgs,
+// and of transformers' Qwen2Config for windows.
+func Parse(config []byte) (nn.Architecture, error) {
+	a := &args{
+		Args: nn.Args{MaxPositionEmbeddings: 32768}, SlidingWindow: 4096, MaxWindowLayers: 28,
+	}
+	if err := nn.ReadConfig(config, a); err != nil {
+		return nil, err
+	}
+	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
+		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
+	}
+	a.Merge()
+	a.Stretch(a.RopeScaling)
+	if a.RopeTheta == nil {
+		a.RopeTheta = new(1000000.0)
+	}
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *args) check() error {
+	if a.UseSlidingWindow {
+		window := nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions}
+		if err := nn.CheckSizes(window); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(
+		a.Check(),
+		a.CheckWhole(),
+		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
+}
+
+// newBlock reads one layer.
+func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
+	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
+	return &nn.Block{
+		Mixer: w.Attention(path+".self_attn", nn.AttentionSpec{
+			Hidden: a.HiddenSize, Heads: a.Heads(float64(a.HeadDim)), QKVBias: true, Rope: rope,
+			Layer: layer, Window: a.window(layer),
+		}),
+		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
+		InputLayernorm:         norm(".input_layernorm"),
+		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+	}
+}
+
+// New implements nn.Architecture.
+func (a *args) New(w *nn.Weights) nn.Model {
+	rope := w.Rope(a.HeadDim, *a.RopeTheta, a.RopeTraditional, a.RopeScaling)
+	return w.Decoder(nn.DecoderSpec{
+		Args:     &a.Args,
+		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
+		Tied:     a.Tied(w),
+	})
+}
+
+// window returns the positions that a layer attends, 0 for all.
+func (a *args) window(layer int) int {
+	sliding := layer >= a.MaxWindowLayers
+	if a.LayerTypes != nil {
+		sliding = a.LayerTypes[layer] == nn.SlidingAttention
+	}
+	if a.UseSlidingWindow && sliding {
+		return a.SlidingWindow
+	}
+	return 0
+}
+
+// Kept implements nn.Architecture.
+func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }

@@ -1,0 +1,110 @@
+// Package smollm3 is SmolLM3, model type smollm3: the layers of Llama.
+//
+// Unusual in it:
+//
+//   - Some layers have no rotary embedding (NoPE). no_rope_layers has a 0 for each of these. Without
+//     that list it is every no_rope_layer_interval-th (4th).
+package smollm3
+
+import (
+	"cmp"
+	"fmt"
+
+	"tandem/models/nn"
+)
+
+// args is config.json. It implements nn.Architecture.
+type args struct {
+	nn.Args
+	nn.RopeArgs
+	nn.HeadArgs
+
+	NoRopeLayers        []int    `json:"no_rope_layers"` // 1 = the layer has a rotary embedding
+	NoRopeLayerInterval int      `json:"no_rope_layer_interval"`
+	AttentionBias       bool     `json:"attention_bias"`
+	MLPBias             bool     `json:"mlp_bias"`
+	LayerTypes          []string `json:"layer_types"`
+	UseSlidingWindow    bool     `json:"use_sliding_window"`
+	HiddenAct           string   `json:"hidden_act"`
+}
+
+// Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's ModelArgs.
+func Parse(config []byte) (nn.Architecture, error) {
+	a := &args{Args: nn.Args{MaxPositionEmbeddings: 2048}, NoRopeLayerInterval: 4}
+	if err := nn.ReadConfig(config, a); err != nil {
+		return nil, err
+	}
+	if a.NumKeyValueHeads == 0 {
+		a.NumKeyValueHeads = a.NumAttentionHeads
+	}
+	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
+		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
+	}
+	a.Merge()
+	a.Stretch(a.RopeScaling)
+	if a.RopeTheta == nil {
+		a.RopeTheta = new(10000.0)
+	}
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *args) check() error {
+	err := cmp.Or(
+		a.Check(nn.Size{Name: "no_rope_layer_interval", Value: a.NoRopeLayerInterval,
+			Max: nn.MaxLayers}),
+		a.CheckWhole(),
+		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention),
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
+	switch {
+	case err != nil:
+		return err
+	case a.NoRopeLayers != nil && len(a.NoRopeLayers) != a.NumHiddenLayers:
+		return fmt.Errorf("config.json: no_rope_layers lists %d layers of %d",
+			len(a.NoRopeLayers), a.NumHiddenLayers)
+	case a.UseSlidingWindow:
+		return &nn.UnsupportedError{
+			Message: "config.json: use_sliding_window is not supported for smollm3"}
+	}
+	return nil
+}
+
+// newBlock reads one layer.
+func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
+	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
+	if !a.rotated(layer) {
+		rope = nil
+	}
+	return &nn.Block{
+		Mixer: w.Attention(path+".self_attn", nn.AttentionSpec{
+			Hidden: a.HiddenSize, Heads: a.Heads(float64(a.HeadDim)), Bias: a.AttentionBias,
+			Rope: rope, Layer: layer,
+		}),
+		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, a.MLPBias, nn.SwiGLU),
+		InputLayernorm:         norm(".input_layernorm"),
+		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+	}
+}
+
+// rotated reports whether a layer has a rotary embedding.
+func (a *args) rotated(layer int) bool {
+	if a.NoRopeLayers != nil {
+		return a.NoRopeLayers[layer] != 0
+	}
+	return (layer+1)%a.NoRopeLayerInterval != 0
+}
+
+// New implements nn.Architecture.
+func (a *args) New(w *nn.Weights) nn.Model {
+	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
+	return w.Decoder(nn.DecoderSpec{
+		Args:     &a.Args,
+		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
+		Tied:     a.Tied(w),
+	})
+}
+
+// Kept implements nn.Architecture.
+func (a *args) Kept(int) nn.Kept { return a.KeptRows(0) }
