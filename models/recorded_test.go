@@ -1,0 +1,180 @@
+package models_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/models"
+)
+
+// recordings returns the names of all recorded models.
+func recordings(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/parity/*/fixture.json")
+	if err != nil || len(paths) < 24 {
+		t.Fatalf("%d recorded cases, %v", len(paths), err)
+	}
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = filepath.Base(filepath.Dir(path))
+	}
+	return names
+}
+
+// recordedConfig returns the config.json of a recorded model, of its text half if it has others.
+func recordedConfig(t *testing.T, files fs.FS) map[string]any {
+	t.Helper()
+	var config map[string]any
+	text, err := fs.ReadFile(files, "config.json")
+	if err == nil {
+		err = json.Unmarshal(text, &config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if half, ok := config["text_config"].(map[string]any); ok {
+		half["model_type"] = config["model_type"]
+		return half
+	}
+	return config
+}
+
+// TestFootprintOfRecordedModelsIsTheirMemory expects the predicted memory of every recorded model's
+// weights within 3 % of what loading takes.
+func TestFootprintOfRecordedModelsIsTheirMemory(t *testing.T) {
+	th := enginetest.NewThread(t)
+	for _, name := range recordings(t) {
+		files := openFixture(t, name).files
+		s, err := models.InspectFS(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := th.Memory().Active
+		b, err := models.LoadFS(t.Context(), th, files, models.Options{Dtype: models.DtypeFloat32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := s.Footprint.Weights(true), b.Info.Bytes
+		if off := math.Abs(float64(got)/float64(want) - 1); !(off <= 0.03) {
+			t.Errorf("%s: its weights are predicted to take %d bytes, and take %d", name, got, want)
+		}
+		// An array may get a used buffer that is larger. That counts in arrays as small as these.
+		if held := th.Memory().Active - before; held < want || held > want+want/4 {
+			t.Errorf("%s: its weights take %d bytes, and hold %d", name, want, held)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if after := th.Memory().Active; after != before {
+			t.Errorf("%s: active memory went from %d to %d", name, before, after)
+		}
+	}
+}
+
+// TestFootprintOfTextEqualsCachesOfRecordedModels compares the predicted memory of a text with that
+// of the caches, for one recorded model of each type.
+func TestFootprintOfTextEqualsCachesOfRecordedModels(t *testing.T) {
+	th := enginetest.NewThread(t)
+	const tokens = cache.MaxChunk
+	seen := map[any]bool{}
+	for _, name := range recordings(t) {
+		files := openFixture(t, name).files
+		config := recordedConfig(t, files)
+		if seen[config["model_type"]] {
+			continue
+		}
+		seen[config["model_type"]] = true
+		s, err := models.InspectFS(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := models.LoadFS(t.Context(), th, files, models.Options{Dtype: models.DtypeFloat32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		caches := b.Model.NewCaches(cache.Options{})
+		tapRows(t, th, b.Model, caches, make([]int32, tokens))
+		var held, tapes int64
+		for _, c := range caches {
+			held += c.Bytes()
+			if r, ok := c.(*cache.Recurrent); ok { // and the tape of the last forward
+				tapes += r.Bytes()
+			}
+		}
+		if got := s.Footprint.Text(tokens, true); got > held || got < held-tapes {
+			t.Errorf("%s: %d tokens are predicted to take %d bytes, and take %d",
+				name, tokens, got, held)
+		}
+		freeCaches(t, th, caches)
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A published drafter is one for models of a type. fields are those of its config.json that are no
+// sizes.
+type publishedDrafter struct {
+	name   string
+	target string // recorded
+	fields map[string]any
+}
+
+// publishedDrafters have no windows.
+var publishedDrafters = []publishedDrafter{
+	{"z-lab/Qwen3-Coder-30B-A3B-DFlash", "qwen3-moe", map[string]any{
+		"num_hidden_layers": 8, "layer_types": slices.Repeat([]string{"full_attention"}, 8),
+		"use_sliding_window": false, "sliding_window": nil, "max_window_layers": 8,
+		"rope_theta": 1e7, "rope_scaling": nil, "attention_bias": false, "block_size": 16,
+		"tie_word_embeddings": false,
+	}},
+	// It has as many layers, of the same width. The rest is taken from the drafter above.
+	{"z-lab/Qwen3-Coder-Next-DFlash", "qwen3-next-moe", map[string]any{
+		"num_hidden_layers": 8, "layer_types": slices.Repeat([]string{"full_attention"}, 8),
+		"use_sliding_window": false, "sliding_window": nil, "rope_theta": 1e7, "block_size": 16,
+	}},
+}
+
+// TestPublishedDraftersDraftForTheirFamilies pairs random drafters, made by published configs, with
+// recorded models.
+func TestPublishedDraftersDraftForTheirFamilies(t *testing.T) {
+	th := enginetest.NewThread(t)
+	before := th.Memory().Active
+	for _, p := range publishedDrafters {
+		b, err := models.LoadFS(t.Context(), th, openFixture(t, p.target).files,
+			models.Options{Dtype: models.DtypeFloat32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := b.Model.Config()
+		fields := map[string]any{
+			"vocab_size": target.VocabSize, "num_target_layers": target.Layers,
+			"dflash_config": map[string]any{"mask_token_id": target.VocabSize - 1,
+				"target_layer_ids": []int{0, target.Layers - 1}},
+		}
+		maps.Copy(fields, p.fields)
+		dir := enginetest.TinyDrafter(t, fields)
+		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
+			models.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", p.name, err)
+		}
+		if logits := draftOnce(t, th, b.Model, d.Block); slices.Max(logits) == slices.Min(logits) {
+			t.Errorf("%s drafts nothing", p.name)
+		}
+		if err := errors.Join(d.Close(), b.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d", before, after)
+	}
+}
