@@ -113,6 +113,11 @@ type Attention interface {
 	// these positions attend. The arrays of the view belong to s. Rows of another shape or type
 	// fail the scope.
 	Update(s *mlx.Scope, k, v *mlx.Array) View
+
+	// View returns what queries at the newest n positions attend, as the Update that appended them
+	// did. Layers without keys of their own attend those of another layer so. Rows that are not
+	// held fail the scope. The view of a failed scope is empty.
+	View(s *mlx.Scope, n int) View
 }
 
 // A View is what n queries attend after an Update.

@@ -36,14 +36,20 @@ func (c *KV) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	}
 	c.buf.copied = nil
 	c.buf.write(s, k, v, c.offset)
-	offset := c.offset
 	c.offset += n
 	c.sched.cross(c.offset, c.buf.snapshot)
+	return c.View(s, n)
+}
 
+// View implements Attention.
+func (c *KV) View(s *mlx.Scope, n int) View {
+	if !shows(s, n, c.offset) {
+		return View{}
+	}
 	view := View{K: s.Slice(c.buf.k, 2, 0, c.offset), V: s.Slice(c.buf.v, 2, 0, c.offset)}
 	switch {
 	case c.window > 0 && c.offset > c.window:
-		view.Mask = windowMask(s, c.window, 0, offset, n)
+		view.Mask = windowMask(s, c.window, 0, c.offset-n, n)
 	case n > 1:
 		view.Causal = true
 	}

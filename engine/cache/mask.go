@@ -1,6 +1,10 @@
 package cache
 
-import "tandem/engine/mlx"
+import (
+	"fmt"
+
+	"tandem/engine/mlx"
+)
 
 // A maskKey names a window mask, which layers of one kind share in a forward.
 type maskKey struct{ window, ring, offset, n int }
@@ -29,4 +33,12 @@ func windowMask(s *mlx.Scope, window, ring, offset, n int) *mlx.Array {
 		}
 		return mlx.New(s, mask, n, size)
 	})
+}
+
+// shows reports whether a cache of so many rows can show the newest n. If not, the scope fails.
+func shows(s *mlx.Scope, n, rows int) bool {
+	if n < 1 || n > rows {
+		s.Fail(fmt.Errorf("cache: no view of the last %d of %d rows", n, rows))
+	}
+	return s.Err() == nil
 }

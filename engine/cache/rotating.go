@@ -66,7 +66,6 @@ func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	}
 	c.buf.copied = nil
 	c.buf.write(s, k, v, c.offset)
-	offset := c.offset
 	c.offset += n
 	c.low = max(c.low, c.offset-c.buf.ring)
 	c.sched.cross(c.offset, func(_, at int) *Snapshot { return c.snapshot(at) })
@@ -74,12 +73,24 @@ func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	// evaluation of this one. In the next one the copy would compete with the write for the buffer,
 	// and MLX would copy the whole ring.
 	c.buf.copyOut(s, c.offset, c.offset+n)
+	return c.View(s, n)
+}
 
+// View implements Attention.
+func (c *Rotating) View(s *mlx.Scope, n int) View {
+	if !shows(s, n, c.offset) {
+		return View{}
+	}
+	if first := c.first(c.offset - n); first < c.low {
+		s.Fail(fmt.Errorf("cache: position %d is attended, and the ring holds only %d to %d",
+			first, c.low, c.offset))
+		return View{}
+	}
 	rows := min(c.offset, c.buf.ring)
 	view := View{K: s.Slice(c.buf.k, 2, 0, rows), V: s.Slice(c.buf.v, 2, 0, rows)}
 	switch {
 	case c.offset > c.window:
-		view.Mask = windowMask(s, c.window, c.buf.ring, offset, n)
+		view.Mask = windowMask(s, c.window, c.buf.ring, c.offset-n, n)
 	case n > 1:
 		view.Causal = true
 	}

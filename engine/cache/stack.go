@@ -2,7 +2,8 @@ package cache
 
 import "tandem/engine/mlx"
 
-// A Stack is the caches of one sequence, one for each layer. All hold the same positions.
+// A Stack is the caches of one sequence, one for each layer that keeps something. All hold the
+// same positions.
 type Stack []Cache
 
 // Arrays returns the live buffers of all caches, as [Cache] does.

@@ -161,6 +161,11 @@ func testCacheRefuse(c *cacheTest) {
 			l.cache.Update(s, x, s.Zeros(mlx.Float32, 1, heads, n, valueDim))
 		}
 	}
+	fail("view of no rows", func(s *mlx.Scope) { l.cache.View(s, 0) })
+	fail("view of more rows than there are", func(s *mlx.Scope) { l.cache.View(s, at+1) })
+	if l.cache.NeedsExact() {
+		fail("view of rows whose window is gone", func(s *mlx.Scope) { l.cache.View(s, at-1) })
+	}
 	fail("update without rows", rows(0, kvHeads, keyDim))
 	fail("update with one head for all", rows(1, 1, keyDim))
 	fail("update with other dimensions", rows(1, kvHeads, keyDim+1))

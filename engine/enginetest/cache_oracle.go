@@ -3,6 +3,7 @@ package enginetest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"tandem/engine/cache"
@@ -141,18 +142,26 @@ func (l *liveCache) attend(rows []cacheRow, q []float32) []float32 {
 			v = append(v, r.v[h*valueDim:][:valueDim]...)
 		}
 	}
-	var out []float32
+	var out, again []float32 // again: through the view that other layers attend
 	l.c.do(func(s *mlx.Scope) (err error) {
-		view := l.cache.Update(s, mlx.New(s, k, 1, kvHeads, n, keyDim),
-			mlx.New(s, v, 1, kvHeads, n, valueDim))
-		a := s.Contiguous(Attend(s, mlx.New(s, q, 1, heads, n, keyDim), view,
-			float32(1/math.Sqrt(keyDim))))
-		if err := s.Eval(append(l.cache.Arrays(), a)...); err != nil {
+		queries := mlx.New(s, q, 1, heads, n, keyDim)
+		attend := func(view cache.View) *mlx.Array {
+			return s.Contiguous(Attend(s, queries, view, float32(1/math.Sqrt(keyDim))))
+		}
+		a := attend(l.cache.Update(s, mlx.New(s, k, 1, kvHeads, n, keyDim),
+			mlx.New(s, v, 1, kvHeads, n, valueDim)))
+		b := attend(l.cache.View(s, n))
+		if err := s.Eval(append(l.cache.Arrays(), a, b)...); err != nil {
 			return err
 		}
-		out, err = mlx.Read[float32](s, a)
+		if out, err = mlx.Read[float32](s, a); err == nil {
+			again, err = mlx.Read[float32](s, b)
+		}
 		return err
 	})
+	if !slices.Equal(out, again) {
+		l.c.t.Fatalf("the view of %d rows is not that of their update", n)
+	}
 	l.rows = append(l.rows[:len(l.rows):len(l.rows)], rows...)
 	if got := l.cache.Offset(); got != len(l.rows) {
 		l.c.t.Fatalf("offset %d after %d rows", got, len(l.rows))

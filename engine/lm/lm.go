@@ -22,7 +22,7 @@ type Sequence struct {
 	Pad    int           // of N, padding at the end
 	Pos    int           // absolute position of the first token
 	Apart  bool          // attend each row by itself, see above
-	Caches []cache.Cache // of this request, one per layer, all at offset Pos
+	Caches []cache.Cache // of this request, as NewCaches makes them, all at offset Pos
 }
 
 // A Batch is evaluated by one forward. Linear layers run on the rows of all sequences, rope and
@@ -64,7 +64,8 @@ type Model interface {
 	// Unembed turns hidden states (rows, H) into logits (rows, V), in the model's own type.
 	Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
 
-	// NewCaches makes the empty caches of one sequence, one per layer.
+	// NewCaches makes the empty caches of one sequence, one per layer. A layer that attends what
+	// another one keeps has none.
 	NewCaches(opts cache.Options) []cache.Cache
 
 	Config() Config
