@@ -155,7 +155,7 @@ func TestDamagedModelIsRefused(t *testing.T) {
 		{"text for number", good, set(map[string]any{"hidden_size": "64"}), models.CodeInvalid, "config.json"},
 		{"odd head", good, set(map[string]any{"head_dim": 15}), models.CodeInvalid, "rotary"},
 		{"negative theta", good, set(map[string]any{"rope_theta": -1}), models.CodeInvalid, "rope_theta"},
-		{"rope type", good, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "longrope", "factor": 2}}), models.CodeUnsupported, `"longrope" is not supported; supported are default, linear, llama3 and yarn`},
+		{"rope type", good, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "longrope", "factor": 2}}), models.CodeUnsupported, `"longrope" is not supported; supported are default, linear, llama3, proportional and yarn`},
 		{"rope type without factor", good, set(map[string]any{"rope_scaling": map[string]any{"type": "longrope", "short_factor": []float64{1}}}), models.CodeUnsupported, `rope type "longrope" is not supported`},
 		{"other rope type", gemma, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "dynamic"}}), models.CodeUnsupported, `rope type "dynamic" is not supported`},
 		{"rope key", good, set(map[string]any{"rope_parameters": map[string]any{"rope_type": "yarn", "factor": 4, "llama_4_scaling_beta": 0.1}}), models.CodeUnsupported, `"llama_4_scaling_beta" of a rotary embedding is not supported`},

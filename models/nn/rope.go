@@ -57,6 +57,8 @@ func (r *Rope) rescale(w *Weights, base float64, scaling *RopeScaling) error {
 		return nil
 	case "llama3":
 		freqs = scaling.llama3(r.rope.Dims, base)
+	case "proportional":
+		freqs = scaling.proportional(r.rope.Dims, base)
 	case "yarn":
 		freqs = scaling.yarn(r.rope.Dims, base)
 		r.mscale = float32(scaling.attentionFactor())

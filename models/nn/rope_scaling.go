@@ -14,7 +14,7 @@ type RopeScaling struct {
 	Type                          string   `json:"rope_type"`
 	OldType                       string   `json:"type"` // its name before transformers 4.45
 	Theta                         *float64 `json:"rope_theta"`
-	Factor                        float64  `json:"factor"`
+	Factor                        float64  `json:"factor"`                           // proportional, 1
 	LowFreqFactor                 *float64 `json:"low_freq_factor"`                  // llama3, 1
 	HighFreqFactor                *float64 `json:"high_freq_factor"`                 // llama3, 4
 	OriginalMaxPositionEmbeddings *float64 `json:"original_max_position_embeddings"` // llama3 8192, yarn 4096
@@ -32,7 +32,7 @@ type RopeScaling struct {
 }
 
 // ropeTypes are the types that are computed.
-var ropeTypes = []string{"default", "linear", "llama3", "yarn"}
+var ropeTypes = []string{"default", "linear", "llama3", "proportional", "yarn"}
 
 // ropeKeys are the keys of a section. The last four change nothing here: texts have one position in
 // all three axes of mrope, finetuned only says how a checkpoint was made, and factor says what
@@ -85,7 +85,7 @@ func (c *RopeScaling) Kind() string {
 func (c *RopeScaling) checkType() error {
 	if !slices.Contains(ropeTypes, c.Kind()) {
 		return unsupported("rope type %q is not supported; "+
-			"supported are default, linear, llama3 and yarn", c.Kind())
+			"supported are default, linear, llama3, proportional and yarn", c.Kind())
 	}
 	return nil
 }
@@ -96,6 +96,9 @@ func (c *RopeScaling) check() error {
 		return err
 	}
 	kind := c.Kind()
+	if kind == "proportional" {
+		return c.checkProportional()
+	}
 	if kind != "default" && !(c.Factor > 0) {
 		return fmt.Errorf("rope type %s needs a factor above 0, not %v", kind, c.Factor)
 	}
@@ -113,6 +116,15 @@ func (c *RopeScaling) check() error {
 		if v.value != nil && !(*v.value > 0) {
 			return fmt.Errorf("%s of a rotary embedding is %v, not above 0", v.name, *v.value)
 		}
+	}
+	return nil
+}
+
+// checkProportional refuses a factor or a rotated part that the formula has no use for.
+func (c *RopeScaling) checkProportional() error {
+	if part := or(c.PartialRotaryFactor, 1); !(part > 0 && part <= 1) || c.Factor < 0 {
+		return fmt.Errorf("rope type proportional has no use for a factor of %v "+
+			"and a partial_rotary_factor of %v", c.Factor, part)
 	}
 	return nil
 }
@@ -166,6 +178,20 @@ func (c *RopeScaling) llama3(dims int, base float64) []float32 {
 			f /= (1-smooth)/c.Factor + smooth
 		}
 		out = append(out, float32(f))
+	}
+	return out
+}
+
+// proportional turns the first part of the pairs of a head, each as far as if all were turned. The
+// rest have no end to their wavelengths. So a part of a long head keeps the wavelengths of the head.
+func (c *RopeScaling) proportional(dims int, base float64) []float32 {
+	turned := int(float64(dims)*or(c.PartialRotaryFactor, 1)) / 2
+	out := make([]float32, 0, dims/2)
+	for i, f := range wavelengths(dims, base) {
+		if i >= turned {
+			f = math.Inf(1)
+		}
+		out = append(out, float32(cmp.Or(c.Factor, 1)*f))
 	}
 	return out
 }
