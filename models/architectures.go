@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tandem/models/gemma3"
+	"tandem/models/gemma4"
 	"tandem/models/gptoss"
 	"tandem/models/lfm2"
 	"tandem/models/llama"
@@ -27,6 +28,9 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"gpt_oss":          gptoss.Parse,
 	"lfm2":             lfm2.Parse,
 	"lfm2_moe":         lfm2.Parse,
+	"gemma4":           gemma4.Parse, // text half of the multimodal form
+	"gemma4_text":      gemma4.Parse,
+	"gemma4_unified":   gemma4.Parse, // text half of the 12B model, which sees and hears
 	"llama":            llama.Parse,
 	"ministral3":       mistral3.Parse,
 	"mistral":          llama.Parse,

@@ -65,6 +65,13 @@ var exactCases = []exactCase{
 	{"gpt-oss", "float32"}, // sinks, in rings and in full layers
 	{"gpt-oss-4bit", "float32"},
 	{"gpt-oss-4bit", "bfloat16"},
+	{"gemma4", "float32"}, // rings, and values made of keys
+	{"gemma4", "bfloat16"},
+	{"gemma4-e", "float32"}, // layers that attend the keys of others
+	{"gemma4-e", "bfloat16"},
+	{"gemma4-e-4bit", "float32"},
+	{"gemma4-moe-4bit", "float32"}, // experts beside the MLP
+	{"gemma4-moe-4bit", "bfloat16"},
 }
 
 // ringChunk is the most rows that the rings of the suite take at once.

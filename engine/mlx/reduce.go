@@ -34,12 +34,18 @@ func (s *Scope) Cumsum(a *Array, axis int) *Array {
 
 // Softmax returns e^a divided by its sum along an axis, accumulated in float32 (mlx_softmax_axis,
 // precise).
-func (s *Scope) Softmax(a *Array, axis int) *Array {
+func (s *Scope) Softmax(a *Array, axis int) *Array { return s.softmax(a, axis, true) }
+
+// SoftmaxInType is Softmax with all steps in the type of a, for models that were trained or are
+// compared so.
+func (s *Scope) SoftmaxInType(a *Array, axis int) *Array { return s.softmax(a, axis, false) }
+
+func (s *Scope) softmax(a *Array, axis int, precise bool) *Array {
 	if !s.ready(a) {
 		return s.dead
 	}
 	r := s.new()
-	return s.done(r, C.mlx_softmax_axis(&r.c, a.c, C.int(axis), true, s.stream))
+	return s.done(r, C.mlx_softmax_axis(&r.c, a.c, C.int(axis), C.bool(precise), s.stream))
 }
 
 // LogSumExp returns log(sum(e^a)) along an axis. keepDims leaves the axis with extent 1

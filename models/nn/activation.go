@@ -23,10 +23,11 @@ func swiglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
 // approximation by tanh.
 func GeGLU(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	parts := s.Split(x, 2, -1)
-	return geglu(s, parts[0], parts[1])
+	return GatedGELU(s, parts[0], parts[1])
 }
 
-func geglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
+// GatedGELU returns gelu(gate) * up, as [GeGLU] does.
+func GatedGELU(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
 	d := gate.Dtype()
 	if plainOnCPU(s, gate) {
 		// gelu(x) is x times the logistic function of 2 sqrt(2/pi) (x + 0.044715 x^3).

@@ -28,7 +28,7 @@ func (a *Args) Check(more ...Size) error {
 		{"num_attention_heads", a.NumAttentionHeads, MaxHeads},
 		{"num_key_value_heads", a.NumKeyValueHeads, a.NumAttentionHeads},
 		{"head_dim", a.HeadDim, MaxHeadDim},
-		{"vocab_size", a.VocabSize, maxVocab},
+		{"vocab_size", a.VocabSize, MaxVocab},
 		{"max_position_embeddings", a.MaxPositionEmbeddings, MaxPositions},
 	}, more...)...)
 	switch {

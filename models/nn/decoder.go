@@ -26,7 +26,7 @@ type Layer interface {
 	// Forward maps the rows x (rows, H) of b and appends to their caches of this layer.
 	Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array
 
-	// NewCache makes the empty cache of this layer for one sequence.
+	// NewCache makes the empty cache of this layer for one sequence, nil if it keeps nothing.
 	NewCache(opts cache.Options) cache.Cache
 }
 
@@ -70,13 +70,26 @@ func (w *Weights) Decoder(spec DecoderSpec) *Decoder {
 
 // Forward implements lm.Model.
 func (d *Decoder) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
-	x := d.EmbedTokens.Forward(s, joinTokens(s, b)) // (rows, H)
+	return d.Run(s, d.EmbedScaled(s, Tokens(s, b)), taps, func(x *mlx.Array, i int) *mlx.Array {
+		return d.Layers[i].Forward(s, x, b)
+	})
+}
+
+// EmbedScaled returns the rows (n, H) of tokens (n), as the first layer takes them.
+func (d *Decoder) EmbedScaled(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
+	x := d.EmbedTokens.Forward(s, tokens)
 	if d.embedScale != 1 {
 		x = s.Mul(x, s.Scalar(d.embedScale, x.Dtype()))
 	}
+	return x
+}
+
+// Run maps the rows x (rows, H) by all layers and the final norm. forward maps by one layer.
+func (d *Decoder) Run(s *mlx.Scope, x *mlx.Array, taps []int,
+	forward func(x *mlx.Array, layer int) *mlx.Array) lm.Output {
 	tapped := make([]*mlx.Array, len(taps))
-	for i, l := range d.Layers {
-		x = l.Forward(s, x, b)
+	for i := range d.Layers {
+		x = forward(x, i)
 		for k, layer := range taps {
 			if layer == i {
 				tapped[k] = x
@@ -86,8 +99,8 @@ func (d *Decoder) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	return lm.Output{Hidden: d.Norm.Forward(s, x), Taps: tapped}
 }
 
-// joinTokens returns the token ids (rows) of all sequences of b.
-func joinTokens(s *mlx.Scope, b lm.Batch) *mlx.Array {
+// Tokens returns the token ids (rows) of all sequences of b.
+func Tokens(s *mlx.Scope, b lm.Batch) *mlx.Array {
 	if len(b) == 1 {
 		return b[0].Tokens
 	}
@@ -116,9 +129,11 @@ func (d *Decoder) EmbedScale() float64 { return d.embedScale }
 
 // NewCaches implements lm.Model.
 func (d *Decoder) NewCaches(opts cache.Options) []cache.Cache {
-	caches := make([]cache.Cache, len(d.Layers))
-	for i, l := range d.Layers {
-		caches[i] = l.NewCache(opts)
+	var caches []cache.Cache
+	for _, l := range d.Layers {
+		if c := l.NewCache(opts); c != nil {
+			caches = append(caches, c)
+		}
 	}
 	return caches
 }

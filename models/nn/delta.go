@@ -103,7 +103,7 @@ func (d *GatedDelta) update(s *mlx.Scope, qkv, gates *mlx.Array, b lm.Batch) *ml
 // Mix implements [Mixer].
 func (d *GatedDelta) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	rows, a := b.Rows(), d.args
-	y := d.update(s, fill(s, x, rows, a.convWidth()), fill(s, x, rows, 2*a.LinearNumValueHeads), b)
+	y := d.update(s, Fill(s, x, rows, a.convWidth()), Fill(s, x, rows, 2*a.LinearNumValueHeads), b)
 	return s.Reshape(y, rows, a.valueWidth())
 }
 

@@ -18,14 +18,18 @@ type Heads struct {
 // Split divides qkv (rows, (Q+2KV) D). It returns the heads of q and k together, (1, Q+KV, rows,
 // D), because norm and rope treat them alike, and the heads of v, (1, KV, rows, D).
 func (h Heads) Split(s *mlx.Scope, qkv *mlx.Array) (qk, v *mlx.Array) {
-	rows, heads := qkv.Dim(0), h.Q+2*h.KV
-	var x *mlx.Array // (1, Q+2KV, rows, D)
-	if rows == 1 {
-		x = s.Reshape(qkv, 1, heads, 1, h.Dim)
-	} else {
-		x = s.Transpose(s.Reshape(qkv, 1, rows, heads, h.Dim), 0, 2, 1, 3)
-	}
+	heads := h.Q + 2*h.KV
+	x := SplitHeads(s, qkv, heads, h.Dim)
 	return s.Slice(x, 1, 0, h.Q+h.KV), s.Slice(x, 1, h.Q+h.KV, heads)
+}
+
+// SplitHeads divides x (rows, heads dim) into heads: (1, heads, rows, dim).
+func SplitHeads(s *mlx.Scope, x *mlx.Array, heads, dim int) *mlx.Array {
+	rows := x.Dim(0)
+	if rows == 1 {
+		return s.Reshape(x, 1, heads, 1, dim)
+	}
+	return s.Transpose(s.Reshape(x, 1, rows, heads, dim), 0, 2, 1, 3)
 }
 
 // splitGates takes the gates (rows, Q D) out of x (rows, (2Q+2KV) D), where one stands after the
@@ -44,16 +48,47 @@ func (h Heads) splitGates(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
 // batch.
 func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 	layer int) *mlx.Array {
+	return h.each(s, b, func(q lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array {
+		turned := own(qk)
+		if rope != nil {
+			turned = rope.Forward(s, turned, q.Pos)
+		}
+		queries, k := s.Slice(turned, 1, 0, h.Q), s.Slice(turned, 1, h.Q, h.Q+h.KV)
+		if h.Growth != nil {
+			queries = h.Growth.forward(s, queries, q.Pos)
+		}
+		view := q.Caches[layer].(cache.Attention).Update(s, k, own(v))
+		return h.attend(s, queries, view, q)
+	})
+}
+
+// AttendShared is Attend for a layer without keys of its own. The queries q (1, Q, rows, D) attend
+// what another layer has appended to its cache in this forward.
+func (h Heads) AttendShared(s *mlx.Scope, q *mlx.Array, rope *Rope, b lm.Batch,
+	layer int) *mlx.Array {
+	return h.each(s, b, func(seq lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array {
+		queries := rope.Forward(s, own(q), seq.Pos)
+		view := seq.Caches[layer].(cache.Attention).View(s, seq.N)
+		if s.Err() != nil {
+			return queries
+		}
+		return h.attend(s, queries, view, seq)
+	})
+}
+
+// each calls attend for each sequence and joins the results (1, Q, n, D) to (rows, Q D). own takes
+// the rows of the sequence out of heads (1, heads, rows, D).
+func (h Heads) each(s *mlx.Scope, b lm.Batch,
+	attend func(q lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array) *mlx.Array {
 	rows := b.Rows()
 	var out *mlx.Array // (1, Q, rows, D)
 	if len(b) == 1 {
-		out = h.attend(s, qk, v, rope, b[0], layer)
+		out = attend(b[0], func(x *mlx.Array) *mlx.Array { return x })
 	} else {
 		outs := make([]*mlx.Array, len(b))
 		at := 0
 		for i, q := range b {
-			outs[i] = h.attend(s, s.Slice(qk, 2, at, at+q.N), s.Slice(v, 2, at, at+q.N), rope, q,
-				layer)
+			outs[i] = attend(q, func(x *mlx.Array) *mlx.Array { return s.Slice(x, 2, at, at+q.N) })
 			at += q.N
 		}
 		out = s.Concat(2, outs...)
@@ -64,16 +99,9 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 	return s.Reshape(out, rows, h.Q*h.Dim)
 }
 
-func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
-	layer int) *mlx.Array {
-	if rope != nil {
-		qk = rope.Forward(s, qk, q.Pos)
-	}
-	queries, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
-	if h.Growth != nil {
-		queries = h.Growth.forward(s, queries, q.Pos)
-	}
-	view := q.Caches[layer].(cache.Attention).Update(s, k, v)
+// attend attends a view with the rotated queries (1, Q, n, D) of one sequence.
+func (h Heads) attend(s *mlx.Scope, queries *mlx.Array, view cache.View,
+	q lm.Sequence) *mlx.Array {
 	if q.Apart {
 		return h.apart(s, queries, view, q.Pos)
 	}

@@ -10,7 +10,7 @@ const (
 	MaxIntermediate = 1 << 20
 	MaxHeads        = 1 << 10
 	MaxHeadDim      = 1 << 11
-	maxVocab        = 1 << 22
+	MaxVocab        = 1 << 22
 	MaxPositions    = 1 << 26
 )
 

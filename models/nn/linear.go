@@ -69,6 +69,15 @@ func (w *Weights) Outputs(l *Linear, from, to int) *Linear {
 	return out
 }
 
+// Out returns the number of outputs.
+func (l *Linear) Out() int {
+	n := 0
+	for i := range l.parts {
+		n += l.parts[i].out()
+	}
+	return n
+}
+
 // Forward maps x (rows, in) to (rows, out).
 func (l *Linear) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	if len(l.parts) == 1 && l.bias != nil && !l.parts[0].packed() {

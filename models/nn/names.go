@@ -32,7 +32,8 @@ func TextName(name string) (to string, keep bool) {
 	}
 	first, _, _ := strings.Cut(rest, ".")
 	switch first {
-	case "embed_tokens", "layers", "norm":
+	case "embed_tokens", "layers", "norm",
+		"embed_tokens_per_layer", "per_layer_model_projection", "per_layer_projection_norm":
 		return "model." + rest, true
 	case headPath:
 		return rest, true
