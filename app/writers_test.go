@@ -21,6 +21,7 @@ const wholeArguments = `{"city": "Bern", "days": 2, "exact": true, "tags": ["a"]
 const (
 	glmText = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Bern</arg_value>\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n<arg_key>exact</arg_key>\n<arg_value>true</arg_value>\n" +
 		"<arg_key>tags</arg_key>\n<arg_value>[\"a\"]</arg_value>\n<arg_key>place</arg_key>\n<arg_value>{\"x\": 1.5}</arg_value>\n</tool_call>"
+	lfmText  = `<|tool_call_start|>[get_weather(city="Bern", days=2, exact=True, tags=["a"], place={"x": 1.5})]<|tool_call_end|>`
 	dsmlText = "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜parameter name=\"city\" string=\"true\">Bern</｜DSML｜parameter>\n<｜DSML｜parameter name=\"days\" string=\"false\">2</｜DSML｜parameter>\n" +
 		"<｜DSML｜parameter name=\"exact\" string=\"false\">true</｜DSML｜parameter>\n<｜DSML｜parameter name=\"tags\" string=\"false\">[\"a\"]</｜DSML｜parameter>\n<｜DSML｜parameter name=\"place\" string=\"false\">{\"x\": 1.5}</｜DSML｜parameter>\n" +
 		"</｜DSML｜invoke>\n</｜DSML｜function_calls>"
@@ -50,6 +51,12 @@ var writers = map[string]writer{
 		text: `[get_weather(city="Bern", days=2, exact=True, tags=["a"], place={"x": 1.5})]`},
 	"tool_code": {template: "```tool_code",
 		text: "```tool_code\nget_weather(city=\"Bern\", days=2, exact=True, tags=[\"a\"], place={\"x\": 1.5})\n```"},
+	"lfm": {template: "List of tools: <|tool_list_start|>[",
+		special: []string{"<|tool_call_start|>", "<|tool_call_end|>"},
+		text:    lfmText},
+	"lfm, thinking": {template: "List of tools: [<|tool_call_start|></think>",
+		special: []string{"<|tool_call_start|>", "<|tool_call_end|>", "<think>", "</think>"},
+		text:    "<think>Where?</think>" + lfmText, ends: []string{"</think>"}},
 	"mistral, list": {template: "[TOOL_CALLS]", special: []string{"[TOOL_CALLS]"},
 		text: `[TOOL_CALLS][{"name": "get_weather", "arguments": ` + wholeArguments + "}]"},
 	"mistral, id": {template: "[TOOL_CALLS][CALL_ID]",

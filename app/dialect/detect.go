@@ -39,6 +39,8 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 		d.name, d.calls = "tool_call", tagged{}
 	case has(phiCall.open), has("<|tool|>", "<|/tool|>"):
 		d.name, d.calls = "phi", phi{list: !has(phiCall.open + "{")}
+	case has(lfmTools) && (has(lfmCall.open) || token(lfmCall.open)):
+		d.name, d.calls = "lfm", lfm{}
 	case has("func_name1("):
 		d.name, d.calls = "pythonic", llama{pythonic: true}
 	case has("```tool_code"):

@@ -27,6 +27,7 @@ var pieces = []string{
 	"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", dsmlCalls, dsmlInvoke, "now\">",
 	dsmlParameter, "city\" string=\"true\">", "days\" string=\"false\">", dsmlValueEnd,
 	dsmlInvokeEnd, dsmlCallsEnd,
+	"<|tool_call_start|>", "<|tool_call_end|>",
 	"<|tool_call|>", "<|/tool_call|>", "functools[", "<tool_", "</think", "<|", "é", `"city": null`,
 }
 
@@ -183,6 +184,8 @@ func TestParserHoldsBackNoMoreThanItsBounds(t *testing.T) {
 				"<tool_call><function=get_weather><parameter=city>a</parameter>"},
 			"json":     {`{"name": "`, `{"id": "`, "<|python_tag|>"},
 			"pythonic": {"[", "[now(", "[now(a=", "[now(a"},
+			"lfm": {lfmCall.open, lfmCall.open + "[", lfmCall.open + "[now(",
+				lfmCall.open + "[now(a=", lfmCall.open + `[{"name": "`},
 			"mistral": {"[TOOL_CALLS]", "[TOOL_CALLS]a", "[TOOL_CALLS]a[CALL_ID]",
 				"[TOOL_CALLS]a[ARGS]"},
 			"gemma4": {"<|tool_call>", "<|tool_call>call:a", "<|tool_call>call:a{a:",

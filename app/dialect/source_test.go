@@ -93,7 +93,7 @@ func (d *Dialect) begins(text string) bool {
 // closers are the texts that may stand after arguments.
 var closers = []string{
 	"</tool_call>", "</function>", "</parameter>", ")", "]", "}", ";", "```", "<|python_end|>",
-	"<tool_call|>", "<end_function_call>", "<|/tool_call|>", "</arg_value>",
+	"<tool_call|>", "<end_function_call>", "<|/tool_call|>", "</arg_value>", lfmCall.close,
 	deepSeekCallEnd, deepSeekCallsEnd, dsmlValueEnd, dsmlInvokeEnd, dsmlCallsEnd,
 }
 

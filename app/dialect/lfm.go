@@ -1,0 +1,70 @@
+package dialect
+
+// lfm reads and writes the calls of LFM2 and LFM2.5: a list of Python calls between tokens,
+// <|tool_call_start|>[f(a="x"), g()]<|tool_call_end|>. Asked to, these models write a list of JSON
+// objects there, [{"name": "f", "arguments": {}}]. The parser reads both.
+//
+// Sources: the model cards of LiquidAI/LFM2-1.2B and LiquidAI/LFM2.5-8B-A1B on the hub, section Tool
+// use; their chat_template.jinja. The first template of LFM2 has no calls: the vocabulary tells.
+type lfm struct{}
+
+var (
+	lfmCall  = tags{"<|tool_call_start|>", "<|tool_call_end|>"}
+	lfmCalls = pythonForm(functionForm{comma: true, last: []string{"]", lfmCall.close}})
+)
+
+// lfmTools stands before the list of tools in each template of the family.
+const lfmTools = "List of tools: "
+
+func (lfm) openers() []string { return []string{lfmCall.open} }
+func (lfm) special() []string { return []string{lfmCall.close} }
+func (lfm) bare() string      { return "" }
+
+func (lfm) open(p *Parser, opener string) {
+	p.mode = &fork{opened(opener), func(a attempt, c byte) mode {
+		if c == '[' {
+			return &lfmList{attempt: a}
+		}
+		return nil
+	}}
+}
+
+func (lfm) grammar(g *grammar) {
+	call := g.addRulePerTool("call", func(t Tool) string {
+		return g.function(t, lfmCalls, g.python)
+	})
+	calls := g.repeat(call, quote(", "))
+	g.addRule("calls", "%s %s %s %s %s",
+		g.token(lfmCall.open), quote("["), calls, quote("]"), g.token(lfmCall.close))
+}
+
+// An lfmList reads the bracket that opens the list, and decides which form the list has.
+type lfmList struct {
+	attempt
+	inside bool // the bracket was read
+}
+
+func (l *lfmList) read(p *Parser, c byte) {
+	var m mode
+	switch {
+	case !l.inside:
+		l.inside = true
+	case c == '{':
+		m = &listCall{attempt: l.attempt, inside: true, closing: []string{lfmCall.close}}
+	case inNames(c):
+		m = &functionCall{attempt: l.attempt, form: lfmCalls}
+	case !isSpace(c):
+		if l.hold(p, c) {
+			l.reject(p)
+		}
+		return
+	}
+	if m != nil {
+		p.mode = m
+		m.read(p, c)
+		return
+	}
+	l.hold(p, c)
+}
+
+func (l *lfmList) end(p *Parser, cut bool) { l.finish(p, cut, true) }
