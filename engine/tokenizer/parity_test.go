@@ -17,7 +17,7 @@ import (
 )
 
 // families are the recorded tokenizers, at least one for each form.
-var families = []string{"qwen", "llama3", "gpt2", "llama2", "gemma"}
+var families = []string{"qwen", "llama3", "tekken", "gpt2", "llama2", "gemma"}
 
 // recording is what build/fixtures/tokenizer.py wrote about one tokenizer.
 type recording struct {
