@@ -25,12 +25,12 @@ import (
 var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"gemma3":           gemma3.Parse, // text half of the multimodal form
 	"gemma3_text":      gemma3.Parse,
-	"gpt_oss":          gptoss.Parse,
-	"lfm2":             lfm2.Parse,
-	"lfm2_moe":         lfm2.Parse,
 	"gemma4":           gemma4.Parse, // text half of the multimodal form
 	"gemma4_text":      gemma4.Parse,
 	"gemma4_unified":   gemma4.Parse, // text half of the 12B model, which sees and hears
+	"gpt_oss":          gptoss.Parse,
+	"lfm2":             lfm2.Parse,
+	"lfm2_moe":         lfm2.Parse,
 	"llama":            llama.Parse,
 	"ministral3":       mistral3.Parse,
 	"mistral":          llama.Parse,

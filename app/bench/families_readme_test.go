@@ -21,11 +21,15 @@ var update = flag.Bool("update", false, "write the table of families into models
 // calls names the recordings of app/dialect that show how a family writes calls and thoughts.
 var calls = map[string][]string{
 	"gemma3_text": {"gemma3", "gemma3_json", "gemma3_tool_code", "functiongemma"},
+	"gemma4":      {"gemma4"},
 	"gpt_oss":     {"harmony"},
 	"llama":       {"llama3_1", "llama3_2_pythonic", "mistral_v3", "mistral_v7"},
+	"qwen2":       {"qwen2_5"},
 	"qwen3":       {"qwen3"},
 	"qwen3_5":     {"qwen3_5"},
 	"qwen3_5_moe": {"qwen3_5"},
+	"qwen3_moe":   {"qwen3", "qwen3_coder"},
+	"qwen3_next":  {"qwen3_coder"},
 }
 
 // A tried family is what the recordings of one model_type show.
@@ -54,10 +58,7 @@ func recordedFamilies(t *testing.T) map[string]*tried {
 		}
 		readInto(t, path, &config)
 		readInto(t, filepath.Join(filepath.Dir(path), "fixture.json"), &recording)
-		name := config.ModelType
-		if base, ok := sameLayers[name]; ok {
-			name = base
-		}
+		name := baseOf(config.ModelType)
 		f := all[name]
 		if f == nil {
 			f = &tried{types: map[string]bool{}, packings: map[string]bool{}}
@@ -113,7 +114,7 @@ func tableOfFamilies(t *testing.T) string {
 			ModelType string `json:"model_type"`
 		}
 		readInto(t, filepath.Join(recordings, name, "config.json"), &config)
-		inList[config.ModelType] = true
+		inList[baseOf(config.ModelType)] = true
 	}
 	var b bytes.Buffer
 	b.WriteString("| `model_type` | parity with mlx_lm | packings | calls and thoughts | drafters | checkpoints |\n")
@@ -181,10 +182,7 @@ func TestReadmeSaysWhatFamiliesWereTriedWith(t *testing.T) {
 		}
 	}
 	for _, name := range models.Architectures() {
-		if base, ok := sameLayers[name]; ok {
-			name = base
-		}
-		if !strings.Contains(want, "| `"+name+"` |") {
+		if !strings.Contains(want, "| `"+baseOf(name)+"` |") {
 			t.Errorf("nothing is recorded of model_type %s", name)
 		}
 	}

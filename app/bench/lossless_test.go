@@ -63,6 +63,7 @@ type lossless struct {
 	dir     string // its folder
 	layout  cache.Layout
 	drafter *enginetest.Scripted
+	steady  bool              // n-gram lookups may always be right, as the text may repeat itself
 	known   map[string]oracle // by request
 }
 
