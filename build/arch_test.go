@@ -62,9 +62,9 @@ var arrows = []struct {
 	{"models", []string{"models/*", "engine/lm", "engine/tokenizer", "engine/native", "engine/mlx", "storage/disk"}},
 	{"models/*", []string{"models/nn", "engine/lm", "engine/cache", "engine/mlx"}},
 	{"models/nn", []string{"engine/lm", "engine/cache", "engine/mlx"}},
-	{"models/gguf", nil},    // files, without knowing what a model is
-	{"models/pocket", nil},  // weights and files only
-	{"models/starter", nil}, // where the file lies
+	{"models/gguf", []string{"engine/mlx"}}, // files, without knowing what a model is
+	{"models/pocket", nil},                  // weights and files only
+	{"models/starter", nil},                 // where the file lies
 	// downloads, without knowing what a model is
 	{"models/hub", []string{"storage/disk"}},
 

@@ -13,7 +13,7 @@ type Venv struct {
 	Name         string
 	Requirements string // file below the checkout; empty for an environment with pip alone
 
-	// Over is a file of packages that replace some of Requirements, or empty.
+	// Over is a file of packages that replace some of Requirements or add to them, or empty.
 	Over string
 
 	// Resolve lets pip choose the versions of what the listed packages need, where that differs by
@@ -41,6 +41,13 @@ func (b *Builder) ExpertsPython(ctx context.Context) (string, error) {
 	return b.Venv(ctx, Venv{Name: "reference-experts",
 		Requirements: "build/fixtures/requirements.txt",
 		Over:         "build/fixtures/requirements-experts.txt"})
+}
+
+// GGUFPython returns the Python with the reference implementations and llama.cpp's package gguf.
+func (b *Builder) GGUFPython(ctx context.Context) (string, error) {
+	return b.Venv(ctx, Venv{Name: "reference-gguf",
+		Requirements: "build/fixtures/requirements.txt",
+		Over:         "build/fixtures/requirements-gguf.txt"})
 }
 
 // Venv makes v in the cache and returns its Python.

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -12,6 +13,8 @@ import (
 // A model is the content of one GGUF file, or of a set of them.
 type model struct {
 	header *header
+	files  []io.ReaderAt // in which the tensors lie
+	losses []Loss
 }
 
 // A family is how one general.architecture becomes a model in Hugging Face's form.
@@ -141,12 +144,16 @@ func (m *model) sources() ([]*source, error) {
 		if strings.Contains(to, ".q_proj.") || strings.Contains(to, ".k_proj.") {
 			s.half = half
 		}
-		switch {
-		case s.packing() != nil && (len(t.shape) < 2 || !strings.HasSuffix(to, ".weight")):
+		_, plain := plainTypes[t.kind]
+		switch packed := !plain; {
+		case packed && (len(t.shape) < 2 || !strings.HasSuffix(to, ".weight")):
 			return nil, unsupported("has %q as %v, which only a matrix may be", t.name, t.kind)
 		case s.half > 0 && s.rows()%(2*s.half) != 0:
 			return nil, damaged("tensor %q has %d rows, which are no heads of %d", t.name,
 				s.rows(), 2*half)
+		}
+		if err := m.pack(s); err != nil {
+			return nil, err
 		}
 		sources = append(sources, s)
 	}
@@ -154,6 +161,22 @@ func (m *model) sources() ([]*source, error) {
 		return nil, damaged("it has no tensors")
 	}
 	return sources, c.err
+}
+
+// pack chooses how a tensor is packed.
+func (m *model) pack(s *source) error {
+	if p, ok := packings[s.kind]; ok {
+		s.pack = &p
+	}
+	a, ok := approximations[s.kind]
+	if !ok {
+		return nil
+	}
+	var loss Loss
+	var err error
+	s.pack, loss, err = a.choose(m.files[s.file], &s.tensor)
+	m.losses = append(m.losses, loss)
+	return err
 }
 
 // A config collects what config.json says. The first error stays.
@@ -271,7 +294,7 @@ func quantization(sources []*source) map[string]any {
 	counts := map[form]int{}
 	var most form
 	for _, s := range sources {
-		p := s.packing()
+		p := s.pack
 		if p == nil {
 			continue
 		}

@@ -29,7 +29,12 @@ type Folder struct {
 	entries []*entry
 	small   map[string]func() []byte // the other files by name, made when they are asked for
 	changed time.Time
+	losses  []Loss
 }
+
+// Losses returns what repacking changes. It is empty for a file whose weights stay exactly as they
+// are.
+func (d *Folder) Losses() []Loss { return d.losses }
 
 // A fileID is a file as its header was read.
 type fileID struct {
@@ -51,7 +56,7 @@ func Open(fsys fs.FS, name string) (*Folder, error) {
 		return nil, err
 	}
 	d := &Folder{fsys: fsys, files: []fileID{id}, changed: id.changed}
-	return d, d.show(&model{header: h})
+	return d, d.show(&model{header: h, files: []io.ReaderAt{f.(io.ReaderAt)}})
 }
 
 // openRegular opens a file that can be read at any offset.
@@ -81,6 +86,7 @@ func (d *Folder) show(m *model) error {
 		return err
 	}
 	d.header, d.entries = layout(sources)
+	d.losses = m.losses
 	config, err := m.config(sources)
 	if err != nil {
 		return err

@@ -11,18 +11,31 @@ import (
 type kind uint32
 
 const (
-	f32  kind = 0
-	f16  kind = 1
-	q4_0 kind = 2
-	q4_1 kind = 3
-	q8_0 kind = 8
-	bf16 kind = 30
+	f32   kind = 0
+	f16   kind = 1
+	q4_0  kind = 2
+	q4_1  kind = 3
+	q5_0  kind = 6
+	q5_1  kind = 7
+	q8_0  kind = 8
+	q2_k  kind = 10
+	q3_k  kind = 11
+	q4_k  kind = 12
+	q5_k  kind = 13
+	q6_k  kind = 14
+	iq4nl kind = 20
+	bf16  kind = 30
+	mxfp4 kind = 39
 )
 
 // kinds holds every kind that can be read: how many elements a block has and in how many bytes.
 var kinds = map[kind]struct{ block, bytes int }{
 	f32: {1, 4}, f16: {1, 2}, bf16: {1, 2},
 	q4_0: {32, 2 + 16}, q4_1: {32, 2 + 2 + 16}, q8_0: {32, 2 + 32},
+	q5_0: {32, 2 + 4 + 16}, q5_1: {32, 2 + 2 + 4 + 16},
+	q2_k: {256, 16 + 64 + 2 + 2}, q3_k: {256, 32 + 64 + 12 + 2},
+	q6_k: {256, 128 + 64 + 16 + 2}, q4_k: {256, 2 + 2 + 12 + 128}, q5_k: {256, 2 + 2 + 12 + 32 + 128},
+	iq4nl: {32, 2 + 16}, mxfp4: {32, 1 + 16},
 }
 
 // kindNames holds the names of all kinds, those that can't be read too.

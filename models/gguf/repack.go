@@ -12,61 +12,162 @@ type packing struct {
 	group int
 	scale string // type of scales and biases, as safetensors spells it
 
-	// weights packs the elements of whole blocks.
+	// weights packs the elements of whole blocks. The lowest bits come first.
 	weights func(dst, blocks []byte)
 
-	// scales writes the scale and the bias of each group of whole blocks. It reports false if a
-	// scale is not finite, or if its bias is more than the type holds.
+	// scales writes the scale of each group of whole blocks, and in the affine mode its bias. It
+	// reports false if a scale is not finite, or if its bias is more than the type holds.
 	scales func(scales, biases, blocks []byte) bool
 }
 
-// packings holds the packed kinds. Any other kind is a plain type.
+// packings holds the packed kinds. Any other kind is a plain type. A group is 32 elements.
 var packings = map[kind]packing{
-	q4_0: {"affine", 4, 32, "F16", nibbles(18, 2), centred(18, 3)},
-	q4_1: {"affine", 4, 32, "F16", nibbles(20, 4), scaleAndMin(20)},
-	q8_0: {"affine", 8, 32, "F16", signedBytes, centred(34, 7)},
+	q4_0:  {"affine", 4, group, "F16", nibbles(18, 2), centred(18, 3)},
+	q4_1:  {"affine", 4, group, "F16", nibbles(20, 4), scaleAndMin(20)},
+	q5_0:  {"affine", 5, group, "F16", fiveBits(22, 2), centred(22, 4)},
+	q5_1:  {"affine", 5, group, "F16", fiveBits(24, 4), scaleAndMin(24)},
+	q8_0:  {"affine", 8, group, "F16", signedBytes, centred(34, 7)},
+	q4_k:  {"affine", 4, group, "F32", superNibbles, superScales(144)},
+	q5_k:  {"affine", 5, group, "F32", superFiveBits, superScales(176)},
+	iq4nl: {"affine", 8, group, "F16", fromCodebook, centred(18, 7)},
+	mxfp4: {"mxfp4", 4, group, "U8", nibbles(17, 1), exponents},
 }
+
+// group is how many elements share a scale.
+const group = 32
 
 // plainTypes holds the other kinds, by safetensors' names.
 var plainTypes = map[kind]string{f32: "F32", f16: "F16", bf16: "BF16"}
 
+// scaleBytes holds the bytes of a scale of each type.
+var scaleBytes = map[string]int{"F32": 4, "F16": 2, "U8": 1}
+
 var errScale = errors.New(
-	"it has a scale beyond float16, so it is damaged; download the file again")
+	"it has a scale that is no number, or too large, so it is damaged; download the file again")
 
-// groupSize is how many elements share a scale.
-const groupSize = 32
+var little = binary.LittleEndian
 
-// nibbles packs blocks of 32 elements of 4 bits, which begin at byte from of a block: first the low
-// halves of 16 bytes, then the high halves. MLX has two neighbours in a byte.
-func nibbles(size, from int) func(dst, blocks []byte) {
-	return func(dst, blocks []byte) {
-		for len(blocks) >= size && len(dst) >= groupSize/2 {
-			a := binary.LittleEndian.Uint64(blocks[from:])
-			b := binary.LittleEndian.Uint64(blocks[from+8:])
-			binary.LittleEndian.PutUint64(dst, pairLow(a)|pairLow(b)<<32)
-			binary.LittleEndian.PutUint64(dst[8:], pairLow(a>>4)|pairLow(b>>4)<<32)
-			blocks, dst = blocks[size:], dst[groupSize/2:]
-		}
-	}
-}
+// Eight elements at a time are a word of one byte each.
+const (
+	lowHalves = 0x0f0f0f0f0f0f0f0f
+	lowBits   = 0x0101010101010101
+	topBits   = 0x8080808080808080
+)
 
-// pairLow joins the low halves of eight bytes to 32 bits.
-func pairLow(x uint64) uint64 {
-	x &= 0x0f0f0f0f0f0f0f0f
+// squeeze4 joins the low 4 bits of eight bytes, squeeze5 the low 5. The other bits are 0.
+func squeeze4(x uint64) uint64 {
 	x = (x | x>>4) & 0x00ff00ff00ff00ff
 	x = (x | x>>8) & 0x0000ffff0000ffff
 	return (x | x>>16) & 0x00000000ffffffff
 }
 
+func squeeze5(x uint64) uint64 {
+	x = x&0x001f001f001f001f | x>>3&0x03e003e003e003e0
+	x = x&0x000003ff000003ff | x>>6&0x000ffc00000ffc00
+	return x&0x00000000000fffff | x>>12&0x000000fffff00000
+}
+
+// spread puts each of eight bits into the lowest bit of a byte.
+func spread(b byte) uint64 {
+	x := uint64(b) * lowBits & 0x8040201008040201
+	return (x + ^uint64(topBits)) >> 7 & lowBits
+}
+
+// put5 writes 32 elements of 5 bits, eight in each of a to d.
+func put5(dst []byte, a, b, c, d uint64) {
+	little.PutUint64(dst, a|b<<40)
+	little.PutUint64(dst[8:], b>>24|c<<16|d<<56)
+	little.PutUint32(dst[16:], uint32(d>>8))
+}
+
+// nibbles packs blocks of 32 elements of 4 bits, which begin at byte from of a block: first the low
+// halves of 16 bytes, then the high halves. MLX has two neighbours in a byte.
+func nibbles(size, from int) func(dst, blocks []byte) {
+	return func(dst, blocks []byte) {
+		for len(blocks) >= size && len(dst) >= group/2 {
+			a, b := little.Uint64(blocks[from:]), little.Uint64(blocks[from+8:])
+			little.PutUint64(dst, squeeze4(a&lowHalves)|squeeze4(b&lowHalves)<<32)
+			little.PutUint64(dst[8:], squeeze4(a>>4&lowHalves)|squeeze4(b>>4&lowHalves)<<32)
+			blocks, dst = blocks[size:], dst[group/2:]
+		}
+	}
+}
+
+// fiveBits packs blocks of 32 elements of 5 bits. From byte from on a block has their highest bits,
+// then the others as in nibbles.
+func fiveBits(size, from int) func(dst, blocks []byte) {
+	return func(dst, blocks []byte) {
+		for len(blocks) >= size && len(dst) >= group*5/8 {
+			high := blocks[from : from+4]
+			a, b := little.Uint64(blocks[from+4:]), little.Uint64(blocks[from+12:])
+			put5(dst,
+				squeeze5(a&lowHalves|spread(high[0])<<4), squeeze5(b&lowHalves|spread(high[1])<<4),
+				squeeze5(a>>4&lowHalves|spread(high[2])<<4),
+				squeeze5(b>>4&lowHalves|spread(high[3])<<4))
+			blocks, dst = blocks[size:], dst[group*5/8:]
+		}
+	}
+}
+
 // signedBytes turns the signed elements of Q8_0 into unsigned ones, 128 larger.
 func signedBytes(dst, blocks []byte) {
 	const size = 34
-	for len(blocks) >= size && len(dst) >= groupSize {
-		for i := 0; i < groupSize; i += 8 {
-			x := binary.LittleEndian.Uint64(blocks[2+i:])
-			binary.LittleEndian.PutUint64(dst[i:], x^0x8080808080808080)
+	for len(blocks) >= size && len(dst) >= group {
+		for i := 0; i < group; i += 8 {
+			little.PutUint64(dst[i:], little.Uint64(blocks[2+i:])^topBits)
 		}
-		blocks, dst = blocks[size:], dst[groupSize:]
+		blocks, dst = blocks[size:], dst[group:]
+	}
+}
+
+// superNibbles packs blocks of Q4_K, of eight groups. Two groups lie in 32 bytes, one in the low
+// halves and one in the high ones.
+func superNibbles(dst, blocks []byte) {
+	const size = 144
+	for len(blocks) >= size && len(dst) >= 128 {
+		for i := 0; i < 128; i += 32 {
+			for half, shift := range [2]uint{0, 4} {
+				for j := range 2 {
+					a := little.Uint64(blocks[16+i+16*j:]) >> shift & lowHalves
+					b := little.Uint64(blocks[16+i+16*j+8:]) >> shift & lowHalves
+					little.PutUint64(dst[i+16*half+8*j:], squeeze4(a)|squeeze4(b)<<32)
+				}
+			}
+		}
+		blocks, dst = blocks[size:], dst[128:]
+	}
+}
+
+// superFiveBits packs blocks of Q5_K. Their elements lie as in Q4_K, after 32 bytes of their
+// highest bits: bit g of byte i is that of element i of group g.
+func superFiveBits(dst, blocks []byte) {
+	const size = 176
+	for len(blocks) >= size && len(dst) >= 160 {
+		for g := range 8 {
+			low := blocks[48+g/2*32:]
+			var x [4]uint64
+			for i := range x {
+				element := little.Uint64(low[8*i:]) >> (g % 2 * 4) & lowHalves
+				high := little.Uint64(blocks[16+8*i:]) >> g & lowBits
+				x[i] = squeeze5(element | high<<4)
+			}
+			put5(dst[20*g:], x[0], x[1], x[2], x[3])
+		}
+		blocks, dst = blocks[size:], dst[160:]
+	}
+}
+
+// codebook holds the values of IQ4_NL, 128 larger.
+var codebook = [16]byte{1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}
+
+// fromCodebook looks the elements of IQ4_NL up. They lie as in nibbles.
+func fromCodebook(dst, blocks []byte) {
+	const size = 18
+	for len(blocks) >= size && len(dst) >= group {
+		for i, b := range blocks[2:size] {
+			dst[i], dst[i+16] = codebook[b&15], codebook[b>>4]
+		}
+		blocks, dst = blocks[size:], dst[group:]
 	}
 }
 
@@ -76,34 +177,15 @@ func centred(size int, shift uint16) func(scales, biases, blocks []byte) bool {
 	return func(scales, biases, blocks []byte) bool {
 		ok := true
 		for i := 0; len(blocks) >= size; i += 2 {
-			d := binary.LittleEndian.Uint16(blocks)
+			d := little.Uint16(blocks)
 			bias, fits := halfTimes(d, shift)
 			ok = ok && fits
-			binary.LittleEndian.PutUint16(scales[i:], d)
-			binary.LittleEndian.PutUint16(biases[i:], bias^0x8000)
+			little.PutUint16(scales[i:], d)
+			little.PutUint16(biases[i:], bias^0x8000)
 			blocks = blocks[size:]
 		}
 		return ok
 	}
-}
-
-// halfTimes returns 2^shift times a float16, and whether that is finite.
-func halfTimes(h, shift uint16) (uint16, bool) {
-	sign, exponent, fraction := h&0x8000, h>>10&0x1f, h&0x3ff
-	switch {
-	case exponent == 0x1f:
-		return h, false
-	case exponent == 0: // 0, or so small that the fraction has no leading one
-		for ; shift > 0 && fraction&0x400 == 0; shift-- {
-			fraction <<= 1
-		}
-		if fraction&0x400 == 0 {
-			return sign | fraction, true
-		}
-		exponent, fraction = 1, fraction&0x3ff
-	}
-	exponent += shift
-	return sign | exponent<<10 | fraction, exponent < 0x1f
 }
 
 // scaleAndMin writes the scales of blocks that begin with a scale and the least value.
@@ -111,12 +193,54 @@ func scaleAndMin(size int) func(scales, biases, blocks []byte) bool {
 	return func(scales, biases, blocks []byte) bool {
 		ok := true
 		for i := 0; len(blocks) >= size; i += 2 {
-			d, m := binary.LittleEndian.Uint16(blocks), binary.LittleEndian.Uint16(blocks[2:])
-			ok = ok && d&0x7c00 != 0x7c00 && m&0x7c00 != 0x7c00
-			binary.LittleEndian.PutUint16(scales[i:], d)
-			binary.LittleEndian.PutUint16(biases[i:], m)
+			d, m := little.Uint16(blocks), little.Uint16(blocks[2:])
+			ok = ok && isFinite(d) && isFinite(m)
+			little.PutUint16(scales[i:], d)
+			little.PutUint16(biases[i:], m)
 			blocks = blocks[size:]
 		}
 		return ok
 	}
+}
+
+// superScales writes the scales of blocks of Q4_K and Q5_K. Each of eight groups has a 6-bit share
+// of the block's scale and of its least value.
+func superScales(size int) func(scales, biases, blocks []byte) bool {
+	return func(scales, biases, blocks []byte) bool {
+		ok := true
+		for i := 0; len(blocks) >= size; i += 32 {
+			d, least := little.Uint16(blocks), little.Uint16(blocks[2:])
+			ok = ok && isFinite(d) && isFinite(least)
+			shares, mins := superShares(blocks[4:16])
+			for g := range 8 {
+				putFloat(scales[i+4*g:], fromHalf(d)*float32(shares[g]))
+				putFloat(biases[i+4*g:], -(fromHalf(least) * float32(mins[g])))
+			}
+			blocks = blocks[size:]
+		}
+		return ok
+	}
+}
+
+// superShares unpacks the shares of eight groups: the first four lie in the low 6 bits of a byte
+// each. The others have their low halves together, and their highest bits above the first four.
+func superShares(b []byte) (scales, mins [8]byte) {
+	for g := range 4 {
+		scales[g], mins[g] = b[g]&63, b[4+g]&63
+		scales[4+g] = b[8+g]&15 | b[g]>>6<<4
+		mins[4+g] = b[8+g]>>4 | b[4+g]>>6<<4
+	}
+	return scales, mins
+}
+
+// exponents writes the scales of MXFP4, powers of two. 255 is no number.
+func exponents(scales, _, blocks []byte) bool {
+	const size = 17
+	ok := true
+	for i := 0; len(blocks) >= size; i++ {
+		scales[i] = blocks[0]
+		ok = ok && scales[i] != 255
+		blocks = blocks[size:]
+	}
+	return ok
 }

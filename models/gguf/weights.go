@@ -16,6 +16,8 @@ type source struct {
 	tensor
 	to string // its name in Hugging Face's form, with .weight or .bias
 
+	pack *packing // nil for a plain type
+
 	// half, if not 0, says that the rows of each head of 2 half rows are interleaved. They are put
 	// back into halves.
 	half int
@@ -32,14 +34,6 @@ func (t *source) rows() int {
 
 // rowBytes returns the bytes of a row in the file.
 func (t *source) rowBytes() int64 { return t.bytes / int64(t.rows()) }
-
-// packing returns how the tensor is packed, nil if it is plain.
-func (t *source) packing() *packing {
-	if p, ok := packings[t.kind]; ok {
-		return &p
-	}
-	return nil
-}
 
 // from returns the row of the file that becomes row i.
 func (t *source) from(i int) int {
@@ -88,18 +82,18 @@ func layout(sources []*source) (header []byte, entries []*entry) {
 		entries = append(entries, &entry{t, p, name, dtype, shape, at, size})
 		at += size
 	}
-	bytes := map[string]int64{"F32": 4, "U32": 4, "F16": 2, "BF16": 2, "U8": 1}
 	for _, t := range sources {
-		p := t.packing()
+		p := t.pack
 		if p == nil {
-			dtype := plainTypes[t.kind]
-			add(t, whole, t.to, dtype, t.width(), bytes[dtype])
+			add(t, whole, t.to, plainTypes[t.kind], t.width(), int64(t.kind.bytes()))
 			continue
 		}
 		groups := t.width() / p.group
 		add(t, weight, t.to, "U32", groups*p.group*p.bits/32, 4)
-		add(t, scales, t.module()+".scales", p.scale, groups, bytes[p.scale])
-		add(t, biases, t.module()+".biases", p.scale, groups, bytes[p.scale])
+		add(t, scales, t.module()+".scales", p.scale, groups, int64(scaleBytes[p.scale]))
+		if p.mode == "affine" { // no other mode has biases
+			add(t, biases, t.module()+".biases", p.scale, groups, int64(scaleBytes[p.scale]))
+		}
 	}
 	text := []byte{'{'}
 	for i, e := range entries {
@@ -223,12 +217,8 @@ func (w *weights) readWhole(e *entry, p []byte) error {
 
 // sideBytes returns the bytes of the scales of so many rows of a packed tensor.
 func (t *source) sideBytes(rows int) int {
-	p := t.packing()
-	size := 4
-	if p.scale == "F16" {
-		size = 2
-	}
-	return rows * t.width() / p.group * size
+	p := t.pack
+	return rows * t.width() / p.group * scaleBytes[p.scale]
 }
 
 // chunkBytes is about how much of a file one goroutine reads at a time. It fits the cache of a
@@ -304,7 +294,7 @@ func (w *weights) readSource(t *source, buffers *[2][]byte, from, to int) ([]byt
 
 // repack writes the rows [from, to) of an entry, whose blocks are src, to out.
 func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
-	pack := e.packing()
+	pack := e.pack
 	if pack == nil {
 		copy(out, src)
 		return nil

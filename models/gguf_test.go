@@ -1,0 +1,66 @@
+package models_test
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// TestGGUFParity loads small GGUF files of each architecture, written by llama.cpp's own package.
+// It compares their logits with what mlx_lm said of the same weights (build/fixtures/gguf.py).
+func TestGGUFParity(t *testing.T) {
+	files, err := filepath.Glob("testdata/gguf/*.gguf")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	thread := enginetest.NewThread(t)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".gguf")
+		t.Run(name, func(t *testing.T) {
+			b, err := models.Load(context.Background(), thread, file, models.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			if _, err := models.Inspect(file); err != nil {
+				t.Fatal(err)
+			}
+			var prompt, ids []int32
+			var logits [][]float32
+			ts := enginetest.Tensors(t, strings.TrimSuffix(file, ".gguf")+".safetensors")
+			enginetest.Do(t, thread, func(s *mlx.Scope) (err error) {
+				if prompt, err = mlx.Read[int32](s, ts.Load(s, "prompt")); err != nil {
+					return err
+				}
+				if ids, err = mlx.Read[int32](s, ts.Load(s, "ids")); err != nil {
+					return err
+				}
+				logits, err = enginetest.ReadRows(s, ts.Load(s, "logits"))
+				return err
+			})
+			caches := b.Model.NewCaches(cache.Options{})
+			defer freeCaches(t, thread, caches)
+			text := append(prompt, ids[:len(ids)-1]...)
+			rows := forward(t, thread, b.Model, caches, text, 16)[len(prompt)-1:]
+			worst := 0.0
+			for i, row := range rows {
+				if argmax(row) != ids[i] {
+					t.Fatalf("token %d is %d, not %d", i, argmax(row), ids[i])
+				}
+				for j := range row {
+					worst = max(worst, math.Abs(float64(row[j]-logits[i][j])))
+				}
+			}
+			if worst > 1e-4 {
+				t.Errorf("logits differ by %g", worst)
+			}
+		})
+	}
+}
