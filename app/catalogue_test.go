@@ -20,8 +20,14 @@ func TestFolderInTheWorkingDirectoryDoesNotShadowAnID(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, file := range []string{"org/x.gguf", "org/x.txt"} {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, want := range map[string]bool{
 		"pocket": false, control.Alias: false, "": false, "org/other": false,
+		"org/x.gguf": true, "org/x.txt": false, "org/y.gguf": false,
 		"org/name": true, "./pocket": true, "../x": true, ".": true, "..": true, "/nowhere": true,
 	} {
 		if got := library.IsFolder(name); got != want {

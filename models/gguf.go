@@ -4,10 +4,22 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"tandem/models/gguf"
 	"tandem/storage/disk"
 )
+
+// IsGGUF reports whether a path is named as a GGUF file is.
+func IsGGUF(path string) bool { return path != TrimGGUF(path) }
+
+// TrimGGUF returns the name of a file without the end that GGUF files have.
+func TrimGGUF(name string) string {
+	if ext := filepath.Ext(name); strings.EqualFold(ext, ".gguf") {
+		return strings.TrimSuffix(name, ext)
+	}
+	return name
+}
 
 // openGGUF returns the files that a GGUF file is shown as.
 func openGGUF(path string) (fs.FS, error) {

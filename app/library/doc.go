@@ -8,25 +8,10 @@
 // Downloads go on whether a client watches or not, until they are complete or a person stops them
 // (downloads.go). The database lists them too: the next process goes on with those in progress.
 //
-// # Another format of models
+// # GGUF files
 //
-// An importer, say of GGUF, touches these places:
-//
-//   - this package: finder.folder (found.go) recognises a folder, and refuses GGUF by name today;
-//     AddModel (register.go) accepts a folder, and refuses a file;
-//   - models/hub: name.go and info.go choose the files of a repository, find.go looks for missing
-//     ones, index.go and size.go go by the names of shards;
-//   - models: config.go reads the sizes, checkpoint.go the tensors; load.go, inspect.go and
-//     purpose.go name the files; footprint.go counts their bytes;
-//   - models/nn: quantization.go knows MLX's affine packing alone, weights.go the types of tensors;
-//   - engine/mlx: safetensors_header.go reads the headers of files;
-//   - engine/tokenizer: file.go reads the tokens from tokenizer.json;
-//   - app/pool: checkpoint_store.go, drafter_reading.go, tokenizer.go and remembered.go name the
-//     files. The first makes the key of checkpoints from them, so it must not miss one;
-//   - app/ollama: models.go tells the format.
-//
-// An importer adds a reader of headers to engine/mlx. It adds a map from GGUF's names of tensors to
-// the names of checkpoints to package models.
+// The path of a GGUF file stands wherever that of a folder does: models/gguf shows it as a folder.
+// What goes by the dates of files takes the file itself (app/pool, singleFile).
 //
 // # Who owns what
 //

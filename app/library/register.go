@@ -27,8 +27,8 @@ func (l *Library) Models(ctx context.Context) ([]control.Model, error) {
 	return list, nil
 }
 
-// IsFolder reports whether a name means a folder and no id: it is written as only a path can be, or
-// it has a slash and is an existing folder. A name without a slash is always an id, whatever lies
+// IsFolder reports whether a name means a folder or a GGUF file and no id: it is written as only a
+// path can be, or it has a slash and is there. A name without a slash is always an id, whatever lies
 // in the working folder.
 func IsFolder(name string) bool {
 	if filepath.IsAbs(name) || name == "." || name == ".." || strings.HasPrefix(name, "./") ||
@@ -38,7 +38,8 @@ func IsFolder(name string) bool {
 	if !strings.Contains(name, "/") {
 		return false
 	}
-	return disk.IsDir(name)
+	info, err := disk.Stat(name)
+	return err == nil && (info.IsDir() || models.IsGGUF(name))
 }
 
 // registerPocket renews the row of the embedded model, since a new program may have a new one.
@@ -64,17 +65,13 @@ func (l *Library) register(ctx context.Context, row storage.Model,
 	return control.Model(row), err
 }
 
-// AddModel registers a folder, which must hold a complete model of a supported architecture.
-// Errors: CodeModelInvalid; CodeInvalid for an id that cannot be used. It implements
+// AddModel registers a folder, which must hold a complete model of a supported architecture, or a
+// GGUF file with one. Errors: CodeModelInvalid; CodeInvalid for an id that cannot be used. It implements
 // server.Library.
 func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.Model, error) {
 	dir, err := filepath.Abs(r.Path)
 	if err != nil {
 		return control.Model{}, err
-	}
-	if file, err := disk.Stat(dir); err == nil && !file.IsDir() {
-		return control.Model{}, control.Errorf(control.CodeModelInvalid,
-			"%s is a file, not a model's folder; name the folder that holds config.json and the weights", dir)
 	}
 	info, err := l.pool.Inspect(dir)
 	if err != nil {
@@ -89,8 +86,8 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 	return l.register(ctx, storage.Model{ID: id, Path: dir, Source: storage.SourceFolder}, info)
 }
 
-// folderID returns the id of a folder's model: its name at the hub if the folder lies in a hub's
-// cache, else the folder's name in the hub's alphabet.
+// folderID returns the id of the model in a folder or a GGUF file: its name at the hub if the folder
+// lies in a hub's cache, else the name of the folder or the file in the hub's alphabet.
 func folderID(dir string) string {
 	if _, id, _, err := hub.ParseDir(dir); err == nil {
 		return id
@@ -101,7 +98,7 @@ func folderID(dir string) string {
 			return r
 		}
 		return '-'
-	}, filepath.Base(dir))
+	}, models.TrimGGUF(filepath.Base(dir)))
 	for _, c := range []string{"-", "."} { // a doubled sign has a meaning in the hub's cache
 		for strings.Contains(id, c+c) {
 			id = strings.ReplaceAll(id, c+c, c)

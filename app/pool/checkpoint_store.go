@@ -62,6 +62,10 @@ func (p *Pool) checkpointKey(row storage.Model, bundle *models.Bundle) (string, 
 		}
 		return hex.EncodeToString(h.Sum(nil)), nil
 	}
+	if file := singleFile(row.Path); file != "" {
+		fmt.Fprint(h, file)
+		return hex.EncodeToString(h.Sum(nil)), nil
+	}
 	entries, err := disk.ReadDir(row.Path, 0)
 	if err != nil {
 		return "", err

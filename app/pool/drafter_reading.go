@@ -53,6 +53,9 @@ func (p *Pool) keepReading(ctx context.Context, row storage.Model, source string
 // file, of the index, or of the newest shard. Other weights in the same folder have another key:
 // their readings are measured again, and a model in memory is known to be older than its files.
 func weightsKey(source string) string {
+	if file := singleFile(source); file != "" {
+		return source + " " + file
+	}
 	for _, file := range []string{"model.safetensors", "model.safetensors.index.json"} {
 		if info, err := disk.FS(source).Stat(file); err == nil {
 			return fmt.Sprintf("%s %d", source, info.ModTime().UnixNano())

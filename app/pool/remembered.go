@@ -54,6 +54,9 @@ const moduleDepth = 2
 // files. The text is empty for a folder that has no config.json or cannot be listed. Links are
 // followed, since the files of a hub's cache are links.
 func listFiles(dir string) string {
+	if file := singleFile(dir); file != "" {
+		return file
+	}
 	files := disk.FS(dir)
 	if _, err := files.Stat("config.json"); err != nil {
 		return "" // no model, however many files it has
@@ -61,6 +64,16 @@ func listFiles(dir string) string {
 	var list strings.Builder
 	addFiles(&list, files, ".", moduleDepth)
 	return list.String()
+}
+
+// singleFile returns the name, the size and the date of a model that is one file. It is empty for a
+// folder.
+func singleFile(path string) string {
+	info, err := disk.Stat(path)
+	if err != nil || info.IsDir() {
+		return ""
+	}
+	return fmt.Sprintln(info.Name(), info.Size(), info.ModTime().UnixNano())
 }
 
 // addFiles lists a folder and, so many levels deep, the config.json of the folders below it.

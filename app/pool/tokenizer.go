@@ -38,6 +38,9 @@ func tokenizerFiles(row storage.Model) string {
 	if row.Source == storage.SourcePocket { // it has no folder and never changes
 		return row.Source
 	}
+	if file := singleFile(row.Path); file != "" {
+		return row.Path + "\n" + file
+	}
 	files := row.Path
 	for _, name := range []string{"tokenizer.json", "tokenizer_config.json",
 		"chat_template.jinja", "chat_template.json", models.MoreTemplates} {

@@ -18,7 +18,7 @@ import (
 func modelVerbs() []verb {
 	return []verb{
 		{name: "list", doc: "list them: * marks the chosen one; the list names models in memory, and those that cannot be loaded"},
-		{name: "add", args: "FOLDER", doc: "register a model's folder"},
+		{name: "add", args: "FOLDER", doc: "register a model's folder, or a GGUF file"},
 		{name: "remove", args: "ID", doc: "remove one, and delete it from the disk if Tandem downloaded it"},
 		{name: "unload", args: "[ID]", doc: "free the memory of a model, or of all"},
 		{name: "drafter", args: "ID [FOLDER|ORG/NAME|auto|none]", doc: "say or set what guesses ahead for a model"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,9 +27,10 @@ import (
 //	! stdout PATTERN  the last standard output does not match PATTERN; also with stderr
 //	only MODE         the next line counts only in this mode: alone or served
 //
-// 'Quotes' keep spaces together. \n in TEXT is a newline. A command line can name three folders:
+// 'Quotes' keep spaces together. \n in TEXT is a newline. A command line can name three folders and a file:
 //
 //   - $TINY has a random model;
+//   - $GGUF is another, in one file;
 //   - $BARE has a random model without a chat template;
 //   - $WORK is empty.
 func TestVerbsFollowTheirScripts(t *testing.T) {
@@ -37,7 +39,11 @@ func TestVerbsFollowTheirScripts(t *testing.T) {
 		t.Fatalf("testdata has no scripts: %v", err)
 	}
 	vars := map[string]string{"TINY": tinyModel(t, "tiny", nil), "BARE": tinyModel(t, "bare", nil),
-		"WORK": t.TempDir()}
+		"WORK": t.TempDir(), "GGUF": filepath.Join(t.TempDir(), "small.gguf")}
+	recorded, err := os.ReadFile("../../../models/testdata/gguf/llama.gguf")
+	if err := errors.Join(err, os.WriteFile(vars["GGUF"], recorded, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Remove(filepath.Join(vars["BARE"], "chat_template.jinja")); err != nil {
 		t.Fatal(err)
 	}
