@@ -72,6 +72,8 @@ var exactCases = []exactCase{
 	{"gemma4-e-4bit", "float32"},
 	{"gemma4-moe-4bit", "float32"}, // experts beside the MLP
 	{"gemma4-moe-4bit", "bfloat16"},
+	{"gpt-oss-mxfp4", "float32"},
+	{"gpt-oss-published", "bfloat16"},
 }
 
 // ringChunk is the most rows that the rings of the suite take at once.

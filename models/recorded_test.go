@@ -12,6 +12,7 @@ import (
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
 	"tandem/models"
 )
 
@@ -57,6 +58,7 @@ func TestFootprintOfRecordedModelsIsTheirMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		enginetest.Do(t, th, func(s *mlx.Scope) error { s.ClearCache(); return nil })
 		before := th.Memory().Active
 		b, err := models.LoadFS(t.Context(), th, files, models.Options{Dtype: models.DtypeFloat32})
 		if err != nil {
@@ -130,6 +132,12 @@ type publishedDrafter struct {
 
 // publishedDrafters have no windows.
 var publishedDrafters = []publishedDrafter{
+	{"z-lab/gpt-oss-20b-DFlash", "gpt-oss-published", map[string]any{
+		"model_type": "gpt_oss", "num_hidden_layers": 8, "layer_types": nil, "sliding_window": nil,
+		"attention_bias": true, "rms_norm_eps": 1e-5, "rope_theta": 150000.0, "block_size": 8,
+		"rope_scaling": map[string]any{"rope_type": "yarn", "factor": 32.0,
+			"original_max_position_embeddings": 4096},
+	}},
 	{"z-lab/Qwen3-Coder-30B-A3B-DFlash", "qwen3-moe", map[string]any{
 		"num_hidden_layers": 8, "layer_types": slices.Repeat([]string{"full_attention"}, 8),
 		"use_sliding_window": false, "sliding_window": nil, "max_window_layers": 8,

@@ -55,12 +55,13 @@ func TinyDrafter(t testing.TB, fields map[string]any) string {
 func tinyDrafterWeights(t testing.TB, config []byte) []byte {
 	t.Helper()
 	var c struct {
-		Hidden int `json:"hidden_size"`
-		Layers int `json:"num_hidden_layers"`
-		Inner  int `json:"intermediate_size"`
-		Heads  int `json:"num_attention_heads"`
-		KV     int `json:"num_key_value_heads"`
-		Dim    int `json:"head_dim"`
+		Hidden int  `json:"hidden_size"`
+		Layers int  `json:"num_hidden_layers"`
+		Inner  int  `json:"intermediate_size"`
+		Heads  int  `json:"num_attention_heads"`
+		KV     int  `json:"num_key_value_heads"`
+		Dim    int  `json:"head_dim"`
+		Bias   bool `json:"attention_bias"`
 		DFlash struct {
 			Taps []int `json:"target_layer_ids"`
 		} `json:"dflash_config"`
@@ -79,10 +80,16 @@ func tinyDrafterWeights(t testing.TB, config []byte) []byte {
 		for i := range c.Layers {
 			path := fmt.Sprintf("layers.%d.", i)
 			norm(path+"input_layernorm", c.Hidden)
-			add.linear(path+"self_attn.q_proj", c.Heads*c.Dim, c.Hidden)
-			add.linear(path+"self_attn.k_proj", c.KV*c.Dim, c.Hidden)
-			add.linear(path+"self_attn.v_proj", c.KV*c.Dim, c.Hidden)
-			add.linear(path+"self_attn.o_proj", c.Hidden, c.Heads*c.Dim)
+			attention := func(name string, out, in int) {
+				add.linear(path+"self_attn."+name, out, in)
+				if c.Bias {
+					add(path+"self_attn."+name+".bias", 0, 0.5, out)
+				}
+			}
+			attention("q_proj", c.Heads*c.Dim, c.Hidden)
+			attention("k_proj", c.KV*c.Dim, c.Hidden)
+			attention("v_proj", c.KV*c.Dim, c.Hidden)
+			attention("o_proj", c.Hidden, c.Heads*c.Dim)
 			norm(path+"self_attn.q_norm", c.Dim)
 			norm(path+"self_attn.k_norm", c.Dim)
 			norm(path+"post_attention_layernorm", c.Hidden)

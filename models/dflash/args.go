@@ -112,9 +112,6 @@ func (a *args) check() error {
 	case a.UseSlidingWindow != nil && *a.UseSlidingWindow && a.LayerTypes == nil:
 		return &nn.UnsupportedError{
 			Message: "config.json: use_sliding_window is not supported without layer_types"}
-	case a.AttentionBias:
-		return &nn.UnsupportedError{
-			Message: "config.json: attention_bias is not supported for a DFlash drafter"}
 	}
 	return nil
 }

@@ -80,7 +80,6 @@ func TestBadConfigIsRefused(t *testing.T) {
 		{"window not used", map[string]any{"sliding_window": nil, "use_sliding_window": false}, "", false},
 		{"window without layers", map[string]any{"layer_types": nil}, "use_sliding_window is not supported without layer_types", true},
 		{"activation", map[string]any{"hidden_act": "relu"}, `"relu" is not supported`, true},
-		{"biases", map[string]any{"attention_bias": true}, "attention_bias is not supported", true},
 		{"text for number", map[string]any{"block_size": "8"}, "config.json: json: cannot unmarshal", false},
 		{"other width", map[string]any{"hidden_size": 64}, "made for a target with 64 hidden elements, and this one has 32", false},
 		{"other vocabulary", map[string]any{"vocab_size": 65}, "with 65 tokens of vocabulary, and this one has 64", false},

@@ -18,10 +18,11 @@
 //     It keeps all rows, because a ring hands out its rows with a causal mask.
 //   - The guess must not be the mask token. Whoever reads the logits forbids it.
 //
-// There are three variants: norms per tap before fc (aux_hidden_norms), gates on the outputs of
-// heads (g_proj), and context rows that pass each layer's input norm (architecture
-// DFlashLagunaForCausalLM). Their formulas were checked against vLLM's DFlashLagunaModel and
-// sglang's DFlashLagunaAttention. Other architectures are refused by name.
+// There are four variants: biases of attention's projections (attention_bias, as for gpt-oss), norms
+// per tap before fc (aux_hidden_norms), gates on the outputs of heads (g_proj), and context rows that
+// pass each layer's input norm (architecture DFlashLagunaForCausalLM). The formulas of the last three
+// were checked against vLLM's DFlashLagunaModel and sglang's DFlashLagunaAttention. Other
+// architectures are refused by name.
 package dflash
 
 import (

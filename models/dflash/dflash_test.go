@@ -215,31 +215,45 @@ func (noTensors) Names() []string                           { return nil }
 func (noTensors) Info(string) (mlx.TensorInfo, bool)        { return mlx.TensorInfo{}, false }
 func (noTensors) Load(s *mlx.Scope, name string) *mlx.Array { panic("load of " + name) }
 
-// TestPublishedDrafterIsRead asks for the weights of the drafter published for Gemma 4 26B-A4B,
-// 429,689,088 of them.
+// TestPublishedDrafterIsRead asks for the weights of published drafters.
 func TestPublishedDrafterIsRead(t *testing.T) {
-	config := []byte(`{
+	gemma := []byte(`{
 		"architectures": ["DFlashDraftModel"], "block_size": 16, "num_target_layers": 30, "vocab_size": 262144,
 		"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 6, 11, 17, 22, 27]},
 		"layer_types": ["sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention"],
 		"sliding_window": 2048, "use_sliding_window": true, "rms_norm_eps": 1e-6, "rope_theta": 1000000, "rope_scaling": null,
 		"hidden_size": 2816, "num_hidden_layers": 5, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
 		"intermediate_size": 5632, "final_logit_softcapping": 30.0, "tie_word_embeddings": true}`)
+	oss := []byte(`{
+		"architectures": ["DFlashDraftModel"], "model_type": "gpt_oss", "block_size": 8, "vocab_size": 201088,
+		"dflash_config": {"mask_token_id": 200000, "target_layer_ids": [1, 6, 11, 16, 21]}, "attention_bias": true,
+		"rms_norm_eps": 1e-5, "rope_theta": 150000, "hidden_size": 2880, "num_hidden_layers": 8,
+		"num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 7680}`)
 	th := enginetest.NewThread(t)
-	on := &target{config: lm.Config{VocabSize: 262144, HiddenSize: 2816, Layers: 30,
-		Dtype: mlx.BFloat16}, scale: 53}
-	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		w := nn.NewWeights(s, noTensors{}, nil)
-		m, err := dflash.New(w, config, on, dflash.Settings{})
-		if err != nil {
-			return err
-		}
-		if got := w.Parameters(); got != 429_689_088 {
-			t.Errorf("%d weights", got)
-		}
-		if got := len(m.Variants()); got != 4 {
-			t.Errorf("%d variants, want 4", got)
-		}
-		return nil
-	})
+	for _, c := range []struct {
+		name              string
+		config            []byte
+		on                *target
+		weights, variants int
+	}{
+		{"gemma-4-26B-A4B-it", gemma, &target{config: lm.Config{VocabSize: 262144, HiddenSize: 2816,
+			Layers: 30, Dtype: mlx.BFloat16}, scale: 53}, 429_689_088, 4},
+		{"gpt-oss-20b", oss, &target{config: lm.Config{VocabSize: 201088, HiddenSize: 2880,
+			Layers: 24, Dtype: mlx.BFloat16}, scale: 1}, 784_767_104, 1},
+	} {
+		enginetest.Do(t, th, func(s *mlx.Scope) error {
+			w := nn.NewWeights(s, noTensors{}, nil)
+			m, err := dflash.New(w, c.config, c.on, dflash.Settings{})
+			if err != nil {
+				return err
+			}
+			if got := w.Parameters(); got != int64(c.weights) {
+				t.Errorf("%s: %d weights, want %d", c.name, got, c.weights)
+			}
+			if got := len(m.Variants()); got != c.variants {
+				t.Errorf("%s: %d variants, want %d", c.name, got, c.variants)
+			}
+			return nil
+		})
+	}
 }

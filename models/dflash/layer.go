@@ -31,12 +31,12 @@ func newLayer(w *nn.Weights, path string, a *args) *layer {
 	if w.Has(attn + ".qkv_proj.weight") {
 		parts = []nn.Part{{Path: attn + ".qkv_proj", Out: q + 2*kv}}
 	}
-	qkv := w.Stacked(a.HiddenSize, false, parts...)
+	qkv := w.Stacked(a.HiddenSize, a.AttentionBias, parts...)
 	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	l := &layer{
 		QKVProj:                qkv,
 		KVProj:                 w.Outputs(qkv, q, q+2*kv),
-		OProj:                  w.Linear(attn+".o_proj", q, a.HiddenSize, false),
+		OProj:                  w.Linear(attn+".o_proj", q, a.HiddenSize, a.AttentionBias),
 		QKNorm:                 w.HeadNorm(attn, h, a.RMSNormEps, 0),
 		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
 		InputLayernorm:         norm(".input_layernorm"),

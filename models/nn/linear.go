@@ -50,7 +50,7 @@ func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
 }
 
 // Outputs returns a Linear that computes the outputs [from, to) of l alone. It shares the memory of
-// l. l has no bias.
+// l.
 func (w *Weights) Outputs(l *Linear, from, to int) *Linear {
 	s, out := w.scope, &Linear{}
 	var views []*mlx.Array
@@ -64,6 +64,10 @@ func (w *Weights) Outputs(l *Linear, from, to int) *Linear {
 		part := m.outputs(s, lo, hi)
 		out.parts = append(out.parts, part)
 		views = append(views, part.arrays()...)
+	}
+	if l.bias != nil {
+		out.bias = s.Slice(l.bias, 0, from, to)
+		views = append(views, out.bias)
 	}
 	w.keep(nil, views...)
 	return out
