@@ -24,6 +24,8 @@ func TestFootprintOfTextEqualsCaches(t *testing.T) {
 		{"qwen3", models.DtypeFloat32, tiny(t, "qwen3")},
 		{"qwen3_5", models.DtypeFloat32, tiny(t, "qwen3_5")},
 		{"gemma3_text", models.DtypeFloat32, tiny(t, "gemma3_text")},
+		{"gemma4", models.DtypeFloat32, recorded(t, "gemma4")},
+		{"gemma4 with shared keys", models.DtypeCheckpoint, recorded(t, "gemma4-e")},
 		{"lfm2", models.DtypeFloat32, recorded(t, "lfm2")},
 		{"lfm2", models.DtypeCheckpoint, recorded(t, "lfm2")},
 		{"ministral3", models.DtypeFloat32, recorded(t, "ministral3")},

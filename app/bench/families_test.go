@@ -25,6 +25,8 @@ var families = []string{
 	"gemma4",
 	"gemma4-e",
 	"gemma4-moe",
+	"gemma4-e",
+	"gemma4-moe-4bit",
 	"gpt-oss",
 	"gpt-oss-mxfp4",
 	"lfm2",

@@ -97,9 +97,15 @@ func DrafterBeside(model string) string {
 
 // drafterNames returns the ids of the hub that name a drafter for a model, the best first:
 // NAME-DFlash or NAME-DFlash-MORE, by any publisher, for a model NAME or NAME-MORE. The longest
-// NAME is the best.
+// NAME is the best. gemma-4 is also spelt gemma4: one of its published drafters is.
 func drafterNames(model string, ids []string) []string {
-	last := func(id string) string { return strings.ToLower(id[strings.LastIndexByte(id, '/')+1:]) }
+	last := func(id string) string {
+		name := strings.ToLower(id[strings.LastIndexByte(id, '/')+1:])
+		if size, ok := strings.CutPrefix(name, "gemma4-"); ok {
+			return "gemma-4-" + size
+		}
+		return name
+	}
 	model = last(model)
 	length := map[string]int{}
 	var names []string

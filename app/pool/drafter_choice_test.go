@@ -19,6 +19,7 @@ func TestDrafterNamesOfTheHubAreFoundByTheModelsName(t *testing.T) {
 	ids := []string{
 		"z-lab/Qwen3-8B-DFlash-b16", "z-lab/Qwen3-8B-Coder-DFlash", "z-lab/Qwen3-4B-DFlash",
 		"me/qwen3-8b-dflash", "me/DFlash", "me/x-DFlashy", "Qwen/Qwen3-8B",
+		"z-lab/gemma-4-26B-A4B-it-DFlash", "z-lab/gemma4-12B-it-DFlash",
 	}
 	for model, want := range map[string][]string{
 		"Qwen/Qwen3-8B":               {"me/qwen3-8b-dflash", "z-lab/Qwen3-8B-DFlash-b16"},
@@ -26,9 +27,11 @@ func TestDrafterNamesOfTheHubAreFoundByTheModelsName(t *testing.T) {
 		"org/Qwen3-8B-Coder-4bit": {
 			"z-lab/Qwen3-8B-Coder-DFlash", "me/qwen3-8b-dflash", "z-lab/Qwen3-8B-DFlash-b16",
 		},
-		"Qwen3-4B":  {"z-lab/Qwen3-4B-DFlash"},
-		"Qwen3-80B": nil,
-		"x":         nil,
+		"mlx-community/gemma-4-12B-it-qat-4bit": {"z-lab/gemma4-12B-it-DFlash"},
+		"mlx-community/gemma-4-26b-a4b-it-4bit": {"z-lab/gemma-4-26B-A4B-it-DFlash"},
+		"Qwen3-4B":                              {"z-lab/Qwen3-4B-DFlash"},
+		"Qwen3-80B":                             nil,
+		"x":                                     nil,
 	} {
 		if got := drafterNames(model, ids); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", model, got, want)
