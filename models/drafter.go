@@ -183,6 +183,7 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 	}
 	defer c.close()
 	d := &Drafter{thread: target.thread}
+	opts.Unpack = false // a footprint does not count it
 	err = c.build(d.thread, cfg.Quantization, opts, func(w *nn.Weights) error {
 		m, err := dflash.New(w, text, target.Model.(*model), settings)
 		if err == nil {

@@ -13,13 +13,14 @@ import (
 
 // A Footprint is the memory that a model takes, as far as its files tell before it is loaded.
 type Footprint struct {
-	Packed        int64 // bytes of integer weights, packed ones included; they stay as stored
+	Packed        int64 // bytes of integer weights, packed ones included, as stored
 	Floats        int64 // bytes of floating weights as stored
 	Elements      int64 // elements of floating weights
 	ContextLength int   // positions that the model was made for; 0 if config.json is silent
 
-	layers []nn.Kept
-	wide   bool // stored so that keys and values are float32 whatever type is chosen
+	layers    []nn.Kept
+	unpacking nn.Unpacking
+	wide      bool // stored so that keys and values are float32 whatever type is chosen
 }
 
 // Sizes of buffers in engine/cache.
@@ -102,6 +103,10 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 		return f, err
 	}
 	f.layers = keptLayers(arch)
+	w := nn.NewChecks(c, cfg.Quantization)
+	w.Sanitize(arch.Sanitize)
+	arch.New(w)
+	f.unpacking = w.Unpacking()
 	return f, nil
 }
 
@@ -111,6 +116,17 @@ func (f Footprint) Weights(wide bool) int64 {
 		return f.Packed + 4*f.Elements
 	}
 	return f.Packed + f.Floats
+}
+
+// Unpacks reports whether Options.Unpack makes a difference.
+func (f Footprint) Unpacks() bool { return f.unpacking.Elements > 0 }
+
+// Unpacked returns the footprint of the model loaded with Options.Unpack, in float32.
+func (f Footprint) Unpacked() Footprint {
+	f.Packed -= f.unpacking.Packed
+	f.Elements += f.unpacking.Elements - f.unpacking.Floats
+	f.unpacking = nn.Unpacking{}
+	return f
 }
 
 // Text returns the bytes that a text of so many tokens takes in memory. wide: the model computes in

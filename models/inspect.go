@@ -91,7 +91,9 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		Quantization: w.Packing(), Parameters: w.Parameters(),
 		ContextLength: arch.ContextLength(), Kind: b.Purpose.Kind,
 	}
-	s.Footprint = Footprint{ContextLength: s.ContextLength, layers: keptLayers(arch)}
+	s.Footprint = Footprint{
+		ContextLength: s.ContextLength, layers: keptLayers(arch), unpacking: w.Unpacking(),
+	}
 	s.Footprint.addWeights(c, arch.Sanitize)
 	s.Dtype = mostFloats(c, arch.Sanitize)
 	chat := readChat(fsys, tokenizerConfig, nil)

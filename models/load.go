@@ -32,6 +32,10 @@ type Options struct {
 
 	Dtype DtypePolicy // zero means DtypeAuto
 
+	// Unpack holds quantized weights in float32, if the model computes in float32 on the CPU. They
+	// take more memory there, and products with them a fraction of the time.
+	Unpack bool
+
 	// FewRows has a kernel of our own multiply the rows of a verify block with packed matrices, on
 	// a GPU. It is an experiment: `tandem bench verify` shows whether it gains.
 	FewRows bool
@@ -73,6 +77,7 @@ type Info struct {
 	Quantization  string // such as "4-bit", empty if none
 	ContextLength int
 	Dtype         mlx.Dtype // that it computes in
+	Unpacked      bool      // quantized weights are held in float32
 }
 
 // Load loads the model in a folder. Errors about the model are of type *Error.
@@ -157,6 +162,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 			Quantization:  w.Packing(),
 			ContextLength: conf.ContextLength,
 			Dtype:         conf.Dtype,
+			Unpacked:      w.Unpack && w.Unpacking().Elements > 0,
 		}
 		return nil
 	})
@@ -226,6 +232,7 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 			w.Dtype = mlx.Float32
 		}
 		w.FewRows = opts.FewRows && t.GPU()
+		w.Unpack = opts.Unpack && w.Dtype == mlx.Float32 && !t.GPU()
 		ok := false
 		defer func() {
 			if !ok { // also after a panic

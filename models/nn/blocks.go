@@ -37,6 +37,9 @@ func (w *Weights) blocks(path string, in int, shape []int, n int64) matrix {
 		m.weight = w.scope.Zeros(mlx.Uint32, columns...)
 	}
 	w.packed.add(m.quantization, n)
+	stored, _ := w.src.Info(w.names[path+".blocks"])
+	scales, _ := w.src.Info(w.names[path+".scales"])
+	w.unpacking.add(n, stored, scales)
 	return m
 }
 

@@ -92,6 +92,15 @@ func (w *Weights) matrix(path string, out, in int) matrix { return w.stored(path
 // stored reads the weight of the module at path. Its shape has rows of in elements. It is not kept
 // yet.
 func (w *Weights) stored(path string, in int, shape ...int) matrix {
+	m := w.asStored(path, in, shape...)
+	if w.Unpack && w.err == nil && w.missing == nil && !w.checks {
+		return m.unpacked(w.scope)
+	}
+	return m
+}
+
+// asStored is stored for a matrix in the form that the checkpoint has.
+func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	n := int64(1)
 	for _, d := range shape {
 		n *= int64(d)
@@ -120,6 +129,8 @@ func (w *Weights) stored(path string, in int, shape ...int) matrix {
 		return plain()
 	}
 	w.packed.add(q, n)
+	biases, _ := w.src.Info(w.names[path+".biases"]) // empty if the mode has none
+	w.unpacking.add(n, weight, scales, biases)
 	if w.FewRows && w.fewRows == nil {
 		w.fewRows = newFewRows(w.scope)
 	}

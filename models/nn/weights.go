@@ -21,6 +21,7 @@ type Source interface {
 type Weights struct {
 	Dtype   mlx.Dtype // of floating weights in memory; zero = as stored
 	FewRows bool      // use the kernel for few rows with packed matrices; takes a GPU
+	Unpack  bool      // hold packed matrices unpacked; takes a Dtype of float32
 	NoHead  bool      // an embedding model: its head is not read and may be missing
 
 	checks  bool       // nothing is read, see NewChecks
@@ -38,6 +39,7 @@ type Weights struct {
 	parts      Parts
 	parameters int64
 	bytes      int64
+	unpacking  Unpacking
 }
 
 // NewWeights returns the weights of src, read on the thread with arrays of s. q says how modules are
@@ -141,6 +143,9 @@ func some(names []string) string {
 
 // Parameters returns the number of weights asked for so far. A quantized weight counts as one.
 func (w *Weights) Parameters() int64 { return w.parameters }
+
+// Unpacking returns what the packed matrices asked for so far would be unpacked.
+func (w *Weights) Unpacking() Unpacking { return w.unpacking }
 
 // Bytes returns the memory of the arrays kept so far.
 func (w *Weights) Bytes() int64 { return w.bytes }

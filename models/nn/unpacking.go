@@ -1,0 +1,36 @@
+package nn
+
+import (
+	"slices"
+
+	"tandem/engine/mlx"
+)
+
+// Unpacking says what packed matrices become unpacked: float32 elements take their place. On the CPU
+// products with those are several times as fast (measured in engine/LOG.md).
+type Unpacking struct {
+	Elements int64 // of the matrices, unpacked
+	Packed   int64 // bytes of their integer tensors
+	Floats   int64 // elements of their floating scales and biases
+}
+
+// add adds a matrix of so many elements, with its tensors as stored.
+func (u *Unpacking) add(elements int64, tensors ...mlx.TensorInfo) {
+	u.Elements += elements
+	for _, t := range tensors {
+		if slices.Contains(floatTypes, t.Dtype) {
+			u.Floats += t.Size()
+		} else {
+			u.Packed += t.Bytes
+		}
+	}
+}
+
+// unpacked returns a packed matrix as a plain one in float32, and any other as it is. MLX computes
+// what it would inside a product: scale times number plus bias, in float32.
+func (m matrix) unpacked(s *mlx.Scope) matrix {
+	if !m.packed() {
+		return m
+	}
+	return matrix{weight: s.Dequantize(m.weight, m.scales, m.biases, m.quantization, mlx.Float32)}
+}

@@ -1,0 +1,77 @@
+package models_test
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/models"
+)
+
+// TestUnpackedWeights loads every recorded quantized model unpacked. Its logits are mlx_lm's of the
+// packed one, and its weights take the predicted memory.
+func TestUnpackedWeights(t *testing.T) {
+	cases, err := filepath.Glob("testdata/parity/*/fixture.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	th := enginetest.NewThread(t)
+	seen := 0
+	for _, path := range cases {
+		name := filepath.Base(filepath.Dir(path))
+		f := openFixture(t, name)
+		s, err := models.InspectFS(f.files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Quantization == "" || !slices.Contains(f.Types, "float32") {
+			continue
+		}
+		seen++
+		t.Run(name, func(t *testing.T) {
+			b, err := models.LoadFS(t.Context(), th, f.files,
+				models.Options{Name: name, Unpack: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			if !b.Info.Unpacked || b.Info.Quantization != s.Quantization {
+				t.Errorf("unpacked %t, quantization %q", b.Info.Unpacked, b.Info.Quantization)
+			}
+			if !s.Footprint.Unpacks() {
+				t.Error("the footprint does not know that it unpacks")
+			}
+			want, got := s.Footprint.Unpacked().Weights(true), b.Info.Bytes
+			if math.Abs(float64(got-want)) > 0.03*float64(want) {
+				t.Errorf("the weights are predicted to take %d bytes, and take %d", want, got)
+			}
+			e := f.expected(t, th, "float32")
+			caches := b.Model.NewCaches(cache.Options{})
+			tokens := slices.Concat(e.prompt, e.ids[:len(e.ids)-1])
+			rows := forward(t, th, b.Model, caches, tokens[:len(e.prompt)], 512)
+			rows = append(rows, forward(t, th, b.Model, caches, tokens[len(e.prompt):], 1)...)
+			compare(t, "decode", "float32", rows[len(e.prompt)-1:], e)
+			freeCaches(t, th, caches)
+		})
+	}
+	if seen < 10 {
+		t.Errorf("%d quantized models are recorded", seen)
+	}
+}
+
+// TestUnpackNeedsFloat32 expects weights as stored where the model does not compute in float32.
+func TestUnpackNeedsFloat32(t *testing.T) {
+	th := enginetest.NewThread(t)
+	b, err := models.LoadFS(t.Context(), th, openFixture(t, "llama-8bit").files,
+		models.Options{Dtype: models.DtypeCheckpoint, Unpack: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if b.Info.Unpacked {
+		t.Errorf("a model in %s is unpacked", b.Info.Dtype)
+	}
+}
