@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tandem/models"
 )
 
 // startup measures how long `tandem serve` takes on the pocket model.
@@ -30,7 +32,7 @@ func (s *startup) Close() error        { return nil }
 
 func (s *startup) measure(ctx context.Context) (map[string]float64, error) {
 	began := time.Now()
-	p, err := serveApart(ctx, s.program)
+	p, err := serveApart(ctx, s.program, "--model", models.PocketID)
 	if err != nil {
 		return nil, err
 	}

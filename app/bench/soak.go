@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/models"
 )
 
 // A soak sends requests of all kinds to an endpoint, from several clients. Some clients leave
@@ -247,7 +248,7 @@ var residentBar = atMost(2)
 // soak serves the pocket model to clients of all kinds, and counts what they leave behind. The
 // server has a process of its own, so that nothing else is counted.
 func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
-	p, err := serveApart(ctx, b.program)
+	p, err := serveApart(ctx, b.program, "--model", models.PocketID)
 	if err != nil {
 		return t, err
 	}

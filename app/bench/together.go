@@ -14,6 +14,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine"
+	"tandem/models"
 )
 
 // Requests that share the model.
@@ -203,7 +204,7 @@ func (b *endpointBench) togetherAt(ctx context.Context, g *groupBench,
 
 // fair lets equal clients ask at once, more of them than share the model.
 func (b *endpointBench) fair(ctx context.Context) (t benchTable, err error) {
-	p, err := serveApart(ctx, b.program)
+	p, err := serveApart(ctx, b.program, "--model", models.PocketID)
 	if err != nil {
 		return t, err
 	}

@@ -45,6 +45,8 @@ class Server:
             "LANG": "C.UTF-8",
         } | (env or {})
         self.log = open(tempfile.mktemp(prefix="log-", dir=folder), "w+")
+        if "--model" not in flags:
+            flags = ("--model", "pocket", *flags)
         self.process = subprocess.Popen(
             [program, "serve", "--addr", "127.0.0.1:0", *flags], env=self.env, stdout=subprocess.PIPE, stderr=self.log, text=True
         )
