@@ -25,6 +25,7 @@ import (
 	"tandem/app/wire"
 	"tandem/engine"
 	"tandem/engine/mlx"
+	"tandem/models"
 	"tandem/models/hub"
 	"tandem/storage"
 )
@@ -36,8 +37,10 @@ type Options struct {
 	Logger  *slog.Logger // nil discards
 
 	// Model becomes the choice: a folder to register, or the id of a registered model. The choice is
-	// kept once it was loaded. Empty takes the last choice.
+	// kept once it was loaded. Empty takes the last choice, else the starter, else the pocket model.
 	Model string
+
+	Starter string // path of the starter model; empty = none
 
 	ContextLength int    // positions; zero = the model's, or as many as there is memory for
 	Dtype         string // auto, float32 or checkpoint; empty = auto
@@ -191,7 +194,7 @@ func (a *App) openRooms(ctx context.Context) error {
 	}
 	var err error
 	a.library, err = library.Open(ctx, a.life, a.db, a.home, a.settings, a.pool, a.log,
-		library.Options{ModelFolders: o.ModelFolders})
+		library.Options{ModelFolders: o.ModelFolders, Starter: o.Starter})
 	if err != nil {
 		return err
 	}
@@ -201,7 +204,7 @@ func (a *App) openRooms(ctx context.Context) error {
 	return errors.Join(a.openWelcome(ctx), a.openUpdates(ctx))
 }
 
-// choose sets the choice: the model that was asked for, else the last choice, else the pocket model.
+// choose sets the choice: the model that was asked for, or else the last choice.
 func (a *App) choose(ctx context.Context, name string) error {
 	if name == "" || name == control.Alias {
 		id, err := pool.LastChoice(ctx, a.db)
@@ -259,6 +262,9 @@ func (a *App) State() control.State {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	st.Welcome = a.welcome
+	if st.Choice == models.PocketID {
+		st.Warning = cmp.Or(st.Warning, a.library.StarterFault())
+	}
 	if a.endBench != nil {
 		st.Measuring = cmp.Or(a.benchProgress, &control.BenchProgress{})
 	}

@@ -16,12 +16,12 @@ import (
 )
 
 // LastChoice returns the model that will be served on a home folder that no process holds, see
-// Owner. known is false if an older program used the folder last. Nothing is made or changed.
-func LastChoice(ctx context.Context, dir string) (_ control.Model, known bool, err error) {
-	pocket := control.Model{ID: models.PocketID, Source: storage.SourcePocket}
+// Owner, by a program with this starter model. known is false if an older program used the folder
+// last. Nothing is made or changed.
+func LastChoice(ctx context.Context, dir, starter string) (_ control.Model, known bool, err error) {
 	path := filepath.Join(dir, home.DatabaseFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return pocket, true, nil
+		return firstChoice(starter), true, nil
 	}
 	db, err := storage.OpenReadOnly(path)
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Older {
@@ -31,12 +31,25 @@ func LastChoice(ctx context.Context, dir string) (_ control.Model, known bool, e
 		return control.Model{}, false, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	id, err := pool.LastChoice(ctx, db)
-	if err != nil || id == models.PocketID {
-		return pocket, err == nil, err
+	id, err := pool.Chosen(ctx, db)
+	if err != nil {
+		return control.Model{}, false, err
 	}
 	row, err := db.Model(ctx, id)
+	if storage.IsNotFound(err) || err == nil && row.Source == storage.SourceStarter {
+		return firstChoice(starter), true, nil
+	}
 	return control.Model(row), err == nil, err
+}
+
+// firstChoice returns the model that is served unless another is chosen, given the starter's path.
+func firstChoice(starter string) control.Model {
+	if starter != "" {
+		if _, err := models.Inspect(starter); err == nil {
+			return control.Model{ID: models.StarterID, Source: storage.SourceStarter, Path: starter}
+		}
+	}
+	return control.Model{ID: models.PocketID, Source: storage.SourcePocket}
 }
 
 // SavedHubCache returns the folder for downloads that is set in a home folder that no process holds.

@@ -8,10 +8,14 @@ import (
 	"tandem/engine/mlx"
 	"tandem/models/nn"
 	"tandem/models/pocket"
+	"tandem/models/starter"
 )
 
-// PocketID is the id of the embedded model.
-const PocketID = "pocket"
+// The ids of the models that come with the program.
+const (
+	PocketID  = "pocket"     // the embedded one
+	StarterID = starter.Name // a file beside the program
+)
 
 // A Summary is what the headers tell of a model folder.
 type Summary struct {

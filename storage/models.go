@@ -11,7 +11,7 @@ import (
 // A Model is one entry of the registry: a model that can be loaded.
 type Model struct {
 	ID             string    `json:"id"`   // org/name, or the folder's name
-	Path           string    `json:"path"` // folder of config.json; empty for an embedded model
+	Path           string    `json:"path"` // folder of config.json, or a GGUF file; empty for an embedded model
 	Source         string    `json:"source"`
 	Revision       string    `json:"revision"`
 	Architecture   string    `json:"architecture"`
@@ -33,6 +33,8 @@ const (
 	SourceHub    = "hub"    // the Hugging Face cache
 	SourceFolder = "folder" // a folder the user added
 	SourcePocket = "pocket" // embedded in the program
+
+	SourceStarter = "starter" // a file beside the program; one model at most
 )
 
 const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at, load_ms, kind"
@@ -46,8 +48,8 @@ func (m *Model) fields() []any {
 
 // RegisterModel adds m to the registry or renews its row, and returns the row as it now is.
 //
-// A model is the same as a registered one if it has the same path, or if both come from the hub
-// under the same id. Then id, added_at, last_used_at and load_ms stay, and the rest is taken from
+// A model is the same as a registered one if it has the same path, if both come from the hub under
+// the same id, or if both are the starter. Then id, added_at, last_used_at and load_ms stay, and the rest is taken from
 // m. If the path is the same, downloaded_by_us also stays set, and a folder that came from the hub
 // keeps that source and its revision. A new model whose id is taken gets the first free one of
 // id-2, id-3, ... AddedAt is the time now; that of m is ignored.
@@ -92,6 +94,7 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 func registered(ctx context.Context, tx *sql.Tx, m Model) (Model, error) {
 	return scanModel(tx.QueryRowContext(ctx, "SELECT "+modelColumns+` FROM models
 		WHERE (path = ?1 AND path <> '') OR (id = ?2 AND source = ?3 AND source IN ('hub', 'pocket'))
+			OR (source = ?3 AND source = 'starter')
 		ORDER BY path = ?1 DESC LIMIT 1`, m.Path, m.ID, m.Source))
 }
 

@@ -286,6 +286,10 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 		{"the embedded model", Model{ID: "pocket", Source: SourcePocket}, "pocket", 6},
 		{"the embedded model again", Model{ID: "pocket", Source: SourcePocket}, "pocket", 6},
 		{"a folder called pocket", Model{ID: "pocket", Path: "/pocket", Source: SourceFolder}, "pocket-2", 7},
+		{"a folder called starter", Model{ID: "starter", Path: "/starter", Source: SourceFolder}, "starter", 8},
+		{"the starter", Model{ID: "starter", Path: "/app/1", Source: SourceStarter}, "starter-2", 9},
+		{"the starter of a program elsewhere", Model{ID: "starter", Path: "/app/2", Source: SourceStarter}, "starter-2", 9},
+		{"the starter's file, added by hand", Model{ID: "2", Path: "/app/2", Source: SourceFolder}, "starter-2", 9},
 	}
 	for _, step := range steps {
 		got, err := db.RegisterModel(t.Context(), step.m)
@@ -317,8 +321,8 @@ func TestRegisterRenewsTheSameModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := db.Models(t.Context())
-	if err != nil || all[0].ID != "llama-3" || all[1].ID != "pocket-2" {
-		t.Errorf("models %v, %v; want llama-3 and pocket-2 first", all, err)
+	if err != nil || all[0].ID != "llama-3" || all[1].ID != "starter-2" {
+		t.Errorf("models %v, %v; want llama-3 and starter-2 first", all, err)
 	}
 	for _, m := range []Model{{Path: "/x", Source: SourceFolder}, {ID: "x", Path: "/x"}} {
 		_, err := db.RegisterModel(t.Context(), m)

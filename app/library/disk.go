@@ -26,8 +26,8 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 		return out, err
 	}
 	for _, r := range rows {
-		if r.Source == storage.SourcePocket {
-			continue // in the program
+		if comesAlong(r) {
+			continue
 		}
 		out.Models = append(out.Models, control.StoredModel{ID: r.ID, Path: r.Path, Bytes: r.Bytes,
 			Ours: r.DownloadedByUs})

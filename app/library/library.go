@@ -2,6 +2,7 @@ package library
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"tandem/app/home"
@@ -14,6 +15,9 @@ import (
 type Options struct {
 	// ModelFolders are searched for models, beside the hub's cache and the folders in the settings.
 	ModelFolders []ModelFolder
+
+	// Starter is the path of the starter model; empty if this program has none.
+	Starter string
 }
 
 // A Library knows the models on disk. It is safe for use by several goroutines.
@@ -28,9 +32,12 @@ type Library struct {
 
 	downloads downloads
 	sizes     sizes
+
+	starterFault string // why the starter cannot be used, one sentence
 }
 
-// Open reads the downloads that an earlier process left, and renews the row of the pocket model.
+// Open reads the downloads that an earlier process left, and renews the rows of the models that come
+// with the program.
 // life ends every download.
 func Open(ctx, life context.Context, db *storage.DB, dir *home.Home, set *settings.Store,
 	pool *pool.Pool, log *slog.Logger, o Options) (*Library, error) {
@@ -38,5 +45,5 @@ func Open(ctx, life context.Context, db *storage.DB, dir *home.Home, set *settin
 	if err := l.openDownloads(ctx); err != nil {
 		return nil, err
 	}
-	return l, l.registerPocket(ctx)
+	return l, errors.Join(l.registerPocket(ctx), l.registerStarter(ctx))
 }

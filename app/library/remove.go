@@ -28,8 +28,8 @@ func (l *Library) RemoveModel(ctx context.Context, id string) (out control.Remov
 	if err != nil {
 		return out, pool.NotRegistered(err, id)
 	}
-	if row.Source == storage.SourcePocket {
-		return out, errPocketStays
+	if comesAlong(row) {
+		return out, stays(row)
 	}
 	out.InMemory, err = l.pool.RemoveModel(ctx, id,
 		func(ctx context.Context, row storage.Model) (err error) {
@@ -40,9 +40,16 @@ func (l *Library) RemoveModel(ctx context.Context, id string) (out control.Remov
 	return out, err
 }
 
-// errPocketStays refuses to remove the pocket model.
-var errPocketStays = control.Errorf(control.CodeInvalid,
-	"The pocket model is part of the program and cannot be removed.")
+// comesAlong reports whether a model is part of the program.
+func comesAlong(row storage.Model) bool {
+	return row.Source == storage.SourcePocket || row.Source == storage.SourceStarter
+}
+
+// stays refuses to remove a model that comes along.
+func stays(row storage.Model) error {
+	return control.Errorf(control.CodeInvalid,
+		"The %s model is part of the program and cannot be removed.", row.Source)
+}
 
 // Removal returns what RemoveModel would do. It implements server.Library.
 func (l *Library) Removal(ctx context.Context, id string) (control.Removal, error) {
@@ -57,8 +64,8 @@ func (l *Library) Removal(ctx context.Context, id string) (control.Removal, erro
 	switch {
 	case err != nil:
 		return out, pool.NotRegistered(err, id)
-	case row.Source == storage.SourcePocket:
-		return out, errPocketStays
+	case comesAlong(row):
+		return out, stays(row)
 	}
 	out.InMemory = l.pool.InMemory(id)
 	out.Deletes = row.DownloadedByUs

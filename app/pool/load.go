@@ -144,7 +144,8 @@ func (p *Pool) finishLoad(ctx context.Context, r loadRequest, m *Model, err erro
 }
 
 // keepChoice stores that a model is the choice, if it is. It is called once the model is loaded: a
-// choice that cannot be loaded must not come back at the next start.
+// choice that cannot be loaded must not come back at the next start. What the next start would
+// choose anyway is not stored: a pocket model that only takes the starter's place is no choice.
 func (p *Pool) keepChoice(ctx context.Context, id string) {
 	p.mu.Lock()
 	chosen := id == p.choice
@@ -152,8 +153,12 @@ func (p *Pool) keepChoice(ctx context.Context, id string) {
 	if !chosen {
 		return
 	}
+	ctx = context.WithoutCancel(ctx)
+	if last, err := LastChoice(ctx, p.db); err == nil && last == id {
+		return
+	}
 	// This is noted also for a client that leaves at this moment.
-	if err := p.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id); err != nil {
+	if err := p.db.SetSetting(ctx, settingChoice, id); err != nil {
 		p.log.Warn("noting the choice", "model", id, "error", err)
 	}
 }

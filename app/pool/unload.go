@@ -44,7 +44,7 @@ func (p *Pool) Unload(ctx context.Context, id string) error {
 }
 
 // RemoveModel takes a model out of memory and calls remove with its row, in one change. A removed
-// choice is followed by the pocket model. A client that leaves does not end the removal half way:
+// choice is followed by the model that is served unless another is chosen. A client that leaves does not end the removal half way:
 // rows without files would stay. wasInMemory says whether the model was in memory. Error:
 // CodeModelBusy while requests hold it.
 func (p *Pool) RemoveModel(ctx context.Context, id string,
@@ -63,7 +63,7 @@ func (p *Pool) RemoveModel(ctx context.Context, id string,
 		}
 		p.remove([]*Model{idle})
 	}
-	chosen, gone := p.choice == id, false
+	chosen, next := p.choice == id, ""
 	err = p.changeFor(chosen, func() error {
 		if idle != nil {
 			if err := idle.Close(); err != nil {
@@ -73,11 +73,14 @@ func (p *Pool) RemoveModel(ctx context.Context, id string,
 		if err := remove(ctx, row); err != nil || !chosen {
 			return err
 		}
-		gone = true
-		return p.db.SetSetting(ctx, settingChoice, models.PocketID)
+		if next, err = firstChoice(ctx, p.db); err != nil {
+			next = models.PocketID
+		}
+		return errors.Join(err,
+			p.db.ChangeSettings(ctx, map[string]*string{settingChoice: nil}))
 	})
-	if gone {
-		p.choice, p.failure = models.PocketID, ""
+	if next != "" {
+		p.choice, p.failure = next, ""
 	}
 	return idle != nil, err
 }

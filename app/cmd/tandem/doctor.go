@@ -11,6 +11,7 @@ import (
 	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/models/starter"
 	"tandem/storage/disk"
 )
 
@@ -175,7 +176,7 @@ func database(ctx context.Context, home string) finding {
 
 // lastChoice checks the model that the next process will serve.
 func lastChoice(ctx context.Context, home string) finding {
-	model, known, err := app.LastChoice(ctx, home)
+	model, known, err := app.LastChoice(ctx, home, starter.Beside(program()))
 	switch {
 	case err != nil:
 		return finding{"chosen model", false, err.Error()}

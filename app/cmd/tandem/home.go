@@ -16,6 +16,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/app/library"
+	"tandem/models/starter"
 	"tandem/storage/disk"
 )
 
@@ -32,6 +33,7 @@ const maxToken = 64 << 10
 func (m *Main) options(log *slog.Logger) app.Options {
 	o := app.Options{
 		Home: m.home(), UserHome: m.userHome(), Program: program(), Path: m.Getenv("PATH"),
+		Starter:    starter.Beside(program()),
 		UpdateFeed: updateFeed, Version: version(), Logger: log,
 		Settings: control.DefaultSettings(), Given: map[string]control.Given{},
 	}
