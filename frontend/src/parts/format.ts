@@ -69,3 +69,7 @@ export const drafterNames = (kind: string): string => (kind === 'ngram' ? drafte
 // demo is the id of the model that is part of the program. It completes code and knows nothing. It
 // answers before a person has chosen a model.
 export const demo = 'pocket'
+
+// starter is the id of the model that lies beside the program. It chats before a person has chosen a
+// model; terms.ts says how well.
+export const starter = 'starter'

@@ -21,6 +21,7 @@ export const terms = {
   decode: { name: 'decode', text: 'Writing the answer, token by token.' },
   bits: { name: '4-bit and the like', text: 'How finely the model’s numbers are stored. With fewer bits a model is smaller and quicker, and a little less exact.' },
   gib: { name: 'GiB and GB', text: 'Memory comes in GiB, files in GB. 1 GiB is 1.07 GB, so 16 GiB of memory hold 17.2 GB.' },
+  starter: { name: 'starter model', text: 'The small model that comes with Tandem. It has 135 million parameters, where models for work have billions: it answers at once, and is often wrong.' },
   embedding: { name: 'embedding model', text: 'Turns texts into numbers by which they can be searched. It does not answer.' },
   base: { name: 'base URL', text: 'The address that an editor asks for. Some call it API base or endpoint.' },
   needs: { name: 'needs', text: 'How much memory a model uses while it is loaded.' },
