@@ -43,13 +43,6 @@ func (b *Builder) ExpertsPython(ctx context.Context) (string, error) {
 		Over:         "build/fixtures/requirements-experts.txt"})
 }
 
-// GGUFPython returns the Python with the reference implementations and llama.cpp's package gguf.
-func (b *Builder) GGUFPython(ctx context.Context) (string, error) {
-	return b.Venv(ctx, Venv{Name: "reference-gguf",
-		Requirements: "build/fixtures/requirements.txt",
-		Over:         "build/fixtures/requirements-gguf.txt"})
-}
-
 // Venv makes v in the cache and returns its Python.
 func (b *Builder) Venv(ctx context.Context, v Venv) (string, error) {
 	system, err := b.pythonBefore(ctx, v.Before)
