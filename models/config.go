@@ -60,17 +60,20 @@ func missingFile(name string) error {
 
 // config is what the config.json of all architectures have in common.
 type config struct {
-	ModelType          string           `json:"model_type"`
-	Architectures      []string         `json:"architectures"`
-	Quantization       *nn.Quantization `json:"quantization"`
-	QuantizationConfig json.RawMessage  `json:"quantization_config"`
-	DFlashConfig       json.RawMessage  `json:"dflash_config"`
-	EOS                tokenIDs         `json:"eos_token_id"`
-	Text               textConfig       `json:"text_config"` // of models that also see
+	ModelType          string          `json:"model_type"`
+	Architectures      []string        `json:"architectures"`
+	MLXQuantization    json.RawMessage `json:"quantization"`
+	QuantizationConfig json.RawMessage `json:"quantization_config"`
+	DFlashConfig       json.RawMessage `json:"dflash_config"`
+	EOS                tokenIDs        `json:"eos_token_id"`
+	Text               textConfig      `json:"text_config"` // of models that also see
+
+	Quantization *nn.Quantization `json:"-"` // nil = nothing is said
 }
 
 type textConfig struct {
-	EOS tokenIDs `json:"eos_token_id"`
+	EOS                tokenIDs        `json:"eos_token_id"`
+	QuantizationConfig json.RawMessage `json:"quantization_config"`
 }
 
 // isDrafter reports whether it is a drafter without embedding and head, supported or not. The
@@ -88,28 +91,28 @@ func parseConfig(text []byte) (*config, error) {
 	if err := nn.ReadConfig(text, &c); err != nil {
 		return nil, invalid(err)
 	}
-	if c.Quantization == nil && len(c.QuantizationConfig) > 0 &&
-		string(c.QuantizationConfig) != "null" {
-		var hf struct {
-			Method string `json:"quant_method"`
-		}
-		if err := json.Unmarshal(c.QuantizationConfig, &hf); err != nil {
-			return nil, errorf(CodeInvalid, "config.json: quantization_config: %w", err)
-		}
-		if hf.Method == "mxfp4" { // gpt-oss; blocks say how they are packed
-			c.Quantization = nn.NewQuantization(nil)
-			return &c, nil
-		}
-		if hf.Method != "" {
-			return nil, errorf(CodeUnsupported,
-				"its weights are quantized by %q; supported is MLX's "+
-					"affine form (look for an mlx-community version of this model)", hf.Method)
-		}
-		if err := json.Unmarshal(c.QuantizationConfig, &c.Quantization); err != nil {
-			return nil, errorf(CodeInvalid, "config.json: quantization_config: %w", err)
+	sections := []json.RawMessage{c.MLXQuantization, c.QuantizationConfig,
+		c.Text.QuantizationConfig}
+	for _, section := range sections {
+		if err := c.quantize(section, "config.json"); err != nil {
+			return nil, err
 		}
 	}
 	return &c, nil
+}
+
+// quantize takes a section about quantization, if none was taken before.
+func (c *config) quantize(section json.RawMessage, file string) (err error) {
+	if c.Quantization != nil {
+		return nil
+	}
+	if c.Quantization, err = nn.ReadQuantization(section); err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*nn.UnsupportedError](err); ok {
+		return err
+	}
+	return errorf(CodeInvalid, "%s: its section about quantization: %w", file, err)
 }
 
 // readConfig reads config.json. It refuses drafters, and architectures that are not in the table.
@@ -143,5 +146,12 @@ func readAnyConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 	if cfg, err = parseConfig(text); err != nil {
 		return nil, nil, err
 	}
-	return text, cfg, nil
+	section, err := readJSON(fsys, QuantConfigFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	return text, cfg, cfg.quantize(section, QuantConfigFile)
 }
+
+// QuantConfigFile is where NVIDIA's modelopt says how weights are packed, if config.json is silent.
+const QuantConfigFile = "hf_quant_config.json"

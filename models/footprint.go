@@ -51,12 +51,15 @@ func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 
 // isFloat reports whether a model computes with tensors of the named type as they are.
 func isFloat(dtype string) bool {
-	return strings.HasPrefix(dtype, "F") || strings.HasPrefix(dtype, "BF")
+	return dtype == "F16" || dtype == "BF16" || dtype == "F32"
 }
 
 // widens reports whether keys and values are float32 if the named tensor is. Such a tensor embeds,
 // or lies on the way to keys and values. Other tensors are float32 in many checkpoints of 16 bits.
 func widens(name string) bool {
+	if strings.HasSuffix(name, "scale") || strings.HasSuffix(name, "scale_2") {
+		return false // of a packed matrix, whose product has the type of its rows
+	}
 	parts := []string{
 		"embed_tokens.", "layernorm.", "operator_norm.", ".k_norm.", ".k_proj.", ".v_proj.",
 	}

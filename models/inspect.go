@@ -98,8 +98,19 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	s.Footprint = Footprint{
 		ContextLength: s.ContextLength, layers: keptLayers(arch), unpacking: w.Unpacking(),
 	}
-	s.Footprint.addWeights(c, arch.Sanitize)
-	s.Dtype = mostFloats(c, arch.Sanitize)
+	names := func(name string) (string, bool) {
+		to, keep := cfg.Quantization.Tensor(name)
+		if !keep {
+			return "", false
+		}
+		return arch.Sanitize(to)
+	}
+	s.Footprint.addWeights(c, names)
+	made := w.Made()
+	s.Footprint.Packed += made.Packed
+	s.Footprint.Floats += made.Floats
+	s.Footprint.Elements += made.Elements
+	s.Dtype = mostFloats(c, names)
 	chat := readChat(fsys, tokenizerConfig, nil)
 	s.ChatError = chat.Err()
 	if err := chat.close(); err != nil {

@@ -128,6 +128,8 @@ func TestUnusableModelIsRefusedBeforeItsWeightsAreFetched(t *testing.T) {
 		"nothing": {"config.json", nil, ""},
 		"awq": {"config.json", map[string]any{"quantization_config": map[string]any{
 			"quant_method": "awq", "bits": 4}}, `quantized by "awq"`},
+		"mode": {"config.json", map[string]any{"quantization": map[string]any{
+			"mode": "fp6", "bits": 6, "group_size": 32}}, `"fp6"`},
 		"architecture": {"config.json", map[string]any{"model_type": "tomorrow"}, `"tomorrow"`},
 		"sizes":        {"config.json", map[string]any{"num_hidden_layers": 4}, "lacks"},
 		"vocabulary":   {"config.json", map[string]any{"vocab_size": 100}, "shape"},

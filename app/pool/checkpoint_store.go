@@ -72,7 +72,7 @@ func (p *Pool) checkpointKey(row storage.Model, bundle *models.Bundle) (string, 
 	}
 	var files []string
 	for _, e := range entries {
-		if filepath.Ext(e.Name()) == ".safetensors" {
+		if filepath.Ext(e.Name()) == ".safetensors" || e.Name() == models.QuantConfigFile {
 			files = append(files, e.Name())
 		}
 	}

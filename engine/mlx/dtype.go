@@ -3,7 +3,10 @@ package mlx
 // #include "mlx/c/mlx.h"
 import "C"
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Dtype is the element type of an Array (mlx_dtype, an unsigned enum).
 type Dtype uint32
@@ -45,7 +48,15 @@ func (d Dtype) String() string {
 // Size returns the bytes of one element.
 func (d Dtype) Size() int { return dtypes[d].size }
 
+// bytesOnly are the types of files that MLX loads as bytes. Packed matrices and their scales have
+// them.
+var bytesOnly = []string{"F8_E4M3", "F8_E8M0"}
+
+// parseDtype returns the type of the array that a tensor of the named type is loaded as.
 func parseDtype(name string) (Dtype, bool) {
+	if slices.Contains(bytesOnly, name) {
+		return Uint8, true
+	}
 	for d, t := range dtypes {
 		if t.name == name {
 			return d, true

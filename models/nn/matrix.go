@@ -21,8 +21,9 @@ type matrix struct {
 
 	scales, biases *mlx.Array // packed: (out, in/group), else nil; only the affine mode has biases
 	quantization   mlx.Quantization
-	wide           bool     // the scales are float32 and the rows are not
-	few            *fewRows // nil = MLX's own product
+	wide           bool       // the scales are float32 and the rows are not
+	global         *mlx.Array // packed: (out), a factor of the outputs, or nil
+	few            *fewRows   // nil = MLX's own product
 }
 
 const (
@@ -38,8 +39,8 @@ func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 		if m.few.takes(m, x.Dim(0)) {
 			return m.few.matmul(s, x, m)
 		}
-		y := s.QuantizedMatMul(x, m.weight, m.scales, m.biases, m.quantization)
-		return m.narrow(s, y, x)
+		y := s.QuantizedMatMul(m.operand(s, x), m.weight, m.scales, m.biases, m.quantization)
+		return m.result(s, y, x, m.global)
 	}
 	rows := x.Dim(0)
 	if m.blocks == nil || rows > blockRows {
@@ -56,16 +57,33 @@ func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 // (rows, k) names: (rows, k, 1, out), in the type of x.
 func (m *matrix) gather(s *mlx.Scope, x, chosen *mlx.Array) *mlx.Array {
 	if m.packed() {
-		y := s.GatherQuantizedMatMul(x, m.weight, m.scales, m.biases, chosen, m.quantization)
-		return m.narrow(s, y, x)
+		y := s.GatherQuantizedMatMul(m.operand(s, x), m.weight, m.scales, m.biases, chosen,
+			m.quantization)
+		factor := m.global
+		if factor != nil {
+			factor = s.ExpandDims(s.Take(factor, chosen, 0), 2) // (rows, k, 1, out)
+		}
+		return m.result(s, y, x, factor)
 	}
 	y := s.GatherMM(s.AsType(x, m.weight.Dtype()), m.weight, chosen)
 	return s.AsType(y, x.Dtype())
 }
 
-// narrow gives the product y of x the type of x, if the scales made it wider.
-func (m *matrix) narrow(s *mlx.Scope, y, x *mlx.Array) *mlx.Array {
-	if !m.wide {
+// operand returns x for a packed product. Without its global factor the product may be larger than
+// float16 holds.
+func (m *matrix) operand(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if m.global != nil && x.Dtype() == mlx.Float16 {
+		return s.AsType(x, mlx.Float32)
+	}
+	return x
+}
+
+// result multiplies the packed product y of x by the global factor, if there is one, and gives it
+// the type of x.
+func (m *matrix) result(s *mlx.Scope, y, x, factor *mlx.Array) *mlx.Array {
+	if factor != nil {
+		y = s.Mul(y, factor)
+	} else if !m.wide {
 		return y
 	}
 	return s.AsType(y, x.Dtype())
@@ -82,7 +100,11 @@ func (m *matrix) rows(s *mlx.Scope, ids *mlx.Array, d mlx.Dtype) *mlx.Array {
 	if biases != nil {
 		biases = s.Take(biases, ids, 0)
 	}
-	return s.Dequantize(rows, scales, biases, m.quantization, d)
+	if m.global == nil {
+		return s.Dequantize(rows, scales, biases, m.quantization, d)
+	}
+	rows = s.Dequantize(rows, scales, biases, m.quantization, mlx.Float32)
+	return s.AsType(s.Mul(rows, s.ExpandDims(s.Take(m.global, ids, 0), 1)), d)
 }
 
 // matrix reads the weight of the module at path, (out, in) as the checkpoint has it. It is not kept
@@ -115,15 +137,20 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	}
 	weight, _ := w.info(path + ".weight")
 	scales, _ := w.info(path + ".scales")
-	if len(weight.Shape) != len(shape) || len(scales.Shape) != len(shape) ||
-		!slices.Contains(packedTypes, weight.Dtype) || !slices.Contains(scaleTypes, scales.Dtype) {
+	lead := len(shape) - 1
+	weights, allScales := w.config.types()
+	columns := words(weight, lead)
+	if columns == 0 || len(scales.Shape) != len(shape) ||
+		!slices.Equal(weight.Shape[:lead], shape[:lead]) ||
+		len(weight.Shape) != len(shape) && slices.Equal(weights, packedTypes) ||
+		!slices.Contains(weights, weight.Dtype) || !slices.Contains(allScales, scales.Dtype) {
 		w.fail(unsupported("%s is quantized in a way that is not supported (%s weight, %s scales)",
 			path, weight.Dtype, scales.Dtype))
 		return plain()
 	}
 	// The config names modules by the checkpoint's own paths.
 	stored := strings.TrimSuffix(w.names[path+".scales"], ".scales")
-	q, err := w.config.of(stored, in, weight, scales)
+	q, err := w.config.of(stored, in, columns, last(scales.Shape), scales.Dtype)
 	if err != nil {
 		w.fail(err)
 		return plain()
@@ -134,19 +161,27 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	if w.FewRows && w.fewRows == nil {
 		w.fewRows = newFewRows(w.scope)
 	}
-	lead := len(shape) - 1
-	columns, groups := slices.Clone(shape), slices.Clone(shape)
-	columns[lead], groups[lead] = last(weight.Shape), last(scales.Shape)
 	m := matrix{
-		weight:       w.load(path+".weight", packedTypes, columns),
+		weight:       w.load(path+".weight", weights, weight.Shape),
 		quantization: q,
 		few:          w.fewRows,
 	}
+	if weight.Dtype != "U32" {
+		m.weight = w.scope.View(m.weight, mlx.Uint32)
+		m.weight = w.scope.Reshape(m.weight, append(slices.Clone(shape[:lead]), columns)...)
+	}
+	groups := append(slices.Clone(shape[:lead]), last(scales.Shape))
+	m.global = w.globalFactor(path, q, shape[:lead])
 	if q.Mode != "affine" {
-		m.scales = w.load(path+".scales", scaleTypes, groups)
+		m.scales = w.load(path+".scales", allScales, groups)
 		return m
 	}
 	m.scales, m.wide = w.widened(path+".scales", groups)
+	if w.config.centred() {
+		m.biases = w.scope.Mul(m.scales, w.scope.Scalar(-float64(int(1)<<(q.Bits-1)), m.scales.Dtype()))
+		w.made.addFloats(scales)
+		return m
+	}
 	m.biases, _ = w.widened(path+".biases", groups)
 	return m
 }
@@ -177,17 +212,18 @@ func (m *matrix) dtype(given mlx.Dtype) mlx.Dtype {
 
 // stack puts the rows of b under the rows of m. It reports false if they are not packed alike.
 func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
-	if m.packed() != b.packed() || m.quantization != b.quantization || m.wide != b.wide {
+	if m.packed() != b.packed() || m.quantization != b.quantization || m.wide != b.wide ||
+		(m.global == nil) != (b.global == nil) {
 		return false
 	}
 	*m = m.join(s, -2, b)
 	return true
 }
 
-// join returns m and others, packed alike, joined along an axis.
+// join returns m and others, packed alike, joined along axis 0, or along -2, that of outputs.
 func (m *matrix) join(s *mlx.Scope, axis int, others ...matrix) matrix {
 	all := append([]matrix{*m}, others...)
-	joined := func(of func(m *matrix) *mlx.Array) *mlx.Array {
+	joined := func(axis int, of func(m *matrix) *mlx.Array) *mlx.Array {
 		if of(m) == nil {
 			return nil
 		}
@@ -198,16 +234,20 @@ func (m *matrix) join(s *mlx.Scope, axis int, others ...matrix) matrix {
 		return s.Concat(axis, arrays...)
 	}
 	out := *m
-	out.weight = joined(func(m *matrix) *mlx.Array { return m.weight })
-	out.scales = joined(func(m *matrix) *mlx.Array { return m.scales })
-	out.biases = joined(func(m *matrix) *mlx.Array { return m.biases })
+	out.weight = joined(axis, func(m *matrix) *mlx.Array { return m.weight })
+	out.scales = joined(axis, func(m *matrix) *mlx.Array { return m.scales })
+	out.biases = joined(axis, func(m *matrix) *mlx.Array { return m.biases })
+	if axis < 0 {
+		axis++ // it lacks the axis of inputs
+	}
+	out.global = joined(axis, func(m *matrix) *mlx.Array { return m.global })
 	return out
 }
 
 // expanded returns m as a stack of one.
 func (m *matrix) expanded(s *mlx.Scope) matrix {
 	out := *m
-	for _, a := range []**mlx.Array{&out.weight, &out.scales, &out.biases} {
+	for _, a := range []**mlx.Array{&out.weight, &out.scales, &out.biases, &out.global} {
 		if *a != nil {
 			*a = s.ExpandDims(*a, 0)
 		}
@@ -256,6 +296,9 @@ func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 		if m.biases != nil {
 			v.biases = s.Slice(m.biases, 0, from, to)
 		}
+		if m.global != nil {
+			v.global = s.Slice(m.global, 0, from, to)
+		}
 		return v
 	}
 	v.weight = s.Slice(m.weight, 1, from, to)
@@ -267,6 +310,6 @@ func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 
 // arrays returns all arrays of the matrix.
 func (m *matrix) arrays() []*mlx.Array {
-	all := []*mlx.Array{m.weight, m.blocks, m.scales, m.biases}
+	all := []*mlx.Array{m.weight, m.blocks, m.scales, m.biases, m.global}
 	return slices.DeleteFunc(all, func(a *mlx.Array) bool { return a == nil })
 }

@@ -15,7 +15,8 @@ import (
 // for it. What is not said of a module follows from its tensors.
 type Quantization struct {
 	module
-	modules map[string]*module // by TextName; nil = config.json says false, not quantized
+	modules   map[string]*module // by TextName; nil = config.json says false, not quantized
+	container *container         // nil = MLX's own form
 }
 
 // module is what config.json says of one module, or of all.
@@ -47,13 +48,14 @@ func findPacking(mode string) (packing, bool) {
 	return packings[i], true
 }
 
-// supportedModes lists the modes for a person.
-func supportedModes() string {
+// modeError refuses a mode of the module at path by name.
+func modeError(path, mode string) error {
 	names := make([]string, len(packings))
 	for i, p := range packings {
 		names[i] = p.mode
 	}
-	return strings.Join(names, ", ")
+	return unsupported("%s is quantized as %q; supported are %s", path, mode,
+		strings.Join(names, ", "))
 }
 
 // NewQuantization returns how the modules of a checkpoint without a config.json are packed. The
@@ -98,14 +100,14 @@ func (q *Quantization) UnmarshalJSON(text []byte) error {
 }
 
 // of returns how the module at path is packed. Each row of its weight has in elements.
-func (q *Quantization) of(path string, in int,
-	weight, scales mlx.TensorInfo) (mlx.Quantization, error) {
+// columns are the words of 32 bits of a row, groups its scales, which are of type scales.
+func (q *Quantization) of(path string, in, columns, groups int,
+	scales string) (mlx.Quantization, error) {
 	var none mlx.Quantization
-	columns, groups := last(weight.Shape), last(scales.Shape)
 	if columns == 0 || groups == 0 || in == 0 {
 		return none, fmt.Errorf("%s is quantized to nothing", path)
 	}
-	floating := slices.Contains(floatTypes, scales.Dtype) // affine, the only mode with such scales
+	floating := slices.Contains(floatTypes, scales) // affine, the only mode with such scales
 	m := module{GroupSize: in / groups, Bits: columns * 32 / in, Mode: "affine"}
 	if !floating {
 		m.Mode = inferMode(m.GroupSize, m.Bits)
@@ -120,14 +122,11 @@ func (q *Quantization) of(path string, in int,
 		}
 		if ok {
 			m = said.withDefaults()
-		} else if _, known := findPacking(q.withDefaults().Mode); !known {
-			m.Mode = q.Mode
 		}
 	}
 	p, known := findPacking(m.Mode)
 	if !known {
-		return none, unsupported("%s is quantized as %q; supported are %s",
-			path, m.Mode, supportedModes())
+		return none, modeError(path, m.Mode)
 	}
 	if !slices.Contains(p.bits, m.Bits) || !slices.Contains(p.groups, m.GroupSize) {
 		return none, unsupported("%s is quantized to %d bits in groups of %d; "+
@@ -136,7 +135,7 @@ func (q *Quantization) of(path string, in int,
 	}
 	if floating != (m.Mode == "affine") {
 		return none, fmt.Errorf("config.json says that %s is quantized as %s, "+
-			"but its scales are of type %s", path, m.Mode, scales.Dtype)
+			"but its scales are of type %s", path, m.Mode, scales)
 	}
 	if columns*32 != in*m.Bits || groups*m.GroupSize != in {
 		return none, fmt.Errorf("%s has %d columns and %d groups, "+

@@ -40,6 +40,21 @@ type Weights struct {
 	parameters int64
 	bytes      int64
 	unpacking  Unpacking
+	made       Made
+}
+
+// Made is the memory that loading takes beyond the tensors of the checkpoint, for arrays that it
+// computes from them.
+type Made struct {
+	Packed   int64 // bytes of what has one type, whatever the model computes in
+	Floats   int64 // bytes of the rest, as it is stored
+	Elements int64 // of the rest
+}
+
+// addFloats adds an array like a tensor of the checkpoint.
+func (m *Made) addFloats(like mlx.TensorInfo) {
+	m.Floats += like.Bytes
+	m.Elements += like.Size()
 }
 
 // NewWeights returns the weights of src, read on the thread with arrays of s. q says how modules are
@@ -68,7 +83,10 @@ func NewChecks(src Source, q *Quantization) *Weights {
 func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
 	names := make(map[string]string, len(w.names))
 	for name, stored := range w.names {
-		to, keep := rename(name)
+		to, keep := w.config.Tensor(name)
+		if keep {
+			to, keep = rename(to)
+		}
 		if !keep || w.NoHead && strings.HasPrefix(to, headPath+".") {
 			continue
 		}
@@ -150,6 +168,9 @@ func (w *Weights) Unpacking() Unpacking { return w.unpacking }
 // Bytes returns the memory of the arrays kept so far.
 func (w *Weights) Bytes() int64 { return w.bytes }
 
+// Made returns the memory of what loading computes. It is complete once everything was asked for.
+func (w *Weights) Made() Made { return w.made }
+
 // Packing names the quantization for a person, such as "4-bit", "mxfp4" or "mixed 4-bit". It is
 // empty if no matrix is packed.
 func (w *Weights) Packing() string { return w.packed.String() }
@@ -198,11 +219,11 @@ func (w *Weights) float(name string, shape ...int) *mlx.Array {
 func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 	info, ok := w.info(name)
 	switch {
-	case ok && !slices.Equal(info.Shape, shape):
-		w.fail(fmt.Errorf("%s has shape %v, config.json asks for %v", name, info.Shape, shape))
 	case ok && !slices.Contains(types, info.Dtype):
 		w.fail(unsupported("%s is of type %s; supported is %s",
 			name, info.Dtype, strings.Join(types, ", ")))
+	case ok && !slices.Equal(info.Shape, shape):
+		w.fail(fmt.Errorf("%s has shape %v, config.json asks for %v", name, info.Shape, shape))
 	}
 	if w.err != nil || w.missing != nil || w.checks {
 		return w.scope.Zeros(mlx.Float32, shape...)
