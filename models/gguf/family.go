@@ -1,10 +1,8 @@
 package gguf
 
 import (
-	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,19 +20,21 @@ type family struct {
 	modelType string
 
 	// names holds where the tensors of this family alone go, in the form of commonNames. It goes
-	// before commonNames; an empty target means that the tensor is not needed.
+	// before commonNames. An empty target means that the tensor is not needed, and one that ends with
+	// = takes no .weight or .bias.
 	names map[string]string
 
 	// interleaved says that rows of queries and keys are as llama.cpp rotates a Llama.
 	interleaved bool
 
-	// config sets what config.json says of this family alone.
-	config func(c *config)
-}
+	// shift is what the converter added to the weights of norms.
+	shift float32
 
-// families holds every supported general.architecture.
-var families = map[string]family{
-	"llama": {modelType: "llama", interleaved: true, config: llamaConfig},
+	// middle lists ends of names of tensors (A, B) that are (A, 1, B) here.
+	middle []string
+
+	// config sets what config.json says of this family alone. It may be nil.
+	config func(c *config)
 }
 
 // Where the tensors of most families go. A key of a layer is what follows blk.N. in a name, its
@@ -112,6 +112,9 @@ func (f *family) rename(name string) (string, error) {
 	case to == "":
 		return "", nil
 	}
+	if exact, ok := strings.CutSuffix(to, "="); ok {
+		return exact, nil
+	}
 	return to + suffix, nil
 }
 
@@ -143,6 +146,14 @@ func (m *model) sources() ([]*source, error) {
 		s := &source{tensor: t, to: to}
 		if strings.Contains(to, ".q_proj.") || strings.Contains(to, ".k_proj.") {
 			s.half = half
+		}
+		if strings.HasSuffix(to, "norm.weight") && f.shift != 0 {
+			if s.shift = f.shift; t.kind != f32 {
+				return nil, unsupported("has %q as %v, which only F32 may be", t.name, t.kind)
+			}
+		}
+		if len(t.shape) == 2 && hasSuffix(to, f.middle) {
+			s.shape = []int{t.shape[0], 1, t.shape[1]}
 		}
 		_, plain := plainTypes[t.kind]
 		switch packed := !plain; {
@@ -179,139 +190,7 @@ func (m *model) pack(s *source) error {
 	return err
 }
 
-// A config collects what config.json says. The first error stays.
-type config struct {
-	fields   map[string]any
-	metadata metadata
-	prefix   string // of the architecture's keys
-	err      error
-}
-
-func (m *model) newConfig() *config {
-	return &config{fields: map[string]any{}, metadata: m.header.metadata,
-		prefix: m.header.metadata.text("general.architecture") + "."}
-}
-
-// config returns config.json.
-func (m *model) config(sources []*source) ([]byte, error) {
-	f, err := m.family()
-	if err != nil {
-		return nil, err
-	}
-	c := m.newConfig()
-	c.fields["model_type"] = f.modelType
-	c.count("hidden_size", "embedding_length")
-	c.count("num_hidden_layers", "block_count")
-	c.count("intermediate_size", "feed_forward_length")
-	c.count("num_attention_heads", "attention.head_count")
-	c.fields["num_key_value_heads"] = c.uint("attention.head_count_kv",
-		c.uint("attention.head_count", 0))
-	c.fields["head_dim"] = c.headDim()
-	c.number("rms_norm_eps", "attention.layer_norm_rms_epsilon")
-	c.number("rope_theta", "rope.freq_base")
-	c.count("max_position_embeddings", "context_length")
-	tied := true
-	for _, s := range sources {
-		switch s.to {
-		case "lm_head.weight":
-			tied = false
-		case "model.embed_tokens.weight":
-			c.fields["vocab_size"] = s.rows()
-		}
-	}
-	c.fields["tie_word_embeddings"] = tied
-	if id := m.header.metadata.id("tokenizer.ggml.bos_token_id"); id >= 0 {
-		c.fields["bos_token_id"] = id
-	}
-	if id := m.header.metadata.id("tokenizer.ggml.eos_token_id"); id >= 0 {
-		c.fields["eos_token_id"] = id
-	}
-	f.config(c)
-	if q := quantization(sources); q != nil {
-		c.fields["quantization"] = q
-	}
-	if c.err != nil {
-		return nil, c.err
-	}
-	return marshal(c.fields), nil
-}
-
-// uint returns a whole number of the architecture, or otherwise.
-func (c *config) uint(key string, otherwise int) int {
-	n, err := c.metadata.uint(c.prefix+key, otherwise, math.MaxInt32)
-	if err != nil && c.err == nil {
-		c.err = err
-	}
-	return n
-}
-
-// count copies a whole number, which must be there.
-func (c *config) count(field, key string) {
-	if _, ok := c.metadata[c.prefix+key]; !ok && c.err == nil {
-		c.err = fmt.Errorf("its metadata lacks %s%s", c.prefix, key)
-	}
-	c.fields[field] = c.uint(key, 0)
-}
-
-// number copies a number, if it is there. It is a float32, which is written as short as it can be.
-func (c *config) number(field, key string) {
-	v, ok := c.metadata[c.prefix+key]
-	if !ok {
-		return
-	}
-	n, ok := v.(float64)
-	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
-		if c.err == nil {
-			c.err = fmt.Errorf("%s%s is %.40v, which is no number", c.prefix, key, v)
-		}
-		return
-	}
-	c.fields[field] = float32(n)
-}
-
-// headDim returns the elements of a head of keys.
-func (c *config) headDim() int {
-	heads := c.uint("attention.head_count", 0)
-	return c.uint("attention.key_length", c.uint("embedding_length", 0)/max(heads, 1))
-}
-
-// llamaConfig refuses what a Llama of llama.cpp may have and model type llama has not.
-func llamaConfig(c *config) {
-	if c.uint("expert_count", 0) > 0 && c.err == nil {
-		c.err = unsupported("is a Llama with experts, which is not supported")
-	}
-}
-
-// quantization returns the section of that name: the most frequent packing for all modules, and the
-// others by module. It is nil if no tensor is packed.
-func quantization(sources []*source) map[string]any {
-	type form struct {
-		Mode      string `json:"mode"`
-		Bits      int    `json:"bits"`
-		GroupSize int    `json:"group_size"`
-	}
-	modules := map[string]form{}
-	counts := map[form]int{}
-	var most form
-	for _, s := range sources {
-		p := s.pack
-		if p == nil {
-			continue
-		}
-		f := form{p.mode, p.bits, p.group}
-		modules[s.module()] = f
-		if counts[f]++; counts[f] > counts[most] {
-			most = f
-		}
-	}
-	if len(modules) == 0 {
-		return nil
-	}
-	section := map[string]any{"mode": most.Mode, "bits": most.Bits, "group_size": most.GroupSize}
-	for path, f := range modules {
-		if f != most {
-			section[path] = f
-		}
-	}
-	return section
+// hasSuffix reports whether a name has one of several ends.
+func hasSuffix(name string, ends []string) bool {
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) })
 }

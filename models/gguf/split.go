@@ -1,22 +1,124 @@
 package gguf
 
-// byteLevel is the last part of a byte-level pre-tokenizer that has split a text before.
-const byteLevel = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,` +
-	`"use_regex":false}`
+import (
+	"slices"
+	"strings"
+)
 
-// gpt2Split splits as GPT-2 does.
-const gpt2Split = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,` +
-	`"use_regex":true}`
+// Splits of byte-level tokenizers, as their makers' tokenizer.json has them.
+const (
+	llama3Split = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|` +
+		` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	qwen2Split = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|` +
+		` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	qwen35Split = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|` +
+		` ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	tekkenSplit = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|` +
+		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|` +
+		`\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	gpt4oSplit = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+` +
+		`(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
+		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` +
+		`(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
+		`\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	gpt2Split = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+)
 
-const byteLevelDecoder = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,` +
-	`"use_regex":true}`
+// deepSeek3Splits come one after the other.
+var deepSeek3Splits = []string{
+	`\p{N}{1,3}`,
+	`[一-龥぀-ゟ゠-ヿ]+`,
+	"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|" +
+		`[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+}
 
-// digitsSplit takes single digits, then splits as GPT-2 does.
-const digitsSplit = `{"type":"Sequence","pretokenizers":[` +
-	`{"type":"Digits","individual_digits":true},` + gpt2Split + `]}`
+// defaultSplits are llama.cpp's for a tokenizer that its converter did not know.
+var defaultSplits = []string{`[\p{P}\$\+<=>\^~\|]+`, gpt2Split, `\p{N}+`, `[0-9][0-9][0-9]`}
 
-// byteLevelForms holds the splits of tokenizers of the kind gpt2, by their tokenizer.ggml.pre.
-var byteLevelForms = map[string]tokenizerForm{
-	"gpt-2":  {preTokenizer: gpt2Split, decoder: byteLevelDecoder},
-	"smollm": {preTokenizer: digitsSplit, decoder: byteLevelDecoder},
+// byteLevelForm returns the form of tokenizers of the kind gpt2 with the given
+// tokenizer.ggml.pre.
+func byteLevelForm(pre string) (tokenizerForm, bool) {
+	for _, f := range byteLevelForms {
+		if slices.Contains(f.pre, pre) {
+			return tokenizerForm{
+				normalizer: f.normalizer, preTokenizer: byteLevel(f.splits...),
+				decoder:      byteLevelDecoder,
+				ignoreMerges: f.ignoreMerges, addBOS: f.addBOS,
+			}, true
+		}
+	}
+	return tokenizerForm{}, false
+}
+
+// byteLevelForms holds what follows from tokenizer.ggml.pre.
+var byteLevelForms = []struct {
+	pre                  []string
+	normalizer           component
+	splits               []string
+	ignoreMerges, addBOS bool
+}{
+	{pre: []string{"llama3", "llama-v3", "llama-bpe", "falcon3", "pixtral", "lfm2"},
+		splits: []string{llama3Split}, ignoreMerges: true, addBOS: true},
+	{pre: []string{"chatglm-bpe", "dbrx", "glm4", "smaug-bpe"}, splits: []string{llama3Split}},
+	{pre: []string{"qwen2"}, splits: []string{qwen2Split}, normalizer: component{"type": "NFC"}},
+	{pre: []string{"qwen35"}, splits: []string{qwen35Split}, normalizer: component{"type": "NFC"}},
+	{pre: []string{"deepseek-r1-qwen", "hunyuan", "stablelm2"}, splits: []string{qwen2Split}},
+	{pre: []string{"tekken"}, splits: []string{tekkenSplit}, ignoreMerges: true, addBOS: true},
+	{pre: []string{"gpt-4o", "llama4"}, splits: []string{gpt4oSplit}},
+	{pre: []string{"deepseek-v3"}, splits: deepSeek3Splits},
+	{pre: []string{"codeshell", "command-r", "exaone", "minerva-7b", "refact", "smollm",
+		"starcoder"}, splits: []string{`\p{N}`, gpt2Split}},
+	{pre: []string{"gpt-2", "jais", "mpt", "olmo", "phi-2", "trillion"},
+		splits: []string{gpt2Split}},
+	{pre: []string{"", "default"}, splits: defaultSplits},
+}
+
+// byteLevelNames lists what byteLevelForm knows.
+func byteLevelNames() string {
+	var names []string
+	for _, f := range byteLevelForms {
+		names = append(names, f.pre...)
+	}
+	slices.Sort(names)
+	return strings.Join(names[1:], ", ")
+}
+
+var byteLevelDecoder = component{"type": "ByteLevel", "add_prefix_space": true,
+	"trim_offsets": true, "use_regex": true}
+
+// A component is a part of tokenizer.json.
+type component map[string]any
+
+// byteLevel returns a pre-tokenizer that splits a text and then takes its bytes.
+func byteLevel(splits ...string) component {
+	var parts []component
+	for _, s := range splits {
+		parts = append(parts, component{"type": "Split", "pattern": component{"Regex": s},
+			"behavior": "Isolated", "invert": false})
+	}
+	parts = append(parts, component{"type": "ByteLevel", "add_prefix_space": false,
+		"trim_offsets": true, "use_regex": false})
+	return component{"type": "Sequence", "pretokenizers": parts}
+}
+
+// spaceMark stands for a space in the tokens of SentencePiece.
+const spaceMark = "▁"
+
+// spaceMarkForm returns the form of SentencePiece's tokenizers: spaces become marks, and a character
+// without a token becomes bytes. prefix: a text begins with a space of its own.
+func spaceMarkForm(prefix bool) tokenizerForm {
+	space := component{"type": "Replace", "pattern": component{"String": " "}, "content": spaceMark}
+	decoders := []component{
+		{"type": "Replace", "pattern": component{"String": spaceMark}, "content": " "},
+		{"type": "ByteFallback"}, {"type": "Fuse"},
+	}
+	f := tokenizerForm{normalizer: space, addBOS: true, byteFallback: true}
+	if prefix {
+		f.normalizer = component{"type": "Sequence", "normalizers": []component{
+			{"type": "Prepend", "prepend": spaceMark}, space}}
+		decoders = append(decoders,
+			component{"type": "Strip", "content": " ", "start": 1, "stop": 0})
+	}
+	f.decoder = component{"type": "Sequence", "decoders": decoders}
+	return f
 }

@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
 // Kinds of tokens, as the format numbers them.
 const (
+	tokenNormal      = 1
+	tokenUnknown     = 2
 	tokenControl     = 3 // special
 	tokenUserDefined = 4 // found in a text before it is split
 	tokenUnused      = 5
@@ -21,18 +21,20 @@ const (
 type tokenizer struct {
 	metadata metadata
 	tokens   []string
-	types    []int64 // as long as tokens
-	merges   []string
+	types    []int64   // as long as tokens
+	merges   []string  // two tokens each, the first first; nil if scores say them
+	scores   []float64 // as long as tokens, or nil
 	form     tokenizerForm
 }
 
-// A tokenizerForm has the parts of tokenizer.json that follow from the kind of the tokenizer. Each
-// is JSON.
+// A tokenizerForm has the parts of tokenizer.json that follow from the kind of the tokenizer. A part
+// that is nil is null there.
 type tokenizerForm struct {
-	normalizer, preTokenizer, decoder string
+	normalizer, preTokenizer, decoder component
 
-	ignoreMerges bool
-	addBOS       bool // unless the metadata says otherwise
+	ignoreMerges, byteFallback bool
+
+	addBOS bool // unless the metadata says otherwise
 }
 
 // tokenizer reads the tokenizer of the metadata.
@@ -54,25 +56,40 @@ func (m *model) tokenizer() (*tokenizer, error) {
 			return nil, fmt.Errorf("its token %d is not UTF-8", id)
 		}
 	}
+	return t, t.setForm()
+}
+
+// setForm chooses the form by the kind of the tokenizer.
+func (t *tokenizer) setForm() error {
+	t.merges = t.metadata.texts("tokenizer.ggml.merges")
+	t.scores, _ = t.metadata["tokenizer.ggml.scores"].([]float64)
 	switch kind := t.metadata.text("tokenizer.ggml.model"); kind {
 	case "gpt2":
 		pre := t.metadata.text("tokenizer.ggml.pre")
-		form, ok := byteLevelForms[pre]
+		form, ok := byteLevelForm(pre)
 		if !ok {
-			return nil, unsupported("has a tokenizer with the split %q, which is not supported; "+
-				"supported are %s", pre,
-				strings.Join(slices.Sorted(maps.Keys(byteLevelForms)), ", "))
+			return unsupported("has a tokenizer with the split %q, which is not supported; "+
+				"supported are %s", pre, byteLevelNames())
 		}
-		t.form = form
+		t.form, t.scores = form, nil
+	case "llama":
+		t.form = spaceMarkForm(t.adds("add_space_prefix", true))
+	case "gemma4":
+		t.form = spaceMarkForm(false)
 	default:
-		return nil, unsupported("has a tokenizer of the kind %q, which is not supported; "+
-			"supported are gpt2", kind)
+		return unsupported("has a tokenizer of the kind %q, which is not supported; "+
+			"supported are gemma4, gpt2 and llama", kind)
 	}
-	if t.merges = t.metadata.texts("tokenizer.ggml.merges"); t.merges == nil {
-		return nil, errors.New("its tokenizer has no tokenizer.ggml.merges; " +
+	switch {
+	case t.merges != nil:
+		t.scores = nil
+	case t.scores == nil:
+		return errors.New("its tokenizer has no tokenizer.ggml.merges; " +
 			"download a file that was made later")
+	case len(t.scores) != len(t.tokens):
+		return fmt.Errorf("it has %d tokens and %d scores of tokens", len(t.tokens), len(t.scores))
 	}
-	return t, nil
+	return nil
 }
 
 // added reports whether a token is found in a text before the text is split, and whether it is
@@ -99,37 +116,48 @@ func (t *tokenizer) file() []byte {
 		Normalized bool   `json:"normalized"`
 		Special    bool   `json:"special"`
 	}
-	list := []addedToken{}
+	added := []addedToken{}
 	vocab := make(map[string]int, len(t.tokens))
 	for id, token := range t.tokens {
 		if _, twice := vocab[token]; twice || t.types[id] == tokenUnused {
 			continue
 		}
 		vocab[token] = id
-		if added, special := t.added(id); added {
-			list = append(list, addedToken{ID: id, Content: token, Special: special})
+		if found, special := t.added(id); found {
+			added = append(added, addedToken{ID: id, Content: token, Special: special})
 		}
 	}
-	raw := func(text string) json.RawMessage {
-		if text == "" {
-			text = "null"
-		}
-		return json.RawMessage(text)
+	var list any = t.merges
+	if t.scores != nil {
+		list = merges(vocab, t.scores, func(id int) bool {
+			return t.types[id] <= tokenNormal
+		})
 	}
-	return marshal(map[string]any{
+	m := component{"type": "BPE", "ignore_merges": t.form.ignoreMerges, "vocab": vocab,
+		"merges": list}
+	if t.form.byteFallback {
+		m["byte_fallback"], m["fuse_unk"] = true, true
+		if unknown := t.unknown(); unknown != "" {
+			m["unk_token"] = unknown
+		}
+	}
+	return marshal(component{
 		"version":        "1.0",
-		"added_tokens":   list,
-		"normalizer":     raw(t.form.normalizer),
-		"pre_tokenizer":  raw(t.form.preTokenizer),
+		"added_tokens":   added,
+		"normalizer":     t.form.normalizer,
+		"pre_tokenizer":  t.form.preTokenizer,
 		"post_processor": nil,
-		"decoder":        raw(t.form.decoder),
-		"model": map[string]any{
-			"type":          "BPE",
-			"ignore_merges": t.form.ignoreMerges,
-			"vocab":         vocab,
-			"merges":        t.merges,
-		},
+		"decoder":        t.form.decoder,
+		"model":          m,
 	})
+}
+
+// unknown returns the token for what has none, empty if there is none.
+func (t *tokenizer) unknown() string {
+	if id := slices.Index(t.types, tokenUnknown); id >= 0 {
+		return t.tokens[id]
+	}
+	return t.token("unknown_token_id")
 }
 
 // token returns the token whose id has a key, empty if there is none.

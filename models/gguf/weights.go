@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -21,6 +22,8 @@ type source struct {
 	// half, if not 0, says that the rows of each head of 2 half rows are interleaved. They are put
 	// back into halves.
 	half int
+
+	shift float32 // what is taken from each element of a plain F32
 }
 
 // rows returns how many rows the tensor is read as. A vector whose elements change places is one of
@@ -297,6 +300,9 @@ func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
 	pack := e.pack
 	if pack == nil {
 		copy(out, src)
+		for i := 0; e.shift != 0 && i < len(out); i += 4 {
+			putFloat(out[i:], math.Float32frombits(little.Uint32(out[i:]))-e.shift)
+		}
 		return nil
 	}
 	ok := true

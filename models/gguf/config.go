@@ -1,0 +1,188 @@
+package gguf
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A config collects what config.json says. The first error stays.
+type config struct {
+	fields   map[string]any
+	metadata metadata
+	prefix   string // of the architecture's keys
+	err      error
+}
+
+func (m *model) newConfig() *config {
+	return &config{fields: map[string]any{}, metadata: m.header.metadata,
+		prefix: m.header.metadata.text("general.architecture") + "."}
+}
+
+// config returns config.json.
+func (m *model) config(sources []*source) ([]byte, error) {
+	f, err := m.family()
+	if err != nil {
+		return nil, err
+	}
+	c := m.newConfig()
+	c.fields["model_type"] = f.modelType
+	c.count("hidden_size", "embedding_length")
+	c.count("num_hidden_layers", "block_count")
+	c.count("intermediate_size", "feed_forward_length")
+	c.count("num_attention_heads", "attention.head_count")
+	c.fields["num_key_value_heads"] = c.most("attention.head_count_kv",
+		c.uint("attention.head_count", 0))
+	c.fields["head_dim"] = c.headDim()
+	c.number("rms_norm_eps", "attention.layer_norm_rms_epsilon")
+	c.number("rope_theta", "rope.freq_base")
+	c.count("max_position_embeddings", "context_length")
+	tied := true
+	for _, s := range sources {
+		switch s.to {
+		case "lm_head.weight":
+			tied = false
+		case "model.embed_tokens.weight":
+			c.fields["vocab_size"] = s.rows()
+		}
+	}
+	c.fields["tie_word_embeddings"] = tied
+	if id := m.header.metadata.id("tokenizer.ggml.bos_token_id"); id >= 0 {
+		c.fields["bos_token_id"] = id
+	}
+	if id := m.header.metadata.id("tokenizer.ggml.eos_token_id"); id >= 0 {
+		c.fields["eos_token_id"] = id
+	}
+	c.ropeScaling()
+	if c.err == nil {
+		c.err = m.ropeFactors(c)
+	}
+	if f.config != nil {
+		f.config(c)
+	}
+	if q := quantization(sources); q != nil {
+		c.fields["quantization"] = q
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	return marshal(c.fields), nil
+}
+
+// uint returns a whole number of the architecture, or otherwise.
+func (c *config) uint(key string, otherwise int) int {
+	n, err := c.metadata.uint(c.prefix+key, otherwise, math.MaxInt32)
+	if err != nil {
+		c.fail(err)
+	}
+	return n
+}
+
+// most returns the largest number of a key that may have one for each layer.
+func (c *config) most(key string, otherwise int) int {
+	if list := c.layers(key); list != nil {
+		return slices.Max(list)
+	}
+	return c.uint(key, otherwise)
+}
+
+// layers returns the numbers of a key that has one for each layer, nil if it has one for all.
+func (c *config) layers(key string) []int {
+	list := c.metadata.ints(c.prefix + key)
+	if list == nil {
+		return nil
+	}
+	out := make([]int, len(list))
+	for i, n := range list {
+		if n < 0 || n > math.MaxInt32 {
+			c.fail(fmt.Errorf("%s%s has %d for layer %d", c.prefix, key, n, i))
+			n = 0
+		}
+		out[i] = int(n)
+	}
+	if blocks := c.uint("block_count", 0); len(out) != blocks || blocks == 0 {
+		c.fail(fmt.Errorf("%s%s has %d numbers for %d layers", c.prefix, key, len(out), blocks))
+		return nil
+	}
+	return out
+}
+
+// fail records the first error.
+func (c *config) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// count copies a whole number, which must be there.
+func (c *config) count(field, key string) {
+	if _, ok := c.metadata[c.prefix+key]; !ok {
+		c.fail(fmt.Errorf("its metadata lacks %s%s", c.prefix, key))
+	}
+	c.fields[field] = c.most(key, 0)
+}
+
+// number copies a number, if it is there.
+func (c *config) number(field, key string) {
+	if v, ok := c.float(key); ok {
+		c.fields[field] = v
+	}
+}
+
+// float returns a number of the architecture. It is a float32, which is written as short as can be.
+func (c *config) float(key string) (n float32, ok bool) {
+	v, ok := c.metadata[c.prefix+key]
+	if !ok {
+		return 0, false
+	}
+	switch v := v.(type) {
+	case int64:
+		return float32(v), true
+	case float64:
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return float32(v), true
+		}
+	}
+	c.fail(fmt.Errorf("%s%s is %.40v, which is no number", c.prefix, key, v))
+	return 0, false
+}
+
+// headDim returns the elements of a head of keys.
+func (c *config) headDim() int {
+	heads := c.uint("attention.head_count", 0)
+	return c.uint("attention.key_length", c.uint("embedding_length", 0)/max(heads, 1))
+}
+
+// quantization returns the section of that name: the most frequent packing for all modules, and the
+// others by module. It is nil if no tensor is packed.
+func quantization(sources []*source) map[string]any {
+	type form struct {
+		Mode      string `json:"mode"`
+		Bits      int    `json:"bits"`
+		GroupSize int    `json:"group_size"`
+	}
+	modules := map[string]form{}
+	counts := map[form]int{}
+	var most form
+	for _, s := range sources {
+		p := s.pack
+		if p == nil {
+			continue
+		}
+		f := form{p.mode, p.bits, p.group}
+		modules[s.module()] = f
+		if counts[f]++; counts[f] > counts[most] {
+			most = f
+		}
+	}
+	if len(modules) == 0 {
+		return nil
+	}
+	section := map[string]any{"mode": most.Mode, "bits": most.Bits, "group_size": most.GroupSize}
+	for path, f := range modules {
+		if f != most {
+			section[path] = f
+		}
+	}
+	return section
+}

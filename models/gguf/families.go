@@ -1,0 +1,142 @@
+package gguf
+
+// families holds every supported general.architecture.
+var families = map[string]family{
+	"gemma3":   {modelType: "gemma3_text", names: gemma3Names, shift: 1, config: gemma3Config},
+	"gpt-oss":  {modelType: "gpt_oss", names: gptOSSNames, config: gptOSSConfig},
+	"lfm2":     {modelType: "lfm2", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
+	"lfm2moe":  {modelType: "lfm2_moe", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
+	"llama":    {modelType: "llama", names: llamaNames, interleaved: true, config: llamaConfig},
+	"mistral3": {modelType: "ministral3", names: llamaNames, interleaved: true, config: ministralConfig},
+	"qwen2":    {modelType: "qwen2"},
+	"qwen3":    {modelType: "qwen3"},
+	"qwen3moe": {modelType: "qwen3_moe", config: qwen3MoEConfig},
+	"smollm3":  {modelType: "smollm3", names: llamaNames, interleaved: true},
+}
+
+// llamaNames leaves out what config.json says.
+var llamaNames = map[string]string{"rope_freqs": ""}
+
+// llamaConfig refuses what a Llama of llama.cpp may have and model type llama has not.
+func llamaConfig(c *config) {
+	if c.uint("expert_count", 0) > 0 {
+		c.fail(unsupported("is a Llama with experts, which is not supported"))
+	}
+}
+
+// ministralConfig puts the growth of queries into the section of the rotary embedding.
+func ministralConfig(c *config) {
+	scaling, ok := c.fields["rope_scaling"].(map[string]any)
+	if !ok {
+		scaling = map[string]any{"rope_type": "default"}
+	}
+	if beta, ok := c.float("attention.temperature_scale"); ok {
+		scaling["llama_4_scaling_beta"] = beta
+	}
+	if mscale, ok := c.float("rope.scaling.yarn_log_multiplier"); ok && mscale != 0 {
+		scaling["mscale"], scaling["mscale_all_dim"] = 1, mscale
+	}
+	c.fields["rope_scaling"] = scaling
+}
+
+// qwen3MoEConfig copies the sizes of experts. Every layer has them, and the scores of the chosen
+// ones add up to 1.
+func qwen3MoEConfig(c *config) {
+	c.count("num_experts", "expert_count")
+	c.count("num_experts_per_tok", "expert_used_count")
+	c.count("moe_intermediate_size", "expert_feed_forward_length")
+	c.fields["norm_topk_prob"] = true
+	c.fields["decoder_sparse_step"] = 1
+}
+
+// gemma3Names has the two norms after attention and MLP.
+var gemma3Names = map[string]string{
+	"blk.post_attention_norm": "post_attention_layernorm",
+	"blk.ffn_norm":            "pre_feedforward_layernorm",
+	"blk.post_ffw_norm":       "post_feedforward_layernorm",
+}
+
+// gemma3Config sets what llama.cpp knows of a Gemma 3 without its metadata.
+func gemma3Config(c *config) {
+	const layersOf27B = 62 // the one size whose scale is not that of its heads
+	c.count("sliding_window", "attention.sliding_window")
+	c.fields["sliding_window_pattern"] = c.uint("attention.sliding_window_pattern", 6)
+	c.fields["rope_local_base_freq"] = float32(10000)
+	c.number("rope_local_base_freq", "rope.freq_base_swa")
+	c.fields["query_pre_attn_scalar"] = c.headDim()
+	if c.uint("block_count", 0) == layersOf27B {
+		c.fields["query_pre_attn_scalar"] = c.uint("embedding_length", 0) /
+			max(c.uint("attention.head_count", 0), 1)
+	}
+	if _, ok := c.fields["rope_theta"]; !ok {
+		c.fields["rope_theta"] = float32(1e6)
+	}
+	c.number("final_logit_softcapping", "final_logit_softcapping")
+}
+
+// gptOSSNames has the sinks, the router, and the norm after attention.
+var gptOSSNames = map[string]string{
+	"blk.attn_sinks":          "self_attn.sinks=",
+	"blk.post_attention_norm": "post_attention_layernorm",
+	"blk.ffn_gate_inp":        "mlp.router",
+}
+
+func gptOSSConfig(c *config) {
+	c.count("num_local_experts", "expert_count")
+	c.count("num_experts_per_tok", "expert_used_count")
+	c.count("intermediate_size", "expert_feed_forward_length")
+	c.count("sliding_window", "attention.sliding_window")
+	c.fields["attention_bias"] = true
+}
+
+var (
+	lfm2Names = map[string]string{
+		"token_embd_norm":        "model.embedding_norm",
+		"output_norm":            "model.embedding_norm",
+		"blk.attn_norm":          "operator_norm",
+		"blk.attn_q_norm":        "self_attn.q_layernorm",
+		"blk.attn_k_norm":        "self_attn.k_layernorm",
+		"blk.attn_output":        "self_attn.out_proj",
+		"blk.shortconv.conv":     "conv.conv",
+		"blk.shortconv.in_proj":  "conv.in_proj",
+		"blk.shortconv.out_proj": "conv.out_proj",
+		"blk.ffn_norm":           "ffn_norm",
+		"blk.ffn_gate":           "feed_forward.w1",
+		"blk.ffn_up":             "feed_forward.w3",
+		"blk.ffn_down":           "feed_forward.w2",
+		"blk.ffn_gate_inp":       "feed_forward.gate",
+		"blk.exp_probs_b":        "feed_forward.expert_bias=",
+		"blk.ffn_gate_exps":      "feed_forward.switch_mlp.gate_proj",
+		"blk.ffn_up_exps":        "feed_forward.switch_mlp.up_proj",
+		"blk.ffn_down_exps":      "feed_forward.switch_mlp.down_proj",
+	}
+	lfm2Middle = []string{"conv.conv.weight"}
+)
+
+// lfm2Config tells layers with a convolution: they have no heads of keys.
+func lfm2Config(c *config) {
+	types := []string{}
+	for _, heads := range c.layers("attention.head_count_kv") {
+		if heads == 0 {
+			types = append(types, "conv")
+		} else {
+			types = append(types, "full_attention")
+		}
+	}
+	c.fields["layer_types"] = types
+	c.fields["norm_eps"] = c.fields["rms_norm_eps"]
+	c.fields["tie_embedding"] = c.fields["tie_word_embeddings"]
+	c.fields["block_ff_dim"] = c.fields["intermediate_size"]
+	c.fields["block_auto_adjust_ff_dim"] = false
+	c.count("conv_L_cache", "shortconv.l_cache")
+	if c.uint("expert_count", 0) == 0 {
+		return
+	}
+	c.count("num_experts", "expert_count")
+	c.count("num_experts_per_tok", "expert_used_count")
+	c.count("moe_intermediate_size", "expert_feed_forward_length")
+	c.count("num_dense_layers", "leading_dense_block_count")
+	c.fields["norm_topk_prob"], c.fields["use_expert_bias"] = true, true
+	c.fields["routed_scaling_factor"] = 1
+	c.number("routed_scaling_factor", "expert_weights_scale")
+}

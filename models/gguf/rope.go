@@ -1,0 +1,107 @@
+package gguf
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// ropeScaling sets rope_scaling.
+func (c *config) ropeScaling() {
+	switch kind := c.metadata.text(c.prefix + "rope.scaling.type"); kind {
+	case "", "none":
+	case "linear", "yarn":
+		scaling := map[string]any{"rope_type": kind}
+		for field, key := range map[string]string{"factor": "factor",
+			"original_max_position_embeddings": "original_context_length",
+			"beta_fast":                        "yarn_beta_fast",
+			"beta_slow":                        "yarn_beta_slow"} {
+			if v, ok := c.float("rope.scaling." + key); ok && v != 0 {
+				scaling[field] = v
+			}
+		}
+		c.fields["rope_scaling"] = scaling
+	default:
+		c.fail(unsupported("has a rotary embedding of the type %q, which is not supported; "+
+			"supported are linear and yarn", kind))
+	}
+}
+
+// ropeFactorsTensor divides the frequencies of a rotary embedding. Converters make it of a
+// rope_scaling of the type llama3.
+const ropeFactorsTensor = "rope_freqs.weight"
+
+// Values of a Llama 3, which the metadata does not have.
+const (
+	lowFreqFactor  = 1
+	highFreqFactor = 4
+	leastOriginal  = 1024 // positions that it may have been trained with
+	mostOriginal   = 1 << 20
+)
+
+// ropeFactors finds the rope_scaling that ropeFactorsTensor was made of.
+func (m *model) ropeFactors(c *config) error {
+	for _, t := range m.header.tensors {
+		if t.name != ropeFactorsTensor {
+			continue
+		}
+		if t.kind != f32 || len(t.shape) != 1 || t.shape[0] != c.headDim()/2 {
+			return damaged("tensor %q does not fit heads of %d", t.name, c.headDim())
+		}
+		data := make([]byte, t.bytes)
+		if n, err := m.files[t.file].ReadAt(data, t.offset); n < len(data) {
+			return readError(err)
+		}
+		factors := make([]float32, t.shape[0])
+		for i := range factors {
+			factors[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		}
+		theta, ok := c.fields["rope_theta"].(float32)
+		if !ok {
+			theta = 10000
+		}
+		return c.llama3(factors, float64(theta))
+	}
+	return nil
+}
+
+// llama3 sets rope_scaling to the one that gives the factors.
+func (c *config) llama3(factors []float32, theta float64) error {
+	factor := float32(1)
+	for _, f := range factors {
+		factor = max(factor, f)
+	}
+	if factor == 1 {
+		return nil
+	}
+	for original := leastOriginal; original <= mostOriginal; original *= 2 {
+		if !fits(factors, theta, float64(factor), float64(original)) {
+			continue
+		}
+		c.fields["rope_scaling"] = map[string]any{
+			"rope_type": "llama3", "factor": factor, "low_freq_factor": lowFreqFactor,
+			"high_freq_factor": highFreqFactor, "original_max_position_embeddings": original,
+		}
+		return nil
+	}
+	return unsupported("has a tensor %q that is no Llama 3's, which is not supported",
+		ropeFactorsTensor)
+}
+
+// fits reports whether a Llama 3 has these factors.
+func fits(factors []float32, theta, factor, original float64) bool {
+	for i, f := range factors {
+		wave := 2 * math.Pi * math.Pow(theta, float64(i)/float64(len(factors)))
+		want := 1.0
+		switch low, high := original/lowFreqFactor, original/highFreqFactor; {
+		case wave > low:
+			want = factor
+		case wave >= high:
+			smooth := (original/wave - lowFreqFactor) / (highFreqFactor - lowFreqFactor)
+			want = 1 / ((1-smooth)/factor + smooth)
+		}
+		if math.Abs(float64(f)-want) > 1e-4*want {
+			return false
+		}
+	}
+	return true
+}
