@@ -101,8 +101,10 @@ const testsMayImport = "engine/enginetest"
 // testArrows are further arrows for tests. Tests of models need cache.Options to ask a model for
 // its caches.
 var testArrows = map[string][]string{
-	"models":  {"engine/cache"},
-	"app/api": {"app/modeltest"},
+	"models": {"engine/cache"},
+	// its files are read by the tokenizer that they are for
+	"models/gguf": {"engine/tokenizer"},
+	"app/api":     {"app/modeltest"},
 	// its forms are compiled by llguidance itself
 	"app/jsonschema": {"engine/native"},
 	"app/server":     {"app/modeltest", "engine"},           // they script the engine's tokens

@@ -20,8 +20,8 @@ type family struct {
 	modelType string
 
 	// names holds where the tensors of this family alone go, in the form of commonNames. It goes
-	// before commonNames. An empty target means that the tensor is not needed, and one that ends with
-	// = takes no .weight or .bias.
+	// before commonNames. An empty target means that the tensor is not needed, and one that ends
+	// with = takes no .weight or .bias.
 	names map[string]string
 
 	// interleaved says that rows of queries and keys are as llama.cpp rotates a Llama.

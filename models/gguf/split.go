@@ -104,8 +104,8 @@ func byteLevel(splits ...string) component {
 // spaceMark stands for a space in the tokens of SentencePiece.
 const spaceMark = "▁"
 
-// spaceMarkForm returns the form of SentencePiece's tokenizers: spaces become marks, and a character
-// without a token becomes bytes. prefix: a text begins with a space of its own.
+// spaceMarkForm returns the form of SentencePiece's tokenizers: spaces become marks, and a
+// character without a token becomes bytes. prefix: a text begins with a space of its own.
 func spaceMarkForm(prefix bool) tokenizerForm {
 	space := component{"type": "Replace", "pattern": component{"String": " "}, "content": spaceMark}
 	decoders := []component{

@@ -27,8 +27,8 @@ type tokenizer struct {
 	form     tokenizerForm
 }
 
-// A tokenizerForm has the parts of tokenizer.json that follow from the kind of the tokenizer. A part
-// that is nil is null there.
+// A tokenizerForm has the parts of tokenizer.json that follow from the kind of the tokenizer. A
+// part that is nil is null there.
 type tokenizerForm struct {
 	normalizer, preTokenizer, decoder component
 
@@ -95,7 +95,7 @@ func (t *tokenizer) setForm() error {
 // added reports whether a token is found in a text before the text is split, and whether it is
 // special.
 func (t *tokenizer) added(id int) (added, special bool) {
-	special = t.types[id] == tokenControl
+	special = t.types[id] == tokenControl || t.types[id] == tokenUnknown
 	return special || t.types[id] == tokenUserDefined, special
 }
 

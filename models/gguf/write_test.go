@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -14,6 +15,7 @@ import (
 type image struct {
 	bytes.Buffer
 	entries int
+	leave   string // keys that are not set begin with it, if not empty
 	tensors []imageTensor
 }
 
@@ -33,6 +35,9 @@ func (m *image) text(s string) {
 
 // set adds an entry of metadata.
 func (m *image) set(key string, value any) {
+	if strings.HasPrefix(key, m.leave) && m.leave != "" {
+		return
+	}
 	m.entries++
 	m.text(key)
 	switch v := value.(type) {
@@ -54,6 +59,10 @@ func (m *image) set(key string, value any) {
 		for _, s := range v {
 			m.text(s)
 		}
+	case []float32:
+		m.put([]uint32{typeArray, typeFloat32})
+		m.put(uint64(len(v)))
+		m.put(v)
 	case []int32:
 		m.put([]uint32{typeArray, typeInt32})
 		m.put(uint64(len(v)))
@@ -106,8 +115,12 @@ func (m *image) file() []byte {
 }
 
 // smallest returns a Llama of one layer, whose tokenizer has the tokens a, b, ab and an end.
-func smallest() *image {
-	m := &image{}
+func smallest() *image { return smallestWithout("-") }
+
+// smallestWithout is smallest without the keys that begin with a prefix.
+func smallestWithout(prefix string) *image {
+	m := &image{leave: prefix}
+	defer func() { m.leave = "-" }()
 	m.set("general.architecture", "llama")
 	for key, n := range map[string]int{"embedding_length": 64, "block_count": 1,
 		"feed_forward_length": 32, "attention.head_count": 2, "attention.head_count_kv": 1,

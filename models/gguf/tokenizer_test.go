@@ -1,0 +1,187 @@
+package gguf
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	tok "tandem/engine/tokenizer"
+)
+
+// recordings is the folder of tokenizers whose ids the package tokenizers gave.
+const recordings = "../../engine/tokenizer/testdata/"
+
+// A recording is a tokenizer.json and the ids of strings.
+type recording struct {
+	Tokenizer struct {
+		AddedTokens []struct {
+			ID      int    `json:"id"`
+			Content string `json:"content"`
+			Special bool   `json:"special"`
+		} `json:"added_tokens"`
+		Model struct {
+			Vocab  map[string]int  `json:"vocab"`
+			Merges json.RawMessage `json:"merges"`
+		} `json:"model"`
+	} `json:"tokenizer"`
+	Size   int       `json:"size"`
+	Prefix []int32   `json:"prefix"`
+	IDs    [][]int32 `json:"ids"`
+}
+
+func readRecording(t *testing.T, name string, v any) {
+	t.Helper()
+	f, err := os.Open(recordings + name + ".json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(z).Decode(v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// merges returns pairs as GGUF has them.
+func (r *recording) merges(t *testing.T) []string {
+	var joined []string
+	if json.Unmarshal(r.Tokenizer.Model.Merges, &joined) == nil {
+		return joined
+	}
+	joined = nil
+	var pairs [][2]string
+	if err := json.Unmarshal(r.Tokenizer.Model.Merges, &pairs); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pairs {
+		joined = append(joined, p[0]+" "+p[1])
+	}
+	return joined
+}
+
+// image returns a file with the recorded tokenizer.
+func (r *recording) image(t *testing.T, kind, pre string) *image {
+	tokens, types := make([]string, r.Size), slices.Repeat([]int32{tokenUnused}, r.Size)
+	for token, id := range r.Tokenizer.Model.Vocab {
+		tokens[id], types[id] = token, tokenNormal
+	}
+	for _, a := range r.Tokenizer.AddedTokens {
+		tokens[a.ID], types[a.ID] = a.Content, tokenUserDefined
+		if a.Special {
+			types[a.ID] = tokenControl
+		}
+		if a.Content == "<unk>" {
+			types[a.ID] = tokenUnknown
+		}
+	}
+	m := smallestWithout("tokenizer.")
+	m.set("tokenizer.ggml.model", kind)
+	m.set("tokenizer.ggml.pre", pre)
+	m.set("tokenizer.ggml.tokens", tokens)
+	m.set("tokenizer.ggml.token_type", types)
+	m.set("tokenizer.ggml.merges", r.merges(t))
+	if len(r.Prefix) > 0 {
+		m.set("tokenizer.ggml.bos_token_id", int(r.Prefix[0]))
+	}
+	return m
+}
+
+// load returns the tokenizer of a file.
+func load(t *testing.T, m *image) *tok.Tokenizer {
+	t.Helper()
+	d, err := open(t, m.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := tok.Load(mustRead(t, d, tokenizerFile), mustRead(t, d, tokenizerConfigFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestTokenizersAreTheirMakers writes recorded tokenizers as llama.cpp's converter does, and
+// compares the ids of 2,000 strings.
+func TestTokenizersAreTheirMakers(t *testing.T) {
+	var shared struct {
+		Strings []string `json:"strings"`
+	}
+	readRecording(t, "strings", &shared)
+	for _, c := range []struct{ name, kind, pre string }{
+		{"gpt2", "gpt2", "gpt-2"}, {"llama3", "gpt2", "llama-bpe"}, {"qwen", "gpt2", "qwen2"},
+		{"tekken", "gpt2", "tekken"}, {"gemma", "gemma4", ""}, {"llama2", "llama", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var r recording
+			readRecording(t, c.name, &r)
+			if len(r.IDs) < 2000 || len(r.IDs) != len(shared.Strings) {
+				t.Fatalf("%d recorded encodings of %d strings", len(r.IDs), len(shared.Strings))
+			}
+			tokens := load(t, r.image(t, c.kind, c.pre))
+			wrong := 0
+			for i, text := range shared.Strings {
+				got, err := tokens.Encode(text, tok.EncodeOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got, r.IDs[i]) {
+					if wrong++; wrong <= 5 {
+						t.Errorf("%.100q:\n got %v\nwant %v", text, got, r.IDs[i])
+					}
+				}
+			}
+			if wrong > 0 {
+				t.Errorf("%d of %d strings differ", wrong, len(r.IDs))
+			}
+			if id, has := tokens.BOS(); has != (len(r.Prefix) > 0) || has && id != r.Prefix[0] {
+				t.Errorf("the first token is %d, %t", id, has)
+			}
+		})
+	}
+}
+
+// TestScoresJoinAsInSentencePiece compares a tokenizer that has scores in place of merges with
+// SentencePiece itself.
+func TestScoresJoinAsInSentencePiece(t *testing.T) {
+	text, err := os.ReadFile("testdata/pieces.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Tokens  []string  `json:"tokens"`
+		Types   []int32   `json:"types"`
+		Scores  []float32 `json:"scores"`
+		Strings []string  `json:"strings"`
+		IDs     [][]int32 `json:"ids"`
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	m := smallestWithout("tokenizer.")
+	m.set("tokenizer.ggml.model", "llama")
+	m.set("tokenizer.ggml.add_space_prefix", false)
+	m.set("tokenizer.ggml.tokens", r.Tokens)
+	m.set("tokenizer.ggml.token_type", r.Types)
+	m.set("tokenizer.ggml.scores", r.Scores)
+	tokens := load(t, m)
+	wrong := 0
+	for i, text := range r.Strings {
+		got, err := tokens.Encode(text, tok.EncodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, r.IDs[i]) {
+			if wrong++; wrong <= 5 {
+				t.Errorf("%.100q:\n got %v\nwant %v", text, got, r.IDs[i])
+			}
+		}
+	}
+	if wrong > 0 || len(r.IDs) < 400 {
+		t.Errorf("%d of %d strings differ", wrong, len(r.IDs))
+	}
+}
