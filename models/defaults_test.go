@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"tandem/engine/tokenizer"
 	"tandem/models/hub"
 	"tandem/models/nn"
 )
@@ -50,6 +51,35 @@ func TestEveryNamedEOSEndsAGeneration(t *testing.T) {
 		}
 		if got := joinEOS(10, named...); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTextsThatQwensCodersFillInEnd expects the ends of a tokenizer with fill-in-the-middle tokens,
+// which are not special in published ones.
+func TestTextsThatQwensCodersFillInEnd(t *testing.T) {
+	const file = `{"added_tokens":[%s],"model":{"type":"BPE","vocab":{"a":0},"merges":[]},` +
+		`"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`
+	for _, c := range []struct {
+		tokens []string
+		want   tokenIDs
+	}{
+		{nil, nil},
+		{[]string{"<|fim_middle|>"}, nil},
+		{[]string{"<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"}, nil},
+		{[]string{"<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>",
+			"<|file_sep|>"}, tokenIDs{4, 5, 6}},
+	} {
+		var added []string
+		for i, token := range c.tokens {
+			added = append(added, fmt.Sprintf(`{"id":%d,"content":%q,"special":false}`, i+1, token))
+		}
+		tokens, err := tokenizer.Load(fmt.Appendf(nil, file, strings.Join(added, ",")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fillEnds(tokens); !slices.Equal(got, c.want) {
+			t.Errorf("%q end with %v, want %v", c.tokens, got, c.want)
 		}
 	}
 }

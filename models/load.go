@@ -218,9 +218,27 @@ func (b *Bundle) assemble(w *nn.Weights, text []byte, cfg *config) error {
 	if has {
 		named = append(named, tokenIDs{id})
 	}
+	named = append(named, fillEnds(b.Tokenizer))
 	conf.EOS = joinEOS(conf.VocabSize, named...)
 	b.Model = &model{Model: m, config: conf}
 	return nil
+}
+
+// fillEnds returns the tokens with which Qwen's coders end a text that they filled in: what follows
+// is another file. Neither config.json nor generation_config.json names them, and tokenizer.json
+// does not call them special.
+//
+// Source: README.md of Qwen/Qwen2.5-Coder-32B on the hub.
+func fillEnds(t *tokenizer.Tokenizer) (ids tokenIDs) {
+	if _, fills := t.ID("<|fim_middle|>"); !fills {
+		return nil
+	}
+	for _, token := range []string{"<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"} {
+		if id, ok := t.ID(token); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // build hands the weights to fn on the thread. They are freed if fn fails.
