@@ -106,6 +106,9 @@ func (c *Conversation) Vars(messages []Message, generate bool, form dialect.Hist
 	vars = append(vars, ']')
 	if c.Tools.List != nil {
 		vars = append(append(vars, `,"tools":`...), c.Tools.List...)
+		if form.Functions != "" {
+			vars = member{form.Functions, bareFunctions(c.Tools.List)}.appendTo(append(vars, ','))
+		}
 	}
 	for _, v := range c.variables {
 		vars = v.appendTo(append(vars, ','))

@@ -158,13 +158,17 @@ func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 		dst = append(said.appendTo(dst, form), ',')
 		text = ""
 	}
+	calls := m.Calls
+	if form.Written {
+		text, calls = withCalls(text, calls), nil
+	}
 	dst = wire.AppendString(append(dst, `{"role":`...), m.Role)
-	if dst = append(dst, `,"content":`...); text == "" && m.Calls != nil && form.NullContent {
+	if dst = append(dst, `,"content":`...); text == "" && calls != nil && form.NullContent {
 		dst = append(dst, "null"...)
 	} else {
 		dst = wire.AppendString(dst, text)
 	}
-	for i, call := range m.Calls {
+	for i, call := range calls {
 		if i == 0 {
 			dst = append(dst, `,"tool_calls":[`...)
 		} else {
@@ -175,12 +179,12 @@ func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 		}
 		dst = append(dst, call...)
 	}
-	if m.Calls != nil {
+	if calls != nil {
 		dst = append(dst, ']')
 	}
 	for _, x := range m.more {
 		if x.key == thoughtName {
-			if form.Thought == "thinking" && m.Calls != nil && text != "" {
+			if form.Thought == "thinking" && calls != nil && text != "" {
 				continue
 			}
 			x.key = form.Thought
@@ -188,6 +192,29 @@ func (m *Message) appendTo(dst []byte, form dialect.History) []byte {
 		dst = x.appendTo(append(dst, ','))
 	}
 	return append(dst, '}')
+}
+
+// withCalls returns a text and the calls after it, as the model writes them.
+func withCalls(text string, calls []json.RawMessage) string {
+	out := []byte(text)
+	for _, call := range calls {
+		var c struct {
+			Function struct {
+				Name      string          `json:"name"`
+				Arguments json.RawMessage `json:"arguments"`
+			} `json:"function"`
+		}
+		_ = json.Unmarshal(call, &c) // it was read before
+		arguments := []byte(c.Function.Arguments)
+		if text := ""; json.Unmarshal(arguments, &text) == nil { // they are no JSON, and stay
+			arguments = []byte(text)
+		}
+		if len(out) > 0 {
+			out = append(out, '\n')
+		}
+		out = dialect.AppendCall(out, c.Function.Name, arguments)
+	}
+	return string(out)
 }
 
 // withTextArguments returns a call whose arguments are a text with their JSON.

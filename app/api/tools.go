@@ -272,3 +272,23 @@ func readAllowed(f *wire.Fields) (mode string, names []string) {
 	}
 	return mode, names
 }
+
+// bareFunctions returns the functions of tools, without what wraps them. Other entries stay.
+func bareFunctions(tools json.RawMessage) json.RawMessage {
+	var entries []json.RawMessage
+	_ = json.Unmarshal(tools, &entries) // it was read before
+	out := []byte{'['}
+	for i, entry := range entries {
+		var tool struct {
+			Function json.RawMessage `json:"function"`
+		}
+		if json.Unmarshal(entry, &tool) == nil && tool.Function != nil {
+			entry = tool.Function
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, entry...)
+	}
+	return append(out, ']')
+}

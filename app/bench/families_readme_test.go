@@ -33,8 +33,9 @@ var calls = map[string][]string{
 	"qwen3":       {"qwen3"},
 	"qwen3_5":     {"qwen3_5"},
 	"qwen3_5_moe": {"qwen3_5"},
-	"qwen3_moe":   {"qwen3", "qwen3_coder"},
-	"qwen3_next":  {"qwen3_coder"},
+	"qwen3_moe":   {"qwen3", "qwen3_2507", "qwen3_coder", "qwen3_coder_json"},
+	"qwen3_next":  {"qwen3_2507", "qwen3_coder_json"},
+	"smollm3":     {"smollm3", "smollm3_no_think"},
 }
 
 // A tried family is what the recordings of one model_type show.

@@ -58,5 +58,8 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 		d.thought = think
 	}
 	d.thoughtMember = findThoughtMember(template)
+	if has(smolTools) {
+		d.functions = smolTools
+	}
 	return d
 }

@@ -47,6 +47,7 @@ type Dialect struct {
 	calls         style // nil if the dialect has no calls
 	vocabulary    Vocabulary
 	thoughtMember string // see History.Thought
+	functions     string // see History.Functions
 }
 
 // tags are the texts before and after a thought, a call or a value. A dialect without them has

@@ -12,7 +12,7 @@
 // The table gives the name of each dialect, the template text that selects it, and its families.
 // The type that reads a dialect describes it in full and names its sources.
 //
-//	tool_call      JSON in <tool_call>: Qwen 2.5 and 3, Hermes
+//	tool_call      JSON in <tool_call>: Qwen 2.5 and 3, SmolLM3, Hermes
 //	xml            <tool_call><function=: Qwen3-Coder, Qwen3.5
 //	glm            <tool_call> and <arg_key>: GLM-4.5 to 4.7
 //	json           {"name": , "parameters": }: Llama 3.1 and later, Gemma 3

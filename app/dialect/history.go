@@ -6,6 +6,9 @@ import "regexp"
 type History struct {
 	// Thought is the member of a message that holds its thought.
 	Thought string
+	// Functions is a variable for the functions of the tools, beside that for the tools. It is empty
+	// for none.
+	Functions string
 
 	// NullContent: the content of a message with calls alone is null, not an empty text.
 	NullContent bool
@@ -13,17 +16,32 @@ type History struct {
 	TextArguments bool
 	// Apart: a text beside calls is a message of its own, before that of the calls.
 	Apart bool
+	// Written: a call is a part of the text, as the dialect tool_call writes it. The template has no
+	// other place for it.
+	Written bool
 }
 
 // Histories returns the forms to be tried with a template, the usual one first.
 func (d *Dialect) Histories() []History {
-	usual := History{Thought: d.thoughtMember}
+	usual := History{Thought: d.thoughtMember, Functions: d.functions}
 	list := []History{usual, usual, usual, usual}
 	list[1].NullContent = true
 	list[2].TextArguments = true
 	list[3].NullContent, list[3].TextArguments = true, true
+	if _, ok := d.calls.(tagged); ok {
+		written := usual
+		written.Written = true
+		list = append(list, written)
+	}
 	return list
 }
+
+// smolTools is the variable from which SmolLM3's template takes functions for calls in the form of
+// the dialect tool_call. It has another for functions that Python code calls, which no answer of
+// the routes has a place for.
+//
+// Sources: chat_template and README.md of HuggingFaceTB/SmolLM3-3B on the hub.
+const smolTools = "xml_tools"
 
 // thoughtField matches template code that reads the thought of a message.
 var thoughtField = regexp.MustCompile(`[.'"](reasoning_content|reasoning|thinking)\b`)

@@ -1,6 +1,9 @@
 package dialect
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // templates of several families give the name.
 func TestThoughtIsTheMemberThatTheTemplateReads(t *testing.T) {
@@ -16,5 +19,32 @@ func TestThoughtIsTheMemberThatTheTemplateReads(t *testing.T) {
 		if got := Detect(template, special()).Histories()[0].Thought; got != want {
 			t.Errorf("%s: %s, want %s", template, got, want)
 		}
+	}
+}
+
+// A template that has no place for calls gets them in the text, if the model writes JSON between
+// tags.
+func TestCallsAreWrittenWhereTheModelWritesJSON(t *testing.T) {
+	for template, want := range map[string]History{
+		"<tool_call> xml_tools":      {Thought: "reasoning_content", Functions: "xml_tools", Written: true},
+		"<tool_call>":                {Thought: "reasoning_content", Written: true},
+		"<tool_call> <function=":     {Thought: "reasoning_content", NullContent: true, TextArguments: true},
+		"no calls at all, xml_tools": {Thought: "reasoning_content", Functions: "xml_tools", NullContent: true, TextArguments: true},
+	} {
+		list := Detect(template, special()).Histories()
+		if got := list[len(list)-1]; got != want {
+			t.Errorf("%s: at last %+v, want %+v", template, got, want)
+		}
+	}
+}
+
+// A parser reads what AppendCall writes.
+func TestAppendedCallIsRead(t *testing.T) {
+	text := string(AppendCall([]byte("hm\n"), "get_weather", []byte(`{"city":"a\"b"}`)))
+	d := Detect("<tool_call>", special())
+	got := show(read(t, d, Options{Tools: offered, Calls: true}, false, text))
+	const want = "text \"hm\"\ncall get_weather\narguments \"{\\\"city\\\":\\\"a\\\\\\\"b\\\"}\"\n"
+	if got != want || !strings.Contains(text, "\n</tool_call>") {
+		t.Errorf("%s\nis read as\n%swant\n%s", text, got, want)
 	}
 }

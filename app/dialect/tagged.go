@@ -28,6 +28,14 @@ func (tagged) grammar(g *grammar) {
 	g.addRule("calls", "%s", g.repeat(call, quote("\n")))
 }
 
+// AppendCall appends a call as the dialect tool_call writes it. arguments is a JSON object.
+func AppendCall(dst []byte, name string, arguments []byte) []byte {
+	dst = append(append(dst, toolCall.open...), "\n{\"name\": "...)
+	dst = append(appendString(dst, name), ", \"arguments\": "...)
+	dst = append(append(dst, arguments...), "}\n"...)
+	return append(dst, toolCall.close...)
+}
+
 // An objectCall reads one call that is a JSON object, and the tags that close it.
 type objectCall struct {
 	attempt

@@ -143,13 +143,23 @@ func (p probe) vars(form dialect.History) any {
 	default:
 		call["content"] = probeText
 	}
+	if form.Written {
+		delete(call, "tool_calls")
+		text := []byte(call["content"].(string))
+		text = dialect.AppendCall(text, probeTool, []byte(`{"key":"`+probeValue+`"}`))
+		call["content"] = string(text)
+	}
 	messages = append(messages, call,
 		object{"role": "tool", "tool_call_id": id, "name": probeTool, "content": "2"})
 	vars := object{"messages": messages, "add_generation_prompt": true}
 	if p.tools {
-		vars["tools"] = []any{object{"type": "function", "function": object{"name": "other",
-			"description": "1", "parameters": object{"type": "object", "properties": object{
-				"key": object{"type": "string", "description": "1"}}, "required": []string{"key"}}}}}
+		function := object{"name": "other", "description": "1", "parameters": object{"type": "object",
+			"properties": object{"key": object{"type": "string", "description": "1"}},
+			"required":   []string{"key"}}}
+		vars["tools"] = []any{object{"type": "function", "function": function}}
+		if form.Functions != "" {
+			vars[form.Functions] = []any{function}
+		}
 	}
 	return vars
 }

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/model"
@@ -43,6 +45,8 @@ func TestHistoryTakesTheFormInWhichTheTemplateShowsCalls(t *testing.T) {
 		"a system message first": {`{% elif m.role == 'system' %}S{% elif messages[0].role != 'system' %}` +
 			`{{ raise_exception('system first') }}{% elif m.role == 'assistant' %}{{ m.content }}` +
 			list(text), dialect.History{TextArguments: true}},
+		"no place for calls, <tool_call>": {`{# <tool_call> #}{% elif m.role == 'assistant' %}{{ m.content }}`,
+			dialect.History{Written: true}},
 		"no calls": {`{% elif m.role == 'assistant' %}{{ m.content }}`, dialect.History{}},
 		"refused":  {`{% else %}{{ raise_exception('no') }}`, dialect.History{}},
 	} {
@@ -56,6 +60,22 @@ func TestHistoryTakesTheFormInWhichTheTemplateShowsCalls(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// SmolLM3's template takes bare functions under a name of its own.
+func TestTemplateGetsFunctionsUnderItsOwnName(t *testing.T) {
+	m := loadWithTemplate(t, map[string]string{"chat_template.jinja": `{# <tool_call> #}` +
+		`{% for f in xml_tools %}{{ f.name }};{% endfor %}{% for m in messages %}{{ m.content }};{% endfor %}`})
+	c := api.Conversation{Messages: []api.Message{api.NewMessage("user", "hi"), {Role: "assistant",
+		Texts: []string{"yes"}, Calls: []json.RawMessage{[]byte(`{"id":"1","type":"function",` +
+			`"function":{"name":"f","arguments":{"a":1}}}`)}}}}
+	c.Tools.List = []byte(`[{"type":"function","function":{"name":"f"}},{"name":"g"}]`)
+	chat := m.Chat(true)
+	text, err := chat.Render(t.Context(), c.Vars(c.Messages, true, chat.History()))
+	const want = "f;g;hi;yes\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n</tool_call>;"
+	if err != nil || text != want {
+		t.Errorf("%q, %v, want %q", text, err, want)
 	}
 }
 
