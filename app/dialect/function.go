@@ -61,7 +61,7 @@ func (f *functionCall) read(p *Parser, c byte) {
 	case beforeName:
 		if f.before != "" {
 			if tag, ok := f.look.read(c, []string{f.before}); !ok {
-				f.fail(p)
+				f.readBareName(p)
 			} else if tag != "" {
 				f.at = inName
 			}
@@ -81,9 +81,21 @@ func (f *functionCall) read(p *Parser, c byte) {
 	}
 }
 
+// readBareName reads a name without the text before it, which models forget.
+func (f *functionCall) readBareName(p *Parser) {
+	held := f.look.held
+	f.at, f.look = inName, lookout{}
+	for _, c := range held {
+		if f.readName(p, c); p.mode != f {
+			return
+		}
+	}
+}
+
 // readName reads a byte of the name, or the bracket after it.
 func (f *functionCall) readName(p *Parser, c byte) {
-	if c != f.form.open {
+	paren := f.form.delim != "" && c == '(' // as Python writes calls
+	if c != f.form.open && !paren {
 		allowed := inNames(c) || len(f.name) > 0 && strings.IndexByte(".-:/", c) >= 0
 		if !allowed || len(f.name) == maxName {
 			f.fail(p)
@@ -97,6 +109,9 @@ func (f *functionCall) readName(p *Parser, c byte) {
 		return
 	}
 	f.at, f.args, f.json = inArgs, newLiteral(f.form.close, f.form.sep, f.form.delim), []byte{'{'}
+	if paren {
+		f.args = newLiteral(')', '=', f.form.delim)
+	}
 	tool := p.tools[string(f.name)]
 	f.args.texts = func(key string) bool { return kindOf(tool.Parameters, key) == kindText }
 	if f.form.confident {

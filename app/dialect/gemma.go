@@ -10,9 +10,13 @@ import "fmt"
 // FunctionGemma, which is older, has <start_function_call>, <end_function_call> and <escape>
 // instead.
 //
+// In long conversations Gemma 4 slips into other forms, which are read too: parentheses and = as in
+// Python, quotes instead of delimiters, and no call: before the name.
+//
 // Sources: chat_template of google/gemma-4-31B-it, as in github.com/ggml-org/llama.cpp,
 // models/templates/gemma4.jinja; github.com/vllm-project/vllm,
-// vllm/tool_parsers/gemma4_tool_parser.py; ai.google.dev/gemma/docs/functiongemma.
+// vllm/tool_parsers/gemma4_tool_parser.py; ai.google.dev/gemma/docs/functiongemma. The slips are in
+// github.com/vllm-project/vllm, issues 51284 and 53642, and github.com/jundot/omlx, issue 1846.
 type gemma struct {
 	call  tags
 	delim string

@@ -10,7 +10,8 @@ import (
 )
 
 // A literal reads arguments that are not JSON, and writes them as JSON. It reads Python's keyword
-// arguments f(a=1, b='x') and Gemma's form of them, {a:1,b:<|"|>x<|"|>}.
+// arguments f(a=1, b='x') and Gemma's form of them, {a:1,b:<|"|>x<|"|>}. Gemma's models slip into
+// Python's and JSON's form, so quotes and parentheses are read there too.
 type literal struct {
 	delim  string                // around strings; empty: Python's quotes
 	texts  func(key string) bool // reports that an argument without delim is a string; nil: none is
@@ -19,7 +20,7 @@ type literal struct {
 	isKey  bool   // the word or string being read is a key
 	name   string // the name of the argument being read
 	word   []byte // the word being read; in a string an escape, or the beginning of a delimiter
-	quote  byte   // the quote around the string being read
+	quote  byte   // the quote around the string being read; 0: the delimiter
 	triple bool   // three quotes stand around the string
 	quotes int    // quotes read in a row
 	valued bool   // a value has begun
@@ -87,7 +88,7 @@ func (l *literal) read(dst []byte, c byte) ([]byte, verdict) {
 			return dst, more
 		}
 		if len(l.word) == len(l.delim) {
-			l.word, l.at = l.word[:0], litText
+			l.word, l.at, l.quote = l.word[:0], litText, 0
 			dst = append(dst, '"')
 		}
 		return dst, more
@@ -116,7 +117,7 @@ func (l *literal) read(dst []byte, c byte) ([]byte, verdict) {
 	case l.at == litAfter && c == ',':
 		l.at = litItem
 		return dst, more
-	case l.at == litSep && c == f.sep:
+	case l.at == litSep && (c == f.sep || f.mixed(l.delim) && c == ':'):
 		l.at = litValue
 		return append(dst, ':'), more
 	case l.at == litItem:
@@ -168,7 +169,7 @@ func (l *literal) beginValue(dst []byte, c byte) ([]byte, verdict) {
 		return append(dst, c), more
 	case l.delim != "" && c == l.delim[0]:
 		l.at = litDelim
-	case l.delim == "" && (c == '"' || c == '\''):
+	case c == '"' || c == '\'':
 		l.at, l.quote, l.quotes, l.triple = litQuotes, c, 1, false
 	case l.endsWord(c):
 		return dst, wrong
@@ -178,12 +179,19 @@ func (l *literal) beginValue(dst []byte, c byte) ([]byte, verdict) {
 	return dst, more
 }
 
+// mixed reports whether a frame is in parentheses, of a family that has braces and delimiters. Then
+// either sign may stand between key and value.
+func (f *frame) mixed(delim string) bool { return f.close == ')' && delim != "" }
+
 // endsWord reports whether a word ends before c.
 func (l *literal) endsWord(c byte) bool {
 	if l.delim == "" {
 		return strings.IndexByte(" \t\r\n,:=()[]{}'\"", c) >= 0
 	}
-	if l.isKey {
+	switch mixed := l.open[len(l.open)-1].mixed(l.delim); {
+	case mixed && (c == ')' || l.isKey && c == '='):
+		return true
+	case l.isKey:
 		return c == ':' || c == '}' || c == ','
 	}
 	return c == ',' || c == '}' || c == ']'
@@ -194,6 +202,9 @@ func (l *literal) endsWord(c byte) bool {
 func (l *literal) endWord(dst []byte) ([]byte, bool) {
 	word := string(bytes.TrimSpace(l.word))
 	if l.isKey {
+		if l.delim != "" {
+			word = unquoted(word)
+		}
 		if len(l.open) == 1 {
 			l.name = word
 		}
@@ -224,6 +235,15 @@ func (l *literal) endWord(dst []byte) ([]byte, bool) {
 		return dst, false
 	}
 	return append(dst, number...), true
+}
+
+// unquoted returns a key without quotes around it.
+func unquoted(key string) string {
+	last := len(key) - 1
+	if last < 1 || key[0] != key[last] || key[0] != '"' && key[0] != '\'' {
+		return key
+	}
+	return key[1:last]
 }
 
 // pythonNumber returns a Python number in JSON's spelling: 1_000, +1, .5, 1., 0x10.
@@ -274,7 +294,7 @@ func (l *literal) readQuotes(dst []byte, c byte) ([]byte, verdict) {
 
 // readString reads a byte of a string, or of the delimiter or quotes that end it.
 func (l *literal) readString(dst []byte, c byte) []byte {
-	if l.delim != "" {
+	if l.quote == 0 {
 		for l.word = append(l.word, c); len(l.word) > 0; l.word = l.word[1:] {
 			if string(l.word) == l.delim {
 				l.word = nil

@@ -231,6 +231,12 @@ arguments "{\"a\":16,\"b\":-1000.50,\"c\":0.5,\"d\":true,\"e\":null,\"f\":[1],\"
 call x
 arguments "{\"at\":{\"x\":null,\"y z\":[true,{},\"a<|b\"]},\"n\":3}"
 `},
+	{"quotes", "gemma4", `<|tool_call>call:get_weather{"city":"a, \"b\" }",'tags':['c',"d"]}<tool_call|>`, false,
+		"call get_weather\n" + `arguments "{\"city\":\"a, \\\"b\\\" }\",\"tags\":[\"c\",\"d\"]}"` + "\n"},
+	{"parentheses", "gemma4", `<|tool_call>call:get_weather(city=<|"|>a (b)<|"|>, days=2, fine: true)<tool_call|>!`, false,
+		"call get_weather\n" + `arguments "{\"city\":\"a (b)\",\"days\":2,\"fine\":true}"` + "\n" + `text "!"` + "\n"},
+	{"bare name", "gemma4", `<|tool_call>catch{}<tool_call|>!`, false,
+		"call catch\n" + `arguments "{}"` + "\n" + `text "!"` + "\n"},
 	{"no call", "gemma4", `<|tool_call>cal`, false, `text "<|tool_call>cal"` + "\n"},
 	{"cut before its name", "gemma4", "a\n<|tool_call>ca", true, "text \"a\"\n"},
 	{"another channel", "gemma4", "<|channel>x", false, `text "<|channel>x"` + "\n"},
