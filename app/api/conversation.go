@@ -97,6 +97,9 @@ func (c *Conversation) setVariables() error {
 // template's name for the thought of an earlier answer.
 func (c *Conversation) Vars(messages []Message, generate bool, form dialect.History) []byte {
 	vars := []byte(`{"messages":[`)
+	if form.Responses {
+		messages = withResponses(messages)
+	}
 	for i, m := range messages {
 		if i > 0 {
 			vars = append(vars, ',')

@@ -52,3 +52,35 @@ func TestMessageTakesTheFormOfTheTemplate(t *testing.T) {
 		}
 	}
 }
+
+// Results join the message that calls, under the names of the tools, and the messages stay.
+func TestResultsJoinTheirCalls(t *testing.T) {
+	call := func(id, name string) json.RawMessage {
+		return json.RawMessage(`{"id":"` + id + `","function":{"name":"` + name + `"}}`)
+	}
+	result := func(id, name, text string) Message {
+		m := NewResult(id, name)
+		m.Say(text)
+		return m
+	}
+	messages := []Message{
+		NewMessage("user", "a"), result("0", "", "early"),
+		{Role: "assistant", Calls: []json.RawMessage{call("1", "f"), call("2", "g")}},
+		result("2", "", "é\n"), result("1", "other", "x"), result("9", "h", "y"), result("8", "", "z"),
+		NewMessage("assistant", "b"), result("7", "", "late"),
+	}
+	before := len(messages[2].more)
+	got := string(new(Conversation).Vars(messages, false, dialect.History{Responses: true}))
+	want := `{"messages":[{"role":"user","content":"a"},` +
+		`{"role":"tool","content":"early","tool_call_id":"0"},` +
+		`{"role":"assistant","content":"","tool_calls":[` + string(call("1", "f")) + "," +
+		string(call("2", "g")) + `],"tool_responses":[{"name":"g","response":"é\n"},` +
+		`{"name":"f","response":"x"},{"name":"h","response":"y"},{"name":"unknown","response":"z"}]},` +
+		`{"role":"assistant","content":"b"},{"role":"tool","content":"late","tool_call_id":"7"}]}`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if len(messages[2].more) != before {
+		t.Errorf("the message that calls has %d members more", len(messages[2].more)-before)
+	}
+}

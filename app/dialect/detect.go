@@ -61,5 +61,9 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	if has(smolTools) {
 		d.functions = smolTools
 	}
+	// Gemma 4's templates print a text beside calls after their results, and end the turn there. The
+	// first of them reads no results from messages of their own.
+	d.apart = has("tool_responses")
+	d.responses = d.apart && !has("tool_call_id")
 	return d
 }

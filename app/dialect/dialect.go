@@ -48,6 +48,8 @@ type Dialect struct {
 	vocabulary    Vocabulary
 	thoughtMember string // see History.Thought
 	functions     string // see History.Functions
+	apart         bool   // see History.Apart
+	responses     bool   // see History.Responses
 }
 
 // tags are the texts before and after a thought, a call or a value. A dialect without them has

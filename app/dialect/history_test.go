@@ -48,3 +48,19 @@ func TestAppendedCallIsRead(t *testing.T) {
 		t.Errorf("%s\nis read as\n%swant\n%s", text, got, want)
 	}
 }
+
+// A template that reads responses takes a text beside calls as a message of its own. If it reads no
+// ids, it takes results in the message that calls.
+func TestResultsGoWhereTheTemplateReadsThem(t *testing.T) {
+	for template, want := range map[string]History{
+		"{% for r in message['tool_responses'] %}":                                     {Apart: true, Responses: true},
+		"{% for r in message.get('tool_responses') %}{{ follow.get('tool_call_id') }}": {Apart: true},
+		"{{ message.role }}": {},
+	} {
+		for _, h := range Detect(template, special()).Histories() {
+			if h.Responses != want.Responses || h.Apart != want.Apart {
+				t.Errorf("%s: %+v", template, h)
+			}
+		}
+	}
+}
