@@ -188,6 +188,8 @@ func TestGemma4PairsWithItsDrafters(t *testing.T) {
 		dir := enginetest.TinyDrafter(t, map[string]any{
 			"vocab_size": 128, "num_target_layers": c.layers, "num_hidden_layers": 5,
 			"block_size": 16, "final_logit_softcapping": 30.0, "sliding_window": 2048,
+			"use_sliding_window": true, "max_window_layers": 5, "rope_scaling": nil,
+			"rope_theta": 1000000, "tie_word_embeddings": false, "hidden_act": "silu",
 			"layer_types": append(slices.Repeat([]string{"sliding_attention"}, 4),
 				"full_attention"),
 			"dflash_config": map[string]any{"mask_token_id": 4, "target_layer_ids": c.taps},
