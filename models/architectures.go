@@ -7,6 +7,7 @@ import (
 
 	"tandem/models/gemma3"
 	"tandem/models/gemma4"
+	"tandem/models/glm4moelite"
 	"tandem/models/gptoss"
 	"tandem/models/lfm2"
 	"tandem/models/llama"
@@ -28,6 +29,7 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"gemma4":           gemma4.Parse, // text half of the multimodal form
 	"gemma4_text":      gemma4.Parse,
 	"gemma4_unified":   gemma4.Parse, // text half of the 12B model, which sees and hears
+	"glm4_moe_lite":    glm4moelite.Parse,
 	"gpt_oss":          gptoss.Parse,
 	"lfm2":             lfm2.Parse,
 	"lfm2_moe":         lfm2.Parse,

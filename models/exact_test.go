@@ -62,6 +62,10 @@ var exactCases = []exactCase{
 	{"gemma3", "bfloat16"},
 	{"gemma3-4bit", "float32"},
 	{"gemma3-4bit", "bfloat16"},
+	{"glm4-moe-lite", "float32"}, // latents
+	{"glm4-moe-lite-otherwise", "float32"},
+	{"glm4-moe-lite-4bit", "float32"},
+	{"glm4-moe-lite-4bit", "bfloat16"},
 	{"gpt-oss", "float32"}, // sinks, in rings and in full layers
 	{"gpt-oss-4bit", "float32"},
 	{"gpt-oss-4bit", "bfloat16"},

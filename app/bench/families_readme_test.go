@@ -20,13 +20,14 @@ var update = flag.Bool("update", false, "write the table of families into models
 
 // calls names the recordings of app/dialect that show how a family writes calls and thoughts.
 var calls = map[string][]string{
-	"gemma3_text": {"gemma3", "gemma3_json", "gemma3_tool_code", "functiongemma"},
-	"gemma4":      {"gemma4"},
-	"gpt_oss":     {"harmony"},
-	"lfm2":        {"lfm2", "lfm2_5", "lfm2_card", "lfm2_json"},
-	"lfm2_moe":    {"lfm2_5"},
-	"llama":       {"llama3_1", "llama3_2_pythonic", "mistral_v3", "mistral_v7"},
-	"ministral3":  {"mistral_devstral2", "mistral_v13", "mistral_v13_think"},
+	"gemma3_text":   {"gemma3", "gemma3_json", "gemma3_tool_code", "functiongemma"},
+	"gemma4":        {"gemma4"},
+	"glm4_moe_lite": {"glm4_7"},
+	"gpt_oss":       {"harmony"},
+	"lfm2":          {"lfm2", "lfm2_5", "lfm2_card", "lfm2_json"},
+	"lfm2_moe":      {"lfm2_5"},
+	"llama":         {"llama3_1", "llama3_2_pythonic", "mistral_v3", "mistral_v7"},
+	"ministral3":    {"mistral_devstral2", "mistral_v13", "mistral_v13_think"},
 	"mistral3": {"mistral_devstral2", "mistral_v7", "mistral_v11", "mistral_v13",
 		"mistral_v13_think"},
 	"qwen2":       {"qwen2_5"},

@@ -27,6 +27,7 @@ var families = []string{
 	"gemma4-moe",
 	"gemma4-e",
 	"gemma4-moe-4bit",
+	"glm4-moe-lite-4bit",
 	"gpt-oss",
 	"gpt-oss-mxfp4",
 	"lfm2",

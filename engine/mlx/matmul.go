@@ -92,6 +92,19 @@ func (s *Scope) GatherQuantizedMatMul(x, w, scales, biases, rhs *Array, q Quanti
 		rhs.c, true, group, bits, mode, false, s.stream))
 }
 
+// Quantize packs w (..., out, in) in the affine mode. It returns the packed matrix, its scales and its
+// biases (mlx_quantize).
+func (s *Scope) Quantize(w *Array, q Quantization) (packed, scales, biases *Array) {
+	if !s.ready(w) {
+		return s.dead, s.dead, s.dead
+	}
+	group, bits, mode := q.c()
+	v := C.mlx_vector_array_new()
+	s.status(C.mlx_quantize(&v, w.c, group, bits, mode, C.mlx_array{}, s.stream))
+	parts := s.unpack(v, 3)
+	return parts[0], parts[1], parts[2]
+}
+
 // Dequantize unpacks w (..., out, in*bits/32) to (..., out, in) of type d (mlx_dequantize).
 func (s *Scope) Dequantize(w, scales, biases *Array, q Quantization, d Dtype) *Array {
 	if !s.packed(biases, w, scales) {

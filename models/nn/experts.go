@@ -104,9 +104,10 @@ func (w *Weights) Experts(path string, of ExpertsShape) *Experts {
 // of their outputs, weighed by scores (rows, k).
 func (e *Experts) Forward(s *mlx.Scope, x, chosen, scores *mlx.Array) *mlx.Array {
 	rows, hidden, k := x.Dim(0), x.Dim(1), chosen.Dim(1)
-	y := e.GateUp.matmul(s, s.Reshape(x, rows, 1, 1, hidden), chosen) // (rows, k, 1, 2I)
-	y = e.Down.matmul(s, e.gate(s, y), chosen)                        // (rows, k, 1, H)
-	return s.Sum(s.Mul(s.Reshape(y, rows, k, hidden), s.Reshape(scores, rows, k, 1)), 1, false)
+	y := e.GateUp.matmul(s, s.Reshape(x, rows, 1, 1, hidden), chosen)       // (rows, k, 1, 2I)
+	y = e.Down.matmul(s, e.gate(s, y), chosen)                              // (rows, k, 1, H)
+	y = s.Mul(s.Reshape(y, rows, k, hidden), s.Reshape(scores, rows, k, 1)) // as wide as scores
+	return s.AsType(s.Sum(y, 1, false), x.Dtype())
 }
 
 // experts is one projection of all experts, as stacks of matrices.

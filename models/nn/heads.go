@@ -80,23 +80,31 @@ func (h Heads) AttendShared(s *mlx.Scope, q *mlx.Array, rope *Rope, b lm.Batch,
 // the rows of the sequence out of heads (1, heads, rows, D).
 func (h Heads) each(s *mlx.Scope, b lm.Batch,
 	attend func(q lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array) *mlx.Array {
-	rows := b.Rows()
-	var out *mlx.Array // (1, Q, rows, D)
+	return joinHeads(s, eachSequence(s, b, attend))
+}
+
+// eachSequence is [Heads.each] without the last step: (1, Q, rows, D).
+func eachSequence(s *mlx.Scope, b lm.Batch,
+	attend func(q lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array) *mlx.Array {
 	if len(b) == 1 {
-		out = attend(b[0], func(x *mlx.Array) *mlx.Array { return x })
-	} else {
-		outs := make([]*mlx.Array, len(b))
-		at := 0
-		for i, q := range b {
-			outs[i] = attend(q, func(x *mlx.Array) *mlx.Array { return s.Slice(x, 2, at, at+q.N) })
-			at += q.N
-		}
-		out = s.Concat(2, outs...)
+		return attend(b[0], func(x *mlx.Array) *mlx.Array { return x })
 	}
+	outs := make([]*mlx.Array, len(b))
+	at := 0
+	for i, q := range b {
+		outs[i] = attend(q, func(x *mlx.Array) *mlx.Array { return s.Slice(x, 2, at, at+q.N) })
+		at += q.N
+	}
+	return s.Concat(2, outs...)
+}
+
+// joinHeads undoes [SplitHeads]: x (1, heads, rows, dim) becomes (rows, heads dim).
+func joinHeads(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	heads, rows, dim := x.Dim(1), x.Dim(2), x.Dim(3)
 	if rows > 1 {
-		out = s.Transpose(out, 0, 2, 1, 3) // (1, rows, Q, D)
+		x = s.Transpose(x, 0, 2, 1, 3) // (1, rows, heads, dim)
 	}
-	return s.Reshape(out, rows, h.Q*h.Dim)
+	return s.Reshape(x, rows, heads*dim)
 }
 
 // attend attends a view with the rotated queries (1, Q, n, D) of one sequence.

@@ -32,13 +32,23 @@ func (h Heads) CausalAttention(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 }
 
 // A causalKey names a mask that the layers of a forward share.
-type causalKey struct{ n, t int }
+type causalKey struct {
+	n, t int
+	bias bool
+}
+
+// causalMask is true where the last n of t positions attend: (n, t) bool.
+func causalMask(s *mlx.Scope, n, t int) *mlx.Array {
+	return s.Memo(causalKey{n, t, false}, func() *mlx.Array {
+		own := s.ExpandDims(s.Arange(t-n, t, mlx.Int32), 1)
+		return s.LessEqual(s.ExpandDims(s.Arange(0, t, mlx.Int32), 0), own)
+	})
+}
 
 // causalBias is added to the scores of the last n of t positions: (n, t).
 func causalBias(s *mlx.Scope, n, t int) *mlx.Array {
-	return s.Memo(causalKey{n, t}, func() *mlx.Array {
-		own := s.ExpandDims(s.Arange(t-n, t, mlx.Int32), 1)
-		return scoreBias(s, s.LessEqual(s.ExpandDims(s.Arange(0, t, mlx.Int32), 0), own))
+	return s.Memo(causalKey{n, t, true}, func() *mlx.Array {
+		return scoreBias(s, causalMask(s, n, t))
 	})
 }
 
@@ -55,7 +65,7 @@ func scoreBias(s *mlx.Scope, mask *mlx.Array) *mlx.Array {
 
 // attendScores is attention in plain operations. It multiplies the queries of all heads that share
 // keys at once. It divides by the sum of the powers last, when a query has D numbers instead of T.
-// bias (n, T) is added to the scores.
+// bias is added to the scores: (n, T), or (1, KV, Q/KV, n, T) if heads have terms of their own.
 func (h Heads) attendScores(s *mlx.Scope, q, k, v, bias *mlx.Array) *mlx.Array {
 	heads, n, kv, t := q.Dim(1), q.Dim(2), k.Dim(1), k.Dim(2)
 	group := heads / kv

@@ -1,0 +1,77 @@
+package nn
+
+import "tandem/engine/mlx"
+
+// A headLinear is a linear map of each head by a matrix of its own, plain or packed.
+type headLinear struct{ m matrix }
+
+// Forward maps x (1, heads, rows, in) to (1, heads, rows, out).
+func (l *headLinear) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if !l.m.packed() {
+		return s.MatMul(x, l.m.weight)
+	}
+	y := s.QuantizedMatMul(x, l.m.weight, l.m.scales, l.m.biases, l.m.quantization)
+	return l.m.narrow(s, y, x)
+}
+
+// headLinears keeps matrices (heads, out, in) as a checkpoint has them.
+func (w *Weights) headLinears(matrices ...matrix) []*headLinear {
+	var list []*headLinear
+	var arrays []*mlx.Array
+	for _, m := range matrices {
+		if !m.packed() {
+			m.weight = w.scope.Contiguous(w.scope.Transpose(m.weight, 0, 2, 1))
+		}
+		arrays = append(arrays, m.arrays()...)
+		list = append(list, &headLinear{m})
+	}
+	w.keep(arrays)
+	return list
+}
+
+// latentMaps reads embed_q and unembed_out below path. Published checkpoints have both in kv_b_proj.
+func (w *Weights) latentMaps(path string, spec LatentSpec) (embedQ, unembedOut *headLinear) {
+	var keys, values matrix
+	if w.Has(path + ".kv_b_proj.weight") {
+		keys, values = w.splitLatentMaps(path+".kv_b_proj", spec)
+	} else {
+		keys = w.stored(path+".embed_q", spec.Nope, spec.Heads, spec.Rank, spec.Nope)
+		values = w.stored(path+".unembed_out", spec.Rank, spec.Heads, spec.Value, spec.Rank)
+	}
+	list := w.headLinears(keys, values)
+	return list[0], list[1]
+}
+
+// splitLatentMaps reads kv_b_proj, which has for each head the rows of its keys, then those of its
+// values. Keys are turned, so packed ones are unpacked and packed again, as in mlx_lm.
+func (w *Weights) splitLatentMaps(path string, spec LatentSpec) (keys, values matrix) {
+	s, rows := w.scope, spec.Nope+spec.Value
+	m := w.matrix(path, spec.Heads*rows, spec.Rank)
+	weight, q := m.weight, m.quantization
+	if m.packed() {
+		if q.Mode != "affine" || spec.Nope%q.GroupSize != 0 {
+			w.fail(unsupported("%s is quantized as %s in groups of %d, and can't be split into keys of %d "+
+				"elements and values", path, q.Mode, q.GroupSize, spec.Nope))
+			return m, m
+		}
+		// in the type that it is stored in
+		d := w.load(path+".scales", floatTypes, w.Shape(path+".scales")).Dtype()
+		weight = s.Dequantize(m.weight, s.AsType(m.scales, d), s.AsType(m.biases, d), q, d)
+	}
+	weight = s.Reshape(weight, spec.Heads, rows, spec.Rank)
+	keys.weight = s.Transpose(s.Slice(weight, 1, 0, spec.Nope), 0, 2, 1)
+	values.weight = s.Slice(weight, 1, spec.Nope, rows)
+	if m.packed() {
+		keys, values = w.packAs(m, keys), w.packAs(m, values)
+	}
+	return keys, values
+}
+
+// packAs packs a plain matrix as m is packed.
+func (w *Weights) packAs(m, plain matrix) matrix {
+	s, d := w.scope, m.scales.Dtype()
+	out := matrix{quantization: m.quantization, wide: m.wide}
+	packed, scales, biases := s.Quantize(plain.weight, m.quantization)
+	out.weight, out.scales, out.biases = packed, s.AsType(scales, d), s.AsType(biases, d)
+	return out
+}
