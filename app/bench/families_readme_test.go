@@ -23,7 +23,7 @@ var calls = map[string][]string{
 	"gemma3_text":   {"gemma3", "gemma3_json", "gemma3_tool_code", "functiongemma"},
 	"gemma4":        {"gemma4"},
 	"glm4_moe_lite": {"glm4_7"},
-	"gpt_oss":       {"harmony"},
+	"gpt_oss":       {"gpt_oss", "harmony"},
 	"lfm2":          {"lfm2", "lfm2_5", "lfm2_card", "lfm2_json"},
 	"lfm2_moe":      {"lfm2_5"},
 	"llama":         {"llama3_1", "llama3_2_pythonic", "mistral_v3", "mistral_v7"},
