@@ -8,6 +8,7 @@ import (
 	"tandem/models/gemma3"
 	"tandem/models/gemma4"
 	"tandem/models/glm4moelite"
+	"tandem/models/glimmer"
 	"tandem/models/gptoss"
 	"tandem/models/lfm2"
 	"tandem/models/llama"
@@ -37,6 +38,7 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"ministral3":       mistral3.Parse,
 	"mistral":          llama.Parse,
 	"mistral3":         mistral3.Parse, // text half of the multimodal form
+	"muse_glimmer":     glimmer.Parse,  // text half of the multimodal form
 	"qwen2":            qwen2.Parse,
 	"qwen3":            qwen3.Parse,
 	"qwen3_5":          qwen35.Parse, // text half of the multimodal form

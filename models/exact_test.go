@@ -38,7 +38,10 @@ var exactCases = []exactCase{
 	{"llama-sliding", "float32"},
 	{"llama-traditional", "float32"},
 	{"llama-yarn", "float32"}, // the other scalings of positions only have other frequencies
-	{"lfm2", "float32"},       // convolutions
+	{"glimmer", "float32"},    // a window, and layers that know no position
+	{"glimmer", "bfloat16"},
+	{"glimmer-4bit", "float32"},
+	{"lfm2", "float32"}, // convolutions
 	{"lfm2", "bfloat16"},
 	{"lfm2-4bit", "float32"},
 	{"ministral3", "float32"}, // queries that grow, a window

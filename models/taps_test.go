@@ -51,7 +51,7 @@ func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 	for _, c := range []struct{ name, dtype string }{
 		{"llama", "float32"}, {"llama-sliding", "float32"}, {"qwen3", "float32"},
 		{"qwen35", "float32"}, {"gemma3", "float32"}, {"gemma4-e", "float32"},
-		{"lfm2", "float32"}, {"lfm2", "bfloat16"}, {"ministral3", "float32"},
+		{"lfm2", "float32"}, {"lfm2", "bfloat16"}, {"ministral3", "float32"}, {"glimmer", "float32"},
 		{"qwen3-moe", "float32"}, {"qwen3-next-moe", "float32"},
 		{"llama", "bfloat16"}, {"qwen3", "bfloat16"}, {"gemma3", "bfloat16"},
 		{"glm4-moe-lite", "float32"}, {"glm4-moe-lite-4bit", "bfloat16"},

@@ -25,10 +25,11 @@ var families = []string{
 	"gemma4",
 	"gemma4-e",
 	"gemma4-moe",
-	"gemma4-e",
 	"gemma4-moe-4bit",
 	"glm4-moe-lite-4bit",
+	"glimmer",
 	"gpt-oss",
+	"gpt-oss-4bit",
 	"gpt-oss-mxfp4",
 	"lfm2",
 	"lfm2-moe-4bit",
@@ -44,14 +45,6 @@ var families = []string{
 	"qwen35",
 	"qwen35-moe",
 	"smollm3",
-	"gemma3", "lfm2", "lfm2-moe-4bit", "llama", "llama-4bit", "llama-sliding", "ministral3",
-	"mistral3", "qwen3", "qwen35", "qwen35-moe",
-	"gemma3", "llama", "llama-4bit", "llama-sliding", "qwen3", "qwen3-moe", "qwen3-next-moe",
-	"qwen35", "qwen35-moe",
-	"gemma3", "llama", "llama-4bit", "llama-sliding", "qwen2", "qwen3", "qwen3-moe", "qwen3-next-moe",
-	"qwen35", "qwen35-moe", "smollm3",
-	"gemma3", "gpt-oss-mxfp4", "lfm2", "lfm2-moe-4bit", "llama", "llama-4bit", "llama-sliding",
-	"qwen3", "qwen35", "qwen35-moe",
 }
 
 // recordedFolder makes a folder of a recorded model. Its tokenizer has one token.

@@ -1,0 +1,133 @@
+package glimmer
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"tandem/models/nn"
+)
+
+// args is config.json, or its text_config. It implements nn.Architecture.
+type args struct {
+	nn.Args
+	nn.RopeArgs
+	nn.HeadArgs
+
+	PostNormEps           float64   `json:"post_norm_eps"` // of the norms after attention and MLP
+	SlidingWindow         int       `json:"sliding_window"`
+	QKScaleFactor         float64   `json:"qk_scale_factor"`
+	HiddenActivation      string    `json:"hidden_activation"`
+	LayerTypes            []string  `json:"layer_types"`
+	LayerRopeTheta        []float64 `json:"layer_rope_theta"` // 0 = no rotary embedding
+	FinalLogitSoftcapping float64   `json:"final_logit_softcapping"`
+	OutputMultiplier      float64   `json:"output_multiplier"`
+}
+
+// Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's ModelArgs.
+func Parse(config []byte) (nn.Architecture, error) {
+	var outer struct {
+		nn.HeadArgs
+		TextConfig json.RawMessage `json:"text_config"`
+	}
+	if err := nn.ReadConfig(config, &outer); err != nil {
+		return nil, err
+	}
+	text := config
+	if len(outer.TextConfig) > 0 {
+		text = outer.TextConfig
+	}
+	a := &args{
+		Args:          nn.Args{HeadDim: 128, RMSNormEps: 1e-5, MaxPositionEmbeddings: 131072},
+		PostNormEps:   1e-8,
+		SlidingWindow: 2048, QKScaleFactor: 3.87, FinalLogitSoftcapping: 20,
+		OutputMultiplier: 0.19611613513818404,
+	}
+	if err := nn.ReadConfig(text, a); err != nil {
+		return nil, err
+	}
+	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, outer.TieWordEmbeddings)
+	if p := a.RopeParameters; p != nil && p.Theta != nil {
+		a.RopeTheta = p.Theta // wins over rope_theta, unlike in other architectures
+	}
+	a.Merge()
+	a.setDefaults()
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// setDefaults fills in what follows from other fields.
+func (a *args) setDefaults() {
+	if a.RopeTheta == nil {
+		a.RopeTheta = new(500000.0)
+	}
+	if a.LayerTypes == nil {
+		for i := range max(min(a.NumHiddenLayers, nn.MaxLayers), 0) {
+			kind := nn.SlidingAttention
+			if i%4 == 3 {
+				kind = nn.FullAttention
+			}
+			a.LayerTypes = append(a.LayerTypes, kind)
+		}
+	}
+	if a.LayerRopeTheta == nil {
+		for _, kind := range a.LayerTypes {
+			theta := 0.0
+			if kind == nn.SlidingAttention {
+				theta = *a.RopeTheta
+			}
+			a.LayerRopeTheta = append(a.LayerRopeTheta, theta)
+		}
+	}
+}
+
+func (a *args) check() error {
+	if err := cmp.Or(
+		a.Check(nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions}),
+		a.CheckWhole(),
+		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
+		nn.CheckActivation("hidden_activation", a.HiddenActivation, "silu", "swish")); err != nil {
+		return err
+	}
+	for _, v := range []struct {
+		name  string
+		value float64
+	}{
+		{"post_norm_eps", a.PostNormEps},
+		{"qk_scale_factor", a.QKScaleFactor},
+		{"final_logit_softcapping", a.FinalLogitSoftcapping},
+		{"output_multiplier", a.OutputMultiplier},
+	} {
+		if !(v.value > 0) {
+			return fmt.Errorf("config.json: %s is %v, not above 0", v.name, v.value)
+		}
+	}
+	if len(a.LayerRopeTheta) != a.NumHiddenLayers {
+		return fmt.Errorf("config.json: layer_rope_theta lists %d layers of %d",
+			len(a.LayerRopeTheta), a.NumHiddenLayers)
+	}
+	for _, theta := range a.LayerRopeTheta {
+		if theta != 0 && theta != *a.RopeTheta {
+			return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: layer_rope_theta %v is "+
+				"not supported, only 0 and rope_theta %v", theta, *a.RopeTheta)}
+		}
+	}
+	if kind := a.RopeScaling.Kind(); kind != "default" {
+		return &nn.UnsupportedError{Message: fmt.Sprintf(
+			"config.json: rope type %q is not supported for muse_glimmer", kind)}
+	}
+	return nil
+}
+
+// window returns the positions that a layer attends, 0 for all.
+func (a *args) window(layer int) int {
+	if a.LayerTypes[layer] == nn.SlidingAttention {
+		return a.SlidingWindow
+	}
+	return 0
+}
+
+// Kept implements nn.Architecture.
+func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
