@@ -10,8 +10,13 @@ func (l *headLinear) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	if !l.m.packed() {
 		return s.MatMul(x, l.m.weight)
 	}
-	y := s.QuantizedMatMul(x, l.m.weight, l.m.scales, l.m.biases, l.m.quantization)
-	return l.m.narrow(s, y, x)
+	m := &l.m
+	y := s.QuantizedMatMul(m.operand(s, x), m.weight, m.scales, m.biases, m.quantization)
+	factor := m.global
+	if factor != nil {
+		factor = s.ExpandDims(factor, 1) // (heads, 1, out)
+	}
+	return m.result(s, y, x, factor)
 }
 
 // headLinears keeps matrices (heads, out, in) as a checkpoint has them.
