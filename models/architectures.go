@@ -10,6 +10,7 @@ import (
 	"tandem/models/glm4moelite"
 	"tandem/models/glimmer"
 	"tandem/models/gptoss"
+	"tandem/models/granite"
 	"tandem/models/lfm2"
 	"tandem/models/llama"
 	"tandem/models/mistral3"
@@ -32,6 +33,7 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"gemma4_unified":   gemma4.Parse, // text half of the 12B model, which sees and hears
 	"glm4_moe_lite":    glm4moelite.Parse,
 	"gpt_oss":          gptoss.Parse,
+	"granite":          granite.Parse,
 	"lfm2":             lfm2.Parse,
 	"lfm2_moe":         lfm2.Parse,
 	"llama":            llama.Parse,

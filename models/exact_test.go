@@ -41,6 +41,9 @@ var exactCases = []exactCase{
 	{"glimmer", "float32"},    // a window, and layers that know no position
 	{"glimmer", "bfloat16"},
 	{"glimmer-4bit", "float32"},
+	{"granite", "float32"},
+	{"granite", "bfloat16"},
+	{"granite-4bit", "float32"},
 	{"lfm2", "float32"}, // convolutions
 	{"lfm2", "bfloat16"},
 	{"lfm2-4bit", "float32"},

@@ -31,6 +31,7 @@ var families = []string{
 	"gpt-oss",
 	"gpt-oss-4bit",
 	"gpt-oss-mxfp4",
+	"granite",
 	"lfm2",
 	"lfm2-moe-4bit",
 	"llama",
