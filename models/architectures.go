@@ -15,6 +15,7 @@ import (
 	"tandem/models/llama"
 	"tandem/models/mistral3"
 	"tandem/models/nn"
+	"tandem/models/phi3"
 	"tandem/models/qwen2"
 	"tandem/models/qwen3"
 	"tandem/models/qwen35"
@@ -41,6 +42,7 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"mistral":          llama.Parse,
 	"mistral3":         mistral3.Parse, // text half of the multimodal form
 	"muse_glimmer":     glimmer.Parse,  // text half of the multimodal form
+	"phi3":             phi3.Parse,
 	"qwen2":            qwen2.Parse,
 	"qwen3":            qwen3.Parse,
 	"qwen3_5":          qwen35.Parse, // text half of the multimodal form

@@ -53,6 +53,9 @@ var exactCases = []exactCase{
 	{"qwen2", "float32"}, // with biases of q, k and v alone
 	{"qwen2", "bfloat16"},
 	{"qwen2-4bit", "float32"},
+	{"phi3", "float32"},
+	{"phi3", "bfloat16"},
+	{"phi3-4bit", "float32"}, // heads rotated in part
 	{"qwen3", "float32"},
 	{"qwen3", "bfloat16"},
 	{"qwen3-4bit-untied", "float32"},

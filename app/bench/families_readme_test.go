@@ -31,6 +31,7 @@ var calls = map[string][]string{
 	"mistral3": {"mistral_devstral2", "mistral_v7", "mistral_v11", "mistral_v13",
 		"mistral_v13_think"},
 	"qwen2":       {"qwen2_5"},
+	"phi3":        {"phi4_mini", "phi4_mini_list"},
 	"qwen3":       {"qwen3"},
 	"qwen3_5":     {"qwen3_5"},
 	"qwen3_5_moe": {"qwen3_5"},

@@ -39,6 +39,8 @@ var families = []string{
 	"llama-sliding",
 	"ministral3",
 	"mistral3",
+	"phi3",
+	"phi3-long",
 	"qwen2",
 	"qwen3",
 	"qwen3-moe",

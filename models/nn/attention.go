@@ -28,6 +28,9 @@ type AttentionSpec struct {
 	// QKVBias: the projections of queries, keys and values have a bias, that of the output has none.
 	QKVBias bool
 
+	// Fused: the checkpoint has the projections of queries, keys and values in one, qkv_proj.
+	Fused bool
+
 	// Gated: for each head q_proj has the query and then a gate, of Heads.Dim elements each. The
 	// output of the head is multiplied by the logistic function of its gate.
 	Gated bool
@@ -46,13 +49,16 @@ func (w *Weights) Attention(path string, spec AttentionSpec) *Attention {
 	if spec.Gated {
 		queries *= 2
 	}
+	parts := []Part{
+		{path + ".q_proj", queries}, {path + ".k_proj", h.KV * h.Dim}, {path + ".v_proj", h.KV * h.Dim},
+	}
+	if spec.Fused {
+		parts = []Part{{path + ".qkv_proj", queries + 2*h.KV*h.Dim}}
+	}
 	t := &Attention{
-		QKVProj: w.Stacked(spec.Hidden, spec.Bias || spec.QKVBias,
-			Part{path + ".q_proj", queries},
-			Part{path + ".k_proj", h.KV * h.Dim},
-			Part{path + ".v_proj", h.KV * h.Dim}),
-		OProj: w.Linear(path+".o_proj", h.Q*h.Dim, spec.Hidden, spec.Bias),
-		spec:  spec,
+		QKVProj: w.Stacked(spec.Hidden, spec.Bias || spec.QKVBias, parts...),
+		OProj:   w.Linear(path+".o_proj", h.Q*h.Dim, spec.Hidden, spec.Bias),
+		spec:    spec,
 	}
 	w.AddMixer(t)
 	return t

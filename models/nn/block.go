@@ -60,6 +60,15 @@ func (w *Weights) MLP(path string, hidden, intermediate int, bias bool, gate Gat
 	}
 }
 
+// FusedMLP is MLP for a checkpoint that has gate and up in one, gate_up_proj.
+func (w *Weights) FusedMLP(path string, hidden, intermediate int, gate Gate) *MLP {
+	return &MLP{
+		GateUpProj: w.Linear(path+".gate_up_proj", hidden, 2*intermediate, false),
+		DownProj:   w.Linear(path+".down_proj", intermediate, hidden, false),
+		gate:       gate,
+	}
+}
+
 // Forward maps rows x (rows, H).
 func (m *MLP) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return m.DownProj.Forward(s, m.gate(s, m.GateUpProj.Forward(s, x)))

@@ -22,16 +22,45 @@ type Rope struct {
 // Rope prepares the embedding of the first dims elements of heads. If traditional, it rotates pairs
 // of neighbours, otherwise the two halves against each other. scaling may be nil.
 func (w *Weights) Rope(dims int, base float64, traditional bool, scaling *RopeScaling) *Rope {
+	return w.rope(dims, base, traditional, func(r *Rope) error { return r.rescale(w, base, scaling) })
+}
+
+// LongRope prepares an embedding whose wavelengths are stretched, each by its factor. Rotated rows
+// are multiplied by scale. It rotates halves of heads.
+func (w *Weights) LongRope(dims int, base float64, factors []float64, scale float64) *Rope {
+	return w.rope(dims, base, false, func(r *Rope) error {
+		if len(factors) != dims/2 {
+			return fmt.Errorf("config.json: the rotary embedding has %d factors, not %d",
+				len(factors), dims/2)
+		}
+		s, exponents, stretch := w.scope, make([]float32, dims/2), make([]float32, dims/2)
+		for i, f := range factors {
+			if !(f > 0) {
+				return fmt.Errorf("config.json: factor %v of the rotary embedding is not above 0", f)
+			}
+			exponents[i], stretch[i] = float32(2*i)/float32(dims), float32(f)
+		}
+		// MLX computes the wavelengths: at far positions their last bit shows.
+		plain := s.Power(s.Scalar(base, mlx.Float32), mlx.New(s, exponents, dims/2))
+		r.mscale = float32(scale)
+		r.rope.Freqs = s.Mul(mlx.New(s, stretch, dims/2), plain)
+		w.keep([]*mlx.Array{r.rope.Freqs})
+		return nil
+	})
+}
+
+// rope prepares an embedding that rescale has changed.
+func (w *Weights) rope(dims int, base float64, traditional bool, rescale func(*Rope) error) *Rope {
 	r := &Rope{
 		rope:   mlx.Rope{Dims: dims, Traditional: traditional, Base: float32(base), Scale: 1},
 		mscale: 1,
 	}
-	if dims%2 != 0 || !(base > 1) || math.IsInf(base, 0) {
+	if dims <= 0 || dims%2 != 0 || !(base > 1) || math.IsInf(base, 0) {
 		w.fail(fmt.Errorf("config.json: no rotary embedding with rope_theta %v and heads of %d",
 			base, dims))
 		return r
 	}
-	if err := r.rescale(w, base, scaling); err != nil {
+	if err := rescale(r); err != nil {
 		w.fail(err)
 	}
 	if !traditional && !w.scope.Thread().GPU() {
