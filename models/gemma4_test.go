@@ -232,9 +232,16 @@ func TestGemma4FootprintIsItsMemory(t *testing.T) {
 	}
 }
 
-// TestGemma4WithTowersAloneIsRefused expects an error of a file that sees and cannot read.
-func TestGemma4WithTowersAloneIsRefused(t *testing.T) {
+// TestGemma4LeavesOutItsTowers expects a word about what is left out. A file that has nothing else is
+// refused.
+func TestGemma4LeavesOutItsTowers(t *testing.T) {
 	files := recorded(t, "gemma4-unified")
+	for name, want := range map[string]string{"gemma4-unified": "images and sound", "gemma4": ""} {
+		s, err := models.InspectFS(recorded(t, name), name)
+		if err != nil || s.LeftOut != want {
+			t.Errorf("%s leaves out %q, %v, want %q", name, s.LeftOut, err, want)
+		}
+	}
 	rewrite(t, enginetest.NewThread(t), files, func(name string) string {
 		if strings.Contains(name, "language_model") {
 			return ""
@@ -242,7 +249,8 @@ func TestGemma4WithTowersAloneIsRefused(t *testing.T) {
 		return name
 	}, nil)
 	_, err := models.InspectFS(files, "towers")
-	if err == nil || !strings.Contains(err.Error(), "model.embed_tokens.weight") {
-		t.Errorf("got %v, want an error that names what is missing", err)
+	const want = "the checkpoint has parts for images and sound alone, and no text model"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }

@@ -28,6 +28,10 @@ type Summary struct {
 	Kind          Kind
 	Footprint     Footprint
 
+	// LeftOut says what parts of the checkpoint are for that the model leaves out, such as "images
+	// and sound". It is empty if there are none.
+	LeftOut string
+
 	// ChatError is why a chat template cannot be read, nil if each can and if there is none.
 	ChatError error
 }
@@ -94,6 +98,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		Architecture: cfg.ModelType, Bytes: c.bytes,
 		Quantization: w.Packing(), Parameters: w.Parameters(),
 		ContextLength: arch.ContextLength(), Kind: b.Purpose.Kind,
+		LeftOut: w.LeftOut(),
 	}
 	s.Footprint = Footprint{
 		ContextLength: s.ContextLength, layers: keptLayers(arch), unpacking: w.Unpacking(),

@@ -77,6 +77,7 @@ type Info struct {
 	Quantization  string // such as "4-bit", empty if none
 	ContextLength int
 	Dtype         mlx.Dtype // that it computes in
+	LeftOut       string    // see Summary.LeftOut
 	Unpacked      bool      // quantized weights are held in float32
 }
 
@@ -162,6 +163,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 			Quantization:  w.Packing(),
 			ContextLength: conf.ContextLength,
 			Dtype:         conf.Dtype,
+			LeftOut:       w.LeftOut(),
 			Unpacked:      w.Unpack && w.Unpacking().Elements > 0,
 		}
 		return nil

@@ -65,6 +65,14 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now; `tandem models remove %s` deletes it",
 			id, id, id))
 	}
+	var info models.Summary
+	if !drafter {
+		info, err = l.pool.Inspect(snapshot.Dir)
+	}
+	if err == nil && info.LeftOut != "" {
+		notes = append(notes, fmt.Sprintf("%s reads text alone here: its parts for %s are left out",
+			id, info.LeftOut))
+	}
 	if notes != nil {
 		progress(control.Progress{Note: strings.Join(notes, "; ")})
 	}
@@ -76,7 +84,6 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 		return control.Model{ID: id, Path: snapshot.Dir, Source: storage.SourceHub,
 			Revision: snapshot.Commit}, nil
 	}
-	info, err := l.pool.Inspect(snapshot.Dir)
 	if err != nil {
 		return control.Model{}, pool.InvalidModel(err)
 	}

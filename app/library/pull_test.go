@@ -222,3 +222,32 @@ func TestDrafterThatFitsNoModelIsRefusedBeforeItsWeightsAreFetched(t *testing.T)
 		})
 	}
 }
+
+// A pull says what parts of a model are left out.
+func TestPullSaysWhatIsLeftOut(t *testing.T) {
+	const tokens = `{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},` +
+		`"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`
+	for name, want := range map[string]string{
+		"gemma4-unified": "org/gemma4-unified reads text alone here: its parts for images and sound are left out",
+		"gemma4":         "",
+	} {
+		r := &repository{dir: t.TempDir()}
+		err := os.CopyFS(r.dir, os.DirFS(filepath.Join("../../models/testdata/parity", name)))
+		err = errors.Join(err, os.WriteFile(filepath.Join(r.dir, "tokenizer.json"), []byte(tokens),
+			0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := open(t, setup{Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: r.serve(t)}}).library
+		var note string
+		_, err = l.Pull(t.Context(), control.PullRequest{ID: "org/" + name},
+			func(p control.Progress) {
+				if p.Note != "" {
+					note = p.Note
+				}
+			})
+		if err != nil || note != want {
+			t.Errorf("%s: note %q, %v; want %q", name, note, err, want)
+		}
+	}
+}

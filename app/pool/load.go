@@ -210,6 +210,9 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 	m.readTokenizer(p.life)
 	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(),
 		"dialect", m.dialect.Name())
+	if what := bundle.Info.LeftOut; what != "" {
+		p.log.Info("a model reads text alone", "model", row.ID, "left out", what)
+	}
 	m.startEngine(d, reason)
 	return m, nil
 }

@@ -1,9 +1,6 @@
 package nn
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // wrappers are the prefixes that checkpoints put before the names of a text model: model. as most,
 // language_model.model. as MLX's conversions and model.language_model. as transformers, of models
@@ -11,16 +8,30 @@ import (
 var wrappers = []string{"model.", "language_model.", "text_model."}
 
 // apart begin the names of what is not the text model: what sees or hears, what joins that to the
-// text, and heads that predict several tokens.
-var apart = []string{
-	"vision", "visual", "audio", "image", "embed_vision", "embed_audio", "multi_modal", "mm_",
-	"patch_merger", "connector", "mtp",
+// text, and heads that predict several tokens. what says what they take in, for a person.
+var apart = []struct{ prefix, what string }{
+	{"vision", Images}, {"visual", Images}, {"image", Images}, {"embed_vision", Images},
+	{"multi_modal", Images}, {"mm_", Images}, {"patch_merger", Images}, {"connector", Images},
+	{"audio", Sound}, {"embed_audio", Sound},
+	{"mtp", ""},
 }
+
+// What a text model does not take in, though its checkpoint has parts for it.
+const (
+	Images = "images"
+	Sound  = "sound"
+)
 
 // TextName returns what a text model calls a tensor or a module of a checkpoint, however the
 // checkpoint wraps it: model.embed_tokens, model.layers, model.norm and lm_head. keep is false for
 // what belongs to another half of the checkpoint. Other names stay as they are.
 func TextName(name string) (to string, keep bool) {
+	to, _, keep = textName(name)
+	return to, keep
+}
+
+// textName is TextName. It also says what a part of another half takes in, see apart.
+func textName(name string) (to, what string, keep bool) {
 	rest := name
 	for cut := true; cut; {
 		cut = false
@@ -34,13 +45,16 @@ func TextName(name string) (to string, keep bool) {
 	switch first {
 	case "embed_tokens", "layers", "norm",
 		"embed_tokens_per_layer", "per_layer_model_projection", "per_layer_projection_norm":
-		return "model." + rest, true
+		return "model." + rest, "", true
 	case headPath:
-		return rest, true
+		return rest, "", true
 	}
-	isApart := slices.ContainsFunc(apart,
-		func(prefix string) bool { return strings.HasPrefix(first, prefix) })
-	return name, !isApart
+	for _, part := range apart {
+		if strings.HasPrefix(first, part.prefix) {
+			return name, part.what, false
+		}
+	}
+	return name, "", true
 }
 
 // HeadArgs is what config.json says of the head. It implements Sanitize of [Architecture].

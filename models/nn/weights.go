@@ -30,6 +30,7 @@ type Weights struct {
 	config  *Quantization     // may be nil
 	packed  packedCount       // elements of packed matrices
 	names   map[string]string // name asked for -> name in the checkpoint
+	leftOut map[string]bool   // see LeftOut
 	asked   map[string]bool
 	missing []string
 	err     error
@@ -62,7 +63,7 @@ func (m *Made) addFloats(like mlx.TensorInfo) {
 func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
 	w := &Weights{
 		scope: s, src: src, config: q, packed: packedCount{}, names: map[string]string{},
-		asked: map[string]bool{},
+		asked: map[string]bool{}, leftOut: map[string]bool{},
 	}
 	for _, name := range src.Names() {
 		w.names[name] = name
@@ -87,6 +88,9 @@ func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
 		if keep {
 			to, keep = rename(to)
 		}
+		if _, what, _ := textName(name); !keep && what != "" {
+			w.leftOut[what] = true
+		}
 		if !keep || w.NoHead && strings.HasPrefix(to, headPath+".") {
 			continue
 		}
@@ -96,6 +100,11 @@ func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
 		names[to] = stored
 	}
 	w.names = names
+}
+
+// LeftOut says what parts that Sanitize dropped are for, such as "images and sound", empty for none.
+func (w *Weights) LeftOut() string {
+	return strings.Join(slices.Sorted(maps.Keys(w.leftOut)), " and ")
 }
 
 // Has reports whether the checkpoint holds a tensor.
@@ -131,6 +140,10 @@ func (w *Weights) Err() error {
 	}
 	if err := w.scope.Err(); err != nil && !w.checks {
 		return err
+	}
+	if what := w.LeftOut(); len(w.names) == 0 && what != "" {
+		return fmt.Errorf("the checkpoint has parts for %s alone, and no text model: "+
+			"take a folder with the whole model", what)
 	}
 	unexpected := slices.DeleteFunc(slices.Sorted(maps.Keys(w.names)),
 		func(name string) bool { return w.asked[name] })
