@@ -12,9 +12,9 @@ func (l *headLinear) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	}
 	m := &l.m
 	y := s.QuantizedMatMul(m.operand(s, x), m.weight, m.scales, m.biases, m.quantization)
-	factor := m.global
+	factor := m.global // (heads, out) or nil
 	if factor != nil {
-		factor = s.ExpandDims(factor, 1) // (heads, 1, out)
+		factor = s.ExpandDims(factor, 1)
 	}
 	return m.result(s, y, x, factor)
 }
@@ -51,7 +51,7 @@ func (w *Weights) latentMaps(path string, spec LatentSpec) (embedQ, unembedOut *
 // values. Keys are turned, so packed ones are unpacked and packed again, as in mlx_lm.
 func (w *Weights) splitLatentMaps(path string, spec LatentSpec) (keys, values matrix) {
 	s, rows := w.scope, spec.Nope+spec.Value
-	m := w.matrix(path, spec.Heads*rows, spec.Rank)
+	m := w.asStored(path, spec.Rank, spec.Heads*rows, spec.Rank)
 	weight, q := m.weight, m.quantization
 	if m.packed() {
 		if q.Mode != "affine" || spec.Nope%q.GroupSize != 0 {
@@ -78,5 +78,5 @@ func (w *Weights) packAs(m, plain matrix) matrix {
 	out := matrix{quantization: m.quantization, wide: m.wide}
 	packed, scales, biases := s.Quantize(plain.weight, m.quantization)
 	out.weight, out.scales, out.biases = packed, s.AsType(scales, d), s.AsType(biases, d)
-	return out
+	return w.held(out)
 }

@@ -114,7 +114,11 @@ func (w *Weights) matrix(path string, out, in int) matrix { return w.stored(path
 // stored reads the weight of the module at path. Its shape has rows of in elements. It is not kept
 // yet.
 func (w *Weights) stored(path string, in int, shape ...int) matrix {
-	m := w.asStored(path, in, shape...)
+	return w.held(w.asStored(path, in, shape...))
+}
+
+// held returns a matrix in the form that memory is to have.
+func (w *Weights) held(m matrix) matrix {
 	if w.Unpack && w.err == nil && w.missing == nil && !w.checks {
 		return m.unpacked(w.scope)
 	}
