@@ -7,8 +7,8 @@ import (
 
 	"tandem/models/gemma3"
 	"tandem/models/gemma4"
-	"tandem/models/glm4moelite"
 	"tandem/models/glimmer"
+	"tandem/models/glm4moelite"
 	"tandem/models/gptoss"
 	"tandem/models/granite"
 	"tandem/models/lfm2"

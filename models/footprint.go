@@ -49,6 +49,13 @@ func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 	}
 }
 
+// addMade adds what a load computes beside them.
+func (f *Footprint) addMade(m nn.Made) {
+	f.Packed += m.Packed
+	f.Floats += m.Floats
+	f.Elements += m.Elements
+}
+
 // isFloat reports whether a model computes with tensors of the named type as they are.
 func isFloat(dtype string) bool {
 	return dtype == "F16" || dtype == "BF16" || dtype == "F32"
@@ -110,6 +117,7 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 	w.Sanitize(arch.Sanitize)
 	arch.New(w)
 	f.unpacking = w.Unpacking()
+	f.addMade(w.Made())
 	return f, nil
 }
 

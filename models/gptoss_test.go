@@ -25,7 +25,7 @@ func TestGptOssRefusesUnsupportedConfigs(t *testing.T) {
 		{"gpt-oss", map[string]any{"swiglu_alpha": 0.0}, "swiglu_alpha"},
 		{"gpt-oss", map[string]any{"hidden_act": "gelu"}, `"gelu" is not supported`},
 		{"gpt-oss-published", map[string]any{"intermediate_size": 96},
-			"gate_up_proj.blocks has shape [6 128 2 16], config.json asks for [6 192 2 16]"},
+			"gate_up_proj.weight has shape [6 128 2 16], config.json asks for [6 192 64]"},
 		{"gpt-oss-published", map[string]any{
 			"quantization_config": map[string]any{"quant_method": "gptq"}}, `quantized by "gptq"`},
 	} {

@@ -111,10 +111,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		return arch.Sanitize(to)
 	}
 	s.Footprint.addWeights(c, names)
-	made := w.Made()
-	s.Footprint.Packed += made.Packed
-	s.Footprint.Floats += made.Floats
-	s.Footprint.Elements += made.Elements
+	s.Footprint.addMade(w.Made())
 	s.Dtype = mostFloats(c, names)
 	chat := readChat(fsys, tokenizerConfig, nil)
 	s.ChatError = chat.Err()

@@ -3,6 +3,7 @@ package models_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -72,6 +73,7 @@ func TestForeignTensorsAreRefusedByName(t *testing.T) {
 			})
 		}
 	}
+	th := enginetest.NewThread(t)
 	const down = "model.layers.0.mlp.down_proj"
 	for _, c := range []struct {
 		name, of string
@@ -89,14 +91,17 @@ func TestForeignTensorsAreRefusedByName(t *testing.T) {
 			rename(down+".weight_shape", down+".weight_zero_point"), models.CodeInvalid,
 			"has unexpected 1 tensors (" + down + ".weight_zero_point)"},
 		{"no scales", "llama-modelopt", rename(down+".weight_scale\"", down+".other\""),
-			models.CodeUnsupported, down + ".weight is of type U8; supported is"},
+			models.CodeInvalid, "lacks 1 tensors (" + down + ".scales)"},
 		{"not said", "llama-modelopt", func(files fstest.MapFS) {
 			setConfig(files, map[string]any{"quantization_config": nil})
 		}, models.CodeUnsupported, "is of type U8; supported is F16, BF16, F32"},
 	} {
 		files := recorded(t, c.of)
 		c.spoil(files)
-		_, err := models.InspectFS(files, "org/name")
+		_, err := models.LoadFS(t.Context(), th, files, models.Options{Name: "org/name"})
+		if _, of := models.InspectFS(files, "org/name"); fmt.Sprint(of) != fmt.Sprint(err) {
+			t.Errorf("%s: inspecting gives %v, loading %v", c.name, of, err)
+		}
 		e, ok := errors.AsType[*models.Error](err)
 		if !ok || e.Code != c.code || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s and %q", c.name, err, c.code, c.want)

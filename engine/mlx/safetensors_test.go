@@ -144,13 +144,33 @@ func TestBadTensorFilesAreRefused(t *testing.T) {
 }
 
 func TestTypeWithoutMLXIsRefusedWhenLoaded(t *testing.T) {
-	ts, err := open(file(`{"a":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}}`, 2))
+	ts, err := open(file(`{"a":{"dtype":"F8_E5M2","shape":[2],"data_offsets":[0,2]}}`, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = newThread(t).Do(t.Context(), func(s *Scope) error { ts.Load(s, "a"); return nil })
-	if err == nil || !strings.Contains(err.Error(), `"a" has type F8_E4M3`) {
+	if err == nil || !strings.Contains(err.Error(), `"a" has type F8_E5M2`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestFloatsOfEightBitsAreLoadedAsBytes holds for packed weights and their scales.
+func TestFloatsOfEightBitsAreLoadedAsBytes(t *testing.T) {
+	for _, dtype := range []string{"F8_E4M3", "F8_E8M0"} {
+		ts, err := open(file(`{"a":{"dtype":"`+dtype+`","shape":[2],"data_offsets":[0,2]}}`, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = newThread(t).Do(t.Context(), func(s *Scope) error {
+			a := ts.Load(s, "a")
+			if a.Dtype() != Uint8 || a.Dim(0) != 2 {
+				t.Errorf("%s is loaded as %s %v", dtype, a.Dtype(), a.Shape())
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -13,6 +13,15 @@ func (s *Scope) Reshape(a *Array, shape ...int) *Array {
 	return s.done(r, C.mlx_reshape(&r.c, a.c, d.set(shape), C.size_t(len(shape)), s.stream))
 }
 
+// View reads the elements as those of another type, along the last axis (mlx_view).
+func (s *Scope) View(a *Array, d Dtype) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_view(&r.c, a.c, C.mlx_dtype(d), s.stream))
+}
+
 // Transpose permutes the axes (mlx_transpose_axes).
 func (s *Scope) Transpose(a *Array, axes ...int) *Array {
 	if !s.ready(a) {
@@ -64,15 +73,6 @@ func (s *Scope) Split(a *Array, n, axis int) []*Array {
 	v := C.mlx_vector_array_new()
 	s.status(C.mlx_split(&v, a.c, C.int(n), C.int(axis), s.stream))
 	return s.unpack(v, n)
-}
-
-// View reads the bytes of a as elements of type d; the last axis shrinks or grows (mlx_view).
-func (s *Scope) View(a *Array, d Dtype) *Array {
-	if !s.ready(a) {
-		return s.dead
-	}
-	r := s.new()
-	return s.done(r, C.mlx_view(&r.c, a.c, C.mlx_dtype(d), s.stream))
 }
 
 // Slice returns the view [start, stop) along one axis; the other axes stay whole. Both bounds count

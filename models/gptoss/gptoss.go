@@ -151,7 +151,7 @@ func (a *args) window(layer int) int {
 func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
 
 // published holds the ends of the names of published experts, and what they are here.
-var published = strings.NewReplacer("_proj_blocks", "_proj.blocks", "_proj_scales", "_proj.scales",
+var published = strings.NewReplacer("_proj_blocks", "_proj.weight", "_proj_scales", "_proj.scales",
 	"_proj_bias", "_proj.bias")
 
 // Sanitize implements nn.Architecture. Experts get the names that other families have.

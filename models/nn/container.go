@@ -151,6 +151,11 @@ func (q *Quantization) types() (weight, scales []string) {
 	return packedTypes, scaleTypes
 }
 
+// packs reports whether a tensor can only be the packed weight of a container.
+func (q *Quantization) packs(weight mlx.TensorInfo) bool {
+	return q != nil && q.container != nil && slices.Contains(foreignPacked, weight.Dtype)
+}
+
 // words returns how many words of 32 bits a row of a packed weight has. Rows begin at axis lead.
 // They may be divided into blocks. It returns 0 if the rows are no whole words.
 func words(weight mlx.TensorInfo, lead int) int {
@@ -189,8 +194,15 @@ func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *ml
 		w.fail(unsupported("%s has shape %v; supported is one scale for each matrix", name,
 			info.Shape))
 	}
+	held := 4*int64(stack)*int64(last(shape)) - info.Bytes
+	w.made.Packed += held
+	w.unpacking.Packed += held
+	x := w.load(name, floatTypes, info.Shape)
 	s := w.scope
-	x := s.AsType(w.load(name, floatTypes, info.Shape), mlx.Float32)
+	if w.stopped() {
+		return s.Zeros(mlx.Float32, shape...)
+	}
+	x = s.Reshape(s.AsType(x, mlx.Float32), stack)
 	switch {
 	case w.config == nil || w.config.container == nil:
 		// MLX scales so that the largest product of a scale and a value is the global scale.
@@ -199,11 +211,8 @@ func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *ml
 	case w.config.container.divides:
 		x = s.Div(s.Scalar(1, mlx.Float32), x)
 	}
-	w.made.Packed += 4*int64(stack)*int64(last(shape)) - info.Bytes
 	if len(shape) == 2 {
-		x = s.Reshape(x, stack, 1)
-	} else {
-		x = s.Reshape(x, 1)
+		x = s.ExpandDims(x, 1)
 	}
 	return s.Contiguous(s.BroadcastTo(x, shape...))
 }

@@ -85,12 +85,11 @@ type ExpertsShape struct {
 }
 
 // Experts reads the experts of the MLP at path. They are stacked under switch_mlp, gate and up in
-// one tensor or in two, or they are modules of their own under experts. Stacked ones may be stored
-// in blocks.
+// one tensor or in two, or they are modules of their own under experts.
 func (w *Weights) Experts(path string, of ExpertsShape) *Experts {
 	gateUp := []Part{{"gate_proj", of.Intermediate}, {"up_proj", of.Intermediate}}
 	both := path + ".switch_mlp." + gateUpProj
-	if w.Has(both+".weight") || w.Has(both+".blocks") {
+	if w.Has(both + ".weight") {
 		gateUp = []Part{{gateUpProj, 2 * of.Intermediate}}
 	}
 	return &Experts{

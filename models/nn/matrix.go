@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -119,7 +120,7 @@ func (w *Weights) stored(path string, in int, shape ...int) matrix {
 
 // held returns a matrix in the form that memory is to have.
 func (w *Weights) held(m matrix) matrix {
-	if w.Unpack && w.err == nil && w.missing == nil && !w.checks {
+	if w.Unpack && !w.stopped() {
 		return m.unpacked(w.scope)
 	}
 	return m
@@ -132,32 +133,19 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 		n *= int64(d)
 	}
 	w.parameters += n
-	if w.Has(path + ".blocks") {
-		return w.blocks(path, in, shape, n)
-	}
-	plain := func() matrix { return matrix{weight: w.float(path+".weight", shape...)} }
-	if !w.Has(path+".scales") || !w.Has(path+".weight") {
-		return plain()
+	info, ok := w.src.Info(w.names[path+".weight"])
+	if !ok || !w.Has(path+".scales") && !w.config.packs(info) {
+		return matrix{weight: w.float(path+".weight", shape...)}
 	}
 	weight, _ := w.info(path + ".weight")
-	scales, _ := w.info(path + ".scales")
-	lead := len(shape) - 1
-	weights, allScales := w.config.types()
-	columns := words(weight, lead)
-	if columns == 0 || len(scales.Shape) != len(shape) ||
-		!slices.Equal(weight.Shape[:lead], shape[:lead]) ||
-		len(weight.Shape) != len(shape) && slices.Equal(weights, packedTypes) ||
-		!slices.Contains(weights, weight.Dtype) || !slices.Contains(allScales, scales.Dtype) {
-		w.fail(unsupported("%s is quantized in a way that is not supported (%s weight, %s scales)",
-			path, weight.Dtype, scales.Dtype))
-		return plain()
+	scales, ok := w.info(path + ".scales")
+	if !ok { // which is noted
+		return matrix{weight: w.scope.Zeros(mlx.Float32, shape...)}
 	}
-	// The config names modules by the checkpoint's own paths.
-	stored := strings.TrimSuffix(w.names[path+".scales"], ".scales")
-	q, err := w.config.of(stored, in, columns, last(scales.Shape), scales.Dtype)
+	q, err := w.packing(path, in, shape, weight, scales)
 	if err != nil {
 		w.fail(err)
-		return plain()
+		return matrix{weight: w.float(path+".weight", shape...)}
 	}
 	w.packed.add(q, n)
 	biases, _ := w.src.Info(w.names[path+".biases"]) // empty if the mode has none
@@ -165,29 +153,65 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	if w.FewRows && w.fewRows == nil {
 		w.fewRows = newFewRows(w.scope)
 	}
+	lead := shape[:len(shape)-1]
+	groups := append(slices.Clone(lead), last(scales.Shape))
 	m := matrix{
-		weight:       w.load(path+".weight", weights, weight.Shape),
+		weight:       w.words(path+".weight", weight, lead),
+		global:       w.globalFactor(path, q, lead),
 		quantization: q,
 		few:          w.fewRows,
 	}
-	if weight.Dtype != "U32" {
-		m.weight = w.scope.View(m.weight, mlx.Uint32)
-		m.weight = w.scope.Reshape(m.weight, append(slices.Clone(shape[:lead]), columns)...)
-	}
-	groups := append(slices.Clone(shape[:lead]), last(scales.Shape))
-	m.global = w.globalFactor(path, q, shape[:lead])
 	if q.Mode != "affine" {
-		m.scales = w.load(path+".scales", allScales, groups)
+		m.scales = w.load(path+".scales", foreignScales, groups)
 		return m
 	}
 	m.scales, m.wide = w.widened(path+".scales", groups)
-	if w.config.centred() {
-		m.biases = w.scope.Mul(m.scales, w.scope.Scalar(-float64(int(1)<<(q.Bits-1)), m.scales.Dtype()))
-		w.made.addFloats(scales)
+	if !w.config.centred() {
+		m.biases, _ = w.widened(path+".biases", groups)
 		return m
 	}
-	m.biases, _ = w.widened(path+".biases", groups)
+	half := w.scope.Scalar(-float64(int(1)<<(q.Bits-1)), m.scales.Dtype())
+	m.biases = w.scope.Mul(m.scales, half)
+	w.made.addFloats(scales)
+	w.unpacking.Floats += scales.Size()
 	return m
+}
+
+// packing returns how the module at path is packed, whose weight and scales have these types and
+// shapes, and refuses what cannot be multiplied.
+func (w *Weights) packing(path string, in int, shape []int,
+	weight, scales mlx.TensorInfo) (mlx.Quantization, error) {
+	var none mlx.Quantization
+	lead := len(shape) - 1
+	columns := words(weight, lead)
+	weights, allScales := w.config.types()
+	if columns == 0 || len(scales.Shape) != len(shape) ||
+		len(weight.Shape) != len(shape) && !w.config.packs(weight) ||
+		!slices.Contains(weights, weight.Dtype) || !slices.Contains(allScales, scales.Dtype) {
+		return none, unsupported(
+			"%s is quantized in a way that is not supported (%s weight, %s scales)",
+			path, weight.Dtype, scales.Dtype)
+	}
+	if !slices.Equal(weight.Shape[:lead], shape[:lead]) {
+		return none, fmt.Errorf("%s.weight has shape %v, config.json asks for %v", path,
+			weight.Shape, shape)
+	}
+	// The config names modules by the checkpoint's own paths.
+	stored := strings.TrimSuffix(w.names[path+".scales"], ".scales")
+	return w.config.of(stored, in, columns, last(scales.Shape), scales.Dtype)
+}
+
+// words reads a packed weight as (lead..., words) of 32 bits.
+func (w *Weights) words(name string, info mlx.TensorInfo, lead []int) *mlx.Array {
+	a := w.load(name, foreignPacked, info.Shape)
+	if info.Dtype == "U32" {
+		return a
+	}
+	shape := append(slices.Clone(lead), words(info, len(lead)))
+	if w.stopped() {
+		return w.scope.Zeros(mlx.Uint32, shape...)
+	}
+	return w.scope.Reshape(w.scope.View(a, mlx.Uint32), shape...)
 }
 
 // widened reads scales or biases. They are held in the type that the model computes in, if that

@@ -32,5 +32,9 @@ func (m matrix) unpacked(s *mlx.Scope) matrix {
 	if !m.packed() {
 		return m
 	}
-	return matrix{weight: s.Dequantize(m.weight, m.scales, m.biases, m.quantization, mlx.Float32)}
+	weight := s.Dequantize(m.weight, m.scales, m.biases, m.quantization, mlx.Float32)
+	if m.global != nil {
+		weight = s.Mul(weight, s.ExpandDims(m.global, -1))
+	}
+	return matrix{weight: weight}
 }

@@ -227,6 +227,9 @@ func (w *Weights) float(name string, shape ...int) *mlx.Array {
 	return a
 }
 
+// stopped reports whether tensors are checked and no longer read.
+func (w *Weights) stopped() bool { return w.err != nil || w.missing != nil || w.checks }
+
 // load returns a tensor of one of the given types and of the given shape. After any failure it
 // returns zeros: from then on only names, types and shapes matter, and nothing is computed.
 func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
@@ -238,7 +241,7 @@ func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 	case ok && !slices.Equal(info.Shape, shape):
 		w.fail(fmt.Errorf("%s has shape %v, config.json asks for %v", name, info.Shape, shape))
 	}
-	if w.err != nil || w.missing != nil || w.checks {
+	if w.stopped() {
 		return w.scope.Zeros(mlx.Float32, shape...)
 	}
 	return w.src.Load(w.scope, info.Name)
@@ -247,7 +250,7 @@ func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 // keep makes arrays outlive the scope, and views of them, whose memory counts once. It evaluates
 // them now, so that no more than one layer is held twice, and frees all other arrays of the scope.
 func (w *Weights) keep(arrays []*mlx.Array, views ...*mlx.Array) {
-	if w.err != nil || w.missing != nil || w.checks {
+	if w.stopped() {
 		return
 	}
 	for _, a := range arrays {
