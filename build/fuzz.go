@@ -17,6 +17,7 @@ var fuzzTargets = []struct{ pkg, name string }{
 	{"./engine/native", "FuzzTemplate"},
 	{"./app/jsonschema", "FuzzAdmission"},
 	{"./engine/tokenizer", "FuzzPostProcessor"},
+	{"./models/gguf", "FuzzHeader"},
 	{"./models/hub", "FuzzReply"},
 	{"./app/server", "FuzzShapedBody"},
 }

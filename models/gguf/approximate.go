@@ -39,26 +39,34 @@ var approximations = map[kind]approximation{
 	q6_k: {unpackQ6, []form{{8, 64, "F16"}, {8, 32, "F16"}, {8, 32, "F32"}}, 32, 63},
 }
 
-// A superBlock is an unpacked block. Element i has the value step*q[i] + offset of its part.
+// A superBlock is an unpacked block. An element q of part i has the value d*share[i]*(q - zero), or
+// d*share[i]*q - least*leastShare[i] of a kind without a zero.
 type superBlock struct {
-	q            [super]byte
-	step, offset [super / part16]float32
-	ok           bool // all numbers are finite
+	words      [super / 8]uint64 // eight elements each
+	share      [super / part16]int32
+	leastShare [super / part16]int32
+	d, least   float32
+	ok         bool // d and least are finite
 }
 
+const low2 = 3 * lowBits
+
 // unpackQ2 unpacks 16 shares of scales, 2 bits of each element, the scale of all shares, and that
-// of the offsets.
+// of the least values.
 func unpackQ2(b *superBlock, block []byte) {
 	d, least := little.Uint16(block[80:]), little.Uint16(block[82:])
 	b.ok = isFinite(d) && isFinite(least)
+	b.d, b.least = fromHalf(d), fromHalf(least)
 	for i, share := range block[:16] {
-		b.step[i] = fromHalf(d) * float32(share&15)
-		b.offset[i] = -(fromHalf(least) * float32(share>>4))
+		b.share[i], b.leastShare[i] = int32(share&15), int32(share>>4)
 	}
-	const low2 = 3 * lowBits
-	for i := 0; i < super; i += 8 {
-		x := little.Uint64(block[16+i/128*32+i%32:])
-		little.PutUint64(b.q[i:], x>>(i%128/32*2)&low2)
+	for half := range 2 {
+		for i := range 4 {
+			x := little.Uint64(block[16+32*half+8*i:])
+			for j := range 4 {
+				b.words[16*half+4*j+i] = x >> (2 * j) & low2
+			}
+		}
 	}
 }
 
@@ -66,18 +74,19 @@ func unpackQ2(b *superBlock, block []byte) {
 // scale of all shares.
 func unpackQ3(b *superBlock, block []byte) {
 	d := little.Uint16(block[108:])
-	b.ok = isFinite(d)
+	b.d, b.ok = fromHalf(d), isFinite(d)
 	shares := block[96:108]
-	for i := range b.step {
+	for i := range b.share {
 		share := shares[i%8]>>(i/8*4)&15 | shares[8+i%4]>>(i/4*2)&3<<4
-		b.step[i] = fromHalf(d) * float32(int(share)-32)
-		b.offset[i] = -4 * b.step[i]
+		b.share[i] = int32(share) - 32
 	}
-	const low2 = 3 * lowBits
-	for i := 0; i < super; i += 8 {
-		low := little.Uint64(block[32+i/128*32+i%32:]) >> (i % 128 / 32 * 2) & low2
-		high := little.Uint64(block[i%32:]) >> (i / 32) & lowBits
-		little.PutUint64(b.q[i:], low|high<<2)
+	for half := range 2 {
+		for i := range 4 {
+			x, high := little.Uint64(block[32+32*half+8*i:]), little.Uint64(block[8*i:])>>(4*half)
+			for j := range 4 {
+				b.words[16*half+4*j+i] = x>>(2*j)&low2 | high>>j&lowBits<<2
+			}
+		}
 	}
 }
 
@@ -85,50 +94,117 @@ func unpackQ3(b *superBlock, block []byte) {
 // scale of all shares.
 func unpackQ6(b *superBlock, block []byte) {
 	d := little.Uint16(block[208:])
-	b.ok = isFinite(d)
+	b.d, b.ok = fromHalf(d), isFinite(d)
 	for i, share := range block[192:208] {
-		b.step[i] = fromHalf(d) * float32(int8(share))
-		b.offset[i] = -32 * b.step[i]
+		b.share[i] = int32(int8(share))
 	}
-	const low2 = 3 * lowBits
-	for i := 0; i < super; i += 8 {
-		quarter := i % 128 / 32
-		low := little.Uint64(block[i/128*64+quarter%2*32+i%32:]) >> (quarter / 2 * 4) & lowHalves
-		high := little.Uint64(block[128+i/128*32+i%32:]) >> (quarter * 2) & low2
-		little.PutUint64(b.q[i:], low|high<<4)
+	for half := range 2 {
+		for i := range 4 {
+			x, y := little.Uint64(block[64*half+8*i:]), little.Uint64(block[64*half+32+8*i:])
+			high := little.Uint64(block[128+32*half+8*i:])
+			words := b.words[16*half+i : 16*half+i+13]
+			words[0] = x&lowHalves | high&low2<<4
+			words[4] = y&lowHalves | high>>2&low2<<4
+			words[8] = x>>4&lowHalves | high>>4&low2<<4
+			words[12] = y>>4&lowHalves | high>>6&low2<<4
+		}
 	}
 }
 
-// A joint is the scale of a joined group.
-type joint struct {
-	scale, bias float32 // as they are stored
-	ok          bool    // both are finite in the stored type
-}
-
-// join returns the scale for the parts [from, to) of a block.
-func (a *approximation) join(b *superBlock, from, to int, f form) joint {
-	var j joint
+// value returns what an element of a part stands for, as llama.cpp has it.
+func (a *approximation) value(b *superBlock, part int, q uint64) float64 {
 	if a.zero > 0 {
-		// A step of the widest part is a whole number of steps of the joint.
-		widest := float32(0)
-		for _, s := range b.step[from:to] {
-			if abs(s) > abs(widest) {
-				widest = s
-			}
-		}
-		j.scale = f.round(widest * float32(2*a.zero) / float32(int(1)<<f.bits))
-		j.bias = f.round(-j.scale * float32(int(1)<<(f.bits-1)))
+		return float64(b.d*float32(b.share[part])) * float64(int(q)-a.zero)
+	}
+	return float64(b.d*float32(b.share[part]))*float64(q) -
+		float64(b.least*float32(b.leastShare[part]))
+}
+
+// A joint is a joined group: its scale and its bias as they are stored, and how the elements of its
+// parts become its own.
+type joint struct {
+	scale, bias float32
+	lines       [4]line
+	ok          bool // both are finite in the stored type
+}
+
+// A line maps the elements of a part to those of its group: (at + slope q) / 256, rounded down. All
+// results fit the group's elements.
+type line struct {
+	at, slope uint64
+	down      bool // the slope is negative
+}
+
+// join returns the joint of parts from the given one on.
+func (a *approximation) join(b *superBlock, from int, f form) (j joint) {
+	if a.zero > 0 {
+		a.joinCentred(b, from, f, &j)
 	} else {
-		least, most := float32(math.Inf(1)), float32(math.Inf(-1))
-		for i := from; i < to; i++ {
-			x, y := b.offset[i], b.offset[i]+b.step[i]*float32(a.most)
-			least, most = min(least, x, y), max(most, x, y)
-		}
-		j.scale = f.round((most - least) / float32(int(1)<<f.bits-1))
-		j.bias = f.round(least)
+		a.joinShifted(b, from, f, &j)
 	}
 	j.ok = b.ok && !isInf(j.scale) && !isInf(j.bias)
 	return j
+}
+
+// joinCentred joins parts around a common zero. A step of the widest part is a whole number of
+// steps of the joint.
+func (a *approximation) joinCentred(b *superBlock, from int, f form, j *joint) {
+	shares := b.share[from : from+f.group/part16]
+	widest := shares[0]
+	for _, s := range shares[1:] {
+		if magnitude(s) > magnitude(widest) {
+			widest = s
+		}
+	}
+	if widest == 0 {
+		return
+	}
+	middle := 1 << (f.bits - 1)
+	steps := uint32(middle / a.zero) // of the joint, in one of the widest part
+	j.scale = f.round(b.d * float32(widest) / float32(steps))
+	j.bias = f.round(-j.scale * float32(middle))
+	centre := uint64(middle)<<8 + 128
+	for i, s := range shares {
+		l := &j.lines[i]
+		l.slope = uint64((magnitude(s)*steps<<8 + magnitude(widest)/2) / magnitude(widest))
+		if l.down = (s < 0) != (widest < 0); l.down {
+			l.at = min(centre+l.slope*uint64(a.zero), 256<<f.bits-1)
+		} else {
+			l.at = centre - l.slope*uint64(a.zero)
+		}
+	}
+}
+
+func magnitude(share int32) uint32 { return uint32(max(share, -share)) }
+
+// joinShifted joins parts that each have a least value.
+func (a *approximation) joinShifted(b *superBlock, from int, f form, j *joint) {
+	least, most := float32(math.Inf(1)), float32(math.Inf(-1))
+	parts := f.group / part16
+	for i := from; i < from+parts; i++ {
+		x := -b.least * float32(b.leastShare[i])
+		y := x + b.d*float32(b.share[i])*float32(a.most)
+		least, most = min(least, x, y), max(most, x, y)
+	}
+	j.scale = f.round((most - least) / float32(int(1)<<f.bits-1))
+	j.bias = f.round(least)
+	if j.scale == 0 || isInf(j.scale) || isInf(j.bias) {
+		return
+	}
+	top, steps := float32(int(256)<<f.bits-1), 256/j.scale
+	for i := range parts {
+		slope := b.d * float32(b.share[from+i]) * steps
+		at := (-b.least*float32(b.leastShare[from+i])-j.bias)*steps + 128
+		l := &j.lines[i]
+		l.down = slope < 0
+		l.slope = uint64(min(max(slope, -slope)+0.5, top/float32(a.most)))
+		reach := float32(l.slope * uint64(a.most))
+		if l.down {
+			l.at = uint64(min(max(at, reach), top))
+		} else {
+			l.at = uint64(min(max(at, 0), top-reach))
+		}
+	}
 }
 
 // round returns a scale as it is stored.
@@ -152,38 +228,7 @@ func (f form) put(b []byte, v float32) {
 	little.PutUint16(b, toHalf(v))
 }
 
-func abs(v float32) float32 { return max(v, -v) }
-func isInf(v float32) bool  { return math.IsInf(float64(v), 0) }
-
-// A line maps the elements of a part to those of its group: (at + slope q) / 256, rounded down. All
-// results fit the group's elements.
-type line struct {
-	at, slope uint64
-	down      bool // the slope is negative
-}
-
-// line returns the map of part i to a group with the scale j.
-func (a *approximation) line(b *superBlock, i int, j joint, bits int) line {
-	if j.scale == 0 {
-		return line{}
-	}
-	top := float32(int(256)<<bits - 1)
-	slope := b.step[i] / j.scale * 256
-	at := (b.offset[i]-j.bias)/j.scale*256 + 128
-	most := float32(a.most)
-	slope = min(max(slope, -top/most), top/most)
-	l := line{down: slope < 0, slope: uint64(abs(slope) + 0.5)}
-	if l.slope*uint64(a.most) > uint64(top) {
-		l.slope--
-	}
-	reach := float32(l.slope * uint64(a.most))
-	if l.down {
-		l.at = uint64(min(max(at, reach), top))
-	} else {
-		l.at = uint64(min(max(at, 0), top-reach))
-	}
-	return l
-}
+func isInf(v float32) bool { return math.IsInf(float64(v), 0) }
 
 // lanes multiplies a number into four lanes of 16 bits.
 const lanes = 0x0001000100010001
@@ -203,44 +248,40 @@ func (l line) apply(x uint64) uint64 {
 
 // packing returns the packing of a form.
 func (a *approximation) packing(size int, f form) *packing {
-	p := &packing{mode: "affine", bits: f.bits, group: f.group, scale: f.scale}
-	bytes, parts := scaleBytes[f.scale], f.group/part16
-	p.weights = func(dst, blocks []byte) {
-		var b superBlock
-		for len(blocks) >= size {
-			a.unpack(&b, blocks[:size])
-			for from := 0; from < len(b.step); from += parts {
-				j := a.join(&b, from, from+parts, f)
-				var words [8]uint64
-				for i := range parts {
-					l := a.line(&b, from+i, j, f.bits)
-					at := (from + i) * part16
-					words[2*i] = l.apply(little.Uint64(b.q[at:]))
-					words[2*i+1] = l.apply(little.Uint64(b.q[at+8:]))
-				}
-				dst = putWords(dst, words[:2*parts], f.bits)
+	return &packing{mode: "affine", bits: f.bits, group: f.group, scale: f.scale,
+		pack: func(to packed, blocks []byte) bool {
+			var b superBlock
+			ok := true
+			for ; len(blocks) >= size; blocks = blocks[size:] {
+				a.unpack(&b, blocks[:size])
+				ok = a.put(&to, &b, f) && ok
 			}
-			blocks = blocks[size:]
+			return ok
+		}}
+}
+
+// put packs one block. It moves to past what it wrote.
+func (a *approximation) put(to *packed, b *superBlock, f form) bool {
+	parts := f.group / part16
+	ok := true
+	for from := 0; from < len(b.share); from += parts {
+		j := a.join(b, from, f)
+		ok = ok && j.ok
+		if to.scales != nil {
+			f.put(to.scales, j.scale)
+			f.put(to.biases, j.bias)
+			to.scales, to.biases = to.scales[scaleBytes[f.scale]:], to.biases[scaleBytes[f.scale]:]
 		}
-	}
-	p.scales = func(scales, biases, blocks []byte) bool {
-		var b superBlock
-		ok := true
-		at := 0
-		for len(blocks) >= size {
-			a.unpack(&b, blocks[:size])
-			for from := 0; from < len(b.step); from += parts {
-				j := a.join(&b, from, from+parts, f)
-				ok = ok && j.ok
-				f.put(scales[at:], j.scale)
-				f.put(biases[at:], j.bias)
-				at += bytes
-			}
-			blocks = blocks[size:]
+		if to.weights == nil {
+			continue
 		}
-		return ok
+		words := b.words[2*from : 2*(from+parts)]
+		for i := range words {
+			words[i] = j.lines[i/2].apply(words[i])
+		}
+		to.weights = putWords(to.weights, words, f.bits)
 	}
-	return p
+	return ok
 }
 
 // putWords packs elements of so many bits, eight in a word, and returns what is left of dst.
@@ -280,19 +321,21 @@ func (a *approximation) measure(blocks []byte, size int, f form) (l Loss, ok boo
 	n := 0
 	for ; len(blocks) >= size; blocks = blocks[size:] {
 		a.unpack(&b, blocks[:size])
-		parts := f.group / part16
-		for i := range b.step {
-			j := a.join(&b, i/parts*parts, i/parts*parts+parts, f)
+		for from := 0; from < len(b.share); from += f.group / part16 {
+			j := a.join(&b, from, f)
 			ok = ok && j.ok
-			line := a.line(&b, i, j, f.bits)
-			steps += float64(b.step[i]) * float64(b.step[i]) * part16
-			for _, q := range b.q[i*part16 : (i+1)*part16] {
-				got := float64(j.scale)*float64(line.apply(uint64(q))&255) + float64(j.bias)
-				e := got - float64(b.step[i])*float64(q) - float64(b.offset[i])
-				squares += e * e
-				most = max(most, math.Abs(e))
+			for i := from; i < from+f.group/part16; i++ {
+				step := float64(b.d * float32(b.share[i]))
+				steps += step * step * part16
+				for k := range part16 {
+					q := b.words[2*i+k/8] >> (k % 8 * 8) & 255
+					got := float64(j.scale)*float64(j.lines[i-from].apply(q)&255) + float64(j.bias)
+					e := math.Abs(got - a.value(&b, i, q))
+					squares += e * e
+					most = max(most, e)
+				}
+				n += part16
 			}
-			n += part16
 		}
 	}
 	if steps > 0 {

@@ -82,8 +82,9 @@ func rmsStep(t *testing.T, e *entry) float64 {
 	var b superBlock
 	for size := e.kind.bytes(); len(blocks) > 0; blocks = blocks[size:] {
 		a.unpack(&b, blocks[:size])
-		for _, s := range b.step {
-			squares += float64(s) * float64(s)
+		for _, share := range b.share {
+			s := float64(b.d * float32(share))
+			squares += s * s
 			n++
 		}
 	}

@@ -12,25 +12,38 @@ type packing struct {
 	group int
 	scale string // type of scales and biases, as safetensors spells it
 
-	// weights packs the elements of whole blocks. The lowest bits come first.
-	weights func(dst, blocks []byte)
+	// pack packs whole blocks. It reports false if a scale is not finite, or if its bias is more
+	// than the type holds.
+	pack func(to packed, blocks []byte) bool
+}
 
-	// scales writes the scale of each group of whole blocks, and in the affine mode its bias. It
-	// reports false if a scale is not finite, or if its bias is more than the type holds.
-	scales func(scales, biases, blocks []byte) bool
+// packed is where packed blocks go: elements, the lowest bits first, and scale and bias of each
+// group. Either may be nil: the elements, or scales and biases together. Modes without biases leave
+// them alone.
+type packed struct{ weights, scales, biases []byte }
+
+// exact returns a pack of two that leave each weight as it is.
+func exact(weights func(dst, blocks []byte),
+	scales func(scales, biases, blocks []byte) bool) func(packed, []byte) bool {
+	return func(to packed, blocks []byte) bool {
+		if to.weights != nil {
+			weights(to.weights, blocks)
+		}
+		return to.scales == nil || scales(to.scales, to.biases, blocks)
+	}
 }
 
 // packings holds the packed kinds. Any other kind is a plain type. A group is 32 elements.
 var packings = map[kind]packing{
-	q4_0:  {"affine", 4, group, "F16", nibbles(18, 2), centred(18, 3)},
-	q4_1:  {"affine", 4, group, "F16", nibbles(20, 4), scaleAndMin(20)},
-	q5_0:  {"affine", 5, group, "F16", fiveBits(22, 2), centred(22, 4)},
-	q5_1:  {"affine", 5, group, "F16", fiveBits(24, 4), scaleAndMin(24)},
-	q8_0:  {"affine", 8, group, "F16", signedBytes, centred(34, 7)},
-	q4_k:  {"affine", 4, group, "F32", superNibbles, superScales(144)},
-	q5_k:  {"affine", 5, group, "F32", superFiveBits, superScales(176)},
-	iq4nl: {"affine", 8, group, "F16", fromCodebook, centred(18, 7)},
-	mxfp4: {"mxfp4", 4, group, "U8", nibbles(17, 1), exponents},
+	q4_0:  {"affine", 4, group, "F16", exact(nibbles(18, 2), centred(18, 3))},
+	q4_1:  {"affine", 4, group, "F16", exact(nibbles(20, 4), scaleAndMin(20))},
+	q5_0:  {"affine", 5, group, "F16", exact(fiveBits(22, 2), centred(22, 4))},
+	q5_1:  {"affine", 5, group, "F16", exact(fiveBits(24, 4), scaleAndMin(24))},
+	q8_0:  {"affine", 8, group, "F16", exact(signedBytes, centred(34, 7))},
+	q4_k:  {"affine", 4, group, "F32", exact(superNibbles, superScales(144))},
+	q5_k:  {"affine", 5, group, "F32", exact(superFiveBits, superScales(176))},
+	iq4nl: {"affine", 8, group, "F16", exact(fromCodebook, centred(18, 7))},
+	mxfp4: {"mxfp4", 4, group, "U8", exact(nibbles(17, 1), exponents)},
 }
 
 // group is how many elements share a scale.
@@ -178,8 +191,12 @@ func centred(size int, shift uint16) func(scales, biases, blocks []byte) bool {
 		ok := true
 		for i := 0; len(blocks) >= size; i += 2 {
 			d := little.Uint16(blocks)
-			bias, fits := halfTimes(d, shift)
-			ok = ok && fits
+			bias := d + shift<<10
+			if exponent := d >> 10 & 31; exponent == 0 || exponent+shift >= 31 {
+				var fits bool
+				bias, fits = halfTimes(d, shift)
+				ok = ok && fits
+			}
 			little.PutUint16(scales[i:], d)
 			little.PutUint16(biases[i:], bias^0x8000)
 			blocks = blocks[size:]

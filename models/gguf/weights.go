@@ -297,28 +297,27 @@ func (w *weights) readSource(t *source, buffers *[2][]byte, from, to int) ([]byt
 
 // repack writes the rows [from, to) of an entry, whose blocks are src, to out.
 func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
-	pack := e.pack
-	if pack == nil {
+	if e.pack == nil {
 		copy(out, src)
 		for i := 0; e.shift != 0 && i < len(out); i += 4 {
 			putFloat(out[i:], math.Float32frombits(little.Uint32(out[i:]))-e.shift)
 		}
 		return nil
 	}
-	ok := true
+	var p packed
 	switch e.part {
 	case weight:
-		pack.weights(out, src)
+		p.weights = out
 		if side != nil {
 			a, b := e.sideBytes(from), e.sideBytes(to)
-			ok = pack.scales(side.scales[a:b], side.biases[a:b], src)
+			p.scales, p.biases = side.scales[a:b], side.biases[a:b]
 		}
 	case scales:
-		ok = pack.scales(out, make([]byte, len(out)), src)
+		p.scales, p.biases = out, make([]byte, len(out))
 	case biases:
-		ok = pack.scales(make([]byte, len(out)), out, src)
+		p.scales, p.biases = make([]byte, len(out)), out
 	}
-	if !ok {
+	if !e.pack.pack(p, src) {
 		return errScale
 	}
 	return nil

@@ -1,0 +1,37 @@
+package gguf
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// BenchmarkRepack packs random blocks of each kind, on one goroutine. Its rate is of bytes of the
+// file.
+func BenchmarkRepack(b *testing.B) {
+	random := rand.NewChaCha8([32]byte{})
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		if _, plain := plainTypes[k]; plain {
+			continue
+		}
+		b.Run(k.String(), func(b *testing.B) {
+			p, ok := packings[k]
+			if a := approximations[k]; !ok {
+				p = *a.packing(k.bytes(), a.forms[0])
+			}
+			blocks := make([]byte, chunkBytes/k.bytes()*k.bytes())
+			random.Read(blocks)
+			for i := 1; i < len(blocks); i += 2 {
+				blocks[i] &= 0xbf // finite, wherever a float16 lies
+			}
+			elements := len(blocks) / k.bytes() * k.block()
+			side := elements / part16 * scaleBytes["F32"]
+			to := packed{make([]byte, elements*p.bits/8), make([]byte, side), make([]byte, side)}
+			b.SetBytes(int64(len(blocks)))
+			for b.Loop() {
+				p.pack(to, blocks)
+			}
+		})
+	}
+}
