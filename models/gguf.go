@@ -21,6 +21,16 @@ func TrimGGUF(name string) string {
 	return name
 }
 
+// GGUFSet returns the paths of the files that a GGUF file belongs to. They hold a model together.
+func GGUFSet(path string) []string {
+	folder, name := filepath.Split(path)
+	names := gguf.Set(name)
+	for i, name := range names {
+		names[i] = filepath.Join(folder, name)
+	}
+	return names
+}
+
 // openGGUF returns the files that a GGUF file is shown as.
 func openGGUF(path string) (fs.FS, error) {
 	folder, name := filepath.Split(path)
@@ -34,6 +44,9 @@ func openGGUF(path string) (fs.FS, error) {
 	code := CodeInvalid
 	if _, ok := errors.AsType[*gguf.UnsupportedError](err); ok {
 		code = CodeUnsupported
+	}
+	if missing, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
+		return nil, missingFile(missing.Path)
 	}
 	if _, ok := errors.AsType[*gguf.TruncatedError](err); ok {
 		code = CodeIncomplete

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"tandem/models"
 	"tandem/storage/disk"
 )
 
@@ -66,14 +67,19 @@ func listFiles(dir string) string {
 	return list.String()
 }
 
-// singleFile returns the name, the size and the date of a model that is one file. It is empty for a
-// folder.
+// singleFile returns the name, the size and the date of a model that is one file, or those of all
+// files of its set. It is empty for a folder.
 func singleFile(path string) string {
-	info, err := disk.Stat(path)
-	if err != nil || info.IsDir() {
+	if info, err := disk.Stat(path); err != nil || info.IsDir() {
 		return ""
 	}
-	return fmt.Sprintln(info.Name(), info.Size(), info.ModTime().UnixNano())
+	var list strings.Builder
+	for _, file := range models.GGUFSet(path) {
+		if info, err := disk.Stat(file); err == nil {
+			fmt.Fprintln(&list, info.Name(), info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return list.String()
 }
 
 // addFiles lists a folder and, so many levels deep, the config.json of the folders below it.

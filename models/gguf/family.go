@@ -69,10 +69,17 @@ var (
 	}
 )
 
+// projectorArchitecture is that of mmproj files.
+const projectorArchitecture = "clip"
+
 // family returns how the model's architecture is read.
 func (m *model) family() (family, error) {
 	name := m.header.metadata.text("general.architecture")
 	f, ok := families[name]
+	if name == projectorArchitecture {
+		return f, unsupported("holds what lets a model see, and no model; " +
+			"name the file of the model itself")
+	}
 	if !ok {
 		return f, unsupported("is a GGUF file of the architecture %q, which is not supported; "+
 			"supported are %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))

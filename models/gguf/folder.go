@@ -43,20 +43,26 @@ type fileID struct {
 	changed time.Time
 }
 
-// Open reads and checks the header of a GGUF file. Errors are one sentence about the file, without
+// Open reads and checks the header of a GGUF file, or of all files of its set. Errors are one sentence about the file, without
 // its name. An error that wraps fs.ErrNotExist is the file system's own.
 func Open(fsys fs.FS, name string) (*Folder, error) {
-	f, id, err := openRegular(fsys, name)
+	h, files, ids, err := openSet(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	h, err := readHeader(f.(io.ReaderAt), id.size)
-	if err != nil {
+	defer closeAll(files)
+	d := &Folder{fsys: fsys, files: ids}
+	m := &model{header: h}
+	for i, f := range files {
+		m.files = append(m.files, f.(io.ReaderAt))
+		if ids[i].changed.After(d.changed) {
+			d.changed = ids[i].changed
+		}
+	}
+	if err := d.show(m); err != nil {
 		return nil, err
 	}
-	d := &Folder{fsys: fsys, files: []fileID{id}, changed: id.changed}
-	return d, d.show(&model{header: h, files: []io.ReaderAt{f.(io.ReaderAt)}})
+	return d, nil
 }
 
 // openRegular opens a file that can be read at any offset.
@@ -186,9 +192,7 @@ func (f *shownFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 
 // Close implements fs.File.
 func (f *shownFile) Close() error {
-	for _, file := range f.files {
-		file.Close()
-	}
+	closeAll(f.files)
 	return nil
 }
 
