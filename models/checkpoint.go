@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tandem/engine/mlx"
+	"tandem/models/gguf"
 )
 
 const (
@@ -42,6 +43,10 @@ type checkpoint struct {
 	loaded   int64
 	lent     time.Time // when others last had the thread
 	progress func(done, total int64)
+
+	// half: the floating weights are not in the type to compute in. They become bfloat16, and scales
+	// float32, where the model does not compute in float32.
+	half bool
 }
 
 // openCheckpoint opens model.safetensors and checks its header. Without that file it takes the shards
@@ -49,6 +54,7 @@ type checkpoint struct {
 func openCheckpoint(ctx context.Context, fsys fs.FS,
 	progress func(done, total int64)) (_ *checkpoint, err error) {
 	c := &checkpoint{ctx: ctx, tensors: map[string]*mlx.Tensors{}, progress: progress}
+	_, c.half = fsys.(*gguf.Folder)
 	defer func() {
 		if err != nil {
 			c.close()

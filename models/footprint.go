@@ -14,7 +14,7 @@ import (
 // A Footprint is the memory that a model takes, as far as its files tell before it is loaded.
 type Footprint struct {
 	Packed        int64 // bytes of integer weights, packed ones included, as stored
-	Floats        int64 // bytes of floating weights as stored
+	Floats        int64 // bytes of floating weights, unless they are float32 in memory
 	Elements      int64 // elements of floating weights
 	ContextLength int   // positions that the model was made for; 0 if config.json is silent
 
@@ -40,8 +40,12 @@ func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 		}
 		info, _ := c.Info(name)
 		if isFloat(info.Dtype) {
-			f.Floats += info.Bytes
 			f.Elements += info.Size()
+			if c.half {
+				f.Floats += info.Size() * halfBytes(name)
+				continue
+			}
+			f.Floats += info.Bytes
 			f.wide = f.wide || info.Dtype == "F32" && widens(name)
 		} else {
 			f.Packed += info.Bytes
@@ -54,6 +58,14 @@ func (f *Footprint) addMade(m nn.Made) {
 	f.Packed += m.Packed
 	f.Floats += m.Floats
 	f.Elements += m.Elements
+}
+
+// halfBytes returns the bytes of an element of a checkpoint that becomes bfloat16.
+func halfBytes(name string) int64 {
+	if strings.HasSuffix(name, ".scales") || strings.HasSuffix(name, ".biases") {
+		return 4
+	}
+	return 2
 }
 
 // isFloat reports whether a model computes with tensors of the named type as they are.

@@ -64,3 +64,35 @@ func TestGGUFParity(t *testing.T) {
 		})
 	}
 }
+
+// TestGGUFComputesInBFloat16 loads files as on a GPU. Their scales stay exact, and the footprint
+// counts them.
+func TestGGUFComputesInBFloat16(t *testing.T) {
+	thread := enginetest.NewThread(t)
+	for _, name := range []string{"gemma3", "lfm2", "llama"} {
+		file := filepath.Join("testdata", "gguf", name+".gguf")
+		b, err := models.Load(context.Background(), thread, file,
+			models.Options{Dtype: models.DtypeCheckpoint})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if b.Info.Dtype != mlx.BFloat16 {
+			t.Errorf("%s computes in %v", name, b.Info.Dtype)
+		}
+		s, err := models.Inspect(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		took, told := float64(b.Info.Bytes), float64(s.Footprint.Weights(false))
+		if math.Abs(took-told) > 0.03*took {
+			t.Errorf("%s takes %v bytes, and its footprint is %v", name, took, told)
+		}
+		caches := b.Model.NewCaches(cache.Options{})
+		row := forward(t, thread, b.Model, caches, []int32{1, 2, 3}, 8)[2]
+		freeCaches(t, thread, caches)
+		if math.IsNaN(largest(row)) {
+			t.Errorf("%s gives no number", name)
+		}
+	}
+}

@@ -250,6 +250,8 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 		w := nn.NewWeights(s, c, q)
 		if opts.Dtype == DtypeFloat32 || opts.Dtype != DtypeCheckpoint && !t.GPU() {
 			w.Dtype = mlx.Float32
+		} else if c.half {
+			w.Dtype = mlx.BFloat16
 		}
 		w.FewRows = opts.FewRows && t.GPU()
 		w.Unpack = opts.Unpack && w.Dtype == mlx.Float32 && !t.GPU()
