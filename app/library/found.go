@@ -169,8 +169,8 @@ func (f *finder) folder(dir, place string, depth int) {
 	f.begin(func() { f.search(dir, place, depth) })
 }
 
-// search is folder. Nothing is searched below a model. This is the place that recognises a format
-// of models, or refuses it by name as it does GGUF.
+// search is folder. Nothing is searched below a model's folder. This is the place that recognises a
+// format of models. Each GGUF file is a model, and so is each set of them.
 func (f *finder) search(dir, place string, depth int) {
 	entries, err := f.read(dir)
 	if f.silent(err, dir, place) || err != nil {
@@ -179,23 +179,20 @@ func (f *finder) search(dir, place string, depth int) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 	}
-	gguf := slices.ContainsFunc(entries,
-		func(e fs.DirEntry) bool { return strings.EqualFold(filepath.Ext(e.Name()), ".gguf") })
-	switch {
-	case has("config.json"):
+	if has("config.json") {
 		f.addModel(dir, place)
 		return
-	case gguf:
-		f.add(control.FoundModel{ID: folderID(dir), Path: dir, Place: place,
-			Why: "it holds GGUF files, and Tandem reads safetensors: look for an MLX version of it"})
-		return
-	case depth == 0:
+	}
+	for _, name := range ggufModels(entries) {
+		f.addModel(filepath.Join(dir, name), place)
+	}
+	if depth == 0 {
 		return
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch {
-		case strings.HasPrefix(e.Name(), "."):
+		case strings.HasPrefix(e.Name(), "."), models.IsGGUF(e.Name()):
 		case e.IsDir():
 			f.folder(path, place, depth-1)
 		case e.Type()&fs.ModeSymlink != 0:

@@ -120,7 +120,7 @@ func TestFoundListsModelsOfAllPlacesAndRegistersNone(t *testing.T) {
 	found := look()
 	for id, why := range map[string]string{
 		"org/good": "", "gem": "",
-		"org/half": "model.safetensors is missing", "old": "GGUF", "new": `model_type "tomorrow"`,
+		"org/half": "model.safetensors is missing", "maker/old:Q4_K_M": "GGUF", "new": `model_type "tomorrow"`,
 	} {
 		m := found[id]
 		if why == "" && (m.Why != "" || m.Needs == nil || !m.Needs.Fits ||

@@ -89,16 +89,24 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 // folderID returns the id of the model in a folder or a GGUF file: its name at the hub if the folder
 // lies in a hub's cache, else the name of the folder or the file in the hub's alphabet.
 func folderID(dir string) string {
+	if models.IsGGUF(dir) {
+		return ggufID(dir)
+	}
 	if _, id, _, err := hub.ParseDir(dir); err == nil {
 		return id
 	}
+	return plainID(filepath.Base(dir))
+}
+
+// plainID returns a name in the hub's alphabet.
+func plainID(name string) string {
 	id := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '.':
 			return r
 		}
 		return '-'
-	}, models.TrimGGUF(filepath.Base(dir)))
+	}, name)
 	for _, c := range []string{"-", "."} { // a doubled sign has a meaning in the hub's cache
 		for strings.Contains(id, c+c) {
 			id = strings.ReplaceAll(id, c+c, c)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"tandem/app/api"
@@ -20,6 +21,14 @@ const ollamaVersion = "0.12.11"
 
 // latest is the tag that Ollama's programs put after a name without one.
 const latest = ":latest"
+
+// tagged returns an id with a tag, its own or latest.
+func tagged(id string) string {
+	if strings.Contains(id[strings.LastIndexByte(id, '/')+1:], ":") {
+		return id
+	}
+	return id + latest
+}
 
 // Details say what kind of model a model is.
 type Details struct {
@@ -78,7 +87,7 @@ func (v *Routes) ollamaModels(ctx context.Context) ([]Model, error) {
 func newOllamaModel(e api.ModelEntry, m control.Model) Model {
 	digest := sha256.Sum256([]byte(m.ID + "\n" + m.Revision))
 	o := Model{
-		Name: e.ID + latest, Model: e.ID + latest, ModifiedAt: m.AddedAt, Size: m.Bytes,
+		Name: tagged(e.ID), Model: tagged(e.ID), ModifiedAt: m.AddedAt, Size: m.Bytes,
 		Digest: hex.EncodeToString(digest[:]), parameters: m.Parameters, kind: m.Kind,
 		Details: Details{Format: "safetensors", Family: m.Architecture,
 			Families:      []string{m.Architecture},
@@ -128,7 +137,7 @@ func (v *Routes) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 		}
 		for _, l := range in {
 			for _, m := range list {
-				if m.Name == l.ID+latest {
+				if m.Name == tagged(l.ID) {
 					running = append(running,
 						Running{m, until, cmp.Or(l.Bytes, m.Size), l.ContextLength})
 				}

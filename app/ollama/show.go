@@ -44,7 +44,7 @@ func (v *Routes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for _, m := range list {
-		if m.Name != id+latest {
+		if m.Name != tagged(id) {
 			continue
 		}
 		show, err := v.show(r.Context(), id, m)

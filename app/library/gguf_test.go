@@ -1,0 +1,64 @@
+package library
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tandem/app/control"
+)
+
+func TestIDsOfGGUFFiles(t *testing.T) {
+	for path, want := range map[string]string{
+		"/lm/org/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf":                  "org/Qwen3-4B-GGUF:Q4_K_M",
+		"/lm/org/Qwen3-4B-GGUF/Qwen3-4B-UD-Q4_K_XL.gguf":              "org/Qwen3-4B-GGUF:UD-Q4_K_XL",
+		"/lm/org/Big-GGUF/Big-Q8_0-00001-of-00003.gguf":               "org/Big-GGUF:Q8_0",
+		"/lm/org/gpt-oss-20b-GGUF/gpt-oss-20b-MXFP4.gguf":             "org/gpt-oss-20b-GGUF:MXFP4",
+		"/lm/SmolLM2-135M-Instruct.Q4_1.gguf":                         "SmolLM2-135M-Instruct.Q4_1",
+		"/lm/org/other/some model.gguf":                               "some-model",
+		"/c/models--org--n-GGUF/snapshots/" + commit + "/n-q4_0.gguf": "org/n-GGUF:Q4_0",
+	} {
+		if got := folderID(path); got != want {
+			t.Errorf("%s has the id %q, not %q", path, got, want)
+		}
+	}
+}
+
+const commit = "0123456789012345678901234567890123456789"
+
+// Each quantization in a folder is a model of its own. What lets one see is none.
+func TestFoundListsGGUFFiles(t *testing.T) {
+	studio := t.TempDir()
+	dir := filepath.Join(studio, "maker", "tiny-GGUF")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tiny-Q8_0.gguf", "tiny-Q4_K_M.gguf", "mmproj-tiny-f16.gguf"} {
+		if err := os.WriteFile(filepath.Join(dir, name), file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := open(t, setup{ModelFolders: []ModelFolder{{Path: studio, Place: control.PlaceLMStudio}}})
+	f, err := a.library.Found(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, m := range f.Models {
+		ids[m.ID] = m.Why
+		if m.Why != "" || m.Needs == nil || m.Place != control.PlaceLMStudio {
+			t.Errorf("found %+v", m)
+		}
+	}
+	if _, ok := ids["maker/tiny-GGUF:Q4_K_M"]; len(ids) != 2 || !ok {
+		t.Errorf("found %v", ids)
+	}
+	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: f.Models[0].Path})
+	if err != nil || m.ID != f.Models[0].ID {
+		t.Errorf("added as %q, %v", m.ID, err)
+	}
+}
