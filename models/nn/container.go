@@ -24,13 +24,8 @@ type hfQuantization struct {
 	Quantization *hfQuantization `json:"quantization"`
 
 	// of compressed-tensors
-	Format string `json:"format"`
-	Groups map[string]struct {
-		Weights struct {
-			Bits      int   `json:"num_bits"`
-			Symmetric *bool `json:"symmetric"`
-		} `json:"weights"`
-	} `json:"config_groups"`
+	Format string          `json:"format"`
+	Groups json.RawMessage `json:"config_groups"`
 }
 
 // ReadQuantization parses the section quantization or quantization_config of config.json, or
@@ -85,12 +80,21 @@ func ReadQuantization(section json.RawMessage) (*Quantization, error) {
 // centredInt4 reports whether all groups of modules have symmetric weights of 4 bits, the only ones
 // of their format that mlx_lm reads.
 func (hf *hfQuantization) centredInt4() bool {
-	for _, g := range hf.Groups {
+	var groups map[string]struct {
+		Weights struct {
+			Bits      int   `json:"num_bits"`
+			Symmetric *bool `json:"symmetric"`
+		} `json:"weights"`
+	}
+	if json.Unmarshal(hf.Groups, &groups) != nil {
+		return false
+	}
+	for _, g := range groups {
 		if g.Weights.Bits != 4 || g.Weights.Symmetric != nil && !*g.Weights.Symmetric {
 			return false
 		}
 	}
-	return len(hf.Groups) > 0
+	return len(groups) > 0
 }
 
 func foreignError(what string) error {

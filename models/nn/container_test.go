@@ -53,9 +53,34 @@ func TestQuantizationIsReadOrRefusedByName(t *testing.T) {
 
 func TestDamagedQuantizationIsRefused(t *testing.T) {
 	for _, section := range []string{`3`, `{"bits": "four"}`, `{"a.q": {"bits": []}}`,
-		`{"quant_method": 4}`, `{"quantization": []}`, `{"config_groups": {"a": 3}}`, `{`} {
+		`{"quant_method": 4}`, `{"quantization": []}`, `{`, `{"quant_method": "compressed-tensors",
+			"format": "pack-quantized", "config_groups": {"a": 3}}`} {
 		if q, err := ReadQuantization([]byte(section)); err == nil {
 			t.Errorf("%s was accepted: %+v", section, q)
 		}
 	}
+}
+
+// FuzzQuantization checks that a module is packed as its tensors allow, whatever a section says.
+func FuzzQuantization(f *testing.F) {
+	f.Add([]byte(`{"group_size": 32, "bits": 4, "mode": "mxfp4", "a": {"bits": 8}}`), 64, 8, 2, true)
+	f.Add([]byte(`{"a": false, "group_size": -1}`), 64, 8, 1, false)
+	f.Add([]byte(`{"quant_method": "modelopt", "quant_algo": "NVFP4"}`), 64, 8, 4, true)
+	f.Fuzz(func(t *testing.T, section []byte, in, columns, groups int, bytes bool) {
+		q, err := ReadQuantization(section)
+		if err != nil {
+			return
+		}
+		scales := "F16"
+		if bytes {
+			scales = "U8"
+		}
+		in, columns, groups = in&(1<<20-1), columns&(1<<20-1), groups&(1<<20-1)
+		m, err := q.of("a", in, columns, groups, scales)
+		if err == nil && (m.Bits*in != 32*columns || m.GroupSize*groups != in ||
+			bytes != (m.Mode != "affine")) {
+			t.Errorf("%s: %+v for rows of %d in %d words and %d groups", section, m, in, columns,
+				groups)
+		}
+	})
 }
