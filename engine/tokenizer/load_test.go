@@ -247,8 +247,7 @@ func TestConfigAddsTokens(t *testing.T) {
 // The limits on a pattern's form leave room for the published patterns.
 func TestPublishedPatternsAreAccepted(t *testing.T) {
 	for _, pattern := range []string{
-		patternGPT2, patternLlama3, patternQwen,
-		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+		patternGPT2, patternLlama3, patternQwen, patternTekken, patternGPT4o,
 		`(?<=[a-z])(?=[A-Z])`,
 		`[*+{(|)]+\*\+\(`,
 	} {

@@ -12,7 +12,12 @@ const (
 	patternGPT2   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 	patternLlama3 = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	patternQwen   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	patternTekken = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	patternGPT4o  = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
+
+// scanned are the patterns that have scanners.
+var scanned = []string{patternGPT2, patternLlama3, patternQwen, patternTekken, patternGPT4o}
 
 // A scanner returns the length of the piece at the start of s, which is not empty. The known
 // patterns match at every position, so the pieces cover the text.
@@ -26,6 +31,10 @@ func scannerFor(pattern string) scanner {
 		return func(s string) int { return scanWords(s, 3) }
 	case patternQwen:
 		return func(s string) int { return scanWords(s, 1) }
+	case patternTekken:
+		return func(s string) int { return scanCased(s, 1, false) }
+	case patternGPT4o:
+		return func(s string) int { return scanCased(s, 3, true) }
 	}
 	return nil
 }
@@ -82,27 +91,37 @@ func scanWords(s string, digits int) int {
 	case letter:
 		return n + runOf(s[n:], letter)
 	case number:
-		end := n
-		for range digits - 1 {
-			c, n := classAt(s[end:])
-			if c != number {
-				break
-			}
-			end += n
-		}
-		return end
+		return scanDigits(s, digits)
 	case other, space:
 		if next, m := classAt(s[n:]); next == letter {
 			return n + m + runOf(s[n+m:], letter)
 		}
 	}
+	return scanRest(s, "\r\n")
+}
+
+// scanDigits returns the length of up to most digits at the start of s.
+func scanDigits(s string, most int) (end int) {
+	for range most {
+		c, n := classAt(s[end:])
+		if c != number {
+			break
+		}
+		end += n
+	}
+	return end
+}
+
+// scanRest scans what no word and no digits begin: a space or none before other characters, which
+// characters of after may follow, or else white space.
+func scanRest(s, after string) int {
 	punct := 0
 	if s[0] == ' ' {
 		punct = 1
 	}
 	if run := runOf(s[punct:], other); run > 0 {
 		end := punct + run
-		for end < len(s) && (s[end] == '\r' || s[end] == '\n') {
+		for end < len(s) && strings.IndexByte(after, s[end]) >= 0 {
 			end++
 		}
 		return end
@@ -113,6 +132,106 @@ func scanWords(s string, digits int) int {
 		return i + 1
 	}
 	return spaceRun(s)
+}
+
+// scanCased scans the patterns of Tekken and of gpt-oss, which cut words before capitals. Tekken
+// keeps each digit by itself. gpt-oss keeps up to three together, and contractions with their word.
+func scanCased(s string, digits int, contractions bool) int {
+	c, n := classAt(s)
+	if c == number {
+		return scanDigits(s, digits)
+	}
+	end := 0
+	if c == other || c == space {
+		if word := lowerWord(s[n:]); word > 0 {
+			end = n + word
+		}
+	}
+	if end == 0 {
+		end = lowerWord(s)
+	}
+	if end == 0 && (c == other || c == space) {
+		if run, _ := upperRun(s[n:]); run > 0 {
+			end = n + run
+		}
+	}
+	if end == 0 {
+		end, _ = upperRun(s)
+	}
+	if end == 0 {
+		return scanRest(s, "\r\n/")
+	}
+	if contractions && end < len(s) && s[end] == '\'' {
+		if n := contraction(s[end+1:]); n > 0 {
+			end += 1 + n
+		}
+	}
+	return end
+}
+
+// lowerWord matches [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ at the start of s.
+// It returns 0 if nothing matches.
+func lowerWord(s string) int {
+	run, caseless := upperRun(s)
+	if lower := lowerRun(s[run:]); lower > 0 {
+		return run + lower
+	}
+	return caseless // the first set gives back its last characters to the second
+}
+
+// upperRun returns the length of the run of capitals and caseless characters at the start of s, and
+// its length up to its last caseless character.
+func upperRun(s string) (run, caseless int) {
+	for i, r := range s {
+		switch n := utf8.RuneLen(r); casingOf(r) {
+		case capital:
+			run = i + n
+		case uncased:
+			run, caseless = i+n, i+n
+		default:
+			return run, caseless
+		}
+	}
+	return run, caseless
+}
+
+// lowerRun returns the length of the run of small letters and caseless characters at the start of
+// s.
+func lowerRun(s string) int {
+	for i, r := range s {
+		if c := casingOf(r); c != small && c != uncased {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// A casing is what the patterns with capitals tell letters apart by.
+type casing uint8
+
+const (
+	noWord  casing = iota // neither a letter nor a mark
+	capital               // Lu, Lt
+	small                 // Ll
+	uncased               // Lm, Lo, M
+)
+
+func casingOf(r rune) casing {
+	switch {
+	case 'a' <= r && r <= 'z':
+		return small
+	case 'A' <= r && r <= 'Z':
+		return capital
+	case r < utf8.RuneSelf:
+		return noWord
+	case unicode.In(r, unicode.Lu, unicode.Lt):
+		return capital
+	case unicode.Is(unicode.Ll, r):
+		return small
+	case isLetter(r), unicode.Is(unicode.M, r):
+		return uncased
+	}
+	return noWord
 }
 
 // contraction returns the length of an English contraction after its apostrophe. Case folding makes

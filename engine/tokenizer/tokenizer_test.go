@@ -307,7 +307,7 @@ func TestBaseSizeLeavesOutAddedTokens(t *testing.T) {
 // The hand-written scanners find the same pieces as their patterns.
 func TestScannersEqualTheirPatterns(t *testing.T) {
 	_, _, strs := family(t, "qwen")
-	for _, pattern := range []string{patternGPT2, patternLlama3, patternQwen} {
+	for _, pattern := range scanned {
 		scan := scannerFor(pattern)
 		m, err := newRegexMatcher("test", pattern)
 		if err != nil {
@@ -362,7 +362,7 @@ func compareScanner(t *testing.T, s string, scan scanner, m regexMatcher) {
 
 func FuzzScanners(f *testing.F) {
 	for _, s := range []string{"it's IT'LL  x\n\n y 1234", "\r\n a\t\tb", "é中 !?\n", "'' 'v",
-		" \u00a0\u2028x"} {
+		" \u00a0\u2028x", "ABCdef'll XYZ 日本ABC a\u0301B \u0301AB\u0301c ǅa ʰA /a//\n/"} {
 		f.Add(s)
 	}
 	type pair struct {
@@ -370,7 +370,7 @@ func FuzzScanners(f *testing.F) {
 		m    regexMatcher
 	}
 	var pairs []pair
-	for _, pattern := range []string{patternGPT2, patternLlama3, patternQwen} {
+	for _, pattern := range scanned {
 		m, err := newRegexMatcher("fuzz", pattern)
 		if err != nil {
 			f.Fatal(err)
