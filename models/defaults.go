@@ -11,6 +11,7 @@ import (
 
 	"tandem/models/nn"
 	"tandem/models/pocket"
+	"tandem/models/starter"
 )
 
 // Defaults are the sampling parameters that the model's authors recommend, from
@@ -39,6 +40,11 @@ func ReadDefaults(dir string) (Defaults, error) {
 		return Defaults{}, named(err, Options{Name: filepath.Clean(dir)})
 	}
 	return readDefaults(fsys)
+}
+
+// StarterDefaults are the defaults of the starter model, whose file has none.
+func StarterDefaults() Defaults {
+	return Defaults{Temperature: new(starter.Temperature)}
 }
 
 const generationConfigFile = "generation_config.json"

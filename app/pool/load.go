@@ -182,6 +182,9 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 	if err != nil {
 		return nil, InvalidModel(err)
 	}
+	if row.Source == storage.SourceStarter {
+		bundle.Defaults = models.StarterDefaults()
+	}
 	if err := bundle.Chat.Err(); err != nil {
 		p.log.Warn("the model's chat template cannot be used", "model", row.ID, "reason", err)
 	}

@@ -16,6 +16,10 @@ const Name = "starter"
 
 const file = Name + ".gguf"
 
+// Temperature is the one that answers have unless a request says another; the file names none. At
+// the 0.2 that its makers recommend, 5 of 10 answers got the capital of France wrong.
+const Temperature = 0.0
+
 // Beside returns the file that belongs to a program, given the program's path with links resolved:
 // models/starter.gguf in the program's folder, or beside a folder bin, as in a Mac's bundle. It is
 // empty if there is none.
