@@ -50,13 +50,13 @@ export async function hub() {
   return { url: `http://127.0.0.1:${server.address().port}`, state, stop: () => (server.closeAllConnections(), server.close()) }
 }
 
-// serve starts a Tandem. Its home, the user's home and the hub's cache lie in dir.
-export async function serve(env = {}) {
+// serve starts a Tandem with these flags. Its home, the user's home and the hub's cache lie in dir.
+export async function serve(env = {}, flags = ['--model', 'pocket']) {
   const dir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   const all = { ...process.env, TANDEM_HOME: join(dir, 'home'), HOME: dir, HF_HOME: join(dir, 'huggingface'), HF_HUB_OFFLINE: '', HF_HUB_CACHE: '', HF_TOKEN: '', ...env }
   let child
   const start = async () => {
-    child = spawn(process.env.TANDEM, ['serve', '--addr', '127.0.0.1:0', '--model', 'pocket'], { env: all, stdio: ['ignore', 'pipe', 'inherit'] })
+    child = spawn(process.env.TANDEM, ['serve', '--addr', '127.0.0.1:0', ...flags], { env: all, stdio: ['ignore', 'pipe', 'inherit'] })
     await new Promise((done, failed) => {
       child.once('exit', (code) => failed(new Error(`tandem serve ended with ${code}`)))
       child.stdout.once('data', done)

@@ -13,6 +13,7 @@ export interface Options {
 // Usual holds the values that count where the options have none.
 export interface Usual extends Options {
   stop?: string[] // completed code ends before these texts
+  again?: number // temperature of another answer to the same message; absent = the model's own
 }
 
 // Facts are the data kept with an answer's text.
@@ -245,9 +246,9 @@ export class Talk {
   // #ask returns the request for an answer to a message.
   #ask(after: number): Ask {
     const path = branch(this.messages, after)
-    // Another answer leaves out the usual temperature: at 0 the same answer would come again.
+    // Another answer has another temperature: at 0 the same answer would come again.
     const again = this.messages.some((m) => m.parent === after && m.role === 'assistant')
-    const temperature = this.options.temperature ?? (again ? undefined : this.usual.temperature)
+    const temperature = this.options.temperature ?? (again ? this.usual.again : this.usual.temperature)
     const how = { max_tokens: this.options.max_tokens ?? this.usual.max_tokens ?? usualTokens, ...(temperature === undefined ? {} : { temperature }) }
     if (this.kind === 'code') {
       const prompt = path.at(-1)?.content ?? ''
