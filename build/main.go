@@ -35,7 +35,7 @@ type verb struct {
 // verbs returns the table in the order in which help prints it.
 func verbs() []verb {
 	return []verb{
-		{"run", "[serve flags]", "build and serve the pocket model in the foreground", runVerb},
+		{"run", "[serve flags]", "build and serve the starter model in the foreground", runVerb},
 		{"test", "[--race] [--long] [clients|field|mac|real|ui]", "run everything deterministic; --long: with the long matrices; clients: programs that others wrote, against the endpoint; field [KEY...]: what clients, published models and hostile files send; real: the starter, against what mlx_lm said; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine builds it", testVerb},
 		{"check", "", "check formatting, vet, staticcheck, go.mod, imports, sizes, types for macOS", checkVerb},
 		{"setup", "[--clean]", "install MLX, mlx-c, the Rust crate and the interface", setupVerb},

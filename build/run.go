@@ -14,7 +14,7 @@ import (
 func runVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help" || args[0] == "-help") {
 		fmt.Fprintln(b.Out, "usage: go run ./build run [--headless] [flags of tandem serve]\n"+
-			"Serves the model chosen last (at first the pocket model), or the one that the flags name. Ctrl-C stops it.\n"+
+			"Serves the model chosen last (at first the starter model), or the one that the flags name. Ctrl-C stops it.\n"+
 			"With a display it opens the menu bar and the window. --headless opens neither.")
 		return nil
 	}
