@@ -167,7 +167,14 @@ func launch(t *testing.T, home string, args ...string) *process {
 // one.
 func launchWith(t *testing.T, home string, env []string, stdin io.Reader, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(os.Args[0], args...), stderr: &transcript{}, home: home}
+	return launchProgram(t, os.Args[0], home, env, stdin, args...)
+}
+
+// launchProgram is launchWith for the program at another place.
+func launchProgram(t *testing.T, path, home string, env []string, stdin io.Reader,
+	args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(path, args...), stderr: &transcript{}, home: home}
 	p.Env = append(os.Environ(), asProgram+"=1", "TANDEM_HOME="+home,
 		"HF_HUB_CACHE="+filepath.Join(home, "hub"))
 	p.Env = append(p.Env, env...)
@@ -200,6 +207,13 @@ func serveProcessWith(t *testing.T, home string, env []string, args ...string) *
 	t.Helper()
 	p := launchWith(t, home, env, nil, append([]string{"serve", "--addr", "127.0.0.1:0"},
 		args...)...)
+	p.readLinks(t)
+	return p
+}
+
+// readLinks reads the two lines that serve prints.
+func (p *process) readLinks(t *testing.T) {
+	t.Helper()
 	for _, line := range []*string{&p.url, &p.link} {
 		text, err := p.stdout.ReadString('\n')
 		if err != nil {
@@ -208,7 +222,6 @@ func serveProcessWith(t *testing.T, home string, env []string, args ...string) *
 		}
 		*line = strings.TrimSpace(text)
 	}
-	return p
 }
 
 // A supervisedProcess lives as long as its standard input.
