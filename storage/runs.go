@@ -62,6 +62,8 @@ type Run struct {
 	Verdict json.RawMessage `json:"verdict,omitempty"`
 	// what the client was told if Error is set, without its own words; may be empty
 	Message string `json:"message,omitempty"`
+	// how quantized weights were held, float32 or quantized; empty if the model had none
+	Held string `json:"held,omitempty"`
 }
 
 // FinishInterrupted is the finish reason of a run whose process ended before it did, or whose
@@ -85,7 +87,7 @@ const (
 	finish_reason, miss_reason, error, seed, queue_ms, no_drafter, verifies, prediction_accepted, prediction_rejected, repeats`
 
 	// runTexts are the columns about texts that the prompt and the answer were compared with.
-	runTexts = "matched_tokens, parted, resumes, verdict, message"
+	runTexts = "matched_tokens, parted, resumes, verdict, message, held"
 )
 
 // fields are the columns in the order of runColumns, for reading and writing.
@@ -99,7 +101,8 @@ func (r *Run) fields() []any {
 		&r.FinishReason, &r.MissReason, &r.Error, &r.Seed,
 		&r.QueueMS, &r.NoDrafter, &r.Verifies, &r.PredictionAccepted, &r.PredictionRejected,
 		&r.Repeats, (*text)(&r.Speculation),
-		&r.MatchedTokens, (*text)(&r.Parted), &r.Resumes, (*text)(&r.Verdict), &r.Message}
+		&r.MatchedTokens, (*text)(&r.Parted), &r.Resumes, (*text)(&r.Verdict), &r.Message,
+		&r.Held}
 }
 
 // BeginRun records that a request arrived and returns its row with ID. It sets StartedAt if that is

@@ -207,6 +207,7 @@ func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
 		return nil, err
 	}
 	run.setModel(m.ID())
+	run.Row.Held = m.Held()
 	return m, nil
 }
 

@@ -28,9 +28,11 @@ func benchModel(ctx context.Context, dir string,
 	return t, b, nil
 }
 
-// loadBenchModel loads the model in a folder, or the pocket model if there is none.
+// loadBenchModel loads the model in a folder, or the pocket model if there is none. Its weights are
+// held as a server with enough memory holds them.
 func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string,
 	o models.Options) (*models.Bundle, error) {
+	o.Unpack = true
 	if dir == "" {
 		return models.LoadPocket(ctx, t, o)
 	}
@@ -73,6 +75,7 @@ func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs
 		}
 	}
 	d := &benchDrafters{}
+	o.Unpack = true
 	names := distinctNames(dirs)
 	for i, dir := range dirs {
 		one, err := pool.LoadDrafter(ctx, b, dir, models.DrafterSettings{}, o)

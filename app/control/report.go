@@ -75,6 +75,11 @@ func (r *Report) fact(name, format string, args ...any) {
 	r.Facts = append(r.Facts, Fact{name, fmt.Sprintf(format, args...)})
 }
 
+// heldWords says how quantized weights were held.
+var heldWords = map[string]string{
+	HeldFloat32: "quantized, held in float32", HeldQuantized: "held quantized",
+}
+
 // prompt tells what was read and what of it was known.
 func (r *Report) prompt(parted *Parted) {
 	run := &r.Run
@@ -94,6 +99,9 @@ func (r *Report) prompt(parted *Parted) {
 		}
 		r.fact("parts", "at token %d from %s: that goes on with %q, this prompt with %q", parted.At,
 			where, parted.Kept, parted.Given)
+	}
+	if run.Held != "" {
+		r.fact("weights", "%s", heldWords[run.Held])
 	}
 	if run.Resumes > 0 {
 		r.fact("resumes", "run %d", run.Resumes)

@@ -105,10 +105,22 @@ type Loaded struct {
 	NoDrafter     string `json:"no_drafter,omitempty"`    // why there is none, where there should be
 	ShortContext  string `json:"short_context,omitempty"` // why the context is shorter than the one asked for
 
+	// Held says how quantized weights are held, HeldFloat32 or HeldQuantized. It is empty if the
+	// model has none.
+	Held    string `json:"held,omitempty"`
+	HeldWhy string `json:"held_why,omitempty"` // why they are not held in float32, which would be faster
+
 	Bytes int64 `json:"bytes"`            // of memory: its weights and its drafter's; 0 = not known
 	Needs int64 `json:"needs"`            // of memory, with a whole context; 0 = not known
 	InUse bool  `json:"in_use,omitempty"` // a request uses it, so it cannot be unloaded now
 }
+
+// How quantized weights are held in memory. Products with float32 are several times as fast on a
+// CPU.
+const (
+	HeldFloat32   = "float32"
+	HeldQuantized = "quantized"
+)
 
 // Active is one request in flight.
 type Active struct {
@@ -205,6 +217,8 @@ type Run struct {
 	// Message is the sentence that the client was told where Error is set, with a sign in place of
 	// what the request brought. It may be empty.
 	Message string `json:"message,omitempty"`
+
+	Held string `json:"held,omitempty"` // as in Loaded
 }
 
 // TokensPerVerify returns how many tokens a round with drafts gave: the drafts that stood, and the

@@ -26,6 +26,7 @@ type Model interface {
 	// shorter one that is set.
 	LongerContext(tokens int) bool
 	VocabSize() int // ids are below it
+	Held() string   // as in control.Loaded
 	Defaults() Defaults
 
 	// Generate is the method of engine.Engine with that name. It stops within one step

@@ -51,11 +51,15 @@ func (p *Pool) openStore(row storage.Model, bundle *models.Bundle,
 }
 
 // checkpointKey returns a key that differs between any two models as they are in memory: by
-// weights, by the type they compute in, and by the device and version of MLX.
+// weights, by the form they are held in, by the type they compute in, and by the device and version
+// of MLX.
 func (p *Pool) checkpointKey(row storage.Model, bundle *models.Bundle) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, mlx.Version(), p.thread.GPU(), bundle.Info.Architecture, bundle.Info.Parameters,
 		bundle.Info.Dtype)
+	if bundle.Info.Unpacked {
+		fmt.Fprintln(h, "unpacked")
+	}
 	if row.Source == storage.SourcePocket {
 		if err := models.CopyPocketWeights(h); err != nil {
 			return "", err

@@ -106,7 +106,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 		}
 	}
 	if err == nil {
-		d, err = p.openDrafter(ctx, row, m.bundle, source)
+		d, err = p.openDrafter(ctx, m, source)
 	}
 	if err != nil && choice != control.DrafterAuto {
 		return m, InvalidModel(err)
@@ -124,7 +124,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	}
 	next := &Model{
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
-		uses: m.uses, used: m.used, took: m.took, own: m.own,
+		unpacked: m.unpacked, uses: m.uses, used: m.used, took: m.took, own: m.own,
 	}
 	next.readTokenizer(p.life)
 	next.startEngine(d, reason)
@@ -134,7 +134,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 // makeRoomForDrafter makes room for a new drafter of the model in p.loading. The old drafter is
 // freed later, but holds no text meanwhile. Errors: CodeMemory; CodeModelBusy, see waitForMemory.
 func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) error {
-	size, err := p.measure(m.row, source)
+	size, err := m.measure(source)
 	need := size.demand(m.needs.context)
 	if err != nil || need.bytes() <= m.needs.bytes() {
 		return nil // its needs are not known, see textMemory, or they do not grow

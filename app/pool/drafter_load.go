@@ -5,21 +5,19 @@ import (
 	"errors"
 
 	"tandem/models"
-	"tandem/storage"
 )
 
 // openDrafter loads what drafts for a model. None is no error.
-func (p *Pool) openDrafter(ctx context.Context, row storage.Model, bundle *models.Bundle,
-	source string) (*Drafter, error) {
+func (p *Pool) openDrafter(ctx context.Context, m *Model, source string) (*Drafter, error) {
 	if source == "" {
 		return nil, nil
 	}
-	set, trials, err := p.reading(ctx, row, source)
+	set, trials, err := p.reading(ctx, m.row, source)
 	if err != nil {
 		return nil, err
 	}
-	d, err := LoadDrafter(ctx, bundle, source, set,
-		models.Options{Dtype: models.DtypePolicy(p.opts.Dtype)})
+	d, err := LoadDrafter(ctx, m.bundle, source, set,
+		models.Options{Dtype: models.DtypePolicy(p.opts.Dtype), Unpack: m.unpacked})
 	if err != nil {
 		return nil, err
 	}
@@ -32,21 +30,21 @@ func (p *Pool) openDrafter(ctx context.Context, row storage.Model, bundle *model
 
 // openDrafterIfUsable is openDrafter for a model that is served in any case. reason says why there
 // is no drafter; each answer tells it.
-func (p *Pool) openDrafterIfUsable(ctx context.Context, row storage.Model,
-	bundle *models.Bundle) (d *Drafter, reason string, err error) {
-	choice, err := p.drafterChoice(ctx, row)
+func (p *Pool) openDrafterIfUsable(ctx context.Context,
+	m *Model) (d *Drafter, reason string, err error) {
+	choice, err := p.drafterChoice(ctx, m.row)
 	if err != nil {
 		return nil, "", err
 	}
-	source, err := p.drafterSource(row, choice)
+	source, err := p.drafterSource(m.row, choice)
 	if err == nil {
-		d, err = p.openDrafter(ctx, row, bundle, source)
+		d, err = p.openDrafter(ctx, m, source)
 	}
 	if ctx.Err() != nil {
 		return nil, "", errors.Join(ctx.Err(), d.Close())
 	}
 	if err != nil {
-		p.log.Warn("a model is served without its drafter", "model", row.ID, "drafter", source,
+		p.log.Warn("a model is served without its drafter", "model", m.row.ID, "drafter", source,
 			"error", err)
 	}
 	return d, noDrafterReason(err), nil

@@ -36,9 +36,10 @@ func roomFor(memory int64) int64 {
 
 // A demand is the memory that a model takes once it is loaded and its context is full.
 type demand struct {
-	weights int64 // bytes, with those of its drafter
-	text    int64 // bytes of a whole context, likewise
-	context int   // tokens; 0 = the model's
+	weights  int64 // bytes, with those of its drafter
+	text     int64 // bytes of a whole context, likewise
+	context  int   // tokens; 0 = the model's
+	unpacked bool  // quantized weights are held in float32
 }
 
 func (d demand) bytes() int64 { return d.weights + d.text }
@@ -52,22 +53,49 @@ func (d demand) String() string {
 // A loadable is what fit needs to know about a model.
 type loadable struct {
 	models.Footprint
-	drafter models.Footprint // zero if it has none
-	wide    bool             // both compute in float32
+	drafter  models.Footprint // zero if it has none
+	wide     bool             // both compute in float32
+	unpacks  bool             // their quantized weights may be held in float32
+	unpacked bool             // they are
+}
+
+// unpack returns m with quantized weights in float32.
+func (m loadable) unpack() loadable {
+	return loadable{
+		Footprint: m.Footprint.Unpacked(), drafter: m.drafter.Unpacked(), wide: m.wide,
+		unpacked: true,
+	}
 }
 
 // demand returns what the model takes with a context of so many tokens.
 func (m loadable) demand(context int) demand {
 	return demand{
-		weights: m.Weights(m.wide) + m.drafter.Weights(m.wide),
-		text:    m.Text(context, m.wide) + m.drafter.Text(context, m.wide),
-		context: context,
+		weights:  m.Weights(m.wide) + m.drafter.Weights(m.wide),
+		text:     m.Text(context, m.wide) + m.drafter.Text(context, m.wide),
+		context:  context,
+		unpacked: m.unpacked,
 	}
 }
 
 // fit returns what a model takes with the context that was asked for. If none was (0), it takes the
 // longest context that room allows. ok says whether the model fits.
+//
+// Quantized weights are held in float32 where that may be and fits. It may not cost a context with
+// which an agent can work.
 func fit(m loadable, asked int, room int64) (d demand, ok bool) {
+	d, ok = fitAs(m, asked, room)
+	if !m.unpacks || !ok {
+		return d, ok
+	}
+	wide, fits := fitAs(m.unpack(), asked, room)
+	if fits && (asked > 0 || wide.context >= min(d.context, agentContext)) {
+		return wide, true
+	}
+	return d, ok
+}
+
+// fitAs is fit for weights in the form that m says.
+func fitAs(m loadable, asked int, room int64) (d demand, ok bool) {
 	whole := m.ContextLength
 	if asked > 0 {
 		whole = min(asked, cmp.Or(whole, asked))

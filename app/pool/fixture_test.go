@@ -38,6 +38,7 @@ type setup struct {
 	ContextLength int
 	NoCheckpoints bool
 	Speculation   string
+	Dtype         string
 	Hub           hub.Options
 }
 
@@ -84,7 +85,7 @@ func open(t *testing.T, o setup) *running {
 	life, end := context.WithCancel(context.Background())
 	r.pool = New(life, r.thread, r.db, r.home, r.settings, o.Logger, Options{
 		Memory: o.Memory, ContextLength: o.ContextLength, NoCheckpoints: o.NoCheckpoints,
-		Speculation: o.Speculation,
+		Speculation: o.Speculation, Dtype: o.Dtype,
 	})
 	r.library = shelf{r.db, r.pool}
 	t.Cleanup(func() {

@@ -67,7 +67,7 @@ func (p *Pool) getOrLoad(ctx context.Context, r loadRequest) (m *Model, err erro
 		return nil, err
 	}
 	// The load goes on if this client leaves: the next client will want the model.
-	m, err = p.load(r.row, need.context, progress)
+	m, err = p.load(r.row, need, progress)
 	switch {
 	case err == nil && !r.choose: // Load notes its choice by itself
 		p.keepChoice(ctx, r.row.ID)
@@ -163,11 +163,13 @@ func (p *Pool) keepChoice(ctx context.Context, id string) {
 	}
 }
 
-// load loads a model with a context of so many tokens. The caller has made room for it.
-func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, error) {
+// load loads a model with the context and the form of weights that need tells. The caller has made
+// room for it.
+func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, error) {
 	start, lent := time.Now(), p.thread.Lent()
 	weights := weightsKey(row.Path)
 	opts := models.Options{Dtype: models.DtypePolicy(p.opts.Dtype), Lane: p.lane,
+		Unpack: need.unpacked,
 		Progress: func(done, total int64) {
 			progress.done.Store(done)
 			progress.total.Store(total)
@@ -195,7 +197,11 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 	for _, ignored := range bundle.Defaults.Ignored {
 		p.log.Warn("a default of the model is ignored", "model", row.ID, "reason", ignored)
 	}
-	d, reason, err := p.openDrafterIfUsable(p.life, row, bundle)
+	m := &Model{
+		pool: p, row: row, weights: weights, bundle: bundle, context: need.context,
+		unpacked: need.unpacked, used: time.Now(),
+	}
+	d, reason, err := p.openDrafterIfUsable(p.life, m)
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
@@ -203,15 +209,12 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 	if err := p.db.TimeModel(p.life, row.ID, took); err != nil {
 		p.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
-	m := &Model{
-		pool: p, row: row, weights: weights, bundle: bundle, context: length,
-		took: took, used: time.Now(),
-	}
+	m.took = took
 	if m.own, err = p.modelSettings(p.life, row.ID); err != nil {
 		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
 	}
 	m.readTokenizer(p.life)
-	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(),
+	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(), "held", m.Held(),
 		"dialect", m.dialect.Name())
 	if what := bundle.Info.LeftOut; what != "" {
 		p.log.Info("a model reads text alone", "model", row.ID, "left out", what)

@@ -60,7 +60,7 @@ func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
 		inspect = func() (models.Summary, error) { return p.Inspect(row.Path) }
 	}
 	s, err := inspect()
-	m := loadable{Footprint: s.Footprint, wide: p.computesWide()}
+	m := p.loadable(s.Footprint)
 	if drafter != "" && drafter != BuiltInDrafter {
 		size, e := p.drafters.get(drafter, listFiles(drafter), func() (models.Footprint, error) {
 			return models.MeasureDrafter(drafter)
@@ -70,6 +70,24 @@ func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
 		}
 	}
 	return m, err
+}
+
+// loadable returns a model without a drafter.
+func (p *Pool) loadable(of models.Footprint) loadable {
+	wide := p.computesWide()
+	return loadable{Footprint: of, wide: wide, unpacks: wide && !p.thread.GPU()}
+}
+
+// measure returns the memory of the model as it is held, with the drafter in a folder, see
+// [Pool.measure].
+func (m *Model) measure(drafter string) (loadable, error) {
+	size, err := m.pool.measure(m.row, drafter)
+	if m.unpacked {
+		size = size.unpack()
+	} else {
+		size.unpacks = false
+	}
+	return size, err
 }
 
 // noChat returns why a model cannot chat though it has a chat template.
@@ -97,7 +115,7 @@ func (m *Model) textMemory(d *Drafter) (text func(tokens int) int64, whole deman
 	if d != nil {
 		source = d.source
 	}
-	size, err := m.pool.measure(m.row, source)
+	size, err := m.measure(source)
 	if err != nil {
 		m.pool.log.Warn("the memory of requests is not known, so all of them are served at once",
 			"model", m.row.ID, "error", err)
@@ -139,7 +157,7 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 
 // Needs returns what a model would need if it were alone in memory.
 func (p *Pool) Needs(of models.Footprint) control.Needs {
-	d, ok := fit(loadable{Footprint: of, wide: p.computesWide()}, p.opts.ContextLength, p.Room())
+	d, ok := fit(p.loadable(of), p.opts.ContextLength, p.Room())
 	return control.Needs{Bytes: d.bytes(), Context: d.context, Fits: ok}
 }
 

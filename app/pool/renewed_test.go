@@ -149,7 +149,7 @@ func TestSettingsMadeDuringALoadCount(t *testing.T) {
 	end, progress := r.pool.begin(false), &loading{id: "two"}
 	r.pool.loading = progress
 	r.pool.mu.Unlock()
-	m, err := r.pool.load(row, 0, progress)
+	m, err := r.pool.load(row, demand{}, progress)
 	if err != nil {
 		t.Fatal(err)
 	}

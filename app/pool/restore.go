@@ -7,11 +7,12 @@ import (
 	"tandem/app/control"
 )
 
-// restore loads models again, with the contexts that they had, after the load for which they left
+// restore loads models again, with the contexts and in the forms that they had, after the load for which they left
 // has failed. Their memory was kept, see evict.
 func (p *Pool) restore(gone []*Model) (came []*Model) {
 	for _, m := range gone {
-		back, err := p.load(m.row, m.context, p.announceLoading(m.row.ID))
+		held := demand{context: m.context, unpacked: m.unpacked}
+		back, err := p.load(m.row, held, p.announceLoading(m.row.ID))
 		if err != nil {
 			p.log.Warn("a model that was unloaded for another cannot be loaded again",
 				"model", m.row.ID, "error", err)

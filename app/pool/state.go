@@ -66,8 +66,30 @@ func (m *Model) Describe() *control.Loaded {
 		ContextLength: m.engine.ContextLength(),
 		Device:        device, Dtype: m.bundle.Model.Config().Dtype.String(),
 		LoadMS: m.took.Milliseconds(), Queued: m.engine.Queued(),
-		Drafter: name, NoDrafter: m.noDrafter,
+		Drafter: name, NoDrafter: m.noDrafter, Held: m.Held(), HeldWhy: m.heldWhy(),
 		ShortContext: control.ShortContext(m.pool.opts.ContextLength, m.bundle.Info.ContextLength),
 		Bytes:        m.needs.weights, Needs: m.needs.bytes(),
 	}
+}
+
+// Held says how quantized weights are held, see [control.Loaded]. It implements model.Model.
+func (m *Model) Held() string {
+	switch {
+	case m.bundle.Info.Unpacked:
+		return control.HeldFloat32
+	case m.bundle.Info.Quantization != "":
+		return control.HeldQuantized
+	}
+	return ""
+}
+
+// heldWhy says why quantized weights are not held in float32 where that would be faster.
+func (m *Model) heldWhy() string {
+	switch {
+	case m.Held() != control.HeldQuantized || m.pool.thread.GPU():
+		return ""
+	case !m.pool.computesWide():
+		return "--dtype checkpoint keeps them as they are stored"
+	}
+	return "in float32 they do not fit the memory for models beside the context"
 }

@@ -796,6 +796,8 @@ export interface Loaded {
   drafter?: string // kind of the drafter in memory; empty if there is none
   no_drafter?: string // why there is none, where there should be
   short_context?: string // why the context is shorter than the one asked for
+  held?: string
+  held_why?: string // why they are not held in float32, which would be faster
   bytes: number // of memory: its weights and its drafter's; 0 = not known
   needs: number // of memory, with a whole context; 0 = not known
   in_use?: boolean // a request uses it, so it cannot be unloaded now
@@ -877,6 +879,7 @@ export interface Run {
   resumes: number // the run whose answer this one completes; 0 = none
   verdict?: unknown
   message?: string
+  held?: string // as in Loaded
 }
 
 // LoadRequest is the body of POST /app/load.

@@ -1,0 +1,2 @@
+-- +goose Up
+ALTER TABLE runs ADD COLUMN held TEXT NOT NULL DEFAULT ''; -- how quantized weights were held
