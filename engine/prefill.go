@@ -105,8 +105,8 @@ func (e *Engine) limitMemory(s *mlx.Scope) (old int64, ok bool) {
 	if e.thread.GPU() {
 		return 0, false
 	}
-	// Attention on the CPU materialises its scores: (heads, chunk, T) under a mask, blocks
-	// of queries without one. With more than the slack active the operations go one by one,
+	// Attention in MLX's operations materialises its scores on the CPU: (heads, chunk, T) under a
+	// mask, blocks of queries without one. With more than the slack active the operations go one by one,
 	// so the scores of two layers never exist at once.
 	return s.SetMemoryLimit(s.Memory().Active + prefillSlack)
 }

@@ -20,6 +20,12 @@
 // else refers to it. One forgotten handle turns an append of one row into a copy of the whole
 // buffer.
 //
+// # Attention on the CPU
+//
+// [Scope.TiledAttention] is the one operation that is not MLX's: on Linux, attention_linux.cpp adds
+// it as a primitive in C++. MLX's own operations write and read all scores a dozen times (measured
+// in engine/LOG.md).
+//
 // # Errors
 //
 // Every C call that can fail has its status checked; a free only drops a reference. The scope keeps

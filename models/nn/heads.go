@@ -135,15 +135,15 @@ func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.
 	return s.Concat(2, outs...)
 }
 
-// causalRows is how many queries of a prompt the CPU attends at a time. The CPU computes the scores
-// of all of them against every key, the half that lies in the future included. Blocks leave out
-// most of that half (measured in engine/LOG.md).
+// causalRows is how many queries of a prompt the CPU attends at a time in MLX's operations. These
+// compute the scores of all of them against every key, the half that lies in the future included.
+// Blocks leave out most of that half (measured in engine/LOG.md).
 const causalRows = 64
 
 // causal attends q (1, Q, n, D), the last n positions of k and v (1, KV, T, D): (1, Q, n, D).
 func (h Heads) causal(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	n, past := q.Dim(2), k.Dim(2)-q.Dim(2)
-	if s.Thread().GPU() || n <= causalRows {
+	if s.Thread().GPU() || n <= causalRows || plainOnCPU(s, q) && mlx.TiledAttentionFits(v) {
 		return h.CausalAttention(s, q, k, v)
 	}
 	var outs []*mlx.Array

@@ -12,6 +12,9 @@ func (h Heads) ScaledDotProductAttention(s *mlx.Scope, q, k, v, mask *mlx.Array)
 	if !plainOnCPU(s, q) {
 		return s.Attention(q, k, v, h.Scale, mask, h.Sinks)
 	}
+	if mlx.TiledAttentionFits(v) {
+		return s.TiledAttention(q, k, v, h.Scale, mask, h.Sinks, false)
+	}
 	if mask != nil {
 		mask = scoreBias(s, mask)
 	}
@@ -24,6 +27,9 @@ func (h Heads) CausalAttention(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	n, t := q.Dim(2), k.Dim(2)
 	if !plainOnCPU(s, q) {
 		return s.CausalAttention(q, k, v, h.Scale, h.Sinks)
+	}
+	if mlx.TiledAttentionFits(v) {
+		return s.TiledAttention(q, k, v, h.Scale, nil, h.Sinks, true)
 	}
 	if n == 1 {
 		return h.attendScores(s, q, k, v, nil)
@@ -63,9 +69,10 @@ func scoreBias(s *mlx.Scope, mask *mlx.Array) *mlx.Array {
 	return s.Where(mask, constant(s, 0, mlx.Float32), constant(s, -1e30, mlx.Float32))
 }
 
-// attendScores is attention in plain operations. It multiplies the queries of all heads that share
-// keys at once. It divides by the sum of the powers last, when a query has D numbers instead of T.
-// bias is added to the scores: (n, T), or (1, KV, Q/KV, n, T) if heads have terms of their own.
+// attendScores is attention in MLX's own operations, for what TiledAttention does not take. It
+// multiplies the queries of all heads that share keys at once. It divides by the sum of the powers
+// last, when a query has D numbers instead of T. bias is added to the scores: (n, T), or (1, KV,
+// Q/KV, n, T) if heads have terms of their own.
 func (h Heads) attendScores(s *mlx.Scope, q, k, v, bias *mlx.Array) *mlx.Array {
 	heads, n, kv, t := q.Dim(1), q.Dim(2), k.Dim(1), k.Dim(2)
 	group := heads / kv

@@ -18,7 +18,7 @@ func TestAttentionOnCPUEqualsMLX(t *testing.T) {
 	}
 	defer th.Close()
 	for _, heads := range [][2]int{{4, 4}, {4, 2}, {6, 1}} {
-		for _, size := range [][2]int{{1, 1}, {1, 40}, {5, 5}, {5, 40}, {64, 80}} {
+		for _, size := range [][2]int{{1, 1}, {1, 40}, {1, 130}, {5, 5}, {5, 40}, {64, 80}, {70, 200}} {
 			n, keys := size[0], size[1]
 			for _, kind := range []string{"all", "causal", "window", "sinks", "causal sinks",
 				"window sinks"} {
@@ -30,6 +30,9 @@ func TestAttentionOnCPUEqualsMLX(t *testing.T) {
 						0, keys)
 					v := s.Slice(s.Normal(s.Key(3), mlx.Float32, 0, 1, 1, heads[1], keys+3, 16), 2,
 						0, keys)
+					if n == 5 { // elements that are not neighbours
+						v = s.Transpose(s.Contiguous(s.Transpose(v, 0, 1, 3, 2)), 0, 1, 3, 2)
+					}
 					h := Heads{Scale: 0.25}
 					mask, sinks := strings.CutSuffix(kind, "sinks")
 					if sinks { // some larger than all scores
@@ -110,6 +113,79 @@ func TestGatesOnCPUEqualDefinitions(t *testing.T) {
 		})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAttentionOfARowDoesNotDependOnOthers attends rows alone and in blocks that begin and end
+// anywhere. No bit may differ.
+func TestAttentionOfARowDoesNotDependOnOthers(t *testing.T) {
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer th.Close()
+	const keys, window = 300, 70
+	for _, dim := range []int{16, 64, 96} {
+		for _, kind := range []string{"causal", "sinks", "window"} {
+			err := th.Do(t.Context(), func(s *mlx.Scope) error {
+				var kept []*mlx.Array // through the evaluations below
+				defer func() {
+					for _, a := range kept {
+						a.Free()
+					}
+				}()
+				random := func(scale float32, shape ...int) *mlx.Array {
+					key := s.Key(uint64(len(kept)))
+					kept = append(kept, s.Keep(s.Normal(key, mlx.Float32, 0, scale, shape...)))
+					return kept[len(kept)-1]
+				}
+				q, k, v := random(3, 1, 6, keys, dim), random(1, 1, 2, keys, dim),
+					random(1, 1, 2, keys, dim)
+				h := Heads{Scale: 0.25}
+				if kind == "sinks" {
+					h.Sinks = random(4, 6)
+				}
+				rows := func(from, to int) ([]float32, error) {
+					own, seen := s.Slice(q, 2, from, to), func(a *mlx.Array) *mlx.Array {
+						return s.Slice(a, 2, 0, to)
+					}
+					out := h.causal(s, own, seen(k), seen(v))
+					if kind == "window" {
+						at := s.ExpandDims(s.Arange(from, to, mlx.Int32), 1)
+						behind := s.Sub(at, s.ExpandDims(s.Arange(0, to, mlx.Int32), 0))
+						mask := s.And(s.LessEqual(behind, s.Scalar(window, mlx.Int32)),
+							s.LessEqual(s.Scalar(0, mlx.Int32), behind))
+						out = h.ScaledDotProductAttention(s, own, seen(k), seen(v), mask)
+					}
+					return mlx.Read[float32](s, s.Contiguous(s.Transpose(out, 0, 2, 1, 3)))
+				}
+				var alone []float32
+				for i := range keys {
+					row, err := rows(i, i+1)
+					if err != nil {
+						return err
+					}
+					alone = append(alone, row...)
+				}
+				for _, cut := range [][2]int{{0, keys}, {0, 63}, {63, 65}, {64, 128}, {130, 290}} {
+					block, err := rows(cut[0], cut[1])
+					if err != nil {
+						return err
+					}
+					for i, x := range block {
+						want := alone[cut[0]*6*dim+i]
+						if math.Float32bits(x) != math.Float32bits(want) {
+							return fmt.Errorf("rows %v: row %d is %g, alone %g", cut,
+								cut[0]+i/(6*dim), x, want)
+						}
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%s, %d elements: %v", kind, dim, err)
+			}
 		}
 	}
 }

@@ -1,0 +1,317 @@
+// Attention in float32 on the CPU, as one operation of MLX. Scores of a few queries and keys live in
+// registers and in the first cache, where MLX's own operations write and read all of them a dozen
+// times.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "attention_linux.h"
+#include "mlx/allocator.h"
+#include "mlx/array.h"
+#include "mlx/backend/cpu/encoder.h"
+#include "mlx/primitives.h"
+
+namespace {
+
+constexpr int lanes = 16;
+constexpr int tile = 64; // keys that are attended at once, from a multiple of this number on
+constexpr int rowsAtOnce = 4;
+constexpr int blockQueries = 64; // of each head, that share the packing of a tile
+constexpr double worthThreads = 1 << 22; // products
+
+typedef float floats __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
+typedef int32_t ints __attribute__((vector_size(4 * lanes)));
+
+#define INLINE static inline __attribute__((always_inline))
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
+#else
+#define CLONES
+#endif
+
+// Strides are in elements, of the axes head, row and element.
+struct View {
+	const float* data;
+	int64_t head, row, element;
+};
+
+struct Attention {
+	View q, k, v;
+	const bool* mask; // (n, keys) or null
+	int64_t maskRow, maskKey;
+	const float* sinks; // one of each head, or null
+	int64_t sink;
+	float* out; // (heads, n, values)
+	float scale;
+	bool causal;
+	int heads, group, n, keys, width, values; // width: elements of a key
+};
+
+INLINE floats all(float x) { return floats{} + x; }
+
+// power returns 2^x for x of at most 0, exactly 1 for 0 and exactly 0 from -127 down.
+INLINE floats power(floats x) {
+	const floats round = all(12582912.0f); // 1.5 * 2^23: a float of this size has no fraction
+	x = x < all(-127.0f) ? all(-127.0f) : x;
+	floats whole = x + round;
+	floats f = x - (whole - round);
+	floats y = f * 0.0013264698743755722f + 0.00967150880934595f;
+	y = y * f + 0.05550733776472069f;
+	y = y * f + 0.24022242145477232f;
+	y = y * f + 0.6931469776120454f;
+	y = y * f + 1.0f;
+	return (floats)((ints)y + ((ints)whole << 23));
+}
+
+// product adds a (rowsAtOnce, count) b (count, W lanes) to c (rowsAtOnce, W lanes).
+template <int W>
+INLINE void product(const float* a, int aRow, const float* b, int64_t bRow, int count, float* c,
+	int cRow) {
+	floats sums[rowsAtOnce][W];
+#pragma GCC unroll 4
+	for (int r = 0; r < rowsAtOnce; r++)
+#pragma GCC unroll 4
+		for (int w = 0; w < W; w++)
+			sums[r][w] = *(const floats*)(c + r * cRow + w * lanes);
+	for (int i = 0; i < count; i++) {
+		floats row[W];
+#pragma GCC unroll 4
+		for (int w = 0; w < W; w++)
+			row[w] = *(const floats*)(b + i * bRow + w * lanes);
+#pragma GCC unroll 4
+		for (int r = 0; r < rowsAtOnce; r++) {
+			floats x = all(a[r * aRow + i]);
+#pragma GCC unroll 4
+			for (int w = 0; w < W; w++)
+				sums[r][w] += x * row[w];
+		}
+	}
+#pragma GCC unroll 4
+	for (int r = 0; r < rowsAtOnce; r++)
+#pragma GCC unroll 4
+		for (int w = 0; w < W; w++)
+			*(floats*)(c + r * cRow + w * lanes) = sums[r][w];
+}
+
+// A Block is the work on some queries of the heads that share keys. Rows are padded to a multiple
+// of rowsAtOnce.
+struct Block {
+	int rows, padded;
+	std::vector<float> q, out, keys, values, scores;
+	std::vector<float> most; // of each row, the largest score so far
+	std::vector<float> sum; // of each row, lanes sums of its powers
+
+	Block(const Attention& a, int queries)
+		: rows(a.group * queries), padded((rows + rowsAtOnce - 1) / rowsAtOnce * rowsAtOnce),
+		  q(padded * a.width), out(padded * a.values), keys(a.width * tile),
+		  values(a.v.element == 1 ? 0 : a.values * tile), scores(rowsAtOnce * tile),
+		  most(padded, -std::numeric_limits<float>::infinity()), sum(padded * lanes) {}
+};
+
+// weigh turns the scores of a row into powers of two, less the largest so far, and returns by what
+// the sums so far have to be multiplied. The row sees the first seen keys of the tile.
+INLINE float weigh(float* scores, int seen, const bool* mask, int64_t maskKey, float* most,
+	float* sum) {
+	const float none = -std::numeric_limits<float>::infinity();
+	if (mask != nullptr)
+		for (int j = 0; j < seen; j++)
+			if (!mask[j * maskKey])
+				scores[j] = none;
+	for (int j = seen; j < tile; j++)
+		scores[j] = none;
+	floats large = *(const floats*)scores;
+	for (int j = lanes; j < tile; j += lanes) {
+		floats x = *(const floats*)(scores + j);
+		large = x > large ? x : large;
+	}
+	float top = *most;
+	for (int i = 0; i < lanes; i++)
+		top = large[i] > top ? large[i] : top;
+	if (top == none) { // no key yet; scores that are no numbers stay so
+		for (int j = 0; j < tile; j += lanes) {
+			floats x = *(const floats*)(scores + j);
+			*(floats*)(scores + j) = x == x ? floats{} : x;
+		}
+		return 1;
+	}
+	float fade = power(all(*most - top))[0];
+	floats total = *(const floats*)sum * fade;
+	for (int j = 0; j < tile; j += lanes) {
+		floats p = power(*(const floats*)(scores + j) - top);
+		*(floats*)(scores + j) = p;
+		total += p;
+	}
+	*(floats*)sum = total;
+	*most = top;
+	return fade;
+}
+
+// attend computes the queries [from, to) of the heads that share the keys of head kv.
+CLONES void attend(const Attention& a, int kv, int from, int to) {
+	const int queries = to - from;
+	Block b(a, queries);
+	const float toPowers = a.scale * 1.4426950408889634f;
+	for (int r = 0; r < b.rows; r++) {
+		const float* row = a.q.data + (kv * a.group + r / queries) * a.q.head +
+			(from + r % queries) * a.q.row;
+		for (int d = 0; d < a.width; d++)
+			b.q[r * a.width + d] = row[d * a.q.element] * toPowers;
+	}
+	const int past = a.keys - a.n; // keys before the first query
+	const int last = a.causal ? past + to : a.keys;
+	for (int first = 0; first < last; first += tile) {
+		const int count = std::min(tile, last - first);
+		const float* keys = a.k.data + kv * a.k.head + first * a.k.row;
+		for (int j = 0; j < count; j++)
+			for (int d = 0; d < a.width; d++)
+				b.keys[d * tile + j] = keys[j * a.k.row + d * a.k.element];
+		const float* values = a.v.data + kv * a.v.head + first * a.v.row;
+		int64_t valuesRow = a.v.row;
+		if (a.v.element != 1) {
+			for (int j = 0; j < count; j++)
+				for (int d = 0; d < a.values; d++)
+					b.values[j * a.values + d] = values[j * a.v.row + d * a.v.element];
+			values = b.values.data();
+			valuesRow = a.values;
+		}
+		float* scores = b.scores.data();
+		for (int r0 = 0; r0 < b.padded; r0 += rowsAtOnce) {
+			std::memset(scores, 0, rowsAtOnce * tile * sizeof(float));
+			for (int j = 0; j < tile; j += 2 * lanes)
+				product<2>(&b.q[r0 * a.width], a.width, &b.keys[j], tile, a.width, scores + j, tile);
+			for (int i = 0; i < rowsAtOnce && r0 + i < b.rows; i++) {
+				const int r = r0 + i, query = from + r % queries;
+				int seen = count;
+				if (a.causal)
+					seen = std::clamp(past + query + 1 - first, 0, count);
+				const bool* mask = nullptr;
+				if (a.mask != nullptr)
+					mask = a.mask + query * a.maskRow + first * a.maskKey;
+				float fade = weigh(scores + i * tile, seen, mask, a.maskKey, &b.most[r],
+					&b.sum[r * lanes]);
+				if (fade != 1)
+					for (int d = 0; d < a.values; d++)
+						b.out[r * a.values + d] *= fade;
+			}
+			int d = 0;
+			for (; d + 2 * lanes <= a.values; d += 2 * lanes)
+				product<2>(scores, tile, values + d, valuesRow, count, &b.out[r0 * a.values + d],
+					a.values);
+			for (; d < a.values; d += lanes)
+				product<1>(scores, tile, values + d, valuesRow, count, &b.out[r0 * a.values + d],
+					a.values);
+		}
+	}
+	for (int r = 0; r < b.rows; r++) {
+		const int head = kv * a.group + r / queries;
+		float sum = 0, fade = 1;
+		for (int i = 0; i < lanes; i++)
+			sum += b.sum[r * lanes + i];
+		if (a.sinks != nullptr) {
+			float sink = a.sinks[head * a.sink] * 1.4426950408889634f;
+			float top = std::max(b.most[r], sink);
+			fade = power(all(b.most[r] - top))[0];
+			sum = sum * fade + power(all(sink - top))[0];
+		}
+		float* out = a.out + (int64_t(head) * a.n + from + r % queries) * a.values;
+		for (int d = 0; d < a.values; d++)
+			out[d] = b.out[r * a.values + d] * fade / sum;
+	}
+}
+
+// attendAll attends all queries, on several threads if there is enough to do. What a query gets does
+// not depend on how the work is divided.
+void attendAll(const Attention& a) {
+	const int heads = a.heads / a.group, blocks = (a.n + blockQueries - 1) / blockQueries;
+	const int items = heads * blocks;
+	std::atomic<int> next{0};
+	auto work = [&] {
+		for (int i; (i = next++) < items;) {
+			// The last queries see the most keys, so they come first.
+			int from = (blocks - 1 - i / heads) * blockQueries;
+			attend(a, i % heads, from, std::min(from + blockQueries, a.n));
+		}
+	};
+	std::vector<std::thread> helpers;
+	if (double(a.heads) * a.n * a.keys * a.width >= worthThreads) {
+		int threads = std::min<int>(items, std::thread::hardware_concurrency());
+		try {
+			for (int i = 1; i < threads; i++)
+				helpers.emplace_back(work);
+		} catch (const std::system_error&) {
+			// This thread does what others do not.
+		}
+	}
+	work();
+	for (auto& t : helpers)
+		t.join();
+}
+
+namespace core = mlx::core;
+
+View view(const core::array& x) {
+	return {x.data<float>(), x.strides(1), x.strides(2), x.strides(3)};
+}
+
+class TiledAttention : public core::Primitive {
+public:
+	TiledAttention(core::Stream s, float scale, bool causal, bool mask, bool sinks)
+		: Primitive(s), scale_(scale), causal_(causal), mask_(mask), sinks_(sinks) {}
+
+	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
+		core::array& out = outs[0];
+		out.set_data(core::allocator::malloc(out.nbytes()));
+		Attention a{};
+		a.q = view(in[0]), a.k = view(in[1]), a.v = view(in[2]);
+		if (mask_) {
+			a.mask = in[3].data<bool>();
+			a.maskRow = in[3].strides(0), a.maskKey = in[3].strides(1);
+		}
+		if (sinks_)
+			a.sinks = in.back().data<float>(), a.sink = in.back().strides(0);
+		a.out = out.data<float>();
+		a.scale = scale_, a.causal = causal_;
+		a.heads = in[0].shape(1), a.group = a.heads / in[1].shape(1), a.n = in[0].shape(2);
+		a.keys = in[1].shape(2), a.width = in[0].shape(3), a.values = in[2].shape(3);
+		core::cpu::get_command_encoder(stream()).dispatch([a] { attendAll(a); });
+	}
+	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
+		throw std::runtime_error("TiledAttention is for the CPU.");
+	}
+	const char* name() const override { return "TiledAttention"; }
+
+private:
+	float scale_;
+	bool causal_, mask_, sinks_;
+};
+
+const core::array& of(mlx_array a) { return *static_cast<core::array*>(a.ctx); }
+
+} // namespace
+
+int tandem_attention(mlx_array* out, mlx_array q, mlx_array k, mlx_array v, mlx_array mask,
+	mlx_array sinks, float scale, bool causal, mlx_stream stream) try {
+	core::Stream s = *static_cast<core::Stream*>(stream.ctx);
+	std::vector<core::array> in{of(q), of(k), of(v)};
+	if (mask.ctx != nullptr)
+		in.push_back(of(mask));
+	if (sinks.ctx != nullptr)
+		in.push_back(of(sinks));
+	core::Shape shape{1, of(q).shape(1), of(q).shape(2), of(v).shape(3)};
+	auto primitive = std::make_shared<TiledAttention>(s, scale, causal, mask.ctx != nullptr,
+		sinks.ctx != nullptr);
+	out->ctx = new core::array(shape, core::float32, primitive, std::move(in));
+	return 0;
+} catch (...) {
+	return 1;
+}

@@ -1,0 +1,29 @@
+package mlx
+
+// #cgo CXXFLAGS: -std=c++20 -O3 -Wno-psabi -I${SRCDIR}/.deps/0.32.2-0.7.0/include
+// #include "attention_linux.h"
+import "C"
+
+import "errors"
+
+var errTiledAttention = errors.New("mlx: tiled attention failed")
+
+// TiledAttentionFits reports whether TiledAttention takes values v.
+func TiledAttentionFits(v *Array) bool { return v.Dim(3)%16 == 0 }
+
+// TiledAttention is [Scope.Attention] in float32 on the CPU, by an operation of our own; causal is
+// that of [Scope.CausalAttention]. What a query gets does not depend on the queries that come with
+// it. mask (L, S) is bool or nil, and v fits TiledAttentionFits.
+func (s *Scope) TiledAttention(q, k, v *Array, scale float32, mask, sinks *Array,
+	causal bool) *Array {
+	if !s.ready(q, k, v) || mask != nil && !s.ready(mask) || sinks != nil && !s.ready(sinks) {
+		return s.dead
+	}
+	r := s.new()
+	if C.tandem_attention(&r.c, q.c, k.c, v.c, optional(mask), optional(sinks), C.float(scale),
+		C.bool(causal), s.stream) != 0 {
+		s.Fail(errTiledAttention)
+		return s.dead
+	}
+	return s.done(r, 0)
+}
