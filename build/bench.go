@@ -15,7 +15,7 @@ import (
 func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("bench")
 	pairs := set.Uint("pairs", 0,
-		fmt.Sprintf("pairs of measurements, for plain, speculation and checkpoints; fewer than the default try a bench out (default %d)",
+		fmt.Sprintf("pairs of measurements, for plain, contexts, speculation and checkpoints; fewer than the default try a bench out (default %d)",
 			bench.MinPairs))
 	model := set.String("model", "",
 		"folder of the model, or one of "+strings.Join(bench.RandomModels,

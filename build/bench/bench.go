@@ -23,7 +23,11 @@ import (
 )
 
 // MinPairs is the number of pairs of measurements in a comparison, unless a flag says fewer.
-const MinPairs = 20
+// slowPairs is that of a bench whose pairs take over half a minute.
+const (
+	MinPairs  = 20
+	slowPairs = 5
+)
 
 // A benchHeader is the first line of a side. It names what has to be equal for a fair comparison.
 type benchHeader struct {
@@ -76,7 +80,7 @@ type Run struct {
 
 // Suite lists the runs of the verb when it gets no name.
 var Suite = []Run{
-	{"plain", ""}, {"plain", largeModel}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
+	{"plain", ""}, {"plain", largeModel}, {"contexts", ""}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
 	{"lossless", ""}, {"checkpoints", ""}, {"checkpoints", ringModel}, {"checkpoints", hybridModel},
 }
 
@@ -158,7 +162,11 @@ func bench(
 	if err != nil {
 		return err
 	}
-	report, err := compare(ctx, b, cmp.Or(pairs, MinPairs),
+	least := MinPairs
+	if r.Name == "contexts" {
+		least = slowPairs
+	}
+	report, err := compare(ctx, b, cmp.Or(pairs, least),
 		side(program, "bench", r.Name, "--json", "--wait"),
 		withOpenBLAS(ctx, b, side(python, rival)))
 	if err != nil {

@@ -49,24 +49,34 @@ def run(model, prompt, n, chunk):
     return tokens, first - start, time.perf_counter() - first
 
 
-def main():
+def open_model():
+    """The model to measure and the size of its vocabulary."""
     model, _ = load(os.environ.get("TANDEM_BENCH_MODEL", "models/pocket"), lazy=True)
     if not mx.metal.is_available():
         model.set_dtype(mx.float32)
     mx.eval(model.parameters())
-    vocab = model.args.vocab_size
-    short, long = ids(PROMPT, vocab), ids(LONG, vocab)
-    tokens, _, _ = run(model, short, DECODE, 2048)
-    for chunk in (512, 2048):
-        run(model, long, 1, chunk)
-    print(json.dumps({
+    return model, model.args.vocab_size
+
+
+def header(tokens):
+    """The first line: what has to be equal for a fair comparison, with tokens that the model generated."""
+    return {
         "side": "mlx_lm",
         "dtype": "F32" if not mx.metal.is_available() else "checkpoint",
         "threads": int(os.environ.get("OPENBLAS_NUM_THREADS", os.cpu_count())),
         "blas": blas(),
         "versions": {"mlx": version("mlx"), "mlx_lm": version("mlx-lm"), "python": platform.python_version()},
         "tokens": tokens[:64],
-    }), flush=True)
+    }
+
+
+def main():
+    model, vocab = open_model()
+    short, long = ids(PROMPT, vocab), ids(LONG, vocab)
+    tokens, _, _ = run(model, short, DECODE, 2048)
+    for chunk in (512, 2048):
+        run(model, long, 1, chunk)
+    print(json.dumps(header(tokens)), flush=True)
     for _ in sys.stdin:
         _, _, decode = run(model, short, DECODE, 2048)
         _, chunked, _ = run(model, long, 1, 512)
