@@ -6,6 +6,7 @@ package control
 const (
 	PlaceHub      = "hub"      // the Hugging Face cache
 	PlaceLMStudio = "lmstudio" // LM Studio's folder
+	PlaceOllama   = "ollama"   // Ollama's store
 	PlaceFolder   = "folder"   // one that the user added
 )
 

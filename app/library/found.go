@@ -45,6 +45,10 @@ func (l *Library) Found(ctx context.Context) (control.Found, error) {
 		f.cache(dir)
 	}
 	for _, folder := range l.modelFolders() {
+		if folder.Place == control.PlaceOllama {
+			f.store(folder.Path)
+			continue
+		}
 		f.folder(folder.Path, folder.Place, foundDepth)
 	}
 	found := f.result()
@@ -97,7 +101,8 @@ func newFinder(ctx context.Context, inspect func(dir string) (models.Summary, er
 // names of folders.
 func (f *finder) result() control.Found {
 	f.running.Wait()
-	rank := []string{control.PlaceHub, control.PlaceLMStudio, control.PlaceFolder}
+	rank := []string{control.PlaceHub, control.PlaceLMStudio, control.PlaceOllama,
+		control.PlaceFolder}
 	slices.SortFunc(f.list, func(a, b control.FoundModel) int {
 		return cmp.Or(slices.Index(rank, a.Place)-slices.Index(rank, b.Place),
 			cmp.Compare(a.Path, b.Path))

@@ -1,8 +1,11 @@
 package library
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"tandem/app/control"
@@ -60,5 +63,67 @@ func TestFoundListsGGUFFiles(t *testing.T) {
 	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: f.Models[0].Path})
 	if err != nil || m.ID != f.Models[0].ID {
 		t.Errorf("added as %q, %v", m.ID, err)
+	}
+}
+
+// A model in Ollama's store has Ollama's name. When Ollama takes its file away, the model is missing
+// and the program goes on.
+func TestOllamasStoreIsFound(t *testing.T) {
+	store := t.TempDir()
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(data []byte, parts ...string) string {
+		t.Helper()
+		path := filepath.Join(append([]string{store}, parts...)...)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	digest := strings.Repeat("0a", 32)
+	manifest := []byte(`{"schemaVersion":2,"layers":[
+		{"mediaType":"application/vnd.ollama.image.license","digest":"sha256:00"},
+		{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:` + digest + `"}]}`)
+	write(manifest, "manifests", "registry.ollama.ai", "library", "tiny", "q8")
+	other := strings.Repeat("0b", 32)
+	latest := strings.ReplaceAll(string(manifest), digest, other)
+	write([]byte(latest), "manifests", "hf.co", "org", "small", "latest")
+	write([]byte(`{"layers":[{"mediaType":"application/vnd.ollama.image.model",
+		"digest":"sha256:../../etc"}]}`), "manifests", "registry.ollama.ai", "library", "bad", "x")
+	write([]byte("no manifest"), "manifests", "registry.ollama.ai", "library", "bad", "y")
+	blob := write(file, "blobs", "sha256-"+digest)
+	write(file, "blobs", "sha256-"+other)
+	a := open(t, setup{ModelFolders: []ModelFolder{{Path: store, Place: control.PlaceOllama}}})
+	f, err := a.library.Found(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{}
+	for _, m := range f.Models {
+		ids = append(ids, m.ID)
+		if m.Why != "" || m.Needs == nil || m.Place != control.PlaceOllama {
+			t.Errorf("found %+v", m)
+		}
+	}
+	slices.Sort(ids)
+	if !slices.Equal(ids, []string{"hf.co/org/small", "tiny:q8"}) {
+		t.Errorf("found %q", ids)
+	}
+	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: blob})
+	if err != nil || m.ID != "tiny:q8" {
+		t.Fatalf("added as %q, %v", m.ID, err)
+	}
+	if err := os.Remove(blob); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = a.library.Found(t.Context()); err != nil || len(f.Models) != 2 {
+		t.Errorf("found %+v, %v", f, err)
+	}
+	_, err = a.library.AddModel(t.Context(), control.AddRequest{Path: blob})
+	if err == nil || !strings.Contains(err.Error(), "there is no such folder") {
+		t.Errorf("a blob that is gone is added: %v", err)
 	}
 }

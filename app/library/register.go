@@ -89,6 +89,9 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 // folderID returns the id of the model in a folder or a GGUF file: its name at the hub if the folder
 // lies in a hub's cache, else the name of the folder or the file in the hub's alphabet.
 func folderID(dir string) string {
+	if id := blobID(dir); id != "" {
+		return id
+	}
 	if models.IsGGUF(dir) {
 		return ggufID(dir)
 	}

@@ -79,6 +79,12 @@ func (m *Main) options(log *slog.Logger) app.Options {
 			library.ModelFolder{Path: filepath.Join(m.userHome(), dir),
 				Place: control.PlaceLMStudio})
 	}
+	store := m.Getenv("OLLAMA_MODELS")
+	if store == "" {
+		store = filepath.Join(m.userHome(), ".ollama/models")
+	}
+	o.ModelFolders = append(o.ModelFolders,
+		library.ModelFolder{Path: store, Place: control.PlaceOllama})
 	return o
 }
 
