@@ -33,9 +33,9 @@ func ggufModels(entries []fs.DirEntry) []string {
 var quantizationTag = regexp.MustCompile(
 	`(?i)[-._]((?:UD-)?(?:I?Q[0-9][0-9A-Z_]*|BF16|F16|F32|MXFP4(?:_MOE)?))$`)
 
-// ggufID returns the id of the model in a GGUF file. It is ORG/NAME:QUANTIZATION where the file lies
-// as publishers have it: in a folder ORG/NAME, under a name that begins with NAME, without GGUF, and
-// ends with the quantization. Elsewhere it is the file's own name.
+// ggufID returns the id of the model in a GGUF file. It is ORG/NAME:QUANTIZATION where the file
+// lies as publishers have it: in a folder ORG/NAME, under a name that begins with NAME, without
+// GGUF, and ends with the quantization. Elsewhere it is the file's own name.
 func ggufID(path string) string {
 	name := models.TrimGGUF(filepath.Base(models.GGUFSet(path)[0]))
 	if set := models.GGUFSet(path); len(set) > 1 {

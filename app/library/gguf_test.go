@@ -66,8 +66,8 @@ func TestFoundListsGGUFFiles(t *testing.T) {
 	}
 }
 
-// A model in Ollama's store has Ollama's name. When Ollama takes its file away, the model is missing
-// and the program goes on.
+// A model in Ollama's store has Ollama's name. When Ollama takes its file away, the model is
+// missing and the program goes on.
 func TestOllamasStoreIsFound(t *testing.T) {
 	store := t.TempDir()
 	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")

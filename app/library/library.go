@@ -36,9 +36,8 @@ type Library struct {
 	starterFault string // why the starter cannot be used, one sentence
 }
 
-// Open reads the downloads that an earlier process left, and renews the rows of the models that come
-// with the program.
-// life ends every download.
+// Open reads the downloads that an earlier process left, and renews the rows of the models that
+// come with the program. life ends every download.
 func Open(ctx, life context.Context, db *storage.DB, dir *home.Home, set *settings.Store,
 	pool *pool.Pool, log *slog.Logger, o Options) (*Library, error) {
 	l := &Library{opts: o, log: log, home: dir, db: db, settings: set, pool: pool, life: life}

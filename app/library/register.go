@@ -28,8 +28,8 @@ func (l *Library) Models(ctx context.Context) ([]control.Model, error) {
 }
 
 // IsFolder reports whether a name means a folder or a GGUF file and no id: it is written as only a
-// path can be, or it has a slash and is there. A name without a slash is always an id, whatever lies
-// in the working folder.
+// path can be, or it has a slash and is there. A name without a slash is always an id, whatever
+// lies in the working folder.
 func IsFolder(name string) bool {
 	if filepath.IsAbs(name) || name == "." || name == ".." || strings.HasPrefix(name, "./") ||
 		strings.HasPrefix(name, "../") {
@@ -66,8 +66,8 @@ func (l *Library) register(ctx context.Context, row storage.Model,
 }
 
 // AddModel registers a folder, which must hold a complete model of a supported architecture, or a
-// GGUF file with one. Errors: CodeModelInvalid; CodeInvalid for an id that cannot be used. It implements
-// server.Library.
+// GGUF file with one. Errors: CodeModelInvalid; CodeInvalid for an id that cannot be used. It
+// implements server.Library.
 func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.Model, error) {
 	dir, err := filepath.Abs(r.Path)
 	if err != nil {
@@ -86,8 +86,8 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 	return l.register(ctx, storage.Model{ID: id, Path: dir, Source: storage.SourceFolder}, info)
 }
 
-// folderID returns the id of the model in a folder or a GGUF file: its name at the hub if the folder
-// lies in a hub's cache, else the name of the folder or the file in the hub's alphabet.
+// folderID returns the id of the model in a folder or a GGUF file: its name at the hub if the
+// folder lies in a hub's cache, else the name of the folder or the file in the hub's alphabet.
 func folderID(dir string) string {
 	if id := blobID(dir); id != "" {
 		return id

@@ -11,11 +11,12 @@ type config struct {
 	fields   map[string]any
 	metadata metadata
 	prefix   string // of the architecture's keys
+	model    *model
 	err      error
 }
 
 func (m *model) newConfig() *config {
-	return &config{fields: map[string]any{}, metadata: m.header.metadata,
+	return &config{model: m, fields: map[string]any{}, metadata: m.header.metadata,
 		prefix: m.header.metadata.text("general.architecture") + "."}
 }
 
@@ -54,7 +55,7 @@ func (m *model) config(sources []*source) ([]byte, error) {
 		c.fields["eos_token_id"] = id
 	}
 	c.ropeScaling()
-	if c.err == nil {
+	if c.err == nil && f.modelType == "llama" {
 		c.err = m.ropeFactors(c)
 	}
 	if f.config != nil {

@@ -1,13 +1,17 @@
 package gguf
 
+import "cmp"
+
 // families holds every supported general.architecture.
 var families = map[string]family{
 	"gemma3":   {modelType: "gemma3_text", names: gemma3Names, shift: 1, config: gemma3Config},
+	"granite":  {modelType: "granite", names: llamaNames, interleaved: true, config: graniteConfig},
 	"gpt-oss":  {modelType: "gpt_oss", names: gptOSSNames, config: gptOSSConfig},
 	"lfm2":     {modelType: "lfm2", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
 	"lfm2moe":  {modelType: "lfm2_moe", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
 	"llama":    {modelType: "llama", names: llamaNames, interleaved: true, config: llamaConfig},
 	"mistral3": {modelType: "ministral3", names: llamaNames, interleaved: true, config: ministralConfig},
+	"phi3":     {modelType: "phi3", names: phi3Names, config: phi3Config},
 	"qwen2":    {modelType: "qwen2"},
 	"qwen3":    {modelType: "qwen3"},
 	"qwen3moe": {modelType: "qwen3_moe", config: qwen3MoEConfig},
@@ -37,6 +41,41 @@ func ministralConfig(c *config) {
 		scaling["mscale"], scaling["mscale_all_dim"] = 1, mscale
 	}
 	c.fields["rope_scaling"] = scaling
+}
+
+// graniteConfig copies the multipliers.
+func graniteConfig(c *config) {
+	c.number("embedding_multiplier", "embedding_scale")
+	c.number("attention_multiplier", "attention.scale")
+	c.number("residual_multiplier", "residual_scale")
+	c.number("logits_scaling", "logit_scale")
+}
+
+// phi3Names has the joined projections.
+var phi3Names = map[string]string{
+	"blk.attn_qkv":       "self_attn.qkv_proj",
+	"blk.ffn_up":         "mlp.gate_up_proj",
+	"rope_factors_long":  "",
+	"rope_factors_short": "",
+}
+
+// phi3Config finds the factors of a long rotary embedding, which lie among the tensors.
+func phi3Config(c *config) {
+	rotated := c.uint("rope.dimension_count", c.headDim())
+	c.fields["partial_rotary_factor"] = float64(rotated) / float64(max(c.headDim(), 1))
+	long, err := c.model.vector("rope_factors_long.weight", rotated/2)
+	if err != nil || long == nil {
+		c.err = cmp.Or(c.err, err)
+		return
+	}
+	short, err := c.model.vector("rope_factors_short.weight", rotated/2)
+	if err != nil || short == nil {
+		c.err = cmp.Or(c.err, err, damaged("it has rope_factors_long and no rope_factors_short"))
+		return
+	}
+	c.fields["rope_scaling"] = map[string]any{"type": "longrope", "short_factor": short,
+		"long_factor": long}
+	c.count("original_max_position_embeddings", "rope.scaling.original_context_length")
 }
 
 // qwen3MoEConfig copies the sizes of experts. Every layer has them, and the scores of the chosen

@@ -43,8 +43,9 @@ type fileID struct {
 	changed time.Time
 }
 
-// Open reads and checks the header of a GGUF file, or of all files of its set. Errors are one sentence about the file, without
-// its name. An error that wraps fs.ErrNotExist is the file system's own.
+// Open reads and checks the header of a GGUF file, or of all files of its set. Errors are one
+// sentence about the file, without its name. An error that wraps fs.ErrNotExist is the file
+// system's own.
 func Open(fsys fs.FS, name string) (*Folder, error) {
 	h, files, ids, err := openSet(fsys, name)
 	if err != nil {

@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"encoding/binary"
 	"math"
 )
 
@@ -40,28 +39,37 @@ const (
 
 // ropeFactors finds the rope_scaling that ropeFactorsTensor was made of.
 func (m *model) ropeFactors(c *config) error {
+	factors, err := m.vector(ropeFactorsTensor, c.headDim()/2)
+	if err != nil || factors == nil {
+		return err
+	}
+	theta, ok := c.fields["rope_theta"].(float32)
+	if !ok {
+		theta = 10000
+	}
+	return c.llama3(factors, float64(theta))
+}
+
+// vector reads a tensor of n elements of F32. It is nil if there is none of that name.
+func (m *model) vector(name string, n int) ([]float32, error) {
 	for _, t := range m.header.tensors {
-		if t.name != ropeFactorsTensor {
+		if t.name != name {
 			continue
 		}
-		if t.kind != f32 || len(t.shape) != 1 || t.shape[0] != c.headDim()/2 {
-			return damaged("tensor %q does not fit heads of %d", t.name, c.headDim())
+		if t.kind != f32 || len(t.shape) != 1 || t.shape[0] != n {
+			return nil, damaged("tensor %q does not have %d elements of F32", t.name, n)
 		}
 		data := make([]byte, t.bytes)
 		if n, err := m.files[t.file].ReadAt(data, t.offset); n < len(data) {
-			return readError(err)
+			return nil, readError(err)
 		}
-		factors := make([]float32, t.shape[0])
-		for i := range factors {
-			factors[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		values := make([]float32, n)
+		for i := range values {
+			values[i] = math.Float32frombits(little.Uint32(data[4*i:]))
 		}
-		theta, ok := c.fields["rope_theta"].(float32)
-		if !ok {
-			theta = 10000
-		}
-		return c.llama3(factors, float64(theta))
+		return values, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // llama3 sets rope_scaling to the one that gives the factors.

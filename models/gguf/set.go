@@ -14,8 +14,8 @@ const maxFiles = 1 << 10
 // setName is the name of a file of a set, such as model-00001-of-00003.gguf.
 var setName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})(\.[gG][gG][uU][fF])$`)
 
-// Set returns the names of the files that hold a model together, the first first. name may be any of
-// them. A file that belongs to no set is one by itself.
+// Set returns the names of the files that hold a model together, the first first. name may be any
+// of them. A file that belongs to no set is one by itself.
 func Set(name string) []string {
 	m := setName.FindStringSubmatch(name)
 	if m == nil {
