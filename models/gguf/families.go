@@ -4,13 +4,15 @@ import "cmp"
 
 // families holds every supported general.architecture.
 var families = map[string]family{
-	"gemma3":   {modelType: "gemma3_text", names: gemma3Names, shift: 1, config: gemma3Config},
-	"granite":  {modelType: "granite", names: llamaNames, interleaved: true, config: graniteConfig},
-	"gpt-oss":  {modelType: "gpt_oss", names: gptOSSNames, config: gptOSSConfig},
-	"lfm2":     {modelType: "lfm2", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
-	"lfm2moe":  {modelType: "lfm2_moe", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
-	"llama":    {modelType: "llama", names: llamaNames, interleaved: true, config: llamaConfig},
-	"mistral3": {modelType: "ministral3", names: llamaNames, interleaved: true, config: ministralConfig},
+	"gemma3":  {modelType: "gemma3_text", names: gemma3Names, shift: 1, config: gemma3Config},
+	"gemma4":  {modelType: "gemma4_text", names: gemma4Names, config: gemma4Config},
+	"granite": {modelType: "granite", names: llamaNames, interleaved: true, config: graniteConfig},
+	"gpt-oss": {modelType: "gpt_oss", names: gptOSSNames, config: gptOSSConfig},
+	"lfm2":    {modelType: "lfm2", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
+	"lfm2moe": {modelType: "lfm2_moe", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
+	"llama":   {modelType: "llama", names: llamaNames, interleaved: true, config: llamaConfig},
+	"mistral3": {modelType: "ministral3", names: llamaNames, interleaved: true,
+		config: ministralConfig},
 	"phi3":     {modelType: "phi3", names: phi3Names, config: phi3Config},
 	"qwen2":    {modelType: "qwen2"},
 	"qwen3":    {modelType: "qwen3"},

@@ -112,14 +112,12 @@ func (f *family) rename(name string) (string, error) {
 			}
 		}
 	}
+	exact, whole := strings.CutSuffix(to, "=")
 	switch {
-	case !known || suffix == "":
+	case !known || suffix == "" && !whole:
 		return "", unsupported("has the tensor %q, which is not supported in this architecture",
 			name)
-	case to == "":
-		return "", nil
-	}
-	if exact, ok := strings.CutSuffix(to, "="); ok {
+	case whole || to == "":
 		return exact, nil
 	}
 	return to + suffix, nil
