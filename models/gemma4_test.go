@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -160,6 +161,8 @@ func TestGemma4TakesPublishedSpellings(t *testing.T) {
 	for _, fields := range []map[string]any{
 		{"use_bidirectional_attention": nil},
 		{"use_bidirectional_attention": false},
+		{"hidden_size_per_layer_input": json.RawMessage("null"),
+			"num_experts": json.RawMessage("null"), "top_k_experts": json.RawMessage("null")},
 		{"layer_types": nil, "sliding_window_pattern": 3},
 		{"rope_parameters": nil},
 		{"rope_parameters": map[string]any{"rope_type": "default", "rope_theta": nil,

@@ -32,8 +32,8 @@ type args struct {
 	UseBidirectionalAttention any             `json:"use_bidirectional_attention"`
 
 	// With an input of its own for each layer.
-	HiddenSizePerLayerInput int `json:"hidden_size_per_layer_input"` // 0 = none
-	VocabSizePerLayerInput  int `json:"vocab_size_per_layer_input"`
+	HiddenSizePerLayerInput *int `json:"hidden_size_per_layer_input"` // nil or 0 = none
+	VocabSizePerLayerInput  int  `json:"vocab_size_per_layer_input"`
 
 	// With experts.
 	EnableMoEBlock      bool `json:"enable_moe_block"`
@@ -92,7 +92,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 		},
 		SlidingWindow: 512, SlidingWindowPattern: 5, GlobalHeadDim: new(512),
 		NumKVSharedLayers: 20, UseDoubleWideMLP: true, FinalLogitSoftcapping: &softcap,
-		HiddenSizePerLayerInput: 256, VocabSizePerLayerInput: 262144,
+		HiddenSizePerLayerInput: new(256), VocabSizePerLayerInput: 262144,
 	}
 	if err := nn.ReadConfig(text, a); err != nil {
 		return nil, err
@@ -210,11 +210,14 @@ func (a *args) checkFullLayers() error {
 // checkPerLayer refuses sizes of the inputs of layers outside their limits, and a table that lacks
 // some tokens.
 func (a *args) checkPerLayer() error {
-	if a.HiddenSizePerLayerInput == 0 {
+	if a.HiddenSizePerLayerInput == nil {
+		a.HiddenSizePerLayerInput = new(0)
+	}
+	if *a.HiddenSizePerLayerInput == 0 {
 		return nil
 	}
 	err := nn.CheckSizes(
-		nn.Size{Name: "hidden_size_per_layer_input", Value: a.HiddenSizePerLayerInput,
+		nn.Size{Name: "hidden_size_per_layer_input", Value: *a.HiddenSizePerLayerInput,
 			Max: nn.MaxHidden},
 		nn.Size{Name: "vocab_size_per_layer_input", Value: a.VocabSizePerLayerInput,
 			Max: nn.MaxVocab})

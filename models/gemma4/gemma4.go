@@ -57,7 +57,7 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *b
 	if a.EnableMoEBlock {
 		l.Experts = newExperts(w, path, a)
 	}
-	if a.HiddenSizePerLayerInput > 0 {
+	if *a.HiddenSizePerLayerInput > 0 {
 		l.LayerInput = newLayerInput(w, path, a)
 	}
 	return l
@@ -125,7 +125,7 @@ func (a *args) New(w *nn.Weights) nn.Model {
 		EmbedScale: math.Sqrt(float64(a.HiddenSize)),
 		Tied:       a.Tied(w),
 	})
-	if a.HiddenSizePerLayerInput > 0 {
+	if *a.HiddenSizePerLayerInput > 0 {
 		m.perLayer = newPerLayer(w, a)
 	}
 	return m

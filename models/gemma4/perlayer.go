@@ -19,7 +19,7 @@ type perLayer struct {
 }
 
 func newPerLayer(w *nn.Weights, a *args) *perLayer {
-	layers, width := a.NumHiddenLayers, a.HiddenSizePerLayerInput
+	layers, width := a.NumHiddenLayers, *a.HiddenSizePerLayerInput
 	return &perLayer{
 		EmbedTokens: w.Embedding("model.embed_tokens_per_layer", a.VocabSizePerLayerInput,
 			layers*width),
@@ -58,7 +58,7 @@ type layerInput struct {
 
 // newLayerInput reads the modules of the layer at path.
 func newLayerInput(w *nn.Weights, path string, a *args) *layerInput {
-	width := a.HiddenSizePerLayerInput
+	width := *a.HiddenSizePerLayerInput
 	return &layerInput{
 		Gate:       w.Linear(path+".per_layer_input_gate", a.HiddenSize, width, false),
 		Projection: w.Linear(path+".per_layer_projection", width, a.HiddenSize, false),
