@@ -43,7 +43,10 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(t.served(ctx), t.check(ctx, t.python, "kill.py", t.program))
+	err = errors.Join(
+		t.Step("starter: test what its card says",
+			t.Command(ctx, "go", "test", "-tags", "real", "./models", "-run", "TestStarter")),
+		t.served(ctx), t.check(ctx, t.python, "kill.py", t.program))
 	fmt.Fprintf(b.Out, "test real: %s\n", setup.Seconds(time.Since(start)))
 	return err
 }

@@ -1,0 +1,74 @@
+//go:build real
+
+package models_test
+
+import (
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/engine/tokenizer"
+	"tandem/models"
+	"tandem/models/starter"
+)
+
+// The starter that setup fetched is what its card says, and knows the capital of France.
+func TestStarterIsWhatItsCardSays(t *testing.T) {
+	path := starter.InCheckout()
+	if path == "" {
+		t.Fatal("there is no starter; run `go run ./build setup` where PyPI can be reached")
+	}
+	s, err := models.Inspect(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Architecture != "llama" || s.Parameters != 134_515_008 || s.ContextLength != 8192 ||
+		s.Kind != "" || s.NoChat() != "" {
+		t.Errorf("it is %s with %d parameters and a context of %d, kind %q, %q", s.Architecture,
+			s.Parameters, s.ContextLength, s.Kind, s.NoChat())
+	}
+	thread, err := mlx.NewThread(mlx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer thread.Close()
+	b, err := models.Load(t.Context(), thread, path, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	const prompt = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by " +
+		"Hugging Face<|im_end|>\n<|im_start|>user\nWhat is the capital of France?<|im_end|>\n" +
+		"<|im_start|>assistant\n"
+	tokens, err := b.Tokenizer.Encode(prompt, tokenizer.EncodeOptions{})
+	if err != nil || len(tokens) != 37 {
+		t.Fatalf("the prompt has %d tokens, %v, want 37", len(tokens), err)
+	}
+	caches := cache.Stack(b.Model.NewCaches(cache.Options{}))
+	var said []int32
+	for range 8 {
+		err := thread.Do(t.Context(), func(s *mlx.Scope) error {
+			n := len(tokens)
+			out := b.Model.Forward(s, lm.Batch{{
+				Tokens: mlx.New(s, tokens, n), N: n, Pos: caches[0].Offset(), Caches: caches,
+			}}, nil)
+			next := s.Argmax(b.Model.Unembed(s, s.Slice(out.Hidden, 0, n-1, n)), -1)
+			if err := s.Eval(append(caches.Arrays(), next)...); err != nil {
+				return err
+			}
+			ids, err := mlx.Read[uint32](s, next)
+			if err == nil {
+				tokens = []int32{int32(ids[0])}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = append(said, tokens...)
+	}
+	if got := b.Tokenizer.Decode(said, false); got != "The capital of France is Paris.<|im_end|>" {
+		t.Errorf("it says %q", got)
+	}
+}
