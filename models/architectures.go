@@ -14,6 +14,7 @@ import (
 	"tandem/models/lfm2"
 	"tandem/models/llama"
 	"tandem/models/mistral3"
+	"tandem/models/nemotronh"
 	"tandem/models/nn"
 	"tandem/models/phi3"
 	"tandem/models/qwen2"
@@ -43,6 +44,7 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"mistral3":         mistral3.Parse, // text half of the multimodal form
 	"muse_glimmer":     glimmer.Parse,  // text half of the multimodal form
 	"phi3":             phi3.Parse,
+	"nemotron_h":       nemotronh.Parse,
 	"qwen2":            qwen2.Parse,
 	"qwen3":            qwen3.Parse,
 	"qwen3_5":          qwen35.Parse, // text half of the multimodal form

@@ -46,6 +46,7 @@ var exactCases = []exactCase{
 	{"granite-4bit", "float32"},
 	{"lfm2", "float32"}, // convolutions
 	{"lfm2", "bfloat16"},
+	{"nemotron-h", "float32"}, // Mamba-2, and layers without caches
 	{"lfm2-4bit", "float32"},
 	{"ministral3", "float32"}, // queries that grow, a window
 	{"ministral3", "bfloat16"},

@@ -18,7 +18,7 @@ func TestRecurrentStatesEqualOneRowDecode(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}
-	for name, layers := range map[string]int{"lfm2": 2, "qwen35": 3} {
+	for name, layers := range map[string]int{"lfm2": 2, "nemotron-h": 2, "qwen35": 3} {
 		t.Run(name, func(t *testing.T) { testRecurrentStates(t, name, layers) })
 	}
 }
@@ -156,6 +156,9 @@ func TestBitExperts(t *testing.T) {
 		{"lfm2-moe", "float32", models.DtypeFloat32},
 		{"lfm2-moe-4bit", "float32", models.DtypeFloat32},
 		{"lfm2-moe-4bit", "bfloat16", models.DtypeCheckpoint},
+		{"nemotron-h-otherwise", "float32", models.DtypeFloat32},
+		{"nemotron-h-4bit", "float32", models.DtypeFloat32},
+		{"nemotron-h-4bit", "bfloat16", models.DtypeCheckpoint},
 		{"qwen3-moe-some", "float32", models.DtypeFloat32},
 		{"qwen3-moe-4bit", "float32", models.DtypeFloat32},
 		{"qwen3-moe-4bit", "bfloat16", models.DtypeCheckpoint},

@@ -54,7 +54,7 @@ func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 		{"lfm2", "float32"}, {"lfm2", "bfloat16"}, {"ministral3", "float32"}, {"glimmer", "float32"},
 		{"qwen3-moe", "float32"}, {"qwen3-next-moe", "float32"},
 		{"llama", "bfloat16"}, {"qwen3", "bfloat16"}, {"gemma3", "bfloat16"},
-		{"glm4-moe-lite", "float32"}, {"glm4-moe-lite-4bit", "bfloat16"},
+		{"nemotron-h", "float32"}, {"glm4-moe-lite", "float32"}, {"glm4-moe-lite-4bit", "bfloat16"},
 		{"gpt-oss", "float32"}, {"gpt-oss-published", "bfloat16"},
 	} {
 		policy := models.DtypeCheckpoint

@@ -30,6 +30,7 @@ var calls = map[string][]string{
 	"ministral3":    {"mistral_devstral2", "mistral_v13", "mistral_v13_think"},
 	"mistral3": {"mistral_devstral2", "mistral_v7", "mistral_v11", "mistral_v13",
 		"mistral_v13_think"},
+	"nemotron_h":  {"nemotron_3"},
 	"qwen2":       {"qwen2_5"},
 	"phi3":        {"phi4_mini", "phi4_mini_list"},
 	"qwen3":       {"qwen3"},

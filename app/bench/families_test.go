@@ -39,6 +39,7 @@ var families = []string{
 	"llama-sliding",
 	"ministral3",
 	"mistral3",
+	"nemotron-h-4bit",
 	"phi3",
 	"phi3-long",
 	"qwen2",

@@ -80,6 +80,7 @@ const gateUpProj = "gate_up_proj"
 type ExpertsShape struct {
 	Count, Hidden, Intermediate int
 	Gate                        Gate
+	Ungated                     bool // there is up_proj alone, and Gate is an activation
 	Bias                        bool // of each projection of each expert
 	Interleaved                 bool // rows of gate and of up in turn, where one tensor has both
 }
@@ -88,6 +89,9 @@ type ExpertsShape struct {
 // one tensor or in two, or they are modules of their own under experts.
 func (w *Weights) Experts(path string, of ExpertsShape) *Experts {
 	gateUp := []Part{{"gate_proj", of.Intermediate}, {"up_proj", of.Intermediate}}
+	if of.Ungated {
+		gateUp = gateUp[1:]
+	}
 	both := path + ".switch_mlp." + gateUpProj
 	if w.Has(both + ".weight") {
 		gateUp = []Part{{gateUpProj, 2 * of.Intermediate}}
