@@ -9,8 +9,8 @@
 //     qk_scale_factor.
 //   - The output of attention is multiplied by the logistic function of a projection of the layer's
 //     input (gate_proj).
-//   - Each layer has four norms, which multiply by 1 + weight. Those after attention and MLP have an
-//     epsilon of their own (post_norm_eps). The final norm multiplies by its weight.
+//   - Each layer has four norms, which multiply by 1 + weight. Those after attention and MLP have
+//     an epsilon of their own (post_norm_eps). The final norm multiplies by its weight.
 //   - Logits are multiplied by output_multiplier, then bent by a softcap.
 package glimmer
 

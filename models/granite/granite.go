@@ -1,5 +1,5 @@
-// Package granite is Granite 3 and the dense models of Granite 4.1, model type granite: the layers of
-// Llama.
+// Package granite is Granite 3 and the dense models of Granite 4.1, model type granite: the layers
+// of Llama.
 //
 // Unusual in it are four factors of config.json. Token embeddings are multiplied by
 // embedding_multiplier, scores by attention_multiplier, and what each half of a layer adds by

@@ -1,10 +1,10 @@
-// Package lfm2 is LFM2 and LFM2.5 of Liquid AI, dense, model type lfm2, and with experts, model type
-// lfm2_moe.
+// Package lfm2 is LFM2 and LFM2.5 of Liquid AI: dense, model type lfm2, and with experts, model
+// type lfm2_moe.
 //
 // Unusual in it:
 //
-//   - Most layers are short convolutions (shortConv). Their state is their last rows. It needs exact
-//     restore points and must not see padding.
+//   - Most layers are short convolutions (shortConv). Their state is their last rows. It needs
+//     exact restore points and must not see padding.
 //   - The other layers are attention, whose queries and keys are normalised per head before the
 //     rotary embedding.
 //   - The width of a dense MLP is computed of block_ff_dim and its neighbours in config.json.

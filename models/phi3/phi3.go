@@ -4,9 +4,9 @@
 //
 //   - The projections of queries, keys and values are one module, and so are those of gate and up.
 //   - A part of each head may be rotated (partial_rotary_factor).
-//   - Wavelengths of the rotary embedding may be stretched, each by a factor of its own, and rotated
-//     rows multiplied (rope types longrope and su). As in mlx_lm the factors for long texts serve for
-//     all.
+//   - Wavelengths of the rotary embedding may be stretched, each by a factor of its own, and
+//     rotated rows multiplied (rope types longrope and su). As in mlx_lm the factors for long texts
+//     serve for all.
 //   - As in mlx_lm every layer attends all positions, whatever sliding_window says.
 package phi3
 
