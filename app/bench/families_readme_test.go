@@ -24,6 +24,7 @@ var calls = map[string][]string{
 	"gemma4":        {"gemma4"},
 	"glm4_moe_lite": {"glm4_7"},
 	"gpt_oss":       {"gpt_oss", "harmony"},
+	"granite":       {"granite3_3"},
 	"lfm2":          {"lfm2", "lfm2_5", "lfm2_card", "lfm2_json"},
 	"lfm2_moe":      {"lfm2_5"},
 	"llama":         {"llama3_1", "llama3_2_pythonic", "mistral_v3", "mistral_v7"},

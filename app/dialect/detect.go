@@ -38,7 +38,8 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has("<tool_call>"):
 		d.name, d.calls = "tool_call", tagged{}
 	case has(phiCall.open), has("<|tool|>", "<|/tool|>"):
-		d.name, d.calls = "phi", phi{list: !has(phiCall.open + "{")}
+		closed := has(phiCall.close) || has("<|tool|>")
+		d.name, d.calls = "phi", phi{list: !has(phiCall.open + "{"), unclosed: !closed}
 	case has(lfmTools) && (has(lfmCall.open) || token(lfmCall.open)):
 		d.name, d.calls = "lfm", lfm{}
 	case has("func_name1("):

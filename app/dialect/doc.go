@@ -23,7 +23,7 @@
 //	functiongemma  <start_function_call> and <escape>
 //	deepseek       <｜tool▁call▁begin｜>: V3, R1, V3.1
 //	dsml           <｜DSML｜function_calls>: DeepSeek V3.2
-//	phi            <|tool_call|> or <|tool|>: Phi-4-mini
+//	phi            <|tool_call|> or <|tool|>: Phi-4-mini, Granite 3
 //	lfm            List of tools: and <|tool_call_start|>: LFM2 and LFM2.5
 //	harmony        <|channel|> and <|message|>: gpt-oss
 //	plain          text only

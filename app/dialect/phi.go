@@ -2,13 +2,16 @@ package dialect
 
 // phi reads and writes the calls of Phi-4-mini. They are JSON between tags of its own, one object
 // or a list of them: <|tool_call|>{"name": "f", "arguments": {}}<|/tool_call|>. If the template
-// does not name a form, the model writes functools[{}].
+// does not name a form, the model writes functools[{}]. Granite 3 writes a list without a tag after
+// it.
 //
-// Sources: github.com/ggml-org/llama.cpp,
-// models/templates/llama-cpp-microsoft-Phi-4-mini-instruct.jinja; github.com/vllm-project/vllm,
-// vllm/tool_parsers/phi4mini_tool_parser.py.
+// Sources: github.com/ggml-org/llama.cpp, models/templates,
+// llama-cpp-microsoft-Phi-4-mini-instruct.jinja and ibm-granite-granite-3.3-2B-Instruct.jinja
+// ("respond only with <|tool_call|> followed by a JSON list of tools used");
+// github.com/vllm-project/vllm, vllm/tool_parsers/phi4mini_tool_parser.py.
 type phi struct {
-	list bool // a grammar asks for a list
+	list     bool // a grammar asks for a list
+	unclosed bool // no tag follows the list
 }
 
 var phiCall = tags{"<|tool_call|>", "<|/tool_call|>"}
@@ -37,6 +40,11 @@ func (f phi) grammar(g *grammar) {
 	call := g.addRulePerTool("call", func(t Tool) string {
 		return g.object(t, "", "arguments", "")
 	})
+	if f.unclosed {
+		g.addRule("calls", "%s %s %s %s", g.token(phiCall.open), quote("["),
+			g.repeat(call, quote(", ")), quote("]"))
+		return
+	}
 	if f.list {
 		g.addRule("calls", "%s %s %s %s %s", g.token(phiCall.open),
 			quote("["), g.repeat(call, quote(", ")), quote("]"), g.token(phiCall.close))
