@@ -2,8 +2,9 @@ package api
 
 import (
 	"encoding/json"
-	"tandem/app/dialect"
 	"testing"
+
+	"tandem/app/dialect"
 )
 
 // A thought is written under the name that the template has for it. Templates that say thinking
@@ -82,5 +83,36 @@ func TestResultsJoinTheirCalls(t *testing.T) {
 	}
 	if len(messages[2].more) != before {
 		t.Errorf("the message that calls has %d members more", len(messages[2].more)-before)
+	}
+}
+
+// Tools are told at the end of the system message, or in one of its own. The client's messages stay
+// as they are.
+func TestToolsAreToldInTheSystemMessage(t *testing.T) {
+	tools := json.RawMessage(`[{"type":"function","function":{"name":"go"}},{"name":"look"}]`)
+	const told = "Functions you may call:\n{\"name\":\"go\"}\n{\"name\":\"look\"}\n" +
+		"To call one, answer with <tool_call>\n{\"name\": NAME, \"arguments\": OBJECT}\n</tool_call>."
+	user, system := NewMessage("user", "hi"), NewMessage("system", "Be brief.")
+	c := &Conversation{}
+	c.Tools.List = tools
+	for _, x := range []struct {
+		messages []Message
+		want     string
+	}{
+		{[]Message{user}, told},
+		{[]Message{system, user}, "Be brief.\n\n" + told},
+	} {
+		var vars struct{ Messages []struct{ Role, Content string } }
+		text := c.Vars(x.messages, true, dialect.History{Told: true})
+		if err := json.Unmarshal(text, &vars); err != nil {
+			t.Fatal(err)
+		}
+		if got := vars.Messages; len(got) != 2 || got[0].Role != "system" ||
+			got[0].Content != x.want || got[1].Content != "hi" {
+			t.Errorf("%+v", got)
+		}
+	}
+	if system.Text() != "Be brief." {
+		t.Errorf("the message became %q", system.Text())
 	}
 }

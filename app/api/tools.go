@@ -273,22 +273,41 @@ func readAllowed(f *wire.Fields) (mode string, names []string) {
 	return mode, names
 }
 
-// bareFunctions returns the functions of tools, without what wraps them. Other entries stay.
-func bareFunctions(tools json.RawMessage) json.RawMessage {
+// withTools returns the messages with what the dialect tool_call tells of tools at the end of the
+// system message, or in one of its own before all others.
+func withTools(messages []Message, tools json.RawMessage) []Message {
+	told := dialect.TellTools(listFunctions(tools))
+	if len(messages) > 0 && messages[0].Role == "system" {
+		first := messages[0]
+		first.Texts = append(slices.Clone(first.Texts), told)
+		return append([]Message{first}, messages[1:]...)
+	}
+	return append([]Message{NewMessage("system", told)}, messages...)
+}
+
+// listFunctions returns the functions of tools, without what wraps them. Other entries stay.
+func listFunctions(tools json.RawMessage) []json.RawMessage {
 	var entries []json.RawMessage
 	_ = json.Unmarshal(tools, &entries) // it was read before
-	out := []byte{'['}
 	for i, entry := range entries {
 		var tool struct {
 			Function json.RawMessage `json:"function"`
 		}
 		if json.Unmarshal(entry, &tool) == nil && tool.Function != nil {
-			entry = tool.Function
+			entries[i] = tool.Function
 		}
+	}
+	return entries
+}
+
+// bareFunctions returns the functions of tools as a JSON list.
+func bareFunctions(tools json.RawMessage) json.RawMessage {
+	out := []byte{'['}
+	for i, f := range listFunctions(tools) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, entry...)
+		out = append(out, f...)
 	}
 	return append(out, ']')
 }

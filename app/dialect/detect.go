@@ -48,6 +48,8 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 		d.name, d.calls = "tool_code", llama{pythonic: true, fenced: true}
 	case has(`"parameters": `, `{"name": `):
 		d.name, d.calls = "json", llama{}
+	case has("<|im_start|>") && !has("tools"):
+		d.name, d.calls, d.told = "tool_call", tagged{}, true
 	}
 	switch {
 	case d.channels:

@@ -48,6 +48,7 @@ type Dialect struct {
 	vocabulary    Vocabulary
 	thoughtMember string // see History.Thought
 	functions     string // see History.Functions
+	told          bool   // see History.Told
 	apart         bool   // see History.Apart
 	responses     bool   // see History.Responses
 }

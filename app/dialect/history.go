@@ -19,13 +19,16 @@ type History struct {
 	// Written: a call is a part of the text, as the dialect tool_call writes it. The template has no
 	// other place for it.
 	Written bool
+	// Told: the system message says which tools there are, and how one is called. A template in the
+	// form of ChatML that knows no tools has no other place for them.
+	Told bool
 	// Responses: the results of calls are the member tool_responses of the message that calls.
 	Responses bool
 }
 
 // Histories returns the forms to be tried with a template, the usual one first.
 func (d *Dialect) Histories() []History {
-	usual := History{Thought: d.thoughtMember, Functions: d.functions, Apart: d.apart,
+	usual := History{Thought: d.thoughtMember, Functions: d.functions, Apart: d.apart, Told: d.told,
 		Responses: d.responses}
 	list := []History{usual, usual, usual, usual}
 	list[1].NullContent = true

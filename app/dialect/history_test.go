@@ -38,6 +38,24 @@ func TestCallsAreWrittenWhereTheModelWritesJSON(t *testing.T) {
 	}
 }
 
+// A template in the form of ChatML that knows no tools gets them in its system message, and calls
+// in the text. Other templates that know none get neither.
+func TestToolsAreToldWhereATemplateInChatMLKnowsNone(t *testing.T) {
+	for template, want := range map[string]bool{
+		"{{ '<|im_start|>' + message['role'] }}":                              true,
+		"{{ '<|im_start|>' + message['role'] }}{% if tools %}":                false,
+		"{{ '<|im_start|>' + message['role'] }}{% if tools %}<tool_call>":     false,
+		"{{ '<start_of_turn>' + message['role'] }}":                           false,
+		"{{ '<|im_start|>' + message['role'] }} <tool_call> without the word": false,
+	} {
+		d := Detect(template, special())
+		list := d.Histories()
+		if list[0].Told != want || want && (!d.Tools() || !list[len(list)-1].Written) {
+			t.Errorf("%s: %+v", template, list)
+		}
+	}
+}
+
 // A parser reads what AppendCall writes.
 func TestAppendedCallIsRead(t *testing.T) {
 	text := string(AppendCall([]byte("hm\n"), "get_weather", []byte(`{"city":"a\"b"}`)))

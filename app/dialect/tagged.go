@@ -1,6 +1,10 @@
 package dialect
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
 // tagged reads and writes the calls of Qwen2.5, Qwen3, and Hermes 2 Pro and later. They are JSON
 // between tags: <tool_call>{"name": "f", "arguments": {}}</tool_call>.
@@ -26,6 +30,20 @@ func (tagged) grammar(g *grammar) {
 		return fmt.Sprintf("%s %s %s", g.token(toolCall.open), object, g.token(toolCall.close))
 	})
 	g.addRule("calls", "%s", g.repeat(call, quote("\n")))
+}
+
+// TellTools says in a system message which functions there are, each a JSON object, and how one is
+// called in the dialect tool_call.
+func TellTools(functions []json.RawMessage) string {
+	var b strings.Builder
+	b.WriteString("Functions you may call:\n")
+	for _, f := range functions {
+		b.Write(f)
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "To call one, answer with %s\n{\"name\": NAME, \"arguments\": OBJECT}\n%s.",
+		toolCall.open, toolCall.close)
+	return b.String()
 }
 
 // AppendCall appends a call as the dialect tool_call writes it. arguments is a JSON object.
