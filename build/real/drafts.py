@@ -9,9 +9,8 @@ from checks import check, run
 from starter import Server
 
 server = Server(sys.argv[1])
-TOKENS = 64
+TOKENS = 40
 PROMPTS = [
-    "Write the numbers from one to thirty as words, separated by commas.",
     "Correct the spelling and repeat the whole text: The quik brown fox jumps over the lazy dog. The quik brown fox runs over the lazy dog.",
     "Explain why the sky is blue.",
 ]
