@@ -90,7 +90,7 @@ var writers = map[string]writer{
 		text: "Where?</think>\n\n" + dsmlText, ends: []string{"</think>", "</｜DSML｜parameter>"}},
 	"dsml, plain": {template: "｜DSML｜function_calls", text: dsmlText,
 		ends: []string{"</｜DSML｜parameter>\n"}},
-	"phi": {template: `<|tool_call|>{`,
+	"phi": {template: `<|tool_call|>{}<|/tool_call|>`,
 		special: []string{"<|tool_call|>", "<|/tool_call|>"},
 		text: `<|tool_call|>{"name": "get_weather", "arguments": ` + wholeArguments +
 			"}<|/tool_call|>"},
