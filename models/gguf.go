@@ -1,9 +1,12 @@
 package models
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tandem/models/gguf"
@@ -52,4 +55,65 @@ func openGGUF(path string) (fs.FS, error) {
 		code = CodeIncomplete
 	}
 	return nil, &Error{Code: code, Message: err.Error(), Err: err}
+}
+
+// A Loss is how far weights of a GGUF file are from the file's, where MLX can't hold their kind
+// exactly. Figures are in steps: the rms of the tensor's own scales.
+type Loss struct {
+	Kind  string  // such as Q6_K
+	Bits  int     // in which they are held
+	RMS   float64 // of the worst tensor
+	Max   float64
+	Whole bool // every weight was measured; else a sample was
+}
+
+// String says it in a few words.
+func (l Loss) String() string {
+	about := ""
+	if !l.Whole {
+		about = "about "
+	}
+	return fmt.Sprintf("%s is held in %d bits, with an rms error of %s%.3f steps and at most %s%.2f",
+		l.Kind, l.Bits, about, l.RMS, about, l.Max)
+}
+
+// losses returns what a model's files lose, one Loss for each kind and number of bits.
+func losses(fsys fs.FS) (list []Loss) {
+	folder, ok := fsys.(*gguf.Folder)
+	if !ok {
+		return nil
+	}
+	for _, l := range folder.Losses() {
+		i := slices.IndexFunc(list, func(o Loss) bool { return o.Kind == l.Kind && o.Bits == l.Bits })
+		if i < 0 {
+			i = len(list)
+			list = append(list, Loss{Kind: l.Kind, Bits: l.Bits, Whole: true})
+		}
+		of := &list[i]
+		of.RMS, of.Max, of.Whole = max(of.RMS, l.RMS), max(of.Max, l.Max), of.Whole && l.Whole
+	}
+	slices.SortFunc(list, func(a, b Loss) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), a.Bits-b.Bits)
+	})
+	return list
+}
+
+// refined returns files whose tensors have more bits, if a load failed for want of them. Else ok is
+// false.
+func refined(fsys fs.FS, failed error) (_ fs.FS, ok bool) {
+	folder, isFolder := fsys.(*gguf.Folder)
+	if _, coarse := errors.AsType[*gguf.CoarseError](failed); !isFolder || !coarse {
+		return nil, false
+	}
+	finer, err := folder.Refined()
+	return finer, err == nil
+}
+
+// fileType returns how a model's GGUF file says that its weights are packed, such as Q4_K_M. It is
+// empty for other files, and for one that says nothing.
+func fileType(fsys fs.FS) string {
+	if folder, ok := fsys.(*gguf.Folder); ok {
+		return folder.FileType()
+	}
+	return ""
 }

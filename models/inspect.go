@@ -32,6 +32,11 @@ type Summary struct {
 	// and sound". It is empty if there are none.
 	LeftOut string
 
+	// FileType is what a GGUF file says of its quantization, such as Q4_K_M. Losses is what MLX's
+	// form of it loses. Both are empty for other files.
+	FileType string
+	Losses   []Loss
+
 	// ChatError is why a chat template cannot be read, nil if each can and if there is none.
 	ChatError error
 }
@@ -98,7 +103,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		Architecture: cfg.ModelType, Bytes: c.bytes,
 		Quantization: w.Packing(), Parameters: w.Parameters(),
 		ContextLength: arch.ContextLength(), Kind: b.Purpose.Kind,
-		LeftOut: w.LeftOut(),
+		LeftOut: w.LeftOut(), FileType: fileType(fsys), Losses: losses(fsys),
 	}
 	s.Footprint = Footprint{
 		ContextLength: s.ContextLength, layers: keptLayers(arch), unpacking: w.Unpacking(),

@@ -61,6 +61,7 @@ type Bundle struct {
 	Defaults Defaults
 	Info     Info
 	Parts    Parts
+	Losses   []Loss // of a GGUF file, all of them measured whole
 
 	thread *mlx.Thread
 }
@@ -120,6 +121,9 @@ func open(path string) (fs.FS, error) {
 // (io.ReaderAt).
 func LoadFS(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
 	b, err := load(ctx, t, fsys, opts)
+	if finer, ok := refined(fsys, err); ok {
+		b, err = load(ctx, t, finer, opts)
+	}
 	if err != nil {
 		return nil, named(err, opts)
 	}
@@ -171,6 +175,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	if err != nil {
 		return nil, err
 	}
+	b.Losses = losses(fsys)
 	b.Chat = readChat(fsys, tokenizerConfig, opts.Lane)
 	return b, nil
 }

@@ -1,9 +1,6 @@
 package gguf
 
-import (
-	"io"
-	"math"
-)
+import "math"
 
 // Q2_K, Q3_K and Q6_K have a scale for each 16 elements, and MLX's affine form has no groups so
 // small. Their groups are joined, with more bits for each element, so that the steps of a joined
@@ -27,10 +24,6 @@ type form struct {
 	bits, group int
 	scale       string
 }
-
-// maxError is how large the rms error of a tensor may be, in rms steps of its scales. A sample
-// tells it, so there is some room below 0.1.
-const maxError = 0.095
 
 var approximations = map[kind]approximation{
 	q2_k: {unpackQ2, []form{{4, 64, "F16"}, {4, 32, "F16"}, {5, 32, "F16"}, {5, 32, "F32"},
@@ -126,6 +119,8 @@ type joint struct {
 	scale, bias float32
 	lines       [4]line
 	ok          bool // both are finite in the stored type
+
+	inverse float64 // 2^fixed / scale, for a tally
 }
 
 // A line maps the elements of a part to those of its group: (at + slope q) / 256, rounded down. All
@@ -272,12 +267,22 @@ func (a *approximation) put(to *packed, b *superBlock, f form) bool {
 			f.put(to.biases, j.bias)
 			to.scales, to.biases = to.scales[scaleBytes[f.scale]:], to.biases[scaleBytes[f.scale]:]
 		}
-		if to.weights == nil {
+		if to.weights == nil && to.tally == nil {
 			continue
 		}
+		if to.tally != nil {
+			j.inverse = (1 << fixed) / float64(j.scale)
+		}
 		words := b.words[2*from : 2*(from+parts)]
-		for i := range words {
-			words[i] = j.lines[i/2].apply(words[i])
+		for i := range parts {
+			q := [2]uint64(words[2*i:])
+			words[2*i], words[2*i+1] = j.lines[i].apply(q[0]), j.lines[i].apply(q[1])
+			if to.tally != nil {
+				to.tally.add(a, b, from+i, &j, q, [2]uint64(words[2*i:]))
+			}
+		}
+		if to.weights == nil {
+			continue
 		}
 		to.weights = putWords(to.weights, words, f.bits)
 	}
@@ -301,80 +306,4 @@ func putWords(dst []byte, words []uint64, bits int) []byte {
 		}
 	}
 	return dst
-}
-
-// A Loss is how far the weights of a tensor are from the file's. Steps are those of the file's own
-// scales, in their rms. Both figures are of a sample.
-type Loss struct {
-	Tensor string
-	Kind   string
-	Bits   int     // of an element in memory
-	RMS    float64 // in steps
-	Max    float64 // in steps
-}
-
-// measure returns the loss of blocks in a form.
-func (a *approximation) measure(blocks []byte, size int, f form) (l Loss, ok bool) {
-	var b superBlock
-	var squares, steps, most float64
-	ok = true
-	n := 0
-	for ; len(blocks) >= size; blocks = blocks[size:] {
-		a.unpack(&b, blocks[:size])
-		for from := 0; from < len(b.share); from += f.group / part16 {
-			j := a.join(&b, from, f)
-			ok = ok && j.ok
-			for i := from; i < from+f.group/part16; i++ {
-				step := float64(b.d * float32(b.share[i]))
-				steps += step * step * part16
-				for k := range part16 {
-					q := b.words[2*i+k/8] >> (k % 8 * 8) & 255
-					got := float64(j.scale)*float64(j.lines[i-from].apply(q)&255) + float64(j.bias)
-					e := math.Abs(got - a.value(&b, i, q))
-					squares += e * e
-					most = max(most, e)
-				}
-				n += part16
-			}
-		}
-	}
-	if steps > 0 {
-		rms := math.Sqrt(steps / float64(n))
-		l.RMS, l.Max = math.Sqrt(squares/float64(n))/rms, most/rms
-	}
-	return l, ok
-}
-
-// A sample is so many runs of blocks, evenly spaced over a tensor.
-const (
-	sampleRuns = 16
-	sampleRun  = 16 // blocks
-)
-
-// choose returns the first form whose loss in a sample of the tensor is small enough, or else the
-// last, and that loss.
-func (a *approximation) choose(r io.ReaderAt, t *tensor) (*packing, Loss, error) {
-	size := t.kind.bytes()
-	blocks := t.bytes / int64(size)
-	run := min(blocks, sampleRun)
-	var sample []byte
-	for i := range min(sampleRuns, (blocks+run-1)/run) {
-		at := (blocks - run) * i / max(min(sampleRuns, (blocks+run-1)/run)-1, 1)
-		buffer := make([]byte, run*int64(size))
-		if n, err := r.ReadAt(buffer, t.offset+at*int64(size)); n < len(buffer) {
-			return nil, Loss{}, readError(err)
-		}
-		sample = append(sample, buffer...)
-	}
-	var loss Loss
-	var chosen form
-	for _, f := range a.forms {
-		l, ok := a.measure(sample, size, f)
-		chosen, loss = f, l
-		if ok && l.RMS < maxError {
-			break
-		}
-	}
-	loss.Tensor, loss.Kind, loss.Bits = t.name, t.kind.String(), chosen.bits
-	return a.packing(size, chosen), loss, nil
 }

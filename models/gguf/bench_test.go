@@ -27,7 +27,11 @@ func BenchmarkRepack(b *testing.B) {
 			}
 			elements := len(blocks) / k.bytes() * k.block()
 			side := elements / part16 * scaleBytes["F32"]
-			to := packed{make([]byte, elements*p.bits/8), make([]byte, side), make([]byte, side)}
+			to := packed{weights: make([]byte, elements*p.bits/8), scales: make([]byte, side),
+				biases: make([]byte, side)}
+			if !ok { // as in a load
+				to.tally = &tally{}
+			}
 			b.SetBytes(int64(len(blocks)))
 			for b.Loop() {
 				p.pack(to, blocks)

@@ -13,6 +13,7 @@ type model struct {
 	header *header
 	files  []io.ReaderAt // in which the tensors lie
 	losses []Loss
+	whole  bool // whole tensors say how many bits they need, not samples
 }
 
 // A family is how one general.architecture becomes a model in Hugging Face's form.
@@ -190,7 +191,7 @@ func (m *model) pack(s *source) error {
 	}
 	var loss Loss
 	var err error
-	s.pack, loss, err = a.choose(m.files[s.file], &s.tensor)
+	s.pack, loss, err = a.choose(m.files[s.file], &s.tensor, m.whole)
 	m.losses = append(m.losses, loss)
 	return err
 }

@@ -29,12 +29,39 @@ type Folder struct {
 	entries []*entry
 	small   map[string]func() []byte // the other files by name, made when they are asked for
 	changed time.Time
-	losses  []Loss
+
+	fileType string
+
+	mu     sync.Mutex
+	losses []Loss
 }
 
 // Losses returns what repacking changes. It is empty for a file whose weights stay exactly as they
-// are.
-func (d *Folder) Losses() []Loss { return d.losses }
+// are. A tensor that was read whole is measured whole, another one by a sample.
+func (d *Folder) Losses() []Loss {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.losses)
+}
+
+// FileType returns what the file says of its quantization, such as Q4_K_M. It is empty if the file
+// says nothing that is known.
+func (d *Folder) FileType() string { return d.fileType }
+
+// measured notes the loss of a whole tensor.
+func (d *Folder) measured(l Loss) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.losses {
+		if d.losses[i].Tensor == l.Tensor {
+			d.losses[i] = l
+		}
+	}
+}
+
+// Refined returns the same folder, whose tensors have the bits that they need as a whole. It reads
+// all tensors that lose something.
+func (d *Folder) Refined() (*Folder, error) { return openFolder(d.fsys, d.files[0].name, true) }
 
 // A fileID is a file as its header was read.
 type fileID struct {
@@ -46,14 +73,16 @@ type fileID struct {
 // Open reads and checks the header of a GGUF file, or of all files of its set. Errors are one
 // sentence about the file, without its name. An error that wraps fs.ErrNotExist is the file
 // system's own.
-func Open(fsys fs.FS, name string) (*Folder, error) {
+func Open(fsys fs.FS, name string) (*Folder, error) { return openFolder(fsys, name, false) }
+
+func openFolder(fsys fs.FS, name string, whole bool) (*Folder, error) {
 	h, files, ids, err := openSet(fsys, name)
 	if err != nil {
 		return nil, err
 	}
 	defer closeAll(files)
 	d := &Folder{fsys: fsys, files: ids}
-	m := &model{header: h}
+	m := &model{header: h, whole: whole}
 	for i, f := range files {
 		m.files = append(m.files, f.(io.ReaderAt))
 		if ids[i].changed.After(d.changed) {
@@ -93,7 +122,7 @@ func (d *Folder) show(m *model) error {
 		return err
 	}
 	d.header, d.entries = layout(sources)
-	d.losses = m.losses
+	d.losses, d.fileType = m.losses, m.fileType()
 	config, err := m.config(sources)
 	if err != nil {
 		return err
@@ -127,7 +156,7 @@ func (d *Folder) Open(name string) (fs.File, error) {
 	if name != weightsFile {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	w := &weights{header: d.header, entries: d.entries}
+	w := &weights{header: d.header, entries: d.entries, measured: d.measured}
 	f := &shownFile{info: d.info(name, d.size())}
 	for _, id := range d.files {
 		file, now, err := openRegular(d.fsys, id.name)

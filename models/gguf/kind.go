@@ -3,6 +3,7 @@ package gguf
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -67,4 +68,22 @@ func supportedKinds() string {
 		names = append(names, k.String())
 	}
 	return strings.Join(names, ", ")
+}
+
+// fileTypes holds the names of general.file_type, as llama.cpp numbers them.
+var fileTypes = map[int]string{
+	0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K",
+	11: "Q3_K_S", 12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S",
+	17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS",
+	23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S", 29: "IQ2_M",
+	30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4_MOE",
+}
+
+// fileType returns the name of general.file_type, empty if it is not there or not known.
+func (m *model) fileType() string {
+	n, err := m.header.metadata.uint("general.file_type", -1, math.MaxInt32)
+	if err != nil {
+		return ""
+	}
+	return fileTypes[n]
 }

@@ -19,8 +19,11 @@ type packing struct {
 
 // packed is where packed blocks go: elements, the lowest bits first, and scale and bias of each
 // group. Either may be nil: the elements, or scales and biases together. Modes without biases leave
-// them alone.
-type packed struct{ weights, scales, biases []byte }
+// them alone. tally, if not nil, gets the errors of an approximation.
+type packed struct {
+	weights, scales, biases []byte
+	tally                   *tally
+}
 
 // exact returns a pack of two that leave each weight as it is.
 func exact(weights func(dst, blocks []byte),

@@ -126,8 +126,10 @@ type weights struct {
 	entries []*entry
 	files   []io.ReaderAt
 
+	measured func(Loss) // hears of each tensor that loses something, and is read whole
+
 	mu   sync.Mutex
-	side sideTensors
+	side *sideTensors
 }
 
 // sideTensors are scales and biases that came along when the weight of the same source was read.
@@ -135,6 +137,9 @@ type weights struct {
 type sideTensors struct {
 	source         *source
 	scales, biases []byte
+
+	mu    sync.Mutex
+	tally tally // of an approximation
 }
 
 // ReadAt implements io.ReaderAt.
@@ -193,7 +198,7 @@ func (w *weights) readWhole(e *entry, p []byte) error {
 	defer w.mu.Unlock()
 	var kept []byte
 	switch {
-	case w.side.source != e.source:
+	case w.side == nil || w.side.source != e.source:
 	case e.part == scales:
 		kept, w.side.scales = w.side.scales, nil
 	case e.part == biases:
@@ -203,19 +208,35 @@ func (w *weights) readWhole(e *entry, p []byte) error {
 		copy(p, kept)
 		return nil
 	}
-	w.side = sideTensors{}
+	w.side = nil
 	var side *sideTensors
 	if e.part == weight {
 		n := e.sideBytes(e.rows())
-		side = &sideTensors{e.source, make([]byte, n), make([]byte, n)}
+		side = &sideTensors{source: e.source, scales: make([]byte, n), biases: make([]byte, n)}
 	}
-	if err := w.readRows(e, p, 0, e.rows(), side); err != nil {
+	err := w.readRows(e, p, 0, e.rows(), side)
+	_, lossy := approximations[e.kind]
+	if side == nil || err != nil && err != errScale || !lossy {
+		w.side = side
 		return err
 	}
-	if side != nil {
-		w.side = *side
+	loss := side.tally.loss(&e.tensor, e.pack.bits)
+	if (err != nil || loss.RMS >= maxError) && !e.pack.isLast(e.kind) {
+		return &CoarseError{e.tensor.name}
 	}
-	return nil
+	if err == nil {
+		loss.Whole = true
+		w.measured(loss)
+		w.side = side
+	}
+	return err
+}
+
+// add adds the errors of some rows.
+func (s *sideTensors) add(sum *tally) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tally.join(*sum)
 }
 
 // sideBytes returns the bytes of the scales of so many rows of a packed tensor.
@@ -309,6 +330,10 @@ func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
 	case weight:
 		p.weights = out
 		if side != nil {
+			if _, lossy := approximations[e.kind]; lossy {
+				p.tally = &tally{}
+				defer side.add(p.tally)
+			}
 			a, b := e.sideBytes(from), e.sideBytes(to)
 			p.scales, p.biases = side.scales[a:b], side.biases[a:b]
 		}
