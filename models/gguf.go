@@ -110,7 +110,7 @@ func refined(fsys fs.FS, failed error) (_ fs.FS, ok bool) {
 }
 
 // fileType returns how a model's GGUF file says that its weights are packed, such as Q4_K_M. It is
-// empty for other files, and for one that says nothing.
+// empty for other files.
 func fileType(fsys fs.FS) string {
 	if folder, ok := fsys.(*gguf.Folder); ok {
 		return folder.FileType()

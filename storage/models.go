@@ -25,7 +25,8 @@ type Model struct {
 	LastUsedAt     time.Time `json:"last_used_at,omitzero"`
 	LoadMS         int64     `json:"load_ms,omitzero"` // of the last load; 0 = never loaded
 	// embedding or reranker; empty if it generates text
-	Kind string `json:"kind,omitzero"`
+	Kind     string `json:"kind,omitzero"`
+	FileType string `json:"file_type,omitzero"` // of a GGUF file, such as Q4_K_M
 }
 
 // The sources of a model.
@@ -37,13 +38,13 @@ const (
 	SourceStarter = "starter" // a file beside the program; one model at most
 )
 
-const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at, load_ms, kind"
+const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at, load_ms, kind, file_type"
 
 // fields are the columns in the order of modelColumns, for reading and writing.
 func (m *Model) fields() []any {
 	return []any{&m.ID, &m.Path, &m.Source, &m.Revision, &m.Architecture, &m.Quantization, &m.Dtype,
 		&m.Parameters, &m.Bytes, &m.ContextLength, &m.DownloadedByUs, (*stamp)(&m.AddedAt),
-		(*stamp)(&m.LastUsedAt), &m.LoadMS, &m.Kind}
+		(*stamp)(&m.LastUsedAt), &m.LoadMS, &m.Kind, &m.FileType}
 }
 
 // RegisterModel adds m to the registry or renews its row, and returns the row as it now is.
@@ -61,7 +62,7 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 		return Model{}, &Error{Code: Invalid, Op: op, Message: "a model needs an id and a source"}
 	}
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		const marks = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+		const marks = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 		old, err := registered(ctx, tx, m)
 		switch {
 		case err == nil:

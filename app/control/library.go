@@ -57,6 +57,9 @@ type ModelNeeds struct {
 
 	// NoChat is why the model cannot chat though it has a chat template, one sentence.
 	NoChat string `json:"no_chat,omitempty"`
+
+	// Inexact says what the weights of a GGUF file lose in memory. It is empty for exact ones.
+	Inexact string `json:"inexact,omitempty"`
 }
 
 // Catalogue is the answer of GET /app/catalogue: a short list of models that are worth downloading,

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -154,8 +155,19 @@ type Model struct {
 	DownloadedByUs bool      `json:"downloaded_by_us"` // only these are ever deleted from disk
 	AddedAt        time.Time `json:"added_at"`
 	LastUsedAt     time.Time `json:"last_used_at,omitzero"`
-	LoadMS         int64     `json:"load_ms,omitzero"` // of the last load; 0 = never loaded
-	Kind           string    `json:"kind,omitzero"`    // see KindEmbedding; empty if it goes on with texts
+	LoadMS         int64     `json:"load_ms,omitzero"`   // of the last load; 0 = never loaded
+	Kind           string    `json:"kind,omitzero"`      // see KindEmbedding; empty if it goes on with texts
+	FileType       string    `json:"file_type,omitzero"` // of a GGUF file, such as Q4_K_M
+}
+
+// Packing says how the weights are packed: in a GGUF file first, and how they are held. It is the
+// type of the weights if they are not packed.
+func (m Model) Packing() string {
+	held := cmp.Or(m.Quantization, m.Dtype)
+	if m.FileType == "" || m.FileType == held {
+		return held
+	}
+	return m.FileType + ", " + held
 }
 
 // Run is one row of the history, field for field that of package storage: what one request took. It

@@ -64,6 +64,9 @@ func TestFoundListsGGUFFiles(t *testing.T) {
 	if err != nil || m.ID != f.Models[0].ID {
 		t.Errorf("added as %q, %v", m.ID, err)
 	}
+	if m.FileType != "Q8_0" || m.Packing() != "Q8_0, mixed 8-bit" {
+		t.Errorf("it is %q, %q", m.FileType, m.Packing())
+	}
 }
 
 // A model in Ollama's store has Ollama's name. When Ollama takes its file away, the model is

@@ -59,6 +59,7 @@ func (l *Library) register(ctx context.Context, row storage.Model,
 		row.ID += "-2" // the alias is no id; it counts as taken
 	}
 	row.Architecture, row.Quantization, row.Dtype = info.Architecture, info.Quantization, info.Dtype
+	row.FileType = info.FileType
 	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes,
 		info.ContextLength, string(info.Kind)
 	row, err := l.db.RegisterModel(ctx, row)

@@ -97,6 +97,9 @@ func newOllamaModel(e api.ModelEntry, m control.Model) Model {
 	if m.Quantization == "" {
 		o.Details.QuantizationLevel = m.Dtype
 	}
+	if m.FileType != "" {
+		o.Details.Format, o.Details.QuantizationLevel = "gguf", m.FileType
+	}
 	return o
 }
 

@@ -53,6 +53,9 @@ func newLMStudioModel(e api.ModelEntry, m control.Model, loaded *control.Loaded)
 	if m.Quantization == "" {
 		out.Quantization = m.Dtype
 	}
+	if m.FileType != "" {
+		out.CompatibilityType, out.Quantization = "gguf", m.FileType
+	}
 	if m.Kind == control.KindEmbedding {
 		out.Type = "embeddings"
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"tandem/app/control"
@@ -102,6 +103,41 @@ func (p *Pool) noChat(row storage.Model) string {
 	return s.NoChat()
 }
 
+// inexact says what the weights of a model lose in memory: of the whole if it is loaded, else of a
+// sample.
+func (p *Pool) inexact(row storage.Model) string {
+	losses, loaded := p.losses(row.ID)
+	if !loaded && row.Source != storage.SourcePocket {
+		s, _ := p.Inspect(row.Path) // why it cannot be loaded is told
+		losses = s.Losses
+	}
+	return sayLosses(losses)
+}
+
+// sayLosses returns losses as one text, empty for none.
+func sayLosses(losses []models.Loss) string {
+	if losses == nil {
+		return ""
+	}
+	var list []string
+	for _, l := range losses {
+		list = append(list, l.String())
+	}
+	return strings.Join(list, "; ") + " (a step is the rms of the file's own scales)"
+}
+
+// losses returns what a loaded model lost.
+func (p *Pool) losses(id string) (_ []models.Loss, loaded bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.resident {
+		if m.row.ID == id {
+			return m.bundle.Losses, true
+		}
+	}
+	return nil, false
+}
+
 // Inspect is [models.Inspect]. It reads a folder again only if one of its files is another one.
 func (p *Pool) Inspect(dir string) (models.Summary, error) {
 	return p.models.get(dir, listFiles(dir),
@@ -148,7 +184,7 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 			} else {
 				m.Why = err.Error()
 			}
-			m.NoChat = p.noChat(row)
+			m.NoChat, m.Inexact = p.noChat(row), p.inexact(row)
 		})
 	}
 	reading.Wait()

@@ -44,8 +44,8 @@ func (d *Folder) Losses() []Loss {
 	return slices.Clone(d.losses)
 }
 
-// FileType returns what the file says of its quantization, such as Q4_K_M. It is empty if the file
-// says nothing that is known.
+// FileType returns what the file says of its quantization, such as Q4_K_M, or else the kind of most
+// of its weights.
 func (d *Folder) FileType() string { return d.fileType }
 
 // measured notes the loss of a whole tensor.

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -79,11 +80,27 @@ var fileTypes = map[int]string{
 	30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4_MOE",
 }
 
-// fileType returns the name of general.file_type, empty if it is not there or not known.
+// fileType returns the name of general.file_type. If it is not there or not known, the kind counts
+// that has the most bytes, a packed one before a plain one.
 func (m *model) fileType() string {
 	n, err := m.header.metadata.uint("general.file_type", -1, math.MaxInt32)
-	if err != nil {
-		return ""
+	if name := fileTypes[n]; name != "" && err == nil {
+		return name
 	}
-	return fileTypes[n]
+	bytes := map[kind]int64{}
+	for _, t := range m.header.tensors {
+		bytes[t.kind] += t.bytes
+	}
+	rank := func(a, b kind) int {
+		_, x := plainTypes[a]
+		_, y := plainTypes[b]
+		switch {
+		case x && !y:
+			return -1
+		case y && !x:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(bytes[a], bytes[b]), cmp.Compare(a, b))
+	}
+	return slices.MaxFunc(slices.Collect(maps.Keys(bytes)), rank).String()
 }

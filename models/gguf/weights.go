@@ -179,7 +179,10 @@ func (w *weights) entryAt(off int64) *entry {
 func (w *weights) read(e *entry, p []byte, off int64) (int, error) {
 	p = p[:min(int64(len(p)), e.size-off)]
 	if int64(len(p)) == e.size {
-		return len(p), w.readWhole(e, p)
+		if err := w.readWhole(e, p); err != nil {
+			return 0, err // a reader may pass over the error of a read that is complete
+		}
+		return len(p), nil
 	}
 	row := e.shownBytes()
 	unit := int64(e.unit())

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,13 +66,14 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		}
 		why := map[string]string{} // the models that cannot be loaded
 		noChat := map[string]string{}
+		inexact := map[string]string{} // GGUF files that no form here holds exactly
 		if !*asJSON {
 			needs, err := c.Memory(ctx)
 			if err != nil {
 				return err
 			}
 			for _, n := range needs.Models {
-				why[n.ID], noChat[n.ID] = n.Why, n.NoChat
+				why[n.ID], noChat[n.ID], inexact[n.ID] = n.Why, n.NoChat, n.Inexact
 			}
 		}
 		var rows [][]string
@@ -106,6 +106,11 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 				fmt.Fprintf(m.Stderr, "tandem: %s cannot chat: %s\n", id, noChat[id])
 			}
 		}
+		for _, id := range slices.Sorted(maps.Keys(inexact)) {
+			if inexact[id] != "" {
+				fmt.Fprintf(m.Stderr, "tandem: %s is not held exactly: %s\n", id, inexact[id])
+			}
+		}
 		return nil
 	})
 }
@@ -129,7 +134,7 @@ func modelRow(state control.State, m control.Model) []string {
 		memory = control.ByteSize(l.Bytes)
 	}
 	return []string{mark + m.ID, architecture, count(m.Parameters),
-		cmp.Or(m.Quantization, m.Dtype), control.ByteSize(m.Bytes), context, memory, m.Source,
+		m.Packing(), control.ByteSize(m.Bytes), context, memory, m.Source,
 		clock(m.LastUsedAt)}
 }
 

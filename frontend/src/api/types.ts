@@ -522,6 +522,7 @@ export interface ModelNeeds {
   needs: Needs // zero with Why
   why?: string // one sentence
   no_chat?: string
+  inexact?: string
 }
 
 // Catalogue is the answer of GET /app/catalogue: a short list of models that are worth downloading,
@@ -835,6 +836,7 @@ export interface Model {
   last_used_at?: string
   load_ms?: number // of the last load; 0 = never loaded
   kind?: string // see KindEmbedding; empty if it goes on with texts
+  file_type?: string // of a GGUF file, such as Q4_K_M
 }
 
 // Run is one row of the history, field for field that of package storage: what one request took. It

@@ -1,0 +1,28 @@
+package pool
+
+import (
+	"path/filepath"
+	"testing"
+
+	"tandem/models"
+	"tandem/storage"
+)
+
+// What a load measured counts more than what the files promise. Exact weights need no word.
+func TestLossesOfALoadedModelAreTold(t *testing.T) {
+	file := filepath.Join("..", "..", "models", "testdata", "gguf", "llama.gguf")
+	row := storage.Model{ID: "m", Path: file, Source: storage.SourceFolder}
+	p := &Pool{}
+	if got := p.inexact(row); got != "" {
+		t.Errorf("an exact model loses %q", got)
+	}
+	p.resident = []*Model{{row: row, bundle: &models.Bundle{Losses: []models.Loss{
+		{Kind: "Q3_K", Bits: 5, RMS: 0.0851, Max: 0.29},
+		{Kind: "Q6_K", Bits: 8, RMS: 0.0904, Max: 0.42, Whole: true}}}}}
+	want := "Q3_K is held in 5 bits, with an rms error of about 0.085 steps and at most about 0.29; " +
+		"Q6_K is held in 8 bits, with an rms error of 0.090 steps and at most 0.42 " +
+		"(a step is the rms of the file's own scales)"
+	if got := p.inexact(row); got != want {
+		t.Errorf("it loses %q, not %q", got, want)
+	}
+}
