@@ -41,20 +41,35 @@ func openGGUF(path string) (fs.FS, error) {
 	if err == nil {
 		return files, nil
 	}
+	return nil, ggufError(name, err)
+}
+
+// InspectGGUF is Inspect for a GGUF file of which the headers alone are read. It says nothing of
+// what the file's weights lose.
+func InspectGGUF(fsys fs.FS, file, name string) (Summary, error) {
+	files, err := gguf.OpenHeader(fsys, file)
+	if err != nil {
+		return Summary{}, named(ggufError(file, err), Options{Name: name})
+	}
+	return InspectFS(files, name)
+}
+
+// ggufError returns the error of opening a GGUF file.
+func ggufError(name string, err error) error {
 	if _, ok := errors.AsType[*disk.SilentError](err); ok {
-		return nil, unread(name, err)
+		return unread(name, err)
 	}
 	code := CodeInvalid
 	if _, ok := errors.AsType[*gguf.UnsupportedError](err); ok {
 		code = CodeUnsupported
 	}
 	if missing, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
-		return nil, missingFile(missing.Path)
+		return missingFile(missing.Path)
 	}
 	if _, ok := errors.AsType[*gguf.TruncatedError](err); ok {
 		code = CodeIncomplete
 	}
-	return nil, &Error{Code: code, Message: err.Error(), Err: err}
+	return &Error{Code: code, Message: err.Error(), Err: err}
 }
 
 // A Loss is how far weights of a GGUF file are from the file's, where MLX can't hold their kind

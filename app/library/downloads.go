@@ -331,7 +331,8 @@ func (l *Library) discard(x *download) error {
 	if !there { // it was complete before it was stopped
 		return nil
 	}
-	freed, err := hub.Discard(cache, x.ID, blobs) // this takes a while for gigabytes
+	id, _ := hub.CutQuantization(x.ID)
+	freed, err := hub.Discard(cache, id, blobs) // this takes a while for gigabytes
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	x.discarding = false

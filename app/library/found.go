@@ -166,6 +166,10 @@ func (f *finder) cached(dir, id string) {
 			Why: bareReason(err, id)})
 		return
 	}
+	if _, err := disk.Stat(filepath.Join(snapshot, "config.json")); errors.Is(err, fs.ErrNotExist) {
+		f.search(snapshot, control.PlaceHub, 1) // GGUF files
+		return
+	}
 	f.addModel(snapshot, control.PlaceHub)
 }
 

@@ -29,10 +29,6 @@ func ggufModels(entries []fs.DirEntry) []string {
 	return names
 }
 
-// quantizationTag is how the name of a GGUF file ends that says how its weights are packed.
-var quantizationTag = regexp.MustCompile(
-	`(?i)[-._]((?:UD-)?(?:I?Q[0-9][0-9A-Z_]*|BF16|F16|F32|MXFP4(?:_MOE)?))$`)
-
 // ggufID returns the id of the model in a GGUF file. It is ORG/NAME:QUANTIZATION where the file
 // lies as publishers have it: in a folder ORG/NAME, under a name that begins with NAME, without
 // GGUF, and ends with the quantization. Elsewhere it is the file's own name.
@@ -41,22 +37,22 @@ func ggufID(path string) string {
 	if set := models.GGUFSet(path); len(set) > 1 {
 		name = setEnd.ReplaceAllString(name, "")
 	}
-	tag := quantizationTag.FindStringSubmatch(name)
+	tag := hub.Quantization(filepath.Base(path))
 	folder := filepath.Dir(path)
 	id := ""
-	if _, hubID, _, err := hub.ParseDir(folder); err == nil {
-		id = hubID
+	if dir, err := hub.SnapshotOf(path); err == nil {
+		_, id, _, _ = hub.ParseDir(dir) // which SnapshotOf has read
 	} else {
 		id = filepath.Base(filepath.Dir(folder)) + "/" + filepath.Base(folder)
 	}
-	if tag == nil || !strings.HasPrefix(strings.ToLower(name), strings.ToLower(
+	if tag == "" || !strings.HasPrefix(strings.ToLower(name), strings.ToLower(
 		trimGGUFEnd(id[strings.LastIndexByte(id, '/')+1:]))) {
 		return plainID(name)
 	}
 	if _, _, err := hub.Parse(id); err != nil {
 		return plainID(name)
 	}
-	return id + ":" + strings.ToUpper(tag[1])
+	return id + ":" + tag
 }
 
 // setEnd is how the names of the files of a set end.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/models/hub"
 )
 
 func TestIDsOfGGUFFiles(t *testing.T) {
@@ -128,5 +129,68 @@ func TestOllamasStoreIsFound(t *testing.T) {
 	_, err = a.library.AddModel(t.Context(), control.AddRequest{Path: blob})
 	if err == nil || !strings.Contains(err.Error(), "there is no such folder") {
 		t.Errorf("a blob that is gone is added: %v", err)
+	}
+}
+
+// A repository of GGUF files gives the usual quantization, under its name, and says which others
+// there are. A file that cannot be loaded is refused before its weights.
+func TestPullOfGGUFFiles(t *testing.T) {
+	r := &repository{dir: t.TempDir()}
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, data []byte) {
+		if err := os.WriteFile(filepath.Join(r.dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"tiny-Q8_0.gguf", "tiny-Q4_K_M.gguf", "mmproj-f16.gguf"} {
+		write(name, append(slices.Clone(file), name...)) // a blob of its own
+	}
+	write("tiny-Q2_K.gguf", []byte(strings.Replace(string(file), "llama", "camel", 1)))
+	a := open(t, setup{Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: r.serve(t)}})
+	var note string
+	pull := func(id string) (control.Model, error) {
+		note = ""
+		return a.library.Pull(t.Context(), control.PullRequest{ID: id},
+			func(p control.Progress) { note += p.Note })
+	}
+	m, err := pull("org/tiny-GGUF")
+	if err != nil || m.ID != "org/tiny-GGUF:Q4_K_M" || !m.DownloadedByUs ||
+		filepath.Base(m.Path) != "tiny-Q4_K_M.gguf" {
+		t.Fatalf("pulled %+v, %v", m, err)
+	}
+	for _, word := range []string{"Q4_K_M was taken", "Q8_0", "mmproj"} {
+		if !strings.Contains(note, word) {
+			t.Errorf("the note %q lacks %q", note, word)
+		}
+	}
+	if other, err := pull("org/tiny-GGUF:q8_0"); err != nil || other.ID != "org/tiny-GGUF:Q8_0" ||
+		strings.Contains(note, "was taken") {
+		t.Errorf("pulled %+v, %q, %v", other, note, err)
+	}
+	if again, err := pull("org/tiny-GGUF:Q4_K_M"); err != nil || again.ID != m.ID ||
+		again.Path != m.Path {
+		t.Errorf("pulled again %+v, %v", again, err)
+	}
+	if _, err := pull("org/tiny-GGUF:Q2_K"); err == nil || !strings.Contains(err.Error(), "camel") {
+		t.Errorf("an unknown architecture gives %v", err)
+	}
+	found, err := a.library.Found(t.Context())
+	if err != nil || len(found.Models) != 2 || found.Models[0].ID != m.ID ||
+		!found.Models[0].Registered {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if gone, err := a.library.RemoveModel(t.Context(), m.ID); err != nil || !gone.Deletes ||
+		gone.Bytes < int64(len(file)) {
+		t.Errorf("removed %+v, %v", gone, err)
+	}
+	list, err := a.library.Models(t.Context())
+	if err != nil || !slices.ContainsFunc(list, func(m control.Model) bool {
+		_, err := os.Stat(m.Path)
+		return m.ID == "org/tiny-GGUF:Q8_0" && err == nil
+	}) {
+		t.Errorf("the other file is gone: %+v, %v", list, err)
 	}
 }

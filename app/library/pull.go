@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"tandem/app/control"
@@ -47,7 +48,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
-	o.Check = func(files fs.FS) error { return l.checkPull(ctx, id, files) }
+	o.Check = func(files fs.FS, of *hub.GGUF) error { return l.checkPull(ctx, id, files, of) }
 	snapshot, err := hub.Pull(ctx, name, o, func(p hub.Progress) {
 		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate),
 			Waiting: p.Waiting})
@@ -60,14 +61,23 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 		notes = append(notes, fmt.Sprintf("the hub could not be asked for a newer revision, so what the cache holds is used: %v",
 			snapshot.Unchecked))
 	}
-	drafter := models.IsDrafter(snapshot.Dir)
+	path := snapshot.Dir
+	if g := snapshot.GGUF; g != nil {
+		path = filepath.Join(path, filepath.FromSlash(g.File))
+		_, wish := hub.CutQuantization(name)
+		notes = append(notes, ggufNotes(id, wish, g)...)
+		if g.Quantization != "" {
+			id += ":" + g.Quantization
+		}
+	}
+	drafter := snapshot.GGUF == nil && models.IsDrafter(path)
 	if drafter {
 		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now; `tandem models remove %s` deletes it",
 			id, id, id))
 	}
 	var info models.Summary
 	if !drafter {
-		info, err = l.pool.Inspect(snapshot.Dir)
+		info, err = l.pool.Inspect(path)
 	}
 	if err == nil && info.LeftOut != "" {
 		notes = append(notes, fmt.Sprintf("%s reads text alone here: its parts for %s are left out",
@@ -87,7 +97,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	if err != nil {
 		return control.Model{}, pool.InvalidModel(err)
 	}
-	old, err := l.pulledRow(ctx, id)
+	old, err := l.pulledRow(ctx, id, snapshot.GGUF)
 	if err != nil {
 		return control.Model{}, err
 	}
@@ -96,7 +106,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	}
 	// Files that others downloaded stay theirs. Files that Tandem completed are its own.
 	model, err := l.register(ctx, storage.Model{
-		ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit,
+		ID: id, Path: path, Source: storage.SourceHub, Revision: snapshot.Commit,
 		DownloadedByUs: snapshot.Added,
 	}, info)
 	if err == nil && model.ID == old.ID && model.Path != old.Path {
@@ -108,9 +118,29 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	return model, err
 }
 
+// ggufNotes says which GGUF file was taken, unless it was asked for, and what was left out.
+func ggufNotes(id, wish string, g *hub.GGUF) (notes []string) {
+	if wish == "" && len(g.Others) > 0 {
+		note := fmt.Sprintf("%s has several quantizations, and %s was taken", id,
+			cmp.Or(g.Quantization, g.File))
+		notes = append(notes, fmt.Sprintf("%s; `tandem pull %s:%s` takes another one of %s", note, id,
+			g.Others[0], strings.Join(g.Others, ", ")))
+	}
+	if g.Projector {
+		notes = append(notes, "the mmproj files, which let the model see, were left out")
+	}
+	return notes
+}
+
 // checkPull refuses a model that could not be used, before its weights are fetched. Of a drafter it
 // asks whether it fits one of the models that it would be taken for. Error: CodeModelInvalid.
-func (l *Library) checkPull(ctx context.Context, id string, files fs.FS) error {
+func (l *Library) checkPull(ctx context.Context, id string, files fs.FS, of *hub.GGUF) error {
+	if of != nil {
+		if _, err := models.InspectGGUF(files, of.File, id); err != nil {
+			return pool.InvalidModel(err)
+		}
+		return nil
+	}
 	if !models.IsDrafterFS(files) {
 		if _, err := models.InspectFS(files, id); err != nil {
 			return pool.InvalidModel(err)
@@ -133,8 +163,8 @@ func (l *Library) checkPull(ctx context.Context, id string, files fs.FS) error {
 }
 
 // pulledRow returns the row of a hub's model, the zero Model if there is none. Its id differs from
-// the hub's if that was taken.
-func (l *Library) pulledRow(ctx context.Context, id string) (storage.Model, error) {
+// the hub's if that was taken, except for a GGUF file: a repository has several.
+func (l *Library) pulledRow(ctx context.Context, id string, of *hub.GGUF) (storage.Model, error) {
 	rows, err := l.db.Models(ctx)
 	if err != nil {
 		return storage.Model{}, err
@@ -143,7 +173,13 @@ func (l *Library) pulledRow(ctx context.Context, id string) (storage.Model, erro
 		if row.Source != storage.SourceHub {
 			continue
 		}
-		if _, of, _, err := hub.ParseDir(row.Path); err == nil && of == id {
+		if of != nil {
+			if row.ID == id {
+				return row, nil
+			}
+			continue
+		}
+		if _, repository, _, err := hub.ParseDir(row.Path); err == nil && repository == id {
 			return row, nil
 		}
 	}

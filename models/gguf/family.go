@@ -13,8 +13,17 @@ type model struct {
 	header *header
 	files  []io.ReaderAt // in which the tensors lie
 	losses []Loss
-	whole  bool // whole tensors say how many bits they need, not samples
+	look   look // how many bits a tensor needs
 }
+
+// A look says what tells how many bits a tensor needs.
+type look int
+
+const (
+	lookAtSamples look = iota
+	lookAtAll          // its weights
+	lookAtHeader       // nothing: each takes the fewest that its kind may have
+)
 
 // A family is how one general.architecture becomes a model in Hugging Face's form.
 type family struct {
@@ -189,9 +198,13 @@ func (m *model) pack(s *source) error {
 	if !ok {
 		return nil
 	}
+	if m.look == lookAtHeader {
+		s.pack = a.packing(s.kind.bytes(), a.forms[0])
+		return nil
+	}
 	var loss Loss
 	var err error
-	s.pack, loss, err = a.choose(m.files[s.file], &s.tensor, m.whole)
+	s.pack, loss, err = a.choose(m.files[s.file], &s.tensor, m.look == lookAtAll)
 	m.losses = append(m.losses, loss)
 	return err
 }

@@ -61,7 +61,7 @@ func (d *Folder) measured(l Loss) {
 
 // Refined returns the same folder, whose tensors have the bits that they need as a whole. It reads
 // all tensors that lose something.
-func (d *Folder) Refined() (*Folder, error) { return openFolder(d.fsys, d.files[0].name, true) }
+func (d *Folder) Refined() (*Folder, error) { return openFolder(d.fsys, d.files[0].name, lookAtAll) }
 
 // A fileID is a file as its header was read.
 type fileID struct {
@@ -73,16 +73,22 @@ type fileID struct {
 // Open reads and checks the header of a GGUF file, or of all files of its set. Errors are one
 // sentence about the file, without its name. An error that wraps fs.ErrNotExist is the file
 // system's own.
-func Open(fsys fs.FS, name string) (*Folder, error) { return openFolder(fsys, name, false) }
+func Open(fsys fs.FS, name string) (*Folder, error) { return openFolder(fsys, name, lookAtSamples) }
 
-func openFolder(fsys fs.FS, name string, whole bool) (*Folder, error) {
+// OpenHeader is Open for a file of which the header alone is at hand. It tells whether the file can
+// be used. Its weights are not to be read.
+func OpenHeader(fsys fs.FS, name string) (*Folder, error) {
+	return openFolder(fsys, name, lookAtHeader)
+}
+
+func openFolder(fsys fs.FS, name string, by look) (*Folder, error) {
 	h, files, ids, err := openSet(fsys, name)
 	if err != nil {
 		return nil, err
 	}
 	defer closeAll(files)
 	d := &Folder{fsys: fsys, files: ids}
-	m := &model{header: h, whole: whole}
+	m := &model{header: h, look: by}
 	for i, f := range files {
 		m.files = append(m.files, f.(io.ReaderAt))
 		if ids[i].changed.After(d.changed) {

@@ -80,6 +80,9 @@ func (r repo) linked() (map[string]bool, error) {
 
 // Freed returns the bytes that [Remove] would free. Its errors are those of Remove.
 func Freed(dir string) (int64, error) {
+	if isGGUF(dir) {
+		return freedGGUF(dir)
+	}
 	cacheDir, id, commit, err := ParseDir(dir)
 	if err != nil {
 		return 0, err

@@ -147,7 +147,7 @@ func TestPullErrorsHaveCodes(t *testing.T) {
 			}
 		}, nil, BadReply, []string{"hub endpoint"}},
 		{"no commit", func(h *fakeHub) { h.commit = "main" }, nil, BadReply, []string{"no commit"}},
-		{"GGUF", func(h *fakeHub) { h.files = map[string][]byte{"model.gguf": nil, "config.json": nil} }, nil, Unsupported, []string{"GGUF"}},
+		{"GGUF", func(h *fakeHub) { h.files = map[string][]byte{"mmproj-model.gguf": nil, "config.json": nil} }, nil, Unsupported, []string{"GGUF"}},
 		{"pickles", func(h *fakeHub) { h.files = map[string][]byte{"pytorch_model.bin": nil, "config.json": nil} }, nil, Unsupported, []string{"pickled"}},
 		{"no config", with("config.json", nil), nil, Unsupported, []string{"config.json"}},
 		{"an index with a shard that is not there", with("model-00002-of-00002.safetensors", nil), nil, Unsupported, []string{"model-00002-of-00002.safetensors"}},

@@ -200,7 +200,8 @@ func (s siblingList) MarshalJSON() ([]byte, error) {
 }
 
 func large(name string) bool {
-	return strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, ".model")
+	return strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, ".model") ||
+		strings.HasSuffix(name, ".gguf")
 }
 
 func etagOf(name string, content []byte) string {

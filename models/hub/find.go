@@ -169,6 +169,11 @@ func missingFiles(dir string) ([]string, error) {
 			}
 		}
 	}
+	if !there["config.json"] && len(weights)+len(missing) == 0 {
+		if parts, ok := missingGGUF(dir); ok {
+			return parts, nil
+		}
+	}
 	if !there["config.json"] {
 		lacks("config.json")
 	}

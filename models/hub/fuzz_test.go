@@ -162,7 +162,7 @@ func FuzzReply(f *testing.F) {
 				written += len(p)
 				return f.Write(p)
 			}
-			o.Check = func(files fs.FS) error {
+			o.Check = func(files fs.FS, _ *GGUF) error {
 				weights, err := files.Open("model.safetensors")
 				if err == nil {
 					_, _ = weights.(io.ReaderAt).ReadAt(make([]byte, 600), 200)

@@ -114,7 +114,7 @@ func (in info) choose(name string, index []byte) ([]string, error) {
 	}
 	if !slices.Contains(chosen, "config.json") || len(weights) == 0 {
 		return nil, errorf(Unsupported, name,
-			"the repository %s: choose one with MLX or safetensors weights", in.lacks())
+			"the repository %s: choose one with MLX, safetensors or GGUF weights", in.lacks())
 	}
 	switch {
 	case index != nil:
@@ -152,7 +152,7 @@ func (in info) lacks() string {
 	for _, f := range in.files {
 		switch path.Ext(f) {
 		case ".gguf":
-			return "holds GGUF files"
+			return "holds no GGUF file of a model"
 		case ".bin", ".pt", ".pth":
 			isWeights := func(f string) bool { return path.Ext(f) == ".safetensors" }
 			if !slices.ContainsFunc(in.files, isWeights) {

@@ -81,9 +81,15 @@ func FromPage(address, endpoint string) string {
 	return name
 }
 
-// ParsePull splits the name of a model to be pulled, as [Parse] does. It refuses a name without an
-// organization. Error: [Invalid].
+// ParsePull splits the name of a model to be pulled, as [Parse] does. The name may ask for a
+// quantization, see [CutQuantization], which is left out. It refuses a name without an organization.
+// Error: [Invalid].
 func ParsePull(name string) (id, revision string, err error) {
+	whole := name
+	name, quantization := CutQuantization(name)
+	if err := checkQuantization(whole, quantization); err != nil {
+		return "", "", err
+	}
 	if id, revision, err = Parse(name); err == nil && !strings.Contains(id, "/") {
 		return "", "", errorf(Invalid, "", "%q names no model at the hub: "+
 			"write the organization too, ORG/NAME, as the model's page shows it", name)

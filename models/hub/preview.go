@@ -67,7 +67,7 @@ func (p *pull) check(ctx context.Context, files []*file) error {
 			return v.extend(ctx, f, min(headBytes, f.size))
 		})
 	})
-	err := p.ask(v)
+	err := p.ask(v, p.gguf)
 	for _, f := range weights {
 		f.head = nil
 	}
@@ -79,8 +79,11 @@ func (p *pull) check(ctx context.Context, files []*file) error {
 
 // remote reports whether a file is weights that are still to come.
 func (f *file) remote() bool {
-	return f.etag != "" && f.have < f.size && path.Ext(f.name) == ".safetensors"
+	return f.etag != "" && f.have < f.size && f.isWeights()
 }
+
+// isWeights reports whether a file holds weights, by its name.
+func (f *file) isWeights() bool { return path.Ext(f.name) == ".safetensors" || isGGUF(f.name) }
 
 // extend fetches the beginning of a file up to n bytes.
 func (v *preview) extend(ctx context.Context, f *file, n int64) error {
@@ -222,7 +225,12 @@ func (r *remoteFile) ReadAt(p []byte, off int64) (int, error) {
 		return 0, io.EOF
 	}
 	end := min(off+int64(len(p)), r.f.size)
-	if err := r.v.extend(r.v.ctx, r.f, end); err != nil {
+	more := end
+	if isGGUF(r.f.name) && end > int64(len(r.f.head)) {
+		// The header does not say how long it is, and it is read in small steps.
+		more = min(max(end, 2*int64(len(r.f.head))), r.f.size, max(end, maxHeadBytes))
+	}
+	if err := r.v.extend(r.v.ctx, r.f, more); err != nil {
 		return 0, err
 	}
 	n := copy(p, r.f.head[off:end])

@@ -28,7 +28,7 @@ func TestRefusedModelCostsNoWeights(t *testing.T) {
 		h := newFakeHub(t, model())
 		o := h.options(t.TempDir())
 		refused := errors.New("no such architecture")
-		o.Check = func(files fs.FS) error {
+		o.Check = func(files fs.FS, _ *GGUF) error {
 			if heads, _ := headsAndBodies(h); heads != nil {
 				t.Errorf("weights were asked for before they are read: %q", heads)
 			}
@@ -66,7 +66,7 @@ func TestCheckReadsWhatIsStillToCome(t *testing.T) {
 			}
 			o := h.options(t.TempDir())
 			asked := 0
-			o.Check = func(files fs.FS) error {
+			o.Check = func(files fs.FS, _ *GGUF) error {
 				asked++
 				f, err := files.Open(shard)
 				if err != nil {
@@ -141,7 +141,7 @@ func TestCheckThatCannotReadGivesTheHubsError(t *testing.T) {
 			return false
 		}
 		o := h.options(t.TempDir())
-		o.Check = func(files fs.FS) error {
+		o.Check = func(files fs.FS, _ *GGUF) error {
 			f, err := files.Open(shard)
 			if err != nil {
 				t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,7 +46,8 @@ type Options struct {
 	// Check is asked before weights are fetched. It gets the files of the model; reading weights
 	// beyond their headers fails. An error ends the pull with that error. It is not asked if all
 	// weights are on disk. May be nil.
-	Check func(files fs.FS) error
+	// of is nil for a model that is no GGUF file.
+	Check func(files fs.FS, of *GGUF) error
 
 	// Began hears of each blob that this pull begins, before its first byte is written. It does not
 	// hear of blobs that the pull continues. May be nil.
@@ -59,13 +59,15 @@ type Options struct {
 // A pull is one call of Pull.
 type pull struct {
 	name   string // as the caller gave it
+	wish   string // the quantization that the name asks for, or empty
+	gguf   *GGUF  // what to take of GGUF files; nil for a model in another form
 	repo   repo
 	client client
 	meter  *meter
 	commit string
 	write  func(f *os.File, p []byte) (int, error)
 	began  func(blob string)
-	ask    func(files fs.FS) error
+	ask    func(files fs.FS, of *GGUF) error
 	free   func(dir string) (int64, error)
 
 	written atomic.Int64 // bytes since free was last asked
@@ -77,13 +79,18 @@ type Snapshot struct {
 	Commit string
 	Added  bool // the pull put files into it; else all were there already
 
+	// GGUF says which of several GGUF files the model is. It is nil for a model in another form.
+	GGUF *GGUF
+
 	// Unchecked says why the hub could not tell whether the revision has moved on. It is nil if the
 	// hub answered, and if Options.Offline is set.
 	Unchecked error
 }
 
 // Pull makes a model of the hub complete on disk and returns its snapshot. name is org/name or
-// org/name@revision; a name without org is refused before the hub is asked.
+// org/name@revision; a name without org is refused before the hub is asked. Of a repository with
+// GGUF files, org/name:Q4_K_M takes the one of that quantization. Without a wish it takes the usual
+// one, see [GGUF].
 //
 // Files in the cache are not fetched again, even if another program fetched them. Files that an earlier pull left
 // half done are continued. If the hub cannot be reached and the revision is complete on disk, Pull
@@ -107,12 +114,17 @@ func Pull(ctx context.Context, name string, opts Options,
 	if silent, ok := errors.AsType[*disk.SilentError](err); ok {
 		return Snapshot{}, diskError(name, silent)
 	}
+	plain, wish := CutQuantization(name)
 	if opts.Offline {
-		dir, err := Resolve(opts.CacheDir, name)
+		dir, err := Resolve(opts.CacheDir, plain)
+		var g *GGUF
+		if err == nil {
+			g, err = ggufOnDisk(name, dir, wish)
+		}
 		if err != nil {
 			return Snapshot{}, offlineError(name, opts.CacheDir, err)
 		}
-		return Snapshot{Dir: dir, Commit: filepath.Base(dir)}, nil
+		return Snapshot{Dir: dir, Commit: filepath.Base(dir), GGUF: g}, nil
 	}
 	c, err := newClient(name, id, opts)
 	if err != nil {
@@ -120,6 +132,7 @@ func Pull(ctx context.Context, name string, opts Options,
 	}
 	p := &pull{
 		name:   name,
+		wish:   wish,
 		repo:   repo{cache: opts.CacheDir, id: id},
 		client: c,
 		write:  opts.write,
@@ -233,7 +246,8 @@ func (p *pull) run(ctx context.Context, revision string) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, diskError(p.name, err)
 	}
-	return Snapshot{Dir: p.repo.snapshot(p.commit), Commit: p.commit, Added: added}, nil
+	return Snapshot{Dir: p.repo.snapshot(p.commit), Commit: p.commit, Added: added,
+		GGUF: p.gguf}, nil
 }
 
 // cached returns what the cache has of a revision if err says that the hub does not answer, as the
@@ -245,8 +259,10 @@ func (p *pull) cached(revision string, err error) (Snapshot, error) {
 	}
 	if commit, _ := p.repo.commit(revision); commit != "" {
 		dir := p.repo.snapshot(commit)
-		if missing, err := missingFiles(dir); err == nil && len(missing) == 0 {
-			return Snapshot{Dir: dir, Commit: commit, Unchecked: e}, nil
+		missing, err := missingFiles(dir)
+		g, noFile := ggufOnDisk(p.name, dir, p.wish)
+		if err == nil && len(missing) == 0 && noFile == nil {
+			return Snapshot{Dir: dir, Commit: commit, GGUF: g, Unchecked: e}, nil
 		}
 	}
 	if dir, err := Resolve(p.repo.cache, p.repo.id); err == nil {
@@ -280,9 +296,15 @@ func (p *pull) present(name string) (int64, bool) {
 // snapshot has no etag. The index is fetched at once, because it says which weights are the
 // model's.
 func (p *pull) plan(ctx context.Context, in info) ([]*file, error) {
+	var err error
+	if p.gguf, err = in.gguf(p.name, p.wish); err != nil {
+		return nil, err
+	}
+	if p.gguf != nil {
+		return p.lookAll(ctx, p.gguf.files)
+	}
 	var index []byte
 	if slices.Contains(in.files, indexName) {
-		var err error
 		if index, err = p.index(ctx); err != nil {
 			return nil, err
 		}
@@ -291,6 +313,11 @@ func (p *pull) plan(ctx context.Context, in info) ([]*file, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.lookAll(ctx, names)
+}
+
+// lookAll returns the files of these names, with what the disk or the hub knows of them.
+func (p *pull) lookAll(ctx context.Context, names []string) ([]*file, error) {
 	files := make([]*file, len(names))
 	for i, name := range names {
 		files[i] = &file{name: name}
@@ -348,7 +375,7 @@ func (p *pull) index(ctx context.Context) ([]byte, error) {
 // splitWeights returns the files to fetch first, and the weights.
 func splitWeights(files []*file) (before, weights []*file) {
 	for _, f := range files {
-		if path.Ext(f.name) == ".safetensors" {
+		if f.isWeights() {
 			weights = append(weights, f)
 		} else {
 			before = append(before, f)

@@ -21,10 +21,15 @@ type removal struct {
 // freed. It deletes the refs of the snapshot and the blobs that no other snapshot links to. With
 // the last snapshot it deletes the model's folder, half-finished downloads included.
 //
+// Of the path of a GGUF file in a snapshot it deletes that file, with its set, and leaves others.
+//
 // The caller knows whether the snapshot may be deleted: one that another program fetched must not
 // be passed here. Errors: [Invalid], [NotFound] if the folder does not exist, [Busy] if a program
 // is downloading the model, [Disk].
 func Remove(dir string) (freed int64, err error) {
+	if isGGUF(dir) {
+		return removeGGUF(dir)
+	}
 	cacheDir, id, commit, err := ParseDir(dir)
 	if err != nil {
 		return 0, err

@@ -1,0 +1,225 @@
+package hub
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tandem/storage/disk"
+)
+
+const (
+	ggufEnd = ".gguf"
+
+	// projectorName is in the names of GGUF files with what lets a model see. They are no models.
+	projectorName = "mmproj"
+
+	maxTagLength = 64
+)
+
+var (
+	// quantizationEnd is how the name of a GGUF file ends that says how its weights are packed.
+	quantizationEnd = regexp.MustCompile(
+		`(?i)(?:^|[-._])((?:UD-)?(?:I?Q[0-9][0-9A-Z_]*|BF16|F16|F32|MXFP4(?:_MOE)?))$`)
+
+	// setEnd is how the names of the files of a set end.
+	setEnd = regexp.MustCompile(`-\d{5}-of-(\d{5})$`)
+)
+
+// preferred lists quantizations, the one first that is taken without a wish. It is the most usual
+// one; then come those next to it.
+var preferred = []string{"Q4_K_M", "UD-Q4_K_XL", "Q4_K_S", "Q4_K_L", "MXFP4", "MXFP4_MOE", "Q4_1",
+	"Q4_0", "IQ4_NL", "Q5_K_S", "Q5_K_M", "Q5_K_L", "UD-Q5_K_XL", "Q5_0", "Q5_1", "Q6_K", "Q6_K_L",
+	"UD-Q6_K_XL", "Q3_K_L", "Q3_K_M", "Q3_K_S", "Q8_0", "UD-Q8_K_XL", "Q2_K", "BF16", "F16", "F32"}
+
+// A GGUF says what a pull took of a repository of GGUF files.
+type GGUF struct {
+	File         string   // path in the snapshot; the first of a set
+	Quantization string   // such as Q4_K_M; empty if the file's name tells none
+	Others       []string // the quantizations that the repository has too
+	Projector    bool     // files that let the model see were left out
+
+	files []string // all of the set
+}
+
+// Quantization returns how the name of a GGUF file says that its weights are packed, in capitals.
+// It is empty if the name says nothing.
+func Quantization(file string) string {
+	stem := strings.TrimSuffix(path.Base(file), path.Ext(file))
+	m := quantizationEnd.FindStringSubmatch(setEnd.ReplaceAllString(stem, ""))
+	if m == nil {
+		return ""
+	}
+	return strings.ToUpper(m[1])
+}
+
+// CutQuantization splits the name of a model at the quantization that it asks for:
+// ORG/NAME:Q4_K_M@REVISION is ORG/NAME@REVISION and Q4_K_M.
+func CutQuantization(name string) (rest, quantization string) {
+	id, revision, at := strings.Cut(name, "@")
+	rest, quantization, _ = strings.Cut(id, ":")
+	if at {
+		rest += "@" + revision
+	}
+	return rest, strings.ToUpper(quantization)
+}
+
+// checkQuantization refuses what can be no quantization. Error: [Invalid].
+func checkQuantization(name, quantization string) error {
+	id, _, _ := strings.Cut(name, "@")
+	if quantization == "" && !strings.Contains(id, ":") {
+		return nil
+	}
+	if quantization == "" || len(quantization) > maxTagLength ||
+		strings.ContainsFunc(quantization, notWord) {
+		return errorf(Invalid, "", "%q names no quantization: "+
+			"it looks like org/name:Q4_K_M, or org/name:Q4_K_M@revision", name)
+	}
+	return nil
+}
+
+// isGGUF reports whether a file is named as a GGUF file is.
+func isGGUF(name string) bool { return strings.EqualFold(path.Ext(name), ggufEnd) }
+
+// gguf returns what to take of a repository's GGUF files. It is nil for a model in another form,
+// unless a quantization is asked for. Error: [Unsupported].
+func (in info) gguf(name, quantization string) (*GGUF, error) {
+	isWeights := func(f string) bool {
+		return path.Ext(f) == ".safetensors" && !strings.Contains(f, "/")
+	}
+	if quantization == "" && slices.Contains(in.files, "config.json") &&
+		slices.ContainsFunc(in.files, isWeights) {
+		return nil, nil
+	}
+	return chooseGGUF(name, in.files, quantization)
+}
+
+// chooseGGUF returns the GGUF file, or the set of them, of a quantization. Without one it takes the
+// one that is preferred. It is nil if nothing is asked for and there is no such file.
+func chooseGGUF(name string, files []string, quantization string) (*GGUF, error) {
+	g := &GGUF{}
+	sets := map[string][]string{} // by the first file
+	for _, f := range files {
+		switch base := strings.ToLower(path.Base(f)); {
+		case !isGGUF(f), strings.HasPrefix(base, "."), strings.Contains(base, "imatrix"):
+		case strings.Contains(base, projectorName):
+			g.Projector = true
+		default:
+			first := ggufSet(f)[0]
+			sets[first] = append(sets[first], f)
+		}
+	}
+	var firsts []string
+	for first := range sets {
+		firsts = append(firsts, first)
+	}
+	rank := func(file string) int {
+		if i := slices.Index(preferred, Quantization(file)); i >= 0 {
+			return i
+		}
+		return len(preferred)
+	}
+	slices.SortFunc(firsts, func(a, b string) int {
+		if d := rank(a) - rank(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	for _, f := range firsts {
+		switch tag := Quantization(f); {
+		case g.File == "" && (quantization == "" || tag == quantization):
+			g.File, g.Quantization = f, tag
+		case tag != "" && tag != g.Quantization && !slices.Contains(g.Others, tag):
+			g.Others = append(g.Others, tag)
+		}
+	}
+	if g.File == "" {
+		if quantization == "" {
+			return nil, nil
+		}
+		if len(g.Others) == 0 {
+			return nil, errorf(Unsupported, name, "the repository has no GGUF file: "+
+				"pull it without :%s", quantization)
+		}
+		return nil, errorf(Unsupported, name, "the repository has no GGUF file of %s: choose one of %s",
+			quantization, strings.Join(g.Others, ", "))
+	}
+	g.files = ggufSet(g.File)
+	for _, f := range g.files {
+		if !slices.Contains(sets[g.File], f) {
+			return nil, errorf(Unsupported, name,
+				"the repository lacks %s, a part of the model: choose another revision", f)
+		}
+	}
+	return g, nil
+}
+
+// ggufOnDisk is chooseGGUF for the files of a snapshot. It is nil for a model in another form.
+func ggufOnDisk(name, dir, quantization string) (*GGUF, error) {
+	_, err := disk.Stat(filepath.Join(dir, "config.json"))
+	if err == nil && quantization == "" {
+		return nil, nil
+	}
+	return chooseGGUF(name, listGGUF(dir), quantization)
+}
+
+// ggufSet returns the names of all files of the set that a GGUF file belongs to.
+func ggufSet(file string) []string {
+	stem, end := strings.TrimSuffix(file, path.Ext(file)), path.Ext(file)
+	m := setEnd.FindStringSubmatchIndex(stem)
+	if m == nil {
+		return []string{file}
+	}
+	n := 0
+	fmt.Sscanf(stem[m[2]:m[3]], "%d", &n)
+	if n < 1 || n > maxShards {
+		return []string{file}
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%05d-of-%05d%s", stem[:m[0]], i+1, n, end)
+	}
+	return names
+}
+
+// ggufDepth is how many levels of folders below a snapshot may hold GGUF files.
+const ggufDepth = 2
+
+// listGGUF returns the GGUF files in a snapshot that can be read, as slash paths.
+func listGGUF(dir string) []string {
+	var files []string
+	var walk func(rel string, depth int)
+	walk = func(rel string, depth int) {
+		entries, _ := disk.ReadDir(filepath.Join(dir, filepath.FromSlash(rel)), maxFiles)
+		for _, e := range entries {
+			name := path.Join(rel, e.Name())
+			if e.IsDir() && depth > 0 {
+				walk(name, depth-1)
+			} else if isGGUF(name) {
+				st, err := disk.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+				if err == nil && st.Mode().IsRegular() {
+					files = append(files, name)
+				}
+			}
+		}
+	}
+	walk(".", ggufDepth)
+	slices.Sort(files)
+	return files
+}
+
+// missingGGUF returns the files that sets in a snapshot lack. ok is false if it has no GGUF file.
+func missingGGUF(dir string) (missing []string, ok bool) {
+	files := listGGUF(dir)
+	for _, f := range files {
+		for _, part := range ggufSet(f) {
+			if !slices.Contains(files, part) && !slices.Contains(missing, part) {
+				missing = append(missing, part)
+			}
+		}
+	}
+	return missing, len(files) > 0
+}

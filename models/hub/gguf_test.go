@@ -1,0 +1,166 @@
+package hub
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// quantized returns a repository of GGUF files.
+func quantized() map[string][]byte {
+	return map[string][]byte{
+		"README.md":                       []byte("# model"),
+		"config.json":                     []byte(`{"model_type": "llama"}`),
+		"n-Q4_K_M.gguf":                   weights(900_000),
+		"n-Q8_0-00001-of-00002.gguf":      weights(500_000),
+		"n-Q8_0-00002-of-00002.gguf":      weights(400_000),
+		"BF16/n-BF16-00001-of-00001.gguf": weights(300_000),
+		"n-UD-IQ2_XXS.gguf":               weights(100),
+		"imatrix_unsloth.gguf":            weights(100),
+		"mmproj-F16.gguf":                 weights(100),
+	}
+}
+
+func TestPullTakesOneQuantization(t *testing.T) {
+	for _, c := range []struct {
+		name, file, quantization string
+		files                    []string
+	}{
+		{"org/name", "n-Q4_K_M.gguf", "Q4_K_M", []string{"n-Q4_K_M.gguf"}},
+		{"org/name:q8_0@main", "n-Q8_0-00001-of-00002.gguf", "Q8_0",
+			[]string{"n-Q8_0-00001-of-00002.gguf", "n-Q8_0-00002-of-00002.gguf"}},
+		{"org/name:BF16", "BF16/n-BF16-00001-of-00001.gguf", "BF16",
+			[]string{"BF16/n-BF16-00001-of-00001.gguf"}},
+	} {
+		h := newFakeHub(t, quantized())
+		o := h.options(t.TempDir())
+		for _, added := range []bool{true, false} {
+			s, err := Pull(t.Context(), c.name, o, nil)
+			if err != nil {
+				t.Fatal(c.name, err)
+			}
+			same(t, s.Dir, h.files, c.files)
+			g := s.GGUF
+			if g == nil || g.File != c.file || g.Quantization != c.quantization || !g.Projector ||
+				len(g.Others) != 3 || slices.Contains(g.Others, c.quantization) || s.Added != added {
+				t.Errorf("%s is %+v, %+v", c.name, s, g)
+			}
+		}
+		o.Offline = true
+		s, err := Pull(t.Context(), c.name, o, nil)
+		if err != nil || s.GGUF == nil || s.GGUF.File != c.file {
+			t.Errorf("offline %s is %+v, %v", c.name, s, err)
+		}
+		_, err = Pull(t.Context(), "org/name:Q6_K", o, nil)
+		wantCode(t, err, Unsupported, "Q6_K", c.quantization)
+	}
+}
+
+func TestQuantizationThatIsNotThere(t *testing.T) {
+	h := newFakeHub(t, quantized())
+	o := h.options(t.TempDir())
+	_, err := Pull(t.Context(), "org/name:Q5_K_M", o, nil)
+	wantCode(t, err, Unsupported, "Q5_K_M", "Q4_K_M, Q8_0")
+	for _, name := range []string{"org/name:", "org/name:@main", "org/name:a/b", "org/name:a:b"} {
+		_, err = Pull(t.Context(), name, o, nil)
+		wantCode(t, err, Invalid)
+	}
+	h.set(func() { delete(h.files, "n-Q8_0-00002-of-00002.gguf") })
+	_, err = Pull(t.Context(), "org/name:Q8_0", o, nil)
+	wantCode(t, err, Unsupported, "n-Q8_0-00002-of-00002.gguf")
+	if len(h.seen("cdn.test")) > 0 {
+		t.Errorf("weights were asked for: %q", h.seen("cdn.test"))
+	}
+}
+
+// The usual quantization is taken, or else the one next to it.
+func TestDefaultQuantization(t *testing.T) {
+	for _, c := range []struct{ want, has string }{
+		{"Q4_K_M", "Q8_0 Q4_K_S Q4_K_M Q2_K"}, {"Q4_K_S", "Q8_0 Q4_K_S Q3_K_M F16"},
+		{"Q5_K_M", "Q8_0 Q5_K_M Q3_K_M"}, {"Q8_0", "F16 Q8_0 IQ1_S"}, {"IQ1_S", "IQ1_S"},
+	} {
+		var files []string
+		for tag := range strings.FieldsSeq(c.has) {
+			files = append(files, "n."+strings.ToLower(tag)+".gguf")
+		}
+		g, err := chooseGGUF("org/name", files, "")
+		if err != nil || g.Quantization != c.want || len(g.Others) != len(files)-1 {
+			t.Errorf("of %s %+v is taken, %v", c.has, g, err)
+		}
+	}
+	if g, err := chooseGGUF("org/name", []string{"mmproj-n.gguf"}, ""); g != nil || err != nil {
+		t.Errorf("what lets a model see is taken for one: %+v, %v", g, err)
+	}
+}
+
+// A model that cannot be loaded is refused after its header was read, and before its weights come.
+func TestGGUFIsCheckedBeforeItsWeights(t *testing.T) {
+	h := newFakeHub(t, quantized())
+	h.files["n-Q4_K_M.gguf"] = weights(20 << 20)
+	o := h.options(t.TempDir())
+	const header = 1 << 20
+	refuse := errors.New("refused")
+	o.Check = func(files fs.FS, of *GGUF) error {
+		f, err := files.Open(of.File)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		got := make([]byte, header)
+		for at := 0; at < header; at += header / 32 { // in small steps, as headers are read
+			if _, err := f.(io.ReaderAt).ReadAt(got[at:at+header/32], int64(at)); err != nil {
+				return err
+			}
+		}
+		if !slices.Equal(got, h.files[of.File][:header]) {
+			t.Error("the header is not the file's")
+		}
+		return refuse
+	}
+	if _, err := Pull(t.Context(), "org/name", o, nil); !errors.Is(err, refuse) {
+		t.Fatal(err)
+	}
+	if asked := h.seen("GET cdn.test"); len(asked) != 3 {
+		t.Errorf("the header took %q", asked)
+	}
+	for _, file := range tree(t, o.CacheDir) {
+		t.Errorf("%s is left", file)
+	}
+}
+
+// A GGUF file is removed alone, while others of its repository stay.
+func TestRemoveOneGGUFFile(t *testing.T) {
+	h := newFakeHub(t, quantized())
+	o := h.options(t.TempDir())
+	var paths []string
+	for _, name := range []string{"org/name:Q4_K_M", "org/name:Q8_0"} {
+		s, err := Pull(t.Context(), name, o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, filepath.Join(s.Dir, s.GGUF.File))
+	}
+	for i, path := range paths {
+		told, err := Freed(path)
+		if err != nil || told != 900_000 {
+			t.Errorf("%d bytes would be freed, %v", told, err)
+		}
+		freed, err := Remove(path)
+		if err != nil || freed != told {
+			t.Errorf("%d bytes are freed, not %d, %v", freed, told, err)
+		}
+		if i == 0 {
+			same(t, filepath.Dir(path), h.files,
+				[]string{"n-Q8_0-00001-of-00002.gguf", "n-Q8_0-00002-of-00002.gguf"})
+		}
+		_, err = Remove(path)
+		wantCode(t, err, NotFound)
+	}
+	if left := tree(t, o.CacheDir); len(left) > 0 {
+		t.Errorf("%q are left", left)
+	}
+}
