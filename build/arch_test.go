@@ -103,7 +103,7 @@ const testsMayImport = "engine/enginetest"
 var testArrows = map[string][]string{
 	"models": {"engine/cache"},
 	// its files are read by the tokenizer that they are for
-	"models/gguf": {"engine/tokenizer"},
+	"models/gguf": {"engine/native", "engine/tokenizer"},
 	"app/api":     {"app/modeltest"},
 	// its forms are compiled by llguidance itself
 	"app/jsonschema": {"engine/native"},

@@ -18,6 +18,9 @@
 // What a converter of llama.cpp changed is undone: the rows of queries and keys of a Llama are
 // interleaved there, and here they are in halves again.
 //
+// A chat template in Go's language, as Ollama has them, is no Jinja. The form of the family stands in
+// its place, found by its special tokens (template.go).
+//
 // Nothing in a file is trusted. The header is read in steps, and each count, length and offset is
 // checked against what is left of the file before memory is taken for it.
 package gguf

@@ -137,6 +137,7 @@ func (d *Folder) show(m *model) error {
 	if err != nil {
 		return err
 	}
+	t.fromOllama = ollamaBlob.MatchString(path.Base(d.files[0].name))
 	d.small = map[string]func() []byte{
 		configFile:           func() []byte { return config },
 		tokenizerFile:        sync.OnceValue(t.file),

@@ -25,6 +25,8 @@ type tokenizer struct {
 	merges   []string  // two tokens each, the first first; nil if scores say them
 	scores   []float64 // as long as tokens, or nil
 	form     tokenizerForm
+
+	fromOllama bool // the file lies in Ollama's store
 }
 
 // A tokenizerForm has the parts of tokenizer.json that follow from the kind of the tokenizer. A
@@ -182,7 +184,7 @@ func (t *tokenizer) config() []byte {
 	}
 	c["add_bos_token"] = t.adds("add_bos_token", t.form.addBOS) && c["bos_token"] != nil
 	c["add_eos_token"] = t.adds("add_eos_token", false) && c["eos_token"] != nil
-	if template := t.metadata.text("tokenizer.chat_template"); template != "" {
+	if template := t.template(); template != "" {
 		c["chat_template"] = template
 	}
 	return marshal(c)
