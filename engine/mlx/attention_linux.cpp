@@ -6,11 +6,12 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <new>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -103,19 +104,30 @@ INLINE void product(const float* a, int aRow, const float* b, int64_t bRow, int 
 			*(floats*)(c + r * cRow + w * lanes) = sums[r][w];
 }
 
-// A Block is the work on some queries of the heads that share keys. Rows are padded to a multiple
-// of rowsAtOnce.
+// A Block holds the work on at most blockQueries queries of the heads that share keys. A thread uses
+// it again for each such work. Rows are padded to a multiple of rowsAtOnce.
 struct Block {
 	int rows, padded;
 	std::vector<float> q, out, keys, values, scores;
 	std::vector<float> most; // of each row, the largest score so far
 	std::vector<float> sum; // of each row, lanes sums of its powers
 
-	Block(const Attention& a, int queries)
-		: rows(a.group * queries), padded((rows + rowsAtOnce - 1) / rowsAtOnce * rowsAtOnce),
-		  q(padded * a.width), out(padded * a.values), keys(a.width * tile),
-		  values(a.v.element == 1 ? 0 : a.values * tile), scores(rowsAtOnce * tile),
-		  most(padded, -std::numeric_limits<float>::infinity()), sum(padded * lanes) {}
+	explicit Block(const Attention& a)
+		: rows(a.group * std::min(a.n, blockQueries)), padded(paddedRows()), q(padded * a.width),
+		  out(padded * a.values), keys(a.width * tile),
+		  values(a.v.element == 1 ? 0 : a.values * tile), scores(rowsAtOnce * tile), most(padded),
+		  sum(padded * lanes) {}
+
+	int paddedRows() const { return (rows + rowsAtOnce - 1) / rowsAtOnce * rowsAtOnce; }
+
+	// start empties the block for so many rows, which are no more than before.
+	void start(int count) {
+		rows = count, padded = paddedRows();
+		std::fill(q.begin(), q.end(), 0.0f);
+		std::fill(out.begin(), out.end(), 0.0f);
+		std::fill(most.begin(), most.end(), -std::numeric_limits<float>::infinity());
+		std::fill(sum.begin(), sum.end(), 0.0f);
+	}
 };
 
 // weigh turns the scores of a row into powers of two, less the largest so far, and returns by what
@@ -156,10 +168,10 @@ INLINE float weigh(float* scores, int seen, const bool* mask, int64_t maskKey, f
 	return fade;
 }
 
-// attend computes the queries [from, to) of the heads that share the keys of head kv.
-CLONES void attend(const Attention& a, int kv, int from, int to) {
+// attend computes the queries [from, to) of the heads that share the keys of head kv, in b.
+CLONES void attend(const Attention& a, Block& b, int kv, int from, int to) {
 	const int queries = to - from;
-	Block b(a, queries);
+	b.start(a.group * queries);
 	const float toPowers = a.scale * 1.4426950408889634f;
 	for (int r = 0; r < b.rows; r++) {
 		const float* row = a.q.data + (kv * a.group + r / queries) * a.q.head +
@@ -230,29 +242,39 @@ CLONES void attend(const Attention& a, int kv, int from, int to) {
 }
 
 // attendAll attends all queries, on several threads if there is enough to do. What a query gets does
-// not depend on how the work is divided.
-void attendAll(const Attention& a) {
+// not depend on how the work is divided. The calling thread, which may not throw, works in own. It
+// does what threads do not that get no memory.
+void attendAll(const Attention& a, Block& own) noexcept {
 	const int heads = a.heads / a.group, blocks = (a.n + blockQueries - 1) / blockQueries;
 	const int items = heads * blocks;
 	std::atomic<int> next{0};
-	auto work = [&] {
+	auto work = [&](Block& b) {
 		for (int i; (i = next++) < items;) {
 			// The last queries see the most keys, so they come first.
 			int from = (blocks - 1 - i / heads) * blockQueries;
-			attend(a, i % heads, from, std::min(from + blockQueries, a.n));
+			attend(a, b, i % heads, from, std::min(from + blockQueries, a.n));
+		}
+	};
+	auto help = [&] {
+		try {
+			Block b(a);
+			work(b);
+		} catch (const std::bad_alloc&) {
+			// No item is taken before there is memory.
 		}
 	};
 	std::vector<std::thread> helpers;
 	if (double(a.heads) * a.n * a.keys * a.width >= worthThreads) {
 		int threads = std::min<int>(items, std::thread::hardware_concurrency());
 		try {
+			helpers.reserve(std::max(threads, 1) - 1);
 			for (int i = 1; i < threads; i++)
-				helpers.emplace_back(work);
-		} catch (const std::system_error&) {
-			// This thread does what others do not.
+				helpers.emplace_back(help);
+		} catch (const std::exception&) {
+			// Those that began go on.
 		}
 	}
-	work();
+	work(own);
 	for (auto& t : helpers)
 		t.join();
 }
@@ -270,7 +292,6 @@ public:
 
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		core::array& out = outs[0];
-		out.set_data(core::allocator::malloc(out.nbytes()));
 		Attention a{};
 		a.q = view(in[0]), a.k = view(in[1]), a.v = view(in[2]);
 		if (mask_) {
@@ -279,11 +300,15 @@ public:
 		}
 		if (sinks_)
 			a.sinks = in.back().data<float>(), a.sink = in.back().strides(0);
-		a.out = out.data<float>();
 		a.scale = scale_, a.causal = causal_;
 		a.heads = in[0].shape(1), a.group = a.heads / in[1].shape(1), a.n = in[0].shape(2);
 		a.keys = in[1].shape(2), a.width = in[0].shape(3), a.values = in[2].shape(3);
-		core::cpu::get_command_encoder(stream()).dispatch([a] { attendAll(a); });
+		// Memory that is lacking is an error of the evaluation here. On MLX's thread it would end the
+		// program.
+		auto own = std::make_shared<Block>(a);
+		out.set_data(core::allocator::malloc(out.nbytes()));
+		a.out = out.data<float>();
+		core::cpu::get_command_encoder(stream()).dispatch([a, own] { attendAll(a, *own); });
 	}
 	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
 		throw std::runtime_error("TiledAttention is for the CPU.");
@@ -300,7 +325,7 @@ const core::array& of(mlx_array a) { return *static_cast<core::array*>(a.ctx); }
 } // namespace
 
 int tandem_attention(mlx_array* out, mlx_array q, mlx_array k, mlx_array v, mlx_array mask,
-	mlx_array sinks, float scale, bool causal, mlx_stream stream) try {
+	mlx_array sinks, float scale, bool causal, mlx_stream stream, char* why, size_t size) try {
 	core::Stream s = *static_cast<core::Stream*>(stream.ctx);
 	std::vector<core::array> in{of(q), of(k), of(v)};
 	if (mask.ctx != nullptr)
@@ -312,6 +337,7 @@ int tandem_attention(mlx_array* out, mlx_array q, mlx_array k, mlx_array v, mlx_
 		sinks.ctx != nullptr);
 	out->ctx = new core::array(shape, core::float32, primitive, std::move(in));
 	return 0;
-} catch (...) {
+} catch (const std::exception& e) {
+	std::snprintf(why, size, "%s", e.what());
 	return 1;
 }

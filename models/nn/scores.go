@@ -12,6 +12,7 @@ func (h Heads) ScaledDotProductAttention(s *mlx.Scope, q, k, v, mask *mlx.Array)
 	if !plainOnCPU(s, q) {
 		return s.Attention(q, k, v, h.Scale, mask, h.Sinks)
 	}
+	k, v, h.Sinks = float32s(s, k), float32s(s, v), float32s(s, h.Sinks)
 	if mlx.TiledAttentionFits(v) {
 		return s.TiledAttention(q, k, v, h.Scale, mask, h.Sinks, false)
 	}
@@ -28,6 +29,7 @@ func (h Heads) CausalAttention(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	if !plainOnCPU(s, q) {
 		return s.CausalAttention(q, k, v, h.Scale, h.Sinks)
 	}
+	k, v, h.Sinks = float32s(s, k), float32s(s, v), float32s(s, h.Sinks)
 	if mlx.TiledAttentionFits(v) {
 		return s.TiledAttention(q, k, v, h.Scale, nil, h.Sinks, true)
 	}
@@ -62,6 +64,15 @@ func causalBias(s *mlx.Scope, n, t int) *mlx.Array {
 // by number, and powers of two three times as fast (measured in engine/LOG.md).
 func plainOnCPU(s *mlx.Scope, x *mlx.Array) bool {
 	return x.Dtype() == mlx.Float32 && !s.Thread().GPU()
+}
+
+// float32s returns x in float32. Checkpoints of mixed types give values of another type than the
+// queries have. nil stays nil.
+func float32s(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if x == nil || x.Dtype() == mlx.Float32 {
+		return x
+	}
+	return s.AsType(x, mlx.Float32)
 }
 
 // scoreBias turns a mask into a term that is added to scores.

@@ -69,6 +69,59 @@ func TestAttentionOnCPUEqualsMLX(t *testing.T) {
 	}
 }
 
+// TestAttentionOnCPUTakesMixedTypes attends keys, values and sinks of other types than the queries
+// have, as checkpoints give them whose norms alone are float32.
+func TestAttentionOnCPUTakesMixedTypes(t *testing.T) {
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer th.Close()
+	for _, dim := range []int{16, 8} { // 8 is attended in MLX's operations
+		for i, types := range [][3]mlx.Dtype{
+			{mlx.Float32, mlx.BFloat16, mlx.Float32},
+			{mlx.BFloat16, mlx.Float32, mlx.Float32},
+			{mlx.Float32, mlx.Float32, mlx.BFloat16},
+			{mlx.Float16, mlx.BFloat16, mlx.Float16},
+		} {
+			err := th.Do(t.Context(), func(s *mlx.Scope) error {
+				random := func(d mlx.Dtype, shape ...int) *mlx.Array {
+					return s.AsType(s.Normal(s.Key(1), mlx.Float32, 0, 1, shape...), d)
+				}
+				q := random(mlx.Float32, 1, 4, 5, dim)
+				k, v := random(types[0], 1, 2, 40, dim), random(types[1], 1, 2, 40, dim)
+				h := Heads{Scale: 0.25, Sinks: random(types[2], 4)}
+				mask := causalMask(s, 5, 40)
+				outs := []*mlx.Array{
+					h.ScaledDotProductAttention(s, q, k, v, mask), h.CausalAttention(s, q, k, v)}
+				wide := h
+				wide.Sinks = s.AsType(h.Sinks, mlx.Float32)
+				want := wide.CausalAttention(s, q, s.AsType(k, mlx.Float32),
+					s.AsType(v, mlx.Float32))
+				for _, got := range outs {
+					if got.Dtype() != mlx.Float32 {
+						return fmt.Errorf("attention is %v", got.Dtype())
+					}
+					diff := s.Sub(got, want)
+					off, err := mlx.Read[float32](s, s.Max(s.Mul(diff, diff), -1, false))
+					if err != nil {
+						return err
+					}
+					for _, d := range off {
+						if !(d <= 1e-10) {
+							return fmt.Errorf("off by %g", d)
+						}
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%d elements, types %d: %v", dim, i, err)
+			}
+		}
+	}
+}
+
 // TestGatesOnCPUEqualDefinitions compares the gates on the CPU with their definitions, the far ends
 // included.
 func TestGatesOnCPUEqualDefinitions(t *testing.T) {
