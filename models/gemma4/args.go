@@ -234,7 +234,7 @@ func (a *args) checkExperts() error {
 		return nil
 	}
 	return nn.CheckSizes(
-		nn.Size{Name: "num_experts", Value: a.NumExperts, Max: nn.MaxHidden},
+		nn.Size{Name: "num_experts", Value: a.NumExperts, Max: nn.MaxExperts},
 		nn.Size{Name: "top_k_experts", Value: a.TopKExperts, Max: a.NumExperts},
 		nn.Size{Name: "moe_intermediate_size", Value: a.MoEIntermediateSize,
 			Max: nn.MaxIntermediate})

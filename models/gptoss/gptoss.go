@@ -69,7 +69,7 @@ func (a *args) check() error {
 	err := cmp.Or(
 		a.Check(
 			nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions},
-			nn.Size{Name: "num_local_experts", Value: a.NumLocalExperts, Max: nn.MaxHidden},
+			nn.Size{Name: "num_local_experts", Value: a.NumLocalExperts, Max: nn.MaxExperts},
 			nn.Size{Name: "num_experts_per_tok", Value: a.NumExpertsPerTok,
 				Max: a.NumLocalExperts}),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),

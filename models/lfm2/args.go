@@ -152,7 +152,7 @@ func (a *args) checkExperts() error {
 		}
 	}
 	return nn.CheckSizes(
-		nn.Size{Name: "num_experts", Value: a.NumExperts, Max: nn.MaxHidden},
+		nn.Size{Name: "num_experts", Value: a.NumExperts, Max: nn.MaxExperts},
 		nn.Size{Name: "num_experts_per_tok", Value: a.NumExpertsPerTok, Max: a.NumExperts},
 		nn.Size{Name: "moe_intermediate_size", Value: a.MoeIntermediateSize,
 			Max: nn.MaxIntermediate})

@@ -19,7 +19,7 @@ func (a *ExpertArgs) CheckExperts(more ...Size) error {
 		return nil
 	}
 	return CheckSizes(append([]Size{
-		{"num_experts", a.NumExperts, MaxHidden},
+		{"num_experts", a.NumExperts, MaxExperts},
 		{"num_experts_per_tok", a.NumExpertsPerTok, a.NumExperts},
 		{"moe_intermediate_size", a.MoeIntermediateSize, MaxIntermediate},
 		{"decoder_sparse_step", a.DecoderSparseStep, MaxLayers},

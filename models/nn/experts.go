@@ -163,6 +163,9 @@ func (w *Weights) expertBiases(path string, p Part, n int) *mlx.Array {
 	}
 	list := make([]*mlx.Array, n)
 	for i := range list {
+		if w.lacks(one(i)) {
+			return w.scope.Zeros(mlx.Float32, n, p.Out)
+		}
 		list[i] = w.scope.ExpandDims(w.float(one(i), p.Out), 0)
 	}
 	return w.scope.Concat(0, list...)
@@ -176,8 +179,11 @@ func (w *Weights) joinedExperts(path string, p Part, n, in int) matrix {
 	}
 	all := make([]matrix, n)
 	for i := range all {
+		if w.lacks(one(i) + ".weight") {
+			return matrix{weight: w.scope.Zeros(mlx.Float32, n, p.Out, in)}
+		}
 		all[i] = w.stored(one(i), in, p.Out, in)
-		if all[i].quantization != all[0].quantization || all[i].wide != all[0].wide {
+		if !all[0].alike(all[i]) {
 			w.fail(unsupported("%s is quantized otherwise than %s; experts of one layer must be alike",
 				one(i), one(0)))
 			return all[0]
@@ -185,6 +191,13 @@ func (w *Weights) joinedExperts(path string, p Part, n, in int) matrix {
 		all[i] = all[i].expanded(w.scope)
 	}
 	return all[0].join(w.scope, 0, all[1:]...)
+}
+
+// lacks notes an expert's tensor that the checkpoint lacks. The experts after it are not looked for:
+// config.json may ask for any number.
+func (w *Weights) lacks(name string) bool {
+	_, ok := w.info(name)
+	return !ok
 }
 
 // matmul maps x (rows, k or 1, 1, in) by the chosen experts (rows, k): (rows, k, 1, out).

@@ -9,6 +9,7 @@ const (
 	MaxHidden       = 1 << 16
 	MaxIntermediate = 1 << 20
 	MaxHeads        = 1 << 10
+	MaxExperts      = 1 << 12
 	MaxHeadDim      = 1 << 11
 	MaxVocab        = 1 << 22
 	MaxPositions    = 1 << 26

@@ -238,10 +238,15 @@ func (m *matrix) dtype(given mlx.Dtype) mlx.Dtype {
 	return mlx.BFloat16
 }
 
+// alike reports whether b is packed as m is, so that they can be joined.
+func (m *matrix) alike(b matrix) bool {
+	return m.packed() == b.packed() && m.quantization == b.quantization && m.wide == b.wide &&
+		(m.global == nil) == (b.global == nil)
+}
+
 // stack puts the rows of b under the rows of m. It reports false if they are not packed alike.
 func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
-	if m.packed() != b.packed() || m.quantization != b.quantization || m.wide != b.wide ||
-		(m.global == nil) != (b.global == nil) {
+	if !m.alike(b) {
 		return false
 	}
 	*m = m.join(s, -2, b)

@@ -35,7 +35,7 @@ func (w *Weights) SigmoidRouter(path string, hidden int, spec SigmoidRouterSpec)
 // Check refuses numbers of experts and groups that do not fit. The names are those of config.json.
 func (r SigmoidRouterSpec) Check() error {
 	err := CheckSizes(
-		Size{"n_routed_experts", r.Experts, MaxHidden},
+		Size{"n_routed_experts", r.Experts, MaxExperts},
 		Size{"num_experts_per_tok", r.TopK, r.Experts},
 		Size{"n_group", r.Groups, r.Experts},
 		Size{"topk_group", r.TopGroups, r.Groups})
