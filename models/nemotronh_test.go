@@ -18,6 +18,8 @@ func TestNemotronHRefusesUnsupportedConfigs(t *testing.T) {
 		{map[string]any{"hybrid_override_pattern": "ME*M?"}, `layer type "?" is not supported`},
 		{map[string]any{"hybrid_override_pattern": ""}, "num_hidden_layers is 0"},
 		{map[string]any{"hybrid_override_pattern": "ME*ME"}, "lacks"},
+		{map[string]any{"hybrid_override_pattern": "-E-E-"}, "neither M nor *"},
+		{map[string]any{"n_routed_experts": 5000}, "n_routed_experts is 5000"},
 		{map[string]any{"hybrid_override_pattern": nil,
 			"layer_types": []string{"mamba", "rwkv"}}, `"rwkv" is not supported`},
 		{map[string]any{"layer_norm_epsilon": 0.0}, "rms_norm_eps is 0"},

@@ -105,7 +105,7 @@ func (a *args) check() error {
 	if a.HybridOverridePattern == nil {
 		return errors.New("config.json: hybrid_override_pattern is missing")
 	}
-	experts := false
+	experts, caches := false, false
 	for i, name := range a.HybridOverridePattern {
 		kind, ok := kinds[name]
 		if !ok {
@@ -114,6 +114,7 @@ func (a *args) check() error {
 		}
 		a.HybridOverridePattern[i] = kind
 		experts = experts || kind == moeLayer
+		caches = caches || a.keeps(i)
 	}
 	err := cmp.Or(
 		a.Check(
@@ -135,6 +136,9 @@ func (a *args) check() error {
 		return fmt.Errorf("config.json: conv_kernel is %d, which is no convolution", a.ConvKernel)
 	case limits != nil:
 		return limits
+	case !caches:
+		return errors.New("config.json: hybrid_override_pattern has no layer that remembers the text, " +
+			"neither M nor *")
 	case experts:
 		return a.checkExperts()
 	}
