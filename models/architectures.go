@@ -43,8 +43,8 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"mistral":          llama.Parse,
 	"mistral3":         mistral3.Parse, // text half of the multimodal form
 	"muse_glimmer":     glimmer.Parse,  // text half of the multimodal form
-	"phi3":             phi3.Parse,
 	"nemotron_h":       nemotronh.Parse,
+	"phi3":             phi3.Parse,
 	"qwen2":            qwen2.Parse,
 	"qwen3":            qwen3.Parse,
 	"qwen3_5":          qwen35.Parse, // text half of the multimodal form

@@ -28,7 +28,7 @@
 //	harmony        <|channel|> and <|message|>: gpt-oss
 //	plain          text only
 //
-// Package models does not load the families of glm and dsml yet.
+// Package models does not load the family of dsml yet.
 //
 // Thoughts stand between <think> and </think>, between [THINK] and [/THINK], or between
 // <|channel>thought and <channel|>. In harmony they are messages on the channel analysis.
