@@ -56,6 +56,10 @@ var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"smollm3":          smollm3.Parse,
 }
 
+// Arithmetic differs between versions of this package that compute otherwise. What one kept of a
+// text is of no use to another.
+const Arithmetic = nn.Arithmetic
+
 // Architectures lists the supported values of model_type.
 func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 

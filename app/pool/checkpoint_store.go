@@ -51,12 +51,17 @@ func (p *Pool) openStore(row storage.Model, bundle *models.Bundle,
 }
 
 // checkpointKey returns a key that differs between any two models as they are in memory: by
-// weights, by the form they are held in, by the type they compute in, and by the device and version
-// of MLX.
+// weights, by the form they are held in, by the type they compute in, by the device and version of
+// MLX, and by models.Arithmetic.
 func (p *Pool) checkpointKey(row storage.Model, bundle *models.Bundle) (string, error) {
+	return p.arithmeticKey(row, bundle, models.Arithmetic)
+}
+
+func (p *Pool) arithmeticKey(row storage.Model, bundle *models.Bundle,
+	arithmetic int) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, mlx.Version(), p.thread.GPU(), bundle.Info.Architecture, bundle.Info.Parameters,
-		bundle.Info.Dtype)
+	fmt.Fprintln(h, mlx.Version(), arithmetic, p.thread.GPU(), bundle.Info.Architecture,
+		bundle.Info.Parameters, bundle.Info.Dtype)
 	if bundle.Info.Unpacked {
 		fmt.Fprintln(h, "unpacked")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/models"
 )
 
 // quantizedModel writes the recorded 4-bit llama, with a tokenizer, into a folder of its own.
@@ -81,6 +82,10 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			keys[key] = c.name
+			next, err := r.pool.arithmeticKey(m.row, m.bundle, models.Arithmetic+1)
+			if err != nil || next == key {
+				t.Errorf("other arithmetic has the key %s, %v", next, err)
+			}
 		})
 	}
 	if len(keys) != 3 {

@@ -23,6 +23,10 @@ type Architecture interface {
 	New(w *Weights) Model
 }
 
+// Arithmetic numbers what the models compute. A change that gives any model other keys, values or
+// states for the same text raises it.
+const Arithmetic = 2
+
 // A Model is what an [Architecture] builds.
 type Model interface {
 	lm.Model

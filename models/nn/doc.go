@@ -18,6 +18,9 @@
 //		})
 //	}
 //
+// Whoever changes what a forward computes, in a family or here, raises [Arithmetic]. What is kept of
+// forwards on the disk is then read no more.
+//
 // Everything here runs on the MLX thread. Graph errors go to the scope. Errors about a checkpoint
 // come from [Weights.Err].
 //

@@ -46,7 +46,7 @@ func (m *Main) serveFlags() *serveFlags {
 		"`DIR|ID|auto|none`: drafter of that model while this runs; "+
 			"ID is ORG/NAME in the hub's cache (default: what tandem models drafter set)")
 	f.IntVar(&s.context, "context", 0, "context length, `N` tokens (default: the model's)")
-	f.StringVar(&s.dtype, "dtype", "auto", "type to compute in: `auto|float32|checkpoint`; checkpoint keeps quantized weights so on the CPU")
+	f.StringVar(&s.dtype, "dtype", "auto", "type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored")
 	f.StringVar(&s.checkpoints, "checkpoints", "on",
 		"`on|off`: keep what was computed for requests that begin alike")
 	f.Func("checkpoint-memory",
