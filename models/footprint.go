@@ -35,7 +35,8 @@ type sanitize func(name string) (to string, keep bool)
 // addWeights adds the tensors that the model uses.
 func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 	for _, name := range c.Names() {
-		if _, keep := names(name); !keep {
+		to, keep := names(name)
+		if !keep {
 			continue
 		}
 		info, _ := c.Info(name)
@@ -46,7 +47,7 @@ func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 				continue
 			}
 			f.Floats += info.Bytes
-			f.wide = f.wide || info.Dtype == "F32" && widens(name)
+			f.wide = f.wide || info.Dtype == "F32" && widens(to)
 		} else {
 			f.Packed += info.Bytes
 		}
@@ -73,14 +74,20 @@ func isFloat(dtype string) bool {
 	return dtype == "F16" || dtype == "BF16" || dtype == "F32"
 }
 
-// widens reports whether keys and values are float32 if the named tensor is. Such a tensor embeds,
-// or lies on the way to keys and values. Other tensors are float32 in many checkpoints of 16 bits.
+// widens reports whether keys and values are float32 if the tensor of a sanitized name is. Such a
+// tensor embeds, or lies on the way to keys and values. Other tensors are float32 in many checkpoints of 16 bits.
 func widens(name string) bool {
 	if strings.HasSuffix(name, "scale") || strings.HasSuffix(name, "scale_2") {
 		return false // of a packed matrix, whose product has the type of its rows
 	}
 	parts := []string{
 		"embed_tokens.", "layernorm.", "operator_norm.", ".k_norm.", ".k_proj.", ".v_proj.",
+		".qkv_proj.", ".kv_a_proj_with_mqa.",
+	}
+	if _, in, ok := strings.Cut(name, ".layers."); ok {
+		if _, module, _ := strings.Cut(in, "."); module == "norm.weight" {
+			return true // the one norm of a layer
+		}
 	}
 	return slices.ContainsFunc(parts,
 		func(part string) bool { return strings.Contains(name, part) })

@@ -94,30 +94,69 @@ func TestFootprintOfTextEqualsCachesOfRecordedModels(t *testing.T) {
 			continue
 		}
 		seen[config["model_type"]] = true
-		s, err := models.InspectFS(files, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := models.LoadFS(t.Context(), th, files, models.Options{Dtype: models.DtypeFloat32})
-		if err != nil {
-			t.Fatal(err)
-		}
-		caches := b.Model.NewCaches(cache.Options{})
-		tapRows(t, th, b.Model, caches, make([]int32, tokens))
-		var held, tapes int64
-		for _, c := range caches {
-			held += c.Bytes()
-			if r, ok := c.(*cache.Recurrent); ok { // and the tape of the last forward
-				tapes += r.Bytes()
+		for _, policy := range []models.DtypePolicy{models.DtypeFloat32, models.DtypeCheckpoint} {
+			f, held, tapes := measuredText(t, th, files, name, policy, tokens)
+			got := f.Text(tokens, policy == models.DtypeFloat32)
+			if got > held || got < held-tapes {
+				t.Errorf("%s, %s: %d tokens are predicted to take %d bytes, and take %d",
+					name, policy, tokens, got, held)
 			}
 		}
-		if got := s.Footprint.Text(tokens, true); got > held || got < held-tapes {
-			t.Errorf("%s: %d tokens are predicted to take %d bytes, and take %d",
-				name, tokens, got, held)
+	}
+}
+
+// measuredText returns a model's footprint before it is loaded, and the memory of its caches after a
+// text. tapes are the bytes of recurrent layers, and of the tapes of the last forward.
+func measuredText(t *testing.T, th *mlx.Thread, files fs.FS, name string, policy models.DtypePolicy,
+	tokens int) (f models.Footprint, held, tapes int64) {
+	t.Helper()
+	s, err := models.InspectFS(files, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := models.LoadFS(t.Context(), th, files, models.Options{Dtype: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	caches := b.Model.NewCaches(cache.Options{})
+	tapRows(t, th, b.Model, caches, make([]int32, tokens))
+	for _, c := range caches {
+		held += c.Bytes()
+		if r, ok := c.(*cache.Recurrent); ok {
+			tapes += r.Bytes()
 		}
-		freeCaches(t, th, caches)
-		if err := b.Close(); err != nil {
-			t.Error(err)
+	}
+	freeCaches(t, th, caches)
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	return s.Footprint, held, tapes
+}
+
+// TestFloat32TensorsWidenKeys stores one tensor of a checkpoint of 16 bits as float32. It expects the
+// predicted memory of a text: that of float32 if the tensor lies on the way to keys and values.
+func TestFloat32TensorsWidenKeys(t *testing.T) {
+	th := enginetest.NewThread(t)
+	const tokens = cache.MaxChunk
+	for _, c := range []struct {
+		name, tensor string
+		wide         bool
+	}{
+		{"nemotron-h", "backbone.embeddings.weight", true},
+		{"nemotron-h", "backbone.layers.0.norm.weight", true},
+		{"nemotron-h", "backbone.norm_f.weight", false},
+		{"phi3", "model.layers.0.self_attn.qkv_proj.weight", true},
+		{"phi3", "model.norm.weight", false},
+		{"glm4-moe-lite", "model.layers.0.self_attn.kv_a_proj_with_mqa.weight", true},
+		{"glm4-moe-lite", "lm_head.weight", false},
+	} {
+		files := recorded(t, c.name)
+		widen(files, c.tensor)
+		f, held, tapes := measuredText(t, th, files, c.name, models.DtypeCheckpoint, tokens)
+		got := f.Text(tokens, false)
+		if got > held || got < held-tapes || (got == f.Text(tokens, true)) != c.wide {
+			t.Errorf("%s, %s: %d tokens are predicted to take %d bytes, and take %d",
+				c.name, c.tensor, tokens, got, held)
 		}
 	}
 }

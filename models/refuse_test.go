@@ -70,6 +70,21 @@ func editHeader(files fstest.MapFS, edit func(header string) string) {
 
 // retype stores one tensor as another type and keeps so many quarters of its data.
 func retype(files fstest.MapFS, tensor, dtype string, quarters int) {
+	restore(files, tensor, dtype, func(data []byte) []byte { return data[:len(data)/4*quarters] })
+}
+
+// widen stores one tensor of bfloat16 as float32.
+func widen(files fstest.MapFS, tensor string) {
+	restore(files, tensor, "F32", func(data []byte) (wide []byte) {
+		for i := 0; i < len(data); i += 2 {
+			wide = append(wide, 0, 0, data[i], data[i+1])
+		}
+		return wide
+	})
+}
+
+// restore stores one tensor as another type, with other data.
+func restore(files fstest.MapFS, tensor, dtype string, edit func(data []byte) []byte) {
 	data := files["model.safetensors"].Data
 	n := binary.LittleEndian.Uint64(data)
 	var header map[string]map[string]any
@@ -85,7 +100,7 @@ func retype(files fstest.MapFS, tensor, dtype string, quarters int) {
 		offsets := header[name]["data_offsets"].([]any)
 		part := body[int(offsets[0].(float64)):int(offsets[1].(float64))]
 		if name == tensor {
-			part = part[:len(part)/4*quarters]
+			part = edit(part)
 			header[name]["dtype"] = dtype
 		}
 		header[name]["data_offsets"] = []int{len(out), len(out) + len(part)}
