@@ -16,8 +16,8 @@ import (
 // An exactCase is a recorded model with activations of a type.
 type exactCase struct{ name, dtype string }
 
-// exactCases are the recorded models that the bit tier runs on: every architecture in each form of
-// weights, with activations of each type.
+// exactCases are the recorded models that the bit tier runs on: of every family, each kind of layer
+// and of cache, plain and packed. Cases that differ from these in spelling alone are left out.
 var exactCases = []exactCase{
 	{"llama", "float32"},
 	{"llama", "bfloat16"},
@@ -47,7 +47,9 @@ var exactCases = []exactCase{
 	{"lfm2", "float32"}, // convolutions
 	{"lfm2", "bfloat16"},
 	{"nemotron-h", "float32"}, // Mamba-2, and layers without caches
+	{"nemotron-h-4bit", "float32"},
 	{"lfm2-4bit", "float32"},
+	{"lfm2-moe-4bit", "float32"},
 	{"ministral3", "float32"}, // queries that grow, a window
 	{"ministral3", "bfloat16"},
 	{"mistral3-4bit", "float32"},
@@ -60,6 +62,7 @@ var exactCases = []exactCase{
 	{"qwen3", "float32"},
 	{"qwen3", "bfloat16"},
 	{"qwen3-4bit-untied", "float32"},
+	{"qwen3-moe-4bit", "float32"},
 	{"qwen3-next", "float32"}, // recurrent layers, packed key head by key head
 	{"qwen3-next", "bfloat16"},
 	{"qwen35", "float32"}, // recurrent layers
