@@ -67,7 +67,7 @@ func (m *model) config(sources []*source) ([]byte, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	return marshal(c.fields), nil
+	return marshal(c.fields)
 }
 
 // uint returns a whole number of the architecture, or otherwise.
@@ -140,13 +140,16 @@ func (c *config) float(key string) (n float32, ok bool) {
 	case int64:
 		return float32(v), true
 	case float64:
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if finite(float32(v)) {
 			return float32(v), true
 		}
 	}
 	c.fail(fmt.Errorf("%s%s is %.40v, which is no number", c.prefix, key, v))
 	return 0, false
 }
+
+// finite reports whether JSON can have a number.
+func finite(n float32) bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
 
 // headDim returns the elements of a head of keys.
 func (c *config) headDim() int {

@@ -27,7 +27,7 @@ type Folder struct {
 	files   []fileID // that hold the tensors
 	header  []byte   // of model.safetensors
 	entries []*entry
-	small   map[string]func() []byte // the other files by name, made when they are asked for
+	small   map[string]func() ([]byte, error) // the other files by name, made when they are asked for
 	changed time.Time
 
 	fileType string
@@ -138,11 +138,11 @@ func (d *Folder) show(m *model) error {
 		return err
 	}
 	t.fromOllama = ollamaBlob.MatchString(path.Base(d.files[0].name))
-	d.small = map[string]func() []byte{
-		configFile:           func() []byte { return config },
-		tokenizerFile:        sync.OnceValue(t.file),
-		tokenizerConfigFile:  sync.OnceValue(t.config),
-		generationConfigFile: sync.OnceValue(t.generationConfig),
+	d.small = map[string]func() ([]byte, error){
+		configFile:           func() ([]byte, error) { return config, nil },
+		tokenizerFile:        sync.OnceValues(t.file),
+		tokenizerConfigFile:  sync.OnceValues(t.config),
+		generationConfigFile: sync.OnceValues(t.generationConfig),
 	}
 	return nil
 }
@@ -156,7 +156,10 @@ func (d *Folder) Open(name string) (fs.File, error) {
 		return &shownDir{d: d}, nil
 	}
 	if read, ok := d.small[name]; ok {
-		text := read()
+		text, err := read()
+		if err != nil {
+			return nil, err
+		}
 		return &shownFile{info: d.info(name, int64(len(text))),
 			SectionReader: io.NewSectionReader(bytes.NewReader(text), 0, int64(len(text)))}, nil
 	}
@@ -185,7 +188,8 @@ func (d *Folder) Open(name string) (fs.File, error) {
 // Stat implements fs.StatFS.
 func (d *Folder) Stat(name string) (fs.FileInfo, error) {
 	if read, ok := d.small[name]; ok {
-		return d.info(name, int64(len(read()))), nil
+		text, err := read()
+		return d.info(name, int64(len(text))), err
 	}
 	if name == weightsFile {
 		return d.info(name, d.size()), nil

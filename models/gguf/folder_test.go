@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"math"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -76,6 +77,26 @@ func TestHeadsAreInHalves(t *testing.T) {
 		if !bytes.Equal(part, file[offset:][:len(part)]) {
 			t.Errorf("%s is not what parts of it are", name)
 		}
+	}
+}
+
+// TestNumbersAreFinite sets what JSON and a forward have no number for.
+func TestNumbersAreFinite(t *testing.T) {
+	for _, v := range []any{1e300, math.Inf(-1), float32(math.NaN())} {
+		m := smallestWithout("llama.rope.freq_base")
+		m.leave = ""
+		m.set("llama.rope.freq_base", v)
+		if _, err := open(t, m.file()); err == nil ||
+			!strings.Contains(err.Error(), "llama.rope.freq_base is ") {
+			t.Errorf("a base of %v is read: %v", v, err)
+		}
+	}
+	m := smallest()
+	factors := make([]byte, 4*16)
+	binary.LittleEndian.PutUint32(factors[8:], math.Float32bits(float32(math.NaN())))
+	m.add(ropeFactorsTensor, f32, factors, 16)
+	if _, err := open(t, m.file()); err == nil || !strings.Contains(err.Error(), "has NaN") {
+		t.Errorf("a factor of NaN is read: %v", err)
 	}
 }
 

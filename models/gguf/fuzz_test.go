@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tandem/engine/mlx"
@@ -18,6 +19,11 @@ func FuzzHeader(f *testing.F) {
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
 	f.Add(whole[:64])
+	f.Add(scored([]string{"a", "b", "ab", strings.Repeat("ab", 99)}, -1).file())
+	huge := smallest()
+	huge.set("llama.rope.scaling.type", "linear")
+	huge.set("llama.rope.scaling.factor", 1e300)
+	f.Add(huge.file())
 	recorded, err := filepath.Glob("../testdata/gguf/*.gguf")
 	if err != nil || len(recorded) == 0 {
 		f.Fatalf("no recorded files: %v", err)

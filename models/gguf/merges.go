@@ -6,6 +6,10 @@ import (
 	"unicode/utf8"
 )
 
+// maxMergeText bounds the bytes that are compared and written for merges: each byte of a token may
+// be where it joins, and each merge has the whole token. Gemma's 262,144 tokens take a quarter.
+const maxMergeText = 1 << 27
+
 // merges returns the merges that scores stand for: a pair of tokens that join to a token, the one
 // with the highest score first. So transformers turns SentencePiece's byte pair encoding into its
 // own.

@@ -66,6 +66,9 @@ func (m *model) vector(name string, n int) ([]float32, error) {
 		values := make([]float32, n)
 		for i := range values {
 			values[i] = math.Float32frombits(little.Uint32(data[4*i:]))
+			if !finite(values[i]) {
+				return nil, damaged("tensor %q has %v, which is no number", t.name, values[i])
+			}
 		}
 		return values, nil
 	}

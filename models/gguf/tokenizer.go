@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"unicode/utf8"
 )
@@ -16,6 +17,9 @@ const (
 	tokenUserDefined = 4 // found in a text before it is split
 	tokenUnused      = 5
 )
+
+// maxToken is the bytes of a token. The longest of published tokenizers are 128 spaces.
+const maxToken = 1 << 10
 
 // A tokenizer is what the metadata says of one.
 type tokenizer struct {
@@ -57,8 +61,15 @@ func (m *model) tokenizer() (*tokenizer, error) {
 		if !utf8.ValidString(token) {
 			return nil, fmt.Errorf("its token %d is not UTF-8", id)
 		}
+		if len(token) > maxToken {
+			return nil, fmt.Errorf("its token %d has %d bytes, and no tokenizer needs more than %d",
+				id, len(token), maxToken)
+		}
 	}
-	return t, t.setForm()
+	if err := t.setForm(); err != nil {
+		return nil, err
+	}
+	return t, t.checkScores()
 }
 
 // setForm chooses the form by the kind of the tokenizer.
@@ -94,6 +105,25 @@ func (t *tokenizer) setForm() error {
 	return nil
 }
 
+// checkScores refuses scores that are no numbers, and tokens with too many joins.
+func (t *tokenizer) checkScores() error {
+	if t.scores == nil {
+		return nil
+	}
+	text := 0
+	for id, token := range t.tokens {
+		if score := t.scores[id]; math.IsNaN(score) || math.IsInf(score, 0) {
+			return fmt.Errorf("tokenizer.ggml.scores has %v for token %d, which is no number",
+				score, id)
+		}
+		text += len(token) * len(token)
+	}
+	if text > maxMergeText {
+		return errors.New("its tokens with scores are too long to find what joins to them")
+	}
+	return nil
+}
+
 // added reports whether a token is found in a text before the text is split, and whether it is
 // special.
 func (t *tokenizer) added(id int) (added, special bool) {
@@ -101,14 +131,17 @@ func (t *tokenizer) added(id int) (added, special bool) {
 	return special || t.types[id] == tokenUserDefined, special
 }
 
-// marshal returns JSON. The values here always marshal.
-func marshal(v any) []byte {
-	text, _ := json.Marshal(v)
-	return text
+// marshal returns JSON.
+func marshal(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("its metadata can't be shown as JSON: %w", err)
+	}
+	return text, nil
 }
 
 // file returns tokenizer.json.
-func (t *tokenizer) file() []byte {
+func (t *tokenizer) file() ([]byte, error) {
 	type addedToken struct {
 		ID         int    `json:"id"`
 		Content    string `json:"content"`
@@ -172,7 +205,7 @@ func (t *tokenizer) token(key string) string {
 }
 
 // config returns tokenizer_config.json.
-func (t *tokenizer) config() []byte {
+func (t *tokenizer) config() ([]byte, error) {
 	c := map[string]any{"clean_up_tokenization_spaces": false}
 	for field, key := range map[string]string{
 		"bos_token": "bos_token_id", "eos_token": "eos_token_id",
@@ -198,21 +231,37 @@ func (t *tokenizer) adds(key string, otherwise bool) bool {
 	return otherwise
 }
 
+// Tokens of Harmony, the form of gpt-oss. An answer has several messages there, and harmonyEnd ends
+// each of them.
+const (
+	harmonyEnd    = "<|end|>"
+	harmonyReturn = "<|return|>" // ends an answer
+	harmonyCall   = "<|call|>"   // ends a call of a tool
+)
+
 // ends are the tokens that end an answer, whatever the metadata says.
 var ends = []string{
-	"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|eom_id|>",
+	"<|eot_id|>", "<|im_end|>", harmonyEnd, "<end_of_turn>", "<|endoftext|>", "<|eom_id|>",
 }
 
+// harmonyEnds are ends for a tokenizer with harmonyReturn.
+var harmonyEnds = []string{harmonyReturn, harmonyCall, "<|endoftext|>"}
+
 // generationConfig returns generation_config.json.
-func (t *tokenizer) generationConfig() []byte {
+func (t *tokenizer) generationConfig() ([]byte, error) {
+	list, never := ends, -1
+	if slices.Contains(t.tokens, harmonyReturn) {
+		list, never = harmonyEnds, slices.Index(t.tokens, harmonyEnd)
+	}
 	ids := []int{}
 	for _, key := range []string{"eos_token_id", "eot_token_id", "eom_token_id"} {
-		if id := t.metadata.id("tokenizer.ggml." + key); id >= 0 && id < len(t.tokens) {
+		if id := t.metadata.id("tokenizer.ggml." + key); id >= 0 && id < len(t.tokens) &&
+			id != never && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
 	for id, token := range t.tokens {
-		if t.types[id] == tokenControl && slices.Contains(ends, token) &&
+		if t.types[id] == tokenControl && slices.Contains(list, token) &&
 			!slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}

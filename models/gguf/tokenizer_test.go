@@ -3,12 +3,85 @@ package gguf
 import (
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	tok "tandem/engine/tokenizer"
 )
+
+// A Llama's answer ends at <|end|> if that is its mark. One in Harmony goes on after its first
+// message, whatever the metadata names as an end.
+func TestEndsOfAnswers(t *testing.T) {
+	for _, c := range []struct {
+		tokens   []string
+		eos, eot int
+		want     []int
+	}{
+		{[]string{"a", "<|end|>", "<|endoftext|>"}, 2, 2, []int{2, 1}},
+		{[]string{"a", "<|return|>", "<|end|>", "<|call|>", "<|endoftext|>"}, 1, 2, []int{1, 3, 4}},
+		{[]string{"a", "<|call|>"}, 0, 0, []int{0}},
+	} {
+		m := smallestWithout("tokenizer.")
+		m.set("tokenizer.ggml.model", "gpt2")
+		m.set("tokenizer.ggml.pre", "gpt-4o")
+		m.set("tokenizer.ggml.tokens", c.tokens)
+		types := slices.Repeat([]int32{tokenControl}, len(c.tokens))
+		types[0] = tokenNormal
+		m.set("tokenizer.ggml.token_type", types)
+		m.set("tokenizer.ggml.merges", []string{})
+		m.set("tokenizer.ggml.eos_token_id", c.eos)
+		m.set("tokenizer.ggml.eot_token_id", c.eot)
+		d, err := open(t, m.file())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			EOS []int `json:"eos_token_id"`
+		}
+		if err := json.Unmarshal(mustRead(t, d, generationConfigFile), &got); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.EOS, c.want) {
+			t.Errorf("%q ends at %v, not %v", c.tokens, got.EOS, c.want)
+		}
+	}
+}
+
+// scored returns a file whose tokenizer has scores in place of merges.
+func scored(tokens []string, score float32) *image {
+	m := smallestWithout("tokenizer.")
+	m.set("tokenizer.ggml.model", "llama")
+	m.set("tokenizer.ggml.tokens", tokens)
+	m.set("tokenizer.ggml.scores", slices.Repeat([]float32{score}, len(tokens)))
+	return m
+}
+
+// Joins cost the square of a token's length, so a file of a few MB could take hours.
+func TestLongTokensAreRefused(t *testing.T) {
+	long := strings.Repeat("a", maxToken)
+	many := make([]string, maxMergeText/maxToken/maxToken+1)
+	for i := range many {
+		many[i] = fmt.Sprintf("%04d", i) + long[4:]
+	}
+	for _, c := range []struct {
+		m    *image
+		want string
+	}{
+		{scored([]string{"a", long}, 0), ""},
+		{scored([]string{"a", long + "a"}, 0), "token 1 has 1025 bytes"},
+		{scored(many, 0), "too long to find what joins"},
+		{scored([]string{"a"}, float32(math.NaN())), "tokenizer.ggml.scores has NaN for token 0"},
+	} {
+		_, err := open(t, c.m.file())
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("opened with %v, not %q", err, c.want)
+		}
+	}
+}
 
 // recordings is the folder of tokenizers whose ids the package tokenizers gave.
 const recordings = "../../engine/tokenizer/testdata/"

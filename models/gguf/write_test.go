@@ -50,6 +50,9 @@ func (m *image) set(key string, value any) {
 	case int:
 		m.put(uint32(typeUint32))
 		m.put(uint32(v))
+	case float64:
+		m.put(uint32(typeFloat64))
+		m.put(v)
 	case float32:
 		m.put(uint32(typeFloat32))
 		m.put(v)
