@@ -106,7 +106,7 @@ func open(path string) (fs.FS, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errorf(CodeNotFound,
-			"there is no such folder; check the path, or run `tandem pull` to download a model")
+			"there is no such folder or file; check the path, or run `tandem pull` to download a model")
 	case err != nil:
 		return nil, unread("the folder", err)
 	case info.IsDir():

@@ -170,7 +170,7 @@ func (f *finder) cached(dir, id string) {
 		f.search(snapshot, control.PlaceHub, 1) // GGUF files
 		return
 	}
-	f.addModel(snapshot, control.PlaceHub)
+	f.addModel(id, snapshot, control.PlaceHub)
 }
 
 // folder adds the model of a folder, or searches so many levels of folders below it.
@@ -189,11 +189,12 @@ func (f *finder) search(dir, place string, depth int) {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 	}
 	if has("config.json") {
-		f.addModel(dir, place)
+		f.addModel(folderID(dir), dir, place)
 		return
 	}
 	for _, name := range ggufModels(entries) {
-		f.addModel(filepath.Join(dir, name), place)
+		path := filepath.Join(dir, name)
+		f.addModel(ggufID(path), path, place)
 	}
 	if depth == 0 {
 		return
@@ -245,8 +246,8 @@ func (f *finder) silent(err error, dir, place string) bool {
 }
 
 // addModel adds the model of a folder, with the reason if it cannot be used.
-func (f *finder) addModel(dir, place string) {
-	m := control.FoundModel{ID: folderID(dir), Path: dir, Place: place}
+func (f *finder) addModel(id, dir, place string) {
+	m := control.FoundModel{ID: id, Path: dir, Place: place}
 	info, err := f.inspect(dir)
 	if err != nil {
 		m.Why = bareReason(err, dir)

@@ -91,10 +91,18 @@ func TestOllamasStoreIsFound(t *testing.T) {
 	manifest := []byte(`{"schemaVersion":2,"layers":[
 		{"mediaType":"application/vnd.ollama.image.license","digest":"sha256:00"},
 		{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:` + digest + `"}]}`)
-	write(manifest, "manifests", "registry.ollama.ai", "library", "tiny", "q8")
+	for _, tag := range []string{"q8-long", "q8"} { // two tags of one blob
+		write(manifest, "manifests", "registry.ollama.ai", "library", "tiny", tag)
+	}
 	other := strings.Repeat("0b", 32)
 	latest := strings.ReplaceAll(string(manifest), digest, other)
-	write([]byte(latest), "manifests", "hf.co", "org", "small", "latest")
+	for _, tag := range []string{"8b", "latest", "s"} {
+		write([]byte(latest), "manifests", "hf.co", "org", "small", tag)
+	}
+	third := strings.Repeat("0c", 32)
+	write([]byte(strings.ReplaceAll(string(manifest), digest, third)), "manifests",
+		"registry.ollama.ai", "library", "odd name@main", "x")
+	write(file, "blobs", "sha256-"+third)
 	write([]byte(`{"layers":[{"mediaType":"application/vnd.ollama.image.model",
 		"digest":"sha256:../../etc"}]}`), "manifests", "registry.ollama.ai", "library", "bad", "x")
 	write([]byte("no manifest"), "manifests", "registry.ollama.ai", "library", "bad", "y")
@@ -113,7 +121,7 @@ func TestOllamasStoreIsFound(t *testing.T) {
 		}
 	}
 	slices.Sort(ids)
-	if !slices.Equal(ids, []string{"hf.co/org/small", "tiny:q8"}) {
+	if !slices.Equal(ids, []string{"hf.co/org/small", "odd-name-main-x", "tiny:q8"}) {
 		t.Errorf("found %q", ids)
 	}
 	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: blob})
@@ -123,11 +131,11 @@ func TestOllamasStoreIsFound(t *testing.T) {
 	if err := os.Remove(blob); err != nil {
 		t.Fatal(err)
 	}
-	if f, err = a.library.Found(t.Context()); err != nil || len(f.Models) != 2 {
+	if f, err = a.library.Found(t.Context()); err != nil || len(f.Models) != 3 {
 		t.Errorf("found %+v, %v", f, err)
 	}
 	_, err = a.library.AddModel(t.Context(), control.AddRequest{Path: blob})
-	if err == nil || !strings.Contains(err.Error(), "there is no such folder") {
+	if err == nil || !strings.Contains(err.Error(), "there is no such folder or file") {
 		t.Errorf("a blob that is gone is added: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"regexp"
@@ -33,10 +34,12 @@ var ollamaBlob = regexp.MustCompile(`^sha256-[0-9a-f]{64}$`)
 // An ollamaModel is what a manifest names.
 type ollamaModel struct {
 	id   string // as Ollama writes it, without the tag latest
+	tag  string
 	blob string // path
 }
 
-// ollamaModels returns the models in a store. What is no manifest is passed over.
+// ollamaModels returns the models in a store, each blob once: several tags may name one, of which
+// latest goes first, then the shortest name. What is no manifest is passed over.
 func ollamaModels(store string) ([]ollamaModel, error) {
 	var found []ollamaModel
 	left := maxOllamaEntries
@@ -60,13 +63,26 @@ func ollamaModels(store string) ([]ollamaModel, error) {
 				continue
 			}
 			if blob := modelBlob(store, inner); blob != "" {
-				found = append(found, ollamaModel{ollamaID(inner), blob})
+				found = append(found, ollamaModel{ollamaID(inner), e.Name(), blob})
 			}
 		}
 		return nil
 	}
 	err := walk(nil)
-	return found, err
+	slices.SortFunc(found, func(a, b ollamaModel) int {
+		return cmp.Or(cmp.Compare(a.blob, b.blob), cmp.Compare(a.rank(), b.rank()),
+			cmp.Compare(len(a.id), len(b.id)), cmp.Compare(a.id, b.id))
+	})
+	sameBlob := func(a, b ollamaModel) bool { return a.blob == b.blob }
+	return slices.CompactFunc(found, sameBlob), err
+}
+
+// rank orders the tags of one blob.
+func (m ollamaModel) rank() int {
+	if m.tag == ollamaLatest {
+		return 0
+	}
+	return 1
 }
 
 // modelBlob returns the path of the GGUF file of a manifest, empty if it names none.
@@ -95,8 +111,14 @@ func modelBlob(store string, parts []string) string {
 }
 
 // ollamaID returns the name of a model as Ollama writes it: host, namespace and tag are left out
-// where they are the usual ones.
+// where they are the usual ones. Parts come from names of folders, so one that no request could
+// name makes it a plain id.
 func ollamaID(parts []string) string {
+	for _, part := range parts {
+		if plainID(part) != part {
+			return plainID(parts[2] + "-" + parts[3])
+		}
+	}
 	host, namespace, name, tag := parts[0], parts[1], parts[2], parts[3]
 	switch {
 	case host != ollamaHost:
@@ -136,7 +158,7 @@ func (f *finder) store(dir string) {
 			if f.take(1) < 0 {
 				return
 			}
-			f.begin(func() { f.addModel(m.blob, control.PlaceOllama) })
+			f.begin(func() { f.addModel(m.id, m.blob, control.PlaceOllama) })
 		}
 	})
 }
