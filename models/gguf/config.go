@@ -12,12 +12,13 @@ type config struct {
 	metadata metadata
 	prefix   string // of the architecture's keys
 	model    *model
+	read     map[string]bool // numbers that were asked for
 	err      error
 }
 
 func (m *model) newConfig() *config {
-	return &config{model: m, fields: map[string]any{}, metadata: m.header.metadata,
-		prefix: m.header.metadata.text("general.architecture") + "."}
+	return &config{model: m, fields: map[string]any{}, read: map[string]bool{},
+		metadata: m.header.metadata, prefix: m.header.metadata.text("general.architecture") + "."}
 }
 
 // config returns config.json.
@@ -61,6 +62,7 @@ func (m *model) config(sources []*source) ([]byte, error) {
 	if f.config != nil {
 		f.config(c)
 	}
+	c.checkFixed()
 	if q := quantization(sources); q != nil {
 		c.fields["quantization"] = q
 	}
@@ -72,6 +74,7 @@ func (m *model) config(sources []*source) ([]byte, error) {
 
 // uint returns a whole number of the architecture, or otherwise.
 func (c *config) uint(key string, otherwise int) int {
+	c.read[key] = true
 	n, err := c.metadata.uint(c.prefix+key, otherwise, math.MaxInt32)
 	if err != nil {
 		c.fail(err)
@@ -132,6 +135,7 @@ func (c *config) number(field, key string) {
 
 // float returns a number of the architecture. It is a float32, which is written as short as can be.
 func (c *config) float(key string) (n float32, ok bool) {
+	c.read[key] = true
 	v, ok := c.metadata[c.prefix+key]
 	if !ok {
 		return 0, false

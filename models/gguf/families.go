@@ -1,26 +1,28 @@
 package gguf
 
-import "cmp"
+import (
+	"cmp"
+	"math"
+)
 
 // families holds every supported general.architecture.
 var families = map[string]family{
-	"gemma3":  {modelType: "gemma3_text", names: gemma3Names, shift: 1, config: gemma3Config},
-	"gemma4":  {modelType: "gemma4_text", names: gemma4Names, config: gemma4Config},
-	"granite": {modelType: "granite", names: llamaNames, interleaved: true, config: graniteConfig},
-	"gpt-oss": {modelType: "gpt_oss", names: gptOSSNames, config: gptOSSConfig},
-	"lfm2":    {modelType: "lfm2", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
-	"lfm2moe": {modelType: "lfm2_moe", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
-	"llama":   {modelType: "llama", names: llamaNames, interleaved: true, config: llamaConfig},
-	"mistral3": {modelType: "ministral3", names: llamaNames, interleaved: true,
-		config: ministralConfig},
+	"gemma3":   {modelType: "gemma3_text", names: gemma3Names, shift: 1, config: gemma3Config},
+	"gemma4":   {modelType: "gemma4_text", names: gemma4Names, config: gemma4Config},
+	"granite":  {modelType: "granite", interleaved: true, config: graniteConfig},
+	"gpt-oss":  {modelType: "gpt_oss", names: gptOSSNames, config: gptOSSConfig},
+	"lfm2":     {modelType: "lfm2", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
+	"lfm2moe":  {modelType: "lfm2_moe", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
+	"llama":    {modelType: "llama", names: llamaNames, interleaved: true, config: llamaConfig},
+	"mistral3": {modelType: "ministral3", interleaved: true, config: ministralConfig},
 	"phi3":     {modelType: "phi3", names: phi3Names, config: phi3Config},
 	"qwen2":    {modelType: "qwen2"},
 	"qwen3":    {modelType: "qwen3"},
 	"qwen3moe": {modelType: "qwen3_moe", config: qwen3MoEConfig},
-	"smollm3":  {modelType: "smollm3", names: llamaNames, interleaved: true},
+	"smollm3":  {modelType: "smollm3", interleaved: true},
 }
 
-// llamaNames leaves out what config.json says.
+// llamaNames leaves out what ropeFactors finds.
 var llamaNames = map[string]string{"rope_freqs": ""}
 
 // llamaConfig refuses what a Llama of llama.cpp may have and model type llama has not.
@@ -78,6 +80,13 @@ func phi3Config(c *config) {
 	c.fields["rope_scaling"] = map[string]any{"type": "longrope", "short_factor": short,
 		"long_factor": long}
 	c.count("original_max_position_embeddings", "rope.scaling.original_context_length")
+	original := float64(c.uint("rope.scaling.original_context_length", 0))
+	factor := float64(c.uint("context_length", 0)) / original
+	scale := 1.0
+	if factor > 1 {
+		scale = math.Sqrt(1 + math.Log(factor)/math.Log(original))
+	}
+	c.only("rope.scaling.attn_factor", scale)
 }
 
 // qwen3MoEConfig copies the sizes of experts. Every layer has them, and the scores of the chosen
@@ -109,6 +118,7 @@ func gemma3Config(c *config) {
 		c.fields["query_pre_attn_scalar"] = c.uint("embedding_length", 0) /
 			max(c.uint("attention.head_count", 0), 1)
 	}
+	c.only("attention.scale", 0, 1/math.Sqrt(float64(c.fields["query_pre_attn_scalar"].(int))))
 	if _, ok := c.fields["rope_theta"]; !ok {
 		c.fields["rope_theta"] = float32(1e6)
 	}

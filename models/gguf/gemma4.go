@@ -57,6 +57,7 @@ func gemma4Config(c *config) {
 	}
 	c.fields["final_logit_softcapping"] = nil
 	c.number("final_logit_softcapping", "final_logit_softcapping")
+	c.only("attention.scale", 0, 1)
 	c.gemma4Rope()
 	if c.uint("expert_count", 0) > 0 {
 		c.fields["enable_moe_block"] = true

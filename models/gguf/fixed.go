@@ -1,0 +1,60 @@
+package gguf
+
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
+// checkFixed refuses metadata that changes what a model computes where the family has not read it:
+// such a key may only have the value that is computed here anyway. It goes after the family's own
+// keys.
+func (c *config) checkFixed() {
+	extrapolation := 0.0
+	if c.metadata.text(c.prefix+"rope.scaling.type") == "yarn" {
+		extrapolation = 1
+	}
+	head := float64(c.headDim())
+	window := float64(c.uint("attention.key_length_swa", int(head)))
+	allowed := map[string][]float64{
+		"attention.scale":                  {0, 1 / math.Sqrt(head)},
+		"attention.temperature_scale":      {0},
+		"attention.value_length":           {head},
+		"attention.value_length_swa":       {window},
+		"expert_group_count":               {0, 1},
+		"expert_weights_scale":             {0, 1},
+		"rope.dimension_count":             {head},
+		"rope.dimension_count_swa":         {window},
+		"rope.scale_linear":                {0, 1},
+		"rope.scaling.attn_factor":         {1},
+		"rope.scaling.yarn_attn_factor":    {1},
+		"rope.scaling.yarn_ext_factor":     {extrapolation},
+		"rope.scaling.yarn_log_multiplier": {0},
+	}
+	for _, key := range slices.Sorted(maps.Keys(allowed)) {
+		c.only(key, allowed[key]...)
+	}
+	for _, key := range []string{"attention.causal", "expert_weights_norm"} {
+		if v, ok := c.metadata[c.prefix+key]; ok && v != true {
+			c.fail(unsupported("has %s%s = %.40v, which is not supported; supported is true",
+				c.prefix, key, v))
+		}
+	}
+}
+
+// only refuses a number that is none of the given ones, unless the family has read it.
+func (c *config) only(key string, values ...float64) {
+	if c.read[key] {
+		return
+	}
+	v, ok := c.float(key)
+	if ok && !slices.ContainsFunc(values, func(want float64) bool { return about(v, want) }) {
+		c.fail(unsupported("has %s%s = %v, which is not supported; supported is %v", c.prefix, key,
+			v, values[len(values)-1]))
+	}
+}
+
+// about reports whether a float32 stands for a number that was computed otherwise.
+func about(v float32, want float64) bool {
+	return math.Abs(float64(v)-want) <= 1e-3*math.Abs(want)
+}

@@ -1,0 +1,102 @@
+package gguf
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestOtherNumbersAreRefused sets keys that change what llama.cpp computes. The value that is
+// computed here passes.
+func TestOtherNumbersAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		key   string
+		value any
+		ok    bool
+	}{
+		{"rope.dimension_count", 32, true}, {"rope.dimension_count", 16, false},
+		{"attention.value_length", 32, true}, {"attention.value_length", 64, false},
+		{"attention.scale", float32(0.17677669), true}, {"attention.scale", float32(0.1), false},
+		{"attention.causal", true, true}, {"attention.causal", false, false},
+		{"expert_weights_norm", true, true}, {"expert_weights_norm", false, false},
+		{"rope.scale_linear", float32(1), true}, {"rope.scale_linear", float32(4), false},
+		{"rope.scaling.attn_factor", float32(1), true},
+		{"rope.scaling.attn_factor", float32(1.2), false},
+		{"rope.scaling.yarn_ext_factor", float32(0), true},
+		{"rope.scaling.yarn_ext_factor", float32(0.5), false},
+		{"rope.scaling.yarn_attn_factor", float32(2), false},
+		{"rope.scaling.yarn_log_multiplier", float32(1), false},
+		{"attention.temperature_scale", float32(0.1), false},
+	} {
+		m := smallest()
+		m.set("llama."+c.key, c.value)
+		_, err := open(t, m.file())
+		_, known := errors.AsType[*UnsupportedError](err)
+		if (err == nil) != c.ok || !c.ok && (!known || !strings.Contains(err.Error(), c.key)) {
+			t.Errorf("%s = %v: %v", c.key, c.value, err)
+		}
+	}
+}
+
+// TestFactorsOfOthersAreRefused gives a Llama's factors to families that would pass them over.
+func TestFactorsOfOthersAreRefused(t *testing.T) {
+	for _, name := range []string{"granite", "mistral3", "smollm3"} {
+		f := families[name]
+		if to, err := f.rename(ropeFactorsTensor); err == nil {
+			t.Errorf("%s has factors as %q", name, to)
+		}
+	}
+}
+
+// recorded returns a recorded file.
+func recorded(t *testing.T, name string) *model {
+	t.Helper()
+	file, err := os.Open("../testdata/gguf/" + name + ".gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := readHeader(file, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &model{header: h, files: []io.ReaderAt{file}}
+}
+
+// TestFamiliesReadTheirNumbers sets keys that one family computes with.
+func TestFamiliesReadTheirNumbers(t *testing.T) {
+	for _, c := range []struct {
+		file, key string
+		value     float64
+		ok        bool
+	}{
+		{"granite", "granite.attention.scale", 0.3, true},
+		{"llama", "llama.attention.scale", 0.3, false},
+		{"mistral3", "mistral3.rope.scaling.yarn_log_multiplier", 0.5, true},
+		{"mistral3", "mistral3.rope.scaling.yarn_ext_factor", 1, true},
+		{"mistral3", "mistral3.rope.scaling.yarn_ext_factor", 0, false},
+		{"gpt-oss", "gpt-oss.rope.scaling.yarn_log_multiplier", 0.5, false},
+		{"lfm2-moe", "lfm2moe.expert_weights_scale", 2, true},
+		{"qwen3-moe", "qwen3moe.expert_weights_scale", 2, false},
+		{"phi3", "phi3.rope.scaling.attn_factor", 1.3540064, true},
+		{"phi3", "phi3.rope.scaling.attn_factor", 1, false},
+		{"gemma4", "gemma4.attention.scale", 1, true},
+		{"gemma4", "gemma4.attention.value_length_swa", 32, false},
+	} {
+		m := recorded(t, c.file)
+		m.header.metadata[c.key] = c.value
+		sources, err := m.sources()
+		if err == nil {
+			_, err = m.config(sources)
+		}
+		if (err == nil) != c.ok || !c.ok && !strings.Contains(err.Error(), c.key) {
+			t.Errorf("%s = %v: %v", c.key, c.value, err)
+		}
+	}
+}
