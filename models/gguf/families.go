@@ -132,7 +132,12 @@ var gptOSSNames = map[string]string{
 	"blk.ffn_gate_inp":        "mlp.router",
 }
 
+// gptOSSConfig sets what every published gpt-oss has and its metadata lacks: the ramp of its rotary
+// embedding begins and ends between dimensions.
 func gptOSSConfig(c *config) {
+	if scaling, ok := c.fields["rope_scaling"].(map[string]any); ok && scaling["rope_type"] == "yarn" {
+		scaling["truncate"] = false
+	}
 	c.count("num_local_experts", "expert_count")
 	c.count("num_experts_per_tok", "expert_used_count")
 	c.count("intermediate_size", "expert_feed_forward_length")

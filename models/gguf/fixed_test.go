@@ -69,6 +69,19 @@ func recorded(t *testing.T, name string) *model {
 	return &model{header: h, files: []io.ReaderAt{file}}
 }
 
+// TestGPTOSSDoesNotTruncate compares with the published config.json.
+func TestGPTOSSDoesNotTruncate(t *testing.T) {
+	m := recorded(t, "gpt-oss")
+	sources, err := m.sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := m.config(sources)
+	if err != nil || !strings.Contains(string(text), `"truncate":false`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 // TestFamiliesReadTheirNumbers sets keys that one family computes with.
 func TestFamiliesReadTheirNumbers(t *testing.T) {
 	for _, c := range []struct {
