@@ -44,8 +44,9 @@ type checkpoint struct {
 	lent     time.Time // when others last had the thread
 	progress func(done, total int64)
 
-	// half: the floating weights are not in the type to compute in. They become bfloat16, and scales
-	// float32, where the model does not compute in float32.
+	// half: the floating weights are not in the type to compute in. They become bfloat16 where the
+	// model does not compute in float32. Scales become float32, and vectors that only choose stay as
+	// they are.
 	half bool
 }
 

@@ -61,10 +61,14 @@ func (f *Footprint) addMade(m nn.Made) {
 	f.Elements += m.Elements
 }
 
-// halfBytes returns the bytes of an element of a checkpoint that becomes bfloat16.
+// halfBytes returns the bytes of an element of a checkpoint that becomes bfloat16: scales and what
+// nn.Weights.StoredVector reads do not.
 func halfBytes(name string) int64 {
-	if strings.HasSuffix(name, ".scales") || strings.HasSuffix(name, ".biases") {
-		return 4
+	for _, end := range []string{".scales", ".biases", ".expert_bias", ".e_score_correction_bias",
+		".A_log", ".dt_bias"} {
+		if strings.HasSuffix(name, end) {
+			return 4
+		}
 	}
 	return 2
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // TestGGUFParity loads small GGUF files of each architecture, written by llama.cpp's own package.
-// It compares their logits with what mlx_lm said of the same weights (build/fixtures/gguf.py).
+// It compares their logits with what mlx_lm said of the same weights (build/fixtures/llamacpp.py).
 func TestGGUFParity(t *testing.T) {
 	files, err := filepath.Glob("testdata/gguf/*.gguf")
 	if err != nil || len(files) == 0 {

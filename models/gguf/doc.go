@@ -6,14 +6,17 @@
 // The weights of a packed tensor are repacked while they are read, row by row, into the groups that
 // MLX multiplies. Their values stay exactly as llama.cpp has them:
 //
-//	Q4_0, Q4_1, Q5_0, Q5_1, Q8_0   affine groups of 32, float16 scales
-//	Q4_K, Q5_K                     affine groups of 32, float32 scales
-//	IQ4_NL                         affine 8 bit, float16 scales: its codebook has whole numbers
+//	Q4_0, Q4_1, Q5_0, Q5_1, Q8_0   affine groups of 32, scales shown as float16
+//	Q4_K, Q5_K                     affine groups of 32, scales shown as float32
+//	IQ4_NL                         affine 8 bit, scales shown as float16: its codebook has whole numbers
 //	MXFP4                          mxfp4
 //
-// Tensors of F32, F16 and BF16 stay as they are. Q2_K, Q3_K and Q6_K have groups of 16, which MLX's
-// affine form lacks. They take the fewest bits whose rms error is under 0.1 of the rms step of the
-// tensor ([Folder.Losses], approximate.go): 4, 5 and 8 for most tensors.
+// Tensors of F32, F16 and BF16 are shown as they are. A model that computes in bfloat16 rounds them
+// to it, except biases that only choose experts. It holds every scale in float32.
+//
+// Q2_K, Q3_K and Q6_K have groups of 16, which MLX's affine form lacks. They take the fewest bits
+// whose rms error is under 0.1 of the rms step of the tensor ([Folder.Losses], approximate.go): 4, 5
+// and 8 for most tensors.
 //
 // What a converter of llama.cpp changed is undone: the rows of queries and keys of a Llama are
 // interleaved there, and here they are in halves again.

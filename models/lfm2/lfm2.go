@@ -54,7 +54,7 @@ func (a *args) newMoE(w *nn.Weights, path string) *nn.MoE {
 		args: a,
 	}
 	if a.UseExpertBias {
-		r.ExpertBias = w.Vector(path+".expert_bias", a.NumExperts)
+		r.ExpertBias = w.StoredVector(path+".expert_bias", a.NumExperts)
 	}
 	return &nn.MoE{
 		Router: r,

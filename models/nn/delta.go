@@ -41,8 +41,8 @@ func (w *Weights) GatedDelta(path string, hidden int, eps float64, a *DeltaArgs,
 	hv := a.LinearNumValueHeads
 	d := &GatedDelta{
 		Conv1d:  w.Conv(path+".conv1d", a.convWidth(), a.LinearConvKernelDim),
-		ALog:    w.Vector(path+".A_log", hv),
-		DTBias:  w.Vector(path+".dt_bias", hv),
+		ALog:    w.StoredVector(path+".A_log", hv),
+		DTBias:  w.StoredVector(path+".dt_bias", hv),
 		Norm:    w.RMSNorm(path+".norm", a.LinearValueHeadDim, eps, 0),
 		OutProj: w.Linear(path+".out_proj", a.valueWidth(), hidden, false),
 		args:    a,

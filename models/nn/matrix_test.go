@@ -124,6 +124,37 @@ func compareArrays(t *testing.T, s *mlx.Scope, got, want *mlx.Array, d mlx.Dtype
 
 // TestGlobalScaleMultipliesEveryUse holds that a global scale multiplies products, rows of an
 // embedding, views of outputs and experts alike.
+// A vector that only chooses keeps its type where the model computes in 16 bits.
+func TestStoredVectorStaysWide(t *testing.T) {
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer th.Close()
+	src := tensors{"a": random(rand.New(rand.NewPCG(1, 2)), "F32", 60, 4, 8),
+		"b": random(rand.New(rand.NewPCG(1, 2)), "BF16", 60, 2, 8)}
+	err = th.Do(t.Context(), func(s *mlx.Scope) error {
+		for _, dtype := range []mlx.Dtype{mlx.BFloat16, mlx.Float32} {
+			w := NewWeights(s, src, nil)
+			defer w.Free()
+			w.Dtype = dtype
+			if got := w.StoredVector("a", 8).Dtype(); got != mlx.Float32 {
+				t.Errorf("float32 becomes %s in %s", got, dtype)
+			}
+			if got := w.StoredVector("b", 8).Dtype(); got != dtype {
+				t.Errorf("bfloat16 becomes %s in %s", got, dtype)
+			}
+			if err := w.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestGlobalScaleMultipliesEveryUse(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {

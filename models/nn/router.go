@@ -27,7 +27,7 @@ type SigmoidRouterSpec struct {
 func (w *Weights) SigmoidRouter(path string, hidden int, spec SigmoidRouterSpec) *SigmoidRouter {
 	return &SigmoidRouter{
 		Gate:              w.Linear(path, hidden, spec.Experts, false),
-		Bias:              w.Vector(path+".e_score_correction_bias", spec.Experts),
+		Bias:              w.StoredVector(path+".e_score_correction_bias", spec.Experts),
 		SigmoidRouterSpec: spec,
 	}
 }

@@ -125,6 +125,18 @@ func (w *Weights) Vector(name string, dim int) *mlx.Array {
 	return a
 }
 
+// StoredVector is Vector without the change of type to one of 16 bits: float32 stays float32. It is
+// for what only chooses, or is computed with in float32.
+func (w *Weights) StoredVector(name string, dim int) *mlx.Array {
+	w.parameters += int64(dim)
+	a := w.load(name, floatTypes, []int{dim})
+	if w.Dtype == mlx.Float32 && a.Dtype() != w.Dtype {
+		a = w.scope.AsType(a, w.Dtype)
+	}
+	w.keep([]*mlx.Array{a})
+	return a
+}
+
 // fail records the first error.
 func (w *Weights) fail(err error) {
 	if w.err == nil {
