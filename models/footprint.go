@@ -20,7 +20,8 @@ type Footprint struct {
 
 	layers    []nn.Kept
 	unpacking nn.Unpacking
-	wide      bool // stored so that keys and values are float32 whatever type is chosen
+	stacks    int64 // bytes that plain experts take more in float32
+	wide      bool  // stored so that keys and values are float32 whatever type is chosen
 }
 
 // Sizes of buffers in engine/cache.
@@ -55,10 +56,15 @@ func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
 }
 
 // addMade adds what a load computes beside them.
-func (f *Footprint) addMade(m nn.Made) {
+func (f *Footprint) addMade(c *checkpoint, m nn.Made) {
 	f.Packed += m.Packed
 	f.Floats += m.Floats
 	f.Elements += m.Elements
+	stored := m.Stacks.Bytes
+	if c.half {
+		stored = 2 * m.Stacks.Elements
+	}
+	f.stacks += 4*m.Stacks.Elements - stored
 }
 
 // halfBytes returns the bytes of an element of a checkpoint that becomes bfloat16: scales and what
@@ -140,7 +146,7 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 	w.Sanitize(arch.Sanitize)
 	arch.New(w)
 	f.unpacking = w.Unpacking()
-	f.addMade(w.Made())
+	f.addMade(c, w.Made())
 	return f, nil
 }
 
@@ -150,6 +156,14 @@ func (f Footprint) Weights(wide bool) int64 {
 		return f.Packed + 4*f.Elements
 	}
 	return f.Packed + f.Floats
+}
+
+// OnCPU returns the footprint of the model on the CPU. Experts that are not packed are float32 there,
+// whatever type the model computes in.
+func (f Footprint) OnCPU() Footprint {
+	f.Floats += f.stacks
+	f.stacks = 0
+	return f
 }
 
 // Unpacks reports whether Options.Unpack makes a difference.

@@ -116,7 +116,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		return arch.Sanitize(to)
 	}
 	s.Footprint.addWeights(c, names)
-	s.Footprint.addMade(w.Made())
+	s.Footprint.addMade(c, w.Made())
 	s.Dtype = mostFloats(c, names)
 	chat := readChat(fsys, tokenizerConfig, nil)
 	s.ChatError = chat.Err()

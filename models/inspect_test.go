@@ -3,7 +3,6 @@ package models_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"tandem/engine/enginetest"
@@ -45,12 +44,9 @@ func TestInspectAgreesWithLoad(t *testing.T) {
 					s.Bytes != i.FileBytes || s.ContextLength != i.ContextLength {
 					t.Errorf("inspecting tells %+v, loading %+v", s, i)
 				}
-				// Loading adds what it computes by itself, such as rotary frequencies. Plain
-				// experts are float32 on a CPU, and recorded in that type alone.
-				said := s.Footprint.Weights(policy == models.DtypeFloat32)
-				experts := policy == models.DtypeCheckpoint && s.Quantization == "" &&
-					!slices.Contains(f.Types, "bfloat16")
-				if !experts && (said > i.Bytes || said < i.Bytes-8<<10) {
+				// Loading adds what it computes by itself, such as rotary frequencies.
+				said := s.Footprint.OnCPU().Weights(policy == models.DtypeFloat32)
+				if said > i.Bytes || said < i.Bytes-8<<10 {
 					t.Errorf("%s: inspecting tells %d bytes, loading %d", policy, said, i.Bytes)
 				}
 				// MLX puts some arrays into freed buffers that are a little larger.

@@ -76,6 +76,9 @@ func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
 // loadable returns a model without a drafter.
 func (p *Pool) loadable(of models.Footprint) loadable {
 	wide := p.computesWide()
+	if !p.thread.GPU() {
+		of = of.OnCPU()
+	}
 	return loadable{Footprint: of, wide: wide, unpacks: wide && !p.thread.GPU()}
 }
 

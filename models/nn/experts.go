@@ -125,7 +125,10 @@ func (w *Weights) experts(path string, of ExpertsShape, in int, parts ...Part) e
 	x, n := experts{}, of.Count
 	var biases []*mlx.Array
 	for _, p := range parts {
+		before := w.plain
 		m := w.joinedExperts(path, p, n, in)
+		w.made.Stacks.Elements += w.plain.Elements - before.Elements
+		w.made.Stacks.Bytes += w.plain.Bytes - before.Bytes
 		woven := of.Interleaved && p.Path == gateUpProj
 		if woven {
 			m = m.evenFirst(w.scope)

@@ -135,6 +135,8 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	w.parameters += n
 	info, ok := w.src.Info(w.names[path+".weight"])
 	if !ok || !w.Has(path+".scales") && !w.config.packs(info) {
+		w.plain.Elements += n
+		w.plain.Bytes += info.Bytes
 		return matrix{weight: w.float(path+".weight", shape...)}
 	}
 	weight, _ := w.info(path + ".weight")

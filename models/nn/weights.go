@@ -42,6 +42,7 @@ type Weights struct {
 	bytes      int64
 	unpacking  Unpacking
 	made       Made
+	plain      Plain // all of those asked for
 }
 
 // Made is the memory that loading takes beyond the tensors of the checkpoint, for arrays that it
@@ -50,6 +51,14 @@ type Made struct {
 	Packed   int64 // bytes of what has one type, whatever the model computes in
 	Floats   int64 // bytes of the rest, as it is stored
 	Elements int64 // of the rest
+
+	Stacks Plain // experts that are not packed; the CPU holds them in float32
+}
+
+// Plain counts matrices that are not packed.
+type Plain struct {
+	Elements int64
+	Bytes    int64 // as stored
 }
 
 // addFloats adds an array like a tensor of the checkpoint.
