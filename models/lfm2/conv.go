@@ -61,13 +61,7 @@ func (c *shortConv) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 
 // convolve takes the rows x (rows, H) of each sequence after those before it: (rows, H).
 func (c *shortConv) convolve(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	outs := make([]*mlx.Array, len(b))
-	at := 0
-	for i, q := range b {
-		outs[i] = q.Caches[c.layer].(*cache.Recurrent).Update(s, q.Pad, s.Slice(x, 0, at, at+q.N))
-		at += q.N
-	}
-	return s.Concat(0, outs...)
+	return nn.Recur(s, b, c.layer, x)
 }
 
 // Mix implements nn.Mixer.

@@ -76,14 +76,7 @@ func (m *mamba) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 
 // update takes the rows x (rows, C) and dt (rows, H) into the state of each sequence: (rows, H Dh).
 func (m *mamba) update(s *mlx.Scope, x, dt *mlx.Array, b lm.Batch) *mlx.Array {
-	outs := make([]*mlx.Array, len(b))
-	at := 0
-	for i, q := range b {
-		c := q.Caches[m.layer].(*cache.Recurrent)
-		outs[i] = c.Update(s, q.Pad, s.Slice(x, 0, at, at+q.N), s.Slice(dt, 0, at, at+q.N))
-		at += q.N
-	}
-	return s.Concat(0, outs...)
+	return nn.Recur(s, b, m.layer, x, dt)
 }
 
 // Mix implements nn.Mixer.

@@ -90,11 +90,20 @@ func (d *GatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array 
 // update takes the rows qkv (rows, C) and gates (rows, 2 Hv) into the state of each sequence:
 // (rows, Hv, Dv).
 func (d *GatedDelta) update(s *mlx.Scope, qkv, gates *mlx.Array, b lm.Batch) *mlx.Array {
+	return Recur(s, b, d.layer, qkv, gates)
+}
+
+// Recur takes the rows of inputs (rows, ...) into the state that each sequence has of a recurrent
+// layer. It returns what the layer's cache.Recurrence gives for them, (rows, ...).
+func Recur(s *mlx.Scope, b lm.Batch, layer int, inputs ...*mlx.Array) *mlx.Array {
 	outs := make([]*mlx.Array, len(b))
 	at := 0
 	for i, q := range b {
-		c := q.Caches[d.layer].(*cache.Recurrent)
-		outs[i] = c.Update(s, q.Pad, s.Slice(qkv, 0, at, at+q.N), s.Slice(gates, 0, at, at+q.N))
+		own := make([]*mlx.Array, len(inputs))
+		for j, x := range inputs {
+			own[j] = s.Slice(x, 0, at, at+q.N)
+		}
+		outs[i] = q.Caches[layer].(*cache.Recurrent).Update(s, q.Pad, own[0], own[1:]...)
 		at += q.N
 	}
 	return s.Concat(0, outs...)
