@@ -150,6 +150,5 @@ func (m *model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	if m.softcap == nil {
 		return logits
 	}
-	c := s.Scalar(*m.softcap, logits.Dtype())
-	return s.Mul(s.Tanh(s.Div(logits, c)), c)
+	return nn.Softcap(s, logits, *m.softcap)
 }

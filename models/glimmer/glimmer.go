@@ -85,8 +85,6 @@ func (m *model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 // Unembed implements lm.Model.
 func (m *model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := m.Decoder.Unembed(s, hidden)
-	scalar := func(v float64) *mlx.Array { return s.Scalar(v, logits.Dtype()) }
-	logits = s.Mul(logits, scalar(m.args.OutputMultiplier))
-	c := scalar(m.args.FinalLogitSoftcapping)
-	return s.Mul(s.Tanh(s.Div(logits, c)), c)
+	logits = s.Mul(logits, s.Scalar(m.args.OutputMultiplier, logits.Dtype()))
+	return nn.Softcap(s, logits, m.args.FinalLogitSoftcapping)
 }

@@ -76,3 +76,9 @@ type constantKey struct {
 func constant(s *mlx.Scope, v float64, d mlx.Dtype) *mlx.Array {
 	return s.Memo(constantKey{v, d}, func() *mlx.Array { return s.Scalar(v, d) })
 }
+
+// Softcap keeps x between -most and most: most tanh(x/most).
+func Softcap(s *mlx.Scope, x *mlx.Array, most float64) *mlx.Array {
+	c := s.Scalar(most, x.Dtype())
+	return s.Mul(s.Tanh(s.Div(x, c)), c)
+}
