@@ -102,7 +102,9 @@ func TestToolsAreToldInTheSystemMessage(t *testing.T) {
 		{[]Message{user}, told},
 		{[]Message{system, user}, "Be brief.\n\n" + told},
 	} {
-		var vars struct{ Messages []struct{ Role, Content string } }
+		var vars struct {
+			Messages []struct{ Role, Content string }
+		}
 		text := c.Vars(x.messages, true, dialect.History{Told: true})
 		if err := json.Unmarshal(text, &vars); err != nil {
 			t.Fatal(err)
