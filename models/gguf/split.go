@@ -11,8 +11,6 @@ const (
 		` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	qwen2Split = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|` +
 		` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	qwen35Split = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|` +
-		` ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	tekkenSplit = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|` +
 		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|` +
 		`\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -23,14 +21,6 @@ const (
 		`\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	gpt2Split = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 )
-
-// deepSeek3Splits come one after the other.
-var deepSeek3Splits = []string{
-	`\p{N}{1,3}`,
-	`[一-龥぀-ゟ゠-ヿ]+`,
-	"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|" +
-		`[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
-}
 
 // defaultSplits are llama.cpp's for a tokenizer that its converter did not know.
 var defaultSplits = []string{`[\p{P}\$\+<=>\^~\|]+`, gpt2Split, `\p{N}+`, `[0-9][0-9][0-9]`}
@@ -50,7 +40,8 @@ func byteLevelForm(pre string) (tokenizerForm, bool) {
 	return tokenizerForm{}, false
 }
 
-// byteLevelForms holds what follows from tokenizer.ggml.pre.
+// byteLevelForms holds what follows from tokenizer.ggml.pre, for the names that models of the
+// supported architectures have. Phi-4 has dbrx.
 var byteLevelForms = []struct {
 	pre                  []string
 	normalizer           component
@@ -59,17 +50,13 @@ var byteLevelForms = []struct {
 }{
 	{pre: []string{"llama3", "llama-v3", "llama-bpe", "falcon3", "pixtral", "lfm2"},
 		splits: []string{llama3Split}, ignoreMerges: true, addBOS: true},
-	{pre: []string{"chatglm-bpe", "dbrx", "glm4", "smaug-bpe"}, splits: []string{llama3Split}},
+	{pre: []string{"dbrx", "smaug-bpe"}, splits: []string{llama3Split}},
 	{pre: []string{"qwen2"}, splits: []string{qwen2Split}, normalizer: component{"type": "NFC"}},
-	{pre: []string{"qwen35"}, splits: []string{qwen35Split}, normalizer: component{"type": "NFC"}},
-	{pre: []string{"deepseek-r1-qwen", "hunyuan", "stablelm2"}, splits: []string{qwen2Split}},
+	{pre: []string{"deepseek-r1-qwen"}, splits: []string{qwen2Split}},
 	{pre: []string{"tekken"}, splits: []string{tekkenSplit}, ignoreMerges: true, addBOS: true},
-	{pre: []string{"gpt-4o", "llama4"}, splits: []string{gpt4oSplit}},
-	{pre: []string{"deepseek-v3"}, splits: deepSeek3Splits},
-	{pre: []string{"codeshell", "command-r", "exaone", "minerva-7b", "refact", "smollm",
-		"starcoder"}, splits: []string{`\p{N}`, gpt2Split}},
-	{pre: []string{"gpt-2", "jais", "mpt", "olmo", "phi-2", "trillion"},
-		splits: []string{gpt2Split}},
+	{pre: []string{"gpt-4o"}, splits: []string{gpt4oSplit}},
+	{pre: []string{"minerva-7b", "refact", "smollm"}, splits: []string{`\p{N}`, gpt2Split}},
+	{pre: []string{"gpt-2", "trillion"}, splits: []string{gpt2Split}},
 	{pre: []string{"", "default"}, splits: defaultSplits},
 }
 
