@@ -240,7 +240,12 @@ test('a return to a growing answer shows its end', async () => {
   // A page that was scrolled up stays there, also after a return to it.
   await page.mouse.move(600, 200)
   await page.mouse.wheel(0, -300)
-  const up = await until('place further up', async () => (await stop.boundingBox()).y > 600 && (await down()))
+  await until('place further up', async () => (await stop.boundingBox()).y > 600)
+  const up = await until('page at rest', async () => {
+    const at = await down()
+    await page.waitForTimeout(300) // a turn of the wheel takes time
+    return at === (await down()) && at
+  })
   await page.getByRole('link', { name: 'Now', exact: true }).click()
   await page.getByText('Answering 1 request').waitFor()
   await page.goBack()
