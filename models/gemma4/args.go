@@ -72,16 +72,10 @@ func (p *ropeParameters) UnmarshalJSON(text []byte) error {
 // Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm.
 func Parse(config []byte) (nn.Architecture, error) {
 	var outer struct {
-		nn.HeadArgs
-		VocabSize  int             `json:"vocab_size"`
-		TextConfig json.RawMessage `json:"text_config"`
+		VocabSize int `json:"vocab_size"`
 	}
 	if err := nn.ReadConfig(config, &outer); err != nil {
 		return nil, err
-	}
-	text := config
-	if len(outer.TextConfig) > 0 {
-		text = outer.TextConfig
 	}
 	softcap := 30.0
 	a := &args{
@@ -94,11 +88,12 @@ func Parse(config []byte) (nn.Architecture, error) {
 		NumKVSharedLayers: 20, UseDoubleWideMLP: true, FinalLogitSoftcapping: &softcap,
 		HiddenSizePerLayerInput: new(256), VocabSizePerLayerInput: 262144,
 	}
-	if err := nn.ReadConfig(text, a); err != nil {
+	head, err := nn.ReadTextConfig(config, a)
+	if err != nil {
 		return nil, err
 	}
 	a.VocabSize = cmp.Or(outer.VocabSize, a.VocabSize)
-	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, outer.TieWordEmbeddings)
+	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, head.TieWordEmbeddings)
 	if err := a.check(); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package glimmer
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 
 	"tandem/models/nn"
@@ -26,31 +25,18 @@ type args struct {
 
 // Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's ModelArgs.
 func Parse(config []byte) (nn.Architecture, error) {
-	var outer struct {
-		nn.HeadArgs
-		TextConfig json.RawMessage `json:"text_config"`
-	}
-	if err := nn.ReadConfig(config, &outer); err != nil {
-		return nil, err
-	}
-	text := config
-	if len(outer.TextConfig) > 0 {
-		text = outer.TextConfig
-	}
 	a := &args{
 		Args:          nn.Args{HeadDim: 128, RMSNormEps: 1e-5, MaxPositionEmbeddings: 131072},
 		PostNormEps:   1e-8,
 		SlidingWindow: 2048, QKScaleFactor: 3.87, FinalLogitSoftcapping: 20,
 		OutputMultiplier: 0.19611613513818404,
 	}
-	if err := nn.ReadConfig(text, a); err != nil {
+	head, err := nn.ReadTextConfig(config, a)
+	if err != nil {
 		return nil, err
 	}
-	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, outer.TieWordEmbeddings)
-	if p := a.RopeParameters; p != nil && p.Theta != nil {
-		a.RopeTheta = p.Theta // wins over rope_theta, unlike in other architectures
-	}
-	a.Merge()
+	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, head.TieWordEmbeddings)
+	a.MergeNewer()
 	a.setDefaults()
 	if err := a.check(); err != nil {
 		return nil, err

@@ -54,10 +54,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if a.NumAttentionHeads > 0 {
 		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
 	}
-	if a.RopeParameters != nil && a.RopeParameters.Theta != nil {
-		a.RopeTheta = a.RopeParameters.Theta // wins over rope_theta, unlike in other architectures
-	}
-	a.Merge()
+	a.MergeNewer()
 	if a.RopeTheta == nil {
 		a.RopeTheta = new(1000000.0)
 	}

@@ -14,7 +14,6 @@ package mistral3
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,19 +40,9 @@ type args struct {
 
 // Parse reads and checks a config.json.
 func Parse(config []byte) (nn.Architecture, error) {
-	var outer struct {
-		nn.HeadArgs
-		TextConfig json.RawMessage `json:"text_config"`
-	}
-	if err := nn.ReadConfig(config, &outer); err != nil {
-		return nil, err
-	}
-	text := config
-	if len(outer.TextConfig) > 0 {
-		text = outer.TextConfig
-	}
 	a := &args{Args: nn.Args{MaxPositionEmbeddings: 2048}}
-	if err := nn.ReadConfig(text, a); err != nil {
+	head, err := nn.ReadTextConfig(config, a)
+	if err != nil {
 		return nil, err
 	}
 	switch a.ModelType {
@@ -64,7 +53,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 		return nil, &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a text model of type "+
 			"%q is not supported for mistral3, only ministral3 and mistral", a.ModelType)}
 	}
-	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, outer.TieWordEmbeddings)
+	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, head.TieWordEmbeddings)
 	a.setDefaults()
 	if err := cmp.Or(a.setGrowth(), a.check()); err != nil {
 		return nil, err
@@ -80,10 +69,7 @@ func (a *args) setDefaults() {
 	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
 		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
 	}
-	if p := a.RopeParameters; p != nil && p.Theta != nil {
-		a.RopeTheta = p.Theta // wins over rope_theta, unlike in other architectures
-	}
-	a.Merge()
+	a.MergeNewer()
 	a.Stretch(a.RopeScaling)
 	if a.RopeTheta == nil {
 		a.RopeTheta = new(10000.0)

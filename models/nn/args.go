@@ -106,6 +106,14 @@ func (a *RopeArgs) Merge() {
 	}
 }
 
+// MergeNewer is Merge for architectures in which the rope_theta of the newer form wins too.
+func (a *RopeArgs) MergeNewer() {
+	if a.RopeParameters != nil && a.RopeParameters.Theta != nil {
+		a.RopeTheta = a.RopeParameters.Theta
+	}
+	a.Merge()
+}
+
 // CheckWhole refuses heads that are rotated in part, for an architecture that rotates whole ones.
 func (a *RopeArgs) CheckWhole() error {
 	return (&RopeScaling{PartialRotaryFactor: a.PartialRotaryFactor}).CheckWhole()

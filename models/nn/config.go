@@ -23,3 +23,19 @@ func ReadConfig(config []byte, v any) error {
 	}
 	return nil
 }
+
+// ReadTextConfig reads what config.json says of the text model into v: its text_config, or all of it
+// where there is none. It returns what all of it says of the head.
+func ReadTextConfig(config []byte, v any) (head HeadArgs, err error) {
+	var outer struct {
+		HeadArgs
+		TextConfig json.RawMessage `json:"text_config"`
+	}
+	if err := ReadConfig(config, &outer); err != nil {
+		return head, err
+	}
+	if len(outer.TextConfig) > 0 {
+		config = outer.TextConfig
+	}
+	return outer.HeadArgs, ReadConfig(config, v)
+}

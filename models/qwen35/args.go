@@ -2,7 +2,6 @@ package qwen35
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 
 	"tandem/models/nn"
@@ -25,30 +24,17 @@ type args struct {
 // Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's
 // TextModelArgs.
 func Parse(config []byte) (nn.Architecture, error) {
-	var outer struct {
-		nn.HeadArgs
-		TextConfig json.RawMessage `json:"text_config"`
-	}
-	if err := nn.ReadConfig(config, &outer); err != nil {
-		return nil, err
-	}
-	text := config
-	if len(outer.TextConfig) > 0 {
-		text = outer.TextConfig
-	}
 	a := &args{
 		Args:       nn.Args{RMSNormEps: 1e-6},
 		DeltaArgs:  nn.DeltaArgs{FullAttentionInterval: 4, LinearConvKernelDim: 4},
 		ExpertArgs: nn.ExpertArgs{NormTopkProb: true},
 	}
-	if err := nn.ReadConfig(text, a); err != nil {
+	head, err := nn.ReadTextConfig(config, a)
+	if err != nil {
 		return nil, err
 	}
-	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, outer.TieWordEmbeddings)
-	if p := a.RopeParameters; p != nil && p.Theta != nil {
-		a.RopeTheta = p.Theta // wins over rope_theta, unlike in other architectures
-	}
-	a.Merge()
+	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, head.TieWordEmbeddings)
+	a.MergeNewer()
 	a.Stretch(a.RopeScaling)
 	a.setDefaults()
 	if err := a.check(); err != nil {
