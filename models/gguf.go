@@ -44,8 +44,8 @@ func openGGUF(path string) (fs.FS, error) {
 	return nil, ggufError(name, err)
 }
 
-// InspectGGUF is Inspect for a GGUF file of which the headers alone are read. It says nothing of
-// what the file's weights lose.
+// InspectGGUF is Inspect for a GGUF file. It reads the headers alone, so it says nothing about what
+// the file's weights lose.
 func InspectGGUF(fsys fs.FS, file, name string) (Summary, error) {
 	files, err := gguf.OpenHeader(fsys, file)
 	if err != nil {

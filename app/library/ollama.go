@@ -38,8 +38,8 @@ type ollamaModel struct {
 	blob string // path
 }
 
-// ollamaModels returns the models in a store, each blob once: several tags may name one, of which
-// latest goes first, then the shortest name. What is no manifest is passed over.
+// ollamaModels returns the models in a store, each blob once. Several tags may name one blob: latest
+// wins, then the shortest name. Files that are no manifests are passed over.
 func ollamaModels(store string) ([]ollamaModel, error) {
 	var found []ollamaModel
 	left := maxOllamaEntries

@@ -36,9 +36,8 @@ func quantizedModel(t *testing.T) string {
 	return dir
 }
 
-// Quantized weights are held in float32 where the memory allows it and nobody asked otherwise. The
-// state says in which form and why, its figures are of that form, and the forms share no
-// checkpoints.
+// Quantized weights are held in float32 if the memory allows it and nobody asked for another form.
+// The state says which form and why. Its figures are of that form. The forms share no checkpoints.
 func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 	dir := quantizedModel(t)
 	f := measured(t, dir)

@@ -271,7 +271,7 @@ void attendAll(const Attention& a, Block& own) noexcept {
 			for (int i = 1; i < threads; i++)
 				helpers.emplace_back(help);
 		} catch (const std::exception&) {
-			// Those that began go on.
+			// The threads that began go on.
 		}
 	}
 	work(own);

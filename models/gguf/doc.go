@@ -24,6 +24,6 @@
 // A chat template in Go's language, as Ollama has them, is no Jinja. The form of the family stands in
 // its place, found by its special tokens (template.go).
 //
-// Nothing in a file is trusted. The header is read in steps, and each count, length and offset is
-// checked against what is left of the file before memory is taken for it.
+// Nothing in a file is trusted. The header is read in steps. Each count, length and offset must fit
+// into the rest of the file before memory is taken for it.
 package gguf

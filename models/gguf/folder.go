@@ -75,8 +75,8 @@ type fileID struct {
 // system's own.
 func Open(fsys fs.FS, name string) (*Folder, error) { return openFolder(fsys, name, lookAtSamples) }
 
-// OpenHeader is Open for a file of which the header alone is at hand. It tells whether the file can
-// be used. Its weights are not to be read.
+// OpenHeader is Open where only the header of a file is at hand. It tells whether the file can be
+// used. Do not read the weights.
 func OpenHeader(fsys fs.FS, name string) (*Folder, error) {
 	return openFolder(fsys, name, lookAtHeader)
 }

@@ -40,7 +40,7 @@ var kinds = map[kind]struct{ block, bytes int }{
 	iq4nl: {32, 2 + 16}, mxfp4: {32, 1 + 16},
 }
 
-// kindNames holds the names of all kinds, those that can't be read too.
+// kindNames holds the names of all kinds, also of kinds that can't be read.
 var kindNames = map[kind]string{
 	0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 9: "Q8_1",
 	10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K",

@@ -21,8 +21,9 @@ func isGoTemplate(text string) bool {
 	return !strings.Contains(text, "{%") && goTemplate.MatchString(text)
 }
 
-// A templateForm is how a family writes a conversation: a template of our own in the form that its
-// makers published, with texts alone, and with calls in hermes. tokens are those that it is made of.
+// A templateForm is how a family writes a conversation, as a template of our own. It follows the form
+// that the makers published, for texts alone. The form hermes has calls too. The template is made of
+// the tokens.
 type templateForm struct {
 	name   string
 	tokens []string
