@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
@@ -32,19 +30,7 @@ func openFixture(t *testing.T, name string) *fixture {
 	t.Helper()
 	f := &fixture{dir: filepath.Join("testdata", "parity", name)}
 	f.Read(t, f.dir, f)
-	// Only ids are compared; any tokenizer does that is no larger than the vocabulary.
-	files := fstest.MapFS{"tokenizer.json": {Data: []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`)}}
-	for _, dir := range []string{filepath.Join("testdata", "parity", f.Weights), f.dir} {
-		paths, _ := filepath.Glob(filepath.Join(dir, "[cm]o*")) // config.json, model*
-		for _, path := range paths {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files[filepath.Base(path)] = &fstest.MapFile{Data: data}
-		}
-	}
-	f.files = files
+	f.files = enginetest.RecordedModel(t, filepath.Dir(f.dir), name)
 	f.check(t)
 	return f
 }

@@ -54,28 +54,9 @@ var families = []string{
 // recordedFolder makes a folder of a recorded model. Its tokenizer has one token.
 func recordedFolder(t *testing.T, name string) string {
 	t.Helper()
-	var recording struct{ Weights string }
-	text, err := os.ReadFile(filepath.Join(recordings, name, "fixture.json"))
-	if err == nil {
-		err = json.Unmarshal(text, &recording)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	folder := t.TempDir()
-	files := map[string][]byte{"tokenizer.json": []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`)}
-	for _, dir := range []string{recording.Weights, name} {
-		paths, _ := filepath.Glob(filepath.Join(recordings, dir, "[cm]o*")) // config.json, model*
-		for _, path := range paths {
-			if files[filepath.Base(path)], err = os.ReadFile(path); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for base, data := range files {
-		if err := os.WriteFile(filepath.Join(folder, base), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.CopyFS(folder, enginetest.RecordedModel(t, recordings, name)); err != nil {
+		t.Fatal(err)
 	}
 	return folder
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 	"tandem/models"
 )
 
@@ -15,23 +16,9 @@ import (
 func quantizedModel(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "packed")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	files := enginetest.RecordedModel(t, "../../models/testdata/parity", "llama-4bit")
+	if err := os.CopyFS(dir, files); err != nil {
 		t.Fatal(err)
-	}
-	from := filepath.Join("..", "..", "models", "testdata", "parity", "llama-4bit")
-	files := map[string][]byte{"tokenizer.json": []byte(`{"model":{"type":"BPE","vocab":{"a":0},` +
-		`"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`)}
-	for _, name := range []string{"config.json", "model.safetensors"} {
-		b, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[name] = b
-	}
-	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return dir
 }
