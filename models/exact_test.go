@@ -101,9 +101,8 @@ const ringChunk = 32
 //   - of chunks of several lengths;
 //   - of verify blocks of k rows;
 //   - of forwards that several sequences share.
-func exactSuite(t *testing.T, cases []exactCase, layout cache.Layout, dtype string,
-	compare compareFunc) {
-	th := enginetest.NewThread(t)
+func exactSuite(t *testing.T, th *mlx.Thread, cases []exactCase, layout cache.Layout,
+	dtype string, compare compareFunc) {
 	for _, c := range cases {
 		if c.dtype != dtype {
 			continue
@@ -272,28 +271,29 @@ func TestLogitsEqualOneRowDecodeToTheBit(t *testing.T) {
 		for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 			t.Run(dtype+"/"+string(layout), func(t *testing.T) {
 				var d enginetest.Diff
-				exactSuite(t, exactCases, layout, dtype, d.Compare)
+				exactSuite(t, enginetest.NewThread(t), exactCases, layout, dtype, d.Compare)
 				d.Check(t)
 			})
 		}
 	}
 }
 
-// Under OpenBLAS bits do differ, so the suite can find differences. One model shows it.
+// Where OpenBLAS multiplies, bits do differ, so the suite can find differences. One model shows it.
 func TestSuiteFindsDifferingBits(t *testing.T) {
 	enginetest.Control(t, func(d *enginetest.Diff) {
-		exactSuite(t, exactCases[:1], cache.Ring, "float32", d.Compare)
+		exactSuite(t, enginetest.NewBLASThread(t), exactCases[:1], cache.Ring, "float32",
+			d.Compare)
 	})
 }
 
-// The suite runs as models are served. Under OpenBLAS results depend a little on how
-// many rows are computed at once. Along the recorded text, the likeliest token may differ from
-// one-row decode. Then it must be one of plain's top two, and these must be all but equal.
+// The suite runs with OpenBLAS, which stands for a GPU: results depend a little on how many rows are
+// computed at once. Along the recorded text, the likeliest token may differ from one-row decode. Then
+// it must be one of plain's top two, and these must be all but equal.
 func TestServedLogitsAreWithinTheSpeedTier(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		t.Run(string(layout), func(t *testing.T) {
 			var s speed
-			exactSuite(t, exactCases, layout, "float32",
+			exactSuite(t, enginetest.NewBLASThread(t), exactCases, layout, "float32",
 				func(where string, got, want []float32) { s.compare(t, where, got, want) })
 			s.check(t)
 		})

@@ -46,8 +46,7 @@ func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache,
 
 // tapSuite compares the taps of prefill chunks, of decode steps and of verify blocks with the taps
 // of one clean forward. The second half of each block is rolled back.
-func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
-	th := enginetest.NewThread(t)
+func tapSuite(t *testing.T, th *mlx.Thread, layout cache.Layout, compare compareFunc) {
 	for _, c := range []struct{ name, dtype string }{
 		{"llama", "float32"}, {"llama-sliding", "float32"}, {"qwen3", "float32"},
 		{"qwen35", "float32"}, {"gemma3", "float32"}, {"gemma4-e", "float32"},
@@ -128,7 +127,7 @@ func TestBitTaps(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		t.Run(string(layout), func(t *testing.T) {
 			var d enginetest.Diff
-			tapSuite(t, layout, d.Compare)
+			tapSuite(t, enginetest.NewThread(t), layout, d.Compare)
 			d.Check(t)
 		})
 	}
@@ -136,7 +135,9 @@ func TestBitTaps(t *testing.T) {
 
 // TestBitTapsControl runs the suite under OpenBLAS, where bits differ.
 func TestBitTapsControl(t *testing.T) {
-	enginetest.Control(t, func(d *enginetest.Diff) { tapSuite(t, cache.Ring, d.Compare) })
+	enginetest.Control(t, func(d *enginetest.Diff) {
+		tapSuite(t, enginetest.NewBLASThread(t), cache.Ring, d.Compare)
+	})
 }
 
 // TestTapIsOutputOfItsLayer expects that the final norm scales the tap of the last layer: each

@@ -10,7 +10,19 @@ import (
 // NewThread starts a thread on the CPU, which ends with the test.
 func NewThread(t testing.TB) *mlx.Thread {
 	t.Helper()
-	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	return newThread(t, mlx.Options{CPU: true})
+}
+
+// NewBLASThread starts a thread that leaves products of float32 to BLAS. Under OpenBLAS a row's bits
+// depend on the number of rows, as on a GPU.
+func NewBLASThread(t testing.TB) *mlx.Thread {
+	t.Helper()
+	return newThread(t, mlx.Options{CPU: true, BLAS: true})
+}
+
+func newThread(t testing.TB, opts mlx.Options) *mlx.Thread {
+	t.Helper()
+	th, err := mlx.NewThread(opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,10 +30,6 @@ func (s *Scope) TiledAttention(q, k, v *Array, scale float32, mask, sinks *Array
 	}
 	r := s.new()
 	var why [256]C.char
-	if C.tandem_attention(&r.c, q.c, k.c, v.c, optional(mask), optional(sinks), C.float(scale),
-		C.bool(causal), s.stream, &why[0], C.size_t(len(why))) != 0 {
-		s.Fail(&Error{Message: C.GoString(&why[0])})
-		return s.dead
-	}
-	return s.done(r, 0)
+	return s.filled(r, why[:], C.tandem_attention(&r.c, q.c, k.c, v.c, optional(mask),
+		optional(sinks), C.float(scale), C.bool(causal), s.stream, &why[0], C.size_t(len(why))))
 }

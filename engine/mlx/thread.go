@@ -15,7 +15,8 @@ import (
 
 // Options of a Thread. The zero value selects the GPU where there is one.
 type Options struct {
-	CPU bool // use the CPU even if there is a GPU
+	CPU  bool // use the CPU even if there is a GPU
+	BLAS bool // use BLAS even where [Scope.TiledMatMul] could multiply
 }
 
 // A Thread owns the OS thread on which MLX runs. Its methods may be called from any goroutine.
@@ -26,6 +27,7 @@ type Thread struct {
 	once   sync.Once
 	stream C.mlx_stream
 	gpu    bool
+	blas   bool
 
 	syncs  atomic.Int64
 	lent   atomic.Int64 // nanoseconds
@@ -48,7 +50,8 @@ type job struct {
 // NewThread starts the thread and selects its device. The caller must Close it. The error is an
 // [*Error] from MLX, for example if the device gives no stream.
 func NewThread(opts Options) (*Thread, error) {
-	t := &Thread{jobs: make(chan job), quit: make(chan struct{}), done: make(chan struct{})}
+	t := &Thread{blas: opts.BLAS, jobs: make(chan job), quit: make(chan struct{}),
+		done: make(chan struct{})}
 	started := make(chan error)
 	go t.loop(opts, started)
 	if err := <-started; err != nil {

@@ -146,8 +146,7 @@ func (w *Weights) experts(path string, of ExpertsShape, in int, parts ...Part) e
 	}
 	var arrays []*mlx.Array
 	for i := range x.parts {
-		a, _ := x.parts[i].layout(w.scope)
-		arrays = append(arrays, a...)
+		arrays = append(arrays, x.parts[i].layout(w.scope)...)
 	}
 	if of.Bias {
 		x.bias = w.scope.Concat(1, biases...)

@@ -33,16 +33,15 @@ func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
 			w.parameters += int64(p.Out)
 		}
 	}
-	var arrays, views []*mlx.Array // kept in one go, because keep frees the rest of the scope
+	var arrays []*mlx.Array // kept in one go, because keep frees the rest of the scope
 	for i := range l.parts {
-		a, v := l.parts[i].layout(w.scope)
-		arrays, views = append(arrays, a...), append(views, v...)
+		arrays = append(arrays, l.parts[i].layout(w.scope)...)
 	}
 	if bias {
 		l.bias = w.scope.Concat(0, biases...)
 		arrays = append(arrays, l.bias)
 	}
-	w.keep(arrays, views...)
+	w.keep(arrays)
 	if parts[0].Path != headPath {
 		w.parts.linears = append(w.parts.linears, product{l, in})
 	}
@@ -84,8 +83,9 @@ func (l *Linear) Out() int {
 
 // Forward maps x (rows, in) to (rows, out).
 func (l *Linear) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	if len(l.parts) == 1 && l.bias != nil && !l.parts[0].packed() {
-		return s.AddMM(l.bias, x, l.parts[0].weight)
+	if m := &l.parts[0]; len(l.parts) == 1 && l.bias != nil && !m.packed() &&
+		!s.TiledMatMulFits(x, m.weight) {
+		return s.AddMM(l.bias, x, m.weight)
 	}
 	outs := make([]*mlx.Array, len(l.parts))
 	for i := range l.parts {

@@ -13,24 +13,12 @@ import (
 type matrix struct {
 	weight *mlx.Array // plain: (in, out), a transposed view; packed: (out, in*bits/32) uint32
 
-	// blocks is another view of a plain float32 weight on the CPU, (out/blockOut, in, blockOut), or
-	// nil. For a few rows OpenBLAS repacks the whole matrix before it multiplies, unless the
-	// product is small. A batch of small products reads the matrix once. Measured with one thread
-	// and 768 x 4608: one row at 12.6 instead of 5.4 GB/s, four at 8.6 instead of 5.2, sixteen no
-	// faster than both threads on the whole.
-	blocks *mlx.Array
-
 	scales, biases *mlx.Array // packed: (out, in/group), else nil; only the affine mode has biases
 	quantization   mlx.Quantization
 	wide           bool       // the scales are float32 and the rows are not
 	global         *mlx.Array // packed: (out), a factor of the outputs, or nil
 	few            *fewRows   // nil = MLX's own product
 }
-
-const (
-	blockOut  = 64
-	blockRows = 4
-)
 
 func (m *matrix) packed() bool { return m.scales != nil }
 
@@ -43,15 +31,10 @@ func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 		y := s.QuantizedMatMul(m.operand(s, x), m.weight, m.scales, m.biases, m.quantization)
 		return m.result(s, y, x, m.global)
 	}
-	rows := x.Dim(0)
-	if m.blocks == nil || rows > blockRows {
-		return s.MatMul(x, m.weight)
+	if s.TiledMatMulFits(x, m.weight) {
+		return s.TiledMatMul(x, m.weight)
 	}
-	y := s.MatMul(s.ExpandDims(x, 0), m.blocks) // (out/blockOut, rows, blockOut)
-	if rows > 1 {
-		y = s.Transpose(y, 1, 0, 2)
-	}
-	return s.Reshape(y, rows, -1)
+	return s.MatMul(x, m.weight)
 }
 
 // gather multiplies each of x (rows, k or 1, 1, in) with the matrices of a stack that chosen
@@ -66,8 +49,11 @@ func (m *matrix) gather(s *mlx.Scope, x, chosen *mlx.Array) *mlx.Array {
 		}
 		return m.result(s, y, x, factor)
 	}
-	y := s.GatherMM(s.AsType(x, m.weight.Dtype()), m.weight, chosen)
-	return s.AsType(y, x.Dtype())
+	wide := s.AsType(x, m.weight.Dtype())
+	if s.TiledMatMulFits(wide, m.weight) {
+		return s.AsType(s.TiledGatherMM(wide, m.weight, chosen), x.Dtype())
+	}
+	return s.AsType(s.GatherMM(wide, m.weight, chosen), x.Dtype())
 }
 
 // operand returns x for a packed product. Without its global factor the product may be larger than
@@ -290,11 +276,10 @@ func (m *matrix) expanded(s *mlx.Scope) matrix {
 	return out
 }
 
-// layout brings the arrays into the form that matmul and gather need. It returns them, and views of
-// them.
-func (m *matrix) layout(s *mlx.Scope) (arrays, views []*mlx.Array) {
+// layout brings the arrays into the form that matmul and gather need. It returns them.
+func (m *matrix) layout(s *mlx.Scope) []*mlx.Array {
 	if m.packed() {
-		return m.arrays(), nil
+		return m.arrays()
 	}
 	w := m.weight
 	if len(w.Shape()) == 3 {
@@ -302,15 +287,10 @@ func (m *matrix) layout(s *mlx.Scope) (arrays, views []*mlx.Array) {
 			w = s.AsType(w, mlx.Float32) // the only type that the CPU gathers
 		}
 		m.weight = s.Transpose(w, 0, 2, 1)
-		return []*mlx.Array{m.weight}, nil
+		return []*mlx.Array{m.weight}
 	}
-	out, in := w.Dim(0), w.Dim(1)
 	m.weight = s.Transpose(w, 1, 0)
-	if s.Thread().GPU() || w.Dtype() != mlx.Float32 || out%blockOut != 0 {
-		return []*mlx.Array{m.weight}, nil
-	}
-	m.blocks = s.Transpose(s.Reshape(w, out/blockOut, blockOut, in), 0, 2, 1)
-	return []*mlx.Array{m.weight}, []*mlx.Array{m.blocks}
+	return []*mlx.Array{m.weight}
 }
 
 // out returns the number of outputs. The matrix is laid out.
@@ -324,7 +304,6 @@ func (m *matrix) out() int {
 // outputs returns views of the outputs [from, to). The matrix is laid out.
 func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 	v := *m
-	v.blocks = nil
 	if m.packed() {
 		v.weight = s.Slice(m.weight, 0, from, to)
 		v.scales = s.Slice(m.scales, 0, from, to)
@@ -337,14 +316,11 @@ func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 		return v
 	}
 	v.weight = s.Slice(m.weight, 1, from, to)
-	if m.blocks != nil && from%blockOut == 0 && to%blockOut == 0 {
-		v.blocks = s.Slice(m.blocks, 0, from/blockOut, to/blockOut)
-	}
 	return v
 }
 
 // arrays returns all arrays of the matrix.
 func (m *matrix) arrays() []*mlx.Array {
-	all := []*mlx.Array{m.weight, m.blocks, m.scales, m.biases, m.global}
+	all := []*mlx.Array{m.weight, m.scales, m.biases, m.global}
 	return slices.DeleteFunc(all, func(a *mlx.Array) bool { return a == nil })
 }

@@ -7,8 +7,7 @@ import "tandem/engine/mlx"
 func (w *Weights) Reordered(path string, in int, rows []int32) *Linear {
 	m := w.matrix(path, len(rows), in)
 	m.reorder(w.scope, rows)
-	arrays, views := m.layout(w.scope)
-	w.keep(arrays, views...)
+	w.keep(m.layout(w.scope))
 	l := &Linear{parts: []matrix{m}}
 	w.parts.linears = append(w.parts.linears, product{l, in})
 	return l
