@@ -12,7 +12,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// On a tiny model, exact requests differ in nothing, and other requests differ in bits.
+// On a tiny model, exact requests differ in nothing. Other requests give the tokens of plain decoding.
 func TestLosslessBenchFindsNoDifferenceInExactRequests(t *testing.T) {
 	var out bytes.Buffer
 	b := benchNamed(t, "lossless")
@@ -20,7 +20,7 @@ func TestLosslessBenchFindsNoDifferenceInExactRequests(t *testing.T) {
 		Quick: true, JSON: true, Out: &out}); err != nil {
 		t.Fatal(err)
 	}
-	rows, bits := 0, 0.0
+	rows := 0
 	for line := range strings.Lines(out.String()) {
 		var table benchTable
 		if err := json.Unmarshal([]byte(line), &table); err != nil {
@@ -43,12 +43,11 @@ func TestLosslessBenchFindsNoDifferenceInExactRequests(t *testing.T) {
 				slices.ContainsFunc(ends, func(n string) bool { return n != "4" }) {
 				t.Errorf("%s: %v", table.Title, row)
 			}
-			bits += differ
 			rows++
 		}
 	}
-	if rows != 16 || bits == 0 {
-		t.Errorf("%d rows, want 16; %g log-probabilities differ, want some", rows, bits)
+	if rows != 16 {
+		t.Errorf("%d rows, want 16", rows)
 	}
 }
 

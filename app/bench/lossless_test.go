@@ -264,10 +264,11 @@ func newLossless(t *testing.T, shape string, layout cache.Layout, fields map[str
 	return openLosslessIn(t, enginetest.TinyModel(t, shape, fields), shape, layout)
 }
 
-// openLosslessIn loads the model in a folder, which errors call shape.
+// openLosslessIn loads the model in a folder, which errors call shape. BLAS multiplies. So bits depend
+// on the number of rows, as on a GPU, unless the test runs in the bit tier.
 func openLosslessIn(t *testing.T, dir, shape string, layout cache.Layout) *lossless {
 	t.Helper()
-	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	th, err := mlx.NewThread(mlx.Options{CPU: true, BLAS: true})
 	if err != nil {
 		t.Fatal(err)
 	}
