@@ -30,8 +30,8 @@ func (m *model) config(sources []*source) ([]byte, error) {
 	c := m.newConfig()
 	c.fields["model_type"] = f.modelType
 	c.count("hidden_size", "embedding_length")
-	c.count("num_hidden_layers", "block_count")
-	c.count("intermediate_size", "feed_forward_length")
+	c.fields["num_hidden_layers"] = c.depth()
+	c.widths()
 	c.count("num_attention_heads", "attention.head_count")
 	c.fields["num_key_value_heads"] = c.most("attention.head_count_kv",
 		c.uint("attention.head_count", 0))
@@ -62,7 +62,7 @@ func (m *model) config(sources []*source) ([]byte, error) {
 	if f.config != nil {
 		f.config(c)
 	}
-	c.checkFixed()
+	c.checkFixed(f.gating)
 	if q := quantization(sources); q != nil {
 		c.fields["quantization"] = q
 	}
@@ -70,6 +70,26 @@ func (m *model) config(sources []*source) ([]byte, error) {
 		return nil, c.err
 	}
 	return marshal(c.fields)
+}
+
+// predictors returns how many layers after the last predict further tokens. They are left out.
+func (c *config) predictors() int { return c.uint("nextn_predict_layers", 0) }
+
+// depth returns the number of layers, without the predictors.
+func (c *config) depth() int {
+	if _, ok := c.metadata[c.prefix+"block_count"]; !ok {
+		c.fail(fmt.Errorf("its metadata lacks %sblock_count", c.prefix))
+	}
+	return c.uint("block_count", 0) - c.predictors()
+}
+
+// widths copies the width of MLPs. Files of a model that has experts in all layers may lack it.
+func (c *config) widths() {
+	key := "feed_forward_length"
+	if _, ok := c.metadata[c.prefix+key]; !ok && c.uint("expert_count", 0) > 0 {
+		key = "expert_feed_forward_length"
+	}
+	c.count("intermediate_size", key)
 }
 
 // uint returns a whole number of the architecture, or otherwise.
@@ -90,7 +110,8 @@ func (c *config) most(key string, otherwise int) int {
 	return c.uint(key, otherwise)
 }
 
-// layers returns the numbers of a key that has one for each layer, nil if it has one for all.
+// layers returns the numbers of a key that has one for each layer, nil if it has one for all. Those of
+// predictors are left out.
 func (c *config) layers(key string) []int {
 	list := c.metadata.ints(c.prefix + key)
 	if list == nil {
@@ -108,7 +129,7 @@ func (c *config) layers(key string) []int {
 		c.fail(fmt.Errorf("%s%s has %d numbers for %d layers", c.prefix, key, len(out), blocks))
 		return nil
 	}
-	return out
+	return out[:max(c.depth(), 0)]
 }
 
 // fail records the first error.

@@ -7,19 +7,26 @@ import (
 
 // families holds every supported general.architecture.
 var families = map[string]family{
-	"gemma3":   {modelType: "gemma3_text", names: gemma3Names, shift: 1, config: gemma3Config},
-	"gemma4":   {modelType: "gemma4_text", names: gemma4Names, config: gemma4Config},
+	"gemma3": {modelType: "gemma3_text", names: gemma3Names, shifted: "norm.weight",
+		config: gemma3Config},
+	"gemma4": {modelType: "gemma4_text", names: gemma4Names, gating: softmaxGating,
+		config: gemma4Config},
 	"granite":  {modelType: "granite", interleaved: true, config: graniteConfig},
-	"gpt-oss":  {modelType: "gpt_oss", names: gptOSSNames, config: gptOSSConfig},
-	"lfm2":     {modelType: "lfm2", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
-	"lfm2moe":  {modelType: "lfm2_moe", names: lfm2Names, middle: lfm2Middle, config: lfm2Config},
+	"gpt-oss":  {modelType: "gpt_oss", names: gptOSSNames, gating: chosenGating, config: gptOSSConfig},
+	"lfm2":     {modelType: "lfm2", names: lfm2Names, config: lfm2Config},
+	"lfm2moe":  {modelType: "lfm2_moe", names: lfm2Names, gating: sigmoidGating, config: lfm2Config},
 	"llama":    {modelType: "llama", names: llamaNames, interleaved: true, config: llamaConfig},
 	"mistral3": {modelType: "ministral3", interleaved: true, config: ministralConfig},
 	"phi3":     {modelType: "phi3", names: phi3Names, config: phi3Config},
 	"qwen2":    {modelType: "qwen2"},
 	"qwen3":    {modelType: "qwen3"},
-	"qwen3moe": {modelType: "qwen3_moe", config: qwen3MoEConfig},
-	"smollm3":  {modelType: "smollm3", interleaved: true},
+	"qwen35":   {modelType: "qwen3_5_text", names: deltaNames, tiled: true, config: deltaConfig},
+	"qwen35moe": {modelType: "qwen3_5_moe_text", names: deltaNames, tiled: true,
+		gating: softmaxGating, config: deltaConfig},
+	"qwen3moe": {modelType: "qwen3_moe", gating: softmaxGating, config: qwen3MoEConfig},
+	"qwen3next": {modelType: "qwen3_next", names: deltaNames, gating: softmaxGating,
+		config: deltaConfig},
+	"smollm3": {modelType: "smollm3", interleaved: true},
 }
 
 // llamaNames leaves out what ropeFactors finds.
@@ -166,7 +173,6 @@ var (
 		"blk.ffn_up_exps":        "feed_forward.switch_mlp.up_proj",
 		"blk.ffn_down_exps":      "feed_forward.switch_mlp.down_proj",
 	}
-	lfm2Middle = []string{"conv.conv.weight"}
 )
 
 // lfm2Config tells layers with a convolution: they have no heads of keys.

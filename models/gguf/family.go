@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -37,11 +38,17 @@ type family struct {
 	// interleaved says that rows of queries and keys are as llama.cpp rotates a Llama.
 	interleaved bool
 
-	// shift is what the converter added to the weights of norms.
-	shift float32
+	// shifted ends the names of norms to whose weights the converter added 1. It may be empty.
+	shifted string
 
-	// middle lists ends of names of tensors (A, B) that are (A, 1, B) here.
-	middle []string
+	// flat lists ends of names of tensors (A, B) that are vectors here.
+	flat []string
+
+	// tiled says that value heads of delta nets are in the order of a headOrder.
+	tiled bool
+
+	// gating is how experts are scored, as expert_gating_func numbers it.
+	gating gating
 
 	// config sets what config.json says of this family alone. It may be nil.
 	config func(c *config)
@@ -97,6 +104,15 @@ func (m *model) family() (family, error) {
 	return f, nil
 }
 
+// layerOf returns the layer of a tensor, and what follows it in the name. ok is false for a tensor
+// outside the layers.
+func layerOf(name string) (layer int, rest string, ok bool) {
+	rest, ok = strings.CutPrefix(name, "blk.")
+	number, rest, _ := strings.Cut(rest, ".")
+	n, err := strconv.ParseUint(number, 10, 16)
+	return int(n), rest, ok && err == nil && strconv.FormatUint(n, 10) == number
+}
+
 // rename returns the name of a tensor in Hugging Face's form, empty if it is not needed.
 func (f *family) rename(name string) (string, error) {
 	stem, suffix := name, ""
@@ -109,17 +125,13 @@ func (f *family) rename(name string) (string, error) {
 	if !known {
 		to, known = commonNames[stem]
 	}
-	if rest, ok := strings.CutPrefix(stem, "blk."); ok {
-		number, stem, _ := strings.Cut(rest, ".")
-		layer, err := strconv.ParseUint(number, 10, 16)
-		if err == nil && strconv.FormatUint(layer, 10) == number {
-			to, known = f.names["blk."+stem]
-			if !known {
-				to, known = commonLayerNames[stem]
-			}
-			if to != "" {
-				to = "model.layers." + number + "." + to
-			}
+	if layer, stem, ok := layerOf(stem); ok {
+		to, known = f.names["blk."+stem]
+		if !known {
+			to, known = commonLayerNames[stem]
+		}
+		if to != "" {
+			to = fmt.Sprintf("model.layers.%d.%s", layer, to)
 		}
 	}
 	exact, whole := strings.CutSuffix(to, "=")
@@ -140,13 +152,13 @@ func (m *model) sources() ([]*source, error) {
 		return nil, err
 	}
 	c := m.newConfig()
-	half := 0
-	if f.interleaved {
-		half = c.headDim() / 2
-	}
+	depth := c.depth()
 	var sources []*source
 	seen := map[string]string{}
 	for _, t := range m.header.tensors {
+		if layer, _, ok := layerOf(t.name); ok && layer >= depth && c.predictors() > 0 {
+			continue
+		}
 		to, err := f.rename(t.name)
 		if err != nil {
 			return nil, err
@@ -159,26 +171,17 @@ func (m *model) sources() ([]*source, error) {
 		}
 		seen[to] = t.name
 		s := &source{tensor: t, to: to}
-		if strings.Contains(to, ".q_proj.") || strings.Contains(to, ".k_proj.") {
-			s.half = half
-		}
-		if strings.HasSuffix(to, "norm.weight") && f.shift != 0 {
-			if s.shift = f.shift; t.kind != f32 {
-				return nil, unsupported("has %q as %v, which only F32 may be", t.name, t.kind)
-			}
-		}
-		if len(t.shape) == 2 && hasSuffix(to, f.middle) {
-			s.shape = []int{t.shape[0], 1, t.shape[1]}
+		if err := f.restore(c, s); err != nil {
+			return nil, err
 		}
 		_, plain := plainTypes[t.kind]
-		switch packed := !plain; {
-		case packed && (len(t.shape) < 2 || !strings.HasSuffix(to, ".weight")):
+		if packed := !plain; packed && (len(t.shape) < 2 || !strings.HasSuffix(to, ".weight")) {
 			return nil, unsupported("has %q as %v, which only a matrix may be", t.name, t.kind)
-		case s.half > 0 && s.rows()%(2*s.half) != 0:
-			return nil, damaged("tensor %q has %d rows, which are no heads of %d", t.name,
-				s.rows(), 2*half)
 		}
 		if err := m.pack(s); err != nil {
+			return nil, err
+		}
+		if err := s.checkColumns(); err != nil {
 			return nil, err
 		}
 		sources = append(sources, s)
@@ -188,6 +191,39 @@ func (m *model) sources() ([]*source, error) {
 	}
 	return sources, c.err
 }
+
+// restore says how to undo what llama.cpp's converter changed in a tensor.
+func (f *family) restore(c *config, s *source) error {
+	t := &s.tensor
+	if f.interleaved && (strings.Contains(s.to, ".q_proj.") || strings.Contains(s.to, ".k_proj.")) {
+		if s.half = c.headDim() / 2; s.half > 0 && s.rows()%(2*s.half) != 0 {
+			return damaged("tensor %q has %d rows, which are no heads of %d", t.name, s.rows(), 2*s.half)
+		}
+	}
+	if f.shifted != "" && strings.HasSuffix(s.to, f.shifted) {
+		s.shift = 1
+	}
+	s.log = strings.HasSuffix(s.to, ".A_log")
+	if (s.shift != 0 || s.log) && t.kind != f32 {
+		return unsupported("has %q as %v, which only F32 may be", t.name, t.kind)
+	}
+	two := len(t.shape) == 2
+	switch {
+	case two && hasSuffix(s.to, convolutions):
+		s.shape = []int{t.shape[0], t.shape[1], 1}
+	case two && hasSuffix(s.to, f.flat):
+		s.shape = []int{t.shape[0] * t.shape[1]}
+	case len(t.shape) == 1 && strings.HasSuffix(s.to, ".shared_expert_gate.weight"):
+		s.shape = []int{1, t.shape[0]}
+	}
+	if f.tiled {
+		return c.restoreHeads(s)
+	}
+	return nil
+}
+
+// convolutions end the names of kernels. They are (A, B) in a file, and (A, B, 1) in MLX's form.
+var convolutions = []string{".conv.conv.weight", ".conv1d.weight"}
 
 // pack chooses how a tensor is packed.
 func (m *model) pack(s *source) error {

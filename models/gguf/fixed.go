@@ -9,7 +9,7 @@ import (
 // checkFixed refuses metadata that changes what a model computes where the family has not read it:
 // such a key may only have the value that is computed here anyway. It goes after the family's own
 // keys.
-func (c *config) checkFixed() {
+func (c *config) checkFixed(scores gating) {
 	extrapolation := 0.0
 	if c.metadata.text(c.prefix+"rope.scaling.type") == "yarn" {
 		extrapolation = 1
@@ -21,7 +21,9 @@ func (c *config) checkFixed() {
 		"attention.temperature_scale":      {0},
 		"attention.value_length":           {head},
 		"attention.value_length_swa":       {window},
+		"expert_gating_func":               {0, float64(scores)},
 		"expert_group_count":               {0, 1},
+		"expert_group_used_count":          {0, 1},
 		"expert_weights_scale":             {0, 1},
 		"rope.dimension_count":             {head},
 		"rope.dimension_count_swa":         {window},
@@ -35,12 +37,21 @@ func (c *config) checkFixed() {
 		c.only(key, allowed[key]...)
 	}
 	for _, key := range []string{"attention.causal", "expert_weights_norm"} {
-		if v, ok := c.metadata[c.prefix+key]; ok && v != true {
+		if v, ok := c.metadata[c.prefix+key]; ok && v != true && !c.read[key] {
 			c.fail(unsupported("has %s%s = %.40v, which is not supported; supported is true",
 				c.prefix, key, v))
 		}
 	}
 }
+
+// A gating is how a layer scores its experts, as llama.cpp numbers it.
+type gating int64
+
+const (
+	softmaxGating gating = 1 // over all experts
+	sigmoidGating gating = 2 // each expert by itself
+	chosenGating  gating = 3 // softmax over the chosen experts
+)
 
 // only refuses a number that is none of the given ones, unless the family has read it.
 func (c *config) only(key string, values ...float64) {

@@ -61,6 +61,9 @@ var scaleBytes = map[string]int{"F32": 4, "F16": 2, "U8": 1}
 var errScale = errors.New(
 	"it has a scale that is no number, or too large, so it is damaged; download the file again")
 
+var errDecay = errors.New(
+	"it has a decay that is not below 0, so it is damaged; download the file again")
+
 var little = binary.LittleEndian
 
 // Eight elements at a time are a word of one byte each.

@@ -11,6 +11,8 @@ const (
 		` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	qwen2Split = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|` +
 		` ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	qwen35Split = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|` +
+		` ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	tekkenSplit = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|` +
 		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|` +
 		`\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -50,8 +52,9 @@ var byteLevelForms = []struct {
 }{
 	{pre: []string{"llama3", "llama-v3", "llama-bpe", "falcon3", "pixtral", "lfm2"},
 		splits: []string{llama3Split}, ignoreMerges: true, addBOS: true},
-	{pre: []string{"dbrx", "smaug-bpe"}, splits: []string{llama3Split}},
+	{pre: []string{"chatglm-bpe", "dbrx", "glm4", "smaug-bpe"}, splits: []string{llama3Split}},
 	{pre: []string{"qwen2"}, splits: []string{qwen2Split}, normalizer: component{"type": "NFC"}},
+	{pre: []string{"qwen35"}, splits: []string{qwen35Split}, normalizer: component{"type": "NFC"}},
 	{pre: []string{"deepseek-r1-qwen"}, splits: []string{qwen2Split}},
 	{pre: []string{"tekken"}, splits: []string{tekkenSplit}, ignoreMerges: true, addBOS: true},
 	{pre: []string{"gpt-4o"}, splits: []string{gpt4oSplit}},

@@ -23,13 +23,17 @@ type source struct {
 	// back into halves.
 	half int
 
+	heads  *headOrder // of the rows, nil if they stay where they are
+	across *headOrder // of the columns
+
 	shift float32 // what is taken from each element of a plain F32
+	log   bool    // the elements of a plain F32 are below 0, and become the logarithms of their sizes
 }
 
 // rows returns how many rows the tensor is read as. A vector whose elements change places is one of
 // rows of one element.
 func (t *source) rows() int {
-	if t.half > 0 && len(t.shape) == 1 {
+	if (t.half > 0 || t.heads != nil) && len(t.shape) == 1 {
 		return t.shape[0]
 	}
 	return t.tensor.rows()
@@ -305,6 +309,9 @@ func (w *weights) readSource(t *source, buffers *[2][]byte, from, to int) ([]byt
 		}
 	}
 	src := buffers[0][:n]
+	if t.heads != nil {
+		return src, w.readHeads(t, src, from, to)
+	}
 	if got, err := w.files[t.file].ReadAt(src, t.offset+int64(from)*row); got < len(src) {
 		return nil, readError(err)
 	}
@@ -323,10 +330,8 @@ func (w *weights) readSource(t *source, buffers *[2][]byte, from, to int) ([]byt
 func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
 	if e.pack == nil {
 		copy(out, src)
-		for i := 0; e.shift != 0 && i < len(out); i += 4 {
-			putFloat(out[i:], math.Float32frombits(little.Uint32(out[i:]))-e.shift)
-		}
-		return nil
+		e.across.restore(out, to-from)
+		return e.restoreElements(out)
 	}
 	var p packed
 	switch e.part {
@@ -347,6 +352,26 @@ func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
 	}
 	if !e.pack.pack(p, src) {
 		return errScale
+	}
+	for _, part := range [][]byte{p.weights, p.scales, p.biases} {
+		e.across.restore(part, to-from)
+	}
+	return nil
+}
+
+// restoreElements undoes what was done to each element of a plain F32.
+func (t *source) restoreElements(elements []byte) error {
+	if t.shift == 0 && !t.log {
+		return nil
+	}
+	for i := 0; i < len(elements); i += 4 {
+		v := math.Float32frombits(little.Uint32(elements[i:])) - t.shift
+		if t.log {
+			if v = float32(math.Log(-float64(v))); v != v {
+				return errDecay
+			}
+		}
+		putFloat(elements[i:], v)
 	}
 	return nil
 }
