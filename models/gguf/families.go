@@ -70,8 +70,10 @@ var phi3Names = map[string]string{
 	"rope_factors_short": "",
 }
 
-// phi3Config finds the factors of a long rotary embedding, which lie among the tensors.
+// phi3Config finds the factors of a long rotary embedding, which lie among the tensors. llama.cpp and
+// mlx_lm pass over the sliding window of Phi-3 4k.
 func phi3Config(c *config) {
+	c.checkWindow(2047)
 	rotated := c.uint("rope.dimension_count", c.headDim())
 	c.fields["partial_rotary_factor"] = float64(rotated) / float64(max(c.headDim(), 1))
 	long, err := c.model.vector("rope_factors_long.weight", rotated/2)

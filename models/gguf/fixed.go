@@ -16,8 +16,10 @@ func (c *config) checkFixed(scores gating) {
 	}
 	head := float64(c.headDim())
 	window := float64(c.uint("attention.key_length_swa", int(head)))
+	original := float64(c.uint("rope.scaling.original_context_length", 0))
 	allowed := map[string][]float64{
 		"attention.scale":                  {0, 1 / math.Sqrt(head)},
+		"attention.temperature_length":     {0, original},
 		"attention.temperature_scale":      {0},
 		"attention.value_length":           {head},
 		"attention.value_length_swa":       {window},
@@ -36,6 +38,7 @@ func (c *config) checkFixed(scores gating) {
 	for _, key := range slices.Sorted(maps.Keys(allowed)) {
 		c.only(key, allowed[key]...)
 	}
+	c.checkWindow()
 	for _, key := range []string{"attention.causal", "expert_weights_norm"} {
 		if v, ok := c.metadata[c.prefix+key]; ok && v != true && !c.read[key] {
 			c.fail(unsupported("has %s%s = %.40v, which is not supported; supported is true",
@@ -52,6 +55,20 @@ const (
 	sigmoidGating gating = 2 // each expert by itself
 	chosenGating  gating = 3 // softmax over the chosen experts
 )
+
+// checkWindow refuses a sliding window where every layer attends all positions. One that no text
+// fills changes nothing, and those of published models may be passed over.
+func (c *config) checkWindow(passed ...int) {
+	const key = "attention.sliding_window"
+	if c.read[key] {
+		return
+	}
+	window := c.uint(key, 0)
+	if window > 0 && window < c.uint("context_length", 0) && !slices.Contains(passed, window) {
+		c.fail(unsupported("has %s%s = %d, which is not supported; supported is none", c.prefix, key,
+			window))
+	}
+}
 
 // only refuses a number that is none of the given ones, unless the family has read it.
 func (c *config) only(key string, values ...float64) {

@@ -3,6 +3,7 @@ package gguf
 import (
 	"errors"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -96,6 +97,13 @@ func TestFamiliesReadTheirNumbers(t *testing.T) {
 		{"mistral3", "mistral3.rope.scaling.yarn_ext_factor", 0, false},
 		{"gpt-oss", "gpt-oss.rope.scaling.yarn_log_multiplier", 0.5, false},
 		{"lfm2-moe", "lfm2moe.expert_weights_scale", 2, true},
+		{"phi3", "phi3.attention.sliding_window", 2047, true},
+		{"phi3", "phi3.attention.sliding_window", 16, false},
+		{"phi3", "phi3.attention.sliding_window", 1 << 18, true},
+		{"qwen2", "qwen2.attention.sliding_window", 16, false},
+		{"mistral3", "mistral3.attention.temperature_length", 24, true},
+		{"mistral3", "mistral3.attention.temperature_length", 25, false},
+		{"qwen2", "qwen2.attention.temperature_length", 24, false},
 		{"qwen3-moe", "qwen3moe.expert_weights_scale", 2, false},
 		{"qwen3-moe", "qwen3moe.expert_gating_func", 1, true},
 		{"qwen3-moe", "qwen3moe.expert_gating_func", 2, false},
@@ -112,6 +120,9 @@ func TestFamiliesReadTheirNumbers(t *testing.T) {
 	} {
 		m := recorded(t, c.file)
 		m.header.metadata[c.key] = c.value
+		if c.value == math.Trunc(c.value) {
+			m.header.metadata[c.key] = int64(c.value)
+		}
 		sources, err := m.sources()
 		if err == nil {
 			_, err = m.config(sources)
