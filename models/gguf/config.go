@@ -147,6 +147,17 @@ func (c *config) count(field, key string) {
 	c.fields[field] = c.most(key, 0)
 }
 
+// flag returns a switch of the architecture, false if it is not there.
+func (c *config) flag(key string) bool {
+	c.read[key] = true
+	v, ok := c.metadata[c.prefix+key]
+	on, is := v.(bool)
+	if ok && !is {
+		c.fail(fmt.Errorf("%s%s is %.40v, which is neither true nor false", c.prefix, key, v))
+	}
+	return on
+}
+
 // number copies a number, if it is there.
 func (c *config) number(field, key string) {
 	if v, ok := c.float(key); ok {

@@ -7,6 +7,8 @@ import (
 
 // families holds every supported general.architecture.
 var families = map[string]family{
+	"deepseek2": {modelType: "glm4_moe_lite", names: deepseek2Names, gating: sigmoidGating,
+		config: deepseek2Config},
 	"gemma3": {modelType: "gemma3_text", names: gemma3Names, shifted: "norm.weight",
 		config: gemma3Config},
 	"gemma4": {modelType: "gemma4_text", names: gemma4Names, gating: softmaxGating,

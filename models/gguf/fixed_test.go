@@ -97,6 +97,12 @@ func TestFamiliesReadTheirNumbers(t *testing.T) {
 		{"mistral3", "mistral3.rope.scaling.yarn_ext_factor", 0, false},
 		{"gpt-oss", "gpt-oss.rope.scaling.yarn_log_multiplier", 0.5, false},
 		{"lfm2-moe", "lfm2moe.expert_weights_scale", 2, true},
+		{"glm4-moe-lite", "deepseek2.expert_gating_func", 1, false},
+		{"glm4-moe-lite", "deepseek2.expert_weights_scale", 2.5, true},
+		{"glm4-moe-lite", "deepseek2.expert_group_count", 2, true},
+		{"glm4-moe-lite", "deepseek2.attention.key_length", 81, false},
+		{"glm4-moe-lite", "deepseek2.attention.value_length", 48, false},
+		{"glm4-moe-lite", "deepseek2.expert_weights_norm", 1, false},
 		{"phi3", "phi3.attention.sliding_window", 2047, true},
 		{"phi3", "phi3.attention.sliding_window", 16, false},
 		{"phi3", "phi3.attention.sliding_window", 1 << 18, true},
@@ -130,5 +136,36 @@ func TestFamiliesReadTheirNumbers(t *testing.T) {
 		if (err == nil) != c.ok || !c.ok && !strings.Contains(err.Error(), c.key) {
 			t.Errorf("%s = %v: %v", c.key, c.value, err)
 		}
+	}
+}
+
+// TestOtherDeepSeeksAreRefused makes models of the architecture of GLM-4.7-Flash that compute
+// otherwise.
+func TestOtherDeepSeeksAreRefused(t *testing.T) {
+	for key, value := range map[string]any{"expert_gating_func": nil, "rope.scaling.type": "yarn",
+		"attention.key_length_mla": nil} {
+		m := recorded(t, "glm4-moe-lite")
+		if m.header.metadata["deepseek2."+key] = value; value == nil {
+			delete(m.header.metadata, "deepseek2."+key)
+		}
+		sources, err := m.sources()
+		if err == nil {
+			_, err = m.config(sources)
+		}
+		if err == nil || !strings.Contains(err.Error(), key) && !strings.Contains(err.Error(), "yarn") {
+			t.Errorf("%s = %v: %v", key, value, err)
+		}
+	}
+}
+
+// TestDeepSeekWithoutAGatingIsGLM gives a file without expert_gating_func the vocabulary of
+// GLM-4.7-Flash.
+func TestDeepSeekWithoutAGatingIsGLM(t *testing.T) {
+	m := recorded(t, "glm4-moe-lite")
+	delete(m.header.metadata, "deepseek2.expert_gating_func")
+	c := m.newConfig()
+	c.fields["vocab_size"] = vocabularyOfGLM
+	if deepseek2Config(c); c.err != nil {
+		t.Error(c.err)
 	}
 }
