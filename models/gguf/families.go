@@ -19,6 +19,8 @@ var families = map[string]family{
 	"lfm2moe":  {modelType: "lfm2_moe", names: lfm2Names, gating: sigmoidGating, config: lfm2Config},
 	"llama":    {modelType: "llama", names: llamaNames, interleaved: true, config: llamaConfig},
 	"mistral3": {modelType: "ministral3", interleaved: true, config: ministralConfig},
+	"muse-glimmer": {modelType: "muse_glimmer", names: glimmerNames, interleaved: true,
+		shifted: "layernorm.weight", config: glimmerConfig},
 	"nemotron_h": {modelType: "nemotron_h", names: nemotronNames, flat: nemotronFlat,
 		config: nemotronConfig},
 	"nemotron_h_moe": {modelType: "nemotron_h", names: nemotronNames, flat: nemotronFlat,

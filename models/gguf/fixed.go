@@ -14,6 +14,10 @@ func (c *config) checkFixed(scores gating) {
 	if c.metadata.text(c.prefix+"rope.scaling.type") == "yarn" {
 		extrapolation = 1
 	}
+	theta, ok := c.float("rope.freq_base")
+	if !ok {
+		theta = 10000
+	}
 	head := float64(c.headDim())
 	window := float64(c.uint("attention.key_length_swa", int(head)))
 	original := float64(c.uint("rope.scaling.original_context_length", 0))
@@ -29,6 +33,7 @@ func (c *config) checkFixed(scores gating) {
 		"expert_weights_scale":             {0, 1},
 		"rope.dimension_count":             {head},
 		"rope.dimension_count_swa":         {window},
+		"rope.freq_base_swa":               {float64(theta)},
 		"rope.scale_linear":                {0, 1},
 		"rope.scaling.attn_factor":         {1},
 		"rope.scaling.yarn_attn_factor":    {1},

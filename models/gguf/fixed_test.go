@@ -103,6 +103,9 @@ func TestFamiliesReadTheirNumbers(t *testing.T) {
 		{"glm4-moe-lite", "deepseek2.attention.key_length", 81, false},
 		{"glm4-moe-lite", "deepseek2.attention.value_length", 48, false},
 		{"glm4-moe-lite", "deepseek2.expert_weights_norm", 1, false},
+		{"muse-glimmer", "muse-glimmer.rope.freq_base_swa", 500000, true},
+		{"muse-glimmer", "muse-glimmer.rope.freq_base_swa", 10000, false},
+		{"muse-glimmer", "muse-glimmer.attention.sliding_window_pattern", 0, false},
 		{"nemotron-h", "nemotron_h.rope.dimension_count", 8, true},
 		{"nemotron-h", "nemotron_h.attention.scale", 0.3, false},
 		{"nemotron-h", "nemotron_h.feed_forward_length", 64, false},
@@ -172,6 +175,45 @@ func TestDeepSeekWithoutAGatingIsGLM(t *testing.T) {
 	c := m.newConfig()
 	c.fields["vocab_size"] = vocabularyOfGLM
 	if deepseek2Config(c); c.err != nil {
+		t.Error(c.err)
+	}
+}
+
+// TestWindowsOfAPattern gives a period and a list that say the same.
+func TestWindowsOfAPattern(t *testing.T) {
+	var texts []string
+	for _, pattern := range []any{int64(4), []int64{1, 1, 1, 0}, nil} {
+		m := recorded(t, "muse-glimmer")
+		key := "muse-glimmer.attention.sliding_window_pattern"
+		if m.header.metadata[key] = pattern; pattern == nil {
+			delete(m.header.metadata, key)
+		}
+		sources, err := m.sources()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := m.config(sources)
+		if err != nil || !strings.Contains(string(text), `"layer_types":["sliding_attention",`+
+			`"sliding_attention","sliding_attention","full_attention"]`) {
+			t.Errorf("%s, %v", text, err)
+		}
+		texts = append(texts, string(text))
+	}
+	if texts[0] != texts[1] || texts[0] != texts[2] {
+		t.Error("a period, a list and neither differ")
+	}
+}
+
+// TestOtherNormsOfQueriesAreRefused reads a norm of queries as one of keys, which has ones.
+func TestOtherNormsOfQueriesAreRefused(t *testing.T) {
+	m := recorded(t, "muse-glimmer")
+	for i, tensor := range m.header.tensors {
+		if tensor.name == "blk.1.attn_q_norm.weight" {
+			m.header.tensors[i].name = "blk.7.attn_k_norm.weight"
+		}
+	}
+	c := m.newConfig()
+	if glimmerConfig(c); c.err == nil || !strings.Contains(c.err.Error(), "blk.7.attn_k_norm") {
 		t.Error(c.err)
 	}
 }

@@ -57,7 +57,7 @@ var byteLevelForms = []struct {
 	{pre: []string{"qwen35"}, splits: []string{qwen35Split}, normalizer: component{"type": "NFC"}},
 	{pre: []string{"deepseek-r1-qwen"}, splits: []string{qwen2Split}},
 	{pre: []string{"tekken"}, splits: []string{tekkenSplit}, ignoreMerges: true, addBOS: true},
-	{pre: []string{"gpt-4o"}, splits: []string{gpt4oSplit}},
+	{pre: []string{"gpt-4o", "llama4"}, splits: []string{gpt4oSplit}},
 	{pre: []string{"minerva-7b", "refact", "smollm"}, splits: []string{`\p{N}`, gpt2Split}},
 	{pre: []string{"gpt-2", "trillion"}, splits: []string{gpt2Split}},
 	{pre: []string{"", "default"}, splits: defaultSplits},

@@ -1,0 +1,86 @@
+package gguf
+
+import (
+	"fmt"
+)
+
+// glimmerNames has the four norms of a layer and the gate of attention. glimmerScale reads the norms
+// of queries and keys.
+var glimmerNames = map[string]string{
+	"blk.attn_gate":           "self_attn.gate_proj",
+	"blk.attn_q_norm":         "",
+	"blk.attn_k_norm":         "",
+	"blk.post_attention_norm": "post_attention_layernorm",
+	"blk.ffn_norm":            "pre_feedforward_layernorm",
+	"blk.post_ffw_norm":       "post_feedforward_layernorm",
+}
+
+// glimmerConfig tells the layers with a window from the others.
+func glimmerConfig(c *config) {
+	c.count("sliding_window", "attention.sliding_window")
+	c.fields["layer_types"] = c.windows(4)
+	c.fields["qk_scale_factor"] = c.glimmerScale()
+	for field, key := range map[string]string{"output_multiplier": "logit_scale",
+		"final_logit_softcapping": "final_logit_softcapping"} {
+		if _, ok := c.metadata[c.prefix+key]; !ok {
+			c.fail(fmt.Errorf("its metadata lacks %s%s", c.prefix, key))
+		}
+		c.number(field, key)
+	}
+}
+
+// windows returns the types of layers. attention.sliding_window_pattern tells each, or in how many
+// layers the last attends all positions.
+func (c *config) windows(otherwise int) []string {
+	const key = "attention.sliding_window_pattern"
+	types, list := []string{}, c.layers(key)
+	every := otherwise
+	if list == nil && c.err == nil {
+		every = c.uint(key, otherwise)
+	}
+	depth := c.depth()
+	if every < 1 || depth > len(c.model.header.tensors) {
+		c.fail(damaged("%s%s is %d for %d layers", c.prefix, key, every, depth))
+		return nil
+	}
+	for i := range max(depth, 0) {
+		if list != nil && list[i] != 0 || list == nil && i%every != every-1 {
+			types = append(types, "sliding_attention")
+		} else {
+			types = append(types, "full_attention")
+		}
+	}
+	return types
+}
+
+// glimmerScale returns what queries are multiplied by. The converter made it the weights of their
+// norms, and 1 those of keys.
+func (c *config) glimmerScale() float32 {
+	var scale float32
+	for _, t := range c.model.header.tensors {
+		_, rest, _ := layerOf(t.name)
+		if rest != "attn_q_norm.weight" && rest != "attn_k_norm.weight" {
+			continue
+		}
+		values, err := c.model.vector(t.name, c.headDim())
+		if err != nil {
+			c.fail(err)
+			return 0
+		}
+		want := float32(1)
+		if rest == "attn_q_norm.weight" {
+			if scale == 0 {
+				scale = values[0]
+			}
+			want = scale
+		}
+		for _, v := range values {
+			if v != want {
+				c.fail(unsupported("has %v in %q, which is not supported; supported is %v", v, t.name,
+					want))
+				return 0
+			}
+		}
+	}
+	return scale
+}
