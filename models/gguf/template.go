@@ -29,11 +29,13 @@ type templateForm struct {
 	tokens []string
 }
 
-// templateForms lists the forms. The first counts whose tokens the tokenizer has.
+// templateForms lists the forms. The first counts whose tokens the tokenizer has. Files with the
+// tokens of llama3_1 are of Llama 3.1 and later.
 var templateForms = []templateForm{
 	{"harmony", []string{"<|start|>", "<|channel|>", "<|message|>", "<|end|>"}},
 	{"hermes", []string{"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>"}},
 	{"chatml", []string{"<|im_start|>", "<|im_end|>"}},
+	{"llama3_1", []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>"}},
 	{"llama3", []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}},
 	{"gemma4", []string{"<|turn>", "<turn|>"}},
 	{"gemma", []string{"<start_of_turn>", "<end_of_turn>"}},

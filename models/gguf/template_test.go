@@ -2,9 +2,13 @@ package gguf
 
 import (
 	"encoding/json"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"tandem/engine/native"
 )
@@ -77,58 +81,90 @@ func TestModelOfOllamasWithoutATemplate(t *testing.T) {
 	}
 }
 
-// Each family's own template renders what its makers' renders.
-func TestFamilyTemplates(t *testing.T) {
+// TestFormsArePublished compares forms with what published templates render
+// (build/fixtures/forms.py).
+func TestFormsArePublished(t *testing.T) {
+	var recorded struct {
+		Now   time.Time `json:"now"`
+		Forms []struct {
+			Form  string `json:"form"`
+			Model string `json:"model"`
+			Chats []struct {
+				Chat   string          `json:"chat"`
+				Values json.RawMessage `json:"values"`
+				Text   string          `json:"text"`
+			} `json:"chats"`
+		} `json:"forms"`
+	}
+	text, err := os.ReadFile("testdata/forms.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	without := map[string]bool{}
+	for _, f := range templateForms {
+		without[f.name] = true
+	}
+	for _, r := range recorded.Forms {
+		delete(without, r.Form)
+		template := formTemplate(t, r.Form)
+		template.Now = func() time.Time { return recorded.Now }
+		for _, chat := range r.Chats {
+			got, err := template.Render(t.Context(), chat.Values)
+			if err != nil || got != chat.Text {
+				t.Errorf("%s of %s renders\n%q, %v, want\n%q", chat.Chat, r.Model, got, err, chat.Text)
+			}
+		}
+	}
+	if got := slices.Sorted(maps.Keys(without)); !slices.Equal(got, unpublished) {
+		t.Errorf("no published template is recorded for %v, want %v", got, unpublished)
+	}
+}
+
+// unpublished are forms without a recorded template. TestOtherForms has their texts.
+var unpublished = []string{"granite", "mistral", "mistral7"}
+
+// formTemplate returns the template that a file is shown with, whose tokenizer has the tokens of a
+// form.
+func formTemplate(t *testing.T, form string) *native.Template {
+	t.Helper()
+	i := slices.IndexFunc(templateForms, func(f templateForm) bool { return f.name == form })
+	if i < 0 {
+		t.Fatalf("there is no form %s", form)
+	}
+	text := shownTemplate(t, "m.gguf", goTemplates[0], templateForms[i].tokens...)
+	template, err := native.NewTemplate(text, nil)
+	if err != nil {
+		t.Fatal(form, err)
+	}
+	t.Cleanup(func() {
+		if err := template.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return template
+}
+
+// TestOtherForms renders the forms that no published template is recorded for.
+func TestOtherForms(t *testing.T) {
 	const conversation = `{"messages":[{"role":"system","content":"S"},{"role":"user","content":"U"},` +
 		`{"role":"assistant","content":"A"},{"role":"user","content":"V"}],` +
 		`"add_generation_prompt":true,"bos_token":"<s>","eos_token":"</s>"}`
 	want := map[string]string{
-		"harmony": "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n" +
-			"Knowledge cutoff: 2024-06\n\nReasoning: medium\n\n# Valid channels: analysis, commentary, " +
-			"final. Channel must be included for every message.<|end|><|start|>developer<|message|>" +
-			"# Instructions\n\nS<|end|><|start|>user<|message|>U<|end|><|start|>assistant<|channel|>" +
-			"final<|message|>A<|end|><|start|>user<|message|>V<|end|><|start|>assistant",
-		"hermes": "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>" +
-			"assistant\nA<|im_end|>\n<|im_start|>user\nV<|im_end|>\n<|im_start|>assistant\n",
-		"chatml": "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>" +
-			"assistant\nA<|im_end|>\n<|im_start|>user\nV<|im_end|>\n<|im_start|>assistant\n",
-		"llama3": "<s><|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user" +
-			"<|end_header_id|>\n\nU<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nA<|eot_id|>" +
-			"<|start_header_id|>user<|end_header_id|>\n\nV<|eot_id|><|start_header_id|>assistant" +
-			"<|end_header_id|>\n\n",
-		"gemma4": "<s><|turn>system\nS<turn|>\n<|turn>user\nU<turn|>\n<|turn>model\nA<turn|>\n" +
-			"<|turn>user\nV<turn|>\n<|turn>model\n",
-		"gemma": "<s><start_of_turn>user\nS\n\nU<end_of_turn>\n<start_of_turn>model\nA<end_of_turn>\n" +
-			"<start_of_turn>user\nV<end_of_turn>\n<start_of_turn>model\n",
 		"granite": "<|start_of_role|>system<|end_of_role|>S<|end_of_text|>\n<|start_of_role|>user" +
 			"<|end_of_role|>U<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>A" +
 			"<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>V<|end_of_text|>\n" +
 			"<|start_of_role|>assistant<|end_of_role|>",
-		"phi": "<|system|>\nS<|end|>\n<|user|>\nU<|end|>\n<|assistant|>\nA<|end|>\n<|user|>\nV<|end|>\n" +
-			"<|assistant|>\n",
 		"mistral7": "<s>[SYSTEM_PROMPT]S[/SYSTEM_PROMPT][INST]U[/INST]A</s>[INST]V[/INST]",
 		"mistral":  "<s>[INST]S\n\nU[/INST]A</s>[INST]V[/INST]",
 	}
-	for _, f := range templateForms {
-		text := shownTemplate(t, "m.gguf", goTemplates[0], f.tokens...)
-		template, err := native.NewTemplate(text, nil)
-		if err != nil {
-			t.Fatal(f.name, err)
-		}
-		got, err := template.Render(t.Context(), []byte(conversation))
-		if err != nil || got != want[f.name] {
-			t.Errorf("%s renders\n%q, %v, want\n%q", f.name, got, err, want[f.name])
-		}
-		if f.name == "hermes" {
-			calls := strings.TrimSuffix(conversation, "}") + `,"tools":[{"type":"function",` +
-				`"function":{"name":"f"}}]}`
-			if got, err := template.Render(t.Context(), []byte(calls)); err != nil ||
-				!strings.Contains(got, "S\n\n# Tools") || !strings.Contains(got, `"name": "f"`) {
-				t.Errorf("with tools it renders %q, %v", got, err)
-			}
-		}
-		if err := template.Close(); err != nil {
-			t.Error(err)
+	for _, form := range unpublished {
+		template := formTemplate(t, form)
+		if got, err := template.Render(t.Context(), []byte(conversation)); err != nil ||
+			got != want[form] {
+			t.Errorf("%s renders\n%q, %v, want\n%q", form, got, err, want[form])
 		}
 	}
 }
