@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
 	"tandem/models"
+	"tandem/models/gguf"
 )
 
 // TestGGUFParity loads small GGUF files of each architecture, written by llama.cpp's own package.
@@ -94,5 +96,33 @@ func TestGGUFComputesInBFloat16(t *testing.T) {
 		if math.IsNaN(largest(row)) {
 			t.Errorf("%s gives no number", name)
 		}
+	}
+}
+
+// TestCoarseFileLoads loads a file with a tensor that needs more bits than a sample of it promises.
+// The user sees one load, and then what the whole tensor loses.
+func TestCoarseFileLoads(t *testing.T) {
+	const file = "testdata/coarse.gguf"
+	folder, err := gguf.Open(os.DirFS("testdata"), "coarse.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread := enginetest.NewThread(t)
+	b, err := models.Load(context.Background(), thread, file, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	sampled := folder.Losses()
+	if len(sampled) != 1 || len(b.Losses) != 1 || sampled[0].Whole || !b.Losses[0].Whole {
+		t.Fatalf("the losses are %+v, of a sample %+v", b.Losses, sampled)
+	}
+	if l := b.Losses[0]; l.RMS >= 0.1 || l.Bits < sampled[0].Bits {
+		t.Errorf("the loss is %+v, of a sample %+v", l, sampled[0])
+	}
+	caches := b.Model.NewCaches(cache.Options{})
+	defer freeCaches(t, thread, caches)
+	if row := forward(t, thread, b.Model, caches, []int32{1, 2, 3}, 8)[2]; math.IsNaN(largest(row)) {
+		t.Error("it gives no number")
 	}
 }
