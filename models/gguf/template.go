@@ -22,27 +22,34 @@ func isGoTemplate(text string) bool {
 }
 
 // A templateForm is how a family writes a conversation, as a template of our own. It follows the form
-// that the makers published, for texts alone. The form hermes has calls too. The template is made of
-// the tokens.
+// that the makers published, for texts alone. Forms of a family whose tokens name calls have calls
+// too. The template is made of the tokens.
 type templateForm struct {
-	name   string
-	tokens []string
+	name          string
+	tokens        []string
+	architectures []string // nil for any
 }
+
+// hermesTokens are those of Qwen's models from 2.5 on. They differ in how they write calls.
+var hermesTokens = []string{"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>"}
 
 // templateForms lists the forms. The first counts whose tokens the tokenizer has. Files with the
 // tokens of llama3_1 are of Llama 3.1 and later.
 var templateForms = []templateForm{
-	{"harmony", []string{"<|start|>", "<|channel|>", "<|message|>", "<|end|>"}},
-	{"hermes", []string{"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>"}},
-	{"chatml", []string{"<|im_start|>", "<|im_end|>"}},
-	{"llama3_1", []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>"}},
-	{"llama3", []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}},
-	{"gemma4", []string{"<|turn>", "<turn|>"}},
-	{"gemma", []string{"<start_of_turn>", "<end_of_turn>"}},
-	{"granite", []string{"<|start_of_role|>", "<|end_of_role|>"}},
-	{"phi", []string{"<|user|>", "<|assistant|>", "<|end|>"}},
-	{"mistral7", []string{"[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"}},
-	{"mistral", []string{"[INST]", "[/INST]"}},
+	{name: "harmony", tokens: []string{"<|start|>", "<|channel|>", "<|message|>", "<|end|>"}},
+	{name: "qwen3_5", tokens: hermesTokens, architectures: []string{"qwen35", "qwen35moe"}},
+	{name: "hermes", tokens: hermesTokens},
+	{name: "chatml", tokens: []string{"<|im_start|>", "<|im_end|>"}},
+	{name: "llama3_1",
+		tokens: []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>"}},
+	{name: "llama3", tokens: []string{"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}},
+	{name: "gemma4", tokens: []string{"<|turn>", "<turn|>"}},
+	{name: "gemma", tokens: []string{"<start_of_turn>", "<end_of_turn>"}},
+	{name: "glm", tokens: []string{"[gMASK]", "<sop>", "<|user|>", "<|assistant|>", "<|observation|>"}},
+	{name: "granite", tokens: []string{"<|start_of_role|>", "<|end_of_role|>"}},
+	{name: "phi", tokens: []string{"<|user|>", "<|assistant|>", "<|end|>"}},
+	{name: "mistral7", tokens: []string{"[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"}},
+	{name: "mistral", tokens: []string{"[INST]", "[/INST]"}},
 }
 
 // ollamaBlob is how the files in Ollama's store are named. There a chat template may lie beside the
@@ -62,8 +69,10 @@ func (t *tokenizer) template() string {
 // familyTemplate returns the template of the form whose tokens the tokenizer has, empty for none.
 func (t *tokenizer) familyTemplate() string {
 	lacks := func(token string) bool { return !slices.Contains(t.tokens, token) }
+	architecture := t.metadata.text("general.architecture")
 	for _, f := range templateForms {
-		if slices.ContainsFunc(f.tokens, lacks) {
+		if slices.ContainsFunc(f.tokens, lacks) ||
+			f.architectures != nil && !slices.Contains(f.architectures, architecture) {
 			continue
 		}
 		text, _ := templateFiles.ReadFile(path.Join("templates", f.name+".jinja")) // embedded

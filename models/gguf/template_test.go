@@ -124,18 +124,21 @@ func TestFormsArePublished(t *testing.T) {
 }
 
 // unpublished are forms without a recorded template. TestOtherForms has their texts.
-var unpublished = []string{"granite", "mistral", "mistral7"}
+var unpublished = []string{"glm", "granite", "mistral", "mistral7"}
 
-// formTemplate returns the template that a file is shown with, whose tokenizer has the tokens of a
-// form.
+// formTemplate returns the template of a tokenizer that has the tokens of a form.
 func formTemplate(t *testing.T, form string) *native.Template {
 	t.Helper()
 	i := slices.IndexFunc(templateForms, func(f templateForm) bool { return f.name == form })
 	if i < 0 {
 		t.Fatalf("there is no form %s", form)
 	}
-	text := shownTemplate(t, "m.gguf", goTemplates[0], templateForms[i].tokens...)
-	template, err := native.NewTemplate(text, nil)
+	own := &tokenizer{tokens: templateForms[i].tokens,
+		metadata: metadata{"tokenizer.chat_template": goTemplates[0]}}
+	if list := templateForms[i].architectures; list != nil {
+		own.metadata["general.architecture"] = list[0]
+	}
+	template, err := native.NewTemplate(own.template(), nil)
 	if err != nil {
 		t.Fatal(form, err)
 	}
@@ -147,24 +150,44 @@ func formTemplate(t *testing.T, form string) *native.Template {
 	return template
 }
 
-// TestOtherForms renders the forms that no published template is recorded for.
+// TestOtherForms renders the forms that no published template is recorded for. That of GLM is what
+// the chat_template of zai-org/GLM-4.7-Flash renders, as github.com/ggml-org/llama.cpp has it,
+// models/templates/GLM-4.7-Flash.jinja.
 func TestOtherForms(t *testing.T) {
 	const conversation = `{"messages":[{"role":"system","content":"S"},{"role":"user","content":"U"},` +
 		`{"role":"assistant","content":"A"},{"role":"user","content":"V"}],` +
 		`"add_generation_prompt":true,"bos_token":"<s>","eos_token":"</s>"}`
-	want := map[string]string{
-		"granite": "<|start_of_role|>system<|end_of_role|>S<|end_of_text|>\n<|start_of_role|>user" +
-			"<|end_of_role|>U<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>A" +
-			"<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>V<|end_of_text|>\n" +
-			"<|start_of_role|>assistant<|end_of_role|>",
-		"mistral7": "<s>[SYSTEM_PROMPT]S[/SYSTEM_PROMPT][INST]U[/INST]A</s>[INST]V[/INST]",
-		"mistral":  "<s>[INST]S\n\nU[/INST]A</s>[INST]V[/INST]",
-	}
-	for _, form := range unpublished {
-		template := formTemplate(t, form)
-		if got, err := template.Render(t.Context(), []byte(conversation)); err != nil ||
-			got != want[form] {
-			t.Errorf("%s renders\n%q, %v, want\n%q", form, got, err, want[form])
+	const calls = `{"tools":[{"type":"function","function":{"name":"add"}}],` +
+		`"messages":[{"role":"user","content":"U"},{"role":"assistant","reasoning_content":"Hm.\n",` +
+		`"content":"I add.","tool_calls":[{"type":"function","function":{"name":"add",` +
+		`"arguments":{"a":2,"b":[2,"zwei"]}}},{"type":"function","function":{"name":"now",` +
+		`"arguments":{}}}]},{"role":"tool","content":"4"},{"role":"tool","content":"5"}],` +
+		`"add_generation_prompt":true}`
+	for _, c := range []struct{ form, values, want string }{
+		{"granite", conversation, "<|start_of_role|>system<|end_of_role|>S<|end_of_text|>\n" +
+			"<|start_of_role|>user<|end_of_role|>U<|end_of_text|>\n<|start_of_role|>assistant" +
+			"<|end_of_role|>A<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>V" +
+			"<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>"},
+		{"mistral7", conversation,
+			"<s>[SYSTEM_PROMPT]S[/SYSTEM_PROMPT][INST]U[/INST]A</s>[INST]V[/INST]"},
+		{"mistral", conversation, "<s>[INST]S\n\nU[/INST]A</s>[INST]V[/INST]"},
+		{"glm", conversation,
+			"[gMASK]<sop><|system|>S<|user|>U<|assistant|></think>A<|user|>V<|assistant|><think>"},
+		{"glm", calls, "[gMASK]<sop><|system|>\n# Tools\n\nYou may call one or more functions to " +
+			"assist with the user query.\n\nYou are provided with function signatures within " +
+			"<tools></tools> XML tags:\n<tools>\n" +
+			`{"type": "function", "function": {"name": "add"}}` + "\n</tools>\n\nFor each function " +
+			"call, output the function name and arguments within the following XML format:\n" +
+			"<tool_call>{function-name}<arg_key>{arg-key-1}</arg_key><arg_value>{arg-value-1}" +
+			"</arg_value><arg_key>{arg-key-2}</arg_key><arg_value>{arg-value-2}</arg_value>..." +
+			"</tool_call><|user|>U<|assistant|><think>Hm.</think>I add.<tool_call>add<arg_key>a" +
+			"</arg_key><arg_value>2</arg_value><arg_key>b</arg_key><arg_value>" + `[2, "zwei"]` +
+			"</arg_value></tool_call><tool_call>now</tool_call><|observation|><tool_response>4" +
+			"</tool_response><tool_response>5</tool_response><|assistant|><think>"},
+	} {
+		got, err := formTemplate(t, c.form).Render(t.Context(), []byte(c.values))
+		if err != nil || got != c.want {
+			t.Errorf("%s renders\n%q, %v, want\n%q", c.form, got, err, c.want)
 		}
 	}
 }
