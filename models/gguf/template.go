@@ -38,6 +38,8 @@ var hermesTokens = []string{"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool
 var templateForms = []templateForm{
 	{name: "harmony", tokens: []string{"<|start|>", "<|channel|>", "<|message|>", "<|end|>"}},
 	{name: "qwen3_5", tokens: hermesTokens, architectures: []string{"qwen35", "qwen35moe"}},
+	{name: "nemotron_3", tokens: []string{"<|im_start|>", "<|im_end|>"},
+		architectures: []string{"nemotron_h_moe"}},
 	{name: "hermes", tokens: hermesTokens},
 	{name: "chatml", tokens: []string{"<|im_start|>", "<|im_end|>"}},
 	{name: "llama3_1",
