@@ -18,11 +18,12 @@
 // whose rms error is under 0.1 of the rms step of the tensor ([Folder.Losses], approximate.go): 4, 5
 // and 8 for most tensors.
 //
-// What a converter of llama.cpp changed is undone: the rows of queries and keys of a Llama are
-// interleaved there, and here they are in halves again.
+// What a converter of llama.cpp changed is undone. The rows of queries and keys of a Llama are
+// interleaved there, and here they are in halves again. Value heads of Qwen3.5 lie in another order
+// there (heads.go). Decays of recurrent layers are not logarithms there.
 //
 // A chat template in Go's language, as Ollama has them, is no Jinja. The form of the family stands in
-// its place, found by its special tokens (template.go).
+// its place, found by its special tokens and its architecture (template.go).
 //
 // Nothing in a file is trusted. The header is read in steps. Each count, length and offset must fit
 // into the rest of the file before memory is taken for it.

@@ -40,6 +40,7 @@ var templateForms = []templateForm{
 	{name: "qwen3_5", tokens: hermesTokens, architectures: []string{"qwen35", "qwen35moe"}},
 	{name: "nemotron_3", tokens: []string{"<|im_start|>", "<|im_end|>"},
 		architectures: []string{"nemotron_h_moe"}},
+	{name: "qwen3", tokens: append([]string{"<think>", "</think>"}, hermesTokens...)},
 	{name: "hermes", tokens: hermesTokens},
 	{name: "chatml", tokens: []string{"<|im_start|>", "<|im_end|>"}},
 	{name: "llama3_1",
