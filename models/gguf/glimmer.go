@@ -54,8 +54,11 @@ func (c *config) windows(otherwise int) []string {
 }
 
 // glimmerScale returns what queries are multiplied by. The converter made it the weights of their
-// norms, and 1 those of keys.
+// norms, and 1 those of keys. Where only a header is at hand, it is 1.
 func (c *config) glimmerScale() float32 {
+	if c.model.look == lookAtHeader {
+		return 1
+	}
 	var scale float32
 	for _, t := range c.model.header.tensors {
 		_, rest, _ := layerOf(t.name)
