@@ -27,10 +27,10 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 			return nil
 		})
 	quick := set.Bool("quick", false,
-		"few measurements of endpoint, verify, speculation, lossless and checkpoints")
+		"few measurements of load, endpoint, verify, speculation, lossless and checkpoints")
 	full := set.Bool("full", false, "every combination of speculation")
 	only := set.String("only", "",
-		"for speculation, `text` in the beginning of a table's title, such as code, edit or cold start; for endpoint, in the name of a row")
+		"for speculation, `text` in the beginning of a table's title, such as code, edit or cold start; for endpoint and load, in the name of a row")
 	set.Usage = func() {
 		fmt.Fprintf(set.Output(),
 			"usage: %s [flags] [NAME]\nWithout a name it runs all of these:\n", set.Name())

@@ -41,7 +41,7 @@ type Options struct {
 	Pairs    int      // of a comparison, at least; 0 = 20
 	Quick    bool     // few measurements, to see that a bench works
 	Full     bool     // of speculation: every combination
-	Only     string   // of speculation: the tables whose name contains it; of endpoint: the rows
+	Only     string   // of speculation: the tables whose name contains it; of endpoint and load: the rows
 	Home     string   // where verify keeps its figures; empty = nowhere
 
 	// Open opens a Tandem in a home folder of its own, with the pocket model and a drafter; empty

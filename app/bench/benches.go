@@ -5,6 +5,7 @@ func Benches() []Bench {
 	return []Bench{
 		{"plain", "plain decode and prefill, tokens per second, and the host's share of a step", openPlain, "model"},
 		{"contexts", "plain decode and prefill after contexts of several lengths, tokens per second", openContexts, "model"},
+		{"load", "how fast GGUF files of 1 GB load, by what they hold", openLoad, "quick only"},
 		{"start", "milliseconds from start to the first answer of /health", openStart, ""},
 		{"memory", "memory held, and what 200 requests add to it", openMemory, "model"},
 		{"endpoint", "what the endpoint adds to a token and to a request, how requests share the model, and what 1,000 requests leave behind", openEndpoint, "quick only"},

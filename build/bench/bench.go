@@ -80,7 +80,7 @@ type Run struct {
 
 // Suite lists the runs of the verb when it gets no name.
 var Suite = []Run{
-	{"plain", ""}, {"plain", largeModel}, {"contexts", ""}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
+	{"plain", ""}, {"plain", largeModel}, {"contexts", ""}, {"load", ""}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
 	{"lossless", ""}, {"checkpoints", ""}, {"checkpoints", ringModel}, {"checkpoints", hybridModel},
 }
 

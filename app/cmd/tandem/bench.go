@@ -38,10 +38,10 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	pairs := f.Uint("pairs", 0,
 		"measure at least `N` pairs for a comparison of speculation or checkpoints (default 20)")
 	f.BoolVar(&o.Quick, "quick", false,
-		"few measurements, to see that it works: of endpoint, verify, speculation, lossless or checkpoints")
+		"few measurements, to see that it works: of load, endpoint, verify, speculation, lossless or checkpoints")
 	f.BoolVar(&o.Full, "full", false, "every combination of speculation")
 	f.StringVar(&o.Only, "only", "",
-		"only what has this `TEXT`: in speculation, where a table's title begins, such as code, edit or cold start; in endpoint, in the name of a row")
+		"only what has this `TEXT`: in speculation, where a table's title begins, such as code, edit or cold start; in endpoint and load, in the name of a row")
 	f.BoolVar(&o.Wait, "wait", false, "measure once for each line on standard input")
 	f.Usage = func() {
 		fmt.Fprintln(m.Stderr, "usage: tandem bench NAME [flags]")

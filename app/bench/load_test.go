@@ -1,0 +1,82 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The bench loads a small file of each kind, and says what it is in memory.
+func TestLoadBenchLoadsEveryKind(t *testing.T) {
+	var out bytes.Buffer
+	if err := benchNamed(t, "load").Run(t.Context(), Options{Quick: true, JSON: true, Out: &out,
+		Err: io.Discard}); err != nil {
+		t.Fatal(err)
+	}
+	var header benchHeader
+	var table benchTable
+	lines := json.NewDecoder(&out)
+	if err := lines.Decode(&header); err != nil {
+		t.Fatal(err)
+	}
+	if err := lines.Decode(&table); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"Q4_K_M": "mixed 4-bit", "Q8_0": "8-bit", "MXFP4": "mxfp4",
+		"BF16": "as it is", "Q6_K": "8-bit", "Q3_K": "5-bit", "Q2_K": "4-bit"}
+	reports := slices.Index(table.Columns, "reports")
+	for _, row := range table.Rows {
+		if len(row) != len(table.Columns) || row[reports].(float64) < 2 {
+			t.Errorf("the row is %v", row)
+		}
+		if packing := want[row[0].(string)]; packing != "" && packing != row[2] {
+			t.Errorf("%v is %v in memory, want %s", row[0], row[2], packing)
+		}
+		delete(want, row[0].(string))
+	}
+	if len(table.Rows) != len(loadFiles) || len(want) > 0 {
+		t.Errorf("%d rows of %d, without %v", len(table.Rows), len(loadFiles), want)
+	}
+}
+
+func TestLoadBenchRefusesAnUnknownFile(t *testing.T) {
+	err := benchNamed(t, "load").Run(t.Context(), Options{Only: "Q9", Out: io.Discard,
+		Err: io.Discard})
+	if err == nil || !strings.Contains(err.Error(), `"Q9"`) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestLoadBenchJudgesItsBar(t *testing.T) {
+	b := &loadBench{}
+	for _, c := range []struct {
+		barred bool
+		e      estimate
+		want   any
+	}{
+		{false, estimate{median: 0.1, n: loads}, nil},
+		{true, estimate{median: 2, n: loads - 1}, "1.00, too few loads"},
+		{true, estimate{median: 0.9, n: loads}, "1.00 missed"},
+		{true, estimate{median: 1, n: loads}, "1.00 met"},
+	} {
+		if got := b.judge("file", c.barred, c.e); got != c.want {
+			t.Errorf("%v: %v, want %v", c.e, got, c.want)
+		}
+	}
+	if !slices.Equal(b.slow, []string{"file"}) {
+		t.Errorf("slow are %v", b.slow)
+	}
+}
+
+// A file of the bench has about the bytes that were asked for.
+func TestLoadBenchFilesHaveTheirSize(t *testing.T) {
+	for _, f := range loadFiles {
+		n := sizeOf(qwen17.tensors(f.mix, qwen17.layersFor(f.mix, loadBytes)))
+		if n < loadBytes*8/10 || n > loadBytes {
+			t.Errorf("%s has %d bytes", f.name, n)
+		}
+	}
+}
