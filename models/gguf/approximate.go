@@ -119,58 +119,57 @@ type joint struct {
 	scale, bias float32
 	lines       [4]line
 	ok          bool // both are finite in the stored type
-
-	inverse float64 // 2^fixed / scale, for a tally
 }
 
 // A line maps the elements of a part to those of its group: (at + slope q) / 256, rounded down. All
-// results fit the group's elements.
-type line struct {
-	at, slope uint64
-	down      bool // the slope is negative
-}
+// results fit the group's elements. A slope may be negative.
+type line struct{ at, slope int64 }
 
-// join returns the joint of parts from the given one on.
-func (a *approximation) join(b *superBlock, from int, f form) (j joint) {
+// join sets j to the joint of parts from the given one on.
+func (a *approximation) join(b *superBlock, from int, f form, j *joint) {
 	if a.zero > 0 {
-		a.joinCentred(b, from, f, &j)
+		a.joinCentred(b, from, f, j)
 	} else {
-		a.joinShifted(b, from, f, &j)
+		a.joinShifted(b, from, f, j)
 	}
 	j.ok = b.ok && !isInf(j.scale) && !isInf(j.bias)
-	return j
 }
 
 // joinCentred joins parts around a common zero. A step of the widest part is a whole number of
 // steps of the joint.
 func (a *approximation) joinCentred(b *superBlock, from int, f form, j *joint) {
 	shares := b.share[from : from+f.group/part16]
-	widest := shares[0]
-	for _, s := range shares[1:] {
-		if magnitude(s) > magnitude(widest) {
-			widest = s
-		}
+	// The key of a share is its magnitude, then that it comes first, then its sign. Signs are as
+	// random as weights, so a branch on them would cost more than the rest.
+	first := int32(0)
+	for i, s := range shares {
+		first = max(first, abs(s)<<3|int32(3-i)<<1|int32(uint32(s)>>31))
 	}
+	sign := 1 - first&1<<1
+	widest := first >> 3
 	if widest == 0 {
+		*j = joint{}
 		return
 	}
 	middle := 1 << (f.bits - 1)
-	steps := uint32(middle / a.zero) // of the joint, in one of the widest part
-	j.scale = f.round(b.d * float32(widest) / float32(steps))
-	j.bias = f.round(-j.scale * float32(middle))
-	centre := uint64(middle)<<8 + 128
+	steps := int32(middle / a.zero) // of the joint, in one of the widest part
+	j.scale = f.round(b.d * float32(sign*widest) / float32(steps))
+	if j.bias = -j.scale * float32(middle); abs(j.bias) > maxHalf {
+		j.bias = f.round(j.bias) // else no rounding changes it
+	}
+	centre, top := int64(middle)<<8+128, int64(256)<<f.bits-1
 	for i, s := range shares {
-		l := &j.lines[i]
-		l.slope = uint64((magnitude(s)*steps<<8 + magnitude(widest)/2) / magnitude(widest))
-		if l.down = (s < 0) != (widest < 0); l.down {
-			l.at = min(centre+l.slope*uint64(a.zero), 256<<f.bits-1)
-		} else {
-			l.at = centre - l.slope*uint64(a.zero)
-		}
+		slope := int64(uint32(abs(s)*steps<<8+widest/2) / uint32(widest))
+		opposite := int64((s ^ -(first & 1)) >> 31) // 0, or -1 if it has another sign
+		slope = (slope ^ opposite) - opposite
+		j.lines[i] = line{min(centre-slope*int64(a.zero), top), slope}
 	}
 }
 
-func magnitude(share int32) uint32 { return uint32(max(share, -share)) }
+// maxHalf is the largest float16.
+const maxHalf = 65504
+
+func abs[T int32 | float32](v T) T { return max(v, -v) }
 
 // joinShifted joins parts that each have a least value.
 func (a *approximation) joinShifted(b *superBlock, from int, f form, j *joint) {
@@ -181,8 +180,7 @@ func (a *approximation) joinShifted(b *superBlock, from int, f form, j *joint) {
 		y := x + b.d*float32(b.share[i])*float32(a.most)
 		least, most = min(least, x, y), max(most, x, y)
 	}
-	j.scale = f.round((most - least) / float32(int(1)<<f.bits-1))
-	j.bias = f.round(least)
+	*j = joint{scale: f.round((most - least) / float32(int(1)<<f.bits-1)), bias: f.round(least)}
 	if j.scale == 0 || isInf(j.scale) || isInf(j.bias) {
 		return
 	}
@@ -191,13 +189,13 @@ func (a *approximation) joinShifted(b *superBlock, from int, f form, j *joint) {
 		slope := b.d * float32(b.share[from+i]) * steps
 		at := (-b.least*float32(b.leastShare[from+i])-j.bias)*steps + 128
 		l := &j.lines[i]
-		l.down = slope < 0
-		l.slope = uint64(min(max(slope, -slope)+0.5, top/float32(a.most)))
-		reach := float32(l.slope * uint64(a.most))
-		if l.down {
-			l.at = uint64(min(max(at, reach), top))
+		l.slope = int64(min(max(slope, -slope)+0.5, top/float32(a.most)))
+		reach := float32(l.slope * int64(a.most))
+		if slope < 0 {
+			l.slope = -l.slope
+			l.at = int64(min(max(at, reach), top))
 		} else {
-			l.at = uint64(min(max(at, 0), top-reach))
+			l.at = int64(min(max(at, 0), top-reach))
 		}
 	}
 }
@@ -214,31 +212,31 @@ func (f form) round(v float32) float32 {
 	return fromHalf(h)
 }
 
-// put stores a scale that was rounded.
-func (f form) put(b []byte, v float32) {
+// put stores a scale that was rounded, and returns its bytes.
+func (f form) put(b []byte, v float32) int {
 	if f.scale == "F32" {
 		putFloat(b, v)
-		return
+		return 4
 	}
 	little.PutUint16(b, toHalf(v))
+	return 2
 }
 
 func isInf(v float32) bool { return math.IsInf(float64(v), 0) }
 
-// lanes multiplies a number into four lanes of 16 bits.
-const lanes = 0x0001000100010001
+// Numbers of 16 bits are computed with in lanes, four in a word. lanes multiplies one into all.
+const (
+	lanes    = 0x0001000100010001
+	lowBytes = 0xff * lanes
+)
 
-// apply maps eight elements.
-func (l line) apply(x uint64) uint64 {
-	const low = 0x00ff00ff00ff00ff
-	even, odd := x&low*l.slope, x>>8&low*l.slope
-	at := l.at * lanes
-	if l.down {
-		even, odd = at-even, at-odd
-	} else {
-		even, odd = at+even, at+odd
-	}
-	return even>>8&low | odd&^low
+// apply maps eight elements. It returns what falls on a step, and before that the even and the odd
+// lanes with their fractions. Each lane ends between 0 and 2^16, so a negative slope borrows nothing
+// in the end.
+func (l line) apply(x uint64) (steps, even, odd uint64) {
+	even = uint64(l.at)*lanes + x&lowBytes*uint64(l.slope)
+	odd = uint64(l.at)*lanes + x>>8&lowBytes*uint64(l.slope)
+	return even>>8&lowBytes | odd&^lowBytes, even, odd
 }
 
 // packing returns the packing of a form.
@@ -259,51 +257,52 @@ func (a *approximation) packing(size int, f form) *packing {
 func (a *approximation) put(to *packed, b *superBlock, f form) bool {
 	parts := f.group / part16
 	ok := true
+	var j joint
 	for from := 0; from < len(b.share); from += parts {
-		j := a.join(b, from, f)
+		a.join(b, from, f, &j)
 		ok = ok && j.ok
 		if to.scales != nil {
-			f.put(to.scales, j.scale)
+			n := f.put(to.scales, j.scale)
 			f.put(to.biases, j.bias)
-			to.scales, to.biases = to.scales[scaleBytes[f.scale]:], to.biases[scaleBytes[f.scale]:]
+			to.scales, to.biases = to.scales[n:], to.biases[n:]
 		}
-		if to.weights == nil && to.tally == nil {
-			continue
-		}
-		if to.tally != nil {
-			j.inverse = (1 << fixed) / float64(j.scale)
-		}
-		words := b.words[2*from : 2*(from+parts)]
-		for i := range parts {
-			q := [2]uint64(words[2*i:])
-			words[2*i], words[2*i+1] = j.lines[i].apply(q[0]), j.lines[i].apply(q[1])
-			if to.tally != nil {
-				to.tally.add(a, b, from+i, &j, q, [2]uint64(words[2*i:]))
+		switch {
+		case to.tally != nil:
+			to.tally.add(a, b, from, parts, &j)
+		case to.weights != nil:
+			for i, l := range j.lines[:parts] {
+				words := b.words[2*(from+i):][:2]
+				words[0], _, _ = l.apply(words[0])
+				words[1], _, _ = l.apply(words[1])
 			}
 		}
-		if to.weights == nil {
-			continue
-		}
-		to.weights = putWords(to.weights, words, f.bits)
+	}
+	if to.tally != nil {
+		to.tally.addSteps(b)
+	}
+	if to.weights != nil {
+		to.weights = putWords(to.weights, &b.words, f.bits)
 	}
 	return ok
 }
 
 // putWords packs elements of so many bits, eight in a word, and returns what is left of dst.
-func putWords(dst []byte, words []uint64, bits int) []byte {
-	for len(words) > 0 {
-		switch bits {
-		case 4:
-			little.PutUint64(dst, squeeze4(words[0])|squeeze4(words[1])<<32)
-			dst, words = dst[8:], words[2:]
-		case 5:
-			put5(dst, squeeze5(words[0]), squeeze5(words[1]), squeeze5(words[2]),
-				squeeze5(words[3]))
-			dst, words = dst[20:], words[4:]
-		default:
-			little.PutUint64(dst, words[0])
-			dst, words = dst[8:], words[1:]
+func putWords(dst []byte, words *[super / 8]uint64, bits int) []byte {
+	out, left := dst[:bits*super/8], dst[bits*super/8:]
+	switch bits {
+	case 4:
+		for i := 0; i+1 < len(words); i += 2 {
+			little.PutUint64(out[4*i:], squeeze4(words[i])|squeeze4(words[i+1])<<32)
+		}
+	case 5:
+		for i := 0; i+3 < len(words); i += 4 {
+			put5(out[5*i:], squeeze5(words[i]), squeeze5(words[i+1]), squeeze5(words[i+2]),
+				squeeze5(words[i+3]))
+		}
+	default:
+		for i, w := range words {
+			little.PutUint64(out[8*i:], w)
 		}
 	}
-	return dst
+	return left
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 )
 
 // Limits of the rms error of a tensor, in rms steps of its scales.
@@ -39,56 +40,128 @@ type tally struct {
 	elements       int
 }
 
-// fixed is how many bits of a fraction add has, and maxFixed bounds its lines: so the squares of 16
-// errors fit 64 bits.
+// Errors are computed in lanes of 16 bits, in steps of a group with so many bits of a fraction. One
+// step is added, so that none is negative.
 const (
-	fixed    = 18
-	maxFixed = 1 << 27
+	fixed   = 14
+	oneStep = 1 << fixed
 )
 
-// add adds the elements of a part: q in the file and k in a group.
-func (t *tally) add(a *approximation, b *superBlock, part int, j *joint, q, k [2]uint64) {
-	step := float64(b.d * float32(b.share[part]))
-	t.steps += step * step * part16
-	t.elements += part16
-	at := (a.value(b, part, 0) - float64(j.bias)) * j.inverse
-	slope := step * j.inverse
-	if !(math.Abs(at) < maxFixed && math.Abs(slope)*float64(a.most) < maxFixed) {
-		t.addSlowly(a, b, part, j, q, k)
-		return
-	}
-	// An error is k - (at + slope q), in steps of the group.
-	x, m := toFixed(at), toFixed(slope)
-	var squares, most uint64
-	for i, q := range q {
-		k := k[i]
-		for range 4 { // two at a time
-			e := int64(k&255<<fixed) - x - m*int64(q&255)
-			f := int64(k>>8&255<<fixed) - x - m*int64(q>>8&255)
-			c, d := uint64(e*e), uint64(f*f)
-			squares += c + d
-			most = max(most, c, d)
-			q, k = q>>16, k>>16
-		}
-	}
-	unit := float64(j.scale) * float64(j.scale) / (1 << (2 * fixed))
-	t.squares += float64(squares) * unit
-	t.most = max(t.most, float64(most)*unit)
+// A difference is a line less what it stands for, as a line: at + slope q, in such steps.
+type difference struct{ at, slope int64 }
+
+// differ returns the difference of a line to at + slope (q - middle), in such steps.
+func (l line) differ(middle int64, at, slope float64) difference {
+	drift := l.slope<<(fixed-8) - toWhole(slope)
+	gap := (l.at+l.slope*middle)<<(fixed-8) - toWhole(at)
+	return difference{gap + oneStep - drift*middle, drift}
 }
 
-// toFixed rounds a number of add.
-func toFixed(v float64) int64 { return int64(v+(maxFixed+0.5)) - maxFixed }
+// toWhole rounds a number that may be negative.
+func toWhole(v float64) int64 { return int64(v+(1<<30+0.5)) - 1<<30 }
 
-// addSlowly is add for groups whose scale is 0, or next to it.
-func (t *tally) addSlowly(a *approximation, b *superBlock, part int, j *joint, q, k [2]uint64) {
-	for i := range q {
+// fits reports whether all errors of a part fit their lanes, and returns what none of them exceeds.
+// What a line loses by rounding down is less than a step.
+func (d difference) fits(most int64) (bound int64, ok bool) {
+	over := d.slope * most
+	low, high := d.at+min(over, 0)-255<<(fixed-8), d.at+max(over, 0)
+	return max(high-oneStep, oneStep-low), uint64(low|high) < 2*oneStep
+}
+
+// errors returns the errors of four elements x, which a line maps to y, in lanes.
+func (d difference) errors(x, y uint64) uint64 {
+	return uint64(d.at)*lanes + x*uint64(d.slope) - y&lowBytes<<(fixed-8)
+}
+
+// measure is apply for a part. It also returns the sums of the errors and of their squares, of the
+// errors in halves.
+func (l line) measure(d difference, words *[2]uint64) (errors, squares uint64) {
+	for i, x := range words {
+		steps, even, odd := l.apply(x)
+		words[i] = steps
+		e, s := addUp(d.errors(x&lowBytes, even))
+		errors, squares = errors+e, squares+s
+		e, s = addUp(d.errors(x>>8&lowBytes, odd))
+		errors, squares = errors+e, squares+s
+	}
+	return errors, squares
+}
+
+// addUp returns the sums of four lanes, in halves, and of their squares. A product of two lanes with
+// the same two, exchanged, has both squares in its upper half.
+func addUp(lanes uint64) (sums, squares uint64) {
+	const even = 0x0000ffff0000ffff
+	a, b := lanes&even, lanes>>16&even
+	return a + b, a*bits.RotateLeft64(a, 32)>>32 + b*bits.RotateLeft64(b, 32)>>32
+}
+
+// most returns the largest square of the errors of a part.
+func (l line) most(d difference, words [2]uint64) (most int64) {
+	for _, x := range words {
+		_, even, odd := l.apply(x)
+		for _, e := range [2]uint64{d.errors(x&lowBytes, even), d.errors(x>>8&lowBytes, odd)} {
+			for s := 0; s < 64; s += 16 {
+				v := int64(e>>s&0xffff) - oneStep
+				most = max(most, v*v)
+			}
+		}
+	}
+	return most
+}
+
+// add maps the elements of a joint's parts, from the given part on, and adds the errors.
+func (t *tally) add(a *approximation, b *superBlock, from, parts int, j *joint) {
+	inverse := oneStep / float64(j.scale)
+	share, least, bias := float64(b.d)*inverse, float64(b.least)*inverse, float64(j.bias)*inverse
+	middle, most := int64(max(a.zero, a.most/2)), int64(a.most) // near middle are many elements
+	offset := float64(middle - int64(a.zero))
+	unit := float64(j.scale) * float64(j.scale) / (1 << (2 * fixed))
+	limit := int64(min(t.most/unit, 1<<40)) // of squares
+	var errors, squares uint64
+	n := 0
+	for i, l := range j.lines[:parts] {
+		part := (from + i) % len(b.share)
+		slope := share * float64(b.share[part])
+		d := l.differ(middle, slope*offset-least*float64(b.leastShare[part])-bias, slope)
+		bound, ok := d.fits(most)
+		words := (*[2]uint64)(b.words[2*part:])
+		if !ok {
+			t.addSlowly(a, b, part, l, j, words)
+			continue
+		}
+		if bound*bound > limit {
+			limit = max(limit, l.most(d, *words))
+			t.most = max(t.most, float64(limit)*unit)
+		}
+		e, s := l.measure(d, words)
+		errors, squares, n = errors+e, squares+s, n+part16
+	}
+	sum := int64(errors&math.MaxUint32 + errors>>32)
+	t.squares += float64(int64(squares)-2*oneStep*sum+int64(n)<<(2*fixed)) * unit
+}
+
+// addSlowly is add for a part of a group whose scale is 0, or next to it.
+func (t *tally) addSlowly(a *approximation, b *superBlock, part int, l line, j *joint,
+	words *[2]uint64) {
+	for i, x := range words {
+		words[i], _, _ = l.apply(x)
 		for s := 0; s < 64; s += 8 {
-			got := float64(j.scale)*float64(k[i]>>s&255) + float64(j.bias)
-			e := got - a.value(b, part, q[i]>>s&255)
+			got := float64(j.scale)*float64(words[i]>>s&255) + float64(j.bias)
+			e := got - a.value(b, part, x>>s&255)
 			t.squares += e * e
 			t.most = max(t.most, e*e)
 		}
 	}
+}
+
+// addSteps adds the steps of a block's parts.
+func (t *tally) addSteps(b *superBlock) {
+	squares := int32(0)
+	for _, s := range b.share {
+		squares += s * s
+	}
+	t.steps += float64(b.d) * float64(b.d) * float64(squares) * part16
+	t.elements += super
 }
 
 // join adds what another tally has.
