@@ -99,14 +99,27 @@ func put5(dst []byte, a, b, c, d uint64) {
 	little.PutUint32(dst[16:], uint32(d>>8))
 }
 
+// halve returns the low and the high halves of eight bytes, each as four bytes of two neighbours.
+func halve(x uint64) (low, high uint64) {
+	const odd = 0x00f000f000f000f0
+	t := (x ^ x>>4) & odd // a low half of the second byte for a high half of the first
+	x ^= t ^ t<<4
+	low, high = x&lowBytes, x>>8&lowBytes
+	low = (low | low>>8) & 0x0000ffff0000ffff
+	high = (high | high>>8) & 0x0000ffff0000ffff
+	return uint64(uint32(low | low>>16)), uint64(uint32(high | high>>16))
+}
+
 // nibbles packs blocks of 32 elements of 4 bits, which begin at byte from of a block: first the low
 // halves of 16 bytes, then the high halves. MLX has two neighbours in a byte.
 func nibbles(size, from int) func(dst, blocks []byte) {
 	return func(dst, blocks []byte) {
 		for len(blocks) >= size && len(dst) >= group/2 {
-			a, b := little.Uint64(blocks[from:]), little.Uint64(blocks[from+8:])
-			little.PutUint64(dst, squeeze4(a&lowHalves)|squeeze4(b&lowHalves)<<32)
-			little.PutUint64(dst[8:], squeeze4(a>>4&lowHalves)|squeeze4(b>>4&lowHalves)<<32)
+			block := blocks[from:][:16]
+			a, c := halve(little.Uint64(block))
+			b, d := halve(little.Uint64(block[8:]))
+			little.PutUint64(dst, a|b<<32)
+			little.PutUint64(dst[8:], c|d<<32)
 			blocks, dst = blocks[size:], dst[group/2:]
 		}
 	}
@@ -144,14 +157,16 @@ func signedBytes(dst, blocks []byte) {
 func superNibbles(dst, blocks []byte) {
 	const size = 144
 	for len(blocks) >= size && len(dst) >= 128 {
+		from, to := (*[128]byte)(blocks[16:]), (*[128]byte)(dst)
 		for i := 0; i < 128; i += 32 {
-			for half, shift := range [2]uint{0, 4} {
-				for j := range 2 {
-					a := little.Uint64(blocks[16+i+16*j:]) >> shift & lowHalves
-					b := little.Uint64(blocks[16+i+16*j+8:]) >> shift & lowHalves
-					little.PutUint64(dst[i+16*half+8*j:], squeeze4(a)|squeeze4(b)<<32)
-				}
-			}
+			a, e := halve(little.Uint64(from[i:]))
+			b, f := halve(little.Uint64(from[i+8:]))
+			c, g := halve(little.Uint64(from[i+16:]))
+			d, h := halve(little.Uint64(from[i+24:]))
+			little.PutUint64(to[i:], a|b<<32)
+			little.PutUint64(to[i+8:], c|d<<32)
+			little.PutUint64(to[i+16:], e|f<<32)
+			little.PutUint64(to[i+24:], g|h<<32)
 		}
 		blocks, dst = blocks[size:], dst[128:]
 	}
@@ -231,28 +246,30 @@ func scaleAndMin(size int) func(scales, biases, blocks []byte) bool {
 func superScales(size int) func(scales, biases, blocks []byte) bool {
 	return func(scales, biases, blocks []byte) bool {
 		ok := true
-		for i := 0; len(blocks) >= size; i += 32 {
-			d, least := little.Uint16(blocks), little.Uint16(blocks[2:])
-			ok = ok && isFinite(d) && isFinite(least)
-			shares, mins := superShares(blocks[4:16])
+		for len(blocks) >= size && len(scales) >= 32 && len(biases) >= 32 {
+			halves := [2]uint16{little.Uint16(blocks), little.Uint16(blocks[2:])}
+			ok = ok && isFinite(halves[0]) && isFinite(halves[1])
+			d, least := fromHalf(halves[0]), fromHalf(halves[1])
+			shares, mins := superShares((*[12]byte)(blocks[4:]))
+			to, under := (*[32]byte)(scales), (*[32]byte)(biases)
 			for g := range 8 {
-				putFloat(scales[i+4*g:], fromHalf(d)*float32(shares[g]))
-				putFloat(biases[i+4*g:], -(fromHalf(least) * float32(mins[g])))
+				putFloat(to[4*g:], d*float32(shares>>(8*g)&63))
+				putFloat(under[4*g:], -(least * float32(mins>>(8*g)&63)))
 			}
-			blocks = blocks[size:]
+			blocks, scales, biases = blocks[size:], scales[32:], biases[32:]
 		}
 		return ok
 	}
 }
 
-// superShares unpacks the shares of eight groups: the first four lie in the low 6 bits of a byte
-// each. The others have their low halves together, and their highest bits above the first four.
-func superShares(b []byte) (scales, mins [8]byte) {
-	for g := range 4 {
-		scales[g], mins[g] = b[g]&63, b[4+g]&63
-		scales[4+g] = b[8+g]&15 | b[g]>>6<<4
-		mins[4+g] = b[8+g]>>4 | b[4+g]>>6<<4
-	}
+// superShares unpacks the shares of eight groups, a byte each: the first four lie in the low 6 bits
+// of a byte each. The others have their low halves together, and their highest bits above the first
+// four.
+func superShares(b *[12]byte) (scales, mins uint64) {
+	x, y, z := little.Uint32(b[:]), little.Uint32(b[4:]), little.Uint32(b[8:])
+	const low6, low4, high2 = 0x3f3f3f3f, 0x0f0f0f0f, 0x30303030
+	scales = uint64(x&low6) | uint64(z&low4|x>>2&high2)<<32
+	mins = uint64(y&low6) | uint64(z>>4&low4|y>>2&high2)<<32
 	return scales, mins
 }
 
