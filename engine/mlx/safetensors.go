@@ -33,7 +33,12 @@ type Tensors struct {
 	r        io.ReaderAt
 	infos    map[string]TensorInfo
 	metadata map[string]string
+	staging  []byte // of the tensor that Load reads, on the CPU
 }
+
+// maxStaging bounds the memory that Load keeps from one tensor to the next. A larger tensor gets
+// memory of its own.
+const maxStaging = 64 << 20
 
 // OpenTensors reads and checks the header of a safetensors file of size bytes. r must stay readable
 // as long as tensors are loaded. The error is one sentence about the file, without its name; it is
@@ -116,6 +121,9 @@ func (t *Tensors) Load(s *Scope, name string) *Array {
 	if !s.ready() {
 		return s.dead
 	}
+	if !s.t.GPU() && info.Bytes > 0 && info.Bytes <= maxStaging {
+		return t.copied(s, info, dtype)
+	}
 	p := C.tandem_page_alloc(C.size_t(info.Bytes), C.size_t(os.Getpagesize()))
 	if p == nil {
 		s.Fail(fmt.Errorf("no memory for the %d bytes of tensor %q", info.Bytes, name))
@@ -130,5 +138,24 @@ func (t *Tensors) Load(s *Scope, name string) *Array {
 	var d dims
 	a := s.new()
 	a.c = C.tandem_new_managed(p, d.set(info.Shape), C.int(len(info.Shape)), C.mlx_dtype(dtype))
+	return s.made(a)
+}
+
+// copied reads a tensor into the staging memory, of which MLX makes a copy. Fresh memory for each
+// tensor would cost more than the copy.
+func (t *Tensors) copied(s *Scope, info TensorInfo, dtype Dtype) *Array {
+	if int64(len(t.staging)) < info.Bytes {
+		t.staging = nil // before there is more
+		t.staging = make([]byte, info.Bytes)
+	}
+	data := t.staging[:info.Bytes]
+	if n, err := t.r.ReadAt(data, info.offset); n < len(data) {
+		s.Fail(fmt.Errorf("read tensor %q: %w", info.Name, err))
+		return s.dead
+	}
+	var d dims
+	a := s.new()
+	a.c = C.mlx_array_new_data(unsafe.Pointer(unsafe.SliceData(data)), d.set(info.Shape),
+		C.int(len(info.Shape)), C.mlx_dtype(dtype))
 	return s.made(a)
 }

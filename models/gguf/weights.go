@@ -132,8 +132,23 @@ type weights struct {
 
 	measured func(Loss) // hears of each tensor that loses something, and is read whole
 
-	mu   sync.Mutex
-	side *sideTensors
+	mu    sync.Mutex
+	side  *sideTensors
+	spare [2][]byte // memory of earlier scales and biases
+}
+
+// maxSpare bounds the memory that is kept for the scales of the next tensor, and for its biases.
+const maxSpare = 16 << 20
+
+// sideMemory returns memory for n bytes of scales or of biases.
+func (w *weights) sideMemory(i, n int) []byte {
+	if n > maxSpare {
+		return make([]byte, n)
+	}
+	if len(w.spare[i]) < n {
+		w.spare[i] = make([]byte, n)
+	}
+	return w.spare[i][:n]
 }
 
 // sideTensors are scales and biases that came along when the weight of the same source was read.
@@ -219,7 +234,7 @@ func (w *weights) readWhole(e *entry, p []byte) error {
 	var side *sideTensors
 	if e.part == weight {
 		n := e.sideBytes(e.rows())
-		side = &sideTensors{source: e.source, scales: make([]byte, n), biases: make([]byte, n)}
+		side = &sideTensors{source: e.source, scales: w.sideMemory(0, n), biases: w.sideMemory(1, n)}
 	}
 	err := w.readRows(e, p, 0, e.rows(), side)
 	_, lossy := approximations[e.kind]
