@@ -111,7 +111,8 @@ var testArrows = map[string][]string{
 	"app/pool":       {"app/server", "app/api", "app/wire"}, // its fixture answers requests
 	"app/library":    {"app/roomtest"},
 	"app/history":    {"app/roomtest"},
-	"app/bench":      {"app"}, // package bench_test serves a whole Tandem
+	"app/bench":      {"app"},    // package bench_test serves a whole Tandem
+	"app/cmd/tandem": {"models"}, // its list of families
 }
 
 // cgoPackages may import "C". Other packages may not. engine/enginetest asks the loader which BLAS

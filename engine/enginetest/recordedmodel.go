@@ -5,11 +5,16 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/fstest"
+
+	"tandem/engine/mlx"
 )
 
+// recordedVocabulary is the vocabulary of recorded models: a token is a byte of ASCII.
+const recordedVocabulary = 128
+
 // RecordedModel returns the files of the recording of that name below a folder of recordings. It
-// may borrow the weights of another one. Its tokenizer has one token: only ids are compared, and any
-// tokenizer does that is no larger than the vocabulary.
+// may borrow the weights of another one. It has no chat template. Nothing was recorded of texts, so
+// its tokenizer has a byte of ASCII for each id.
 func RecordedModel(t testing.TB, recordings, name string) fstest.MapFS {
 	t.Helper()
 	var recording struct {
@@ -20,7 +25,7 @@ func RecordedModel(t testing.TB, recordings, name string) fstest.MapFS {
 	if err := json.Unmarshal(readFile(t, path), &recording); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	files := fstest.MapFS{"tokenizer.json": {Data: []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`)}}
+	files := fstest.MapFS{"tokenizer.json": {Data: byteTokenizerJSON(recordedVocabulary)}}
 	for _, from := range []string{filepath.Join(recordings, recording.Weights), dir} {
 		paths, err := filepath.Glob(filepath.Join(from, "[cm]o*")) // config.json, model*
 		if err != nil {
@@ -31,4 +36,18 @@ func RecordedModel(t testing.TB, recordings, name string) fstest.MapFS {
 		}
 	}
 	return files
+}
+
+// RecordedAnswer returns a prompt and the ids that the reference says after it, greedily in float32,
+// of the recording of that name.
+func RecordedAnswer(t testing.TB, recordings, name string) (prompt, ids []int32) {
+	t.Helper()
+	tensors := Tensors(t, filepath.Join(recordings, name, "float32.safetensors"))
+	Do(t, NewThread(t), func(s *mlx.Scope) (err error) {
+		if prompt, err = mlx.Read[int32](s, tensors.Load(s, "prompt")); err == nil {
+			ids, err = mlx.Read[int32](s, tensors.Load(s, "ids"))
+		}
+		return err
+	})
+	return prompt, ids
 }
