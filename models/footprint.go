@@ -60,11 +60,16 @@ func (f *Footprint) addMade(c *checkpoint, m nn.Made) {
 	f.Packed += m.Packed
 	f.Floats += m.Floats
 	f.Elements += m.Elements
-	stored := m.Stacks.Bytes
+	f.stacks += c.widened(m.Stacks)
+	f.Floats += c.widened(m.Convs)
+}
+
+// widened returns the bytes that matrices take more in float32 than as the checkpoint holds them.
+func (c *checkpoint) widened(p nn.Plain) int64 {
 	if c.half {
-		stored = 2 * m.Stacks.Elements
+		return 2 * p.Elements
 	}
-	f.stacks += 4*m.Stacks.Elements - stored
+	return 4*p.Elements - p.Bytes
 }
 
 // halfBytes returns the bytes of an element of a checkpoint that becomes bfloat16: scales and what

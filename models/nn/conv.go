@@ -22,6 +22,8 @@ func (w *Weights) Conv(path string, channels, kernel int) *Conv {
 	if torch := []int{channels, 1, kernel}; slices.Equal(w.Shape(name), torch) {
 		shape = torch
 	}
+	info, _ := w.info(name)
+	w.made.Convs.add(info)
 	w.parameters += int64(channels) * int64(kernel)
 	taps := s.AsType(s.Reshape(w.float(name, shape...), channels, kernel), mlx.Float32)
 	taps = s.Contiguous(s.Transpose(taps, 1, 0))

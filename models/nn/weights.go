@@ -53,12 +53,19 @@ type Made struct {
 	Elements int64 // of the rest
 
 	Stacks Plain // experts that are not packed; the CPU holds them in float32
+	Convs  Plain // kernels of convolutions, always held in float32
 }
 
 // Plain counts matrices that are not packed.
 type Plain struct {
 	Elements int64
 	Bytes    int64 // as stored
+}
+
+// add counts a tensor.
+func (p *Plain) add(t mlx.TensorInfo) {
+	p.Elements += t.Size()
+	p.Bytes += t.Bytes
 }
 
 // addFloats adds an array like a tensor of the checkpoint.
