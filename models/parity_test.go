@@ -151,6 +151,19 @@ func ulp(v float64, bits int) float64 {
 	return math.Ldexp(1, exp-bits)
 }
 
+// parityRuns are the ways in which a recorded text is computed. The bit tier compares them with each
+// other too, so that the ones of many forwards need not run each time.
+var parityRuns = []struct {
+	name          string
+	prompt, reply int // rows per forward
+	long          bool
+}{
+	{"decode", 512, 1, false},
+	{"one row", 1, 1, true},
+	{"chunks of 7", 7, 7, false},
+	{"chunks of 32", 32, 32, false},
+}
+
 // TestParity compares with mlx_lm on every recorded case: the prompt in chunks of different sizes,
 // then the greedy continuation row by row and in chunks.
 func TestParity(t *testing.T) {
@@ -175,11 +188,10 @@ func TestParity(t *testing.T) {
 				}
 				defer b.Close()
 				want := f.expected(t, th, dtype)
-				for _, run := range []struct {
-					name          string
-					prompt, reply int // rows per forward
-				}{{"decode", 512, 1}, {"one row", 1, 1}, {"chunks of 7", 7, 7},
-					{"chunks of 32", 32, 32}} {
+				for _, run := range parityRuns {
+					if run.long && !enginetest.Long {
+						continue
+					}
 					caches := b.Model.NewCaches(cache.Options{})
 					tokens := slices.Concat(want.prompt, want.ids[:len(want.ids)-1])
 					rows := forward(t, th, b.Model, caches, tokens[:len(want.prompt)], run.prompt)

@@ -119,11 +119,11 @@ func addPackings(to map[string]bool, section map[string]any) {
 func tableOfFamilies(t *testing.T) string {
 	t.Helper()
 	inList := map[string]bool{}
-	for _, name := range families {
+	for _, f := range families {
 		var config struct {
 			ModelType string `json:"model_type"`
 		}
-		readInto(t, filepath.Join(recordings, name, "config.json"), &config)
+		readInto(t, filepath.Join(recordings, f.name, "config.json"), &config)
 		inList[baseOf(config.ModelType)] = true
 	}
 	var b bytes.Buffer
