@@ -2,7 +2,6 @@ package models_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"maps"
 	"math"
@@ -200,70 +199,5 @@ func TestFloat32TensorsWidenKeys(t *testing.T) {
 			t.Errorf("%s, %s: %d tokens are predicted to take %d bytes, and take %d",
 				c.name, c.tensor, tokens, got, held)
 		}
-	}
-}
-
-// A published drafter is one for models of a type. fields are those of its config.json that are no
-// sizes.
-type publishedDrafter struct {
-	name   string
-	target string // recorded
-	fields map[string]any
-}
-
-// publishedDrafters have no windows.
-var publishedDrafters = []publishedDrafter{
-	{"z-lab/gpt-oss-20b-DFlash", "gpt-oss-published", map[string]any{
-		"model_type": "gpt_oss", "num_hidden_layers": 8, "layer_types": nil, "sliding_window": nil,
-		"attention_bias": true, "rms_norm_eps": 1e-5, "rope_theta": 150000.0, "block_size": 8,
-		"rope_scaling": map[string]any{"rope_type": "yarn", "factor": 32.0,
-			"original_max_position_embeddings": 4096},
-	}},
-	{"z-lab/Qwen3-Coder-30B-A3B-DFlash", "qwen3-moe", map[string]any{
-		"num_hidden_layers": 8, "layer_types": slices.Repeat([]string{"full_attention"}, 8),
-		"use_sliding_window": false, "sliding_window": nil, "max_window_layers": 8,
-		"rope_theta": 1e7, "rope_scaling": nil, "attention_bias": false, "block_size": 16,
-		"tie_word_embeddings": false,
-	}},
-	// It has as many layers, of the same width. The rest is taken from the drafter above.
-	{"z-lab/Qwen3-Coder-Next-DFlash", "qwen3-next-moe", map[string]any{
-		"num_hidden_layers": 8, "layer_types": slices.Repeat([]string{"full_attention"}, 8),
-		"use_sliding_window": false, "sliding_window": nil, "rope_theta": 1e7, "block_size": 16,
-	}},
-}
-
-// TestPublishedDraftersDraftForTheirFamilies pairs random drafters, made by published configs, with
-// recorded models.
-func TestPublishedDraftersDraftForTheirFamilies(t *testing.T) {
-	th := enginetest.NewThread(t)
-	before := th.Memory().Active
-	for _, p := range publishedDrafters {
-		b, err := models.LoadFS(t.Context(), th, openFixture(t, p.target).files,
-			models.Options{Dtype: models.DtypeFloat32})
-		if err != nil {
-			t.Fatal(err)
-		}
-		target := b.Model.Config()
-		fields := map[string]any{
-			"vocab_size": target.VocabSize, "num_target_layers": target.Layers,
-			"dflash_config": map[string]any{"mask_token_id": target.VocabSize - 1,
-				"target_layer_ids": []int{0, target.Layers - 1}},
-		}
-		maps.Copy(fields, p.fields)
-		dir := enginetest.TinyDrafter(t, fields)
-		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
-			models.Options{})
-		if err != nil {
-			t.Fatalf("%s: %v", p.name, err)
-		}
-		if logits := draftOnce(t, th, b.Model, d.Block); slices.Max(logits) == slices.Min(logits) {
-			t.Errorf("%s drafts nothing", p.name)
-		}
-		if err := errors.Join(d.Close(), b.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if after := th.Memory().Active; after != before {
-		t.Errorf("active memory went from %d to %d", before, after)
 	}
 }
