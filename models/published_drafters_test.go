@@ -160,3 +160,49 @@ func TestPublishedDraftersDraftForTheirFamilies(t *testing.T) {
 		t.Errorf("active memory went from %d to %d", before, after)
 	}
 }
+
+// TestMuseGlimmerPairsWithItsDrafter does the same for meta-models/Muse-Glimmer-30B-assistant. Its
+// config names no sizes of its target, and takes embeddings as they are stored.
+func TestMuseGlimmerPairsWithItsDrafter(t *testing.T) {
+	const config = `{"architectures": ["MuseGlimmerAssistantModel"], "hidden_size": 6656,
+		"model_type": "muse_glimmer_assistant", "num_hidden_layers": 5, "intermediate_size": 19968,
+		"num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "rms_norm_eps": 1e-5,
+		"rope_parameters": {"rope_type": "default", "rope_theta": 500000}, "hidden_act": "silu",
+		"sliding_window": 2048, "block_size": 16, "mask_token_id": 201818,
+		"max_position_embeddings": 131072, "target_layer_ids": [1, 13, 25, 37, 49]}`
+	if err := dflash.Pair([]byte(config), sizes(202048, 6656, 52)); err != nil {
+		t.Error(err)
+	}
+	for _, other := range []lm.Config{sizes(202048, 6656, 49), sizes(202048, 6655, 52),
+		sizes(201818, 6656, 52)} {
+		if err := dflash.Pair([]byte(config), other); err == nil {
+			t.Errorf("it pairs with %+v", other)
+		}
+	}
+
+	th := enginetest.NewThread(t)
+	b, err := models.LoadFS(t.Context(), th, openFixture(t, "glimmer").files, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	target := b.Model.Config()
+	dir := enginetest.TinyDrafter(t, map[string]any{
+		"architectures": []string{"MuseGlimmerAssistantModel"}, "hidden_size": target.HiddenSize,
+		"vocab_size": nil, "num_target_layers": nil, "dflash_config": nil, "layer_types": nil,
+		"num_hidden_layers": 3, "target_layer_ids": []int{0, 1, target.Layers - 1},
+		"mask_token_id": target.VocabSize - 1, "block_size": 16,
+	})
+	d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if got := d.Block.Variants(); len(got) != 1 {
+		t.Errorf("it leaves %v open", got)
+	}
+	logits := draftOnce(t, th, b.Model, d.Block)
+	if slices.Max(logits) == slices.Min(logits) {
+		t.Error("it drafts nothing")
+	}
+}

@@ -14,6 +14,7 @@ import (
 const (
 	flashArchitecture  = "DFlashDraftModel"
 	lagunaArchitecture = "DFlashLagunaForCausalLM" // context rows pass each layer's input norm
+	museArchitecture   = "MuseGlimmerAssistantModel"
 )
 
 // maxBlockSize is the largest block_size that a config.json may ask for.
@@ -35,6 +36,10 @@ type args struct {
 	RopeInterleaved  bool     `json:"rope_interleaved"`
 	AttentionBias    bool     `json:"attention_bias"`
 	HiddenAct        string   `json:"hidden_act"`
+
+	// Fields of dflash_config, where a Muse Glimmer drafter has them.
+	MaskTokenID    *int  `json:"mask_token_id"`
+	TargetLayerIDs []int `json:"target_layer_ids"`
 }
 
 // config is the section dflash_config. BlockSize and NumTargetLayers may stand outside of it.
@@ -53,6 +58,9 @@ func parseArgs(text []byte) (*args, error) {
 		return nil, err
 	}
 	a.Merge()
+	if a.muse() {
+		a.readMuse()
+	}
 	err := cmp.Or(
 		lift("block_size", &a.BlockSize, a.DFlashConfig.BlockSize),
 		lift("num_target_layers", &a.NumTargetLayers, a.DFlashConfig.NumTargetLayers))
@@ -60,6 +68,16 @@ func parseArgs(text []byte) (*args, error) {
 		return nil, err
 	}
 	return a, a.check()
+}
+
+// readMuse puts what a config.json of Muse Glimmer's drafter says into the fields of others.
+func (a *args) readMuse() {
+	a.VocabSize = nn.MaxVocab // the target's, which it does not name
+	a.DFlashConfig = config{MaskTokenID: a.MaskTokenID, TargetLayerIDs: a.TargetLayerIDs,
+		Causal: new(false)}
+	if n := a.NumHiddenLayers; a.LayerTypes == nil && n > 0 && n <= nn.MaxLayers {
+		a.LayerTypes = slices.Repeat([]string{nn.SlidingAttention}, n)
+	}
 }
 
 // lift moves a field of dflash_config to the top, where it may stand too.
@@ -76,10 +94,11 @@ func (a *args) check() error {
 	case len(a.Architectures) == 0:
 		return fmt.Errorf("config.json: architectures is missing; that of a DFlash drafter is %s",
 			flashArchitecture)
-	case len(a.Architectures) > 1 || a.Architectures[0] != flashArchitecture && !a.laguna():
+	case len(a.Architectures) > 1 ||
+		a.Architectures[0] != flashArchitecture && !a.laguna() && !a.muse():
 		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a drafter of architecture %q "+
-			"is not supported, only %s and %s", a.Architectures, flashArchitecture,
-			lagunaArchitecture)}
+			"is not supported, only %s, %s and %s", a.Architectures, flashArchitecture,
+			lagunaArchitecture, museArchitecture)}
 	}
 	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: maxBlockSize}}
 	if a.NumTargetLayers != 0 {
@@ -118,6 +137,9 @@ func (a *args) check() error {
 
 func (a *args) laguna() bool { return a.Architectures[0] == lagunaArchitecture }
 
+// muse reports whether it is a drafter of Muse Glimmer. An architecture may be missing.
+func (a *args) muse() bool { return slices.Equal(a.Architectures, []string{museArchitecture}) }
+
 func (a *args) checkTaps() error {
 	ids := a.DFlashConfig.TargetLayerIDs
 	for i, id := range ids {
@@ -137,6 +159,9 @@ func (a *args) slides() bool { return a.UseSlidingWindow == nil || *a.UseSliding
 func (a *args) window(layer int) int {
 	if a.LayerTypes == nil || !a.slides() || a.LayerTypes[layer] != nn.SlidingAttention {
 		return 0
+	}
+	if a.muse() {
+		return a.SlidingWindow + 1 // counts the positions before
 	}
 	return a.SlidingWindow
 }

@@ -3,6 +3,7 @@ package dflash
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,18 @@ func tiny(t testing.TB, fields map[string]any) []byte {
 	return text
 }
 
+// museFields make the recorded case a drafter of Muse Glimmer.
+var museFields = map[string]any{"architectures": []string{museArchitecture}, "dflash_config": nil,
+	"mask_token_id": 62, "target_layer_ids": []int{1, 3}, "vocab_size": nil, "layer_types": nil,
+	"num_target_layers": nil}
+
+// with returns fields with another one.
+func with(fields map[string]any, name string, value any) map[string]any {
+	fields = maps.Clone(fields)
+	fields[name] = value
+	return fields
+}
+
 // paired is the target of the recorded cases.
 var paired = lm.Config{VocabSize: 64, HiddenSize: 32, Layers: 6}
 
@@ -51,6 +64,11 @@ func TestBadConfigIsRefused(t *testing.T) {
 		unsupported bool
 	}{
 		{"as recorded", nil, "", false},
+		{"Muse Glimmer's", museFields, "", false},
+		{"Muse Glimmer's of no layers", with(museFields, "num_hidden_layers", -1), "num_hidden_layers is -1", false},
+		{"Muse Glimmer's of too many layers", with(museFields, "num_hidden_layers", 1<<40), "num_hidden_layers is 1099511627776", false},
+		{"Muse Glimmer's without a window", with(museFields, "sliding_window", nil), "sliding_window is 0", false},
+		{"Muse Glimmer's mask", with(museFields, "mask_token_id", 64), "mask_token_id is 64, outside the model's vocabulary of 64", false},
 		{"no architecture", map[string]any{"architectures": nil}, "architectures is missing; that of a DFlash drafter is DFlashDraftModel", false},
 		{"two architectures", map[string]any{"architectures": []string{"DFlashDraftModel", "X"}}, `["DFlashDraftModel" "X"] is not supported`, true},
 		{"no block size", map[string]any{"block_size": nil}, "block_size is 0", false},

@@ -18,11 +18,15 @@
 //     It keeps all rows, because a ring hands out its rows with a causal mask.
 //   - The guess must not be the mask token. Whoever reads the logits forbids it.
 //
-// There are four variants: biases of attention's projections (attention_bias, as for gpt-oss), norms
+// There are five variants: biases of attention's projections (attention_bias, as for gpt-oss), norms
 // per tap before fc (aux_hidden_norms), gates on the outputs of heads (g_proj), and context rows that
 // pass each layer's input norm (architecture DFlashLagunaForCausalLM). The formulas of the last three
-// were checked against vLLM's DFlashLagunaModel and sglang's DFlashLagunaAttention. Other
-// architectures are refused by name.
+// were checked against vLLM's DFlashLagunaModel and sglang's DFlashLagunaAttention.
+//
+// The fifth is Muse Glimmer's drafter (architecture MuseGlimmerAssistantModel). It has other names,
+// its blocks see themselves in both directions everywhere, and its window counts the positions before
+// a row's own. It takes embeddings as they are stored. Its formulas were checked against
+// transformers' MuseGlimmerAssistantModel. Other architectures are refused by name.
 package dflash
 
 import (
@@ -99,9 +103,11 @@ func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model
 	return m, nil
 }
 
-// sanitize drops a prefix of the tensors' names.
+// sanitize drops a prefix of the tensors' names, and gives Muse Glimmer's the names of others.
 func sanitize(w *nn.Weights) {
 	w.Sanitize(func(name string) (string, bool) {
+		name = strings.Replace(name, "encoder.fc.", "fc.", 1)
+		name = strings.Replace(name, "encoder.output_norm_enc.", "hidden_norm.", 1)
 		for _, prefix := range []string{"draft.", "model."} {
 			if to, ok := strings.CutPrefix(name, prefix); ok {
 				return to, true
@@ -214,7 +220,7 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, p
 	}
 	masks := mlx.New(s, slices.Repeat([]int32{m.MaskToken()}, n), n)
 	x := m.target.Embed(s, s.Concat(0, anchor, masks)) // (1+n, H)
-	if scale := m.target.EmbedScale(); scale != 1 && m.settings.Embedding != Raw {
+	if scale := m.target.EmbedScale(); scale != 1 && !m.raw() {
 		x = s.Mul(x, s.Scalar(scale, x.Dtype()))
 	}
 	x = s.AsType(x, m.Dtype())
@@ -238,6 +244,9 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, p
 	}
 	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, 1, 1+n)), m.target.Config().Dtype)
 }
+
+// raw reports whether the embeddings of a block are as they are stored.
+func (m *Model) raw() bool { return m.args.muse() || m.settings.Embedding == Raw }
 
 // Architecture returns what its config.json calls it.
 func (m *Model) Architecture() string { return m.args.Architectures[0] }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tandem/engine/lm"
+	"tandem/models/nn"
 )
 
 // Pair checks the config.json of a drafter against the target that it is to draft for, without its
@@ -27,10 +28,14 @@ func (a *args) pair(target lm.Config) ([]int, error) {
 		{"hidden elements", a.HiddenSize, target.HiddenSize},
 		{"tokens of vocabulary", a.VocabSize, target.VocabSize},
 	} {
-		if c.mine != c.theirs && c.mine != 0 {
+		if c.mine != c.theirs && c.mine != 0 && !(a.muse() && c.mine == nn.MaxVocab) {
 			return nil, fmt.Errorf("the drafter is made for a target with %d %s, and this one has %d: "+
 				"take the drafter published for this model", c.mine, c.what, c.theirs)
 		}
+	}
+	if mask := *a.DFlashConfig.MaskTokenID; mask >= target.VocabSize {
+		return nil, fmt.Errorf("config.json: mask_token_id is %d, outside the model's vocabulary of %d",
+			mask, target.VocabSize)
 	}
 	return a.taps(target.Layers)
 }
@@ -77,7 +82,7 @@ func (s Settings) check() error {
 // returns one if nothing is open.
 func (m *Model) Variants() []Settings {
 	embeddings, directions := []Embedding{Scaled}, []Direction{""}
-	if m.target.EmbedScale() != 1 {
+	if m.target.EmbedScale() != 1 && !m.args.muse() {
 		embeddings = append(embeddings, Raw)
 	}
 	for i := range m.Layers {
