@@ -42,9 +42,8 @@ type Options struct {
 
 	Starter string // path of the starter model; empty = none
 
-	ContextLength int    // positions; zero = the model's, or as many as there is memory for
-	Dtype         string // auto, float32 or checkpoint; empty = auto
-	Memory        int64  // of the machine, in bytes; 0 asks the system
+	ContextLength int   // positions; zero = the model's, or as many as there is memory for
+	Memory        int64 // of the machine, in bytes; 0 asks the system
 
 	// Speculation is the drafter of requests that name none: auto or none; empty = auto.
 	Speculation string
@@ -133,9 +132,6 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 			err = errors.Join(err, a.Close())
 		}
 	}()
-	if !slices.Contains([]string{"", "auto", "float32", "checkpoint"}, o.Dtype) {
-		return nil, fmt.Errorf("dtype %q: use auto, float32 or checkpoint", o.Dtype)
-	}
 	if !slices.Contains([]string{"", engine.Auto, engine.None}, o.Speculation) {
 		return nil, fmt.Errorf("speculation %q: use %s or %s",
 			o.Speculation, engine.Auto, engine.None)
@@ -182,8 +178,7 @@ func (a *App) openRooms(ctx context.Context) error {
 		return err
 	}
 	a.pool = pool.New(a.life, a.thread, a.db, a.home, a.settings, a.log, pool.Options{
-		ContextLength: o.ContextLength, Dtype: o.Dtype, Memory: o.Memory,
-		Speculation:   o.Speculation,
+		ContextLength: o.ContextLength, Memory: o.Memory, Speculation: o.Speculation,
 		NoCheckpoints: o.NoCheckpoints, Script: o.Script,
 	})
 	a.pool.Wire(ctx)

@@ -34,6 +34,7 @@ type Settings struct {
 	IdleUnloadMinutes int           `json:"idle_unload_minutes"` // after which an idle model leaves the memory; 0 = never
 	KeepRequests      KeepRequests  `json:"keep_requests"`       // see KeepRequests
 	LoadOnRequest     LoadOnRequest `json:"load_on_request"`     // see LoadOnRequest
+	Dtype             Dtype         `json:"dtype"`               // see Dtype
 
 	MenuSpeed    bool `json:"menu_speed"`    // tokens per second beside the icon in the menu bar
 	StartHidden  bool `json:"start_hidden"`  // the menu bar opens no window when it starts
@@ -63,6 +64,17 @@ const (
 	LoadBeside  LoadOnRequest = "beside"  // loads it beside the others, if there is room
 	LoadReplace LoadOnRequest = "replace" // loads it in the place of the others
 	LoadNever   LoadOnRequest = "never"   // refuses the request
+)
+
+// Dtype says in which type models compute, and so how quantized weights are held in memory.
+type Dtype string
+
+// The values of Dtype. On a CPU the first two hold quantized weights in float32, as far as the
+// memory allows.
+const (
+	DtypeAuto       Dtype = "auto"       // float32 on a CPU, as stored on a GPU
+	DtypeFloat32    Dtype = "float32"    // everywhere
+	DtypeCheckpoint Dtype = "checkpoint" // as stored; quantized weights stay so
 )
 
 // A Source says what decides a setting. A flag wins over the environment, the environment over what
@@ -128,7 +140,7 @@ type Automatic struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Port: DefaultPort, AllowedHosts: []string{}, AllowedOrigins: []string{}, ModelFolders: []string{},
-		KeepRequests: KeepWeek, LoadOnRequest: LoadBeside,
+		KeepRequests: KeepWeek, LoadOnRequest: LoadBeside, Dtype: DtypeAuto,
 	}
 }
 
@@ -266,6 +278,10 @@ func (s *Settings) check(name string) error {
 	case "load_on_request":
 		if !slices.Contains([]LoadOnRequest{LoadBeside, LoadReplace, LoadNever}, s.LoadOnRequest) {
 			return refuse("must be beside, replace or never.")
+		}
+	case "dtype":
+		if !slices.Contains([]Dtype{DtypeAuto, DtypeFloat32, DtypeCheckpoint}, s.Dtype) {
+			return refuse("must be auto, float32 or checkpoint.")
 		}
 	case "allowed_hosts":
 		for _, h := range s.AllowedHosts {

@@ -44,6 +44,8 @@ func TestSettingsChangeWithAPatchOrNotAtAll(t *testing.T) {
 		{`{"idle_unload_minutes": -1}`, "idle_unload_minutes", "which is never"},
 		{`{"keep_requests": "1d"}`, "keep_requests", "off, 7d or 30d"},
 		{`{"keep_requests": "off"}`, "", ""},
+		{`{"dtype": "int1"}`, "dtype", "auto, float32 or checkpoint"},
+		{`{"dtype": "checkpoint"}`, "", ""},
 		{`{"Port": 9000}`, "", `no setting "Port"`},
 		{`{"hub_token": "x"}`, "", `no setting "hub_token"`}, // the token is no setting
 		{`{"network": true, "port": 1}`, "port", "between"},  // the whole change is refused

@@ -37,7 +37,7 @@ func (m *Model) LongerContext(tokens int) bool {
 	if m.drafter != nil {
 		drafter = m.drafter.source
 	}
-	size, err := m.pool.measure(m.row, drafter)
+	size, err := m.pool.measure(m.row, drafter, m.pool.dtype())
 	return err == nil && size.demand(tokens).bytes() <= m.pool.Room()
 }
 

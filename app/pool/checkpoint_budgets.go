@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tandem/app/control"
+	"tandem/models"
 )
 
 // What checkpoints may take of the machine unless a setting says otherwise.
@@ -53,6 +54,9 @@ func (p *Pool) SettingsLater() map[string]control.Later {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range p.resident {
+		if m.dtype != models.DtypePolicy(now.Dtype) {
+			later["dtype"] = control.AtNextLoad
+		}
 		if m.settings.CheckpointMemory != now.CheckpointMemory {
 			later["checkpoint_memory"] = control.AtNextLoad
 		}

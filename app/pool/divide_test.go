@@ -17,6 +17,7 @@ import (
 	"tandem/app/control"
 	"tandem/engine"
 	"tandem/engine/enginetest"
+	"tandem/models"
 )
 
 // Checkpoints take no memory that loaded models need. The models may have been loaded under a
@@ -58,7 +59,7 @@ func TestDrafterWithoutMemoryIsRefused(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	r.wantAnswers(t, "tiny")
 	dir, m := enginetest.TinyModel(t, "llama"), r.pool.current()
-	size, err := r.pool.measure(m.row, dir)
+	size, err := r.pool.measure(m.row, dir, m.dtype)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	}
 	set(control.DrafterNone)
 	r.wantAnswers(t, "tiny")
-	size, err := r.pool.measure(r.pool.current().row, dir)
+	size, err := r.pool.measure(r.pool.current().row, dir, models.DtypeAuto)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) 
 		return InvalidModel(err)
 	}
 	d, err := models.LoadDrafter(ctx, outline, dir, models.DrafterSettings{},
-		models.Options{Dtype: models.DtypePolicy(p.opts.Dtype)})
+		form{dtype: p.dtype()}.options())
 	if err != nil {
 		return InvalidModel(err)
 	}
@@ -124,7 +124,7 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	}
 	next := &Model{
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
-		unpacked: m.unpacked, uses: m.uses, used: m.used, took: m.took, own: m.own,
+		form: m.form, uses: m.uses, used: m.used, took: m.took, own: m.own,
 	}
 	next.readTokenizer(p.life)
 	next.startEngine(d, reason)

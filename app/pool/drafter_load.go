@@ -3,8 +3,6 @@ package pool
 import (
 	"context"
 	"errors"
-
-	"tandem/models"
 )
 
 // openDrafter loads what drafts for a model. None is no error.
@@ -16,8 +14,7 @@ func (p *Pool) openDrafter(ctx context.Context, m *Model, source string) (*Draft
 	if err != nil {
 		return nil, err
 	}
-	d, err := LoadDrafter(ctx, m.bundle, source, set,
-		models.Options{Dtype: models.DtypePolicy(p.opts.Dtype), Unpack: m.unpacked})
+	d, err := LoadDrafter(ctx, m.bundle, source, set, m.options())
 	if err != nil {
 		return nil, err
 	}

@@ -34,12 +34,23 @@ func roomFor(memory int64) int64 {
 	return max(0, memory-max(memory/systemPart, systemBytes))
 }
 
+// A form says how weights are held in memory. It is chosen at the load.
+type form struct {
+	dtype    models.DtypePolicy
+	unpacked bool // quantized weights are held in float32
+}
+
+// options returns what a load needs to know about the form.
+func (f form) options() models.Options {
+	return models.Options{Dtype: f.dtype, Unpack: f.unpacked}
+}
+
 // A demand is the memory that a model takes once it is loaded and its context is full.
 type demand struct {
-	weights  int64 // bytes, with those of its drafter
-	text     int64 // bytes of a whole context, likewise
-	context  int   // tokens; 0 = the model's
-	unpacked bool  // quantized weights are held in float32
+	weights int64 // bytes, with those of its drafter
+	text    int64 // bytes of a whole context, likewise
+	context int   // tokens; 0 = the model's
+	form
 }
 
 func (d demand) bytes() int64 { return d.weights + d.text }
@@ -53,27 +64,27 @@ func (d demand) String() string {
 // A loadable is what fit needs to know about a model.
 type loadable struct {
 	models.Footprint
-	drafter  models.Footprint // zero if it has none
-	wide     bool             // both compute in float32
-	unpacks  bool             // their quantized weights may be held in float32
-	unpacked bool             // they are
+	drafter models.Footprint // zero if it has none
+	wide    bool             // both compute in float32
+	unpacks bool             // their quantized weights may be held in float32
+	form                     // that they are held in
 }
 
 // unpack returns m with quantized weights in float32.
 func (m loadable) unpack() loadable {
 	return loadable{
 		Footprint: m.Footprint.Unpacked(), drafter: m.drafter.Unpacked(), wide: m.wide,
-		unpacked: true,
+		form: form{m.dtype, true},
 	}
 }
 
 // demand returns what the model takes with a context of so many tokens.
 func (m loadable) demand(context int) demand {
 	return demand{
-		weights:  m.Weights(m.wide) + m.drafter.Weights(m.wide),
-		text:     m.Text(context, m.wide) + m.drafter.Text(context, m.wide),
-		context:  context,
-		unpacked: m.unpacked,
+		weights: m.Weights(m.wide) + m.drafter.Weights(m.wide),
+		text:    m.Text(context, m.wide) + m.drafter.Text(context, m.wide),
+		context: context,
+		form:    m.form,
 	}
 }
 

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,7 @@ type setup struct {
 	ContextLength int
 	NoCheckpoints bool
 	Speculation   string
-	Dtype         string
+	Dtype         control.Dtype // empty = auto
 	Hub           hub.Options
 }
 
@@ -79,13 +80,15 @@ func open(t *testing.T, o setup) *running {
 	must(err)
 	r.thread, err = mlx.NewThread(mlx.Options{})
 	must(err)
+	set := control.DefaultSettings()
+	set.Dtype = cmp.Or(o.Dtype, set.Dtype)
 	r.settings, _, err = settings.Open(t.Context(), r.db, r.home, o.Logger,
-		settings.Options{Hub: o.Hub})
+		settings.Options{Hub: o.Hub, Settings: set})
 	must(err)
 	life, end := context.WithCancel(context.Background())
 	r.pool = New(life, r.thread, r.db, r.home, r.settings, o.Logger, Options{
 		Memory: o.Memory, ContextLength: o.ContextLength, NoCheckpoints: o.NoCheckpoints,
-		Speculation: o.Speculation, Dtype: o.Dtype,
+		Speculation: o.Speculation,
 	})
 	r.library = shelf{r.db, r.pool}
 	t.Cleanup(func() {

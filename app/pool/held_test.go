@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 	}{
 		{"enough", setup{Memory: enough}, control.HeldFloat32, "", f.Unpacked().Weights(true)},
 		{"short", setup{Memory: enough - 1}, control.HeldQuantized, "do not fit", f.Weights(true)},
-		{"kept", setup{Dtype: "checkpoint"}, control.HeldQuantized, "--dtype checkpoint",
+		{"kept", setup{Dtype: "checkpoint"}, control.HeldQuantized, "dtype is checkpoint",
 			f.Weights(false)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,4 +96,52 @@ func TestFloat32DoesNotCutTheContextOfAnAgent(t *testing.T) {
 	if d, ok := fit(m, 2*agentContext, room); ok && d.unpacked {
 		t.Errorf("asked for more: %+v, %t", d, ok)
 	}
+}
+
+// The setting dtype counts from the next load on, and the settings say so until then. The model in
+// memory keeps its form, and so does its next drafter.
+func TestDtypeCountsFromTheNextLoad(t *testing.T) {
+	r := open(t, setup{Model: quantizedModel(t), NoCheckpoints: true})
+	set := func(value string) {
+		t.Helper()
+		if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{
+			"dtype": json.RawMessage(value)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load := func(held string, later control.Later) {
+		t.Helper()
+		if err := r.pool.Load(t.Context(), "packed"); err != nil {
+			t.Fatal(err)
+		}
+		if m := r.pool.current(); m.Held() != held || r.pool.SettingsLater()["dtype"] != later {
+			t.Errorf("held as %q, and the settings say %q", m.Held(),
+				r.pool.SettingsLater()["dtype"])
+		}
+	}
+	unload := func() {
+		t.Helper()
+		if err := r.pool.Unload(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load(control.HeldFloat32, "")
+	set(`"checkpoint"`)
+	load(control.HeldFloat32, control.AtNextLoad)
+	if _, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "packed",
+		Drafter: quantizedModel(t)}); err != nil {
+		t.Fatal(err)
+	}
+	m := r.pool.current()
+	if info := m.drafter.files.Info; !info.Unpacked || m.Held() != control.HeldFloat32 {
+		t.Errorf("the model is held as %q, its drafter unpacked: %t", m.Held(), info.Unpacked)
+	}
+	unload()
+	load(control.HeldQuantized, "")
+	if m := r.pool.current(); m.drafter.files.Info.Unpacked {
+		t.Error("the drafter is unpacked, though the settings keep the stored form")
+	}
+	unload()
+	set("null")
+	load(control.HeldFloat32, "")
 }

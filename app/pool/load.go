@@ -168,12 +168,12 @@ func (p *Pool) keepChoice(ctx context.Context, id string) {
 func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, error) {
 	start, lent := time.Now(), p.thread.Lent()
 	weights := weightsKey(row.Path)
-	opts := models.Options{Dtype: models.DtypePolicy(p.opts.Dtype), Lane: p.lane,
-		Unpack: need.unpacked,
-		Progress: func(done, total int64) {
-			progress.done.Store(done)
-			progress.total.Store(total)
-		}}
+	opts := need.options()
+	opts.Lane = p.lane
+	opts.Progress = func(done, total int64) {
+		progress.done.Store(done)
+		progress.total.Store(total)
+	}
 	var bundle *models.Bundle
 	var err error
 	if row.Source == storage.SourcePocket {
@@ -199,7 +199,7 @@ func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, 
 	}
 	m := &Model{
 		pool: p, row: row, weights: weights, bundle: bundle, context: need.context,
-		unpacked: need.unpacked, used: time.Now(),
+		form: need.form, used: time.Now(),
 	}
 	d, reason, err := p.openDrafterIfUsable(p.life, m)
 	if err != nil {

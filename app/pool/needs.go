@@ -35,7 +35,7 @@ func (p *Pool) sizeOf(ctx context.Context,
 		// A drafter that cannot be used takes no memory: the model is served without it.
 		drafter, _ = p.drafterSource(row, choice)
 	}
-	if size, err = p.measure(row, drafter); err != nil {
+	if size, err = p.measure(row, drafter, p.dtype()); err != nil {
 		return size, asked, InvalidModel(err)
 	}
 	return size, asked, nil
@@ -51,9 +51,10 @@ func (p *Pool) fitsAlone(row storage.Model, size loadable, asked int) (demand, e
 	return d, memoryError(row.ID, d, asked > 0, room, p.MachineMemory(), p.CheckpointBytes())
 }
 
-// measure returns the memory of a model and of its drafter's folder, which may be empty. The
-// built-in drafter is too small to count.
-func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
+// measure returns the memory of a model and of its drafter's folder, which may be empty, if they are
+// loaded with a dtype. The built-in drafter is too small to count.
+func (p *Pool) measure(row storage.Model, drafter string,
+	dtype models.DtypePolicy) (loadable, error) {
 	inspect := func() (models.Summary, error) { // the pocket model never changes
 		return p.models.get(row.Source, row.Source, models.InspectPocket)
 	}
@@ -61,7 +62,7 @@ func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
 		inspect = func() (models.Summary, error) { return p.Inspect(row.Path) }
 	}
 	s, err := inspect()
-	m := p.loadable(s.Footprint)
+	m := p.loadable(s.Footprint, dtype)
 	if drafter != "" && drafter != BuiltInDrafter {
 		size, e := p.drafters.get(drafter, listFiles(drafter), func() (models.Footprint, error) {
 			return models.MeasureDrafter(drafter)
@@ -74,18 +75,19 @@ func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
 }
 
 // loadable returns a model without a drafter.
-func (p *Pool) loadable(of models.Footprint) loadable {
-	wide := p.computesWide()
+func (p *Pool) loadable(of models.Footprint, dtype models.DtypePolicy) loadable {
+	wide := p.computesWide(dtype)
 	if !p.thread.GPU() {
 		of = of.OnCPU()
 	}
-	return loadable{Footprint: of, wide: wide, unpacks: wide && !p.thread.GPU()}
+	return loadable{Footprint: of, wide: wide, unpacks: wide && !p.thread.GPU(),
+		form: form{dtype: dtype}}
 }
 
 // measure returns the memory of the model as it is held, with the drafter in a folder, see
 // [Pool.measure].
 func (m *Model) measure(drafter string) (loadable, error) {
-	size, err := m.pool.measure(m.row, drafter)
+	size, err := m.pool.measure(m.row, drafter, m.dtype)
 	if m.unpacked {
 		size = size.unpack()
 	} else {
@@ -196,13 +198,18 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 
 // Needs returns what a model would need if it were alone in memory.
 func (p *Pool) Needs(of models.Footprint) control.Needs {
-	d, ok := fit(p.loadable(of), p.opts.ContextLength, p.Room())
+	d, ok := fit(p.loadable(of, p.dtype()), p.opts.ContextLength, p.Room())
 	return control.Needs{Bytes: d.bytes(), Context: d.context, Fits: ok}
 }
 
+// dtype returns the dtype of the next load.
+func (p *Pool) dtype() models.DtypePolicy {
+	return models.DtypePolicy(p.settings.Current().Dtype)
+}
+
 // computesWide reports whether models are computed in float32, see models.DtypeAuto.
-func (p *Pool) computesWide() bool {
-	switch models.DtypePolicy(p.opts.Dtype) {
+func (p *Pool) computesWide(dtype models.DtypePolicy) bool {
+	switch dtype {
 	case models.DtypeFloat32:
 		return true
 	case models.DtypeCheckpoint:

@@ -28,9 +28,8 @@ const (
 
 // Options of a Pool.
 type Options struct {
-	ContextLength int    // positions; zero = the model's, or as many as there is memory for
-	Dtype         string // auto, float32 or checkpoint; empty = auto
-	Memory        int64  // of the machine, in bytes; 0 asks the system
+	ContextLength int   // positions; zero = the model's, or as many as there is memory for
+	Memory        int64 // of the machine, in bytes; 0 asks the system
 
 	// Speculation is the drafter of requests that name none: auto or none; empty = auto.
 	Speculation string

@@ -11,7 +11,7 @@ import (
 // has failed. Their memory was kept, see evict.
 func (p *Pool) restore(gone []*Model) (came []*Model) {
 	for _, m := range gone {
-		held := demand{context: m.context, unpacked: m.unpacked}
+		held := demand{context: m.context, form: m.form}
 		back, err := p.load(m.row, held, p.announceLoading(m.row.ID))
 		if err != nil {
 			p.log.Warn("a model that was unloaded for another cannot be loaded again",

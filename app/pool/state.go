@@ -88,8 +88,8 @@ func (m *Model) heldWhy() string {
 	switch {
 	case m.Held() != control.HeldQuantized || m.pool.thread.GPU():
 		return ""
-	case !m.pool.computesWide():
-		return "--dtype checkpoint keeps them as they are stored"
+	case !m.pool.computesWide(m.dtype):
+		return "dtype is checkpoint, which keeps them as they are stored"
 	}
 	return "in float32 they do not fit the memory for models beside the context"
 }

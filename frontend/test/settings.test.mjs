@@ -95,6 +95,11 @@ test('each setting is saved by itself, and a wrong value is explained', async ()
   await saved(page, 'menu_speed')
   const { settings: s } = settings()
   assert.deepEqual([s.keep_requests, s.checkpoint_disk, s.menu_speed], ['30d', 2e9, true])
+  // The type of numbers counts from the next load on, and pocket is loaded now.
+  await page.getByLabel('Numbers in memory', { exact: true }).selectOption('checkpoint')
+  await saved(page, 'dtype')
+  assert.equal(settings().settings.dtype, 'checkpoint')
+  await page.locator('#set-dtype-more').getByText('takes effect when a model is loaded next').waitFor()
   // A setting without a value shows the value that Tandem chooses.
   const memory = page.getByLabel('Checkpoints in memory', { exact: true })
   assert.equal(await memory.inputValue(), '')

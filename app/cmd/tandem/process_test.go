@@ -302,7 +302,7 @@ func TestServeChecksItsModelFirst(t *testing.T) {
 			t.Errorf("--model %s: exit %d, %q %q", model, code, c.stdout, c.stderr)
 		}
 	}
-	for _, args := range [][]string{{"--addr", "0.0.0.0:1"}, {"--addr", "x"}, {"--dtype", "int1"}} {
+	for _, args := range [][]string{{"--addr", "0.0.0.0:1"}, {"--addr", "x"}} {
 		if code := c.tandem(t.Context(), append([]string{"serve"}, args...)...); code != 1 ||
 			c.stdout != "" {
 			t.Errorf("%v: exit %d, %q %q", args, code, c.stdout, c.stderr)

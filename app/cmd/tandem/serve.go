@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"tandem/app"
@@ -46,7 +47,9 @@ func (m *Main) serveFlags() *serveFlags {
 		"`DIR|ID|auto|none`: drafter of that model while this runs; "+
 			"ID is ORG/NAME in the hub's cache (default: what tandem models drafter set)")
 	f.IntVar(&s.context, "context", 0, "context length, `N` tokens (default: the model's)")
-	f.StringVar(&s.dtype, "dtype", "auto", "type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored")
+	f.StringVar(&s.dtype, "dtype", "",
+		"type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored "+
+			"(default: the setting dtype, auto unless changed)")
 	f.StringVar(&s.checkpoints, "checkpoints", "on",
 		"`on|off`: keep what was computed for requests that begin alike")
 	f.Func("checkpoint-memory",
@@ -85,6 +88,10 @@ func (s *serveFlags) check(given map[string]bool) error {
 			control.DefaultPort))
 	case s.context < 0:
 		return mistake(s.set, "--context must be at least 0")
+	case given["dtype"] && !slices.Contains([]control.Dtype{control.DtypeAuto,
+		control.DtypeFloat32, control.DtypeCheckpoint}, control.Dtype(s.dtype)):
+		return mistake(s.set, fmt.Sprintf("--dtype must be auto, float32 or checkpoint, not %q",
+			s.dtype))
 	case s.checkpoints != "on" && s.checkpoints != "off":
 		return mistake(s.set, fmt.Sprintf("--checkpoints must be on or off, not %q", s.checkpoints))
 	case s.speculation != "auto" && s.speculation != "none":
@@ -106,8 +113,12 @@ func (s *serveFlags) options(m *Main, given map[string]bool) (app.Options, error
 		o.Settings.CheckpointDisk = s.disk
 		o.Given["checkpoint_disk"] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
-	o.Model, o.Drafter, o.ContextLength, o.Dtype, o.Speculation = s.model, s.drafter, s.context,
-		s.dtype, s.speculation
+	if name := "dtype"; given[name] {
+		o.Settings.Dtype = control.Dtype(s.dtype)
+		o.Given[name] = control.Given{Source: control.FromFlag, By: "--" + name}
+	}
+	o.Model, o.Drafter, o.ContextLength, o.Speculation = s.model, s.drafter, s.context,
+		s.speculation
 	return o, s.script(&o)
 }
 

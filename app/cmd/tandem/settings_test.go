@@ -1,9 +1,14 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"tandem/app/control"
+	"tandem/engine/enginetest"
 )
 
 // A value on the command line becomes the JSON that its setting takes.
@@ -161,5 +166,42 @@ func TestFlagsAndEnvironmentWinOverSettings(t *testing.T) {
 		if by[name] != want {
 			t.Errorf("%s is decided by %q, want %q", name, by[name], want)
 		}
+	}
+}
+
+// The setting dtype decides how quantized weights are held, and the flag of that name wins over it.
+func TestDtypeIsAFlagAndASetting(t *testing.T) {
+	home, dir := newHome(t), filepath.Join(t.TempDir(), "packed")
+	if err := os.CopyFS(dir, enginetest.RecordedModel(t, "../../../models/testdata/parity",
+		"llama-4bit")); err != nil {
+		t.Fatal(err)
+	}
+	c := newConsole(t, home)
+	c.must(t, "settings", "set", "dtype=checkpoint")
+	for _, run := range []struct {
+		flags  []string
+		held   string
+		source control.SettingState
+	}{
+		{nil, control.HeldQuantized, control.SettingState{Source: control.FromSetting}},
+		{[]string{"--dtype", "auto"}, control.HeldFloat32,
+			control.SettingState{Source: control.FromFlag, By: "--dtype"}},
+	} {
+		p := serveProcess(t, home, append([]string{"--model", dir}, run.flags...)...)
+		st := waitState(t, client(t, home),
+			func(s control.State) bool { return s.Phase == control.PhaseReady })
+		if st.Loaded.Held != run.held {
+			t.Errorf("%v: held as %q, want %q", run.flags, st.Loaded.Held, run.held)
+		}
+		set, err := client(t, home).Settings(t.Context())
+		run.source.Name = "dtype"
+		if err != nil || !slices.Contains(set.Sources, run.source) {
+			t.Errorf("%v: %+v, %v, want %+v", run.flags, set.Sources, err, run.source)
+		}
+		p.stop(t)
+	}
+	if code := c.tandem(t.Context(), "serve", "--dtype", "int1"); code != 2 ||
+		!strings.Contains(c.stderr, "auto, float32 or checkpoint") {
+		t.Errorf("--dtype int1: exit %d, %s", code, c.stderr)
 	}
 }

@@ -671,6 +671,7 @@ export interface Settings {
   idle_unload_minutes: number // after which an idle model leaves the memory; 0 = never
   keep_requests: KeepRequests // see KeepRequests
   load_on_request: LoadOnRequest // see LoadOnRequest
+  dtype: Dtype // see Dtype
   menu_speed: boolean // tokens per second beside the icon in the menu bar
   start_hidden: boolean // the menu bar opens no window when it starts
   check_updates: boolean // ask for a newer version once a day
@@ -938,6 +939,8 @@ export interface Session {
 }
 
 export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "bench_not_found" | "not_kept" | "key_not_found" | "port_taken" | "model_busy" | "model_not_loaded" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "database_busy" | "folder_unusable" | "server_unavailable" | "server_crashed" | "cancelled" | "internal"
+
+export type Dtype = "auto" | "float32" | "checkpoint"
 
 export type KeepRequests = "off" | "7d" | "30d"
 
