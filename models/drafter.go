@@ -183,7 +183,6 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 	}
 	defer c.close()
 	d := &Drafter{thread: target.thread}
-	opts.Unpack = false // a footprint does not count it
 	err = c.build(d.thread, cfg.Quantization, opts, func(w *nn.Weights) error {
 		m, err := dflash.New(w, text, target.Model.(*model), settings)
 		if err == nil {
@@ -200,6 +199,7 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 			Bytes:        w.Bytes(),
 			Quantization: w.Packing(),
 			Dtype:        m.Dtype(),
+			Unpacked:     w.Unpack && w.Unpacking().Elements > 0,
 		}
 		return nil
 	})

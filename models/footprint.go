@@ -134,8 +134,12 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 	if err != nil {
 		return f, err
 	}
+	w := nn.NewChecks(c, cfg.Quantization)
 	if cfg.isDrafter() {
-		f.layers, err = dflash.Layers(text)
+		if f.layers, err = dflash.Layers(text); err == nil {
+			err = dflash.Measure(w, text)
+		}
+		f.unpacking = w.Unpacking()
 		return f, err
 	}
 	parse, ok := architectures[cfg.ModelType]
@@ -147,7 +151,6 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 		return f, err
 	}
 	f.layers = keptLayers(arch)
-	w := nn.NewChecks(c, cfg.Quantization)
 	w.Sanitize(arch.Sanitize)
 	arch.New(w)
 	f.unpacking = w.Unpacking()

@@ -111,7 +111,8 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{enginetest.TinyDrafter(t, nil), enginetest.TinyModel(t, "llama")} {
+	for _, dir := range []string{enginetest.TinyDrafter(t, nil), packedDrafter(t),
+		enginetest.TinyModel(t, "llama")} {
 		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
 			models.Options{Dtype: models.DtypeFloat32})
 		if err != nil {

@@ -75,3 +75,47 @@ func TestUnpackNeedsFloat32(t *testing.T) {
 		t.Errorf("a model in %s is unpacked", b.Info.Dtype)
 	}
 }
+
+// packedDrafter writes a DFlash drafter in 8 bits.
+func packedDrafter(t *testing.T) string {
+	t.Helper()
+	return enginetest.TinyDrafter(t, map[string]any{
+		"quantization": map[string]any{"group_size": 32, "bits": 8}})
+}
+
+// TestUnpackedDrafter loads a DFlash drafter packed and unpacked. The logits of its blocks are the
+// same up to rounding, and its weights take the predicted memory.
+func TestUnpackedDrafter(t *testing.T) {
+	th := enginetest.NewThread(t)
+	b, dir := loadTiny(t, th, "llama"), packedDrafter(t)
+	defer b.Close()
+	f, err := models.MeasureDrafter(dir)
+	if err != nil || !f.Unpacks() {
+		t.Fatalf("its footprint unpacks: %t, %v", f.Unpacks(), err)
+	}
+	var logits [2][]float32
+	for i, unpack := range []bool{false, true} {
+		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
+			models.Options{Unpack: unpack})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := f.Weights(true)
+		if unpack {
+			want = f.Unpacked().Weights(true)
+		}
+		// Info.Bytes includes a table of angles, which is no weight.
+		if got := d.Info.Bytes; d.Info.Unpacked != unpack || got < want || got > want+1<<10 {
+			t.Errorf("unpacked %t, its weights take %d bytes, want %d", d.Info.Unpacked, got, want)
+		}
+		logits[i] = draftOnce(t, th, b.Model, d.Block)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, packed := range logits[0] {
+		if diff := math.Abs(float64(packed - logits[1][i])); diff > 1e-4 {
+			t.Fatalf("logit %d is %g packed and %g unpacked", i, packed, logits[1][i])
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) 
 		return InvalidModel(err)
 	}
 	d, err := models.LoadDrafter(ctx, outline, dir, models.DrafterSettings{},
-		form{dtype: p.dtype()}.options())
+		form{dtype: p.dtype()}.drafterOptions())
 	if err != nil {
 		return InvalidModel(err)
 	}
@@ -99,14 +99,16 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 		return m, err
 	}
 	var d *Drafter
+	how := m.form
 	if err == nil {
 		// With auto, a drafter without enough memory is left out.
-		if err = p.makeRoomForDrafter(ctx, m, source); err != nil && choice != control.DrafterAuto {
+		how, err = p.makeRoomForDrafter(ctx, m, source)
+		if err != nil && choice != control.DrafterAuto {
 			return m, err
 		}
 	}
 	if err == nil {
-		d, err = p.openDrafter(ctx, m, source)
+		d, err = p.openDrafter(ctx, m, source, how)
 	}
 	if err != nil && choice != control.DrafterAuto {
 		return m, InvalidModel(err)
@@ -124,20 +126,21 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	}
 	next := &Model{
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
-		form: m.form, uses: m.uses, used: m.used, took: m.took, own: m.own,
+		form: how, uses: m.uses, used: m.used, took: m.took, own: m.own,
 	}
 	next.readTokenizer(p.life)
 	next.startEngine(d, reason)
 	return next, nil
 }
 
-// makeRoomForDrafter makes room for a new drafter of the model in p.loading. The old drafter is
-// freed later, but holds no text meanwhile. Errors: CodeMemory; CodeModelBusy, see waitForMemory.
-func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) error {
-	size, err := m.measure(source)
-	need := size.demand(m.needs.context)
-	if err != nil || need.bytes() <= m.needs.bytes() {
-		return nil // its needs are not known, see textMemory, or they do not grow
+// makeRoomForDrafter makes room for a new drafter of the model in p.loading. It returns the form to
+// load it in: float32 where the model may be held so and the drafter fits. The old drafter is freed
+// later, but holds no text meanwhile. Errors: CodeMemory; CodeModelBusy, see waitForMemory.
+func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) (form, error) {
+	size, err := p.measure(m.row, source, m.dtype)
+	how := form{m.dtype, m.unpacked, size.unpacks}
+	if err != nil {
+		return m.form, nil // its needs are not known, see textMemory
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,8 +148,16 @@ func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) 
 	for _, other := range p.resident {
 		left -= other.needs.bytes()
 	}
+	need := size.as(how).demand(m.needs.context)
+	if need.bytes() > max(left, m.needs.bytes()) {
+		how.drafts = false
+		need = size.as(how).demand(m.needs.context)
+	}
+	if need.bytes() <= m.needs.bytes() {
+		return how, nil
+	}
 	if need.bytes() > left {
-		return control.Plain(control.CodeMemory, fmt.Sprintf(
+		return how, control.Plain(control.CodeMemory, fmt.Sprintf(
 			"With that drafter %s needs %s, but only %s of the %s for models are left. "+
 				"Unload other models, give it a shorter context, or choose a smaller drafter.",
 			m.row.ID, control.GiB.Of(need.bytes()), control.GiB.Of(max(0, left)),
@@ -154,7 +165,7 @@ func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) 
 	}
 	p.loading.needs = need
 	p.divideMemory()
-	return p.waitForMemory(ctx, m.row.ID, false)
+	return how, p.waitForMemory(ctx, m.row.ID, false)
 }
 
 // describeDrafter says what drafts for a model, or would draft if it were loaded.

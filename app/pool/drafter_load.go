@@ -5,8 +5,9 @@ import (
 	"errors"
 )
 
-// openDrafter loads what drafts for a model. None is no error.
-func (p *Pool) openDrafter(ctx context.Context, m *Model, source string) (*Drafter, error) {
+// openDrafter loads what drafts for a model, in the form that is given. None is no error.
+func (p *Pool) openDrafter(ctx context.Context, m *Model, source string,
+	how form) (*Drafter, error) {
 	if source == "" {
 		return nil, nil
 	}
@@ -14,7 +15,7 @@ func (p *Pool) openDrafter(ctx context.Context, m *Model, source string) (*Draft
 	if err != nil {
 		return nil, err
 	}
-	d, err := LoadDrafter(ctx, m.bundle, source, set, m.options())
+	d, err := LoadDrafter(ctx, m.bundle, source, set, how.drafterOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func (p *Pool) openDrafterIfUsable(ctx context.Context,
 	}
 	source, err := p.drafterSource(m.row, choice)
 	if err == nil {
-		d, err = p.openDrafter(ctx, m, source)
+		d, err = p.openDrafter(ctx, m, source, m.form)
 	}
 	if ctx.Err() != nil {
 		return nil, "", errors.Join(ctx.Err(), d.Close())

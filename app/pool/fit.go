@@ -38,11 +38,17 @@ func roomFor(memory int64) int64 {
 type form struct {
 	dtype    models.DtypePolicy
 	unpacked bool // quantized weights are held in float32
+	drafts   bool // those of a drafter are
 }
 
-// options returns what a load needs to know about the form.
+// options returns what the load of a model needs to know about the form.
 func (f form) options() models.Options {
 	return models.Options{Dtype: f.dtype, Unpack: f.unpacked}
+}
+
+// drafterOptions returns what the load of its drafter needs to know.
+func (f form) drafterOptions() models.Options {
+	return models.Options{Dtype: f.dtype, Unpack: f.drafts}
 }
 
 // A demand is the memory that a model takes once it is loaded and its context is full.
@@ -70,12 +76,16 @@ type loadable struct {
 	form                     // that they are held in
 }
 
-// unpack returns m with quantized weights in float32.
-func (m loadable) unpack() loadable {
-	return loadable{
-		Footprint: m.Footprint.Unpacked(), drafter: m.drafter.Unpacked(), wide: m.wide,
-		form: form{m.dtype, true},
+// as returns m with weights in a form.
+func (m loadable) as(f form) loadable {
+	if f.unpacked {
+		m.Footprint = m.Footprint.Unpacked()
 	}
+	if f.drafts {
+		m.drafter = m.drafter.Unpacked()
+	}
+	m.form, m.unpacks = f, false
+	return m
 }
 
 // demand returns what the model takes with a context of so many tokens.
@@ -91,16 +101,18 @@ func (m loadable) demand(context int) demand {
 // fit returns what a model takes with the context that was asked for. If none was (0), it takes the
 // longest context that room allows. ok says whether the model fits.
 //
-// Quantized weights are held in float32 where that may be and fits. It may not cost a context with
-// which an agent can work.
+// Quantized weights are held in float32 where that may be and fits: all of them, else those of the
+// drafter alone. It may not cost a context with which an agent can work.
 func fit(m loadable, asked int, room int64) (d demand, ok bool) {
 	d, ok = fitAs(m, asked, room)
 	if !m.unpacks || !ok {
 		return d, ok
 	}
-	wide, fits := fitAs(m.unpack(), asked, room)
-	if fits && (asked > 0 || wide.context >= min(d.context, agentContext)) {
-		return wide, true
+	for _, all := range []bool{true, false} {
+		wide, fits := fitAs(m.as(form{m.dtype, all, true}), asked, room)
+		if fits && (asked > 0 || wide.context >= min(d.context, agentContext)) {
+			return wide, true
+		}
 	}
 	return d, ok
 }

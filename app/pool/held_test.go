@@ -85,7 +85,7 @@ func TestFloat32DoesNotCutTheContextOfAnAgent(t *testing.T) {
 	f := measured(t, quantizedModel(t))
 	f.ContextLength = 4 * agentContext
 	m := loadable{Footprint: f, wide: true, unpacks: true}
-	room := m.unpack().demand(agentContext).bytes() + m.demand(shortRequest).text
+	room := m.as(form{unpacked: true}).demand(agentContext).bytes() + m.demand(shortRequest).text
 	if d, ok := fit(m, 0, room); !ok || !d.unpacked || d.context < agentContext {
 		t.Errorf("%+v, %t", d, ok)
 	}
@@ -144,4 +144,64 @@ func TestDtypeCountsFromTheNextLoad(t *testing.T) {
 	unload()
 	set("null")
 	load(control.HeldFloat32, "")
+}
+
+// A drafter is held in float32 where it fits, also beside a model that is not. A drafter that does
+// not fit so is held as it is stored.
+func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
+	dir, drafter := quantizedModel(t), enginetest.TinyDrafter(t, map[string]any{
+		"num_target_layers": nil, "vocab_size": 128, "quantization": map[string]any{
+			"group_size": 32, "bits": 4},
+		"dflash_config": map[string]any{"mask_token_id": 127, "target_layer_ids": []int{0, 1}}})
+	f := measured(t, dir)
+	d, err := models.MeasureDrafter(drafter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := f.Text(f.ContextLength, true) + d.Text(f.ContextLength, true)
+	for _, c := range []struct {
+		name              string
+		weights           int64
+		unpacked, drafted bool
+	}{
+		{"both", f.Unpacked().Weights(true) + d.Unpacked().Weights(true), true, true},
+		{"the drafter", f.Weights(true) + d.Unpacked().Weights(true), false, true},
+		{"none", f.Weights(true) + d.Unpacked().Weights(true) - 1, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := setup{Memory: 2*int64(gib) + c.weights + text, Model: dir, NoCheckpoints: true}
+			r := open(t, o)
+			check := func(when string) {
+				t.Helper()
+				if err := r.pool.Load(t.Context(), "packed"); err != nil {
+					t.Fatal(err)
+				}
+				m := r.pool.current()
+				if m.drafter == nil {
+					t.Fatalf("%s: no drafter: %s", when, m.noDrafter)
+				}
+				if got := m.drafter.files.Info.Unpacked; m.bundle.Info.Unpacked != c.unpacked ||
+					got != c.drafted {
+					t.Errorf("%s: model unpacked: %t, drafter unpacked: %t", when,
+						m.bundle.Info.Unpacked, got)
+				}
+				if m.needs.weights > c.weights {
+					t.Errorf("%s: it needs %d bytes of weights, and %d are there", when,
+						m.needs.weights, c.weights)
+				}
+			}
+			set := func(name string) {
+				t.Helper()
+				if _, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "packed",
+					Drafter: name}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set(drafter)
+			check("loaded with it")
+			set(control.DrafterNone)
+			set(drafter)
+			check("set while the model is loaded")
+		})
+	}
 }

@@ -68,7 +68,9 @@ func (p *Pool) measure(row storage.Model, drafter string,
 			return models.MeasureDrafter(drafter)
 		})
 		if e == nil {
-			m.drafter = size
+			if m.drafter = size; !p.thread.GPU() {
+				m.drafter = size.OnCPU()
+			}
 		}
 	}
 	return m, err
@@ -88,12 +90,7 @@ func (p *Pool) loadable(of models.Footprint, dtype models.DtypePolicy) loadable 
 // [Pool.measure].
 func (m *Model) measure(drafter string) (loadable, error) {
 	size, err := m.pool.measure(m.row, drafter, m.dtype)
-	if m.unpacked {
-		size = size.unpack()
-	} else {
-		size.unpacks = false
-	}
-	return size, err
+	return size.as(m.form), err
 }
 
 // noChat returns why a model cannot chat though it has a chat template.

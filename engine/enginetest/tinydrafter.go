@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+
+	"tandem/engine/mlx"
 )
 
 // tinyDrafterConfig is that of a DFlash drafter for the tiny models.
@@ -65,6 +67,10 @@ func tinyDrafterWeights(t testing.TB, config []byte) []byte {
 		DFlash struct {
 			Taps []int `json:"target_layer_ids"`
 		} `json:"dflash_config"`
+		Packing *struct {
+			Group int `json:"group_size"`
+			Bits  int `json:"bits"`
+		} `json:"quantization"`
 	}
 	if err := json.Unmarshal(config, &c); err != nil {
 		t.Fatal(err)
@@ -73,7 +79,11 @@ func tinyDrafterWeights(t testing.TB, config []byte) []byte {
 	if taps == 0 {
 		taps = c.Layers // one for each by rule
 	}
-	return randomTensors(t, func(add addTensor) {
+	var q *mlx.Quantization
+	if p := c.Packing; p != nil {
+		q = &mlx.Quantization{GroupSize: p.Group, Bits: p.Bits, Mode: "affine"}
+	}
+	return randomTensors(t, q, func(add addTensor) {
 		norm := func(name string, dim int) { add(name+".weight", 1, 0.2, dim) }
 		add.linear("fc", c.Hidden, taps*c.Hidden)
 		norm("hidden_norm", c.Hidden)

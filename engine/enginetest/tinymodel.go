@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tandem/engine/mlx"
@@ -107,7 +108,7 @@ func tinyWeights(t testing.TB, config map[string]any) []byte {
 		size("num_key_value_heads")*size("head_dim")
 	gemma := modelType == "gemma3_text"
 
-	return randomTensors(t, func(add addTensor) {
+	return randomTensors(t, nil, func(add addTensor) {
 		norm := func(name string, dim int) {
 			mean := 1.0
 			if gemma {
@@ -175,8 +176,8 @@ func (add addTensor) deltaNet(path string, hidden int, size func(string) int) {
 }
 
 // randomTensors returns a safetensors file of the tensors that fn adds, the
-// same every time.
-func randomTensors(t testing.TB, fn func(addTensor)) []byte {
+// same every time. Matrices are packed as q says, unless it is nil.
+func randomTensors(t testing.TB, q *mlx.Quantization, fn func(addTensor)) []byte {
 	t.Helper()
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
@@ -188,8 +189,16 @@ func randomTensors(t testing.TB, fn func(addTensor)) []byte {
 		var tensors []mlx.NamedArray
 		fn(func(name string, mean, std float64, shape ...int) {
 			key := s.Key(uint64(len(tensors)))
-			tensors = append(tensors, mlx.NamedArray{Name: name,
-				Array: s.Normal(key, mlx.Float32, float32(mean), float32(std), shape...)})
+			a := s.Normal(key, mlx.Float32, float32(mean), float32(std), shape...)
+			if q == nil || len(shape) < 2 {
+				tensors = append(tensors, mlx.NamedArray{Name: name, Array: a})
+				return
+			}
+			words, scales, biases := s.Quantize(a, *q)
+			path := strings.TrimSuffix(name, "weight")
+			tensors = append(tensors, mlx.NamedArray{Name: name, Array: words},
+				mlx.NamedArray{Name: path + "scales", Array: scales},
+				mlx.NamedArray{Name: path + "biases", Array: biases})
 		})
 		return s.WriteTensors(&file, tensors, map[string]string{"format": "mlx"})
 	})

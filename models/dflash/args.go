@@ -173,7 +173,7 @@ func (a *args) taps(n int) ([]int, error) {
 	ids := a.DFlashConfig.TargetLayerIDs
 	if len(ids) == 0 {
 		ids = []int{n / 2}
-		if many := a.NumHiddenLayers; many > 1 {
+		if many := a.countTaps(); many > 1 {
 			if n-4 < many-1 {
 				return nil, fmt.Errorf("config.json: dflash_config.target_layer_ids is missing, "+
 					"and %d of the target's %d layers can't be chosen by rule", many, n)
@@ -190,4 +190,9 @@ func (a *args) taps(n int) ([]int, error) {
 			"and this one has layers 0 to %d: it was made for another model", last, n-1)
 	}
 	return ids, nil
+}
+
+// countTaps returns how many layers of its target the drafter reads.
+func (a *args) countTaps() int {
+	return cmp.Or(len(a.DFlashConfig.TargetLayerIDs), a.NumHiddenLayers)
 }

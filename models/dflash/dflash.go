@@ -78,16 +78,31 @@ func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model
 	if err := settings.check(); err != nil {
 		return nil, err
 	}
+	m := build(w, a, len(taps))
+	m.target, m.taps, m.settings = target, taps, settings
+	return m, nil
+}
+
+// Measure asks w, made by nn.NewChecks, for all tensors of the drafter of a config.json. It needs
+// no target.
+func Measure(w *nn.Weights, config []byte) error {
+	a, err := parseArgs(config)
+	if err != nil {
+		return err
+	}
+	build(w, a, a.countTaps())
+	return nil
+}
+
+// build reads the weights of a drafter that reads so many layers of its target.
+func build(w *nn.Weights, a *args, taps int) *Model {
 	sanitize(w)
 	m := &Model{
-		FC:         w.Linear("fc", len(taps)*a.HiddenSize, a.HiddenSize, false),
+		FC:         w.Linear("fc", taps*a.HiddenSize, a.HiddenSize, false),
 		HiddenNorm: w.RMSNorm("hidden_norm", a.HiddenSize, a.RMSNormEps, 0),
 		args:       a,
 		heads:      a.Heads(float64(a.HeadDim)),
 		rope:       w.Rope(a.HeadDim, *a.RopeTheta, a.RopeInterleaved, a.RopeScaling),
-		target:     target,
-		taps:       taps,
-		settings:   settings,
 		weights:    w,
 	}
 	if w.Has("aux_hidden_norms.0.weight") {
@@ -100,7 +115,7 @@ func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model
 		m.Layers = append(m.Layers, newLayer(w, fmt.Sprintf("layers.%d", i), a))
 	}
 	m.Norm = w.RMSNorm("norm", a.HiddenSize, a.RMSNormEps, 0)
-	return m, nil
+	return m
 }
 
 // sanitize drops a prefix of the tensors' names, and gives Muse Glimmer's the names of others.
