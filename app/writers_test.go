@@ -27,6 +27,9 @@ const (
 		"</｜DSML｜invoke>\n</｜DSML｜function_calls>"
 )
 
+// glmJoined is glmText as GLM-4.7 writes it.
+var glmJoined = strings.ReplaceAll(glmText, "\n", "")
+
 var writers = map[string]writer{
 	"tool_call": {template: "<tool_call>",
 		text: "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments +
@@ -85,6 +88,10 @@ var writers = map[string]writer{
 		ends: []string{"</think>", "</arg_value>"}},
 	"glm, plain": {template: "<tool_call><arg_key>", text: glmText,
 		ends: []string{"</arg_value>"}},
+	"glm, joined": {template: "<tool_call><arg_key></arg_key><arg_value></think>", prompt: "<think>",
+		special: []string{"<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>",
+			"</arg_key>", "<arg_value>", "</arg_value>"}, text: "Where?</think>" + glmJoined,
+		ends: []string{"</think>", "</arg_value>"}},
 	"dsml": {template: "｜DSML｜function_calls</think>",
 		special: []string{"｜DSML｜", "<think>", "</think>"}, prompt: "<think>",
 		text: "Where?</think>\n\n" + dsmlText, ends: []string{"</think>", "</｜DSML｜parameter>"}},

@@ -34,7 +34,7 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has("<tool_call>", "<function="):
 		d.name, d.calls = "xml", xml{}
 	case has("<tool_call>", "<arg_key>"):
-		d.name, d.calls = "glm", glm{}
+		d.name, d.calls = "glm", glm{joined: has(glmKey.close + glmValue.open)}
 	case has("<tool_call>"):
 		d.name, d.calls = "tool_call", tagged{}
 	case has(phiCall.open), has("<|tool|>", "<|/tool|>"):

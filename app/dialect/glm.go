@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// glm reads and writes the calls of GLM-4.5, 4.6 and 4.7, the last of them without the line ends:
+// glm reads and writes the calls of GLM-4.5, 4.6 and 4.7:
 //
 //	<tool_call>NAME
 //	<arg_key>KEY</arg_key>
@@ -14,9 +14,11 @@ import (
 //
 // The tool's schema decides which values are strings, see kindOf. All others are JSON.
 //
-// Source: chat_template of zai-org/GLM-4.6 on the hub, as in github.com/ggml-org/llama.cpp,
-// models/templates/GLM-4.6.jinja.
-type glm struct{}
+// Sources: chat_template of zai-org/GLM-4.6 and of zai-org/GLM-4.7-Flash on the hub, as in
+// github.com/ggml-org/llama.cpp, models/templates.
+type glm struct {
+	joined bool // without line ends, as GLM-4.7 writes them
+}
 
 var (
 	glmKey   = tags{"<arg_key>", "</arg_key>"}
@@ -38,14 +40,18 @@ func (glm) open(p *Parser, opener string) {
 	p.mode = &memberCall{attempt: opened(opener), form: glmForm}
 }
 
-func (glm) grammar(g *grammar) {
+func (s glm) grammar(g *grammar) {
+	line := "\n"
+	if s.joined {
+		line = ""
+	}
 	call := g.addRulePerTool("call", func(t Tool) string {
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s %s", g.token(toolCall.open), quote(t.Name+"\n"))
+		fmt.Fprintf(&b, "%s %s", g.token(toolCall.open), quote(t.Name+line))
 		for _, property := range g.properties(t, writesXML) {
-			member := fmt.Sprintf(`%s %s %s %s %s %s`,
-				g.token(glmKey.open), quote(property.name), g.token(glmKey.close), quote("\n"),
-				g.token(glmValue.open), g.memberValue(property, glmValue.close))
+			member := fmt.Sprintf(`%s %s %s %s %s %s %s`,
+				g.token(glmKey.open), quote(property.name), g.token(glmKey.close), orNothing(line),
+				g.token(glmValue.open), g.memberValue(property, glmValue.close), orNothing(line))
 			if !property.required {
 				member = "(" + member + ")?"
 			}
@@ -54,10 +60,18 @@ func (glm) grammar(g *grammar) {
 		fmt.Fprintf(&b, " %s", g.token(toolCall.close))
 		return b.String()
 	})
-	g.addRule("calls", "%s", g.repeat(call, quote("\n")))
+	g.addRule("calls", "%s", g.repeat(call, quote(line)))
 }
 
-// memberValue returns the rule of a value without quotes, the tag after it, and a line's end.
+// orNothing returns the rule of a text, and no rule for an empty one.
+func orNothing(text string) string {
+	if text == "" {
+		return ""
+	}
+	return quote(text)
+}
+
+// memberValue returns the rule of a value without quotes, and of the tag after it.
 func (g *grammar) memberValue(p property, end string) string {
 	switch {
 	case p.kind == kindText && p.texts != nil:
@@ -65,9 +79,9 @@ func (g *grammar) memberValue(p property, end string) string {
 		for _, text := range p.texts {
 			list = append(list, quote(text))
 		}
-		return fmt.Sprintf("(%s) %s %s", strings.Join(list, " | "), g.token(end), quote("\n"))
+		return fmt.Sprintf("(%s) %s", strings.Join(list, " | "), g.token(end))
 	case p.kind == kindText || p.kind == kindNullable:
-		return g.textUntil(end) + " " + quote("\n")
+		return g.textUntil(end)
 	}
-	return g.value(p) + " " + g.token(end) + " " + quote("\n")
+	return g.value(p) + " " + g.token(end)
 }
