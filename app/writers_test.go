@@ -92,6 +92,12 @@ var writers = map[string]writer{
 		special: []string{"<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>",
 			"</arg_key>", "<arg_value>", "</arg_value>"}, text: "Where?</think>" + glmJoined,
 		ends: []string{"</think>", "</arg_value>"}},
+	"atem": {template: "<atem:function_calls><|message|>",
+		special: []string{"<|start|>", "<|message|>", "<|eom|>", "<|eot|>"},
+		prompt:  "<|start|>assistant",
+		text: " to=self<|message|>Where?<|eom|><|start|>assistant to=get_weather<|message|><atem:function_calls>\n<atem:invoke name=\"get_weather\">\n<atem:parameter name=\"city\">Bern</atem:parameter>\n<atem:parameter name=\"days\">2</atem:parameter>\n<atem:parameter name=\"exact\">true</atem:parameter>\n" +
+			"<atem:parameter name=\"tags\">[\"a\"]</atem:parameter>\n<atem:parameter name=\"place\">{\"x\": 1.5}</atem:parameter>\n</atem:invoke>\n</atem:function_calls>",
+		ends: []string{"<|eom|>", "</atem:parameter>\n"}},
 	"dsml": {template: "｜DSML｜function_calls</think>",
 		special: []string{"｜DSML｜", "<think>", "</think>"}, prompt: "<think>",
 		text: "Where?</think>\n\n" + dsmlText, ends: []string{"</think>", "</｜DSML｜parameter>"}},

@@ -5,6 +5,7 @@ type attempt struct {
 	raw    []byte // the bytes read before the call was certain
 	opener int    // bytes at the beginning of raw in which nothing else can begin
 	called bool   // the text is a call
+	lead   int    // bytes before raw that belong to the call
 }
 
 // opened returns an attempt that begins with the text of an opener.
@@ -25,7 +26,7 @@ func (a *attempt) hold(p *Parser, c byte) bool {
 
 // accept makes the attempt a call of the named tool.
 func (a *attempt) accept(p *Parser, name string) {
-	p.beginCall(name, len(a.raw))
+	p.beginCall(name, a.lead+len(a.raw))
 	a.raw, a.called = nil, true
 }
 

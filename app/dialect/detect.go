@@ -20,7 +20,9 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	}
 	switch {
 	case has("<|channel|>", "<|message|>"):
-		d.name, d.calls, d.channels = "harmony", harmony{}, true
+		d.name, d.calls, d.messages = "harmony", harmony{}, harmonyForm
+	case has(atemCalls, messageBody):
+		d.name, d.calls, d.messages = "atem", atem{}, atemMessages
 	case has("<|tool_call>", `<|"|>`):
 		d.name, d.calls = "gemma4", gemma4
 	case has("<start_function_call>", "<escape>"):
@@ -52,7 +54,7 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 		d.name, d.calls, d.told = "tool_call", tagged{}, true
 	}
 	switch {
-	case d.channels:
+	case d.messages != nil:
 	case has("<|channel>thought"):
 		d.thought = tags{"<|channel>thought", "<channel|>"}
 	case has("[THINK]"), token("[THINK]") && d.name == "mistral":

@@ -43,8 +43,8 @@ type Vocabulary func(text string) (id int32, special, ok bool)
 type Dialect struct {
 	name          string
 	thought       tags
-	channels      bool  // channels take the place of tags, see harmony
-	calls         style // nil if the dialect has no calls
+	messages      *messageForm // messages take the place of tags; nil: they do not
+	calls         style        // nil if the dialect has no calls
 	vocabulary    Vocabulary
 	thoughtMember string // see History.Thought
 	functions     string // see History.Functions
@@ -82,7 +82,7 @@ func (d *Dialect) Name() string { return d.name }
 func (d *Dialect) Tools() bool { return d.calls != nil }
 
 // Reasons reports whether the models may think before they answer.
-func (d *Dialect) Reasons() bool { return d.channels || d.thought.open != "" }
+func (d *Dialect) Reasons() bool { return d.messages != nil || d.thought.open != "" }
 
 // Marks returns the texts that the dialect writes around and within thoughts and calls.
 func (d *Dialect) Marks() []string {

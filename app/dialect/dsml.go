@@ -52,13 +52,10 @@ func (dsml) open(p *Parser, opener string) {
 }
 
 func (dsml) grammar(g *grammar) {
-	writes := func(name string) bool {
-		return len(name) <= maxName && !strings.ContainsAny(name, "\"\n<>")
-	}
 	call := g.addRulePerTool("call", func(t Tool) string {
 		var b strings.Builder
 		b.WriteString(g.dsml(dsmlInvoke + t.Name + "\">\n"))
-		for _, property := range g.properties(t, writes) {
+		for _, property := range g.properties(t, writesAttribute) {
 			member := g.dsml(dsmlParameter+property.name+`" `) + " " + g.dsmlValue(property)
 			if !property.required {
 				member = "(" + member + ")?"

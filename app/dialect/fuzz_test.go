@@ -29,6 +29,8 @@ var pieces = []string{
 	dsmlInvokeEnd, dsmlCallsEnd,
 	"<|tool_call_start|>", "<|tool_call_end|>",
 	"<|tool_call|>", "<|/tool_call|>", "functools[", "<tool_", "</think", "<|", "é", `"city": null`,
+	" to=self", " to=user", " to=now", "<|eom|>", "<|eot|>", atemCalls, atemInvoke, atemParameter,
+	"city\">", "days\">", atemValueEnd, atemInvokeEnd, atemCallsEnd,
 }
 
 // FuzzParser: every text has the same parts however it is split, and every byte is in them.
@@ -200,6 +202,11 @@ func TestParserHoldsBackNoMoreThanItsBounds(t *testing.T) {
 				`<|tool_call|>{"name": "now", "arguments": {}, "id": "`},
 			"deepseek": {"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>",
 				"<｜tool▁call▁begin｜>a<｜tool▁sep｜>", "<｜tool▁call▁begin｜>a<｜tool▁sep｜>a\n"},
+			"atem": {" to=", " to=now<|message|>", " to=self<|message|>", " to=user<|message|>" + atemCalls,
+				" to=now<|message|>" + atemInvoke, " to=now<|message|>" + atemInvoke + "now\">",
+				" to=now<|message|>" + atemInvoke + "now\">" + atemParameter,
+				" to=now<|message|>" + atemInvoke + "get_weather\">" + atemParameter + "days\">",
+				" to=now<|message|>" + atemInvoke + "now\">" + atemInvokeEnd},
 			"harmony": {"<|channel|>", "<|channel|>final to=a<|message|>",
 				"<|channel|>final<|message|>a<|end|>", "<|channel|>final to=a<|message|>{}"},
 		}[x.dialect().Name()] {

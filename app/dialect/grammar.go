@@ -64,8 +64,8 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (Rules, error) {
 	}
 	switch {
 	case choice.Answer == "":
-	case d.channels:
-		g.addFinal(choice.Answer)
+	case d.messages != nil:
+		d.messages.final(g, choice.Answer)
 	default:
 		g.addRule("answer", "%s", choice.Answer)
 	}
@@ -114,7 +114,7 @@ func (g *grammar) addRuleOnce(name, format string, args ...any) {
 // addStart adds the rule of the whole answer. said is the rule of the text after a thought.
 func (g *grammar) addStart(prompt, said string) {
 	thought, prompt := g.dialect.thought, strings.TrimSpace(prompt)
-	// Harmony has no tags of thoughts: its own rules add the thought.
+	// Answers of messages have no tags of thoughts: their own rules add the thought.
 	if thought.open == "" || strings.HasSuffix(prompt, thought.close) {
 		g.addRule("start", "%s", said)
 		return

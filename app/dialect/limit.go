@@ -15,8 +15,8 @@ func (p *Parser) Thinking() bool {
 // templates write around it. It is empty if the dialect has no thoughts.
 func (d *Dialect) Closing() string {
 	switch {
-	case d.channels:
-		return "<|end|>" + harmonyStart + "assistant" // the model chooses to call or to answer
+	case d.messages != nil:
+		return d.messages.ends[0] + messageStart + "assistant" // the model chooses to call or to answer
 	case d.thought == think:
 		return "\n</think>\n\n"
 	}

@@ -14,6 +14,8 @@ func TestClosingEndsAThoughtAnywhere(t *testing.T) {
 		{"[TOOL_CALLS] [THINK]", "", "[THINK]", "so"},
 		{"<|channel|> <|message|>", "<|start|>assistant", "<|channel|>analysis<|message|>",
 			"<|channel|>final<|message|>so"},
+		{"<atem:function_calls> <|message|>", "<|start|>assistant", " to=self<|message|>",
+			" to=user<|message|>so"},
 	} {
 		d := Detect(c.template, func(string) (int32, bool, bool) { return 0, false, false })
 		for _, thought := range []string{"", "hm", "hm\n", "hm </", "hm <|"} {

@@ -23,6 +23,7 @@ type memberCall struct {
 type memberForm struct {
 	function  string   // before the tool's name; empty: nothing
 	named     string   // after the tool's name; empty: white space or a tag
+	doubled   bool     // NAME.NAME stands for NAME too
 	parameter string   // before a parameter's name
 	keyed     string   // after a parameter's name
 	valued    []string // tags, one of them before the value; nil: no tag stands there
@@ -133,6 +134,10 @@ func (m *memberCall) readName(p *Parser, c byte) {
 
 // beginCall begins the call.
 func (m *memberCall) beginCall(p *Parser, name string) {
+	if space, rest, ok := strings.Cut(name, "."); ok && m.form.doubled && !p.offers(name) &&
+		space == rest && p.offers(rest) {
+		name = rest
+	}
 	m.tool, m.name = p.tools[name], m.name[:0]
 	m.accept(p, name)
 	p.emit(Arguments, '{')

@@ -30,10 +30,11 @@ type Parser struct {
 	bare    string          // see style
 
 	mode  mode
-	calls int    // calls that have begun
-	parts []Part // finished parts since the last Push
-	kind  Kind   // the kind of run
-	run   []byte // the text of the unfinished part
+	home  *messages // the mode to which a call returns, if the answer is written as messages
+	calls int       // calls that have begun
+	parts []Part    // finished parts since the last Push
+	kind  Kind      // the kind of run
+	run   []byte    // the text of the unfinished part
 
 	source source
 
@@ -65,8 +66,9 @@ func (d *Dialect) Parser(o Options) *Parser {
 		p.openers, p.bare = d.calls.openers(), d.calls.bare()
 		p.forced = o.Forced
 	}
-	if d.channels {
-		p.mode = newMessages(p, o.Prompt)
+	if d.messages != nil {
+		p.home = newMessages(p, o.Prompt)
+		p.mode = p.home
 	}
 	if d.thought.open != "" {
 		p.openers = slices.Concat(p.openers, []string{d.thought.open, d.thought.close})
@@ -251,6 +253,10 @@ func (p *Parser) acceptOpener(opener string) bool {
 
 // addText passes on a byte of text. It holds back white space that a call or a thought may follow.
 func (p *Parser) addText(c byte) {
+	if p.home != nil {
+		p.emit(Text, c)
+		return
+	}
 	if isSpace(c) && (p.fresh || p.tools != nil) { // else no call or thought can follow
 		if p.space = append(p.space, c); len(p.space) > maxSpace {
 			p.emit(Text, p.space[0])
@@ -276,6 +282,11 @@ func (p *Parser) flushSpace() {
 // ended, so that another may follow.
 func (p *Parser) returnToText(fresh bool) {
 	p.source.endCall()
+	if p.home != nil {
+		p.mode = p.home
+		p.home.resume(p, fresh)
+		return
+	}
 	p.mode, p.fresh = inText{}, fresh
 }
 

@@ -254,6 +254,23 @@ arguments "{\"at\":{\"x\":null,\"y z\":[true,{},\"a<|b\"]},\"n\":3}"
 	{"other code", "harmony", "<|channel|>commentary to=python <|constrain|>code<|message|>print(1)<|call|>", false, `text "print(1)"` + "\n"},
 	{"no JSON", "harmony", "<|channel|>commentary to=functions.now<|message|>{\"a\": x}<|call|>", false, "call now\narguments \"{\\\"a\\\": \"\ntext \"x}\"\n"},
 	{"a brace too few", "harmony", "<|channel|>commentary to=functions.now<|message|>{\"a\": []", false, "call now\narguments \"{\\\"a\\\": []}\"\n"},
+	// Muse Glimmer.
+	{"no header", "muse_glimmer", "Hello", false, `text "Hello"` + "\n"},
+	{"a call to the user", "muse_glimmer", ` to=user<|message|> <atem:function_calls><atem:invoke name="now"></atem:invoke></atem:function_calls><|eot|>`, false, "call now\narguments \"{}\"\n"},
+	{"no list around it", "muse_glimmer", ` to=now<|message|><atem:invoke name="now"></atem:invoke><|eot|>`, false, "call now\narguments \"{}\"\n"},
+	{"a name twice", "muse_glimmer", ` to=now.now<|message|><atem:function_calls><atem:invoke name="now.now"></atem:invoke></atem:function_calls>`, false, "call now\narguments \"{}\"\n"},
+	{"another name", "muse_glimmer", ` to=x.now<|message|><atem:function_calls><atem:invoke name="x.now"></atem:invoke></atem:function_calls>`, false, "call x.now\narguments \"{}\"\n"},
+	{"two in a message", "muse_glimmer", ` to=now<|message|><atem:function_calls><atem:invoke name="now"></atem:invoke><atem:invoke name="x"></atem:invoke></atem:function_calls><|eot|>`, false, "call now\narguments \"{}\"\ncall x\narguments \"{}\"\n"},
+	{"text after a call", "muse_glimmer", ` to=now<|message|><atem:function_calls><atem:invoke name="now"></atem:invoke></atem:function_calls> so<|eot|>`, false, "call now\narguments \"{}\"\ntext \" so\"\n"},
+	{"text about calls", "muse_glimmer", ` to=user<|message|>Write <atem:function_calls> first.<|eot|>`, false, `text "Write <atem:function_calls> first."` + "\n"},
+	{"spaces of a value", "muse_glimmer", ` to=now<|message|><atem:function_calls><atem:invoke name="get_weather"><atem:parameter name="city"> a</atem:parameter>b` + "\n" + `</atem:parameter></atem:invoke></atem:function_calls>`, false, `call get_weather
+arguments "{\"city\":\" a</atem:parameter>b\\n\"}"
+`},
+	{"cut in a value", "muse_glimmer", ` to=now<|message|><atem:function_calls><atem:invoke name="get_weather"><atem:parameter name="city">Zü`, true, `call get_weather
+arguments "{\"city\":\"Zü"
+`},
+	{"no call after all", "muse_glimmer", ` to=now<|message|><atem:function_calls>print()<|eot|>`, false, `text "<atem:function_calls>print()"` + "\n"},
+
 	{"two calls", "harmony", "<|channel|>commentary to=functions.now<|message|>{}<|call|><|start|>assistant<|channel|>commentary to=functions.x<|message|>{} <|call|>",
 		false, `
 call now

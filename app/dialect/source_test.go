@@ -57,11 +57,11 @@ func checkSources(t *testing.T, x fixture, cut bool, text string) {
 			t.Fatalf("%s: %q has call %d at %v after %d", d.Name(), text, i, at, end)
 		}
 		rest, end = rest+text[end:from], to
-		if tail := text[min(told[i], to):to]; !d.channels && !p.CutWithin(i) && !d.closes(tail, whole[i], cut) {
+		if tail := text[min(told[i], to):to]; d.messages == nil && !p.CutWithin(i) && !d.closes(tail, whole[i], cut) {
 			t.Fatalf("%s: %q loses %q after call %d with %s", d.Name(), text, tail, i, args[i])
 		}
 	}
-	if d.channels { // headers are in neither the parts nor the sources
+	if d.messages != nil { // headers are in neither the parts nor the sources
 		return
 	}
 	got, want := bare(d, said), bare(d, rest+text[end:])

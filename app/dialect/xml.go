@@ -57,7 +57,7 @@ func (xml) grammar(g *grammar) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s", g.token(toolCall.open), quote("\n"+xmlFunction+t.Name+">\n"))
 		for _, property := range g.properties(t, writesXML) {
-			value := g.xmlValue(property)
+			value := g.valueUntil(property, "\n"+xmlValueEnd+"\n")
 			if !property.required {
 				fmt.Fprintf(&b, ` (%s %s)?`, quote(xmlParameter+property.name+">\n"), value)
 				continue
@@ -70,17 +70,17 @@ func (xml) grammar(g *grammar) {
 	g.addRule("calls", "%s", g.repeat(call, quote("\n")))
 }
 
-// xmlValue returns the rule of a parameter's value and the tag after it.
-func (g *grammar) xmlValue(p property) string {
+// valueUntil returns the rule of a parameter's value without quotes, and of the text after it.
+func (g *grammar) valueUntil(p property, end string) string {
 	if p.kind == kindText && p.texts != nil {
 		var list []string
 		for _, text := range p.texts {
-			list = append(list, quote(text+"\n"+xmlValueEnd+"\n"))
+			list = append(list, quote(text+end))
 		}
 		return "(" + strings.Join(list, " | ") + ")"
 	}
 	if p.kind == kindText || p.kind == kindNullable {
-		return g.textUntil("\n" + xmlValueEnd + "\n")
+		return g.textUntil(end)
 	}
-	return g.value(p) + " " + quote("\n"+xmlValueEnd+"\n")
+	return g.value(p) + " " + quote(end)
 }

@@ -1,0 +1,245 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+)
+
+// Tokens of answers that are written as messages.
+const (
+	messageStart = "<|start|>"
+	messageBody  = "<|message|>"
+	messageTo    = "to="
+	maxHeader    = 1 << 10 // bytes of a message's header; a longer one is text
+)
+
+// A messageForm says how a family writes an answer as messages. Each has a header, which names its
+// recipient.
+type messageForm struct {
+	ends          []string // the tokens that end a message, first the one of a thought
+	mark, thought string   // a message is a thought if its header has that text after that mark
+
+	// openers are the texts that open a call in a message, and marks are these and ends. Without
+	// openers the header names the tool, and the message is the arguments.
+	openers, marks []string
+
+	// final adds the rule of an answer without calls, whose text follows rule.
+	final func(g *grammar, rule string)
+}
+
+// A messages reads an answer that is written as messages.
+type messages struct {
+	form   *messageForm
+	at     messagePlace
+	before []byte // the beginning of the header, which the prompt holds
+	header []byte // the rest of the header
+	kind   Kind   // the kind of the message's text
+	name   string // the tool that the message calls
+	held   []byte // bytes that may end the message
+	args   arguments
+	called bool
+	look   lookout
+	from   int // the place in source where the header begins
+}
+
+type messagePlace int
+
+const (
+	inHeader messagePlace = iota
+	inMessage
+	atCall // at the beginning of a message, or after a call in it
+	atArguments
+	inMessageArguments
+	afterArguments
+	afterMessage
+)
+
+// newMessages returns the mode that reads an answer to a prompt. Most prompts end within a header.
+func newMessages(p *Parser, prompt string) *messages {
+	m := &messages{form: p.dialect.messages, before: []byte(messageStart + "assistant")}
+	if at := strings.LastIndex(prompt, messageStart); at >= 0 {
+		was := *p
+		m.before, m.at = nil, afterMessage
+		p.home, p.mode = m, m
+		p.reread([]byte(prompt[at:]))
+		*p = was // the prompt is no part of the answer
+		m.before, m.header, m.from = m.header, nil, 0
+	}
+	return m
+}
+
+func (m *messages) read(p *Parser, c byte) {
+	switch m.at {
+	case inHeader:
+		m.header = append(m.header, c)
+		if header, ok := strings.CutSuffix(string(m.header), messageBody); ok {
+			m.beginMessage(p, string(m.before)+header)
+		} else if !m.mayBeHeader() || len(m.header) > maxHeader {
+			m.treatAsText(p, m.header)
+		}
+	case inMessage:
+		m.readContent(p, c)
+	case atCall:
+		m.readOpener(p, c)
+	case atArguments:
+		if m.held = append(m.held, c); c == '{' {
+			m.at, m.held = inMessageArguments, nil
+			p.beginCall(m.name, p.source.at-m.from)
+			m.readArgument(p, c)
+		} else if !isSpace(c) || len(m.held) > maxSpace {
+			m.treatAsText(p, m.held)
+		}
+	case inMessageArguments:
+		m.readArgument(p, c)
+	case afterArguments:
+		if tag, ok := m.look.read(c, m.form.ends); !ok {
+			m.treatAsText(p, m.look.held)
+		} else if tag != "" {
+			m.endMessage(p, tag)
+		}
+	case afterMessage:
+		if tag, ok := m.look.read(c, []string{messageStart}); !ok {
+			m.treatAsText(p, m.look.held)
+		} else if tag != "" {
+			m.endMessage(p, tag)
+		}
+	}
+}
+
+// mayBeHeader reports whether the bytes read so far may be a header.
+func (m *messages) mayBeHeader() bool {
+	if len(m.before) == 0 {
+		return true // the header has its start token in the answer
+	}
+	text := strings.TrimLeft(string(m.header), " \n")
+	for _, first := range []string{"<|", messageTo} {
+		if strings.HasPrefix(text, first) || strings.HasPrefix(first, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// beginMessage begins the message after a header.
+func (m *messages) beginMessage(p *Parser, header string) {
+	m.kind, m.name, m.called, m.args, m.held = Text, "", false, arguments{}, nil
+	m.before, m.header, p.source.open = nil, nil, false
+	field := func(mark string) string {
+		_, rest, _ := strings.Cut(header, mark)
+		end := strings.IndexAny(rest, " <\n")
+		if end < 0 {
+			return rest
+		}
+		return rest[:end]
+	}
+	if field(m.form.mark) == m.form.thought {
+		m.kind = Reasoning
+	}
+	m.at = inMessage
+	if m.form.openers != nil {
+		if m.kind == Text && p.tools != nil {
+			m.at = atCall
+		}
+		return
+	}
+	if m.name = strings.TrimPrefix(field(messageTo), "functions."); m.name != "" && p.tools != nil {
+		m.at = atArguments
+	}
+}
+
+// readOpener reads white space and then the text that opens a call, or a token that ends the
+// message.
+func (m *messages) readOpener(p *Parser, c byte) {
+	tag, ok := m.look.read(c, m.form.marks)
+	switch {
+	case !ok:
+		m.treatAsText(p, m.look.held)
+	case slices.Contains(m.form.openers, tag):
+		p.dialect.calls.open(p, tag)
+		if call, ok := p.mode.(*memberCall); ok {
+			call.lead = p.source.at - len(tag) - m.from
+		}
+	case tag != "":
+		m.endMessage(p, tag)
+	}
+}
+
+// resume goes on after a call in the message. ended reports that the call was complete.
+func (m *messages) resume(p *Parser, ended bool) {
+	m.at, m.kind, m.held, m.look = inMessage, Text, nil, lookout{}
+	if ended {
+		m.at, m.from = atCall, p.source.at
+	}
+}
+
+// treatAsText reads b, which turned out not to be markup, as the beginning of a message of text.
+func (m *messages) treatAsText(p *Parser, b []byte) {
+	p.source.unread(len(b))
+	p.source.endCall()
+	p.source.at += len(b)
+	m.at, m.kind, m.before, m.header, m.held, m.look = inMessage, Text, nil, nil, nil, lookout{}
+	for _, c := range b {
+		m.readContent(p, c)
+	}
+}
+
+// readContent reads a byte of a message's text, or of the token that ends it.
+func (m *messages) readContent(p *Parser, c byte) {
+	for m.held = append(m.held, c); len(m.held) > 0; m.held = m.held[1:] {
+		if tag, whole := matchPrefix(m.held, m.form.ends); whole {
+			m.endMessage(p, tag)
+			return
+		} else if tag != "" {
+			return
+		}
+		p.emit(m.kind, m.held[0])
+	}
+	m.held = nil
+}
+
+// readArgument reads a byte of the arguments.
+func (m *messages) readArgument(p *Parser, c byte) {
+	p.emit(Arguments)
+	out, end, ok := m.args.read(p.run, c)
+	switch p.run = out; {
+	case end:
+		m.at = afterArguments
+	case !ok:
+		m.treatAsText(p, []byte{c})
+	}
+}
+
+// endMessage ends a message at the given token.
+func (m *messages) endMessage(p *Parser, tag string) {
+	p.source.endCall()
+	p.source.open = false
+	m.held, m.look = nil, lookout{}
+	if m.at = afterMessage; tag == messageStart {
+		m.at, m.before, m.header = inHeader, nil, []byte(messageStart)
+		m.from = p.source.at - len(messageStart)
+	}
+}
+
+func (m *messages) end(p *Parser, cut bool) {
+	switch m.at {
+	case inMessage:
+		p.emit(m.kind, m.held...)
+	case atCall:
+		if !cut || !m.look.begun() {
+			p.emit(Text, m.look.held...)
+		}
+	case atArguments:
+		if !cut {
+			p.emit(Text, m.held...)
+		}
+	case inHeader: // the unfinished header of an assistant's message holds no text
+		isAssistant := strings.HasPrefix(string(m.header), messageStart+"assistant")
+		if len(m.before) == 0 && !isAssistant && !cut {
+			p.emit(Text, m.header...)
+		}
+	case inMessageArguments:
+		if !cut && m.args.json.lacksBrace() {
+			p.emit(Arguments, '}')
+		}
+	}
+}
