@@ -80,6 +80,12 @@ const (
 
 func (d *deepSeekHead) read(p *Parser, c byte) {
 	if d.at == deepSeekAtName && c == '{' && len(strings.TrimSpace(string(d.text))) == 0 {
+		if d.name == "" {
+			if d.hold(p, c) { // the brace is text too
+				d.fail(p)
+			}
+			return
+		}
 		d.enterArguments(p)
 		p.mode.read(p, c)
 		return
