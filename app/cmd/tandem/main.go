@@ -31,7 +31,7 @@ func verbs() []verb {
 		{"serve", "", "serve the endpoint in the foreground", serve, nil},
 		{"run", "PROMPT", "answer a prompt, or continue it; - reads it from standard input", run, nil},
 		{"models", "VERB", "the registry of models", modelsVerb, modelVerbs()},
-		{"pull", "ORG/NAME[:TAG][@REVISION]", "download a model from the hub", pull, nil},
+		{"pull", "ORG/NAME[:TAG][@REVISION]", "download a model from the hub; TAG takes that quantization of GGUF files", pull, nil},
 		{"runs", "[VERB]", "the history of requests", runsVerb, runVerbs()},
 		{"checkpoints", "[VERB]", "the states of texts that are kept on disk; ID may be a name", checkpointsVerb, checkpointVerbs()},
 		{"forget", "", "delete the history of a model, a client or a day, and the states that its requests left; it says what goes, and asks", forget, nil},
