@@ -3,9 +3,11 @@ package gguf
 import (
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -239,5 +241,22 @@ func TestHeadersAreEnough(t *testing.T) {
 		if _, err := OpenHeader(fstest.MapFS{"m.gguf": {Data: file}}, "m.gguf"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestREADMENamesArchitectures compares the list in the README with the supported ones.
+func TestREADMENamesArchitectures(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "Architectures: ")
+	list, _, _ = strings.Cut(list, ".\n")
+	list, _, _ = strings.Cut(list, ". ")
+	list = strings.NewReplacer(" and ", " ", "(GLM-4.7-Flash)", "", ",", " ").Replace(
+		strings.Join(strings.Fields(list), " "))
+	want := slices.Sorted(maps.Keys(families))
+	if got := strings.Fields(list); !slices.Equal(got, want) {
+		t.Errorf("models/README.md lists %v, not %v", got, want)
 	}
 }
