@@ -255,30 +255,33 @@ func (a *approximation) packing(size int, f form) *packing {
 
 // put packs one block. It moves to past what it wrote.
 func (a *approximation) put(to *packed, b *superBlock, f form) bool {
+	// Each step is done for all groups before the next one, which would wait for it.
 	parts := f.group / part16
 	ok := true
-	var j joint
-	for from := 0; from < len(b.share); from += parts {
-		a.join(b, from, f, &j)
-		ok = ok && j.ok
-		if to.scales != nil {
-			n := f.put(to.scales, j.scale)
-			f.put(to.biases, j.bias)
+	var all [super / 32]joint
+	joints := all[:len(b.share)/parts]
+	for i := range joints {
+		a.join(b, i*parts, f, &joints[i])
+		ok = ok && joints[i].ok
+	}
+	if to.scales != nil {
+		for i := range joints {
+			n := f.put(to.scales, joints[i].scale)
+			f.put(to.biases, joints[i].bias)
 			to.scales, to.biases = to.scales[n:], to.biases[n:]
 		}
-		switch {
-		case to.tally != nil:
-			to.tally.add(a, b, from, parts, &j)
-		case to.weights != nil:
-			for i, l := range j.lines[:parts] {
-				words := b.words[2*(from+i):][:2]
+	}
+	switch {
+	case to.tally != nil:
+		to.tally.add(a, b, joints, parts)
+	case to.weights != nil:
+		for i := range joints {
+			for k, l := range joints[i].lines[:parts] {
+				words := b.words[2*(i*parts+k):][:2]
 				words[0], _, _ = l.apply(words[0])
 				words[1], _, _ = l.apply(words[1])
 			}
 		}
-	}
-	if to.tally != nil {
-		to.tally.addSteps(b)
 	}
 	if to.weights != nil {
 		to.weights = putWords(to.weights, &b.words, f.bits)

@@ -109,35 +109,49 @@ func (l line) most(d difference, words [2]uint64) (most int64) {
 	return most
 }
 
-// add maps the elements of a joint's parts, from the given part on, and adds the errors.
-func (t *tally) add(a *approximation, b *superBlock, from, parts int, j *joint) {
+// add maps the elements of a block's parts, so many of which each joint has, and adds the errors.
+func (t *tally) add(a *approximation, b *superBlock, joints []joint, parts int) {
+	t.addSteps(b)
+	var differences [super / part16]difference
+	for i := range joints {
+		a.differ(b, i*parts, &joints[i], differences[i*parts:][:parts])
+	}
+	for i := range joints {
+		j := &joints[i]
+		unit := float64(j.scale) * float64(j.scale) / (1 << (2 * fixed))
+		var errors, squares uint64
+		n := 0
+		for k, d := range differences[i*parts:][:parts] {
+			l, part := j.lines[k], i*parts+k
+			words := (*[2]uint64)(b.words[2*part:])
+			bound, ok := d.fits(int64(a.most))
+			if !ok {
+				t.addSlowly(a, b, part, l, j, words)
+				continue
+			}
+			if float64(bound*bound)*unit > t.most {
+				t.most = max(t.most, float64(l.most(d, *words))*unit)
+			}
+			e, s := l.measure(d, words)
+			errors, squares, n = errors+e, squares+s, n+part16
+		}
+		sum := int64(errors&math.MaxUint32 + errors>>32)
+		t.squares += float64(int64(squares)-2*oneStep*sum+int64(n)<<(2*fixed)) * unit
+	}
+}
+
+// differ sets the differences of a joint's lines to what the elements of its parts stand for, from
+// the given part on.
+func (a *approximation) differ(b *superBlock, from int, j *joint, to []difference) {
 	inverse := oneStep / float64(j.scale)
 	share, least, bias := float64(b.d)*inverse, float64(b.least)*inverse, float64(j.bias)*inverse
-	middle, most := int64(max(a.zero, a.most/2)), int64(a.most) // near middle are many elements
+	middle := int64(max(a.zero, a.most/2)) // near which many elements are
 	offset := float64(middle - int64(a.zero))
-	unit := float64(j.scale) * float64(j.scale) / (1 << (2 * fixed))
-	limit := int64(min(t.most/unit, 1<<40)) // of squares
-	var errors, squares uint64
-	n := 0
-	for i, l := range j.lines[:parts] {
-		part := (from + i) % len(b.share)
-		slope := share * float64(b.share[part])
-		d := l.differ(middle, slope*offset-least*float64(b.leastShare[part])-bias, slope)
-		bound, ok := d.fits(most)
-		words := (*[2]uint64)(b.words[2*part:])
-		if !ok {
-			t.addSlowly(a, b, part, l, j, words)
-			continue
-		}
-		if bound*bound > limit {
-			limit = max(limit, l.most(d, *words))
-			t.most = max(t.most, float64(limit)*unit)
-		}
-		e, s := l.measure(d, words)
-		errors, squares, n = errors+e, squares+s, n+part16
+	for i := range to {
+		slope := share * float64(b.share[from+i])
+		at := slope*offset - least*float64(b.leastShare[from+i]) - bias
+		to[i] = j.lines[i].differ(middle, at, slope)
 	}
-	sum := int64(errors&math.MaxUint32 + errors>>32)
-	t.squares += float64(int64(squares)-2*oneStep*sum+int64(n)<<(2*fixed)) * unit
 }
 
 // addSlowly is add for a part of a group whose scale is 0, or next to it.
