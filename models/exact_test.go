@@ -86,10 +86,10 @@ var exactCases = []exactCase{
 	{"gpt-oss", "float32", false}, // sinks, in rings and in full layers
 	{"gpt-oss-4bit", "float32", true},
 	{"gpt-oss-4bit", "bfloat16", true},
-	{"gemma4", "float32", false}, // rings, and values made of keys
+	{"gemma4", "float32", true}, // rings, and values made of keys
 	{"gemma4", "bfloat16", true},
 	{"gemma4-e", "float32", false}, // layers that attend the keys of others
-	{"gemma4-e", "bfloat16", false},
+	{"gemma4-e", "bfloat16", true},
 	{"gemma4-e-4bit", "float32", true},
 	{"gemma4-moe-4bit", "float32", true}, // experts beside the MLP
 	{"gemma4-moe-4bit", "bfloat16", false},

@@ -74,6 +74,14 @@ func recordedFolder(t *testing.T, name string) string {
 // layouts returns the layouts of caches that differ for a model. The one that is not served has its
 // turn in the long matrices alone.
 func (l *lossless) layouts() []cache.Layout {
+	if !l.ringless && enginetest.Long {
+		return []cache.Layout{cache.Ring, cache.Full}
+	}
+	return []cache.Layout{cache.Ring}
+}
+
+// hasRings reports whether a layer of the model keeps a ring of rows.
+func (l *lossless) hasRings() bool {
 	rings := false
 	caches := l.bundle.Model.NewCaches(cache.Options{})
 	enginetest.Do(l.t, l.th, func(s *mlx.Scope) error {
@@ -84,10 +92,7 @@ func (l *lossless) layouts() []cache.Layout {
 		}
 		return nil
 	})
-	if rings && enginetest.Long {
-		return []cache.Layout{cache.Ring, cache.Full}
-	}
-	return []cache.Layout{cache.Ring}
+	return rings
 }
 
 // forEachFamily runs a test on every family, in each layout. Each family has a process of its own.
@@ -102,7 +107,7 @@ func forEachFamily(t *testing.T, test func(*lossless)) {
 			}
 			l := openLosslessIn(t, recordedFolder(t, f.name), f.name, cache.Ring)
 			defer l.Close()
-			l.steady = true
+			l.steady, l.ringless = true, !l.hasRings()
 			for _, layout := range l.layouts() {
 				l.layout, l.known = layout, map[string]oracle{}
 				test(l)
