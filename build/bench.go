@@ -18,8 +18,8 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		fmt.Sprintf("pairs of measurements, for plain, contexts, speculation and checkpoints; fewer than the default try a bench out (default %d)",
 			bench.MinPairs))
 	model := set.String("model", "",
-		"folder of the model, or one of "+strings.Join(bench.RandomModels,
-			", ")+" for a random one (default: the pocket model)")
+		"folder or GGUF file of the model, starter, or one of "+
+			strings.Join(bench.RandomModels, ", ")+" for a random one (default: the pocket model)")
 	var passed []string // flags for a bench without a rival
 	set.Func("drafter", "folder of a drafter, for verify and speculation; may be repeated",
 		func(dir string) error {
@@ -33,7 +33,7 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		"for speculation, `text` in the beginning of a table's title, such as code, edit or cold start; for endpoint and load, in the name of a row")
 	set.Usage = func() {
 		fmt.Fprintf(set.Output(),
-			"usage: %s [flags] [NAME]\nWithout a name it runs all of these:\n", set.Name())
+			"usage: %s [flags] [NAME]\nWithout a name it runs all of these, and with --model alone each of them on that model:\n", set.Name())
 		for _, r := range bench.Suite {
 			fmt.Fprintf(set.Output(), "  %s\n", r)
 		}
@@ -57,7 +57,9 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	switch {
 	case set.NArg() == 1:
 		runs = []bench.Run{{Name: set.Arg(0), Model: *model}}
-	case set.NFlag() > 0: // no flag works for all benches
+	case *model != "" && set.NFlag() == 1:
+		runs = bench.SuiteOn(*model)
+	case set.NFlag() > 0: // no other flag works for all benches
 		fmt.Fprintf(set.Output(), "%s: after flags comes the name of a bench\n", set.Name())
 		set.Usage()
 		return errUsage

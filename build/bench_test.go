@@ -11,7 +11,7 @@ import (
 // TestBenchRefusesFlagsWithoutEffect expects a usage error for each.
 func TestBenchRefusesFlagsWithoutEffect(t *testing.T) {
 	b := newTestBuilder(t)
-	for _, args := range [][]string{{"--pairs", "3"}, {"--quick"}, {"--model", "a"},
+	for _, args := range [][]string{{"--pairs", "3"}, {"--quick"}, {"--model", "a", "--quick"},
 		{"--pairs", "-3", "plain"}} {
 		if err := benchVerb(t.Context(), b, args); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %v", args, err)

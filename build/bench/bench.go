@@ -75,13 +75,33 @@ type benchReport struct {
 // A Run is one bench on one model.
 type Run struct {
 	Name  string // of tandem bench
-	Model string // folder, one of RandomModels, or empty for the pocket model
+	Model string // folder or GGUF file, Starter, one of RandomModels, or empty for the pocket model
 }
 
-// Suite lists the runs of the verb when it gets no name.
+// Suite lists the runs of the verb when it gets no name. What speculation and checkpoints save is
+// judged on the starter: most texts of the pocket model loop, which flatters.
 var Suite = []Run{
-	{"plain", ""}, {"plain", largeModel}, {"contexts", ""}, {"load", ""}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
-	{"lossless", ""}, {"checkpoints", ""}, {"checkpoints", ringModel}, {"checkpoints", hybridModel},
+	{"plain", ""}, {"plain", Starter}, {"plain", largeModel}, {"plain", "qwen3_moe-100m"},
+	{"plain", "qwen3_next-100m"}, {"plain", "gpt_oss-100m"}, {"plain", "gemma4-100m"},
+	{"contexts", Starter}, {"load", ""}, {"start", ""}, {"memory", Starter}, {"endpoint", ""},
+	{"verify", Starter}, {"speculation", Starter}, {"lossless", Starter}, {"checkpoints", Starter},
+	{"checkpoints", ringModel}, {"checkpoints", hybridModel},
+}
+
+// withoutModel are the benches that take no model.
+var withoutModel = []string{"load", "start", "endpoint"}
+
+// SuiteOn lists the benches for one model. Those that take none are among them.
+func SuiteOn(model string) (runs []Run) {
+	for _, r := range Suite {
+		if r.Model = model; slices.Contains(withoutModel, r.Name) {
+			r.Model = ""
+		}
+		if !slices.Contains(runs, r) {
+			runs = append(runs, r)
+		}
+	}
+	return runs
 }
 
 // String returns the run as a person types it.
@@ -127,14 +147,14 @@ func bench(
 	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
 		return err
 	}
-	dir, err := benchModel(ctx, b, r.Model)
+	of, err := benchModel(ctx, b, r.Model)
 	if err != nil {
 		return err
 	}
-	side := func(name string, args ...string) *exec.Cmd {
+	side := func(model, name string, args ...string) *exec.Cmd {
 		cmd := b.Command(ctx, name, args...)
-		if dir != "" {
-			cmd.Env = append(cmd.Env, "TANDEM_BENCH_MODEL="+dir)
+		if model != "" {
+			cmd.Env = append(cmd.Env, "TANDEM_BENCH_MODEL="+model)
 		}
 		return cmd
 	}
@@ -143,7 +163,11 @@ func bench(
 		if pairs > 0 {
 			passed = append(passed, "--pairs", strconv.Itoa(pairs))
 		}
-		cmd := side(program, append([]string{"bench", r.Name, "--json"}, passed...)...)
+		if drafts := r.Name == "verify" || r.Name == "speculation"; drafts && of.drafter != "" &&
+			!slices.Contains(passed, "--drafter") {
+			passed = append(passed, "--drafter", of.drafter)
+		}
+		cmd := side(of.ours, program, append([]string{"bench", r.Name, "--json"}, passed...)...)
 		cmd.Stderr = os.Stderr // shows its progress, or the flags that it refuses
 		text, failed := runAlone(b, cmd)
 		// Exit code 1 means a missed bar, and its output is kept. After any other failure or an
@@ -167,8 +191,8 @@ func bench(
 		least = slowPairs
 	}
 	report, err := compare(ctx, b, cmp.Or(pairs, least),
-		side(program, "bench", r.Name, "--json", "--wait"),
-		withOpenBLAS(ctx, b, side(python, rival)))
+		side(of.ours, program, "bench", r.Name, "--json", "--wait"),
+		withOpenBLAS(ctx, b, side(of.rival, python, rival)))
 	if err != nil {
 		return err
 	}
@@ -184,6 +208,9 @@ func bench(
 	return report.verdict()
 }
 
+// Starter is the model that Tandem brings, with a draft model of its own weights in fewer bits.
+const Starter = "starter"
+
 // Random models, which benchModel makes.
 const (
 	largeModel  = "qwen3-100m"  // memory bounds its steps
@@ -191,13 +218,38 @@ const (
 	hybridModel = "qwen3_5-30m" // with recurrent states
 )
 
-var RandomModels = []string{largeModel, ringModel, hybridModel}
+var RandomModels = []string{largeModel, "qwen3_moe-100m", "qwen3_next-100m", "gpt_oss-100m",
+	"gemma4-100m", ringModel, hybridModel}
 
-// benchModel returns the folder that a bench's --model names. It is empty for the pocket model.
-func benchModel(ctx context.Context, b *setup.Builder, name string) (string, error) {
-	if !slices.Contains(RandomModels, name) {
-		return name, nil
+// A model is where each side finds the model of a bench. Paths are empty for the pocket model.
+type model struct {
+	ours, rival string
+	drafter     string // for benches that draft, or empty
+}
+
+// benchModel returns the model that a bench's --model names.
+func benchModel(ctx context.Context, b *setup.Builder, name string) (m model, err error) {
+	switch {
+	case name == Starter:
+		dir, err := b.Starter()
+		if err != nil {
+			return m, err
+		}
+		m.ours = filepath.Join(dir, setup.StarterFile)
+		if m.rival, err = b.StarterFolder(ctx, ""); err != nil {
+			return m, err
+		}
+		m.drafter, err = b.StarterFolder(ctx, setup.StarterDraftBits)
+		return m, err
+	case slices.Contains(RandomModels, name):
+		dir, err := randomModel(ctx, b, name)
+		return model{ours: dir, rival: dir}, err
 	}
+	return model{ours: name, rival: name}, nil
+}
+
+// randomModel makes a random model in the cache and returns its folder.
+func randomModel(ctx context.Context, b *setup.Builder, name string) (string, error) {
 	python, err := b.ReferencePython(ctx)
 	if err != nil {
 		return "", err

@@ -116,7 +116,7 @@ func TestSuiteHasEveryBench(t *testing.T) {
 		if !slices.ContainsFunc(Suite, func(r Run) bool { return r.Model == name }) {
 			t.Errorf("the random model %s is not benched", name)
 		}
-		if !strings.Contains(string(script), "\n    \""+name+"\": {\n") {
+		if !strings.Contains(string(script), "\n    \""+name+"\": {") {
 			t.Errorf("no script makes the random model %s", name)
 		}
 	}

