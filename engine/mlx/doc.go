@@ -20,11 +20,16 @@
 // else refers to it. One forgotten handle turns an append of one row into a copy of the whole
 // buffer.
 //
-// # Attention on the CPU
+// # Operations of our own on the CPU
 //
-// [Scope.TiledAttention] is the one operation that is not MLX's: on Linux, attention_linux.cpp adds
-// it as a primitive in C++. MLX's own operations write and read all scores a dozen times (measured
-// in engine/LOG.md).
+// Three operations are not MLX's: on Linux, C++ adds them as primitives, for float32 on the CPU
+// (measured in engine/LOG.md):
+//
+//   - [Scope.TiledAttention]. MLX's own operations write and read all scores a dozen times.
+//   - [Scope.TiledMatMul]. OpenBLAS packs a whole matrix before it multiplies a few rows.
+//   - [Scope.TiledGatherMM]. MLX multiplies each row with its expert by itself.
+//
+// What they give a row does not depend on the rows that come with it.
 //
 // # Errors
 //
