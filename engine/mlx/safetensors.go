@@ -1,28 +1,10 @@
 package mlx
 
-/*
-#include <stdlib.h>
-#include "mlx/c/mlx.h"
-
-static mlx_array tandem_new_managed(void* data, const int* shape, int dim, mlx_dtype dtype) {
-	return mlx_array_new_data_managed(data, shape, dim, dtype, free);
-}
-
-// tandem_page_alloc returns whole pages, which Metal can use without a copy.
-static void* tandem_page_alloc(size_t bytes, size_t page) {
-	void* p = NULL;
-	size_t n = (bytes + page - 1) / page * page;
-	return posix_memalign(&p, page, n > 0 ? n : page) == 0 ? p : NULL;
-}
-*/
-import "C"
-
 import (
 	"encoding/binary"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"unsafe"
 )
@@ -33,12 +15,7 @@ type Tensors struct {
 	r        io.ReaderAt
 	infos    map[string]TensorInfo
 	metadata map[string]string
-	staging  []byte // of the tensor that Load reads, on the CPU
 }
-
-// maxStaging bounds the memory that Load keeps from one tensor to the next. A larger tensor gets
-// memory of its own.
-const maxStaging = 64 << 20
 
 // OpenTensors reads and checks the header of a safetensors file of size bytes. r must stay readable
 // as long as tensors are loaded. The error is one sentence about the file, without its name; it is
@@ -103,9 +80,9 @@ func (t *Tensors) Data(name string) ([]byte, error) {
 	return b, nil
 }
 
-// Load reads one tensor into memory of its own and returns it as an array of the scope. On Metal
-// the array uses that memory; on the CPU MLX copies it. The scope fails if the file lacks the
-// tensor, cannot be read, or has a type that MLX does not have.
+// Load reads one tensor as an array of the scope. The memory that it is read into is the array's own
+// on Metal, and on Linux. The scope fails if the file lacks the tensor, cannot be read, or has a type
+// that MLX does not have.
 func (t *Tensors) Load(s *Scope, name string) *Array {
 	info, ok := t.infos[name]
 	if !ok {
@@ -121,41 +98,15 @@ func (t *Tensors) Load(s *Scope, name string) *Array {
 	if !s.ready() {
 		return s.dead
 	}
-	if !s.t.GPU() && info.Bytes > 0 && info.Bytes <= maxStaging {
-		return t.copied(s, info, dtype)
-	}
-	p := C.tandem_page_alloc(C.size_t(info.Bytes), C.size_t(os.Getpagesize()))
-	if p == nil {
-		s.Fail(fmt.Errorf("no memory for the %d bytes of tensor %q", info.Bytes, name))
-		return s.dead
-	}
-	if n, err := t.r.ReadAt(unsafe.Slice((*byte)(p), info.Bytes),
-		info.offset); int64(n) < info.Bytes {
-		C.free(p)
-		s.Fail(fmt.Errorf("read tensor %q: %w", name, err))
-		return s.dead
-	}
-	var d dims
-	a := s.new()
-	a.c = C.tandem_new_managed(p, d.set(info.Shape), C.int(len(info.Shape)), C.mlx_dtype(dtype))
-	return s.made(a)
+	return t.load(s, info, dtype)
 }
 
-// copied reads a tensor into the staging memory, of which MLX makes a copy. Fresh memory for each
-// tensor would cost more than the copy.
-func (t *Tensors) copied(s *Scope, info TensorInfo, dtype Dtype) *Array {
-	if int64(len(t.staging)) < info.Bytes {
-		t.staging = nil // before there is more
-		t.staging = make([]byte, info.Bytes)
-	}
-	data := t.staging[:info.Bytes]
-	if n, err := t.r.ReadAt(data, info.offset); n < len(data) {
+// fill reads the bytes of a tensor to p. It reports false if the scope fails.
+func (t *Tensors) fill(s *Scope, info TensorInfo, p unsafe.Pointer) bool {
+	if n, err := t.r.ReadAt(unsafe.Slice((*byte)(p), info.Bytes),
+		info.offset); int64(n) < info.Bytes {
 		s.Fail(fmt.Errorf("read tensor %q: %w", info.Name, err))
-		return s.dead
+		return false
 	}
-	var d dims
-	a := s.new()
-	a.c = C.mlx_array_new_data(unsafe.Pointer(unsafe.SliceData(data)), d.set(info.Shape),
-		C.int(len(info.Shape)), C.mlx_dtype(dtype))
-	return s.made(a)
+	return true
 }

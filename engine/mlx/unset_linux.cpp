@@ -1,0 +1,30 @@
+// Arrays on the CPU that are read straight from a file. mlx-c makes arrays of memory that is there
+// already, of which MLX makes a copy.
+
+#include <cstdio>
+#include <exception>
+
+#include "mlx/allocator.h"
+#include "mlx/array.h"
+#include "unset_linux.h"
+
+namespace core = mlx::core;
+
+int tandem_new_unset(mlx_array* out, const int* shape, int dim, mlx_dtype dtype, void** data,
+	char* why, size_t size) try {
+	const int none = 0;
+	mlx_array like = mlx_array_new_data("", &none, 1, dtype); // knows the type in C++
+	core::Dtype type = static_cast<core::array*>(like.ctx)->dtype();
+	mlx_array_free(like);
+	core::Shape extents(shape, shape + dim);
+	size_t bytes = type.size();
+	for (int n : extents)
+		bytes *= n;
+	core::allocator::Buffer buffer = core::allocator::malloc(bytes);
+	*data = buffer.raw_ptr();
+	out->ctx = new core::array(buffer, std::move(extents), type);
+	return 0;
+} catch (const std::exception& e) {
+	std::snprintf(why, size, "%s", e.what());
+	return 1;
+}
