@@ -36,6 +36,7 @@ type Weights struct {
 	err     error
 
 	arrays     []*mlx.Array // kept
+	pending    []*mlx.Array // of them, those that may not be computed yet
 	fewRows    *fewRows     // of the packed matrices, nil if there are none
 	parts      Parts
 	parameters int64
@@ -163,6 +164,7 @@ func (w *Weights) fail(err error) {
 // Err returns the first failure, or else an error that names missing and unexpected tensors. Call
 // it after everything was asked for.
 func (w *Weights) Err() error {
+	w.wait()
 	if w.err != nil {
 		return w.err
 	}
@@ -275,8 +277,9 @@ func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 	return w.src.Load(w.scope, info.Name)
 }
 
-// keep makes arrays outlive the scope, and views of them, whose memory counts once. It evaluates
-// them now, so that no more than one layer is held twice, and frees all other arrays of the scope.
+// keep makes arrays outlive the scope, and views of them, whose memory counts once. It computes them
+// while the next tensors are read, and frees all other arrays of the scope. Before that it waits for
+// those of the last call, so that no more than two layers are held twice.
 func (w *Weights) keep(arrays []*mlx.Array, views ...*mlx.Array) {
 	if w.stopped() {
 		return
@@ -288,5 +291,15 @@ func (w *Weights) keep(arrays []*mlx.Array, views ...*mlx.Array) {
 	for _, a := range all {
 		w.arrays = append(w.arrays, w.scope.Keep(a))
 	}
-	w.scope.Eval(all...)
+	w.wait()
+	w.scope.AsyncEval(all...)
+	w.pending = all
+}
+
+// wait waits for what keep computes. An error is the scope's.
+func (w *Weights) wait() {
+	if w.pending != nil {
+		w.scope.Eval(w.pending...)
+		w.pending = nil
+	}
 }
