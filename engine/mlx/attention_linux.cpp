@@ -20,6 +20,7 @@
 #include "mlx/array.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
+#include "threads_linux.h"
 
 namespace {
 
@@ -265,7 +266,7 @@ void attendAll(const Attention& a, Block& own) noexcept {
 	};
 	std::vector<std::thread> helpers;
 	if (double(a.heads) * a.n * a.keys * a.width >= worthThreads) {
-		int threads = std::min<int>(items, std::thread::hardware_concurrency());
+		int threads = std::min(items, tandem_threads());
 		try {
 			helpers.reserve(std::max(threads, 1) - 1);
 			for (int i = 1; i < threads; i++)

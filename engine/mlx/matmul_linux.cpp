@@ -1,6 +1,6 @@
 // Products in float32 on the CPU, as operations of MLX. A tile of the matrix is turned once and lies
-// in the first cache while all rows pass it, so that a matrix is read from memory once. OpenBLAS
-// packs all of it before it multiplies a few rows, and its sums depend on the number of rows.
+// in the first cache while all rows pass it. So a matrix is read from memory once. OpenBLAS packs
+// all of it before it multiplies a few rows, and its sums depend on the number of rows.
 
 #include <atomic>
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "mlx/array.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
+#include "threads_linux.h"
 
 namespace {
 
@@ -167,16 +168,19 @@ __attribute__((target("avx2,fma"))) void multiplyAVX2(const Work& w) { multiply<
 #endif
 void multiplyPlainly(const Work& w) { multiply<4, 2, 4>(w); }
 
-// multiplier returns the function that suits the processor. All of them add in the same order; only
-// the last one rounds each product before it adds it, where the processor knows nothing else.
-auto multiplier() {
+// multipliers returns the functions that the processor can run, the fastest first. All of them add in
+// the same order. The last one may round each product before it adds it.
+using Multiply = void (*)(const Work&);
+std::vector<Multiply> multipliers() {
+	std::vector<Multiply> list;
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("avx512f"))
-		return multiplyAVX512;
+		list.push_back(multiplyAVX512);
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		return multiplyAVX2;
+		list.push_back(multiplyAVX2);
 #endif
-	return multiplyPlainly;
+	list.push_back(multiplyPlainly);
+	return list;
 }
 
 // Helpers are threads that share work with the thread that has it. They live as long as the process
@@ -220,12 +224,12 @@ public:
 	}
 
 private:
-	static constexpr int spins = 4000; // about 100 microseconds, as long as the host takes between products
+	static constexpr int spins = 4000; // about 100 microseconds, longer than products lie apart
 
 	Helpers() {
-		const int most = std::thread::hardware_concurrency();
+		const int threads = tandem_threads();
 		try {
-			for (; count_ + 1 < most; count_++)
+			for (; count_ + 1 < threads; count_++)
 				std::thread([this] { help(); }).detach();
 		} catch (const std::exception&) {
 			// The threads that began are all there are.
@@ -278,12 +282,12 @@ struct Product {
 	std::vector<const float*> x; // of each row
 	std::vector<float*> y;
 	std::vector<int> ends; // of each matrix, after its last row
+	Multiply multiply;
 
 	// multiplyAll does the work on several threads if there is enough. What a row gets does not depend
 	// on how the work is divided.
 	void multiplyAll() const noexcept {
 		const int tiles = (out + tileOut - 1) / tileOut, matrices = ends.size();
-		const auto multiply = multiplier();
 		auto work = [&](int i) {
 			const int m = i / tiles, o = i % tiles * tileOut, begin = m > 0 ? ends[m - 1] : 0;
 			if (begin == ends[m])
@@ -302,12 +306,13 @@ struct Product {
 
 class TiledMatMul : public core::Primitive {
 public:
-	using Primitive::Primitive;
+	TiledMatMul(core::Stream s, Multiply multiply) : Primitive(s), multiply_(multiply) {}
 
 	// in: x (rows, in), w (in, out)
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		const core::array &x = in[0], &w = in[1];
 		auto p = std::make_shared<Product>();
+		p->multiply = multiply_;
 		const int rows = x.shape(0);
 		p->matrix = {w.data<float>(), w.strides(0), w.strides(1)};
 		p->in = w.shape(0), p->out = w.shape(1), p->xStride = x.strides(1);
@@ -323,17 +328,21 @@ public:
 		throw std::runtime_error("TiledMatMul is for the CPU.");
 	}
 	const char* name() const override { return "TiledMatMul"; }
+
+private:
+	Multiply multiply_;
 };
 
 class TiledGatherMM : public core::Primitive {
 public:
-	using Primitive::Primitive;
+	TiledGatherMM(core::Stream s, Multiply multiply) : Primitive(s), multiply_(multiply) {}
 
 	// in: x (n, k or 1, 1, in), w (E, in, out), chosen (n, k) of 32-bit integers below E
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		const core::array &x = in[0], &w = in[1], &chosen = in[2];
 		const int n = chosen.shape(0), k = chosen.shape(1), matrices = w.shape(0);
 		auto p = std::make_shared<Product>();
+		p->multiply = multiply_;
 		p->matrix = {w.data<float>(), w.strides(1), w.strides(2)};
 		p->matrixStride = w.strides(0);
 		p->in = w.shape(1), p->out = w.shape(2), p->xStride = x.strides(3);
@@ -367,14 +376,20 @@ public:
 		throw std::runtime_error("TiledGatherMM is for the CPU.");
 	}
 	const char* name() const override { return "TiledGatherMM"; }
+
+private:
+	Multiply multiply_;
 };
 
 const core::array& of(mlx_array a) { return *static_cast<core::array*>(a.ctx); }
 
+// make makes the array of a primitive. kernel counts multipliers from the fastest on.
 template <class Primitive>
-int make(mlx_array* out, core::Shape shape, std::vector<core::array> in, mlx_stream stream, char* why,
-	size_t size) try {
-	auto primitive = std::make_shared<Primitive>(*static_cast<core::Stream*>(stream.ctx));
+int make(mlx_array* out, core::Shape shape, std::vector<core::array> in, int kernel,
+	mlx_stream stream, char* why, size_t size) try {
+	static const std::vector<Multiply> all = multipliers();
+	auto primitive =
+		std::make_shared<Primitive>(*static_cast<core::Stream*>(stream.ctx), all.at(kernel));
 	out->ctx = new core::array(std::move(shape), core::float32, primitive, std::move(in));
 	return 0;
 } catch (const std::exception& e) {
@@ -384,14 +399,16 @@ int make(mlx_array* out, core::Shape shape, std::vector<core::array> in, mlx_str
 
 } // namespace
 
-int tandem_matmul(mlx_array* out, mlx_array x, mlx_array w, mlx_stream stream, char* why,
+int tandem_multipliers(void) { return multipliers().size(); }
+
+int tandem_matmul(mlx_array* out, mlx_array x, mlx_array w, int kernel, mlx_stream stream, char* why,
 	size_t size) {
-	return make<TiledMatMul>(out, {of(x).shape(0), of(w).shape(1)}, {of(x), of(w)}, stream, why,
-		size);
+	return make<TiledMatMul>(out, {of(x).shape(0), of(w).shape(1)}, {of(x), of(w)}, kernel, stream,
+		why, size);
 }
 
-int tandem_gather_matmul(mlx_array* out, mlx_array x, mlx_array w, mlx_array chosen,
+int tandem_gather_matmul(mlx_array* out, mlx_array x, mlx_array w, mlx_array chosen, int kernel,
 	mlx_stream stream, char* why, size_t size) {
 	return make<TiledGatherMM>(out, {of(chosen).shape(0), of(chosen).shape(1), 1, of(w).shape(2)},
-		{of(x), of(w), of(chosen)}, stream, why, size);
+		{of(x), of(w), of(chosen)}, kernel, stream, why, size);
 }
