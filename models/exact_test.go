@@ -311,7 +311,7 @@ func TestSuiteFindsDifferingBits(t *testing.T) {
 // The suite runs with OpenBLAS, which stands for a GPU: results depend a little on how many rows are
 // computed at once. Along the recorded text, the likeliest token may differ from one-row decode. Then
 // it must be one of plain's top two, and these must be all but equal.
-func TestServedLogitsAreWithinTheSpeedTier(t *testing.T) {
+func TestLogitsOfBLASAreWithinTheSpeedTier(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full}[:layouts()] {
 		t.Run(string(layout), func(t *testing.T) {
 			var s speed

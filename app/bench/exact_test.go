@@ -16,8 +16,7 @@ var wideHeads = map[string]any{
 	"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64,
 }
 
-// Exact requests are compared as they are served, with the BLAS whose results depend on the number
-// of rows. For any depth and rollback, no bit of a logit may differ from decoding without drafts.
+// Exact requests are compared where results depend on the number of rows, as on a GPU. For any depth and rollback, no bit of a logit may differ from decoding without drafts.
 // The same requests without Exact must differ, otherwise the test compares nothing.
 func TestExactRequestsEqualPlainDecodingToTheBit(t *testing.T) {
 	for _, of := range shapes {

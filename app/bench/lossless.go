@@ -39,11 +39,16 @@ func openLossless(ctx context.Context, o Options) (bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newLosslessBench(t, b, o.Quick), nil
+}
+
+// newLosslessBench compares on a loaded model. Its Close closes both.
+func newLosslessBench(t *mlx.Thread, b *models.Bundle, quick bool) *losslessBench {
 	l := &losslessBench{thread: t, bundle: b, least: losslessLeast, blocks: []int{2, 4, 8, 16}}
-	if o.Quick {
+	if quick {
 		l.least, l.blocks = 1, []int{2, 8}
 	}
-	return l, nil
+	return l
 }
 
 func (l *losslessBench) header() benchHeader {
@@ -105,7 +110,7 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout,
 			"ends on row 0, 1, ..."},
 		Notes: []string{
 			"A drafter that knows the answer is wrong at each row in turn. Answers end on each row by a token, a text, the limit and the client.",
-			"Bits differ where the BLAS picks its kernels by the number of rows. Another token is excused if it and plain decoding's are the best two and nearly equal.",
+			"Bits differ where kernels are picked by the number of rows, as on a GPU. Another token is excused if it and plain decoding's are the best two and nearly equal.",
 			"In float32 a logit may be off by 1e-5 of the largest one of its row, a log-probability by twice that.",
 		},
 	}

@@ -41,7 +41,7 @@ func Bit(t *testing.T) bool {
 		return false
 	}
 	want := bitLibrary(t)
-	if os.Getenv(bitVariable) != "" {
+	if InBit() {
 		if got := blas(t); got != want {
 			t.Fatalf("cblas_sgemm comes from %s, not from %s", got, want)
 		}
@@ -66,6 +66,9 @@ func Bit(t *testing.T) bool {
 	}
 	return false
 }
+
+// InBit reports whether this is the process in which the bodies of bit tests run.
+func InBit() bool { return os.Getenv(bitVariable) != "" }
 
 // Control runs a suite of the bit tier under OpenBLAS, where it must find differing float32 bits. A
 // suite that finds none there cannot find any.
