@@ -150,14 +150,16 @@ func (m *messages) beginMessage(p *Parser, header string) {
 // readOpener reads white space and then the text that opens a call, or a token that ends the
 // message.
 func (m *messages) readOpener(p *Parser, c byte) {
+	space := m.look.held[:m.look.tag]
 	tag, ok := m.look.read(c, m.form.marks)
 	switch {
 	case !ok:
 		m.treatAsText(p, m.look.held)
 	case slices.Contains(m.form.openers, tag):
+		p.space = append(p.space, space...) // text, if this is no call after all
 		p.dialect.calls.open(p, tag)
 		if call, ok := p.mode.(*memberCall); ok {
-			call.lead = p.source.at - len(tag) - m.from
+			call.lead = p.source.at - len(tag) - len(p.space) - m.from
 		}
 	case tag != "":
 		m.endMessage(p, tag)

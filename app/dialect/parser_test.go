@@ -269,6 +269,8 @@ arguments "{\"city\":\" a</atem:parameter>b\\n\"}"
 	{"cut in a value", "muse_glimmer", ` to=now<|message|><atem:function_calls><atem:invoke name="get_weather"><atem:parameter name="city">Zü`, true, `call get_weather
 arguments "{\"city\":\"Zü"
 `},
+	{"no call after a line end", "muse_glimmer", ` to=now<|message|>a</nothing>` + "\n" + `<atem:function_calls>print()<|eot|>`, false, `text "a</nothing>\n<atem:function_calls>print()"` + "\n"},
+	{"no call at a line", "muse_glimmer", ` to=now<|message|>` + "\n" + `<atem:function_calls>print()<|eot|>`, false, `text "\n<atem:function_calls>print()"` + "\n"},
 	{"no call after all", "muse_glimmer", ` to=now<|message|><atem:function_calls>print()<|eot|>`, false, `text "<atem:function_calls>print()"` + "\n"},
 
 	{"two calls", "harmony", "<|channel|>commentary to=functions.now<|message|>{}<|call|><|start|>assistant<|channel|>commentary to=functions.x<|message|>{} <|call|>",
