@@ -20,12 +20,12 @@ func glimmerConfig(c *config) {
 	c.count("sliding_window", "attention.sliding_window")
 	c.fields["layer_types"] = c.windows(4)
 	c.fields["qk_scale_factor"] = c.glimmerScale()
-	for field, key := range map[string]string{"output_multiplier": "logit_scale",
-		"final_logit_softcapping": "final_logit_softcapping"} {
-		if _, ok := c.metadata[c.prefix+key]; !ok {
-			c.fail(fmt.Errorf("its metadata lacks %s%s", c.prefix, key))
+	for _, of := range []struct{ field, key string }{{"output_multiplier", "logit_scale"},
+		{"final_logit_softcapping", "final_logit_softcapping"}} {
+		if _, ok := c.metadata[c.prefix+of.key]; !ok {
+			c.fail(fmt.Errorf("its metadata lacks %s%s", c.prefix, of.key))
 		}
-		c.number(field, key)
+		c.number(of.field, of.key)
 	}
 }
 

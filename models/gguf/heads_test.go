@@ -99,18 +99,20 @@ func TestPredictorsAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestGrowingStatesAreRefused makes a decay of 1 of a state.
-func TestGrowingStatesAreRefused(t *testing.T) {
+// TestStatesThatDoNotDecayAreRefused gives a state another decay than a number below 0.
+func TestStatesThatDoNotDecayAreRefused(t *testing.T) {
 	s := &source{tensor: tensor{kind: f32, shape: []int{2}}, log: true}
 	data := make([]byte, 8)
-	for i, v := range []float32{-1, 0} {
-		binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(v))
+	for i := range 2 {
+		binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(-1))
 	}
 	if err := s.restoreElements(data); err != nil || binary.LittleEndian.Uint32(data) != 0 {
 		t.Errorf("%x, %v", data, err)
 	}
-	binary.LittleEndian.PutUint32(data, math.Float32bits(0.5))
-	if err := s.restoreElements(data); err != errDecay {
-		t.Error(err)
+	for _, v := range []float32{0, 0.5, float32(math.NaN())} {
+		binary.LittleEndian.PutUint32(data, math.Float32bits(v))
+		if err := s.restoreElements(data); err != errDecay {
+			t.Errorf("%v: %v", v, err)
+		}
 	}
 }

@@ -246,7 +246,7 @@ func scaleAndMin(size int) func(scales, biases, blocks []byte) bool {
 func superScales(size int) func(scales, biases, blocks []byte) bool {
 	return func(scales, biases, blocks []byte) bool {
 		ok := true
-		for len(blocks) >= size && len(scales) >= 32 && len(biases) >= 32 {
+		for len(blocks) >= size {
 			halves := [2]uint16{little.Uint16(blocks), little.Uint16(blocks[2:])}
 			ok = ok && isFinite(halves[0]) && isFinite(halves[1])
 			d, least := fromHalf(halves[0]), fromHalf(halves[1])

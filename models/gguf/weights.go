@@ -382,9 +382,10 @@ func (t *source) restoreElements(elements []byte) error {
 	for i := 0; i < len(elements); i += 4 {
 		v := math.Float32frombits(little.Uint32(elements[i:])) - t.shift
 		if t.log {
-			if v = float32(math.Log(-float64(v))); v != v {
+			if !(v < 0) {
 				return errDecay
 			}
+			v = float32(math.Log(-float64(v)))
 		}
 		putFloat(elements[i:], v)
 	}
