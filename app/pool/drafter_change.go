@@ -139,8 +139,9 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) (form, error) {
 	size, err := p.measure(m.row, source, m.dtype)
 	how := form{m.dtype, m.unpacked, size.unpacks}
-	if err != nil {
-		return m.form, nil // its needs are not known, see textMemory
+	if err != nil { // its needs are not known, see textMemory
+		how.drafts = false
+		return how, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,7 +22,7 @@ type Model struct {
 	engine     *engine.Engine
 	store      *checkpoint.Store // of the engine; nil if there is none
 	context    int               // tokens of the engine; 0 = the model's
-	form                         // the drafter has it too
+	form                         // of the model and of its drafter
 	key        string            // of the files of its checkpoints
 	took       time.Duration
 	longest    int        // bytes of the longest token

@@ -122,6 +122,24 @@ func TestSuiteHasEveryBench(t *testing.T) {
 	}
 }
 
+// TestSuiteOnOneModel expects every bench once. Those that take a model get it.
+func TestSuiteOnOneModel(t *testing.T) {
+	var got, want []string
+	for _, r := range SuiteOn(Starter) {
+		got = append(got, r.Name)
+		if takes := !slices.Contains([]string{"load", "start", "endpoint"}, r.Name); takes !=
+			(r.Model == Starter) {
+			t.Errorf("%s: model %q", r.Name, r.Model)
+		}
+	}
+	for _, r := range Suite {
+		want = append(want, r.Name)
+	}
+	if want = slices.Compact(want); !slices.Equal(got, want) {
+		t.Errorf("benches %q, want %q", got, want)
+	}
+}
+
 // newTestBuilder has an empty checkout and an empty cache.
 func newTestBuilder(t *testing.T) *setup.Builder {
 	return &setup.Builder{Root: t.TempDir(), Cache: setup.Cache{Dir: t.TempDir()}, Out: io.Discard}

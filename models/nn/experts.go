@@ -13,8 +13,7 @@ type MoE struct {
 	Shared  FeedForward // takes all rows; nil = none
 }
 
-// Forward maps rows x (rows, H). The result for a row does not depend on the other rows: every
-// product is of one row with one expert.
+// Forward maps rows x (rows, H). The result for a row does not depend on the other rows.
 func (m *MoE) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	chosen, scores := m.Router.Route(s, x)
 	y := m.Experts.Forward(s, x, chosen, scores)
