@@ -72,7 +72,7 @@ func parseArgs(text []byte) (*args, error) {
 
 // readMuse puts what a config.json of Muse Glimmer's drafter says into the fields of others.
 func (a *args) readMuse() {
-	a.VocabSize = nn.MaxVocab // the target's, which it does not name
+	a.VocabSize = cmp.Or(a.VocabSize, nn.MaxVocab) // one that is not named is the target's
 	a.DFlashConfig = config{MaskTokenID: a.MaskTokenID, TargetLayerIDs: a.TargetLayerIDs,
 		Causal: new(false)}
 	if n := a.NumHiddenLayers; a.LayerTypes == nil && n > 0 && n <= nn.MaxLayers {
