@@ -72,7 +72,7 @@ func parseBPE(raw json.RawMessage, byteLevel bool) (*bpe, error) {
 	if c.Unk != nil {
 		id, ok := m.vocab[*c.Unk]
 		if !ok {
-			return nil, invalid("model BPE", "unk_token %q is not in the vocabulary", *c.Unk)
+			return nil, invalid("model BPE", "unk_token %.40q is not in the vocabulary", *c.Unk)
 		}
 		m.unk = id
 	}
@@ -104,7 +104,7 @@ func (m *bpe) setMerges(raw json.RawMessage) error {
 		ab, okAB := m.vocab[string(joined)]
 		if !okA || !okB || !okAB {
 			return invalid("merges",
-				"entry %d, %q and %q, names a token that is not in the vocabulary",
+				"entry %d, %.40q and %.40q, names a token that is not in the vocabulary",
 				rank, left, right)
 		}
 		m.pairs[pairKey(a, b)] = int32(rank)

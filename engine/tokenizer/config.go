@@ -77,7 +77,7 @@ func (c *config) apply(t *Tokenizer) error {
 	if c.AddBOS != nil {
 		if *c.AddBOS && !t.hasBOS {
 			return invalid("tokenizer_config.json",
-				"add_bos_token is set but bos_token %q is not in the vocabulary", c.BOS)
+				"add_bos_token is set but bos_token %.40q is not in the vocabulary", c.BOS)
 		}
 		if t.hasBOS {
 			t.template.prefix = setToken(t.template.prefix, t.bos, *c.AddBOS, 0)
@@ -86,7 +86,7 @@ func (c *config) apply(t *Tokenizer) error {
 	if c.AddEOS != nil {
 		if *c.AddEOS && !t.hasEOS {
 			return invalid("tokenizer_config.json",
-				"add_eos_token is set but eos_token %q is not in the vocabulary", c.EOS)
+				"add_eos_token is set but eos_token %.40q is not in the vocabulary", c.EOS)
 		}
 		if t.hasEOS {
 			t.template.suffix = setToken(t.template.suffix, t.eos, *c.AddEOS,

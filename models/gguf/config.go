@@ -153,7 +153,7 @@ func (c *config) flag(key string) bool {
 	v, ok := c.metadata[c.prefix+key]
 	on, is := v.(bool)
 	if ok && !is {
-		c.fail(fmt.Errorf("%s%s is %.40v, which is neither true nor false", c.prefix, key, v))
+		c.fail(fmt.Errorf("%s%s is %s, which is neither true nor false", c.prefix, key, shown(v)))
 	}
 	return on
 }
@@ -180,7 +180,7 @@ func (c *config) float(key string) (n float32, ok bool) {
 			return float32(v), true
 		}
 	}
-	c.fail(fmt.Errorf("%s%s is %.40v, which is no number", c.prefix, key, v))
+	c.fail(fmt.Errorf("%s%s is %s, which is no number", c.prefix, key, shown(v)))
 	return 0, false
 }
 

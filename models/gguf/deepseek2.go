@@ -23,7 +23,7 @@ const vocabularyOfGLM = 154880
 // they score experts, or stretch their rotary embedding.
 func deepseek2Config(c *config) {
 	if kind := c.metadata.text(c.prefix + "rope.scaling.type"); kind != "" && kind != "none" {
-		c.fail(unsupported("has a rotary embedding of the type %q, which is not supported in the "+
+		c.fail(unsupported("has a rotary embedding of the type %.40q, which is not supported in the "+
 			"architecture deepseek2", kind))
 	}
 	rank, turned := c.uint("attention.kv_lora_rank", 0), c.uint("rope.dimension_count", 0)

@@ -98,7 +98,7 @@ func (m *model) family() (family, error) {
 			"name the file of the model itself")
 	}
 	if !ok {
-		return f, unsupported("is a GGUF file of the architecture %q, which is not supported; "+
+		return f, unsupported("is a GGUF file of the architecture %.40q, which is not supported; "+
 			"supported are %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
 	}
 	return f, nil

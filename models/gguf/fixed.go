@@ -46,8 +46,8 @@ func (c *config) checkFixed(scores gating) {
 	c.checkWindow()
 	for _, key := range []string{"attention.causal", "expert_weights_norm"} {
 		if v, ok := c.metadata[c.prefix+key]; ok && v != true && !c.read[key] {
-			c.fail(unsupported("has %s%s = %.40v, which is not supported; supported is true",
-				c.prefix, key, v))
+			c.fail(unsupported("has %s%s = %s, which is not supported; supported is true",
+				c.prefix, key, shown(v)))
 		}
 	}
 }

@@ -122,3 +122,30 @@ func TestOverlap(t *testing.T) {
 		t.Errorf("a tensor far beyond the end is read: %v", err)
 	}
 }
+
+// An error is one sentence that fits a line, however much of the file it is about.
+func TestErrorsAreShort(t *testing.T) {
+	long := strings.Repeat("x\n", 1<<10)
+	many := make([]int32, 1<<16)
+	for key, values := range map[string][]any{
+		"general.alignment":       {long, 1 << 31},
+		"general.architecture":    {long},
+		"llama.block_count":       {long, many, 1 << 31},
+		"llama.rope.freq_base":    {long, many},
+		"llama.rope.scaling.type": {long},
+		"llama.attention.causal":  {long, many},
+		"tokenizer.ggml.model":    {long, many},
+		"tokenizer.ggml.pre":      {long, many},
+	} {
+		for _, value := range values {
+			m := smallestWithout(key)
+			m.leave = ""
+			m.set(key, value)
+			_, err := open(t, m.file())
+			if err == nil || len(err.Error()) > 400 || strings.ContainsAny(err.Error(), "\n") ||
+				strings.Contains(err.Error(), "0000000") {
+				t.Errorf("%s = %.10v: the error is %.500q", key, value, err)
+			}
+		}
+	}
+}

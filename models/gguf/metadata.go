@@ -149,6 +149,29 @@ func (in *reader) array(key string) (any, error) {
 	return values, nil
 }
 
+// shown returns a value for a message: the whole of a number, the beginning of a text.
+func shown(v any) string {
+	switch v := v.(type) {
+	case string:
+		return fmt.Sprintf("%.40q", v)
+	case []string, []int64, []float64:
+		return "an array"
+	}
+	return fmt.Sprint(v)
+}
+
+// check refuses the entries of some keys that are of another type than T, which what says.
+func check[T any](m metadata, what string, keys ...string) error {
+	for _, key := range keys {
+		if v, ok := m[key]; ok {
+			if _, is := v.(T); !is {
+				return fmt.Errorf("%s is %s, and must be %s", key, shown(v), what)
+			}
+		}
+	}
+	return nil
+}
+
 // uint returns a whole number from 0 to most, or otherwise if there is no such key.
 func (m metadata) uint(key string, otherwise, most int) (int, error) {
 	v, ok := m[key]
@@ -157,7 +180,7 @@ func (m metadata) uint(key string, otherwise, most int) (int, error) {
 	}
 	n, ok := v.(int64)
 	if !ok || n < 0 || n > int64(most) {
-		return 0, fmt.Errorf("%s is %.40v, which is no whole number from 0 to %d", key, v, most)
+		return 0, fmt.Errorf("%s is %s, which is no whole number from 0 to %d", key, shown(v), most)
 	}
 	return int(n), nil
 }

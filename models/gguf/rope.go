@@ -20,7 +20,7 @@ func (c *config) ropeScaling() {
 		}
 		c.fields["rope_scaling"] = scaling
 	default:
-		c.fail(unsupported("has a rotary embedding of the type %q, which is not supported; "+
+		c.fail(unsupported("has a rotary embedding of the type %.40q, which is not supported; "+
 			"supported are linear and yarn", kind))
 	}
 }

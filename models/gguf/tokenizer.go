@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,14 @@ const (
 
 // maxToken is the bytes of a token. The longest of published tokenizers are 128 spaces.
 const maxToken = 1 << 10
+
+// Limits of a tokenizer. The largest published ones have 262,144 tokens and 514,906 merges, and
+// find 6,500 tokens before they split a text.
+const (
+	maxTokens = 1 << 19
+	maxMerges = 1 << 20
+	maxAdded  = 1 << 17
+)
 
 // A tokenizer is what the metadata says of one.
 type tokenizer struct {
@@ -46,6 +55,9 @@ type tokenizerForm struct {
 // tokenizer reads the tokenizer of the metadata.
 func (m *model) tokenizer() (*tokenizer, error) {
 	t := &tokenizer{metadata: m.header.metadata}
+	if err := t.checkEntries(); err != nil {
+		return nil, err
+	}
 	t.tokens = t.metadata.texts("tokenizer.ggml.tokens")
 	t.types = t.metadata.ints("tokenizer.ggml.token_type")
 	if t.tokens == nil {
@@ -57,19 +69,60 @@ func (m *model) tokenizer() (*tokenizer, error) {
 	if len(t.types) != len(t.tokens) {
 		return nil, fmt.Errorf("it has %d tokens and %d types of tokens", len(t.tokens), len(t.types))
 	}
-	for id, token := range t.tokens {
-		if !utf8.ValidString(token) {
-			return nil, fmt.Errorf("its token %d is not UTF-8", id)
-		}
-		if len(token) > maxToken {
-			return nil, fmt.Errorf("its token %d has %d bytes, and no tokenizer needs more than %d",
-				id, len(token), maxToken)
-		}
+	if err := t.checkTokens(); err != nil {
+		return nil, err
 	}
 	if err := t.setForm(); err != nil {
 		return nil, err
 	}
 	return t, t.checkScores()
+}
+
+// checkEntries refuses entries of another type than they must have.
+func (t *tokenizer) checkEntries() error {
+	const of = "tokenizer.ggml."
+	return cmp.Or(
+		check[string](t.metadata, "a text", of+"model", of+"pre", "tokenizer.chat_template"),
+		check[[]string](t.metadata, "an array of texts", of+"tokens", of+"merges"),
+		check[[]int64](t.metadata, "an array of whole numbers", of+"token_type"),
+		check[[]float64](t.metadata, "an array of numbers", of+"scores"),
+		check[bool](t.metadata, "true or false",
+			of+"add_bos_token", of+"add_eos_token", of+"add_space_prefix"),
+	)
+}
+
+// checkTokens refuses more tokens than a tokenizer needs, tokens that are no texts, and ids that
+// name no token.
+func (t *tokenizer) checkTokens() error {
+	added := 0
+	for id, token := range t.tokens {
+		if !utf8.ValidString(token) {
+			return fmt.Errorf("its token %d is not UTF-8", id)
+		}
+		if len(token) > maxToken {
+			return fmt.Errorf("its token %d has %d bytes, and no tokenizer needs more than %d",
+				id, len(token), maxToken)
+		}
+		if found, _ := t.added(id); found {
+			added++
+		}
+	}
+	if len(t.tokens) > maxTokens || added > maxAdded {
+		return fmt.Errorf("it has %d tokens and finds %d before it splits a text; "+
+			"at most %d and %d are allowed", len(t.tokens), added, maxTokens, maxAdded)
+	}
+	for _, key := range []string{"bos_token_id", "eos_token_id", "eot_token_id", "eom_token_id"} {
+		key = "tokenizer.ggml." + key
+		v, ok := t.metadata[key]
+		id, is := v.(int64)
+		if none := is && (id == -1 || id == math.MaxUint32); !ok || none {
+			continue
+		}
+		if !is || id < 0 || id >= int64(len(t.tokens)) {
+			return fmt.Errorf("%s is %s, which none of its %d tokens has", key, shown(v), len(t.tokens))
+		}
+	}
+	return nil
 }
 
 // setForm chooses the form by the kind of the tokenizer.
@@ -81,7 +134,7 @@ func (t *tokenizer) setForm() error {
 		pre := t.metadata.text("tokenizer.ggml.pre")
 		form, ok := byteLevelForm(pre)
 		if !ok {
-			return unsupported("has a tokenizer with the split %q, which is not supported; "+
+			return unsupported("has a tokenizer with the split %.40q, which is not supported; "+
 				"supported are %s", pre, byteLevelNames())
 		}
 		t.form, t.scores = form, nil
@@ -90,11 +143,14 @@ func (t *tokenizer) setForm() error {
 	case "gemma4":
 		t.form = spaceMarkForm(false)
 	default:
-		return unsupported("has a tokenizer of the kind %q, which is not supported; "+
+		return unsupported("has a tokenizer of the kind %.40q, which is not supported; "+
 			"supported are gemma4, gpt2 and llama", kind)
 	}
 	switch {
-	case t.merges != nil:
+	case len(t.merges) > maxMerges:
+		return fmt.Errorf("its tokenizer has %d merges; at most %d are allowed", len(t.merges),
+			maxMerges)
+	case len(t.merges) > 0:
 		t.scores = nil
 	case t.scores == nil:
 		return errors.New("its tokenizer has no tokenizer.ggml.merges; " +

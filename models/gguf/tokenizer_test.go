@@ -32,7 +32,7 @@ func TestEndsOfAnswers(t *testing.T) {
 		types := slices.Repeat([]int32{tokenControl}, len(c.tokens))
 		types[0] = tokenNormal
 		m.set("tokenizer.ggml.token_type", types)
-		m.set("tokenizer.ggml.merges", []string{})
+		m.set("tokenizer.ggml.merges", []string{"a a"})
 		m.set("tokenizer.ggml.eos_token_id", c.eos)
 		m.set("tokenizer.ggml.eot_token_id", c.eot)
 		d, err := open(t, m.file())
@@ -79,6 +79,67 @@ func TestLongTokensAreRefused(t *testing.T) {
 		_, err := open(t, c.m.file())
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("opened with %v, not %q", err, c.want)
+		}
+	}
+}
+
+// changed returns a file whose tokenizer has an entry of another value.
+func changed(key string, value any) *image {
+	m := smallestWithout("tokenizer.")
+	for key, v := range map[string]any{"ggml.model": "gpt2", "ggml.pre": "llama-bpe",
+		"ggml.tokens": []string{"a", "b", "ab"}, "ggml.token_type": []int32{1, 1, tokenControl},
+		"ggml.merges": []string{"a b"}, "ggml.eos_token_id": 2, key: value} {
+		if v != nil {
+			m.set("tokenizer."+key, v)
+		}
+	}
+	return m
+}
+
+// An entry that can't be used would leave a tokenizer without special tokens, or an answer without
+// an end.
+func TestHostileTokenizers(t *testing.T) {
+	none := math.MaxUint32 // how llama.cpp says that there is no such token
+	for _, c := range []struct {
+		key   string
+		value any
+		want  string
+	}{
+		{"ggml.model", "gpt2", ""},
+		{"ggml.eos_token_id", none, ""},
+		{"ggml.eos_token_id", 3, "tokenizer.ggml.eos_token_id is 3, which none of its 3 tokens has"},
+		{"ggml.eos_token_id", float32(2), "eos_token_id is 2"},
+		{"ggml.bos_token_id", 1 << 31, "bos_token_id is 2147483648"},
+		{"ggml.eot_token_id", "ab", `eot_token_id is "ab"`},
+		{"ggml.merges", nil, "no tokenizer.ggml.merges"},
+		{"ggml.merges", []string{}, "no tokenizer.ggml.merges"},
+		{"ggml.merges", []int32{0}, "merges is an array, and must be an array of texts"},
+		{"ggml.merges", make([]string, maxMerges+1), "at most 1048576"},
+		{"ggml.tokens", []float32{0}, "tokens is an array, and must be an array of texts"},
+		{"ggml.tokens", make([]string, maxTokens+1), "types of tokens"},
+		{"ggml.token_type", make([]int32, maxTokens+1), "types of tokens"},
+		{"ggml.token_type", []float32{1, 1, 3}, "array of whole numbers"},
+		{"ggml.scores", "none", "array of numbers"},
+		{"ggml.pre", 1, "pre is 1, and must be a text"},
+		{"chat_template", []string{"a"}, "chat_template is an array, and must be a text"},
+		{"ggml.add_bos_token", 1, "add_bos_token is 1, and must be true or false"},
+	} {
+		_, err := open(t, changed(c.key, c.value).file())
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s = %.60v: opened with %.200v, not %q", c.key, c.value, err, c.want)
+		}
+	}
+	many := smallestWithout("tokenizer.")
+	many.set("tokenizer.ggml.model", "gpt2")
+	many.set("tokenizer.ggml.tokens", make([]string, maxTokens+1))
+	added := smallestWithout("tokenizer.")
+	added.set("tokenizer.ggml.model", "gpt2")
+	added.set("tokenizer.ggml.tokens", make([]string, maxAdded+1))
+	added.set("tokenizer.ggml.token_type", slices.Repeat([]int32{tokenControl}, maxAdded+1))
+	for want, m := range map[string]*image{"it has 524289 tokens": many,
+		"finds 131073 before": added} {
+		if _, err := open(t, m.file()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("opened with %v, not %q", err, want)
 		}
 	}
 }
