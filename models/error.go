@@ -3,6 +3,8 @@ package models
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"tandem/models/nn"
 )
@@ -49,4 +51,22 @@ func invalid(err error) error {
 		code = CodeUnsupported
 	}
 	return &Error{Code: code, Message: err.Error(), Err: err}
+}
+
+// maxMessage is the bytes of a message. Files may hold a name of any length, and messages name
+// things.
+const maxMessage = 1 << 10
+
+// oneLine returns a message as one line of readable characters. Of a longer one it leaves out the
+// middle: the end says what to do.
+func oneLine(message string) string {
+	if len(message) > maxMessage {
+		message = message[:maxMessage*3/4] + " ... " + message[len(message)-maxMessage/4:]
+	}
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) && c != unicode.ReplacementChar {
+			return c
+		}
+		return ' '
+	}, message)
 }

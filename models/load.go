@@ -138,7 +138,7 @@ func named(err error, opts Options) error {
 		return err
 	}
 	e := *invalid(err).(*Error)
-	e.Model = opts.Name
+	e.Model, e.Message = opts.Name, oneLine(e.Message)
 	return &e
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode"
 
 	"tandem/engine/enginetest"
 	"tandem/models"
@@ -307,4 +308,31 @@ func TestKnownUnneededTensorsAreIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Close()
+}
+
+// A message names what a file calls a thing, however long, and stays one line.
+func TestMessagesAreOneLine(t *testing.T) {
+	long := strings.Repeat("x\n\x1b", 1<<16)
+	for _, change := range []func(files fstest.MapFS){
+		func(files fstest.MapFS) { setConfig(files, map[string]any{"model_type": long}) },
+		func(files fstest.MapFS) { setConfig(files, map[string]any{"hidden_act": long}) },
+		func(files fstest.MapFS) {
+			setConfig(files, map[string]any{"quantization": map[string]any{"mode": long, "bits": 4}})
+		},
+		func(files fstest.MapFS) {
+			setConfig(files, map[string]any{"architectures": []string{long + "DraftModel"}})
+		},
+		func(files fstest.MapFS) {
+			name, _ := json.Marshal(long)
+			files["tokenizer.json"] = &fstest.MapFile{
+				Data: fmt.Appendf(nil, `{"model":{"type":%s}}`, name)}
+		},
+	} {
+		files := recorded(t, "llama")
+		change(files)
+		_, err := models.InspectFS(files, "M")
+		if err == nil || len(err.Error()) > 1100 || strings.ContainsFunc(err.Error(), unicode.IsControl) {
+			t.Errorf("the error is %.1200q", fmt.Sprint(err))
+		}
+	}
 }

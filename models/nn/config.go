@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
+	"strings"
 )
 
 // Unfinite stands for NaN and Infinity in a config.json that was made readable by package models.
@@ -20,6 +23,54 @@ func ReadConfig(config []byte, v any) error {
 	}
 	if err != nil {
 		return fmt.Errorf("config.json: %w", err)
+	}
+	return checkFloats(reflect.ValueOf(v), "")
+}
+
+// Limits of a number that is not 0. A float32 holds it and 1 divided by it.
+const (
+	minFloat = 1.0 / (1 << 126)
+	maxFloat = 1 << 126
+)
+
+// checkFloats refuses numbers in what was read with which float32 computes 0, Infinity or NaN. name
+// is that of the field that v lies in.
+func checkFloats(v reflect.Value, name string) error {
+	switch v.Kind() {
+	case reflect.Float32, reflect.Float64:
+		if n := math.Abs(v.Float()); n > maxFloat || n > 0 && n < minFloat {
+			return fmt.Errorf("config.json: %s is %v, which no float32 computes with", name, v.Float())
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return checkFloats(v.Elem(), name)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			inner, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.Anonymous {
+				inner = name
+			}
+			if err := checkFloats(v.Field(i), inner); err != nil {
+				return err
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return nil // JSON that was not read yet
+		}
+		for i := range v.Len() {
+			if err := checkFloats(v.Index(i), name); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			if err := checkFloats(value, key.String()); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
