@@ -1,9 +1,13 @@
 package models_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
 	"tandem/models"
 )
 
@@ -61,5 +65,29 @@ func TestGptOssDefaults(t *testing.T) {
 	}
 	if got, want := got.Footprint.Text(4096, true), want.Footprint.Text(4096, true); got != want {
 		t.Errorf("a text takes %d bytes, want %d", got, want)
+	}
+}
+
+// The blocks of published experts are bytes. Words of 32 bits may hold them too.
+func TestGptOssBlocksOfWords(t *testing.T) {
+	th := enginetest.NewThread(t)
+	run := func(files fstest.MapFS) [][]float32 {
+		b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		caches := b.Model.NewCaches(cache.Options{})
+		defer freeCaches(t, th, caches)
+		return forward(t, th, b.Model, caches, []int32{1, 2, 3, 4}, 4)
+	}
+	files := recorded(t, "gpt-oss-published")
+	want := run(files)
+	editHeader(files, func(header string) string {
+		return strings.NewReplacer(`"U8","shape":[6,64,2,16]`, `"U32","shape":[6,64,2,4]`,
+			`"U8","shape":[6,128,2,16]`, `"U32","shape":[6,128,2,4]`).Replace(header)
+	})
+	if got := run(files); !slices.EqualFunc(got, want, slices.Equal) {
+		t.Error("the logits are others")
 	}
 }

@@ -192,10 +192,10 @@ func (w *Weights) packing(path string, in int, shape []int,
 // words reads a packed weight as (lead..., words) of 32 bits.
 func (w *Weights) words(name string, info mlx.TensorInfo, lead []int) *mlx.Array {
 	a := w.load(name, foreignPacked, info.Shape)
-	if info.Dtype == "U32" {
+	shape := append(slices.Clone(lead), words(info, len(lead)))
+	if info.Dtype == "U32" && slices.Equal(info.Shape, shape) {
 		return a
 	}
-	shape := append(slices.Clone(lead), words(info, len(lead)))
 	if w.stopped() {
 		return w.scope.Zeros(mlx.Uint32, shape...)
 	}
