@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -170,6 +171,9 @@ func (d *Folder) Open(name string) (fs.File, error) {
 	f := &shownFile{info: d.info(name, d.size())}
 	for _, id := range d.files {
 		file, now, err := openRegular(d.fsys, id.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s is gone; put it back, or choose another model", id.name)
+		}
 		if err != nil {
 			f.Close()
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"math"
@@ -115,6 +116,11 @@ func TestChangedFileIsRefused(t *testing.T) {
 	fsys["model.gguf"] = &fstest.MapFile{Data: file[:len(file)-1]}
 	if _, err := d.Open(weightsFile); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("another file is taken for the one whose header was read: %v", err)
+	}
+	delete(fsys, "model.gguf")
+	_, err = d.Open(weightsFile) // fs.ErrNotExist would say that there is no model.safetensors
+	if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "model.gguf is gone") {
+		t.Errorf("a file that is gone: %v", err)
 	}
 }
 
