@@ -2,6 +2,7 @@ package nn
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,10 +53,12 @@ func ReadQuantization(section json.RawMessage) (*Quantization, error) {
 		if err := json.Unmarshal(section, &q); err != nil {
 			return nil, err
 		}
-		if _, known := findPacking(q.withDefaults().Mode); !known {
-			return nil, modeError("it", q.Mode)
+		m := q.withDefaults()
+		p, known := findPacking(m.Mode)
+		if !known {
+			return nil, modeError("it", m.Mode)
 		}
-		return &q, nil
+		return &q, p.check("it", m)
 	case "mxfp4", "mxfp8":
 		return foreign(hf.Method, container{})
 	case "modelopt":
@@ -184,6 +187,10 @@ func words(weight mlx.TensorInfo, lead int) int {
 func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *mlx.Array {
 	name := path + globalScale
 	if !w.Has(name) {
+		if q.Mode == "nvfp4" && w.config != nil && w.config.container != nil {
+			w.fail(fmt.Errorf("%s lacks the scale of its whole matrix (.weight_scale_2 or "+
+				".weight_global_scale); download the model again", path))
+		}
 		return nil
 	}
 	if q.Mode != "nvfp4" {

@@ -48,6 +48,16 @@ func findPacking(mode string) (packing, bool) {
 	return packings[i], true
 }
 
+// check refuses bits and groups of the module at path that MLX has no products for.
+func (p *packing) check(path string, m module) error {
+	if slices.Contains(p.bits, m.Bits) && slices.Contains(p.groups, m.GroupSize) {
+		return nil
+	}
+	return unsupported("%s is quantized to %d bits in groups of %d; "+
+		"%s supports bits of %v and groups of %v", path, m.Bits, m.GroupSize, p.mode,
+		slices.Sorted(slices.Values(p.bits)), slices.Sorted(slices.Values(p.groups)))
+}
+
 // modeError refuses a mode of the module at path by name.
 func modeError(path, mode string) error {
 	names := make([]string, len(packings))
@@ -128,10 +138,8 @@ func (q *Quantization) of(path string, in, columns, groups int,
 	if !known {
 		return none, modeError(path, m.Mode)
 	}
-	if !slices.Contains(p.bits, m.Bits) || !slices.Contains(p.groups, m.GroupSize) {
-		return none, unsupported("%s is quantized to %d bits in groups of %d; "+
-			"%s supports bits of %v and groups of %v", path, m.Bits, m.GroupSize, p.mode,
-			slices.Sorted(slices.Values(p.bits)), slices.Sorted(slices.Values(p.groups)))
+	if err := p.check(path, m); err != nil {
+		return none, err
 	}
 	if floating != (m.Mode == "affine") {
 		return none, fmt.Errorf("config.json says that %s is quantized as %s, "+

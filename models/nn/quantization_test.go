@@ -56,7 +56,7 @@ func TestQuantizationFollowsConfigAndTensors(t *testing.T) {
 			"to 4 bits in groups of 64; mxfp4 supports bits of [4] and groups of [32]"},
 		{"mode of one", `{"a.q": {"mode": "e2m1"}}`, "a.q", 256, 32, 8, "U8", none,
 			`a.q is quantized as "e2m1"; supported are affine, mxfp4, nvfp4, mxfp8`},
-		{"bits", `{"group_size": 64, "bits": 7}`, "a.q", 256, 56, 4, "BF16", none,
+		{"bits", `{"a.q": {"group_size": 64, "bits": 7}}`, "a.q", 256, 56, 4, "BF16", none,
 			"7 bits in groups of 64; affine supports bits of [2 3 4 5 6 8]"},
 		{"groups", ``, "a.q", 256, 32, 16, "BF16", none, "groups of 16"},
 		{"uneven", ``, "a.q", 100, 32, 4, "BF16", none, "affine supports"},
