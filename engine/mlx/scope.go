@@ -113,6 +113,16 @@ func (s *Scope) AsyncEval(keep ...*Array) error {
 	return s.eval(keep, func(v C.mlx_vector_array) C.int { return C.mlx_async_eval(v) })
 }
 
+// Synchronize waits for all work that was dispatched, also in a scope that has failed
+// (mlx_synchronize).
+func (s *Scope) Synchronize() {
+	s.t.syncs.Add(1)
+	s.t.unread = false
+	if err := check(C.mlx_synchronize(s.stream)); err != nil {
+		s.Fail(err)
+	}
+}
+
 func (s *Scope) eval(keep []*Array, run func(C.mlx_vector_array) C.int) error {
 	if !s.ready(keep...) {
 		return s.err

@@ -220,6 +220,10 @@ func (w *Weights) Packing() string { return w.packed.String() }
 
 // Free releases everything that was loaded.
 func (w *Weights) Free() {
+	if w.pending != nil { // work under way holds what it reads
+		w.scope.Synchronize()
+		w.pending = nil
+	}
 	for _, a := range w.arrays {
 		a.Free()
 	}
@@ -296,10 +300,9 @@ func (w *Weights) keep(arrays []*mlx.Array, views ...*mlx.Array) {
 	w.pending = all
 }
 
-// wait waits for what keep computes. An error is the scope's.
+// wait waits for what keep computes. An error is the scope's; then Free waits.
 func (w *Weights) wait() {
-	if w.pending != nil {
-		w.scope.Eval(w.pending...)
+	if w.pending != nil && w.scope.Eval(w.pending...) == nil {
 		w.pending = nil
 	}
 }
