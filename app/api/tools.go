@@ -256,7 +256,8 @@ func ChosenName(o *wire.Fields, read func(*wire.Fields) string) string {
 	return wire.NeededName(fn)
 }
 
-// readAllowed reads a choice that names some of the tools.
+// readAllowed reads a choice that names some of the tools. An entry without a name, as tools have it
+// that a vendor's server runs, allows nothing.
 func readAllowed(f *wire.Fields) (mode string, names []string) {
 	mode = f.Word("mode")
 	if mode == "" {
@@ -264,11 +265,9 @@ func readAllowed(f *wire.Fields) (mode string, names []string) {
 	}
 	names = []string{}
 	for _, entry := range ReadToolList(f, "tools") {
-		t := namedTool(entry)
-		if !t.Named {
-			f.Fail("tools", "is a list of {\"type\": \"function\", \"function\": {\"name\"}}.")
+		if t := namedTool(entry); t.Named {
+			names = append(names, t.Tool.Name)
 		}
-		names = append(names, t.Tool.Name)
 	}
 	return mode, names
 }
