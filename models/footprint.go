@@ -22,6 +22,7 @@ type Footprint struct {
 	unpacking nn.Unpacking
 	stacks    int64 // bytes that plain experts take more in float32
 	wide      bool  // stored so that keys and values are float32 whatever type is chosen
+	gguf      bool  // of a GGUF file
 }
 
 // Sizes of buffers in engine/cache.
@@ -35,6 +36,7 @@ type sanitize func(name string) (to string, keep bool)
 
 // addWeights adds the tensors that the model uses.
 func (f *Footprint) addWeights(c *checkpoint, names sanitize) {
+	f.gguf = c.half
 	for _, name := range c.Names() {
 		to, keep := names(name)
 		if !keep {
@@ -173,6 +175,10 @@ func (f Footprint) OnCPU() Footprint {
 	f.stacks = 0
 	return f
 }
+
+// IsGGUF reports whether the weights are in a GGUF file. Their floating types are none to compute in:
+// it is bfloat16 on a GPU, and float32 on the CPU.
+func (f Footprint) IsGGUF() bool { return f.gguf }
 
 // Unpacks reports whether Options.Unpack makes a difference.
 func (f Footprint) Unpacks() bool { return f.unpacking.Elements > 0 }

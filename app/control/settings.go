@@ -72,9 +72,10 @@ type Dtype string
 // The values of Dtype. On a CPU the first two hold quantized weights in float32, as far as the
 // memory allows.
 const (
-	DtypeAuto       Dtype = "auto"       // float32 on a CPU, as stored on a GPU
-	DtypeFloat32    Dtype = "float32"    // everywhere
-	DtypeCheckpoint Dtype = "checkpoint" // as stored; quantized weights stay so
+	DtypeAuto    Dtype = "auto"    // float32 on a CPU, as stored on a GPU
+	DtypeFloat32 Dtype = "float32" // everywhere
+	// as stored; quantized weights stay so. A GGUF file computes in float32 on a CPU.
+	DtypeCheckpoint Dtype = "checkpoint"
 )
 
 // A Source says what decides a setting. A flag wins over the environment, the environment over what

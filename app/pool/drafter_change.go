@@ -138,11 +138,12 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 // later, but holds no text meanwhile. Errors: CodeMemory; CodeModelBusy, see waitForMemory.
 func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) (form, error) {
 	size, err := p.measure(m.row, source, m.dtype)
-	how := form{m.dtype, m.unpacked, size.unpacks}
+	how := m.form
 	if err != nil { // its needs are not known, see textMemory
 		how.drafts = false
 		return how, nil
 	}
+	how.draftsWide, how.drafts = size.draftsWide, size.unpacks
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := p.Room()

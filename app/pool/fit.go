@@ -34,21 +34,32 @@ func roomFor(memory int64) int64 {
 	return max(0, memory-max(memory/systemPart, systemBytes))
 }
 
-// A form says how weights are held in memory. It is chosen at the load.
+// A form says how weights are held in memory, and in which type they are computed with. It is chosen
+// at the load.
 type form struct {
-	dtype    models.DtypePolicy
-	unpacked bool // quantized weights are held in float32
-	drafts   bool // those of a drafter are
+	dtype      models.DtypePolicy // the setting
+	wide       bool               // the model and its drafter compute in float32
+	draftsWide bool               // the drafter alone does
+	unpacked   bool               // quantized weights are held in float32
+	drafts     bool               // those of a drafter are
 }
 
 // options returns what the load of a model needs to know about the form.
 func (f form) options() models.Options {
-	return models.Options{Dtype: f.dtype, Unpack: f.unpacked}
+	return models.Options{Dtype: f.policy(f.wide), Unpack: f.unpacked}
 }
 
 // drafterOptions returns what the load of its drafter needs to know.
 func (f form) drafterOptions() models.Options {
-	return models.Options{Dtype: f.dtype, Unpack: f.drafts}
+	return models.Options{Dtype: f.policy(f.wide || f.draftsWide), Unpack: f.drafts}
+}
+
+// policy returns the type of a load. wide: it is float32.
+func (f form) policy(wide bool) models.DtypePolicy {
+	if wide {
+		return models.DtypeFloat32
+	}
+	return f.dtype
 }
 
 // A demand is the memory that a model takes once it is loaded and its context is full.
@@ -71,12 +82,11 @@ func (d demand) String() string {
 type loadable struct {
 	models.Footprint
 	drafter models.Footprint // zero if it has none
-	wide    bool             // both compute in float32
 	unpacks bool             // their quantized weights may be held in float32
 	form                     // that they are held in
 }
 
-// as returns m with weights in a form.
+// as returns m with quantized weights held as in a form.
 func (m loadable) as(f form) loadable {
 	if f.unpacked {
 		m.Footprint = m.Footprint.Unpacked()
@@ -84,15 +94,16 @@ func (m loadable) as(f form) loadable {
 	if f.drafts {
 		m.drafter = m.drafter.Unpacked()
 	}
-	m.form, m.unpacks = f, false
+	m.unpacked, m.drafts, m.unpacks = f.unpacked, f.drafts, false
 	return m
 }
 
 // demand returns what the model takes with a context of so many tokens.
 func (m loadable) demand(context int) demand {
+	drafts := m.wide || m.draftsWide
 	return demand{
-		weights: m.Weights(m.wide) + m.drafter.Weights(m.wide),
-		text:    m.Text(context, m.wide) + m.drafter.Text(context, m.wide),
+		weights: m.Weights(m.wide) + m.drafter.Weights(drafts),
+		text:    m.Text(context, m.wide) + m.drafter.Text(context, drafts),
 		context: context,
 		form:    m.form,
 	}
@@ -109,7 +120,7 @@ func fit(m loadable, asked int, room int64) (d demand, ok bool) {
 		return d, ok
 	}
 	for _, all := range []bool{true, false} {
-		wide, fits := fitAs(m.as(form{m.dtype, all, true}), asked, room)
+		wide, fits := fitAs(m.as(form{unpacked: all, drafts: true}), asked, room)
 		if fits && (asked > 0 || wide.context >= min(d.context, agentContext)) {
 			return wide, true
 		}

@@ -74,7 +74,8 @@ func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 		{"a drafter of 16 bits too many", f, stored, 0, weights + 4_000_000 + 4096*row - 1, 4096, false},
 		{"a drafter too many", long, assistant, 0, weights + 8192*row, 4096, false},
 	} {
-		d, ok := fit(loadable{Footprint: c.of, drafter: c.drafter, wide: true}, c.asked, c.room)
+		d, ok := fit(loadable{Footprint: c.of, drafter: c.drafter,
+			form: form{wide: true}}, c.asked, c.room)
 		w, text := weights+c.drafter.Weights(true),
 			c.of.Text(c.context, true)+c.drafter.Text(c.context, true)
 		if d.context != c.context || ok != c.ok || d.weights != w || d.text != text {
@@ -88,7 +89,7 @@ func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 func TestCutContextLeavesMemoryForASmallModel(t *testing.T) {
 	f := measured(t, enginetest.TinyModel(t, "llama"))
 	f.ContextLength = 200_000
-	m := loadable{Footprint: f, wide: true}
+	m := loadable{Footprint: f, form: form{wide: true}}
 	room := m.demand(100_000).bytes()
 	left := func(context int) int64 { return room - m.demand(context).bytes() - m.demand(shortRequest).text }
 	if d, ok := fit(m, 0, room); !ok || d.context <= agentContext ||

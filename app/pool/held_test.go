@@ -84,7 +84,7 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 func TestFloat32DoesNotCutTheContextOfAnAgent(t *testing.T) {
 	f := measured(t, quantizedModel(t))
 	f.ContextLength = 4 * agentContext
-	m := loadable{Footprint: f, wide: true, unpacks: true}
+	m := loadable{Footprint: f, unpacks: true, form: form{wide: true}}
 	room := m.as(form{unpacked: true}).demand(agentContext).bytes() + m.demand(shortRequest).text
 	if d, ok := fit(m, 0, room); !ok || !d.unpacked || d.context < agentContext {
 		t.Errorf("%+v, %t", d, ok)

@@ -71,6 +71,7 @@ func (p *Pool) measure(row storage.Model, drafter string,
 			if m.drafter = size; !p.thread.GPU() {
 				m.drafter = size.OnCPU()
 			}
+			m.draftsWide = p.computesWide(size, dtype)
 		}
 	}
 	return m, err
@@ -78,12 +79,13 @@ func (p *Pool) measure(row storage.Model, drafter string,
 
 // loadable returns a model without a drafter.
 func (p *Pool) loadable(of models.Footprint, dtype models.DtypePolicy) loadable {
-	wide := p.computesWide(dtype)
+	wide := p.computesWide(of, dtype)
 	if !p.thread.GPU() {
 		of = of.OnCPU()
 	}
-	return loadable{Footprint: of, wide: wide, unpacks: wide && !p.thread.GPU(),
-		form: form{dtype: dtype}}
+	return loadable{Footprint: of,
+		unpacks: wide && !p.thread.GPU() && dtype != models.DtypeCheckpoint,
+		form:    form{dtype: dtype, wide: wide}}
 }
 
 // measure returns the memory of the model as it is held, with the drafter in a folder, see
@@ -204,13 +206,14 @@ func (p *Pool) dtype() models.DtypePolicy {
 	return models.DtypePolicy(p.settings.Current().Dtype)
 }
 
-// computesWide reports whether models are computed in float32, see models.DtypeAuto.
-func (p *Pool) computesWide(dtype models.DtypePolicy) bool {
+// computesWide reports whether a model is computed in float32, see models.DtypeAuto. On the CPU a
+// GGUF file is, whatever the dtype: in bfloat16 a small one answers nonsense.
+func (p *Pool) computesWide(of models.Footprint, dtype models.DtypePolicy) bool {
 	switch dtype {
 	case models.DtypeFloat32:
 		return true
 	case models.DtypeCheckpoint:
-		return false
+		return of.IsGGUF() && !p.thread.GPU()
 	}
 	return !p.thread.GPU()
 }

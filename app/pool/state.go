@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"tandem/app/control"
+	"tandem/models"
 )
 
 // State fills in what the pool knows: the models in memory, the model being loaded, the choice, and
@@ -88,7 +89,7 @@ func (m *Model) heldWhy() string {
 	switch {
 	case m.Held() != control.HeldQuantized || m.pool.thread.GPU():
 		return ""
-	case !m.pool.computesWide(m.dtype):
+	case m.dtype == models.DtypeCheckpoint:
 		return "dtype is checkpoint, which keeps them as they are stored"
 	}
 	return "in float32 they do not fit the memory for models beside the context"

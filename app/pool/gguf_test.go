@@ -1,0 +1,125 @@
+package pool
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine/mlx"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// ggufModel copies a recorded GGUF file, whose weights are quantized, into a folder of its own.
+func ggufModel(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "packed.gguf")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// On the CPU a GGUF file computes in float32 whatever the setting dtype is. With checkpoint its
+// weights stay quantized, the figures are those of that form, and it has checkpoints of its own.
+func TestGGUFComputesInFloat32OnTheCPU(t *testing.T) {
+	path := ggufModel(t)
+	f := measured(t, path)
+	keys := map[string]bool{}
+	for _, c := range []struct {
+		dtype  control.Dtype
+		held   string
+		why    string
+		weight int64
+	}{
+		{control.DtypeAuto, control.HeldFloat32, "", f.Unpacked().Weights(true)},
+		{control.DtypeFloat32, control.HeldFloat32, "", f.Unpacked().Weights(true)},
+		{control.DtypeCheckpoint, control.HeldQuantized, "dtype is checkpoint", f.Weights(true)},
+	} {
+		t.Run(string(c.dtype), func(t *testing.T) {
+			r := start(t, setup{Model: path, Dtype: c.dtype, NoCheckpoints: true})
+			if status, body := r.complete(t, "packed.gguf", "a"); status != http.StatusOK {
+				t.Fatalf("%d %s", status, body)
+			}
+			m := r.pool.current()
+			l := m.Describe()
+			if l.Dtype != mlx.Float32.String() || l.Held != c.held || !strings.Contains(l.HeldWhy, c.why) ||
+				(c.why == "") != (l.HeldWhy == "") {
+				t.Errorf("it computes in %s, held as %q because %q", l.Dtype, l.Held, l.HeldWhy)
+			}
+			text := f.Text(f.ContextLength, true)
+			if l.Bytes != c.weight || l.Needs != c.weight+text {
+				t.Errorf("it needs %d bytes with weights of %d, want %d and %d", l.Needs, l.Bytes,
+					c.weight+text, c.weight)
+			}
+			if needs := r.pool.Needs(f); needs.Bytes != l.Needs {
+				t.Errorf("before the load it needs %d bytes, and then %d", needs.Bytes, l.Needs)
+			}
+			if later := r.pool.SettingsLater(); len(later) > 0 {
+				t.Errorf("settings that work later: %v", later)
+			}
+			key, err := r.pool.checkpointKey(m.row, m.bundle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys[key] = true
+		})
+	}
+	if len(keys) != 2 {
+		t.Errorf("two forms have the keys %v", keys)
+	}
+}
+
+// With the dtype checkpoint, a GGUF file that drafts computes in float32 beside a model of another
+// type. A drafter computes as its model does if that is a GGUF file.
+func TestDtypeOfDraftersAndGGUF(t *testing.T) {
+	folder, file := quantizedModel(t), ggufModel(t)
+	r := open(t, setup{Model: file, Dtype: control.DtypeCheckpoint, NoCheckpoints: true})
+	stored, packed := measured(t, folder), measured(t, file)
+	for _, c := range []struct {
+		name, model, drafter string
+		weights              int64
+		dtype, drafts        models.DtypePolicy
+	}{
+		{"a file drafts", folder, file, stored.Weights(false) + packed.Weights(true),
+			models.DtypeCheckpoint, models.DtypeFloat32},
+		{"a folder drafts", file, folder, packed.Weights(true) + stored.Weights(true),
+			models.DtypeFloat32, models.DtypeFloat32},
+		{"folders", folder, folder, 2 * stored.Weights(false),
+			models.DtypeCheckpoint, models.DtypeCheckpoint},
+	} {
+		row := storage.Model{ID: "m", Path: c.model, Source: storage.SourceFolder}
+		size, err := r.pool.measure(row, c.drafter, r.pool.dtype())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, _ := fit(size, 0, r.pool.Room())
+		if d.weights != c.weights || d.unpacked || d.drafts {
+			t.Errorf("%s: %+v, want weights of %d", c.name, d, c.weights)
+		}
+		if got := d.options().Dtype; got != c.dtype {
+			t.Errorf("%s: the model is loaded as %s", c.name, got)
+		}
+		if got := d.drafterOptions().Dtype; got != c.drafts {
+			t.Errorf("%s: the drafter is loaded as %s", c.name, got)
+		}
+	}
+	if err := r.pool.Load(t.Context(), "packed.gguf"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "packed.gguf",
+		Drafter: file}); err != nil {
+		t.Fatal(err)
+	}
+	info := r.pool.current().drafter.files.Info
+	if info.Dtype != mlx.Float32 || info.Unpacked {
+		t.Errorf("its drafter computes in %s, unpacked: %t", info.Dtype, info.Unpacked)
+	}
+}
