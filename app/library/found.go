@@ -166,11 +166,7 @@ func (f *finder) cached(dir, id string) {
 			Why: bareReason(err, id)})
 		return
 	}
-	if _, err := disk.Stat(filepath.Join(snapshot, "config.json")); errors.Is(err, fs.ErrNotExist) {
-		f.search(snapshot, control.PlaceHub, 1) // GGUF files
-		return
-	}
-	f.addModel(id, snapshot, control.PlaceHub)
+	f.search(snapshot, control.PlaceHub, 1)
 }
 
 // folder adds the model of a folder, or searches so many levels of folders below it.
@@ -185,14 +181,12 @@ func (f *finder) search(dir, place string, depth int) {
 	if f.silent(err, dir, place) || err != nil {
 		return
 	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
-	}
-	if has("config.json") {
+	files := ggufModels(entries)
+	if len(files) == 0 && hasFile(entries, "config.json") {
 		f.addModel(folderID(dir), dir, place)
 		return
 	}
-	for _, name := range ggufModels(entries) {
+	for _, name := range files {
 		path := filepath.Join(dir, name)
 		f.addModel(ggufID(path), path, place)
 	}

@@ -1,20 +1,30 @@
 package library
 
 import (
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
+	"tandem/app/control"
 	"tandem/models"
 	"tandem/models/hub"
+	"tandem/storage/disk"
 )
 
 // projectorName begins the names of files with what lets a model see. They are no models.
 const projectorName = "mmproj"
 
-// ggufModels returns the GGUF files of a folder that are models: of a set, the first file.
+// ggufModels returns the GGUF files of a folder that are models: of a set, the first file. It
+// returns none for a folder that is a model itself, with config.json and safetensors.
 func ggufModels(entries []fs.DirEntry) []string {
+	if hasFile(entries, "config.json") && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return strings.HasSuffix(e.Name(), ".safetensors")
+	}) {
+		return nil
+	}
 	var names []string
 	for _, e := range entries {
 		name := e.Name()
@@ -27,6 +37,41 @@ func ggufModels(entries []fs.DirEntry) []string {
 		}
 	}
 	return names
+}
+
+// hasFile reports whether a folder has a file of that name.
+func hasFile(entries []fs.DirEntry, name string) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+}
+
+// Bounds of a folder that is looked at for its one GGUF file.
+const (
+	maxFolderEntries = 4096 // names read
+	maxChoices       = 8    // files named to choose from
+)
+
+// modelPath returns the path of the model that a person names: the GGUF file of a folder that has
+// one, else the path itself. Inspection says what is wrong with a path that is no model. Error:
+// CodeModelInvalid for a folder with several.
+func modelPath(path string) (string, error) {
+	entries, err := disk.ReadDir(path, maxFolderEntries)
+	if err != nil {
+		return path, nil // a file, or one that inspection refuses
+	}
+	names := ggufModels(entries)
+	switch len(names) {
+	case 0:
+		return path, nil
+	case 1:
+		return filepath.Join(path, names[0]), nil
+	}
+	slices.Sort(names)
+	list := strings.Join(names[:min(len(names), maxChoices)], ", ")
+	if len(names) > maxChoices {
+		list += ", ..."
+	}
+	return "", &control.Error{Code: control.CodeModelInvalid, Param: "path", Message: fmt.Sprintf(
+		"%s holds %d models in GGUF, so name the file of one: %s", path, len(names), list)}
 }
 
 // ggufID returns the id of the model in a GGUF file. It is ORG/NAME:QUANTIZATION where the file

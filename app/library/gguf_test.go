@@ -70,6 +70,38 @@ func TestFoundListsGGUFFiles(t *testing.T) {
 	}
 }
 
+// A folder with one model in GGUF stands for it. Of several, the error names the files.
+func TestAFolderStandsForItsGGUFFile(t *testing.T) {
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("tiny-Q8_0.gguf")
+	write("mmproj-tiny-f16.gguf")
+	write("config.json") // publishers lay one beside
+	a := open(t, setup{})
+	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: dir})
+	if err != nil || m.ID != "tiny-Q8_0" || m.Path != filepath.Join(dir, "tiny-Q8_0.gguf") {
+		t.Fatalf("added %+v, %v", m, err)
+	}
+	write("other-Q4_0-00001-of-00002.gguf")
+	write("other-Q4_0-00002-of-00002.gguf")
+	_, err = a.library.AddModel(t.Context(), control.AddRequest{Path: dir})
+	want := " holds 2 models in GGUF, so name the file of one: " +
+		"other-Q4_0-00001-of-00002.gguf, tiny-Q8_0.gguf"
+	e, ok := errors.AsType[*control.Error](err)
+	if !ok || e.Code != control.CodeModelInvalid || e.Message != dir+want {
+		t.Errorf("a folder with two is added: %v", err)
+	}
+}
+
 // A model in Ollama's store has Ollama's name. When Ollama takes its file away, the model is
 // missing and the program goes on.
 func TestOllamasStoreIsFound(t *testing.T) {

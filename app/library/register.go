@@ -67,11 +67,14 @@ func (l *Library) register(ctx context.Context, row storage.Model,
 }
 
 // AddModel registers a folder, which must hold a complete model of a supported architecture, or a
-// GGUF file with one. Errors: CodeModelInvalid; CodeInvalid for an id that cannot be used. It
+// GGUF file with one. A folder with one GGUF file stands for that file. Errors: CodeModelInvalid; CodeInvalid for an id that cannot be used. It
 // implements server.Library.
 func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.Model, error) {
 	dir, err := filepath.Abs(r.Path)
 	if err != nil {
+		return control.Model{}, err
+	}
+	if dir, err = modelPath(dir); err != nil {
 		return control.Model{}, err
 	}
 	info, err := l.pool.Inspect(dir)

@@ -27,10 +27,10 @@ import (
 //	! stdout PATTERN  the last standard output does not match PATTERN; also with stderr
 //	only MODE         the next line counts only in this mode: alone or served
 //
-// 'Quotes' keep spaces together. \n in TEXT is a newline. A command line can name three folders and a file:
+// 'Quotes' keep spaces together. \n in TEXT is a newline. A command line can name folders and a file:
 //
 //   - $TINY has a random model;
-//   - $GGUF is another, in one file;
+//   - $GGUF is another, in one file, and $GGUFS is its folder;
 //   - $BARE has a random model without a chat template;
 //   - $WORK is empty.
 func TestVerbsFollowTheirScripts(t *testing.T) {
@@ -40,6 +40,7 @@ func TestVerbsFollowTheirScripts(t *testing.T) {
 	}
 	vars := map[string]string{"TINY": tinyModel(t, "tiny", nil), "BARE": tinyModel(t, "bare", nil),
 		"WORK": t.TempDir(), "GGUF": filepath.Join(t.TempDir(), "small.gguf")}
+	vars["GGUFS"] = filepath.Dir(vars["GGUF"])
 	recorded, err := os.ReadFile("../../../models/testdata/gguf/llama.gguf")
 	if err := errors.Join(err, os.WriteFile(vars["GGUF"], recorded, 0o600)); err != nil {
 		t.Fatal(err)
