@@ -64,6 +64,11 @@ const Arithmetic = nn.Arithmetic
 func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 
 func unknownArchitecture(modelType string) error {
+	if modelType == "" {
+		return errorf(CodeUnsupported, "config.json has no model_type, so it is no model's; "+
+			"download it again, or name the folder of a model; supported are %s",
+			strings.Join(Architectures(), ", "))
+	}
 	return errorf(CodeUnsupported,
 		"model_type %q in config.json is not supported; supported are %s",
 		modelType, strings.Join(Architectures(), ", "))

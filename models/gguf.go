@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tandem/models/gguf"
+	"tandem/models/nn"
 	"tandem/storage/disk"
 )
 
@@ -59,6 +60,10 @@ func ggufError(name string, err error) error {
 	if _, ok := errors.AsType[*disk.SilentError](err); ok {
 		return unread(name, err)
 	}
+	if errors.Is(err, gguf.ErrFormat) && !IsGGUF(name) {
+		return errorf(CodeInvalid, "is not a folder and not a GGUF file; "+
+			"name the folder that holds config.json, or a file of .gguf")
+	}
 	code := CodeInvalid
 	if _, ok := errors.AsType[*gguf.UnsupportedError](err); ok {
 		code = CodeUnsupported
@@ -70,6 +75,16 @@ func ggufError(name string, err error) error {
 		code = CodeIncomplete
 	}
 	return &Error{Code: code, Message: err.Error(), Err: err}
+}
+
+// misfit words the error about tensors that do not fit for a GGUF file, which has no config.json.
+func misfit(fsys fs.FS, err error) error {
+	_, file := fsys.(*gguf.Folder)
+	if e, ok := errors.AsType[*nn.MisfitError](err); ok && file {
+		return errorf(CodeInvalid, "the file %s; download it again or take another file",
+			e.Tensors())
+	}
+	return err
 }
 
 // A Loss is how far weights of a GGUF file are from the file's, where MLX can't hold their kind

@@ -94,6 +94,46 @@ func TestGGUFComputesInBFloat16(t *testing.T) {
 	}
 }
 
+// TestSpoiltGGUFSaysWhatToDo refuses files that lack something, in words for the one file.
+func TestSpoiltGGUFSaysWhatToDo(t *testing.T) {
+	whole, err := os.ReadFile("testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := func(old, new string) string {
+		if !strings.Contains(string(whole), old) {
+			t.Fatalf("the file has no %q", old)
+		}
+		return strings.Replace(string(whole), old, new, 1)
+	}
+	const lacks = "; download the file again or take another one"
+	count := "llama.block_count\x04\x00\x00\x00" // and the number, in 4 bytes
+	for _, c := range []struct{ name, file, want string }{
+		{"x.gguf", "", ": is no GGUF file; download it again"},
+		{"x.gguf", "GGU", ": is no GGUF file; download it again"},
+		{"x.gguf", "some text", ": is no GGUF file; download it again"},
+		{"x.txt", "some text", "name the folder that holds config.json, or a file of .gguf"},
+		{"x.gguf", edit(count+"\x02", count+"\x03"), ": the file lacks 9 tensors " +
+			"(model.layers.2.self_attn.q_proj.weight, model.layers.2.self_attn.k_proj.weight, " +
+			"model.layers.2.self_attn.v_proj.weight, model.layers.2.self_attn.o_proj.weight, ...); " +
+			"download it again or take another file"},
+		{"x.gguf", edit("llama.block_count", "llama.block_kount"),
+			": its metadata lacks llama.block_count" + lacks},
+		{"x.gguf", edit("tokenizer.ggml.tokens", "tokenizer.ggml.tokenz"),
+			": its metadata lacks tokenizer.ggml.tokens" + lacks},
+		{"x.gguf", edit("general.architecture", "general.architektur_"),
+			": its metadata lacks general.architecture" + lacks},
+	} {
+		path := filepath.Join(t.TempDir(), c.name)
+		if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := models.Inspect(path); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
 // TestCoarseFileLoads loads a file with a tensor that needs more bits than a sample of it promises.
 // The user sees one load, and then what the whole tensor loses.
 func TestCoarseFileLoads(t *testing.T) {

@@ -97,7 +97,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	defer c.close()
 	w := nn.NewChecks(c, cfg.Quantization)
 	if err := b.assemble(w, text, cfg); err != nil {
-		return Summary{}, err
+		return Summary{}, misfit(fsys, err)
 	}
 	s := Summary{
 		Architecture: cfg.ModelType, Bytes: c.bytes,

@@ -155,7 +155,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	defer c.close()
 	err = c.build(t, cfg.Quantization, opts, func(w *nn.Weights) error {
 		if err := b.assemble(w, text, cfg); err != nil {
-			return err
+			return misfit(fsys, err)
 		}
 		conf := b.Model.Config()
 		b.Parts = w.Parts()

@@ -155,7 +155,7 @@ func TestDamagedModelIsRefused(t *testing.T) {
 		{"no config", good, func(f fstest.MapFS) { delete(f, "config.json") }, models.CodeIncomplete, "no config.json"},
 		{"config not json", good, func(f fstest.MapFS) { f["config.json"] = &fstest.MapFile{Data: []byte("<html>")} }, models.CodeInvalid, "config.json"},
 		{"unknown architecture", good, set(map[string]any{"model_type": "mamba9"}), models.CodeUnsupported, `"mamba9" in config.json is not supported; supported are gemma3, gemma3_text, `},
-		{"no architecture", good, set(map[string]any{"model_type": nil}), models.CodeUnsupported, "supported are"},
+		{"no architecture", good, set(map[string]any{"model_type": nil}), models.CodeUnsupported, "config.json has no model_type, so"},
 		{"no tokenizer", good, func(f fstest.MapFS) { delete(f, "tokenizer.json") }, models.CodeIncomplete, "tokenizer.json is missing"},
 		{"unknown tokenizer", good, func(f fstest.MapFS) {
 			f["tokenizer.json"] = &fstest.MapFile{Data: []byte(`{"version":"1.0","model":{"type":"Unigram"}}`)}

@@ -87,6 +87,10 @@ func TestAFolderStandsForItsGGUFFile(t *testing.T) {
 	write("mmproj-tiny-f16.gguf")
 	write("config.json") // publishers lay one beside
 	a := open(t, setup{})
+	if _, err := a.library.AddModel(t.Context(), control.AddRequest{}); err == nil ||
+		!strings.Contains(err.Error(), "The path is empty") {
+		t.Errorf("an empty path is added: %v", err)
+	}
 	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: dir})
 	if err != nil || m.ID != "tiny-Q8_0" || m.Path != filepath.Join(dir, "tiny-Q8_0.gguf") {
 		t.Fatalf("added %+v, %v", m, err)

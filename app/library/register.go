@@ -70,6 +70,10 @@ func (l *Library) register(ctx context.Context, row storage.Model,
 // GGUF file with one. A folder with one GGUF file stands for that file. Errors: CodeModelInvalid; CodeInvalid for an id that cannot be used. It
 // implements server.Library.
 func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.Model, error) {
+	if r.Path == "" { // which is no word for the server's own folder
+		return control.Model{}, &control.Error{Code: control.CodeInvalid, Param: "path",
+			Message: "The path is empty; give the model's folder or GGUF file."}
+	}
 	dir, err := filepath.Abs(r.Path)
 	if err != nil {
 		return control.Model{}, err

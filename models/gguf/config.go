@@ -78,7 +78,7 @@ func (c *config) predictors() int { return c.uint("nextn_predict_layers", 0) }
 // depth returns the number of layers, without the predictors.
 func (c *config) depth() int {
 	if _, ok := c.metadata[c.prefix+"block_count"]; !ok {
-		c.fail(fmt.Errorf("its metadata lacks %sblock_count", c.prefix))
+		c.fail(lacking(c.prefix + "block_count"))
 	}
 	return c.uint("block_count", 0) - c.predictors()
 }
@@ -142,7 +142,7 @@ func (c *config) fail(err error) {
 // count copies a whole number, which must be there.
 func (c *config) count(field, key string) {
 	if _, ok := c.metadata[c.prefix+key]; !ok {
-		c.fail(fmt.Errorf("its metadata lacks %s%s", c.prefix, key))
+		c.fail(lacking(c.prefix + key))
 	}
 	c.fields[field] = c.most(key, 0)
 }

@@ -1,6 +1,12 @@
 package gguf
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrFormat says that a file does not begin as GGUF files do.
+var ErrFormat = errors.New("is no GGUF file; download it again")
 
 // A TruncatedError says that a file is shorter than its header says.
 type TruncatedError struct{ Missing int64 } // bytes
@@ -17,6 +23,11 @@ func (e *UnsupportedError) Error() string { return e.Message }
 
 func unsupported(format string, args ...any) error {
 	return &UnsupportedError{fmt.Sprintf(format, args...)}
+}
+
+// lacking returns the error of a file whose metadata has no such key.
+func lacking(key string) error {
+	return fmt.Errorf("its metadata lacks %s; download the file again or take another one", key)
 }
 
 // damaged returns the error of a file that contradicts itself.

@@ -97,9 +97,12 @@ func (m *model) family() (family, error) {
 		return f, unsupported("holds what lets a model see, and no model; " +
 			"name the file of the model itself")
 	}
+	if name == "" {
+		return f, lacking("general.architecture")
+	}
 	if !ok {
 		return f, unsupported("is a GGUF file of the architecture %.40q, which is not supported; "+
-			"supported are %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+			"take a model of a supported one: %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
 	}
 	return f, nil
 }
@@ -137,7 +140,8 @@ func (f *family) rename(name string) (string, error) {
 	exact, whole := strings.CutSuffix(to, "=")
 	switch {
 	case !known || suffix == "" && !whole:
-		return "", unsupported("has the tensor %q, which is not supported in this architecture",
+		return "", unsupported("has the tensor %q, which is not supported in this architecture; "+
+			"take another file of the model",
 			name)
 	case whole || to == "":
 		return exact, nil
@@ -176,7 +180,8 @@ func (m *model) sources() ([]*source, error) {
 		}
 		_, plain := plainTypes[t.kind]
 		if packed := !plain; packed && (len(t.shape) < 2 || !strings.HasSuffix(to, ".weight")) {
-			return nil, unsupported("has %q as %v, which only a matrix may be", t.name, t.kind)
+			return nil, unsupported("has %q as %v, which only a matrix may be; "+
+				"take another quantization, such as Q4_K_M", t.name, t.kind)
 		}
 		if err := m.pack(s); err != nil {
 			return nil, err
@@ -205,7 +210,8 @@ func (f *family) restore(c *config, s *source) error {
 	}
 	s.log = strings.HasSuffix(s.to, ".A_log")
 	if (s.shift != 0 || s.log) && t.kind != f32 {
-		return unsupported("has %q as %v, which only F32 may be", t.name, t.kind)
+		return unsupported("has %q as %v, which only F32 may be; "+
+			"take another quantization, such as Q4_K_M", t.name, t.kind)
 	}
 	two := len(t.shape) == 2
 	switch {

@@ -1,8 +1,6 @@
 package gguf
 
-import (
-	"fmt"
-)
+import ()
 
 // glimmerNames has the four norms of a layer and the gate of attention. glimmerScale reads the norms
 // of queries and keys.
@@ -23,7 +21,7 @@ func glimmerConfig(c *config) {
 	for _, of := range []struct{ field, key string }{{"output_multiplier", "logit_scale"},
 		{"final_logit_softcapping", "final_logit_softcapping"}} {
 		if _, ok := c.metadata[c.prefix+of.key]; !ok {
-			c.fail(fmt.Errorf("its metadata lacks %s%s", c.prefix, of.key))
+			c.fail(lacking(c.prefix + of.key))
 		}
 		c.number(of.field, of.key)
 	}

@@ -77,8 +77,7 @@ type reader struct {
 
 func (in *reader) header() (*header, error) {
 	if magic, err := in.r.Peek(4); err != nil || string(magic) != "GGUF" {
-		return nil, errors.New("is not a folder and not a GGUF file; " +
-			"name the folder that holds config.json")
+		return nil, ErrFormat
 	}
 	magic, err := in.take(8)
 	if err != nil {
@@ -232,7 +231,8 @@ func (in *reader) tensor() (t tensor, err error) {
 		return t, err
 	}
 	if t.kind = kind(number); t.kind.block() == 0 {
-		return t, unsupported("tensor %q is of %v, which is not supported; supported are %s",
+		return t, unsupported("tensor %q is of %v, which is not supported; "+
+			"take another quantization, such as Q4_K_M; supported are %s",
 			t.name, t.kind, supportedKinds())
 	}
 	if t.width()%t.kind.block() != 0 {

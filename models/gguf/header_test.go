@@ -15,7 +15,7 @@ func TestHostileHeaders(t *testing.T) {
 		change func(file []byte) []byte
 		want   string
 	}{
-		"another format": {func(f []byte) []byte { f[0] = 'g'; return f }, "not a GGUF file"},
+		"another format": {func(f []byte) []byte { f[0] = 'g'; return f }, "is no GGUF file; download it again"},
 		"big-endian": {func(f []byte) []byte { copy(f[4:], []byte{0, 0, 0, 3}); return f },
 			"big-endian"},
 		"version": {func(f []byte) []byte { f[4] = 1; return f }, "version 1"},
@@ -25,7 +25,7 @@ func TestHostileHeaders(t *testing.T) {
 		"cut header": {func(f []byte) []byte { return f[:100] },
 			"cut short"},
 		"cut data": {func(f []byte) []byte { return f[:len(f)-64] }, "cut short"},
-		"empty":    {func(f []byte) []byte { return nil }, "not a GGUF file"},
+		"empty":    {func(f []byte) []byte { return nil }, "is no GGUF file; download it again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := open(t, c.change(append([]byte(nil), whole...)))
@@ -72,7 +72,7 @@ func TestHostileParts(t *testing.T) {
 		"unknown kind": {tensor(func(m *image) {
 			m.add("output.weight", f32, nil, 4, 64)
 			m.tensors[len(m.tensors)-1].kind = 99
-		}), "unknown kind 99"},
+		}), "unknown kind 99, which is not supported; take another quantization"},
 		"other kind": {tensor(func(m *image) {
 			m.add("output.weight", f32, nil, 4, 64)
 			m.tensors[len(m.tensors)-1].kind = 16
@@ -91,7 +91,7 @@ func TestHostileParts(t *testing.T) {
 			s := strings.Replace(m.String(), "llama", "lemma", 1)
 			m.Reset()
 			m.WriteString(s)
-		}), `"lemma"`},
+		}), `"lemma", which is not supported; take a model of a supported one: `},
 		"packed norm": {tensor(func(m *image) { m.add("blk.1.attn_norm.weight", q8_0, nil, 64) }),
 			"only a matrix"},
 		"no head": {tensor(func(m *image) { m.add("blk.1.attn_q.weight", q8_0, nil, 31, 64) }),

@@ -96,7 +96,8 @@ func (t *source) checkColumns() error {
 		return nil
 	}
 	if dim := t.width() / t.across.values; dim%t.pack.group != 0 {
-		return unsupported("has %q as %v, which heads of %d elements can't be", t.name, t.kind, dim)
+		return unsupported("has %q as %v, which heads of %d elements can't be; "+
+			"take another quantization, such as Q4_K_M", t.name, t.kind, dim)
 	}
 	return nil
 }

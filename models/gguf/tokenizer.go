@@ -61,7 +61,7 @@ func (m *model) tokenizer() (*tokenizer, error) {
 	t.tokens = t.metadata.texts("tokenizer.ggml.tokens")
 	t.types = t.metadata.ints("tokenizer.ggml.token_type")
 	if t.tokens == nil {
-		return nil, errors.New("its metadata lacks tokenizer.ggml.tokens, so it has no tokenizer")
+		return nil, lacking("tokenizer.ggml.tokens")
 	}
 	if t.types == nil {
 		t.types = make([]int64, len(t.tokens))

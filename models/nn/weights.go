@@ -177,20 +177,31 @@ func (w *Weights) Err() error {
 	}
 	unexpected := slices.DeleteFunc(slices.Sorted(maps.Keys(w.names)),
 		func(name string) bool { return w.asked[name] })
+	if len(w.missing)+len(unexpected) > 0 {
+		return &MisfitError{w.missing, unexpected}
+	}
+	return nil
+}
+
+// A MisfitError says that a checkpoint has other tensors than its config.json asks for.
+type MisfitError struct{ Missing, Unexpected []string }
+
+func (e *MisfitError) Error() string {
+	return "the checkpoint " + e.Tensors() + ", so it does not fit its config.json"
+}
+
+// Tensors returns what is wrong with the tensors, such as "lacks 1 tensors (lm_head.weight)".
+func (e *MisfitError) Tensors() string {
 	var parts []string
 	for _, list := range []struct {
 		what  string
 		names []string
-	}{{"lacks", w.missing}, {"has unexpected", unexpected}} {
+	}{{"lacks", e.Missing}, {"has unexpected", e.Unexpected}} {
 		if n := len(list.names); n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d tensors (%s)", list.what, n, some(list.names)))
 		}
 	}
-	if parts != nil {
-		return fmt.Errorf("the checkpoint %s, so it does not fit its config.json",
-			strings.Join(parts, " and "))
-	}
-	return nil
+	return strings.Join(parts, " and ")
 }
 
 // some lists the first few names.

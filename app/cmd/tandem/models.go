@@ -145,6 +145,9 @@ func addModel(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return err
 	}
+	if rest[0] == "" {
+		return mistake(f, "the path is empty; give it a model's folder or GGUF file")
+	}
 	dir, err := filepath.Abs(rest[0])
 	if err != nil {
 		return err
