@@ -17,7 +17,7 @@ import (
 func modelVerbs() []verb {
 	return []verb{
 		{name: "list", doc: "list them: * marks the chosen one; the list names models in memory, and those that cannot be loaded"},
-		{name: "add", args: "FOLDER", doc: "register a model's folder, or a GGUF file"},
+		{name: "add", args: "FOLDER|FILE.gguf", doc: "register a model's folder, or a GGUF file"},
 		{name: "remove", args: "ID", doc: "remove one, and delete it from the disk if Tandem downloaded it"},
 		{name: "unload", args: "[ID]", doc: "free the memory of a model, or of all"},
 		{name: "drafter", args: "ID [FOLDER|ORG/NAME|auto|none]", doc: "say or set what guesses ahead for a model"},
@@ -44,7 +44,7 @@ func modelsVerb(ctx context.Context, m *Main, args []string) error {
 	case "drafter":
 		return drafterOf(ctx, m, args)
 	}
-	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, add FOLDER, remove ID, unload [ID] or drafter ID\n",
+	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, add FOLDER|FILE.gguf, remove ID, unload [ID] or drafter ID\n",
 		sub)
 	return errUsage
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // noModel refuses an empty --model.
-const noModel = "--model is empty; give it a model's folder or id, or leave it out for the chosen model"
+const noModel = "--model is empty; give it a model's folder, GGUF file or id, or leave it out for the chosen model"
 
 // maxPrompt bounds a prompt from standard input. The endpoint refuses larger bodies.
 const maxPrompt = 32 << 20 // bytes
@@ -82,7 +82,7 @@ type runFlags struct {
 func (m *Main) runFlags() *runFlags {
 	f := m.flags("run")
 	r := &runFlags{set: f}
-	f.StringVar(&r.model, "model", control.Alias, "`DIR|ID` of the model")
+	f.StringVar(&r.model, "model", control.Alias, "`DIR|FILE.gguf|ID` of the model")
 	f.BoolVar(&r.raw, "raw", false, "take the prompt as it is, without the chat template")
 	f.BoolVar(&r.json, "json", false, "one JSON object a line")
 	f.IntVar(&r.maxTokens, "max-tokens", 0,
