@@ -103,7 +103,12 @@ func (c *Client) Memory(ctx context.Context) (Memory, error) {
 	return call[Memory](ctx, c, http.MethodGet, "/app/memory", nil)
 }
 
-// AddModel registers a folder.
+// Found returns the models that lie in the folders that are searched, registered or not.
+func (c *Client) Found(ctx context.Context) (Found, error) {
+	return call[Found](ctx, c, http.MethodGet, "/app/found", nil)
+}
+
+// AddModel registers a folder or a GGUF file.
 func (c *Client) AddModel(ctx context.Context, r AddRequest) (Model, error) {
 	return call[Model](ctx, c, http.MethodPost, "/app/models", r)
 }

@@ -17,7 +17,8 @@ import (
 func modelVerbs() []verb {
 	return []verb{
 		{name: "list", doc: "list them: * marks the chosen one; the list names models in memory, and those that cannot be loaded"},
-		{name: "add", args: "FOLDER|FILE.gguf", doc: "register a model's folder, or a GGUF file"},
+		{name: "found", doc: "list what lies in the folders of Hugging Face, LM Studio, Ollama and the settings"},
+		{name: "add", args: "FOLDER|FILE.gguf|ID", doc: "register a model's folder, a GGUF file, or what found lists by that ID"},
 		{name: "remove", args: "ID", doc: "remove one, and delete it from the disk if Tandem downloaded it"},
 		{name: "unload", args: "[ID]", doc: "free the memory of a model, or of all"},
 		{name: "drafter", args: "ID [FOLDER|ORG/NAME|auto|none]", doc: "say or set what guesses ahead for a model"},
@@ -35,6 +36,8 @@ func modelsVerb(ctx context.Context, m *Main, args []string) error {
 		return nil
 	case "list":
 		return listModels(ctx, m, args)
+	case "found":
+		return foundModels(ctx, m, args)
 	case "add":
 		return addModel(ctx, m, args)
 	case "remove":
@@ -44,7 +47,7 @@ func modelsVerb(ctx context.Context, m *Main, args []string) error {
 	case "drafter":
 		return drafterOf(ctx, m, args)
 	}
-	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, add FOLDER|FILE.gguf, remove ID, unload [ID] or drafter ID\n",
+	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, found, add FOLDER|FILE.gguf|ID, remove ID, unload [ID] or drafter ID\n",
 		sub)
 	return errUsage
 }
@@ -153,7 +156,11 @@ func addModel(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		model, err := c.AddModel(ctx, control.AddRequest{Path: dir, ID: *id})
+		path, err := foundPath(ctx, c, rest[0], dir)
+		if err != nil {
+			return err
+		}
+		model, err := c.AddModel(ctx, control.AddRequest{Path: path, ID: *id})
 		if err == nil {
 			fmt.Fprintln(m.Stdout, model.ID)
 		}

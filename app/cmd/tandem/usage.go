@@ -127,7 +127,8 @@ func needs(name string) string {
 	case "tandem pull":
 		return "the model to download: tandem pull ORG/NAME"
 	case "tandem models add":
-		return "the model's folder or GGUF file: tandem models add FOLDER|FILE.gguf"
+		return "the model's folder or GGUF file: tandem models add FOLDER|FILE.gguf|ID; " +
+			"`tandem models found` lists ids"
 	case "tandem checkpoints show", "tandem checkpoints pin", "tandem checkpoints unpin",
 		"tandem checkpoints delete", "tandem checkpoints branch":
 		return "a checkpoint's id or name: `tandem checkpoints list` shows them"

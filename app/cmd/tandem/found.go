@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"tandem/app/control"
+	"tandem/storage/disk"
+)
+
+// foundModels lists the models that lie in the folders that are searched.
+func foundModels(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("models found")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		found, err := c.Found(ctx)
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, model := range found.Models {
+			if *asJSON {
+				if err := writeJSON(m.Stdout, model); err != nil {
+					return err
+				}
+				continue
+			}
+			rows = append(rows, foundRow(model))
+		}
+		if found.Cut {
+			fmt.Fprintln(m.Stderr, "tandem: there are more folders than were searched; "+
+				"add a model by its path")
+		}
+		if *asJSON {
+			return nil
+		}
+		if err := table(m.Stdout, []string{"ID", "ARCHITECTURE", "WEIGHTS", "SIZE", "CONTEXT",
+			"PLACE", "PATH"}, rows); err != nil {
+			return err
+		}
+		for _, model := range found.Models {
+			if model.Why != "" {
+				fmt.Fprintf(m.Stderr, "tandem: %s cannot be loaded: %s\n",
+					control.Printable(model.ID), control.Printable(model.Why))
+			}
+		}
+		return nil
+	})
+}
+
+// foundRow returns the row of a model in the table.
+func foundRow(m control.FoundModel) []string {
+	place := m.Place
+	switch {
+	case m.Why != "":
+		return []string{m.ID, "-", "-", "-", "-", place + ", unusable", m.Path}
+	case m.Registered:
+		place += ", registered"
+	case m.Needs != nil && !m.Needs.Fits:
+		place += ", too large"
+	}
+	weights := m.Quantization
+	if weights == "" {
+		weights = "-"
+	}
+	return []string{m.ID, m.Architecture, weights, control.ByteSize(m.Bytes),
+		fmt.Sprint(m.ContextLength), place, m.Path}
+}
+
+// foundPath returns the path of the model that was found under an id, where nothing lies at path.
+// Else it returns path.
+func foundPath(ctx context.Context, c *control.Client, id, path string) (string, error) {
+	if _, err := disk.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	found, err := c.Found(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range found.Models {
+		if m.ID == id {
+			return m.Path, nil
+		}
+	}
+	return path, nil
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What lies in LM Studio's folder is listed, and added by its id.
+func TestFoundModelsAreListedAndAddedByID(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	file, err := os.ReadFile("../../../models/testdata/gguf/llama.gguf")
+	must(t, err)
+	dir := filepath.Join(c.env["HOME"], ".lmstudio/models/maker/tiny-GGUF")
+	must(t, os.MkdirAll(dir, 0o700))
+	path := filepath.Join(dir, "tiny-Q8_0.gguf")
+	must(t, os.WriteFile(path, file, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "tiny-Q4_0.gguf"), nil, 0o600))
+
+	const id = "maker/tiny-GGUF:Q8_0"
+	row := func(place string) *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^` + id + ` +llama +mixed 8-bit +[0-9.]+ kB +2048 +` + place +
+			` +` + regexp.QuoteMeta(path) + `$`)
+	}
+	if out := c.must(t, "models", "found"); !row("lmstudio").MatchString(out) {
+		t.Errorf("found:\n%s", out)
+	}
+	if !strings.Contains(c.stderr,
+		"maker/tiny-GGUF:Q4_0 cannot be loaded: is no GGUF file; download it again\n") {
+		t.Errorf("of an empty file it says %q", c.stderr)
+	}
+	if out := c.must(t, "models", "found", "--json"); !strings.Contains(out, `{"id":"`+id+`",`) {
+		t.Errorf("found:\n%s", out)
+	}
+	if out := c.must(t, "models", "add", id); out != id+"\n" {
+		t.Errorf("added %q", out)
+	}
+	if out := c.must(t, "models", "found"); !row("lmstudio, registered").MatchString(out) {
+		t.Errorf("found:\n%s", out)
+	}
+	if code := c.tandem(t.Context(), "models", "add", "maker/other"); code != 1 ||
+		!strings.Contains(c.stderr, "there is no such folder or file") {
+		t.Errorf("exit %d, %s", code, c.stderr)
+	}
+}
