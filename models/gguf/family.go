@@ -102,7 +102,8 @@ func (m *model) family() (family, error) {
 	}
 	if !ok {
 		return f, unsupported("is a GGUF file of the architecture %.40q, which is not supported; "+
-			"take a model of a supported one: %s", name, strings.Join(slices.Sorted(maps.Keys(families)), ", "))
+			"take a model of a supported one: %s", name,
+			strings.Join(slices.Sorted(maps.Keys(families)), ", "))
 	}
 	return f, nil
 }
