@@ -39,6 +39,7 @@ type checkpoint struct {
 	ctx      context.Context
 	files    []fs.File
 	tensors  map[string]*mlx.Tensors // by tensor name
+	exact    *mlx.Tensors            // see LoadExact; nil for none
 	bytes    int64                   // of all tensors
 	loaded   int64
 	lent     time.Time // when others last had the thread
@@ -55,12 +56,18 @@ type checkpoint struct {
 func openCheckpoint(ctx context.Context, fsys fs.FS,
 	progress func(done, total int64)) (_ *checkpoint, err error) {
 	c := &checkpoint{ctx: ctx, tensors: map[string]*mlx.Tensors{}, progress: progress}
-	_, c.half = fsys.(*gguf.Folder)
+	folder, isGGUF := fsys.(*gguf.Folder)
+	c.half = isGGUF
 	defer func() {
 		if err != nil {
 			c.close()
 		}
 	}()
+	if isGGUF {
+		if err := c.openExact(folder); err != nil {
+			return nil, err
+		}
+	}
 	if _, err = fs.Stat(fsys, singleFile); !errors.Is(err, fs.ErrNotExist) {
 		return c, c.open(fsys, singleFile) // this tells an error too
 	}
@@ -92,6 +99,26 @@ func openCheckpoint(ctx context.Context, fsys fs.FS,
 		}
 	}
 	return c, nil
+}
+
+// openExact opens the weights of a GGUF file that are approximated where they are packed.
+func (c *checkpoint) openExact(folder *gguf.Folder) error {
+	f, err := folder.OpenExact()
+	if f == nil && err == nil {
+		return nil
+	}
+	if err != nil {
+		return errorf(CodeIncomplete, "can't open the weights: %w", err)
+	}
+	c.files = append(c.files, f)
+	info, err := f.Stat()
+	if err != nil {
+		return errorf(CodeIncomplete, "can't open the weights: %w", err)
+	}
+	if c.exact, err = mlx.OpenTensors(f.(io.ReaderAt), info.Size()); err != nil {
+		return errorf(CodeInvalid, "%w", err)
+	}
+	return nil
 }
 
 // stat refuses a file that is missing.
@@ -169,6 +196,24 @@ func (c *checkpoint) Info(name string) (mlx.TensorInfo, bool) {
 // Load implements nn.Source. Every lendEvery it lends the thread to others before it reads. It
 // fails once the context is done. After a failure it reads nothing and reports no progress.
 func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {
+	return c.load(s, c.tensors[name], name, name)
+}
+
+// LoadExact reads a weight of a GGUF file that its packed form only comes near, for nn.Weights.
+func (c *checkpoint) LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool) {
+	if c.exact == nil {
+		return nil, false
+	}
+	if _, ok := c.exact.Info(name); !ok {
+		return nil, false
+	}
+	module := strings.TrimSuffix(name, ".weight")
+	return c.load(s, c.exact, name, name, module+".scales", module+".biases"), true
+}
+
+// load reads a tensor of a file, which counts as those of the checkpoint in its place.
+func (c *checkpoint) load(s *mlx.Scope, from *mlx.Tensors, name string,
+	counts ...string) *mlx.Array {
 	if time.Since(c.lent) >= lendEvery {
 		s.Yield()
 		c.lent = time.Now()
@@ -176,12 +221,14 @@ func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {
 	if err := c.ctx.Err(); err != nil {
 		s.Fail(err)
 	}
-	a := c.tensors[name].Load(s, name)
+	a := from.Load(s, name)
 	if s.Err() != nil {
 		return a
 	}
-	info, _ := c.Info(name)
-	c.loaded += info.Bytes
+	for _, name := range counts {
+		info, _ := c.Info(name)
+		c.loaded += info.Bytes
+	}
 	if c.progress != nil {
 		c.progress(c.loaded, c.bytes)
 	}

@@ -2,14 +2,17 @@ package models_test
 
 import (
 	"context"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
+	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models"
 	"tandem/models/gguf"
@@ -160,4 +163,68 @@ func TestCoarseFileLoads(t *testing.T) {
 	if row := forward(t, thread, b.Model, caches, []int32{1, 2, 3}, 8)[2]; math.IsNaN(largest(row)) {
 		t.Error("it gives no number")
 	}
+}
+
+// TestUnpackedGGUFIsExact loads a file whose embedding its packed form only comes near. Unpacked, it
+// has the file's own values, and nothing is lost. What is told of the model stays the same.
+func TestUnpackedGGUFIsExact(t *testing.T) {
+	const file = "testdata/coarse.gguf"
+	summary, err := models.Inspect(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread := enginetest.NewThread(t)
+	var done, total int64
+	b, err := models.Load(t.Context(), thread, file, models.Options{Unpack: true,
+		Progress: func(d, n int64) { done, total = d, n }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if b.Losses != nil || !b.Info.Unpacked || b.Info.Quantization != summary.Quantization {
+		t.Errorf("it loses %v, is unpacked: %t, and has the quantization %q, not %q", b.Losses,
+			b.Info.Unpacked, b.Info.Quantization, summary.Quantization)
+	}
+	if done != total || total == 0 {
+		t.Errorf("%d of %d bytes are loaded in the end", done, total)
+	}
+	want := summary.Footprint.Unpacked().Weights(true)
+	if off := math.Abs(float64(b.Info.Bytes)/float64(want) - 1); off > 0.03 {
+		t.Errorf("its weights take %d bytes, and %d were predicted", b.Info.Bytes, want)
+	}
+	folder, err := gguf.Open(os.DirFS("testdata"), "coarse.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := folder.OpenExact()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, err := mlx.OpenTensors(f.(io.ReaderAt), info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]int32, b.Model.Config().VocabSize)
+	for i := range ids {
+		ids[i] = int32(i)
+	}
+	enginetest.Do(t, thread, func(s *mlx.Scope) error {
+		table, err := enginetest.ReadRows(s, exact.Load(s, "model.embed_tokens.weight"))
+		if err != nil {
+			return err
+		}
+		rows, err := enginetest.ReadRows(s, b.Model.(lm.Embedder).Embed(s, mlx.New(s, ids, len(ids))))
+		for i := range rows {
+			if !slices.Equal(rows[i], table[i]) {
+				t.Errorf("row %d is not the file's", i)
+				break
+			}
+		}
+		return err
+	})
 }

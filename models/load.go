@@ -33,7 +33,8 @@ type Options struct {
 	Dtype DtypePolicy // zero means DtypeAuto
 
 	// Unpack holds quantized weights in float32, if the model computes in float32 on the CPU. They
-	// take more memory there, and products with them a fraction of the time.
+	// take more memory there, and products with them a fraction of the time. Those of a GGUF file
+	// are exactly the file's.
 	Unpack bool
 
 	// FewRows has a kernel of our own multiply the rows of a verify block with packed matrices, on
@@ -61,7 +62,7 @@ type Bundle struct {
 	Defaults Defaults
 	Info     Info
 	Parts    Parts
-	Losses   []Loss // of a GGUF file, all of them measured whole
+	Losses   []Loss // of a GGUF file that stays packed, all of them measured whole
 
 	thread *mlx.Thread
 }
@@ -175,7 +176,9 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	if err != nil {
 		return nil, err
 	}
-	b.Losses = losses(fsys)
+	if !b.Info.Unpacked {
+		b.Losses = losses(fsys)
+	}
 	b.Chat = readChat(fsys, tokenizerConfig, opts.Lane)
 	return b, nil
 }

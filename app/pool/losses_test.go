@@ -10,11 +10,18 @@ import (
 
 // What a load measured counts more than what the files promise. Exact weights need no word.
 func TestLossesOfALoadedModelAreTold(t *testing.T) {
-	file := filepath.Join("..", "..", "models", "testdata", "gguf", "llama.gguf")
+	testdata := filepath.Join("..", "..", "models", "testdata")
+	file := filepath.Join(testdata, "gguf", "llama.gguf")
 	row := storage.Model{ID: "m", Path: file, Source: storage.SourceFolder}
 	p := &Pool{}
-	if got := p.inexact(row); got != "" {
+	if got := p.inexact(row, false); got != "" {
 		t.Errorf("an exact model loses %q", got)
+	}
+	coarse := storage.Model{ID: "c", Path: filepath.Join(testdata, "coarse.gguf"),
+		Source: storage.SourceFolder}
+	if packed, unpacked := p.inexact(coarse, false), p.inexact(coarse, true); packed == "" ||
+		unpacked != "" {
+		t.Errorf("packed it loses %q, and unpacked %q", packed, unpacked)
 	}
 	p.resident = []*Model{{row: row, bundle: &models.Bundle{Losses: []models.Loss{
 		{Kind: "Q3_K", Bits: 5, RMS: 0.0851, Max: 0.29},
@@ -22,7 +29,7 @@ func TestLossesOfALoadedModelAreTold(t *testing.T) {
 	want := "Q3_K is held in 5 bits, with an rms error of about 0.085 steps and at most about 0.29; " +
 		"Q6_K is held in 8 bits, with an rms error of 0.090 steps and at most 0.42 " +
 		"(a step is the rms of the file's own scales)"
-	if got := p.inexact(row); got != want {
+	if got := p.inexact(row, false); got != want {
 		t.Errorf("it loses %q, not %q", got, want)
 	}
 }

@@ -108,10 +108,10 @@ func (p *Pool) noChat(row storage.Model) string {
 }
 
 // inexact says what the weights of a model lose in memory: of the whole if it is loaded, else of a
-// sample.
-func (p *Pool) inexact(row storage.Model) string {
+// sample. Those that a load would hold unpacked lose nothing.
+func (p *Pool) inexact(row storage.Model, unpacked bool) string {
 	losses, loaded := p.losses(row.ID)
-	if !loaded && row.Source != storage.SourcePocket {
+	if !loaded && !unpacked && row.Source != storage.SourcePocket {
 		s, _ := p.Inspect(row.Path) // why it cannot be loaded is told
 		losses = s.Losses
 	}
@@ -188,7 +188,7 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 			} else {
 				m.Why = err.Error()
 			}
-			m.NoChat, m.Inexact = p.noChat(row), p.inexact(row)
+			m.NoChat, m.Inexact = p.noChat(row), p.inexact(row, d.unpacked)
 		})
 	}
 	reading.Wait()

@@ -113,6 +113,31 @@ func (a *approximation) value(b *superBlock, part int, q uint64) float64 {
 		float64(b.least*float32(b.leastShare[part]))
 }
 
+// floats writes the elements of whole blocks as float32, by llama.cpp's own steps. It reports false
+// if a scale is not finite.
+func (a *approximation) floats(out, blocks []byte, size int) bool {
+	var b superBlock
+	ok := true
+	for ; len(blocks) >= size; blocks = blocks[size:] {
+		a.unpack(&b, blocks[:size])
+		ok = ok && b.ok
+		for part, share := range b.share {
+			step := b.d * float32(share)
+			least := float32(b.least * float32(b.leastShare[part]))
+			for i := range part16 {
+				q := b.words[2*part+i/8] >> (i % 8 * 8) & 255
+				v := step * float32(int(q)-a.zero)
+				if a.zero == 0 {
+					v = float32(v) - least // all are rounded, so that no product is fused with it
+				}
+				putFloat(out[4*i:], v)
+			}
+			out = out[4*part16:]
+		}
+	}
+	return ok
+}
+
 // A joint is a joined group: its scale and its bias as they are stored, and how the elements of its
 // parts become its own.
 type joint struct {

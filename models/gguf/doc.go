@@ -16,7 +16,7 @@
 //
 // Q2_K, Q3_K and Q6_K have groups of 16, which MLX's affine form lacks. They take the fewest bits
 // whose rms error is under 0.1 of the rms step of the tensor ([Folder.Losses], approximate.go): 4, 5
-// and 8 for most tensors.
+// and 8 for most tensors. Held unpacked in float32 they lose nothing ([Folder.OpenExact]).
 //
 // What a converter of llama.cpp changed is undone. The rows of queries and keys of a Llama are
 // interleaved there, and here they are in halves again. Value heads of Qwen3.5 lie in another order

@@ -137,3 +137,68 @@ func readFloats(t *testing.T, name string) []float32 {
 	}
 	return values
 }
+
+// TestExactWeightsAreThoseOfLlamaCPP compares the weights that repacking changes with what
+// llama.cpp's own package unpacks, bit by bit, read whole and in part.
+func TestExactWeightsAreThoseOfLlamaCPP(t *testing.T) {
+	d, err := Open(os.DirFS("testdata"), "kinds.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := d.OpenExact()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors, err := mlx.OpenTensors(f.(io.ReaderAt), info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread, err := mlx.NewThread(mlx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer thread.Close()
+	want := readFloats(t, "testdata/kinds.f32")
+	tried := 0
+	for _, e := range d.entries {
+		if e.part != weight {
+			continue
+		}
+		n := 1
+		for _, d := range e.tensor.shape {
+			n *= d
+		}
+		values := want[:n]
+		want = want[n:]
+		if _, lossy := approximations[e.kind]; !lossy {
+			if _, has := tensors.Info(e.to); has {
+				t.Errorf("%v is there twice", e.kind)
+			}
+			continue
+		}
+		tried++
+		var got []float32
+		if err := thread.Do(context.Background(), func(s *mlx.Scope) error {
+			got, err = mlx.Read[float32](s, tensors.Load(s, e.to))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != n {
+			t.Fatalf("%v: %d weights, want %d", e.kind, len(got), n)
+		}
+		for i := range got {
+			if math.Float32bits(got[i]) != math.Float32bits(values[i]) {
+				t.Fatalf("%v: weight %d is %v, want %v", e.kind, i, got[i], values[i])
+			}
+		}
+	}
+	if tried != len(approximations) || tensors.Len() != tried {
+		t.Errorf("%d kinds of %d, in %d tensors", tried, len(approximations), tensors.Len())
+	}
+}

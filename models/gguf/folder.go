@@ -28,6 +28,7 @@ type Folder struct {
 	files   []fileID // that hold the tensors
 	header  []byte   // of model.safetensors
 	entries []*entry
+	exact   []*source                         // the approximated tensors as they are
 	small   map[string]func() ([]byte, error) // the other files by name, made when they are asked for
 	changed time.Time
 
@@ -129,6 +130,13 @@ func (d *Folder) show(m *model) error {
 		return err
 	}
 	d.header, d.entries = layout(sources)
+	for _, s := range sources {
+		if a, ok := approximations[s.kind]; ok {
+			one := *s
+			one.pack, one.exact = nil, &a
+			d.exact = append(d.exact, &one)
+		}
+	}
 	d.losses, d.fileType = m.losses, m.fileType()
 	config, err := m.config(sources)
 	if err != nil {
@@ -167,8 +175,24 @@ func (d *Folder) Open(name string) (fs.File, error) {
 	if name != weightsFile {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	w := &weights{header: d.header, entries: d.entries, measured: d.measured}
-	f := &shownFile{info: d.info(name, d.size())}
+	return d.openWeights(d.header, d.entries)
+}
+
+// OpenExact opens a safetensors file of the tensors that lose something in model.safetensors. It
+// has their weights as the file has them, in float32, by the same names. It is nil if there are
+// none.
+func (d *Folder) OpenExact() (fs.File, error) {
+	if d.exact == nil {
+		return nil, nil
+	}
+	return d.openWeights(layout(d.exact))
+}
+
+// openWeights opens a safetensors file with a header and its entries.
+func (d *Folder) openWeights(header []byte, entries []*entry) (fs.File, error) {
+	w := &weights{header: header, entries: entries, measured: d.measured}
+	last := entries[len(entries)-1]
+	f := &shownFile{info: d.info(weightsFile, last.offset+last.size)}
 	for _, id := range d.files {
 		file, now, err := openRegular(d.fsys, id.name)
 		if errors.Is(err, fs.ErrNotExist) {

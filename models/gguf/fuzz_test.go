@@ -64,5 +64,13 @@ func FuzzHeader(f *testing.F) {
 		for _, name := range tensors.Names() {
 			_, _ = tensors.Data(name) // a scale that is no number is an error
 		}
+		exact, err := d.OpenExact()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if exact != nil {
+			defer exact.Close()
+			_, _ = io.Copy(io.Discard, exact)
+		}
 	})
 }

@@ -19,6 +19,8 @@ type source struct {
 
 	pack *packing // nil for a plain type
 
+	exact *approximation // set if its elements are shown as float32, though it is packed
+
 	// half, if not 0, says that the rows of each head of 2 half rows are interleaved. They are put
 	// back into halves.
 	half int
@@ -49,6 +51,14 @@ func (t *source) from(i int) int {
 	}
 	head, j := i/(2*t.half), i%(2*t.half)
 	return head*2*t.half + j%t.half*2 + j/t.half
+}
+
+// plain returns the type of the elements that are shown, if the tensor has no packing.
+func (t *source) plain() (dtype string, size int) {
+	if t.exact != nil {
+		return "F32", 4
+	}
+	return plainTypes[t.kind], t.kind.bytes()
 }
 
 // module returns the path of a weight's module.
@@ -92,7 +102,8 @@ func layout(sources []*source) (header []byte, entries []*entry) {
 	for _, t := range sources {
 		p := t.pack
 		if p == nil {
-			add(t, whole, t.to, plainTypes[t.kind], t.width(), int64(t.kind.bytes()))
+			dtype, size := t.plain()
+			add(t, whole, t.to, dtype, t.width(), int64(size))
 			continue
 		}
 		groups := t.width() / p.group
@@ -344,7 +355,11 @@ func (w *weights) readSource(t *source, buffers *[2][]byte, from, to int) ([]byt
 // repack writes the rows [from, to) of an entry, whose blocks are src, to out.
 func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
 	if e.pack == nil {
-		copy(out, src)
+		if e.exact == nil {
+			copy(out, src)
+		} else if !e.exact.floats(out, src, e.kind.bytes()) {
+			return errScale
+		}
 		e.across.restore(out, to-from)
 		return e.restoreElements(out)
 	}

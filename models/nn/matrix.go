@@ -138,6 +138,12 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	w.packed.add(q, n)
 	biases, _ := w.src.Info(w.names[path+".biases"]) // empty if the mode has none
 	w.unpacking.add(n, weight, scales, biases)
+	if src, ok := w.src.(exactSource); ok && w.Unpack && !w.stopped() {
+		if a, ok := src.LoadExact(w.scope, weight.Name); ok {
+			w.info(path + ".biases") // which are not read
+			return matrix{weight: a}
+		}
+	}
 	if w.FewRows && w.fewRows == nil {
 		w.fewRows = newFewRows(w.scope)
 	}

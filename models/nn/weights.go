@@ -16,6 +16,13 @@ type Source interface {
 	Load(s *mlx.Scope, name string) *mlx.Array
 }
 
+// An exactSource has packed weights that only come near those of its files.
+type exactSource interface {
+	// LoadExact returns such a weight unpacked, in float32 and exactly that of the file. ok is false
+	// for any other.
+	LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool)
+}
+
 // Weights hands a checkpoint's tensors to the layers of a model and owns what it loaded. It notes
 // each name that is asked for, so that [Weights.Err] can name missing and unexpected tensors.
 type Weights struct {
