@@ -135,7 +135,7 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 		{name: "DFlash2", fields: map[string]any{"architectures": []string{"DFlash2DraftModel"}}, code: models.CodeUnsupported, want: `architecture ["DFlash2DraftModel"] is not supported, only DFlashDraftModel, DFlashLagunaForCausalLM and MuseGlimmerAssistantModel`},
 		{name: "Gemma 4's assistant", fields: map[string]any{"architectures": []string{"Gemma4AssistantModel"}}, code: models.CodeUnsupported, want: "Gemma4AssistantModel"},
 		{name: "Muse Glimmer's without a mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}}, code: models.CodeInvalid, want: "mask_token_id is missing"},
-		{name: "Muse Glimmer's mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}, "mask_token_id": 260}, code: models.CodeInvalid, want: "mask_token_id is 260, outside the model's vocabulary of 260"},
+		{name: "Muse Glimmer's mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}, "vocab_size": nil, "mask_token_id": 260}, code: models.CodeInvalid, want: "mask_token_id is 260, outside the model's vocabulary of 260"},
 		{name: "a model", fields: map[string]any{"architectures": []string{"Qwen3ForCausalLM"}}, code: models.CodeUnsupported, want: "Qwen3ForCausalLM"},
 		{name: "one layer more", fields: map[string]any{"num_hidden_layers": 3, "layer_types": nil}, spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "lacks 11 tensors (layers.2.self_attn.q_proj.weight, "},
 		{name: "one layer less", fields: map[string]any{"num_hidden_layers": 1, "layer_types": nil}, spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "has unexpected 11 tensors (layers.1.input_layernorm.weight, "},
