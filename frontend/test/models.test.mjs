@@ -38,7 +38,7 @@ test('a model of another program is taken over', async () => {
   await page.getByText(/This machine has .* GiB of memory/).waitFor()
   await page.getByRole('row').filter({ hasText: 'pocket' }).getByText('the demo model').waitFor()
   await page.getByText('1 other that Tandem cannot use').click()
-  await page.getByText('not a GGUF file').waitFor()
+  await page.getByText('is no GGUF file').waitFor()
   await page.getByRole('button', { name: 'Use mine' }).click()
   const row = page.getByRole('row').filter({ hasText: 'mine' })
   await row.getByText('chosen').waitFor({ timeout: 30_000 })
