@@ -12,7 +12,6 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include "attention_linux.h"
@@ -20,7 +19,7 @@
 #include "mlx/array.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
-#include "threads_linux.h"
+#include "helpers_linux.h"
 
 namespace {
 
@@ -243,8 +242,8 @@ CLONES void attend(const Attention& a, Block& b, int kv, int from, int to) {
 }
 
 // attendAll attends all queries, on several threads if there is enough to do. What a query gets does
-// not depend on how the work is divided. The calling thread, which may not throw, works in own. It
-// does what threads do not that get no memory.
+// not depend on how the work is divided. One of the threads works in own. It does what threads do not
+// that get no memory.
 void attendAll(const Attention& a, Block& own) noexcept {
 	const int heads = a.heads / a.group, blocks = (a.n + blockQueries - 1) / blockQueries;
 	const int items = heads * blocks;
@@ -256,7 +255,9 @@ void attendAll(const Attention& a, Block& own) noexcept {
 			attend(a, b, i % heads, from, std::min(from + blockQueries, a.n));
 		}
 	};
-	auto help = [&] {
+	auto take = [&](int thread) {
+		if (thread == 0)
+			return work(own);
 		try {
 			Block b(a);
 			work(b);
@@ -264,20 +265,10 @@ void attendAll(const Attention& a, Block& own) noexcept {
 			// No item is taken before there is memory.
 		}
 	};
-	std::vector<std::thread> helpers;
-	if (double(a.heads) * a.n * a.keys * a.width >= worthThreads) {
-		int threads = std::min(items, tandem_threads());
-		try {
-			helpers.reserve(std::max(threads, 1) - 1);
-			for (int i = 1; i < threads; i++)
-				helpers.emplace_back(help);
-		} catch (const std::exception&) {
-			// The threads that began go on.
-		}
-	}
-	work(own);
-	for (auto& t : helpers)
-		t.join();
+	if (double(a.heads) * a.n * a.keys * a.width < worthThreads)
+		take(0);
+	else
+		Helpers::all().share(std::min(items, Helpers::most()), take);
 }
 
 namespace core = mlx::core;
