@@ -114,8 +114,9 @@ func exactSuite(t *testing.T, th *mlx.Thread, cases []exactCase, layout cache.La
 	}
 }
 
-// run is the suite on one model. A model without rings has nothing to compare in the layout Full.
-func (c exactCase) run(t *testing.T, th *mlx.Thread, layout cache.Layout, compare compareFunc) {
+// load returns the recording of a case and its model, in the type of the case. The caller closes the
+// model.
+func (c exactCase) load(t *testing.T, th *mlx.Thread) (*fixture, *models.Bundle) {
 	policy := models.DtypeCheckpoint
 	if c.dtype == "float32" {
 		policy = models.DtypeFloat32
@@ -125,6 +126,12 @@ func (c exactCase) run(t *testing.T, th *mlx.Thread, layout cache.Layout, compar
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f, b
+}
+
+// run is the suite on one model. A model without rings has nothing to compare in the layout Full.
+func (c exactCase) run(t *testing.T, th *mlx.Thread, layout cache.Layout, compare compareFunc) {
+	f, b := c.load(t, th)
 	defer b.Close()
 	want := f.expected(t, th, c.dtype)
 	rings := hasRings(t, th, b.Model)

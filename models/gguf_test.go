@@ -2,7 +2,6 @@ package models_test
 
 import (
 	"context"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -201,14 +200,7 @@ func TestUnpackedGGUFIsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	exact, err := mlx.OpenTensors(f.(io.ReaderAt), info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := enginetest.TensorsIn(t, f)
 	ids := make([]int32, b.Model.Config().VocabSize)
 	for i := range ids {
 		ids[i] = int32(i)

@@ -10,7 +10,6 @@ import (
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
-	"tandem/models"
 )
 
 // tapRows runs tokens through the model in one forward, which appends them to the caches. It
@@ -89,15 +88,7 @@ func tapSuite(t *testing.T, th *mlx.Thread, cases []exactCase, layout cache.Layo
 // runTaps is the suite on one model.
 func (c exactCase) runTaps(t *testing.T, th *mlx.Thread, layout cache.Layout,
 	compare compareFunc) {
-	policy := models.DtypeCheckpoint
-	if c.dtype == "float32" {
-		policy = models.DtypeFloat32
-	}
-	f := openFixture(t, c.name)
-	b, err := models.LoadFS(t.Context(), th, f.files, models.Options{Dtype: policy})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, b := c.load(t, th)
 	defer b.Close()
 	if layout == cache.Full && !hasRings(t, th, b.Model) { // both layouts are the same
 		return

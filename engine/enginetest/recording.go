@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,6 +61,20 @@ func Tensors(t testing.TB, path string) *mlx.Tensors {
 func OpenTensors(t testing.TB, data []byte) *mlx.Tensors {
 	t.Helper()
 	ts, err := mlx.OpenTensors(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ts
+}
+
+// TensorsIn opens a safetensors file that is open. It reads a tensor when that is asked for.
+func TensorsIn(t testing.TB, f fs.File) *mlx.Tensors {
+	t.Helper()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts, err := mlx.OpenTensors(f.(io.ReaderAt), info.Size())
 	if err != nil {
 		t.Fatal(err)
 	}

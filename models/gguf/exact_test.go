@@ -3,11 +3,11 @@ package gguf
 import (
 	"context"
 	"encoding/binary"
-	"io"
 	"math"
 	"os"
 	"testing"
 
+	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
 )
 
@@ -100,14 +100,7 @@ func unpack(t *testing.T, thread *mlx.Thread, d *Folder, of *source) (values []f
 		t.Fatal(err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tensors, err := mlx.OpenTensors(f.(io.ReaderAt), info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tensors := enginetest.TensorsIn(t, f)
 	err = thread.Do(context.Background(), func(s *mlx.Scope) error {
 		q := mlx.Quantization{GroupSize: of.pack.group, Bits: of.pack.bits, Mode: of.pack.mode}
 		w := tensors.Load(s, of.to)
@@ -150,14 +143,7 @@ func TestExactWeightsAreThoseOfLlamaCPP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tensors, err := mlx.OpenTensors(f.(io.ReaderAt), info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tensors := enginetest.TensorsIn(t, f)
 	thread, err := mlx.NewThread(mlx.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// A headOrder is where the value heads of a gated delta net lie. The makers have those that share a
-// key head together. llama.cpp's converter has the first of each key head, then the second of each.
+// A headOrder is where the value heads of a gated delta net lie. Makers write the heads of one key
+// head side by side. llama.cpp's converter has the first of each key head, then the second of each.
 type headOrder struct {
 	skip   int // rows before the first value head
 	keys   int // key heads

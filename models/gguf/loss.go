@@ -109,7 +109,7 @@ func (l line) most(d difference, words [2]uint64) (most int64) {
 	return most
 }
 
-// add maps the elements of a block's parts, so many of which each joint has, and adds the errors.
+// add maps the elements of a block's parts and adds the errors. Each joint has so many parts.
 func (t *tally) add(a *approximation, b *superBlock, joints []joint, parts int) {
 	t.addSteps(b)
 	var differences [super / part16]difference

@@ -15,7 +15,8 @@ func (w *Weights) Embedding(path string, vocab, hidden int) *Embedding {
 	e := &Embedding{rows: w.matrix(path, vocab, hidden)}
 	e.dtype = e.rows.dtype(w.Dtype)
 	e.head = e.rows
-	arrays, views := e.head.layout(w.scope), []*mlx.Array(nil)
+	arrays := e.head.layout(w.scope)
+	var views []*mlx.Array
 	if !e.rows.packed() {
 		views = append(views, e.rows.weight)
 	}

@@ -43,7 +43,7 @@ type Weights struct {
 	err     error
 
 	arrays     []*mlx.Array // kept
-	pending    []*mlx.Array // of them, those that may not be computed yet
+	pending    []*mlx.Array // of the last keep, perhaps not computed yet
 	fewRows    *fewRows     // of the packed matrices, nil if there are none
 	parts      Parts
 	parameters int64
