@@ -78,6 +78,11 @@ const (
 	DtypeCheckpoint Dtype = "checkpoint"
 )
 
+// Valid reports whether d is one of the values.
+func (d Dtype) Valid() bool {
+	return slices.Contains([]Dtype{DtypeAuto, DtypeFloat32, DtypeCheckpoint}, d)
+}
+
 // A Source says what decides a setting. A flag wins over the environment, the environment over what
 // was set, and that over the default.
 type Source string
@@ -281,7 +286,7 @@ func (s *Settings) check(name string) error {
 			return refuse("must be beside, replace or never.")
 		}
 	case "dtype":
-		if !slices.Contains([]Dtype{DtypeAuto, DtypeFloat32, DtypeCheckpoint}, s.Dtype) {
+		if !s.Dtype.Valid() {
 			return refuse("must be auto, float32 or checkpoint.")
 		}
 	case "allowed_hosts":

@@ -51,8 +51,8 @@ const (
 )
 
 // modelPath returns the path of the model that a person names: the GGUF file of a folder that has
-// one, else the path itself. Inspection says what is wrong with a path that is no model. Error:
-// CodeModelInvalid for a folder with several.
+// one, else the path itself. A path without a model is Inspect's to refuse. Error: CodeModelInvalid
+// for a folder with several.
 func modelPath(path string) (string, error) {
 	entries, err := disk.ReadDir(path, maxFolderEntries)
 	if err != nil {

@@ -67,8 +67,8 @@ func (l *Library) register(ctx context.Context, row storage.Model,
 }
 
 // AddModel registers a folder, which must hold a complete model of a supported architecture, or a
-// GGUF file with one. A folder with one GGUF file stands for that file. Errors: CodeModelInvalid; CodeInvalid for an id that cannot be used. It
-// implements server.Library.
+// GGUF file with one. A folder with one GGUF file stands for that file. Errors: CodeModelInvalid;
+// CodeInvalid for an id that cannot be used. It implements server.Library.
 func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.Model, error) {
 	if r.Path == "" { // which is no word for the server's own folder
 		return control.Model{}, &control.Error{Code: control.CodeInvalid, Param: "path",

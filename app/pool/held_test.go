@@ -24,7 +24,7 @@ func quantizedModel(t *testing.T) string {
 	return dir
 }
 
-// Quantized weights are held in float32 if the memory allows it and nobody asked for another form.
+// Quantized weights are held in float32 if the memory allows it, unless a person chose another form.
 // The state says which form and why. Its figures are of that form. The forms share no checkpoints.
 func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 	dir := quantizedModel(t)

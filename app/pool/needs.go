@@ -108,7 +108,7 @@ func (p *Pool) noChat(row storage.Model) string {
 }
 
 // inexact says what the weights of a model lose in memory: of the whole if it is loaded, else of a
-// sample. Those that a load would hold unpacked lose nothing.
+// sample. Weights that a load would hold unpacked lose nothing.
 func (p *Pool) inexact(row storage.Model, unpacked bool) string {
 	losses, loaded := p.losses(row.ID)
 	if !loaded && !unpacked && row.Source != storage.SourcePocket {

@@ -91,7 +91,7 @@ var Suite = []Run{
 // withoutModel are the benches that take no model.
 var withoutModel = []string{"load", "start", "endpoint"}
 
-// SuiteOn lists the benches for one model. Those that take none are among them.
+// SuiteOn lists all benches. Each bench that takes a model gets this one.
 func SuiteOn(model string) (runs []Run) {
 	for _, r := range Suite {
 		if r.Model = model; slices.Contains(withoutModel, r.Name) {

@@ -122,7 +122,7 @@ func TestSuiteHasEveryBench(t *testing.T) {
 	}
 }
 
-// TestSuiteOnOneModel expects every bench once. Those that take a model get it.
+// TestSuiteOnOneModel expects every bench once. A bench that takes a model gets it.
 func TestSuiteOnOneModel(t *testing.T) {
 	var got, want []string
 	for _, r := range SuiteOn(Starter) {

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"tandem/app"
@@ -89,8 +88,7 @@ func (s *serveFlags) check(given map[string]bool) error {
 			control.DefaultPort))
 	case s.context < 0:
 		return mistake(s.set, "--context must be at least 0")
-	case given["dtype"] && !slices.Contains([]control.Dtype{control.DtypeAuto,
-		control.DtypeFloat32, control.DtypeCheckpoint}, control.Dtype(s.dtype)):
+	case given["dtype"] && !control.Dtype(s.dtype).Valid():
 		return mistake(s.set, fmt.Sprintf("--dtype must be auto, float32 or checkpoint, not %q",
 			s.dtype))
 	case s.checkpoints != "on" && s.checkpoints != "off":
