@@ -225,8 +225,9 @@ test('text that came before Tandem stopped is stored after its return', async ()
 
 test('a return to a growing answer shows its end', async () => {
   const { context, page, problems } = await playground(browser, { viewport: { width: 1000, height: 500 } })
-  // The lines are short, because a long line grows sideways.
-  await asking(page, { ignore_eos: true, max_tokens: 30_000, temperature: 0 })
+  // The lines are short, because a long line grows sideways. Without a drafter the answer lasts for
+  // minutes; with one it ends within 30 seconds, before a busy browser comes back to it.
+  await asking(page, { ignore_eos: true, max_tokens: 30_000, temperature: 0, speculation: { drafter: 'none' } })
   await chat(page)
   await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
