@@ -54,18 +54,6 @@ func TestEmptyHomeServesTheStarter(t *testing.T) {
 			}
 		}
 	}
-	set, err := r.pool.ModelSettings(t.Context(), "starter")
-	if got := set.Defaults.Temperature; err != nil || got == nil || *got != 0 {
-		t.Errorf("its default temperature is shown as %v, %v, want 0", got, err)
-	}
-	m, err := r.pool.Acquire(t.Context(), "starter")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := m.Defaults().Temperature; got == nil || *got != 0 {
-		t.Errorf("its default temperature is %v, want 0", got)
-	}
-	m.Release()
 	if kept, err := r.library.Storage(t.Context()); err != nil || len(kept.Models) > 0 {
 		t.Errorf("the models on the disk are %+v, %v; want none", kept.Models, err)
 	}

@@ -44,7 +44,7 @@ var arrows = []struct {
 	// engine's codes only
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
 	{"app/bench", []string{"app/pool", "app/model", "app/home", "app/control", "engine", "engine/*", "models"}},
-	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "storage", "storage/disk"}},
+	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "models/ollama", "storage", "storage/disk"}},
 	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine/checkpoint", "engine/tokenizer"}},
 	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
 	{"app/settings", []string{"app/home", "app/control", "storage", "storage/disk", "models/hub"}},
@@ -65,6 +65,7 @@ var arrows = []struct {
 	{"models/gguf", []string{"engine/mlx"}}, // files, without knowing what a model is
 	{"models/pocket", nil},                  // weights and files only
 	{"models/starter", nil},                 // where the file lies
+	{"models/ollama", []string{"storage/disk"}},
 	// downloads, without knowing what a model is
 	{"models/hub", []string{"storage/disk"}},
 

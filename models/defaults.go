@@ -9,13 +9,14 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tandem/models/gguf"
 	"tandem/models/nn"
 	"tandem/models/pocket"
-	"tandem/models/starter"
 )
 
 // Defaults are the sampling parameters that the model's authors recommend, from
-// generation_config.json. A field is nil if they name none.
+// generation_config.json, from the metadata of a GGUF file or from Ollama's parameters. A field is
+// nil if they name none.
 type Defaults struct {
 	Temperature       *float64 // 0 if do_sample is false
 	TopP              *float64
@@ -42,11 +43,6 @@ func ReadDefaults(dir string) (Defaults, error) {
 	return readDefaults(fsys)
 }
 
-// StarterDefaults are the defaults of the starter model, whose file has none.
-func StarterDefaults() Defaults {
-	return Defaults{Temperature: new(starter.Temperature)}
-}
-
 const generationConfigFile = "generation_config.json"
 
 // readDefaults reads generation_config.json, which may be absent. A value that no request could
@@ -59,7 +55,10 @@ func readDefaults(fsys fs.FS) (Defaults, error) {
 	if err != nil {
 		return Defaults{}, err
 	}
-	var r defaultsReader
+	r := defaultsReader{from: generationConfigFile}
+	if _, isGGUF := fsys.(*gguf.Folder); isGGUF { // which has no such file
+		r.from = "its recommended sampling"
+	}
 	if err := json.Unmarshal(text, &r.fields); err != nil {
 		return Defaults{}, errorf(CodeInvalid, generationConfigFile+": %w", err)
 	}
@@ -72,6 +71,10 @@ func readDefaults(fsys fs.FS) (Defaults, error) {
 	}
 	if sample := readValue[bool](&r, "do_sample", "true or false"); sample != nil && !*sample {
 		d.Temperature = new(0.0)
+	}
+	if texts := readValue[[]string](&r, "stop_strings", "a list of texts"); texts != nil {
+		r.ignored = append(r.ignored, fmt.Sprintf("%s: the stop texts %.40q are ignored; "+
+			"a request may name them", r.from, (*texts)[:min(len(*texts), 8)]))
 	}
 	if eos := readValue[tokenIDs](&r, "eos_token_id", "a token id or a list of them"); eos != nil {
 		d.eos = *eos
@@ -89,6 +92,7 @@ const (
 // A defaultsReader reads fields of generation_config.json. It notes each field that is of another
 // type or out of range.
 type defaultsReader struct {
+	from    string // what a note names
 	fields  map[string]json.RawMessage
 	ignored []string
 }
@@ -113,7 +117,7 @@ func (r *defaultsReader) ignore(name, why string) {
 		shown = "NaN or Infinity"
 	}
 	r.ignored = append(r.ignored, fmt.Sprintf("%s: %s %s, so it is ignored: it is %.40s",
-		generationConfigFile, name, why, shown))
+		r.from, name, why, shown))
 }
 
 // number reads a number between two bounds.

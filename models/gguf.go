@@ -11,6 +11,8 @@ import (
 
 	"tandem/models/gguf"
 	"tandem/models/nn"
+	"tandem/models/ollama"
+	"tandem/models/starter"
 	"tandem/storage/disk"
 )
 
@@ -39,10 +41,28 @@ func GGUFSet(path string) []string {
 func openGGUF(path string) (fs.FS, error) {
 	folder, name := filepath.Split(path)
 	files, err := gguf.Open(disk.FS(filepath.Clean(folder)), name)
-	if err == nil {
-		return files, nil
+	if err != nil {
+		return nil, ggufError(name, err)
 	}
-	return nil, ggufError(name, err)
+	files.Recommend(recommended(path))
+	return files, nil
+}
+
+// recommended returns what is known about a GGUF file beside its metadata: of the starter, and of
+// Ollama's models.
+func recommended(path string) gguf.Recommended {
+	if m, ok := ollama.Of(path); ok {
+		return gguf.Recommended(m.Parameters())
+	}
+	f, err := disk.Open(path)
+	if err != nil {
+		return gguf.Recommended{}
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && starter.Is(f, info.Size()) {
+		return gguf.Recommended{Sampling: map[string]any{"temperature": starter.Temperature}}
+	}
+	return gguf.Recommended{}
 }
 
 // InspectGGUF is Inspect for a GGUF file. It reads the headers alone, so it says nothing about what

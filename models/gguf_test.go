@@ -2,6 +2,7 @@ package models_test
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
@@ -219,4 +220,117 @@ func TestUnpackedGGUFIsExact(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// addNumbers returns a GGUF file with further metadata, of the type float32.
+func addNumbers(file []byte, entries map[string]float32) []byte {
+	const typeFloat32, typeString, alignment = 6, 8, 32
+	var more []byte
+	add := func(key string, kind uint32, value []byte) {
+		more = binary.LittleEndian.AppendUint64(more, uint64(len(key)))
+		more = binary.LittleEndian.AppendUint32(append(more, key...), kind)
+		more = append(more, value...)
+	}
+	for key, v := range entries {
+		add(key, typeFloat32, binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+	}
+	const name = "pad" // the tensors stay aligned
+	n := -(len(more) + 8 + len(name) + 4 + 8) & (alignment - 1)
+	add(name, typeString, append(binary.LittleEndian.AppendUint64(nil, uint64(n)), make([]byte, n)...))
+	const count, start = 16, 24 // of the entries
+	out := slices.Concat(file[:start], more, file[start:])
+	binary.LittleEndian.PutUint64(out[count:],
+		binary.LittleEndian.Uint64(file[count:])+uint64(len(entries))+1)
+	return out
+}
+
+// writeGGUF writes a file into the folders that parts name below a new one, and returns its path.
+func writeGGUF(t *testing.T, data []byte, parts ...string) string {
+	t.Helper()
+	path := filepath.Join(append([]string{t.TempDir()}, parts...)...)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The sampling of a GGUF file's metadata is the default of a request. A value out of range is left
+// out, and the note does not speak of a file that is not there.
+func TestGGUFRecommendsSampling(t *testing.T) {
+	file, err := os.ReadFile("testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeGGUF(t, addNumbers(file, map[string]float32{"general.sampling.temp": 0.7,
+		"general.sampling.top_p": 1.5, "general.sampling.top_k": 20}), "m.gguf")
+	b, err := models.Load(t.Context(), enginetest.NewThread(t), path, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	read, err := models.ReadDefaults(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []models.Defaults{b.Defaults, read} {
+		want := []string{"its recommended sampling: top_p is not between 0 and 1, so it is ignored: " +
+			"it is 1.5"}
+		if *d.Temperature != 0.7 || *d.TopK != 20 || d.TopP != nil || !slices.Equal(d.Ignored, want) {
+			t.Errorf("the defaults are %v, %v and %v; ignored: %q", *d.Temperature, *d.TopK, d.TopP,
+				d.Ignored)
+		}
+	}
+}
+
+// A model of Ollama's has the defaults of its parameters, before those of its file. A stop text
+// that is a token ends an answer, and another one is named.
+func TestModelOfOllamasHasItsParameters(t *testing.T) {
+	file, err := os.ReadFile("testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stop = '&' - '!' // the id of a token, which becomes special
+	types := "tokenizer.ggml.token_type\x09\x00\x00\x00\x05\x00\x00\x00\x80\x00\x00\x00\x00\x00\x00\x00"
+	at := strings.Index(string(file), types)
+	if at < 0 {
+		t.Fatal("the file has no types of tokens")
+	}
+	file[at+len(types)+4*stop] = 3
+	file = addNumbers(file, map[string]float32{"general.sampling.temp": 0.7,
+		"general.sampling.top_k": 20})
+	model, params := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
+	blob := writeGGUF(t, file, "blobs", "sha256-"+model)
+	store := filepath.Dir(filepath.Dir(blob))
+	for path, text := range map[string]string{
+		"blobs/sha256-" + params: `{"temperature":0.25,"top_p":2,"stop":["&","User:"]}`,
+		"manifests/registry.ollama.ai/library/tiny/8b": `{"layers":[
+			{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:` + model + `"},
+			{"mediaType":"application/vnd.ollama.image.params","digest":"sha256:` + params + `"}]}`,
+	} {
+		path = filepath.Join(store, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := models.Load(t.Context(), enginetest.NewThread(t), blob, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	d := b.Defaults
+	if *d.Temperature != 0.25 || *d.TopK != 20 || d.TopP != nil || len(d.Ignored) != 2 ||
+		!strings.Contains(d.Ignored[0], "top_p is not between 0 and 1") ||
+		!strings.Contains(d.Ignored[1], `the stop texts ["User:"] are ignored`) {
+		t.Errorf("the defaults are %v, %v and %v; ignored: %q", *d.Temperature, *d.TopK, d.TopP,
+			d.Ignored)
+	}
+	if ends := b.Model.Config().EOS; !slices.Contains(ends, stop) || len(ends) != 2 {
+		t.Errorf("answers end at %v", ends)
+	}
 }

@@ -3,6 +3,8 @@
 package models_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"tandem/engine/cache"
@@ -38,6 +40,18 @@ func TestStarterIsWhatItsCardSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
+	// its temperature, under any name
+	copied := filepath.Join(t.TempDir(), "other.gguf")
+	if err := os.Symlink(path, copied); err != nil {
+		t.Fatal(err)
+	}
+	d, err := models.ReadDefaults(copied)
+	for _, d := range []models.Defaults{d, b.Defaults} {
+		if err != nil || d.Temperature == nil || *d.Temperature != starter.Temperature {
+			t.Errorf("its default temperature is %v, %v, want %v", d.Temperature, err,
+				starter.Temperature)
+		}
+	}
 	const prompt = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by " +
 		"Hugging Face<|im_end|>\n<|im_start|>user\nWhat is the capital of France?<|im_end|>\n" +
 		"<|im_start|>assistant\n"

@@ -184,9 +184,6 @@ func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, 
 	if err != nil {
 		return nil, InvalidModel(err)
 	}
-	if row.Source == storage.SourceStarter {
-		bundle.Defaults = models.StarterDefaults()
-	}
 	if err := bundle.Chat.Err(); err != nil {
 		p.log.Warn("the model's chat template cannot be used", "model", row.ID, "reason", err)
 	}

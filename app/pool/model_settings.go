@@ -37,7 +37,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 		return out, err
 	}
 	// if they cannot be read, the load says why
-	if d, err := defaultsOf(row); err == nil {
+	if d, err := models.ReadDefaults(row.Path); err == nil {
 		out.Defaults = control.SamplingDefaults{Temperature: d.Temperature, TopP: d.TopP,
 			TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty, Ignored: d.Ignored}
 	}
@@ -119,14 +119,6 @@ func (m *Model) ownSettings() control.ModelSettings {
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()
 	return m.own
-}
-
-// defaultsOf returns the sampling that the authors of a model recommend.
-func defaultsOf(row storage.Model) (models.Defaults, error) {
-	if row.Source == storage.SourceStarter {
-		return models.StarterDefaults(), nil
-	}
-	return models.ReadDefaults(row.Path)
 }
 
 // Defaults implements model.Model.

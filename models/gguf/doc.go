@@ -25,6 +25,9 @@
 // A chat template in Go's language, as Ollama has them, is no Jinja. The form of the family stands in
 // its place, found by its special tokens and its architecture (template.go).
 //
+// generation_config.json has the sampling that the metadata recommends, and what the caller knows of
+// it ([Folder.Recommend]).
+//
 // Nothing in a file is trusted. The header is read in steps. Each count, length and offset must fit
 // into the rest of the file before memory is taken for it.
 package gguf

@@ -34,6 +34,9 @@ type Folder struct {
 
 	fileType string
 
+	tokenizer   *tokenizer
+	recommended Recommended
+
 	mu     sync.Mutex
 	losses []Loss
 }
@@ -63,7 +66,13 @@ func (d *Folder) measured(l Loss) {
 
 // Refined returns the same folder, whose tensors have the bits that they need as a whole. It reads
 // all tensors that lose something.
-func (d *Folder) Refined() (*Folder, error) { return openFolder(d.fsys, d.files[0].name, lookAtAll) }
+func (d *Folder) Refined() (*Folder, error) {
+	finer, err := openFolder(d.fsys, d.files[0].name, lookAtAll)
+	if err == nil {
+		finer.recommended = d.recommended
+	}
+	return finer, err
+}
 
 // A fileID is a file as its header was read.
 type fileID struct {
@@ -148,10 +157,12 @@ func (d *Folder) show(m *model) error {
 	}
 	t.fromOllama = ollamaBlob.MatchString(path.Base(d.files[0].name))
 	d.small = map[string]func() ([]byte, error){
-		configFile:           func() ([]byte, error) { return config, nil },
-		tokenizerFile:        sync.OnceValues(t.file),
-		tokenizerConfigFile:  sync.OnceValues(t.config),
-		generationConfigFile: sync.OnceValues(t.generationConfig),
+		configFile:          func() ([]byte, error) { return config, nil },
+		tokenizerFile:       sync.OnceValues(t.file),
+		tokenizerConfigFile: sync.OnceValues(t.config),
+		generationConfigFile: sync.OnceValues(func() ([]byte, error) {
+			return t.generationConfig(d.recommended)
+		}),
 	}
 	return nil
 }

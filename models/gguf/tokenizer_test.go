@@ -13,44 +13,6 @@ import (
 	tok "tandem/engine/tokenizer"
 )
 
-// A Llama's answer ends at <|end|> if that is its mark. One in Harmony goes on after its first
-// message, whatever the metadata names as an end.
-func TestEndsOfAnswers(t *testing.T) {
-	for _, c := range []struct {
-		tokens   []string
-		eos, eot int
-		want     []int
-	}{
-		{[]string{"a", "<|end|>", "<|endoftext|>"}, 2, 2, []int{2, 1}},
-		{[]string{"a", "<|return|>", "<|end|>", "<|call|>", "<|endoftext|>"}, 1, 2, []int{1, 3, 4}},
-		{[]string{"a", "<|call|>"}, 0, 0, []int{0}},
-	} {
-		m := smallestWithout("tokenizer.")
-		m.set("tokenizer.ggml.model", "gpt2")
-		m.set("tokenizer.ggml.pre", "gpt-4o")
-		m.set("tokenizer.ggml.tokens", c.tokens)
-		types := slices.Repeat([]int32{tokenControl}, len(c.tokens))
-		types[0] = tokenNormal
-		m.set("tokenizer.ggml.token_type", types)
-		m.set("tokenizer.ggml.merges", []string{"a a"})
-		m.set("tokenizer.ggml.eos_token_id", c.eos)
-		m.set("tokenizer.ggml.eot_token_id", c.eot)
-		d, err := open(t, m.file())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got struct {
-			EOS []int `json:"eos_token_id"`
-		}
-		if err := json.Unmarshal(mustRead(t, d, generationConfigFile), &got); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(got.EOS, c.want) {
-			t.Errorf("%q ends at %v, not %v", c.tokens, got.EOS, c.want)
-		}
-	}
-}
-
 // scored returns a file whose tokenizer has scores in place of merges.
 func scored(tokens []string, score float32) *image {
 	m := smallestWithout("tokenizer.")
