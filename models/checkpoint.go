@@ -41,6 +41,7 @@ type checkpoint struct {
 	tensors  map[string]*mlx.Tensors // by tensor name
 	exact    *mlx.Tensors            // see LoadExact; nil for none
 	bytes    int64                   // of all tensors
+	stored   int64                   // bytes of the files that they are made of
 	loaded   int64
 	lent     time.Time // when others last had the thread
 	progress func(done, total int64)
@@ -64,6 +65,7 @@ func openCheckpoint(ctx context.Context, fsys fs.FS,
 		}
 	}()
 	if isGGUF {
+		c.stored = folder.Bytes()
 		if err := c.openExact(folder); err != nil {
 			return nil, err
 		}
@@ -172,6 +174,9 @@ func (c *checkpoint) open(fsys fs.FS, name string) error {
 		c.tensors[tensor] = tensors
 		t, _ := tensors.Info(tensor)
 		c.bytes += t.Bytes
+	}
+	if !c.half { // else the tensors are made of other files
+		c.stored = c.bytes
 	}
 	return nil
 }

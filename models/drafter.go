@@ -195,7 +195,7 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 		d.Info = Info{
 			Architecture: m.Architecture(),
 			Parameters:   w.Parameters(),
-			FileBytes:    c.bytes,
+			FileBytes:    c.stored,
 			Bytes:        w.Bytes(),
 			Quantization: w.Packing(),
 			Dtype:        m.Dtype(),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,14 +118,16 @@ type Loss struct {
 	Whole bool // every weight was measured; else a sample was
 }
 
-// String says it in a few words.
+// String says it in a few words. Other weights than a sample's may be further off, so only a whole
+// measurement bounds them.
 func (l Loss) String() string {
-	about := ""
 	if !l.Whole {
-		about = "about "
+		return fmt.Sprintf("%s is held in %d bits, with an rms error of about %.3f steps and errors "+
+			"up to about %.2f in a sample", l.Kind, l.Bits, l.RMS, l.Max)
 	}
-	return fmt.Sprintf("%s is held in %d bits, with an rms error of %s%.3f steps and at most %s%.2f",
-		l.Kind, l.Bits, about, l.RMS, about, l.Max)
+	up := func(v float64, places float64) float64 { return math.Ceil(v*places) / places }
+	return fmt.Sprintf("%s is held in %d bits, with an rms error of at most %.3f steps and no error "+
+		"above %.2f", l.Kind, l.Bits, up(l.RMS, 1000), up(l.Max, 100))
 }
 
 // losses returns what a model's files lose, one Loss for each kind and number of bits.

@@ -34,8 +34,14 @@ func TestGGUFParity(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer b.Close()
-			if _, err := models.Inspect(file); err != nil {
+			summary, err := models.Inspect(file)
+			if err != nil {
 				t.Fatal(err)
+			}
+			info, err := os.Stat(file)
+			if err != nil || summary.Bytes != info.Size() || b.Info.FileBytes != info.Size() {
+				t.Errorf("it has %d bytes by its header and %d by its load, %v", summary.Bytes,
+					b.Info.FileBytes, err)
 			}
 			var prompt, ids []int32
 			var logits [][]float32

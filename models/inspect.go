@@ -23,7 +23,7 @@ type Summary struct {
 	Quantization  string // such as "4-bit", empty if none
 	Dtype         string // of the floating weights, as safetensors spells it
 	Parameters    int64  // that the model uses; a quantized one counts as one
-	Bytes         int64  // of all tensors as stored
+	Bytes         int64  // of all tensors as stored; of a GGUF model, of its files
 	ContextLength int
 	Kind          Kind
 	Footprint     Footprint
@@ -100,7 +100,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		return Summary{}, misfit(fsys, err)
 	}
 	s := Summary{
-		Architecture: cfg.ModelType, Bytes: c.bytes,
+		Architecture: cfg.ModelType, Bytes: c.stored,
 		Quantization: w.Packing(), Parameters: w.Parameters(),
 		ContextLength: arch.ContextLength(), Kind: b.Purpose.Kind,
 		LeftOut: w.LeftOut(), FileType: fileType(fsys), Losses: losses(fsys),

@@ -74,7 +74,7 @@ type Parts = nn.Parts
 type Info struct {
 	Architecture  string // model_type of config.json
 	Parameters    int64
-	FileBytes     int64  // of all tensors as stored
+	FileBytes     int64  // as in Summary.Bytes
 	Bytes         int64  // of the weights in memory
 	Quantization  string // such as "4-bit", empty if none
 	ContextLength int
@@ -163,7 +163,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		b.Info = Info{
 			Architecture:  cfg.ModelType,
 			Parameters:    w.Parameters(),
-			FileBytes:     c.bytes,
+			FileBytes:     c.stored,
 			Bytes:         w.Bytes(),
 			Quantization:  w.Packing(),
 			ContextLength: conf.ContextLength,

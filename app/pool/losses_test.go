@@ -25,9 +25,10 @@ func TestLossesOfALoadedModelAreTold(t *testing.T) {
 	}
 	p.resident = []*Model{{row: row, bundle: &models.Bundle{Losses: []models.Loss{
 		{Kind: "Q3_K", Bits: 5, RMS: 0.0851, Max: 0.29},
-		{Kind: "Q6_K", Bits: 8, RMS: 0.0904, Max: 0.42, Whole: true}}}}}
-	want := "Q3_K is held in 5 bits, with an rms error of about 0.085 steps and at most about 0.29; " +
-		"Q6_K is held in 8 bits, with an rms error of 0.090 steps and at most 0.42 " +
+		{Kind: "Q6_K", Bits: 8, RMS: 0.0904, Max: 0.421, Whole: true}}}}}
+	want := "Q3_K is held in 5 bits, with an rms error of about 0.085 steps and errors up to about " +
+		"0.29 in a sample; " +
+		"Q6_K is held in 8 bits, with an rms error of at most 0.091 steps and no error above 0.43 " +
 		"(a step is the rms of the file's own scales)"
 	if got := p.inexact(row, false); got != want {
 		t.Errorf("it loses %q, not %q", got, want)

@@ -53,6 +53,14 @@ func (d *Folder) Losses() []Loss {
 // of its weights.
 func (d *Folder) FileType() string { return d.fileType }
 
+// Bytes returns the size of the GGUF files. The shown model.safetensors has another one.
+func (d *Folder) Bytes() (n int64) {
+	for _, f := range d.files {
+		n += f.size
+	}
+	return n
+}
+
 // measured notes the loss of a whole tensor.
 func (d *Folder) measured(l Loss) {
 	d.mu.Lock()

@@ -39,7 +39,7 @@ func foundModels(ctx context.Context, m *Main, args []string) error {
 		if *asJSON {
 			return nil
 		}
-		if err := table(m.Stdout, []string{"ID", "ARCHITECTURE", "WEIGHTS", "SIZE", "CONTEXT",
+		if err := table(m.Stdout, []string{"ID", "ARCHITECTURE", "WEIGHTS", "ON DISK", "CONTEXT",
 			"PLACE", "PATH"}, rows); err != nil {
 			return err
 		}

@@ -98,7 +98,7 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		if *asJSON {
 			return nil
 		}
-		if err := table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "SIZE",
+		if err := table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "ON DISK",
 			"CONTEXT", "IN MEMORY", "SOURCE", "LAST USED"}, rows); err != nil {
 			return err
 		}
