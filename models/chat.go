@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tandem/engine/native"
+	"tandem/models/gguf"
 )
 
 // ErrNoTemplate says that a model has no chat template at all.
@@ -25,6 +26,10 @@ var ErrNoTemplate = errors.New("the model has no chat template")
 type Chat struct {
 	// Source is the text of all templates, for a look at the marks in it.
 	Source string
+
+	// Replaced is why the template of a GGUF file cannot be read, if the form of the model's family
+	// stands in its place.
+	Replaced error
 
 	plain, tools chatTemplate
 }
@@ -71,6 +76,22 @@ func readChat(fsys fs.FS, tokenizerConfig []byte, lane *native.Lane) Chat {
 		broken := chatTemplate{err: err}
 		return Chat{plain: broken, tools: broken}
 	}
+	c := compileChat(sources, lane)
+	folder, isGGUF := fsys.(*gguf.Folder)
+	if c.Err() == nil || !isGGUF {
+		return c
+	}
+	form := folder.FamilyTemplate()
+	if form == "" {
+		return c
+	}
+	own := compileChat(templates{form, form}, lane)
+	own.Replaced = c.Err()
+	return own
+}
+
+// compileChat compiles the chat templates of given sources, which may be empty.
+func compileChat(sources templates, lane *native.Lane) Chat {
 	c := Chat{Source: sources.source()}
 	if c.Source == "" {
 		return c

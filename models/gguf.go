@@ -38,6 +38,17 @@ func GGUFSet(path string) []string {
 	return names
 }
 
+// absent returns the error of a path where nothing lies. err is the file system's.
+func absent(path string, err error) error {
+	there := func(name string) bool { _, err := disk.Stat(name); return err == nil }
+	if IsGGUF(path) && slices.ContainsFunc(GGUFSet(path), there) {
+		return errorf(CodeIncomplete, "the file is missing, though others of its set are there; "+
+			"copy it beside them, or run `tandem pull` if the model comes from the hub")
+	}
+	return &Error{Code: CodeNotFound, Err: err, Message: "there is no such folder or file; " +
+		"check the path, or run `tandem pull` to download a model"}
+}
+
 // openGGUF returns the files that a GGUF file is shown as.
 func openGGUF(path string) (fs.FS, error) {
 	folder, name := filepath.Split(path)

@@ -143,6 +143,45 @@ func TestSpoiltGGUFSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// A chat template that cannot be compiled gives way to the form of the model's family. Without a
+// known form the model cannot chat, and says why.
+func TestBrokenTemplateOfAGGUFFile(t *testing.T) {
+	file, err := os.ReadFile("testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(file), "{% endfor %}", "{% endwhat%}", 1)
+	thread := enginetest.NewThread(t)
+	load := func(text, name string) *models.Bundle {
+		t.Helper()
+		path := writeGGUF(t, []byte(text), name)
+		s, err := models.Inspect(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := models.Load(t.Context(), thread, path, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.Close() })
+		if (s.NoChat() == "") != (b.Chat.Err() == nil) {
+			t.Errorf("its header says %q, its load %v", s.NoChat(), b.Chat.Err())
+		}
+		return b
+	}
+	const why = "has a chat template that cannot be read: "
+	none := strings.ReplaceAll(text, "<|im_end|>", "<|im_fin|>")
+	if b := load(none, "none.gguf"); b.Chat.Replaced != nil ||
+		b.Chat.Err() == nil || !strings.HasPrefix(b.Chat.Err().Error(), why) {
+		t.Errorf("without a form: %v in place of %v", b.Chat.Replaced, b.Chat.Err())
+	}
+	b := load(text, "chatml.gguf")
+	if b.Chat.Err() != nil || b.Chat.Replaced == nil ||
+		!strings.HasPrefix(b.Chat.Replaced.Error(), why) || !strings.Contains(b.Chat.Source, "im_start") {
+		t.Errorf("with a form: %v in place of %v", b.Chat.Replaced, b.Chat.Err())
+	}
+}
+
 // TestCoarseFileLoads loads a file with a tensor that needs more bits than a sample of it promises.
 // The user sees one load, and then what the whole tensor loses.
 func TestCoarseFileLoads(t *testing.T) {

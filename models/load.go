@@ -106,8 +106,7 @@ func open(path string) (fs.FS, error) {
 	info, err := disk.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errorf(CodeNotFound,
-			"there is no such folder or file; check the path, or run `tandem pull` to download a model")
+		return nil, absent(path, err)
 	case err != nil:
 		return nil, unread("the folder", err)
 	case info.IsDir():

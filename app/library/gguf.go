@@ -17,8 +17,8 @@ import (
 // projectorName begins the names of files with what lets a model see. They are no models.
 const projectorName = "mmproj"
 
-// ggufModels returns the GGUF files of a folder that are models: of a set, the first file. It
-// returns none for a folder that is a model itself, with config.json and safetensors.
+// ggufModels returns the GGUF files of a folder that are models: of a set, the first file, even if it
+// is missing. It returns none for a folder that is a model itself, with config.json and safetensors.
 func ggufModels(entries []fs.DirEntry) []string {
 	if hasFile(entries, "config.json") && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		return strings.HasSuffix(e.Name(), ".safetensors")
@@ -28,15 +28,19 @@ func ggufModels(entries []fs.DirEntry) []string {
 	var names []string
 	for _, e := range entries {
 		name := e.Name()
-		if !models.IsGGUF(name) || e.IsDir() || strings.HasPrefix(name, ".") ||
-			strings.Contains(strings.ToLower(name), projectorName) {
+		if !models.IsGGUF(name) || e.IsDir() || strings.HasPrefix(name, ".") || isProjector(name) {
 			continue
 		}
-		if models.GGUFSet(name)[0] == name {
-			names = append(names, name)
+		if first := models.GGUFSet(name)[0]; !slices.Contains(names, first) {
+			names = append(names, first)
 		}
 	}
 	return names
+}
+
+// isProjector reports whether a file is named as one with what lets a model see.
+func isProjector(name string) bool {
+	return models.IsGGUF(name) && strings.Contains(strings.ToLower(name), projectorName)
 }
 
 // hasFile reports whether a folder has a file of that name.
@@ -52,15 +56,24 @@ const (
 
 // modelPath returns the path of the model that a person names: the GGUF file of a folder that has
 // one, else the path itself. A path without a model is Inspect's to refuse. Error: CodeModelInvalid
-// for a folder with several.
+// for a folder with several, or with nothing but what lets a model see.
 func modelPath(path string) (string, error) {
 	entries, err := disk.ReadDir(path, maxFolderEntries)
 	if err != nil {
 		return path, nil // a file, or one that inspection refuses
 	}
+	refuse := func(format string, args ...any) error {
+		return &control.Error{Code: control.CodeModelInvalid, Param: "path",
+			Message: fmt.Sprintf(format, args...)}
+	}
 	names := ggufModels(entries)
 	switch len(names) {
 	case 0:
+		i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return isProjector(e.Name()) })
+		if i >= 0 && !hasFile(entries, "config.json") {
+			return "", refuse("%s holds %s, which lets a model see and is none itself; "+
+				"download the model's own file too", path, entries[i].Name())
+		}
 		return path, nil
 	case 1:
 		return filepath.Join(path, names[0]), nil
@@ -70,8 +83,8 @@ func modelPath(path string) (string, error) {
 	if len(names) > maxChoices {
 		list += ", ..."
 	}
-	return "", &control.Error{Code: control.CodeModelInvalid, Param: "path", Message: fmt.Sprintf(
-		"%s holds %d models in GGUF, so name the file of one: %s", path, len(names), list)}
+	return "", refuse("%s holds %d models in GGUF, so name the file of one: %s", path, len(names),
+		list)
 }
 
 // ggufID returns the id of the model in a GGUF file. It is ORG/NAME:QUANTIZATION where the file

@@ -106,6 +106,44 @@ func TestAFolderStandsForItsGGUFFile(t *testing.T) {
 	}
 }
 
+// A folder that has only later files of a set, or only what lets a model see, is refused by the name
+// of what is missing. The search lists the set with that reason.
+func TestAFolderWithoutTheModelsOwnFile(t *testing.T) {
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for _, name := range []string{"set/big-00002-of-00003.gguf", "set/big-00003-of-00003.gguf",
+		"vision/mmproj-big-f16.gguf"} {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, file, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := open(t, setup{ModelFolders: []ModelFolder{{Path: root, Place: control.PlaceFolder}}})
+	for path, want := range map[string]string{
+		"set": "/set/big-00001-of-00003.gguf: the file is missing, though others of its set are there; " +
+			"copy it beside them, or run `tandem pull` if the model comes from the hub",
+		"set/big-00002-of-00003.gguf": "/big-00002-of-00003.gguf: big-00001-of-00003.gguf is missing; " +
+			"copy it into the folder, or run `tandem pull` if the model comes from the hub",
+		"vision": "/vision holds mmproj-big-f16.gguf, which lets a model see and is none itself; " +
+			"download the model's own file too",
+	} {
+		_, err := a.library.AddModel(t.Context(), control.AddRequest{Path: filepath.Join(root, path)})
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid ||
+			!strings.HasSuffix(e.Message, want) {
+			t.Errorf("%s is added: %v, want %q", path, err, want)
+		}
+	}
+	found, err := a.library.Found(t.Context())
+	if err != nil || len(found.Models) != 1 || found.Models[0].ID != "big" ||
+		!strings.HasPrefix(found.Models[0].Why, "the file is missing, though") {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
 // A model in Ollama's store has Ollama's name. When Ollama takes its file away, the model is
 // missing and the program goes on.
 func TestOllamasStoreIsFound(t *testing.T) {

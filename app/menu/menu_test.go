@@ -146,7 +146,7 @@ func TestStatesAreSaidInPlainWords(t *testing.T) {
 		{"generating", "Answering 2 requests, 61 tokens/s", "", Generating},
 		{"port_taken", "Ready", "port 8263 is taken by python3", Failed},
 		{"endpoint_closed", "Ready", "too many open files", Failed},
-		{"load_failed", "No model", "coder-8b: there is no such", Failed},
+		{"load_failed", "No model", "The model org/coder-8b is no longer", Failed},
 		{"disk_full", "Ready", "no space left on device", Idle},
 		{"download_failed", "Ready", "", Idle},
 		{"download_stalled", "Ready", "", Idle},

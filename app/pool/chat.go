@@ -174,7 +174,8 @@ func (c *Chat) Render(ctx context.Context, vars []byte) (string, error) {
 	}
 	if c.err != nil {
 		return "", control.Errorf(control.CodeModelInvalid,
-			"The model %s %v; mend the template, or use /v1/completions with a prompt.",
+			"The model %s %v; mend the template or take another file of the model, or use "+
+				"/v1/completions with a prompt (`tandem run --raw`).",
 			control.Word(c.reader.id), c.err)
 	}
 	if len(vars) > maxTemplateVars {

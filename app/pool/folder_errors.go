@@ -1,7 +1,12 @@
 package pool
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+
 	"tandem/app/control"
+	"tandem/models"
 	"tandem/storage"
 )
 
@@ -12,6 +17,17 @@ func NotRegistered(err error, name string) error {
 	}
 	return control.Errorf(control.CodeModelNotFound,
 		"The model %q is not registered. `tandem models list` shows the registered models; `tandem models add FOLDER` or `tandem pull ORG/NAME` adds one.", name)
+}
+
+// unusable returns the error of a registered model's files, see InvalidModel.
+func unusable(row storage.Model, err error) *control.Error {
+	if e, ok := errors.AsType[*models.Error](err); ok && e.Code == models.CodeNotFound &&
+		errors.Is(err, fs.ErrNotExist) {
+		return &control.Error{Code: control.CodeModelInvalid, Err: err, Message: fmt.Sprintf(
+			"The model %s is no longer at %s; put it back, or take it off the list with "+
+				"`tandem models remove %s`.", row.ID, row.Path, row.ID)}
+	}
+	return InvalidModel(err)
 }
 
 // InvalidModel returns the error of a model's folder as a client is told of it: CodeModelInvalid.

@@ -182,10 +182,14 @@ func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, 
 		bundle, err = models.Load(p.life, p.thread, row.Path, opts)
 	}
 	if err != nil {
-		return nil, InvalidModel(err)
+		return nil, unusable(row, err)
 	}
 	if err := bundle.Chat.Err(); err != nil {
 		p.log.Warn("the model's chat template cannot be used", "model", row.ID, "reason", err)
+	}
+	if why := bundle.Chat.Replaced; why != nil {
+		p.log.Warn("the chat template of the model's family stands in place of its own", "model",
+			row.ID, "reason", why)
 	}
 	if asked, has := p.opts.ContextLength, bundle.Info.ContextLength; asked > has {
 		p.log.Warn("the model's context is shorter than the one asked for", "model", row.ID,

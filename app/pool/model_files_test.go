@@ -141,3 +141,29 @@ func TestNewShardIsANewModel(t *testing.T) {
 		t.Errorf("the key stays %s", before)
 	}
 }
+
+// A model whose file is moved away is refused with its path and with what to do. It is served again
+// once the file is back.
+func TestMovedFileIsSaidWithWhatToDo(t *testing.T) {
+	path := ggufModel(t)
+	r := start(t, setup{Model: path})
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	want := "The model packed.gguf is no longer at " + path +
+		"; put it back, or take it off the list with `tandem models remove packed.gguf`."
+	if status, body := r.complete(t, "packed.gguf", "a"); status != http.StatusUnprocessableEntity ||
+		!strings.Contains(body, want) {
+		t.Errorf("a request gets %d %s", status, body)
+	}
+	memory, err := r.pool.Memory(t.Context())
+	if err != nil || len(memory.Models) == 0 || memory.Models[0].Why != want {
+		t.Errorf("the list says %+v, %v", memory.Models, err)
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := r.complete(t, "packed.gguf", "a"); status != http.StatusOK {
+		t.Errorf("with the file again: %d %s", status, body)
+	}
+}

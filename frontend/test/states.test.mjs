@@ -15,7 +15,7 @@ const examples = [
   { name: 'measuring', says: [/Measuring, part 2 of 3/] },
   { name: 'two_models', says: [/Ready/, /In memory/, /org\/embed-0\.6b/, /^9 GiB$/] },
   { name: 'generating', says: [/Answering 2 requests/, /61 tokens\/s/, /3\.22/, /4,096 of 32,768 tokens, in the fullest request/] },
-  { name: 'load_failed', says: [/there is no such folder or file; check the path/, /Start org\/coder-8b/] },
+  { name: 'load_failed', says: [/is no longer at \/Volumes\/Models\/coder-8b; put it back/, /Start org\/coder-8b/] },
   { name: 'port_taken', says: [/8263/, /8264/, /closed/] },
   { name: 'endpoint_closed', says: [/too many open files/, /Try again/] },
   { name: 'disk_full', says: [/no space left on device/] },

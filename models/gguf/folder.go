@@ -163,6 +163,7 @@ func (d *Folder) show(m *model) error {
 	if err != nil {
 		return err
 	}
+	d.tokenizer = t
 	t.fromOllama = ollamaBlob.MatchString(path.Base(d.files[0].name))
 	d.small = map[string]func() ([]byte, error){
 		configFile:          func() ([]byte, error) { return config, nil },
@@ -174,6 +175,10 @@ func (d *Folder) show(m *model) error {
 	}
 	return nil
 }
+
+// FamilyTemplate returns the chat template of the model's family, for a file whose own one cannot be
+// used. It is empty if no form is known.
+func (d *Folder) FamilyTemplate() string { return d.tokenizer.familyTemplate() }
 
 // Open implements fs.FS.
 func (d *Folder) Open(name string) (fs.File, error) {
