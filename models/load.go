@@ -350,6 +350,9 @@ func tokenizerError(err error) error {
 	return &Error{Code: code, Message: err.Error(), Err: err}
 }
 
+// Thread returns the thread that the model is on.
+func (b *Bundle) Thread() *mlx.Thread { return b.thread }
+
 // Close releases weights and template. The model must not be in use.
 func (b *Bundle) Close() error {
 	err := b.thread.Do(context.Background(), func(*mlx.Scope) error {

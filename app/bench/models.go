@@ -32,11 +32,24 @@ func benchModel(ctx context.Context, dir string,
 // held as a server with enough memory holds them.
 func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string,
 	o models.Options) (*models.Bundle, error) {
-	o.Unpack = true
+	o = asServed(o, dir, t.GPU())
 	if dir == "" {
 		return models.LoadPocket(ctx, t, o)
 	}
 	return models.Load(ctx, t, dir, o)
+}
+
+// asServed returns the options with which a server loads a model or a drafter of the same dtype. With
+// checkpoint its weights stay packed, and on the CPU a GGUF file computes in float32 all the same.
+func asServed(o models.Options, dir string, gpu bool) models.Options {
+	o.Unpack = o.Dtype != models.DtypeCheckpoint
+	if o.Unpack || gpu {
+		return o
+	}
+	if size, _ := models.MeasureDrafter(dir); size.IsGGUF() { // what is wrong with it, its load says
+		o.Dtype = models.DtypeFloat32
+	}
+	return o
 }
 
 // benchModelName returns the name under which a model's figures are kept.
@@ -75,10 +88,10 @@ func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs
 		}
 	}
 	d := &benchDrafters{}
-	o.Unpack = true
 	names := distinctNames(dirs)
 	for i, dir := range dirs {
-		one, err := pool.LoadDrafter(ctx, b, dir, models.DrafterSettings{}, o)
+		one, err := pool.LoadDrafter(ctx, b, dir, models.DrafterSettings{},
+			asServed(o, dir, b.Thread().GPU()))
 		if err != nil {
 			return nil, errors.Join(err, d.Close())
 		}

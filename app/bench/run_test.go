@@ -300,6 +300,34 @@ func TestVerifyAndSpeculationReportWholeTables(t *testing.T) {
 	}
 }
 
+// On the CPU a GGUF file is measured in the forms in which it is served there: both compute in
+// float32, as does its drafter.
+func TestVerifyMeasuresAGGUFFileAsItIsServed(t *testing.T) {
+	const file = "../../models/testdata/gguf/llama.gguf"
+	var out bytes.Buffer
+	if err := benchNamed(t, "verify").Run(t.Context(), Options{
+		Model: file, Drafters: []string{file}, Contexts: []int{70}, Quick: true, JSON: true,
+		In: strings.NewReader(""), Out: &out, Err: io.Discard,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var forms []string
+	for line := range strings.Lines(out.String()) {
+		if _, after, ok := strings.Cut(line, "llama.gguf, "); ok {
+			form, _, _ := strings.Cut(after, ", context")
+			forms = append(forms, form)
+		}
+	}
+	want := []string{"F32, mixed 8-bit, held in float32", "F32, mixed 8-bit"}
+	if benchGPU(t) {
+		want = []string{"F32, mixed 8-bit", "BF16, mixed 8-bit",
+			"BF16, mixed 8-bit, kernel for few rows"}
+	}
+	if !slices.Equal(forms, want) {
+		t.Errorf("it is measured as %q, not %q", forms, want)
+	}
+}
+
 func benchGPU(t *testing.T) bool {
 	th, err := mlx.NewThread(mlx.Options{})
 	if err != nil {

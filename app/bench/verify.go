@@ -58,10 +58,10 @@ func (v *verification) Close() error {
 	return errors.Join(err, v.thread.Close())
 }
 
-// report measures the model in float32, in its checkpoint's type if that differs, and with the
+// report measures the model in float32, as the dtype checkpoint has it if that differs, and with the
 // kernel for few rows if there is one.
 func (v *verification) report(ctx context.Context, table func(benchTable) error) error {
-	measured := v.bundle.Info.Dtype
+	measured := v.bundle.Info
 	if err := v.contexts(ctx, models.DtypeFloat32, table); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (v *verification) report(ctx context.Context, table func(benchTable) error)
 		models.Options{Dtype: models.DtypeCheckpoint}); err != nil {
 		return err
 	}
-	if v.bundle.Info.Dtype != measured {
+	if i := v.bundle.Info; i.Dtype != measured.Dtype || i.Unpacked != measured.Unpacked {
 		if err := v.contexts(ctx, models.DtypeCheckpoint, table); err != nil {
 			return err
 		}
@@ -178,6 +178,9 @@ func (v *verification) newCosts(length int) *blockCosts {
 	}
 	if q := v.bundle.Info.Quantization; q != "" {
 		costs.DType += ", " + q
+	}
+	if v.bundle.Info.Unpacked {
+		costs.DType += ", held in float32"
 	}
 	if v.fewRows {
 		costs.DType += ", kernel for few rows"

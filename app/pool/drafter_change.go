@@ -12,20 +12,47 @@ import (
 	"tandem/storage"
 )
 
-// checkDrafter loads a drafter for a model, which need not be in memory, and frees it. So a drafter
-// that does not work is refused when it is chosen.
+// checkDrafter loads a drafter for a model, which is not in memory, and frees it. So a drafter that
+// does not work is refused when it is chosen. It is loaded in the form that it will be served in.
 func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
 	outline, err := models.Outline(p.thread, row.Path)
 	if err != nil {
-		return InvalidModel(err)
+		return unusable(row, err)
 	}
-	d, err := models.LoadDrafter(ctx, outline, dir, models.DrafterSettings{},
-		form{dtype: p.dtype()}.drafterOptions())
+	how, err := p.drafterForm(ctx, row, dir)
+	if err != nil {
+		return err
+	}
+	d, err := models.LoadDrafter(ctx, outline, dir, models.DrafterSettings{}, how.drafterOptions())
 	if err != nil {
 		return InvalidModel(err)
 	}
 	return errors.Join(d.Close(), p.thread.Do(ctx,
 		func(s *mlx.Scope) error { s.ClearCache(); return nil }))
+}
+
+// drafterForm returns the form that the drafter in a folder will have beside a model. Where the models
+// in memory leave too little now, its quantized weights stay packed.
+func (p *Pool) drafterForm(ctx context.Context, row storage.Model, dir string) (form, error) {
+	asked, err := p.askedContext(ctx, row)
+	if err != nil {
+		return form{}, err
+	}
+	size, err := p.measure(row, dir, p.dtype())
+	if err != nil {
+		return form{}, unusable(row, err)
+	}
+	need, _ := fit(size, asked, p.Room())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := p.Room()
+	for _, m := range p.resident {
+		left -= m.needs.bytes()
+	}
+	if size.as(need.form).drafter.Weights(need.wide || need.draftsWide) > left {
+		need.drafts = false
+	}
+	return need.form, nil
 }
 
 // Drafter returns what drafts for a model, after setting it if the request says so. A drafter that

@@ -110,6 +110,10 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 		if got := d.drafterOptions().Dtype; got != c.drafts {
 			t.Errorf("%s: the drafter is loaded as %s", c.name, got)
 		}
+		checked, err := r.pool.drafterForm(t.Context(), row, c.drafter)
+		if o := checked.drafterOptions(); err != nil || o.Dtype != c.drafts || o.Unpack {
+			t.Errorf("%s: the drafter is checked as %+v, %v", c.name, o, err)
+		}
 	}
 	if err := r.pool.Load(t.Context(), "packed.gguf"); err != nil {
 		t.Fatal(err)

@@ -197,6 +197,15 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			row, err := r.db.Model(t.Context(), "packed")
+			if err != nil {
+				t.Fatal(err)
+			}
+			how, err := r.pool.drafterForm(t.Context(), row, drafter)
+			if o := how.drafterOptions(); err != nil || o.Unpack != c.drafted ||
+				o.Dtype != models.DtypeFloat32 {
+				t.Errorf("it is checked as %+v, %v", o, err)
+			}
 			set(drafter)
 			check("loaded with it")
 			set(control.DrafterNone)
