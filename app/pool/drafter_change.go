@@ -122,28 +122,40 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 		return nil, p.db.SetDrafter(ctx, row.ID, choice)
 	}
 	source, err := p.drafterSource(row, choice)
+	how, both := m.form, true
+	if err == nil {
+		// With auto, a drafter without enough memory is left out.
+		how, both, err = p.makeRoomForDrafter(ctx, m, source)
+	}
 	if err != nil && choice != control.DrafterAuto {
 		return m, err
 	}
-	var d *Drafter
-	how := m.form
-	if err == nil {
-		// With auto, a drafter without enough memory is left out.
-		how, err = p.makeRoomForDrafter(ctx, m, source)
-		if err != nil && choice != control.DrafterAuto {
-			return m, err
-		}
+	back := func() *Model { return m }
+	if !both {
+		old := m.drafter.source
+		p.stopDrafting(m)
+		back = func() *Model { return p.loadAgain(m, old) }
 	}
+	var d *Drafter
 	if err == nil {
 		d, err = p.openDrafter(ctx, m, source, how)
 	}
 	if err != nil && choice != control.DrafterAuto {
-		return m, InvalidModel(err)
+		return back(), InvalidModel(err)
 	}
 	reason := noDrafterReason(err)
 	if err := p.db.SetDrafter(ctx, row.ID, choice); err != nil {
-		return m, errors.Join(err, d.Close())
+		err = errors.Join(err, d.Close())
+		return back(), err
 	}
+	if both {
+		p.stopDrafting(m)
+	}
+	return p.withDrafter(m, how, d, reason), nil
+}
+
+// stopDrafting ends the engine of a model and frees its drafter, if it has one.
+func (p *Pool) stopDrafting(m *Model) {
 	m.stopEngine()
 	if err := m.drafter.Close(); err != nil {
 		p.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
@@ -151,24 +163,43 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	if err := m.vocabulary.Close(); err != nil {
 		p.log.Error("freeing a vocabulary", "model", m.row.ID, "error", err)
 	}
+}
+
+// withDrafter returns a model whose engine was ended with a new one, and with a drafter, which may be
+// nil.
+func (p *Pool) withDrafter(m *Model, how form, d *Drafter, reason string) *Model {
 	next := &Model{
 		pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context,
 		form: how, uses: m.uses, used: m.used, took: m.took, own: m.own,
 	}
 	next.readTokenizer(p.life)
 	next.startEngine(d, reason)
-	return next, nil
+	return next
+}
+
+// loadAgain returns a model with the drafter that was freed to make room for another one.
+func (p *Pool) loadAgain(m *Model, old string) *Model {
+	d, err := p.openDrafter(p.life, m, old, m.form)
+	if err != nil {
+		p.log.Warn("a model is served without the drafter that it had", "model", m.row.ID,
+			"drafter", old, "error", err)
+	}
+	return p.withDrafter(m, m.form, d, noDrafterReason(err))
 }
 
 // makeRoomForDrafter makes room for a new drafter of the model in p.loading. It returns the form to
-// load it in: float32 where the model may be held so and the drafter fits. The old drafter is freed
-// later, but holds no text meanwhile. Errors: CodeMemory; CodeModelBusy, see waitForMemory.
-func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) (form, error) {
+// load it in: float32 where the model may be held so and the drafter fits.
+//
+// both says whether there is room for the old drafter too. Then that is freed once the new one is
+// loaded, else before. No text of the model takes memory meanwhile. Errors: CodeMemory;
+// CodeModelBusy, see waitForMemory.
+func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model,
+	source string) (how form, both bool, err error) {
 	size, err := p.measure(m.row, source, m.dtype)
-	how := m.form
+	how, both = m.form, true
 	if err != nil { // its needs are not known, see textMemory
 		how.drafts = false
-		return how, nil
+		return how, both, nil
 	}
 	how.draftsWide, how.drafts = size.draftsWide, size.unpacks
 	p.mu.Lock()
@@ -177,24 +208,32 @@ func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) 
 	for _, other := range p.resident {
 		left -= other.needs.bytes()
 	}
+	room := max(left, m.needs.bytes())
 	need := size.as(how).demand(m.needs.context)
-	if need.bytes() > max(left, m.needs.bytes()) {
+	if need.bytes() > room {
 		how.drafts = false
 		need = size.as(how).demand(m.needs.context)
 	}
-	if need.bytes() <= m.needs.bytes() {
-		return how, nil
-	}
-	if need.bytes() > left {
-		return how, control.Plain(control.CodeMemory, fmt.Sprintf(
+	if need.bytes() > room {
+		return how, both, control.Plain(control.CodeMemory, fmt.Sprintf(
 			"With that drafter %s needs %s, but only %s of the %s for models are left. "+
 				"Unload other models, give it a shorter context, or choose a smaller drafter.",
 			m.row.ID, control.GiB.Of(need.bytes()), control.GiB.Of(max(0, left)),
 			control.GiB.Of(p.Room())))
 	}
+	if m.drafter != nil {
+		with, old := need, m.drafter.files.Info.Bytes
+		with.weights, with.text = need.weights+old, max(0, need.text-old)
+		if both = with.bytes() <= room && p.over(with) == nil; both {
+			need = with
+		}
+	}
+	if need.bytes() <= m.needs.bytes() {
+		return how, both, nil
+	}
 	p.loading.needs = need
 	p.divideMemory()
-	return how, p.waitForMemory(ctx, m.row.ID, false)
+	return how, both, p.waitForMemory(ctx, m.row.ID, false)
 }
 
 // describeDrafter says what drafts for a model, or would draft if it were loaded.

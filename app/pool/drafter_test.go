@@ -16,6 +16,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
 )
 
 // Drafters of both kinds draft for a model in memory and change no token. Their memory is free
@@ -269,5 +270,94 @@ func TestAnswersStayTheSameWhileDraftersChange(t *testing.T) {
 	}
 	if active := r.thread.Memory().Active; active != 0 {
 		t.Errorf("%d bytes are left in MLX", active)
+	}
+}
+
+// While a drafter is changed, the new one and the old one count. Where the memory does not allow both,
+// the old one leaves first, and comes back if the new one cannot be used.
+func TestChangeOfDrafterKeepsToTheMemory(t *testing.T) {
+	dir, first := longModel(t), enginetest.TinyModel(t, "llama")
+	second := enginetest.TinyModel(t, "llama")
+	damaged := enginetest.TinyModel(t, "llama")
+	spoilWeights(t, damaged, "model.norm.weight")
+	cut := filepath.Join(damaged, "model.safetensors")
+	if err := os.Truncate(cut, 200_000); err != nil {
+		t.Fatal(err)
+	}
+	size, drafter := measured(t, dir), measured(t, first)
+	const context = 256 // so that a text takes less than a drafter
+	weights, drafts := size.Weights(true), drafter.Weights(true)
+	text := size.Text(context, true) + drafter.Text(context, true)
+	if text >= drafts {
+		t.Fatalf("a text takes %d bytes, and a drafter %d", text, drafts)
+	}
+	for _, c := range []struct {
+		name   string
+		memory int64
+		both   bool
+	}{
+		{"both fit", weights + 2*drafts + 64<<10, true}, // which what is computed takes
+		{"one fits", max(weights+2*drafts-1, weights+drafts+text), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := start(t, setup{Model: dir, Memory: 2*int64(gib) + c.memory, ContextLength: context,
+				NoCheckpoints: true})
+			choose := func(name string) error {
+				_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "long", Drafter: name})
+				return err
+			}
+			drafting := func() string {
+				t.Helper()
+				d, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "long"})
+				if err != nil || !d.Loaded {
+					t.Fatalf("%+v, %v", d, err)
+				}
+				if got := r.say(t, "long", fmt.Sprintf(fixedDepth, "model")); got.Timings.DraftN == 0 {
+					t.Errorf("%s: %+v", d.Source, got.Timings)
+				}
+				return d.Source
+			}
+			if err := choose(first); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.pool.Load(t.Context(), "long"); err != nil {
+				t.Fatal(err)
+			}
+			enginetest.Do(t, r.thread, func(s *mlx.Scope) error { s.ResetPeak(); return nil })
+			if err := choose(second); err != nil {
+				t.Fatal(err)
+			}
+			peak := r.thread.Memory().Peak
+			if both := peak >= weights+2*drafts; both != c.both || !both && peak > c.memory {
+				t.Errorf("at most %d bytes were in use of %d; the weights are %d, a drafter's %d", peak,
+					c.memory, weights, drafts)
+			}
+			if got := drafting(); got != second {
+				t.Errorf("%s drafts", got)
+			}
+			if err := choose(damaged); err == nil || !strings.Contains(err.Error(), "cut short") {
+				t.Errorf("a damaged drafter gives %v", err)
+			}
+			if got := drafting(); got != second {
+				t.Errorf("after a damaged one %s drafts", got)
+			}
+			r.pool.mu.Lock()
+			defer r.pool.mu.Unlock()
+			m := r.pool.current()
+			r.pool.resident, r.pool.loading = nil, &loading{id: "long", needs: m.needs}
+			err := r.pool.change(func() error {
+				_, both, err := r.pool.makeRoomForDrafter(t.Context(), m, first)
+				if want := weights + 2*drafts; both != c.both ||
+					both && r.pool.loading.needs.bytes() < want {
+					t.Errorf("%d bytes are reserved, both: %t; want %d", r.pool.loading.needs.bytes(),
+						both, want)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			r.pool.resident, r.pool.loading = []*Model{m}, nil
+		})
 	}
 }

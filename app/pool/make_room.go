@@ -132,20 +132,23 @@ func (p *Pool) waitUntilUnused(ctx context.Context, m *Model) error {
 	return nil
 }
 
+// over returns a model whose texts in flight take more than its share beside a coming model, nil if
+// there is none. The caller holds p.mu.
+func (p *Pool) over(coming demand) *Model {
+	for i, room := range p.textShares(p.resident, coming) {
+		if p.resident[i].engine.Reserved() > room {
+			return p.resident[i]
+		}
+	}
+	return nil
+}
+
 // waitForMemory waits until the texts in flight fit beside the model in p.loading. Texts let in
 // under the division before have to end. Only for the choice it waits without a limit. Error:
 // CodeModelBusy. The caller holds p.mu, now and afterwards.
 func (p *Pool) waitForMemory(ctx context.Context, id string, isChoice bool) error {
-	over := func() *Model {
-		for i, room := range p.textShares(p.resident, p.loading.needs) {
-			if p.resident[i].engine.Reserved() > room {
-				return p.resident[i]
-			}
-		}
-		return nil
-	}
 	begun := time.Now()
-	for m := over(); m != nil; m = over() {
+	for m := p.over(p.loading.needs); m != nil; m = p.over(p.loading.needs) {
 		if !isChoice && time.Since(begun) > p.patience {
 			return control.Errorf(control.CodeModelBusy,
 				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers (max_tokens).",
