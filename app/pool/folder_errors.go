@@ -23,9 +23,13 @@ func NotRegistered(err error, name string) error {
 func unusable(row storage.Model, err error) *control.Error {
 	if e, ok := errors.AsType[*models.Error](err); ok && e.Code == models.CodeNotFound &&
 		errors.Is(err, fs.ErrNotExist) {
+		back := "put it back"
+		if row.Source == storage.SourceHub {
+			back = "download it with `tandem pull " + hubName(row) + "`"
+		}
 		return &control.Error{Code: control.CodeModelInvalid, Err: err, Message: fmt.Sprintf(
-			"The model %s is no longer at %s; put it back, or take it off the list with "+
-				"`tandem models remove %s`.", row.ID, row.Path, row.ID)}
+			"The model %s is no longer at %s; %s, or take it off the list with "+
+				"`tandem models remove %s`.", row.ID, row.Path, back, row.ID)}
 	}
 	return InvalidModel(err)
 }

@@ -12,7 +12,7 @@ var ErrFormat = errors.New("is no GGUF file; download it again")
 type TruncatedError struct{ Missing int64 } // bytes
 
 func (e *TruncatedError) Error() string {
-	return fmt.Sprintf("the file is cut short: at least %d bytes are missing; download it again",
+	return fmt.Sprintf("the file is cut short: it lacks at least %d of its bytes; download it again",
 		e.Missing)
 }
 

@@ -43,6 +43,10 @@ func foundModels(ctx context.Context, m *Main, args []string) error {
 			"PLACE", "PATH"}, rows); err != nil {
 			return err
 		}
+		if len(found.Models) == 0 {
+			fmt.Fprintln(m.Stderr, "tandem: no models lie in the folders of Hugging Face, LM Studio, "+
+				"Ollama and the settings; add one by its path, or download one with `tandem pull`")
+		}
 		for _, model := range found.Models {
 			if model.Why != "" {
 				fmt.Fprintf(m.Stderr, "tandem: %s cannot be loaded: %s\n",

@@ -24,6 +24,11 @@ func TestFoundModelsAreListedAndAddedByID(t *testing.T) {
 		return regexp.MustCompile(`(?m)^` + id + ` +llama +mixed 8-bit +[0-9.]+ kB +2048 +` + place +
 			` +` + regexp.QuoteMeta(path) + `$`)
 	}
+	empty := newConsole(t, newHome(t))
+	empty.must(t, "models", "found")
+	if !strings.Contains(empty.stderr, "no models lie in the folders") {
+		t.Errorf("of empty folders it says %q", empty.stderr)
+	}
 	if out := c.must(t, "models", "found"); !row("lmstudio").MatchString(out) {
 		t.Errorf("found:\n%s", out)
 	}

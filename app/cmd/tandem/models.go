@@ -69,6 +69,7 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 		}
 		why := map[string]string{} // the models that cannot be loaded
 		noChat := map[string]string{}
+		gone := map[string]bool{}      // the models whose files are not there
 		inexact := map[string]string{} // GGUF files that no form here holds exactly
 		if !*asJSON {
 			needs, err := c.Memory(ctx)
@@ -89,7 +90,7 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 			}
 			if _, err := disk.Stat(model.Path); model.Path != "" && errors.Is(err, fs.ErrNotExist) {
 				model.Source += ", gone"
-				delete(why, model.ID)
+				gone[model.ID] = true
 			} else if why[model.ID] != "" {
 				model.Source += ", unusable"
 			}
@@ -103,7 +104,9 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		for _, id := range slices.Sorted(maps.Keys(why)) {
-			if why[id] != "" {
+			if gone[id] {
+				fmt.Fprintf(m.Stderr, "tandem: %s\n", why[id])
+			} else if why[id] != "" {
 				fmt.Fprintf(m.Stderr, "tandem: %s cannot be loaded: %s\n", id, why[id])
 			} else if noChat[id] != "" {
 				fmt.Fprintf(m.Stderr, "tandem: %s cannot chat: %s\n", id, noChat[id])

@@ -128,6 +128,10 @@ func TestRemovalOfMissingFilesSucceeds(t *testing.T) {
 		strings.Count(out, "gone") != 1 {
 		t.Errorf("the list is\n%swant lab/tiny alone as gone", out)
 	}
+	if !strings.Contains(o.stderr, "tandem: The model lab/tiny is no longer at ") ||
+		!strings.Contains(o.stderr, "download it with `tandem pull lab/tiny`, or take it off the list") {
+		t.Errorf("of the model that is gone it says %q", o.stderr)
+	}
 	o.must(t, "models", "remove", "lab/tiny")
 }
 

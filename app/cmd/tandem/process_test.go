@@ -354,7 +354,7 @@ func TestServeDoesNotAnnounceAnUnusableModel(t *testing.T) {
 	waitState(t, client(t, home),
 		func(s control.State) bool { return s.Phase == control.PhaseFailed })
 	p.stop(t)
-	if text := p.stderr.String(); !strings.Contains(text, "there is no such folder") ||
+	if text := p.stderr.String(); !strings.Contains(text, "is no longer at "+good) ||
 		!strings.Contains(text, "`tandem serve --model pocket`") ||
 		strings.Contains(text, "Serving") {
 		t.Errorf("with the folder gone: standard error %s", text)
