@@ -208,6 +208,10 @@ func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 			}
 			set(drafter)
 			check("loaded with it")
+			how, err = r.pool.drafterForm(t.Context(), row, drafter)
+			if err != nil || how.drafterOptions().Unpack {
+				t.Errorf("though no memory is left, it is checked as %+v, %v", how, err)
+			}
 			set(control.DrafterNone)
 			set(drafter)
 			check("set while the model is loaded")
