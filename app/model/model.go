@@ -110,8 +110,8 @@ type Reader interface {
 	Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error)
 }
 
-// Defaults are the sampling values of a model's generation_config.json. A field is nil where
-// the file has none. A model that says do_sample false has Temperature 0.
+// Defaults are the sampling values that a model's authors recommend. A field is nil where they
+// recommend none. A model that says do_sample false has Temperature 0.
 type Defaults struct {
 	Temperature       *float64
 	TopK              *int

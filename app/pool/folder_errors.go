@@ -16,7 +16,9 @@ func NotRegistered(err error, name string) error {
 		return err
 	}
 	return control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered. `tandem models list` shows the registered models; `tandem models add FOLDER` or `tandem pull ORG/NAME` adds one.", name)
+		"The model %q is not registered. `tandem models list` shows the registered models; "+
+			"`tandem models found` shows others on this computer, which `tandem models add` adds, "+
+			"and `tandem pull ORG/NAME` downloads one.", name)
 }
 
 // unusable returns the error of a registered model's files, see InvalidModel.
