@@ -119,8 +119,8 @@ var testArrows = map[string][]string{
 // cgoPackages may import "C". Other packages may not. engine/enginetest asks the loader which BLAS
 // it took. Mains may import "C" in files for macOS, to call functions that only a Mac's own
 // libraries have, such as starting at login. The decisions are in packages that every machine
-// tests.
-var cgoPackages = []string{"engine/mlx", "engine/native", "engine/enginetest"}
+// tests. models/gguf repacks blocks in C with vectors, which Go lacks.
+var cgoPackages = []string{"engine/mlx", "engine/native", "engine/enginetest", "models/gguf"}
 
 // topFiles are the files at the top of the checkout. Its folders are in setup.TopDirs. Dot files
 // are not listed.

@@ -17,8 +17,8 @@ func BenchmarkRepack(b *testing.B) {
 		}
 		b.Run(k.String(), func(b *testing.B) {
 			p, ok := packings[k]
-			if a := approximations[k]; !ok {
-				p = *a.packing(k.bytes(), a.forms[0])
+			if !ok {
+				p = *approximations[k][0].packing(k)
 			}
 			blocks := make([]byte, chunkBytes/k.bytes()*k.bytes())
 			random.Read(blocks)
@@ -26,7 +26,7 @@ func BenchmarkRepack(b *testing.B) {
 				blocks[i] &= 0xbf // finite, wherever a float16 lies
 			}
 			elements := len(blocks) / k.bytes() * k.block()
-			side := elements / part16 * scaleBytes["F32"]
+			side := elements / 16 * scaleBytes["F32"]
 			to := packed{weights: make([]byte, elements*p.bits/8), scales: make([]byte, side),
 				biases: make([]byte, side)}
 			if !ok { // as in a load
@@ -35,6 +35,20 @@ func BenchmarkRepack(b *testing.B) {
 			b.SetBytes(int64(len(blocks)))
 			for b.Loop() {
 				p.pack(to, blocks)
+			}
+		})
+	}
+}
+
+// BenchmarkUnpack unpacks blocks to float32, on one goroutine. Its rate is of bytes of the file.
+func BenchmarkUnpack(b *testing.B) {
+	for _, k := range slices.Sorted(maps.Keys(approximations)) {
+		b.Run(k.String(), func(b *testing.B) {
+			n := chunkBytes / k.bytes()
+			blocks, out := sampleBlocks(k, n), make([]byte, n*super*4)
+			b.SetBytes(int64(len(blocks)))
+			for b.Loop() {
+				unpackFloats(k, out, blocks, fastest)
 			}
 		})
 	}

@@ -18,6 +18,10 @@
 // whose rms error is under 0.1 of the rms step of the tensor ([Folder.Losses], approximate.go): 4, 5
 // and 8 for most tensors. Held unpacked in float32 they lose nothing ([Folder.OpenExact]).
 //
+// Code in C does that for these kinds, because Go has no vectors and took several times as long. It
+// is here and not in engine/mlx: it knows the layouts of GGUF, and calls nothing. kernel.h has the
+// loops, superblock.h the layouts, joint.h how groups are joined, and lanes.h the vectors.
+//
 // What a converter of llama.cpp changed is undone. The rows of queries and keys of a Llama are
 // interleaved there, and here they are in halves again. Value heads of Qwen3.5 lie in another order
 // there (heads.go). Decays of recurrent layers are not logarithms there.

@@ -237,17 +237,16 @@ func (m *model) pack(s *source) error {
 	if p, ok := packings[s.kind]; ok {
 		s.pack = &p
 	}
-	a, ok := approximations[s.kind]
-	if !ok {
+	if !s.kind.isApproximated() {
 		return nil
 	}
 	if m.look == lookAtHeader {
-		s.pack = a.packing(s.kind.bytes(), a.forms[0])
+		s.pack = approximations[s.kind][0].packing(s.kind)
 		return nil
 	}
 	var loss Loss
 	var err error
-	s.pack, loss, err = a.choose(m.files[s.file], &s.tensor, m.look == lookAtAll)
+	s.pack, loss, err = choose(m.files[s.file], &s.tensor, m.look == lookAtAll)
 	m.losses = append(m.losses, loss)
 	return err
 }

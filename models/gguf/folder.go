@@ -148,9 +148,9 @@ func (d *Folder) show(m *model) error {
 	}
 	d.header, d.entries = layout(sources)
 	for _, s := range sources {
-		if a, ok := approximations[s.kind]; ok {
+		if s.kind.isApproximated() {
 			one := *s
-			one.pack, one.exact = nil, &a
+			one.pack = nil
 			d.exact = append(d.exact, &one)
 		}
 	}

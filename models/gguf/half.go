@@ -34,19 +34,3 @@ func halfTimes(h, shift uint16) (uint16, bool) {
 }
 
 func putFloat(b []byte, v float32) { little.PutUint32(b, math.Float32bits(v)) }
-
-// toHalf returns the float16 nearest to a number, the even one of two.
-func toHalf(v float32) uint16 {
-	bits := math.Float32bits(v)
-	sign := uint16(bits >> 16 & 0x8000)
-	bits &= 0x7fffffff
-	switch {
-	case bits >= 0x47800000: // 65536 and more, and what is no number
-		return sign | 0x7c00
-	case bits < 0x38800000: // below the least number with a leading one
-		n := math.RoundToEven(float64(math.Float32frombits(bits)) * 0x1p24)
-		return sign | uint16(n)
-	}
-	bits += 0xfff + bits>>13&1
-	return sign | uint16(bits>>13-(127-15)<<10)
-}

@@ -70,16 +70,11 @@ var little = binary.LittleEndian
 const (
 	lowHalves = 0x0f0f0f0f0f0f0f0f
 	lowBits   = 0x0101010101010101
+	lowBytes  = 0x00ff00ff00ff00ff // of each two
 	topBits   = 0x8080808080808080
 )
 
-// squeeze4 joins the low 4 bits of eight bytes, squeeze5 the low 5. The other bits are 0.
-func squeeze4(x uint64) uint64 {
-	x = (x | x>>4) & 0x00ff00ff00ff00ff
-	x = (x | x>>8) & 0x0000ffff0000ffff
-	return (x | x>>16) & 0x00000000ffffffff
-}
-
+// squeeze5 joins the low 5 bits of eight bytes. The other bits are 0.
 func squeeze5(x uint64) uint64 {
 	x = x&0x001f001f001f001f | x>>3&0x03e003e003e003e0
 	x = x&0x000003ff000003ff | x>>6&0x000ffc00000ffc00

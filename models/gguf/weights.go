@@ -17,9 +17,8 @@ type source struct {
 	tensor
 	to string // its name in Hugging Face's form, with .weight or .bias
 
-	pack *packing // nil for a plain type
-
-	exact *approximation // set if its elements are shown as float32, though it is packed
+	// pack is nil for a plain type, and for a packed one whose elements are shown as float32.
+	pack *packing
 
 	// half, if not 0, says that the rows of each head of 2 half rows are interleaved. They are put
 	// back into halves.
@@ -55,7 +54,7 @@ func (t *source) from(i int) int {
 
 // plain returns the type of the elements that are shown, if the tensor has no packing.
 func (t *source) plain() (dtype string, size int) {
-	if t.exact != nil {
+	if t.kind.isApproximated() {
 		return "F32", 4
 	}
 	return plainTypes[t.kind], t.kind.bytes()
@@ -248,8 +247,7 @@ func (w *weights) readWhole(e *entry, p []byte) error {
 		side = &sideTensors{source: e.source, scales: w.sideMemory(0, n), biases: w.sideMemory(1, n)}
 	}
 	err := w.readRows(e, p, 0, e.rows(), side)
-	_, lossy := approximations[e.kind]
-	if side == nil || err != nil && err != errScale || !lossy {
+	if side == nil || err != nil && err != errScale || !e.kind.isApproximated() {
 		w.side = side
 		return err
 	}
@@ -355,9 +353,9 @@ func (w *weights) readSource(t *source, buffers *[2][]byte, from, to int) ([]byt
 // repack writes the rows [from, to) of an entry, whose blocks are src, to out.
 func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
 	if e.pack == nil {
-		if e.exact == nil {
+		if !e.kind.isApproximated() {
 			copy(out, src)
-		} else if !e.exact.floats(out, src, e.kind.bytes()) {
+		} else if !unpackFloats(e.kind, out, src, fastest) {
 			return errScale
 		}
 		e.across.restore(out, to-from)
@@ -368,7 +366,7 @@ func (e *entry) repack(out, src []byte, side *sideTensors, from, to int) error {
 	case weight:
 		p.weights = out
 		if side != nil {
-			if _, lossy := approximations[e.kind]; lossy {
+			if e.kind.isApproximated() {
 				p.tally = &tally{}
 				defer side.add(p.tally)
 			}
