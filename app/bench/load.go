@@ -16,8 +16,7 @@ import (
 	"tandem/models"
 )
 
-// loadBar is how many GB of a file a second a load must reach. Kinds that MLX can't hold exactly have
-// no bar of their own.
+// loadBar is how many GB of a file a second a load must reach.
 const loadBar = 1.0
 
 // How often each file is loaded, and about how large it is.
@@ -28,22 +27,21 @@ const (
 
 // loadFiles are the files of the load bench.
 var loadFiles = []struct {
-	name   string
-	mix    ggufMix
-	barred bool
+	name string
+	mix  ggufMix
 }{
-	{"Q4_K_M", q4KM, true},
-	{"Q4_0", onlyKind(kindQ4_0), true},
-	{"Q5_0", onlyKind(kindQ5_0), true},
-	{"Q8_0", onlyKind(kindQ8_0), true},
-	{"Q4_K", onlyKind(kindQ4_K), true},
-	{"Q5_K", onlyKind(kindQ5_K), true},
-	{"IQ4_NL", onlyKind(kindIQ4NL), true},
-	{"MXFP4", onlyKind(kindMXFP4), true},
-	{"BF16", onlyKind(kindBF16), true},
-	{"Q6_K", onlyKind(kindQ6_K), false},
-	{"Q3_K", onlyKind(kindQ3_K), false},
-	{"Q2_K", onlyKind(kindQ2_K), false},
+	{"Q4_K_M", q4KM},
+	{"Q4_0", onlyKind(kindQ4_0)},
+	{"Q5_0", onlyKind(kindQ5_0)},
+	{"Q8_0", onlyKind(kindQ8_0)},
+	{"Q4_K", onlyKind(kindQ4_K)},
+	{"Q5_K", onlyKind(kindQ5_K)},
+	{"IQ4_NL", onlyKind(kindIQ4NL)},
+	{"MXFP4", onlyKind(kindMXFP4)},
+	{"BF16", onlyKind(kindBF16)},
+	{"Q6_K", onlyKind(kindQ6_K)},
+	{"Q3_K", onlyKind(kindQ3_K)},
+	{"Q2_K", onlyKind(kindQ2_K)},
 }
 
 // A loadBench measures how fast GGUF files load. Each file is random, made here and removed.
@@ -90,7 +88,7 @@ func (b *loadBench) report(ctx context.Context, table func(benchTable) error) er
 		if !strings.Contains(f.name, b.only) {
 			continue
 		}
-		row, err := b.measure(ctx, f.name, f.mix, f.barred)
+		row, err := b.measure(ctx, f.name, f.mix)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
@@ -109,8 +107,8 @@ func (b *loadBench) report(ctx context.Context, table func(benchTable) error) er
 }
 
 // measure writes a file and loads it several times. The first load is not counted.
-func (b *loadBench) measure(ctx context.Context, name string, mix ggufMix,
-	barred bool) (row []any, err error) {
+func (b *loadBench) measure(ctx context.Context, name string, mix ggufMix) (row []any,
+	err error) {
 	dir, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
 		return nil, err
@@ -137,14 +135,12 @@ func (b *loadBench) measure(ctx context.Context, name string, mix ggufMix,
 	fmt.Fprintln(b.log)
 	e := estimateEach(rates)
 	return []any{name, gigabytes, last.packing, e.median, e.low, e.high, middle(cpu), e.n,
-		last.reports, b.judge(name, barred, e)}, nil
+		last.reports, b.judge(name, e)}, nil
 }
 
 // judge returns the cell of the bar, and notes a file that misses it.
-func (b *loadBench) judge(name string, barred bool, e estimate) any {
+func (b *loadBench) judge(name string, e estimate) string {
 	switch {
-	case !barred:
-		return nil
 	case e.n < loads:
 		return fmt.Sprintf("%.2f, too few loads", loadBar)
 	case e.median < loadBar:
