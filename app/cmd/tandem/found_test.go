@@ -45,6 +45,15 @@ func TestFoundModelsAreListedAndAddedByID(t *testing.T) {
 	if out := c.must(t, "models", "found"); !row("lmstudio, registered").MatchString(out) {
 		t.Errorf("found:\n%s", out)
 	}
+	// without the form of a family, whose tokens it lacks, a broken template leaves no chat
+	broken := strings.NewReplacer("{% endfor %}", "{% endwhat%}", "<|im_end|>", "<|im_fin|>")
+	path = filepath.Join(dir, "broken.gguf")
+	must(t, os.WriteFile(path, []byte(broken.Replace(string(file))), 0o600))
+	if c.must(t, "models", "add", path); !strings.Contains(c.stderr,
+		"tandem: broken cannot chat: it has a chat template that cannot be read: line 1: ") ||
+		!strings.Contains(c.stderr, "or use `tandem run --raw`\n") {
+		t.Errorf("of a broken template it says %q", c.stderr)
+	}
 	if code := c.tandem(t.Context(), "models", "add", "maker/other"); code != 1 ||
 		!strings.Contains(c.stderr, "there is no such folder or file") {
 		t.Errorf("exit %d, %s", code, c.stderr)

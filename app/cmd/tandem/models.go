@@ -109,7 +109,7 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 			} else if why[id] != "" {
 				fmt.Fprintf(m.Stderr, "tandem: %s cannot be loaded: %s\n", id, why[id])
 			} else if noChat[id] != "" {
-				fmt.Fprintf(m.Stderr, "tandem: %s cannot chat: %s\n", id, noChat[id])
+				m.warnNoChat(control.ModelNeeds{ID: id, NoChat: noChat[id]})
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(inexact)) {
@@ -164,11 +164,24 @@ func addModel(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		model, err := c.AddModel(ctx, control.AddRequest{Path: path, ID: *id})
-		if err == nil {
-			fmt.Fprintln(m.Stdout, model.ID)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(m.Stdout, model.ID)
+		needs, err := c.Memory(ctx)
+		for _, n := range needs.Models {
+			if n.ID == model.ID && n.NoChat != "" {
+				m.warnNoChat(n)
+			}
 		}
 		return err
 	})
+}
+
+// warnNoChat says that a model cannot chat, and how it can be used.
+func (m *Main) warnNoChat(n control.ModelNeeds) {
+	fmt.Fprintf(m.Stderr, "tandem: %s cannot chat: %s; mend it or take another file, or use "+
+		"`tandem run --raw`\n", n.ID, n.NoChat)
 }
 
 // unloadModel frees the memory of a model, or of all.
