@@ -1,7 +1,5 @@
 package gguf
 
-import ()
-
 // glimmerNames has the four norms of a layer and the gate of attention. glimmerScale reads the norms
 // of queries and keys.
 var glimmerNames = map[string]string{
@@ -52,11 +50,8 @@ func (c *config) windows(otherwise int) []string {
 }
 
 // glimmerScale returns what queries are multiplied by. The converter made it the weights of their
-// norms, and 1 those of keys. Where only a header is at hand, it is 1.
+// norms, and 1 those of keys.
 func (c *config) glimmerScale() float32 {
-	if c.model.look == lookAtHeader {
-		return 1
-	}
 	var scale float32
 	for _, t := range c.model.header.tensors {
 		_, rest, _ := layerOf(t.name)

@@ -1,11 +1,15 @@
 package gguf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 func TestHostileHeaders(t *testing.T) {
@@ -147,5 +151,48 @@ func TestErrorsAreShort(t *testing.T) {
 				t.Errorf("%s = %.10v: the error is %.500q", key, value, err)
 			}
 		}
+	}
+}
+
+// TestHeaderAloneIsEnough opens recorded files whose tensors are no numbers. A check before a
+// download has nothing but headers.
+func TestHeaderAloneIsEnough(t *testing.T) {
+	files, err := filepath.Glob("../testdata/gguf/*.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0 // files of which tensors are read where they are at hand
+	for _, name := range files {
+		file, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := readHeader(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := h.tensors[0].offset; i < int64(len(file)); i++ {
+			file[i] = 0xff
+		}
+		fsys := fstest.MapFS{"model.gguf": {Data: file}}
+		if _, err := OpenHeader(fsys, "model.gguf"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Open(fsys, "model.gguf"); err != nil {
+			read++
+		}
+	}
+	if read < 3 {
+		t.Errorf("tensors are read of %d of %d files", read, len(files))
+	}
+}
+
+// TestVectorsAreBounded gives a head of a length that no model has.
+func TestVectorsAreBounded(t *testing.T) {
+	const n = maxVector + 1
+	m := &model{look: lookAtHeader, header: &header{tensors: []tensor{
+		{name: ropeFactorsTensor, kind: f32, shape: []int{n}, bytes: 4 * n}}}}
+	if _, err := m.vector(ropeFactorsTensor, n); err == nil {
+		t.Error("a head of any length is read")
 	}
 }

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"math"
+	"slices"
 )
 
 // ropeScaling sets rope_scaling.
@@ -50,14 +51,22 @@ func (m *model) ropeFactors(c *config) error {
 	return c.llama3(factors, float64(theta))
 }
 
-// vector reads a tensor of n elements of F32. It is nil if there is none of that name.
+// maxVector bounds the elements of a tensor that is read for config.json: those of a head.
+const maxVector = 1 << 14
+
+// vector reads a tensor of n elements of F32. It is nil if there is none of that name. Where only a
+// header is at hand, every element is 1.
 func (m *model) vector(name string, n int) ([]float32, error) {
 	for _, t := range m.header.tensors {
 		if t.name != name {
 			continue
 		}
-		if t.kind != f32 || len(t.shape) != 1 || t.shape[0] != n {
-			return nil, damaged("tensor %q does not have %d elements of F32", t.name, n)
+		if t.kind != f32 || len(t.shape) != 1 || t.shape[0] != n || n > maxVector {
+			return nil, damaged("tensor %q does not have %d elements of F32", t.name,
+				min(n, maxVector))
+		}
+		if m.look == lookAtHeader {
+			return slices.Repeat([]float32{1}, n), nil
 		}
 		data := make([]byte, t.bytes)
 		if n, err := m.files[t.file].ReadAt(data, t.offset); n < len(data) {
