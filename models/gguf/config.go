@@ -75,12 +75,18 @@ func (m *model) config(sources []*source) ([]byte, error) {
 // predictors returns how many layers after the last predict further tokens. They are left out.
 func (c *config) predictors() int { return c.uint("nextn_predict_layers", 0) }
 
-// depth returns the number of layers, without the predictors.
+// depth returns the number of layers, without the predictors. A file with none fails; it is 0 then.
 func (c *config) depth() int {
 	if _, ok := c.metadata[c.prefix+"block_count"]; !ok {
 		c.fail(lacking(c.prefix + "block_count"))
 	}
-	return c.uint("block_count", 0) - c.predictors()
+	blocks, predictors := c.uint("block_count", 0), c.predictors()
+	if blocks <= predictors {
+		c.fail(damaged("%sblock_count is %d with %d layers that predict further tokens, so that no "+
+			"layer is left", c.prefix, blocks, predictors))
+		return 0
+	}
+	return blocks - predictors
 }
 
 // widths copies the width of MLPs. Files of a model that has experts in all layers may lack it.
@@ -111,7 +117,7 @@ func (c *config) most(key string, otherwise int) int {
 }
 
 // layers returns the numbers of a key that has one for each layer, nil if it has one for all. Those of
-// predictors are left out.
+// predictors are left out. The list is never empty.
 func (c *config) layers(key string) []int {
 	list := c.metadata.ints(c.prefix + key)
 	if list == nil {
@@ -125,11 +131,14 @@ func (c *config) layers(key string) []int {
 		}
 		out[i] = int(n)
 	}
-	if blocks := c.uint("block_count", 0); len(out) != blocks || blocks == 0 {
+	depth, blocks := c.depth(), c.uint("block_count", 0)
+	if len(out) != blocks {
 		c.fail(fmt.Errorf("%s%s has %d numbers for %d layers", c.prefix, key, len(out), blocks))
+	}
+	if len(out) != blocks || depth == 0 {
 		return nil
 	}
-	return out[:max(c.depth(), 0)]
+	return out[:depth]
 }
 
 // fail records the first error.

@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"maps"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +28,7 @@ func FuzzHeader(f *testing.F) {
 	huge.set("llama.rope.scaling.type", "linear")
 	huge.set("llama.rope.scaling.factor", 1e300)
 	f.Add(huge.file())
+	f.Add(withoutLayers().file())
 	recorded, err := filepath.Glob("../testdata/gguf/*.gguf")
 	if err != nil || len(recorded) == 0 {
 		f.Fatalf("no recorded files: %v", err)
@@ -73,4 +78,100 @@ func FuzzHeader(f *testing.F) {
 			_, _ = io.Copy(io.Discard, exact)
 		}
 	})
+}
+
+// withoutLayers returns a model whose one layer predicts further tokens.
+func withoutLayers() *image {
+	m := smallestWithout("llama.attention.head_count_kv")
+	m.set("llama.nextn_predict_layers", 1)
+	m.leave = ""
+	m.set("llama.attention.head_count_kv", []int32{1})
+	return m
+}
+
+// FuzzConfig reads metadata of any values as each architecture. It finds no config or one of JSON,
+// and ends in either case.
+func FuzzConfig(f *testing.F) {
+	for seed := range uint64(200) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		for _, architecture := range slices.Sorted(maps.Keys(families)) {
+			m := &model{header: anyHeader(r, architecture), look: lookAtHeader}
+			sources, err := m.sources()
+			if err != nil && seed%2 == 0 {
+				continue
+			}
+			text, err := m.config(sources)
+			if err == nil && !json.Valid(text) {
+				t.Errorf("%s: its config is no JSON: %.200q", architecture, text)
+			}
+		}
+	})
+}
+
+// anyHeader returns a header of a few tensors. Its numbers are likely ones, or the largest and the
+// least there can be.
+func anyHeader(r *rand.Rand, architecture string) *header {
+	h := &header{metadata: metadata{"general.architecture": architecture}}
+	blocks := int64(1 + r.IntN(3))
+	layers := func() any {
+		list := make([]int64, max(0, blocks+int64(r.IntN(8)/7)))
+		for i := range list {
+			list[i] = int64(r.IntN(3))
+		}
+		return list
+	}
+	values := []func() any{layers,
+		func() any { return int64(r.IntN(4)) },
+		func() any { return int64(32 << r.IntN(3)) },
+		func() any { return []any{int64(math.MaxInt32), int64(-1), int64(math.MaxInt64)}[r.IntN(3)] },
+		func() any { return []float64{0, 1, 1e-5, math.NaN(), math.Inf(1), -1e300}[r.IntN(6)] },
+		func() any { return []any{"", "yarn", "linear", true, []string{"a"}, []int64{}}[r.IntN(6)] },
+	}
+	for _, key := range keysOf(architecture) {
+		if r.IntN(3) > 0 {
+			h.metadata[architecture+"."+key] = values[min(r.IntN(12), r.IntN(len(values)))]()
+		}
+	}
+	if r.IntN(4) > 0 {
+		h.metadata[architecture+".block_count"] = blocks
+	}
+	f := families[architecture]
+	for _, of := range []map[string]string{f.names, commonNames, commonLayerNames} {
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			name, inLayer := strings.CutPrefix(name, "blk.")
+			if _, common := commonLayerNames[name]; inLayer || common {
+				name = "blk.0." + name
+			}
+			if r.IntN(2) > 0 {
+				shape := []int{1 + r.IntN(64), 64}[r.IntN(2):]
+				h.tensors = append(h.tensors, tensor{name: name + ".weight", shape: shape,
+					bytes: 1 << 12})
+			}
+		}
+	}
+	return h
+}
+
+// keysOf returns the keys that a family asks for.
+func keysOf(architecture string) []string {
+	m := &model{header: &header{metadata: metadata{"general.architecture": architecture}},
+		look: lookAtHeader}
+	c := m.newConfig()
+	_, _ = m.config(nil)
+	f := families[architecture]
+	if f.config != nil {
+		f.config(c)
+	}
+	c.checkFixed(f.gating)
+	c.ropeScaling()
+	keys := slices.Collect(maps.Keys(c.read))
+	keys = append(keys, "embedding_length", "context_length", "feed_forward_length",
+		"attention.head_count_kv", "attention.sliding_window_pattern", "rope.scaling.type",
+		"attention.recurrent_layers", "nextn_predict_layers", "attention.layer_norm_rms_epsilon",
+		"rope.scaling.factor", "expert_count", "expert_used_count")
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
