@@ -20,12 +20,13 @@ const projectorName = "mmproj"
 // ggufModels returns the GGUF files of a folder that are models: of a set, the first file, even if it
 // is missing. It returns none for a folder that is a model itself, with config.json and safetensors.
 func ggufModels(entries []fs.DirEntry) []string {
-	if hasFile(entries, "config.json") && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return strings.HasSuffix(e.Name(), ".safetensors")
-	}) {
+	var all, names []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	if hub.HasSafetensors(all) {
 		return nil
 	}
-	var names []string
 	for _, e := range entries {
 		name := e.Name()
 		if !models.IsGGUF(name) || e.IsDir() || strings.HasPrefix(name, ".") || isProjector(name) {

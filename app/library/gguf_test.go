@@ -144,6 +144,33 @@ func TestAFolderWithoutTheModelsOwnFile(t *testing.T) {
 	}
 }
 
+// Publishers lay a config.json beside their GGUF files. A set that is half there hides no whole file
+// of the same snapshot.
+func TestSnapshotsOfGGUFFilesAreListedWhole(t *testing.T) {
+	cache := t.TempDir()
+	dir := filepath.Join(cache, "models--org--tiny-GGUF", "snapshots", commit)
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err = errors.Join(err, os.MkdirAll(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"config.json", "tiny-Q8_0.gguf",
+		"tiny-Q4_K_M-00002-of-00002.gguf"} {
+		if err := os.WriteFile(filepath.Join(dir, name), file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := open(t, setup{Hub: hub.Options{CacheDir: cache}})
+	found, err := a.library.Found(t.Context())
+	if err != nil || len(found.Models) != 2 {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	half, whole := found.Models[0], found.Models[1]
+	if whole.ID != "org/tiny-GGUF:Q8_0" || whole.Why != "" || half.ID != "org/tiny-GGUF:Q4_K_M" ||
+		!strings.Contains(half.Why, "is missing") {
+		t.Errorf("found %+v", found.Models)
+	}
+}
+
 // A model in Ollama's store has Ollama's name. When Ollama takes its file away, the model is
 // missing and the program goes on.
 func TestOllamasStoreIsFound(t *testing.T) {

@@ -16,27 +16,44 @@ import (
 // complete one. Errors: [Invalid], [NotFound], [Incomplete] with what is missing, [Damaged],
 // [Disk].
 func Resolve(cacheDir, name string) (dir string, err error) {
-	id, revision, err := Parse(name)
-	if err != nil {
+	if _, _, err := Parse(name); err != nil {
 		return "", err
 	}
-	r := repo{cache: cacheDir, id: id}
-	commit, missing, err := r.pick(revision)
+	dir, _, err = resolve(cacheDir, name)
+	return dir, err
+}
+
+// resolve is Resolve for a name that may ask for a quantization. g is nil for a model that is no
+// GGUF file. Error: also [Unsupported], for a quantization that no snapshot has.
+func resolve(cacheDir, name string) (dir string, g *GGUF, err error) {
+	plain, wish := CutQuantization(name)
+	id, revision, err := Parse(plain)
 	if err != nil {
-		return "", err
+		return "", nil, err
+	}
+	r := repo{cache: cacheDir, id: id}
+	commit, missing, err := r.pick(revision, wish)
+	if err != nil {
+		return "", nil, err
+	}
+	if commit != "" {
+		dir = r.snapshot(commit)
+		if g, err = ggufOnDisk(name, dir, wish); err != nil {
+			return "", nil, err
+		}
 	}
 	switch {
 	case len(missing) > 0:
-		return "", incomplete(name, missing)
+		return "", nil, incomplete(name, missing)
 	case commit != "":
-		return r.snapshot(commit), nil
+		return dir, g, nil
 	}
 	if blobs, _ := disk.ReadDir(filepath.Join(r.dir(), "blobs"), 0); len(blobs) > 0 &&
 		revision == "main" {
-		return "", incomplete(name, nil)
+		return "", nil, incomplete(name, nil)
 	}
-	return "", errorf(NotFound, name, "the model is not on this computer: run `tandem pull %s`",
-		name)
+	return "", nil, errorf(NotFound, name,
+		"the model is not on this computer: run `tandem pull %s`", name)
 }
 
 // List returns the ids of the models that have a folder in the cache, sorted, complete or not. It
@@ -72,14 +89,15 @@ func lacking(missing []string) string {
 }
 
 // pick chooses the snapshot that a revision means: its own, or for main the newest complete one if
-// its own is not complete. If none is complete, it returns the likeliest one and what that lacks.
-// An empty commit means that there is none.
-func (r repo) pick(revision string) (commit string, missing []string, err error) {
+// its own is not complete. With a wish for a quantization, that alone must be complete. If none is
+// complete, it returns the likeliest one and what that lacks. An empty commit means that there is
+// none.
+func (r repo) pick(revision, wish string) (commit string, missing []string, err error) {
 	if commit, err = r.commit(revision); err != nil {
 		return "", nil, err
 	}
 	if commit != "" {
-		missing, err = missingFiles(r.snapshot(commit))
+		missing, err = missingFiles(r.snapshot(commit), wish)
 		if errors.Is(err, fs.ErrNotExist) {
 			commit, missing, err = "", nil, nil
 		}
@@ -111,7 +129,7 @@ func (r repo) pick(revision string) (commit string, missing []string, err error)
 		if !isCommit(e.Name()) || e.Name() == commit {
 			continue
 		}
-		m, err := missingFiles(r.snapshot(e.Name()))
+		m, err := missingFiles(r.snapshot(e.Name()), wish)
 		st, err2 := e.Info()
 		if err != nil || err2 != nil {
 			continue
@@ -139,9 +157,18 @@ func (r repo) pick(revision string) (commit string, missing []string, err error)
 
 // missingFiles returns the files that a model's folder lacks, as far as the folder tells. None
 // means complete. It looks for config.json, weights, the shards that the index or the name of
-// another shard speaks of, and links that lead nowhere. Errors are those of the file system as they
+// another shard speaks of, and links that lead nowhere. Of GGUF files it looks for the set of the
+// quantization that wish names, or for the usual one. Errors are those of the file system as they
 // are, and [Damaged] if the index makes no sense or names files elsewhere.
-func missingFiles(dir string) ([]string, error) {
+func missingFiles(dir, wish string) ([]string, error) {
+	switch g, err := ggufOnDisk("", dir, wish); {
+	case g != nil:
+		return g.missing, nil
+	case wish != "" && err != nil:
+		if _, ok := errors.AsType[*Error](err); ok {
+			return []string{"a GGUF file of " + wish}, nil
+		}
+	}
 	entries, err := disk.ReadDir(dir, 0)
 	if err != nil {
 		return nil, err
@@ -167,11 +194,6 @@ func missingFiles(dir string) ([]string, error) {
 			if strings.HasSuffix(name, ".safetensors") {
 				weights = append(weights, name)
 			}
-		}
-	}
-	if !there["config.json"] && len(weights)+len(missing) == 0 {
-		if parts, ok := missingGGUF(dir); ok {
-			return parts, nil
 		}
 	}
 	if !there["config.json"] {

@@ -52,12 +52,19 @@ func TestMissingFilesAreListed(t *testing.T) {
 		{"a name that is almost a shard's", map[string]string{"config.json": "{}", "model-00003-of-00002.safetensors": "w"}, nil},
 		{"a broken link", map[string]string{"config.json": "{}", "model.safetensors": "w", "tokenizer.json": "-> ../nowhere"}, []string{"tokenizer.json"}},
 		{"broken links all over", map[string]string{"config.json": "-> x", "model.safetensors": "-> y"}, []string{"config.json", "model.safetensors"}},
+		{"a GGUF file", map[string]string{"n-Q4_K_M.gguf": "w"}, nil},
+		{"a GGUF file beside its maker's config", map[string]string{"config.json": "{}", "n-Q4_K_M.gguf": "w"}, nil},
+		{"a GGUF file beside a broken link", map[string]string{"config.json": "{}", "n.gguf": "w", "model.safetensors": "-> x"}, []string{"model.safetensors"}},
+		{"a GGUF file beside an index", map[string]string{"config.json": "{}", "n.gguf": "w", indexName: twoShards},
+			[]string{"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}},
+		{"a set of GGUF files", map[string]string{"config.json": "{}", "n-00002-of-00003.gguf": "w"}, []string{"n-00001-of-00003.gguf", "n-00003-of-00003.gguf"}},
+		{"a whole GGUF file beside a set", map[string]string{"n-Q4_K_M-00001-of-00002.gguf": "w", "n-Q8_0.gguf": "w"}, nil},
 		{"a folder in the place of a file", map[string]string{"config.json": "{}", "model.safetensors/x": "w"}, []string{"model.safetensors"}},
 	}
 	for _, test := range tests {
 		dir := t.TempDir()
 		lay(t, dir, test.files)
-		got, err := missingFiles(dir)
+		got, err := missingFiles(dir, "")
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("%s: missing %q, %v, want %q", test.name, got, err, test.want)
 		}
@@ -72,13 +79,13 @@ func TestMissingFilesAreListed(t *testing.T) {
 		dir := t.TempDir()
 		lay(t, dir, map[string]string{"config.json": "{}", "model.safetensors": "w",
 			indexName: index})
-		_, err := missingFiles(dir)
+		_, err := missingFiles(dir, "")
 		if e, ok := errors.AsType[*Error](err); !ok || e.Code != Damaged ||
 			!strings.Contains(e.Message, indexName) {
 			t.Errorf("an index with %s gives %v", name, err)
 		}
 	}
-	if _, err := missingFiles(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := missingFiles(filepath.Join(t.TempDir(), "none"), ""); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no folder gives %v", err)
 	}
 }
@@ -106,7 +113,7 @@ func TestHostileShardsAreBounded(t *testing.T) {
 		for _, name := range names {
 			lay(t, dir, map[string]string{name + ".safetensors": "w"})
 		}
-		_, err := missingFiles(dir)
+		_, err := missingFiles(dir, "")
 		wantCode(t, err, Damaged, "4096 files")
 	}
 	// Each shard names its whole set. The set must not be listed again for each shard.
@@ -117,7 +124,7 @@ func TestHostileShardsAreBounded(t *testing.T) {
 		lay(t, dir, map[string]string{shardSet{"model", n + 1}.name(i + 1): ""})
 	}
 	allocs := testing.AllocsPerRun(1, func() {
-		if missing, err := missingFiles(dir); err != nil ||
+		if missing, err := missingFiles(dir, ""); err != nil ||
 			!slices.Equal(missing, []string{"model-01001-of-01001.safetensors"}) {
 			t.Errorf("missing %q, %v", missing, err)
 		}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -42,7 +43,8 @@ type GGUF struct {
 	Others       []string // the quantizations that the repository has too
 	Projector    bool     // files that let the model see were left out
 
-	files []string // all of the set
+	files   []string // all of the set
+	missing []string // those of them that are not there
 }
 
 // Quantization returns how the name of a GGUF file says that its weights are packed, in capitals.
@@ -84,24 +86,35 @@ func checkQuantization(name, quantization string) error {
 // isGGUF reports whether a file is named as a GGUF file is.
 func isGGUF(name string) bool { return strings.EqualFold(path.Ext(name), ggufEnd) }
 
+// HasSafetensors reports whether files that lie beside each other are a model in safetensors, as
+// far as their names tell: config.json, and weights or their index. GGUF files beside it are other
+// models. Where it is false, each GGUF file is a model by itself.
+func HasSafetensors(names []string) bool {
+	return slices.Contains(names, "config.json") && slices.ContainsFunc(names, func(f string) bool {
+		return f == indexName || path.Ext(f) == ".safetensors" && !strings.Contains(f, "/")
+	})
+}
+
 // gguf returns what to take of a repository's GGUF files. It is nil for a model in another form,
 // unless a quantization is asked for. Error: [Unsupported].
 func (in info) gguf(name, quantization string) (*GGUF, error) {
-	isWeights := func(f string) bool {
-		return path.Ext(f) == ".safetensors" && !strings.Contains(f, "/")
-	}
-	if quantization == "" && slices.Contains(in.files, "config.json") &&
-		slices.ContainsFunc(in.files, isWeights) {
+	if quantization == "" && HasSafetensors(in.files) {
 		return nil, nil
 	}
-	return chooseGGUF(name, in.files, quantization)
+	g, err := chooseGGUF(name, in.files, quantization)
+	if err == nil && g != nil && len(g.missing) > 0 {
+		return nil, errorf(Unsupported, name,
+			"the repository lacks %s, a part of the model: choose another revision", g.missing[0])
+	}
+	return g, err
 }
 
 // chooseGGUF returns the GGUF file, or the set of them, of a quantization. Without one it takes the
-// one that is preferred. It is nil if nothing is asked for and there is no such file.
+// one that is preferred. A whole set goes before one that lacks files. It is nil if nothing is asked
+// for and there is no such file.
 func chooseGGUF(name string, files []string, quantization string) (*GGUF, error) {
 	g := &GGUF{}
-	sets := map[string][]string{} // by the first file
+	sets := map[string]map[string]bool{} // the files of each, by the first
 	for _, f := range files {
 		switch base := strings.ToLower(path.Base(f)); {
 		case !isGGUF(f), strings.HasPrefix(base, "."), strings.Contains(base, "imatrix"):
@@ -109,12 +122,18 @@ func chooseGGUF(name string, files []string, quantization string) (*GGUF, error)
 			g.Projector = true
 		default:
 			first := ggufSet(f)[0]
-			sets[first] = append(sets[first], f)
+			if sets[first] == nil {
+				sets[first] = map[string]bool{}
+			}
+			sets[first][f] = true
 		}
 	}
 	var firsts []string
 	for first := range sets {
 		firsts = append(firsts, first)
+	}
+	cut := func(first string) int { // 0 for a whole set
+		return min(1, len(ggufSet(first))-len(sets[first]))
 	}
 	rank := func(file string) int {
 		if i := slices.Index(preferred, Quantization(file)); i >= 0 {
@@ -123,16 +142,13 @@ func chooseGGUF(name string, files []string, quantization string) (*GGUF, error)
 		return len(preferred)
 	}
 	slices.SortFunc(firsts, func(a, b string) int {
-		if d := rank(a) - rank(b); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cut(a)-cut(b), rank(a)-rank(b), strings.Compare(a, b))
 	})
 	for _, f := range firsts {
 		switch tag := Quantization(f); {
 		case g.File == "" && (quantization == "" || tag == quantization):
 			g.File, g.Quantization = f, tag
-		case tag != "" && tag != g.Quantization && !slices.Contains(g.Others, tag):
+		case tag != "" && tag != g.Quantization && cut(f) == 0 && !slices.Contains(g.Others, tag):
 			g.Others = append(g.Others, tag)
 		}
 	}
@@ -149,9 +165,8 @@ func chooseGGUF(name string, files []string, quantization string) (*GGUF, error)
 	}
 	g.files = ggufSet(g.File)
 	for _, f := range g.files {
-		if !slices.Contains(sets[g.File], f) {
-			return nil, errorf(Unsupported, name,
-				"the repository lacks %s, a part of the model: choose another revision", f)
+		if !sets[g.File][f] {
+			g.missing = append(g.missing, f)
 		}
 	}
 	return g, nil
@@ -159,8 +174,15 @@ func chooseGGUF(name string, files []string, quantization string) (*GGUF, error)
 
 // ggufOnDisk is chooseGGUF for the files of a snapshot. It is nil for a model in another form.
 func ggufOnDisk(name, dir, quantization string) (*GGUF, error) {
-	_, err := disk.Stat(filepath.Join(dir, "config.json"))
-	if err == nil && quantization == "" {
+	entries, err := disk.ReadDir(dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if quantization == "" && HasSafetensors(names) {
 		return nil, nil
 	}
 	return chooseGGUF(name, listGGUF(dir), quantization)
@@ -209,17 +231,4 @@ func listGGUF(dir string) []string {
 	walk(".", ggufDepth)
 	slices.Sort(files)
 	return files
-}
-
-// missingGGUF returns the files that sets in a snapshot lack. ok is false if it has no GGUF file.
-func missingGGUF(dir string) (missing []string, ok bool) {
-	files := listGGUF(dir)
-	for _, f := range files {
-		for _, part := range ggufSet(f) {
-			if !slices.Contains(files, part) && !slices.Contains(missing, part) {
-				missing = append(missing, part)
-			}
-		}
-	}
-	return missing, len(files) > 0
 }

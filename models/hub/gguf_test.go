@@ -77,6 +77,34 @@ func TestQuantizationThatIsNotThere(t *testing.T) {
 	}
 }
 
+// A set that is half there spoils no other file. Of it the missing part is named.
+func TestHalfASetSpoilsNoOtherFile(t *testing.T) {
+	h := newFakeHub(t, quantized())
+	o := h.options(t.TempDir())
+	inCache(t, o.CacheDir, "org/name", commitB, map[string]string{"config.json": "{}",
+		"n-Q4_K_M-00001-of-00002.gguf": "w", "n-Q8_0.gguf": "w", "n-Q2_K.gguf": "w"})
+	o.Offline = true
+	for name, want := range map[string]string{"org/name": "n-Q8_0.gguf",
+		"org/name:Q2_K": "n-Q2_K.gguf"} {
+		s, err := Pull(t.Context(), name, o, nil)
+		if err != nil || s.GGUF == nil || s.GGUF.File != want ||
+			slices.Contains(s.GGUF.Others, "Q4_K_M") {
+			t.Errorf("%s is %+v, %v", name, s, err)
+		}
+	}
+	_, err := Pull(t.Context(), "org/name:Q4_K_M", o, nil)
+	wantCode(t, err, Offline, "n-Q4_K_M-00002-of-00002.gguf is missing")
+	// Another snapshot has it whole.
+	lay(t, o.CacheDir, map[string]string{"models--org--name/refs/main": commitB})
+	inCache(t, o.CacheDir, "org/name", commitA, map[string]string{"n-Q4_K_M.gguf": "w"})
+	if s, err := Pull(t.Context(), "org/name:Q4_K_M", o, nil); err != nil || s.Commit != commitA {
+		t.Errorf("the whole set is passed over: %+v, %v", s, err)
+	}
+	if dir, err := Resolve(o.CacheDir, "org/name"); err != nil || filepath.Base(dir) != commitB {
+		t.Errorf("main is passed over: %s, %v", dir, err)
+	}
+}
+
 // The usual quantization is taken, or else the one next to it.
 func TestDefaultQuantization(t *testing.T) {
 	for _, c := range []struct{ want, has string }{

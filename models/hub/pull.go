@@ -112,13 +112,9 @@ func Pull(ctx context.Context, name string, opts Options,
 	if silent, ok := errors.AsType[*disk.SilentError](err); ok {
 		return Snapshot{}, diskError(name, silent)
 	}
-	plain, wish := CutQuantization(name)
+	_, wish := CutQuantization(name)
 	if opts.Offline {
-		dir, err := Resolve(opts.CacheDir, plain)
-		var g *GGUF
-		if err == nil {
-			g, err = ggufOnDisk(name, dir, wish)
-		}
+		dir, g, err := resolve(opts.CacheDir, name)
 		if err != nil {
 			return Snapshot{}, offlineError(name, opts.CacheDir, err)
 		}
@@ -257,16 +253,20 @@ func (p *pull) cached(revision string, err error) (Snapshot, error) {
 	}
 	if commit, _ := p.repo.commit(revision); commit != "" {
 		dir := p.repo.snapshot(commit)
-		missing, err := missingFiles(dir)
+		missing, err := missingFiles(dir, p.wish)
 		g, noFile := ggufOnDisk(p.name, dir, p.wish)
 		if err == nil && len(missing) == 0 && noFile == nil {
 			return Snapshot{Dir: dir, Commit: commit, GGUF: g, Unchecked: e}, nil
 		}
 	}
-	if dir, err := Resolve(p.repo.cache, p.repo.id); err == nil {
+	name := p.repo.id
+	if p.wish != "" {
+		name += ":" + p.wish
+	}
+	if dir, _, err := resolve(p.repo.cache, name); err == nil {
 		hint := *e
 		hint.Message += fmt.Sprintf("; with HF_HUB_OFFLINE=1 `tandem pull %s` takes the revision %s, "+
-			"which is complete in the cache", p.repo.id, filepath.Base(dir))
+			"which is complete in the cache", name, filepath.Base(dir))
 		return Snapshot{}, &hint
 	}
 	return Snapshot{}, err
