@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 	"tandem/models/hub"
 )
 
@@ -301,5 +302,48 @@ func TestPullOfGGUFFiles(t *testing.T) {
 		return m.ID == "org/tiny-GGUF:Q8_0" && err == nil
 	}) {
 		t.Errorf("the other file is gone: %+v, %v", list, err)
+	}
+}
+
+// The files that one snapshot has in safetensors and in GGUF are two models. Removing one, or pulling
+// its next revision, leaves the other.
+func TestModelsOfOneRepositoryAreRemovedAlone(t *testing.T) {
+	r := &repository{dir: enginetest.TinyModel(t, "llama")}
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err = errors.Join(err, os.WriteFile(filepath.Join(r.dir, "tiny-Q4_K_M.gguf"), file,
+		0o644)); err != nil {
+		t.Fatal(err)
+	}
+	o := hub.Options{CacheDir: t.TempDir(), Endpoint: r.serve(t)}
+	a := open(t, setup{Hub: o})
+	pull := func(id string) control.Model {
+		t.Helper()
+		m, err := a.library.Pull(t.Context(), control.PullRequest{ID: id}, func(control.Progress) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	plain, packed := pull("org/tiny"), pull("org/tiny:Q4_K_M")
+	if plain.Path == packed.Path || !plain.DownloadedByUs || !packed.DownloadedByUs {
+		t.Fatalf("pulled %+v and %+v", plain, packed)
+	}
+	r.pushes.Add(1)
+	next := pull("org/tiny")
+	if next.ID != plain.ID || next.Path == plain.Path {
+		t.Fatalf("the next revision is %+v", next)
+	}
+	if _, err := os.Stat(filepath.Join(plain.Path, "config.json")); err == nil {
+		t.Error("the earlier revision is kept")
+	}
+	if _, err := os.Stat(packed.Path); err != nil {
+		t.Error("the next revision takes the GGUF file along:", err)
+	}
+	packed = pull("org/tiny:Q4_K_M")
+	if _, err := a.library.RemoveModel(t.Context(), next.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(packed.Path); err != nil {
+		t.Error("the removal takes the GGUF file along:", err)
 	}
 }

@@ -24,13 +24,14 @@ import (
 // A repository is the files of org/name at a hub that the test serves.
 type repository struct {
 	dir     string
+	pushes  atomic.Int64 // each makes a commit of its own
 	weights atomic.Int64 // bytes of weights that were sent
 }
 
 // serve serves a folder as the repository org/NAME of a hub, and returns its address.
 func (r *repository) serve(t *testing.T) string {
-	commit := strings.Repeat("c", 40)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		commit := fmt.Sprintf("%040x", r.pushes.Load())
 		if strings.HasPrefix(q.URL.Path, "/api/") {
 			entries, err := os.ReadDir(r.dir)
 			if err != nil {

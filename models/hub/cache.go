@@ -57,6 +57,18 @@ func ParseDir(dir string) (cacheDir, id, commit string, err error) {
 	return r.cache, r.id, commit, nil
 }
 
+// SnapshotOf returns the snapshot that a GGUF file of the cache lies in. Error: [Invalid].
+func SnapshotOf(file string) (dir string, err error) {
+	dir = filepath.Dir(filepath.Clean(file))
+	for range ggufDepth + 1 {
+		if _, _, _, err = ParseDir(dir); err == nil {
+			return dir, nil
+		}
+		dir = filepath.Dir(dir)
+	}
+	return "", err
+}
+
 // commit returns the commit that a revision stands for on disk, "" if it is not known.
 func (r repo) commit(revision string) (string, error) {
 	if isCommit(revision) {

@@ -67,47 +67,39 @@ func (r repo) linked() (map[string]bool, error) {
 	}
 	all := map[string]bool{}
 	for _, commit := range commits {
-		names, _, err := r.blobsOf(commit)
+		files, err := disk.Walk(r.snapshot(commit))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		for _, name := range names {
-			all[name] = true
+		for _, f := range files {
+			if name := r.blobOf(f); name != "" {
+				all[name] = true
+			}
 		}
 	}
 	return all, nil
 }
 
 // Freed returns the bytes that [Remove] would free. Its errors are those of Remove.
-func Freed(dir string) (int64, error) {
-	if isGGUF(dir) {
-		return freedGGUF(dir)
-	}
-	cacheDir, id, commit, err := ParseDir(dir)
+func Freed(path string) (int64, error) {
+	t, err := targetOf(path)
 	if err != nil {
 		return 0, err
 	}
-	r := repo{cache: cacheDir, id: id}
-	if _, err := disk.Stat(dir); err != nil {
-		return 0, errorf(NotFound, id,
-			"the cache has no such snapshot, so there is nothing to delete (%w)", err)
-	}
-	plan, err := r.removal(commit)
+	r := t.repo
+	plan, err := t.plan()
 	if err != nil {
-		return 0, diskError(id, err)
+		return 0, diskError(r.id, err)
 	}
-	n := plan.plain
-	for _, name := range plan.blobs {
-		n += payload(r.blob(name))
-	}
+	n := plan.bytes(r)
 	commits, err := r.snapshots()
-	if err != nil || !slices.Equal(commits, []string{commit}) {
+	if err != nil || !plan.whole || !slices.Equal(commits, []string{t.commit}) {
 		return n, nil
 	}
 	// The model's folder goes, with the blobs that no snapshot links to.
 	entries, err := disk.ReadDir(filepath.Join(r.dir(), "blobs"), 0)
 	if err = ignoreMissing(err); err != nil {
-		return n, diskError(id, err)
+		return n, diskError(r.id, err)
 	}
 	for _, e := range entries {
 		if !slices.Contains(plan.blobs, e.Name()) {

@@ -192,3 +192,45 @@ func TestRemoveOneGGUFFile(t *testing.T) {
 		t.Errorf("%q are left", left)
 	}
 }
+
+// A snapshot that a pull of safetensors shares with GGUF files keeps what is not removed.
+func TestModelsThatShareASnapshotAreRemovedAlone(t *testing.T) {
+	files := quantized()
+	files["model.safetensors"] = weights(700_000)
+	for _, ggufFirst := range []bool{false, true} {
+		h := newFakeHub(t, files)
+		o := h.options(t.TempDir())
+		var paths []string
+		for _, name := range []string{"org/name", "org/name:BF16"} {
+			s, err := Pull(t.Context(), name, o, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, s.Dir)
+			if s.GGUF != nil {
+				paths[1] = filepath.Join(s.Dir, s.GGUF.File)
+			}
+		}
+		left := []string{"BF16/n-BF16-00001-of-00001.gguf"}
+		if ggufFirst {
+			slices.Reverse(paths)
+			left = []string{"config.json", "model.safetensors"}
+		}
+		for i, path := range paths {
+			told, err := Freed(path)
+			freed, err2 := Remove(path)
+			if err != nil || err2 != nil || freed != told || freed < 300_000 {
+				t.Errorf("%d bytes are freed, not %d, %v, %v", freed, told, err, err2)
+			}
+			if i == 0 {
+				same(t, filepath.Join(o.CacheDir, "models--org--name/snapshots", commitA), files, left)
+				if _, err := Resolve(o.CacheDir, "org/name"); err != nil {
+					t.Errorf("the ref is gone: %v", err)
+				}
+			}
+		}
+		if left := tree(t, o.CacheDir); len(left) > 0 {
+			t.Errorf("%q are left", left)
+		}
+	}
+}

@@ -11,66 +11,153 @@ import (
 	"tandem/storage/disk"
 )
 
-// A removal lists what is deleted with a snapshot.
-type removal struct {
-	blobs []string // names
-	plain int64    // bytes in files of the snapshot that are no links
-}
-
 // Remove deletes the snapshot in a folder that [Pull] returned, and returns the bytes that this
 // freed. It deletes the refs of the snapshot and the blobs that no other snapshot links to. With
-// the last snapshot it deletes the model's folder, half-finished downloads included.
+// the last snapshot it deletes the model's folder, half-finished downloads included. GGUF files in
+// the snapshot are other models: they stay, and the refs with them.
 //
 // Of the path of a GGUF file in a snapshot it deletes that file, with its set, and leaves others.
 //
 // The caller knows whether the snapshot may be deleted: one that another program fetched must not
 // be passed here. Errors: [Invalid], [NotFound] if the folder does not exist, [Busy] if a program
 // is downloading the model, [Disk].
-func Remove(dir string) (freed int64, err error) {
-	if isGGUF(dir) {
-		return removeGGUF(dir)
-	}
-	cacheDir, id, commit, err := ParseDir(dir)
+func Remove(path string) (freed int64, err error) {
+	t, err := targetOf(path)
 	if err != nil {
 		return 0, err
 	}
-	r := repo{cache: cacheDir, id: id}
-	switch _, err := disk.Stat(dir); {
-	case errors.Is(err, fs.ErrNotExist):
-		return 0, errorf(NotFound, id,
-			"the cache has no such snapshot, so there is nothing to delete (%w)", err)
-	case err != nil:
-		return 0, diskError(id, err)
-	}
-	if freed, err = r.removeSnapshot(commit); err != nil {
+	freed, err = t.remove()
+	if err != nil {
 		return freed, err
 	}
-	if left, err := r.snapshots(); err != nil || len(left) > 0 {
+	if left, err := t.repo.snapshots(); err != nil || len(left) > 0 {
 		return freed, nil
 	}
-	n, err := r.sweep()
+	n, err := t.repo.sweep()
 	return freed + n, err
 }
 
-// removeSnapshot deletes a snapshot and the blobs that are its alone. It fails while the model is
-// being downloaded.
-func (r repo) removeSnapshot(commit string) (freed int64, err error) {
-	unlock, busy, err := r.lockPartials()
-	if err != nil {
-		return 0, diskError(r.id, err)
+// A target is a model in a snapshot: a GGUF file with its set, or all files that are no GGUF.
+type target struct {
+	repo   repo
+	commit string
+	set    []string // paths of a set's files; nil for the other form
+}
+
+// targetOf returns the model that [Remove] gets. Errors: [Invalid], [NotFound].
+func targetOf(path string) (t target, err error) {
+	dir := path
+	if isGGUF(path) {
+		if dir, err = SnapshotOf(path); err != nil {
+			return t, err
+		}
+		folder, base := filepath.Split(filepath.Clean(path))
+		for _, name := range ggufSet(base) {
+			t.set = append(t.set, filepath.Join(folder, name))
+		}
 	}
+	cacheDir, id, commit, err := ParseDir(dir)
+	if err != nil {
+		return t, err
+	}
+	t.repo, t.commit = repo{cache: cacheDir, id: id}, commit
+	_, err = disk.Stat(dir)
+	if err == nil && t.set != nil && !slices.ContainsFunc(t.set, func(file string) bool {
+		_, err := disk.Lstat(file)
+		return err == nil
+	}) {
+		err = fs.ErrNotExist
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return t, errorf(NotFound, id,
+			"the cache has no such files, so there is nothing to delete (%w)", err)
+	case err != nil:
+		return t, diskError(id, err)
+	}
+	return t, nil
+}
+
+// has reports whether a file of the snapshot belongs to the model.
+func (t target) has(file string) bool {
+	if t.set == nil {
+		return !isGGUF(file)
+	}
+	return slices.Contains(t.set, file)
+}
+
+// A removal lists what is deleted with a model.
+type removal struct {
+	files []string // paths in the snapshot
+	blobs []string // names, to which nothing else links
+	plain int64    // bytes in files that are no links
+	whole bool     // the snapshot has no other files
+}
+
+// bytes returns what a removal frees.
+func (p removal) bytes(r repo) int64 {
+	n := p.plain
+	for _, name := range p.blobs {
+		n += payload(r.blob(name))
+	}
+	return n
+}
+
+// plan finds what is deleted with the model.
+func (t target) plan() (removal, error) {
+	plan := removal{whole: true}
+	commits, err := t.repo.snapshots()
+	if err != nil {
+		return plan, err
+	}
+	kept := map[string]bool{}
+	for _, commit := range commits {
+		files, err := disk.Walk(t.repo.snapshot(commit))
+		if err != nil {
+			return plan, err
+		}
+		for _, f := range files {
+			blob := t.repo.blobOf(f)
+			switch {
+			case commit != t.commit:
+				kept[blob] = true
+				continue
+			case !t.has(f.Path):
+				kept[blob], plan.whole = true, false
+				continue
+			case blob != "":
+				plan.blobs = append(plan.blobs, blob)
+			case f.Info.Mode().IsRegular():
+				plan.plain += f.Info.Size()
+			}
+			plan.files = append(plan.files, f.Path)
+		}
+	}
+	slices.Sort(plan.blobs)
+	plan.blobs = slices.DeleteFunc(slices.Compact(plan.blobs),
+		func(name string) bool { return kept[name] })
+	return plan, nil
+}
+
+// remove deletes the model. It fails while the repository is being downloaded.
+func (t target) remove() (freed int64, err error) {
+	r := t.repo
+	unlock, busy, err := r.lockPartials()
 	defer unlock()
-	if busy {
+	switch {
+	case err != nil:
+		return 0, diskError(r.id, err)
+	case busy:
 		return 0, errorf(Busy, r.id, "the model is being downloaded: stop that first")
 	}
-	plan, err := r.removal(commit)
+	plan, err := t.plan()
+	if err == nil && plan.whole {
+		err = r.dropRefs(t.commit)
+	}
 	if err != nil {
 		return 0, diskError(r.id, err)
 	}
-	// The snapshot goes last: if this breaks off, it still says which blobs were its own.
-	if err := r.dropRefs(commit); err != nil {
-		return 0, diskError(r.id, err)
-	}
+	// The links go last: if this breaks off, they still say which blobs were the model's own.
 	for _, name := range plan.blobs {
 		n, err := removeFile(r.blob(name))
 		freed += n
@@ -78,14 +165,33 @@ func (r repo) removeSnapshot(commit string) (freed int64, err error) {
 			return freed, diskError(r.id, err)
 		}
 	}
-	err = errors.Join(
-		os.RemoveAll(r.snapshot(commit)),
-		os.RemoveAll(filepath.Join(r.dir(), ".no_exist", commit)),
-		ignoreMissing(os.Remove(filepath.Join(r.dir(), "trees", commit+".json"))))
+	if plan.whole {
+		err = errors.Join(
+			os.RemoveAll(r.snapshot(t.commit)),
+			os.RemoveAll(filepath.Join(r.dir(), ".no_exist", t.commit)),
+			ignoreMissing(os.Remove(filepath.Join(r.dir(), "trees", t.commit+".json"))))
+	} else {
+		err = r.removeLinks(t.commit, plan.files)
+	}
 	if err != nil {
 		return freed, diskError(r.id, err)
 	}
 	return freed + plan.plain, nil
+}
+
+// removeLinks deletes files of a snapshot, and folders that become empty.
+func (r repo) removeLinks(commit string, files []string) error {
+	for _, file := range files {
+		if err := ignoreMissing(os.Remove(file)); err != nil {
+			return err
+		}
+		for dir := filepath.Dir(file); dir != r.snapshot(commit); dir = filepath.Dir(dir) {
+			if os.Remove(dir) != nil { // it has other files
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // snapshots lists the commits in the cache.
@@ -98,56 +204,19 @@ func (r repo) snapshots() ([]string, error) {
 	return commits, ignoreMissing(err)
 }
 
-// blobsOf returns the names of the blobs that a snapshot links to, and the bytes of plain files in
-// it.
-func (r repo) blobsOf(commit string) (names []string, plain int64, err error) {
-	files, err := disk.Walk(r.snapshot(commit))
-	for _, f := range files {
-		target := f.Target
-		if target == "" && f.Info.Mode().IsRegular() {
-			plain += f.Info.Size()
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(f.Path), target)
-		}
-		if f.Target != "" && filepath.Dir(target) == filepath.Join(r.dir(), "blobs") {
-			names = append(names, filepath.Base(target))
-		}
+// blobOf returns the name of the blob that a file of a snapshot links to, empty if it links to none.
+func (r repo) blobOf(f disk.Found) string {
+	target := f.Target
+	if target == "" {
+		return ""
 	}
-	slices.Sort(names)
-	return slices.Compact(names), plain, err
-}
-
-// removal finds the blobs that only this snapshot links to.
-func (r repo) removal(commit string) (removal, error) {
-	names, plain, err := r.blobsOf(commit)
-	if err != nil {
-		return removal{}, err
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(f.Path), target)
 	}
-	commits, err := r.snapshots()
-	if err != nil {
-		return removal{}, err
+	if filepath.Dir(target) != filepath.Join(r.dir(), "blobs") {
+		return ""
 	}
-	plan := removal{plain: plain}
-	kept := make(map[string]bool)
-	for _, other := range commits {
-		if other == commit {
-			continue
-		}
-		names, _, err := r.blobsOf(other)
-		if err != nil {
-			return removal{}, err
-		}
-		for _, name := range names {
-			kept[name] = true
-		}
-	}
-	for _, name := range names {
-		if !kept[name] {
-			plan.blobs = append(plan.blobs, name)
-		}
-	}
-	return plan, nil
+	return filepath.Base(target)
 }
 
 // payload returns the bytes that deleting a blob frees: none if it is a link into the store that
