@@ -173,6 +173,14 @@ func refined(fsys fs.FS, failed error) (_ fs.FS, ok bool) {
 	return finer, err == nil
 }
 
+// leftOut says what parts of a model's files are for that it leaves out, see Summary.LeftOut.
+func leftOut(fsys fs.FS, w *nn.Weights) string {
+	if folder, ok := fsys.(*gguf.Folder); ok {
+		return folder.LeftOut()
+	}
+	return w.LeftOut()
+}
+
 // fileType returns how a model's GGUF file says that its weights are packed, such as Q4_K_M. It is
 // empty for other files.
 func fileType(fsys fs.FS) string {

@@ -379,3 +379,37 @@ func TestModelOfOllamasHasItsParameters(t *testing.T) {
 		t.Errorf("answers end at %v", ends)
 	}
 }
+
+// TestTowersOfAGGUFFileAreNamed adds a tensor of what lets a model see, as Ollama's files have it.
+func TestTowersOfAGGUFFileAreNamed(t *testing.T) {
+	whole, err := os.ReadFile("testdata/gguf/gemma3.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "v.encoder_norm.weight.of.a.tower" // so that its entry has 64 bytes
+	entry := binary.LittleEndian.AppendUint64(nil, uint64(len(name)))
+	entry = append(entry, name...)
+	entry = binary.LittleEndian.AppendUint32(entry, 1)                  // dimensions
+	entry = binary.LittleEndian.AppendUint64(entry, 8)                  // elements
+	entry = binary.LittleEndian.AppendUint32(entry, 0)                  // F32
+	first := strings.Index(string(whole), "token_embd.weight") - 8      // the entry of another
+	entry = binary.LittleEndian.AppendUint64(entry, uint64(len(whole))) // beyond the others
+	file := slices.Concat(whole[:first], entry, whole[first:], make([]byte, len(whole)))
+	binary.LittleEndian.PutUint64(file[8:], binary.LittleEndian.Uint64(whole[8:])+1)
+	path := filepath.Join(t.TempDir(), "seeing.gguf")
+	if err := os.WriteFile(path, file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := models.Inspect(path)
+	if err != nil || s.LeftOut != "images" {
+		t.Errorf("%q is left out, %v", s.LeftOut, err)
+	}
+	b, err := models.Load(context.Background(), enginetest.NewThread(t), path, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if b.Info.LeftOut != "images" {
+		t.Errorf("%q is left out of what was loaded", b.Info.LeftOut)
+	}
+}

@@ -103,7 +103,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		Architecture: cfg.ModelType, Bytes: c.stored,
 		Quantization: w.Packing(), Parameters: w.Parameters(),
 		ContextLength: arch.ContextLength(), Kind: b.Purpose.Kind,
-		LeftOut: w.LeftOut(), FileType: fileType(fsys), Losses: losses(fsys),
+		LeftOut: leftOut(fsys, w), FileType: fileType(fsys), Losses: losses(fsys),
 	}
 	s.Footprint = Footprint{
 		ContextLength: s.ContextLength, layers: keptLayers(arch), unpacking: w.Unpacking(),

@@ -167,7 +167,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 			Quantization:  w.Packing(),
 			ContextLength: conf.ContextLength,
 			Dtype:         conf.Dtype,
-			LeftOut:       w.LeftOut(),
+			LeftOut:       leftOut(fsys, w),
 			Unpacked:      w.Unpack && w.Unpacking().Elements > 0,
 		}
 		return nil

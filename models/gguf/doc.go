@@ -29,6 +29,9 @@
 // A chat template in Go's language, as Ollama has them, is no Jinja. The form of the family stands in
 // its place, found by its special tokens and its architecture (template.go).
 //
+// Parts that let a model see or hear, which Ollama's files have beside the text model, are left out
+// ([Folder.LeftOut]).
+//
 // generation_config.json has the sampling that the metadata recommends, and what the caller knows of
 // it ([Folder.Recommend]).
 //

@@ -123,15 +123,22 @@ var gemma3Names = map[string]string{
 	"blk.post_ffw_norm":       "post_feedforward_layernorm",
 }
 
+// Layers of the sizes of Gemma 3.
+const (
+	layersOf1B  = 26
+	layersOf4B  = 34
+	layersOf12B = 48
+	layersOf27B = 62
+)
+
 // gemma3Config sets what llama.cpp knows of a Gemma 3 without its metadata.
 func gemma3Config(c *config) {
-	const layersOf27B = 62 // the one size whose scale is not that of its heads
 	c.count("sliding_window", "attention.sliding_window")
 	c.fields["sliding_window_pattern"] = c.uint("attention.sliding_window_pattern", 6)
 	c.fields["rope_local_base_freq"] = float32(10000)
 	c.number("rope_local_base_freq", "rope.freq_base_swa")
 	c.fields["query_pre_attn_scalar"] = c.headDim()
-	if c.uint("block_count", 0) == layersOf27B {
+	if c.uint("block_count", 0) == layersOf27B { // the one size whose scale is not that of its heads
 		c.fields["query_pre_attn_scalar"] = c.uint("embedding_length", 0) /
 			max(c.uint("attention.head_count", 0), 1)
 	}
@@ -140,6 +147,21 @@ func gemma3Config(c *config) {
 		c.fields["rope_theta"] = float32(1e6)
 	}
 	c.number("final_logit_softcapping", "final_logit_softcapping")
+	c.gemma3Corrections()
+}
+
+// gemma3Corrections sets what files of Ollama's tell wrongly, as Ollama does. The sizes that also see
+// stretch the rotary embedding of their full layers, and the logits of 1B have no cap.
+func (c *config) gemma3Corrections() {
+	_, stretched := c.metadata[c.prefix+"rope.scaling.factor"]
+	switch c.uint("block_count", 0) {
+	case layersOf1B:
+		delete(c.fields, "final_logit_softcapping")
+	case layersOf4B, layersOf12B, layersOf27B:
+		if !stretched {
+			c.fields["rope_scaling"] = map[string]any{"rope_type": "linear", "factor": 8}
+		}
+	}
 }
 
 // gptOSSNames has the sinks, the router, and the norm after attention.

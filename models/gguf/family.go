@@ -15,6 +15,8 @@ type model struct {
 	files  []io.ReaderAt // in which the tensors lie
 	losses []Loss
 	look   look // how many bits a tensor needs
+
+	leftOut map[string]bool // see Folder.LeftOut
 }
 
 // A look says what tells how many bits a tensor needs.
@@ -89,13 +91,34 @@ var (
 // projectorArchitecture is that of mmproj files.
 const projectorArchitecture = "clip"
 
+// towers begin the names of tensors that let a model see or hear. Ollama's files have them beside
+// those of the text model. They are left out.
+var towers = []struct{ prefix, what string }{
+	{"v.", "images"}, {"mm.a.", "sound"}, {"mm.", "images"}, {"a.", "sound"},
+}
+
+// towerOf says what a tensor of a tower takes in, empty for one of the text model.
+func towerOf(name string) string {
+	for _, t := range towers {
+		if strings.HasPrefix(name, t.prefix) {
+			return t.what
+		}
+	}
+	return ""
+}
+
+// towersAlone returns the error of a file that holds no text model.
+func towersAlone() error {
+	return unsupported("holds what lets a model see or hear, and no model; " +
+		"name the file of the model itself")
+}
+
 // family returns how the model's architecture is read.
 func (m *model) family() (family, error) {
 	name := m.header.metadata.text("general.architecture")
 	f, ok := families[name]
 	if name == projectorArchitecture {
-		return f, unsupported("holds what lets a model see, and no model; " +
-			"name the file of the model itself")
+		return f, towersAlone()
 	}
 	if name == "" {
 		return f, lacking("general.architecture")
@@ -160,7 +183,12 @@ func (m *model) sources() ([]*source, error) {
 	depth := c.depth()
 	var sources []*source
 	seen := map[string]string{}
+	m.leftOut = map[string]bool{}
 	for _, t := range m.header.tensors {
+		if what := towerOf(t.name); what != "" {
+			m.leftOut[what] = true
+			continue
+		}
 		if layer, _, ok := layerOf(t.name); ok && layer >= depth && c.predictors() > 0 {
 			continue
 		}
@@ -191,6 +219,9 @@ func (m *model) sources() ([]*source, error) {
 			return nil, err
 		}
 		sources = append(sources, s)
+	}
+	if len(sources) == 0 && len(m.leftOut) > 0 {
+		return nil, towersAlone()
 	}
 	if len(sources) == 0 {
 		return nil, damaged("it has no tensors")

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -32,7 +34,7 @@ type Folder struct {
 	small   map[string]func() ([]byte, error) // the other files by name, made when they are asked for
 	changed time.Time
 
-	fileType string
+	fileType, leftOut string
 
 	tokenizer   *tokenizer
 	recommended Recommended
@@ -52,6 +54,10 @@ func (d *Folder) Losses() []Loss {
 // FileType returns what the file says of its quantization, such as Q4_K_M, or else the kind of most
 // of its weights.
 func (d *Folder) FileType() string { return d.fileType }
+
+// LeftOut says what parts of the file are for that are not shown, such as "images and sound". It is
+// empty if there are none.
+func (d *Folder) LeftOut() string { return d.leftOut }
 
 // Bytes returns the size of the GGUF files. The shown model.safetensors has another one.
 func (d *Folder) Bytes() (n int64) {
@@ -155,6 +161,7 @@ func (d *Folder) show(m *model) error {
 		}
 	}
 	d.losses, d.fileType = m.losses, m.fileType()
+	d.leftOut = strings.Join(slices.Sorted(maps.Keys(m.leftOut)), " and ")
 	config, err := m.config(sources)
 	if err != nil {
 		return err

@@ -89,8 +89,8 @@ func TestHostileParts(t *testing.T) {
 			m.add("output.weight", f32, nil, 1, 1)
 			m.tensors[len(m.tensors)-1].shape = []int{math.MaxInt32, math.MaxInt32, math.MaxInt32}
 		}), "extent"},
-		"unknown tensor": {tensor(func(m *image) { m.add("v.patch_embd.weight", f32, nil, 1) }),
-			"v.patch_embd.weight"},
+		"unknown tensor": {tensor(func(m *image) { m.add("blk.0.patch_embd.weight", f32, nil, 1) }),
+			"blk.0.patch_embd.weight"},
 		"unknown architecture": {tensor(func(m *image) {
 			s := strings.Replace(m.String(), "llama", "lemma", 1)
 			m.Reset()

@@ -1,0 +1,64 @@
+package gguf
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestTowersAreLeftOut adds what lets a model see and hear to a file, as Ollama's have it.
+func TestTowersAreLeftOut(t *testing.T) {
+	plain, err := open(t, smallest().file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := smallest()
+	m.add("v.patch_embedding.weight", f16, nil, 8, 3, 2, 2)
+	m.add("v.blk.0.attn_q.weight", q8_0, nil, 32, 32)
+	m.add("v.position_embd", f32, nil, 32)
+	m.add("mm.mm_soft_emb_norm.weight", f32, nil, 32)
+	d, err := open(t, m.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.LeftOut() != "images" || plain.LeftOut() != "" || len(d.entries) != len(plain.entries) {
+		t.Errorf("%q is left out", d.LeftOut())
+	}
+	m.add("a.blk.0.ffn_up.weight", f16, nil, 4, 4)
+	m.add("mm.a.fc.weight", f16, nil, 4, 4)
+	if d, err = open(t, m.file()); err != nil {
+		t.Fatal(err)
+	}
+	if d.LeftOut() != "images and sound" {
+		t.Errorf("%q is left out", d.LeftOut())
+	}
+	m.tensors = m.tensors[len(m.tensors)-2:]
+	_, err = open(t, m.file())
+	if _, ok := errors.AsType[*UnsupportedError](err); !ok ||
+		!strings.Contains(err.Error(), "no model") {
+		t.Errorf("a file with towers alone gives %v", err)
+	}
+}
+
+// TestGemma3OfOllama reads what Ollama's files of Gemma 3 lack.
+func TestGemma3OfOllama(t *testing.T) {
+	for layers, want := range map[int64]string{26: "<nil> <nil>", 34: "map[factor:8 rope_type:linear] 30",
+		18: "<nil> 30"} {
+		m := recorded(t, "gemma3")
+		m.header.metadata["gemma3.block_count"] = layers
+		m.header.metadata["gemma3.final_logit_softcapping"] = 30.0
+		delete(m.header.metadata, "gemma3.attention.scale")
+		c := m.newConfig()
+		gemma3Config(c)
+		if got := fmt.Sprint(c.fields["rope_scaling"], c.fields["final_logit_softcapping"]); got != want {
+			t.Errorf("%d layers give %s, not %s", layers, got, want)
+		}
+		m.header.metadata["gemma3.rope.scaling.factor"] = 2.0
+		c = m.newConfig()
+		gemma3Config(c)
+		if c.fields["rope_scaling"] != nil {
+			t.Errorf("%d layers are stretched by %v", layers, c.fields["rope_scaling"])
+		}
+	}
+}
