@@ -188,7 +188,7 @@ func (f *finder) search(dir, place string, depth int) {
 	}
 	for _, name := range files {
 		path := filepath.Join(dir, name)
-		f.addModel(ggufID(path), path, place)
+		f.begin(func() { f.addModel(ggufID(path), path, place) })
 	}
 	if depth == 0 {
 		return

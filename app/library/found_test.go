@@ -1,18 +1,21 @@
 package library
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
+	"tandem/models"
 	"tandem/models/hub"
 	"tandem/storage/disk"
 )
@@ -29,6 +32,27 @@ func TestSearchStopsAtItsBound(t *testing.T) {
 	f.folder(many, control.PlaceFolder, foundDepth)
 	if found := f.result(); !found.Cut || f.left != 0 {
 		t.Errorf("%d of 20 names are unread, cut %t", f.left, found.Cut)
+	}
+}
+
+// The time of a search bounds how many files of one folder are opened too.
+func TestSearchStopsAmongTheFilesOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 4 * foundAtOnce {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".gguf")), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var opened atomic.Int32
+	f := newFinder(ctx, func(string) (models.Summary, error) {
+		opened.Add(1)
+		cancel()
+		return models.Summary{}, errors.New("is opened")
+	}, nil, foundEntries)
+	f.folder(dir, control.PlaceFolder, 0)
+	if found := f.result(); !found.Cut || opened.Load() > foundAtOnce {
+		t.Errorf("%d files are opened, cut %t", opened.Load(), found.Cut)
 	}
 }
 
