@@ -347,3 +347,35 @@ func TestModelsOfOneRepositoryAreRemovedAlone(t *testing.T) {
 		t.Error("the removal takes the GGUF file along:", err)
 	}
 }
+
+// A pulled file whose name another model has is renewed under the id that it got.
+func TestRevisionsOfAFileWithAnotherIDAreOneModel(t *testing.T) {
+	r, studio := &repository{dir: t.TempDir()}, t.TempDir()
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	other := filepath.Join(studio, "org", "tiny-GGUF", "tiny-Q4_K_M.gguf")
+	if err = errors.Join(err, os.MkdirAll(filepath.Dir(other), 0o755), os.WriteFile(other, file, 0o644),
+		os.WriteFile(filepath.Join(r.dir, "tiny-Q4_K_M.gguf"), file, 0o644),
+		os.WriteFile(filepath.Join(r.dir, "tiny-Q8_0.gguf"), file, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	a := open(t, setup{Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: r.serve(t)}})
+	if _, err := a.library.AddModel(t.Context(), control.AddRequest{Path: other}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"Q8_0": "org/tiny-GGUF:Q8_0", "Q4_K_M": "org/tiny-GGUF:Q4_K_M-2"}
+	last := map[string]string{} // paths of the revision before
+	for i := range int64(2) {
+		r.pushes.Store(i)
+		for tag, id := range want {
+			m, err := a.library.Pull(t.Context(), control.PullRequest{ID: "org/tiny-GGUF:" + tag},
+				func(control.Progress) {})
+			if err != nil || m.ID != id || m.Path == last[tag] {
+				t.Errorf("revision %d of %s is %+v, %v", i, tag, m, err)
+			}
+			if _, err := os.Stat(last[tag]); err == nil {
+				t.Errorf("the earlier revision is kept at %s", last[tag])
+			}
+			last[tag] = m.Path
+		}
+	}
+}

@@ -61,7 +61,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 		notes = append(notes, fmt.Sprintf("the hub could not be asked for a newer revision, so what the cache holds is used: %v",
 			snapshot.Unchecked))
 	}
-	path := snapshot.Dir
+	repository, path := id, snapshot.Dir
 	if g := snapshot.GGUF; g != nil {
 		path = filepath.Join(path, filepath.FromSlash(g.File))
 		_, wish := hub.CutQuantization(name)
@@ -97,7 +97,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	if err != nil {
 		return control.Model{}, pool.InvalidModel(err)
 	}
-	old, err := l.pulledRow(ctx, id, snapshot.GGUF)
+	old, err := l.pulledRow(ctx, repository, snapshot.GGUF)
 	if err != nil {
 		return control.Model{}, err
 	}
@@ -162,24 +162,22 @@ func (l *Library) checkPull(ctx context.Context, id string, files fs.FS, of *hub
 	return pool.InvalidModel(err)
 }
 
-// pulledRow returns the row of a hub's model, the zero Model if there is none. Its id differs from
-// the hub's if that was taken, except for a GGUF file: a repository has several.
-func (l *Library) pulledRow(ctx context.Context, id string, of *hub.GGUF) (storage.Model, error) {
+// pulledRow returns the row of a repository's model, the zero Model if there is none. Its id differs
+// from the hub's if that was taken. Of several GGUF files it is the row of the same quantization.
+func (l *Library) pulledRow(ctx context.Context, repository string,
+	of *hub.GGUF) (storage.Model, error) {
 	rows, err := l.db.Models(ctx)
 	if err != nil {
 		return storage.Model{}, err
 	}
 	for _, row := range rows {
-		if row.Source != storage.SourceHub {
-			continue
-		}
+		dir := row.Path
 		if of != nil {
-			if row.ID == id {
-				return row, nil
-			}
-			continue
+			dir, err = hub.SnapshotOf(row.Path)
 		}
-		if _, repository, _, err := hub.ParseDir(row.Path); err == nil && repository == id {
+		_, id, _, odd := hub.ParseDir(dir)
+		if row.Source == storage.SourceHub && cmp.Or(err, odd) == nil && id == repository &&
+			(of == nil || of.Is(row.Path)) {
 			return row, nil
 		}
 	}

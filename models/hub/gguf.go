@@ -47,6 +47,14 @@ type GGUF struct {
 	missing []string // those of them that are not there
 }
 
+// Is reports whether a file of another revision is the same model: of the same quantization, or of
+// the same name if that tells none.
+func (g *GGUF) Is(file string) bool {
+	tag := Quantization(file)
+	return isGGUF(file) && tag == g.Quantization &&
+		(tag != "" || filepath.Base(file) == path.Base(g.File))
+}
+
 // Quantization returns how the name of a GGUF file says that its weights are packed, in capitals.
 // It is empty if the name says nothing.
 func Quantization(file string) string {
