@@ -85,7 +85,7 @@ func TestIDComesFromTheFolderNameAndIsChecked(t *testing.T) {
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"a b", "a/b/c", "/a", "../x", "a@b", "x\n", control.Alias,
+	for _, id := range []string{"a b", "a/b/c/d", "/a", "../x", "a@b", "x\n", control.Alias,
 		"other"} {
 		_, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir, ID: id})
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid ||

@@ -29,6 +29,34 @@ func TestIDsOfGGUFFiles(t *testing.T) {
 	}
 }
 
+// A person may give a model any id that Tandem gives itself.
+func TestIDsOfPeople(t *testing.T) {
+	for id, want := range map[string]bool{
+		"tiny": true, "tiny:q8": true, "org/n:Q4_K_M": true, "hf.co/org/small": true,
+		"hf.co/org/small:UD-Q4_K_XL": true, "odd-name-main-x": true, "Tiny_1.5B": true,
+		"": false, "a/b/c/d": false, "a:": false, ":a": false, "a:b:c": false, "a:b/c": false, "a//b": false,
+		"-a": false, "a.": false, "a--b": false, "a..b": false, "a@main": false, "a b": false, "é": false,
+		"../a": false, strings.Repeat("a/", 2) + strings.Repeat("b", 300): false,
+	} {
+		if isID(id) != want {
+			t.Errorf("%q is an id: %t", id, !want)
+		}
+	}
+	a := open(t, setup{})
+	m, err := a.library.AddModel(t.Context(), control.AddRequest{ID: "hf.co/org/small:q8",
+		Path: "../../models/testdata/gguf/llama.gguf"})
+	if err != nil || m.ID != "hf.co/org/small:q8" {
+		t.Errorf("it is added as %q, %v", m.ID, err)
+	}
+	for id, word := range map[string]string{"a b": "Each part has letters", control.Alias: "stands for"} {
+		_, err := a.library.AddModel(t.Context(), control.AddRequest{ID: id,
+			Path: "../../models/testdata/gguf/llama.gguf"})
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%q is added: %v", id, err)
+		}
+	}
+}
+
 const commit = "0123456789012345678901234567890123456789"
 
 // Each quantization in a folder is a model of its own. What lets one see is none.

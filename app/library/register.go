@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tandem/app/control"
@@ -130,6 +131,19 @@ func plainID(name string) string {
 	return id
 }
 
+// isID reports whether a text can be an id, as the hub, Ollama and Tandem write them: NAME, ORG/NAME or
+// HOST/ORG/NAME, with :TAG or without. Each part is in the hub's alphabet.
+func isID(id string) bool {
+	const most = 256 // bytes
+	name, tag, tagged := strings.Cut(id, ":")
+	parts := strings.Split(name, "/")
+	if tagged {
+		parts = append(parts, tag)
+	}
+	odd := func(part string) bool { return plainID(part) != part }
+	return len(id) <= most && strings.Count(name, "/") < 3 && !slices.ContainsFunc(parts, odd)
+}
+
 // checkID refuses an id that no request could name, and a second id for the model in dir. Error:
 // CodeInvalid.
 func (l *Library) checkID(ctx context.Context, id, dir string) error {
@@ -137,8 +151,9 @@ func (l *Library) checkID(ctx context.Context, id, dir string) error {
 		return &control.Error{Code: control.CodeInvalid, Param: "id",
 			Message: fmt.Sprintf(format, args...)}
 	}
-	if _, _, err := hub.Parse(id); err != nil || strings.Contains(id, "@") {
-		return refuse("%q cannot be a model's id: it is NAME or ORG/NAME, of letters, digits and the signs - _ and .", id)
+	if !isID(id) {
+		return refuse("%q cannot be a model's id: it is NAME, ORG/NAME or HOST/ORG/NAME, with :TAG or without. "+
+			"Each part has letters, digits and _, with single - and . between them.", id)
 	}
 	if id == control.Alias {
 		return refuse("The name %s stands for the chosen model, whichever that is; take another id.", id)
