@@ -1,6 +1,7 @@
 package library
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -404,6 +405,40 @@ func TestRevisionsOfAFileWithAnotherIDAreOneModel(t *testing.T) {
 				t.Errorf("the earlier revision is kept at %s", last[tag])
 			}
 			last[tag] = m.Path
+		}
+	}
+}
+
+// Writers of GGUF files lay a small tensor that tells the rotary embedding after large ones. The
+// check of a pull fetches neither. A file that cannot be loaded costs no weights.
+func TestGGUFIsCheckedByItsHeaderAlone(t *testing.T) {
+	whole, err := os.ReadFile("../../models/testdata/gguf/llama-3.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const far = 104 << 20 // bytes; a preview shows no more than 100 MiB
+	const name = "rope_freqs.weight"
+	at := strings.Index(string(whole), name) + len(name) + 4 + 8 + 4 // after the extent and the kind
+	binary.LittleEndian.PutUint64(whole[at:], far)
+	r := &repository{dir: t.TempDir()}
+	for file, text := range map[string]string{"tiny-Q8_0.gguf": string(whole),
+		"tiny-Q2_K.gguf": strings.Replace(string(whole), "llama", "camel", 1)} {
+		path := filepath.Join(r.dir, file)
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o644),
+			os.Truncate(path, int64(len(whole)+far))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := open(t, setup{Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: r.serve(t)}})
+	for tag, bytes := range map[string]int64{"Q2_K": 0, "Q8_0": int64(len(whole) + far)} {
+		before := r.weights.Load()
+		m, err := a.library.Pull(t.Context(), control.PullRequest{ID: "org/tiny-GGUF:" + tag},
+			func(control.Progress) {})
+		if (err == nil) != (bytes > 0) || err != nil && !strings.Contains(err.Error(), "camel") {
+			t.Errorf("%s: pulled %+v, %v", tag, m, err)
+		}
+		if sent := r.weights.Load() - before - bytes; sent < 0 || sent > 1<<20 {
+			t.Errorf("%s: the check took %d bytes", tag, sent)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (r *repository) serve(t *testing.T) string {
 			return
 		}
 		etag := fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(data), data)))
-		if strings.HasSuffix(name, ".safetensors") {
+		if end := filepath.Ext(name); end == ".safetensors" || end == ".gguf" {
 			etag = fmt.Sprintf("%x", sha256.Sum256(data))
 			w = &counting{w, &r.weights}
 		}
