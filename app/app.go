@@ -272,6 +272,12 @@ func (a *App) State() control.State {
 	return st
 }
 
+// ServesStarter reports whether the choice is the starter model, whatever its id.
+func (a *App) ServesStarter() bool {
+	id, err := pool.StarterID(context.Background(), a.db)
+	return err == nil && id != "" && id == a.State().Choice
+}
+
 // choosable returns the registered models as State shows them.
 func (a *App) choosable() []control.Choosable {
 	rows, err := a.db.Models(context.Background())

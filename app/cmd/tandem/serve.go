@@ -12,7 +12,6 @@ import (
 	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/frontend"
-	"tandem/models/starter"
 )
 
 // errStarted ends the watch over the first load.
@@ -215,7 +214,7 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 	case state.Address != "":
 		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n",
 			state.Choice, state.Address, control.Alias)
-		if state.Choice == starter.Name {
+		if a.ServesStarter() {
 			fmt.Fprint(m.Stderr, "The starter model has 135M parameters: it answers at once, and is often wrong. "+
 				"`tandem pull` gets a larger one.\n")
 		}

@@ -12,27 +12,7 @@ import (
 // The program in a Mac's bundle serves the starter that lies beside its folder, from the first start
 // on. It serves pocket if that file is damaged, and says why.
 func TestProgramInABundleServesTheStarterBesideIt(t *testing.T) {
-	resources := filepath.Join(t.TempDir(), "Tandem.app", "Contents", "Resources")
-	program := filepath.Join(resources, "bin", "tandem")
-	starter := filepath.Join(resources, "models", "starter.gguf")
-	for _, path := range []string{program, starter} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Link(self, program) != nil { // another disk
-		text, err := os.ReadFile(self)
-		if err == nil {
-			err = os.WriteFile(program, text, 0o755)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	program, starter := bundle(t)
 	whole, err := os.ReadFile("../../../models/testdata/gguf/llama.gguf")
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +52,56 @@ func TestProgramInABundleServesTheStarterBesideIt(t *testing.T) {
 			if !strings.Contains(p.stderr.String(), want) {
 				t.Errorf("%s: it does not say %q:\n%s", c.why, want, p.stderr)
 			}
+		}
+	}
+}
+
+// bundle returns the paths of the program in a Mac's bundle and of the starter beside it, which is not
+// there yet.
+func bundle(t *testing.T) (program, starter string) {
+	t.Helper()
+	resources := filepath.Join(t.TempDir(), "Tandem.app", "Contents", "Resources")
+	program = filepath.Join(resources, "bin", "tandem")
+	starter = filepath.Join(resources, "models", "starter.gguf")
+	for _, path := range []string{program, starter} {
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	}
+	self, err := os.Executable()
+	must(t, err)
+	if os.Link(self, program) != nil { // another disk
+		text, err := os.ReadFile(self)
+		must(t, err)
+		must(t, os.WriteFile(program, text, 0o755))
+	}
+	return program, starter
+}
+
+// What the starter is like is said of the file beside the program, and of no other model that has its
+// name.
+func TestOnlyTheStarterIsCalledOne(t *testing.T) {
+	program, starter := bundle(t)
+	whole, err := os.ReadFile("../../../models/testdata/gguf/llama.gguf")
+	must(t, err)
+	must(t, os.WriteFile(starter, whole, 0o644))
+	own := filepath.Join(t.TempDir(), "own.gguf")
+	must(t, os.WriteFile(own, whole, 0o644))
+	c := newConsole(t, newHome(t))
+	c.must(t, "models", "add", own, "--id", "starter")
+	for _, serve := range []struct {
+		id   string
+		args []string
+		says bool
+	}{{"starter-2", nil, true}, {"starter", []string{"--model", "starter"}, false}} {
+		p := launchProgram(t, program, c.env["TANDEM_HOME"], nil, nil,
+			append([]string{"serve", "--addr", "127.0.0.1:0"}, serve.args...)...)
+		p.readLinks(t)
+		waitState(t, client(t, c.env["TANDEM_HOME"]),
+			func(s control.State) bool { return s.Phase == control.PhaseReady })
+		p.stop(t)
+		said := p.stderr.String()
+		if !strings.Contains(said, "Serving "+serve.id+".") ||
+			strings.Contains(said, "135M parameters") != serve.says {
+			t.Errorf("of %s it says:\n%s", serve.id, said)
 		}
 	}
 }
