@@ -25,6 +25,8 @@ type FoundModel struct {
 	Bytes         int64  `json:"bytes"` // of its weights; 0 where they are not known
 	Architecture  string `json:"architecture"`
 	Quantization  string `json:"quantization"`
+	Dtype         string `json:"dtype,omitempty"`     // as in Model
+	FileType      string `json:"file_type,omitempty"` // as in Model
 	ContextLength int    `json:"context_length"`
 	Kind          string `json:"kind,omitempty"` // see KindEmbedding
 	Registered    bool   `json:"registered,omitempty"`
@@ -34,6 +36,9 @@ type FoundModel struct {
 
 	Needs *Needs `json:"needs,omitempty"` // nil if it cannot be served
 }
+
+// Packing is [Model.Packing]. It is empty for a model that cannot be served.
+func (m FoundModel) Packing() string { return packing(m.FileType, m.Quantization, m.Dtype) }
 
 // Needs is the memory that a model needs with a context of that length.
 type Needs struct {

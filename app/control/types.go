@@ -162,12 +162,14 @@ type Model struct {
 
 // Packing says how the weights are packed: in a GGUF file first, and how they are held. It is the
 // type of the weights if they are not packed.
-func (m Model) Packing() string {
-	held := cmp.Or(m.Quantization, m.Dtype)
-	if m.FileType == "" || m.FileType == held {
+func (m Model) Packing() string { return packing(m.FileType, m.Quantization, m.Dtype) }
+
+func packing(fileType, quantization, dtype string) string {
+	held := cmp.Or(quantization, dtype)
+	if fileType == "" || fileType == held {
 		return held
 	}
-	return m.FileType + ", " + held
+	return fileType + ", " + held
 }
 
 // Run is one row of the history, field for field that of package storage: what one request took. It

@@ -248,8 +248,9 @@ func (f *finder) addModel(id, dir, place string) {
 	} else {
 		needs := f.needs(info.Footprint)
 		m.Needs, m.NoChat = &needs, info.NoChat()
-		m.Bytes, m.Architecture, m.Quantization, m.ContextLength, m.Kind = info.Bytes,
-			info.Architecture, info.Quantization, info.ContextLength, string(info.Kind)
+		m.Bytes, m.Architecture, m.ContextLength, m.Kind = info.Bytes, info.Architecture,
+			info.ContextLength, string(info.Kind)
+		m.Quantization, m.Dtype, m.FileType = info.Quantization, info.Dtype, info.FileType
 	}
 	f.add(m)
 }

@@ -68,11 +68,7 @@ func foundRow(m control.FoundModel) []string {
 	case m.Needs != nil && !m.Needs.Fits:
 		place += ", too large"
 	}
-	weights := m.Quantization
-	if weights == "" {
-		weights = "-"
-	}
-	return []string{m.ID, m.Architecture, weights, control.ByteSize(m.Bytes),
+	return []string{m.ID, m.Architecture, m.Packing(), control.ByteSize(m.Bytes),
 		fmt.Sprint(m.ContextLength), place, m.Path}
 }
 

@@ -21,7 +21,7 @@ func TestFoundModelsAreListedAndAddedByID(t *testing.T) {
 
 	const id = "maker/tiny-GGUF:Q8_0"
 	row := func(place string) *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^` + id + ` +llama +mixed 8-bit +[0-9.]+ kB +2048 +` + place +
+		return regexp.MustCompile(`(?m)^` + id + ` +llama +Q8_0, mixed 8-bit +[0-9.]+ kB +2048 +` + place +
 			` +` + regexp.QuoteMeta(path) + `$`)
 	}
 	empty := newConsole(t, newHome(t))

@@ -494,6 +494,8 @@ export interface FoundModel {
   bytes: number // of its weights; 0 where they are not known
   architecture: string
   quantization: string
+  dtype?: string // as in Model
+  file_type?: string // as in Model
   context_length: number
   kind?: string // see KindEmbedding
   registered?: boolean
