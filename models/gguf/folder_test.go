@@ -8,7 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 )
@@ -138,5 +140,44 @@ func TestBrokenScaleIsRefused(t *testing.T) {
 	_, err = fs.ReadFile(d, weightsFile)
 	if err == nil || !strings.Contains(err.Error(), "token_embd.weight") {
 		t.Errorf("a scale that is not finite is read: %v", err)
+	}
+}
+
+// A flakyFile fails once.
+type flakyFile struct {
+	*bytes.Reader
+	failed atomic.Bool
+}
+
+func (f *flakyFile) ReadAt(p []byte, off int64) (int, error) {
+	if f.failed.CompareAndSwap(false, true) {
+		return 0, errors.New("the disk is away")
+	}
+	return f.Reader.ReadAt(p, off)
+}
+
+// TestScalesOfAFailedReadAreReadAgain reads the scales of a tensor whose weights could not be read.
+func TestScalesOfAFailedReadAreReadAgain(t *testing.T) {
+	m := smallest()
+	for i := range m.tensors {
+		if x := &m.tensors[i]; x.kind == q4_1 {
+			x.data = bytes.Repeat([]byte{1}, len(x.data))
+		}
+	}
+	d, err := open(t, m.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &weights{header: d.header, entries: d.entries,
+		files: []io.ReaderAt{&flakyFile{Reader: bytes.NewReader(m.file())}}}
+	i := slices.IndexFunc(d.entries, func(e *entry) bool { return e.kind == q4_1 && e.part == weight })
+	for range 2 { // the second is right
+		for j, e := range d.entries[i : i+3] {
+			p := make([]byte, e.size)
+			_, err := w.ReadAt(p, e.offset)
+			if err == nil && e.part != weight && !slices.Equal(p, bytes.Repeat([]byte{1}, len(p))) {
+				t.Errorf("part %d of %s is %v", j, e.tensor.name, p[:4])
+			}
+		}
 	}
 }

@@ -247,17 +247,17 @@ func (w *weights) readWhole(e *entry, p []byte) error {
 		side = &sideTensors{source: e.source, scales: w.sideMemory(0, n), biases: w.sideMemory(1, n)}
 	}
 	err := w.readRows(e, p, 0, e.rows(), side)
-	if side == nil || err != nil && err != errScale || !e.kind.isApproximated() {
-		w.side = side
-		return err
+	if side != nil && e.kind.isApproximated() && (err == nil || err == errScale) {
+		loss := side.tally.loss(&e.tensor, e.pack.bits)
+		if (err != nil || loss.RMS >= maxError) && !e.pack.isLast(e.kind) {
+			return &CoarseError{e.tensor.name}
+		}
+		if err == nil {
+			loss.Whole = true
+			w.measured(loss)
+		}
 	}
-	loss := side.tally.loss(&e.tensor, e.pack.bits)
-	if (err != nil || loss.RMS >= maxError) && !e.pack.isLast(e.kind) {
-		return &CoarseError{e.tensor.name}
-	}
-	if err == nil {
-		loss.Whole = true
-		w.measured(loss)
+	if err == nil { // else they are half written
 		w.side = side
 	}
 	return err
