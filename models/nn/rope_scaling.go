@@ -117,6 +117,20 @@ func (c *RopeScaling) check() error {
 			return fmt.Errorf("%s of a rotary embedding is %v, not above 0", v.name, *v.value)
 		}
 	}
+	return c.checkMscales()
+}
+
+// checkMscales refuses mscales with which rows would be multiplied by 0 or less, or divided by it.
+func (c *RopeScaling) checkMscales() error {
+	for _, v := range []struct {
+		name string
+		m    float64
+	}{{"mscale", or(c.Mscale, 1)}, {"mscale_all_dim", c.MscaleAllDim}} {
+		if !(c.mscale(v.m) > 0) {
+			return fmt.Errorf("%s of a rotary embedding is %v, too small for a factor of %v",
+				v.name, v.m, c.Factor)
+		}
+	}
 	return nil
 }
 
@@ -224,11 +238,13 @@ func (c *RopeScaling) yarn(dims int, base float64) []float32 {
 // attentionFactor returns what a yarn multiplies the rotated queries and keys by: what
 // transformers' attention_factor says, or else the quotient of the two mscales, as in mlx_lm.
 func (c *RopeScaling) attentionFactor() float64 {
-	mscale := func(m float64) float64 {
-		if c.Factor <= 1 {
-			return 1
-		}
-		return 0.1*m*math.Log(c.Factor) + 1
+	return or(c.AttentionFactor, c.mscale(or(c.Mscale, 1))/c.mscale(c.MscaleAllDim))
+}
+
+// mscale returns what YaRN multiplies scores by, with m of its formula.
+func (c *RopeScaling) mscale(m float64) float64 {
+	if c.Factor <= 1 {
+		return 1
 	}
-	return or(c.AttentionFactor, mscale(or(c.Mscale, 1))/mscale(c.MscaleAllDim))
+	return 0.1*m*math.Log(c.Factor) + 1
 }

@@ -3,6 +3,7 @@ package nn
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -53,6 +54,22 @@ func TestAttentionFactorWinsOverMscales(t *testing.T) {
 		scaling := parseScaling(t, `{"rope_type":"yarn","factor":8`+c.more+`}`)
 		if got := scaling.attentionFactor(); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", c.more, got, c.want)
+		}
+	}
+}
+
+// TestMscalesThatScaleByNothingAreRefused expects an error for each mscale that makes a factor of 0
+// or less, and none for a negative one that does not.
+func TestMscalesThatScaleByNothingAreRefused(t *testing.T) {
+	for more, want := range map[string]string{
+		`"mscale":-5,"mscale_all_dim":1`: "mscale of a rotary embedding is -5, too small for a factor of 8",
+		`"mscale":1,"mscale_all_dim":-5`: "mscale_all_dim of a rotary embedding is -5, too small",
+		`"mscale":-1,"mscale_all_dim":1`: "",
+	} {
+		var c RopeScaling
+		err := json.Unmarshal([]byte(`{"rope_type":"yarn","factor":8,`+more+`}`), &c)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", more, err, want)
 		}
 	}
 }
