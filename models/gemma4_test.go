@@ -142,6 +142,8 @@ func TestGemma4RefusesUnsupportedConfigs(t *testing.T) {
 		{"gemma4", rope(map[string]any{"full_attention": map[string]any{
 			"rope_type": "proportional", "partial_rotary_factor": 1.5}}),
 			"rope type proportional has no use for a factor of 0 and a partial_rotary_factor of 1.5"},
+		{"gemma4", rope(map[string]any{"sliding_attention": map[string]any{"rope_type": "default"}}),
+			"rope_parameters without full_attention is not supported for gemma4"},
 		{"gemma4", rope(map[string]any{"full_attention": map[string]any{"rope_type": "longrope"}}),
 			`rope type "longrope" is not supported`},
 		{"gemma4", map[string]any{"attention_k_eq_v": false},
@@ -166,7 +168,8 @@ func TestGemma4TakesPublishedSpellings(t *testing.T) {
 		{"layer_types": nil, "sliding_window_pattern": 3},
 		{"rope_parameters": nil},
 		{"rope_parameters": map[string]any{"rope_type": "default", "rope_theta": nil,
-			"sliding_attention": map[string]any{"rope_theta": 10000, "rope_type": "default"}}},
+			"full_attention": map[string]any{"rope_theta": 1e6, "rope_type": "proportional",
+				"partial_rotary_factor": 0.25}}},
 	} {
 		files := recorded(t, "gemma4")
 		want := lastLogits(t, enginetest.NewThread(t), files)

@@ -1,11 +1,13 @@
 package models_test
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"tandem/engine/enginetest"
 	"tandem/models"
 )
 
@@ -26,6 +28,11 @@ func TestPhi3RefusesUnsupportedConfigs(t *testing.T) {
 		{rope(map[string]any{"long_factor": []float64{1}}), "has 1 factors, not 12"},
 		{rope(map[string]any{"long_factor": nil}), "has 0 factors, not 12"},
 		{rope(map[string]any{"long_factor": slices.Repeat([]float64{0}, 12)}), "factor 0 "},
+		{rope(map[string]any{"rope_theta": 5}), "rope_theta is 10000, but 5 in the section"},
+		{rope(map[string]any{"partial_rotary_factor": 0.5}),
+			"partial_rotary_factor is 0.75, but 0.5 in the section"},
+		{rope(map[string]any{"original_max_position_embeddings": 32}),
+			"original_max_position_embeddings is 64, but 32 in the section"},
 		{map[string]any{"partial_rotary_factor": 1.5}, "partial_rotary_factor is 1.5"},
 		{map[string]any{"partial_rotary_factor": 0.01}, "no rotary embedding"},
 		{map[string]any{"original_max_position_embeddings": 0}, "original_max_position_embeddings"},
@@ -41,16 +48,33 @@ func TestPhi3RefusesUnsupportedConfigs(t *testing.T) {
 	}
 }
 
-// TestPhi3TakesTheNewerForm expects the same model where config.json has rope_parameters.
-func TestPhi3TakesTheNewerForm(t *testing.T) {
-	files := recorded(t, "phi3-long")
-	setConfig(files, map[string]any{"rope_scaling": nil, "rope_theta": nil,
-		"partial_rotary_factor": nil, "original_max_position_embeddings": nil,
-		"rope_parameters": map[string]any{"rope_type": "longrope", "rope_theta": 10000.0,
-			"partial_rotary_factor": 0.75, "original_max_position_embeddings": 64,
-			"long_factor":  slices.Repeat([]float64{2}, 12),
-			"short_factor": slices.Repeat([]float64{1}, 12)}})
-	if _, err := models.InspectFS(files, "phi3-long"); err != nil {
-		t.Error(err)
+// TestPhi3ReadsEitherSection expects the same logits where a section of the rotary embedding says
+// what the recorded config.json says outside of it.
+func TestPhi3ReadsEitherSection(t *testing.T) {
+	th := enginetest.NewThread(t)
+	want := lastLogits(t, th, recorded(t, "phi3-long"))
+	for _, section := range []string{"rope_scaling", "rope_parameters"} {
+		files := recorded(t, "phi3-long")
+		var config struct {
+			RopeTheta float64        `json:"rope_theta"`
+			Scaling   map[string]any `json:"rope_scaling"`
+		}
+		if err := json.Unmarshal(files["config.json"].Data, &config); err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(config.Scaling, map[string]any{"rope_theta": config.RopeTheta,
+			"partial_rotary_factor": 0.75, "original_max_position_embeddings": 64})
+		setConfig(files, map[string]any{"rope_scaling": nil, "rope_theta": nil,
+			"partial_rotary_factor": nil, "original_max_position_embeddings": nil})
+		setConfig(files, map[string]any{section: config.Scaling})
+		if got := lastLogits(t, th, files); !slices.Equal(got, want) {
+			t.Errorf("%s: other logits", section)
+		}
+		// a theta that the test above would miss if both were the default
+		config.Scaling["rope_theta"] = 2 * config.RopeTheta
+		setConfig(files, map[string]any{section: config.Scaling})
+		if got := lastLogits(t, th, files); slices.Equal(got, want) {
+			t.Errorf("%s: its rope_theta changes nothing", section)
+		}
 	}
 }

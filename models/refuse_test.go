@@ -278,6 +278,21 @@ func TestDamagedModelIsRefused(t *testing.T) {
 	b.Close()
 }
 
+// TestRotatedNeighboursAreRefused expects an error that names rope_traditional, for each family that
+// mlx_lm rotates by halves whatever config.json says.
+func TestRotatedNeighboursAreRefused(t *testing.T) {
+	for _, name := range []string{"gemma3", "glimmer", "gpt-oss", "granite", "lfm2", "ministral3",
+		"phi3-long", "qwen3", "qwen3-moe", "qwen3-next", "qwen35"} {
+		files := recorded(t, name)
+		setConfig(files, map[string]any{"rope_traditional": true})
+		_, err := models.InspectFS(files, name)
+		if e, ok := errors.AsType[*models.Error](err); !ok || e.Code != models.CodeUnsupported ||
+			!strings.Contains(err.Error(), "rope_traditional is not supported") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestMissingFolderIsRefused(t *testing.T) {
 	th := enginetest.NewThread(t)
 	dir := t.TempDir()

@@ -111,7 +111,7 @@ func (a *args) check() error {
 	}
 	err := cmp.Or(
 		a.Check(more...),
-		a.CheckWhole(),
+		a.CheckWhole(), a.CheckHalves(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		a.checkTaps(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))

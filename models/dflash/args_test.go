@@ -92,6 +92,7 @@ func TestBadConfigIsRefused(t *testing.T) {
 		{"no epsilon", map[string]any{"rms_norm_eps": 0}, "rms_norm_eps is 0", false},
 		{"no theta", map[string]any{"rope_theta": nil}, "rope_theta is missing", false},
 		{"theta in the newer form", map[string]any{"rope_theta": nil, "rope_parameters": map[string]any{"rope_theta": 1e4}}, "", false},
+		{"rotated neighbours", map[string]any{"rope_traditional": true}, "rope_traditional is not supported", true},
 		{"layer types", map[string]any{"layer_types": []string{"full_attention"}}, "1 layers of 3", false},
 		{"layer type", map[string]any{"layer_types": []string{"mamba", "full_attention", "full_attention"}}, `"mamba"`, true},
 		{"no window", map[string]any{"sliding_window": nil}, "sliding_window is 0", false},

@@ -32,6 +32,7 @@ import (
 type args struct {
 	nn.Args
 	nn.HeadArgs
+	nn.RopeOrder
 
 	QueryPreAttnScalar        float64         `json:"query_pre_attn_scalar"`
 	SlidingWindow             int             `json:"sliding_window"`
@@ -133,7 +134,7 @@ func (a *args) check() error {
 			nn.Size{Name: "sliding_window_pattern", Value: a.SlidingWindowPattern,
 				Max: nn.MaxLayers}),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
-		a.RopeScaling.CheckWhole(),
+		a.RopeScaling.CheckWhole(), a.CheckHalves(),
 		nn.CheckActivation("hidden_activation", a.HiddenActivation, "gelu_pytorch_tanh"))
 	switch {
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 type args struct {
 	nn.Args
 	nn.HeadArgs
+	nn.RopeOrder
 
 	LayerTypes                []string        `json:"layer_types"`
 	SlidingWindow             int             `json:"sliding_window"`
@@ -110,16 +111,12 @@ func (a *args) setDefaults() {
 		a.NumGlobalKeyValueHeads = &a.NumKeyValueHeads
 	}
 	if a.RopeParameters == nil {
-		a.RopeParameters = &ropeParameters{}
-	}
-	p := a.RopeParameters
-	if p.Full == nil {
-		p.Full = &nn.RopeScaling{
+		a.RopeParameters = &ropeParameters{Full: &nn.RopeScaling{
 			Type: "proportional", Theta: new(1e6), PartialRotaryFactor: new(0.25),
-		}
+		}}
 	}
-	if p.Sliding == nil {
-		p.Sliding = &nn.RopeScaling{Theta: new(1e4)}
+	if p := a.RopeParameters; p.Sliding == nil {
+		p.Sliding = &nn.RopeScaling{}
 	}
 	for i := len(a.LayerTypes); i < a.NumHiddenLayers; i++ {
 		kind := nn.SlidingAttention
@@ -166,6 +163,9 @@ func (a *args) check() error {
 	case a.FinalLogitSoftcapping != nil && !(*a.FinalLogitSoftcapping > 0):
 		return fmt.Errorf("config.json: final_logit_softcapping is %v, not above 0",
 			*a.FinalLogitSoftcapping)
+	case a.RopeParameters != nil && a.RopeParameters.Full == nil:
+		return unsupported("config.json: rope_parameters without full_attention is not supported " +
+			"for gemma4")
 	case a.AttentionBias:
 		return unsupported("config.json: attention_bias is not supported for gemma4")
 	}

@@ -107,7 +107,7 @@ func (a *args) New(w *nn.Weights) nn.Model {
 		if scaling.Theta != nil {
 			theta = *scaling.Theta
 		}
-		return w.Rope(dim, theta, false, scaling)
+		return w.Rope(dim, theta, a.RopeTraditional, scaling)
 	}
 	full := rope(*a.GlobalHeadDim, a.RopeParameters.Full)
 	local := rope(a.HeadDim, a.RopeParameters.Sliding)

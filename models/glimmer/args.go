@@ -72,7 +72,7 @@ func (a *args) setDefaults() {
 func (a *args) check() error {
 	if err := cmp.Or(
 		a.Check(nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions}),
-		a.CheckWhole(),
+		a.CheckWhole(), a.CheckHalves(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		nn.CheckActivation("hidden_activation", a.HiddenActivation, "silu", "swish")); err != nil {
 		return err

@@ -73,7 +73,7 @@ func (a *args) check() error {
 			nn.Size{Name: "num_experts_per_tok", Value: a.NumExpertsPerTok,
 				Max: a.NumLocalExperts}),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
-		a.CheckWhole(),
+		a.CheckWhole(), a.CheckHalves(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {
 	case err != nil:

@@ -52,7 +52,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 func (a *args) check() error {
 	if err := cmp.Or(
 		a.Check(),
-		a.CheckWhole(),
+		a.CheckWhole(), a.CheckHalves(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish")); err != nil {
 		return err
 	}

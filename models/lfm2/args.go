@@ -122,7 +122,7 @@ func (a *args) setWidth() error {
 func (a *args) check() error {
 	err := cmp.Or(
 		a.Check(nn.Size{Name: "conv_L_cache", Value: a.ConvLCache, Max: 64}),
-		a.CheckWhole(),
+		a.CheckWhole(), a.CheckHalves(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, convolution),
 		a.checkExperts())
 	switch {

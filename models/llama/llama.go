@@ -21,13 +21,12 @@ type args struct {
 	nn.RopeArgs
 	nn.HeadArgs
 
-	ModelType       string   `json:"model_type"`
-	AttentionBias   bool     `json:"attention_bias"`
-	MLPBias         bool     `json:"mlp_bias"`
-	RopeTraditional bool     `json:"rope_traditional"`
-	LayerTypes      []string `json:"layer_types"`
-	SlidingWindow   int      `json:"sliding_window"`
-	HiddenAct       string   `json:"hidden_act"`
+	ModelType     string   `json:"model_type"`
+	AttentionBias bool     `json:"attention_bias"`
+	MLPBias       bool     `json:"mlp_bias"`
+	LayerTypes    []string `json:"layer_types"`
+	SlidingWindow int      `json:"sliding_window"`
+	HiddenAct     string   `json:"hidden_act"`
 }
 
 // Parse reads and checks a config.json.

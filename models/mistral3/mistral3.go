@@ -109,6 +109,11 @@ func (a *args) check() error {
 		return &nn.UnsupportedError{
 			Message: "config.json: attention_bias and mlp_bias are not supported for mistral3"}
 	}
+	if a.ModelType == "ministral3" {
+		if err := a.CheckHalves(); err != nil {
+			return err
+		}
+	}
 	return cmp.Or(
 		a.Check(),
 		a.CheckWhole(),
@@ -133,7 +138,7 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 
 // New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
-	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
+	rope := w.Rope(a.HeadDim, *a.RopeTheta, a.RopeTraditional, a.RopeScaling)
 	return w.Decoder(nn.DecoderSpec{
 		Args:     &a.Args,
 		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },

@@ -25,7 +25,7 @@ type Architecture interface {
 
 // Arithmetic numbers what the models compute. A change that gives any model other keys, values or
 // states for the same text raises it.
-const Arithmetic = 4
+const Arithmetic = 5
 
 // A Model is what an [Architecture] builds.
 type Model interface {

@@ -83,10 +83,24 @@ const (
 // RopeArgs is what config.json says of a rotary embedding: rope_theta and rope_scaling, or
 // rope_parameters, the newer form that holds both.
 type RopeArgs struct {
+	RopeOrder
 	RopeTheta           *float64     `json:"rope_theta"`
 	RopeScaling         *RopeScaling `json:"rope_scaling"`
 	RopeParameters      *RopeScaling `json:"rope_parameters"`
 	PartialRotaryFactor *float64     `json:"partial_rotary_factor"` // rotated part of a head, 1
+}
+
+// RopeOrder is what config.json says of the elements of a head that are rotated with each other.
+type RopeOrder struct {
+	RopeTraditional bool `json:"rope_traditional"` // pairs of neighbours, not halves
+}
+
+// CheckHalves refuses pairs of neighbours, for an architecture that mlx_lm rotates by halves alone.
+func (o RopeOrder) CheckHalves() error {
+	if o.RopeTraditional {
+		return unsupported("config.json: rope_traditional is not supported for this model_type")
+	}
+	return nil
 }
 
 // Merge moves the newer form into the older one. If both are there, rope_theta and the scaling of

@@ -25,12 +25,13 @@ import (
 type args struct {
 	nn.Args
 	nn.HeadArgs
+	nn.RopeOrder
 
 	RopeTheta                     *float64     `json:"rope_theta"`
 	RopeScaling                   *ropeScaling `json:"rope_scaling"`
 	RopeParameters                *ropeScaling `json:"rope_parameters"` // newer form of both
 	PartialRotaryFactor           *float64     `json:"partial_rotary_factor"`
-	OriginalMaxPositionEmbeddings float64      `json:"original_max_position_embeddings"`
+	OriginalMaxPositionEmbeddings *float64     `json:"original_max_position_embeddings"`
 	AttentionBias                 bool         `json:"attention_bias"`
 	HiddenAct                     string       `json:"hidden_act"`
 }
@@ -43,7 +44,7 @@ type ropeScaling struct {
 	LongFactor                    []float64 `json:"long_factor"`
 	ShortFactor                   []float64 `json:"short_factor"`
 	PartialRotaryFactor           *float64  `json:"partial_rotary_factor"`
-	OriginalMaxPositionEmbeddings float64   `json:"original_max_position_embeddings"`
+	OriginalMaxPositionEmbeddings *float64  `json:"original_max_position_embeddings"`
 }
 
 // UnmarshalJSON refuses types and keys that it does not know, by name.
@@ -71,19 +72,11 @@ func (c *ropeScaling) UnmarshalJSON(text []byte) error {
 }
 
 // kind returns the type of scaling, "default" for none.
-func (c *ropeScaling) kind() string {
-	if c == nil {
-		return "default"
-	}
-	return cmp.Or(c.OldType, c.Type, "default")
-}
+func (c *ropeScaling) kind() string { return cmp.Or(c.OldType, c.Type, "default") }
 
 // Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's ModelArgs.
 func Parse(config []byte) (nn.Architecture, error) {
-	a := &args{
-		Args:                          nn.Args{MaxPositionEmbeddings: 131072},
-		OriginalMaxPositionEmbeddings: 4096,
-	}
+	a := &args{Args: nn.Args{MaxPositionEmbeddings: 131072}}
 	if err := nn.ReadConfig(config, a); err != nil {
 		return nil, err
 	}
@@ -93,23 +86,41 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if a.NumAttentionHeads > 0 {
 		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
 	}
-	if p := a.RopeParameters; p != nil {
-		a.RopeScaling = p
-		a.RopeTheta = cmp.Or(a.RopeTheta, p.Theta)
-		a.PartialRotaryFactor = cmp.Or(p.PartialRotaryFactor, a.PartialRotaryFactor)
-		a.OriginalMaxPositionEmbeddings = cmp.Or(p.OriginalMaxPositionEmbeddings,
-			a.OriginalMaxPositionEmbeddings)
-	}
-	a.RopeTheta = cmp.Or(a.RopeTheta, new(10000.0))
-	a.PartialRotaryFactor = cmp.Or(a.PartialRotaryFactor, new(1.0))
-	if err := a.check(); err != nil {
+	if err := cmp.Or(a.mergeRope(), a.check()); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
+// mergeRope moves what a section says into the fields outside of it. The newer section wins.
+func (a *args) mergeRope() error {
+	a.RopeScaling = cmp.Or(a.RopeParameters, a.RopeScaling, &ropeScaling{})
+	c := a.RopeScaling
+	for _, f := range []struct {
+		name         string
+		top          **float64
+		section      *float64
+		defaultValue float64
+	}{
+		{"rope_theta", &a.RopeTheta, c.Theta, 10000},
+		{"partial_rotary_factor", &a.PartialRotaryFactor, c.PartialRotaryFactor, 1},
+		{"original_max_position_embeddings", &a.OriginalMaxPositionEmbeddings,
+			c.OriginalMaxPositionEmbeddings, 4096},
+	} {
+		if *f.top != nil && f.section != nil && **f.top != *f.section {
+			return fmt.Errorf("config.json: %s is %v, but %v in the section of the rotary embedding",
+				f.name, **f.top, *f.section)
+		}
+		*f.top = cmp.Or(*f.top, f.section, &f.defaultValue)
+	}
+	return nil
+}
+
 func (a *args) check() error {
 	err := cmp.Or(a.Check(), nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
+	if err == nil && a.RopeScaling.kind() != "default" {
+		err = a.CheckHalves()
+	}
 	switch {
 	case err != nil:
 		return err
@@ -118,10 +129,10 @@ func (a *args) check() error {
 	case !(*a.PartialRotaryFactor > 0 && *a.PartialRotaryFactor <= 1):
 		return fmt.Errorf("config.json: partial_rotary_factor is %v, which is not between 0 and 1",
 			*a.PartialRotaryFactor)
-	case !(a.OriginalMaxPositionEmbeddings > 1 &&
-		a.OriginalMaxPositionEmbeddings <= nn.MaxPositions):
+	case !(*a.OriginalMaxPositionEmbeddings > 1 &&
+		*a.OriginalMaxPositionEmbeddings <= nn.MaxPositions):
 		return fmt.Errorf("config.json: original_max_position_embeddings is %v",
-			a.OriginalMaxPositionEmbeddings)
+			*a.OriginalMaxPositionEmbeddings)
 	}
 	return nil
 }
@@ -154,9 +165,9 @@ func (a *args) New(w *nn.Weights) nn.Model {
 func (a *args) newRope(w *nn.Weights) *nn.Rope {
 	turned := int(float64(a.HeadDim) * *a.PartialRotaryFactor)
 	if a.RopeScaling.kind() == "default" {
-		return w.Rope(turned, *a.RopeTheta, false, nil)
+		return w.Rope(turned, *a.RopeTheta, a.RopeTraditional, nil)
 	}
-	scale, original := 1.0, a.OriginalMaxPositionEmbeddings
+	scale, original := 1.0, *a.OriginalMaxPositionEmbeddings
 	if factor := float64(a.MaxPositionEmbeddings) / original; factor > 1 {
 		scale = math.Sqrt(1 + math.Log(factor)/math.Log(original))
 	}

@@ -19,7 +19,6 @@ type args struct {
 	nn.RopeArgs
 	nn.HeadArgs
 
-	RopeTraditional  bool     `json:"rope_traditional"`
 	UseSlidingWindow bool     `json:"use_sliding_window"`
 	SlidingWindow    int      `json:"sliding_window"`
 	MaxWindowLayers  int      `json:"max_window_layers"`

@@ -40,7 +40,10 @@ func Parse(config []byte) (nn.Architecture, error) {
 }
 
 func (a *args) check() error {
-	err := cmp.Or(a.Check(), a.CheckWhole(), nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
+	err := cmp.Or(
+		a.Check(),
+		a.CheckWhole(), a.CheckHalves(),
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {
 	case err != nil:
 		return err

@@ -62,7 +62,7 @@ func (a *args) setDefaults() {
 
 func (a *args) check() error {
 	err := cmp.Or(
-		a.Check(),
+		a.Check(), a.CheckHalves(),
 		a.CheckDelta(&a.Args),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {

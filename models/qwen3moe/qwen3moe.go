@@ -48,7 +48,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 func (a *args) check() error {
 	err := cmp.Or(
 		a.Check(),
-		a.CheckWhole(),
+		a.CheckWhole(), a.CheckHalves(),
 		a.CheckExperts(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {

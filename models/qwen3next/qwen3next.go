@@ -64,7 +64,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 
 func (a *args) check() error {
 	err := cmp.Or(
-		a.Check(),
+		a.Check(), a.CheckHalves(),
 		a.CheckDelta(&a.Args),
 		a.CheckExperts(nn.Size{Name: "shared_expert_intermediate_size",
 			Value: a.SharedExpertIntermediateSize, Max: nn.MaxIntermediate}),

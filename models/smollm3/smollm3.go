@@ -98,7 +98,7 @@ func (a *args) rotated(layer int) bool {
 
 // New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
-	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
+	rope := w.Rope(a.HeadDim, *a.RopeTheta, a.RopeTraditional, a.RopeScaling)
 	return w.Decoder(nn.DecoderSpec{
 		Args:     &a.Args,
 		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
