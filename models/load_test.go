@@ -72,6 +72,27 @@ func TestEveryArchitectureLoadsAndGenerates(t *testing.T) {
 	}
 }
 
+// TestProgressNeverPassesTheEnd loads the recorded models. A tensor that is read twice counts twice.
+func TestProgressNeverPassesTheEnd(t *testing.T) {
+	th := enginetest.NewThread(t)
+	for _, name := range []string{"gemma4-e", "glm4-moe-lite-published", "glm4-moe-lite-4bit-joined",
+		"gpt-oss-published", "lfm2-moe", "nemotron-h-published", "qwen3-next-published",
+		"qwen35-published"} {
+		var loaded, all int64
+		b, err := models.LoadFS(t.Context(), th, recorded(t, name), models.Options{
+			Progress: func(done, total int64) { loaded, all = done, total }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loaded == 0 || loaded > all {
+			t.Errorf("%s: %d of %d bytes are loaded", name, loaded, all)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestTapsComeInTheOrderAskedFor asks for layer outputs out of order and twice.
 func TestTapsComeInTheOrderAskedFor(t *testing.T) {
 	th := enginetest.NewThread(t)

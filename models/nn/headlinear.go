@@ -59,8 +59,8 @@ func (w *Weights) splitLatentMaps(path string, spec LatentSpec) (keys, values ma
 				"elements and values", path, q.Mode, q.GroupSize, spec.Nope))
 			return m, m
 		}
-		// in the type that it is stored in
-		d := w.load(path+".scales", floatTypes, w.Shape(path+".scales")).Dtype()
+		scales, _ := w.src.Info(w.names[path+".scales"])
+		d := floatType(scales.Dtype) // as it is stored
 		weight = s.Dequantize(m.weight, s.AsType(m.scales, d), s.AsType(m.biases, d), q, d)
 	}
 	weight = s.Reshape(weight, spec.Heads, rows, spec.Rank)

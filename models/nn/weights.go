@@ -269,6 +269,16 @@ var (
 	scaleTypes  = append([]string{"U8"}, floatTypes...)
 )
 
+// floatType returns the type of the array that a tensor of one of the floatTypes is loaded as.
+func floatType(name string) mlx.Dtype {
+	for _, d := range []mlx.Dtype{mlx.Float16, mlx.BFloat16} {
+		if d.String() == name {
+			return d
+		}
+	}
+	return mlx.Float32
+}
+
 // float returns a floating tensor of the given shape as an array of the scope, in the type to
 // compute in.
 func (w *Weights) float(name string, shape ...int) *mlx.Array {
