@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -16,7 +15,6 @@
 
 #include "attention_linux.h"
 #include "mlx/allocator.h"
-#include "mlx/array.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
 #include "helpers_linux.h"
@@ -31,14 +29,6 @@ constexpr double worthThreads = 1 << 22; // products
 
 typedef float floats __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 typedef int32_t ints __attribute__((vector_size(4 * lanes)));
-
-#define INLINE static inline __attribute__((always_inline))
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
-#else
-#define CLONES
-#endif
 
 // Strides are in elements, of the axes head, row and element.
 struct View {
@@ -169,7 +159,7 @@ INLINE float weigh(float* scores, int seen, const bool* mask, int64_t maskKey, f
 }
 
 // attend computes the queries [from, to) of the heads that share the keys of head kv, in b.
-CLONES void attend(const Attention& a, Block& b, int kv, int from, int to) {
+INLINE void attend(const Attention& a, Block& b, int kv, int from, int to) {
 	const int queries = to - from;
 	b.start(a.group * queries);
 	const float toPowers = a.scale * 1.4426950408889634f;
@@ -241,10 +231,36 @@ CLONES void attend(const Attention& a, Block& b, int kv, int from, int to) {
 	}
 }
 
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) void attendAVX512(const Attention& a, Block& b, int kv, int from,
+	int to) {
+	attend(a, b, kv, from, to);
+}
+__attribute__((target("avx2,fma"))) void attendAVX2(const Attention& a, Block& b, int kv, int from,
+	int to) {
+	attend(a, b, kv, from, to);
+}
+#endif
+void attendPlainly(const Attention& a, Block& b, int kv, int from, int to) {
+	attend(a, b, kv, from, to);
+}
+
+// attendOn returns the function for a target.
+using Attend = void (*)(const Attention&, Block&, int kv, int from, int to);
+Attend attendOn(Target target) {
+#if defined(__x86_64__)
+	if (target == Target::AVX512)
+		return attendAVX512;
+	if (target == Target::AVX2)
+		return attendAVX2;
+#endif
+	return attendPlainly;
+}
+
 // attendAll attends all queries, on several threads if there is enough to do. What a query gets does
 // not depend on how the work is divided. One of the threads works in own. It does what threads do not
 // that get no memory.
-void attendAll(const Attention& a, Block& own) noexcept {
+void attendAll(const Attention& a, Attend attend, Block& own) noexcept {
 	const int heads = a.heads / a.group, blocks = (a.n + blockQueries - 1) / blockQueries;
 	const int items = heads * blocks;
 	std::atomic<int> next{0};
@@ -279,8 +295,9 @@ View view(const core::array& x) {
 
 class TiledAttention : public core::Primitive {
 public:
-	TiledAttention(core::Stream s, float scale, bool causal, bool mask, bool sinks)
-		: Primitive(s), scale_(scale), causal_(causal), mask_(mask), sinks_(sinks) {}
+	TiledAttention(core::Stream s, Target t, float scale, bool causal, bool mask, bool sinks)
+		: Primitive(s), attend_(attendOn(t)), scale_(scale), causal_(causal), mask_(mask),
+		  sinks_(sinks) {}
 
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		core::array& out = outs[0];
@@ -300,7 +317,8 @@ public:
 		auto own = std::make_shared<Block>(a);
 		out.set_data(core::allocator::malloc(out.nbytes()));
 		a.out = out.data<float>();
-		core::cpu::get_command_encoder(stream()).dispatch([a, own] { attendAll(a, *own); });
+		core::cpu::get_command_encoder(stream()).dispatch(
+			[a, own, attend = attend_] { attendAll(a, attend, *own); });
 	}
 	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
 		throw std::runtime_error("TiledAttention is for the CPU.");
@@ -308,28 +326,21 @@ public:
 	const char* name() const override { return "TiledAttention"; }
 
 private:
+	Attend attend_;
 	float scale_;
 	bool causal_, mask_, sinks_;
 };
 
-const core::array& of(mlx_array a) { return *static_cast<core::array*>(a.ctx); }
-
 } // namespace
 
-int tandem_attention(mlx_array* out, mlx_array q, mlx_array k, mlx_array v, mlx_array mask,
-	mlx_array sinks, float scale, bool causal, mlx_stream stream, char* why, size_t size) try {
-	core::Stream s = *static_cast<core::Stream*>(stream.ctx);
-	std::vector<core::array> in{of(q), of(k), of(v)};
-	if (mask.ctx != nullptr)
-		in.push_back(of(mask));
-	if (sinks.ctx != nullptr)
-		in.push_back(of(sinks));
-	core::Shape shape{1, of(q).shape(1), of(q).shape(2), of(v).shape(3)};
-	auto primitive = std::make_shared<TiledAttention>(s, scale, causal, mask.ctx != nullptr,
-		sinks.ctx != nullptr);
-	out->ctx = new core::array(shape, core::float32, primitive, std::move(in));
-	return 0;
-} catch (const std::exception& e) {
-	std::snprintf(why, size, "%s", e.what());
-	return 1;
+int tandem_attention(mlx_array* out, const tandem_attention_input* in, tandem_operation* how) {
+	const core::array &q = of(in->q), &v = of(in->v);
+	const bool mask = in->mask.ctx != nullptr, sinks = in->sinks.ctx != nullptr;
+	std::vector<core::array> arrays{q, of(in->k), v};
+	if (mask)
+		arrays.push_back(of(in->mask));
+	if (sinks)
+		arrays.push_back(of(in->sinks));
+	return make<TiledAttention>(out, {1, q.shape(1), q.shape(2), v.shape(3)}, std::move(arrays),
+		how, in->scale, in->causal, mask, sinks);
 }

@@ -9,12 +9,15 @@ import "fmt"
 // TiledAttentionFits reports whether TiledAttention takes values v.
 func TiledAttentionFits(v *Array) bool { return v.Dim(3)%16 == 0 }
 
-// TiledAttention is [Scope.Attention] in float32 on the CPU, by an operation of our own; causal is
-// that of [Scope.CausalAttention]. What a query gets does not depend on the queries that come with
-// it. mask (L, S) is bool or nil, and v fits TiledAttentionFits. It refuses arrays of other types,
-// because it reads them without a look at the type.
-func (s *Scope) TiledAttention(q, k, v *Array, scale float32, mask, sinks *Array,
-	causal bool) *Array {
+// TiledAttention is [Scope.Attention] in float32 on the CPU, by an operation of our own. What a query
+// gets does not depend on the queries that come with it. v fits TiledAttentionFits. It refuses arrays
+// of other types, because it reads them without a look at the type.
+func (s *Scope) TiledAttention(q, k, v *Array, opts AttentionOptions) *Array {
+	return s.tiledAttention(q, k, v, opts, 0)
+}
+
+func (s *Scope) tiledAttention(q, k, v *Array, opts AttentionOptions, on target) *Array {
+	mask, sinks := opts.Mask, opts.Sinks
 	if !s.ready(q, k, v) || mask != nil && !s.ready(mask) || sinks != nil && !s.ready(sinks) {
 		return s.dead
 	}
@@ -28,8 +31,8 @@ func (s *Scope) TiledAttention(q, k, v *Array, scale float32, mask, sinks *Array
 		s.Fail(fmt.Errorf("mlx: the mask of tiled attention is bool, not %v", mask.Dtype()))
 		return s.dead
 	}
-	r := s.new()
-	var why [256]C.char
-	return s.filled(r, why[:], C.tandem_attention(&r.c, q.c, k.c, v.c, optional(mask),
-		optional(sinks), C.float(scale), C.bool(causal), s.stream, &why[0], C.size_t(len(why))))
+	r, how := s.new(), s.operation(on)
+	in := C.tandem_attention_input{q: q.c, k: k.c, v: v.c, mask: optional(mask),
+		sinks: optional(sinks), scale: C.float(opts.Scale), causal: C.bool(opts.Causal)}
+	return s.filled(r, &how, C.tandem_attention(&r.c, &in, &how))
 }

@@ -1,18 +1,22 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "mlx/c/mlx.h"
+#include "operation_linux.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// tandem_attention makes the array of Scope.TiledAttention; mask and sinks may be empty. It returns
-// 0, or 1 after a failure, which it describes in why, of size bytes.
-int tandem_attention(mlx_array* out, mlx_array q, mlx_array k, mlx_array v, mlx_array mask,
-	mlx_array sinks, float scale, bool causal, mlx_stream stream, char* why, size_t size);
+// tandem_attention_input is what Scope.TiledAttention takes. mask and sinks may be empty.
+typedef struct {
+	mlx_array q, k, v, mask, sinks;
+	float scale;
+	bool causal;
+} tandem_attention_input;
+
+// tandem_attention makes the array of Scope.TiledAttention. It returns 0, or 1 after a failure.
+int tandem_attention(mlx_array* out, const tandem_attention_input* in, tandem_operation* how);
 
 #ifdef __cplusplus
 }

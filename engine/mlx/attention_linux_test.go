@@ -1,6 +1,10 @@
 package mlx
 
 import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,10 +21,77 @@ func TestTiledAttentionRefusesOtherTypes(t *testing.T) {
 				s.Zeros(Bool, 1, 3),
 			}
 			in[i] = s.AsType(in[i], BFloat16)
-			return s.Eval(s.TiledAttention(in[0], in[1], in[2], 1, in[4], in[3], false))
+			return s.Eval(s.TiledAttention(in[0], in[1], in[2],
+				AttentionOptions{Scale: 1, Mask: in[4], Sinks: in[3]}))
 		})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("input %d: %v", i, err)
+		}
+	}
+}
+
+// TestTiledAttentionOfARowDoesNotDependOnOthers attends rows alone and in blocks that begin and end
+// anywhere, on each target that the processor can run. No bit may differ. All targets agree with
+// MLX's own attention.
+func TestTiledAttentionOfARowDoesNotDependOnOthers(t *testing.T) {
+	th := newThread(t)
+	const heads, shared, keys, window = 6, 2, 300, 70
+	for on := range targets() {
+		for _, dim := range []int{16, 48, 64} {
+			for _, kind := range []string{"causal", "sinks", "window"} {
+				r := rand.New(rand.NewPCG(7, uint64(dim)))
+				queries, sinks := normal(r, heads*keys*dim), normal(r, heads)
+				k, v := normal(r, shared*keys*dim), normal(r, shared*keys*dim)
+				attend := func(from, to int) (rows []float32) { // (to-from, heads, dim)
+					do(t, th, func(s *Scope) (err error) {
+						q := s.Slice(New(s, queries, 1, heads, keys, dim), 2, from, to)
+						k := s.Slice(New(s, k, 1, shared, keys, dim), 2, 0, to)
+						v := s.Slice(New(s, v, 1, shared, keys, dim), 2, 0, to)
+						o := AttentionOptions{Scale: 0.25, Causal: kind != "window"}
+						if kind == "sinks" {
+							o.Sinks = New(s, sinks, heads)
+						}
+						at := s.ExpandDims(s.Arange(from, to, Int32), 1)
+						behind := s.Sub(at, s.ExpandDims(s.Arange(0, to, Int32), 0))
+						mask := s.LessEqual(s.Scalar(0, Int32), behind)
+						if kind == "window" {
+							mask = s.And(s.LessEqual(behind, s.Scalar(window, Int32)), mask)
+							o.Mask = mask
+						}
+						out := s.tiledAttention(q, k, v, o, on)
+						if from == 0 {
+							want, err := Read[float32](s, s.Contiguous(
+								s.Attention(q, k, v, o.Scale, mask, o.Sinks)))
+							if err != nil {
+								return err
+							}
+							got, err := Read[float32](s, s.Contiguous(out))
+							for i := range want {
+								if !(math.Abs(float64(got[i]-want[i])) <= 1e-5) {
+									return fmt.Errorf("number %d is %g, want %g", i, got[i], want[i])
+								}
+							}
+							if err != nil {
+								return err
+							}
+						}
+						rows, err = Read[float32](s, s.Contiguous(s.Transpose(out, 0, 2, 1, 3)))
+						return err
+					})
+					return rows
+				}
+				var alone []float32
+				for i := range keys {
+					alone = append(alone, attend(i, i+1)...)
+				}
+				for _, cut := range [][2]int{{0, keys}, {0, 63}, {63, 65}, {64, 128}, {130, 290}} {
+					if !slices.Equal(attend(cut[0], cut[1]),
+						alone[cut[0]*heads*dim:cut[1]*heads*dim]) {
+						t.Errorf("target %d, %s, %d elements: rows %v have other bits than alone",
+							on, kind, dim, cut)
+					}
+				}
+			}
 		}
 	}
 }

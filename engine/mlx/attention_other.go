@@ -6,7 +6,6 @@ package mlx
 func TiledAttentionFits(*Array) bool { return false }
 
 // TiledAttention is for Linux, where models compute on the CPU.
-func (s *Scope) TiledAttention(q, k, v *Array, scale float32, mask, sinks *Array,
-	causal bool) *Array {
+func (*Scope) TiledAttention(q, k, v *Array, opts AttentionOptions) *Array {
 	panic("mlx: no tiled attention on this system")
 }

@@ -74,6 +74,14 @@ func (s *Scope) CausalAttention(q, k, v *Array, scale float32, sinks *Array) *Ar
 	return s.attention(q, k, v, scale, maskCausal, C.mlx_array{}, sinks)
 }
 
+// AttentionOptions are those of [Scope.TiledAttention].
+type AttentionOptions struct {
+	Scale  float32
+	Mask   *Array // (L, S) bool, true = attend; nil = attend all
+	Sinks  *Array // (H), as of [Scope.Attention], or nil
+	Causal bool   // query row i of L attends the first S-L+i+1 keys
+}
+
 func (s *Scope) attention(q, k, v *Array, scale float32, mode *C.char, mask C.mlx_array,
 	sinks *Array) *Array {
 	if !s.ready(q, k, v) {

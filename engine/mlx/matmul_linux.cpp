@@ -3,14 +3,12 @@
 // all of it before it multiplies a few rows, and its sums depend on the number of rows.
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <vector>
 
 #include "matmul_linux.h"
 #include "mlx/allocator.h"
-#include "mlx/array.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/primitives.h"
 #include "helpers_linux.h"
@@ -20,8 +18,6 @@ namespace {
 constexpr int tileOut = 32; // outputs of a tile
 constexpr int tileIn = 256; // inputs of a tile, which takes 32 KiB
 constexpr double worthThreads = 1 << 17; // products
-
-#define INLINE static inline __attribute__((always_inline))
 
 template <int L>
 struct Lanes {
@@ -165,19 +161,17 @@ __attribute__((target("avx2,fma"))) void multiplyAVX2(const Work& w) { multiply<
 #endif
 void multiplyPlainly(const Work& w) { multiply<4, 2, 4>(w); }
 
-// multipliers returns the functions that the processor can run, the fastest first. All of them add in
-// the same order. The last one may round each product before it adds it.
+// multiplyOn returns the function for a target. All of them add in the same order. The plain one may
+// round each product before it adds it.
 using Multiply = void (*)(const Work&);
-std::vector<Multiply> multipliers() {
-	std::vector<Multiply> list;
+Multiply multiplyOn(Target target) {
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx512f"))
-		list.push_back(multiplyAVX512);
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		list.push_back(multiplyAVX2);
+	if (target == Target::AVX512)
+		return multiplyAVX512;
+	if (target == Target::AVX2)
+		return multiplyAVX2;
 #endif
-	list.push_back(multiplyPlainly);
-	return list;
+	return multiplyPlainly;
 }
 
 namespace core = mlx::core;
@@ -215,7 +209,7 @@ struct Product {
 
 class TiledMatMul : public core::Primitive {
 public:
-	TiledMatMul(core::Stream s, Multiply multiply) : Primitive(s), multiply_(multiply) {}
+	TiledMatMul(core::Stream s, Target t) : Primitive(s), multiply_(multiplyOn(t)) {}
 
 	// in: x (rows, in), w (in, out)
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
@@ -244,7 +238,7 @@ private:
 
 class TiledGatherMM : public core::Primitive {
 public:
-	TiledGatherMM(core::Stream s, Multiply multiply) : Primitive(s), multiply_(multiply) {}
+	TiledGatherMM(core::Stream s, Target t) : Primitive(s), multiply_(multiplyOn(t)) {}
 
 	// in: x (n, k or 1, 1, in), w (E, in, out), chosen (n, k) of 32-bit integers below E
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
@@ -290,34 +284,16 @@ private:
 	Multiply multiply_;
 };
 
-const core::array& of(mlx_array a) { return *static_cast<core::array*>(a.ctx); }
-
-// make makes the array of a primitive. kernel counts multipliers from the fastest on.
-template <class Primitive>
-int make(mlx_array* out, core::Shape shape, std::vector<core::array> in, int kernel,
-	mlx_stream stream, char* why, size_t size) try {
-	static const std::vector<Multiply> all = multipliers();
-	auto primitive =
-		std::make_shared<Primitive>(*static_cast<core::Stream*>(stream.ctx), all.at(kernel));
-	out->ctx = new core::array(std::move(shape), core::float32, primitive, std::move(in));
-	return 0;
-} catch (const std::exception& e) {
-	std::snprintf(why, size, "%s", e.what());
-	return 1;
-}
-
 } // namespace
 
-int tandem_multipliers(void) { return multipliers().size(); }
+int tandem_targets(void) { return targets().size(); }
 
-int tandem_matmul(mlx_array* out, mlx_array x, mlx_array w, int kernel, mlx_stream stream, char* why,
-	size_t size) {
-	return make<TiledMatMul>(out, {of(x).shape(0), of(w).shape(1)}, {of(x), of(w)}, kernel, stream,
-		why, size);
+int tandem_matmul(mlx_array* out, mlx_array x, mlx_array w, tandem_operation* how) {
+	return make<TiledMatMul>(out, {of(x).shape(0), of(w).shape(1)}, {of(x), of(w)}, how);
 }
 
-int tandem_gather_matmul(mlx_array* out, mlx_array x, mlx_array w, mlx_array chosen, int kernel,
-	mlx_stream stream, char* why, size_t size) {
+int tandem_gather_matmul(mlx_array* out, mlx_array x, mlx_array w, mlx_array chosen,
+	tandem_operation* how) {
 	return make<TiledGatherMM>(out, {of(chosen).shape(0), of(chosen).shape(1), 1, of(w).shape(2)},
-		{of(x), of(w), of(chosen)}, kernel, stream, why, size);
+		{of(x), of(w), of(chosen)}, how);
 }

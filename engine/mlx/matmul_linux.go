@@ -5,12 +5,6 @@ import "C"
 
 import "fmt"
 
-// A multiplier is one of the kernels that the processor can run. 0 is the fastest.
-type multiplier C.int
-
-// multipliers returns how many there are.
-func multipliers() multiplier { return multiplier(C.tandem_multipliers()) }
-
 // TiledMatMulFits reports whether TiledMatMul and TiledGatherMM take x and w: both are float32 on
 // the CPU, and [Options] do not ask for BLAS.
 func (s *Scope) TiledMatMulFits(x, w *Array) bool {
@@ -21,7 +15,7 @@ func (s *Scope) TiledMatMulFits(x, w *Array) bool {
 // depend on the rows that come with it. x and w fit TiledMatMulFits.
 func (s *Scope) TiledMatMul(x, w *Array) *Array { return s.tiledMatMul(x, w, 0) }
 
-func (s *Scope) tiledMatMul(x, w *Array, kernel multiplier) *Array {
+func (s *Scope) tiledMatMul(x, w *Array, on target) *Array {
 	if !s.ready(x, w) {
 		return s.dead
 	}
@@ -31,16 +25,15 @@ func (s *Scope) tiledMatMul(x, w *Array, kernel multiplier) *Array {
 		return s.dead
 	}
 	r := s.new()
-	var why [256]C.char
-	return s.filled(r, why[:], C.tandem_matmul(&r.c, x.c, w.c, C.int(kernel), s.stream, &why[0],
-		C.size_t(len(why))))
+	how := s.operation(on)
+	return s.filled(r, &how, C.tandem_matmul(&r.c, x.c, w.c, &how))
 }
 
 // TiledGatherMM is [Scope.GatherMM] for x (n, k or 1, 1, in), w (E, in, out) and rhs (n, k) of 32-bit
 // integers below E, as TiledMatMul is for two arrays: (n, k, 1, out).
 func (s *Scope) TiledGatherMM(x, w, rhs *Array) *Array { return s.tiledGatherMM(x, w, rhs, 0) }
 
-func (s *Scope) tiledGatherMM(x, w, rhs *Array, kernel multiplier) *Array {
+func (s *Scope) tiledGatherMM(x, w, rhs *Array, on target) *Array {
 	if !s.ready(x, w, rhs) {
 		return s.dead
 	}
@@ -53,16 +46,6 @@ func (s *Scope) tiledGatherMM(x, w, rhs *Array, kernel multiplier) *Array {
 		return s.dead
 	}
 	r := s.new()
-	var why [256]C.char
-	return s.filled(r, why[:], C.tandem_gather_matmul(&r.c, x.c, w.c, rhs.c, C.int(kernel),
-		s.stream, &why[0], C.size_t(len(why))))
-}
-
-// filled returns r, which an operation of our own has made, or notes why there is none.
-func (s *Scope) filled(r *Array, why []C.char, failed C.int) *Array {
-	if failed != 0 {
-		s.Fail(&Error{Message: C.GoString(&why[0])})
-		return s.dead
-	}
-	return s.done(r, 0)
+	how := s.operation(on)
+	return s.filled(r, &how, C.tandem_gather_matmul(&r.c, x.c, w.c, rhs.c, &how))
 }

@@ -71,28 +71,28 @@ func TestTiledMatMul(t *testing.T) {
 			x, w := normal(r, rows*in), normal(r, out*in)
 			want := multiply(x, w, rows, in, out)
 			var fastest []float32
-			for kernel := range multipliers() {
+			for on := range targets() {
 				do(t, th, func(s *Scope) error {
 					a := New(s, x, rows, in)
 					turned := s.Transpose(New(s, w, out, in), 1, 0)
-					got, err := Read[float32](s, s.tiledMatMul(a, turned, kernel))
+					got, err := Read[float32](s, s.tiledMatMul(a, turned, on))
 					if err != nil {
 						return err
 					}
 					checkNear(t, got, want, in)
-					if kernel == 0 {
+					if on == 0 {
 						fastest = got
-					} else if kernel < multipliers()-1 && !slices.Equal(got, fastest) {
-						t.Errorf("kernel %d: other bits than the fastest", kernel)
+					} else if on < targets()-1 && !slices.Equal(got, fastest) {
+						t.Errorf("target %d: other bits than the fastest", on)
 					}
 					checkSame(t, "another order of w", s,
-						s.tiledMatMul(a, s.Contiguous(turned), kernel), got)
+						s.tiledMatMul(a, s.Contiguous(turned), on), got)
 					turnedRows := s.Transpose(s.Contiguous(s.Transpose(a, 1, 0)), 1, 0)
 					checkSame(t, "another order of x", s,
-						s.tiledMatMul(turnedRows, turned, kernel), got)
+						s.tiledMatMul(turnedRows, turned, on), got)
 					var alone []*Array
 					for i := range rows {
-						alone = append(alone, s.tiledMatMul(s.Slice(a, 0, i, i+1), turned, kernel))
+						alone = append(alone, s.tiledMatMul(s.Slice(a, 0, i, i+1), turned, on))
 					}
 					checkSame(t, "rows alone", s, s.Concat(0, alone...), got)
 					return nil
@@ -127,11 +127,11 @@ func TestTiledGatherMM(t *testing.T) {
 				want = append(want,
 					multiply(x[row*in:][:in], w[int(id)*out*in:][:out*in], 1, in, out)...)
 			}
-			for kernel := range multipliers() {
+			for on := range targets() {
 				do(t, th, func(s *Scope) error {
 					a, chosen := New(s, x, n, own, 1, in), New(s, ids, n, k)
 					stack := s.Transpose(New(s, w, matrices, out, in), 0, 2, 1)
-					y := s.tiledGatherMM(a, stack, chosen, kernel)
+					y := s.tiledGatherMM(a, stack, chosen, on)
 					if !slices.Equal(y.Shape(), []int{n, k, 1, out}) {
 						t.Errorf("shape %v", y.Shape())
 					}
@@ -141,11 +141,11 @@ func TestTiledGatherMM(t *testing.T) {
 					}
 					checkNear(t, got, want, in)
 					checkSame(t, "another order of w", s,
-						s.tiledGatherMM(a, s.Contiguous(stack), chosen, kernel), got)
+						s.tiledGatherMM(a, s.Contiguous(stack), chosen, on), got)
 					var alone []*Array
 					for i := range n {
 						alone = append(alone, s.tiledGatherMM(s.Slice(a, 0, i, i+1), stack,
-							s.Slice(chosen, 0, i, i+1), kernel))
+							s.Slice(chosen, 0, i, i+1), on))
 					}
 					checkSame(t, "rows alone", s, s.Concat(0, alone...), got)
 					return nil

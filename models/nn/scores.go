@@ -14,7 +14,8 @@ func (h Heads) ScaledDotProductAttention(s *mlx.Scope, q, k, v, mask *mlx.Array)
 	}
 	k, v, h.Sinks = float32s(s, k), float32s(s, v), float32s(s, h.Sinks)
 	if mlx.TiledAttentionFits(v) {
-		return s.TiledAttention(q, k, v, h.Scale, mask, h.Sinks, false)
+		return s.TiledAttention(q, k, v,
+			mlx.AttentionOptions{Scale: h.Scale, Mask: mask, Sinks: h.Sinks})
 	}
 	if mask != nil {
 		mask = scoreBias(s, mask)
@@ -31,7 +32,8 @@ func (h Heads) CausalAttention(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	}
 	k, v, h.Sinks = float32s(s, k), float32s(s, v), float32s(s, h.Sinks)
 	if mlx.TiledAttentionFits(v) {
-		return s.TiledAttention(q, k, v, h.Scale, nil, h.Sinks, true)
+		return s.TiledAttention(q, k, v,
+			mlx.AttentionOptions{Scale: h.Scale, Sinks: h.Sinks, Causal: true})
 	}
 	if n == 1 {
 		return h.attendScores(s, q, k, v, nil)
