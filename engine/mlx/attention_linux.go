@@ -4,14 +4,18 @@ package mlx
 // #include "attention_linux.h"
 import "C"
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // TiledAttentionFits reports whether TiledAttention takes values v.
 func TiledAttentionFits(v *Array) bool { return v.Dim(3)%16 == 0 }
 
 // TiledAttention is [Scope.Attention] in float32 on the CPU, by an operation of our own. What a query
-// gets does not depend on the queries that come with it. v fits TiledAttentionFits. It refuses arrays
-// of other types, because it reads them without a look at the type.
+// gets does not depend on the queries that come with it. v fits TiledAttentionFits. It refuses other
+// types and shapes, because it reads arrays without a look at either.
 func (s *Scope) TiledAttention(q, k, v *Array, opts AttentionOptions) *Array {
 	return s.tiledAttention(q, k, v, opts, 0)
 }
@@ -21,18 +25,42 @@ func (s *Scope) tiledAttention(q, k, v *Array, opts AttentionOptions, on target)
 	if !s.ready(q, k, v) || mask != nil && !s.ready(mask) || sinks != nil && !s.ready(sinks) {
 		return s.dead
 	}
-	for _, a := range []*Array{q, k, v, sinks} {
-		if a != nil && a.Dtype() != Float32 {
-			s.Fail(fmt.Errorf("mlx: tiled attention takes float32, not %v", a.Dtype()))
-			return s.dead
-		}
-	}
-	if mask != nil && mask.Dtype() != Bool {
-		s.Fail(fmt.Errorf("mlx: the mask of tiled attention is bool, not %v", mask.Dtype()))
+	if err := cmp.Or(checkTiledTypes(q, k, v, opts), checkTiledShapes(q, k, v, opts)); err != nil {
+		s.Fail(err)
 		return s.dead
 	}
 	r, how := s.new(), s.operation(on)
 	in := C.tandem_attention_input{q: q.c, k: k.c, v: v.c, mask: optional(mask),
 		sinks: optional(sinks), scale: C.float(opts.Scale), causal: C.bool(opts.Causal)}
 	return s.filled(r, &how, C.tandem_attention(&r.c, &in, &how))
+}
+
+func checkTiledTypes(q, k, v *Array, opts AttentionOptions) error {
+	for _, a := range []*Array{q, k, v, opts.Sinks} {
+		if a != nil && a.Dtype() != Float32 {
+			return fmt.Errorf("mlx: tiled attention takes float32, not %v", a.Dtype())
+		}
+	}
+	if opts.Mask != nil && opts.Mask.Dtype() != Bool {
+		return fmt.Errorf("mlx: the mask of tiled attention is bool, not %v", opts.Mask.Dtype())
+	}
+	return nil
+}
+
+func checkTiledShapes(q, k, v *Array, opts AttentionOptions) error {
+	a, b, c := q.Shape(), k.Shape(), v.Shape()
+	if len(a) != 4 || len(b) != 4 || len(c) != 4 || a[0] != 1 || b[0] != 1 || c[0] != 1 ||
+		b[1] < 1 || a[1]%b[1] != 0 || b[1] != c[1] || b[2] != c[2] || a[3] != b[3] ||
+		!TiledAttentionFits(v) || opts.Causal && a[2] > b[2] {
+		return fmt.Errorf("mlx: tiled attention can't attend keys %v and values %v with queries %v",
+			b, c, a)
+	}
+	if m := opts.Mask; m != nil && !slices.Equal(m.Shape(), []int{a[2], b[2]}) {
+		return fmt.Errorf("mlx: tiled attention of %d rows by %d keys can't take a mask of %v",
+			a[2], b[2], m.Shape())
+	}
+	if n := opts.Sinks; n != nil && !slices.Equal(n.Shape(), a[1:2]) {
+		return fmt.Errorf("mlx: tiled attention of %d heads can't take sinks of %v", a[1], n.Shape())
+	}
+	return nil
 }
