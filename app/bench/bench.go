@@ -10,7 +10,6 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -112,12 +111,8 @@ type benchHeader struct {
 }
 
 func newBenchHeader() benchHeader {
-	threads := runtime.NumCPU()
-	if n, err := strconv.Atoi(os.Getenv("OPENBLAS_NUM_THREADS")); err == nil {
-		threads = n
-	}
 	return benchHeader{
-		Side: "tandem", Threads: threads, BLAS: mlx.BLAS(),
+		Side: "tandem", Threads: mlx.Threads(), BLAS: mlx.BLAS(),
 		Versions: map[string]string{"mlx": mlx.Version(), "go": runtime.Version()},
 	}
 }

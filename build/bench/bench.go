@@ -266,12 +266,18 @@ func randomModel(ctx context.Context, b *setup.Builder, name string) (string, er
 		})
 }
 
-// withOpenBLAS makes MLX's Python wheel use the BLAS that our own program is linked with.
+// withOpenBLAS makes MLX's Python wheel use the BLAS that our own program is linked with, on as many
+// threads.
 func withOpenBLAS(ctx context.Context, b *setup.Builder, cmd *exec.Cmd) *exec.Cmd {
 	if runtime.GOOS == "linux" {
 		if path, err := b.Output(b.Command(ctx, "cc",
 			"-print-file-name=libopenblas.so.0")); err == nil {
 			cmd.Env = append(cmd.Env, "LD_PRELOAD="+filepath.Clean(path))
+			const threads = "OPENBLAS_NUM_THREADS="
+			if !slices.ContainsFunc(cmd.Env,
+				func(v string) bool { return strings.HasPrefix(v, threads) }) {
+				cmd.Env = append(cmd.Env, fmt.Sprint(threads, runtime.GOMAXPROCS(0)))
+			}
 		}
 	}
 	return cmd

@@ -260,7 +260,7 @@ Attend attendOn(Target target) {
 // attendAll attends all queries, on several threads if there is enough to do. What a query gets does
 // not depend on how the work is divided. One of the threads works in own. It does what threads do not
 // that get no memory.
-void attendAll(const Attention& a, Attend attend, Block& own) noexcept {
+void attendAll(const Attention& a, Attend attend, int threads, Block& own) noexcept {
 	const int heads = a.heads / a.group, blocks = (a.n + blockQueries - 1) / blockQueries;
 	const int items = heads * blocks;
 	std::atomic<int> next{0};
@@ -284,7 +284,7 @@ void attendAll(const Attention& a, Attend attend, Block& own) noexcept {
 	if (double(a.heads) * a.n * a.keys * a.width < worthThreads)
 		take(0);
 	else
-		Helpers::all().share(std::min(items, Helpers::most()), take);
+		Helpers::all().share(threads, std::min(items, threads), take);
 }
 
 namespace core = mlx::core;
@@ -295,9 +295,10 @@ View view(const core::array& x) {
 
 class TiledAttention : public core::Primitive {
 public:
-	TiledAttention(core::Stream s, Target t, float scale, bool causal, bool mask, bool sinks)
-		: Primitive(s), attend_(attendOn(t)), scale_(scale), causal_(causal), mask_(mask),
-		  sinks_(sinks) {}
+	TiledAttention(core::Stream s, Target t, int threads, float scale, bool causal, bool mask,
+		bool sinks)
+		: Primitive(s), attend_(attendOn(t)), threads_(threads), scale_(scale), causal_(causal),
+		  mask_(mask), sinks_(sinks) {}
 
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		core::array& out = outs[0];
@@ -318,7 +319,7 @@ public:
 		out.set_data(core::allocator::malloc(out.nbytes()));
 		a.out = out.data<float>();
 		core::cpu::get_command_encoder(stream()).dispatch(
-			[a, own, attend = attend_] { attendAll(a, attend, *own); });
+			[a, own, attend = attend_, threads = threads_] { attendAll(a, attend, threads, *own); });
 	}
 	void eval_gpu(const std::vector<core::array>&, std::vector<core::array>&) override {
 		throw std::runtime_error("TiledAttention is for the CPU.");
@@ -327,6 +328,7 @@ public:
 
 private:
 	Attend attend_;
+	int threads_;
 	float scale_;
 	bool causal_, mask_, sinks_;
 };

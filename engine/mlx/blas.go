@@ -16,10 +16,27 @@ static const char *tandem_file(const char *symbol) {
 	return info.dli_fname;
 }
 
+// tandem_blas_threads returns how many threads OpenBLAS uses, or 0 if there is no OpenBLAS.
+static int tandem_blas_threads(void) {
+	int (*get)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "openblas_get_num_threads");
+	return get != NULL ? get() : 0;
+}
+
+static void tandem_set_blas_threads(int n) {
+	void (*set)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
+	if (set != NULL)
+		set(n);
+}
+
 static const char *tandem_blas(void) { return tandem_file("cblas_sgemm"); }
 static const char *tandem_mlxc(void) { return tandem_file("mlx_array_new"); }
 */
 import "C"
+
+import (
+	"runtime"
+	"sync"
+)
 
 // BLAS returns the file of the library that computes matrix products on the CPU, as the dynamic
 // linker resolved it, empty if none is linked. Results of two libraries differ in their last bits,
@@ -28,6 +45,28 @@ func BLAS() string { return goString(C.tandem_blas()) }
 
 // Library returns the file of mlx-c, as the dynamic linker resolved it.
 func Library() string { return goString(C.tandem_mlxc()) }
+
+// Threads returns how many threads share an operation on the CPU where [Options] name no number: as
+// many as Go runs on, which knows quotas of the system, and no more than OpenBLAS began with.
+func Threads() int {
+	if most := blasThreads(); most > 0 {
+		return min(runtime.GOMAXPROCS(0), most)
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// blasThreads returns how many threads OpenBLAS began with, or 0 if there is no OpenBLAS.
+var blasThreads = sync.OnceValue(usedBLASThreads)
+
+// usedBLASThreads returns how many threads OpenBLAS uses now.
+func usedBLASThreads() int { return int(C.tandem_blas_threads()) }
+
+// setBLASThreads limits the threads of OpenBLAS.
+func setBLASThreads(n int) {
+	if most := blasThreads(); most > 0 {
+		C.tandem_set_blas_threads(C.int(min(n, most)))
+	}
+}
 
 func goString(file *C.char) string {
 	if file == nil {

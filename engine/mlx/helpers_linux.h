@@ -1,12 +1,12 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
+
+#include <pthread.h>
 
 // Helpers are threads that share work with the thread that has it. They live as long as the process
 // does, because a thread takes longer to start than most products take.
@@ -17,21 +17,14 @@ public:
 		return *helpers;
 	}
 
-	// most returns on how many threads work may be shared: one for each core, and no more than OpenBLAS
-	// may have.
-	static int most() {
-		const int cores = std::max<int>(std::thread::hardware_concurrency(), 1);
-		const char* text = std::getenv("OPENBLAS_NUM_THREADS");
-		const int given = text != nullptr ? std::atoi(text) : 0;
-		return given > 0 ? std::min(given, cores) : cores;
-	}
-
-	// share calls work(i) for each i below items, which may not throw. A caller that finds the helpers
-	// with another one works alone.
+	// share calls work(i) for each i below items, which may not throw, on at most so many threads. A
+	// caller that finds the helpers with another one works alone.
 	template <class Work>
-	void share(int items, const Work& work) noexcept {
+	void share(int threads, int items, const Work& work) noexcept {
 		std::unique_lock mine(caller_, std::try_to_lock);
-		if (!mine || count_ == 0 || items < 2) {
+		if (mine && threads > 1 && items > 1)
+			start(threads - 1);
+		if (!mine || threads < 2 || items < 2 || count_ == 0) {
 			for (int i = 0; i < items; i++)
 				work(i);
 			return;
@@ -45,6 +38,7 @@ public:
 			std::lock_guard lock(mutex_);
 			call_ = [](const void* t) { (*static_cast<const decltype(take)*>(t))(); };
 			work_ = &take;
+			wanted_ = threads - 1;
 		}
 		round_.fetch_add(1);
 		round_.notify_all();
@@ -60,15 +54,20 @@ public:
 private:
 	static constexpr int spins = 4000; // about 100 microseconds, longer than products lie apart
 
-	Helpers() {
-		const int threads = most();
+	Helpers() = default;
+
+	// start starts helpers until there are so many.
+	void start(int helpers) noexcept {
 		try {
-			for (; count_ + 1 < threads; count_++)
-				std::thread([this] { help(); }).detach();
+			for (; asked_ < helpers; count_++)
+				std::thread([this, own = asked_++] { help(own); }).detach();
 		} catch (const std::exception&) {
-			// The threads that began are all there are.
+			asked_ = helpers; // those that began are all there are
 		}
 	}
+
+	// name gives the thread a name that tools show.
+	static void name() { pthread_setname_np(pthread_self(), "mlx-helper"); }
 
 	static void pause() {
 #if defined(__x86_64__)
@@ -76,7 +75,9 @@ private:
 #endif
 	}
 
-	[[noreturn]] void help() {
+	// help does the work of all rounds for which more helpers than own are wanted.
+	[[noreturn]] void help(int own) {
+		name();
 		for (uint32_t seen = 0;;) {
 			for (int i = 0; i < spins && round_.load(std::memory_order_relaxed) == seen; i++)
 				pause();
@@ -85,7 +86,7 @@ private:
 			const void* work;
 			{
 				std::lock_guard lock(mutex_);
-				work = work_;
+				work = own < wanted_ ? work_ : nullptr;
 				if (work != nullptr)
 					busy_.fetch_add(1);
 			}
@@ -97,10 +98,11 @@ private:
 	}
 
 	std::mutex caller_; // held by the thread that has the helpers
-	std::mutex mutex_; // of work_ and call_
+	std::mutex mutex_; // of the next three
 	const void* work_ = nullptr;
 	void (*call_)(const void*) = nullptr;
+	int wanted_ = 0; // helpers
 	std::atomic<int> busy_{0};
 	std::atomic<uint32_t> round_{0};
-	int count_ = 0;
+	int count_ = 0, asked_ = 0; // helpers that began, and that had to
 };

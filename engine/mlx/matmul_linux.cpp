@@ -186,6 +186,7 @@ struct Product {
 	std::vector<float*> y;
 	std::vector<int> ends; // of each matrix, after its last row
 	Multiply multiply;
+	int threads; // that may share the work
 
 	// multiplyAll does the work on several threads if there is enough. What a row gets does not depend
 	// on how the work is divided.
@@ -203,19 +204,20 @@ struct Product {
 			for (int i = 0; i < tiles * matrices; i++)
 				work(i);
 		else
-			Helpers::all().share(tiles * matrices, work);
+			Helpers::all().share(threads, tiles * matrices, work);
 	}
 };
 
 class TiledMatMul : public core::Primitive {
 public:
-	TiledMatMul(core::Stream s, Target t) : Primitive(s), multiply_(multiplyOn(t)) {}
+	TiledMatMul(core::Stream s, Target t, int threads)
+		: Primitive(s), multiply_(multiplyOn(t)), threads_(threads) {}
 
 	// in: x (rows, in), w (in, out)
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		const core::array &x = in[0], &w = in[1];
 		auto p = std::make_shared<Product>();
-		p->multiply = multiply_;
+		p->multiply = multiply_, p->threads = threads_;
 		const int rows = x.shape(0);
 		p->matrix = {w.data<float>(), w.strides(0), w.strides(1)};
 		p->in = w.shape(0), p->out = w.shape(1), p->xStride = x.strides(1);
@@ -234,18 +236,20 @@ public:
 
 private:
 	Multiply multiply_;
+	int threads_;
 };
 
 class TiledGatherMM : public core::Primitive {
 public:
-	TiledGatherMM(core::Stream s, Target t) : Primitive(s), multiply_(multiplyOn(t)) {}
+	TiledGatherMM(core::Stream s, Target t, int threads)
+		: Primitive(s), multiply_(multiplyOn(t)), threads_(threads) {}
 
 	// in: x (n, k or 1, 1, in), w (E, in, out), chosen (n, k) of 32-bit integers below E
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		const core::array &x = in[0], &w = in[1], &chosen = in[2];
 		const int n = chosen.shape(0), k = chosen.shape(1), matrices = w.shape(0);
 		auto p = std::make_shared<Product>();
-		p->multiply = multiply_;
+		p->multiply = multiply_, p->threads = threads_;
 		p->matrix = {w.data<float>(), w.strides(1), w.strides(2)};
 		p->matrixStride = w.strides(0);
 		p->in = w.shape(1), p->out = w.shape(2), p->xStride = x.strides(3);
@@ -282,6 +286,7 @@ public:
 
 private:
 	Multiply multiply_;
+	int threads_;
 };
 
 } // namespace

@@ -11,7 +11,8 @@ func targets() target { return target(C.tandem_targets()) }
 
 // operation says how an operation of our own runs.
 func (s *Scope) operation(on target) C.tandem_operation {
-	return C.tandem_operation{stream: s.stream, target: C.int(on)}
+	return C.tandem_operation{stream: s.stream, target: C.int(on),
+		threads: C.int(s.t.threads)}
 }
 
 // filled returns r, which an operation of our own has made, or notes why there is none.

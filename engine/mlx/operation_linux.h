@@ -6,6 +6,7 @@
 typedef struct {
 	mlx_stream stream;
 	int target; // one of tandem_targets; 0 is the fastest
+	int threads; // that may share it
 	char why[256];
 } tandem_operation;
 
@@ -44,13 +45,14 @@ inline const mlx::core::array& of(mlx_array a) {
 	return *static_cast<mlx::core::array*>(a.ctx);
 }
 
-// make makes the float32 array of a primitive, whose first arguments are the stream and the target.
-// It returns 0, or 1 after a failure.
+// make makes the float32 array of a primitive, whose first arguments are the stream, the target
+// and the threads. It returns 0, or 1 after a failure.
 template <class Primitive, class... Arguments>
 int make(mlx_array* out, mlx::core::Shape shape, std::vector<mlx::core::array> in,
 	tandem_operation* how, Arguments... arguments) try {
 	auto primitive = std::make_shared<Primitive>(
-		*static_cast<mlx::core::Stream*>(how->stream.ctx), targets().at(how->target), arguments...);
+		*static_cast<mlx::core::Stream*>(how->stream.ctx), targets().at(how->target), how->threads,
+		arguments...);
 	out->ctx = new mlx::core::array(std::move(shape), mlx::core::float32, primitive, std::move(in));
 	return 0;
 } catch (const std::exception& e) {

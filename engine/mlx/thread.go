@@ -4,6 +4,7 @@ package mlx
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -17,6 +18,10 @@ import (
 type Options struct {
 	CPU  bool // use the CPU even if there is a GPU
 	BLAS bool // use BLAS even where [Scope.TiledMatMul] could multiply
+
+	// Threads is how many threads may share an operation on the CPU; 0 means [Threads]. For BLAS it
+	// holds in the whole process, until the next thread is made.
+	Threads int
 }
 
 // A Thread owns the OS thread on which MLX runs. Its methods may be called from any goroutine.
@@ -28,6 +33,8 @@ type Thread struct {
 	stream C.mlx_stream
 	gpu    bool
 	blas   bool
+
+	threads int // that may share an operation on the CPU
 
 	syncs  atomic.Int64
 	lent   atomic.Int64 // nanoseconds
@@ -50,8 +57,8 @@ type job struct {
 // NewThread starts the thread and selects its device. The caller must Close it. The error is an
 // [*Error] from MLX, for example if the device gives no stream.
 func NewThread(opts Options) (*Thread, error) {
-	t := &Thread{blas: opts.BLAS, jobs: make(chan job), quit: make(chan struct{}),
-		done: make(chan struct{})}
+	t := &Thread{blas: opts.BLAS, threads: cmp.Or(opts.Threads, Threads()), jobs: make(chan job),
+		quit: make(chan struct{}), done: make(chan struct{})}
 	started := make(chan error)
 	go t.loop(opts, started)
 	if err := <-started; err != nil {
@@ -104,6 +111,7 @@ func (t *Thread) open(opts Options) error {
 			return err
 		}
 		t.stream = C.mlx_default_cpu_stream_new()
+		setBLASThreads(t.threads)
 	}
 	if t.stream.ctx == nil {
 		return &Error{Message: "no stream on the device"}
