@@ -15,7 +15,8 @@ import (
 // stays as it was before the last Pad rows.
 //
 // Apart asks for attention whose result does not depend on the other rows: each row attends
-// by itself, over the keys up to its own.
+// by itself, over the keys up to its own. Attention that has this property for rows together, as
+// [mlx.Scope.TiledAttention] has, takes them together.
 type Sequence struct {
 	Tokens *mlx.Array    // (N) int32, may be unevaluated
 	N      int           // number of tokens, padding included
@@ -64,8 +65,8 @@ type Model interface {
 	// Unembed turns hidden states (rows, H) into logits (rows, V), in the model's own type.
 	Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
 
-	// NewCaches makes the empty caches of one sequence, one per layer. A layer that attends what
-	// another one keeps has none.
+	// NewCaches makes the empty caches of one sequence, in the order of the layers. A layer that keeps
+	// nothing has none.
 	NewCaches(opts cache.Options) []cache.Cache
 
 	Config() Config

@@ -110,7 +110,7 @@ func joinHeads(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 // attend attends a view with the rotated queries (1, Q, n, D) of one sequence.
 func (h Heads) attend(s *mlx.Scope, queries *mlx.Array, view cache.View,
 	q lm.Sequence) *mlx.Array {
-	if q.Apart {
+	if q.Apart && !tiled(s, queries, view.V) {
 		return h.apart(s, queries, view, q.Pos)
 	}
 	if view.Causal {
@@ -143,7 +143,7 @@ const causalRows = 64
 // causal attends q (1, Q, n, D), the last n positions of k and v (1, KV, T, D): (1, Q, n, D).
 func (h Heads) causal(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	n, past := q.Dim(2), k.Dim(2)-q.Dim(2)
-	if s.Thread().GPU() || n <= causalRows || plainOnCPU(s, q) && mlx.TiledAttentionFits(v) {
+	if s.Thread().GPU() || n <= causalRows || tiled(s, q, v) {
 		return h.CausalAttention(s, q, k, v)
 	}
 	var outs []*mlx.Array

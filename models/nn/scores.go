@@ -68,6 +68,12 @@ func plainOnCPU(s *mlx.Scope, x *mlx.Array) bool {
 	return x.Dtype() == mlx.Float32 && !s.Thread().GPU()
 }
 
+// tiled reports whether queries q attend values v by TiledAttention, in which a row gets the same
+// whatever rows come with it.
+func tiled(s *mlx.Scope, q, v *mlx.Array) bool {
+	return plainOnCPU(s, q) && mlx.TiledAttentionFits(v)
+}
+
 // float32s returns x in float32. Checkpoints of mixed types give values of another type than the
 // queries have. nil stays nil.
 func float32s(s *mlx.Scope, x *mlx.Array) *mlx.Array {
