@@ -122,9 +122,8 @@ func compareArrays(t *testing.T, s *mlx.Scope, got, want *mlx.Array, d mlx.Dtype
 	}
 }
 
-// TestGlobalScaleMultipliesEveryUse holds that a global scale multiplies products, rows of an
-// embedding, views of outputs and experts alike.
-// A vector that only chooses keeps its type where the model computes in 16 bits.
+// TestStoredVectorStaysWide holds that a vector that only chooses keeps its type where the model
+// computes in 16 bits.
 func TestStoredVectorStaysWide(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
@@ -155,6 +154,8 @@ func TestStoredVectorStaysWide(t *testing.T) {
 	}
 }
 
+// TestGlobalScaleMultipliesEveryUse holds that a global scale multiplies products, rows of an
+// embedding, views of outputs and experts alike.
 func TestGlobalScaleMultipliesEveryUse(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
