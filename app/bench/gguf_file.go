@@ -25,9 +25,12 @@ type ggufKind struct {
 // Kinds of a file that the load bench writes.
 var (
 	kindF32   = ggufKind{"F32", 0, 1, 4, func(b []byte) { copy(b, []byte{0, 0, 0x80, 0x3f}) }}
+	kindF16   = ggufKind{"F16", 1, 1, 2, func(b []byte) { b[1] &^= 0x40 }}
 	kindBF16  = ggufKind{"BF16", 30, 1, 2, func(b []byte) { b[1] &^= 0x40 }}
 	kindQ4_0  = ggufKind{"Q4_0", 2, 32, 18, halves(0)}
+	kindQ4_1  = ggufKind{"Q4_1", 3, 32, 20, halves(0, 2)}
 	kindQ5_0  = ggufKind{"Q5_0", 6, 32, 22, halves(0)}
+	kindQ5_1  = ggufKind{"Q5_1", 7, 32, 24, halves(0, 2)}
 	kindQ8_0  = ggufKind{"Q8_0", 8, 32, 34, halves(0)}
 	kindQ4_K  = ggufKind{"Q4_K", 12, 256, 144, halves(0, 2)}
 	kindQ5_K  = ggufKind{"Q5_K", 13, 256, 176, halves(0, 2)}

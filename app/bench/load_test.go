@@ -26,7 +26,8 @@ func TestLoadBenchLoadsEveryKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"Q4_K_M": "mixed 4-bit", "Q8_0": "8-bit", "MXFP4": "mxfp4",
-		"BF16": "as it is", "Q6_K": "8-bit", "Q3_K": "5-bit", "Q2_K": "4-bit"}
+		"BF16": "as it is",
+		"F16":  "as it is", "Q4_1": "4-bit", "Q5_1": "5-bit", "Q6_K": "8-bit", "Q3_K": "5-bit", "Q2_K": "4-bit"}
 	reports := slices.Index(table.Columns, "reports")
 	for _, row := range table.Rows {
 		if len(row) != len(table.Columns) || row[reports].(float64) < 2 {
