@@ -52,19 +52,15 @@ func (c *shortConv) NewCache(cache.Options) cache.Cache {
 // Forward implements nn.Mixer.
 func (c *shortConv) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	parts := s.Split(c.InProj.Forward(s, x), 3, -1) // B, C, x
-	y := c.convolve(s, s.Mul(parts[0], parts[2]), b)
+	y := nn.Recur(s, b, c.layer, s.Mul(parts[0], parts[2]))
 	if c.ConvBias != nil {
 		y = s.Add(y, c.ConvBias)
 	}
 	return c.OutProj.Forward(s, s.Mul(parts[1], y))
 }
 
-// convolve takes the rows x (rows, H) of each sequence after those before it: (rows, H).
-func (c *shortConv) convolve(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	return nn.Recur(s, b, c.layer, x)
-}
-
 // Mix implements nn.Mixer.
 func (c *shortConv) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	return c.convolve(s, s.Contiguous(s.BroadcastTo(x, b.Rows(), c.args.HiddenSize)), b)
+	return nn.Recur(s, b, c.layer,
+		s.Contiguous(s.BroadcastTo(x, b.Rows(), c.args.HiddenSize)))
 }

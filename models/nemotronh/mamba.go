@@ -67,22 +67,18 @@ func (m *mamba) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	inner := a.innerWidth()
 	wide := m.InProj.Forward(s, x)
 	gate := s.Slice(wide, 1, 0, inner)
-	y := m.update(s, s.Slice(wide, 1, inner, inner+a.convWidth()),
-		s.Slice(wide, 1, inner+a.convWidth(), wide.Dim(1)), b)
-	y = s.Reshape(s.Mul(silu(s, gate), y), rows, a.NGroups, inner/a.NGroups)
+	y := nn.Recur(s, b, m.layer, s.Slice(wide, 1, inner, inner+a.convWidth()),
+		s.Slice(wide, 1, inner+a.convWidth(), wide.Dim(1))) // (rows, H Dh)
+	y = s.Reshape(s.Mul(nn.SiLU(s, gate), y), rows, a.NGroups, inner/a.NGroups)
 	y = s.Reshape(s.RMSNorm(y, nil, float32(a.RMSNormEps)), rows, inner)
 	return m.OutProj.Forward(s, s.Mul(m.Norm, y))
-}
-
-// update takes the rows x (rows, C) and dt (rows, H) into the state of each sequence: (rows, H Dh).
-func (m *mamba) update(s *mlx.Scope, x, dt *mlx.Array, b lm.Batch) *mlx.Array {
-	return nn.Recur(s, b, m.layer, x, dt)
 }
 
 // Mix implements nn.Mixer.
 func (m *mamba) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	rows, a := b.Rows(), m.args
-	return m.update(s, nn.Fill(s, x, rows, a.convWidth()), nn.Fill(s, x, rows, a.MambaNumHeads), b)
+	return nn.Recur(s, b, m.layer, nn.Fill(s, x, rows, a.convWidth()),
+		nn.Fill(s, x, rows, a.MambaNumHeads))
 }
 
 // recur implements cache.Recurrence. rows has one input, dt. Everything that mixes rows goes row by
@@ -95,7 +91,7 @@ func (m *mamba) recur(s *mlx.Scope, state, window *mlx.Array,
 	if m.ConvBias != nil {
 		mixed = s.Add(mixed, m.ConvBias)
 	}
-	mixed = silu(s, mixed)
+	mixed = nn.SiLU(s, mixed)
 	dtype := mixed.Dtype()
 	group := func(from int) *mlx.Array { // (n, G, 1, Ds)
 		return s.Reshape(s.Slice(mixed, 1, from, from+g*ds), n, g, 1, ds)
@@ -137,5 +133,3 @@ func (m *mamba) timeSteps(s *mlx.Scope, dt *mlx.Array) *mlx.Array {
 	}
 	return dt
 }
-
-func silu(s *mlx.Scope, x *mlx.Array) *mlx.Array { return s.Mul(x, s.Sigmoid(x)) }

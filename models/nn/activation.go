@@ -6,6 +6,9 @@ import (
 	"tandem/engine/mlx"
 )
 
+// SiLU returns x times its logistic function.
+func SiLU(s *mlx.Scope, x *mlx.Array) *mlx.Array { return s.Mul(x, s.Sigmoid(x)) }
+
 // SwiGLU returns silu(gate) * up for x (rows, 2n), gate before up: (rows, n).
 func SwiGLU(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	parts := s.Split(x, 2, -1)
@@ -16,7 +19,7 @@ func swiglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
 	if plainOnCPU(s, gate) {
 		return gated(s, gate, up, s.Mul(constant(s, -math.Log2E, mlx.Float32), gate))
 	}
-	return s.Mul(s.Mul(gate, s.Sigmoid(gate)), up)
+	return s.Mul(SiLU(s, gate), up)
 }
 
 // GeGLU returns gelu(gate) * up for x (rows, 2n), gate before up: (rows, n). gelu is the

@@ -80,39 +80,18 @@ func (d *GatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array 
 	a, rows := d.args, b.Rows()
 	wide, gates := d.InProj.Forward(s, x), d.GateProj.Forward(s, x)
 	qkv, z := s.Slice(wide, 1, 0, a.convWidth()), s.Slice(wide, 1, a.convWidth(), wide.Dim(1))
-	y := d.update(s, qkv, gates, b)
+	y := Recur(s, b, d.layer, qkv, gates) // (rows, Hv, Dv)
 	normed := s.AsType(d.Norm.Forward(s, y), mlx.Float32)
 	z = s.AsType(s.Reshape(z, rows, a.LinearNumValueHeads, a.LinearValueHeadDim), mlx.Float32)
-	y = s.AsType(s.Mul(silu(s, z), normed), y.Dtype())
+	y = s.AsType(s.Mul(SiLU(s, z), normed), y.Dtype())
 	return d.OutProj.Forward(s, s.Reshape(y, rows, a.valueWidth()))
-}
-
-// update takes the rows qkv (rows, C) and gates (rows, 2 Hv) into the state of each sequence:
-// (rows, Hv, Dv).
-func (d *GatedDelta) update(s *mlx.Scope, qkv, gates *mlx.Array, b lm.Batch) *mlx.Array {
-	return Recur(s, b, d.layer, qkv, gates)
-}
-
-// Recur takes the rows of inputs (rows, ...) into the state that each sequence has of a recurrent
-// layer. It returns what the layer's cache.Recurrence gives for them, (rows, ...).
-func Recur(s *mlx.Scope, b lm.Batch, layer int, inputs ...*mlx.Array) *mlx.Array {
-	outs := make([]*mlx.Array, len(b))
-	at := 0
-	for i, q := range b {
-		own := make([]*mlx.Array, len(inputs))
-		for j, x := range inputs {
-			own[j] = s.Slice(x, 0, at, at+q.N)
-		}
-		outs[i] = q.Caches[layer].(*cache.Recurrent).Update(s, q.Pad, own[0], own[1:]...)
-		at += q.N
-	}
-	return s.Concat(0, outs...)
 }
 
 // Mix implements [Mixer].
 func (d *GatedDelta) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	rows, a := b.Rows(), d.args
-	y := d.update(s, Fill(s, x, rows, a.convWidth()), Fill(s, x, rows, 2*a.LinearNumValueHeads), b)
+	y := Recur(s, b, d.layer, Fill(s, x, rows, a.convWidth()),
+		Fill(s, x, rows, 2*a.LinearNumValueHeads))
 	return s.Reshape(y, rows, a.valueWidth())
 }
 
@@ -124,7 +103,7 @@ func (d *GatedDelta) recur(s *mlx.Scope, state, window *mlx.Array,
 	a, n := d.args, rows[0].Dim(0)
 	hk, dk := a.LinearNumKeyHeads, a.LinearKeyHeadDim
 	hv, dv := a.LinearNumValueHeads, a.LinearValueHeadDim
-	mixed := silu(s, d.Conv1d.Forward(s, window)) // (n, C)
+	mixed := SiLU(s, d.Conv1d.Forward(s, window)) // (n, C)
 	dtype := mixed.Dtype()
 	heads := func(from int, scale float64) *mlx.Array { // (n, Hv, Dk) float32
 		x := s.Reshape(s.Slice(mixed, 1, from, from+hk*dk), n, hk, 1, dk)
@@ -158,5 +137,3 @@ func (d *GatedDelta) decay(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	rate := s.Exp(s.AsType(d.ALog, mlx.Float32))
 	return s.Exp(s.Neg(s.Mul(rate, softplus)))
 }
-
-func silu(s *mlx.Scope, x *mlx.Array) *mlx.Array { return s.Mul(x, s.Sigmoid(x)) }

@@ -1,0 +1,23 @@
+package nn
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// Recur takes the rows of inputs (rows, ...) into the state that each sequence has of a recurrent
+// layer. It returns what the layer's cache.Recurrence gives for them, (rows, ...).
+func Recur(s *mlx.Scope, b lm.Batch, layer int, inputs ...*mlx.Array) *mlx.Array {
+	outs := make([]*mlx.Array, len(b))
+	at := 0
+	for i, q := range b {
+		own := make([]*mlx.Array, len(inputs))
+		for j, x := range inputs {
+			own[j] = s.Slice(x, 0, at, at+q.N)
+		}
+		outs[i] = q.Caches[layer].(*cache.Recurrent).Update(s, q.Pad, own[0], own[1:]...)
+		at += q.N
+	}
+	return s.Concat(0, outs...)
+}
