@@ -106,8 +106,8 @@ func (e *Engine) limitMemory(s *mlx.Scope) (old int64, ok bool) {
 		return 0, false
 	}
 	// Attention in MLX's operations materialises its scores on the CPU: (heads, chunk, T) under a
-	// mask, blocks of queries without one. With more than the slack active the operations go one by one,
-	// so the scores of two layers never exist at once.
+	// mask, blocks of queries without one. With more than the slack active, the operations go one by
+	// one. So the scores of two layers never exist at once.
 	return s.SetMemoryLimit(s.Memory().Active + prefillSlack)
 }
 

@@ -92,7 +92,8 @@ func isFloat(dtype string) bool {
 }
 
 // widens reports whether keys and values are float32 if the tensor of a sanitized name is. Such a
-// tensor embeds, or lies on the way to keys and values. Other tensors are float32 in many checkpoints of 16 bits.
+// tensor embeds, or lies on the way to keys and values. Other tensors are float32 in many checkpoints
+// of 16 bits.
 func widens(name string) bool {
 	if strings.HasSuffix(name, "scale") || strings.HasSuffix(name, "scale_2") {
 		return false // of a packed matrix, whose product has the type of its rows

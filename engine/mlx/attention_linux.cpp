@@ -1,6 +1,6 @@
-// Attention in float32 on the CPU, as one operation of MLX. Scores of a few queries and keys live in
-// registers and in the first cache, where MLX's own operations write and read all of them a dozen
-// times.
+// Attention in float32 on the CPU, as one operation of MLX. It computes the scores of a few queries
+// and keys at a time, which stay in registers and in the first cache. MLX's own operations write all
+// scores to memory, and read them, a dozen times.
 
 #include <algorithm>
 #include <atomic>
@@ -120,8 +120,9 @@ struct Block {
 	}
 };
 
-// weigh turns the scores of a row into powers of two, less the largest so far, and returns by what
-// the sums so far have to be multiplied. The row sees the first seen keys of the tile.
+// weigh subtracts the largest score so far from the scores of a row, and turns them into powers of
+// two. It returns the factor by which the sums so far have to be multiplied. The row sees the first
+// seen keys of the tile.
 INLINE float weigh(float* scores, int seen, const bool* mask, int64_t maskKey, float* most,
 	float* sum) {
 	const float none = -std::numeric_limits<float>::infinity();
@@ -258,8 +259,8 @@ Attend attendOn(Target target) {
 }
 
 // attendAll attends all queries, on several threads if there is enough to do. What a query gets does
-// not depend on how the work is divided. One of the threads works in own. It does what threads do not
-// that get no memory.
+// not depend on how the work is divided. One of the threads works in own. If another one gets no
+// memory, this one does its share.
 void attendAll(const Attention& a, Attend attend, int threads, Block& own) noexcept {
 	const int heads = a.heads / a.group, blocks = (a.n + blockQueries - 1) / blockQueries;
 	const int items = heads * blocks;

@@ -29,8 +29,9 @@ func (s *Scope) tiledMatMul(x, w *Array, on target) *Array {
 	return s.filled(r, &how, C.tandem_matmul(&r.c, x.c, w.c, &how))
 }
 
-// TiledGatherMM is [Scope.GatherMM] for x (n, k or 1, 1, in), w (E, in, out) and rhs (n, k) of 32-bit
-// integers below E, as TiledMatMul is for two arrays: (n, k, 1, out).
+// TiledGatherMM returns the products (n, k, 1, out) of [Scope.GatherMM], by an operation of our own.
+// x is (n, k or 1, 1, in), w is (E, in, out), and rhs (n, k) has 32-bit integers below E. x and w fit
+// TiledMatMulFits.
 func (s *Scope) TiledGatherMM(x, w, rhs *Array) *Array { return s.tiledGatherMM(x, w, rhs, 0) }
 
 func (s *Scope) tiledGatherMM(x, w, rhs *Array, on target) *Array {

@@ -1,5 +1,5 @@
-// Arrays on the CPU that are read straight from a file. mlx-c makes arrays of memory that is there
-// already, of which MLX makes a copy.
+// Arrays on the CPU whose memory nobody has written yet, so that a file is read straight into it.
+// mlx-c makes arrays of memory that is there already, and MLX copies it.
 
 #include <cstdio>
 #include <exception>

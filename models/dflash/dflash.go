@@ -18,15 +18,19 @@
 //     It keeps all rows, because a ring hands out its rows with a causal mask.
 //   - The guess must not be the mask token. Whoever reads the logits forbids it.
 //
-// There are five variants: biases of attention's projections (attention_bias, as for gpt-oss), norms
-// per tap before fc (aux_hidden_norms), gates on the outputs of heads (g_proj), and context rows that
-// pass each layer's input norm (architecture DFlashLagunaForCausalLM). The formulas of the last three
-// were checked against vLLM's DFlashLagunaModel and sglang's DFlashLagunaAttention.
+// There are five variants:
 //
-// The fifth is Muse Glimmer's drafter (architecture MuseGlimmerAssistantModel). It has other names,
-// its blocks see themselves in both directions everywhere, and its window counts the positions before
-// a row's own. It takes embeddings as they are stored. Its formulas were checked against
-// transformers' MuseGlimmerAssistantModel. Other architectures are refused by name.
+//   - Attention's projections have biases (attention_bias, as for gpt-oss).
+//   - Each tap has a norm before fc (aux_hidden_norms).
+//   - The outputs of heads have gates (g_proj).
+//   - Context rows pass each layer's input norm (architecture DFlashLagunaForCausalLM).
+//   - Muse Glimmer's drafter (architecture MuseGlimmerAssistantModel) has other names, and takes
+//     embeddings as they are stored. Its blocks see themselves in both directions everywhere. Its
+//     window counts the positions before a row's own.
+//
+// The formulas of the second to the fourth were checked against vLLM's DFlashLagunaModel and sglang's
+// DFlashLagunaAttention. Those of the fifth were checked against transformers'
+// MuseGlimmerAssistantModel. Other architectures are refused by name.
 package dflash
 
 import (
