@@ -66,8 +66,8 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	return err
 }
 
-// goTests runs go test on every package and prints a line for each. The build tag long is what makes
-// matrices long.
+// goTests runs go test on every package and prints a line for each. After them it prints what each
+// family of models took. The build tag long is what makes matrices long.
 func goTests(ctx context.Context, b *setup.Builder, race, long bool) error {
 	args := []string{"test", "-json", "-timeout", "30m"}
 	if race {
@@ -82,11 +82,15 @@ func goTests(ctx context.Context, b *setup.Builder, race, long bool) error {
 	if err != nil {
 		return err
 	}
+	report := newTestReport(b.Out)
+	if report.costs.packages, err = familyPackages(b.Root); err != nil {
+		return err
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	report := newTestReport(b.Out)
 	readErr := report.read(events)
+	report.costs.print(b.Out, !race && !long)
 	if err := cmd.Wait(); err != nil && len(report.failed) == 0 {
 		return fmt.Errorf("go test: %w", err)
 	}
@@ -110,10 +114,12 @@ type testReport struct {
 	output  map[string]*strings.Builder // key: package, or package/test
 	failed  []string
 	skipped []string
+	costs   familyCosts
 }
 
 func newTestReport(out io.Writer) *testReport {
-	return &testReport{out: out, output: map[string]*strings.Builder{}}
+	return &testReport{out: out, output: map[string]*strings.Builder{},
+		costs: familyCosts{seconds: map[string]float64{}}}
 }
 
 // read consumes events until their end.
@@ -162,6 +168,9 @@ func (r *testReport) finish(e testEvent, key string) {
 	text := ""
 	if r.output[key] != nil {
 		text = r.output[key].String()
+	}
+	if e.Test != "" {
+		r.costs.add(text)
 	}
 	switch {
 	case e.Test != "" && e.Action == "skip":

@@ -27,8 +27,9 @@ func TestGGUFParity(t *testing.T) {
 	}
 	thread := enginetest.NewThread(t)
 	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".gguf")
-		t.Run(name, func(t *testing.T) {
+		name := filepath.Base(file)
+		t.Run(strings.TrimSuffix(name, ".gguf"), func(t *testing.T) {
+			file := recordedFile(t, name)
 			b, err := models.Load(context.Background(), thread, file, models.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -85,7 +86,7 @@ func TestGGUFComputesInBFloat16(t *testing.T) {
 	}
 	for _, file := range files {
 		name := filepath.Base(file)
-		b, err := models.Load(context.Background(), thread, file,
+		b, err := models.Load(context.Background(), thread, recordedFile(t, name),
 			models.Options{Dtype: models.DtypeCheckpoint})
 		if err != nil {
 			t.Fatal(err)

@@ -2,12 +2,9 @@ package models_test
 
 import (
 	"encoding/json"
-	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"tandem/engine/cache"
@@ -30,87 +27,107 @@ func recordings(t *testing.T) []string {
 	return names
 }
 
-// recordedConfig returns the config.json of a recorded model, of its text half if it has others.
-func recordedConfig(t *testing.T, files fs.FS) map[string]any {
+// recordedType returns the model_type of a recorded model.
+func recordedType(t *testing.T, name string) string {
 	t.Helper()
-	var config map[string]any
-	text, err := fs.ReadFile(files, "config.json")
+	var config struct {
+		ModelType string `json:"model_type"`
+	}
+	text, err := os.ReadFile(filepath.Join("testdata", "parity", name, "config.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &config)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if half, ok := config["text_config"].(map[string]any); ok {
-		half["model_type"] = config["model_type"]
-		return half
-	}
-	return config
+	return config.ModelType
 }
 
-// recordedPlaces returns the paths of all recorded models by name: folders, and GGUF files.
-func recordedPlaces(t *testing.T) map[string]string {
+// recordedNames returns the names of all recorded models: of folders, and of GGUF files.
+func recordedNames(t *testing.T) []string {
 	t.Helper()
-	places := map[string]string{}
-	for _, name := range recordings(t) {
-		places[name] = filepath.Join(t.TempDir(), name)
-		if err := os.CopyFS(places[name], openFixture(t, name).files); err != nil {
-			t.Fatal(err)
-		}
-	}
 	files, err := filepath.Glob("testdata/gguf/*.gguf")
 	if err != nil || len(files) < 16 {
 		t.Fatalf("%d GGUF files, %v", len(files), err)
 	}
+	names := recordings(t)
 	for _, file := range files {
-		places[filepath.Base(file)] = file
+		names = append(names, filepath.Base(file))
 	}
-	return places
+	return names
+}
+
+// recordedPath returns the path of a recorded model: of a GGUF file, or of a folder that it makes.
+func recordedPath(t *testing.T, name string) string {
+	t.Helper()
+	if models.IsGGUF(name) {
+		return recordedFile(t, name)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(path, openFixture(t, name).files); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// recordedFile returns the path of a GGUF file. What the test does from here on is charged to its
+// model.
+func recordedFile(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join("testdata", "gguf", name)
+	s, err := models.Inspect(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enginetest.Charge(t, s.Architecture)
+	return path
 }
 
 // TestFootprintOfRecordedModelsIsTheirMemory expects the predicted memory of every recorded model's
 // weights within 3 % of what loading takes: in float32, as stored, and unpacked.
 func TestFootprintOfRecordedModelsIsTheirMemory(t *testing.T) {
 	th := enginetest.NewThread(t)
-	places := recordedPlaces(t)
-	for _, name := range slices.Sorted(maps.Keys(places)) {
-		path := places[name]
-		summary, err := models.Inspect(path)
+	for _, name := range recordedNames(t) {
+		t.Run(name, func(t *testing.T) { testFootprint(t, th, recordedPath(t, name)) })
+	}
+}
+
+// testFootprint does so for the model at a path.
+func testFootprint(t *testing.T, th *mlx.Thread, path string) {
+	summary, err := models.Inspect(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := summary.Footprint
+	for _, mode := range []struct {
+		name string
+		opts models.Options
+		said int64
+	}{
+		{"in float32", models.Options{Dtype: models.DtypeFloat32}, f.Weights(true)},
+		{"as stored", models.Options{Dtype: models.DtypeCheckpoint}, f.OnCPU().Weights(false)},
+		{"unpacked", models.Options{Unpack: true}, f.Unpacked().Weights(true)},
+	} {
+		enginetest.Do(t, th, func(s *mlx.Scope) error { s.ClearCache(); return nil })
+		before := th.Memory().Active
+		b, err := models.Load(t.Context(), th, path, mode.opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := summary.Footprint
-		for _, mode := range []struct {
-			name string
-			opts models.Options
-			said int64
-		}{
-			{"in float32", models.Options{Dtype: models.DtypeFloat32}, f.Weights(true)},
-			{"as stored", models.Options{Dtype: models.DtypeCheckpoint}, f.OnCPU().Weights(false)},
-			{"unpacked", models.Options{Unpack: true}, f.Unpacked().Weights(true)},
-		} {
-			enginetest.Do(t, th, func(s *mlx.Scope) error { s.ClearCache(); return nil })
-			before := th.Memory().Active
-			b, err := models.Load(t.Context(), th, path, mode.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			took := b.Info.Bytes
-			if off := math.Abs(float64(mode.said)/float64(took) - 1); !(off <= 0.03) {
-				t.Errorf("%s %s: its weights are predicted to take %d bytes, and take %d",
-					name, mode.name, mode.said, took)
-			}
-			// An array may get a used buffer that is larger. That counts in arrays as small as these.
-			if held := th.Memory().Active - before; held < took || held > took+64<<10 {
-				t.Errorf("%s %s: its weights take %d bytes, and hold %d", name, mode.name, took,
-					held)
-			}
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
-			if after := th.Memory().Active; after != before {
-				t.Errorf("%s %s: active memory went from %d to %d", name, mode.name, before, after)
-			}
+		took := b.Info.Bytes
+		if off := math.Abs(float64(mode.said)/float64(took) - 1); !(off <= 0.03) {
+			t.Errorf("%s: its weights are predicted to take %d bytes, and take %d", mode.name,
+				mode.said, took)
+		}
+		// An array may get a used buffer that is larger. That counts in arrays as small as these.
+		if held := th.Memory().Active - before; held < took || held > took+64<<10 {
+			t.Errorf("%s: its weights take %d bytes, and hold %d", mode.name, took, held)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if after := th.Memory().Active; after != before {
+			t.Errorf("%s: active memory went from %d to %d", mode.name, before, after)
 		}
 	}
 }
@@ -120,25 +137,27 @@ func TestFootprintOfRecordedModelsIsTheirMemory(t *testing.T) {
 func TestFootprintOfTextEqualsCachesOfRecordedModels(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const tokens = cache.MaxChunk
-	seen := map[any]bool{}
-	places := recordedPlaces(t)
-	for _, name := range slices.Sorted(maps.Keys(places)) {
-		path := places[name]
-		if !models.IsGGUF(path) {
-			config := recordedConfig(t, os.DirFS(path))
-			if seen[config["model_type"]] {
+	seen := map[string]bool{}
+	for _, name := range recordedNames(t) {
+		if !models.IsGGUF(name) {
+			modelType := recordedType(t, name)
+			if seen[modelType] {
 				continue
 			}
-			seen[config["model_type"]] = true
+			seen[modelType] = true
 		}
-		for _, policy := range []models.DtypePolicy{models.DtypeFloat32, models.DtypeCheckpoint} {
-			f, held, tapes := measuredText(t, th, path, policy, tokens)
-			got := f.Text(tokens, policy == models.DtypeFloat32)
-			if got > held || got < held-tapes {
-				t.Errorf("%s, %s: %d tokens are predicted to take %d bytes, and take %d",
-					name, policy, tokens, got, held)
+		t.Run(name, func(t *testing.T) {
+			path := recordedPath(t, name)
+			for _, policy := range []models.DtypePolicy{models.DtypeFloat32,
+				models.DtypeCheckpoint} {
+				f, held, tapes := measuredText(t, th, path, policy, tokens)
+				got := f.Text(tokens, policy == models.DtypeFloat32)
+				if got > held || got < held-tapes {
+					t.Errorf("%s: %d tokens are predicted to take %d bytes, and take %d", policy,
+						tokens, got, held)
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -14,7 +14,8 @@ const recordedVocabulary = 128
 
 // RecordedModel returns the files of the recording of that name below a folder of recordings. It
 // may borrow the weights of another one. It has no chat template. Nothing was recorded of texts, so
-// its tokenizer has a byte of ASCII for each id.
+// its tokenizer has a byte of ASCII for each id. What the test does from here on is charged to the
+// model.
 func RecordedModel(t testing.TB, recordings, name string) fstest.MapFS {
 	t.Helper()
 	var recording struct {
@@ -35,6 +36,7 @@ func RecordedModel(t testing.TB, recordings, name string) fstest.MapFS {
 			files[filepath.Base(path)] = &fstest.MapFile{Data: readFile(t, path)}
 		}
 	}
+	Charge(t, modelTypeOf(t, files["config.json"].Data))
 	return files
 }
 
