@@ -151,17 +151,25 @@ func ulp(v float64, bits int) float64 {
 	return math.Ldexp(1, exp-bits)
 }
 
-// parityRuns are the ways in which a recorded text is computed. The bit tier compares them with each
-// other too, so that the ones of many forwards need not run each time.
-var parityRuns = []struct {
+// A parityRun is a way to compute a recorded text.
+type parityRun struct {
 	name          string
 	prompt, reply int // rows per forward
-	long          bool
-}{
-	{"decode", 512, 1, false},
-	{"one row", 1, 1, true},
-	{"chunks of 7", 7, 7, false},
-	{"chunks of 32", 32, 32, false},
+	decode        int // rows of the reply that come before, one by one
+}
+
+// parityRuns are the ways for a type. All logits are compared in each. The bit tier compares the ways
+// with each other too, so that the ones of many forwards need not run each time.
+func parityRuns(dtype string) []parityRun {
+	if enginetest.Long {
+		return []parityRun{{"decode", 512, 1, 0}, {"one row", 1, 1, 0}, {"chunks of 7", 7, 7, 0},
+			{"chunks of 32", 32, 32, 0}}
+	}
+	runs := []parityRun{{"decode and a chunk", 512, 512, 16}}
+	if dtype == "float32" {
+		runs = append(runs, parityRun{"chunks of 7", 7, 7, 0})
+	}
+	return runs
 }
 
 // TestParity compares with mlx_lm on every recorded case: the prompt in chunks of different sizes,
@@ -188,21 +196,23 @@ func TestParity(t *testing.T) {
 				}
 				defer b.Close()
 				want := f.expected(t, th, dtype)
-				for _, run := range parityRuns {
-					if run.long && !enginetest.Long {
-						continue
-					}
-					caches := b.Model.NewCaches(cache.Options{})
-					tokens := slices.Concat(want.prompt, want.ids[:len(want.ids)-1])
-					rows := forward(t, th, b.Model, caches, tokens[:len(want.prompt)], run.prompt)
-					rows = append(rows, forward(t, th, b.Model, caches, tokens[len(want.prompt):],
-						run.reply)...)
-					compare(t, run.name, dtype, rows[len(want.prompt)-1:], want)
-					freeCaches(t, th, caches)
+				for _, run := range parityRuns(dtype) {
+					compare(t, run.name, dtype, run.logits(t, th, b.Model, want), want)
 				}
 			})
 		}
 	}
+}
+
+// logits returns the logits of each step.
+func (r parityRun) logits(t *testing.T, th *mlx.Thread, m lm.Model, e *expected) [][]float32 {
+	t.Helper()
+	caches := m.NewCaches(cache.Options{})
+	defer freeCaches(t, th, caches)
+	reply := e.ids[:len(e.ids)-1]
+	rows := forward(t, th, m, caches, e.prompt, r.prompt)[len(e.prompt)-1:]
+	rows = append(rows, forward(t, th, m, caches, reply[:r.decode], 1)...)
+	return append(rows, forward(t, th, m, caches, reply[r.decode:], r.reply)...)
 }
 
 // compare checks the logits of each step. Fed with mlx_lm's own ids, equal argmax at every step is

@@ -107,9 +107,9 @@ func (c exactCase) runTaps(t *testing.T, th *mlx.Thread, layout cache.Layout,
 	}
 
 	// Prefill in chunks, then decode steps.
-	chunks := []int{7, 32}
+	chunks, blocks := []int{7}, []int{2, 16}
 	if enginetest.Long {
-		chunks = []int{1, 7, 16, 32}
+		chunks, blocks = []int{1, 7, 16, 32}, []int{2, 4, 8, 16}
 	}
 	for _, chunk := range chunks {
 		caches := b.Model.NewCaches(opts)
@@ -126,7 +126,7 @@ func (c exactCase) runTaps(t *testing.T, th *mlx.Thread, layout cache.Layout,
 	}
 
 	// Verify blocks: the rows of accepted tokens, with wrong tokens after them.
-	for _, k := range []int{2, 4, 8, 16} {
+	for _, k := range blocks {
 		caches := b.Model.NewCaches(opts)
 		at := len(e.prompt)
 		check("prompt", 0, tapRows(t, th, b.Model, caches, text[:at]))

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"tandem/engine/cache"
 	"tandem/engine/enginetest"
 	"tandem/models"
 )
@@ -49,12 +48,8 @@ func TestUnpackedWeights(t *testing.T) {
 				t.Errorf("the weights are predicted to take %d bytes, and take %d", want, got)
 			}
 			e := f.expected(t, th, "float32")
-			caches := b.Model.NewCaches(cache.Options{})
-			tokens := slices.Concat(e.prompt, e.ids[:len(e.ids)-1])
-			rows := forward(t, th, b.Model, caches, tokens[:len(e.prompt)], 512)
-			rows = append(rows, forward(t, th, b.Model, caches, tokens[len(e.prompt):], 1)...)
-			compare(t, "decode", "float32", rows[len(e.prompt)-1:], e)
-			freeCaches(t, th, caches)
+			run := parityRuns("float32")[0]
+			compare(t, run.name, "float32", run.logits(t, th, b.Model, e), e)
 		})
 	}
 	if seen < 10 {
