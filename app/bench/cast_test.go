@@ -168,7 +168,11 @@ func (l *lossless) each(c cell, of *cast) (differ, all int) {
 			Prompt: l.prompt(30, 2), MaxTokens: new(40), IgnoreEOS: true, Seed: new(uint64(5)),
 			Sampling: sample.Params{Temperature: 0.8},
 		}, d)
-		want := l.plain("by "+d.Name(), r, 0)
+		name := "drafted"
+		if _, lookup := d.(draft.Ngram); lookup {
+			name = "repetitive"
+		}
+		want := l.plain(name, r, 0)
 		of.giveAnswer(&r, d, want.ids)
 		for _, fused := range []bool{false, true} {
 			if fused && d.Name() != "dflash" {

@@ -108,6 +108,9 @@ func forEachFamily(t *testing.T, test func(*lossless)) {
 			l := openLosslessIn(t, recordedFolder(t, f.name), f.name, cache.Ring)
 			defer l.Close()
 			l.steady, l.ringless = true, !l.hasRings()
+			if !enginetest.Long {
+				l.length = 120 // rings start over twice
+			}
 			for _, layout := range l.layouts() {
 				l.layout, l.known = layout, map[string]oracle{}
 				test(l)
@@ -134,11 +137,14 @@ func TestFamiliesDecodeWithDraftsToTheBit(t *testing.T) {
 		for _, b := range blocks {
 			for _, depth := range b.depths {
 				c := cell{l.shape, l.layout, b.rollback, depth}
-				d, a := l.long(c, least, true)
-				n, m := l.each(c, of)
-				differ, all = differ+d+n, all+a+m
-				if d+n > 0 || a == 0 || m == 0 {
-					l.t.Errorf("%s: %d of %d logits differ", c, d+n, a+m)
+				n, m := l.long(c, least, true)
+				if enginetest.Long || b.rollback == engine.Trim { // which is served
+					d, a := l.each(c, of)
+					n, m = n+d, m+a
+				}
+				differ, all = differ+n, all+m
+				if n > 0 || m == 0 {
+					l.t.Errorf("%s: %d of %d logits differ", c, n, m)
 				}
 			}
 		}
@@ -148,7 +154,7 @@ func TestFamiliesDecodeWithDraftsToTheBit(t *testing.T) {
 
 // In every family, a text goes on from random places to the bit, from memory and from disk.
 func TestFamiliesRestoreToTheBit(t *testing.T) {
-	cuts := 10
+	cuts := 6 // a branch of each half
 	if enginetest.Long {
 		cuts = 200
 	}

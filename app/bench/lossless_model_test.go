@@ -59,6 +59,7 @@ type lossless struct {
 	layout   cache.Layout
 	drafter  *enginetest.Scripted
 	ringless bool              // no cache starts over, so nothing waits for that
+	length   int               // tokens of a long text
 	steady   bool              // n-gram lookups may always be right, as the text may repeat itself
 	known    map[string]oracle // by request
 }
@@ -175,7 +176,7 @@ func openLosslessIn(t *testing.T, dir, shape string, layout cache.Layout) *lossl
 		t.Fatal(err)
 	}
 	return &lossless{
-		t: t, th: th, bundle: b, shape: shape, dir: dir, layout: layout,
+		t: t, th: th, bundle: b, shape: shape, dir: dir, layout: layout, length: 300,
 		known:   map[string]oracle{},
 		model:   &witness{Model: b.Model},
 		drafter: &enginetest.Scripted{Vocab: b.Model.Config().VocabSize, Layers: []int{0, 1}},

@@ -113,7 +113,7 @@ var blockDepths = []struct {
 }
 
 // long decodes until each count of accepted drafts has occurred often enough. With exact, rings
-// must also have started over at each row of a block. It returns how many logits differ, and how
+// must also have started over at each row of a block, at any if once is enough. It returns how many logits differ, and how
 // many were compared.
 func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 	l.t.Helper()
@@ -121,12 +121,16 @@ func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 	turns := make([]int, c.depth+1)
 	rng := rand.New(rand.NewPCG(1, uint64(c.depth)))
 	var wrong []int // of the next rounds
+	turned := slices.Min[[]int]
+	if least == 1 {
+		turned = slices.Max[[]int]
+	}
 	rings := exact && !l.ringless
-	for i := 0; slices.Min(histogram) < least || rings && slices.Min(turns) == 0; i++ {
+	for i := 0; slices.Min(histogram) < least || rings && turned(turns) == 0; i++ {
 		which := i % 6
 		r := engine.Request{
 			Prompt:    l.prompt([]int{5, 60, 17}[which%3], which), // the window is 16
-			MaxTokens: new(300), IgnoreEOS: true, Seed: new(uint64(which)),
+			MaxTokens: new(l.length), IgnoreEOS: true, Seed: new(uint64(which)),
 		}
 		if which%2 == 1 {
 			r.Sampling = sample.Params{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}

@@ -16,7 +16,6 @@ import (
 // random places: the first half of them from memory, the others from disk. It returns how many
 // tokens were restored, how many logits differ, and how many were compared.
 func (l *lossless) takeUp(r engine.Request, cuts int, exact bool) (restored, differ, all int) {
-	const length = 300
 	rng := rand.New(rand.NewPCG(3, uint64(len(r.Prompt))))
 	var store *checkpoint.Store
 	var e *engine.Engine
@@ -31,7 +30,7 @@ func (l *lossless) takeUp(r engine.Request, cuts int, exact bool) (restored, dif
 	}
 	open()
 	defer func() { closed() }()
-	r.MaxTokens = new(length)
+	r.MaxTokens = new(l.length)
 	whole := l.plain(fmt.Sprint("text ", r.Sampling.Temperature), r, 0)
 	text := slices.Concat(r.Prompt, whole.ids)
 	ways := func() engine.Speculation {
@@ -60,7 +59,7 @@ func (l *lossless) takeUp(r engine.Request, cuts int, exact bool) (restored, dif
 			closed()
 			open()
 		}
-		at := 1 + rng.IntN(length-20)
+		at := 1 + rng.IntN(l.length-20)
 		n := 1 + rng.IntN(20)
 		r := r
 		r.Prompt, r.MaxTokens, r.Speculation = text[:len(whole.ids[:at])+len(r.Prompt)], new(n),
