@@ -91,3 +91,14 @@ func TestTemplateThatDoesNotCompileSaysWhereAndWhy(t *testing.T) {
 		t.Errorf("no template at all: %v", err)
 	}
 }
+
+// TestFilesOfOllamasChat expects a template for a file of Ollama's, which has none in its metadata.
+func TestFilesOfOllamasChat(t *testing.T) {
+	blob := "sha256-" + strings.Repeat("0f", 32)
+	for path, want := range map[string]bool{"/store/blobs/" + blob: true, blob: true, "/a.gguf": false,
+		"/store/blobs/" + blob + ".gguf": false, "/" + blob + "/a": false} {
+		if got := recommended(path).Chats; got != want {
+			t.Errorf("%s chats: %t", path, got)
+		}
+	}
+}

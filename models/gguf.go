@@ -61,10 +61,12 @@ func openGGUF(path string) (fs.FS, error) {
 }
 
 // recommended returns what is known about a GGUF file beside its metadata: of the starter, and of
-// Ollama's models.
+// Ollama's models. In Ollama's store a chat template lies beside the model, in Go's language.
 func recommended(path string) gguf.Recommended {
-	if m, ok := ollama.Of(path); ok {
-		return gguf.Recommended(m.Parameters())
+	if ollama.IsBlob(path) {
+		m, _ := ollama.Of(path)
+		p := m.Parameters() // none of a model that the store has no name for
+		return gguf.Recommended{Sampling: p.Sampling, Stops: p.Stops, Chats: true}
 	}
 	f, err := disk.Open(path)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,8 +13,8 @@ import (
 	"tandem/storage/disk"
 )
 
-// projectorName begins the names of files with what lets a model see. They are no models.
-const projectorName = "mmproj"
+// IsGGUF reports whether a file is named as a GGUF file is.
+func IsGGUF(name string) bool { return models.IsGGUF(name) }
 
 // ggufModels returns the GGUF files of a folder that are models: of a set, the first file, even if it
 // is missing. It returns none for a folder that is a model itself, with config.json and safetensors.
@@ -29,7 +28,7 @@ func ggufModels(entries []fs.DirEntry) []string {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if !models.IsGGUF(name) || e.IsDir() || strings.HasPrefix(name, ".") || isProjector(name) {
+		if !models.IsGGUF(name) || e.IsDir() || strings.HasPrefix(name, ".") || hub.IsProjector(name) {
 			continue
 		}
 		if first := models.GGUFSet(name)[0]; !slices.Contains(names, first) {
@@ -37,11 +36,6 @@ func ggufModels(entries []fs.DirEntry) []string {
 		}
 	}
 	return names
-}
-
-// isProjector reports whether a file is named as one with what lets a model see.
-func isProjector(name string) bool {
-	return models.IsGGUF(name) && strings.Contains(strings.ToLower(name), projectorName)
 }
 
 // hasFile reports whether a folder has a file of that name.
@@ -70,7 +64,7 @@ func modelPath(path string) (string, error) {
 	names := ggufModels(entries)
 	switch len(names) {
 	case 0:
-		i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return isProjector(e.Name()) })
+		i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return hub.IsProjector(e.Name()) })
 		if i >= 0 && !hasFile(entries, "config.json") {
 			return "", refuse("%s holds %s, which lets a model see and is none itself; "+
 				"download the model's own file too", path, entries[i].Name())
@@ -92,9 +86,10 @@ func modelPath(path string) (string, error) {
 // lies as publishers have it: in a folder ORG/NAME, under a name that begins with NAME, without
 // GGUF, and ends with the quantization. Elsewhere it is the file's own name.
 func ggufID(path string) string {
-	name := models.TrimGGUF(filepath.Base(models.GGUFSet(path)[0]))
-	if set := models.GGUFSet(path); len(set) > 1 {
-		name = setEnd.ReplaceAllString(name, "")
+	set := models.GGUFSet(path)
+	name := models.TrimGGUF(filepath.Base(set[0]))
+	if len(set) > 1 {
+		name = strings.TrimSuffix(name, fmt.Sprintf("-00001-of-%05d", len(set)))
 	}
 	tag := hub.Quantization(filepath.Base(path))
 	folder := filepath.Dir(path)
@@ -113,9 +108,6 @@ func ggufID(path string) string {
 	}
 	return id + ":" + tag
 }
-
-// setEnd is how the names of the files of a set end.
-var setEnd = regexp.MustCompile(`-\d{5}-of-\d{5}$`)
 
 // trimGGUFEnd returns the name of a repository without the end that those of GGUF files have.
 func trimGGUFEnd(name string) string {

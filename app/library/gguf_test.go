@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
+	"tandem/models"
 	"tandem/models/hub"
 )
 
@@ -26,6 +27,27 @@ func TestIDsOfGGUFFiles(t *testing.T) {
 	} {
 		if got := folderID(path); got != want {
 			t.Errorf("%s has the id %q, not %q", path, got, want)
+		}
+	}
+}
+
+// Two packages that may not know each other have the same rules for names.
+func TestNamesOfGGUFFilesMeanTheSameEverywhere(t *testing.T) {
+	for name, files := range map[string]int{"a.gguf": 1, "a-00002-of-00003.GGUF": 3,
+		"a-00001-of-00001.gguf": 1, "a-00001-of-01024.gguf": 1024, "a-00001-of-01025.gguf": 1,
+		"a-00001-of-99999.gguf": 1, "a-00001-of-00000.gguf": 1, "a-00009-of-00003.gguf": 3,
+		"a-1-of-3.gguf": 1, "-00001-of-00002.gguf": 2, "d/a-00001-of-00002.gguf": 2,
+		"a-00001-of-00002.safetensors": 1} {
+		of, at := models.GGUFSet(name), hub.GGUFSet(name)
+		if !slices.Equal(of, at) || len(of) != files {
+			t.Errorf("%s belongs to %d files, %d at the hub, not %d: %q, %q", name, len(of), len(at),
+				files, of[0], at[0])
+		}
+	}
+	for _, name := range []string{"mmproj-a.gguf", "a-MMPROJ.GGUF", "a.GGUF", "gguf", "a.gguf.part"} {
+		if projector := models.IsGGUF(name) && strings.Contains(strings.ToLower(name),
+			"mmproj"); hub.IsProjector(name) != projector {
+			t.Errorf("%s lets a model see: %t", name, !projector)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (d *Folder) measured(l Loss) {
 func (d *Folder) Refined() (*Folder, error) {
 	finer, err := openFolder(d.fsys, d.files[0].name, lookAtAll)
 	if err == nil {
-		finer.recommended = d.recommended
+		finer.Recommend(d.recommended)
 	}
 	return finer, err
 }
@@ -171,7 +171,6 @@ func (d *Folder) show(m *model) error {
 		return err
 	}
 	d.tokenizer = t
-	t.fromOllama = ollamaBlob.MatchString(path.Base(d.files[0].name))
 	d.small = map[string]func() ([]byte, error){
 		configFile:          func() ([]byte, error) { return config, nil },
 		tokenizerFile:       sync.OnceValues(t.file),

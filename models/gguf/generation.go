@@ -10,11 +10,13 @@ import (
 type Recommended struct {
 	Sampling map[string]any // by the names of generation_config.json
 	Stops    []string       // texts that end an answer
+
+	Chats bool // it chats, so that a file without a template takes its family's
 }
 
 // Recommend adds to generation_config.json, where it goes before what the file says itself. It is
 // called before others use the folder.
-func (d *Folder) Recommend(r Recommended) { d.recommended = r }
+func (d *Folder) Recommend(r Recommended) { d.recommended, d.tokenizer.chats = r, r.Chats }
 
 // Tokens of Harmony, the form of gpt-oss. An answer has several messages there, and harmonyEnd ends
 // each of them.

@@ -55,15 +55,11 @@ var templateForms = []templateForm{
 	{name: "mistral", tokens: []string{"[INST]", "[/INST]"}},
 }
 
-// ollamaBlob is how the files in Ollama's store are named. There a chat template may lie beside the
-// model, in Go's language.
-var ollamaBlob = regexp.MustCompile(`^sha256-[0-9a-f]{64}$`)
-
-// template returns the chat template, empty if the model has none. For one in Go's language, and for
-// a model of Ollama's without one, it is the family's own.
+// template returns the chat template, empty if the model has none. For one in Go's language it is the
+// family's own, and so it is for a file without one if [Recommended] says so.
 func (t *tokenizer) template() string {
 	text := t.metadata.text("tokenizer.chat_template")
-	if isGoTemplate(text) || text == "" && t.fromOllama {
+	if isGoTemplate(text) || text == "" && t.chats {
 		return t.familyTemplate()
 	}
 	return text

@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"tandem/engine/native"
 )
 
 // shownTemplate returns the chat template that a file of tokens and a template is shown with.
-func shownTemplate(t *testing.T, file, template string, tokens ...string) string {
+func shownTemplate(t *testing.T, chats bool, template string, tokens ...string) string {
 	t.Helper()
 	m := smallestWithout("tokenizer.")
 	m.set("tokenizer.ggml.model", "gpt2")
@@ -24,10 +23,11 @@ func shownTemplate(t *testing.T, file, template string, tokens ...string) string
 	if template != "" {
 		m.set("tokenizer.chat_template", template)
 	}
-	d, err := Open(fstest.MapFS{file: {Data: m.file()}}, file)
+	d, err := open(t, m.file())
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.Recommend(Recommended{Chats: chats})
 	var config struct {
 		ChatTemplate string `json:"chat_template"`
 	}
@@ -51,11 +51,11 @@ func TestGoTemplatesAreNoJinja(t *testing.T) {
 		if !isGoTemplate(text) {
 			t.Errorf("%q is taken for Jinja", text)
 		}
-		if got := shownTemplate(t, "m.gguf", text, "<|im_start|>", "<|im_end|>"); got == "" ||
+		if got := shownTemplate(t, false, text, "<|im_start|>", "<|im_end|>"); got == "" ||
 			strings.Contains(got, ".Prompt") || isGoTemplate(got) {
 			t.Errorf("%q is shown as %q", text, got)
 		}
-		if got := shownTemplate(t, "m.gguf", text); got != "" {
+		if got := shownTemplate(t, false, text); got != "" {
 			t.Errorf("%q is shown as %q, though no form is known", text, got)
 		}
 	}
@@ -63,7 +63,7 @@ func TestGoTemplatesAreNoJinja(t *testing.T) {
 		"{{ messages[0].content }}", "{{- bos_token }}{{ '.A' if x else y }}", "{{ range(3) }}",
 		"{%- if tools %}{{ .Tools }}{% endif %}", "{{ x }} {{ end_of_turn }} {{ iffy }}",
 	} {
-		if got := shownTemplate(t, "m.gguf", text, "<|im_start|>", "<|im_end|>"); got != text {
+		if got := shownTemplate(t, false, text, "<|im_start|>", "<|im_end|>"); got != text {
 			t.Errorf("%q is shown as %q", text, got)
 		}
 	}
@@ -72,11 +72,10 @@ func TestGoTemplatesAreNoJinja(t *testing.T) {
 // In Ollama's store the template lies beside the model. Elsewhere a model without one has none.
 func TestModelOfOllamasWithoutATemplate(t *testing.T) {
 	tokens := []string{"<|im_start|>", "<|im_end|>"}
-	if got := shownTemplate(t, "base.gguf", "", tokens...); got != "" {
+	if got := shownTemplate(t, false, "", tokens...); got != "" {
 		t.Errorf("a model without a template has %q", got)
 	}
-	blob := "sha256-" + strings.Repeat("0f", 32)
-	if got := shownTemplate(t, blob, "", tokens...); !strings.Contains(got, "<|im_start|>") {
+	if got := shownTemplate(t, true, "", tokens...); !strings.Contains(got, "<|im_start|>") {
 		t.Errorf("a model of Ollama's has %q", got)
 	}
 }

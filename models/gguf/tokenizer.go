@@ -39,7 +39,7 @@ type tokenizer struct {
 	scores   []float64 // as long as tokens, or nil
 	form     tokenizerForm
 
-	fromOllama bool // the file lies in Ollama's store
+	chats bool // see Recommended
 }
 
 // A tokenizerForm has the parts of tokenizer.json that follow from the kind of the tokenizer. A

@@ -19,6 +19,9 @@ const (
 	projectorName = "mmproj"
 
 	maxTagLength = 64
+
+	// maxSetFiles bounds the files of a set, as models does.
+	maxSetFiles = 1 << 10
 )
 
 var (
@@ -91,6 +94,11 @@ func checkQuantization(name, quantization string) error {
 	return nil
 }
 
+// IsProjector reports whether a GGUF file is named as one with what lets a model see.
+func IsProjector(name string) bool {
+	return isGGUF(name) && strings.Contains(strings.ToLower(path.Base(name)), projectorName)
+}
+
 // isGGUF reports whether a file is named as a GGUF file is.
 func isGGUF(name string) bool { return strings.EqualFold(path.Ext(name), ggufEnd) }
 
@@ -126,10 +134,10 @@ func chooseGGUF(name string, files []string, quantization string) (*GGUF, error)
 	for _, f := range files {
 		switch base := strings.ToLower(path.Base(f)); {
 		case !isGGUF(f), strings.HasPrefix(base, "."), strings.Contains(base, "imatrix"):
-		case strings.Contains(base, projectorName):
+		case IsProjector(f):
 			g.Projector = true
 		default:
-			first := ggufSet(f)[0]
+			first := GGUFSet(f)[0]
 			if sets[first] == nil {
 				sets[first] = map[string]bool{}
 			}
@@ -141,7 +149,7 @@ func chooseGGUF(name string, files []string, quantization string) (*GGUF, error)
 		firsts = append(firsts, first)
 	}
 	cut := func(first string) int { // 0 for a whole set
-		return min(1, len(ggufSet(first))-len(sets[first]))
+		return min(1, len(GGUFSet(first))-len(sets[first]))
 	}
 	rank := func(file string) int {
 		if i := slices.Index(preferred, Quantization(file)); i >= 0 {
@@ -171,7 +179,7 @@ func chooseGGUF(name string, files []string, quantization string) (*GGUF, error)
 		return nil, errorf(Unsupported, name, "the repository has no GGUF file of %s: choose one of %s",
 			quantization, strings.Join(g.Others, ", "))
 	}
-	g.files = ggufSet(g.File)
+	g.files = GGUFSet(g.File)
 	for _, f := range g.files {
 		if !sets[g.File][f] {
 			g.missing = append(g.missing, f)
@@ -196,16 +204,16 @@ func ggufOnDisk(name, dir, quantization string) (*GGUF, error) {
 	return chooseGGUF(name, listGGUF(dir), quantization)
 }
 
-// ggufSet returns the names of all files of the set that a GGUF file belongs to.
-func ggufSet(file string) []string {
+// GGUFSet returns the names of all files of the set that a GGUF file belongs to.
+func GGUFSet(file string) []string {
 	stem, end := strings.TrimSuffix(file, path.Ext(file)), path.Ext(file)
 	m := setEnd.FindStringSubmatchIndex(stem)
-	if m == nil {
+	if m == nil || !isGGUF(file) {
 		return []string{file}
 	}
 	n := 0
 	fmt.Sscanf(stem[m[2]:m[3]], "%d", &n)
-	if n < 1 || n > maxShards {
+	if n < 1 || n > maxSetFiles {
 		return []string{file}
 	}
 	names := make([]string, n)

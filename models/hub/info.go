@@ -150,9 +150,10 @@ func (in info) choose(name string, index []byte) ([]string, error) {
 // lacks says why a repository holds no model that can be loaded.
 func (in info) lacks() string {
 	for _, f := range in.files {
-		switch path.Ext(f) {
-		case ".gguf":
+		if isGGUF(f) {
 			return "holds no GGUF file of a model"
+		}
+		switch path.Ext(f) {
 		case ".bin", ".pt", ".pth":
 			isWeights := func(f string) bool { return path.Ext(f) == ".safetensors" }
 			if !slices.ContainsFunc(in.files, isWeights) {

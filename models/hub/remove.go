@@ -52,7 +52,7 @@ func targetOf(path string) (t target, err error) {
 			return t, err
 		}
 		folder, base := filepath.Split(filepath.Clean(path))
-		for _, name := range ggufSet(base) {
+		for _, name := range GGUFSet(base) {
 			t.set = append(t.set, filepath.Join(folder, name))
 		}
 	}

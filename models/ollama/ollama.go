@@ -42,6 +42,9 @@ const (
 
 var blobName = regexp.MustCompile(`^sha256-[0-9a-f]{64}$`)
 
+// IsBlob reports whether a path is named as the files in a store are.
+func IsBlob(path string) bool { return blobName.MatchString(filepath.Base(path)) }
+
 // A Model is what a manifest names.
 type Model struct {
 	Host, Namespace, Name, Tag string
@@ -150,7 +153,7 @@ func readManifest(store string, parts []string) Model {
 // no manifest names it.
 func Of(path string) (m Model, ok bool) {
 	dir := filepath.Dir(path)
-	if filepath.Base(dir) != blobsFolder || !blobName.MatchString(filepath.Base(path)) {
+	if filepath.Base(dir) != blobsFolder || !IsBlob(path) {
 		return m, false
 	}
 	list, _ := Models(filepath.Dir(dir))
