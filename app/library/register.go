@@ -95,8 +95,8 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 	return l.register(ctx, storage.Model{ID: id, Path: dir, Source: storage.SourceFolder}, info)
 }
 
-// folderID returns the id of the model in a folder or a GGUF file: its name at the hub if the
-// folder lies in a hub's cache, else the name of the folder or the file in the hub's alphabet.
+// folderID returns the id of the model in a folder or a GGUF file. In a hub's cache and in Ollama's
+// store it is the name there. Elsewhere it is that of the folder or the file, in the hub's alphabet.
 func folderID(dir string) string {
 	if id := blobID(dir); id != "" {
 		return id

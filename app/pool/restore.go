@@ -7,8 +7,8 @@ import (
 	"tandem/app/control"
 )
 
-// restore loads models again, with the contexts and in the forms that they had, after the load for which they left
-// has failed. Their memory was kept, see evict.
+// restore loads models again, with the contexts and in the forms that they had, after the load for
+// which they left has failed. Their memory was kept, see evict.
 func (p *Pool) restore(gone []*Model) (came []*Model) {
 	for _, m := range gone {
 		held := demand{context: m.context, form: m.form}

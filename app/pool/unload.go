@@ -44,9 +44,9 @@ func (p *Pool) Unload(ctx context.Context, id string) error {
 }
 
 // RemoveModel takes a model out of memory and calls remove with its row, in one change. A removed
-// choice is followed by the model that is served unless another is chosen. A client that leaves does not end the removal half way:
-// rows without files would stay. wasInMemory says whether the model was in memory. Error:
-// CodeModelBusy while requests hold it.
+// choice is followed by the model that is served unless another is chosen. A client that leaves does
+// not end the removal half way: rows without files would stay. wasInMemory says whether the model
+// was in memory. Error: CodeModelBusy while requests hold it.
 func (p *Pool) RemoveModel(ctx context.Context, id string,
 	remove func(context.Context, storage.Model) error) (wasInMemory bool, err error) {
 	row, err := p.lockFor(ctx, id)

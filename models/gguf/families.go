@@ -184,28 +184,27 @@ func gptOSSConfig(c *config) {
 	c.fields["attention_bias"] = true
 }
 
-var (
-	lfm2Names = map[string]string{
-		"token_embd_norm":        "model.embedding_norm",
-		"output_norm":            "model.embedding_norm",
-		"blk.attn_norm":          "operator_norm",
-		"blk.attn_q_norm":        "self_attn.q_layernorm",
-		"blk.attn_k_norm":        "self_attn.k_layernorm",
-		"blk.attn_output":        "self_attn.out_proj",
-		"blk.shortconv.conv":     "conv.conv",
-		"blk.shortconv.in_proj":  "conv.in_proj",
-		"blk.shortconv.out_proj": "conv.out_proj",
-		"blk.ffn_norm":           "ffn_norm",
-		"blk.ffn_gate":           "feed_forward.w1",
-		"blk.ffn_up":             "feed_forward.w3",
-		"blk.ffn_down":           "feed_forward.w2",
-		"blk.ffn_gate_inp":       "feed_forward.gate",
-		"blk.exp_probs_b":        "feed_forward.expert_bias=",
-		"blk.ffn_gate_exps":      "feed_forward.switch_mlp.gate_proj",
-		"blk.ffn_up_exps":        "feed_forward.switch_mlp.up_proj",
-		"blk.ffn_down_exps":      "feed_forward.switch_mlp.down_proj",
-	}
-)
+// lfm2Names has the short convolutions, and the makers' names of MLPs.
+var lfm2Names = map[string]string{
+	"token_embd_norm":        "model.embedding_norm",
+	"output_norm":            "model.embedding_norm",
+	"blk.attn_norm":          "operator_norm",
+	"blk.attn_q_norm":        "self_attn.q_layernorm",
+	"blk.attn_k_norm":        "self_attn.k_layernorm",
+	"blk.attn_output":        "self_attn.out_proj",
+	"blk.shortconv.conv":     "conv.conv",
+	"blk.shortconv.in_proj":  "conv.in_proj",
+	"blk.shortconv.out_proj": "conv.out_proj",
+	"blk.ffn_norm":           "ffn_norm",
+	"blk.ffn_gate":           "feed_forward.w1",
+	"blk.ffn_up":             "feed_forward.w3",
+	"blk.ffn_down":           "feed_forward.w2",
+	"blk.ffn_gate_inp":       "feed_forward.gate",
+	"blk.exp_probs_b":        "feed_forward.expert_bias=",
+	"blk.ffn_gate_exps":      "feed_forward.switch_mlp.gate_proj",
+	"blk.ffn_up_exps":        "feed_forward.switch_mlp.up_proj",
+	"blk.ffn_down_exps":      "feed_forward.switch_mlp.down_proj",
+}
 
 // lfm2Config tells layers with a convolution: they have no heads of keys.
 func lfm2Config(c *config) {

@@ -90,10 +90,10 @@ type Snapshot struct {
 // GGUF files, org/name:Q4_K_M takes the one of that quantization. Without a wish it takes the usual
 // one, see [GGUF].
 //
-// Files in the cache are not fetched again, even if another program fetched them. Files that an earlier pull left
-// half done are continued. If the hub cannot be reached and the revision is complete on disk, Pull
-// returns that snapshot with Unchecked set. progress may be nil. It is called from one goroutine,
-// at most ten times a second, and for the last time before Pull returns.
+// Files in the cache are not fetched again, even if another program fetched them. Files that an
+// earlier pull left half done are continued. If the hub cannot be reached and the revision is
+// complete on disk, Pull returns that snapshot with Unchecked set. progress may be nil. It is called
+// from one goroutine, at most ten times a second, and for the last time before Pull returns.
 //
 // Cancelling ctx ends the pull with ctx's error and keeps what has arrived. Failures that may pass
 // are tried again after growing pauses, up to eight times in a row without a byte gained. Codes of
