@@ -28,7 +28,7 @@ WAYS = [
 
 def texts(temperature):
     def same():
-        drafted = accepted = 0
+        drafted, accepted = dict.fromkeys((way["drafter"] for way in WAYS), 0), 0
         for seed, prompt in enumerate(PROMPTS):
             fields = {"temperature": temperature, "seed": seed, "max_tokens": TOKENS, "ignore_eos": True}
             ask = [{"role": "user", "content": prompt}]
@@ -37,8 +37,10 @@ def texts(temperature):
             for way in WAYS:
                 said = server.chat(ask, speculation=way, **fields)
                 check(said["token_ids"] == plain["token_ids"], f"{prompt!r} by {way}: {said['message']['content']!r}, without drafts {plain['message']['content']!r}")
-                drafted, accepted = drafted + said["timings"]["draft_n"], accepted + said["timings"]["draft_n_accepted"]
-        check(0 < accepted < drafted, f"{accepted} of {drafted} drafts were accepted")
+                drafted[way["drafter"]] += said["timings"]["draft_n"]
+                accepted += said["timings"]["draft_n_accepted"]
+        check(drafted["ngram"] and drafted["model"], f"drafters and their drafts: {drafted}")  # auto may choose none
+        check(0 < accepted < sum(drafted.values()), f"{accepted} of {drafted} drafts were accepted")
 
     return same
 
