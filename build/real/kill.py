@@ -3,49 +3,48 @@
 python kill.py TANDEM   (the program; it serves in homes of its own)
 """
 
+import contextlib
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 
 from checks import check, run
-from starter import Server
+from starter import HERE, Server
 
-TEXT = pathlib.Path(__file__).parents[2].joinpath("engine", "LOG.md").read_text()[:11000]
+TEXT = (HERE / "testdata" / "conversation.txt").read_text()  # of this project's log, as it once was
 LEAST = 3000  # tokens of the conversation
 
 
-class Program:
-    """A tandem serve on a home folder."""
-
-    def __init__(self, home):
-        env = os.environ | {"TANDEM_HOME": home, "HF_HUB_OFFLINE": "1"}
-        self.process = subprocess.Popen([sys.argv[1], "serve", "--addr", "127.0.0.1:0", "--model", "starter"], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.server = Server(self.process.stdout.readline().strip())
-
-    def end(self, how):
-        how()
-        self.process.wait(timeout=20)
+@contextlib.contextmanager
+def serving(home):
+    """Gives a tandem serve on a home folder, and its process. At the end it is killed, if it still runs."""
+    env = os.environ | {"TANDEM_HOME": home, "HF_HUB_OFFLINE": "1"}
+    command = [sys.argv[1], "serve", "--addr", "127.0.0.1:0", "--model", "starter"]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            yield Server(process.stdout.readline().strip()), process
+        finally:
+            process.kill()
 
 
 def survives():
     with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as fresh:
         first = [{"role": "user", "content": TEXT + "\nWhat is this text about?"}]
-        program = Program(home)
-        said = program.server.chat(first, temperature=0, max_tokens=96, ignore_eos=True)
-        tokens = len(said["prompt_token_ids"]) + len(said["token_ids"])
-        check(tokens >= LEAST, f"the conversation has {tokens} tokens")
-        time.sleep(2)  # written by then
-        program.end(program.process.kill)
+        with serving(home) as (server, _):
+            said = server.chat(first, temperature=0, max_tokens=96, ignore_eos=True)
+            tokens = len(said["prompt_token_ids"]) + len(said["token_ids"])
+            check(tokens >= LEAST, f"the conversation has {tokens} tokens")
+            time.sleep(2)  # written by then; the end is a kill
 
         turns = [*first, {"role": "assistant", "content": said["message"]["content"]}, {"role": "user", "content": "Say more."}]
         answers = {}
         for name, folder in (("after the kill", home), ("from nothing", fresh)):
-            program = Program(folder)
-            answers[name] = program.server.chat(turns, temperature=0, max_tokens=32)
-            program.end(program.process.terminate)
+            with serving(folder) as (server, process):
+                answers[name] = server.chat(turns, temperature=0, max_tokens=32)
+                process.terminate()
+                process.wait(timeout=20)
         again, whole = answers["after the kill"], answers["from nothing"]
         check(again["prompt_token_ids"] == whole["prompt_token_ids"], "the prompts differ")
         check(again["timings"]["cache_n"] >= LEAST - 100, f"{again['timings']['cache_n']} tokens came back of {tokens}: {again['timings']}")
