@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -164,15 +165,21 @@ func losses(fsys fs.FS) (list []Loss) {
 	return list
 }
 
-// refined returns files whose tensors have more bits, if a load failed for want of them. Else ok is
-// false.
-func refined(fsys fs.FS, failed error) (_ fs.FS, ok bool) {
+// refined returns files whose tensors have more bits, if a load failed for want of them. Else it
+// returns nil, and the error of the load or of ctx.
+func refined(ctx context.Context, fsys fs.FS, failed error) (fs.FS, error) {
 	folder, isFolder := fsys.(*gguf.Folder)
 	if _, coarse := errors.AsType[*gguf.CoarseError](failed); !isFolder || !coarse {
-		return nil, false
+		return nil, failed
 	}
-	finer, err := folder.Refined()
-	return finer, err == nil
+	finer, err := folder.Refined(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, failed
+	}
+	return finer, nil
 }
 
 // leftOut says what parts of a model's files are for that it leaves out, see Summary.LeftOut.

@@ -121,8 +121,11 @@ func open(path string) (fs.FS, error) {
 // (io.ReaderAt).
 func LoadFS(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
 	b, err := load(ctx, t, fsys, opts)
-	if finer, ok := refined(fsys, err); ok {
-		b, err = load(ctx, t, finer, opts)
+	if err != nil {
+		var finer fs.FS
+		if finer, err = refined(ctx, fsys, err); err == nil {
+			b, err = load(ctx, t, finer, opts)
+		}
 	}
 	if err != nil {
 		return nil, named(err, opts)

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -79,9 +80,9 @@ func (d *Folder) measured(l Loss) {
 }
 
 // Refined returns the same folder, whose tensors have the bits that they need as a whole. It reads
-// all tensors that lose something.
-func (d *Folder) Refined() (*Folder, error) {
-	finer, err := openFolder(d.fsys, d.files[0].name, lookAtAll)
+// all tensors that lose something, which ends with ctx.
+func (d *Folder) Refined(ctx context.Context) (*Folder, error) {
+	finer, err := openFolder(ctx, d.fsys, d.files[0].name, lookAtAll)
 	if err == nil {
 		finer.Recommend(d.recommended)
 	}
@@ -98,15 +99,17 @@ type fileID struct {
 // Open reads and checks the header of a GGUF file, or of all files of its set. Errors are one
 // sentence about the file, without its name. An error that wraps fs.ErrNotExist is the file
 // system's own.
-func Open(fsys fs.FS, name string) (*Folder, error) { return openFolder(fsys, name, lookAtSamples) }
+func Open(fsys fs.FS, name string) (*Folder, error) {
+	return openFolder(context.Background(), fsys, name, lookAtSamples)
+}
 
 // OpenHeader is Open where only the header of a file is at hand. It tells whether the file can be
 // used. Do not read the weights.
 func OpenHeader(fsys fs.FS, name string) (*Folder, error) {
-	return openFolder(fsys, name, lookAtHeader)
+	return openFolder(context.Background(), fsys, name, lookAtHeader)
 }
 
-func openFolder(fsys fs.FS, name string, by look) (*Folder, error) {
+func openFolder(ctx context.Context, fsys fs.FS, name string, by look) (*Folder, error) {
 	h, files, ids, err := openSet(fsys, name)
 	if err != nil {
 		return nil, err
@@ -115,7 +118,7 @@ func openFolder(fsys fs.FS, name string, by look) (*Folder, error) {
 	d := &Folder{fsys: fsys, files: ids}
 	m := &model{header: h, look: by}
 	for i, f := range files {
-		m.files = append(m.files, f.(io.ReaderAt))
+		m.files = append(m.files, untilDone{f.(io.ReaderAt), ctx})
 		if ids[i].changed.After(d.changed) {
 			d.changed = ids[i].changed
 		}
@@ -124,6 +127,20 @@ func openFolder(fsys fs.FS, name string, by look) (*Folder, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// An untilDone reads until its context ends.
+type untilDone struct {
+	io.ReaderAt
+	ctx context.Context
+}
+
+// ReadAt implements io.ReaderAt.
+func (r untilDone) ReadAt(p []byte, off int64) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.ReaderAt.ReadAt(p, off)
 }
 
 // openRegular opens a file that can be read at any offset.

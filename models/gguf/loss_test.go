@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"context"
 	"errors"
 	"io"
 	"testing"
@@ -96,7 +97,11 @@ func TestSampleThatMisleadsIsNotTrusted(t *testing.T) {
 	if e, ok := errors.AsType[*CoarseError](err); !ok || e.Tensor != "blk.0.ffn_down.weight" {
 		t.Fatalf("the load says %v, and the losses are %+v", err, d.Losses())
 	}
-	finer, err := d.Refined()
+	ctx := &countingContext{Context: t.Context(), most: sampleRuns + 2} // in the tensor
+	if _, err := d.Refined(ctx); !errors.Is(err, context.Canceled) || ctx.asked != ctx.most {
+		t.Errorf("after the end of its context it reads on: %v, asked %d times", err, ctx.asked)
+	}
+	finer, err := d.Refined(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,4 +111,17 @@ func TestSampleThatMisleadsIsNotTrusted(t *testing.T) {
 	if l := finer.Losses()[0]; !l.Whole || l.RMS >= maxError {
 		t.Errorf("the loss is %+v", l)
 	}
+}
+
+// A countingContext ends when it is asked for the last time.
+type countingContext struct {
+	context.Context
+	asked, most int
+}
+
+func (c *countingContext) Err() error {
+	if c.asked++; c.asked < c.most {
+		return nil
+	}
+	return context.Canceled
 }
