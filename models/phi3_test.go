@@ -29,6 +29,8 @@ func TestPhi3RefusesUnsupportedConfigs(t *testing.T) {
 		{rope(map[string]any{"long_factor": nil}), "has 0 factors, not 12"},
 		{rope(map[string]any{"long_factor": slices.Repeat([]float64{0}, 12)}), "factor 0 "},
 		{rope(map[string]any{"rope_theta": 5}), "rope_theta is 10000, but 5 in the section"},
+		{map[string]any{"partial_rotary_factor": nil, "rope_parameters": map[string]any{
+			"rope_type": "default", "rope_theta": 5}}, "rope_theta is 10000, but 5 in the section"},
 		{rope(map[string]any{"partial_rotary_factor": 0.5}),
 			"partial_rotary_factor is 0.75, but 0.5 in the section"},
 		{rope(map[string]any{"original_max_position_embeddings": 32}),

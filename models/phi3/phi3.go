@@ -86,7 +86,10 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if a.NumAttentionHeads > 0 {
 		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
 	}
-	if err := cmp.Or(a.mergeRope(), a.check()); err != nil {
+	if err := a.mergeRope(); err != nil {
+		return nil, err
+	}
+	if err := a.check(); err != nil {
 		return nil, err
 	}
 	return a, nil
