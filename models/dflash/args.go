@@ -96,9 +96,9 @@ func (a *args) check() error {
 			flashArchitecture)
 	case len(a.Architectures) > 1 ||
 		a.Architectures[0] != flashArchitecture && !a.laguna() && !a.muse():
-		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a drafter of architecture %q "+
+		return nn.Unsupported("config.json: a drafter of architecture %q "+
 			"is not supported, only %s, %s and %s", a.Architectures, flashArchitecture,
-			lagunaArchitecture, museArchitecture)}
+			lagunaArchitecture, museArchitecture)
 	}
 	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: maxBlockSize}}
 	if a.NumTargetLayers != 0 {
@@ -129,8 +129,7 @@ func (a *args) check() error {
 	case a.RopeTheta == nil:
 		return errors.New("config.json: rope_theta is missing")
 	case a.UseSlidingWindow != nil && *a.UseSlidingWindow && a.LayerTypes == nil:
-		return &nn.UnsupportedError{
-			Message: "config.json: use_sliding_window is not supported without layer_types"}
+		return nn.Unsupported("config.json: use_sliding_window is not supported without layer_types")
 	}
 	return nil
 }

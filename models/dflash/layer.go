@@ -32,15 +32,14 @@ func newLayer(w *nn.Weights, path string, a *args) *layer {
 		parts = []nn.Part{{Path: attn + ".qkv_proj", Out: q + 2*kv}}
 	}
 	qkv := w.Stacked(a.HiddenSize, a.AttentionBias, parts...)
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	l := &layer{
 		QKVProj:                qkv,
 		KVProj:                 w.Outputs(qkv, q, q+2*kv),
 		OProj:                  w.Linear(attn+".o_proj", q, a.HiddenSize, a.AttentionBias),
 		QKNorm:                 w.HeadNorm(attn, h, a.RMSNormEps, 0),
 		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm: a.Norm(w, path+".post_attention_layernorm"),
 	}
 	if w.Has(attn + ".g_proj.weight") {
 		l.GProj = w.Linear(attn+".g_proj", a.HiddenSize, h.Q, false)

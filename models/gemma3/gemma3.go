@@ -68,8 +68,7 @@ func (p *ropeParameters) UnmarshalJSON(text []byte) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if key != nn.FullAttention && key != nn.SlidingAttention && string(fields[key]) != "null" {
-			return &nn.UnsupportedError{Message: fmt.Sprintf(
-				"%q in rope_parameters is not supported for gemma3", key)}
+			return nn.Unsupported("%q in rope_parameters is not supported for gemma3", key)
 		}
 	}
 	return nil
@@ -143,15 +142,15 @@ func (a *args) check() error {
 		return fmt.Errorf("config.json: query_pre_attn_scalar is %v, not above 0",
 			a.QueryPreAttnScalar)
 	case a.UseBidirectionalAttention != nil && a.UseBidirectionalAttention != false:
-		return &nn.UnsupportedError{Message: "config.json: use_bidirectional_attention makes an encoder, " +
-			"which does not generate; look for a model made for text generation"}
+		return nn.Unsupported("config.json: use_bidirectional_attention makes an encoder, " +
+			"which does not generate; look for a model made for text generation")
 	case a.RopeParameters != nil && a.RopeParameters.Sliding.Kind() != "default":
-		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: rope type %q of sliding_attention "+
-			"is not supported, only default", a.RopeParameters.Sliding.Kind())}
+		return nn.Unsupported("config.json: rope type %q of sliding_attention "+
+			"is not supported, only default", a.RopeParameters.Sliding.Kind())
 	case a.RopeParameters != nil && a.RopeParameters.Sliding.CheckWhole() != nil:
 		return a.RopeParameters.Sliding.CheckWhole()
 	case a.FinalLogitSoftcapping != nil || a.AttnLogitSoftcapping != nil:
-		return &nn.UnsupportedError{Message: "config.json: logit softcapping is not part of Gemma 3"}
+		return nn.Unsupported("config.json: logit softcapping is not part of Gemma 3")
 	}
 	return nil
 }

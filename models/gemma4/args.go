@@ -64,7 +64,7 @@ func (p *ropeParameters) UnmarshalJSON(text []byte) error {
 		known := key == nn.FullAttention || key == nn.SlidingAttention
 		says := string(fields[key])
 		if !known && says != "null" && !(key == "rope_type" && says == `"default"`) {
-			return unsupported("%q in rope_parameters is not supported for gemma4", key)
+			return nn.Unsupported("%q in rope_parameters is not supported for gemma4", key)
 		}
 	}
 	return nil
@@ -164,15 +164,15 @@ func (a *args) check() error {
 		return fmt.Errorf("config.json: final_logit_softcapping is %v, not above 0",
 			*a.FinalLogitSoftcapping)
 	case a.RopeParameters != nil && a.RopeParameters.Full == nil:
-		return unsupported("config.json: rope_parameters without full_attention is not supported " +
+		return nn.Unsupported("config.json: rope_parameters without full_attention is not supported " +
 			"for gemma4")
 	case a.AttentionBias:
-		return unsupported("config.json: attention_bias is not supported for gemma4")
+		return nn.Unsupported("config.json: attention_bias is not supported for gemma4")
 	}
 	switch a.UseBidirectionalAttention {
 	case nil, false, "vision": // images see themselves whole; they are not read
 	default:
-		return unsupported("config.json: use_bidirectional_attention %v is not supported for gemma4",
+		return nn.Unsupported("config.json: use_bidirectional_attention %v is not supported for gemma4",
 			a.UseBidirectionalAttention)
 	}
 	return nil
@@ -301,8 +301,4 @@ func (a *args) unusedKeys(name string) bool {
 	module, ok = strings.CutPrefix(module, "self_attn.")
 	return ok && slices.ContainsFunc([]string{"k_proj.", "v_proj.", "k_norm."},
 		func(part string) bool { return strings.HasPrefix(module, part) })
-}
-
-func unsupported(format string, args ...any) error {
-	return &nn.UnsupportedError{Message: fmt.Sprintf(format, args...)}
 }

@@ -25,9 +25,9 @@ func newExperts(w *nn.Weights, path string, a *args) *experts {
 			Count: a.NumExperts, Hidden: a.HiddenSize, Intermediate: a.MoEIntermediateSize,
 			Gate: nn.GeGLU,
 		}),
-		PreFeedforwardLayernorm2:  a.norm(w, path+".pre_feedforward_layernorm_2"),
-		PostFeedforwardLayernorm1: a.norm(w, path+".post_feedforward_layernorm_1"),
-		PostFeedforwardLayernorm2: a.norm(w, path+".post_feedforward_layernorm_2"),
+		PreFeedforwardLayernorm2:  a.Norm(w, path+".pre_feedforward_layernorm_2"),
+		PostFeedforwardLayernorm1: a.Norm(w, path+".post_feedforward_layernorm_1"),
+		PostFeedforwardLayernorm2: a.Norm(w, path+".post_feedforward_layernorm_2"),
 	}
 }
 

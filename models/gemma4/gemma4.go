@@ -43,15 +43,14 @@ type block struct {
 
 // newBlock reads one layer.
 func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *block {
-	norm := func(name string) *nn.RMSNorm { return a.norm(w, path+name) }
 	l := &block{
 		SelfAttn: newAttention(w, path+".self_attn", a, rope, layer),
 		MLP: w.MLP(path+".mlp", a.HiddenSize, a.intermediate(layer), false,
 			nn.GeGLU),
-		InputLayernorm:           norm(".input_layernorm"),
-		PostAttentionLayernorm:   norm(".post_attention_layernorm"),
-		PreFeedforwardLayernorm:  norm(".pre_feedforward_layernorm"),
-		PostFeedforwardLayernorm: norm(".post_feedforward_layernorm"),
+		InputLayernorm:           a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm:   a.Norm(w, path+".post_attention_layernorm"),
+		PreFeedforwardLayernorm:  a.Norm(w, path+".pre_feedforward_layernorm"),
+		PostFeedforwardLayernorm: a.Norm(w, path+".post_feedforward_layernorm"),
 		LayerScalar:              w.Vector(path+".layer_scalar", 1),
 	}
 	if a.EnableMoEBlock {
@@ -61,11 +60,6 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *b
 		l.LayerInput = newLayerInput(w, path, a)
 	}
 	return l
-}
-
-// norm reads a norm of rows.
-func (a *args) norm(w *nn.Weights, path string) *nn.RMSNorm {
-	return w.RMSNorm(path, a.HiddenSize, a.RMSNormEps, 0)
 }
 
 // Forward implements nn.Layer, for a model whose layers have no inputs of their own.

@@ -62,7 +62,7 @@ func newLayerInput(w *nn.Weights, path string, a *args) *layerInput {
 	return &layerInput{
 		Gate:       w.Linear(path+".per_layer_input_gate", a.HiddenSize, width, false),
 		Projection: w.Linear(path+".per_layer_projection", width, a.HiddenSize, false),
-		PostNorm:   a.norm(w, path+".post_per_layer_input_norm"),
+		PostNorm:   a.Norm(w, path+".post_per_layer_input_norm"),
 	}
 }
 

@@ -74,21 +74,13 @@ func (a *args) check() error {
 		a.Check(nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions}),
 		a.CheckWhole(), a.CheckHalves(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
-		nn.CheckActivation("hidden_activation", a.HiddenActivation, "silu", "swish")); err != nil {
+		nn.CheckActivation("hidden_activation", a.HiddenActivation, "silu", "swish"),
+		nn.CheckPositive(
+			nn.Number{Name: "post_norm_eps", Value: a.PostNormEps},
+			nn.Number{Name: "qk_scale_factor", Value: a.QKScaleFactor},
+			nn.Number{Name: "final_logit_softcapping", Value: a.FinalLogitSoftcapping},
+			nn.Number{Name: "output_multiplier", Value: a.OutputMultiplier})); err != nil {
 		return err
-	}
-	for _, v := range []struct {
-		name  string
-		value float64
-	}{
-		{"post_norm_eps", a.PostNormEps},
-		{"qk_scale_factor", a.QKScaleFactor},
-		{"final_logit_softcapping", a.FinalLogitSoftcapping},
-		{"output_multiplier", a.OutputMultiplier},
-	} {
-		if !(v.value > 0) {
-			return fmt.Errorf("config.json: %s is %v, not above 0", v.name, v.value)
-		}
 	}
 	if len(a.LayerRopeTheta) != a.NumHiddenLayers {
 		return fmt.Errorf("config.json: layer_rope_theta lists %d layers of %d",
@@ -96,13 +88,12 @@ func (a *args) check() error {
 	}
 	for _, theta := range a.LayerRopeTheta {
 		if theta != 0 && theta != *a.RopeTheta {
-			return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: layer_rope_theta %v is "+
-				"not supported, only 0 and rope_theta %v", theta, *a.RopeTheta)}
+			return nn.Unsupported("config.json: layer_rope_theta %v is "+
+				"not supported, only 0 and rope_theta %v", theta, *a.RopeTheta)
 		}
 	}
 	if kind := a.RopeScaling.Kind(); kind != "default" {
-		return &nn.UnsupportedError{Message: fmt.Sprintf(
-			"config.json: rope type %q is not supported for muse_glimmer", kind)}
+		return nn.Unsupported("config.json: rope type %q is not supported for muse_glimmer", kind)
 	}
 	return nil
 }

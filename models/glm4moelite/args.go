@@ -83,8 +83,7 @@ func (a *args) check() error {
 		err = nn.CheckSizes(nn.Size{Name: "q_lora_rank", Value: *a.QLoraRank, Max: nn.MaxHidden})
 	}
 	if err == nil && a.RopeInterleave != nil && !*a.RopeInterleave {
-		return &nn.UnsupportedError{
-			Message: "config.json: rope_interleave false is not supported for glm4_moe_lite"}
+		return nn.Unsupported("config.json: rope_interleave false is not supported for glm4_moe_lite")
 	}
 	return err
 }
@@ -109,11 +108,10 @@ func (a *args) checkExperts() error {
 	case err != nil:
 		return err
 	case a.TopkMethod != "noaux_tc":
-		return &nn.UnsupportedError{Message: fmt.Sprintf(
-			"config.json: topk_method %q is not supported, only noaux_tc", a.TopkMethod)}
+		return nn.Unsupported("config.json: topk_method %q is not supported, only noaux_tc", a.TopkMethod)
 	case a.ScoringFunc != "sigmoid":
-		return &nn.UnsupportedError{Message: fmt.Sprintf(
-			"config.json: scoring_func %q is not supported, only sigmoid", a.ScoringFunc)}
+		return nn.Unsupported("config.json: scoring_func %q is not supported, only sigmoid",
+			a.ScoringFunc)
 	case a.FirstKDenseReplace < 0:
 		return fmt.Errorf("config.json: first_k_dense_replace is %d, which is below 0",
 			a.FirstKDenseReplace)

@@ -22,7 +22,6 @@ import (
 
 // newBlock reads one layer.
 func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	spec := nn.LatentSpec{
 		Hidden: a.HiddenSize, Heads: a.NumAttentionHeads, Rank: a.KVLoraRank,
 		Nope: a.QKNopeHeadDim, Turned: a.QKRopeHeadDim, Value: a.VHeadDim,
@@ -33,8 +32,8 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 	}
 	l := &nn.Block{
 		Mixer:                  w.LatentAttention(path+".self_attn", spec),
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm: a.Norm(w, path+".post_attention_layernorm"),
 	}
 	if a.sparse(layer) {
 		l.MLP = a.newMoE(w, path+".mlp")

@@ -16,8 +16,6 @@ package gptoss
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"strings"
 
 	"tandem/engine/mlx"
@@ -79,19 +77,15 @@ func (a *args) check() error {
 	case err != nil:
 		return err
 	case a.AttentionBias != nil && !*a.AttentionBias:
-		return &nn.UnsupportedError{
-			Message: "config.json: attention_bias false is not supported for gpt_oss"}
-	case !(a.SwigluLimit > 0):
-		return fmt.Errorf("config.json: swiglu_limit is %v, not above 0", a.SwigluLimit)
-	case !(a.SwigluAlpha > 0):
-		return errors.New("config.json: swiglu_alpha is not above 0")
+		return nn.Unsupported("config.json: attention_bias false is not supported for gpt_oss")
 	}
-	return nil
+	return nn.CheckPositive(
+		nn.Number{Name: "swiglu_limit", Value: float64(a.SwigluLimit)},
+		nn.Number{Name: "swiglu_alpha", Value: float64(a.SwigluAlpha)})
 }
 
 // newBlock reads one layer.
 func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	return &nn.Block{
 		Mixer: w.Attention(path+".self_attn", nn.AttentionSpec{
 			Hidden: a.HiddenSize, Heads: a.Heads(float64(a.HeadDim)), Bias: true, Sinks: true,
@@ -107,8 +101,8 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 				Gate: nn.ClampedSwiGLU(a.SwigluAlpha, a.SwigluLimit), Bias: true, Interleaved: true,
 			}),
 		},
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm: a.Norm(w, path+".post_attention_layernorm"),
 	}
 }
 

@@ -9,7 +9,6 @@ package granite
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -38,9 +37,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if err := nn.ReadConfig(config, a); err != nil {
 		return nil, err
 	}
-	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
-		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
-	}
+	a.SetHeadDim()
 	a.Merge()
 	a.Stretch(a.RopeScaling)
 	if err := a.check(); err != nil {
@@ -59,20 +56,11 @@ func (a *args) check() error {
 	if a.RopeTheta == nil {
 		return errors.New("config.json: rope_theta is missing")
 	}
-	for _, v := range []struct {
-		name  string
-		value float64
-	}{
-		{"embedding_multiplier", a.EmbeddingMultiplier},
-		{"attention_multiplier", a.AttentionMultiplier},
-		{"residual_multiplier", a.ResidualMultiplier},
-		{"logits_scaling", a.LogitsScaling},
-	} {
-		if !(v.value > 0) {
-			return fmt.Errorf("config.json: %s is %v, not above 0", v.name, v.value)
-		}
-	}
-	return nil
+	return nn.CheckPositive(
+		nn.Number{Name: "embedding_multiplier", Value: a.EmbeddingMultiplier},
+		nn.Number{Name: "attention_multiplier", Value: a.AttentionMultiplier},
+		nn.Number{Name: "residual_multiplier", Value: a.ResidualMultiplier},
+		nn.Number{Name: "logits_scaling", Value: a.LogitsScaling})
 }
 
 // block is one layer.
@@ -87,7 +75,6 @@ type block struct {
 
 // newBlock reads one layer.
 func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *block {
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	heads := a.Heads(1)
 	heads.Scale = float32(a.AttentionMultiplier)
 	return &block{
@@ -95,8 +82,8 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *b
 			Hidden: a.HiddenSize, Heads: heads, Bias: a.AttentionBias, Rope: rope, Layer: layer,
 		}),
 		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, a.MLPBias, nn.SwiGLU),
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm: a.Norm(w, path+".post_attention_layernorm"),
 		multiplier:             a.ResidualMultiplier,
 	}
 }

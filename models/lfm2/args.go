@@ -92,9 +92,8 @@ func (a *args) setWidth() error {
 		return nil
 	}
 	if a.BlockDim != 0 && a.BlockDim != a.HiddenSize {
-		return &nn.UnsupportedError{Message: fmt.Sprintf(
-			"config.json: block_dim %d is not supported, only hidden_size %d",
-			a.BlockDim, a.HiddenSize)}
+		return nn.Unsupported("config.json: block_dim %d is not supported, only hidden_size %d",
+			a.BlockDim, a.HiddenSize)
 	}
 	width := cmp.Or(a.BlockFFDim, a.IntermediateSize)
 	if err := nn.CheckSizes(
@@ -131,8 +130,8 @@ func (a *args) check() error {
 	case a.ConvLCache < 2:
 		return fmt.Errorf("config.json: conv_L_cache is %d, which is no convolution", a.ConvLCache)
 	case a.RopeScaling.Kind() != "default":
-		return &nn.UnsupportedError{Message: fmt.Sprintf(
-			"config.json: rope type %q is not supported for %s", a.RopeScaling.Kind(), a.ModelType)}
+		return nn.Unsupported("config.json: rope type %q is not supported for %s",
+			a.RopeScaling.Kind(), a.ModelType)
 	}
 	return nil
 }

@@ -24,10 +24,9 @@ import (
 
 // newBlock reads one layer.
 func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	l := &nn.Block{
-		InputLayernorm:         norm(".operator_norm"),
-		PostAttentionLayernorm: norm(".ffn_norm"),
+		InputLayernorm:         a.Norm(w, path+".operator_norm"),
+		PostAttentionLayernorm: a.Norm(w, path+".ffn_norm"),
 	}
 	if a.NumExperts > 0 && layer >= a.NumDenseLayers {
 		l.MLP = a.newMoE(w, path+".feed_forward")

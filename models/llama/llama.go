@@ -38,9 +38,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if a.NumKeyValueHeads == 0 {
 		a.NumKeyValueHeads = a.NumAttentionHeads
 	}
-	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
-		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
-	}
+	a.SetHeadDim()
 	a.Merge()
 	a.Stretch(a.RopeScaling)
 	if a.RopeTheta == nil {
@@ -73,7 +71,6 @@ func (a *args) check() error {
 
 // newBlock reads one layer.
 func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	return &nn.Block{
 		Mixer: w.Attention(path+".self_attn", nn.AttentionSpec{
 			Hidden: a.HiddenSize, Heads: a.Heads(float64(a.HeadDim)), Bias: a.AttentionBias,
@@ -81,8 +78,8 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 		}),
 		MLP: w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, a.MLPBias,
 			nn.SwiGLU),
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm: a.Norm(w, path+".post_attention_layernorm"),
 	}
 }
 

@@ -15,7 +15,6 @@ package mistral3
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -50,8 +49,8 @@ func Parse(config []byte) (nn.Architecture, error) {
 	case "mistral3":
 		return nil, errors.New("config.json: text_config is missing")
 	default:
-		return nil, &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a text model of type "+
-			"%q is not supported for mistral3, only ministral3 and mistral", a.ModelType)}
+		return nil, nn.Unsupported("config.json: a text model of type "+
+			"%q is not supported for mistral3, only ministral3 and mistral", a.ModelType)
 	}
 	a.TieWordEmbeddings = cmp.Or(a.TieWordEmbeddings, head.TieWordEmbeddings)
 	a.setDefaults()
@@ -66,9 +65,7 @@ func (a *args) setDefaults() {
 	if a.NumKeyValueHeads == 0 {
 		a.NumKeyValueHeads = a.NumAttentionHeads
 	}
-	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
-		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
-	}
+	a.SetHeadDim()
 	a.MergeNewer()
 	a.Stretch(a.RopeScaling)
 	if a.RopeTheta == nil {
@@ -106,8 +103,7 @@ func (a *args) check() error {
 		}
 	}
 	if a.AttentionBias || a.MLPBias {
-		return &nn.UnsupportedError{
-			Message: "config.json: attention_bias and mlp_bias are not supported for mistral3"}
+		return nn.Unsupported("config.json: attention_bias and mlp_bias are not supported for mistral3")
 	}
 	if a.ModelType == "ministral3" {
 		if err := a.CheckHalves(); err != nil {
@@ -123,7 +119,6 @@ func (a *args) check() error {
 
 // newBlock reads one layer.
 func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	heads := a.Heads(float64(a.HeadDim))
 	heads.Growth = a.growth
 	return &nn.Block{
@@ -131,8 +126,8 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 			Hidden: a.HiddenSize, Heads: heads, Rope: rope, Layer: layer, Window: a.window(layer),
 		}),
 		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm: a.Norm(w, path+".post_attention_layernorm"),
 	}
 }
 

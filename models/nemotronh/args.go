@@ -92,9 +92,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	}
 	a.NumHiddenLayers = len(a.HybridOverridePattern)
 	a.RMSNormEps = a.LayerNormEpsilon
-	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
-		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
-	}
+	a.SetHeadDim()
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -109,8 +107,7 @@ func (a *args) check() error {
 	for i, name := range a.HybridOverridePattern {
 		kind, ok := kinds[name]
 		if !ok {
-			return &nn.UnsupportedError{
-				Message: fmt.Sprintf("config.json: layer type %q is not supported", name)}
+			return nn.Unsupported("config.json: layer type %q is not supported", name)
 		}
 		a.HybridOverridePattern[i] = kind
 		experts = experts || kind == moeLayer

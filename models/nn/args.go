@@ -37,10 +37,20 @@ func (a *Args) Check(more ...Size) error {
 	case a.NumAttentionHeads%a.NumKeyValueHeads != 0:
 		return fmt.Errorf("config.json: %d attention heads can't share %d key and value heads",
 			a.NumAttentionHeads, a.NumKeyValueHeads)
-	case !(a.RMSNormEps > 0):
-		return fmt.Errorf("config.json: rms_norm_eps is %v, not above 0", a.RMSNormEps)
 	}
-	return nil
+	return CheckPositive(Number{"rms_norm_eps", a.RMSNormEps})
+}
+
+// SetHeadDim gives each head its share of a row, if config.json has no head_dim.
+func (a *Args) SetHeadDim() {
+	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
+		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
+	}
+}
+
+// Norm reads the norm of rows at path.
+func (a *Args) Norm(w *Weights, path string) *RMSNorm {
+	return w.RMSNorm(path, a.HiddenSize, a.RMSNormEps, 0)
 }
 
 // Layers implements [Architecture].
@@ -67,7 +77,7 @@ func (a *Args) CheckLayerTypes(types []string, known ...string) error {
 	}
 	for _, t := range types {
 		if !slices.Contains(known, t) {
-			return unsupported("config.json: layer type %q is not supported", t)
+			return Unsupported("config.json: layer type %q is not supported", t)
 		}
 	}
 	return nil
@@ -98,7 +108,7 @@ type RopeOrder struct {
 // CheckHalves refuses pairs of neighbours, for an architecture that mlx_lm rotates by halves alone.
 func (o RopeOrder) CheckHalves() error {
 	if o.RopeTraditional {
-		return unsupported("config.json: rope_traditional is not supported for this model_type")
+		return Unsupported("config.json: rope_traditional is not supported for this model_type")
 	}
 	return nil
 }
@@ -131,6 +141,15 @@ func (a *RopeArgs) MergeNewer() {
 // CheckWhole refuses heads that are rotated in part, for an architecture that rotates whole ones.
 func (a *RopeArgs) CheckWhole() error {
 	return (&RopeScaling{PartialRotaryFactor: a.PartialRotaryFactor}).CheckWhole()
+}
+
+// CheckPart refuses a rotated part of a head that is not between 0 and 1.
+func CheckPart(partialRotaryFactor float64) error {
+	if !(partialRotaryFactor > 0 && partialRotaryFactor <= 1) {
+		return fmt.Errorf("config.json: partial_rotary_factor is %v, which is not between 0 and 1",
+			partialRotaryFactor)
+	}
+	return nil
 }
 
 // Stretch raises the context to what a scaling makes of its original one, if that is more.

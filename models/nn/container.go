@@ -101,7 +101,7 @@ func (hf *hfQuantization) centredInt4() bool {
 }
 
 func foreignError(what string) error {
-	return unsupported("its weights are quantized by %q; supported are MLX's own modes, and mxfp4, "+
+	return Unsupported("its weights are quantized by %q; supported are MLX's own modes, and mxfp4, "+
 		"mxfp8, and modelopt and compressed-tensors with nvfp4, mxfp4 or symmetric int4 "+
 		"(look for an mlx-community version of this model)", strings.TrimSpace(what))
 }
@@ -194,7 +194,7 @@ func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *ml
 		return nil
 	}
 	if q.Mode != "nvfp4" {
-		w.fail(unsupported("%s has a global scale, which only nvfp4 has, not %s", path, q.Mode))
+		w.fail(Unsupported("%s has a global scale, which only nvfp4 has, not %s", path, q.Mode))
 	}
 	stack := 1
 	if len(shape) == 2 {
@@ -202,7 +202,7 @@ func (w *Weights) globalFactor(path string, q mlx.Quantization, shape []int) *ml
 	}
 	info, _ := w.info(name)
 	if info.Size() != int64(stack) {
-		w.fail(unsupported("%s has shape %v; supported is one scale for each matrix", name,
+		w.fail(Unsupported("%s has shape %v; supported is one scale for each matrix", name,
 			info.Shape))
 	}
 	held := 4*int64(stack)*int64(last(shape)) - info.Bytes

@@ -185,7 +185,7 @@ func (w *Weights) joinedExperts(path string, p Part, n, in int) matrix {
 		}
 		all[i] = w.stored(one(i), in, p.Out, in)
 		if !all[0].alike(all[i]) {
-			w.fail(unsupported("%s is quantized otherwise than %s; experts of one layer must be alike",
+			w.fail(Unsupported("%s is quantized otherwise than %s; experts of one layer must be alike",
 				one(i), one(0)))
 			return all[0]
 		}

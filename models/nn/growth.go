@@ -17,7 +17,7 @@ func (g *Growth) check() error {
 	if g == nil || g.Beta >= 0 && g.Beta <= 100 && g.Positions >= 1 && g.Positions <= MaxPositions {
 		return nil
 	}
-	return unsupported("config.json: llama_4_scaling_beta %v over %v positions is not supported",
+	return Unsupported("config.json: llama_4_scaling_beta %v over %v positions is not supported",
 		g.Beta, g.Positions)
 }
 

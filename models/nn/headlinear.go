@@ -55,7 +55,7 @@ func (w *Weights) splitLatentMaps(path string, spec LatentSpec) (keys, values ma
 	weight, q := m.weight, m.quantization
 	if m.packed() {
 		if q.Mode != "affine" || spec.Nope%q.GroupSize != 0 {
-			w.fail(unsupported("%s is quantized as %s in groups of %d, and can't be split into keys of %d "+
+			w.fail(Unsupported("%s is quantized as %s in groups of %d, and can't be split into keys of %d "+
 				"elements and values", path, q.Mode, q.GroupSize, spec.Nope))
 			return m, m
 		}

@@ -33,13 +33,30 @@ func CheckSizes(sizes ...Size) error {
 	return nil
 }
 
+// A Number is a factor or a limit of a config.json.
+type Number struct {
+	Name  string // as the file spells it
+	Value float64
+}
+
+// CheckPositive refuses numbers that are not above 0.
+func CheckPositive(numbers ...Number) error {
+	for _, n := range numbers {
+		if !(n.Value > 0) {
+			return fmt.Errorf("config.json: %s is %v, not above 0", n.Name, n.Value)
+		}
+	}
+	return nil
+}
+
 // An UnsupportedError names a valid request of a config.json or a checkpoint that this program
 // can't compute.
 type UnsupportedError struct{ Message string }
 
 func (e *UnsupportedError) Error() string { return e.Message }
 
-func unsupported(format string, args ...any) error {
+// Unsupported returns an [*UnsupportedError].
+func Unsupported(format string, args ...any) error {
 	return &UnsupportedError{fmt.Sprintf(format, args...)}
 }
 
@@ -51,5 +68,5 @@ func CheckActivation(field, name string, known ...string) error {
 			return nil
 		}
 	}
-	return unsupported("config.json: %s %q is not supported, only %q", field, name, known)
+	return Unsupported("config.json: %s %q is not supported, only %q", field, name, known)
 }

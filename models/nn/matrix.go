@@ -182,7 +182,7 @@ func (w *Weights) packing(path string, in int, shape []int,
 	if columns == 0 || len(scales.Shape) != len(shape) ||
 		len(weight.Shape) != len(shape) && !w.config.packs(weight) ||
 		!slices.Contains(weights, weight.Dtype) || !slices.Contains(allScales, scales.Dtype) {
-		return none, unsupported(
+		return none, Unsupported(
 			"%s is quantized in a way that is not supported (%s weight, %s scales)",
 			path, weight.Dtype, scales.Dtype)
 	}

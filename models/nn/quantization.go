@@ -53,7 +53,7 @@ func (p *packing) check(path string, m module) error {
 	if slices.Contains(p.bits, m.Bits) && slices.Contains(p.groups, m.GroupSize) {
 		return nil
 	}
-	return unsupported("%s is quantized to %d bits in groups of %d; "+
+	return Unsupported("%s is quantized to %d bits in groups of %d; "+
 		"%s supports bits of %v and groups of %v", path, m.Bits, m.GroupSize, p.mode,
 		slices.Sorted(slices.Values(p.bits)), slices.Sorted(slices.Values(p.groups)))
 }
@@ -64,7 +64,7 @@ func modeError(path, mode string) error {
 	for i, p := range packings {
 		names[i] = p.mode
 	}
-	return unsupported("%s is quantized as %q; supported are %s", path, mode,
+	return Unsupported("%s is quantized as %q; supported are %s", path, mode,
 		strings.Join(names, ", "))
 }
 

@@ -76,7 +76,7 @@ func (r *Rope) rescale(w *Weights, base float64, scaling *RopeScaling) error {
 		return fmt.Errorf("config.json: %w", err)
 	}
 	if scaling != nil && scaling.Llama4ScalingBeta != nil {
-		return unsupported("config.json: %q of a rotary embedding is not supported",
+		return Unsupported("config.json: %q of a rotary embedding is not supported",
 			"llama_4_scaling_beta")
 	}
 	var freqs []float32

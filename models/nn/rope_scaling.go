@@ -64,7 +64,7 @@ func (c *RopeScaling) UnmarshalJSON(text []byte) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(ropeKeys, key) && string(fields[key]) != "null" {
-			return unsupported("%q of a rotary embedding is not supported", key)
+			return Unsupported("%q of a rotary embedding is not supported", key)
 		}
 	}
 	type plain RopeScaling // without this method
@@ -84,7 +84,7 @@ func (c *RopeScaling) Kind() string {
 
 func (c *RopeScaling) checkType() error {
 	if !slices.Contains(ropeTypes, c.Kind()) {
-		return unsupported("rope type %q is not supported; "+
+		return Unsupported("rope type %q is not supported; "+
 			"supported are default, linear, llama3, proportional and yarn", c.Kind())
 	}
 	return nil
@@ -146,7 +146,7 @@ func (c *RopeScaling) checkProportional() error {
 // CheckWhole refuses heads that are rotated in part, for an architecture that rotates whole ones.
 func (c *RopeScaling) CheckWhole() error {
 	if c != nil && or(c.PartialRotaryFactor, 1) != 1 {
-		return unsupported("config.json: partial_rotary_factor %v is not supported, only 1",
+		return Unsupported("config.json: partial_rotary_factor %v is not supported, only 1",
 			*c.PartialRotaryFactor)
 	}
 	return nil

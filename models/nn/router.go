@@ -43,10 +43,10 @@ func (r SigmoidRouterSpec) Check() error {
 	case err != nil:
 		return err
 	case r.Experts%r.Groups != 0 || r.Groups > 1 && r.Experts/r.Groups < 2:
-		return unsupported("config.json: n_group %d does not divide n_routed_experts %d into groups "+
+		return Unsupported("config.json: n_group %d does not divide n_routed_experts %d into groups "+
 			"of two or more", r.Groups, r.Experts)
 	case r.TopK > r.Experts/r.Groups*r.TopGroups:
-		return unsupported("config.json: num_experts_per_tok %d is more than the experts of "+
+		return Unsupported("config.json: num_experts_per_tok %d is more than the experts of "+
 			"topk_group %d", r.TopK, r.TopGroups)
 	}
 	return nil

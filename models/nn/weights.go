@@ -298,7 +298,7 @@ func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 	info, ok := w.info(name)
 	switch {
 	case ok && !slices.Contains(types, info.Dtype):
-		w.fail(unsupported("%s is of type %s; supported is %s",
+		w.fail(Unsupported("%s is of type %s; supported is %s",
 			name, info.Dtype, strings.Join(types, ", ")))
 	case ok && !slices.Equal(info.Shape, shape):
 		w.fail(fmt.Errorf("%s has shape %v, config.json asks for %v", name, info.Shape, shape))

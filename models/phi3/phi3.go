@@ -54,8 +54,8 @@ func (c *ropeScaling) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	if kind := c.kind(); !slices.Contains([]string{"default", "longrope", "su"}, kind) {
-		return &nn.UnsupportedError{Message: fmt.Sprintf("rope type %q is not supported; "+
-			"supported for phi3 are default, longrope and su", kind)}
+		return nn.Unsupported("rope type %q is not supported; "+
+			"supported for phi3 are default, longrope and su", kind)
 	}
 	var fields, known map[string]json.RawMessage
 	all, err := json.Marshal((*plain)(c))
@@ -64,8 +64,7 @@ func (c *ropeScaling) UnmarshalJSON(text []byte) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if _, ok := known[key]; !ok && string(fields[key]) != "null" {
-			return &nn.UnsupportedError{
-				Message: fmt.Sprintf("%q of a rotary embedding is not supported", key)}
+			return nn.Unsupported("%q of a rotary embedding is not supported", key)
 		}
 	}
 	return nil
@@ -120,7 +119,8 @@ func (a *args) mergeRope() error {
 }
 
 func (a *args) check() error {
-	err := cmp.Or(a.Check(), nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
+	err := cmp.Or(a.Check(), nn.CheckPart(*a.PartialRotaryFactor),
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	if err == nil && a.RopeScaling.kind() != "default" {
 		err = a.CheckHalves()
 	}
@@ -128,10 +128,7 @@ func (a *args) check() error {
 	case err != nil:
 		return err
 	case a.AttentionBias:
-		return &nn.UnsupportedError{Message: "config.json: attention_bias is not supported for phi3"}
-	case !(*a.PartialRotaryFactor > 0 && *a.PartialRotaryFactor <= 1):
-		return fmt.Errorf("config.json: partial_rotary_factor is %v, which is not between 0 and 1",
-			*a.PartialRotaryFactor)
+		return nn.Unsupported("config.json: attention_bias is not supported for phi3")
 	case !(*a.OriginalMaxPositionEmbeddings > 1 &&
 		*a.OriginalMaxPositionEmbeddings <= nn.MaxPositions):
 		return fmt.Errorf("config.json: original_max_position_embeddings is %v",
@@ -142,15 +139,14 @@ func (a *args) check() error {
 
 // newBlock reads one layer.
 func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	return &nn.Block{
 		Mixer: w.Attention(path+".self_attn", nn.AttentionSpec{
 			Hidden: a.HiddenSize, Heads: a.Heads(float64(a.HeadDim)), Fused: true, Rope: rope,
 			Layer: layer,
 		}),
 		MLP:                    w.FusedMLP(path+".mlp", a.HiddenSize, a.IntermediateSize, nn.SwiGLU),
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm: a.Norm(w, path+".post_attention_layernorm"),
 	}
 }
 

@@ -50,7 +50,7 @@ func (a *args) check() error {
 	case a.RopeTheta == nil:
 		return errors.New("config.json: rope_theta is missing")
 	case a.UseSlidingWindow:
-		return &nn.UnsupportedError{Message: "config.json: use_sliding_window is not supported for qwen3"}
+		return nn.Unsupported("config.json: use_sliding_window is not supported for qwen3")
 	}
 	return nil
 }
@@ -62,12 +62,11 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 		Hidden: a.HiddenSize, Heads: heads, Bias: a.AttentionBias, Rope: rope, Layer: layer,
 	})
 	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, 0)
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	return &nn.Block{
 		Mixer:                  attention,
 		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm: a.Norm(w, path+".post_attention_layernorm"),
 	}
 }
 

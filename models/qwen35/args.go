@@ -2,7 +2,6 @@ package qwen35
 
 import (
 	"cmp"
-	"fmt"
 
 	"tandem/models/nn"
 )
@@ -49,9 +48,7 @@ func (a *args) setDefaults() {
 		a.IntermediateSize = a.MoeIntermediateSize
 		a.DecoderSparseStep, a.MLPOnlyLayers = 1, nil
 	}
-	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
-		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
-	}
+	a.SetHeadDim()
 	if a.RopeTheta == nil {
 		a.RopeTheta = new(100000.0)
 	}
@@ -62,17 +59,14 @@ func (a *args) setDefaults() {
 
 func (a *args) check() error {
 	err := cmp.Or(
-		a.Check(), a.CheckHalves(),
+		a.Check(), a.CheckHalves(), nn.CheckPart(*a.PartialRotaryFactor),
 		a.CheckDelta(&a.Args),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {
 	case err != nil:
 		return err
-	case !(*a.PartialRotaryFactor > 0 && *a.PartialRotaryFactor <= 1):
-		return fmt.Errorf("config.json: partial_rotary_factor is %v, which is not between 0 and 1",
-			*a.PartialRotaryFactor)
 	case a.AttnOutputGate != nil && !*a.AttnOutputGate:
-		return &nn.UnsupportedError{Message: "config.json: attn_output_gate false is not supported for qwen3_5"}
+		return nn.Unsupported("config.json: attn_output_gate false is not supported for qwen3_5")
 	}
 	return a.CheckExperts(nn.Size{Name: "shared_expert_intermediate_size",
 		Value: a.SharedExpertIntermediateSize, Max: nn.MaxIntermediate})

@@ -36,9 +36,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	}
 	a.Merge()
 	a.Stretch(a.RopeScaling)
-	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
-		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
-	}
+	a.SetHeadDim()
 	if err := a.check(); err != nil {
 		return nil, err
 	}
@@ -57,8 +55,7 @@ func (a *args) check() error {
 	case a.RopeTheta == nil:
 		return errors.New("config.json: rope_theta is missing")
 	case a.UseSlidingWindow:
-		return &nn.UnsupportedError{
-			Message: "config.json: use_sliding_window is not supported for qwen3_moe"}
+		return nn.Unsupported("config.json: use_sliding_window is not supported for qwen3_moe")
 	}
 	return nil
 }
@@ -70,11 +67,10 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 		Hidden: a.HiddenSize, Heads: heads, Bias: a.AttentionBias, Rope: rope, Layer: layer,
 	})
 	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, 0)
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	l := &nn.Block{
 		Mixer:                  attention,
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm: a.Norm(w, path+".post_attention_layernorm"),
 	}
 	if a.Sparse(layer) {
 		l.MLP = a.MoE(w, path+".mlp", a.HiddenSize)

@@ -21,7 +21,6 @@ package qwen3next
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"tandem/models/nn"
 )
@@ -64,7 +63,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 
 func (a *args) check() error {
 	err := cmp.Or(
-		a.Check(), a.CheckHalves(),
+		a.Check(), a.CheckHalves(), nn.CheckPart(*a.PartialRotaryFactor),
 		a.CheckDelta(&a.Args),
 		a.CheckExperts(nn.Size{Name: "shared_expert_intermediate_size",
 			Value: a.SharedExpertIntermediateSize, Max: nn.MaxIntermediate}),
@@ -74,12 +73,8 @@ func (a *args) check() error {
 		return err
 	case a.RopeTheta == nil:
 		return errors.New("config.json: rope_theta is missing")
-	case !(*a.PartialRotaryFactor > 0 && *a.PartialRotaryFactor <= 1):
-		return fmt.Errorf("config.json: partial_rotary_factor is %v, which is not between 0 and 1",
-			*a.PartialRotaryFactor)
 	case a.UseSlidingWindow:
-		return &nn.UnsupportedError{
-			Message: "config.json: use_sliding_window is not supported for qwen3_next"}
+		return nn.Unsupported("config.json: use_sliding_window is not supported for qwen3_next")
 	}
 	return nil
 }

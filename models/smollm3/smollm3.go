@@ -37,9 +37,7 @@ func Parse(config []byte) (nn.Architecture, error) {
 	if a.NumKeyValueHeads == 0 {
 		a.NumKeyValueHeads = a.NumAttentionHeads
 	}
-	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
-		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
-	}
+	a.SetHeadDim()
 	a.Merge()
 	a.Stretch(a.RopeScaling)
 	if a.RopeTheta == nil {
@@ -65,15 +63,13 @@ func (a *args) check() error {
 		return fmt.Errorf("config.json: no_rope_layers lists %d layers of %d",
 			len(a.NoRopeLayers), a.NumHiddenLayers)
 	case a.UseSlidingWindow:
-		return &nn.UnsupportedError{
-			Message: "config.json: use_sliding_window is not supported for smollm3"}
+		return nn.Unsupported("config.json: use_sliding_window is not supported for smollm3")
 	}
 	return nil
 }
 
 // newBlock reads one layer.
 func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	if !a.rotated(layer) {
 		rope = nil
 	}
@@ -83,8 +79,8 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *n
 			Rope: rope, Layer: layer,
 		}),
 		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, a.MLPBias, nn.SwiGLU),
-		InputLayernorm:         norm(".input_layernorm"),
-		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+		InputLayernorm:         a.Norm(w, path+".input_layernorm"),
+		PostAttentionLayernorm: a.Norm(w, path+".post_attention_layernorm"),
 	}
 }
 
