@@ -162,10 +162,11 @@ type load struct {
 
 // load loads a file and frees it.
 func (b *loadBench) load(ctx context.Context, path string) (l load, err error) {
+	o := asServed(models.Options{Dtype: models.DtypeCheckpoint,
+		Progress: func(int64, int64) { l.reports++ }}, path, b.thread.GPU())
 	runtime.GC()
 	before, began := cpuTime(), time.Now()
-	bundle, err := models.Load(ctx, b.thread, path, models.Options{Dtype: models.DtypeCheckpoint,
-		Progress: func(int64, int64) { l.reports++ }})
+	bundle, err := models.Load(ctx, b.thread, path, o)
 	if err != nil {
 		return l, err
 	}

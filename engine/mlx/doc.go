@@ -22,14 +22,15 @@
 //
 // # Operations of our own on the CPU
 //
-// Three operations are not MLX's: on Linux, C++ adds them as primitives, for float32 on the CPU
+// Four operations are not MLX's: on Linux, C++ adds them as primitives, for float32 on the CPU
 // (measured in engine/LOG.md):
 //
 //   - [Scope.TiledAttention]. MLX's own operations write and read all scores a dozen times.
 //   - [Scope.TiledMatMul]. OpenBLAS packs a whole matrix before it multiplies a few rows.
 //   - [Scope.TiledGatherMM]. MLX multiplies each row with its expert by itself.
+//   - [Scope.Widen]. MLX casts weights of 16 bits one by one, on one thread.
 //
-// What they give a row does not depend on the rows that come with it.
+// What the first three give a row does not depend on the rows that come with it.
 //
 // # Errors
 //

@@ -215,7 +215,10 @@ func (w *Weights) widened(name string, shape []int) (a *mlx.Array, wide bool) {
 	if w.Dtype == 0 || a.Dtype() == w.Dtype {
 		return a, false
 	}
-	return w.scope.AsType(a, mlx.Float32), w.Dtype != mlx.Float32
+	if a.Dtype() != mlx.Float32 {
+		a = w.scope.Widen(a)
+	}
+	return a, w.Dtype != mlx.Float32
 }
 
 // dtype returns the type of unpacked rows: the given one, or as stored if that is zero. Modes whose

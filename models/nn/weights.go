@@ -283,10 +283,13 @@ func floatType(name string) mlx.Dtype {
 // compute in.
 func (w *Weights) float(name string, shape ...int) *mlx.Array {
 	a := w.load(name, floatTypes, shape)
-	if w.Dtype != 0 && a.Dtype() != w.Dtype {
-		a = w.scope.AsType(a, w.Dtype)
+	switch {
+	case w.Dtype == 0 || a.Dtype() == w.Dtype:
+		return a
+	case w.Dtype == mlx.Float32:
+		return w.scope.Widen(a)
 	}
-	return a
+	return w.scope.AsType(a, w.Dtype)
 }
 
 // stopped reports whether tensors are checked and no longer read.
