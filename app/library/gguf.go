@@ -50,12 +50,13 @@ const (
 )
 
 // modelPath returns the path of the model that a person names: the GGUF file of a folder that has
-// one, else the path itself. A path without a model is Inspect's to refuse. Error: CodeModelInvalid
-// for a folder with several, or with nothing but what lets a model see.
+// one, the first file of a set whichever is named, else the path itself. A path without a model is
+// Inspect's to refuse. Error: CodeModelInvalid for a folder with several, or with nothing but what
+// lets a model see.
 func modelPath(path string) (string, error) {
 	entries, err := disk.ReadDir(path, maxFolderEntries)
 	if err != nil {
-		return path, nil // a file, or one that inspection refuses
+		return models.GGUFSet(path)[0], nil // a file, or one that inspection refuses
 	}
 	refuse := func(format string, args ...any) error {
 		return &control.Error{Code: control.CodeModelInvalid, Param: "path",

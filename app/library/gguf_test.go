@@ -178,8 +178,9 @@ func TestAFolderWithoutTheModelsOwnFile(t *testing.T) {
 	for path, want := range map[string]string{
 		"set": "/set/big-00001-of-00003.gguf: the file is missing, though others of its set are there; " +
 			"copy it beside them, or run `tandem pull` if the model comes from the hub",
-		"set/big-00002-of-00003.gguf": "/big-00002-of-00003.gguf: big-00001-of-00003.gguf is missing; " +
-			"copy it into the folder, or run `tandem pull` if the model comes from the hub",
+		"set/big-00002-of-00003.gguf": "/set/big-00001-of-00003.gguf: the file is missing, " +
+			"though others of its set are there; " +
+			"copy it beside them, or run `tandem pull` if the model comes from the hub",
 		"vision": "/vision holds mmproj-big-f16.gguf, which lets a model see and is none itself; " +
 			"download the model's own file too",
 	} {
