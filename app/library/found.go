@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"tandem/app/control"
 	"tandem/models"
 	"tandem/models/hub"
+	"tandem/storage"
 	"tandem/storage/disk"
 )
 
@@ -54,13 +56,28 @@ func (l *Library) Found(ctx context.Context) (control.Found, error) {
 	found := f.result()
 	for i := range found.Models {
 		m := &found.Models[i]
-		for _, r := range rows {
-			if r.Path == m.Path {
-				m.ID, m.Registered = r.ID, true
-			}
+		at := slices.IndexFunc(rows, func(r storage.Model) bool { return r.Path == m.Path })
+		if at >= 0 {
+			m.ID, m.Registered = rows[at].ID, true
+			continue
 		}
+		m.ID = freeID(rows, m.ID)
 	}
 	return found, nil
+}
+
+// freeID returns the id that a model gets which asks for id and has no row. Storage gives it.
+func freeID(rows []storage.Model, id string) string {
+	id = realID(id)
+	taken := func(id string) bool {
+		return slices.ContainsFunc(rows, func(r storage.Model) bool { return r.ID == id })
+	}
+	for n, try := 2, id; ; n++ {
+		if !taken(try) {
+			return try
+		}
+		try = fmt.Sprintf("%s-%d", id, n)
+	}
 }
 
 // modelFolders returns the folders to search beside the hub's cache.

@@ -219,3 +219,40 @@ func TestFoundGoesOnPastWhatDoesNotAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A found model that is not registered is listed under the id that adding it gives, although a model
+// elsewhere has its name.
+func TestFoundModelsHaveFreeIDs(t *testing.T) {
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := t.TempDir(), t.TempDir()
+	write := func(dir, name string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, name := range []string{"tiny.gguf", "pocket.gguf", "tandem.gguf"} {
+		write(two, name)
+	}
+	a := open(t, setup{ModelFolders: []ModelFolder{{Path: two, Place: control.PlaceFolder}}})
+	if _, err := a.library.AddModel(t.Context(),
+		control.AddRequest{Path: write(one, "tiny.gguf")}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // before they are registered, and after
+		f, err := a.library.Found(t.Context())
+		if err != nil || len(f.Models) != 3 {
+			t.Fatalf("found %+v, %v", f, err)
+		}
+		for i, want := range []string{"pocket-2", "tandem-2", "tiny-2"} {
+			m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: f.Models[i].Path})
+			if err != nil || f.Models[i].ID != want || m.ID != want {
+				t.Errorf("found as %s and added as %s, %v, want %s", f.Models[i].ID, m.ID, err, want)
+			}
+		}
+	}
+}

@@ -56,15 +56,21 @@ func (l *Library) registerPocket(ctx context.Context) error {
 // register stores a row with what inspection found.
 func (l *Library) register(ctx context.Context, row storage.Model,
 	info models.Summary) (control.Model, error) {
-	if row.ID == control.Alias {
-		row.ID += "-2" // the alias is no id; it counts as taken
-	}
+	row.ID = realID(row.ID)
 	row.Architecture, row.Quantization, row.Dtype = info.Architecture, info.Quantization, info.Dtype
 	row.FileType = info.FileType
 	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes,
 		info.ContextLength, string(info.Kind)
 	row, err := l.db.RegisterModel(ctx, row)
 	return control.Model(row), err
+}
+
+// realID returns an id with a suffix if it is the alias, which is no id and counts as taken.
+func realID(id string) string {
+	if id == control.Alias {
+		return id + "-2"
+	}
+	return id
 }
 
 // AddModel registers a folder, which must hold a complete model of a supported architecture, or a
