@@ -61,6 +61,9 @@ func (l *Library) Found(ctx context.Context) (control.Found, error) {
 			m.ID, m.Registered = rows[at].ID, true
 			continue
 		}
+		if m.Place == control.PlaceLMStudio {
+			m.ID = l.idOf(m.Path)
+		}
 		m.ID = freeID(rows, m.ID)
 	}
 	return found, nil

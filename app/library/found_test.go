@@ -143,8 +143,8 @@ func TestFoundListsModelsOfAllPlacesAndRegistersNone(t *testing.T) {
 	}
 	found := look()
 	for id, why := range map[string]string{
-		"org/good": "", "gem": "",
-		"org/half": "model.safetensors is missing", "maker/old:Q4_K_M": "GGUF", "new": `model_type "tomorrow"`,
+		"org/good": "", "maker/gem": "",
+		"org/half": "model.safetensors is missing", "maker/old:Q4_K_M": "GGUF", "maker/new": `model_type "tomorrow"`,
 	} {
 		m := found[id]
 		if why == "" && (m.Why != "" || m.Needs == nil || !m.Needs.Fits ||
@@ -156,18 +156,18 @@ func TestFoundListsModelsOfAllPlacesAndRegistersNone(t *testing.T) {
 			t.Errorf("%s: the reason is %q", id, m.Why)
 		}
 	}
-	if found["gem"].Place != control.PlaceLMStudio || found["org/good"].Place != control.PlaceHub {
+	if found["maker/gem"].Place != control.PlaceLMStudio || found["org/good"].Place != control.PlaceHub {
 		t.Errorf("places %+v", found)
 	}
 	if list, err := a.library.Models(t.Context()); err != nil || len(list) != 1 {
 		t.Errorf("the search registered %+v, %v", list, err)
 	}
-	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: found["gem"].Path})
+	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: found["maker/gem"].Path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now := look()[m.ID]; !now.Registered {
-		t.Errorf("after it was added, the model is %+v", now)
+	if now := look()[m.ID]; m.ID != "maker/gem" || !now.Registered {
+		t.Errorf("after it was added, %s is %+v", m.ID, now)
 	}
 }
 

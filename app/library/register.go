@@ -92,13 +92,28 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 	if err != nil {
 		return control.Model{}, pool.InvalidModel(err)
 	}
-	id := folderID(dir)
+	id := l.idOf(dir)
 	if r.ID != "" {
 		if id, err = r.ID, l.checkID(ctx, r.ID, dir); err != nil {
 			return control.Model{}, err
 		}
 	}
 	return l.register(ctx, storage.Model{ID: id, Path: dir, Source: storage.SourceFolder}, info)
+}
+
+// idOf returns the id that the model at a path gets by itself. A folder in LM Studio's folder has its
+// publisher's name too: models of one name by several publishers lie there.
+func (l *Library) idOf(path string) string {
+	for _, folder := range l.opts.ModelFolders {
+		if folder.Place != control.PlaceLMStudio || models.IsGGUF(path) {
+			continue
+		}
+		rel, err := filepath.Rel(folder.Path, path)
+		if id := filepath.ToSlash(rel); err == nil && strings.Count(id, "/") == 1 && isID(id) {
+			return id
+		}
+	}
+	return folderID(path)
 }
 
 // folderID returns the id of the model in a folder or a GGUF file. In a hub's cache and in Ollama's

@@ -2,7 +2,7 @@
 // of the disk.
 
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 
@@ -20,6 +20,8 @@ before(async () => {
   model(join(studio, 'mine'))
   mkdirSync(join(studio, 'old'), { recursive: true })
   writeFileSync(join(studio, 'old', 'old.gguf'), '')
+  mkdirSync(join(studio, 'other'))
+  cpSync(join(import.meta.dirname, '../../models/testdata/gguf/llama.gguf'), join(studio, 'other', 'pocket.gguf'))
 })
 after(async () => {
   await browser.close()
@@ -39,10 +41,11 @@ test('a model of another program is taken over', async () => {
   await page.getByRole('row').filter({ hasText: 'pocket' }).getByText('the demo model').waitFor()
   await page.getByText('1 other that Tandem cannot use').click()
   await page.getByText('is no GGUF file').waitFor()
-  await page.getByRole('button', { name: 'Use mine' }).click()
-  const row = page.getByRole('row').filter({ hasText: 'mine' })
+  await page.getByRole('button', { name: 'Use pocket-2' }).waitFor() // pocket is another model
+  await page.getByRole('button', { name: 'Use maker/mine' }).click()
+  const row = page.getByRole('row').filter({ hasText: 'maker/mine' })
   await row.getByText('chosen').waitFor({ timeout: 30_000 })
-  await row.getByRole('button', { name: 'Unload mine' }).waitFor()
+  await row.getByRole('button', { name: 'Unload maker/mine' }).waitFor()
   assert.match(await row.innerText(), /\d\d MiB/)
   await shot(page, 'models-found')
   await page.setViewportSize({ width: 800, height: 800 })
@@ -54,8 +57,8 @@ test('a model of another program is taken over', async () => {
 
 test('the settings of a model are set and put back', async () => {
   const { context, page, problems } = await models()
-  await page.getByRole('button', { name: 'Settings of mine' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Settings of mine' })
+  await page.getByRole('button', { name: 'Settings of maker/mine' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Settings of maker/mine' })
   const right = (of) => of.evaluate((e) => e.getBoundingClientRect().right)
   assert.ok((await right(dialog.getByLabel('Drafter'))) <= (await right(dialog.locator('.fields'))), 'the drafters reach out of the dialog')
   await dialog.getByLabel('Temperature').fill('0.2')
@@ -74,8 +77,8 @@ test('the settings of a model are set and put back', async () => {
   await dialog.getByText('can be 32,768 tokens at most').waitFor()
   await sound(page, 'model-settings-refused')
   await dialog.getByRole('button', { name: 'Close' }).click()
-  await page.getByRole('row').filter({ hasText: 'mine' }).getByText('1,024', { exact: true }).waitFor()
-  await page.getByRole('button', { name: 'Settings of mine' }).click()
+  await page.getByRole('row').filter({ hasText: 'maker/mine' }).getByText('1,024', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Settings of maker/mine' }).click()
   await page.waitForFunction(() => document.querySelector('dialog[open] input[placeholder="0.6"]')?.value === '0.2')
   await dialog.getByRole('button', { name: 'Close' }).click()
   await page.getByRole('link', { name: 'Now' }).click()
@@ -170,7 +173,7 @@ test('the page shows the usage of the disk, and what a removal frees', async () 
   await row.getByText('Tandem', { exact: true }).waitFor()
   assert.match(await row.innerText(), new RegExp(commit))
   await shot(page, 'storage-full')
-  await page.getByRole('button', { name: 'Remove mine' }).click()
+  await page.getByRole('button', { name: 'Remove maker/mine' }).click()
   await page.getByRole('dialog').getByText('Its files stay').waitFor()
   await sound(page, 'storage-remove')
   await page.getByRole('button', { name: 'Keep it' }).click()

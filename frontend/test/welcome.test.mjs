@@ -35,7 +35,7 @@ test('a newcomer gets an answer without reading anything', async () => {
 
 test('the first steps fit in both themes and at each width', async () => {
   const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true })
-  await page.getByText('maker').or(page.getByText('mine', { exact: true })).first().waitFor()
+  await page.getByText('maker/mine', { exact: true }).first().waitFor()
   await page.getByRole('button', { name: /^Download / }).first().waitFor()
   await sound(page, 'welcome', [500, 800, 1280])
   assert.deepEqual(problems, [])
@@ -45,7 +45,7 @@ test('the first steps fit in both themes and at each width', async () => {
 test('the first steps set up a model and an editor, and end', async () => {
   const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-  await page.getByRole('button', { name: 'Use mine' }).click()
+  await page.getByRole('button', { name: 'Use maker/mine' }).click()
   await page.getByText('chosen', { exact: true }).waitFor({ timeout: 30_000 })
   await page.getByLabel('Program').selectOption({ label: 'Zed' })
   await page.getByRole('button', { name: 'Copy what is below' }).click()
@@ -57,7 +57,7 @@ test('the first steps set up a model and an editor, and end', async () => {
   await context.close()
   // The server remembers the end of the first steps, not the browser.
   const again = await open(browser, { link: tandem.link, welcome: true })
-  await again.page.getByText('mine', { exact: true }).first().waitFor()
+  await again.page.getByText('maker/mine', { exact: true }).first().waitFor()
   assert.equal(await again.page.getByRole('heading', { name: 'Now', exact: true }).count(), 1)
   assert.deepEqual([...problems, ...again.problems], [])
   await again.context.close()

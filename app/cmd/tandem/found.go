@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"tandem/app/control"
 	"tandem/storage/disk"
@@ -49,8 +50,9 @@ func foundModels(ctx context.Context, m *Main, args []string) error {
 		}
 		for _, model := range found.Models {
 			if model.Why != "" {
-				fmt.Fprintf(m.Stderr, "tandem: %s cannot be loaded: %s\n",
-					control.Printable(model.ID), control.Printable(model.Why))
+				fmt.Fprintf(m.Stderr, "tandem: %s at %s cannot be loaded: %s\n",
+					control.Printable(model.ID), control.Printable(model.Path),
+					control.Printable(model.Why))
 			}
 		}
 		return nil
@@ -73,7 +75,7 @@ func foundRow(m control.FoundModel) []string {
 }
 
 // foundPath returns the path of the model that was found under an id, where nothing lies at path.
-// Else it returns path.
+// Else it returns path. It refuses the id of several models.
 func foundPath(ctx context.Context, c *control.Client, id, path string) (string, error) {
 	if _, err := disk.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, nil
@@ -82,10 +84,18 @@ func foundPath(ctx context.Context, c *control.Client, id, path string) (string,
 	if err != nil {
 		return "", err
 	}
+	var paths []string
 	for _, m := range found.Models {
 		if m.ID == id {
-			return m.Path, nil
+			paths = append(paths, m.Path)
 		}
 	}
-	return path, nil
+	switch len(paths) {
+	case 0:
+		return path, nil
+	case 1:
+		return paths[0], nil
+	}
+	return "", fmt.Errorf("%d models were found as %s, so add one by its path: %s", len(paths),
+		control.Printable(id), control.Printable(strings.Join(paths, ", ")))
 }

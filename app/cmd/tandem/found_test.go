@@ -32,8 +32,8 @@ func TestFoundModelsAreListedAndAddedByID(t *testing.T) {
 	if out := c.must(t, "models", "found"); !row("lmstudio").MatchString(out) {
 		t.Errorf("found:\n%s", out)
 	}
-	if !strings.Contains(c.stderr,
-		"maker/tiny-GGUF:Q4_0 cannot be loaded: is no GGUF file; download it again\n") {
+	if !strings.Contains(c.stderr, "maker/tiny-GGUF:Q4_0 at "+filepath.Join(dir, "tiny-Q4_0.gguf")+
+		" cannot be loaded: is no GGUF file; download it again\n") {
 		t.Errorf("of an empty file it says %q", c.stderr)
 	}
 	if out := c.must(t, "models", "found", "--json"); !strings.Contains(out, `{"id":"`+id+`",`) {
@@ -57,5 +57,35 @@ func TestFoundModelsAreListedAndAddedByID(t *testing.T) {
 	if code := c.tandem(t.Context(), "models", "add", "maker/other"); code != 1 ||
 		!strings.Contains(c.stderr, "there is no such folder or file") {
 		t.Errorf("exit %d, %s", code, c.stderr)
+	}
+}
+
+// An id that several models are found under is refused with their paths. A folder of LM Studio's has
+// its publisher in the id.
+func TestFoundModelsOfOneNameAreToldApart(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	file, err := os.ReadFile("../../../models/testdata/gguf/llama.gguf")
+	must(t, err)
+	studio := filepath.Join(c.env["HOME"], ".lmstudio/models")
+	var paths []string
+	for _, folder := range []string{"one/own", "two/own"} {
+		path := filepath.Join(studio, folder, "tiny.gguf")
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, file, 0o600))
+		paths = append(paths, path)
+		dir := filepath.Join(studio, folder+"-mlx")
+		must(t, os.CopyFS(dir, os.DirFS("../../../models/pocket")))
+	}
+	if code := c.tandem(t.Context(), "models", "add", "tiny"); code != 1 || !strings.Contains(c.stderr,
+		"2 models were found as tiny, so add one by its path: "+strings.Join(paths, ", ")) {
+		t.Errorf("exit %d, %s", code, c.stderr)
+	}
+	for _, id := range []string{"two/own-mlx", "one/own-mlx"} {
+		if out := c.must(t, "models", "add", id); out != id+"\n" {
+			t.Errorf("added %s as %q", id, out)
+		}
+		if out := c.must(t, "models", "list"); !strings.Contains(out, id+" ") {
+			t.Errorf("%s is not listed:\n%s", id, out)
+		}
 	}
 }
