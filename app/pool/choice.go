@@ -56,10 +56,10 @@ func StarterID(ctx context.Context, db *storage.DB) (id string, err error) {
 }
 
 // UseDrafter lets the choice draft with name while this process runs, whatever is set for it: with
-// control.DrafterAuto, control.DrafterNone, a folder, or a drafter in the hub's cache. A drafter
-// that cannot be loaded for the model is refused.
+// control.DrafterAuto, control.DrafterNone, a path, a registered model or one in the hub's cache. A
+// drafter that cannot be loaded for the model is refused.
 func (p *Pool) UseDrafter(ctx context.Context, name string) error {
-	folder, err := p.drafterFolder(name)
+	folder, err := p.drafterFolder(ctx, name)
 	if err != nil {
 		return err
 	}

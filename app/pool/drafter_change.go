@@ -72,7 +72,7 @@ func (p *Pool) Drafter(ctx context.Context, r control.DrafterRequest) (control.D
 }
 
 func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) error {
-	choice, err := p.drafterFolder(name)
+	choice, err := p.drafterFolder(ctx, name)
 	if err != nil {
 		return err
 	}

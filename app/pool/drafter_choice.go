@@ -126,9 +126,9 @@ func drafterNames(model string, ids []string) []string {
 	return names
 }
 
-// drafterFolder turns the name of a drafter into a choice. A folder must be an absolute path: only
-// the caller knows its working folder.
-func (p *Pool) drafterFolder(name string) (string, error) {
+// drafterFolder turns the name of a drafter into a choice. It is a registered model's id, one in the
+// hub's cache, or a path, which must be absolute: only the caller knows its working folder.
+func (p *Pool) drafterFolder(ctx context.Context, name string) (string, error) {
 	refuse := func(err error) error {
 		return &control.Error{Code: control.CodeInvalid, Param: "drafter", Message: err.Error(),
 			Err: err}
@@ -141,8 +141,17 @@ func (p *Pool) drafterFolder(name string) (string, error) {
 	case name == "." || name == ".." || strings.HasPrefix(name, "./") ||
 		strings.HasPrefix(name, "../"):
 		return "", refuse(fmt.Errorf("%q does not say where it begins; name a folder by its whole path, from / on", name))
+	}
+	row, err := p.db.Model(ctx, name)
+	switch {
+	case err == nil && row.Path == "":
+		return "", refuse(fmt.Errorf("the %s model is part of the program and can be no other's drafter; name another model", name))
+	case err == nil:
+		return row.Path, nil
+	case !storage.IsNotFound(err):
+		return "", err
 	case p.settings.Current().HubCache == "":
-		return "", refuse(fmt.Errorf("%q is no folder; name one by its path", name))
+		return "", refuse(fmt.Errorf("%q is no folder and no registered model; name one by its path, or by its id in `tandem models list`", name))
 	}
 	dir, err := hub.Resolve(p.settings.Current().HubCache, name)
 	if err != nil {

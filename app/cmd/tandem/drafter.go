@@ -22,7 +22,7 @@ func drafterOf(ctx context.Context, m *Main, args []string) error {
 	r := control.DrafterRequest{Model: rest[0]}
 	if len(rest) > 1 {
 		if rest[1] == "" {
-			return mistake(f, "the drafter is empty; name a folder, ORG/NAME, auto or none")
+			return mistake(f, "the drafter is empty; name a folder, a GGUF file, an id, auto or none")
 		}
 		r.Drafter = rest[1]
 		if library.IsFolder(r.Drafter) { // of this process's working folder

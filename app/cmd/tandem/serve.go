@@ -43,8 +43,8 @@ func (m *Main) serveFlags() *serveFlags {
 	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve "+
 		"(default: the last one, at first the starter)")
 	f.StringVar(&s.drafter, "drafter", "",
-		"`DIR|ID|auto|none`: drafter of that model while this runs; "+
-			"ID is ORG/NAME in the hub's cache (default: what tandem models drafter set)")
+		"`DIR|FILE.gguf|ID|auto|none`: drafter of that model while this runs; "+
+			"ID is a registered model's, or ORG/NAME in the hub's cache (default: what tandem models drafter set)")
 	f.IntVar(&s.context, "context", 0, "context length, `N` tokens (default: the model's)")
 	f.StringVar(&s.dtype, "dtype", "",
 		"type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored "+
@@ -81,7 +81,7 @@ func (s *serveFlags) check(given map[string]bool) error {
 	case given["model"] && s.model == "":
 		return mistake(s.set, noModel)
 	case given["drafter"] && s.drafter == "":
-		return mistake(s.set, "--drafter is empty; give it a folder, ORG/NAME, auto or none, or leave it out for what was set")
+		return mistake(s.set, "--drafter is empty; give it a folder, a GGUF file, an id, auto or none, or leave it out for what was set")
 	case given["addr"] && s.addr == "":
 		return mistake(s.set, fmt.Sprintf("--addr is empty; write HOST:PORT, for example 127.0.0.1:%d, or leave it out",
 			control.DefaultPort))
