@@ -33,6 +33,7 @@ type Model struct {
 const (
 	SourceHub    = "hub"    // the Hugging Face cache
 	SourceFolder = "folder" // a folder the user added
+	SourceOllama = "ollama" // Ollama's store
 	SourcePocket = "pocket" // embedded in the program
 
 	SourceStarter = "starter" // a file beside the program; one model at most

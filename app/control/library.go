@@ -31,6 +31,8 @@ type FoundModel struct {
 	Kind          string `json:"kind,omitempty"` // see KindEmbedding
 	Registered    bool   `json:"registered,omitempty"`
 
+	Names []string `json:"names,omitempty"` // all that Ollama has for it
+
 	Why    string `json:"why,omitempty"`     // why it cannot be served, one sentence; empty if it can
 	NoChat string `json:"no_chat,omitempty"` // as in ModelNeeds
 

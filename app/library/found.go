@@ -203,12 +203,14 @@ func (f *finder) search(dir, place string, depth int) {
 	}
 	files := ggufModels(entries)
 	if len(files) == 0 && hasFile(entries, "config.json") {
-		f.addModel(folderID(dir), dir, place)
+		f.addModel(control.FoundModel{ID: folderID(dir), Path: dir, Place: place})
 		return
 	}
 	for _, name := range files {
 		path := filepath.Join(dir, name)
-		f.begin(func() { f.addModel(ggufID(path), path, place) })
+		f.begin(func() {
+			f.addModel(control.FoundModel{ID: ggufID(path), Path: path, Place: place})
+		})
 	}
 	if depth == 0 {
 		return
@@ -259,12 +261,11 @@ func (f *finder) silent(err error, dir, place string) bool {
 	return true
 }
 
-// addModel adds the model of a folder, with the reason if it cannot be used.
-func (f *finder) addModel(id, dir, place string) {
-	m := control.FoundModel{ID: id, Path: dir, Place: place}
-	info, err := f.inspect(dir)
+// addModel adds a model after it looked at the path, with the reason if it cannot be used.
+func (f *finder) addModel(m control.FoundModel) {
+	info, err := f.inspect(m.Path)
 	if err != nil {
-		m.Why = bareReason(err, dir)
+		m.Why = bareReason(err, m.Path)
 	} else {
 		needs := f.needs(info.Footprint)
 		m.Needs, m.NoChat = &needs, info.NoChat()

@@ -13,6 +13,7 @@ import (
 	"tandem/engine/enginetest"
 	"tandem/models"
 	"tandem/models/hub"
+	"tandem/storage"
 )
 
 func TestIDsOfGGUFFiles(t *testing.T) {
@@ -279,8 +280,8 @@ func TestOllamasStoreIsFound(t *testing.T) {
 		t.Errorf("found %q", ids)
 	}
 	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: blob})
-	if err != nil || m.ID != "tiny:q8" {
-		t.Fatalf("added as %q, %v", m.ID, err)
+	if err != nil || m.ID != "tiny:q8" || m.Source != storage.SourceOllama {
+		t.Fatalf("added as %q from %s, %v", m.ID, m.Source, err)
 	}
 	if err := os.Remove(blob); err != nil {
 		t.Fatal(err)

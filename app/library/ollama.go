@@ -35,7 +35,10 @@ func (f *finder) store(dir string) {
 			if f.take(1) < 0 {
 				return
 			}
-			f.begin(func() { f.addModel(ollamaID(m), m.Blob, control.PlaceOllama) })
+			f.begin(func() {
+				f.addModel(control.FoundModel{ID: ollamaID(m), Path: m.Blob,
+					Place: control.PlaceOllama, Names: m.Names})
+			})
 		}
 	})
 }

@@ -98,7 +98,11 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 			return control.Model{}, err
 		}
 	}
-	return l.register(ctx, storage.Model{ID: id, Path: dir, Source: storage.SourceFolder}, info)
+	source := storage.SourceFolder
+	if blobID(dir) != "" {
+		source = storage.SourceOllama
+	}
+	return l.register(ctx, storage.Model{ID: id, Path: dir, Source: source}, info)
 }
 
 // idOf returns the id that the model at a path gets by itself. A folder in LM Studio's folder has its

@@ -49,6 +49,8 @@ func IsBlob(path string) bool { return blobName.MatchString(filepath.Base(path))
 type Model struct {
 	Host, Namespace, Name, Tag string
 
+	Names []string // all that the store has for the file, with and without the usual tag
+
 	Blob   string // path of the GGUF file
 	params string // path of the parameters; empty if there are none
 }
@@ -67,6 +69,15 @@ func (m Model) ID() string {
 		return id
 	}
 	return id + ":" + m.Tag
+}
+
+// names returns the ways to write a name.
+func (m Model) names() []string {
+	id := m.ID()
+	if m.Tag == usualTag {
+		return []string{id, id + ":" + usualTag}
+	}
+	return []string{id}
 }
 
 // rank orders the tags of one blob.
@@ -112,8 +123,15 @@ func Models(store string) ([]Model, error) {
 		return cmp.Or(cmp.Compare(a.Blob, b.Blob), cmp.Compare(a.rank(), b.rank()),
 			cmp.Compare(len(a.ID()), len(b.ID())), cmp.Compare(a.ID(), b.ID()))
 	})
-	sameBlob := func(a, b Model) bool { return a.Blob == b.Blob }
-	return slices.CompactFunc(found, sameBlob), err
+	var list []Model
+	for _, m := range found {
+		if last := len(list) - 1; last < 0 || list[last].Blob != m.Blob {
+			list = append(list, m)
+		}
+		last := &list[len(list)-1]
+		last.Names = append(last.Names, m.names()...)
+	}
+	return list, err
 }
 
 // readManifest returns the model of a manifest. Its Blob is empty if the manifest names none.

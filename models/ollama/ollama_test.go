@@ -96,6 +96,10 @@ func TestModelsWithoutParameters(t *testing.T) {
 			t.Errorf("%s is %+v", path, m)
 		}
 	}
+	s.write(manifest("0a", "0b"), manifestsFolder, usualHost, usualNamespace, "bare", usualTag)
+	if m, _ := Of(bare); !slices.Equal(m.Names, []string{"bare", "bare:latest", "bare:8b"}) {
+		t.Errorf("the names are %q", m.Names)
+	}
 	list, err := Models(s.dir)
 	if err != nil || !slices.IsSortedFunc(list, func(a, b Model) int {
 		return strings.Compare(a.Blob, b.Blob)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"tandem/app/control"
@@ -86,7 +87,7 @@ func foundPath(ctx context.Context, c *control.Client, id, path string) (string,
 	}
 	var paths []string
 	for _, m := range found.Models {
-		if m.ID == id {
+		if m.ID == id || slices.Contains(m.Names, id) {
 			paths = append(paths, m.Path)
 		}
 	}

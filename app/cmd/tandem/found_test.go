@@ -89,3 +89,32 @@ func TestFoundModelsOfOneNameAreToldApart(t *testing.T) {
 		}
 	}
 }
+
+// Each name that Ollama has for a model leads to it, and all of them make one model here.
+func TestModelsOfOllamasAreAddedByEachName(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	file, err := os.ReadFile("../../../models/testdata/gguf/llama.gguf")
+	must(t, err)
+	store := filepath.Join(c.env["HOME"], ".ollama/models")
+	write := func(name string, data []byte) {
+		path := filepath.Join(store, name)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, data, 0o600))
+	}
+	digest := strings.Repeat("0a", 32)
+	write("blobs/sha256-"+digest, file)
+	for _, name := range []string{"registry.ollama.ai/library/tiny/latest",
+		"registry.ollama.ai/library/tiny/135m", "hf.co/some/repo/Q4_1"} {
+		write("manifests/"+name, []byte(`{"layers":[{"mediaType":"application/vnd.ollama.image.model",`+
+			`"digest":"sha256:`+digest+`"}]}`))
+	}
+	for _, name := range []string{"tiny:135m", "tiny:latest", "hf.co/some/repo:Q4_1", "tiny"} {
+		if out := c.must(t, "models", "add", name); out != "tiny\n" {
+			t.Errorf("added %s as %q", name, out)
+		}
+	}
+	if out := c.must(t, "models", "list"); strings.Count(out, "tiny") != 1 ||
+		!regexp.MustCompile(`(?m)^tiny .* ollama +-$`).MatchString(out) {
+		t.Errorf("the list is\n%s", out)
+	}
+}

@@ -499,6 +499,7 @@ export interface FoundModel {
   context_length: number
   kind?: string // see KindEmbedding
   registered?: boolean
+  names?: string[] // all that Ollama has for it
   why?: string // why it cannot be served, one sentence; empty if it can
   no_chat?: string // as in ModelNeeds
   needs?: Needs | null // nil if it cannot be served
