@@ -12,7 +12,8 @@ import (
 )
 
 // A name without a slash is an id, though a folder of that name is in the working directory.
-// org/name is a folder if that folder exists. A name that begins with a dot or a slash is a folder.
+// org/name is a folder if that folder exists. A name that begins with a dot or a slash is a folder,
+// and so is a GGUF file that is not there.
 func TestFolderInTheWorkingDirectoryDoesNotShadowAnID(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"pocket", control.Alias, "org/name"} {
@@ -20,14 +21,14 @@ func TestFolderInTheWorkingDirectoryDoesNotShadowAnID(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{"org/x.gguf", "org/x.txt"} {
+	for _, file := range []string{"org/x.gguf", "org/x.txt", "z.gguf"} {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, want := range map[string]bool{
 		"pocket": false, control.Alias: false, "": false, "org/other": false,
-		"org/x.gguf": true, "org/x.txt": false, "org/y.gguf": false,
+		"org/x.gguf": true, "org/x.txt": false, "org/y.gguf": true, "y.GGUF": true, "z.gguf": false,
 		"org/name": true, "./pocket": true, "../x": true, ".": true, "..": true, "/nowhere": true,
 	} {
 		if got := library.IsFolder(name); got != want {

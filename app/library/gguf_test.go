@@ -290,7 +290,7 @@ func TestOllamasStoreIsFound(t *testing.T) {
 		t.Errorf("found %+v, %v", f, err)
 	}
 	_, err = a.library.AddModel(t.Context(), control.AddRequest{Path: blob})
-	if err == nil || !strings.Contains(err.Error(), "there is no such folder or file") {
+	if err == nil || !strings.Contains(err.Error(), "The model tiny:q8 is no longer at "+blob) {
 		t.Errorf("a blob that is gone is added: %v", err)
 	}
 }

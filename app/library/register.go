@@ -2,7 +2,9 @@ package library
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,18 +31,18 @@ func (l *Library) Models(ctx context.Context) ([]control.Model, error) {
 }
 
 // IsFolder reports whether a name means a folder or a GGUF file and no id: it is written as only a
-// path can be, or it has a slash and is there. A name without a slash is always an id, whatever
-// lies in the working folder.
+// path can be, or it has a slash and is there. What lies in the working folder is an id without a
+// slash. A GGUF file that is not there is a path, so that its error says so.
 func IsFolder(name string) bool {
 	if filepath.IsAbs(name) || name == "." || name == ".." || strings.HasPrefix(name, "./") ||
 		strings.HasPrefix(name, "../") {
 		return true
 	}
-	if !strings.Contains(name, "/") {
-		return false
-	}
 	info, err := disk.Stat(name)
-	return err == nil && (info.IsDir() || models.IsGGUF(name))
+	if models.IsGGUF(name) && errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return strings.Contains(name, "/") && err == nil && (info.IsDir() || models.IsGGUF(name))
 }
 
 // registerPocket renews the row of the embedded model, since a new program may have a new one.
@@ -90,7 +92,7 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 	}
 	info, err := l.pool.Inspect(dir)
 	if err != nil {
-		return control.Model{}, pool.InvalidModel(err)
+		return control.Model{}, l.unusable(ctx, dir, err)
 	}
 	id := l.idOf(dir)
 	if r.ID != "" {
@@ -103,6 +105,17 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 		source = storage.SourceOllama
 	}
 	return l.register(ctx, storage.Model{ID: id, Path: dir, Source: source}, info)
+}
+
+// unusable returns the error of the files at a path. It names the model that has them.
+func (l *Library) unusable(ctx context.Context, path string, err error) error {
+	rows, _ := l.db.Models(ctx) // without them the error names the path
+	for _, r := range rows {
+		if r.Path == path {
+			return pool.Unusable(r, err)
+		}
+	}
+	return pool.InvalidModel(err)
 }
 
 // idOf returns the id that the model at a path gets by itself. A folder in LM Studio's folder has its

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tandem/app/control"
@@ -29,5 +30,30 @@ func TestASetIsOneModelWhicheverFileIsNamed(t *testing.T) {
 		if err != nil || m.ID != "tiny-Q8_0" || m.Path != first {
 			t.Errorf("%s is added as %s at %s, %v", path, m.ID, m.Path, err)
 		}
+	}
+}
+
+// A path where a registered model was is answered with that model's id.
+func TestAPathThatIsGoneNamesItsModel(t *testing.T) {
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tiny.gguf")
+	if err := os.WriteFile(path, file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a := open(t, setup{})
+	r := control.AddRequest{Path: path, ID: "mine"}
+	if _, err := a.library.AddModel(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	want := "The model mine is no longer at " + path + "; put it back"
+	if _, err := a.library.AddModel(t.Context(), r); err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v, want %q", err, want)
 	}
 }

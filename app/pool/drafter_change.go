@@ -17,7 +17,7 @@ import (
 func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
 	outline, err := models.Outline(p.thread, row.Path)
 	if err != nil {
-		return unusable(row, err)
+		return Unusable(row, err)
 	}
 	how, err := p.drafterForm(ctx, row, dir)
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *Pool) drafterForm(ctx context.Context, row storage.Model, dir string) (
 	}
 	size, err := p.measure(row, dir, p.dtype())
 	if err != nil {
-		return form{}, unusable(row, err)
+		return form{}, Unusable(row, err)
 	}
 	need, _ := fit(size, asked, p.Room())
 	p.mu.Lock()

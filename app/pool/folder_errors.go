@@ -21,8 +21,8 @@ func NotRegistered(err error, name string) error {
 			"and `tandem pull ORG/NAME` downloads one.", name)
 }
 
-// unusable returns the error of a registered model's files, see InvalidModel.
-func unusable(row storage.Model, err error) *control.Error {
+// Unusable returns the error of a registered model's files, see InvalidModel.
+func Unusable(row storage.Model, err error) *control.Error {
 	if e, ok := errors.AsType[*models.Error](err); ok && e.Code == models.CodeNotFound &&
 		errors.Is(err, fs.ErrNotExist) {
 		back := "put it back"

@@ -182,7 +182,7 @@ func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, 
 		bundle, err = models.Load(p.life, p.thread, row.Path, opts)
 	}
 	if err != nil {
-		return nil, unusable(row, err)
+		return nil, Unusable(row, err)
 	}
 	if err := bundle.Chat.Err(); err != nil {
 		p.log.Warn("the model's chat template cannot be used", "model", row.ID, "reason", err)

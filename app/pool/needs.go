@@ -36,7 +36,7 @@ func (p *Pool) sizeOf(ctx context.Context,
 		drafter, _ = p.drafterSource(row, choice)
 	}
 	if size, err = p.measure(row, drafter, p.dtype()); err != nil {
-		return size, asked, unusable(row, err)
+		return size, asked, Unusable(row, err)
 	}
 	return size, asked, nil
 }
