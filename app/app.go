@@ -278,6 +278,16 @@ func (a *App) ServesStarter() bool {
 	return err == nil && id != "" && id == a.State().Choice
 }
 
+// Spare returns the id of a model that comes with the program and is not the choice: the starter
+// before pocket.
+func (a *App) Spare() string {
+	id, err := pool.StarterID(context.Background(), a.db)
+	if err != nil || id == "" || id == a.State().Choice {
+		return models.PocketID
+	}
+	return id
+}
+
 // choosable returns the registered models as State shows them.
 func (a *App) choosable() []control.Choosable {
 	rows, err := a.db.Models(context.Background())

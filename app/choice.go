@@ -102,6 +102,8 @@ func CheckModel(m control.Model) (place string, err error) {
 		_, err = models.InspectPocket()
 		return "part of the program", err
 	}
-	_, err = models.Inspect(m.Path)
-	return m.Path, err
+	if _, err := models.Inspect(m.Path); err != nil {
+		return "", pool.Unusable(storage.Model(m), err)
+	}
+	return m.Path, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -86,6 +87,10 @@ func (m *Main) examine(ctx context.Context) []finding {
 	if notRunning(err) {
 		owner, err = home.Owner(dir)
 	}
+	var choice finding
+	if served {
+		choice = servedChoice(ctx, c, state.Choice)
+	}
 	switch {
 	case err != nil:
 		add("server", false, "%v", err)
@@ -93,22 +98,14 @@ func (m *Main) examine(ctx context.Context) []finding {
 		add("server", true, "%s holds the home folder and does not answer: it starts or stops; ask again", owner)
 	case !served:
 		add("server", true, "not running; `tandem serve` starts it")
-	case state.Address == "":
-		add("server", false, "pid %d without an endpoint: %s", state.PID, state.Error)
-	case state.Error != "":
-		add("server", false, "pid %d at %s: %s", state.PID, state.Address, state.Error)
-	case state.Warning != "":
-		add("server", false, "pid %d at %s answers, but %s", state.PID, state.Address,
-			state.Warning)
 	default:
-		add("server", true, "pid %d at %s, model %s, %s", state.PID, state.Address, state.Choice,
-			state.Phase)
+		list = append(list, examineServer(state, choice))
 	}
 
 	switch {
 	case err != nil || owner != "": // who holds it chooses
 	case served:
-		list = append(list, servedChoice(ctx, c, state.Choice))
+		list = append(list, choice)
 	default:
 		list = append(list, database(ctx, dir), lastChoice(ctx, dir))
 	}
@@ -144,6 +141,26 @@ func (m *Main) examine(ctx context.Context) []finding {
 		add("model cache", true, "%s, made by the first `tandem pull`", cache)
 	}
 	return list
+}
+
+// examineServer checks a process that answers. choice is what was found about its model.
+func examineServer(state control.State, choice finding) finding {
+	say := func(ok bool, format string, args ...any) finding {
+		return finding{"server", ok, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case state.Address == "":
+		return say(false, "pid %d without an endpoint: %s", state.PID, state.Error)
+	case state.Phase == control.PhaseFailed && !choice.OK: // one fault, and told below
+		return say(true, "pid %d at %s, without its model", state.PID, state.Address)
+	case state.Error != "":
+		return say(false, "pid %d at %s: %s", state.PID, state.Address, state.Error)
+	case state.Warning != "":
+		return say(false, "pid %d at %s answers, but %s", state.PID, state.Address,
+			state.Warning)
+	}
+	return say(true, "pid %d at %s, model %s, %s", state.PID, state.Address, state.Choice,
+		state.Phase)
 }
 
 // servedChoice checks the model that a running process serves.
@@ -190,7 +207,8 @@ func lastChoice(ctx context.Context, home string) finding {
 func examineModel(model control.Model, other string) finding {
 	place, err := app.CheckModel(model)
 	if err != nil {
-		return finding{"chosen model", false, fmt.Sprintf("%s: %v; or %s", model.ID, err, other)}
+		why := strings.TrimSuffix(err.Error(), ".")
+		return finding{"chosen model", false, fmt.Sprintf("%s: %s; or %s", model.ID, why, other)}
 	}
 	return finding{"chosen model", true, fmt.Sprintf("%s, %s", model.ID, place)}
 }

@@ -172,7 +172,17 @@ func TestDoctorExaminesTheLastChoice(t *testing.T) {
 	check(1, "!!  chosen model  tiny: "+dir+": model.safetensors: ")
 	check(1, "; or choose another by `tandem serve --model ID`\n")
 	must(t, os.RemoveAll(dir))
-	check(1, "!!  chosen model  tiny: "+dir+": there is no such folder")
+	gone := "!!  chosen model  tiny: The model tiny is no longer at " + dir + "; put it back, or take " +
+		"it off the list with `tandem models remove tiny`; or "
+	check(1, gone+"choose another by `tandem serve --model ID`\n")
+	p = serveProcess(t, home)
+	waitState(t, client(t, home),
+		func(s control.State) bool { return s.Phase == control.PhaseFailed })
+	check(1, gone+"stop the server, and choose another by `tandem serve --model ID`\n")
+	if strings.Count(c.stdout, "!!") != 1 {
+		t.Errorf("one fault is told twice:\n%s", c.stdout)
+	}
+	p.stop(t)
 	c.must(t, "models", "remove", "tiny")
 	check(0, "pocket, part of the program")
 }

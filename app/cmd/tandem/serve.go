@@ -209,8 +209,8 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 	case err != nil:
 		fmt.Fprintf(m.Stderr, "tandem: %s cannot be served: %v\n"+
 			"Until it can, requests for it get this error. To serve another, press Ctrl-C, then `tandem serve --model ID` "+
-			"(`tandem models` lists them) or `tandem serve --model pocket`, the one that comes with the program.\n",
-			state.Choice, err)
+			"(`tandem models` lists them) or `tandem serve --model %s`, which comes with the program.\n",
+			state.Choice, err, a.Spare())
 	case state.Address != "":
 		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n",
 			state.Choice, state.Address, control.Alias)

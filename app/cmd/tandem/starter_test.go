@@ -104,4 +104,14 @@ func TestOnlyTheStarterIsCalledOne(t *testing.T) {
 			t.Errorf("of %s it says:\n%s", serve.id, said)
 		}
 	}
+	// where a model is gone, the one to serve in its place is the starter
+	must(t, os.Remove(own))
+	p := launchProgram(t, program, c.env["TANDEM_HOME"], nil, nil, "serve", "--addr", "127.0.0.1:0")
+	p.readLinks(t)
+	waitState(t, client(t, c.env["TANDEM_HOME"]),
+		func(s control.State) bool { return s.Phase == control.PhaseFailed })
+	p.stop(t)
+	if said := p.stderr.String(); !strings.Contains(said, "or `tandem serve --model starter-2`") {
+		t.Errorf("of a model that is gone it says:\n%s", said)
+	}
 }
