@@ -330,6 +330,11 @@ func onlyTemplate(fsys fs.FS, name string) (string, error) {
 func (b *Bundle) loadTokenizer(fsys fs.FS) (config []byte, err error) {
 	text, err := readFile(fsys, tokenizerFile)
 	if errors.Is(err, fs.ErrNotExist) {
+		// weights that no tokenizer helps are told first
+		_, err := listShards(fsys)
+		if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeUnsupported {
+			return nil, err
+		}
 		return nil, missingFile(tokenizerFile)
 	}
 	if err != nil {

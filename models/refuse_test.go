@@ -160,6 +160,15 @@ func TestDamagedModelIsRefused(t *testing.T) {
 		{"unknown tokenizer", good, func(f fstest.MapFS) {
 			f["tokenizer.json"] = &fstest.MapFile{Data: []byte(`{"version":"1.0","model":{"type":"Unigram"}}`)}
 		}, models.CodeUnsupported, "Unigram"},
+		{"pickled weights", good, func(f fstest.MapFS) {
+			delete(f, "model.safetensors")
+			f["pytorch_model.bin"] = &fstest.MapFile{}
+		}, models.CodeUnsupported, "its weights are pickled (.bin), which Tandem does not read"},
+		{"pickled weights and no tokenizer", good, func(f fstest.MapFS) {
+			delete(f, "model.safetensors")
+			delete(f, "tokenizer.json")
+			f["pytorch_model-00001-of-00002.bin"] = &fstest.MapFile{}
+		}, models.CodeUnsupported, "its weights are pickled (.bin), which Tandem does not read"},
 		{"no weights", good, func(f fstest.MapFS) { delete(f, "model.safetensors") }, models.CodeIncomplete, "model.safetensors is missing; copy it into the folder, or run `tandem pull`"},
 		{"generation config", good, func(f fstest.MapFS) { f["generation_config.json"] = &fstest.MapFile{Data: []byte(`{"top_k": 3`)} }, models.CodeInvalid, "generation_config.json"},
 

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +72,9 @@ func listShards(fsys fs.FS) ([]string, error) {
 		weights = weight
 	}
 	switch {
+	case weights == nil && slices.ContainsFunc(entries, isPickled):
+		return nil, errorf(CodeUnsupported, "its weights are pickled (.bin), which Tandem does not read; "+
+			"take a model with MLX, safetensors or GGUF weights")
 	case weights == nil:
 		return nil, missingFile(singleFile)
 	case len(weights) > maxShards:
@@ -90,6 +94,11 @@ func listShards(fsys fs.FS) ([]string, error) {
 		}
 	}
 	return weights, nil
+}
+
+// isPickled reports whether a file has weights as PyTorch pickles them.
+func isPickled(e fs.DirEntry) bool {
+	return strings.HasPrefix(e.Name(), "pytorch_model") && path.Ext(e.Name()) == ".bin"
 }
 
 // checkWholeSet refuses a set of shards, counted from 0 or from 1, that lacks one. there is sorted.

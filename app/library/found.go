@@ -177,13 +177,21 @@ func (f *finder) cache(dir string) {
 // cached adds one model of a hub's cache.
 func (f *finder) cached(dir, id string) {
 	snapshot, err := hub.Resolve(dir, id)
-	if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.NotFound {
+	e, ok := errors.AsType[*hub.Error](err)
+	if ok && e.Code == hub.NotFound {
 		return // the folder holds no snapshot
 	}
 	if err != nil {
-		f.add(control.FoundModel{ID: id, Path: filepath.Join(dir,
+		m := control.FoundModel{ID: id, Path: filepath.Join(dir,
 			"models--"+strings.ReplaceAll(id, "/", "--")), Place: control.PlaceHub,
-			Why: bareReason(err, id)})
+			Why: bareReason(err, id)}
+		if ok && e.Dir != "" { // what a whole download would not mend is told first
+			_, err := f.inspect(e.Dir)
+			if of, ok := errors.AsType[*models.Error](err); ok && of.Code == models.CodeUnsupported {
+				m.Why = bareReason(err, e.Dir)
+			}
+		}
+		f.add(m)
 		return
 	}
 	f.search(snapshot, control.PlaceHub, 1)

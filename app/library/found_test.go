@@ -256,3 +256,40 @@ func TestFoundModelsHaveFreeIDs(t *testing.T) {
 		}
 	}
 }
+
+// A snapshot that a whole download would not make a model is listed with that reason, and not as
+// half downloaded.
+func TestSnapshotsThatNoDownloadMends(t *testing.T) {
+	cache := t.TempDir()
+	for id, arch := range map[string]string{"org/pickled": "llama", "org/strange": "llama",
+		"org/half": "qwen3"} {
+		dir := cachedModel(t, cache, id, arch)
+		err := os.Remove(filepath.Join(dir, "model.safetensors"))
+		if id != "org/half" {
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, "pytorch_model.bin"), nil, 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id == "org/strange" {
+			editJSON(t, filepath.Join(dir, "config.json"), map[string]any{"model_type": "strange"})
+		}
+	}
+	a := open(t, setup{Hub: hub.Options{CacheDir: cache}})
+	found, err := a.library.Found(t.Context())
+	if err != nil || len(found.Models) != 3 {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	for i, want := range []string{"the model is only half downloaded, model.safetensors is missing: run",
+		"its weights are pickled (.bin), which Tandem does not read; take",
+		`model_type "strange" in config.json is not supported`} {
+		if why := found.Models[i].Why; !strings.HasPrefix(why, want) {
+			t.Errorf("%s: %q, want %q", found.Models[i].ID, why, want)
+		}
+	}
+	_, err = a.pool.Drafter(t.Context(), control.DrafterRequest{Model: models.PocketID,
+		Drafter: "org/pickled"})
+	if err == nil || !strings.Contains(err.Error(), "org/pickled: its weights are pickled (.bin)") {
+		t.Errorf("as a drafter: %v", err)
+	}
+}

@@ -39,6 +39,7 @@ type Error struct {
 	Name    string // the model, as the caller named it; empty if it is not about that
 	Message string // for a person: what happened, and what to do
 	Err     error  // the cause, may be nil
+	Dir     string // the snapshot that an error of Resolve is about; empty if there is none
 
 	what string // of Incomplete: the message without what to do
 }

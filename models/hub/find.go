@@ -13,8 +13,8 @@ import (
 
 // Resolve returns the folder of a model in the cache without asking the hub. name is org/name or
 // org/name@revision. org/name means the snapshot of main if it is complete, otherwise the newest
-// complete one. Errors: [Invalid], [NotFound], [Incomplete] with what is missing, [Damaged],
-// [Disk].
+// complete one. Errors: [Invalid], [NotFound], [Incomplete] with what is missing, [Unsupported] for
+// pickled weights, [Damaged], [Disk].
 func Resolve(cacheDir, name string) (dir string, err error) {
 	if _, _, err := Parse(name); err != nil {
 		return "", err
@@ -44,7 +44,13 @@ func resolve(cacheDir, name string) (dir string, g *GGUF, err error) {
 	}
 	switch {
 	case len(missing) > 0:
-		return "", nil, incomplete(name, missing)
+		err := incomplete(name, missing)
+		if slices.Equal(missing, []string{singleName}) && isPickled(dir) {
+			err = errorf(Unsupported, name, "its weights are pickled (.bin), which Tandem does not read: "+
+				"choose one with MLX, safetensors or GGUF weights")
+		}
+		err.Dir = dir
+		return "", nil, err
 	case commit != "":
 		return dir, g, nil
 	}
@@ -54,6 +60,14 @@ func resolve(cacheDir, name string) (dir string, g *GGUF, err error) {
 	}
 	return "", nil, errorf(NotFound, name,
 		"the model is not on this computer: run `tandem pull %s`", name)
+}
+
+// isPickled reports whether a folder has weights as PyTorch pickles them.
+func isPickled(dir string) bool {
+	entries, _ := disk.ReadDir(dir, maxFiles)
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return strings.HasPrefix(e.Name(), "pytorch_model") && filepath.Ext(e.Name()) == ".bin"
+	})
 }
 
 // List returns the ids of the models that have a folder in the cache, sorted, complete or not. It
