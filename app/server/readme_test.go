@@ -1,13 +1,48 @@
 package server
 
 import (
+	"maps"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
-	"tandem/app/wire"
 	"testing"
+
+	"tandem/app/wire"
 )
+
+// Other machines reach what app/README.md lists, and nothing else.
+func TestReadmeListsWhatOtherMachinesReach(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, found := strings.Cut(string(text), "\n- Other machines reach ")
+	list, _, ends := strings.Cut(list, "\n- ")
+	if !found || !ends {
+		t.Fatal("README.md does not say what other machines reach")
+	}
+	unseen := map[string]bool{}
+	for _, m := range regexp.MustCompile("`(/[^`]+)`").FindAllStringSubmatch(list, -1) {
+		unseen[m[1]] = true
+	}
+	listed := maps.Clone(unseen)
+	(&Server{}).routes(nil, func(pattern string, _ map[string]wire.Handler) {
+		path := pattern
+		for _, folder := range []string{"/v1", "/api"} {
+			if strings.HasPrefix(pattern, folder+"/") {
+				path = folder
+			}
+		}
+		if delete(unseen, path); isShared(pattern) != listed[path] {
+			t.Errorf("%s is open to other machines: %t, and README.md lists %s: %t", pattern,
+				isShared(pattern), path, listed[path])
+		}
+	})
+	if len(unseen) > 0 {
+		t.Errorf("README.md lists %v, where no route is", unseen)
+	}
+}
 
 // The table of errors in README.md has the server's status for each code.
 func TestReadmeHasStatusOfEachError(t *testing.T) {
