@@ -112,6 +112,10 @@ func TestModelsOfOllamasAreAddedByEachName(t *testing.T) {
 		if out := c.must(t, "models", "add", name); out != "tiny\n" {
 			t.Errorf("added %s as %q", name, out)
 		}
+		want := "tandem: the id of " + filepath.Join(store, "blobs/sha256-"+digest) + " is tiny\n"
+		if strings.Contains(c.stderr, want) != (name != "tiny") {
+			t.Errorf("of %s it says %q", name, c.stderr)
+		}
 	}
 	if out := c.must(t, "models", "list"); strings.Count(out, "tiny") != 1 ||
 		!regexp.MustCompile(`(?m)^tiny .* ollama +-$`).MatchString(out) {

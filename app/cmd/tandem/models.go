@@ -8,8 +8,10 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tandem/app/control"
+	"tandem/app/library"
 	"tandem/storage/disk"
 )
 
@@ -146,7 +148,7 @@ func modelRow(state control.State, m control.Model) []string {
 
 func addModel(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("models add")
-	id := f.String("id", "", "register it as `ID` (default: the folder's name)")
+	id := f.String("id", "", "register it as `ID` (default: its name at its publisher's, else that of the folder or the GGUF file)")
 	rest, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
@@ -168,6 +170,14 @@ func addModel(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		fmt.Fprintln(m.Stdout, model.ID)
+		name := filepath.Base(model.Path)
+		if library.IsGGUF(name) {
+			name = strings.TrimSuffix(name, filepath.Ext(name))
+		}
+		if *id == "" && model.ID != rest[0] && model.ID != name {
+			fmt.Fprintf(m.Stderr, "tandem: the id of %s is %s\n", control.Printable(model.Path),
+				model.ID)
+		}
 		needs, err := c.Memory(ctx)
 		for _, n := range needs.Models {
 			if n.ID == model.ID && n.NoChat != "" {
