@@ -192,9 +192,9 @@ func hubError(err error) error {
 	}
 	code, param := control.CodeInternal, ""
 	switch e.Code {
-	case hub.Invalid:
+	case hub.Invalid, hub.Unsupported, hub.Unsafe:
 		code, param = control.CodeInvalid, "id"
-	case hub.BadOption, hub.Unsupported, hub.Unsafe:
+	case hub.BadOption:
 		code = control.CodeInvalid
 	case hub.NotFound:
 		code = control.CodeModelNotFound

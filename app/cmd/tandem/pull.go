@@ -42,13 +42,25 @@ func pull(ctx context.Context, m *Main, args []string) error {
 		if err == nil {
 			fmt.Fprintln(m.Stdout, model.ID)
 		}
-		// A bad name is refused by every process, whatever its environment.
-		if e, ok := errors.AsType[*control.Error](err); ok && e.Param != "id" &&
-			state.PID != os.Getpid() {
+		if e, ok := errors.AsType[*control.Error](err); ok && state.PID != os.Getpid() &&
+			dependsOnEnvironment(e) {
 			return fmt.Errorf("%w (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, "+
 				"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)",
 				e, state.PID)
 		}
 		return err
 	})
+}
+
+// dependsOnEnvironment reports whether another hub, token or cache could have let a download succeed.
+// Every process refuses a bad name, and a model that no family here can load.
+func dependsOnEnvironment(e *control.Error) bool {
+	switch e.Code {
+	case control.CodeUnavailable, control.CodeGated, control.CodeModelNotFound, control.CodeFolder,
+		control.CodeDiskFull:
+		return true
+	case control.CodeInvalid:
+		return e.Param != "id"
+	}
+	return false
 }

@@ -368,3 +368,28 @@ func TestPulledDrafterDraftsForItsModel(t *testing.T) {
 		t.Errorf("a second removal: exit %d: %s", code, c.stderr)
 	}
 }
+
+// What no environment would mend is refused without a word about the environment.
+func TestPullBlamesNoEnvironmentForAModel(t *testing.T) {
+	hub := &fakeHub{dir: tinyModel(t, "tiny", map[string]any{"model_type": "strange"})}
+	server := httptest.NewServer(hub)
+	defer server.Close()
+	t.Setenv("HF_ENDPOINT", server.URL) // for the process
+	t.Setenv("HF_TOKEN", hubToken)
+	home := newHome(t)
+	p := serveProcess(t, home)
+	defer p.stop(t)
+	c := newConsole(t, home)
+	check := func(name, want string, blames bool) {
+		t.Helper()
+		if code := c.tandem(t.Context(), "pull", name); code != 1 || !strings.Contains(c.stderr, want) ||
+			strings.Contains(c.stderr, "HF_ENDPOINT") != blames {
+			t.Errorf("pull %s: exit %d, %q", name, code, c.stderr)
+		}
+	}
+	check("lab/tiny", `model_type "strange" in config.json is not supported`, false)
+	must(t, os.Rename(filepath.Join(hub.dir, "model.safetensors"),
+		filepath.Join(hub.dir, "pytorch_model.bin")))
+	check("lab/tiny", "holds pickled weights only", false)
+	check("lab/other", "lab/other", true)
+}
