@@ -46,6 +46,9 @@ func absent(path string, err error) error {
 		return errorf(CodeIncomplete, "the file is missing, though others of its set are there; "+
 			"copy it beside them, or run `tandem pull` if the model comes from the hub")
 	}
+	if e := brokenInOllama(path, err); e != nil {
+		return e
+	}
 	return &Error{Code: CodeNotFound, Err: err, Message: "there is no such folder or file; " +
 		"check the path, or run `tandem pull` to download a model"}
 }
@@ -55,10 +58,32 @@ func openGGUF(path string) (fs.FS, error) {
 	folder, name := filepath.Split(path)
 	files, err := gguf.Open(disk.FS(filepath.Clean(folder)), name)
 	if err != nil {
+		if e := brokenInOllama(path, err); e != nil {
+			return nil, e
+		}
 		return nil, ggufError(name, err)
 	}
 	files.Recommend(recommended(path))
 	return files, nil
+}
+
+// brokenInOllama returns the error of a model that Ollama lists, and whose file is damaged or
+// missing. Ollama fetches it again. It returns nil for any other error.
+func brokenInOllama(path string, err error) error {
+	m, ok := ollama.Of(path)
+	if !ok {
+		return nil
+	}
+	code, what := CodeIncomplete, "damaged"
+	_, cut := errors.AsType[*gguf.TruncatedError](err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		code, what = CodeNotFound, "missing"
+	case !cut && !errors.Is(err, gguf.ErrFormat):
+		return nil
+	}
+	return &Error{Code: code, Err: err, Message: fmt.Sprintf(
+		"its file in Ollama's store is %s; run `ollama pull %s`", what, m.ID())}
 }
 
 // recommended returns what is known about a GGUF file beside its metadata: of the starter, and of

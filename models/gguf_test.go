@@ -119,9 +119,9 @@ func TestSpoiltGGUFSaysWhatToDo(t *testing.T) {
 	const lacks = "; download the file again or take another one"
 	count := "llama.block_count\x04\x00\x00\x00" // and the number, in 4 bytes
 	for _, c := range []struct{ name, file, want string }{
-		{"x.gguf", "", ": is no GGUF file; download it again"},
-		{"x.gguf", "GGU", ": is no GGUF file; download it again"},
-		{"x.gguf", "some text", ": is no GGUF file; download it again"},
+		{"x.gguf", "", ": is no GGUF file, though it is named as one; name another file, or download it again"},
+		{"x.gguf", "GGU", ": is no GGUF file, though it is named as one; name another file, or download it again"},
+		{"x.gguf", "some text", ": is no GGUF file, though it is named as one; name another file, or download it again"},
 		{"x.txt", "some text", "name the folder that holds config.json, or a file of .gguf"},
 		{"x.gguf", edit(count+"\x02", count+"\x03"), ": the file lacks 9 tensors " +
 			"(model.layers.2.self_attn.q_proj.weight, model.layers.2.self_attn.k_proj.weight, " +

@@ -286,11 +286,21 @@ func TestOllamasStoreIsFound(t *testing.T) {
 	if err := os.Remove(blob); err != nil {
 		t.Fatal(err)
 	}
-	if f, err = a.library.Found(t.Context()); err != nil || len(f.Models) != 3 {
+	gone := "its file in Ollama's store is missing; run `ollama pull tiny:q8`"
+	if f, err = a.library.Found(t.Context()); err != nil || len(f.Models) != 3 ||
+		f.Models[0].Why != gone {
+		t.Errorf("found %+v, %v", f, err)
+	}
+	write(file[:len(file)/2], "blobs", "sha256-"+other)
+	write([]byte("text"), "blobs", "sha256-"+third)
+	if f, err = a.library.Found(t.Context()); err != nil ||
+		f.Models[1].Why != "its file in Ollama's store is damaged; run `ollama pull hf.co/org/small`" ||
+		!strings.Contains(f.Models[2].Why, "is damaged; run `ollama pull") {
 		t.Errorf("found %+v, %v", f, err)
 	}
 	_, err = a.library.AddModel(t.Context(), control.AddRequest{Path: blob})
-	if err == nil || !strings.Contains(err.Error(), "The model tiny:q8 is no longer at "+blob) {
+	if err == nil || !strings.Contains(err.Error(), "The model tiny:q8 is no longer at "+blob+
+		"; fetch it with `ollama pull`, or ") {
 		t.Errorf("a blob that is gone is added: %v", err)
 	}
 }

@@ -26,8 +26,11 @@ func Unusable(row storage.Model, err error) *control.Error {
 	if e, ok := errors.AsType[*models.Error](err); ok && e.Code == models.CodeNotFound &&
 		errors.Is(err, fs.ErrNotExist) {
 		back := "put it back"
-		if row.Source == storage.SourceHub {
+		switch row.Source {
+		case storage.SourceHub:
 			back = "download it with `tandem pull " + hubName(row) + "`"
+		case storage.SourceOllama:
+			back = "fetch it with `ollama pull`"
 		}
 		return &control.Error{Code: control.CodeModelInvalid, Err: err, Message: fmt.Sprintf(
 			"The model %s is no longer at %s; %s, or take it off the list with "+

@@ -6,7 +6,7 @@ import (
 )
 
 // ErrFormat says that a file does not begin as GGUF files do.
-var ErrFormat = errors.New("is no GGUF file; download it again")
+var ErrFormat = errors.New("is no GGUF file, though it is named as one; name another file, or download it again")
 
 // A TruncatedError says that a file is shorter than its header says.
 type TruncatedError struct{ Missing int64 } // bytes

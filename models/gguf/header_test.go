@@ -19,7 +19,7 @@ func TestHostileHeaders(t *testing.T) {
 		change func(file []byte) []byte
 		want   string
 	}{
-		"another format": {func(f []byte) []byte { f[0] = 'g'; return f }, "is no GGUF file; download it again"},
+		"another format": {func(f []byte) []byte { f[0] = 'g'; return f }, "is no GGUF file, though it is named as one; name another file, or download it again"},
 		"big-endian": {func(f []byte) []byte { copy(f[4:], []byte{0, 0, 0, 3}); return f },
 			"big-endian"},
 		"version": {func(f []byte) []byte { f[4] = 1; return f }, "version 1"},
@@ -29,7 +29,7 @@ func TestHostileHeaders(t *testing.T) {
 		"cut header": {func(f []byte) []byte { return f[:100] },
 			"cut short"},
 		"cut data": {func(f []byte) []byte { return f[:len(f)-64] }, "cut short"},
-		"empty":    {func(f []byte) []byte { return nil }, "is no GGUF file; download it again"},
+		"empty":    {func(f []byte) []byte { return nil }, "is no GGUF file, though it is named as one; name another file, or download it again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := open(t, c.change(append([]byte(nil), whole...)))

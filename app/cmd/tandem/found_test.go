@@ -33,7 +33,7 @@ func TestFoundModelsAreListedAndAddedByID(t *testing.T) {
 		t.Errorf("found:\n%s", out)
 	}
 	if !strings.Contains(c.stderr, "maker/tiny-GGUF:Q4_0 at "+filepath.Join(dir, "tiny-Q4_0.gguf")+
-		" cannot be loaded: is no GGUF file; download it again\n") {
+		" cannot be loaded: is no GGUF file, though it is named as one; name another file, or download it again\n") {
 		t.Errorf("of an empty file it says %q", c.stderr)
 	}
 	if out := c.must(t, "models", "found", "--json"); !strings.Contains(out, `{"id":"`+id+`",`) {
