@@ -79,7 +79,7 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 				"UPDATE models SET ("+modelColumns+") = "+marks+" WHERE id = ?1", m.fields()...)
 		case errors.Is(err, sql.ErrNoRows):
 			m.AddedAt, m.LastUsedAt, m.LoadMS = db.clock(), time.Time{}, 0
-			if m.ID, err = freeID(ctx, tx, m.ID); err == nil {
+			if m.ID, err = FreeID(m.ID, isTaken(ctx, tx)); err == nil {
 				_, err = tx.ExecContext(ctx, "INSERT INTO models ("+modelColumns+") VALUES "+marks,
 					m.fields()...)
 			}
@@ -100,15 +100,22 @@ func registered(ctx context.Context, tx *sql.Tx, m Model) (Model, error) {
 		ORDER BY path = ?1 DESC LIMIT 1`, m.Path, m.ID, m.Source))
 }
 
-// freeID returns id, or id with the first suffix that is free.
-func freeID(ctx context.Context, tx *sql.Tx, id string) (string, error) {
+// FreeID returns id, or id with the first suffix that is free. Error: that of taken.
+func FreeID(id string, taken func(id string) (bool, error)) (string, error) {
 	for n, try := 2, id; ; n++ {
-		var taken bool
-		if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM models WHERE id = ?)",
-			try).Scan(&taken); err != nil || !taken {
+		if is, err := taken(try); err != nil || !is {
 			return try, err
 		}
 		try = fmt.Sprintf("%s-%d", id, n)
+	}
+}
+
+// isTaken returns a function that reports whether a model has an id.
+func isTaken(ctx context.Context, tx *sql.Tx) func(id string) (bool, error) {
+	return func(id string) (taken bool, err error) {
+		err = tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM models WHERE id = ?)",
+			id).Scan(&taken)
+		return taken, err
 	}
 }
 

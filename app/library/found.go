@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -71,16 +70,10 @@ func (l *Library) Found(ctx context.Context) (control.Found, error) {
 
 // freeID returns the id that a model gets which asks for id and has no row. Storage gives it.
 func freeID(rows []storage.Model, id string) string {
-	id = realID(id)
-	taken := func(id string) bool {
-		return slices.ContainsFunc(rows, func(r storage.Model) bool { return r.ID == id })
-	}
-	for n, try := 2, id; ; n++ {
-		if !taken(try) {
-			return try
-		}
-		try = fmt.Sprintf("%s-%d", id, n)
-	}
+	free, _ := storage.FreeID(realID(id), func(id string) (bool, error) { // rows never fail
+		return slices.ContainsFunc(rows, func(r storage.Model) bool { return r.ID == id }), nil
+	})
+	return free
 }
 
 // modelFolders returns the folders to search beside the hub's cache.

@@ -16,6 +16,9 @@ import (
 // IsGGUF reports whether a file is named as a GGUF file is.
 func IsGGUF(name string) bool { return models.IsGGUF(name) }
 
+// TrimGGUF returns the name of a file without the end that GGUF files have.
+func TrimGGUF(name string) string { return models.TrimGGUF(name) }
+
 // ggufModels returns the GGUF files of a folder that are models: of a set, the first file, even if it
 // is missing. It returns none for a folder that is a model itself, with config.json and safetensors.
 func ggufModels(entries []fs.DirEntry) []string {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"tandem/app/control"
 	"tandem/app/library"
@@ -170,10 +169,7 @@ func addModel(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		fmt.Fprintln(m.Stdout, model.ID)
-		name := filepath.Base(model.Path)
-		if library.IsGGUF(name) {
-			name = strings.TrimSuffix(name, filepath.Ext(name))
-		}
+		name := library.TrimGGUF(filepath.Base(model.Path))
 		if *id == "" && model.ID != rest[0] && model.ID != name {
 			fmt.Fprintf(m.Stderr, "tandem: the id of %s is %s\n", control.Printable(model.Path),
 				model.ID)
