@@ -161,7 +161,7 @@ func TestHeaderAloneIsEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := 0 // files of which tensors are read where they are at hand
+	read := 0 // files that Open reads tensors of
 	for _, name := range files {
 		file, err := os.ReadFile(name)
 		if err != nil {
