@@ -29,10 +29,14 @@ const (
 // ends are the tokens that end an answer, whatever the metadata says.
 var ends = []string{
 	"<|eot_id|>", "<|im_end|>", harmonyEnd, "<end_of_turn>", "<|endoftext|>", "<|eom_id|>",
+	"<turn|>", "<|tool_response>",
 }
 
 // harmonyEnds are ends for a tokenizer with harmonyReturn.
 var harmonyEnds = []string{harmonyReturn, harmonyCall, "<|endoftext|>"}
+
+// eosTokenIDs has all tokens that end an answer in files of Ollama's converter.
+const eosTokenIDs = "tokenizer.ggml.eos_token_ids"
 
 // samplingKeys has the keys of sampling by the names of generation_config.json, from which
 // llama.cpp's converter has the values.
@@ -78,6 +82,9 @@ func (t *tokenizer) ends(stops []string) (ids []int, texts []string) {
 		if id := t.metadata.id("tokenizer.ggml." + key); id >= 0 && id < len(t.tokens) {
 			add(id)
 		}
+	}
+	for _, id := range t.metadata.ints(eosTokenIDs) {
+		add(int(id))
 	}
 	left := slices.Clone(stops)
 	for id, token := range t.tokens {

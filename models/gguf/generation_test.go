@@ -71,6 +71,7 @@ func TestEndsOfAnswers(t *testing.T) {
 		{[]string{"a", "<|end|>", "<|endoftext|>"}, 2, 2, []int{2, 1}},
 		{[]string{"a", "<|return|>", "<|end|>", "<|call|>", "<|endoftext|>"}, 1, 2, []int{1, 3, 4}},
 		{[]string{"a", "<|call|>"}, 0, 0, []int{0}},
+		{[]string{"a", "<eos>", "<turn|>", "<|tool_response>", "<|turn>"}, 1, 1, []int{1, 2, 3}},
 	} {
 		m := smallestWithout("tokenizer.")
 		m.set("tokenizer.ggml.model", "gpt2")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -84,7 +85,7 @@ func (t *tokenizer) checkEntries() error {
 	return cmp.Or(
 		check[string](t.metadata, "a text", of+"model", of+"pre", "tokenizer.chat_template"),
 		check[[]string](t.metadata, "an array of texts", of+"tokens", of+"merges"),
-		check[[]int64](t.metadata, "an array of whole numbers", of+"token_type"),
+		check[[]int64](t.metadata, "an array of whole numbers", of+"token_type", eosTokenIDs),
 		check[[]float64](t.metadata, "an array of numbers", of+"scores"),
 		check[bool](t.metadata, "true or false",
 			of+"add_bos_token", of+"add_eos_token", of+"add_space_prefix"),
@@ -122,6 +123,12 @@ func (t *tokenizer) checkTokens() error {
 			return fmt.Errorf("%s is %s, which none of its %d tokens has", key, shown(v), len(t.tokens))
 		}
 	}
+	for _, id := range t.metadata.ints(eosTokenIDs) {
+		if id < 0 || id >= int64(len(t.tokens)) {
+			return fmt.Errorf("%s has %d, which none of its %d tokens has", eosTokenIDs, id,
+				len(t.tokens))
+		}
+	}
 	return nil
 }
 
@@ -139,7 +146,9 @@ func (t *tokenizer) setForm() error {
 		}
 		t.form, t.scores = form, nil
 	case "llama":
-		t.form = spaceMarkForm(t.adds("add_space_prefix", true))
+		// Gemma's texts begin with no space of their own. Files of Ollama's converter leave that out.
+		gemma := strings.HasPrefix(t.metadata.text("general.architecture"), "gemma")
+		t.form = spaceMarkForm(t.adds("add_space_prefix", !gemma))
 	case "gemma4":
 		t.form = spaceMarkForm(false)
 	default:

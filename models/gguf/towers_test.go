@@ -3,6 +3,8 @@ package gguf
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,5 +62,36 @@ func TestGemma3OfOllama(t *testing.T) {
 		if c.fields["rope_scaling"] != nil {
 			t.Errorf("%d layers are stretched by %v", layers, c.fields["rope_scaling"])
 		}
+	}
+}
+
+// TestGemma4OfOllama reads a tokenizer as Ollama's converter describes it: of the kind llama,
+// without a word on the space before a text, and with a list of ends.
+func TestGemma4OfOllama(t *testing.T) {
+	m := recorded(t, "gemma4")
+	maps.Copy(m.header.metadata, metadata{
+		"tokenizer.ggml.model": "llama", "tokenizer.ggml.pre": "gemma4",
+		"tokenizer.ggml.eos_token_id":  int64(0),
+		"tokenizer.ggml.eos_token_ids": []int64{0, 2, 5},
+	})
+	delete(m.header.metadata, "tokenizer.ggml.add_space_prefix")
+	delete(m.header.metadata, "tokenizer.ggml.eot_token_id")
+	tokens, err := m.tokenizer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind := tokens.form.normalizer["type"]; kind != "Replace" {
+		t.Errorf("texts are changed by %v, which puts a space before them", kind)
+	}
+	ids, _ := tokens.ends(nil)
+	if want := []int{0, 2, 5, 97}; !slices.Equal(ids, want) { // the name of 97 says that it ends
+		t.Errorf("answers end at %v, not %v", ids, want)
+	}
+	m.header.metadata["tokenizer.ggml.add_space_prefix"] = true
+	if tokens, err = m.tokenizer(); err != nil {
+		t.Fatal(err)
+	}
+	if kind := tokens.form.normalizer["type"]; kind != "Sequence" {
+		t.Errorf("a file that asks for the space gets %v", kind)
 	}
 }
