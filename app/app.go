@@ -158,17 +158,21 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if err := a.choose(ctx, o.Model); err != nil {
 		return nil, err
 	}
-	if name := o.Drafter; name != "" {
-		if library.IsFolder(name) {
-			if name, err = filepath.Abs(name); err != nil {
-				return nil, err
-			}
-		}
-		if err := a.pool.UseDrafter(ctx, name); err != nil {
-			return nil, err
+	return a, a.useDrafter(ctx, o.Drafter)
+}
+
+// useDrafter sets what drafts for the choice. A path counts from the working folder.
+func (a *App) useDrafter(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := a.db.Model(ctx, name)
+	if storage.IsNotFound(err) && library.IsFolder(name) {
+		if name, err = filepath.Abs(name); err != nil {
+			return err
 		}
 	}
-	return a, nil
+	return a.pool.UseDrafter(ctx, name)
 }
 
 // openRooms opens the rooms. It gives each the rooms that it needs.
@@ -279,13 +283,17 @@ func (a *App) ServesStarter() bool {
 }
 
 // Spare returns the id of a model that comes with the program and is not the choice: the starter
-// before pocket.
+// before pocket. It is empty if there is none.
 func (a *App) Spare() string {
 	id, err := pool.StarterID(context.Background(), a.db)
-	if err != nil || id == "" || id == a.State().Choice {
+	choice := a.State().Choice
+	switch {
+	case err == nil && id != "" && id != choice:
+		return id
+	case choice != models.PocketID:
 		return models.PocketID
 	}
-	return id
+	return ""
 }
 
 // choosable returns the registered models as State shows them.

@@ -13,7 +13,7 @@ import (
 
 // A name without a slash is an id, though a folder of that name is in the working directory.
 // org/name is a folder if that folder exists. A name that begins with a dot or a slash is a folder,
-// and so is a GGUF file that is not there.
+// and one that ends in .gguf is a file, whether it is there or not.
 func TestFolderInTheWorkingDirectoryDoesNotShadowAnID(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"pocket", control.Alias, "org/name"} {
@@ -28,7 +28,7 @@ func TestFolderInTheWorkingDirectoryDoesNotShadowAnID(t *testing.T) {
 	}
 	for name, want := range map[string]bool{
 		"pocket": false, control.Alias: false, "": false, "org/other": false,
-		"org/x.gguf": true, "org/x.txt": false, "org/y.gguf": true, "y.GGUF": true, "z.gguf": false,
+		"org/x.gguf": true, "org/x.txt": false, "org/y.gguf": true, "y.GGUF": true, "z.gguf": true,
 		"org/name": true, "./pocket": true, "../x": true, ".": true, "..": true, "/nowhere": true,
 	} {
 		if got := library.IsFolder(name); got != want {

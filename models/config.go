@@ -138,8 +138,8 @@ func readAnyConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 	text, err = readJSON(fsys, "config.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, errorf(CodeIncomplete,
-			"has no config.json and no GGUF file, so it is not a model folder "+
-				"or its download did not finish")
+			"has no config.json, so it is not a model folder or its download did not finish; "+
+				"name a GGUF file by its own path")
 	}
 	if err != nil {
 		return nil, nil, err

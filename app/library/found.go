@@ -60,7 +60,7 @@ func (l *Library) Found(ctx context.Context) (control.Found, error) {
 			m.ID, m.Registered = rows[at].ID, true
 			continue
 		}
-		if m.Place == control.PlaceLMStudio {
+		if m.Place == control.PlaceLMStudio || m.Place == control.PlaceFolder {
 			m.ID = l.idOf(m.Path)
 		}
 		m.ID = freeID(rows, m.ID)

@@ -257,6 +257,28 @@ func TestFoundModelsHaveFreeIDs(t *testing.T) {
 	}
 }
 
+// A folder of a person's inside LM Studio's has its models listed under the ids that they get.
+func TestFoundIDsInsideLMStudiosFolder(t *testing.T) {
+	root := t.TempDir()
+	maker := filepath.Join(root, "maker")
+	if err := os.Mkdir(maker, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(enginetest.TinyModel(t, "qwen3"), filepath.Join(maker, "gem")); err != nil {
+		t.Fatal(err)
+	}
+	a := open(t, setup{ModelFolders: []ModelFolder{{Path: maker, Place: control.PlaceFolder},
+		{Path: root, Place: control.PlaceLMStudio}}})
+	f, err := a.library.Found(t.Context())
+	if err != nil || len(f.Models) != 1 || f.Models[0].ID != "maker/gem" {
+		t.Fatalf("found %+v, %v", f, err)
+	}
+	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: f.Models[0].Path})
+	if err != nil || m.ID != "maker/gem" {
+		t.Errorf("added as %s, %v", m.ID, err)
+	}
+}
+
 // A snapshot that a whole download would not make a model is listed with that reason, and not as
 // half downloaded.
 func TestSnapshotsThatNoDownloadMends(t *testing.T) {

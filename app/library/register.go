@@ -2,9 +2,7 @@ package library
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,19 +28,16 @@ func (l *Library) Models(ctx context.Context) ([]control.Model, error) {
 	return list, nil
 }
 
-// IsFolder reports whether a name means a folder or a GGUF file and no id: it is written as only a
-// path can be, or it has a slash and is there. What lies in the working folder is an id without a
-// slash. A GGUF file that is not there is a path, so that its error says so.
+// IsFolder reports whether a name that no registered model has means a folder or a GGUF file. It is
+// written as only a path can be, or it ends in .gguf, or it has a slash and is a folder. A folder in
+// the working folder is an id without a slash.
 func IsFolder(name string) bool {
 	if filepath.IsAbs(name) || name == "." || name == ".." || strings.HasPrefix(name, "./") ||
-		strings.HasPrefix(name, "../") {
+		strings.HasPrefix(name, "../") || models.IsGGUF(name) {
 		return true
 	}
 	info, err := disk.Stat(name)
-	if models.IsGGUF(name) && errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
-	return strings.Contains(name, "/") && err == nil && (info.IsDir() || models.IsGGUF(name))
+	return strings.Contains(name, "/") && err == nil && info.IsDir()
 }
 
 // registerPocket renews the row of the embedded model, since a new program may have a new one.

@@ -13,7 +13,7 @@ import (
 )
 
 // checkDrafter loads a drafter for a model, which is not in memory, and frees it. So a drafter that
-// does not work is refused when it is chosen. It is loaded in the form that it will be served in.
+// does not work is refused when it is chosen. It is loaded in the form that it would have now.
 func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
 	outline, err := models.Outline(p.thread, row.Path)
 	if err != nil {
@@ -31,7 +31,7 @@ func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) 
 		func(s *mlx.Scope) error { s.ClearCache(); return nil }))
 }
 
-// drafterForm returns the form that the drafter in a folder will have beside a model. Where the models
+// drafterForm returns the form that the drafter in a folder would have now beside a model. Where the models
 // in memory leave too little now, its quantized weights stay packed.
 func (p *Pool) drafterForm(ctx context.Context, row storage.Model, dir string) (form, error) {
 	asked, err := p.askedContext(ctx, row)
@@ -110,7 +110,8 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 }
 
 // replaceDrafter stores what drafts for a model, and returns the model with it if it is in memory.
-// After an error nothing is changed.
+// After an error the choice is as before. The old drafter is too, unless it left to make room and
+// cannot be loaded again; then the error says that the model has none.
 func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	choice string) (*Model, error) {
 	if m == nil {
@@ -130,23 +131,28 @@ func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model,
 	if err != nil && choice != control.DrafterAuto {
 		return m, err
 	}
-	back := func() *Model { return m }
+	back := func(err error) (*Model, error) { return m, err }
 	if !both {
 		old := m.drafter.source
 		p.stopDrafting(m)
-		back = func() *Model { return p.loadAgain(m, old) }
+		back = func(err error) (*Model, error) {
+			m, lost := p.loadAgain(m, old)
+			if lost != nil {
+				err = InvalidModel(fmt.Errorf("%w; %w", err, lost))
+			}
+			return m, err
+		}
 	}
 	var d *Drafter
 	if err == nil {
 		d, err = p.openDrafter(ctx, m, source, how)
 	}
 	if err != nil && choice != control.DrafterAuto {
-		return back(), InvalidModel(err)
+		return back(InvalidModel(err))
 	}
 	reason := noDrafterReason(err)
 	if err := p.db.SetDrafter(ctx, row.ID, choice); err != nil {
-		err = errors.Join(err, d.Close())
-		return back(), err
+		return back(errors.Join(err, d.Close()))
 	}
 	if both {
 		p.stopDrafting(m)
@@ -177,14 +183,18 @@ func (p *Pool) withDrafter(m *Model, how form, d *Drafter, reason string) *Model
 	return next
 }
 
-// loadAgain returns a model with the drafter that was freed to make room for another one.
-func (p *Pool) loadAgain(m *Model, old string) *Model {
+// loadAgain returns a model with the drafter that was freed to make room for another one. After an
+// error the model has none.
+func (p *Pool) loadAgain(m *Model, old string) (*Model, error) {
 	d, err := p.openDrafter(p.life, m, old, m.form)
+	next := p.withDrafter(m, m.form, d, noDrafterReason(err))
 	if err != nil {
 		p.log.Warn("a model is served without the drafter that it had", "model", m.row.ID,
 			"drafter", old, "error", err)
+		err = fmt.Errorf("%s is served without a drafter now: %s cannot be loaded again: %w",
+			m.row.ID, old, err)
 	}
-	return p.withDrafter(m, m.form, d, noDrafterReason(err))
+	return next, err
 }
 
 // makeRoomForDrafter makes room for a new drafter of the model in p.loading. It returns the form to

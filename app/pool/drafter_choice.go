@@ -67,12 +67,23 @@ func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 	return "", nil
 }
 
-// hubName returns the name of a model at the hub, or its id if it is not from there.
+// hubName returns the name of a model at the hub, with the quantization of a GGUF file, or its id if
+// it is not from there.
 func hubName(row storage.Model) string {
-	if _, id, _, err := hub.ParseDir(row.Path); err == nil {
-		return id
+	dir, tag := row.Path, ""
+	if models.IsGGUF(row.Path) {
+		if snapshot, err := hub.SnapshotOf(row.Path); err == nil {
+			dir, tag = snapshot, hub.Quantization(row.Path)
+		}
 	}
-	return row.ID
+	_, id, _, err := hub.ParseDir(dir)
+	switch {
+	case err != nil:
+		return row.ID
+	case tag != "":
+		return id + ":" + tag
+	}
+	return id
 }
 
 // PairedModels returns the folders of the registered models that a drafter at the hub would draft

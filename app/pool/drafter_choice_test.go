@@ -12,6 +12,7 @@ import (
 	"tandem/app/control"
 	"tandem/engine/enginetest"
 	"tandem/models/hub"
+	"tandem/storage"
 )
 
 // The longest name that begins the model's name wins.
@@ -35,6 +36,23 @@ func TestDrafterNamesOfTheHubAreFoundByTheModelsName(t *testing.T) {
 	} {
 		if got := drafterNames(model, ids); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", model, got, want)
+		}
+	}
+}
+
+// The name of a model at the hub is what `tandem pull` takes, whatever its id became.
+func TestNamesAtTheHub(t *testing.T) {
+	snapshot := "/cache/models--org--tiny/snapshots/" + strings.Repeat("a", 40)
+	for path, want := range map[string]string{
+		snapshot:                             "org/tiny",
+		snapshot + "/tiny-Q4_K_M.gguf":       "org/tiny:Q4_K_M",
+		snapshot + "/q8_0/tiny-q8_0.gguf":    "org/tiny:Q8_0",
+		snapshot + "/tiny.gguf":              "org/tiny",
+		"/elsewhere/models/tiny-Q4_K_M.gguf": "tiny-2",
+		"/elsewhere/models/tiny":             "tiny-2",
+	} {
+		if got := hubName(storage.Model{ID: "tiny-2", Path: path}); got != want {
+			t.Errorf("%s is %s at the hub, not %s", path, got, want)
 		}
 	}
 }

@@ -343,6 +343,9 @@ func TestChangeOfDrafterKeepsToTheMemory(t *testing.T) {
 			if got := drafting(); got != second {
 				t.Errorf("after one with other tokens %s drafts", got)
 			}
+			if !c.both {
+				r.losesDrafter(t, second, others)
+			}
 			r.pool.mu.Lock()
 			defer r.pool.mu.Unlock()
 			m := r.pool.current()
@@ -361,5 +364,26 @@ func TestChangeOfDrafterKeepsToTheMemory(t *testing.T) {
 			}
 			r.pool.resident, r.pool.loading = []*Model{m}, nil
 		})
+	}
+}
+
+// losesDrafter chooses a drafter that cannot be used while the files of the old one are gone. The old
+// one left to make room, so the error says that the model has none now.
+func (r *running) losesDrafter(t *testing.T, old, unfit string) {
+	t.Helper()
+	if err := os.Rename(old, old+".away"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "long", Drafter: unfit})
+	if err == nil || !strings.Contains(err.Error(), "its tokens") ||
+		!strings.Contains(err.Error(), "long is served without a drafter now") {
+		t.Errorf("without the old drafter's files: %v", err)
+	}
+	if err := os.Rename(old+".away", old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.pool.Drafter(t.Context(),
+		control.DrafterRequest{Model: "long", Drafter: old}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"tandem/app/control"
 	"tandem/app/library"
@@ -25,13 +26,11 @@ func drafterOf(ctx context.Context, m *Main, args []string) error {
 			return mistake(f, "the drafter is empty; name a folder, a GGUF file, an id, auto or none")
 		}
 		r.Drafter = rest[1]
-		if library.IsFolder(r.Drafter) { // of this process's working folder
-			if r.Drafter, err = filepath.Abs(r.Drafter); err != nil {
-				return err
-			}
-		}
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
+		if r.Drafter, err = drafterPath(ctx, c, r.Drafter); err != nil {
+			return err
+		}
 		d, err := c.Drafter(ctx, r)
 		if err != nil {
 			return err
@@ -41,6 +40,19 @@ func drafterOf(ctx context.Context, m *Main, args []string) error {
 		}
 		return writeDrafter(m.Stdout, d)
 	})
+}
+
+// drafterPath returns the name of a drafter as the server understands it. A path counts from this
+// process's working folder. A registered model has its name before a file has it.
+func drafterPath(ctx context.Context, c *control.Client, name string) (string, error) {
+	if !library.IsFolder(name) {
+		return name, nil
+	}
+	list, err := c.Models(ctx)
+	if err != nil || slices.ContainsFunc(list, func(m control.Model) bool { return m.ID == name }) {
+		return name, err
+	}
+	return filepath.Abs(name)
 }
 
 // writeDrafter prints what drafts for a model.

@@ -122,3 +122,27 @@ func TestModelsOfOllamasAreAddedByEachName(t *testing.T) {
 		t.Errorf("the list is\n%s", out)
 	}
 }
+
+// A GGUF file of the working folder drafts by its name alone, whether a slash stands in it or not.
+func TestGGUFFileOfTheWorkingFolderDrafts(t *testing.T) {
+	file, err := os.ReadFile("../../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"big.gguf", "draft.gguf"} {
+		must(t, os.WriteFile(name, file, 0o600))
+	}
+	c := newConsole(t, newHome(t))
+	c.must(t, "models", "add", "big.gguf")
+	folder, err := os.Getwd()
+	must(t, err)
+	if out := c.must(t, "models", "drafter", "big", "draft.gguf"); !strings.Contains(out,
+		filepath.Join(folder, "draft.gguf")) {
+		t.Errorf("models drafter prints %s", out)
+	}
+	if c.tandem(t.Context(), "models", "drafter", "big", "none.gguf"); !strings.Contains(c.stderr,
+		filepath.Join(folder, "none.gguf")) || strings.Contains(c.stderr, "tandem pull none") {
+		t.Errorf("a file that is not there: %s", c.stderr)
+	}
+}

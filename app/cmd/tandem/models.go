@@ -175,12 +175,15 @@ func addModel(ctx context.Context, m *Main, args []string) error {
 				model.ID)
 		}
 		needs, err := c.Memory(ctx)
+		if err != nil {
+			return nil // the model is added; another one's files gave no answer
+		}
 		for _, n := range needs.Models {
 			if n.ID == model.ID && n.NoChat != "" {
 				m.warnNoChat(n)
 			}
 		}
-		return err
+		return nil
 	})
 }
 

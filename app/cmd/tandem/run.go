@@ -272,11 +272,8 @@ func orFolder(err error, name string) error {
 	switch {
 	case statErr != nil:
 		return fmt.Errorf("%w No folder here has that name either", err)
-	case !info.IsDir() && !library.IsGGUF(name):
-		return fmt.Errorf("%w %s is a file, and a model is a folder or a file of .gguf", err, name)
 	case !info.IsDir():
-		return fmt.Errorf("%w There is a file of that name, though: for that one write ./%s",
-			err, name)
+		return fmt.Errorf("%w %s is a file, and a model is a folder or a file of .gguf", err, name)
 	}
 	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s",
 		err, name)

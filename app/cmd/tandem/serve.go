@@ -207,10 +207,13 @@ func (m *Main) sayLoaded(a *app.App, err error) {
 	state := a.State()
 	switch {
 	case err != nil:
+		spare := ""
+		if id := a.Spare(); id != "" {
+			spare = fmt.Sprintf(" or `tandem serve --model %s`, which comes with the program", id)
+		}
 		fmt.Fprintf(m.Stderr, "tandem: %s cannot be served: %v\n"+
 			"Until it can, requests for it get this error. To serve another, press Ctrl-C, then `tandem serve --model ID` "+
-			"(`tandem models` lists them) or `tandem serve --model %s`, which comes with the program.\n",
-			state.Choice, err, a.Spare())
+			"(`tandem models` lists them)%s.\n", state.Choice, err, spare)
 	case state.Address != "":
 		fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n",
 			state.Choice, state.Address, control.Alias)
