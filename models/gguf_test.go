@@ -211,6 +211,25 @@ func TestCoarseFileLoads(t *testing.T) {
 	}
 }
 
+// TestCoarseFileDrafts loads the same file as the drafter of a model with its tokens.
+func TestCoarseFileDrafts(t *testing.T) {
+	const file = "testdata/coarse.gguf"
+	thread := enginetest.NewThread(t)
+	target, err := models.Outline(thread, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	d, err := models.LoadDrafter(t.Context(), target, file, models.DrafterSettings{},
+		models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil || d.Model == nil {
+		t.Errorf("the drafter is %+v, %v", d, err)
+	}
+}
+
 // TestUnpackedGGUFIsExact loads a file whose embedding its packed form only comes near. Unpacked, it
 // has the file's own values, and nothing is lost. What is told of the model stays the same.
 func TestUnpackedGGUFIsExact(t *testing.T) {

@@ -122,15 +122,23 @@ func open(path string) (fs.FS, error) {
 func LoadFS(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
 	b, err := load(ctx, t, fsys, opts)
 	if err != nil {
-		var finer fs.FS
-		if finer, err = refined(ctx, fsys, err); err == nil {
-			b, err = load(ctx, t, finer, opts)
-		}
-	}
-	if err != nil {
 		return nil, named(err, opts)
 	}
 	return b, nil
+}
+
+// load is LoadFS, whose error lacks the name. A GGUF file with a tensor that needs more bits than a
+// sample of it promised is read again.
+func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
+	b, err := loadOnce(ctx, t, fsys, opts)
+	if err == nil {
+		return b, nil
+	}
+	finer, err := refined(ctx, fsys, err)
+	if err != nil {
+		return nil, err
+	}
+	return loadOnce(ctx, t, finer, opts)
 }
 
 // named puts the model's name into its error. Errors of a context and of a closed thread stay as
@@ -145,7 +153,7 @@ func named(err error, opts Options) error {
 	return &e
 }
 
-func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
+func loadOnce(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
 	b := &Bundle{thread: t, Lane: opts.Lane}
 	text, cfg, tokenizerConfig, err := b.readSmallFiles(fsys, opts.Name)
 	if err != nil {
