@@ -96,7 +96,7 @@ func listShards(fsys fs.FS) ([]string, error) {
 	return weights, nil
 }
 
-// isPickled reports whether a file has weights as PyTorch pickles them.
+// isPickled reports whether a file has weights as PyTorch pickles them. Package hub has the same rule.
 func isPickled(e fs.DirEntry) bool {
 	return strings.HasPrefix(e.Name(), "pytorch_model") && path.Ext(e.Name()) == ".bin"
 }

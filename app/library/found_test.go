@@ -20,6 +20,33 @@ import (
 	"tandem/storage/disk"
 )
 
+// Two packages that may not know each other know pickled weights by the same names, and say the same
+// of them.
+func TestPickledWeightsAreNamedAlikeEverywhere(t *testing.T) {
+	cache := t.TempDir()
+	for i, c := range []struct {
+		file    string
+		pickled bool
+	}{
+		{"pytorch_model.bin", true}, {"pytorch_model-00001-of-00002.bin", true},
+		{"pytorch_model.BIN", false}, {"model.bin", false}, {"pytorch_model.pt", false},
+	} {
+		id := fmt.Sprint("org/n-", i)
+		dir := cachedModel(t, cache, id, "llama")
+		if err := os.Rename(filepath.Join(dir, "model.safetensors"),
+			filepath.Join(dir, c.file)); err != nil {
+			t.Fatal(err)
+		}
+		_, atHub := hub.Resolve(cache, id)
+		_, inFolder := models.Inspect(dir)
+		said := bareReason(atHub, id)
+		if strings.Contains(said, "pickled") != c.pickled ||
+			(said == bareReason(inFolder, dir)) != c.pickled {
+			t.Errorf("%s: %v, %v", c.file, atHub, inFolder)
+		}
+	}
+}
+
 // The search does not read a folder with too many names to its end.
 func TestSearchStopsAtItsBound(t *testing.T) {
 	many := t.TempDir()

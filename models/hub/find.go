@@ -46,8 +46,8 @@ func resolve(cacheDir, name string) (dir string, g *GGUF, err error) {
 	case len(missing) > 0:
 		err := incomplete(name, missing)
 		if slices.Equal(missing, []string{singleName}) && isPickled(dir) {
-			err = errorf(Unsupported, name, "its weights are pickled (.bin), which Tandem does not read: "+
-				"choose one with MLX, safetensors or GGUF weights")
+			err = errorf(Unsupported, name, "its weights are pickled (.bin), which Tandem does not read; "+
+				"take a model with MLX, safetensors or GGUF weights")
 		}
 		err.Dir = dir
 		return "", nil, err
@@ -62,7 +62,8 @@ func resolve(cacheDir, name string) (dir string, g *GGUF, err error) {
 		"the model is not on this computer: run `tandem pull %s`", name)
 }
 
-// isPickled reports whether a folder has weights as PyTorch pickles them.
+// isPickled reports whether a folder has weights as PyTorch pickles them. Package models has the same
+// rule.
 func isPickled(dir string) bool {
 	entries, _ := disk.ReadDir(dir, maxFiles)
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
