@@ -400,6 +400,33 @@ func TestModelOfOllamasHasItsParameters(t *testing.T) {
 	}
 }
 
+// TestGemma3HasNoCap loads a file of Gemma 3 that names a cap of the logits by mistake, as Ollama's do.
+// Its logits are those of a file without.
+func TestGemma3HasNoCap(t *testing.T) {
+	const plain = "testdata/gguf/gemma3.gguf"
+	file, err := os.ReadFile(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	capped := writeGGUF(t, addNumbers(file, map[string]float32{
+		"gemma3.final_logit_softcapping": 30}), "capped.gguf")
+	thread := enginetest.NewThread(t)
+	var rows [][]float32
+	for _, path := range []string{plain, capped} {
+		b, err := models.Load(t.Context(), thread, path, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		caches := b.Model.NewCaches(cache.Options{})
+		defer freeCaches(t, thread, caches)
+		rows = append(rows, forward(t, thread, b.Model, caches, []int32{1, 2, 3}, 8)[2])
+	}
+	if !slices.Equal(rows[0], rows[1]) {
+		t.Error("the cap changes the logits")
+	}
+}
+
 // TestTowersOfAGGUFFileAreNamed adds a tensor of what lets a model see, as Ollama's files have it.
 func TestTowersOfAGGUFFileAreNamed(t *testing.T) {
 	whole, err := os.ReadFile("testdata/gguf/gemma3.gguf")

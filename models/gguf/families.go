@@ -123,9 +123,8 @@ var gemma3Names = map[string]string{
 	"blk.post_ffw_norm":       "post_feedforward_layernorm",
 }
 
-// Layers of the sizes of Gemma 3.
+// Layers of the sizes of Gemma 3 that also see.
 const (
-	layersOf1B  = 26
 	layersOf4B  = 34
 	layersOf12B = 48
 	layersOf27B = 62
@@ -146,17 +145,19 @@ func gemma3Config(c *config) {
 	if _, ok := c.fields["rope_theta"]; !ok {
 		c.fields["rope_theta"] = float32(1e6)
 	}
-	c.number("final_logit_softcapping", "final_logit_softcapping")
+	c.only("final_logit_softcapping", mistakenCap, 0)
 	c.gemma3Corrections()
 }
 
-// gemma3Corrections sets what files of Ollama's tell wrongly, as Ollama does. The sizes that also see
-// stretch the rotary embedding of their full layers, and the logits of 1B have no cap.
+// mistakenCap is a cap of the logits that Ollama's files of Gemma 3 name. The makers' config.json has
+// none in any size, so none is computed.
+const mistakenCap = 30
+
+// gemma3Corrections sets what files of Ollama's lack: the sizes that also see stretch the rotary
+// embedding of their full layers.
 func (c *config) gemma3Corrections() {
 	_, stretched := c.metadata[c.prefix+"rope.scaling.factor"]
 	switch c.uint("block_count", 0) {
-	case layersOf1B:
-		delete(c.fields, "final_logit_softcapping")
 	case layersOf4B, layersOf12B, layersOf27B:
 		if !stretched {
 			c.fields["rope_scaling"] = map[string]any{"rope_type": "linear", "factor": 8}

@@ -43,24 +43,32 @@ func TestTowersAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestGemma3OfOllama reads what Ollama's files of Gemma 3 lack.
+// TestGemma3OfOllama reads what Ollama's files of Gemma 3 lack. Their cap of the logits is passed over
+// in all sizes, and another one is refused.
 func TestGemma3OfOllama(t *testing.T) {
-	for layers, want := range map[int64]string{26: "<nil> <nil>", 34: "map[factor:8 rope_type:linear] 30",
-		18: "<nil> 30"} {
+	for layers, want := range map[int64]string{26: "<nil>", 34: "map[factor:8 rope_type:linear]",
+		18: "<nil>"} {
 		m := recorded(t, "gemma3")
 		m.header.metadata["gemma3.block_count"] = layers
 		m.header.metadata["gemma3.final_logit_softcapping"] = 30.0
 		delete(m.header.metadata, "gemma3.attention.scale")
 		c := m.newConfig()
 		gemma3Config(c)
-		if got := fmt.Sprint(c.fields["rope_scaling"], c.fields["final_logit_softcapping"]); got != want {
-			t.Errorf("%d layers give %s, not %s", layers, got, want)
+		if got := fmt.Sprint(c.fields["rope_scaling"]); got != want || c.err != nil {
+			t.Errorf("%d layers give %s, not %s, %v", layers, got, want, c.err)
+		}
+		if v, ok := c.fields["final_logit_softcapping"]; ok {
+			t.Errorf("the logits of %d layers have the cap %v", layers, v)
 		}
 		m.header.metadata["gemma3.rope.scaling.factor"] = 2.0
+		m.header.metadata["gemma3.final_logit_softcapping"] = 20.0
 		c = m.newConfig()
 		gemma3Config(c)
 		if c.fields["rope_scaling"] != nil {
 			t.Errorf("%d layers are stretched by %v", layers, c.fields["rope_scaling"])
+		}
+		if _, ok := errors.AsType[*UnsupportedError](c.err); !ok {
+			t.Errorf("another cap gives %v", c.err)
 		}
 	}
 }
