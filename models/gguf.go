@@ -39,6 +39,12 @@ func GGUFSet(path string) []string {
 	return names
 }
 
+// FirstOfGGUFSet returns the first path of GGUFSet alone.
+func FirstOfGGUFSet(path string) string {
+	folder, name := filepath.Split(path)
+	return filepath.Join(folder, gguf.FirstOfSet(name))
+}
+
 // absent returns the error of a path where nothing lies. err is the file system's.
 func absent(path string, err error) error {
 	there := func(name string) bool { _, err := disk.Stat(name); return err == nil }

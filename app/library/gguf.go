@@ -29,12 +29,14 @@ func ggufModels(entries []fs.DirEntry) []string {
 	if hub.HasSafetensors(all) {
 		return nil
 	}
+	seen := map[string]bool{} // a folder may hold many sets
 	for _, e := range entries {
 		name := e.Name()
 		if !models.IsGGUF(name) || e.IsDir() || strings.HasPrefix(name, ".") || hub.IsProjector(name) {
 			continue
 		}
-		if first := models.GGUFSet(name)[0]; !slices.Contains(names, first) {
+		if first := models.FirstOfGGUFSet(name); !seen[first] {
+			seen[first] = true
 			names = append(names, first)
 		}
 	}
@@ -59,7 +61,7 @@ const (
 func modelPath(path string) (string, error) {
 	entries, err := disk.ReadDir(path, maxFolderEntries)
 	if err != nil {
-		return models.GGUFSet(path)[0], nil // a file, or one that inspection refuses
+		return models.FirstOfGGUFSet(path), nil // a file, or one that inspection refuses
 	}
 	refuse := func(format string, args ...any) error {
 		return &control.Error{Code: control.CodeModelInvalid, Param: "path",
@@ -90,11 +92,7 @@ func modelPath(path string) (string, error) {
 // lies as publishers have it: in a folder ORG/NAME, under a name that begins with NAME, without
 // GGUF, and ends with the quantization. Elsewhere it is the file's own name.
 func ggufID(path string) string {
-	set := models.GGUFSet(path)
-	name := models.TrimGGUF(filepath.Base(set[0]))
-	if len(set) > 1 {
-		name = strings.TrimSuffix(name, fmt.Sprintf("-00001-of-%05d", len(set)))
-	}
+	name := hub.GGUFStem(filepath.ToSlash(path))
 	tag := hub.Quantization(filepath.Base(path))
 	folder := filepath.Dir(path)
 	id := ""

@@ -3,11 +3,14 @@ package library
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
@@ -44,12 +47,32 @@ func TestNamesOfGGUFFilesMeanTheSameEverywhere(t *testing.T) {
 			t.Errorf("%s belongs to %d files, %d at the hub, not %d: %q, %q", name, len(of), len(at),
 				files, of[0], at[0])
 		}
+		if first := models.FirstOfGGUFSet(name); first != of[0] || hub.FirstOfGGUFSet(name) != of[0] {
+			t.Errorf("%s belongs to the set of %s, not of %s", name, of[0], first)
+		}
 	}
 	for _, name := range []string{"mmproj-a.gguf", "a-MMPROJ.GGUF", "a.GGUF", "gguf", "a.gguf.part"} {
 		if projector := models.IsGGUF(name) && strings.Contains(strings.ToLower(name),
 			"mmproj"); hub.IsProjector(name) != projector {
 			t.Errorf("%s lets a model see: %t", name, !projector)
 		}
+	}
+}
+
+// A folder with many sets costs no more for each of its files than a small one.
+func TestFolderOfManySets(t *testing.T) {
+	var entries []fs.DirEntry
+	for i := range 1000 {
+		info := fstest.MapFS{fmt.Sprintf("m%d-00001-of-01024.gguf", i): {}}
+		list, err := info.ReadDir(".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, list...)
+	}
+	const most = 50 // for each file
+	if n := testing.AllocsPerRun(1, func() { ggufModels(entries) }); n > most*1000 {
+		t.Errorf("1000 files of sets take %v allocations", n)
 	}
 }
 

@@ -17,19 +17,37 @@ var setName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})(\.[gG][gG][uU][fF])$`
 // Set returns the names of the files that hold a model together, the first first. name may be any
 // of them. A file that belongs to no set is one by itself.
 func Set(name string) []string {
-	m := setName.FindStringSubmatch(name)
-	if m == nil {
-		return []string{name}
-	}
-	count, _ := strconv.Atoi(m[3]) // five digits
-	if count < 1 || count > maxFiles {
+	of, count := parseSet(name)
+	if count == 0 {
 		return []string{name}
 	}
 	names := make([]string, count)
 	for i := range names {
-		names[i] = fmt.Sprintf("%s-%05d-of-%s%s", m[1], i+1, m[3], m[4])
+		names[i] = of(i)
 	}
 	return names
+}
+
+// FirstOfSet returns the first name of Set alone.
+func FirstOfSet(name string) string {
+	of, count := parseSet(name)
+	if count == 0 {
+		return name
+	}
+	return of(0)
+}
+
+// parseSet returns the names of the files of a set, counted from 0. count is 0 for a file that
+// belongs to none.
+func parseSet(name string) (of func(i int) string, count int) {
+	m := setName.FindStringSubmatch(name)
+	if m == nil {
+		return nil, 0
+	}
+	if count, _ = strconv.Atoi(m[3]); count < 1 || count > maxFiles { // five digits
+		return nil, 0
+	}
+	return func(i int) string { return fmt.Sprintf("%s-%05d-of-%s%s", m[1], i+1, m[3], m[4]) }, count
 }
 
 // openSet opens the files of the set that a file belongs to. It returns their headers as one: the

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tandem/storage/disk"
@@ -129,43 +130,21 @@ func (in info) gguf(name, quantization string) (*GGUF, error) {
 // one that is preferred. A whole set goes before one that lacks files. It is nil if nothing is asked
 // for and there is no such file.
 func chooseGGUF(name string, files []string, quantization string) (*GGUF, error) {
-	g := &GGUF{}
-	sets := map[string]map[string]bool{} // the files of each, by the first
-	for _, f := range files {
-		switch base := strings.ToLower(path.Base(f)); {
-		case !isGGUF(f), strings.HasPrefix(base, "."), strings.Contains(base, "imatrix"):
-		case IsProjector(f):
-			g.Projector = true
-		default:
-			first := GGUFSet(f)[0]
-			if sets[first] == nil {
-				sets[first] = map[string]bool{}
+	sets, projector := ggufSets(files)
+	g := &GGUF{Projector: projector}
+	told := map[string]bool{}
+	for _, set := range sets {
+		switch {
+		case g.File == "" && (quantization == "" || set.tag == quantization):
+			g.File, g.Quantization, g.files = set.first, set.tag, GGUFSet(set.first)
+			for _, f := range g.files {
+				if !set.there[f] {
+					g.missing = append(g.missing, f)
+				}
 			}
-			sets[first][f] = true
-		}
-	}
-	var firsts []string
-	for first := range sets {
-		firsts = append(firsts, first)
-	}
-	cut := func(first string) int { // 0 for a whole set
-		return min(1, len(GGUFSet(first))-len(sets[first]))
-	}
-	rank := func(file string) int {
-		if i := slices.Index(preferred, Quantization(file)); i >= 0 {
-			return i
-		}
-		return len(preferred)
-	}
-	slices.SortFunc(firsts, func(a, b string) int {
-		return cmp.Or(cut(a)-cut(b), rank(a)-rank(b), strings.Compare(a, b))
-	})
-	for _, f := range firsts {
-		switch tag := Quantization(f); {
-		case g.File == "" && (quantization == "" || tag == quantization):
-			g.File, g.Quantization = f, tag
-		case tag != "" && tag != g.Quantization && cut(f) == 0 && !slices.Contains(g.Others, tag):
-			g.Others = append(g.Others, tag)
+		case set.tag != "" && set.tag != g.Quantization && !set.cut && !told[set.tag]:
+			told[set.tag] = true
+			g.Others = append(g.Others, set.tag)
 		}
 	}
 	if g.File == "" {
@@ -179,13 +158,56 @@ func chooseGGUF(name string, files []string, quantization string) (*GGUF, error)
 		return nil, errorf(Unsupported, name, "the repository has no GGUF file of %s: choose one of %s",
 			quantization, strings.Join(g.Others, ", "))
 	}
-	g.files = GGUFSet(g.File)
-	for _, f := range g.files {
-		if !sets[g.File][f] {
-			g.missing = append(g.missing, f)
+	return g, nil
+}
+
+// A ggufSet is a set of GGUF files, or a single one.
+type ggufSet struct {
+	first string          // by which it is told apart
+	there map[string]bool // those of its files that are there
+	cut   bool            // others are missing
+	tag   string          // its quantization
+	rank  int             // of that, the preferred first
+}
+
+// ggufSets returns the models among files, in the order in which they are taken: a whole set before
+// one that lacks files, then the preferred quantization. projector says that there are files that let
+// a model see. A set is measured once, since it may have many files, and a repository may have many
+// sets.
+func ggufSets(files []string) (sets []*ggufSet, projector bool) {
+	of := map[string]*ggufSet{}
+	for _, f := range files {
+		switch base := strings.ToLower(path.Base(f)); {
+		case !isGGUF(f), strings.HasPrefix(base, "."), strings.Contains(base, "imatrix"):
+		case IsProjector(f):
+			projector = true
+		default:
+			first := FirstOfGGUFSet(f)
+			if of[first] == nil {
+				of[first] = &ggufSet{first: first, there: map[string]bool{}}
+				sets = append(sets, of[first])
+			}
+			of[first].there[f] = true
 		}
 	}
-	return g, nil
+	for _, s := range sets {
+		_, n, _ := parseSet(s.first)
+		s.cut = len(s.there) < n
+		s.tag = Quantization(s.first)
+		if s.rank = slices.Index(preferred, s.tag); s.rank < 0 {
+			s.rank = len(preferred)
+		}
+	}
+	slices.SortFunc(sets, func(a, b *ggufSet) int {
+		if a.cut != b.cut {
+			if b.cut {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(a.rank-b.rank, strings.Compare(a.first, b.first))
+	})
+	return sets, projector
 }
 
 // ggufOnDisk is chooseGGUF for the files of a snapshot. It is nil for a model in another form.
@@ -204,23 +226,47 @@ func ggufOnDisk(name, dir, quantization string) (*GGUF, error) {
 	return chooseGGUF(name, listGGUF(dir), quantization)
 }
 
-// GGUFSet returns the names of all files of the set that a GGUF file belongs to.
-func GGUFSet(file string) []string {
-	stem, end := strings.TrimSuffix(file, path.Ext(file)), path.Ext(file)
+// parseSet returns the name of a GGUF file without the end that tells its set, and how many files the
+// set has. The set of a single file has n = 1 and numbered is false.
+func parseSet(file string) (stem string, n int, numbered bool) {
+	stem = strings.TrimSuffix(file, path.Ext(file))
 	m := setEnd.FindStringSubmatchIndex(stem)
 	if m == nil || !isGGUF(file) {
-		return []string{file}
+		return stem, 1, false
 	}
-	n := 0
-	fmt.Sscanf(stem[m[2]:m[3]], "%d", &n)
+	n, _ = strconv.Atoi(stem[m[2]:m[3]]) // five digits
 	if n < 1 || n > maxSetFiles {
+		return stem, 1, false
+	}
+	return stem[:m[0]], n, true
+}
+
+// GGUFSet returns the names of all files of the set that a GGUF file belongs to.
+func GGUFSet(file string) []string {
+	stem, n, numbered := parseSet(file)
+	if !numbered {
 		return []string{file}
 	}
 	names := make([]string, n)
 	for i := range names {
-		names[i] = fmt.Sprintf("%s-%05d-of-%05d%s", stem[:m[0]], i+1, n, end)
+		names[i] = fmt.Sprintf("%s-%05d-of-%05d%s", stem, i+1, n, path.Ext(file))
 	}
 	return names
+}
+
+// FirstOfGGUFSet returns the first name of GGUFSet alone.
+func FirstOfGGUFSet(file string) string {
+	stem, n, numbered := parseSet(file)
+	if !numbered {
+		return file
+	}
+	return fmt.Sprintf("%s-%05d-of-%05d%s", stem, 1, n, path.Ext(file))
+}
+
+// GGUFStem returns the name of a GGUF file without its folder, the end that tells its set, and .gguf.
+func GGUFStem(file string) string {
+	stem, _, _ := parseSet(path.Base(file))
+	return stem
 }
 
 // ggufDepth is how many levels of folders below a snapshot may hold GGUF files.

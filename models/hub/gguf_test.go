@@ -2,6 +2,7 @@ package hub
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -122,6 +123,19 @@ func TestDefaultQuantization(t *testing.T) {
 	}
 	if g, err := chooseGGUF("org/name", []string{"mmproj-n.gguf"}, ""); g != nil || err != nil {
 		t.Errorf("what lets a model see is taken for one: %+v, %v", g, err)
+	}
+}
+
+// A repository of many sets costs no more for each of its files than a small one.
+func TestRepositoryOfManySets(t *testing.T) {
+	var files []string
+	for i := range 1000 {
+		files = append(files, fmt.Sprintf("m%d-Q4_K_M-00001-of-01024.gguf", i))
+	}
+	const most = 50 // for each file
+	n := testing.AllocsPerRun(1, func() { _, _ = chooseGGUF("org/name", files, "") })
+	if n > most*float64(len(files)) {
+		t.Errorf("%d files take %v allocations", len(files), n)
 	}
 }
 
