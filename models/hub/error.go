@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"tandem/storage/disk"
@@ -58,11 +59,17 @@ func errorf(code Code, name, format string, args ...any) *Error {
 	return &Error{Code: code, Name: name, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
+// someGGUF stands before a quantization in the place of a file's name.
+const someGGUF = "a GGUF file of "
+
 // incomplete returns the error of a model that is only partly on disk. missing lists the files that
 // it lacks, as far as they are known.
 func incomplete(name string, missing []string) *Error {
 	what := "the model is only half downloaded"
-	if len(missing) > 0 {
+	switch {
+	case len(missing) > 0 && strings.HasPrefix(missing[0], someGGUF): // others may be whole
+		what = lacking(missing)
+	case len(missing) > 0:
 		what += ", " + lacking(missing)
 	}
 	return &Error{

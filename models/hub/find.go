@@ -24,7 +24,7 @@ func Resolve(cacheDir, name string) (dir string, err error) {
 }
 
 // resolve is Resolve for a name that may ask for a quantization. g is nil for a model that is no
-// GGUF file. Error: also [Unsupported], for a quantization that no snapshot has.
+// GGUF file. A quantization that no snapshot has is [Incomplete]: the hub may have it.
 func resolve(cacheDir, name string) (dir string, g *GGUF, err error) {
 	plain, wish := CutQuantization(name)
 	id, revision, err := Parse(plain)
@@ -38,9 +38,6 @@ func resolve(cacheDir, name string) (dir string, g *GGUF, err error) {
 	}
 	if commit != "" {
 		dir = r.snapshot(commit)
-		if g, err = ggufOnDisk(name, dir, wish); err != nil {
-			return "", nil, err
-		}
 	}
 	switch {
 	case len(missing) > 0:
@@ -52,6 +49,9 @@ func resolve(cacheDir, name string) (dir string, g *GGUF, err error) {
 		err.Dir = dir
 		return "", nil, err
 	case commit != "":
+		if g, err = ggufOnDisk(name, dir, wish); err != nil {
+			return "", nil, err
+		}
 		return dir, g, nil
 	}
 	if blobs, _ := disk.ReadDir(filepath.Join(r.dir(), "blobs"), 0); len(blobs) > 0 &&
@@ -181,7 +181,7 @@ func missingFiles(dir, wish string) ([]string, error) {
 		return g.missing, nil
 	case wish != "" && err != nil:
 		if _, ok := errors.AsType[*Error](err); ok {
-			return []string{"a GGUF file of " + wish}, nil
+			return []string{someGGUF + wish}, nil
 		}
 	}
 	entries, err := disk.ReadDir(dir, 0)

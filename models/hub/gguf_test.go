@@ -57,7 +57,8 @@ func TestPullTakesOneQuantization(t *testing.T) {
 			t.Errorf("offline %s is %+v, %v", c.name, s, err)
 		}
 		_, err = Pull(t.Context(), "org/name:Q6_K", o, nil)
-		wantCode(t, err, Unsupported, "Q6_K", c.quantization)
+		wantCode(t, err, Offline, "a GGUF file of Q6_K is missing in the cache ",
+			"HF_HUB_OFFLINE forbids downloading it")
 	}
 }
 
