@@ -466,6 +466,52 @@ func TestRevisionsOfAFileWithAnotherIDAreOneModel(t *testing.T) {
 	}
 }
 
+// A pull renews the file that it took before, also if the repository has another model of the same
+// quantization by now. What no revision is of is not deleted.
+func TestPullKeepsToItsFile(t *testing.T) {
+	r := &repository{dir: t.TempDir()}
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(r.dir, name), append(slices.Clone(file), name...),
+			0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := open(t, setup{Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: r.serve(t)}})
+	var note string
+	pull := func(want string) control.Model {
+		t.Helper()
+		note = ""
+		m, err := a.library.Pull(t.Context(), control.PullRequest{ID: "org/tiny:Q4_K_M"},
+			func(p control.Progress) { note += p.Note })
+		if err != nil || m.ID != "org/tiny:Q4_K_M" || filepath.Base(m.Path) != want ||
+			!m.DownloadedByUs {
+			t.Errorf("pulled %+v, %v, want %s", m, err, want)
+		}
+		return m
+	}
+	write("zeta-1B-Q4_K_M.gguf")
+	first := pull("zeta-1B-Q4_K_M.gguf")
+	write("alpha-7B-Q4_K_M.gguf")
+	r.pushes.Add(1)
+	second := pull("zeta-1B-Q4_K_M.gguf")
+	if _, err := os.Stat(first.Path); err == nil || second.Path == first.Path || note != "" {
+		t.Errorf("the earlier revision is kept at %s, %q", first.Path, note)
+	}
+	if err := os.Remove(filepath.Join(r.dir, "zeta-1B-Q4_K_M.gguf")); err != nil {
+		t.Fatal(err)
+	}
+	r.pushes.Add(1)
+	pull("alpha-7B-Q4_K_M.gguf")
+	if _, err := os.Stat(second.Path); err != nil || !strings.Contains(note, second.Path) {
+		t.Errorf("the other model is gone, %v; the note is %q", err, note)
+	}
+}
+
 // Writers of GGUF files lay a small tensor that tells the rotary embedding after large ones. The
 // check of a pull fetches neither. A file that cannot be loaded costs no weights.
 func TestGGUFIsCheckedByItsHeaderAlone(t *testing.T) {

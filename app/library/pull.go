@@ -48,6 +48,9 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
+	if o.Had, err = l.pulledFiles(ctx, id); err != nil {
+		return control.Model{}, err
+	}
 	o.Check = func(files fs.FS, of *hub.GGUF) error { return l.checkPull(ctx, id, files, of) }
 	snapshot, err := hub.Pull(ctx, name, o, func(p hub.Progress) {
 		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate),
@@ -61,32 +64,15 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 		notes = append(notes, fmt.Sprintf("the hub could not be asked for a newer revision, so what the cache holds is used: %v",
 			snapshot.Unchecked))
 	}
-	repository, path := id, snapshot.Dir
-	if g := snapshot.GGUF; g != nil {
-		path = filepath.Join(path, filepath.FromSlash(g.File))
-		_, wish := hub.CutQuantization(name)
-		notes = append(notes, ggufNotes(id, wish, g)...)
-		if g.Quantization != "" {
-			id += ":" + g.Quantization
+	tell := func(more ...string) {
+		if notes = append(notes, more...); notes != nil {
+			progress(control.Progress{Note: strings.Join(notes, "; ")})
 		}
 	}
-	drafter := snapshot.GGUF == nil && models.IsDrafter(path)
-	if drafter {
-		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now; `tandem models remove %s` deletes it",
+	if snapshot.GGUF == nil && models.IsDrafter(snapshot.Dir) {
+		tell(fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now; `tandem models remove %s` deletes it",
 			id, id, id))
-	}
-	var info models.Summary
-	if !drafter {
-		info, err = l.pool.Inspect(path)
-	}
-	if err == nil && info.LeftOut != "" {
-		notes = append(notes, fmt.Sprintf("%s reads text alone here: its parts for %s are left out",
-			id, info.LeftOut))
-	}
-	if notes != nil {
-		progress(control.Progress{Note: strings.Join(notes, "; ")})
-	}
-	if drafter { // the registry holds only what can be served
+		// the registry holds only what can be served
 		if err := l.keepDrafterFile(ctx, storage.DrafterFile{ID: id, Path: snapshot.Dir,
 			Revision: snapshot.Commit, DownloadedByUs: snapshot.Added}); err != nil {
 			return control.Model{}, err
@@ -94,28 +80,58 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 		return control.Model{ID: id, Path: snapshot.Dir, Source: storage.SourceHub,
 			Revision: snapshot.Commit}, nil
 	}
-	if err != nil {
-		return control.Model{}, pool.InvalidModel(err)
+	if g := snapshot.GGUF; g != nil {
+		_, quantization := hub.CutQuantization(name)
+		notes = append(notes, ggufNotes(id, quantization, g)...)
 	}
-	old, err := l.pulledRow(ctx, repository, snapshot.GGUF)
+	return l.keepModel(ctx, id, snapshot, tell)
+}
+
+// keepModel registers a model that was pulled, and deletes what Tandem downloaded of its earlier
+// revision. It tells once what a person should know.
+func (l *Library) keepModel(ctx context.Context, repository string, snapshot hub.Snapshot,
+	tell func(notes ...string)) (control.Model, error) {
+	id, path := repository, snapshot.Dir
+	g := snapshot.GGUF
+	if g != nil {
+		path = filepath.Join(path, filepath.FromSlash(g.File))
+		if g.Quantization != "" {
+			id += ":" + g.Quantization
+		}
+	}
+	old, err := l.pulledRow(ctx, repository, g)
 	if err != nil {
 		return control.Model{}, err
 	}
-	if old.ID != "" {
-		id = old.ID
+	info, err := l.pool.Inspect(path)
+	if err != nil {
+		tell()
+		return control.Model{}, pool.InvalidModel(err)
 	}
+	var notes []string
+	if info.LeftOut != "" {
+		notes = append(notes, fmt.Sprintf("%s reads text alone here: its parts for %s are left out",
+			id, info.LeftOut))
+	}
+	another := g != nil && old.ID != "" && !g.IsNamedAlike(old.Path)
+	if another {
+		notes = append(notes, fmt.Sprintf("the repository has %s now where it had %s, which may be another model and stays on disk at %s",
+			filepath.Base(path), filepath.Base(old.Path), old.Path))
+	}
+	tell(notes...)
 	// Files that others downloaded stay theirs. Files that Tandem completed are its own.
 	model, err := l.register(ctx, storage.Model{
-		ID: id, Path: path, Source: storage.SourceHub, Revision: snapshot.Commit,
+		ID: cmp.Or(old.ID, id), Path: path, Source: storage.SourceHub, Revision: snapshot.Commit,
 		DownloadedByUs: snapshot.Added,
 	}, info)
-	if err == nil && model.ID == old.ID && model.Path != old.Path {
-		// No row leads to the earlier snapshot any more.
-		if _, err := l.deleteFiles(old); err != nil {
-			l.log.Warn("the earlier snapshot stays on disk", "path", old.Path, "error", err)
-		}
+	if err != nil || model.ID != old.ID || model.Path == old.Path || another {
+		return model, err
 	}
-	return model, err
+	// No row leads to the earlier snapshot any more.
+	if _, err := l.deleteFiles(old); err != nil {
+		l.log.Warn("the earlier snapshot stays on disk", "path", old.Path, "error", err)
+	}
+	return model, nil
 }
 
 // ggufNotes says which GGUF file was taken, unless it was asked for, and what was left out.
@@ -163,25 +179,49 @@ func (l *Library) checkPull(ctx context.Context, id string, files fs.FS, of *hub
 }
 
 // pulledRow returns the row of a repository's model, the zero Model if there is none. Its id differs
-// from the hub's if that was taken. Of several GGUF files it is the row of the same quantization.
+// from the hub's if that was taken. Of several GGUF files it is the row of the same name, or else of
+// the same quantization.
 func (l *Library) pulledRow(ctx context.Context, repository string,
-	of *hub.GGUF) (storage.Model, error) {
+	of *hub.GGUF) (row storage.Model, err error) {
+	rows, err := l.pulledRows(ctx, repository, of != nil)
+	for _, r := range rows {
+		switch {
+		case of == nil || of.IsNamedAlike(r.Path):
+			return r, nil
+		case of.Is(r.Path) && row.ID == "":
+			row = r
+		}
+	}
+	return row, err
+}
+
+// pulledFiles returns the GGUF files of a repository that are models.
+func (l *Library) pulledFiles(ctx context.Context, repository string) (paths []string, err error) {
+	rows, err := l.pulledRows(ctx, repository, true)
+	for _, row := range rows {
+		paths = append(paths, row.Path)
+	}
+	return paths, err
+}
+
+// pulledRows returns the rows of a repository: those of its GGUF files, or those of its folders.
+func (l *Library) pulledRows(ctx context.Context, repository string,
+	files bool) (list []storage.Model, err error) {
 	rows, err := l.db.Models(ctx)
 	if err != nil {
-		return storage.Model{}, err
+		return nil, err
 	}
 	for _, row := range rows {
-		dir := row.Path
-		if of != nil {
-			dir, err = hub.SnapshotOf(row.Path)
+		dir, odd := row.Path, error(nil)
+		if files {
+			dir, odd = hub.SnapshotOf(row.Path)
 		}
-		_, id, _, odd := hub.ParseDir(dir)
-		if row.Source == storage.SourceHub && cmp.Or(err, odd) == nil && id == repository &&
-			(of == nil || of.Is(row.Path)) {
-			return row, nil
+		_, id, _, err := hub.ParseDir(dir)
+		if row.Source == storage.SourceHub && cmp.Or(odd, err) == nil && id == repository {
+			list = append(list, row)
 		}
 	}
-	return storage.Model{}, nil
+	return list, nil
 }
 
 // hubError returns an error of the hub with the code of the control routes.

@@ -19,20 +19,22 @@ func Resolve(cacheDir, name string) (dir string, err error) {
 	if _, _, err := Parse(name); err != nil {
 		return "", err
 	}
-	dir, _, err = resolve(cacheDir, name)
+	dir, _, err = resolve(cacheDir, name, nil)
 	return dir, err
 }
 
-// resolve is Resolve for a name that may ask for a quantization. g is nil for a model that is no
-// GGUF file. A quantization that no snapshot has is [Incomplete]: the hub may have it.
-func resolve(cacheDir, name string) (dir string, g *GGUF, err error) {
-	plain, wish := CutQuantization(name)
+// resolve is Resolve for a name that may ask for a quantization. had is that of [Options]. g is nil
+// for a model that is no GGUF file. A quantization that no snapshot has is [Incomplete]: the hub may
+// have it.
+func resolve(cacheDir, name string, had []string) (dir string, g *GGUF, err error) {
+	plain, quantization := CutQuantization(name)
+	w := wish{quantization, had}
 	id, revision, err := Parse(plain)
 	if err != nil {
 		return "", nil, err
 	}
 	r := repo{cache: cacheDir, id: id}
-	commit, missing, err := r.pick(revision, wish)
+	commit, missing, err := r.pick(revision, w)
 	if err != nil {
 		return "", nil, err
 	}
@@ -49,7 +51,7 @@ func resolve(cacheDir, name string) (dir string, g *GGUF, err error) {
 		err.Dir = dir
 		return "", nil, err
 	case commit != "":
-		if g, err = ggufOnDisk(name, dir, wish); err != nil {
+		if g, err = ggufOnDisk(name, dir, w); err != nil {
 			return "", nil, err
 		}
 		return dir, g, nil
@@ -107,12 +109,12 @@ func lacking(missing []string) string {
 // its own is not complete. With a wish for a quantization, that alone must be complete. If none is
 // complete, it returns the likeliest one and what that lacks. An empty commit means that there is
 // none.
-func (r repo) pick(revision, wish string) (commit string, missing []string, err error) {
+func (r repo) pick(revision string, w wish) (commit string, missing []string, err error) {
 	if commit, err = r.commit(revision); err != nil {
 		return "", nil, err
 	}
 	if commit != "" {
-		missing, err = missingFiles(r.snapshot(commit), wish)
+		missing, err = missingFiles(r.snapshot(commit), w)
 		if errors.Is(err, fs.ErrNotExist) {
 			commit, missing, err = "", nil, nil
 		}
@@ -144,7 +146,7 @@ func (r repo) pick(revision, wish string) (commit string, missing []string, err 
 		if !isCommit(e.Name()) || e.Name() == commit {
 			continue
 		}
-		m, err := missingFiles(r.snapshot(e.Name()), wish)
+		m, err := missingFiles(r.snapshot(e.Name()), w)
 		st, err2 := e.Info()
 		if err != nil || err2 != nil {
 			continue
@@ -173,15 +175,15 @@ func (r repo) pick(revision, wish string) (commit string, missing []string, err 
 // missingFiles returns the files that a model's folder lacks, as far as the folder tells. None
 // means complete. It looks for config.json, weights, the shards that the index or the name of
 // another shard speaks of, and links that lead nowhere. Of GGUF files it looks for the set of the
-// quantization that wish names, or for the usual one. Errors are those of the file system as they
+// quantization that w names, or for the usual one. Errors are those of the file system as they
 // are, and [Damaged] if the index makes no sense or names files elsewhere.
-func missingFiles(dir, wish string) ([]string, error) {
-	switch g, err := ggufOnDisk("", dir, wish); {
+func missingFiles(dir string, w wish) ([]string, error) {
+	switch g, err := ggufOnDisk("", dir, w); {
 	case g != nil:
 		return g.missing, nil
-	case wish != "" && err != nil:
+	case w.quantization != "" && err != nil:
 		if _, ok := errors.AsType[*Error](err); ok {
-			return []string{someGGUF + wish}, nil
+			return []string{someGGUF + w.quantization}, nil
 		}
 	}
 	entries, err := disk.ReadDir(dir, 0)

@@ -51,12 +51,23 @@ type GGUF struct {
 	missing []string // those of them that are not there
 }
 
-// Is reports whether a file of another revision is the same model: of the same quantization, or of
-// the same name if that tells none.
+// Is reports whether a file of another revision goes by the same name, ORG/NAME:QUANTIZATION: it is of
+// the same quantization, or named alike if that is not told. It may be another model than the file
+// now, see [GGUF.IsNamedAlike].
 func (g *GGUF) Is(file string) bool {
 	tag := Quantization(file)
-	return isGGUF(file) && tag == g.Quantization &&
-		(tag != "" || filepath.Base(file) == path.Base(g.File))
+	return isGGUF(file) && tag == g.Quantization && (tag != "" || g.IsNamedAlike(file))
+}
+
+// IsNamedAlike reports whether a file of another revision has the same name, in a set or by itself.
+func (g *GGUF) IsNamedAlike(file string) bool {
+	return isGGUF(file) && GGUFStem(filepath.ToSlash(file)) == GGUFStem(g.File)
+}
+
+// A wish says which of a repository's GGUF files to take.
+type wish struct {
+	quantization string   // empty for the usual one
+	had          []string // see [Options]
 }
 
 // Quantization returns how the name of a GGUF file says that its weights are packed, in capitals.
@@ -114,11 +125,11 @@ func HasSafetensors(names []string) bool {
 
 // gguf returns what to take of a repository's GGUF files. It is nil for a model in another form,
 // unless a quantization is asked for. Error: [Unsupported].
-func (in info) gguf(name, quantization string) (*GGUF, error) {
-	if quantization == "" && HasSafetensors(in.files) {
+func (in info) gguf(name string, w wish) (*GGUF, error) {
+	if w.quantization == "" && HasSafetensors(in.files) {
 		return nil, nil
 	}
-	g, err := chooseGGUF(name, in.files, quantization)
+	g, err := chooseGGUF(name, in.files, w)
 	if err == nil && g != nil && len(g.missing) > 0 {
 		return nil, errorf(Unsupported, name,
 			"the repository lacks %s, a part of the model: choose another revision", g.missing[0])
@@ -129,8 +140,9 @@ func (in info) gguf(name, quantization string) (*GGUF, error) {
 // chooseGGUF returns the GGUF file, or the set of them, of a quantization. Without one it takes the
 // one that is preferred. A whole set goes before one that lacks files. It is nil if nothing is asked
 // for and there is no such file.
-func chooseGGUF(name string, files []string, quantization string) (*GGUF, error) {
-	sets, projector := ggufSets(files)
+func chooseGGUF(name string, files []string, w wish) (*GGUF, error) {
+	sets, projector := ggufSets(files, w)
+	quantization := w.quantization
 	g := &GGUF{Projector: projector}
 	told := map[string]bool{}
 	for _, set := range sets {
@@ -168,13 +180,18 @@ type ggufSet struct {
 	cut   bool            // others are missing
 	tag   string          // its quantization
 	rank  int             // of that, the preferred first
+	had   bool            // the caller has it of another revision
 }
 
 // ggufSets returns the models among files, in the order in which they are taken: a whole set before
-// one that lacks files, then the preferred quantization. projector says that there are files that let
-// a model see. A set is measured once, since it may have many files, and a repository may have many
-// sets.
-func ggufSets(files []string) (sets []*ggufSet, projector bool) {
+// one that lacks files, then the preferred quantization, then one that the caller has. projector says
+// that there are files that let a model see. A set is measured once, since it may have many files,
+// and a repository may have many sets.
+func ggufSets(files []string, w wish) (sets []*ggufSet, projector bool) {
+	had := map[string]bool{}
+	for _, file := range w.had {
+		had[GGUFStem(filepath.ToSlash(file))] = true
+	}
 	of := map[string]*ggufSet{}
 	for _, f := range files {
 		switch base := strings.ToLower(path.Base(f)); {
@@ -193,25 +210,26 @@ func ggufSets(files []string) (sets []*ggufSet, projector bool) {
 	for _, s := range sets {
 		_, n, _ := parseSet(s.first)
 		s.cut = len(s.there) < n
-		s.tag = Quantization(s.first)
+		s.tag, s.had = Quantization(s.first), had[GGUFStem(s.first)]
 		if s.rank = slices.Index(preferred, s.tag); s.rank < 0 {
 			s.rank = len(preferred)
 		}
 	}
-	slices.SortFunc(sets, func(a, b *ggufSet) int {
-		if a.cut != b.cut {
-			if b.cut {
-				return -1
-			}
+	later := func(put bool) int {
+		if put {
 			return 1
 		}
-		return cmp.Or(a.rank-b.rank, strings.Compare(a.first, b.first))
+		return 0
+	}
+	slices.SortFunc(sets, func(a, b *ggufSet) int {
+		return cmp.Or(later(a.cut)-later(b.cut), a.rank-b.rank, later(b.had)-later(a.had),
+			strings.Compare(a.first, b.first))
 	})
 	return sets, projector
 }
 
 // ggufOnDisk is chooseGGUF for the files of a snapshot. It is nil for a model in another form.
-func ggufOnDisk(name, dir, quantization string) (*GGUF, error) {
+func ggufOnDisk(name, dir string, w wish) (*GGUF, error) {
 	entries, err := disk.ReadDir(dir, 0)
 	if err != nil {
 		return nil, err
@@ -220,10 +238,10 @@ func ggufOnDisk(name, dir, quantization string) (*GGUF, error) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if quantization == "" && HasSafetensors(names) {
+	if w.quantization == "" && HasSafetensors(names) {
 		return nil, nil
 	}
-	return chooseGGUF(name, listGGUF(dir), quantization)
+	return chooseGGUF(name, listGGUF(dir), w)
 }
 
 // parseSet returns the name of a GGUF file without the end that tells its set, and how many files the

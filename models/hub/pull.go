@@ -47,6 +47,10 @@ type Options struct {
 	// of is nil for a model that is no GGUF file.
 	Check func(files fs.FS, of *GGUF) error
 
+	// Had are GGUF files that the caller has of other revisions. Of several files of one quantization,
+	// the one that is named alike is taken.
+	Had []string
+
 	// Began hears of each blob that this pull begins, before its first byte is written. It does not
 	// hear of blobs that the pull continues. May be nil.
 	Began func(blob string)
@@ -57,7 +61,7 @@ type Options struct {
 // A pull is one call of Pull.
 type pull struct {
 	name   string // as the caller gave it
-	wish   string // the quantization that the name asks for, or empty
+	wish   wish   // which of GGUF files the name asks for
 	gguf   *GGUF  // what to take of GGUF files; nil for a model in another form
 	repo   repo
 	client client
@@ -112,9 +116,8 @@ func Pull(ctx context.Context, name string, opts Options,
 	if silent, ok := errors.AsType[*disk.SilentError](err); ok {
 		return Snapshot{}, diskError(name, silent)
 	}
-	_, wish := CutQuantization(name)
 	if opts.Offline {
-		dir, g, err := resolve(opts.CacheDir, name)
+		dir, g, err := resolve(opts.CacheDir, name, opts.Had)
 		if err != nil {
 			return Snapshot{}, offlineError(name, opts.CacheDir, err)
 		}
@@ -124,9 +127,10 @@ func Pull(ctx context.Context, name string, opts Options,
 	if err != nil {
 		return Snapshot{}, err
 	}
+	_, quantization := CutQuantization(name)
 	p := &pull{
 		name:   name,
-		wish:   wish,
+		wish:   wish{quantization, opts.Had},
 		repo:   repo{cache: opts.CacheDir, id: id},
 		client: c,
 		write:  opts.write,
@@ -260,10 +264,10 @@ func (p *pull) cached(revision string, err error) (Snapshot, error) {
 		}
 	}
 	name := p.repo.id
-	if p.wish != "" {
-		name += ":" + p.wish
+	if p.wish.quantization != "" {
+		name += ":" + p.wish.quantization
 	}
-	if dir, _, err := resolve(p.repo.cache, name); err == nil {
+	if dir, _, err := resolve(p.repo.cache, name, p.wish.had); err == nil {
 		hint := *e
 		hint.Message += fmt.Sprintf("; with HF_HUB_OFFLINE=1 `tandem pull %s` takes the revision %s, "+
 			"which is complete in the cache", name, filepath.Base(dir))
