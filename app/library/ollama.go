@@ -24,7 +24,8 @@ func blobID(path string) string {
 	return ""
 }
 
-// store adds the models in Ollama's store.
+// store adds the models in Ollama's store. Those that are none of their own here are listed with the
+// reason, at the path of their manifest.
 func (f *finder) store(dir string) {
 	f.begin(func() {
 		list, err := ollama.Models(dir)
@@ -35,10 +36,14 @@ func (f *finder) store(dir string) {
 			if f.take(1) < 0 {
 				return
 			}
-			f.begin(func() {
-				f.addModel(control.FoundModel{ID: ollamaID(m), Path: m.Blob,
-					Place: control.PlaceOllama, Names: m.Names})
-			})
+			found := control.FoundModel{ID: ollamaID(m), Path: m.Blob, Place: control.PlaceOllama,
+				Names: m.Names}
+			if m.Why != "" {
+				found.Path, found.Why = m.Manifest, m.Why
+				f.add(found)
+				continue
+			}
+			f.begin(func() { f.addModel(found) })
 		}
 	})
 }

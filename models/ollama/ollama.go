@@ -2,13 +2,14 @@
 // authors recommend for it.
 //
 // A store has manifests/HOST/NAMESPACE/NAME/TAG, and blobs/sha256-DIGEST. A manifest names the blob
-// that is a GGUF file, and the one with parameters. Nothing in a store is trusted: what cannot be
-// read holds no model, and recommends nothing.
+// that is a GGUF file, and those with parameters, a template and more. Nothing in a store is
+// trusted: what cannot be read holds no model, and recommends nothing.
 package ollama
 
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,8 +27,12 @@ const (
 	usualNamespace = "library"
 	usualTag       = "latest"
 
-	modelLayer  = "application/vnd.ollama.image.model"
-	paramsLayer = "application/vnd.ollama.image.params"
+	modelLayer    = "application/vnd.ollama.image.model"
+	adapterLayer  = "application/vnd.ollama.image.adapter"
+	paramsLayer   = "application/vnd.ollama.image.params"
+	templateLayer = "application/vnd.ollama.image.template"
+	systemLayer   = "application/vnd.ollama.image.system"
+	messagesLayer = "application/vnd.ollama.image.messages"
 
 	manifestsDepth = 4
 )
@@ -49,10 +54,34 @@ func IsBlob(path string) bool { return blobName.MatchString(filepath.Base(path))
 type Model struct {
 	Host, Namespace, Name, Tag string
 
-	Names []string // all that the store has for the file, with and without the usual tag
+	Names []string // all that the store has for it, with and without the usual tag
 
-	Blob   string // path of the GGUF file
-	params string // path of the parameters; empty if there are none
+	Blob     string // path of the GGUF file
+	Manifest string // path of the manifest
+
+	// Why says why the model is none of its own here, in one sentence. It is empty for others.
+	Why string
+
+	derived bool // it was made from another model of the store
+	beside  besideFile
+}
+
+// A besideFile names the blobs that a model has beside its file. A name is empty for none.
+type besideFile struct{ params, template, system, messages string }
+
+// of returns the name of a layer's blob, nil for a layer that changes no answer.
+func (b *besideFile) of(layer string) *string {
+	switch layer {
+	case paramsLayer:
+		return &b.params
+	case templateLayer:
+		return &b.template
+	case systemLayer:
+		return &b.system
+	case messagesLayer:
+		return &b.messages
+	}
+	return nil
 }
 
 // ID returns the name as Ollama writes it: host, namespace and tag are left out where they are the
@@ -80,18 +109,73 @@ func (m Model) names() []string {
 	return []string{id}
 }
 
-// rank orders the tags of one blob.
-func (m Model) rank() int {
-	if m.Tag == usualTag {
+// hasPrompts reports whether a model has a system prompt or messages of its own.
+func (m Model) hasPrompts() bool { return m.beside.system != "" || m.beside.messages != "" }
+
+// compare orders the models of one file: the one to serve comes first. That is one without an adapter
+// that was not made from another model, and that has no prompts of its own, which Tandem does not
+// read. Of several, latest wins, then the shortest name.
+func (m Model) compare(o Model) int {
+	last := func(is bool) int {
+		if is {
+			return 1
+		}
 		return 0
 	}
-	return 1
+	return cmp.Or(last(m.Why != "")-last(o.Why != ""), last(m.derived)-last(o.derived),
+		last(m.hasPrompts())-last(o.hasPrompts()), last(m.Tag != usualTag)-last(o.Tag != usualTag),
+		cmp.Compare(len(m.ID()), len(o.ID())), cmp.Compare(m.ID(), o.ID()))
 }
 
-// Models returns the models in a store, each blob once. Several tags may name one blob: latest
-// wins, then the shortest name. Files that are no manifests are passed over.
+// Models returns the models in a store. Files that are no manifests are passed over.
+//
+// Several names may have one file. It is one model here, with the names whose parameters, template,
+// system prompt and messages are the same. Another name asks for another model of that file: it is
+// listed by itself, and its Why names the model to take. So no name gives what another one has. A
+// model with an adapter is listed with a Why too, since adapters are not read.
 func Models(store string) ([]Model, error) {
-	var found []Model
+	found, err := readManifests(store)
+	slices.SortFunc(found, func(a, b Model) int {
+		return cmp.Or(cmp.Compare(a.Blob, b.Blob), a.compare(b))
+	})
+	var list []Model
+	served := -1 // the index of the one that has the file
+	for _, m := range found {
+		switch {
+		case m.Why != "":
+		case served < 0 || list[served].Blob != m.Blob:
+			served = len(list)
+		case list[served].beside == m.beside:
+			list[served].Names = append(list[served].Names, m.names()...)
+			continue
+		default:
+			m.Why = list[served].differs(m)
+		}
+		m.Names = m.names()
+		list = append(list, m)
+	}
+	return list, err
+}
+
+// differs says why another model of the same file is none of its own.
+func (m Model) differs(o Model) string {
+	var words []string
+	for _, l := range []struct{ mine, other, words string }{
+		{m.beside.params, o.beside.params, "other parameters"},
+		{m.beside.template, o.beside.template, "another template"},
+		{m.beside.system, o.beside.system, "another system prompt"},
+		{m.beside.messages, o.beside.messages, "other messages"},
+	} {
+		if l.mine != l.other {
+			words = append(words, l.words)
+		}
+	}
+	return fmt.Sprintf("it is the file of %s with %s, and one file is one model here; add %[1]s",
+		m.ID(), strings.Join(words, " and "))
+}
+
+// readManifests returns a model for each manifest in a store.
+func readManifests(store string) (found []Model, err error) {
 	left := maxEntries
 	var walk func(parts []string) error
 	walk = func(parts []string) error {
@@ -118,27 +202,14 @@ func Models(store string) ([]Model, error) {
 		}
 		return nil
 	}
-	err := walk(nil)
-	slices.SortFunc(found, func(a, b Model) int {
-		return cmp.Or(cmp.Compare(a.Blob, b.Blob), cmp.Compare(a.rank(), b.rank()),
-			cmp.Compare(len(a.ID()), len(b.ID())), cmp.Compare(a.ID(), b.ID()))
-	})
-	var list []Model
-	for _, m := range found {
-		if last := len(list) - 1; last < 0 || list[last].Blob != m.Blob {
-			list = append(list, m)
-		}
-		last := &list[len(list)-1]
-		last.Names = append(last.Names, m.names()...)
-	}
-	return list, err
+	return found, walk(nil)
 }
 
 // readManifest returns the model of a manifest. Its Blob is empty if the manifest names none.
 func readManifest(store string, parts []string) Model {
-	m := Model{Host: parts[0], Namespace: parts[1], Name: parts[2], Tag: parts[3]}
-	text, err := disk.ReadFile(
-		filepath.Join(append([]string{store, manifestsFolder}, parts...)...), maxFile)
+	m := Model{Host: parts[0], Namespace: parts[1], Name: parts[2], Tag: parts[3],
+		Manifest: filepath.Join(append([]string{store, manifestsFolder}, parts...)...)}
+	text, err := disk.ReadFile(m.Manifest, maxFile)
 	if err != nil {
 		return m
 	}
@@ -146,6 +217,7 @@ func readManifest(store string, parts []string) Model {
 		Layers []struct {
 			MediaType string `json:"mediaType"`
 			Digest    string `json:"digest"`
+			From      string `json:"from"`
 		} `json:"layers"`
 	}
 	if json.Unmarshal(text, &manifest) != nil {
@@ -153,29 +225,31 @@ func readManifest(store string, parts []string) Model {
 	}
 	for _, l := range manifest.Layers {
 		name := strings.Replace(l.Digest, ":", "-", 1)
+		if l.MediaType == adapterLayer {
+			m.Why = "it has an adapter, which Tandem does not read; take a model that has it merged"
+		}
 		if !blobName.MatchString(name) {
 			continue
 		}
-		path := filepath.Join(store, blobsFolder, name)
-		switch {
-		case l.MediaType == modelLayer && m.Blob == "":
-			m.Blob = path
-		case l.MediaType == paramsLayer && m.params == "":
-			m.params = path
+		if l.MediaType == modelLayer && m.Blob == "" {
+			m.Blob, m.derived = filepath.Join(store, blobsFolder, name), l.From != ""
+		}
+		if beside := m.beside.of(l.MediaType); beside != nil && *beside == "" {
+			*beside = name
 		}
 	}
 	return m
 }
 
 // Of returns the model whose GGUF file is at a path. ok is false if that lies in no store, and if
-// no manifest names it.
+// no manifest names it. It reads all manifests of the store.
 func Of(path string) (m Model, ok bool) {
 	dir := filepath.Dir(path)
 	if filepath.Base(dir) != blobsFolder || !IsBlob(path) {
 		return m, false
 	}
 	list, _ := Models(filepath.Dir(dir))
-	i := slices.IndexFunc(list, func(m Model) bool { return m.Blob == path })
+	i := slices.IndexFunc(list, func(m Model) bool { return m.Blob == path && m.Why == "" })
 	if i < 0 {
 		return m, false
 	}
@@ -194,10 +268,10 @@ var samplingNames = []string{"temperature", "top_k", "top_p", "min_p"}
 
 // Parameters reads the parameters of a model.
 func (m Model) Parameters() (p Parameters) {
-	if m.params == "" {
+	if m.beside.params == "" {
 		return p
 	}
-	text, err := disk.ReadFile(m.params, maxFile)
+	text, err := disk.ReadFile(filepath.Join(filepath.Dir(m.Blob), m.beside.params), maxFile)
 	if err != nil {
 		return p
 	}

@@ -96,14 +96,67 @@ func TestModelsWithoutParameters(t *testing.T) {
 			t.Errorf("%s is %+v", path, m)
 		}
 	}
-	s.write(manifest("0a", "0b"), manifestsFolder, usualHost, usualNamespace, "bare", usualTag)
-	if m, _ := Of(bare); !slices.Equal(m.Names, []string{"bare", "bare:latest", "bare:8b"}) {
-		t.Errorf("the names are %q", m.Names)
+}
+
+// One file is one model. It has the names with the same layers beside it, and the parameters of the
+// name that it was not made from. Each other name says which model to take.
+func TestNamesOfOneFile(t *testing.T) {
+	s := store{t, t.TempDir()}
+	blob := s.blob("0a", "model")
+	layers := func(more ...string) string {
+		list := []string{`{"mediaType":"` + modelLayer + `","digest":"sha256:` +
+			strings.Repeat("0a", 32) + `"}`}
+		return `{"layers":[` + strings.Join(append(list, more...), ",") + `]}`
 	}
+	layer := func(kind, digits string) string {
+		return `{"mediaType":"application/vnd.ollama.image.` + kind + `","digest":"sha256:` +
+			strings.Repeat(digits, 32) + `"}`
+	}
+	params, template := layer("params", "0b"), layer("template", "0c")
+	s.blob("0b", `{"temperature":0.6}`)
+	s.blob("1b", `{"temperature":1.5}`)
+	plain := layers(params, template, layer("license", "0d"))
+	for name, text := range map[string]string{
+		"base/latest": plain,
+		"base/8b":     layers(template, params), // in another order, and without the license
+		"a/latest": strings.Replace(layers(layer("params", "1b"), template, layer("system", "0e")),
+			`"digest"`, `"from":"base:latest","digest"`, 1),
+		"b/latest": layers(params, layer("template", "1c"), layer("messages", "0f")),
+		"c/latest": layers(params, template, layer("adapter", "0f")),
+		"d/latest": layers(params, template, layer("adapter", "f")), // no digest
+	} {
+		s.write(text, append([]string{manifestsFolder, usualHost, usualNamespace},
+			strings.Split(name, "/")...)...)
+	}
+	const one = ", and one file is one model here; add base"
+	const adapter = "it has an adapter, which Tandem does not read; take a model that has it merged"
+	why := map[string]string{
+		"a": "it is the file of base with other parameters and another system prompt" + one,
+		"b": "it is the file of base with another template and other messages" + one,
+		"c": adapter, "d": adapter, "base": "",
+	}
+	s.write(strings.ReplaceAll(plain, "0a", "2a"), manifestsFolder, usualHost, usualNamespace, "b",
+		"other")
+	why["b:other"] = ""
 	list, err := Models(s.dir)
-	if err != nil || !slices.IsSortedFunc(list, func(a, b Model) int {
-		return strings.Compare(a.Blob, b.Blob)
-	}) || len(list) != 2 {
+	if err != nil || len(list) != len(why) {
 		t.Errorf("the store has %+v, %v", list, err)
+	}
+	for _, m := range list {
+		want := []string{m.ID(), m.ID() + ":latest"}
+		switch m.ID() {
+		case "base":
+			want = append(want, "base:8b")
+		case "b:other":
+			want = want[:1]
+		}
+		if m.Why != why[m.ID()] || !slices.Equal(m.Names, want) {
+			t.Errorf("%s has the names %q: %s", m.ID(), m.Names, m.Why)
+		}
+	}
+	m, ok := Of(blob)
+	if p := m.Parameters(); !ok || m.ID() != "base" ||
+		fmt.Sprintf("%s", p.Sampling["temperature"]) != "0.6" {
+		t.Errorf("the file is of %s, %t, and recommends %v", m.ID(), ok, p)
 	}
 }

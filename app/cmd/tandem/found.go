@@ -76,7 +76,7 @@ func foundRow(m control.FoundModel) []string {
 }
 
 // foundPath returns the path of the model that was found under an id, where nothing lies at path.
-// Else it returns path. It refuses the id of several models.
+// Else it returns path. It refuses the id of several models, and of one that cannot be loaded.
 func foundPath(ctx context.Context, c *control.Client, id, path string) (string, error) {
 	if _, err := disk.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, nil
@@ -86,15 +86,18 @@ func foundPath(ctx context.Context, c *control.Client, id, path string) (string,
 		return "", err
 	}
 	var paths []string
+	var why string
 	for _, m := range found.Models {
 		if m.ID == id || slices.Contains(m.Names, id) {
-			paths = append(paths, m.Path)
+			paths, why = append(paths, m.Path), m.Why
 		}
 	}
-	switch len(paths) {
-	case 0:
+	switch {
+	case len(paths) == 0:
 		return path, nil
-	case 1:
+	case len(paths) == 1 && why != "":
+		return "", fmt.Errorf("%s cannot be loaded: %s", control.Printable(id), control.Printable(why))
+	case len(paths) == 1:
 		return paths[0], nil
 	}
 	return "", fmt.Errorf("%d models were found as %s, so add one by its path: %s", len(paths),

@@ -117,6 +117,23 @@ func TestModelsOfOllamasAreAddedByEachName(t *testing.T) {
 			t.Errorf("of %s it says %q", name, c.stderr)
 		}
 	}
+	// A name with more than the file is another model, which one file cannot give.
+	for name, more := range map[string]string{
+		"mario":   `{"mediaType":"application/vnd.ollama.image.system","digest":"sha256:` + digest + `"}`,
+		"adapted": `{"mediaType":"application/vnd.ollama.image.adapter","digest":"sha256:` + digest + `"}`,
+	} {
+		write("manifests/registry.ollama.ai/library/"+name+"/latest", []byte(
+			`{"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:`+digest+`"},`+
+				more+`]}`))
+	}
+	for name, want := range map[string]string{"mario": "mario cannot be loaded: it is the file of tiny " +
+		"with another system prompt, and one file is one model here; add tiny\n",
+		"adapted:latest": "adapted:latest cannot be loaded: it has an adapter, which Tandem does not read; "} {
+		if code := c.tandem(t.Context(), "models", "add", name); code != 1 ||
+			!strings.Contains(c.stderr, want) {
+			t.Errorf("adding %s: exit %d, %s", name, code, c.stderr)
+		}
+	}
 	if out := c.must(t, "models", "list"); strings.Count(out, "tiny") != 1 ||
 		!regexp.MustCompile(`(?m)^tiny .* ollama +-$`).MatchString(out) {
 		t.Errorf("the list is\n%s", out)
