@@ -97,7 +97,7 @@ func TestFilesOfOllamasChat(t *testing.T) {
 	blob := "sha256-" + strings.Repeat("0f", 32)
 	for path, want := range map[string]bool{"/store/blobs/" + blob: true, blob: true, "/a.gguf": false,
 		"/store/blobs/" + blob + ".gguf": false, "/" + blob + "/a": false} {
-		if got := recommended(path).Chats; got != want {
+		if got := recommended(path, inOllama(path)).Chats; got != want {
 			t.Errorf("%s chats: %t", path, got)
 		}
 	}

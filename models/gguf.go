@@ -45,14 +45,22 @@ func FirstOfGGUFSet(path string) string {
 	return filepath.Join(folder, gguf.FirstOfSet(name))
 }
 
+// A lookup returns the model of Ollama's whose file is at a path. ok is false if there is none.
+type lookup func() (m ollama.Model, ok bool)
+
+// inOllama returns the lookup of a path. It reads the store each time.
+func inOllama(path string) lookup {
+	return func() (ollama.Model, bool) { return ollama.Of(path) }
+}
+
 // absent returns the error of a path where nothing lies. err is the file system's.
-func absent(path string, err error) error {
+func absent(path string, err error, of lookup) error {
 	there := func(name string) bool { _, err := disk.Stat(name); return err == nil }
 	if IsGGUF(path) && slices.ContainsFunc(GGUFSet(path), there) {
 		return errorf(CodeIncomplete, "the file is missing, though others of its set are there; "+
 			"copy it beside them, or run `tandem pull` if the model comes from the hub")
 	}
-	if e := brokenInOllama(path, err); e != nil {
+	if e := brokenInOllama(err, of); e != nil {
 		return e
 	}
 	return &Error{Code: CodeNotFound, Err: err, Message: "there is no such folder or file; " +
@@ -60,26 +68,22 @@ func absent(path string, err error) error {
 }
 
 // openGGUF returns the files that a GGUF file is shown as.
-func openGGUF(path string) (fs.FS, error) {
+func openGGUF(path string, of lookup) (fs.FS, error) {
 	folder, name := filepath.Split(path)
 	files, err := gguf.Open(disk.FS(filepath.Clean(folder)), name)
 	if err != nil {
-		if e := brokenInOllama(path, err); e != nil {
+		if e := brokenInOllama(err, of); e != nil {
 			return nil, e
 		}
 		return nil, ggufError(name, err)
 	}
-	files.Recommend(recommended(path))
+	files.Recommend(gguf.Recommended{Chats: ollama.IsBlob(path)})
 	return files, nil
 }
 
 // brokenInOllama returns the error of a model that Ollama lists, and whose file is damaged or
 // missing. Ollama fetches it again. It returns nil for any other error.
-func brokenInOllama(path string, err error) error {
-	m, ok := ollama.Of(path)
-	if !ok {
-		return nil
-	}
+func brokenInOllama(err error, of lookup) error {
 	code, what := CodeIncomplete, "damaged"
 	_, cut := errors.AsType[*gguf.TruncatedError](err)
 	switch {
@@ -88,15 +92,19 @@ func brokenInOllama(path string, err error) error {
 	case !cut && !errors.Is(err, gguf.ErrFormat):
 		return nil
 	}
+	m, ok := of()
+	if !ok {
+		return nil
+	}
 	return &Error{Code: code, Err: err, Message: fmt.Sprintf(
 		"its file in Ollama's store is %s; run `ollama pull %s`", what, m.ID())}
 }
 
 // recommended returns what is known about a GGUF file beside its metadata: of the starter, and of
 // Ollama's models. In Ollama's store a chat template lies beside the model, in Go's language.
-func recommended(path string) gguf.Recommended {
+func recommended(path string, of lookup) gguf.Recommended {
 	if ollama.IsBlob(path) {
-		m, _ := ollama.Of(path)
+		m, _ := of()
 		p := m.Parameters() // none of a model that the store has no name for
 		return gguf.Recommended{Sampling: p.Sampling, Stops: p.Stops, Chats: true}
 	}

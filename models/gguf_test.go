@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -424,6 +425,39 @@ func TestGemma3HasNoCap(t *testing.T) {
 	}
 	if !slices.Equal(rows[0], rows[1]) {
 		t.Error("the cap changes the logits")
+	}
+}
+
+// TestInspectionReadsNoManifests counts what the inspection of a file takes in stores of Ollama's with
+// few models and with many: a list of all models inspects each of them.
+func TestInspectionReadsNoManifests(t *testing.T) {
+	file, err := os.ReadFile("testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const count = 1000
+	var takes []float64
+	for _, size := range []int{1, count} {
+		blob := writeGGUF(t, file, "blobs", "sha256-"+strings.Repeat("0a", 32))
+		dir := filepath.Join(filepath.Dir(filepath.Dir(blob)), "manifests/registry.ollama.ai/library/m")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for i := range size {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(`{"layers":[]}`),
+				0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		takes = append(takes, testing.AllocsPerRun(3, func() {
+			if _, err := models.Inspect(blob); err != nil {
+				t.Error(err)
+			}
+		}))
+	}
+	if takes[1] > takes[0]+count {
+		t.Errorf("it takes %v allocations in a store of one model, %v in a store of %d", takes[0],
+			takes[1], count)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"tandem/engine/mlx"
 	"tandem/models/nn"
+	"tandem/models/ollama"
 	"tandem/models/pocket"
 	"tandem/models/starter"
 )
@@ -52,13 +53,21 @@ func (s Summary) NoChat() string {
 
 // Inspect asks all that a load asks, without loading the weights: a folder that it accepts can be
 // loaded, if there is memory. Errors are of type *Error.
-func Inspect(dir string) (Summary, error) {
-	opts := Options{Name: filepath.Clean(dir)}
-	fsys, err := open(dir)
+func Inspect(dir string) (Summary, error) { return inspectPath(dir, inOllama(dir)) }
+
+// InspectOllama is Inspect for a model in Ollama's store. It reads no manifest again, so that a search
+// reads each of them once.
+func InspectOllama(m ollama.Model) (Summary, error) {
+	return inspectPath(m.Blob, func() (ollama.Model, bool) { return m, true })
+}
+
+func inspectPath(path string, of lookup) (Summary, error) {
+	name := filepath.Clean(path)
+	fsys, err := openBare(path, of)
 	if err != nil {
-		return Summary{}, named(err, opts)
+		return Summary{}, named(err, Options{Name: name})
 	}
-	return InspectFS(fsys, opts.Name)
+	return InspectFS(fsys, name)
 }
 
 // InspectFS is Inspect for the files at the root of a file system. Of the weights it reads the

@@ -10,6 +10,7 @@ import (
 	"tandem/engine/mlx"
 	"tandem/engine/native"
 	"tandem/engine/tokenizer"
+	"tandem/models/gguf"
 	"tandem/models/nn"
 	"tandem/models/pocket"
 	"tandem/storage/disk"
@@ -103,10 +104,21 @@ func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle
 
 // open returns the files of a model, which is a folder or a GGUF file.
 func open(path string) (fs.FS, error) {
+	of := inOllama(path)
+	fsys, err := openBare(path, of)
+	if files, ok := fsys.(*gguf.Folder); ok {
+		files.Recommend(recommended(path, of))
+	}
+	return fsys, err
+}
+
+// openBare is open without what is recommended for a GGUF file, which no Summary tells. of returns
+// what Ollama's store has for the path.
+func openBare(path string, of lookup) (fs.FS, error) {
 	info, err := disk.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, absent(path, err)
+		return nil, absent(path, err, of)
 	case err != nil:
 		return nil, unread("the folder", err)
 	case info.IsDir():
@@ -114,7 +126,7 @@ func open(path string) (fs.FS, error) {
 		// folder. Names that come from inside the model are checked instead.
 		return disk.FS(path), nil
 	}
-	return openGGUF(path)
+	return openGGUF(path, of)
 }
 
 // LoadFS loads the model at the root of a file system. Its weights must be readable at any offset

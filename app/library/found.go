@@ -47,7 +47,7 @@ func (l *Library) Found(ctx context.Context) (control.Found, error) {
 	}
 	for _, folder := range l.modelFolders() {
 		if folder.Place == control.PlaceOllama {
-			f.store(folder.Path)
+			f.store(folder.Path, l.inspectBlob)
 			continue
 		}
 		f.folder(folder.Path, folder.Place, foundDepth)
@@ -265,6 +265,11 @@ func (f *finder) silent(err error, dir, place string) bool {
 // addModel adds a model after it looked at the path, with the reason if it cannot be used.
 func (f *finder) addModel(m control.FoundModel) {
 	info, err := f.inspect(m.Path)
+	f.addInspected(m, info, err)
+}
+
+// addInspected is addModel for a path that was looked at.
+func (f *finder) addInspected(m control.FoundModel, info models.Summary, err error) {
 	if err != nil {
 		m.Why = bareReason(err, m.Path)
 	} else {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -16,6 +17,7 @@ import (
 	"tandem/engine/enginetest"
 	"tandem/models"
 	"tandem/models/hub"
+	"tandem/models/ollama"
 	"tandem/storage"
 )
 
@@ -325,6 +327,56 @@ func TestOllamasStoreIsFound(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "The model tiny:q8 is no longer at "+blob+
 		"; fetch it with `ollama pull`, or ") {
 		t.Errorf("a blob that is gone is added: %v", err)
+	}
+}
+
+// A search reads Ollama's manifests once, however many models the store has. Broken files are named by
+// what was read then.
+func TestOllamasManifestsAreReadOnce(t *testing.T) {
+	store := t.TempDir()
+	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const count = 40
+	for i := range count {
+		digest := fmt.Sprintf("%064x", i)
+		dir := filepath.Join(store, "manifests/registry.ollama.ai/library", fmt.Sprint("m", i))
+		err := errors.Join(os.MkdirAll(dir, 0o755), os.MkdirAll(filepath.Join(store, "blobs"), 0o755),
+			os.WriteFile(filepath.Join(dir, "latest"), []byte(
+				`{"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:`+
+					digest+`"}]}`), 0o644))
+		if i%2 == 0 {
+			err = errors.Join(err, os.WriteFile(filepath.Join(store, "blobs", "sha256-"+digest), file,
+				0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var once sync.Once
+	f := newFinder(t.Context(), nil, func(models.Footprint) (n control.Needs) { return n },
+		foundEntries)
+	f.store(store, func(m ollama.Model) (models.Summary, error) {
+		once.Do(func() {
+			if err := os.RemoveAll(filepath.Join(store, "manifests")); err != nil {
+				t.Error(err)
+			}
+		})
+		return models.InspectOllama(m)
+	})
+	found := f.result()
+	for i, m := range found.Models {
+		want := ""
+		if i%2 != 0 {
+			want = "its file in Ollama's store is missing; run `ollama pull " + m.ID + "`"
+		}
+		if m.ID != fmt.Sprint("m", i) || m.Why != want {
+			t.Errorf("found %s: %s", m.ID, m.Why)
+		}
+	}
+	if len(found.Models) != count {
+		t.Errorf("%d models are found", len(found.Models))
 	}
 }
 

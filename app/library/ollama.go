@@ -2,6 +2,7 @@ package library
 
 import (
 	"tandem/app/control"
+	"tandem/models"
 	"tandem/models/ollama"
 )
 
@@ -24,9 +25,15 @@ func blobID(path string) string {
 	return ""
 }
 
+// inspectBlob inspects a model of Ollama's as the pool does others.
+func (l *Library) inspectBlob(m ollama.Model) (models.Summary, error) {
+	return l.pool.InspectBy(m.Blob,
+		func() (models.Summary, error) { return models.InspectOllama(m) })
+}
+
 // store adds the models in Ollama's store. Those that are none of their own here are listed with the
 // reason, at the path of their manifest.
-func (f *finder) store(dir string) {
+func (f *finder) store(dir string, inspect func(m ollama.Model) (models.Summary, error)) {
 	f.begin(func() {
 		list, err := ollama.Models(dir)
 		if f.silent(err, dir, control.PlaceOllama) || err != nil {
@@ -43,7 +50,10 @@ func (f *finder) store(dir string) {
 				f.add(found)
 				continue
 			}
-			f.begin(func() { f.addModel(found) })
+			f.begin(func() {
+				info, err := inspect(m)
+				f.addInspected(found, info, err)
+			})
 		}
 	})
 }

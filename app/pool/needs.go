@@ -144,8 +144,13 @@ func (p *Pool) losses(id string) (_ []models.Loss, loaded bool) {
 
 // Inspect is [models.Inspect]. It reads a folder again only if one of its files is another one.
 func (p *Pool) Inspect(dir string) (models.Summary, error) {
-	return p.models.get(dir, listFiles(dir),
-		func() (models.Summary, error) { return models.Inspect(dir) })
+	return p.InspectBy(dir, func() (models.Summary, error) { return models.Inspect(dir) })
+}
+
+// InspectBy is Inspect with another function to read the files at a path.
+func (p *Pool) InspectBy(path string,
+	read func() (models.Summary, error)) (models.Summary, error) {
+	return p.models.get(path, listFiles(path), read)
 }
 
 // textMemory returns the demand of the model with its whole context. text turns the length of a
