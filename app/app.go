@@ -218,8 +218,14 @@ func (a *App) choose(ctx context.Context, name string) error {
 			return err
 		}
 		name = m.ID
+	case storage.IsNotFound(err):
+		of, failed := a.library.IDOf(ctx, name)
+		if failed != nil || of == name {
+			return pool.NotRegistered(err, name)
+		}
+		name = of
 	case err != nil:
-		return pool.NotRegistered(err, name)
+		return err
 	}
 	a.pool.Start(name)
 	return nil

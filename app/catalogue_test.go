@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tandem/app/control"
@@ -65,6 +66,40 @@ func TestRegisteredIDWithASlashWinsOverAFolder(t *testing.T) {
 	_, err = a.library.AddModel(t.Context(), control.AddRequest{Path: dir, ID: "org/name"})
 	if err := errors.Join(err, a.choose(t.Context(), "org/name"), a.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A server can be started with any name that Ollama has for a registered model.
+func TestANameOfOllamasIsChosen(t *testing.T) {
+	store, home := t.TempDir(), t.TempDir()
+	file, err := os.ReadFile("../models/testdata/gguf/llama.gguf")
+	digest := strings.Repeat("0a", 32)
+	blob := filepath.Join(store, "blobs", "sha256-"+digest)
+	tiny := filepath.Join(store, "manifests/registry.ollama.ai/library/tiny")
+	if err = errors.Join(err, os.MkdirAll(tiny, 0o700), os.Mkdir(filepath.Dir(blob), 0o700),
+		os.WriteFile(blob, file, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []string{"latest", "8b"} {
+		if err := os.WriteFile(filepath.Join(tiny, tag), []byte(
+			`{"layers":[{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:`+digest+
+				`"}]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := Open(t.Context(), Options{Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	_, err = a.library.AddModel(t.Context(), control.AddRequest{Path: blob})
+	if err := errors.Join(err, a.choose(t.Context(), "tiny:8b")); err != nil ||
+		a.State().Choice != "tiny" {
+		t.Errorf("the choice is %q, %v", a.State().Choice, err)
+	}
+	if err := a.choose(t.Context(), "tiny:9b"); err == nil ||
+		!strings.Contains(err.Error(), "is not registered") {
+		t.Errorf("a name that Ollama does not have is chosen: %v", err)
 	}
 }
 

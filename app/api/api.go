@@ -48,6 +48,8 @@ type Runs interface {
 type Models interface {
 	// Models lists them. The alias is not among them.
 	Models(ctx context.Context) ([]control.Model, error)
+	// IDOf returns the id of the model that another program has under a name, else the name.
+	IDOf(ctx context.Context, name string) (string, error)
 }
 
 // Status reports the state of the program.

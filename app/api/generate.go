@@ -181,13 +181,20 @@ func (a *API) free(rep *Reply) {
 	rep.Release()
 }
 
-// Acquire returns the model of a name, see ModelID. The caller releases it.
+// Acquire returns the model of a name, see ModelID. Without fold, a name that no model has may be
+// another program's too. The caller releases it.
 func (a *API) Acquire(ctx context.Context, name string, fold bool) (model.Model, error) {
 	id, err := a.ModelID(ctx, name, fold)
 	if err != nil {
 		return nil, err
 	}
 	m, err := a.To.Pool.Acquire(ctx, id)
+	e, ok := errors.AsType[*control.Error](err)
+	if ok && e.Code == control.CodeModelNotFound && !fold {
+		if of, failed := a.To.Models.IDOf(ctx, id); failed == nil && of != id {
+			m, err = a.To.Pool.Acquire(ctx, of)
+		}
+	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause // the pool may know only that the context ended
 	}

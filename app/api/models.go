@@ -29,8 +29,8 @@ const latest = ":latest"
 
 // ModelID returns the id that a client's name for a model means, or the alias. NAME:latest is NAME
 // where no model has the whole name: /api/tags lists it so, and programs take it to other routes.
-// With fold, letters may have either case where no model is written as the name is. A name that no
-// model has is returned as it is.
+// With fold, letters may have either case where no model is written as the name is, and the name may
+// be another program's, see [Models.IDOf]. A name that no model has is returned as it is.
 func (a *API) ModelID(ctx context.Context, name string, fold bool) (string, error) {
 	if name == control.Alias || !fold && !strings.HasSuffix(name, latest) {
 		return name, nil
@@ -58,6 +58,9 @@ func (a *API) ModelID(ctx context.Context, name string, fold bool) (string, erro
 				}
 			}
 		}
+	}
+	if fold {
+		return a.To.Models.IDOf(ctx, name)
 	}
 	return name, nil
 }

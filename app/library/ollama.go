@@ -1,9 +1,13 @@
 package library
 
 import (
+	"context"
+	"path/filepath"
+
 	"tandem/app/control"
 	"tandem/models"
 	"tandem/models/ollama"
+	"tandem/storage"
 )
 
 // ollamaID returns the name of a model as Ollama writes it. Parts come from names of folders, so one
@@ -23,6 +27,33 @@ func blobID(path string) string {
 		return ollamaID(m)
 	}
 	return ""
+}
+
+// IDOf returns the id of the registered model that Ollama has under a name too. Of another name it
+// returns the name itself. It implements server.Library.
+func (l *Library) IDOf(ctx context.Context, name string) (id string, err error) {
+	rows, err := l.db.Models(ctx)
+	if err != nil {
+		return "", err
+	}
+	ids := map[string]string{} // by the path of the file
+	asked := map[string]bool{} // stores
+	for _, row := range rows {
+		if row.Source == storage.SourceOllama {
+			ids[row.Path] = row.ID
+		}
+	}
+	for path := range ids {
+		store := filepath.Dir(filepath.Dir(path))
+		if asked[store] {
+			continue
+		}
+		asked[store] = true
+		if m, ok := ollama.Named(store, name); ok && ids[m.Blob] != "" {
+			return ids[m.Blob], nil
+		}
+	}
+	return name, nil
 }
 
 // inspectBlob inspects a model of Ollama's as the pool does others.

@@ -195,6 +195,13 @@ func (f *fakeBackend) Models(context.Context) ([]control.Model, error) {
 	}, nil
 }
 
+func (f *fakeBackend) IDOf(_ context.Context, name string) (string, error) {
+	if name == "foreign:8b" {
+		return f.model.Name, nil
+	}
+	return name, nil
+}
+
 func (f *fakeBackend) Acquire(ctx context.Context, name string) (model.Model, error) {
 	if f.loads != nil {
 		if err := f.loads(ctx); err != nil {

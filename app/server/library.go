@@ -11,6 +11,8 @@ import (
 type Library interface {
 	// Models lists the registered models. The alias is not among them.
 	Models(ctx context.Context) ([]control.Model, error)
+	// IDOf returns the id of the model that another program has under a name, else the name.
+	IDOf(ctx context.Context, name string) (string, error)
 	// AddModel registers a folder.
 	AddModel(ctx context.Context, r control.AddRequest) (control.Model, error)
 	// RemoveModel takes a model off the list. It deletes only files that Tandem downloaded.

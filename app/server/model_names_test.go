@@ -86,6 +86,20 @@ func TestNameWithTagLatestIsTheNameOnEveryRoute(t *testing.T) {
 	}
 }
 
+// A name that another program has for a model finds it where no model has that id.
+func TestNamesOfOtherProgramsWorkOnEveryRoute(t *testing.T) {
+	for path, rest := range modelRoutes {
+		fake := newFake()
+		to := fake.services()
+		var names []string
+		to.Pool = askedPool{fake, &names}
+		postTo(t, New(to, Options{}), path, "application/json", `{"model":"foreign:8b",`+rest+`}`)
+		if len(names) == 0 || len(names) > 2 || names[len(names)-1] != fake.model.Name {
+			t.Errorf("%s: %q were asked for", path, names)
+		}
+	}
+}
+
 func TestCaseOfNamesMattersExceptOnOllamasRoutes(t *testing.T) {
 	for path, rest := range modelRoutes {
 		for name, folded := range map[string]string{
@@ -146,7 +160,8 @@ func TestOllamasAnswerHasTheNameThatWasAsked(t *testing.T) {
 
 func TestOllamaShowHasTheListedName(t *testing.T) {
 	for name, want := range map[string]string{"tandem": "tandem:latest",
-		"TANDEM:latest": "tandem:latest", "Acme/Coder": "acme/coder:latest"} {
+		"TANDEM:latest": "tandem:latest", "Acme/Coder": "acme/coder:latest",
+		"foreign:8b": "acme/coder:latest"} {
 		w := postTo(t, New(detailedServices(newFake()), Options{}), "/api/show",
 			"application/json", `{"model":"`+name+`"}`)
 		var show ollama.Show

@@ -256,6 +256,35 @@ func Of(path string) (m Model, ok bool) {
 	return list[i], true
 }
 
+// namePart is what each part of a name can be, and no path to elsewhere.
+var namePart = regexp.MustCompile(`^[0-9A-Za-z_][0-9A-Za-z_.:-]*$`)
+
+// Named returns the model that has a name, with or without the parts that Ollama leaves out. ok is
+// false if the store has none, or only one with a Why. It reads one file unless there is one.
+func Named(store, name string) (m Model, ok bool) {
+	parts := strings.Split(name, "/")
+	last := len(parts) - 1
+	if last > 2 {
+		return m, false
+	}
+	bare, tag, tagged := strings.Cut(parts[last], ":")
+	if !tagged {
+		tag = usualTag
+	}
+	parts = append([]string{usualHost, usualNamespace}[:2-last], append(parts[:last], bare, tag)...)
+	for _, part := range parts {
+		if !namePart.MatchString(part) {
+			return m, false
+		}
+	}
+	m = readManifest(store, parts)
+	if m.Blob == "" {
+		return m, false
+	}
+	served, ok := Of(m.Blob)
+	return served, ok && slices.Contains(served.Names, m.ID())
+}
+
 // Parameters are what a model's authors recommend.
 type Parameters struct {
 	Sampling map[string]any // by the names of generation_config.json, as JSON

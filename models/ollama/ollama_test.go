@@ -154,6 +154,16 @@ func TestNamesOfOneFile(t *testing.T) {
 			t.Errorf("%s has the names %q: %s", m.ID(), m.Names, m.Why)
 		}
 	}
+	for name, want := range map[string]string{
+		"base": "base", "base:latest": "base", "base:8b": "base", "library/base:8b": "base",
+		"registry.ollama.ai/library/base": "base", "b:other": "b:other",
+		"a": "", "c": "", "none": "", "": "", "/": "", "base:": "", "x/y/library/base": "",
+		"library/../library/base": "", "..": "", "hf.co/library/base": "", "base/8b": "",
+	} {
+		if m, ok := Named(s.dir, name); ok != (want != "") || ok && m.ID() != want {
+			t.Errorf("%q names %s, %t", name, m.ID(), ok)
+		}
+	}
 	m, ok := Of(blob)
 	if p := m.Parameters(); !ok || m.ID() != "base" ||
 		fmt.Sprintf("%s", p.Sampling["temperature"]) != "0.6" {

@@ -133,10 +133,17 @@ func TestModelsOfOllamasAreAddedByEachName(t *testing.T) {
 			!strings.Contains(c.stderr, want) {
 			t.Errorf("adding %s: exit %d, %s", name, code, c.stderr)
 		}
+		if code := c.tandem(t.Context(), "run", "--raw", "--model", name, "a"); code != 1 ||
+			!strings.Contains(c.stderr, "is not registered") {
+			t.Errorf("running %s: exit %d, %s", name, code, c.stderr)
+		}
 	}
 	if out := c.must(t, "models", "list"); strings.Count(out, "tiny") != 1 ||
 		!regexp.MustCompile(`(?m)^tiny .* ollama +-$`).MatchString(out) {
 		t.Errorf("the list is\n%s", out)
+	}
+	for _, name := range []string{"tiny:135m", "tiny:latest", "hf.co/some/repo:Q4_1"} {
+		c.must(t, "run", "--raw", "--max-tokens", "1", "--model", name, "a")
 	}
 }
 
