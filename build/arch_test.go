@@ -24,7 +24,7 @@ var arrows = []struct {
 	from string
 	to   []string
 }{
-	{"app/cmd/tandem", []string{"app", "app/bench", "app/library", "app/pool", "app/home", "app/control", "frontend", "storage/disk", "models/starter"}},
+	{"app/cmd/tandem", []string{"app", "app/bench", "app/evidence", "app/library", "app/pool", "app/home", "app/control", "frontend", "storage/disk", "models/starter"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "storage/disk", "app/*"}},
@@ -43,7 +43,7 @@ var arrows = []struct {
 	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage", "storage/disk"}},
 	// engine's codes only
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
-	{"app/bench", []string{"app/pool", "app/model", "app/home", "app/control", "engine", "engine/*", "models"}},
+	{"app/bench", []string{"app/pool", "app/model", "app/home", "app/evidence", "app/control", "engine", "engine/*", "models"}},
 	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "models/ollama", "storage", "storage/disk"}},
 	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine/checkpoint", "engine/tokenizer"}},
 	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},
@@ -54,6 +54,7 @@ var arrows = []struct {
 	{"app/roomtest", []string{"app/pool", "app/settings", "app/home", "engine/mlx", "models/hub",
 		"storage"}},
 	{"app/control", nil},
+	{"app/evidence", nil},                       // reports, without knowing what measured them
 	{"app/dialect", []string{"app/jsonschema"}}, // how models write, without knowing what runs them
 	{"app/jsonschema", nil},
 	{"app/menu", []string{"app/control"}},

@@ -11,8 +11,8 @@ import (
 // ciFuzz is how long the test verb tries each of fuzzTargets with new inputs.
 const ciFuzz = 5 * time.Second
 
-// fuzzTargets read what comes from other people: files of models, replies of a hub, and bodies. All
-// other fuzz tests run on their recorded inputs alone, as tests.
+// fuzzTargets read what comes from other people: files of models, replies of a hub, bodies, and
+// reports. All other fuzz tests run on their recorded inputs alone, as tests.
 var fuzzTargets = []struct{ pkg, name string }{
 	{"./engine/native", "FuzzTemplate"},
 	{"./app/jsonschema", "FuzzAdmission"},
@@ -20,6 +20,7 @@ var fuzzTargets = []struct{ pkg, name string }{
 	{"./models/gguf", "FuzzHeader"},
 	{"./models/hub", "FuzzReply"},
 	{"./app/server", "FuzzShapedBody"},
+	{"./app/evidence", "FuzzRead"},
 }
 
 // fuzz tries each target for some time. go test keeps an input that fails in the package's

@@ -1,0 +1,50 @@
+// Package evidence has the reports of evaluations and the gate that admits what they claim.
+//
+// A report claims up to three figures: recall with restoration, a speed-up, memory saved. [Check]
+// compares each claim with the samples that the report lists. It returns a [Violation] for each
+// rule that does not hold. [HeadlineOf] gives the admitted claims, and the reasons why others are
+// withheld.
+//
+// A bench fills a [Run] with what it measured, and [Run.Report] derives the rest. Flags come from
+// what executed: restoration was active if rows were restored, and a run was fused if blocks were
+// verified. No rule reads the options under config.
+//
+// # Schema
+//
+// A report is version 2 of the schema that Kakeya's evaluations on a Mac use, with its field names:
+// the system under test is k3_cross_model, plain decoding is oracle. Tandem adds counts to each
+// row: restored_rows, evicted_rows, kv_bits. It adds measured bytes under memory.
+//
+// Kinds that begin with "tandem_" must have these counts. A report of another kind may lack them:
+// its own flags then count, and the headline says so. Where a count is given, it overrules the
+// flag. A report of unknown kind is judged by its sections.
+//
+// # Rules
+//
+//	LEGACY_SCHEMA                the report is older than version 2
+//	MISSING_STAGE_TIMINGS        an arm has no row per sample
+//	MISSING_RESTORATION_FLAG     a row does not say whether it restored, or contradicts its count
+//	MIXED_RESTORATION_PATHS      some samples restored and some did not
+//	BASELINE_AS_SUT              nothing was restored, and the label does not say so
+//	BASELINE_RECALL_CLAIM        a baseline claims recall for restoration
+//	RECALL_SCOPE                 recall is claimed beyond the samples that restored
+//	FUSED_NEVER_RAN              a fused run verified no block
+//	SPEEDUP_SELF_COMPARISON      both arms ran the same
+//	SPEEDUP_SAMPLES              an arm has fewer than 5 samples
+//	SPEEDUP_DECODE_TOKENS        an arm's median answer is shorter than 32 tokens
+//	SPEEDUP_DECODE_ONLY_MISSING  the medians of decoding alone are missing, or not those of the rows
+//	SPEEDUP_SCOPE_MISMATCH       the arms' times do not cover the same
+//	SPEEDUP_ORACLE_LOOP          the oracle's loop is not a fast one
+//	SPEEDUP_PREFILL_VARIANCE     an arm's longest prefill took over 3 times its shortest
+//	MEMORY_CLAIM_MISMATCH        the saving is not that of the bytes that were held
+//
+// Of a chat with speculation:
+//
+//	MISSING_LIVENESS             a turn does not say what ran
+//	PROPOSER_NEVER_RAN           no turn verified a block
+//	FTHETA_NOT_RUN               a turn skipped the restoration that was intended
+//	SILENT_FALLBACK              a part fell back to another
+//	OUTPUT_DEGENERATE            a text ends in a loop
+//
+// An answer longer than the window breaks no rule: tokens past it prove no loss by themselves.
+package evidence

@@ -1,0 +1,166 @@
+package evidence
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Names of claims.
+const (
+	claimRecall  = "recall"
+	claimSpeedup = "speedup"
+	claimMemory  = "memory"
+)
+
+// A Headline is what a report may say of itself.
+type Headline struct {
+	Recall  Claim `json:"recall"`
+	Speedup Claim `json:"speedup"`
+	Memory  Claim `json:"memory"`
+}
+
+// A Claim is one figure of a headline. Both fields are empty if the report does not have it.
+type Claim struct {
+	Text     string   `json:"text,omitempty"` // as admitted
+	Withheld []string `json:"withheld,omitempty"`
+}
+
+// HeadlineOf returns the claims of a report that the gate admits, and the reasons against the
+// others.
+func HeadlineOf(r *Report) Headline {
+	found := Check(r)
+	h := Headline{Recall: r.recallClaim(), Speedup: r.speedupClaim(), Memory: r.memoryClaim()}
+	for name, claim := range map[string]*Claim{claimRecall: &h.Recall, claimSpeedup: &h.Speedup,
+		claimMemory: &h.Memory} {
+		if reasons := against(found, name); claim.Text != "" && len(reasons) > 0 {
+			*claim = Claim{Withheld: reasons}
+		}
+	}
+	return h
+}
+
+// Lines returns the headline for a person, a line for each claim.
+func (h Headline) Lines() []string {
+	var lines []string
+	for _, c := range []struct {
+		name  string
+		claim Claim
+	}{{claimRecall, h.Recall}, {claimSpeedup, h.Speedup}, {claimMemory, h.Memory}} {
+		switch {
+		case c.claim.Text != "":
+			lines = append(lines, fmt.Sprintf("%-8s %s", c.name, c.claim.Text))
+		case len(c.claim.Withheld) > 0:
+			lines = append(lines, fmt.Sprintf("%-8s withheld: %s", c.name,
+				strings.Join(c.claim.Withheld, "; ")))
+		}
+	}
+	return lines
+}
+
+// against returns the reasons of the violations that stand against a claim. A rule of one claim
+// concerns that claim; the others concern all.
+func against(found []Violation, claim string) []string {
+	var reasons []string
+	for _, v := range found {
+		concerns := ""
+		switch {
+		case strings.HasPrefix(string(v.Code), "SPEEDUP_"):
+			concerns = claimSpeedup
+		case v.Code == RecallScope, v.Code == BaselineRecallClaim:
+			concerns = claimRecall
+		case v.Code == MemoryClaimMismatch:
+			concerns = claimMemory
+		}
+		if concerns == "" || concerns == claim {
+			reasons = append(reasons, fmt.Sprintf("%s: %s", v.Code, v.Text))
+		}
+	}
+	return reasons
+}
+
+// counted returns "1 sample" or "5 samples".
+func counted(samples int) string {
+	if samples == 1 {
+		return "1 sample"
+	}
+	return fmt.Sprintf("%d samples", samples)
+}
+
+// recallClaim says which recall the report has, and of what.
+func (r *Report) recallClaim() Claim {
+	if r.Gate == nil {
+		return Claim{}
+	}
+	f := (&checker{report: r}).facts()
+	text := ""
+	switch g := r.Gate; {
+	case g.Recall != nil:
+		text = fmt.Sprintf("%.3f with restoration", *g.Recall)
+	case g.RecallBounded != nil:
+		text = fmt.Sprintf("%.3f with bounded caches alone", *g.RecallBounded)
+	case g.RecallNative != nil:
+		text = fmt.Sprintf("%.3f of %s", *g.RecallNative, f.cross.SystemUnderTest)
+	case len(g.RecallWithheld) > 0:
+		return Claim{Withheld: g.RecallWithheld}
+	}
+	samples := f.cross.Total
+	if oracle := r.Gate.RecallOracle; oracle != nil && text != "" {
+		text += fmt.Sprintf(", oracle %.3f", *oracle)
+	} else if oracle != nil {
+		text, samples = fmt.Sprintf("oracle alone %.3f", *oracle), f.oracle.Total
+	}
+	if text == "" {
+		return Claim{}
+	}
+	if samples != nil {
+		text += ", " + counted(int(*samples))
+	}
+	if f.crossTimes.Mode == ModeTeacherForced {
+		text += "; teacher-forced, which measures too little"
+	}
+	if r.Gate.Recall != nil && !f.counted {
+		text += "; restored by the report's own word, no rows were counted"
+	}
+	return Claim{Text: text}
+}
+
+// speedupClaim says how much faster the report claims to be.
+func (r *Report) speedupClaim() Claim {
+	t := r.Throughput
+	switch {
+	case t == nil:
+		return Claim{}
+	case t.Speedup == nil:
+		return Claim{Withheld: t.SpeedupWithheld}
+	}
+	text := fmt.Sprintf("%.3f times as fast end to end", *t.Speedup)
+	if t.DecodeOnly != nil && t.DecodeOnly.Speedup != nil {
+		text += fmt.Sprintf(", %.3f times in decoding alone", *t.DecodeOnly.Speedup)
+	}
+	return Claim{Text: text + ", " + counted(len(part(t.Cross).Rows))}
+}
+
+// memoryClaim says what caches held, and what that saves.
+func (r *Report) memoryClaim() Claim {
+	m := r.Memory
+	if m == nil {
+		return Claim{}
+	}
+	var parts []string
+	if saving := m.SavingPercent; saving != nil && *saving < 0 {
+		parts = append(parts, fmt.Sprintf("%.1f %% more than full caches", -*saving))
+	} else if saving != nil {
+		parts = append(parts, fmt.Sprintf("%.1f %% less than full caches", *saving))
+	}
+	if held := m.Measured; held != nil && m.SavingWithheld == nil {
+		parts = append(parts, fmt.Sprintf("%.2f MB held: %.2f exact layers, %.2f own rows of bounded "+
+			"layers, %.2f restored", held.sum()/1e6, value(held.ExactBytes)/1e6,
+			value(held.BoundedBytes)/1e6, value(held.RestoredBytes)/1e6))
+	} else if m.SavingPercent != nil {
+		parts = append(parts, "by formula, no bytes were measured")
+	}
+	if len(parts) == 0 {
+		return Claim{Withheld: m.SavingWithheld}
+	}
+	return Claim{Text: strings.Join(parts, "; ")}
+}

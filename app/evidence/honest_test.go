@@ -1,0 +1,252 @@
+package evidence
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sample is one answer: right, 40 tokens, restored rows in its banks, 12 verified blocks.
+func sample() Sample {
+	return Sample{
+		Prompt: 1400, Text: "OMEGA-4711", Correct: new(true), Tokens: 40,
+		Restore: 300 * time.Millisecond, Prefill: 2 * time.Second, Decode: 800 * time.Millisecond,
+		RestoredRows: 4 * 1332, EvictedRows: 4 * 1332, Blocks: 12, MeanAccept: 3.3,
+	}
+}
+
+// plain is the answer of the oracle.
+func plain() Sample {
+	return Sample{Prompt: 1400, Text: "OMEGA-4711", Correct: new(true), Tokens: 40,
+		Prefill: 2 * time.Second, Decode: 1600 * time.Millisecond}
+}
+
+// arms repeats a sample, after change.
+func arms(n int, s Sample, change func(i int, s *Sample)) *Arm {
+	a := &Arm{Name: "arm"}
+	for i := range n {
+		one := s
+		if change != nil {
+			change(i, &one)
+		}
+		a.Samples = append(a.Samples, one)
+	}
+	return a
+}
+
+// held are the bytes of a stack with 2 exact layers and 4 bounded ones.
+func held() *Bytes {
+	return &Bytes{Exact: 2_870_000, Bounded: 278_528, Restored: 1_900_000, RestoredAs: "latents",
+		RestoredWhere: "memory", Full: 8_610_000, FormulaExact: 2_867_200, FormulaBounded: 278_528,
+		Tokens: 1400, SinkWindow: 68, Peak: 90_000_000}
+}
+
+// fusedRun is an honest run with all three claims, with no sample more than they need.
+func fusedRun() Run {
+	return Run{Kind: KindRecall, At: time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC),
+		Config: map[string]any{"sink": 4, "window": 64, "block": 8},
+		Cross:  arms(minSamples, sample(), nil), Oracle: arms(minSamples, plain(), nil), Memory: held()}
+}
+
+// written returns the reports that Read makes of what was written.
+func written(t testing.TB, v any) *Report {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports, err := Read(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if len(reports) != 1 {
+		t.Fatalf("%d reports, want 1", len(reports))
+	}
+	return reports[0]
+}
+
+// honest lists reports that claim what they measured. headline is what is printed of them.
+func honest(t testing.TB) []struct {
+	name     string
+	report   *Report
+	headline string
+} {
+	wrong := func(_ int, s *Sample) { s.Correct = new(false) }
+	notJudged := func(_ int, s *Sample) { s.Correct, s.RestoredRows, s.EvictedRows = nil, 0, 0 }
+	native := func(_ int, s *Sample) { s.Blocks, s.RestoredRows, s.EvictedRows, s.KVBits = 0, 0, 0, 4 }
+	more := held()
+	more.Restored = 7_000_000
+	slack := held()
+	slack.Bounded *= 8
+	return []struct {
+		name     string
+		report   *Report
+		headline string
+	}{
+		{"recall with restoration", Run{Kind: KindRecall,
+			Cross: arms(20, sample(), func(i int, s *Sample) {
+				s.Blocks, s.Correct = 0, new(i > 0)
+				s.Tokens = 8
+			}),
+			Oracle: arms(20, plain(), func(_ int, s *Sample) { s.Tokens = 8 })}.Report(),
+			"recall 0.950 with restoration, oracle 1.000, 20 samples\n" +
+				"speedup withheld: SPEEDUP_DECODE_TOKENS: "},
+		{"oracle alone", Run{Kind: KindRecall, Oracle: arms(10, plain(), nil)}.Report(),
+			"recall oracle alone 1.000, 10 samples"},
+		{"native bypass, labelled", Run{Kind: KindRecall, Bypass: true,
+			Cross: arms(5, sample(), native), Oracle: arms(5, plain(), nil)}.Report(),
+			"recall 1.000 of native bypass, oracle 1.000, 5 samples\n" +
+				"speedup withheld: SPEEDUP_SELF_COMPARISON: "},
+		{"fused", fusedRun().Report(),
+			"recall 1.000 with restoration, oracle 1.000, 5 samples\n" +
+				"speedup 1.161 times as fast end to end, 2.000 times in decoding alone, 5 samples\n" +
+				"memory 41.4 % less than full caches; 5.05 MB held: "},
+		{"code", Run{Kind: KindCode, Cross: arms(8, sample(), notJudged),
+			Oracle: arms(8, plain(), notJudged)}.Report(),
+			"speedup 1.161 times as fast end to end, 2.000 times in decoding alone, 8 samples"},
+		{"quantized caches", Run{Kind: KindKVQuant, Cross: arms(10, sample(), native),
+			Oracle:  arms(10, plain(), nil),
+			Details: map[string]any{"arms": []any{map[string]any{"name": "affine4", "rel_mse": 0.0144}}},
+		}.Report(), "recall 1.000 of quantized_kv, oracle 1.000, 10 samples\nspeedup 1.161"},
+		{"memory alone", Run{Kind: KindMemory, Memory: held()}.Report(),
+			"memory 41.4 % less than full caches; 5.05 MB held: 2.87 exact layers, " +
+				"0.28 own rows of bounded layers, 1.90 restored"},
+		{"figures that claim nothing", Run{Kind: KindParity,
+			Details: map[string]any{"drafted": 96, "equal": 91}}.Report(), ""},
+		{"chat", Chat{Restoring: true, Answers: []Sample{sample(), sample()}}.Report(), ""},
+		{"at each limit", Run{Kind: KindRecall,
+			Cross: arms(minSamples, sample(), func(i int, s *Sample) { s.Tokens = 30 + i }),
+			Oracle: arms(minSamples, plain(), func(i int, s *Sample) {
+				s.Tokens, s.Prefill = 30+i, time.Second
+				if i == 0 {
+					s.Prefill = 3 * time.Second
+				}
+			})}.Report(), "recall 1.000 with restoration, oracle 1.000, 5 samples\nspeedup "},
+		{"an answer without a token", Run{Kind: KindRecall,
+			Cross:  arms(1, sample(), func(_ int, s *Sample) { s.Tokens, s.Blocks = 0, 0 }),
+			Oracle: arms(1, plain(), func(_ int, s *Sample) { s.Tokens = 0 })}.Report(),
+			"recall 1.000 with restoration, oracle 1.000, 1 sample\n" +
+				"speedup withheld: an arm decoded no tokens in measured time"},
+		{"worse in all", Run{Kind: KindRecall, Memory: more,
+			Cross: arms(10, sample(), func(i int, s *Sample) {
+				wrong(i, s)
+				s.Decode = time.Minute
+			}), Oracle: arms(10, plain(), nil)}.Report(),
+			"recall 0.000 with restoration, oracle 1.000, 10 samples\n" +
+				"speedup 0.058 times as fast end to end, 0.027 times in decoding alone, 10 samples\n" +
+				"memory 17.9 % more than full caches"},
+		{"bounded caches alone", Run{Kind: KindRecall,
+			Cross: arms(20, sample(), func(i int, s *Sample) {
+				wrong(i, s)
+				s.RestoredRows, s.Blocks = 0, 0
+			}), Oracle: arms(20, plain(), nil)}.Report(),
+			"recall 0.000 with bounded caches alone, oracle 1.000, 20 samples\nspeedup "},
+		{"teacher-forced", Run{Kind: KindRecall, Oracle: arms(5, plain(), nil),
+			Cross: &Arm{TeacherForced: true, Samples: arms(5, sample(), nil).Samples}}.Report(),
+			"recall 1.000 with restoration, oracle 1.000, 5 samples; teacher-forced, which measures " +
+				"too little\nspeedup "},
+		{"buffers with slack", Run{Kind: KindMemory, Memory: slack}.Report(),
+			"memory 18.7 % less than full caches; 7.00 MB held: "},
+		{"Kakeya's fields alone", written(t, flagged(true)),
+			"recall 1.000 with restoration, oracle 1.000, 5 samples; restored by the report's own word, " +
+				"no rows were counted\nspeedup 1.179 times"},
+		{"Kakeya's baseline, labelled", written(t, flagged(false)),
+			"recall 1.000 of native_ar_baseline, oracle 1.000, 5 samples"},
+		{"Kakeya's chat", written(t, map[string]any{"kind": KindMacChat, "schema_version": 1,
+			"f_theta_intended": false, "fallbacks_taken": []any{}, "turns": []any{
+				map[string]any{"user": "q", "text": "Paris.", "blocks": 2, "f_theta_ran": false}}}), ""},
+	}
+}
+
+// flagged is a report as Kakeya's schema has it, whose rows have a flag and no counts. Without
+// restoration it is a labelled baseline.
+func flagged(restoration bool) map[string]any {
+	rows, oracle := []any{}, []any{}
+	tokens := []any{64, 64, 64, 64, 64}
+	for i := range 5 {
+		row := map[string]any{"sample": i, "prefill_s": 20.0 + float64(i), "decode_s": 3.0,
+			"restoration_active": restoration, "decode_loop": "fused_specdecode"}
+		if restoration {
+			row["fused"] = map[string]any{"blocks": 20, "mean_accept_len": 3.2}
+		}
+		rows = append(rows, row)
+		oracle = append(oracle, map[string]any{"sample": i, "prefill_s": 20.0 + float64(i),
+			"decode_s": 6.0, "decode_loop": LoopGenerateStep})
+	}
+	recall := map[string]any{"recall": 1.0, "samples_total": 5, "samples_correct": 5,
+		"per_sample_decode_tokens": tokens}
+	cross := map[string]any{"recall": 1.0, "samples_total": 5, "samples_correct": 5,
+		"per_sample_decode_tokens": tokens, "system_under_test": Restored}
+	gate := map[string]any{"recall_cross_model": 1.0, "recall_oracle": 1.0,
+		"recall_delta_vs_oracle_pp": 0.0, "recall_delta_within_5pp": true}
+	times := map[string]any{"eval_mode": ModeFused, "timing_scope": ScopeEndToEnd,
+		"tokens_per_second": 2.49, "stage_timings": rows}
+	throughput := map[string]any{"k3_cross_model": times,
+		"oracle_native_ar": map[string]any{"timing_scope": ScopeEndToEnd, "tokens_per_second": 2.1113,
+			"decode_loop": LoopGenerateStep, "stage_timings": oracle},
+		"decode_only": map[string]any{"cross_median_tok_s": 21.3333, "oracle_median_tok_s": 10.6667,
+			"speedup": 2.0},
+		"cross_model_speedup_vs_oracle_ar": 1.179}
+	memory := map[string]any{"s5": map[string]any{"formula_matches_run": true},
+		"savings_vs_naive_pct": 89.8}
+	if !restoration {
+		cross["system_under_test"] = NativeBaseline
+		gate["recall_native_baseline"], gate["recall_cross_model"] = 1.0, nil
+		gate["recall_delta_vs_oracle_pp"], gate["recall_delta_within_5pp"] = nil, false
+		times["eval_mode"] = NativeBaseline
+		throughput["cross_model_speedup_vs_oracle_ar"], memory["savings_vs_naive_pct"] = nil, nil
+	}
+	return map[string]any{"schema_version": 2, "kind": KindMac,
+		"results": map[string]any{"k3_cross_model": cross, "oracle": recall},
+		"gate":    gate, "throughput": throughput, "memory": memory}
+}
+
+// TestHonestReportsAreAdmitted reads each report as it is written.
+func TestHonestReportsAreAdmitted(t *testing.T) {
+	refused := 0
+	list := honest(t)
+	for _, h := range list {
+		r := written(t, h.report)
+		if found := Check(r); len(found) > 0 {
+			refused++
+			t.Errorf("%s is refused: %v", h.name, found)
+		}
+		head := strings.Join(HeadlineOf(r).Lines(), "\n")
+		if got := strings.Join(strings.Fields(head), " "); !strings.HasPrefix(got,
+			strings.Join(strings.Fields(h.headline), " ")) || (got == "") != (h.headline == "") {
+			t.Errorf("%s has the headline\n%s\nwant\n%s", h.name, head, h.headline)
+		}
+	}
+	t.Logf("honest reports refused: %d of %d", refused, len(list))
+}
+
+// TestWriterKeepsNoClaimThatTheGateRefuses gives the writer runs that prove nothing.
+func TestWriterKeepsNoClaimThatTheGateRefuses(t *testing.T) {
+	mixed := fusedRun()
+	mixed.Cross.Samples[2].RestoredRows = 0
+	r := mixed.Report()
+	if r.Gate.Recall != nil || r.Throughput.Speedup != nil || r.Memory.SavingPercent != nil {
+		t.Errorf("a mixed run claims %+v", HeadlineOf(r))
+	}
+	if !breaks(r.Gate.Violations, MixedRestorationPaths) {
+		t.Errorf("a mixed run notes %v", r.Gate.Violations)
+	}
+	few := fusedRun()
+	few.Oracle.Samples = few.Oracle.Samples[:minSamples-1]
+	r = few.Report()
+	if r.Throughput.Speedup != nil || r.Gate.Recall == nil || len(r.Gate.Violations) > 0 {
+		t.Errorf("with 4 samples of the oracle: speed-up %s, recall %s, violations %v",
+			shown(r.Throughput.Speedup), shown(r.Gate.Recall), r.Gate.Violations)
+	}
+	if reasons := fmt.Sprint(r.Throughput.SpeedupWithheld); !strings.Contains(reasons,
+		"SPEEDUP_SAMPLES: the oracle has 4 samples; measure at least 5") {
+		t.Errorf("the speed-up is withheld because %s", reasons)
+	}
+	hidden := fusedRun()
+	hidden.Memory.Restored = 0
+	if r = hidden.Report(); r.Memory.SavingPercent != nil {
+		t.Errorf("restored rows that take no bytes save %s %%", shown(r.Memory.SavingPercent))
+	}
+}

@@ -1,0 +1,83 @@
+package evidence
+
+import "math"
+
+// How near a claim of memory must be.
+const (
+	formulaTolerance = 0.05 // between the formula and the bytes held
+	savingTolerance  = 0.5  // in points, between the claim and the bytes
+	bytesTolerance   = 0.01 // between a sum and its parts
+)
+
+// memory holds a claimed saving to the bytes that the caches held.
+func (c *checker) memory(f *facts) {
+	m := c.report.Memory
+	if m == nil || m.SavingPercent == nil {
+		return
+	}
+	formula, held := part(m.Formula), m.Measured
+	matches := formula.MatchesRun != nil && *formula.MatchesRun
+	const flag = "memory.s5.formula_matches_run"
+	if held == nil {
+		switch {
+		case c.report.isOwn():
+			c.add(MemoryClaimMismatch, "memory.measured", "a saving is claimed, but no bytes were "+
+				"measured; write the bytes that the caches held")
+		case !matches:
+			c.add(MemoryClaimMismatch, flag, "a saving is claimed from a formula that does not "+
+				"describe the run; withhold it, or measure the bytes")
+		}
+		return
+	}
+	total := held.sum()
+	if !near(value(held.TotalBytes), total, total*bytesTolerance) {
+		c.add(MemoryClaimMismatch, "memory.measured.total_bytes", "the total is %s, but its parts "+
+			"have %.0f bytes; count restored rows or latents too", shown(held.TotalBytes), total)
+	}
+	if f.restored > 0 && value(held.RestoredBytes) == 0 {
+		c.add(MemoryClaimMismatch, "memory.measured.restored_bytes", "rows were restored, but they "+
+			"take no bytes; count them, or the latents they are rebuilt from")
+	}
+	if formula.TotalBytes != nil && matches != held.Matches(formula) {
+		c.add(MemoryClaimMismatch, flag, "it is %t, but the formula gives %s bytes and the layers "+
+			"held %.0f of their own; compute it from both", matches, shown(formula.TotalBytes), held.own())
+	}
+	full := part(m.Full)
+	if full.bytes() == 0 {
+		c.add(MemoryClaimMismatch, "memory.naive_full_kv", "a saving is claimed, but nothing says "+
+			"what full caches hold; write measured_bytes of the oracle's")
+	} else if measured := SavingPercent(total, full.bytes()); !near(value(m.SavingPercent), measured,
+		savingTolerance) {
+		c.add(MemoryClaimMismatch, "memory.savings_vs_naive_pct", "a saving of %s %% is claimed, but "+
+			"the bytes held give %.4g %%; compute it from them", shown(m.SavingPercent), measured)
+	}
+}
+
+// own returns the bytes that layers hold of their own rows.
+func (m *Measured) own() float64 { return value(m.ExactBytes) + value(m.BoundedBytes) }
+
+// sum returns all bytes held.
+func (m *Measured) sum() float64 { return m.own() + value(m.RestoredBytes) }
+
+// Matches reports whether the formula describes what the layers held of their own.
+func (m *Measured) Matches(f Formula) bool {
+	own := m.own()
+	return f.TotalBytes != nil && own > 0 &&
+		math.Abs(value(f.TotalBytes)-own) <= own*formulaTolerance
+}
+
+// bytes returns what full caches take: measured, or by the formula.
+func (f FullKV) bytes() float64 {
+	if f.MeasuredBytes != nil {
+		return value(f.MeasuredBytes)
+	}
+	return 1e6 * value(f.FormulaMB)
+}
+
+// SavingPercent returns how much less held is than full. It is NaN if full is 0.
+func SavingPercent(held, full float64) float64 {
+	if full <= 0 {
+		return math.NaN()
+	}
+	return 100 * (1 - held/full)
+}

@@ -1,0 +1,303 @@
+package evidence
+
+import (
+	"math"
+	"time"
+)
+
+// A Run is what an evaluation measured. Nothing in it is a claim: [Run.Report] derives those.
+type Run struct {
+	Kind   string
+	At     time.Time      // when it ended
+	Config map[string]any // options, for the reader
+	Cross  *Arm           // the system under test; nil = not run
+	Oracle *Arm           // plain decoding over full caches; nil = not run
+	Memory *Bytes         // nil = not measured
+	// Bypass says that the system under test ran through the primitives of the native cache.
+	Bypass  bool
+	Details any // other figures, which claim nothing
+}
+
+// An Arm is one side of an evaluation. Both sides have the same prompts.
+type Arm struct {
+	Name          string
+	Samples       []Sample
+	TeacherForced bool
+}
+
+// A Sample is one answer. The counts are what caches and engine counted while it ran.
+type Sample struct {
+	Prompt  int    // tokens
+	Text    string // of the answer
+	Correct *bool  // nil = answers are not judged
+	Tokens  int    // of the answer
+	Loop    string // what decoded; empty = LoopPlain, or LoopSpeculative if blocks were verified
+
+	// Restore is the time before prefill that only this arm needs.
+	Restore, Prefill, Decode time.Duration
+
+	RestoredRows int     // in the banks of all layers
+	EvictedRows  int     // own rows that bounded layers gave up
+	KVBits       int     // of quantized caches; 0 = not quantized
+	Blocks       int     // verified
+	MeanAccept   float64 // tokens of a block
+}
+
+// Bytes are what caches held at the end of a prompt, summed over live arrays.
+type Bytes struct {
+	Exact, Bounded, Restored int64
+	RestoredAs               string // rows or latents
+	RestoredWhere            string // where they live
+	Full                     int64  // what the oracle's caches held
+	// FormulaExact and FormulaBounded are the same layers by their shapes, for Tokens.
+	FormulaExact, FormulaBounded int64
+	Tokens, SinkWindow           int
+	Peak                         int64 // of the process
+}
+
+// Report derives the report of a run. A claim that the gate does not admit is withheld, with the
+// reasons in its place.
+func (run Run) Report() *Report {
+	r := &Report{SchemaVersion: new(Count(SchemaVersion)), Kind: run.Kind, Config: run.Config,
+		MeasuredAt: stamp(run.At), Details: run.Details, Gate: &Gate{}}
+	if run.Cross != nil || run.Oracle != nil {
+		r.Results, r.Throughput = &Results{}, &Throughput{}
+	}
+	if run.Oracle != nil {
+		r.Results.Oracle, r.Throughput.Oracle = run.Oracle.answers(), run.Oracle.times()
+		r.Gate.RecallOracle = r.Results.Oracle.Recall
+	}
+	if run.Cross != nil {
+		r.Results.Cross, r.Throughput.Cross = run.Cross.answers(), run.Cross.times()
+		r.Results.Cross.SystemUnderTest = run.systemUnderTest()
+		r.claimRecall()
+		r.claimSpeedup()
+	}
+	if run.Memory != nil {
+		r.Memory = run.Memory.memory()
+	}
+	r.withhold()
+	return r
+}
+
+// A Chat is a conversation with speculation. Of its samples, the counts and the text are reported.
+type Chat struct {
+	At      time.Time
+	Config  map[string]any
+	Answers []Sample
+	// Restoring says that restoration was intended.
+	Restoring bool
+	Fallbacks []string // parts that another took the place of
+}
+
+// Report derives the report of a chat.
+func (c Chat) Report() *Report {
+	r := &Report{SchemaVersion: new(Count(SchemaVersion)), Kind: KindChat, Config: c.Config,
+		MeasuredAt: stamp(c.At), FThetaIntended: new(c.Restoring), Fallbacks: c.Fallbacks,
+		Turns: []Turn{}}
+	for _, s := range c.Answers {
+		r.Turns = append(r.Turns, Turn{Text: new(s.Text), Tokens: new(Count(s.Tokens)),
+			Blocks: new(Count(s.Blocks)), MeanAccept: new(Rate(s.MeanAccept)),
+			FThetaRan: new(s.RestoredRows > 0), RestoredRows: new(Count(s.RestoredRows))})
+	}
+	return r
+}
+
+// systemUnderTest names what ran, from the counts.
+func (run Run) systemUnderTest() string {
+	var restored, blocks, evicted, bits int
+	for _, s := range run.Cross.Samples {
+		restored += s.RestoredRows
+		blocks += s.Blocks
+		evicted += s.EvictedRows
+		bits += s.KVBits
+	}
+	switch {
+	case restored > 0:
+		return Restored
+	case run.Bypass:
+		return NativeBypass
+	case evicted > 0:
+		return SinkWindow
+	case blocks > 0:
+		return Speculation
+	case bits > 0:
+		return QuantizedKV
+	}
+	return NativeBypass
+}
+
+// answers sums up what an arm said.
+func (a *Arm) answers() *Answers {
+	total, right := len(a.Samples), 0
+	out := &Answers{Name: a.Name, Total: new(Count(total)), Tokens: []Count{}}
+	judged := total > 0
+	for _, s := range a.Samples {
+		out.Decoded = append(out.Decoded, s.Text)
+		out.Tokens = append(out.Tokens, Count(s.Tokens))
+		out.Rates = append(out.Rates, rate(s.Tokens, s.endToEnd()))
+		judged = judged && s.Correct != nil
+		if s.Correct != nil && *s.Correct {
+			right++
+		}
+	}
+	if judged {
+		for _, s := range a.Samples {
+			out.Correct = append(out.Correct, *s.Correct)
+		}
+		out.Right, out.Recall = new(Count(right)), new(Share(float64(right)/float64(total)))
+	}
+	return out
+}
+
+// times lists how an arm's samples ran.
+func (a *Arm) times() *Times {
+	t := &Times{Scope: ScopeEndToEnd, Mode: ModeIncremental, Rows: []Row{}}
+	var wall time.Duration
+	tokens, blocks := 0, 0
+	for i, s := range a.Samples {
+		t.Rows = append(t.Rows, s.row(i))
+		wall += s.endToEnd()
+		tokens += s.Tokens
+		blocks += s.Blocks
+	}
+	t.Tokens, t.WallSeconds = new(Count(tokens)), seconds(wall)
+	t.TokensPerSecond = rate(tokens, wall)
+	switch {
+	case a.TeacherForced:
+		t.Mode = ModeTeacherForced
+	case blocks > 0:
+		t.Mode = ModeFused
+	}
+	// The arm's loop is that of its samples. Different ones are no loop to compare with.
+	for i, row := range t.Rows {
+		switch {
+		case i == 0:
+			t.Loop = row.Loop
+		case t.Loop != row.Loop:
+			t.Loop = "mixed"
+		}
+	}
+	return t
+}
+
+// row says how a sample ran.
+func (s Sample) row(i int) Row {
+	row := Row{
+		Sample: new(Count(i)), PromptTokens: new(Count(s.Prompt)), Loop: s.Loop,
+		BuildSeconds: seconds(s.Restore), PrefillSeconds: seconds(s.Prefill),
+		DecodeSeconds: seconds(s.Decode), EndToEndSeconds: seconds(s.endToEnd()),
+		Active: new(s.RestoredRows > 0), RestoredRows: new(Count(s.RestoredRows)),
+		EvictedRows: new(Count(s.EvictedRows)), KVBits: new(Count(s.KVBits)),
+	}
+	if s.Blocks > 0 {
+		row.Fused = &Fused{Blocks: new(Count(s.Blocks)), MeanAccept: new(Rate(s.MeanAccept)),
+			DecodeTokens: new(Count(s.Tokens))}
+	}
+	if row.Loop == "" {
+		row.Loop = LoopPlain
+		if s.Blocks > 0 {
+			row.Loop = LoopSpeculative
+		}
+	}
+	return row
+}
+
+// endToEnd is all the time that a sample took.
+func (s Sample) endToEnd() time.Duration { return s.Restore + s.Prefill + s.Decode }
+
+// claimRecall writes recall into the field of what ran, and the distance to the oracle.
+func (r *Report) claimRecall() {
+	recall := r.Results.Cross.Recall
+	switch r.Results.Cross.SystemUnderTest {
+	case Restored:
+		r.Gate.Recall = recall
+	case SinkWindow:
+		r.Gate.RecallBounded = recall
+	default:
+		r.Gate.RecallNative = recall
+	}
+	if oracle := r.Gate.RecallOracle; recall != nil && oracle != nil {
+		delta := 100 * math.Abs(float64(*recall-*oracle))
+		r.Gate.DeltaPoints, r.Gate.Within5Points = new(Number(delta)), new(delta <= 5)
+	}
+}
+
+// claimSpeedup writes the speed-up of the rows, if both arms have one.
+func (r *Report) claimSpeedup() {
+	t := r.Throughput
+	if t.Oracle == nil {
+		t.SpeedupWithheld = []string{"the oracle did not run"}
+		return
+	}
+	cross := arm{times: *t.Cross, tokens: r.Results.Cross.Tokens}
+	oracle := arm{times: *t.Oracle, tokens: r.Results.Oracle.Tokens}
+	one, two := median(cross.rates()), median(oracle.rates())
+	if one > 0 && two > 0 {
+		t.DecodeOnly = &DecodeOnly{new(Rate(one)), new(Rate(two)), new(Rate(one / two))}
+	}
+	one, two = value(t.Cross.TokensPerSecond), value(t.Oracle.TokensPerSecond)
+	if one > 0 && two > 0 {
+		t.Speedup = new(Rate(one / two))
+	} else {
+		t.SpeedupWithheld = []string{"an arm decoded no tokens in measured time"}
+	}
+}
+
+// memory puts the bytes beside the formula.
+func (b *Bytes) memory() *Memory {
+	m := &Memory{
+		Measured: &Measured{ExactBytes: new(Count(b.Exact)), BoundedBytes: new(Count(b.Bounded)),
+			RestoredBytes: new(Count(b.Restored)), RestoredAs: b.RestoredAs,
+			RestoredWhere: b.RestoredWhere, TotalBytes: new(Count(b.Exact + b.Bounded + b.Restored))},
+		Formula: &Formula{Tokens: new(Count(b.Tokens)), SinkWindow: new(Count(b.SinkWindow)),
+			BoundedBytes: new(Count(b.FormulaBounded)), ExactBytes: new(Count(b.FormulaExact)),
+			TotalBytes: new(Count(b.FormulaExact + b.FormulaBounded)), Scope: "own rows of all layers"},
+		PeakMB: new(Rate(float64(b.Peak) / 1e6)),
+	}
+	m.Formula.MatchesRun = new(m.Measured.Matches(*m.Formula))
+	if b.Full > 0 {
+		m.Full = &FullKV{MeasuredBytes: new(Count(b.Full))}
+		m.SavingPercent = new(Number(SavingPercent(m.Measured.sum(), float64(b.Full))))
+	}
+	return m
+}
+
+// withhold takes back each claim that the gate does not admit. Then it notes what the gate still
+// finds.
+func (r *Report) withhold() {
+	found := Check(r)
+	if reasons := against(found, claimRecall); r.Gate.Recall != nil && len(reasons) > 0 {
+		r.Gate.Recall, r.Gate.RecallWithheld = nil, reasons
+		r.Gate.DeltaPoints, r.Gate.Within5Points = nil, nil
+	}
+	if t := r.Throughput; t != nil && t.Speedup != nil {
+		if reasons := against(found, claimSpeedup); len(reasons) > 0 {
+			t.Speedup, t.SpeedupWithheld = nil, reasons
+		}
+	}
+	if m := r.Memory; m != nil && m.SavingPercent != nil {
+		if reasons := against(found, claimMemory); len(reasons) > 0 {
+			m.SavingPercent, m.SavingWithheld = nil, reasons
+		}
+	}
+	r.Gate.Violations = append([]Violation{}, Check(r)...)
+}
+
+// rate returns tokens per second; nil if nothing was decoded or no time was measured.
+func rate(tokens int, d time.Duration) *Rate {
+	if tokens <= 0 || d <= 0 {
+		return nil
+	}
+	return new(Rate(float64(tokens) / d.Seconds()))
+}
+
+// stamp writes when something was measured; empty if that is not known.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func seconds(d time.Duration) *Seconds { return new(Seconds(max(d, 0).Seconds())) }
