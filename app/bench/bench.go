@@ -42,6 +42,7 @@ type Options struct {
 	Full     bool     // of speculation: every combination
 	Only     string   // of speculation: the tables whose name contains it; of endpoint and load: the rows
 	Home     string   // where verify keeps its figures; empty = nowhere
+	Reports  string   // file for the reports of an evaluation; empty = none
 
 	// Open opens a Tandem in a home folder of its own, with the pocket model and a drafter; empty
 	// is auto. The bench endpoint needs it, and package app provides it.
@@ -73,6 +74,7 @@ func (b Bench) Check(o Options) error {
 		{"model", o.Model != ""}, {"drafter", len(o.Drafters) > 0}, {"context", o.Contexts != nil},
 		{"pairs", o.Pairs != 0},
 		{"quick", o.Quick}, {"full", o.Full}, {"only", o.Only != ""},
+		{"out", o.Reports != ""},
 	} {
 		if option.given && !slices.Contains(strings.Fields(b.takes), option.flag) {
 			return fmt.Errorf("%s takes no --%s", b.Name, option.flag)
@@ -81,7 +83,7 @@ func (b Bench) Check(o Options) error {
 	return nil
 }
 
-// A bench is opened once. It is a measurer or a reporter.
+// A bench is opened once. It is a measurer, a reporter or an [evaluator].
 type bench interface {
 	header() benchHeader
 	Close() error
@@ -137,22 +139,30 @@ func (b Bench) Run(ctx context.Context, o Options) error {
 	if err := print(run.header()); err != nil {
 		return err
 	}
-	if r, ok := run.(reporter); ok {
+	m, ok := run.(measurer)
+	if !ok {
 		if o.Wait {
 			return fmt.Errorf("bench %s compares by itself; leave out --wait", b.Name)
 		}
-		if err := r.report(ctx, func(t benchTable) error { return print(t) }); err != nil {
+		table := func(t benchTable) error { return print(t) }
+		switch run := run.(type) {
+		case reporter:
+			err = run.report(ctx, table)
+		case evaluator:
+			err = evaluate(ctx, run, o, table)
+		}
+		if err != nil {
 			return fmt.Errorf("bench %s: %w", b.Name, err)
 		}
 		return nil
 	}
 	asked := bufio.NewScanner(o.In)
 	for !o.Wait || asked.Scan() {
-		m, err := run.(measurer).measure(ctx)
+		figures, err := m.measure(ctx)
 		if err != nil {
 			return fmt.Errorf("bench %s: %w", b.Name, err)
 		}
-		if err := print(m); err != nil || !o.Wait {
+		if err := print(figures); err != nil || !o.Wait {
 			return err
 		}
 	}

@@ -1,0 +1,66 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tandem/app/evidence"
+	"tandem/app/home"
+)
+
+// An evaluator measures figures that others quote. It hands over what it measured, never a claim:
+// the gate derives each report, and withholds what it does not admit.
+type evaluator interface {
+	bench
+	evaluate(ctx context.Context, table func(benchTable) error, report reporting) error
+}
+
+// A reporting function takes what was measured, under the title of its table.
+type reporting func(title string, run measuredRun) error
+
+// A measuredRun is an evidence.Run or an evidence.Chat.
+type measuredRun interface {
+	Report() *evidence.Report
+}
+
+// evaluate runs an evaluator. It prints a table of each report's claims, and writes the reports to
+// o.Reports. A report that the gate refuses is written too, and is an error in the end.
+func evaluate(ctx context.Context, e evaluator, o Options, table func(benchTable) error) error {
+	var reports, refused []string
+	err := e.evaluate(ctx, table, func(title string, run measuredRun) error {
+		r := run.Report()
+		for _, v := range evidence.Check(r) {
+			refused = append(refused, title+": "+v.String())
+		}
+		if o.Reports != "" {
+			text, err := json.MarshalIndent(r, "", "  ")
+			if err != nil {
+				return err
+			}
+			reports = append(reports, string(text)+"\n")
+			if err := home.WriteOwn(o.Reports, strings.Join(reports, "")); err != nil {
+				return err
+			}
+		}
+		return table(claims(title, evidence.HeadlineOf(r)))
+	})
+	if err == nil && len(refused) > 0 {
+		err = fmt.Errorf("the gate does not admit:\n  %s", strings.Join(refused, "\n  "))
+	}
+	return err
+}
+
+// claims returns the table of a headline.
+func claims(title string, h evidence.Headline) benchTable {
+	t := benchTable{Title: title, Columns: []string{"claim", "as admitted"}}
+	for _, line := range h.Lines() {
+		name, text, _ := strings.Cut(line, " ")
+		t.Rows = append(t.Rows, []any{name, strings.TrimSpace(text)})
+	}
+	if len(t.Rows) == 0 {
+		t.Notes = []string{"It claims nothing."}
+	}
+	return t
+}

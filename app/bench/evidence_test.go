@@ -1,0 +1,85 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/app/evidence"
+)
+
+// A fewSamples evaluation measures too little for a speed-up.
+type fewSamples struct{ restored int } // rows of its second sample
+
+func (fewSamples) header() benchHeader { return benchHeader{Side: "tandem"} }
+func (fewSamples) Close() error        { return nil }
+
+func (e fewSamples) evaluate(_ context.Context, table func(benchTable) error,
+	report reporting) error {
+	answer := evidence.Sample{Prompt: 200, Correct: new(true), Tokens: 40, Prefill: time.Second,
+		Decode: time.Second}
+	one, two := answer, answer
+	one.RestoredRows, two.RestoredRows = 132, e.restored
+	if err := table(benchTable{Title: "its own table", Columns: []string{"a"}}); err != nil {
+		return err
+	}
+	return report("needles", evidence.Run{Kind: evidence.KindRecall,
+		Cross:  &evidence.Arm{Name: "f_theta", Samples: []evidence.Sample{one, two}},
+		Oracle: &evidence.Arm{Name: "oracle", Samples: []evidence.Sample{answer, answer}}})
+}
+
+// runEvaluation runs an evaluation as `tandem bench` does.
+func runEvaluation(t *testing.T, e evaluator, o Options) (out string, err error) {
+	t.Helper()
+	var text strings.Builder
+	o.Out = &text
+	b := Bench{Name: "needles", open: func(context.Context, Options) (bench, error) { return e, nil }}
+	err = b.Run(t.Context(), o)
+	return text.String(), err
+}
+
+// TestEvaluationsPassTheGate runs one whose speed-up is withheld, and one that the gate refuses.
+func TestEvaluationsPassTheGate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "reports.json")
+	out, err := runEvaluation(t, fewSamples{132}, Options{Reports: file})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"its own table", "1.000 with restoration, oracle 1.000, 2 samples",
+		"withheld: SPEEDUP_SAMPLES: the system under test has 2 samples; measure at least 5"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it prints no %q:\n%s", want, out)
+		}
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	reports, err := evidence.Read(f)
+	if err != nil || len(reports) != 1 || len(evidence.Check(reports[0])) > 0 {
+		t.Errorf("the file has %d reports, %v", len(reports), err)
+	}
+
+	out, err = runEvaluation(t, fewSamples{0}, Options{JSON: true})
+	if err == nil || !strings.Contains(err.Error(), "needles: MIXED_RESTORATION_PATHS ") {
+		t.Errorf("a mixed run ends with %v", err)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	var table benchTable
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &table); err != nil ||
+		table.Title != "needles" || len(table.Rows) != 2 {
+		t.Errorf("the last of %d lines is %s, %v", len(lines), lines[len(lines)-1], err)
+	}
+}
+
+// TestEvaluationsTakeNoWait asks an evaluation to measure in turns with a rival.
+func TestEvaluationsTakeNoWait(t *testing.T) {
+	if _, err := runEvaluation(t, fewSamples{1}, Options{Wait: true}); err == nil {
+		t.Error("it waits")
+	}
+}
