@@ -36,6 +36,7 @@ func verbs() []verb {
 		{"checkpoints", "[VERB]", "the states of texts that are kept on disk; ID may be a name", checkpointsVerb, checkpointVerbs()},
 		{"forget", "", "delete the history of a model, a client or a day, and the states that its requests left; it says what goes, and asks", forget, nil},
 		{"bench", "NAME", "measure this machine", runBench, nil},
+		{"evidence", "VERB", "what reports of evaluations may claim", evidenceVerb, evidenceVerbs()},
 		{"settings", "[VERB]", "what can be set, and what decides each", settingsVerb, settingVerbs()},
 		{"keys", "[VERB]", "the keys that let programs in from other machines", keysVerb, keyVerbs()},
 		{"open", "", "open the page of the running endpoint", open, nil},

@@ -146,6 +146,8 @@ func needs(name string) string {
 		return "a key's name: tandem keys add NAME"
 	case "tandem bench":
 		return "the name of a bench: tandem bench NAME"
+	case "tandem evidence check":
+		return "a file with reports: tandem evidence check FILE..., or tandem evidence check - to read standard input"
 	}
 	return "an argument"
 }
