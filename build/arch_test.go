@@ -24,7 +24,7 @@ var arrows = []struct {
 	from string
 	to   []string
 }{
-	{"app/cmd/tandem", []string{"app", "app/bench", "app/evidence", "app/library", "app/pool", "app/home", "app/control", "frontend", "storage/disk", "models/starter"}},
+	{"app/cmd/tandem", []string{"app", "app/bench", "app/bridge", "app/evidence", "app/library", "app/pool", "app/home", "app/control", "frontend", "storage/disk", "models/starter"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "storage/disk", "app/*"}},
@@ -44,6 +44,7 @@ var arrows = []struct {
 	// engine's codes only
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}},
 	{"app/bench", []string{"app/pool", "app/model", "app/home", "app/evidence", "app/control", "engine", "engine/*", "models"}},
+	{"app/bridge", nil}, // git and processes, without knowing what they measure
 	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "models/ollama", "storage", "storage/disk"}},
 	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine/checkpoint", "engine/tokenizer"}},
 	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage", "storage/disk"}},

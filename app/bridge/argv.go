@@ -1,0 +1,88 @@
+package bridge
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// maxVariable bounds the value of a variable that becomes a word, in bytes.
+const maxVariable = 4096
+
+// expand returns the commands of a request as words, checked against this machine and checkout.
+// report is the file of {report}. Nothing is started. Error: *RejectedError.
+func (r Request) expand(checkout *os.Root, getenv func(string) string, report string,
+) ([][]string, error) {
+	fields := map[string]string{"report": report}
+	for _, p := range r.Preset.Params {
+		word, err := r.word(p)
+		if err == nil && p.check != nil {
+			err = p.check(checkout, word)
+		}
+		if err != nil {
+			return nil, reject("%s: %v", r.Preset.Name, err)
+		}
+		fields[p.Name] = word
+	}
+	var commands [][]string
+	for _, template := range r.Preset.Commands() {
+		words := slices.Clone(template)
+		for i, word := range words {
+			var err error
+			if name, ok := variableOf(word); ok {
+				words[i], err = variable(name, getenv)
+			} else if name, ok := fieldOf(word); ok {
+				words[i], ok = fields[name]
+				if !ok {
+					err = fmt.Errorf("the preset names the unknown field %s", name)
+				}
+			}
+			if err != nil {
+				return nil, reject("%s: %v", r.Preset.Name, err)
+			}
+		}
+		commands = append(commands, words)
+	}
+	return commands, nil
+}
+
+// variable returns the value of a variable of the runner: the path of something that is there.
+func variable(name string, getenv func(string) string) (string, error) {
+	what, ok := variables[name]
+	if !ok {
+		return "", fmt.Errorf("no preset may read the variable %s", name)
+	}
+	value := getenv(name)
+	switch {
+	case value == "":
+		return "", fmt.Errorf("set %s on the Mac to %s; `tandem bridge setup` does", name, what)
+	case len(value) > maxVariable || strings.ContainsFunc(value, unicode.IsControl):
+		return "", fmt.Errorf("%s is no path; set it to %s", name, what)
+	case !filepath.IsAbs(value):
+		return "", fmt.Errorf("%s must be an absolute path; set it to %s", name, what)
+	}
+	if _, err := os.Stat(value); err != nil {
+		return "", fmt.Errorf("%s leads to nothing; set it to %s", name, what)
+	}
+	return value, nil
+}
+
+// passed are the variables that commands get. Others may hold tokens and passwords.
+var passed = []string{"HOME", "USER", "LOGNAME", "PATH", "TMPDIR", "LANG", "LC_ALL", "TZ",
+	"XDG_CACHE_HOME", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "CARGO_HOME", "RUSTUP_HOME",
+	"DEVELOPER_DIR", "SDKROOT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "TANDEM_HOME"}
+
+// commandEnv returns the environment of commands. A value with an @ may hold a password: of a
+// proxy, for one.
+func commandEnv(getenv func(string) string) []string {
+	var env []string
+	for _, name := range passed {
+		if value := getenv(name); value != "" && !strings.Contains(value, "@") {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}

@@ -1,0 +1,155 @@
+package bridge
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Preset is a list of commands that a manifest may ask for by name.
+//
+// A word of a command is plain, or it is wholly one of these:
+//
+//	{NAME}       a parameter
+//	{report}     the file that the preset's report goes to
+//	${ENV:NAME}  a variable of the runner, one of its table
+//
+// The first word is go or tandem. tandem is the program that the commands before it built from the
+// checkout.
+type Preset struct {
+	Name   string
+	Doc    string // one line
+	Params []Param
+	Limit  time.Duration // for all commands together
+
+	Measures bool // its figures say something about Macs alone
+	Reports  bool // its commands write {report}, and the gate decides whether that is admissible
+
+	commands [][]string
+}
+
+// Built is the program that presets build from the checkout, relative to it. Git ignores it.
+const Built = "build/out/bridge/tandem"
+
+// build are the commands that make [Built].
+var build = [][]string{
+	{"go", "run", "./build", "setup"},
+	{"go", "build", "-o", Built, "./app/cmd/tandem"},
+}
+
+// gate is the command that decides whether a report may make its claims.
+var gate = []string{"tandem", "evidence", "check", "{report}"}
+
+// Variables that a preset may read, with what each is for. Secrets have other names.
+var variables = map[string]string{
+	"TANDEM_BRIDGE_MODEL":   "the folder of the model that this Mac measures",
+	"TANDEM_BRIDGE_DRAFTER": "the folder of that model's drafter",
+}
+
+// Presets returns the allow-list, in the order in which it is printed.
+func Presets() []Preset {
+	const model, drafter = "${ENV:TANDEM_BRIDGE_MODEL}", "${ENV:TANDEM_BRIDGE_DRAFTER}"
+	samples := whole("samples", "prompts per arm", 10, 5, 50)
+	tokens := whole("tokens", "tokens of an answer", 128, 16, 2048)
+	measured := func(name, doc string, limit time.Duration, params []Param,
+		args ...string) Preset {
+		bench := append([]string{"tandem", "bench"}, args...)
+		return Preset{Name: name, Doc: doc, Params: params, Limit: limit, Measures: true,
+			Reports: true, commands: append(slices.Clone(build),
+				append(bench, "--out", "{report}"))}
+	}
+	parity := func(dtype string) Preset {
+		return measured("drafter-parity-"+dtype, "the drafter against its reference in "+dtype,
+			30*time.Minute, []Param{samples}, "drafter-parity", "--model", model, "--drafter",
+			drafter, "--dtype", dtype, "--samples", "{samples}")
+	}
+	return []Preset{
+		{Name: "probe", Doc: "what the Mac has and lacks", Limit: 30 * time.Minute,
+			commands: append(slices.Clone(build), []string{"tandem", "version"},
+				[]string{"tandem", "doctor"})},
+		{Name: "tests", Doc: "every deterministic test", Limit: 90 * time.Minute,
+			commands: [][]string{{"go", "run", "./build", "test"}}},
+		{Name: "test-path", Doc: "the Go tests of one folder", Limit: 45 * time.Minute,
+			Params: []Param{folder("path", "folder of the tests, such as engine/cache")},
+			commands: [][]string{{"go", "run", "./build", "setup"},
+				{"go", "test", "-count=1", "-timeout=40m", "{path}"}}},
+		{Name: "gate", Doc: "the evidence gate on a report of the checkout",
+			Limit:    30 * time.Minute,
+			Params:   []Param{reportFile("file", "the report, a file of the checkout")},
+			commands: append(slices.Clone(build), []string{"tandem", "evidence", "check", "{file}"})},
+		measured("recall", "needles in a haystack", 2*time.Hour,
+			[]Param{samples, choice("size", "length of the haystack", "ctx70", "ctx70", "ctx280")},
+			"recall", "--model", model, "--samples", "{samples}", "--size", "{size}"),
+		measured("code", "code tasks that end by themselves", time.Hour,
+			[]Param{tokens, whole("block", "tokens of a block", 8, 1, 16)},
+			"code", "--model", model, "--drafter", drafter, "--tokens", "{tokens}", "--block",
+			"{block}"),
+		measured("kvquant", "quantized caches against whole ones", 2*time.Hour, []Param{samples},
+			"kvquant", "--model", model, "--samples", "{samples}"),
+		parity("float32"),
+		parity("bf16"),
+		measured("fused-probe", "drafter and model in one graph, timed block by block",
+			30*time.Minute, []Param{whole("tokens", "tokens of an answer", 16, 16, 64)},
+			"code", "--probe", "fused", "--model", model, "--drafter", drafter, "--tokens",
+			"{tokens}"),
+		measured("scorecard", "one page on the starter model", time.Hour, nil, "scorecard"),
+	}
+}
+
+// FindPreset returns the preset of a name.
+func FindPreset(name string) (Preset, bool) {
+	all := Presets()
+	i := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name })
+	if i < 0 {
+		return Preset{}, false
+	}
+	return all[i], true
+}
+
+// Commands returns the commands as templates, the gate's too.
+func (p Preset) Commands() [][]string {
+	if p.Reports {
+		return append(slices.Clone(p.commands), gate)
+	}
+	return p.commands
+}
+
+// Variables returns the names of the variables that the preset reads, each once.
+func (p Preset) Variables() []string {
+	var names []string
+	for _, words := range p.Commands() {
+		for _, word := range words {
+			if name, ok := variableOf(word); ok && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// param returns the parameter of a name.
+func (p Preset) param(name string) (Param, bool) {
+	i := slices.IndexFunc(p.Params, func(x Param) bool { return x.Name == name })
+	if i < 0 {
+		return Param{}, false
+	}
+	return p.Params[i], true
+}
+
+// variableOf returns NAME of a word ${ENV:NAME}.
+func variableOf(word string) (string, bool) {
+	rest, ok := strings.CutPrefix(word, "${ENV:")
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(rest, "}")
+}
+
+// fieldOf returns NAME of a word {NAME}.
+func fieldOf(word string) (string, bool) {
+	rest, ok := strings.CutPrefix(word, "{")
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(rest, "}")
+}

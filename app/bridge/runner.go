@@ -1,0 +1,301 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// A Runner runs requests on this machine, in one checkout.
+type Runner struct {
+	Dir        string // the checkout
+	State      string // folder of the lock and of the nonces that ran; for all checkouts the same
+	Machine    string // for the summary
+	Version    string // of Tandem
+	AnyMachine bool   // presets that measure a Mac run here too
+	Getenv     func(string) string
+	Err        io.Writer // progress
+
+	start  func(context.Context, command) (int, error) // nil = command.run
+	system string                                      // OS/arch; empty = this machine's
+	grace  time.Duration                               // 0 = killGrace
+}
+
+// An IncapableError says what this machine lacks for a preset.
+type IncapableError struct{ Reason string }
+
+func (e *IncapableError) Error() string { return e.Reason }
+
+// A plan is a request that this machine can run.
+type plan struct {
+	request  Request
+	commands [][]string
+	programs []string // the files of the commands' first words; empty = made by a command before
+}
+
+// Mac is the machine that presets measure.
+const Mac = "darwin/arm64"
+
+// DryRun writes the commands of a manifest to w, one JSON list a line, and starts nothing. Error:
+// *RejectedError or *IncapableError.
+func (r *Runner) DryRun(manifest string, w io.Writer) error {
+	checkout, err := os.OpenRoot(r.Dir)
+	if err != nil {
+		return err
+	}
+	defer checkout.Close()
+	p, err := r.plan(checkout, manifest)
+	if err != nil {
+		return err
+	}
+	for _, words := range p.commands {
+		line, err := json.Marshal(words)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan checks the manifest and then the machine. It starts nothing.
+func (r *Runner) plan(checkout *os.Root, manifest string) (*plan, error) {
+	text, err := readManifest(checkout, manifest)
+	if err != nil {
+		return nil, err
+	}
+	request, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	dir := path.Join(resultsFolder, request.Nonce)
+	if _, err := checkout.Lstat(path.Join(dir, summaryFile)); err == nil {
+		return nil, usedNonce(request.Nonce)
+	}
+	commands, err := request.expand(checkout, r.Getenv, path.Join(dir, reportName))
+	if err != nil {
+		return nil, err
+	}
+	system := r.system
+	if system == "" {
+		system = runtime.GOOS + "/" + runtime.GOARCH
+	}
+	if request.Preset.Measures && system != Mac && !r.AnyMachine {
+		return nil, &IncapableError{fmt.Sprintf(
+			"%s measures Macs with Apple silicon, and this machine is %s; add --any-machine to run it here all the same",
+			request.Preset.Name, system)}
+	}
+	pointers, err := filePointers(checkout)
+	if err != nil {
+		return nil, err
+	}
+	if len(pointers) > 0 {
+		return nil, &IncapableError{fmt.Sprintf(
+			"the checkout has pointers of Git LFS in place of files (%s); run `git lfs pull` here",
+			some(pointers))}
+	}
+	p := &plan{request: request, commands: commands}
+	for _, words := range commands {
+		program := ""
+		if words[0] != "tandem" {
+			if program, err = findProgram(words[0], r.Getenv); err != nil {
+				return nil, &IncapableError{fmt.Sprintf("%s needs %s: %v; `tandem bridge doctor --runner` says more",
+					request.Preset.Name, words[0], err)}
+			}
+		}
+		p.programs = append(p.programs, program)
+	}
+	return p, nil
+}
+
+// Run runs the request of a manifest, which is a path in the checkout. The summary's ExitCode is
+// the run's. With an error there was no run; a *RejectedError and an *IncapableError leave a
+// summary too, except if the nonce ran before.
+func (r *Runner) Run(ctx context.Context, manifest string) (*Summary, error) {
+	checkout, err := os.OpenRoot(r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer checkout.Close()
+	p, err := r.plan(checkout, manifest)
+	if err != nil {
+		return nil, errors.Join(err, r.leaveReason(checkout, err))
+	}
+	turn, err := takeTurn(ctx, r.State, func() {
+		fmt.Fprintln(r.Err, "bridge: another run is under way on this machine; waiting for it")
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer turn.end()
+	out, err := openResults(checkout, p.request.Nonce)
+	if err != nil {
+		return nil, err
+	}
+	if err := turn.claim(p.request.Nonce); err != nil {
+		return nil, err
+	}
+	s := r.runPlan(ctx, p, out)
+	return s, out.save(s)
+}
+
+// leaveReason writes a summary for the client that tells why nothing ran.
+func (r *Runner) leaveReason(checkout *os.Root, reason error) error {
+	s := &Summary{SchemaVersion: schemaVersion, Machine: r.Machine, Runner: r.Version,
+		Started: time.Now().UTC(), Commands: []Ran{}, ExitCode: ExitCode(reason),
+		Error: reason.Error()}
+	rejected, ok := errors.AsType[*RejectedError](reason)
+	if s.ExitCode == 1 || ok && rejected.ran {
+		return nil
+	}
+	out, err := openResults(checkout, rejectedFolder)
+	if err != nil {
+		return err
+	}
+	return out.save(s)
+}
+
+// runPlan runs the commands up to the first that fails.
+func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
+	q := p.request
+	s := &Summary{SchemaVersion: schemaVersion, Preset: q.Preset.Name, Params: q.Params,
+		Nonce: q.Nonce, Ref: q.Ref, RequestedBy: q.RequestedBy, Machine: r.Machine,
+		Runner: r.Version, Started: time.Now().UTC(), Commands: []Ran{}}
+	errLimit := fmt.Errorf("the time limit of %v for %s is over", q.Preset.Limit, q.Preset.Name)
+	limited, cancel := context.WithTimeoutCause(ctx, q.Preset.Limit, errLimit)
+	defer cancel()
+	for i, words := range p.commands {
+		isGate := q.Preset.Reports && i == len(p.commands)-1
+		if isGate && !out.has(reportName) {
+			s.ExitCode, s.Error = 1, "the commands left no report for the gate"
+			return s
+		}
+		ran, err := r.runCommand(limited, i, words, p.programs[i], out)
+		s.Commands = append(s.Commands, ran)
+		if isGate && err == nil && limited.Err() == nil {
+			s.EvidenceGateExitCode = &ran.ExitCode
+		}
+		switch {
+		case ctx.Err() != nil:
+			s.ExitCode, s.Error = ExitStopped, "the runner was told to stop"
+		case limited.Err() != nil:
+			s.ExitCode, s.Error = 1, context.Cause(limited).Error()
+		case err != nil:
+			s.ExitCode, s.Error = 1, err.Error()
+		case isGate && ran.ExitCode != 0:
+			s.ExitCode, s.Error = 1, "the gate does not admit the report"
+		case ran.ExitCode != 0:
+			s.ExitCode = 1
+			s.Error = fmt.Sprintf("%s ended with %d", strings.Join(words, " "), ran.ExitCode)
+		}
+		if s.ExitCode != 0 {
+			return s
+		}
+	}
+	return s
+}
+
+// runCommand runs one command with a log of its own.
+func (r *Runner) runCommand(ctx context.Context, i int, words []string, program string,
+	out results) (Ran, error) {
+	ran := Ran{Argv: words, Log: fmt.Sprintf("%d-%s.log", i, words[0])}
+	file, err := out.create(ran.Log)
+	if err != nil {
+		return ran, fmt.Errorf("the log %s cannot be written: %w", ran.Log, err)
+	}
+	defer file.Close()
+	if program == "" {
+		program = filepath.Join(r.Dir, filepath.FromSlash(Built))
+		if err := noLinks(out.checkout, Built, false); err != nil {
+			return ran, fmt.Errorf("the commands built no tandem: %w", err)
+		}
+	}
+	fmt.Fprintf(r.Err, "bridge: %s\n", strings.Join(words, " "))
+	log := newBoundedLog(file)
+	c := command{argv: words, program: program, dir: r.Dir, env: commandEnv(r.Getenv), stdout: log,
+		stderr: log, grace: r.grace}
+	if c.grace == 0 {
+		c.grace = killGrace
+	}
+	start := r.start
+	if start == nil {
+		start = func(ctx context.Context, c command) (int, error) { return c.run(ctx) }
+	}
+	began := time.Now()
+	ran.ExitCode, err = start(ctx, c)
+	ran.Seconds = float64(time.Since(began).Round(time.Millisecond)) / float64(time.Second)
+	if err != nil {
+		err = fmt.Errorf("%s could not be run: %w", words[0], err)
+	}
+	fmt.Fprintf(r.Err, "bridge: exit %d after %.1f s\n", ran.ExitCode, ran.Seconds)
+	return ran, errors.Join(err, log.close())
+}
+
+// ExitCode returns what a run exits with that ended with err.
+func ExitCode(err error) int {
+	if _, ok := errors.AsType[*RejectedError](err); ok {
+		return ExitRejected
+	}
+	if _, ok := errors.AsType[*IncapableError](err); ok {
+		return ExitIncapable
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// some names the first few of a list.
+func some(names []string) string {
+	const most = 3
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// pointerHead is how the file begins that stands for one in Git LFS.
+const pointerHead = "version https://git-lfs.github.com/spec/v1\n"
+
+// maxPointer bounds the size of such a file, in bytes. The format's own limit is the same.
+const maxPointer = 1024
+
+// filePointers returns the files of the checkout that are pointers of Git LFS. The checkout of a
+// runner without git-lfs has them where weights should be.
+func filePointers(checkout *os.Root) ([]string, error) {
+	var found []string
+	err := fs.WalkDir(checkout.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("the checkout cannot be read: %w", err)
+		}
+		if d.IsDir() {
+			if base := d.Name(); base == ".git" || base == "node_modules" || base == ".deps" ||
+				name == "build/out" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxPointer ||
+			info.Size() < int64(len(pointerHead)) {
+			return nil
+		}
+		if text, err := fs.ReadFile(checkout.FS(), name); err == nil &&
+			strings.HasPrefix(string(text), pointerHead) {
+			found = append(found, name)
+		}
+		return nil
+	})
+	return found, err
+}
