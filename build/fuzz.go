@@ -15,6 +15,7 @@ const ciFuzz = 5 * time.Second
 // reports. All other fuzz tests run on their recorded inputs alone, as tests.
 var fuzzTargets = []struct{ pkg, name string }{
 	{"./engine/native", "FuzzTemplate"},
+	{"./app/bridge", "FuzzManifest"},
 	{"./app/jsonschema", "FuzzAdmission"},
 	{"./engine/tokenizer", "FuzzPostProcessor"},
 	{"./models/gguf", "FuzzHeader"},

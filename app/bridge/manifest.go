@@ -39,7 +39,7 @@ type Request struct {
 // A RejectedError says why a request is not run. No process was started for it.
 type RejectedError struct {
 	Reason string
-	ran    bool // before; its results stand
+	quiet  bool // it leaves no summary: no client waits, or its results stand
 }
 
 func (e *RejectedError) Error() string { return e.Reason }
@@ -151,7 +151,7 @@ func (r Request) Manifest() []byte {
 // refused.
 func readManifest(checkout *os.Root, name string) ([]byte, error) {
 	if err := noLinks(checkout, path.Clean(name), false); err != nil {
-		return nil, reject("there is no manifest: %v", err)
+		return nil, &RejectedError{quiet: true, Reason: "there is no manifest: " + err.Error()}
 	}
 	// Without O_NONBLOCK the open would wait at a pipe that took the file's place.
 	f, err := checkout.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)

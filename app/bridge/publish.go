@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 )
 
 // author is who commits results.
@@ -58,6 +59,13 @@ func (r *Repository) Publish(ctx context.Context, remote, branch, manifest strin
 		author...)
 	if err != nil {
 		return fmt.Errorf("the results cannot be committed: %w", err)
+	}
+	trees, err := r.line(ctx, "rev-parse", head+"^{tree}", commit+"^{tree}")
+	if err != nil {
+		return err
+	}
+	if before, after, _ := strings.Cut(trees, "\n"); before == after {
+		return nil // they are there already
 	}
 	full := "refs/heads/" + branch
 	_, err = r.git(ctx, nil, "push", "--quiet", "--force-with-lease="+full+":"+head, "--", remote,

@@ -156,7 +156,7 @@ func (r *Runner) leaveReason(checkout *os.Root, reason error) error {
 		Started: time.Now().UTC(), Commands: []Ran{}, ExitCode: ExitCode(reason),
 		Error: reason.Error()}
 	rejected, ok := errors.AsType[*RejectedError](reason)
-	if s.ExitCode == 1 || ok && rejected.ran {
+	if s.ExitCode == 1 || ok && rejected.quiet {
 		return nil
 	}
 	out, err := openResults(checkout, rejectedFolder)

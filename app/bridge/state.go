@@ -74,7 +74,7 @@ func (t *turn) claim(nonce string) error {
 }
 
 func usedNonce(nonce string) error {
-	return &RejectedError{ran: true,
+	return &RejectedError{quiet: true,
 		Reason: fmt.Sprintf("the nonce %s ran before; make a new request", nonce)}
 }
 

@@ -29,14 +29,18 @@ func doctor(ctx context.Context, m *Main, args []string) error {
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	findings := m.examine(ctx)
+	return m.printFindings(m.examine(ctx), *asJSON)
+}
+
+// printFindings prints a report. It returns an error if a check found something to mend.
+func (m *Main) printFindings(findings []finding, asJSON bool) error {
 	bad := 0
 	var rows [][]string
 	for _, x := range findings {
 		if !x.OK {
 			bad++
 		}
-		if *asJSON {
+		if asJSON {
 			if err := writeJSON(m.Stdout, x); err != nil {
 				return err
 			}
@@ -48,7 +52,7 @@ func doctor(ctx context.Context, m *Main, args []string) error {
 		}
 		rows = append(rows, []string{mark, x.Name, x.Detail})
 	}
-	if !*asJSON {
+	if !asJSON {
 		if err := table(m.Stdout, []string{"", "WHAT", "FOUND"}, rows); err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@
 // folder's lock and works by itself.
 //
 // Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. A server that is told to stop
-// drains and exits with 0.
+// drains and exits with 0. Verbs of bridge have a few more.
 //
 // golang.org/x/sys tells whether standard error is a terminal. Progress is drawn on terminals only.
 package main
@@ -39,6 +39,7 @@ func verbs() []verb {
 		{"evidence", "VERB", "what reports of evaluations may claim", evidenceVerb, evidenceVerbs()},
 		{"settings", "[VERB]", "what can be set, and what decides each", settingsVerb, settingVerbs()},
 		{"keys", "[VERB]", "the keys that let programs in from other machines", keysVerb, keyVerbs()},
+		{"bridge", "VERB", "let a Mac measure for a machine that is none, by a git branch", bridgeVerb, bridgeVerbs()},
 		{"open", "", "open the page of the running endpoint", open, nil},
 		{"doctor", "", "what works here and what does not", doctor, nil},
 	}
@@ -55,6 +56,14 @@ type Main struct {
 
 // errUsage stands for a mistake on the command line that has been printed already.
 var errUsage = errors.New("usage")
+
+// An exitError ends the program with a code of the verb's own.
+type exitError struct {
+	code int
+	error
+}
+
+func (e *exitError) Unwrap() error { return e.error }
 
 func main() {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -102,6 +111,9 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 			return 130
 		}
 		fmt.Fprintf(m.Stderr, "tandem: %v\n", err)
+		if e, ok := errors.AsType[*exitError](err); ok {
+			return e.code
+		}
 		return 1
 	}
 	fmt.Fprintf(m.Stderr, "tandem: there is no verb %q\n", args[0])

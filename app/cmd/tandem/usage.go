@@ -142,6 +142,8 @@ func needs(name string) string {
 		return "the model's id: tandem models remove ID"
 	case "tandem settings set":
 		return "what to set: tandem settings set NAME=VALUE; `tandem settings` lists the names"
+	case "tandem bridge request":
+		return "a preset: tandem bridge request PRESET; `tandem bridge presets` lists them"
 	case "tandem keys add", "tandem keys delete":
 		return "a key's name: tandem keys add NAME"
 	case "tandem bench":

@@ -1,0 +1,370 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"tandem/app/bridge"
+	"tandem/app/control"
+	"tandem/app/home"
+)
+
+const (
+	// exitWaiting is the exit code of a request without results yet, as of a mail that waits.
+	exitWaiting = 75
+	// pollPause is the time between two looks at a branch.
+	pollPause = 3 * time.Second
+	// logLines is how much of a failed command's log is shown.
+	logLines = 20
+)
+
+// bridgeVerbs are the words that may follow "bridge".
+func bridgeVerbs() []verb {
+	return []verb{
+		{name: "presets", doc: "list what a request may ask for, with its parameters"},
+		{name: "request", args: "PRESET", doc: "ask for a preset on a branch of its own; print the branch"},
+		{name: "status", doc: "fetch what became of a request; exit as its run did, with 75 while it waits"},
+		{name: "run", doc: "run the request of this checkout, on the Mac; exit with 2 if it is refused, 90 if this machine cannot"},
+		{name: "publish", doc: "push the results of the run to the request's branch"},
+		{name: "doctor", doc: "say what is missing to send requests, or with --runner to run them"},
+		{name: "setup", doc: "make this Mac ready to run requests; it says what it will do, and asks"},
+	}
+}
+
+func bridgeVerb(ctx context.Context, m *Main, args []string) error {
+	if len(args) == 0 {
+		m.flags("bridge").Usage()
+		return errUsage
+	}
+	sub, args := args[0], args[1:]
+	switch sub {
+	case "-h", "-help", "--help":
+		m.flags("bridge").Usage()
+		return nil
+	case "presets":
+		return listPresets(m, args)
+	case "request":
+		return requestPreset(ctx, m, args)
+	case "status":
+		return requestStatus(ctx, m, args)
+	case "run":
+		return runRequest(ctx, m, args)
+	case "publish":
+		return publishResults(ctx, m, args)
+	case "doctor":
+		return examineBridge(ctx, m, args)
+	case "setup":
+		return setUpBridge(ctx, m, args)
+	}
+	fmt.Fprintf(m.Stderr, "tandem bridge: there is no verb %q; use presets, request PRESET, status, run, publish, doctor or setup\n",
+		sub)
+	return errUsage
+}
+
+// bridgeState returns the folder of what the runner remembers.
+func (m *Main) bridgeState() string { return filepath.Join(m.home(), "bridge") }
+
+// bridgeError returns err with the exit code that the bridge gives it.
+func bridgeError(err error) error {
+	if code := bridge.ExitCode(err); code > 1 {
+		return &exitError{code, err}
+	}
+	return err
+}
+
+func listPresets(m *Main, args []string) error {
+	f := m.flags("bridge presets")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, p := range bridge.Presets() {
+		if *asJSON {
+			params := map[string]string{}
+			for _, x := range p.Params {
+				params[x.Name] = x.Doc
+			}
+			err := writeJSON(m.Stdout, map[string]any{"preset": p.Name, "doc": p.Doc,
+				"params": params, "variables": p.Variables(), "limit_s": p.Limit.Seconds(),
+				"commands": p.Commands()})
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		rows = append(rows, []string{p.Name, p.Limit.String(), p.Doc})
+		for _, x := range p.Params {
+			doc := x.Doc
+			if x.Default != nil {
+				doc += fmt.Sprintf("; %v if not given", x.Default)
+			}
+			rows = append(rows, []string{"  " + x.Name, "", doc})
+		}
+	}
+	if *asJSON {
+		return nil
+	}
+	return table(m.Stdout, []string{"PRESET", "LIMIT", "WHAT"}, rows)
+}
+
+func requestPreset(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("bridge request")
+	params := map[string]string{}
+	f.Func("param", "`NAME=VALUE` of the preset; may be repeated", func(text string) error {
+		name, value, ok := strings.Cut(text, "=")
+		if _, twice := params[name]; !ok || twice {
+			return fmt.Errorf("write NAME=VALUE, each name once")
+		}
+		params[name] = value
+		return nil
+	})
+	ref := f.String("ref", "HEAD", "the `COMMIT` to run")
+	remote := f.String("remote", "origin", "the `NAME` of the git remote")
+	suffix := f.String("suffix", "", "`TEXT` at the end of the branch's name; it may begin with a dash")
+	by := f.String("by", "tandem", "the `NAME` of who asks")
+	noPush := f.Bool("no-push", false, "make the branch here alone")
+	wait := f.Duration("wait", 0, "wait this `TIME` for the results, such as 90m")
+	out := f.String("out", "", "save the results in this `FOLDER`; with --wait")
+	rest, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	if *noPush && *wait > 0 || *out != "" && *wait <= 0 {
+		return mistake(f, "--no-push sends nothing, so there is nothing to wait for; --out needs --wait")
+	}
+	r, err := openRepository(ctx)
+	if err != nil {
+		return err
+	}
+	commit, err := r.Resolve(ctx, *ref)
+	if err != nil {
+		return err
+	}
+	values := map[string]any{}
+	preset, _ := bridge.FindPreset(rest[0])
+	for _, p := range preset.Params {
+		if text, ok := params[p.Name]; ok {
+			values[p.Name] = p.Read(text)
+		}
+	}
+	for name, text := range params {
+		if _, ok := values[name]; !ok {
+			values[name] = text // it is refused by its name
+		}
+	}
+	q, err := bridge.NewRequest(rest[0], values, commit, *by, bridge.NewNonce())
+	if err != nil {
+		return bridgeError(err)
+	}
+	if *noPush {
+		*remote = ""
+	}
+	asked, err := r.Request(ctx, q, *suffix, *remote)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(m.Stdout, asked.Branch)
+	if *wait <= 0 {
+		return nil
+	}
+	return m.showResult(ctx, r, *remote, asked.Branch, *wait, *out, false)
+}
+
+func openRepository(ctx context.Context) (*bridge.Repository, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	return bridge.OpenRepository(ctx, dir, os.Environ())
+}
+
+func requestStatus(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("bridge status")
+	branch := f.String("branch", "", "the `BRANCH` that request printed")
+	remote := f.String("remote", "origin", "the `NAME` of the git remote")
+	wait := f.Duration("wait", 0, "wait this `TIME` for the results, such as 90m")
+	out := f.String("out", "", "save the results in this `FOLDER`")
+	asJSON := f.Bool("json", false, "print the summary as JSON")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	if *branch == "" {
+		return mistake(f, "--branch is missing; give it what `tandem bridge request` printed")
+	}
+	r, err := openRepository(ctx)
+	if err != nil {
+		return err
+	}
+	return m.showResult(ctx, r, *remote, *branch, *wait, *out, *asJSON)
+}
+
+// showResult prints what became of a request, and returns the exit code of its run.
+func (m *Main) showResult(ctx context.Context, r *bridge.Repository, remote, branch string,
+	wait time.Duration, out string, asJSON bool) error {
+	res, err := r.Wait(ctx, remote, branch, wait, pollPause)
+	if err != nil {
+		return err
+	}
+	s := res.Summary
+	if s == nil {
+		return &exitError{exitWaiting, fmt.Errorf("no results on %s yet; ask again, or see what the Mac's runner logs",
+			branch)}
+	}
+	if out != "" {
+		names, err := r.Save(ctx, res, out)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(m.Stderr, "tandem: saved %s in %s\n", control.Plural(len(names), "file"), out)
+	}
+	if asJSON {
+		err = writeJSON(m.Stdout, s)
+	} else {
+		var rows [][]string
+		for _, c := range s.Commands {
+			rows = append(rows, []string{fmt.Sprint(c.ExitCode), fmt.Sprintf("%.1f", c.Seconds), c.Log,
+				strings.Join(c.Argv, " ")})
+		}
+		err = table(m.Stdout, []string{"EXIT", "SECONDS", "LOG", "COMMAND"}, rows)
+	}
+	if err != nil || s.ExitCode == 0 {
+		return err
+	}
+	if n := len(s.Commands); n > 0 && !asJSON {
+		text, err := r.Read(ctx, res, s.Commands[n-1].Log)
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		for _, line := range lines[max(0, len(lines)-logLines):] {
+			fmt.Fprintf(m.Stderr, "| %s\n", control.Printable(line))
+		}
+	}
+	return &exitError{s.ExitCode, fmt.Errorf("on %s: %s", control.Printable(s.Machine),
+		control.Printable(s.Error))}
+}
+
+func runRequest(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("bridge run")
+	manifest := f.String("manifest", bridge.ManifestFile, "the request, a `FILE` of the checkout")
+	dry := f.Bool("dry-run", false, "print the commands as JSON, and run nothing")
+	anyMachine := f.Bool("any-machine", false, "measure here, though this is no Mac")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	r := &bridge.Runner{Dir: dir, State: m.bridgeState(), Version: version(),
+		AnyMachine: *anyMachine, Getenv: m.Getenv, Err: m.Stderr,
+		Machine: strings.Join([]string{runtime.GOOS + "/" + runtime.GOARCH, home.System(),
+			home.Chip()}, ", ")}
+	if *dry {
+		return bridgeError(r.DryRun(*manifest, m.Stdout))
+	}
+	s, err := r.Run(ctx, *manifest)
+	if err != nil {
+		return bridgeError(err)
+	}
+	if err := writeJSON(m.Stdout, s); err != nil {
+		return err
+	}
+	if s.ExitCode != 0 {
+		return &exitError{s.ExitCode, errors.New(s.Error)}
+	}
+	return nil
+}
+
+func publishResults(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("bridge publish")
+	manifest := f.String("manifest", bridge.ManifestFile, "the request, a `FILE` of the checkout")
+	branch := f.String("branch", "", "the request's `BRANCH`")
+	remote := f.String("remote", "origin", "the `NAME` of the git remote")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	r, err := openRepository(ctx)
+	if err != nil {
+		return err
+	}
+	return r.Publish(ctx, *remote, *branch, *manifest)
+}
+
+// actionsFolder returns the folder in which GitHub's runner lies unless a flag says otherwise.
+func (m *Main) actionsFolder() string { return filepath.Join(m.userHome(), "actions-runner") }
+
+func examineBridge(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("bridge doctor")
+	runner := f.Bool("runner", false, "examine this machine as the one that runs requests")
+	actions := f.String("actions", m.actionsFolder(), "the `FOLDER` of GitHub's runner")
+	remote := f.String("remote", "origin", "the `NAME` of the git remote")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	var list []finding
+	examined := func() []bridge.Finding {
+		if *runner {
+			return bridge.ExamineRunner(m.bridgeState(), *actions, m.Getenv)
+		}
+		dir, err := os.Getwd()
+		if err != nil {
+			return []bridge.Finding{{Name: "folder", Detail: err.Error()}}
+		}
+		return bridge.Examine(ctx, dir, *remote, os.Environ())
+	}
+	for _, x := range examined() {
+		list = append(list, finding(x))
+	}
+	return m.printFindings(list, *asJSON)
+}
+
+func setUpBridge(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("bridge setup")
+	s := bridge.Setup{State: m.bridgeState(), Tandem: program(), Out: m.Stderr,
+		Token: m.Getenv("TANDEM_BRIDGE_RUNNER_TOKEN"), Environ: os.Environ()}
+	f.StringVar(&s.Actions, "actions", m.actionsFolder(), "the `FOLDER` of GitHub's runner, unpacked")
+	f.StringVar(&s.URL, "url", "", "the https:// `ADDRESS` of the repository, for a runner that is not registered")
+	f.StringVar(&s.Model, "model", "", "the `FOLDER` of the model to measure")
+	f.StringVar(&s.Drafter, "drafter", "", "the `FOLDER` of its drafter")
+	f.BoolVar(&s.AnyMachine, "any-machine", false, "set up this machine, though it is no Mac")
+	dry := f.Bool("dry-run", false, "say what would be done, and do nothing")
+	yes := f.Bool("yes", false, "do not ask")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	steps, err := s.Steps()
+	if err != nil {
+		return bridgeError(err)
+	}
+	var todo []string
+	for _, step := range steps {
+		mark := "done"
+		if !step.Done {
+			mark = "to do"
+			todo = append(todo, step.What)
+		}
+		fmt.Fprintf(m.Stderr, "%-6s %s\n", mark, control.Printable(step.What))
+	}
+	if *dry || len(todo) == 0 {
+		return nil
+	}
+	err = m.confirm(ctx, f, *yes, fmt.Sprintf("take %s", control.Plural(len(todo), "step")))
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if err := s.Do(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
