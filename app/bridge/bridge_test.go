@@ -58,7 +58,7 @@ func newBench(t *testing.T, goScript string) *bench {
 	b.env = map[string]string{"PATH": b.programs + ":/usr/bin:/bin", "HOME": dir}
 	b.runner = &Runner{Dir: b.checkout, State: filepath.Join(dir, "state"), Machine: "a test",
 		Version: "1", Getenv: func(name string) string { return b.env[name] }, Err: &b.messages,
-		system: Mac}
+		system: Mac, folders: []string{}}
 	writeScript(t, filepath.Join(b.programs, "go"), goScript)
 	write(t, filepath.Join(b.checkout, "engine/cache/kv_test.go"), "package cache\n")
 	return b

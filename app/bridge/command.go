@@ -56,12 +56,13 @@ func (c command) run(ctx context.Context) (code int, err error) {
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// findProgram returns the file of a program: on PATH, or where installers put it on a Mac. Services
-// start with a short PATH.
-func findProgram(name string, getenv func(string) string) (string, error) {
-	folders := filepath.SplitList(getenv("PATH"))
-	folders = append(folders, "/opt/homebrew/bin", "/usr/local/bin", "/usr/local/go/bin")
-	for _, dir := range folders {
+// installed are the folders where installers put programs on a Mac. Services start with a short
+// PATH.
+var installed = []string{"/opt/homebrew/bin", "/usr/local/bin", "/usr/local/go/bin"}
+
+// findProgram returns the file of a program: on PATH, or in one of the folders.
+func findProgram(name string, getenv func(string) string, folders []string) (string, error) {
+	for _, dir := range append(filepath.SplitList(getenv("PATH")), folders...) {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		if filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() &&

@@ -79,7 +79,7 @@ func ExamineRunner(state, actions string, getenv func(string) string) []Finding 
 		add("machine", false, "%s; presets that measure need %s", system, Mac)
 	}
 	for _, name := range []string{"go", "git"} {
-		path, err := findProgram(name, getenv)
+		path, err := findProgram(name, getenv, installed)
 		if err != nil {
 			add(name, false, "%v; install it", err)
 			continue

@@ -42,7 +42,7 @@ func OpenRepository(ctx context.Context, dir string, environ []string) (*Reposit
 		return slices.Contains(repositoryVariables, name)
 	})
 	getenv := func(name string) string { return lookUp(env, name) }
-	program, err := findProgram("git", getenv)
+	program, err := findProgram("git", getenv, installed)
 	if err != nil {
 		return nil, fmt.Errorf("the bridge needs git: %w", err)
 	}

@@ -25,9 +25,10 @@ type Runner struct {
 	Getenv     func(string) string
 	Err        io.Writer // progress
 
-	start  func(context.Context, command) (int, error) // nil = command.run
-	system string                                      // OS/arch; empty = this machine's
-	grace  time.Duration                               // 0 = killGrace
+	start   func(context.Context, command) (int, error) // nil = command.run
+	system  string                                      // OS/arch; empty = this machine's
+	folders []string                                    // of programs beside PATH; nil = installed
+	grace   time.Duration                               // 0 = killGrace
 }
 
 // An IncapableError says what this machine lacks for a preset.
@@ -105,11 +106,15 @@ func (r *Runner) plan(checkout *os.Root, manifest string) (*plan, error) {
 			"the checkout has pointers of Git LFS in place of files (%s); run `git lfs pull` here",
 			some(pointers))}
 	}
+	folders := r.folders
+	if folders == nil {
+		folders = installed
+	}
 	p := &plan{request: request, commands: commands}
 	for _, words := range commands {
 		program := ""
 		if words[0] != "tandem" {
-			if program, err = findProgram(words[0], r.Getenv); err != nil {
+			if program, err = findProgram(words[0], r.Getenv, folders); err != nil {
 				return nil, &IncapableError{fmt.Sprintf("%s needs %s: %v; `tandem bridge doctor --runner` says more",
 					request.Preset.Name, words[0], err)}
 			}
