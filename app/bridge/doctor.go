@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -65,14 +64,13 @@ func Examine(ctx context.Context, dir, remote string, environ []string) []Findin
 	return list
 }
 
-// ExamineRunner checks what this machine needs to run requests. It changes nothing and starts
-// nothing. state is the folder of a [Runner], actions that of GitHub's runner.
-func ExamineRunner(state, actions string, getenv func(string) string) []Finding {
+// ExamineRunner checks what a machine of this system needs to run requests. It changes nothing and
+// starts nothing. state is the folder of a [Runner], actions that of GitHub's runner.
+func ExamineRunner(state, actions, system string, getenv func(string) string) []Finding {
 	var list []Finding
 	add := func(name string, ok bool, format string, args ...any) {
 		list = append(list, Finding{name, ok, fmt.Sprintf(format, args...)})
 	}
-	system := runtime.GOOS + "/" + runtime.GOARCH
 	if system == Mac {
 		add("machine", true, "%s", system)
 	} else {

@@ -313,7 +313,8 @@ func examineBridge(ctx context.Context, m *Main, args []string) error {
 	var list []finding
 	examined := func() []bridge.Finding {
 		if *runner {
-			return bridge.ExamineRunner(m.bridgeState(), *actions, m.Getenv)
+			return bridge.ExamineRunner(m.bridgeState(), *actions, runtime.GOOS+"/"+runtime.GOARCH,
+				m.Getenv)
 		}
 		dir, err := os.Getwd()
 		if err != nil {
