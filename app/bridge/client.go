@@ -142,7 +142,7 @@ func (r *Repository) ready(ctx context.Context, commit, remote string) error {
 			return err
 		}
 		if _, err := r.tips(ctx, remote, "refs/heads/"+BranchPrefix+"none"); err != nil {
-			return err
+			return fmt.Errorf("%w, or make the request here alone with --no-push", err)
 		}
 	}
 	workflow, err := r.git(ctx, nil, "ls-tree", "--full-tree", "--name-only", commit, "--",
@@ -192,7 +192,7 @@ func (r *Repository) Status(ctx context.Context, remote, branch string) (*Result
 	_, err = r.git(ctx, nil, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
 		"--no-recurse-submodules", "--", remote, full+":refs/tandem-bridge/"+NewNonce())
 	if err != nil {
-		return nil, fmt.Errorf("the results cannot be fetched: %w", err)
+		return nil, &OfflineError{Remote: remote, Err: err}
 	}
 	defer r.sweep(context.WithoutCancel(ctx))
 	return r.result(ctx, branch, tip)

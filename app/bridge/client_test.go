@@ -496,12 +496,14 @@ func TestResultsReachNoOtherBranch(t *testing.T) {
 	}
 	// Their commits are equal but for the manifest, so each is new to the other's branch.
 	testGit(t, p.hub, "update-ref", "refs/heads/tandem-bridge/probe-nonce-1-same", asked.Commit+"^")
+	// This one is the request's commit, and not for its manifest.
+	testGit(t, p.hub, "update-ref", "refs/heads/tandem-bridge/tests-nonce-1", asked.Commit)
 	mac := p.clone(asked.Branch)
 	ended(t, mac, "nonce-1", endedSummary)
 	before := testGit(t, p.hub, "for-each-ref")
 	for _, branch := range []string{"main", "tandem-bridge/../main", "refs/heads/main", "",
 		second.Branch, "tandem-bridge/probe-nonce-12", "tandem-bridge/probe-nonce-1-same",
-		"tandem-bridge/probe-nonce-1-new", "--all"} {
+		"tandem-bridge/probe-nonce-1-new", "tandem-bridge/tests-nonce-1", "--all"} {
 		if err := mac.Publish(t.Context(), "origin", branch, ManifestFile); err == nil {
 			t.Errorf("results reach %q", branch)
 		}

@@ -213,8 +213,7 @@ type OfflineError struct {
 }
 
 func (e *OfflineError) Error() string {
-	return fmt.Sprintf("the remote %s cannot be reached (%v); check the network, or build the request with --no-push",
-		e.Remote, e.Err)
+	return fmt.Sprintf("the remote %s cannot be reached (%v); check the network", e.Remote, e.Err)
 }
 
 func (e *OfflineError) Unwrap() error { return e.Err }

@@ -29,9 +29,11 @@ var hostile = []struct{ name, from, to string }{
 	{"flag in place of a path", `engine/cache`, `-exec=./canary`},
 	{"flag below a folder", `engine/cache`, `engine/-exec=canary`},
 	{"all packages", `engine/cache`, `engine/...`},
+	{"packages of a prefix", `engine/cache`, `engine/cac...`},
 	{"folder that is not there", `engine/cache`, `engine/none`},
 	{"folder without tests", `engine/cache`, `engine`},
 	{"path through a link", `engine/cache`, `linked/cache`},
+	{"path through a link inside", `engine/cache`, `inside/cache`},
 	{"linked folder", `engine/cache`, `engine/linked`},
 	{"path of git", `engine/cache`, `.git/hooks`},
 	{"path with a line", `engine/cache`, `engine/cache\n-exec=canary`},
@@ -55,6 +57,7 @@ var hostile = []struct{ name, from, to string }{
 	{"fraction as a count", `"test-path", "params": {"path": "engine/cache"}`, `"recall", "params": {"samples": 10.0}`},
 	{"unknown choice", `"test-path", "params": {"path": "engine/cache"}`, `"recall", "params": {"size": "ctx999"}`},
 	{"unknown field", `"preset"`, `"argv": ["sh"], "preset"`},
+	{"unknown field of a number", `"preset"`, `"limit_s": 1e9, "preset"`},
 	{"field in another case", `"nonce"`, `"Nonce"`},
 	{"field twice", `"preset"`, `"preset": "probe", "preset"`},
 	{"field twice by an escape", `"preset"`, `"pr\u0065set": "probe", "preset"`},
@@ -85,6 +88,7 @@ var hostile = []struct{ name, from, to string }{
 	{"list", `{"schema_version": 1`, `[{"schema_version": 1`},
 	{"deep", `{"path": "engine/cache"}`, strings.Repeat(`{"path":`, 1000) + "1" + strings.Repeat("}", 1000)},
 	{"huge", `"nonce"`, strings.Repeat(" ", maxManifest) + `"nonce"`},
+	{"huge after the object", `"first-one"}`, `"first-one"}` + strings.Repeat(" ", maxManifest)},
 }
 
 // hostileBench has what the hostile manifests try to reach, and a go that leaves a canary.
@@ -95,7 +99,8 @@ func hostileBench(t *testing.T) (b *bench, canary string) {
 	writeScript(t, filepath.Join(b.programs, "go"), "echo alive >> "+canary+"\n")
 	outside := filepath.Join(b.checkout, "../outside")
 	write(t, filepath.Join(outside, "cache/x_test.go"), "package cache\n")
-	for _, link := range [][2]string{{"../outside", "linked"}, {"../../outside/cache", "engine/linked"}} {
+	for _, link := range [][2]string{{"../outside", "linked"}, {"../../outside/cache", "engine/linked"},
+		{"engine", "inside"}, {"cache", "engine/cac..."}} {
 		if err := os.Symlink(link[0], filepath.Join(b.checkout, link[1])); err != nil {
 			t.Fatal(err)
 		}

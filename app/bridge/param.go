@@ -65,10 +65,12 @@ const maxPath = 200
 // plainPath matches paths without dots at the beginning of a name, spaces, dashes first, and roots.
 var plainPath = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$`)
 
-// checkoutPath returns the path that v is, if it stays in the checkout whatever is there.
+// checkoutPath returns the path that v is, if it stays in the checkout whatever is there. To go
+// test, dots in a row stand for any letters.
 func checkoutPath(name string, v any) (string, error) {
 	text, ok := v.(string)
-	if !ok || len(text) > maxPath || !plainPath.MatchString(text) || path.Clean(text) != text {
+	if !ok || len(text) > maxPath || !plainPath.MatchString(text) || path.Clean(text) != text ||
+		strings.Contains(text, "..") {
 		return "", fmt.Errorf("%s must be a path in the checkout such as engine/cache", name)
 	}
 	return text, nil

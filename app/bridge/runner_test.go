@@ -202,6 +202,19 @@ func TestLimitKillsTheWholeGroup(t *testing.T) {
 	}
 }
 
+// A command that is told to end may put its things in order.
+func TestCommandIsToldBeforeItIsKilled(t *testing.T) {
+	b := newBench(t, "trap 'echo in order > kept; kill $!; exit 7' TERM; sleep 100 & wait\n")
+	b.ask("tests", "nonce-1", nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	s := b.run(ctx)
+	if s.ExitCode != ExitStopped || s.Commands[0].ExitCode != 7 ||
+		read(t, filepath.Join(b.checkout, "kept")) != "in order\n" {
+		t.Errorf("summary %+v", s)
+	}
+}
+
 // gone reports whether a process ends soon. A zombie without a parent to reap it counts.
 func gone(pid int) bool {
 	for range 100 {
@@ -480,6 +493,9 @@ func TestLogIsBounded(t *testing.T) {
 	l := &boundedLog{to: &out, head: 10, most: 5}
 	for i := range 100 {
 		fmt.Fprintf(l, "%02d", i)
+		if len(l.tail) > 3*l.most {
+			t.Fatalf("%d bytes are held", len(l.tail))
+		}
 	}
 	if err := l.close(); err != nil ||
 		out.String() != "0001020304\n[185 bytes are left out here]\n79899" {
