@@ -171,41 +171,64 @@ func (r *Runner) leaveReason(checkout *os.Root, reason error) error {
 	return out.save(s)
 }
 
-// runPlan runs the commands up to the first that fails.
+// runPlan runs the commands up to the first that fails. The gate judges a report even if the command
+// that wrote it failed, because a bench fails where the gate refuses.
 func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 	q := p.request
 	s := &Summary{SchemaVersion: schemaVersion, Preset: q.Preset.Name, Params: q.Params,
 		Nonce: q.Nonce, Ref: q.Ref, RequestedBy: q.RequestedBy, Machine: r.Machine,
 		Runner: r.Version, Started: time.Now().UTC(), Commands: []Ran{}}
-	errLimit := fmt.Errorf("the time limit of %v for %s is over", q.Preset.Limit, q.Preset.Name)
-	limited, cancel := context.WithTimeoutCause(ctx, q.Preset.Limit, errLimit)
+	if s.Params == nil {
+		s.Params = map[string]any{}
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, q.Preset.Limit,
+		fmt.Errorf("the time limit of %v for %s is over", q.Preset.Limit, q.Preset.Name))
 	defer cancel()
-	for i, words := range p.commands {
-		isGate := q.Preset.Reports && i == len(p.commands)-1
-		if isGate && !out.has(reportName) {
-			s.ExitCode, s.Error = 1, "the commands left no report for the gate"
-			return s
+	fail := func(code int, reason string) {
+		if s.ExitCode == 0 {
+			s.ExitCode, s.Error = code, reason
 		}
-		ran, err := r.runCommand(limited, i, words, p.programs[i], out)
+	}
+	// run reports whether the command ran to its end.
+	run := func(i int) (Ran, bool) {
+		ran, err := r.runCommand(limited, i, p.commands[i], p.programs[i], out)
 		s.Commands = append(s.Commands, ran)
-		if isGate && err == nil && limited.Err() == nil {
-			s.EvidenceGateExitCode = &ran.ExitCode
-		}
 		switch {
 		case ctx.Err() != nil:
-			s.ExitCode, s.Error = ExitStopped, "the runner was told to stop"
+			fail(ExitStopped, "the runner was told to stop")
 		case limited.Err() != nil:
-			s.ExitCode, s.Error = 1, context.Cause(limited).Error()
+			fail(1, context.Cause(limited).Error())
 		case err != nil:
-			s.ExitCode, s.Error = 1, err.Error()
-		case isGate && ran.ExitCode != 0:
-			s.ExitCode, s.Error = 1, "the gate does not admit the report"
-		case ran.ExitCode != 0:
-			s.ExitCode = 1
-			s.Error = fmt.Sprintf("%s ended with %d", strings.Join(words, " "), ran.ExitCode)
+			fail(1, err.Error())
+		default:
+			return ran, true
 		}
-		if s.ExitCode != 0 {
+		return ran, false
+	}
+	work := len(p.commands)
+	if q.Preset.Reports {
+		work-- // the last is the gate
+	}
+	for i := range work {
+		ran, ok := run(i)
+		if ok && ran.ExitCode != 0 {
+			fail(1, fmt.Sprintf("%s ended with %d", strings.Join(p.commands[i], " "), ran.ExitCode))
+		}
+		if !ok || s.ExitCode != 0 && i < work-1 {
 			return s
+		}
+	}
+	if !q.Preset.Reports {
+		return s
+	}
+	if !out.has(reportName) {
+		fail(1, "the commands left no report for the gate")
+		return s
+	}
+	if ran, ok := run(work); ok {
+		s.EvidenceGateExitCode = &ran.ExitCode
+		if ran.ExitCode != 0 {
+			fail(1, "the gate does not admit the report")
 		}
 	}
 	return s

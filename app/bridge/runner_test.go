@@ -147,6 +147,16 @@ func TestGateDecidesTheRun(t *testing.T) {
 		s.Error != "the gate does not admit the report" {
 		t.Errorf("summary %+v, gate %v", s, s.EvidenceGateExitCode)
 	}
+	// The bench itself fails where the gate refuses.
+	b = newBench(t, strings.Replace(measuring, "shift\ndone", "shift\ndone\nexit $(cat gate)", 1))
+	b.withModel()
+	write(t, filepath.Join(b.checkout, "gate"), "4")
+	b.ask("kvquant", "nonce-1", nil)
+	s = b.run(t.Context())
+	if s.ExitCode != 1 || s.EvidenceGateExitCode == nil || *s.EvidenceGateExitCode != 4 ||
+		len(s.Commands) != 4 || !strings.HasPrefix(s.Error, "tandem bench kvquant") {
+		t.Errorf("of a bench that fails: %+v, gate %v", s, s.EvidenceGateExitCode)
+	}
 	b = newBench(t, strings.Replace(measuring, "--out", "--nowhere", 1))
 	b.withModel()
 	b.ask("kvquant", "nonce-1", nil)
