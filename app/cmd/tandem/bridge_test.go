@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tandem/app/bench"
 	"tandem/app/bridge"
 )
 
@@ -264,5 +267,37 @@ func TestBridgeMeasuresForAnother(t *testing.T) {
 	}
 	if tip := git(t, h.dir, "rev-parse", "main"); tip != h.main {
 		t.Errorf("main moved to %s", tip)
+	}
+}
+
+// Each bench takes the words that presets give it. It is cancelled before it measures.
+func TestPresetsFitTheirBenches(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, p := range bridge.Presets() {
+		for _, words := range p.Commands() {
+			if words[0] != "tandem" || words[1] != "bench" || !slices.ContainsFunc(bench.Benches(),
+				func(b bench.Bench) bool { return b.Name == words[2] }) {
+				continue
+			}
+			words = slices.Clone(words[1:])
+			for i, word := range words {
+				switch {
+				case strings.HasPrefix(word, "$"):
+					words[i] = filepath.Join(t.TempDir(), "none")
+				case word == "{report}":
+					words[i] = filepath.Join(t.TempDir(), "report.json")
+				}
+				for _, x := range p.Params {
+					if word == "{"+x.Name+"}" {
+						words[i] = fmt.Sprint(x.Default)
+					}
+				}
+			}
+			if code := c.tandem(ctx, words...); code == 2 {
+				t.Errorf("%s: tandem %s: %s", p.Name, strings.Join(words, " "), c.stderr)
+			}
+		}
 	}
 }
