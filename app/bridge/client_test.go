@@ -447,8 +447,14 @@ func TestResultsComeBack(t *testing.T) {
 	write(t, filepath.Join(mac.dir, resultsFolder, "nonce-1/sub/x"), "x")
 	write(t, filepath.Join(mac.dir, resultsFolder, "nonce-1/.hidden"), "x")
 	write(t, filepath.Join(mac.dir, "a.txt"), "changed by a command\n")
+	for _, hook := range []string{"pre-push", "reference-transaction", "post-index-change"} {
+		writeScript(t, filepath.Join(mac.dir, ".git/hooks", hook), "touch "+p.dir+".hooked\n")
+	}
 	if err := mac.Publish(t.Context(), "origin", asked.Branch, ManifestFile); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(p.dir + ".hooked"); err == nil {
+		t.Error("a hook that a command left ran with the token of the push")
 	}
 	diff := testGit(t, p.hub, "diff", "--name-status", asked.Commit, asked.Branch)
 	if diff != "A\t.tandem-bridge/results/nonce-1/0-go.log\nA\t.tandem-bridge/results/nonce-1/summary.json" {

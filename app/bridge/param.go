@@ -98,7 +98,7 @@ func folder(name, doc string) Param {
 	}
 }
 
-// report is a file of the checkout with a report.
+// reportFile is a file of the checkout with a report.
 func reportFile(name, doc string) Param {
 	return Param{
 		Name: name, Doc: doc,
