@@ -14,8 +14,8 @@ import (
 //	{report}     the file that the preset's report goes to
 //	${ENV:NAME}  a variable of the runner, one of its table
 //
-// The first word is go or tandem. tandem is the program that the commands before it built from the
-// checkout.
+// The first word is a program: go, mkdir, ln or tandem. tandem is what the commands before it built
+// from the checkout.
 type Preset struct {
 	Name   string
 	Doc    string // one line
@@ -31,10 +31,12 @@ type Preset struct {
 // Built is the program that presets build from the checkout, relative to it. Git ignores it.
 const Built = "build/out/bridge/tandem"
 
-// build are the commands that make [Built].
+// build are the commands that make [Built], with the starter model beside it as in a release.
 var build = [][]string{
 	{"go", "run", "./build", "setup"},
 	{"go", "build", "-o", Built, "./app/cmd/tandem"},
+	{"mkdir", "-p", "build/out/bridge/models"},
+	{"ln", "-sf", "../../../../models/starter/.deps/starter.gguf", "build/out/bridge/models/"},
 }
 
 // gate is the command that decides whether a report may make its claims.

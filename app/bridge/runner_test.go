@@ -42,6 +42,7 @@ func (b *bench) withModel() {
 func TestRunLeavesASummaryWithLogs(t *testing.T) {
 	b := newBench(t, measuring)
 	b.withModel()
+	write(t, filepath.Join(b.checkout, "models/starter/.deps/starter.gguf"), "weights")
 	b.ask("recall", "nonce-1", map[string]any{"samples": json.Number("7")})
 	s := b.run(t.Context())
 	if s.ExitCode != 0 || s.EvidenceGateExitCode == nil || *s.EvidenceGateExitCode != 0 {
@@ -55,13 +56,18 @@ func TestRunLeavesASummaryWithLogs(t *testing.T) {
 	report := ".tandem-bridge/results/nonce-1/report.json"
 	want := [][]string{{"go", "run", "./build", "setup"},
 		{"go", "build", "-o", Built, "./app/cmd/tandem"},
+		{"mkdir", "-p", "build/out/bridge/models"},
+		{"ln", "-sf", "../../../../models/starter/.deps/starter.gguf", "build/out/bridge/models/"},
 		{"tandem", "bench", "recall", "--model", b.programs, "--samples", "7", "--size", "ctx70",
 			"--out", report},
 		{"tandem", "evidence", "check", report}}
 	if fmt.Sprint(argv) != fmt.Sprint(want) {
 		t.Errorf("ran %q\nwant %q", argv, want)
 	}
-	if log := b.result("nonce-1", "2-tandem.log"); !strings.HasPrefix(log, "tandem bench recall ") {
+	if found := read(t, filepath.Join(b.checkout, filepath.Dir(Built), "models/starter.gguf")); found != "weights" {
+		t.Errorf("beside the program lies %q", found)
+	}
+	if log := b.result("nonce-1", "4-tandem.log"); !strings.HasPrefix(log, "tandem bench recall ") {
 		t.Errorf("the log is %q", log)
 	}
 	var fields map[string]any
@@ -81,7 +87,7 @@ func TestRunLeavesASummaryWithLogs(t *testing.T) {
 		}
 	}
 	if back, err := parseSummary([]byte(b.result("nonce-1", summaryFile))); err != nil ||
-		back.Nonce != s.Nonce || len(back.Commands) != 4 {
+		back.Nonce != s.Nonce || len(back.Commands) != 6 {
 		t.Errorf("the summary reads back as %+v: %v", back, err)
 	}
 }
@@ -96,7 +102,7 @@ func TestDryRunPrintsTheCommands(t *testing.T) {
 	}
 	printed := strings.Split(strings.TrimSpace(b.messages.String()), "\n")
 	var words []string
-	if err := json.Unmarshal([]byte(printed[2]), &words); err != nil || len(printed) != 4 ||
+	if err := json.Unmarshal([]byte(printed[4]), &words); err != nil || len(printed) != 6 ||
 		!slices.Equal(words[:4], []string{"tandem", "bench", "kvquant", "--model"}) {
 		t.Errorf("printed %q: %v", printed, err)
 	}
@@ -125,14 +131,14 @@ func TestRunStopsAtTheFirstFailure(t *testing.T) {
 	// Nothing was built.
 	b = newBench(t, "exit 0\n")
 	b.ask("probe", "nonce-1", nil)
-	if s := b.run(t.Context()); s.ExitCode != 1 || len(s.Commands) != 3 ||
+	if s := b.run(t.Context()); s.ExitCode != 1 || len(s.Commands) != 5 ||
 		!strings.Contains(s.Error, "the commands built no tandem") {
 		t.Errorf("without a program: %+v", s)
 	}
 	// What was built is a link to another program.
 	b = newBench(t, "mkdir -p build/out/bridge; ln -sf /bin/true build/out/bridge/tandem\n")
 	b.ask("probe", "nonce-1", nil)
-	if s := b.run(t.Context()); s.ExitCode != 1 || len(s.Commands) != 3 {
+	if s := b.run(t.Context()); s.ExitCode != 1 || len(s.Commands) != 5 {
 		t.Errorf("with a link in place of the program: %+v", s)
 	}
 }
@@ -154,14 +160,14 @@ func TestGateDecidesTheRun(t *testing.T) {
 	b.ask("kvquant", "nonce-1", nil)
 	s = b.run(t.Context())
 	if s.ExitCode != 1 || s.EvidenceGateExitCode == nil || *s.EvidenceGateExitCode != 4 ||
-		len(s.Commands) != 4 || !strings.HasPrefix(s.Error, "tandem bench kvquant") {
+		len(s.Commands) != 6 || !strings.HasPrefix(s.Error, "tandem bench kvquant") {
 		t.Errorf("of a bench that fails: %+v, gate %v", s, s.EvidenceGateExitCode)
 	}
 	b = newBench(t, strings.Replace(measuring, "--out", "--nowhere", 1))
 	b.withModel()
 	b.ask("kvquant", "nonce-1", nil)
 	s = b.run(t.Context())
-	if s.ExitCode != 1 || s.EvidenceGateExitCode != nil || len(s.Commands) != 3 ||
+	if s.ExitCode != 1 || s.EvidenceGateExitCode != nil || len(s.Commands) != 5 ||
 		s.Error != "the commands left no report for the gate" {
 		t.Errorf("without a report: %+v", s)
 	}
@@ -357,6 +363,8 @@ func TestIncapableMachine(t *testing.T) {
 		b := newBench(t, "exit 0\n")
 		b.withModel()
 		b.env["PATH"] = b.programs
+		writeScript(t, filepath.Join(b.programs, "mkdir"), "")
+		writeScript(t, filepath.Join(b.programs, "ln"), "")
 		b.runner.start = func(context.Context, command) (int, error) {
 			t.Errorf("%s: a process was started", name)
 			return 0, nil
