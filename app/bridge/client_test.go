@@ -213,7 +213,7 @@ func TestOfflineFailsFast(t *testing.T) {
 			!strings.Contains(err.Error(), "the remote origin cannot be reached") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("%s: took %v", name, took)
 		}
 		if p.state() != before {
@@ -240,7 +240,7 @@ func TestKilledRequestLeavesTheCheckout(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			for range 500 {
+			for range 3000 {
 				if _, err := os.Stat(reached); err == nil {
 					break
 				}
@@ -276,7 +276,7 @@ func TestStoppedRequestLeavesTheCheckout(t *testing.T) {
 		done <- err
 	}()
 	var hook int
-	for range 500 {
+	for range 3000 {
 		if text, err := os.ReadFile(pid); err == nil && len(text) > 1 {
 			fmt.Sscan(string(text), &hook)
 			break
@@ -575,7 +575,7 @@ func TestWaitEndsInTime(t *testing.T) {
 	}
 	began := time.Now()
 	res, err := p.Wait(t.Context(), "origin", asked.Branch, 200*time.Millisecond, 20*time.Millisecond)
-	if err != nil || res.Summary != nil || time.Since(began) > 5*time.Second {
+	if err != nil || res.Summary != nil || time.Since(began) > 20*time.Second {
 		t.Errorf("%+v, %v after %v", res, err, time.Since(began))
 	}
 	if err := os.Rename(p.hub, p.hub+".away"); err != nil {

@@ -184,28 +184,24 @@ func TestLimitKillsTheWholeGroup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.request.Preset.Limit = 300 * time.Millisecond
+			p.request.Preset.Limit = 3 * time.Second // both have started by then
 			return b.runPlan(t.Context(), p)
 		},
-		"signal": func(b *bench) *Summary {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
-			return b.run(ctx)
-		},
+		"signal": func(b *bench) *Summary { return b.run(b.until("child")) },
 	} {
 		b := newBench(t, stubborn)
 		b.runner.grace = 200 * time.Millisecond
 		b.ask("tests", "nonce-1", nil)
 		began := time.Now()
 		s := end(b)
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > 50*time.Second {
 			t.Errorf("%s: took %v", name, took)
 		}
 		want := map[string]int{"limit": 1, "signal": ExitStopped}[name]
 		if s.ExitCode != want || len(s.Commands) != 1 || s.Commands[0].ExitCode == 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
-		if name == "limit" && !strings.Contains(s.Error, "time limit of 300ms for tests is over") {
+		if name == "limit" && !strings.Contains(s.Error, "time limit of 3s for tests is over") {
 			t.Errorf("the error is %q", s.Error)
 		}
 		for _, file := range []string{"parent", "child"} {
@@ -218,13 +214,26 @@ func TestLimitKillsTheWholeGroup(t *testing.T) {
 	}
 }
 
+// until returns a context that ends once a command has written a file of the checkout.
+func (b *bench) until(name string) context.Context {
+	ctx, cancel := context.WithCancel(b.t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			if info, err := os.Stat(filepath.Join(b.checkout, name)); err == nil && info.Size() > 0 {
+				cancel()
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	return ctx
+}
+
 // A command that is told to end may put its things in order.
 func TestCommandIsToldBeforeItIsKilled(t *testing.T) {
-	b := newBench(t, "trap 'echo in order > kept; kill $!; exit 7' TERM; sleep 100 & wait\n")
+	b := newBench(t, "trap 'echo in order > kept; kill $!; exit 7' TERM; sleep 100 & "+
+		"echo > ready; wait\n")
 	b.ask("tests", "nonce-1", nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	s := b.run(ctx)
+	s := b.run(b.until("ready"))
 	if s.ExitCode != ExitStopped || s.Commands[0].ExitCode != 7 ||
 		read(t, filepath.Join(b.checkout, "kept")) != "in order\n" {
 		t.Errorf("summary %+v", s)
@@ -274,7 +283,7 @@ func TestBackgroundProcessesEnd(t *testing.T) {
 	b.runner.grace = 200 * time.Millisecond
 	b.ask("tests", "nonce-1", nil)
 	began := time.Now()
-	if s := b.run(t.Context()); s.ExitCode != 0 || time.Since(began) > 10*time.Second {
+	if s := b.run(t.Context()); s.ExitCode != 0 || time.Since(began) > 50*time.Second {
 		t.Errorf("after %v: %+v", time.Since(began), s)
 	}
 	var pid int
@@ -392,6 +401,14 @@ func TestIncapableMachine(t *testing.T) {
 	}
 }
 
+// said hands over what a runner says.
+type said chan string
+
+func (s said) Write(p []byte) (int, error) {
+	s <- string(p)
+	return len(p), nil
+}
+
 // Runs on one machine wait for each other, in whatever checkout.
 func TestRunsDoNotOverlap(t *testing.T) {
 	a := newBench(t, "")
@@ -402,6 +419,12 @@ func TestRunsDoNotOverlap(t *testing.T) {
 	b.runner.State = a.runner.State
 	a.ask("tests", "nonce-a", nil)
 	b.ask("tests", "nonce-b", nil)
+	turn, err := takeTurn(t.Context(), a.runner.State, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(said, 100)
+	a.runner.Err, b.runner.Err = said, said
 	var both sync.WaitGroup
 	for _, x := range []*bench{a, b} {
 		both.Go(func() {
@@ -410,15 +433,18 @@ func TestRunsDoNotOverlap(t *testing.T) {
 			}
 		})
 	}
+	for range 2 {
+		if text := <-said; !strings.Contains(text, "waiting for it") {
+			t.Errorf("a run that waits says %q", text)
+		}
+	}
+	turn.end()
 	both.Wait()
 	if got := read(t, record); got != "begin\nend\nbegin\nend\n" {
 		t.Errorf("the runs overlap: %q", got)
 	}
-	if text := a.messages.String() + b.messages.String(); !strings.Contains(text, "waiting for it") {
-		t.Errorf("none says that it waits: %s", text)
-	}
 	// One that waits can be told to stop.
-	turn, err := takeTurn(t.Context(), a.runner.State, nil)
+	turn, err = takeTurn(t.Context(), a.runner.State, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
