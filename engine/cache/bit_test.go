@@ -121,6 +121,10 @@ var bitCaches = []struct {
 		return []cache.Cache{cache.NewRotating(bitWindow, bitChunk),
 			cache.NewRotating(2*bitWindow, bitChunk)}
 	}},
+	{"quantized", func() []cache.Cache { return []cache.Cache{cache.NewQuantized(4), cache.NewQuantized(8)} }},
+	{"ring and quantized", func() []cache.Cache {
+		return []cache.Cache{cache.NewRotating(bitWindow, bitChunk), cache.NewQuantized(4)}
+	}},
 }
 
 // bitSuite compares every chunk size with single rows. If trimmed is set, it also drops rows on the

@@ -33,6 +33,10 @@ type Options struct {
 	Layout Layout // zero means Ring
 	Chunk  int    // most rows of one forward; zero means MaxChunk
 	Rows   int    // positions the sequence can come to have; see Cache.Expect
+
+	// Bits is what an element takes in the caches of layers that attend all positions: 4, 8, or 0 for
+	// rows as they are written. See [Quantized].
+	Bits int
 }
 
 // MaxRows returns the most rows that one Update takes, for any cache made by these options.
@@ -46,9 +50,14 @@ func (o Options) MaxRows() int {
 // New makes the empty cache of a layer whose queries attend the last window positions, their own
 // included. If window is 0 they attend all positions.
 func New(opts Options, window int) Attention {
-	var c Attention = NewKV(window)
-	if window > 0 && opts.Layout != Full {
+	var c Attention
+	switch {
+	case window == 0 && opts.Bits > 0:
+		c = NewQuantized(opts.Bits)
+	case window > 0 && opts.Layout != Full:
 		c = NewRotating(window, opts.Chunk)
+	default:
+		c = NewKV(window)
 	}
 	c.Expect(opts.Rows)
 	return c

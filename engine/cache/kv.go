@@ -24,6 +24,14 @@ func (c *KV) Offset() int { return c.offset }
 
 // Update implements Attention. The number of rows is not bounded.
 func (c *KV) Update(s *mlx.Scope, k, v *mlx.Array) View {
+	if !c.append(s, k, v) {
+		return View{K: k, V: v}
+	}
+	return c.View(s, k.Dim(2))
+}
+
+// append is Update without a view. It reports whether the rows are in.
+func (c *KV) append(s *mlx.Scope, k, v *mlx.Array) bool {
 	if err := c.buf.fits(k, v); err != nil {
 		s.Fail(err)
 	}
@@ -32,13 +40,13 @@ func (c *KV) Update(s *mlx.Scope, k, v *mlx.Array) View {
 		s.Fail(fmt.Errorf("cache: update with no rows"))
 	}
 	if s.Err() != nil {
-		return View{K: k, V: v}
+		return false
 	}
 	c.buf.copied = nil
 	c.buf.write(s, k, v, c.offset)
 	c.offset += n
 	c.sched.cross(c.offset, c.buf.snapshot)
-	return c.View(s, n)
+	return true
 }
 
 // View implements Attention.

@@ -15,6 +15,16 @@ type CacheKind struct {
 	New    func() cache.Attention
 	Window int // positions a query attends, its own included; 0 = all
 	Most   int // rows of the largest Update; 0 = no bound
+	Bits   int // of an element of a quantized row; 0 = rows are held as they are written
+}
+
+// dims returns the elements of a key and of a value. Values are narrower. Rows that are quantized have
+// groups of 64 and of 32 elements.
+func (k CacheKind) dims() (key, value int) {
+	if k.Bits > 0 {
+		return 64, 32
+	}
+	return 8, 4
 }
 
 // TestCache checks that caches of a kind keep the contract of cache.Attention. The
@@ -181,17 +191,19 @@ func testCacheRefuse(c *cacheTest) {
 	rows := func(n, heads, dim int) func(*mlx.Scope) {
 		return func(s *mlx.Scope) {
 			x := s.Zeros(mlx.Float32, 1, heads, n, dim)
-			l.cache.Update(s, x, s.Zeros(mlx.Float32, 1, heads, n, valueDim))
+			l.cache.Update(s, x, s.Zeros(mlx.Float32, 1, heads, n, c.valueDim))
 		}
 	}
-	fail("update without rows", rows(0, kvHeads, keyDim))
-	fail("update with one head for all", rows(1, 1, keyDim))
-	fail("update with other dimensions", rows(1, kvHeads, keyDim+1))
+	fail("update without rows", rows(0, kvHeads, c.keyDim))
+	fail("update with one head for all", rows(1, 1, c.keyDim))
+	fail("update with other dimensions", rows(1, kvHeads, c.keyDim+1))
+	fail("update with twice the dimensions", rows(1, kvHeads, 2*c.keyDim))
 	if c.kind.Most > 0 {
-		fail("update with too many rows", rows(c.kind.Most+1, kvHeads, keyDim))
+		fail("update with too many rows", rows(c.kind.Most+1, kvHeads, c.keyDim))
 	}
 	fail("update in another type", func(s *mlx.Scope) {
-		l.cache.Update(s, s.Zeros(mlx.Float16, 1, kvHeads, 1, keyDim), s.Zeros(mlx.Float16, 1, kvHeads, 1, valueDim))
+		l.cache.Update(s, s.Zeros(mlx.Float16, 1, kvHeads, 1, c.keyDim),
+			s.Zeros(mlx.Float16, 1, kvHeads, 1, c.valueDim))
 	})
 	l.update(1)
 	snap.check(c)
@@ -257,5 +269,9 @@ func testCacheRandom(c *cacheTest) {
 
 // String names a kind in test output.
 func (k CacheKind) String() string {
-	return fmt.Sprintf("%T window %d most %d", k.New(), k.Window, k.Most)
+	name := fmt.Sprintf("%T window %d most %d", k.New(), k.Window, k.Most)
+	if k.Bits > 0 {
+		name += fmt.Sprintf(" bits %d", k.Bits)
+	}
+	return name
 }

@@ -10,23 +10,30 @@ import (
 	"tandem/engine/mlx"
 )
 
-// The shape of the rows: grouped queries, values narrower than keys.
+// Rows have grouped queries.
 const (
-	kvHeads  = 2
-	heads    = 4
-	keyDim   = 8
-	valueDim = 4
+	kvHeads = 2
+	heads   = 4
 )
 
-// A cacheRow is what a cache keeps for one position: (KV, D) and (KV, Dv).
-type cacheRow struct{ k, v []float32 }
+// A cacheRow is what a cache gets for one position.
+type cacheRow struct{ k, v cacheHeads }
+
+// cacheHeads are the keys or the values of one position.
+type cacheHeads struct {
+	written  []float32 // (KV, D)
+	attended []float32 // likewise: what a query attends
+	held     []uint32  // (KV, words): what the cache holds, by its bits
+}
 
 type cacheTest struct {
-	t     *testing.T
-	th    *mlx.Thread
-	kind  CacheKind
-	rng   *rand.Rand
-	start int64 // active memory before
+	t        *testing.T
+	th       *mlx.Thread
+	kind     CacheKind
+	rng      *rand.Rand
+	start    int64 // active memory before
+	keyDim   int   // elements of a key
+	valueDim int   // and of a value
 }
 
 func newCacheTest(t *testing.T, kind CacheKind) *cacheTest {
@@ -35,6 +42,7 @@ func newCacheTest(t *testing.T, kind CacheKind) *cacheTest {
 		t.Fatal(err)
 	}
 	c := &cacheTest{t: t, th: th, kind: kind, rng: rand.New(rand.NewPCG(7, 7))}
+	c.keyDim, c.valueDim = kind.dims()
 	c.do(func(s *mlx.Scope) error { return s.Eval(s.Zeros(mlx.Float32, 1)) })
 	c.start = c.active()
 	t.Cleanup(func() {
@@ -85,15 +93,49 @@ func (c *cacheTest) floats(n int) []float32 {
 }
 
 func (c *cacheTest) newRows(n int) []cacheRow {
+	keys, values := c.newHeads(n, c.keyDim), c.newHeads(n, c.valueDim)
 	rows := make([]cacheRow, n)
 	for i := range rows {
-		rows[i] = cacheRow{c.floats(kvHeads * keyDim), c.floats(kvHeads * valueDim)}
+		rows[i] = cacheRow{keys[i], values[i]}
 	}
 	return rows
 }
 
+// newHeads returns the keys or the values of n positions.
+func (c *cacheTest) newHeads(n, dim int) []cacheHeads {
+	list := make([]cacheHeads, n)
+	for i := range list {
+		x := c.floats(kvHeads * dim)
+		list[i] = cacheHeads{x, x, nil}
+		if c.kind.Bits == 0 {
+			for _, v := range x {
+				list[i].held = append(list[i].held, math.Float32bits(v))
+			}
+		}
+	}
+	if c.kind.Bits > 0 {
+		c.quantize(list, dim)
+	}
+	return list
+}
+
+// heldDims returns the words that a cache holds of a key and of a value.
+func (c *cacheTest) heldDims() (key, value int) {
+	if c.kind.Bits == 0 {
+		return c.keyDim, c.valueDim
+	}
+	return cache.QuantizedBytes(c.keyDim, c.kind.Bits, 4) / 4,
+		cache.QuantizedBytes(c.valueDim, c.kind.Bits, 4) / 4
+}
+
+// rowBytes returns the bytes of a row that a cache holds.
+func (c *cacheTest) rowBytes() int64 {
+	key, value := c.heldDims()
+	return int64(kvHeads * (key + value) * 4)
+}
+
 // queries returns (H, n, D).
-func (c *cacheTest) queries(n int) []float32 { return c.floats(heads * n * keyDim) }
+func (c *cacheTest) queries(n int) []float32 { return c.floats(heads * n * c.keyDim) }
 
 // A liveCache is a cache and the rows it should hold.
 type liveCache struct {
@@ -119,9 +161,9 @@ func (l *liveCache) append(rows []cacheRow) {
 	got := l.attend(rows, q)
 	for i := range n {
 		for h := range heads {
-			want := l.oracle(q[(h*n+i)*keyDim:][:keyDim], h*kvHeads/heads, pos+i)
+			want := l.oracle(q[(h*n+i)*l.c.keyDim:][:l.c.keyDim], h*kvHeads/heads, pos+i)
 			for d, w := range want {
-				if g := float64(got[(h*n+i)*valueDim+d]); math.Abs(g-w) > 1e-5 {
+				if g := float64(got[(h*n+i)*l.c.valueDim+d]); math.Abs(g-w) > 1e-5 {
 					l.c.t.Fatalf("position %d of an update of %d rows at %d, head %d: got %g, want %g",
 						pos+i, n, pos, h, g, w)
 				}
@@ -134,19 +176,19 @@ func (l *liveCache) append(rows []cacheRow) {
 // positions, (H, n, Dv).
 func (l *liveCache) attend(rows []cacheRow, q []float32) []float32 {
 	l.c.t.Helper()
-	n := len(rows)
+	n, keyDim, valueDim := len(rows), l.c.keyDim, l.c.valueDim
 	var k, v []float32
 	for h := range kvHeads {
 		for _, r := range rows {
-			k = append(k, r.k[h*keyDim:][:keyDim]...)
-			v = append(v, r.v[h*valueDim:][:valueDim]...)
+			k = append(k, r.k.written[h*keyDim:][:keyDim]...)
+			v = append(v, r.v.written[h*valueDim:][:valueDim]...)
 		}
 	}
 	var out, again []float32 // again: through the view that other layers attend
 	l.c.do(func(s *mlx.Scope) (err error) {
 		queries := mlx.New(s, q, 1, heads, n, keyDim)
 		attend := func(view cache.View) *mlx.Array {
-			return s.Contiguous(Attend(s, queries, view, float32(1/math.Sqrt(keyDim))))
+			return s.Contiguous(Attend(s, queries, view, float32(1/math.Sqrt(float64(keyDim)))))
 		}
 		a := attend(l.cache.Update(s, mlx.New(s, k, 1, kvHeads, n, keyDim),
 			mlx.New(s, v, 1, kvHeads, n, valueDim)))
@@ -183,15 +225,15 @@ func (l *liveCache) oracle(q []float32, h, pos int) []float64 {
 	if w := l.c.kind.Window; w > 0 {
 		first = max(0, pos-w+1)
 	}
-	sum, out := 0.0, make([]float64, valueDim)
+	sum, out := 0.0, make([]float64, l.c.valueDim)
 	for _, r := range l.rows[first : pos+1] {
 		dot := 0.0
-		for d, x := range r.k[h*keyDim:][:keyDim] {
+		for d, x := range r.k.attended[h*l.c.keyDim:][:l.c.keyDim] {
 			dot += float64(x) * float64(q[d])
 		}
-		weight := math.Exp(dot / math.Sqrt(keyDim))
+		weight := math.Exp(dot / math.Sqrt(float64(l.c.keyDim)))
 		sum += weight
-		for d, x := range r.v[h*valueDim:][:valueDim] {
+		for d, x := range r.v.attended[h*l.c.valueDim:][:l.c.valueDim] {
 			out[d] += weight * float64(x)
 		}
 	}
@@ -289,8 +331,8 @@ func (h *heldRows) release(c *cacheTest) {
 	c.do(func(*mlx.Scope) error { h.snap.Release(); return nil })
 }
 
-// read returns the rows held, keys then values.
-func (h *heldRows) read(c *cacheTest) (out [2][]float32) {
+// read returns the words held, those of keys and then those of values.
+func (h *heldRows) read(c *cacheTest) (out [2][]uint32) {
 	c.t.Helper()
 	c.do(func(s *mlx.Scope) error {
 		k, v := h.snap.Rows(s)
@@ -299,7 +341,8 @@ func (h *heldRows) read(c *cacheTest) (out [2][]float32) {
 				continue
 			}
 			var err error
-			if out[i], err = mlx.Read[float32](s, s.Contiguous(a)); err != nil {
+			words := s.View(s.Contiguous(a), mlx.Uint32)
+			if out[i], err = mlx.Read[uint32](s, words); err != nil {
 				return err
 			}
 		}
@@ -312,11 +355,12 @@ func (h *heldRows) read(c *cacheTest) (out [2][]float32) {
 // was observed.
 func (h *heldRows) check(c *cacheTest) {
 	c.t.Helper()
-	var want [2][]float32
+	var want [2][]uint32
+	key, value := c.heldDims()
 	for head := range kvHeads {
 		for _, r := range h.rows[h.snap.From():h.snap.To()] {
-			want[0] = append(want[0], r.k[head*keyDim:][:keyDim]...)
-			want[1] = append(want[1], r.v[head*valueDim:][:valueDim]...)
+			want[0] = append(want[0], r.k.held[head*key:][:key]...)
+			want[1] = append(want[1], r.v.held[head*value:][:value]...)
 		}
 	}
 	c.sameRows("held", h.read(c), want)
@@ -326,15 +370,15 @@ func (h *heldRows) check(c *cacheTest) {
 	}
 }
 
-func (c *cacheTest) sameRows(what string, got, want [2][]float32) {
+func (c *cacheTest) sameRows(what string, got, want [2][]uint32) {
 	c.t.Helper()
 	for i, name := range []string{"keys", "values"} {
 		if len(got[i]) != len(want[i]) {
-			c.t.Fatalf("%s %s: %d numbers, want %d", what, name, len(got[i]), len(want[i]))
+			c.t.Fatalf("%s %s: %d words, want %d", what, name, len(got[i]), len(want[i]))
 		}
 		for j := range got[i] {
-			if math.Float32bits(got[i][j]) != math.Float32bits(want[i][j]) {
-				c.t.Fatalf("%s %s differ at %d: %g, want %g", what, name, j, got[i][j], want[i][j])
+			if got[i][j] != want[i][j] {
+				c.t.Fatalf("%s %s differ at %d: %#x, want %#x", what, name, j, got[i][j], want[i][j])
 			}
 		}
 	}

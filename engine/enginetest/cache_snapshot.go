@@ -194,7 +194,7 @@ func testCacheAccounting(c *cacheTest) {
 		c.t.Errorf("a new snapshot has %d bytes, observed %d", shared.Bytes(), p.observed)
 	}
 	rows := int64(p.to() - p.snap.From())
-	want := rows * kvHeads * (keyDim + valueDim) * 4
+	want := rows * c.rowBytes()
 	// Write until every row has been overwritten.
 	at := l.cache.Offset()
 	if l.cache.NeedsExact() {
@@ -329,7 +329,8 @@ func testCacheSplit(c *cacheTest) {
 
 // A shelf is a source that holds rows outside of MLX.
 type shelf struct {
-	rows   [2][]float32
+	c      *cacheTest
+	rows   [2][]uint32
 	n      int
 	broken bool
 }
@@ -339,8 +340,15 @@ func (f *shelf) Rows(s *mlx.Scope) (k, v *mlx.Array) {
 		s.Fail(errors.New("the shelf is empty"))
 		return nil, nil
 	}
-	return mlx.New(s, f.rows[0], 1, kvHeads, f.n, keyDim),
-		mlx.New(s, f.rows[1], 1, kvHeads, f.n, valueDim)
+	key, value := f.c.heldDims()
+	words := func(rows []uint32, dim int) *mlx.Array {
+		x := mlx.New(s, rows, 1, kvHeads, f.n, dim)
+		if f.c.kind.Bits == 0 {
+			x = s.View(x, mlx.Float32)
+		}
+		return x
+	}
+	return words(f.rows[0], key), words(f.rows[1], value)
 }
 
 // testCacheStored spills rows that a source has, and restores from there.
@@ -350,7 +358,7 @@ func testCacheStored(c *cacheTest) {
 		l.update(min(13, c.most()))
 	}
 	p := l.snapshot(0)
-	src := &shelf{rows: p.read(c), n: p.to() - p.snap.From()}
+	src := &shelf{c: c, rows: p.read(c), n: p.to() - p.snap.From()}
 	if n := p.snap.Spill(); n != 0 {
 		c.t.Errorf("%d bytes of lazy rows were spilled", n)
 	}
