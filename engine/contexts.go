@@ -54,7 +54,7 @@ func (e *Engine) restoreContext(s *mlx.Scope, t *task, i int) cache.Stack {
 	if t.path == nil || c.Keeper == nil || i != c.index {
 		return nil
 	}
-	context, ok := c.NewContext(e.cacheOptions(t.maxPositions())), false
+	context, ok := c.NewContext(e.contextOptions(t.maxPositions())), false
 	err := s.Try(func() (err error) {
 		ok, err = t.path.RestoreContext(s, context.Rewindable())
 		return err

@@ -30,7 +30,7 @@ func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 				Context:    e.restoreContext(s, t, i),
 				Prediction: t.req.Prediction,
 				Sampler:    t.sampler,
-				Caches:     e.cacheOptions(t.maxPositions()),
+				Caches:     e.contextOptions(t.maxPositions()),
 			})
 			return err
 		})

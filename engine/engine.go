@@ -29,6 +29,7 @@ type Options struct {
 	ContextLength int          // positions; zero or more than the model's means the model's
 	Chunk         int          // prompt rows per forward; zero means cache.MaxChunk, more is cut to it
 	Layout        cache.Layout // of sliding-window layers
+	KVBits        int          // of the model's caches, see cache.Options.Bits; those of drafters have none
 	Queue         int          // zero means MaxQueue
 	Active        int          // zero means MaxActive
 
@@ -287,8 +288,16 @@ func (e *Engine) signal() {
 	}
 }
 
-// cacheOptions returns the options of all caches of a request with at most so many positions; 0
-// means not known.
+// cacheOptions returns the options of the model's caches of a request with at most so many positions;
+// 0 means not known.
 func (e *Engine) cacheOptions(positions int) cache.Options {
+	o := e.contextOptions(positions)
+	o.Bits = e.opts.KVBits
+	return o
+}
+
+// contextOptions is cacheOptions for the caches of drafters. They are small, and what they lose costs
+// accepted tokens.
+func (e *Engine) contextOptions(positions int) cache.Options {
 	return cache.Options{Layout: e.opts.Layout, Chunk: e.opts.Chunk, Rows: positions}
 }

@@ -67,7 +67,7 @@ func (e *Engine) beginsFresh(t *task) (fresh bool, miss string) {
 
 // openTrie makes the trie of checkpoints at the first request, with what is on disk.
 func (e *Engine) openTrie(s *mlx.Scope, t *task) {
-	e.contexts.find(e.opts.Drafters, e.cacheOptions(0))
+	e.contexts.find(e.opts.Drafters, e.contextOptions(0))
 	e.trie = checkpoint.New(e.newCaches(t), e.contexts.like, e.opts.Checkpoints)
 	if e.opts.Store == nil {
 		return
