@@ -21,6 +21,7 @@ type Footprint struct {
 	layers    []nn.Kept
 	unpacking nn.Unpacking
 	stacks    int64 // bytes that plain experts take more in float32
+	bits      int   // of an element in the rows of layers that attend all positions; 0 = not quantized
 	wide      bool  // stored so that keys and values are float32 whatever type is chosen
 	gguf      bool  // of a GGUF file
 }
@@ -192,10 +193,22 @@ func (f Footprint) Unpacked() Footprint {
 	return f
 }
 
+// Quantized returns the footprint of the model with cache.Options of so many bits. Error: it has rows
+// that cannot be quantized.
+func (f Footprint) Quantized(bits int) (Footprint, error) {
+	for _, l := range f.layers {
+		if err := l.CheckBits(bits); err != nil {
+			return f, err
+		}
+	}
+	f.bits = bits
+	return f, nil
+}
+
 // Text returns the bytes that a text of so many tokens takes in memory. wide: the model computes in
 // float32, otherwise in the type that it is stored in.
 func (f Footprint) Text(tokens int, wide bool) int64 {
-	element := int64(2)
+	element := 2
 	if wide || f.wide {
 		element = 4
 	}
@@ -205,7 +218,7 @@ func (f Footprint) Text(tokens int, wide bool) int64 {
 		if l.Window > 0 {
 			rows = min(rows, l.Window+ringSlack)
 		}
-		n += int64(rows)*int64(l.Row)*element + 4*int64(l.State)
+		n += int64(rows)*int64(l.RowBytes(element, f.bits)) + 4*int64(l.State)
 	}
 	return n
 }

@@ -270,7 +270,7 @@ func (a *args) Kept(layer int) nn.Kept {
 		return nn.Kept{}
 	}
 	h := a.heads(layer)
-	return nn.Kept{Row: 2 * h.KV * h.Dim, Window: a.window(layer)}
+	return nn.KeptHeads(h.KV, h.Dim, a.window(layer))
 }
 
 // Sanitize implements nn.Architecture. Published experts get the names of conversions to MLX. Keys

@@ -34,7 +34,7 @@ func TestPublishedSizesAreRead(t *testing.T) {
 			"num_global_key_value_heads": nil, "attention_k_eq_v": false, "sliding_window": 512,
 			"num_kv_shared_layers": 20, "hidden_size_per_layer_input": 256,
 			"layer_types": pattern(35, 5), "final_logit_softcapping": 30.0,
-		}, 35, 15, kept{nn.Kept{Row: 512, Window: 512}, nn.Kept{Row: 1024}}, 3 * 1024},
+		}, 35, 15, kept{nn.KeptHeads(1, 256, 512), nn.KeptHeads(1, 512, 0)}, 3 * 1024},
 		"26B-A4B": {map[string]any{
 			"hidden_size": 2816, "num_hidden_layers": 30, "intermediate_size": 2112,
 			"num_attention_heads": 16, "num_key_value_heads": 8, "num_global_key_value_heads": 2,
@@ -43,14 +43,14 @@ func TestPublishedSizesAreRead(t *testing.T) {
 			"enable_moe_block": true, "num_experts": 128, "top_k_experts": 8,
 			"moe_intermediate_size": 704, "layer_types": pattern(30, 6),
 			"use_bidirectional_attention": "vision",
-		}, 30, 30, kept{nn.Kept{Row: 4096, Window: 1024}, nn.Kept{Row: 2048}}, 5 * 2048},
+		}, 30, 30, kept{nn.KeptHeads(8, 256, 1024), nn.KeptHeads(2, 512, 0)}, 5 * 2048},
 		"12B": {map[string]any{
 			"hidden_size": 3840, "num_hidden_layers": 48, "intermediate_size": 15360,
 			"num_attention_heads": 16, "num_key_value_heads": 8, "num_global_key_value_heads": 1,
 			"head_dim": 256, "global_head_dim": 512, "attention_k_eq_v": true,
 			"sliding_window": 1024, "num_kv_shared_layers": 0, "hidden_size_per_layer_input": 0,
 			"layer_types": pattern(48, 6),
-		}, 48, 48, kept{nn.Kept{Row: 4096, Window: 1024}, nn.Kept{Row: 1024}}, 8 * 1024},
+		}, 48, 48, kept{nn.KeptHeads(8, 256, 1024), nn.KeptHeads(1, 512, 0)}, 8 * 1024},
 	} {
 		text, err := json.Marshal(map[string]any{"model_type": "gemma4", "text_config": c.text})
 		if err != nil {

@@ -70,7 +70,9 @@ func (a *args) New(w *nn.Weights) nn.Model {
 }
 
 // Kept implements nn.Architecture.
-func (a *args) Kept(int) nn.Kept { return nn.Kept{Row: a.KVLoraRank + a.QKRopeHeadDim} }
+func (a *args) Kept(int) nn.Kept {
+	return nn.Kept{Row: a.KVLoraRank + a.QKRopeHeadDim, Key: a.KVLoraRank, Value: a.QKRopeHeadDim}
+}
 
 // Sanitize implements nn.Architecture. It drops the layers after the last.
 func (a *args) Sanitize(name string) (string, bool) {

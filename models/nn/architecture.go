@@ -32,10 +32,3 @@ type Model interface {
 	lm.Model
 	lm.Embedder
 }
-
-// Kept is what one layer keeps of a text while the model answers.
-type Kept struct {
-	Row    int // elements a position, in the type that the model computes in; 0 if recurrent
-	Window int // positions that the layer looks back; 0 = all
-	State  int // float32 elements, however long the text is
-}

@@ -66,7 +66,7 @@ func (a *Args) Heads(scalar float64) Heads {
 
 // KeptRows returns what a layer with attention keeps; window 0 = all positions.
 func (a *Args) KeptRows(window int) Kept {
-	return Kept{Row: 2 * a.NumKeyValueHeads * a.HeadDim, Window: window}
+	return KeptHeads(a.NumKeyValueHeads, a.HeadDim, window)
 }
 
 // CheckLayerTypes checks layer_types: nil, or one of the known types for each layer.

@@ -1,0 +1,79 @@
+package models_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/models"
+)
+
+// TestFootprintOfQuantizedTextEqualsCaches compares the predicted memory of a text with that of the
+// caches, for models with rows alone, rings beside them, shared keys and recurrent states.
+func TestFootprintOfQuantizedTextEqualsCaches(t *testing.T) {
+	th := enginetest.NewThread(t)
+	const tokens = cache.MaxChunk / 2 // buffers grow by that
+	for _, name := range []string{"qwen3", "gemma3", "gemma4-e", "gpt-oss", "qwen3-next-moe"} {
+		for _, policy := range []models.DtypePolicy{models.DtypeFloat32, models.DtypeCheckpoint} {
+			files := recorded(t, name)
+			b, err := models.LoadFS(t.Context(), th, files, models.Options{Dtype: policy})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := models.InspectFS(files, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wide := policy == models.DtypeFloat32
+			whole := s.Footprint.Text(tokens, wide)
+			for _, bits := range []int{8, 4} {
+				f, err := s.Footprint.Quantized(bits)
+				if err != nil {
+					t.Fatal(err)
+				}
+				caches := b.Model.NewCaches(cache.Options{Bits: bits})
+				tapRows(t, th, b.Model, caches, make([]int32, tokens))
+				var held, tapes int64
+				for _, c := range caches {
+					held += c.Bytes()
+					if r, ok := c.(*cache.Recurrent); ok {
+						tapes += r.Bytes()
+					}
+				}
+				got := f.Text(tokens, wide)
+				if got > held || got < held-tapes || got >= whole {
+					t.Errorf("%s, %s, %d bits: %d tokens are predicted to take %d of %d bytes, and take %d",
+						name, policy, bits, tokens, got, whole, held)
+				}
+				freeCaches(t, th, caches)
+			}
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestHeadsThatCannotBeQuantizedAreRefused refuses models by the size of their heads, and bits by their
+// number.
+func TestHeadsThatCannotBeQuantizedAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		bits int
+		want string
+	}{
+		{"smollm3", 8, "heads of 16"}, {"glm4-moe-lite", 4, "multiple of 32"},
+		{"qwen3", 5, "5 bits"}, {"qwen3", -4, "-4 bits"}, {"glimmer", 0, ""}, {"gpt-oss", 4, ""},
+	} {
+		s, err := models.InspectFS(recorded(t, c.name), c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Footprint.Quantized(c.bits)
+		if got := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s with %d bits: %v, want %q", c.name, c.bits, err, c.want)
+		}
+	}
+}

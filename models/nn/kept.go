@@ -1,0 +1,47 @@
+package nn
+
+import (
+	"cmp"
+	"fmt"
+
+	"tandem/engine/cache"
+)
+
+// Kept is what one layer keeps of a text while the model answers.
+type Kept struct {
+	Row    int // elements a position, in the type that the model computes in; 0 if recurrent
+	Key    int // of these, elements of a head's key
+	Value  int // and of its value
+	Window int // positions that the layer looks back; 0 = all
+	State  int // float32 elements, however long the text is
+}
+
+// KeptHeads returns what a layer with so many heads of keys and values keeps; window 0 = all positions.
+func KeptHeads(heads, dim, window int) Kept {
+	return Kept{Row: 2 * heads * dim, Key: dim, Value: dim, Window: window}
+}
+
+// Quantizes reports whether cache.Options.Bits changes what the layer keeps.
+func (k Kept) Quantizes() bool { return k.Row > 0 && k.Window == 0 }
+
+// CheckBits returns why the layer cannot keep rows of so many bits an element, nil if it can.
+func (k Kept) CheckBits(bits int) error {
+	if !cache.ValidBits(bits) {
+		return fmt.Errorf("keys and values of %d bits are not supported; choose 8, 4 or 0", bits)
+	}
+	if bits > 0 && k.Quantizes() && min(cache.GroupSize(k.Key), cache.GroupSize(k.Value)) == 0 {
+		return Unsupported("keys and values of %d bits need heads whose size is a multiple of 32, "+
+			"and it has heads of %d", bits, cmp.Or(k.Key, k.Value))
+	}
+	return nil
+}
+
+// RowBytes returns the bytes of a position. Elements have so many bytes, unless the layer keeps rows of
+// bits an element, for which CheckBits has no objection; 0 = as they are.
+func (k Kept) RowBytes(element, bits int) int {
+	if bits == 0 || !k.Quantizes() {
+		return k.Row * element
+	}
+	return k.Row / (k.Key + k.Value) *
+		(cache.QuantizedBytes(k.Key, bits, element) + cache.QuantizedBytes(k.Value, bits, element))
+}
