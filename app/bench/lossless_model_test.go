@@ -57,6 +57,7 @@ type lossless struct {
 	shape    string
 	dir      string // its folder
 	layout   cache.Layout
+	kvBits   int // of an element in the caches of full attention; 0 = as it is
 	drafter  *enginetest.Scripted
 	ringless bool              // no cache starts over, so nothing waits for that
 	length   int               // tokens of a long text
@@ -95,7 +96,7 @@ func (l *lossless) engine(store *checkpoint.Store, drafters ...draft.Drafter) *e
 	if drafters == nil {
 		drafters = []draft.Drafter{l.drafter}
 	}
-	o := engine.Options{Layout: l.layout, Chunk: 32, Drafters: drafters}
+	o := engine.Options{Layout: l.layout, KVBits: l.kvBits, Chunk: 32, Drafters: drafters}
 	if store != nil {
 		o.Store, o.Checkpoints = store, 1<<30
 	}
