@@ -18,14 +18,15 @@ type ModelSettings struct {
 	MinP              *float64 `json:"min_p"`
 	RepetitionPenalty *float64 `json:"repetition_penalty"`
 	KeepLoaded        bool     `json:"keep_loaded"` // it stays in memory when it is idle
+	KVBits            *int     `json:"kv_bits"`     // of an element in keys and values that are kept
 }
 
-const modelSettingsColumns = "model, context, depth, rule, temperature, top_p, top_k, min_p, repetition_penalty, keep_loaded"
+const modelSettingsColumns = "model, context, depth, rule, temperature, top_p, top_k, min_p, repetition_penalty, keep_loaded, kv_bits"
 
 // fields are the columns in the order of modelSettingsColumns, for reading and writing.
 func (m *ModelSettings) fields() []any {
 	return []any{&m.Model, &m.Context, &m.Depth, &m.Rule, &m.Temperature, &m.TopP, &m.TopK, &m.MinP,
-		&m.RepetitionPenalty, &m.KeepLoaded}
+		&m.RepetitionPenalty, &m.KeepLoaded, &m.KVBits}
 }
 
 // ModelSettings returns the settings of a model. They are deleted with the model. Error: [NotFound]
@@ -41,7 +42,7 @@ func (db *DB) ModelSettings(ctx context.Context, model string) (ModelSettings, e
 // SetModelSettings stores the settings of a registered model in place of older ones.
 func (db *DB) SetModelSettings(ctx context.Context, m ModelSettings) error {
 	_, err := db.exec(ctx,
-		"INSERT OR REPLACE INTO model_settings ("+modelSettingsColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"INSERT OR REPLACE INTO model_settings ("+modelSettingsColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		m.fields()...)
 	return db.wrap(fmt.Sprintf("write the settings of model %q", m.Model), err)
 }

@@ -64,6 +64,8 @@ type Run struct {
 	Message string `json:"message,omitempty"`
 	// how quantized weights were held, float32 or quantized; empty if the model had none
 	Held string `json:"held,omitempty"`
+	// bits of an element in the keys and values that were kept; 0 = as they are computed
+	KVBits int `json:"kv_bits,omitempty"`
 }
 
 // FinishInterrupted is the finish reason of a run whose process ended before it did, or whose
@@ -87,7 +89,7 @@ const (
 	finish_reason, miss_reason, error, seed, queue_ms, no_drafter, verifies, prediction_accepted, prediction_rejected, repeats`
 
 	// runTexts are the columns about texts that the prompt and the answer were compared with.
-	runTexts = "matched_tokens, parted, resumes, verdict, message, held"
+	runTexts = "matched_tokens, parted, resumes, verdict, message, held, kv_bits"
 )
 
 // fields are the columns in the order of runColumns, for reading and writing.
@@ -102,7 +104,7 @@ func (r *Run) fields() []any {
 		&r.QueueMS, &r.NoDrafter, &r.Verifies, &r.PredictionAccepted, &r.PredictionRejected,
 		&r.Repeats, (*text)(&r.Speculation),
 		&r.MatchedTokens, (*text)(&r.Parted), &r.Resumes, (*text)(&r.Verdict), &r.Message,
-		&r.Held}
+		&r.Held, &r.KVBits}
 }
 
 // BeginRun records that a request arrived and returns its row with ID. It sets StartedAt if that is

@@ -214,7 +214,7 @@ func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
 		return nil, err
 	}
 	run.setModel(m.ID())
-	run.Row.Held = m.Held()
+	run.Row.Held, run.Row.KVBits = m.Form().Held, m.Form().KVBits
 	return m, nil
 }
 

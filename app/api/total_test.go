@@ -119,7 +119,7 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 	columns := map[string]bool{ // that a run fills in itself
 		"ID": true, "StartedAt": true, "EndedAt": true, "Client": true, "Endpoint": true,
 		"Model": true, "Resumes": true, "LoadMS": true, "FirstTokenMS": true, "TotalMS": true,
-		"FinishReason": true, "Error": true, "Message": true, "Held": true,
+		"FinishReason": true, "Error": true, "Message": true, "Held": true, "KVBits": true,
 		"Speculation": true, "Parted": true, "Verdict": true,
 	}
 	timings := map[string]bool{ // that the run has, and quotients

@@ -13,7 +13,8 @@ type ModelSettings struct {
 	TopK              *int     `json:"top_k,omitempty" least:"-1"`
 	MinP              *float64 `json:"min_p,omitempty" least:"0" most:"1"`
 	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty" least:"0.01" most:"100"`
-	KeepLoaded        bool     `json:"keep_loaded,omitempty"` // it stays in memory while it is idle
+	KeepLoaded        bool     `json:"keep_loaded,omitempty"`                // it stays in memory while it is idle
+	KVBits            *int     `json:"kv_bits,omitempty" least:"0" most:"8"` // one of KVBits, from the next load on
 }
 
 // SamplingDefaults are what a model's authors recommend. A field is nil where they recommend
@@ -36,7 +37,7 @@ type ModelSettingsState struct {
 	ContextLength int              `json:"context_length"`     // of the model, in tokens
 	Needs         *Needs           `json:"needs,omitempty"`    // with these settings; nil where that is not known
 	Serving       int              `json:"serving,omitempty"`  // tokens of the context in memory; 0 if the model is not loaded
-	Later         bool             `json:"later,omitempty"`    // the model in memory has another context: Settings count from the next load on
+	Later         bool             `json:"later,omitempty"`    // the model in memory has another context or other bits: Settings count from the next load on
 	Drafter       string           `json:"drafter"`            // auto, none or a folder: see /app/drafter
 	Drafters      []string         `json:"drafters,omitempty"` // ids in the hub's cache that could be chosen
 }

@@ -103,6 +103,9 @@ func (r *Report) prompt(parted *Parted) {
 	if run.Held != "" {
 		r.fact("weights", "%s", heldWords[run.Held])
 	}
+	if run.KVBits > 0 {
+		r.fact("keys and values", "%d bits an element, in layers that attend all positions", run.KVBits)
+	}
 	if run.Resumes > 0 {
 		r.fact("resumes", "run %d", run.Resumes)
 	}

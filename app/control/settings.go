@@ -35,6 +35,7 @@ type Settings struct {
 	KeepRequests      KeepRequests  `json:"keep_requests"`       // see KeepRequests
 	LoadOnRequest     LoadOnRequest `json:"load_on_request"`     // see LoadOnRequest
 	Dtype             Dtype         `json:"dtype"`               // see Dtype
+	KVBits            int           `json:"kv_bits"`             // of an element in keys and values that are kept: 8, 4, or 0 for all
 
 	MenuSpeed    bool `json:"menu_speed"`    // tokens per second beside the icon in the menu bar
 	StartHidden  bool `json:"start_hidden"`  // the menu bar opens no window when it starts
@@ -82,6 +83,11 @@ const (
 func (d Dtype) Valid() bool {
 	return slices.Contains([]Dtype{DtypeAuto, DtypeFloat32, DtypeCheckpoint}, d)
 }
+
+// KVBits are the values of kv_bits. With 8 or 4, the layers that attend all positions keep their keys and
+// values in so many bits an element, with a scale and a bias for each 64 or 32 elements. With 0 they
+// keep them as they are computed.
+var KVBits = []int{0, 4, 8}
 
 // A Source says what decides a setting. A flag wins over the environment, the environment over what
 // was set, and that over the default.
@@ -288,6 +294,10 @@ func (s *Settings) check(name string) error {
 	case "dtype":
 		if !s.Dtype.Valid() {
 			return refuse("must be auto, float32 or checkpoint.")
+		}
+	case "kv_bits":
+		if !slices.Contains(KVBits, s.KVBits) {
+			return refuse("must be 8, 4 or 0, not %d.", s.KVBits)
 		}
 	case "allowed_hosts":
 		for _, h := range s.AllowedHosts {

@@ -100,6 +100,7 @@ type Loaded struct {
 	ContextLength int    `json:"context_length"` // tokens
 	Device        string `json:"device"`         // "cpu" or "gpu"
 	Dtype         string `json:"dtype"`
+	KVBits        int    `json:"kv_bits,omitempty"` // of an element in keys and values that are kept; 0 = as they are computed
 	LoadMS        int64  `json:"load_ms"`
 	Queued        int    `json:"queued"`                  // requests waiting for their first chunk
 	Drafter       string `json:"drafter,omitempty"`       // kind of the drafter in memory; empty if there is none
@@ -232,7 +233,8 @@ type Run struct {
 	// what the request brought. It may be empty.
 	Message string `json:"message,omitempty"`
 
-	Held string `json:"held,omitempty"` // as in Loaded
+	Held   string `json:"held,omitempty"`    // as in Loaded
+	KVBits int    `json:"kv_bits,omitempty"` // likewise
 }
 
 // TokensPerVerify returns how many tokens a round with drafts gave: the drafts that stood, and the

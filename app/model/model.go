@@ -26,7 +26,7 @@ type Model interface {
 	// shorter one that is set.
 	LongerContext(tokens int) bool
 	VocabSize() int // ids are below it
-	Held() string   // as in control.Loaded
+	Form() Form     // as it was loaded
 	Defaults() Defaults
 
 	// Generate is the method of engine.Engine with that name. It stops within one step
@@ -51,6 +51,12 @@ type Model interface {
 
 	// Release lets the model be unloaded again.
 	Release()
+}
+
+// A Form says how a model is held in memory. Its fields are those of control.Loaded.
+type Form struct {
+	Held   string
+	KVBits int
 }
 
 // A Chat is a chat template of a model.

@@ -37,7 +37,7 @@ func (m *Model) LongerContext(tokens int) bool {
 	if m.drafter != nil {
 		drafter = m.drafter.source
 	}
-	size, err := m.pool.measure(m.row, drafter, m.pool.dtype())
+	size, err := m.pool.measure(m.row, drafter, m.pool.formSetting(m.ownSettings()))
 	return err == nil && size.demand(tokens).bytes() <= m.pool.Room()
 }
 

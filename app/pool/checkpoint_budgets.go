@@ -57,6 +57,9 @@ func (p *Pool) SettingsLater() map[string]control.Later {
 		if m.dtype != models.DtypePolicy(now.Dtype) {
 			later["dtype"] = control.AtNextLoad
 		}
+		if m.kvBits != p.formSetting(m.own).kvBits {
+			later["kv_bits"] = control.AtNextLoad
+		}
 		if m.settings.CheckpointMemory != now.CheckpointMemory {
 			later["checkpoint_memory"] = control.AtNextLoad
 		}

@@ -22,8 +22,7 @@ const CheckpointFolder = "checkpoints"
 
 // openStore opens the files of a model's checkpoints and returns their key. store is nil if files
 // are not kept, or cannot be kept; the log says why.
-func (p *Pool) openStore(row storage.Model, bundle *models.Bundle,
-	d *Drafter) (store *checkpoint.Store, key string) {
+func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key string) {
 	if p.opts.NoCheckpoints {
 		return nil, ""
 	}
@@ -33,7 +32,7 @@ func (p *Pool) openStore(row storage.Model, bundle *models.Bundle,
 			"error", err)
 		return nil, ""
 	}
-	key, err := p.checkpointKey(row, bundle)
+	key, err := p.checkpointKey(m)
 	if err != nil {
 		p.log.Warn("checkpoints end with the program: the model has no key", "error", err)
 		return nil, ""
@@ -46,24 +45,26 @@ func (p *Pool) openStore(row storage.Model, bundle *models.Bundle,
 	if d != nil {
 		o.Context = weightsKey(d.source)
 	}
-	o.Index = checkpointIndex{p.db, row.ID}
+	o.Index = checkpointIndex{p.db, m.row.ID}
 	return checkpoint.NewStore(o), key
 }
 
 // checkpointKey returns a key that differs between any two models as they are in memory: by
-// weights, by the form they are held in, by the type they compute in, by the device and version of
-// MLX, and by models.Arithmetic.
-func (p *Pool) checkpointKey(row storage.Model, bundle *models.Bundle) (string, error) {
-	return p.arithmeticKey(row, bundle, models.Arithmetic)
+// weights, by the form they are held in, by the type they compute in, by the bits of keys and values,
+// by the device and version of MLX, and by models.Arithmetic.
+func (p *Pool) checkpointKey(m *Model) (string, error) {
+	return p.arithmeticKey(m, models.Arithmetic)
 }
 
-func (p *Pool) arithmeticKey(row storage.Model, bundle *models.Bundle,
-	arithmetic int) (string, error) {
-	h := sha256.New()
+func (p *Pool) arithmeticKey(m *Model, arithmetic int) (string, error) {
+	h, row, bundle := sha256.New(), m.row, m.bundle
 	fmt.Fprintln(h, mlx.Version(), arithmetic, p.thread.GPU(), bundle.Info.Architecture,
 		bundle.Info.Parameters, bundle.Info.Dtype)
 	if bundle.Info.Unpacked {
 		fmt.Fprintln(h, "unpacked")
+	}
+	if m.kvBits > 0 {
+		fmt.Fprintln(h, "kv bits", m.kvBits)
 	}
 	if row.Source == storage.SourcePocket {
 		if err := models.CopyPocketWeights(h); err != nil {

@@ -59,7 +59,7 @@ func TestDrafterWithoutMemoryIsRefused(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	r.wantAnswers(t, "tiny")
 	dir, m := enginetest.TinyModel(t, "llama"), r.pool.current()
-	size, err := r.pool.measure(m.row, dir, m.dtype)
+	size, err := r.pool.measure(m.row, dir, m.formSetting)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	}
 	set(control.DrafterNone)
 	r.wantAnswers(t, "tiny")
-	size, err := r.pool.measure(r.pool.current().row, dir, models.DtypeAuto)
+	size, err := r.pool.measure(r.pool.current().row, dir, formSetting{dtype: models.DtypeAuto})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,11 +34,11 @@ func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) 
 // drafterForm returns the form that the drafter in a folder would have now beside a model. Where the models
 // in memory leave too little now, its quantized weights stay packed.
 func (p *Pool) drafterForm(ctx context.Context, row storage.Model, dir string) (form, error) {
-	asked, err := p.askedContext(ctx, row)
+	asked, set, err := p.askedFor(ctx, row)
 	if err != nil {
 		return form{}, err
 	}
-	size, err := p.measure(row, dir, p.dtype())
+	size, err := p.measure(row, dir, set)
 	if err != nil {
 		return form{}, Unusable(row, err)
 	}
@@ -205,7 +205,7 @@ func (p *Pool) loadAgain(m *Model, old string) (*Model, error) {
 // CodeModelBusy, see waitForMemory.
 func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model,
 	source string) (how form, both bool, err error) {
-	size, err := p.measure(m.row, source, m.dtype)
+	size, err := p.measure(m.row, source, m.formSetting)
 	how, both = m.form, true
 	if err != nil { // its needs are not known, see textMemory
 		how.drafts = false

@@ -14,7 +14,7 @@ import (
 func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	p := m.pool
 	o := engine.Options{
-		ContextLength: m.context, Logger: p.log,
+		ContextLength: m.context, KVBits: m.kvBits, Logger: p.log,
 		Name: m.row.ID, Policies: policies{db: p.db}, NoDrafter: reason,
 		Drafters: []draft.Drafter{draft.Prediction{}}, Neighbours: &p.engines,
 	}
@@ -36,7 +36,7 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 func (m *Model) startEngine(d *Drafter, reason string) {
 	m.drafter, m.noDrafter = d, reason
 	m.settings = m.pool.settings.Current()
-	m.store, m.key = m.pool.openStore(m.row, m.bundle, d)
+	m.store, m.key = m.pool.openStore(m, d)
 	m.engine = m.newEngine(d, reason)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.borrowed, m.endBorrowing = ctx, cancel

@@ -34,14 +34,20 @@ func roomFor(memory int64) int64 {
 	return max(0, memory-max(memory/systemPart, systemBytes))
 }
 
+// A formSetting is what the settings say about the form of a model.
+type formSetting struct {
+	dtype  models.DtypePolicy
+	kvBits int // of an element in the caches of the model, see engine.Options
+}
+
 // A form says how weights are held in memory, and in which type they are computed with. It is chosen
 // at the load.
 type form struct {
-	dtype      models.DtypePolicy // the setting
-	wide       bool               // the model and its drafter compute in float32
-	draftsWide bool               // the drafter alone does
-	unpacked   bool               // quantized weights are held in float32
-	drafts     bool               // those of a drafter are
+	formSetting
+	wide       bool // the model and its drafter compute in float32
+	draftsWide bool // the drafter alone does
+	unpacked   bool // quantized weights are held in float32
+	drafts     bool // those of a drafter are
 }
 
 // options returns what the load of a model needs to know about the form.

@@ -40,6 +40,7 @@ type setup struct {
 	NoCheckpoints bool
 	Speculation   string
 	Dtype         control.Dtype // empty = auto
+	KVBits        int           // by a flag; 0 = no flag
 	Hub           hub.Options
 }
 
@@ -82,8 +83,12 @@ func open(t *testing.T, o setup) *running {
 	must(err)
 	set := control.DefaultSettings()
 	set.Dtype = cmp.Or(o.Dtype, set.Dtype)
+	var given map[string]control.Given
+	if set.KVBits = o.KVBits; o.KVBits > 0 {
+		given = map[string]control.Given{"kv_bits": {Source: control.FromFlag, By: "--kv-bits"}}
+	}
 	r.settings, _, err = settings.Open(t.Context(), r.db, r.home, o.Logger,
-		settings.Options{Hub: o.Hub, Settings: set})
+		settings.Options{Hub: o.Hub, Settings: set, Given: given})
 	must(err)
 	life, end := context.WithCancel(context.Background())
 	r.pool = New(life, r.thread, r.db, r.home, r.settings, o.Logger, Options{

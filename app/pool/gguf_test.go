@@ -65,7 +65,7 @@ func TestGGUFComputesInFloat32OnTheCPU(t *testing.T) {
 			if later := r.pool.SettingsLater(); len(later) > 0 {
 				t.Errorf("settings that work later: %v", later)
 			}
-			key, err := r.pool.checkpointKey(m.row, m.bundle)
+			key, err := r.pool.checkpointKey(m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 			models.DtypeCheckpoint, models.DtypeCheckpoint},
 	} {
 		row := storage.Model{ID: "m", Path: c.model, Source: storage.SourceFolder}
-		size, err := r.pool.measure(row, c.drafter, r.pool.dtype())
+		size, err := r.pool.measure(row, c.drafter, r.pool.formSetting(control.ModelSettings{}))
 		if err != nil {
 			t.Fatal(err)
 		}

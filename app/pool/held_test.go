@@ -64,12 +64,12 @@ func TestQuantizedWeightsAreHeldInFloat32WhereTheyFit(t *testing.T) {
 			if l.Bytes != c.weight {
 				t.Errorf("its weights take %d bytes, want %d", l.Bytes, c.weight)
 			}
-			key, err := r.pool.checkpointKey(m.row, m.bundle)
+			key, err := r.pool.checkpointKey(m)
 			if err != nil {
 				t.Fatal(err)
 			}
 			keys[key] = c.name
-			next, err := r.pool.arithmeticKey(m.row, m.bundle, models.Arithmetic+1)
+			next, err := r.pool.arithmeticKey(m, models.Arithmetic+1)
 			if err != nil || next == key {
 				t.Errorf("other arithmetic has the key %s, %v", next, err)
 			}

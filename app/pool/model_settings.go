@@ -3,6 +3,8 @@ package pool
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"tandem/app/control"
@@ -57,7 +59,8 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	defer p.mu.Unlock()
 	if m := p.inMemory(row.ID); m != nil {
 		out.Serving = m.engine.ContextLength()
-		out.Later = out.Needs != nil && out.Needs.Fits && out.Needs.Context != out.Serving
+		out.Later = out.Needs != nil && out.Needs.Fits && out.Needs.Context != out.Serving ||
+			m.kvBits != p.formSetting(out.Settings).kvBits
 	}
 	return out, nil
 }
@@ -76,6 +79,11 @@ func (p *Pool) SetModelSettings(ctx context.Context,
 			Param: "context",
 			Message: "The context of " + row.ID + " can be " + control.Grouped(row.ContextLength) +
 				" tokens at most; it was made for no more."}
+	}
+	if b := set.KVBits; b != nil && !slices.Contains(control.KVBits, *b) {
+		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
+			Param:   "kv_bits",
+			Message: fmt.Sprintf("kv_bits must be 8, 4 or 0, not %d.", *b)}
 	}
 	if err := p.db.SetModelSettings(context.WithoutCancel(ctx),
 		storage.ModelSettings(set)); err != nil {
@@ -104,14 +112,16 @@ func (p *Pool) findModel(ctx context.Context, id string) (storage.Model, error) 
 	return row, nil
 }
 
-// askedContext returns the context that a person set for a model, in tokens; 0 if none is set.
-// Options.ContextLength limits it, and stands in for it.
-func (p *Pool) askedContext(ctx context.Context, row storage.Model) (int, error) {
-	set, err := p.modelSettings(ctx, row.ID)
-	if err != nil || set.Context == nil {
-		return p.opts.ContextLength, err
+// askedFor returns the context that a person set for a model, in tokens, and the form; the context is 0
+// if none is set. Options.ContextLength limits it, and stands in for it.
+func (p *Pool) askedFor(ctx context.Context,
+	row storage.Model) (context int, set formSetting, err error) {
+	own, err := p.modelSettings(ctx, row.ID)
+	set = p.formSetting(own)
+	if err != nil || own.Context == nil {
+		return p.opts.ContextLength, set, err
 	}
-	return min(*set.Context, cmp.Or(p.opts.ContextLength, *set.Context)), nil
+	return min(*own.Context, cmp.Or(p.opts.ContextLength, *own.Context)), set, nil
 }
 
 // ownSettings returns the model's settings as they are now.

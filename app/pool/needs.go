@@ -27,7 +27,8 @@ func (p *Pool) demand(ctx context.Context, row storage.Model) (demand, error) {
 // tokens.
 func (p *Pool) sizeOf(ctx context.Context,
 	row storage.Model) (size loadable, asked int, err error) {
-	if asked, err = p.askedContext(ctx, row); err != nil {
+	asked, set, err := p.askedFor(ctx, row)
+	if err != nil {
 		return size, asked, err
 	}
 	drafter := ""
@@ -35,7 +36,7 @@ func (p *Pool) sizeOf(ctx context.Context,
 		// A drafter that cannot be used takes no memory: the model is served without it.
 		drafter, _ = p.drafterSource(row, choice)
 	}
-	if size, err = p.measure(row, drafter, p.dtype()); err != nil {
+	if size, err = p.measure(row, drafter, set); err != nil {
 		return size, asked, Unusable(row, err)
 	}
 	return size, asked, nil
@@ -52,9 +53,8 @@ func (p *Pool) fitsAlone(row storage.Model, size loadable, asked int) (demand, e
 }
 
 // measure returns the memory of a model and of its drafter's folder, which may be empty, if they are
-// loaded with a dtype. The built-in drafter is too small to count.
-func (p *Pool) measure(row storage.Model, drafter string,
-	dtype models.DtypePolicy) (loadable, error) {
+// loaded so. The built-in drafter is too small to count. Error: also a model that cannot be loaded so.
+func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (loadable, error) {
 	inspect := func() (models.Summary, error) { // the pocket model never changes
 		return p.models.get(row.Source, row.Source, models.InspectPocket)
 	}
@@ -62,7 +62,7 @@ func (p *Pool) measure(row storage.Model, drafter string,
 		inspect = func() (models.Summary, error) { return p.Inspect(row.Path) }
 	}
 	s, err := inspect()
-	m := p.loadable(s.Footprint, dtype)
+	m, refused := p.loadable(s.Footprint, set)
 	if drafter != "" && drafter != BuiltInDrafter {
 		size, e := p.drafters.get(drafter, listFiles(drafter), func() (models.Footprint, error) {
 			return models.MeasureDrafter(drafter)
@@ -71,27 +71,35 @@ func (p *Pool) measure(row storage.Model, drafter string,
 			if m.drafter = size; !p.thread.GPU() {
 				m.drafter = size.OnCPU()
 			}
-			m.draftsWide = p.computesWide(size, dtype)
+			m.draftsWide = p.computesWide(size, set.dtype)
 		}
 	}
-	return m, err
+	return m, cmp.Or(err, refused)
 }
 
-// loadable returns a model without a drafter.
-func (p *Pool) loadable(of models.Footprint, dtype models.DtypePolicy) loadable {
-	wide := p.computesWide(of, dtype)
+// loadable returns a model without a drafter. Error: its keys and values cannot be held so.
+func (p *Pool) loadable(of models.Footprint, set formSetting) (loadable, error) {
+	wide := p.computesWide(of, set.dtype)
+	of, err := of.Quantized(set.kvBits)
+	if err != nil {
+		advice := "; set it to 0 for this model"
+		if by, given := p.settings.Given("kv_bits"); given {
+			advice = fmt.Sprintf(", by %s; leave that out", by.By)
+		}
+		err = fmt.Errorf("%w (kv_bits is %d%s)", err, set.kvBits, advice)
+	}
 	if !p.thread.GPU() {
 		of = of.OnCPU()
 	}
 	return loadable{Footprint: of,
-		unpacks: wide && !p.thread.GPU() && dtype != models.DtypeCheckpoint,
-		form:    form{dtype: dtype, wide: wide}}
+		unpacks: wide && !p.thread.GPU() && set.dtype != models.DtypeCheckpoint,
+		form:    form{formSetting: set, wide: wide}}, err
 }
 
 // measure returns the memory of the model as it is held, with the drafter in a folder, see
 // [Pool.measure].
 func (m *Model) measure(drafter string) (loadable, error) {
-	size, err := m.pool.measure(m.row, drafter, m.dtype)
+	size, err := m.pool.measure(m.row, drafter, m.formSetting)
 	return size.as(m.form), err
 }
 
@@ -202,13 +210,20 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 
 // Needs returns what a model would need if it were alone in memory.
 func (p *Pool) Needs(of models.Footprint) control.Needs {
-	d, ok := fit(p.loadable(of, p.dtype()), p.opts.ContextLength, p.Room())
+	m, _ := p.loadable(of, p.formSetting(control.ModelSettings{})) // its load says what is wrong
+	d, ok := fit(m, p.opts.ContextLength, p.Room())
 	return control.Needs{Bytes: d.bytes(), Context: d.context, Fits: ok}
 }
 
-// dtype returns the dtype of the next load.
-func (p *Pool) dtype() models.DtypePolicy {
-	return models.DtypePolicy(p.settings.Current().Dtype)
+// formSetting returns what the next load of a model with settings of its own does. A flag or the
+// environment wins over these.
+func (p *Pool) formSetting(own control.ModelSettings) formSetting {
+	now := p.settings.Current()
+	set := formSetting{dtype: models.DtypePolicy(now.Dtype), kvBits: now.KVBits}
+	if _, given := p.settings.Given("kv_bits"); !given && own.KVBits != nil {
+		set.kvBits = *own.KVBits
+	}
+	return set
 }
 
 // computesWide reports whether a model is computed in float32, see models.DtypeAuto. On the CPU a

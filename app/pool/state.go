@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/models"
 )
 
@@ -65,7 +66,7 @@ func (m *Model) Describe() *control.Loaded {
 	return &control.Loaded{
 		ID: m.row.ID, Architecture: m.bundle.Info.Architecture,
 		ContextLength: m.engine.ContextLength(),
-		Device:        device, Dtype: m.bundle.Model.Config().Dtype.String(),
+		Device:        device, Dtype: m.bundle.Model.Config().Dtype.String(), KVBits: m.kvBits,
 		LoadMS: m.took.Milliseconds(), Queued: m.engine.Queued(),
 		Drafter: name, NoDrafter: m.noDrafter, Held: m.Held(), HeldWhy: m.heldWhy(),
 		ShortContext: control.ShortContext(m.pool.opts.ContextLength, m.bundle.Info.ContextLength),
@@ -73,7 +74,7 @@ func (m *Model) Describe() *control.Loaded {
 	}
 }
 
-// Held says how quantized weights are held, see [control.Loaded]. It implements model.Model.
+// Held says how quantized weights are held, see [control.Loaded].
 func (m *Model) Held() string {
 	switch {
 	case m.bundle.Info.Unpacked:
@@ -83,6 +84,9 @@ func (m *Model) Held() string {
 	}
 	return ""
 }
+
+// Form implements model.Model.
+func (m *Model) Form() model.Form { return model.Form{Held: m.Held(), KVBits: m.kvBits} }
 
 // heldWhy says why quantized weights are not held in float32 where that would be faster.
 func (m *Model) heldWhy() string {

@@ -584,6 +584,7 @@ export interface ModelSettings {
   min_p?: number | null
   repetition_penalty?: number | null
   keep_loaded?: boolean // it stays in memory while it is idle
+  kv_bits?: number | null // one of KVBits, from the next load on
 }
 
 // SamplingDefaults are what a model's authors recommend. A field is nil where they recommend
@@ -604,7 +605,7 @@ export interface ModelSettingsState {
   context_length: number // of the model, in tokens
   needs?: Needs | null // with these settings; nil where that is not known
   serving?: number // tokens of the context in memory; 0 if the model is not loaded
-  later?: boolean // the model in memory has another context: Settings count from the next load on
+  later?: boolean // the model in memory has another context or other bits: Settings count from the next load on
   drafter: string // auto, none or a folder: see /app/drafter
   drafters?: string[] // ids in the hub's cache that could be chosen
 }
@@ -675,6 +676,7 @@ export interface Settings {
   keep_requests: KeepRequests // see KeepRequests
   load_on_request: LoadOnRequest // see LoadOnRequest
   dtype: Dtype // see Dtype
+  kv_bits: number // of an element in keys and values that are kept: 8, 4, or 0 for all
   menu_speed: boolean // tokens per second beside the icon in the menu bar
   start_hidden: boolean // the menu bar opens no window when it starts
   check_updates: boolean // ask for a newer version once a day
@@ -796,6 +798,7 @@ export interface Loaded {
   context_length: number // tokens
   device: string // "cpu" or "gpu"
   dtype: string
+  kv_bits?: number // of an element in keys and values that are kept; 0 = as they are computed
   load_ms: number
   queued: number // requests waiting for their first chunk
   drafter?: string // kind of the drafter in memory; empty if there is none
@@ -886,6 +889,7 @@ export interface Run {
   verdict?: unknown
   message?: string
   held?: string // as in Loaded
+  kv_bits?: number // likewise
 }
 
 // LoadRequest is the body of POST /app/load.
