@@ -136,6 +136,9 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 		return nil, fmt.Errorf("speculation %q: use %s or %s",
 			o.Speculation, engine.Auto, engine.None)
 	}
+	if by, given := o.Given["kv_bits"]; given && !slices.Contains(control.KVBits, o.Settings.KVBits) {
+		return nil, fmt.Errorf("%s must be 8, 4 or 0", by.By)
+	}
 	if a.home, err = home.Open(o.Home); err != nil {
 		return nil, err
 	}

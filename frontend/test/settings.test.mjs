@@ -100,6 +100,10 @@ test('each setting is saved by itself, and a wrong value is explained', async ()
   await saved(page, 'dtype')
   assert.equal(settings().settings.dtype, 'checkpoint')
   await page.locator('#set-dtype-more').getByText('takes effect when a model is loaded next').waitFor()
+  // A choice among numbers is sent as a number.
+  await page.getByLabel('Keys and values in memory', { exact: true }).selectOption('8 bits')
+  await saved(page, 'kv_bits')
+  assert.equal(settings().settings.kv_bits, 8)
   // A setting without a value shows the value that Tandem chooses.
   const memory = page.getByLabel('Checkpoints in memory', { exact: true })
   assert.equal(await memory.inputValue(), '')

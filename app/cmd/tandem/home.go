@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,6 +49,14 @@ func (m *Main) options(log *slog.Logger) app.Options {
 	byEnv("hub_cache", "HF_HUB_CACHE", "HF_HOME")
 	byEnv("hub_endpoint", "HF_ENDPOINT")
 	byEnv(control.SettingHubToken, "HF_TOKEN")
+	byEnv("kv_bits", kvBitsVariable)
+	if _, ok := o.Given["kv_bits"]; ok {
+		bits, err := strconv.Atoi(m.Getenv(kvBitsVariable))
+		if err != nil {
+			bits = -1 // which app.Open refuses
+		}
+		o.Settings.KVBits = bits
+	}
 	byEnv("hub_proxy", proxyVariables...)
 	if by, ok := o.Given["hub_proxy"]; ok {
 		o.Settings.HubProxy = withoutPassword(m.Getenv(by.By))
@@ -88,6 +97,9 @@ func (m *Main) options(log *slog.Logger) app.Options {
 	return o
 }
 
+// kvBitsVariable decides the setting kv_bits, unless a flag does.
+const kvBitsVariable = "TANDEM_KV_BITS"
+
 // updateFeed is the address that tells of newer versions. A build sets it with -X
 // main.updateFeed=URL. Without it no address is asked.
 var updateFeed string
@@ -126,19 +138,32 @@ const startLimit = 5 * time.Second
 // withServer calls fn with a client of the process that serves the home folder. If there is none,
 // this process serves the socket until fn returns.
 func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) error {
+	return m.withServerOf(ctx, kvBitsFlag{}, fn)
+}
+
+// withServerOf is withServer where the models of this process have the bits of a flag. Where another
+// process serves, it fails if the flag is given: the models there are loaded already.
+func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag,
+	fn func(*control.Client) error) error {
 	client := control.Dial(m.home())
 	defer client.Close()
 	deadline := time.Now().Add(startLimit)
 	for {
 		state, err := client.State(ctx)
 		if err == nil && state.Phase != control.PhaseDraining {
+			if bits.given {
+				return errors.New("a Tandem runs already, and --kv-bits counts for models that are " +
+					"loaded here; write `tandem settings set kv_bits=N` and unload the model, or stop that Tandem")
+			}
 			return fn(client)
 		}
 		if e, ok := errors.AsType[*control.Error](err); err != nil &&
 			(!ok || e.Code != control.CodeUnavailable) {
 			return err
 		}
-		a, err := app.Open(ctx, m.options(m.logger(false)))
+		o := m.options(m.logger(false))
+		bits.decide(&o)
+		a, err := app.Open(ctx, o)
 		if err == nil {
 			return m.serveWhile(ctx, a, func() error { return fn(client) })
 		}

@@ -77,6 +77,7 @@ type runFlags struct {
 	temperature      float64
 	seed             int64
 	speculation      speculation
+	kvBits           kvBitsFlag
 }
 
 func (m *Main) runFlags() *runFlags {
@@ -99,6 +100,7 @@ func (m *Main) runFlags() *runFlags {
 		"`RULE` by which drafts stand: "+strings.Join(control.Rules, ", "))
 	f.BoolVar(&r.speculation.Exact, "exact", false,
 		"compute so that no bit depends on the depth, at some cost")
+	r.kvBits.add(f)
 	return r
 }
 
@@ -166,7 +168,7 @@ func run(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return err
 	}
-	return m.withServer(ctx, func(c *control.Client) error {
+	return m.withServerOf(ctx, r.kvBits, func(c *control.Client) error {
 		id, added, err := register(ctx, c, r.model)
 		if err != nil {
 			return err

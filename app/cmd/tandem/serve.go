@@ -28,6 +28,7 @@ type serveFlags struct {
 	checkpoints, speculation    string
 	context                     int   // tokens
 	memory, disk                int64 // bytes
+	kvBits                      kvBitsFlag
 	hosts, origins              []string
 	verbose, supervised         bool
 	script                      func(*app.Options) error // see engineFlags
@@ -49,6 +50,7 @@ func (m *Main) serveFlags() *serveFlags {
 	f.StringVar(&s.dtype, "dtype", "",
 		"type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored "+
 			"(default: the setting dtype, auto unless changed)")
+	s.kvBits.add(f)
 	f.StringVar(&s.checkpoints, "checkpoints", "on",
 		"`on|off`: keep what was computed for requests that begin alike")
 	f.Func("checkpoint-memory",
@@ -115,6 +117,7 @@ func (s *serveFlags) options(m *Main, given map[string]bool) (app.Options, error
 		o.Settings.Dtype = control.Dtype(s.dtype)
 		o.Given[name] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
+	s.kvBits.decide(&o)
 	o.Model, o.Drafter, o.ContextLength, o.Speculation = s.model, s.drafter, s.context,
 		s.speculation
 	return o, s.script(&o)

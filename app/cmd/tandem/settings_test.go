@@ -169,6 +169,52 @@ func TestFlagsAndEnvironmentWinOverSettings(t *testing.T) {
 	}
 }
 
+// The setting kv_bits decides how keys and values are kept. The environment wins over it, and the flag
+// over both. A request by `run` says so too, and cannot change what another process loaded.
+func TestKVBitsAreAFlagAVariableAndASetting(t *testing.T) {
+	home := newHome(t)
+	c := newConsole(t, home)
+	dir := enginetest.TinyModel(t, "qwen3", map[string]any{"head_dim": 32})
+	c.must(t, "settings", "set", "kv_bits=8")
+	bits := func() int {
+		t.Helper()
+		runs, err := client(t, home).Runs(t.Context(), control.RunQuery{})
+		if err != nil || len(runs) == 0 {
+			t.Fatal(runs, err)
+		}
+		return runs[0].KVBits
+	}
+	p := serveProcess(t, home, "--model", dir)
+	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
+	c.must(t, "run", "--max-tokens", "2", "x")
+	if got := bits(); got != 8 {
+		t.Errorf("the setting gives %d bits", got)
+	}
+	if code := c.tandem(t.Context(), "run", "--kv-bits", "4", "x"); code != 1 ||
+		!strings.Contains(c.stderr, "tandem settings set kv_bits=N") {
+		t.Errorf("run --kv-bits beside a server: exit %d, %s", code, c.stderr)
+	}
+	p.stop(t)
+	for _, x := range []struct {
+		env  string
+		args []string
+		want int
+	}{{"4", nil, 4}, {"4", []string{"--kv-bits", "0"}, 0}, {"", []string{"--kv-bits", "4"}, 4}} {
+		c.env["TANDEM_KV_BITS"] = x.env
+		c.must(t, append([]string{"run", "--json", "--max-tokens", "2"}, append(x.args, "x")...)...)
+		c.env["TANDEM_KV_BITS"] = ""
+		runs := lines[control.Run](t, c.must(t, "runs", "--json"))
+		if runs[0].KVBits != x.want {
+			t.Errorf("variable %q, flags %v: %d bits, want %d", x.env, x.args, runs[0].KVBits, x.want)
+		}
+	}
+	c.env["TANDEM_KV_BITS"] = "many"
+	if code := c.tandem(t.Context(), "run", "x"); code != 1 ||
+		!strings.Contains(c.stderr, "TANDEM_KV_BITS must be 8, 4 or 0") {
+		t.Errorf("TANDEM_KV_BITS=many: exit %d, %s", code, c.stderr)
+	}
+}
+
 // The setting dtype decides how quantized weights are held, and the flag of that name wins over it.
 func TestDtypeIsAFlagAndASetting(t *testing.T) {
 	home, dir := newHome(t), filepath.Join(t.TempDir(), "packed")

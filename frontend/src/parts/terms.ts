@@ -21,6 +21,7 @@ export const terms = {
   decode: { name: 'decode', text: 'Writing the answer, token by token.' },
   bits: { name: '4-bit and the like', text: 'How finely the model’s numbers are stored. With fewer bits a model is smaller and quicker, and a little less exact.' },
   held: { name: 'held in float32', text: 'A quantized model whose numbers were unpacked when it was loaded. On a processor it answers several times as fast, and takes more memory.' },
+  keys: { name: 'keys and values', text: 'What a model keeps of each token that it has read or written, so that it need not read the text again for the next one.' },
   gib: { name: 'GiB and GB', text: 'Memory comes in GiB, files in GB. 1 GiB is 1.07 GB, so 16 GiB of memory hold 17.2 GB.' },
   starter: { name: 'starter model', text: 'The small model that comes with Tandem. It has 135 million parameters, where models for work have billions: it answers at once, and is often wrong.' },
   embedding: { name: 'embedding model', text: 'Turns texts into numbers by which they can be searched. It does not answer.' },
