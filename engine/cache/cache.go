@@ -131,10 +131,27 @@ type Attention interface {
 
 // A View is what n queries attend after an Update.
 type View struct {
-	K, V *mlx.Array // (1, KV, S, D)
+	K, V *mlx.Array // (1, KV, S, D), or (1, KV, S, words) if they are packed
+
+	// Packed says how K and V are packed; nil if they are not. See Unpack.
+	Packed *Packing
 
 	// Mask is (n, S) bool, true = attend. If it is nil, every query attends all S rows, or their
 	// causal part if Causal is set.
 	Mask   *mlx.Array
 	Causal bool
+}
+
+// A Packing says how keys and values are packed.
+type Packing struct{ K, V mlx.RowPacking }
+
+// Unpack returns a view whose rows are not packed. They are made in s, in the type that they were
+// written in.
+func (v View) Unpack(s *mlx.Scope) View {
+	if v.Packed == nil || s.Err() != nil {
+		return v
+	}
+	v.K, v.V = s.UnpackRows(v.K, v.Packed.K), s.UnpackRows(v.V, v.Packed.V)
+	v.Packed = nil
+	return v
 }

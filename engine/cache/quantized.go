@@ -18,7 +18,7 @@ import (
 type Quantized struct {
 	KV   // of words
 	bits int
-	k, v packedRows // zero before the first Update
+	as   *Packing // of the rows; nil before the first Update
 }
 
 // NewQuantized makes an empty cache that keeps every row in so many bits an element, 4 or 8.
@@ -51,113 +51,72 @@ func QuantizedBytes(dim, bits, scale int) int {
 	return dim*bits/8 + 2*scale*dim/GroupSize(dim)
 }
 
-// packedRows says what the rows of keys or of values are when they are not packed.
-type packedRows struct {
-	dim   int // elements of a head
-	bits  int
-	dtype mlx.Dtype
-}
-
-// newPackedRows returns what describes rows x (1, KV, n, D), or why they cannot be packed.
-func newPackedRows(x *mlx.Array, bits int) (packedRows, error) {
-	p := packedRows{dim: x.Dim(3), bits: bits, dtype: x.Dtype()}
-	switch {
-	case GroupSize(p.dim) == 0:
+// packingOf returns how rows x (1, KV, n, D) are packed, or why they cannot be.
+func packingOf(x *mlx.Array, bits int) (mlx.RowPacking, error) {
+	p := mlx.RowPacking{Dim: x.Dim(3), Bits: bits, Dtype: x.Dtype()}
+	if p.GroupSize = GroupSize(p.Dim); p.GroupSize == 0 {
 		return p, fmt.Errorf("cache: heads of %d elements cannot be quantized; %d is no multiple of 32",
-			p.dim, p.dim)
-	case p.scaleBytes() == 0:
-		return p, fmt.Errorf("cache: rows of type %s cannot be quantized", p.dtype)
+			p.Dim, p.Dim)
+	}
+	if !slices.Contains([]mlx.Dtype{mlx.Float32, mlx.BFloat16, mlx.Float16}, p.Dtype) {
+		return p, fmt.Errorf("cache: rows of type %s cannot be quantized", p.Dtype)
 	}
 	return p, nil
 }
 
-// scaleBytes returns the bytes of a scale, 0 if rows of the type cannot be packed.
-func (p packedRows) scaleBytes() int {
-	switch p.dtype {
-	case mlx.Float32:
-		return 4
-	case mlx.BFloat16, mlx.Float16:
-		return 2
-	}
-	return 0
-}
-
-// words returns the words of a head's packed elements, and those of its scales and biases.
-func (p packedRows) words() (elements, scales int) {
-	elements = p.dim * p.bits / 32
-	return elements, QuantizedBytes(p.dim, p.bits, p.scaleBytes())/4 - elements
-}
-
-func (p packedRows) quantization() mlx.Quantization {
-	return mlx.Quantization{GroupSize: GroupSize(p.dim), Bits: p.bits, Mode: "affine"}
-}
-
-// pack quantizes rows (1, KV, n, D) to (1, KV, n, words) of uint32.
-func (p packedRows) pack(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	elements, scales, biases := s.Quantize(x, p.quantization())
-	return s.Concat(3, elements, s.View(s.Concat(3, scales, biases), mlx.Uint32))
-}
-
-// unpack undoes pack, as far as it can be undone.
-func (p packedRows) unpack(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	elements, scales := p.words()
-	groups := p.dim / GroupSize(p.dim)
-	both := s.View(s.Slice(x, 3, elements, elements+scales), p.dtype)
-	return s.Dequantize(s.Slice(x, 3, 0, elements), s.Slice(both, 3, 0, groups),
-		s.Slice(both, 3, groups, 2*groups), p.quantization(), p.dtype)
-}
-
 // fits returns how rows k and v are packed, and an error if this cache cannot take them.
-func (c *Quantized) fits(k, v *mlx.Array) (keys, values packedRows, err error) {
+func (c *Quantized) fits(k, v *mlx.Array) (*Packing, error) {
 	ks, vs := k.Shape(), v.Shape()
 	if len(ks) != 4 || len(vs) != 4 || ks[0] != 1 || !slices.Equal(ks[:3], vs[:3]) {
-		return keys, values, fmt.Errorf("cache: rows %v and %v are not (1, KV, n, D)", ks, vs)
+		return nil, fmt.Errorf("cache: rows %v and %v are not (1, KV, n, D)", ks, vs)
 	}
 	if ks[2] == 0 {
-		return keys, values, fmt.Errorf("cache: update with no rows")
+		return nil, fmt.Errorf("cache: update with no rows")
 	}
-	if keys, err = newPackedRows(k, c.bits); err == nil {
-		values, err = newPackedRows(v, c.bits)
+	keys, err := packingOf(k, c.bits)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && c.k.dim > 0 && (keys != c.k || values != c.v) {
-		err = fmt.Errorf("cache: rows %s%v and %s%v do not fit a cache of %s of %d and %s of %d",
-			k.Dtype(), ks, v.Dtype(), vs, c.k.dtype, c.k.dim, c.v.dtype, c.v.dim)
+	values, err := packingOf(v, c.bits)
+	if err != nil {
+		return nil, err
 	}
-	return keys, values, err
+	if c.as != nil && (keys != c.as.K || values != c.as.V) {
+		return nil, fmt.Errorf("cache: rows %s%v and %s%v do not fit a cache of %s of %d and %s of %d",
+			keys.Dtype, ks, values.Dtype, vs, c.as.K.Dtype, c.as.K.Dim, c.as.V.Dtype, c.as.V.Dim)
+	}
+	return &Packing{keys, values}, nil
 }
 
 // Update implements Attention. The number of rows is not bounded.
 func (c *Quantized) Update(s *mlx.Scope, k, v *mlx.Array) View {
-	keys, values, err := c.fits(k, v)
+	as, err := c.fits(k, v)
 	if err != nil {
 		s.Fail(err)
 	}
-	if s.Err() != nil {
+	if s.Err() != nil || !c.append(s, s.PackRows(k, as.K), s.PackRows(v, as.V)) {
 		return View{K: k, V: v}
 	}
-	if !c.append(s, keys.pack(s, k), values.pack(s, v)) {
-		return View{K: k, V: v}
-	}
-	c.k, c.v = keys, values
+	c.as = as
 	return c.View(s, k.Dim(2))
 }
 
-// View implements Attention. The rows it hands out have the type of those that were written. It fails
-// the scope before the first Update, which tells that type.
+// View implements Attention. Its rows are packed. It fails the scope before the first Update, which tells
+// the type of the rows.
 func (c *Quantized) View(s *mlx.Scope, n int) View {
-	if c.k.dim == 0 && s.Err() == nil {
+	if c.as == nil && s.Err() == nil {
 		s.Fail(fmt.Errorf("cache: no view of quantized rows before the first update"))
 	}
 	view := c.KV.View(s, n)
 	if s.Err() != nil {
 		return View{}
 	}
-	view.K, view.V = c.k.unpack(s, view.K), c.v.unpack(s, view.V)
+	view.Packed = c.as
 	return view
 }
 
 // Free implements Cache.
 func (c *Quantized) Free(s *mlx.Scope) {
-	c.k, c.v = packedRows{}, packedRows{}
+	c.as = nil
 	c.KV.Free(s)
 }

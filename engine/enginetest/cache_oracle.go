@@ -213,6 +213,7 @@ func (l *liveCache) attend(rows []cacheRow, q []float32) []float32 {
 
 // Attend is the attention of queries q (1, H, n, D) over a view.
 func Attend(s *mlx.Scope, q *mlx.Array, view cache.View, scale float32) *mlx.Array {
+	view = view.Unpack(s)
 	if view.Causal {
 		return s.CausalAttention(q, view.K, view.V, scale, nil)
 	}

@@ -29,6 +29,7 @@ constexpr double worthThreads = 1 << 22; // products
 
 typedef float floats __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 typedef int32_t ints __attribute__((vector_size(4 * lanes)));
+typedef uint32_t words __attribute__((vector_size(4 * lanes)));
 
 // Strides are in elements, of the axes head, row and element.
 struct View {
@@ -36,8 +37,16 @@ struct View {
 	int64_t head, row, element;
 };
 
+// A Packed says how the rows of a view are packed: elements of so many bits, then the scales of all
+// groups, then their biases. Strides of the view are in words.
+struct Packed {
+	int bits; // 0 = the rows are not packed
+	int group, dim; // elements
+};
+
 struct Attention {
 	View q, k, v;
+	Packed keysIn, valuesIn;
 	const bool* mask; // (n, keys) or null
 	int64_t maskRow, maskKey;
 	const float* sinks; // one of each head, or null
@@ -105,7 +114,7 @@ struct Block {
 	explicit Block(const Attention& a)
 		: rows(a.group * std::min(a.n, blockQueries)), padded(paddedRows()), q(padded * a.width),
 		  out(padded * a.values), keys(a.width * tile),
-		  values(a.v.element == 1 ? 0 : a.values * tile), scores(rowsAtOnce * tile), most(padded),
+		  values(a.v.element == 1 && a.valuesIn.bits == 0 ? 0 : a.values * tile), scores(rowsAtOnce * tile), most(padded),
 		  sum(padded * lanes) {}
 
 	int paddedRows() const { return (rows + rowsAtOnce - 1) / rowsAtOnce * rowsAtOnce; }
@@ -119,6 +128,69 @@ struct Block {
 		std::fill(sum.begin(), sum.end(), 0.0f);
 	}
 };
+
+// unpackKeys writes count rows of keys, turned, as (dim, tile). A vector has the same element of many
+// rows. What it writes for the rows beyond count has no meaning.
+template <int Bits>
+INLINE void unpackKeys(const View& k, const Packed& p, const float* first, int count, float* keys) {
+	constexpr int perWord = 32 / Bits;
+	const int groups = p.dim / p.group, inGroup = p.group / perWord, elements = p.dim / perWord;
+	for (int j0 = 0; j0 < tile; j0 += lanes) {
+		const float* rows[lanes];
+		for (int i = 0; i < lanes; i++)
+			rows[i] = first + std::min(j0 + i, count - 1) * k.row;
+		for (int g = 0; g < groups; g++) {
+			floats scale{}, bias{};
+			for (int i = 0; i < lanes; i++) {
+				scale[i] = rows[i][(elements + g) * k.element];
+				bias[i] = rows[i][(elements + groups + g) * k.element];
+			}
+			for (int w = g * inGroup; w < (g + 1) * inGroup; w++) {
+				words x{};
+				for (int i = 0; i < lanes; i++) {
+					uint32_t word;
+					std::memcpy(&word, rows[i] + w * k.element, 4);
+					x[i] = word;
+				}
+				for (int e = 0; e < perWord; e++) {
+					ints q = (ints)(x >> (e * Bits) & ((1u << Bits) - 1));
+					*(floats*)(keys + (w * perWord + e) * tile + j0) =
+						__builtin_convertvector(q, floats) * scale + bias;
+				}
+			}
+		}
+	}
+}
+
+// unpackValues writes count rows of values as (count, dim). A vector has elements of one row.
+template <int Bits>
+INLINE void unpackValues(const View& v, const Packed& p, const float* first, int count,
+	float* values) {
+	constexpr int perWord = 32 / Bits;
+	const int groups = p.dim / p.group, elements = p.dim / perWord;
+	words shift{};
+	for (int i = 0; i < lanes; i++)
+		shift[i] = i % perWord * Bits;
+	for (int j = 0; j < count; j++) {
+		const float* row = first + j * v.row;
+		for (int g = 0; g < groups; g++) {
+			const floats scale = all(row[(elements + g) * v.element]);
+			const floats bias = all(row[(elements + groups + g) * v.element]);
+			for (int d = g * p.group; d < (g + 1) * p.group; d += lanes) {
+				words x{};
+				for (int i = 0; i < lanes; i += perWord) {
+					uint32_t word;
+					std::memcpy(&word, row + (d + i) / perWord * v.element, 4);
+					for (int e = 0; e < perWord; e++)
+						x[i + e] = word;
+				}
+				ints q = (ints)(x >> shift & ((1u << Bits) - 1));
+				*(floats*)(values + j * p.dim + d) =
+					__builtin_convertvector(q, floats) * scale + bias;
+			}
+		}
+	}
+}
 
 // weigh subtracts the largest score so far from the scores of a row, and turns them into powers of
 // two. It returns the factor by which the sums so far have to be multiplied. The row sees the first
@@ -175,15 +247,25 @@ INLINE void attend(const Attention& a, Block& b, int kv, int from, int to) {
 	for (int first = 0; first < last; first += tile) {
 		const int count = std::min(tile, last - first);
 		const float* keys = a.k.data + kv * a.k.head + first * a.k.row;
-		for (int j = 0; j < count; j++)
-			for (int d = 0; d < a.width; d++)
-				b.keys[d * tile + j] = keys[j * a.k.row + d * a.k.element];
+		if (a.keysIn.bits == 4)
+			unpackKeys<4>(a.k, a.keysIn, keys, count, b.keys.data());
+		else if (a.keysIn.bits == 8)
+			unpackKeys<8>(a.k, a.keysIn, keys, count, b.keys.data());
+		else
+			for (int j = 0; j < count; j++)
+				for (int d = 0; d < a.width; d++)
+					b.keys[d * tile + j] = keys[j * a.k.row + d * a.k.element];
 		const float* values = a.v.data + kv * a.v.head + first * a.v.row;
 		int64_t valuesRow = a.v.row;
-		if (a.v.element != 1) {
+		if (a.valuesIn.bits == 4)
+			unpackValues<4>(a.v, a.valuesIn, values, count, b.values.data());
+		else if (a.valuesIn.bits == 8)
+			unpackValues<8>(a.v, a.valuesIn, values, count, b.values.data());
+		else if (a.v.element != 1)
 			for (int j = 0; j < count; j++)
 				for (int d = 0; d < a.values; d++)
 					b.values[j * a.values + d] = values[j * a.v.row + d * a.v.element];
+		if (a.valuesIn.bits != 0 || a.v.element != 1) {
 			values = b.values.data();
 			valuesRow = a.values;
 		}
@@ -296,10 +378,11 @@ View view(const core::array& x) {
 
 class TiledAttention : public core::Primitive {
 public:
-	TiledAttention(core::Stream s, Target t, int threads, float scale, bool causal, bool mask,
-		bool sinks)
-		: Primitive(s), attend_(attendOn(t)), threads_(threads), scale_(scale), causal_(causal),
-		  mask_(mask), sinks_(sinks) {}
+	TiledAttention(core::Stream s, Target t, int threads, const tandem_attention_input& in)
+		: Primitive(s), attend_(attendOn(t)), threads_(threads), scale_(in.scale),
+		  causal_(in.causal), mask_(in.mask.ctx != nullptr), sinks_(in.sinks.ctx != nullptr),
+		  bits_(in.bits), keyGroup_(in.key_group), valueGroup_(in.value_group),
+		  values_(in.values) {}
 
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		core::array& out = outs[0];
@@ -313,7 +396,8 @@ public:
 			a.sinks = in.back().data<float>(), a.sink = in.back().strides(0);
 		a.scale = scale_, a.causal = causal_;
 		a.heads = in[0].shape(1), a.group = a.heads / in[1].shape(1), a.n = in[0].shape(2);
-		a.keys = in[1].shape(2), a.width = in[0].shape(3), a.values = in[2].shape(3);
+		a.keys = in[1].shape(2), a.width = in[0].shape(3), a.values = values_;
+		a.keysIn = {bits_, keyGroup_, a.width}, a.valuesIn = {bits_, valueGroup_, a.values};
 		// Memory that is lacking is an error of the evaluation here. On MLX's thread it would end the
 		// program.
 		auto own = std::make_shared<Block>(a);
@@ -332,18 +416,18 @@ private:
 	int threads_;
 	float scale_;
 	bool causal_, mask_, sinks_;
+	int bits_, keyGroup_, valueGroup_, values_;
 };
 
 } // namespace
 
 int tandem_attention(mlx_array* out, const tandem_attention_input* in, tandem_operation* how) {
-	const core::array &q = of(in->q), &v = of(in->v);
-	const bool mask = in->mask.ctx != nullptr, sinks = in->sinks.ctx != nullptr;
-	std::vector<core::array> arrays{q, of(in->k), v};
-	if (mask)
+	const core::array& q = of(in->q);
+	std::vector<core::array> arrays{q, of(in->k), of(in->v)};
+	if (in->mask.ctx != nullptr)
 		arrays.push_back(of(in->mask));
-	if (sinks)
+	if (in->sinks.ctx != nullptr)
 		arrays.push_back(of(in->sinks));
-	return make<TiledAttention>(out, {1, q.shape(1), q.shape(2), v.shape(3)}, std::move(arrays),
-		how, in->scale, in->causal, mask, sinks);
+	return make<TiledAttention>(out, {1, q.shape(1), q.shape(2), in->values}, std::move(arrays),
+		how, *in);
 }

@@ -13,6 +13,9 @@ typedef struct {
 	mlx_array q, k, v, mask, sinks;
 	float scale;
 	bool causal;
+	int values; // elements of a value
+	int bits; // of an element of packed keys and values; 0 = they are not packed
+	int key_group, value_group; // elements of a packed row that share a scale and a bias
 } tandem_attention_input;
 
 // tandem_attention makes the array of Scope.TiledAttention. It returns 0, or 1 after a failure.

@@ -80,6 +80,9 @@ type AttentionOptions struct {
 	Mask   *Array // (L, S) bool, true = attend; nil = attend all
 	Sinks  *Array // (H), as of [Scope.Attention], or nil
 	Causal bool   // query row i of L attends the first S-L+i+1 keys
+
+	// Keys and Values say how k and v are packed. Both are packed, or neither: then both are nil.
+	Keys, Values *RowPacking
 }
 
 func (s *Scope) attention(q, k, v *Array, scale float32, mode *C.char, mask C.mlx_array,

@@ -110,6 +110,12 @@ func joinHeads(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 // attend attends a view with the rotated queries (1, Q, n, D) of one sequence.
 func (h Heads) attend(s *mlx.Scope, queries *mlx.Array, view cache.View,
 	q lm.Sequence) *mlx.Array {
+	if view.Packed != nil {
+		if out := h.attendPacked(s, queries, view); out != nil {
+			return out
+		}
+		view = view.Unpack(s)
+	}
 	if q.Apart && !tiled(s, queries, view.V) {
 		return h.apart(s, queries, view, q.Pos)
 	}

@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 
+	"tandem/engine/cache"
 	"tandem/engine/mlx"
 )
 
@@ -39,6 +40,17 @@ func (h Heads) CausalAttention(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 		return h.attendScores(s, q, k, v, nil)
 	}
 	return h.attendScores(s, q, k, v, causalBias(s, n, t))
+}
+
+// attendPacked attends packed rows by an operation that unpacks a few of them at a time, in the first
+// cache. It returns nil where there is none.
+func (h Heads) attendPacked(s *mlx.Scope, q *mlx.Array, view cache.View) *mlx.Array {
+	if !plainOnCPU(s, q) || !mlx.PackedAttentionFits(view.Packed.K, view.Packed.V) {
+		return nil
+	}
+	return s.TiledAttention(q, view.K, view.V, mlx.AttentionOptions{
+		Scale: h.Scale, Mask: view.Mask, Causal: view.Causal, Sinks: float32s(s, h.Sinks),
+		Keys: &view.Packed.K, Values: &view.Packed.V})
 }
 
 // A causalKey names a mask that the layers of a forward share.

@@ -1,0 +1,39 @@
+package mlx
+
+// A RowPacking says how a row of Dim elements lies in words of 32 bits: the elements in Bits bits each,
+// in the affine mode, then the scales of all groups, then their biases. A multiple of GroupSize is Dim.
+type RowPacking struct {
+	Dim, GroupSize, Bits int   // Bits is 4 or 8
+	Dtype                Dtype // of the elements, and so of scales and biases; 2 or 4 bytes
+}
+
+// Words returns the words of the elements of a row, and those of its scales and biases.
+func (p RowPacking) Words() (elements, scales int) {
+	return p.Dim * p.Bits / 32, 2 * p.Dim / p.GroupSize * p.Dtype.Size() / 4
+}
+
+func (p RowPacking) quantization() Quantization {
+	return Quantization{GroupSize: p.GroupSize, Bits: p.Bits, Mode: "affine"}
+}
+
+// PackRows quantizes rows x (..., Dim) to (..., words) of uint32. A row does not depend on the others.
+func (s *Scope) PackRows(x *Array, p RowPacking) *Array {
+	elements, scales, biases := s.Quantize(x, p.quantization())
+	if !s.ready(elements) {
+		return s.dead
+	}
+	last := len(x.Shape()) - 1
+	return s.Concat(last, elements, s.View(s.Concat(last, scales, biases), Uint32))
+}
+
+// UnpackRows undoes PackRows, as far as it can be undone.
+func (s *Scope) UnpackRows(x *Array, p RowPacking) *Array {
+	if !s.ready(x) {
+		return s.dead
+	}
+	elements, scales := p.Words()
+	last, groups := len(x.Shape())-1, p.Dim/p.GroupSize
+	both := s.View(s.Slice(x, last, elements, elements+scales), p.Dtype)
+	return s.Dequantize(s.Slice(x, last, 0, elements), s.Slice(both, last, 0, groups),
+		s.Slice(both, last, groups, 2*groups), p.quantization(), p.Dtype)
+}
