@@ -22,6 +22,7 @@ type Footprint struct {
 	unpacking nn.Unpacking
 	stacks    int64 // bytes that plain experts take more in float32
 	bits      int   // of an element in the rows of layers that attend all positions; 0 = not quantized
+	copies    int   // of the widest of those layers, while attention reads them unpacked
 	wide      bool  // stored so that keys and values are float32 whatever type is chosen
 	gguf      bool  // of a GGUF file
 }
@@ -205,6 +206,22 @@ func (f Footprint) Quantized(bits int) (Footprint, error) {
 	return f, nil
 }
 
+// Quantized rows are unpacked before attention reads them, layer by layer, unless it computes in float32
+// on the CPU. So many copies of the unpacked rows of one layer lie in memory then. Measured on the CPU
+// for 16 bits; on a GPU it is a bound that no Mac has confirmed yet.
+const (
+	copiesOnCPU = 5
+	copiesOnGPU = 2
+)
+
+// Unpacking returns the footprint of a quantized model whose attention reads unpacked rows.
+func (f Footprint) Unpacking(gpu bool) Footprint {
+	if f.copies = copiesOnCPU; gpu {
+		f.copies = copiesOnGPU
+	}
+	return f
+}
+
 // Text returns the bytes that a text of so many tokens takes in memory. wide: the model computes in
 // float32, otherwise in the type that it is stored in.
 func (f Footprint) Text(tokens int, wide bool) int64 {
@@ -212,13 +229,16 @@ func (f Footprint) Text(tokens int, wide bool) int64 {
 	if wide || f.wide {
 		element = 4
 	}
-	var n int64
+	var n, unpacked int64
 	for _, l := range f.layers {
 		rows := (tokens + rowStep - 1) / rowStep * rowStep
 		if l.Window > 0 {
 			rows = min(rows, l.Window+ringSlack)
 		}
 		n += int64(rows)*int64(l.RowBytes(element, f.bits)) + 4*int64(l.State)
+		if f.bits > 0 && l.Quantizes() {
+			unpacked = max(unpacked, int64(tokens)*int64(l.RowBytes(element, 0)))
+		}
 	}
-	return n
+	return n + int64(f.copies)*unpacked
 }

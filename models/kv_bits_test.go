@@ -48,6 +48,14 @@ func TestFootprintOfQuantizedTextEqualsCaches(t *testing.T) {
 						name, policy, bits, tokens, got, whole, held)
 				}
 				freeCaches(t, th, caches)
+				// at most one layer is unpacked at a time, so no more than without quantization
+				if more := f.Unpacking(true).Text(tokens, wide) - got; more <= 0 || more > 2*whole {
+					t.Errorf("%s, %s, %d bits: unpacked rows are predicted to take %d bytes of %d", name,
+						policy, bits, more, whole)
+				}
+			}
+			if s.Footprint.Unpacking(true).Text(tokens, wide) != whole {
+				t.Errorf("%s: rows that are not packed are unpacked", name)
 			}
 			if err := b.Close(); err != nil {
 				t.Error(err)

@@ -88,11 +88,15 @@ func (p *Pool) loadable(of models.Footprint, set formSetting) (loadable, error) 
 		}
 		err = fmt.Errorf("%w (kv_bits is %d%s)", err, set.kvBits, advice)
 	}
-	if !p.thread.GPU() {
+	gpu := p.thread.GPU()
+	if !gpu {
 		of = of.OnCPU()
 	}
+	if gpu || !wide {
+		of = of.Unpacking(gpu)
+	}
 	return loadable{Footprint: of,
-		unpacks: wide && !p.thread.GPU() && set.dtype != models.DtypeCheckpoint,
+		unpacks: wide && !gpu && set.dtype != models.DtypeCheckpoint,
 		form:    form{formSetting: set, wide: wide}}, err
 }
 
