@@ -1,6 +1,6 @@
 """Checks that a conversation of 3,000 tokens survives the end of the program.
 
-python kill.py TANDEM   (the program; it serves in homes of its own)
+python kill.py TANDEM BITS   (the program, which serves in homes of its own, and the bits of keys and values)
 """
 
 import contextlib
@@ -21,7 +21,7 @@ LEAST = 3000  # tokens of the conversation
 def serving(home):
     """Gives a tandem serve on a home folder, and its process. At the end it is killed, if it still runs."""
     env = os.environ | {"TANDEM_HOME": home, "HF_HUB_OFFLINE": "1"}
-    command = [sys.argv[1], "serve", "--addr", "127.0.0.1:0", "--model", "starter"]
+    command = [sys.argv[1], "serve", "--addr", "127.0.0.1:0", "--model", "starter", "--kv-bits", sys.argv[2]]
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             yield Server(process.stdout.readline().strip()), process
@@ -52,4 +52,4 @@ def survives():
         check(again["token_ids"] == whole["token_ids"], f"{again['message']['content']!r}, from nothing {whole['message']['content']!r}")
 
 
-run({"a conversation of 3,000 tokens goes on after kill -9 as if nothing was": survives})
+run({f"a conversation of 3,000 tokens, with kv_bits {sys.argv[2]}, goes on after kill -9 as if nothing was": survives})

@@ -42,7 +42,9 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	err = errors.Join(
 		t.Step("starter: test what its card says",
 			t.Command(ctx, "go", "test", "-tags", "real", "./models", "-run", "TestStarter")),
-		t.served(ctx), t.check(ctx, t.python, "kill.py", t.program))
+		t.served(ctx), t.quantized(ctx),
+		t.check(ctx, t.python, "kill.py", t.program, "0"),
+		t.check(ctx, t.python, "kill.py", t.program, "8"))
 	fmt.Fprintf(b.Out, "test real: %s\n", setup.Seconds(time.Since(start)))
 	return err
 }
@@ -67,18 +69,31 @@ func newTier(ctx context.Context, b *setup.Builder) (t *tier, err error) {
 
 // served runs the checks that share one server.
 func (t *tier) served(ctx context.Context) error {
+	return t.serve(ctx, nil, func(url string) error {
+		return errors.Join(
+			t.check(ctx, t.python, "chats.py", url),
+			t.check(ctx, t.python, "drafts.py", url),
+			t.check(ctx, t.python, "forms.py", url),
+			t.check(ctx, t.scorer, "scores.py", url, t.drafter))
+	})
+}
+
+// quantized runs the check of drafts with keys and values of 4 bits.
+func (t *tier) quantized(ctx context.Context) error {
+	return t.serve(ctx, []string{"--kv-bits", "4"},
+		func(url string) error { return t.check(ctx, t.python, "drafts.py", url) })
+}
+
+// serve calls run with the address of a server that has flags. What the server logs as an error is one
+// here.
+func (t *tier) serve(ctx context.Context, flags []string, run func(url string) error) error {
 	var log bytes.Buffer
-	s, err := program.StartServerLogging(ctx, t.Builder, &log, t.program, "--model", "starter",
-		"--drafter", t.drafter)
+	s, err := program.StartServerLogging(ctx, t.Builder, &log, t.program,
+		append([]string{"--model", "starter", "--drafter", t.drafter}, flags...)...)
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, log.String())
 	}
-	err = errors.Join(
-		t.check(ctx, t.python, "chats.py", s.URL),
-		t.check(ctx, t.python, "drafts.py", s.URL),
-		t.check(ctx, t.python, "forms.py", s.URL),
-		t.check(ctx, t.scorer, "scores.py", s.URL, t.drafter),
-		s.Stop())
+	err = errors.Join(run(s.URL), s.Stop())
 	for line := range strings.SplitSeq(log.String(), "\n") {
 		if strings.Contains(line, "ERROR") {
 			err = errors.Join(err, fmt.Errorf("the server says: %s", line))
