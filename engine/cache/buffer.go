@@ -11,15 +11,18 @@ import (
 const growStep = 256
 
 // A buffer holds the rows of one layer and knows which lazy snapshots point into it. Position p is
-// in row p, or in row p mod ring.
+// in row p, or in row p mod ring. Positions below sink have rows of their own, before the ring.
 //
 // Between evaluations it holds the only handle on its arrays, so that MLX can write them in place.
 type buffer struct {
 	k, v   *mlx.Array  // (1, KV, rows, D) and (1, KV, rows, Dv); nil before the first row
+	sink   int         // rows before the ring, for the first positions
 	ring   int         // rows of a full ring; 0 = grows without bound
+	whole  bool        // all rows are there from the first on
 	most   int         // rows that will ever be needed; 0 = not known
 	lazy   []*Snapshot // ranges of this buffer, not copied out
 	copied []*Snapshot // copied out by the last Update or Restore, perhaps not evaluated
+	in     *mlx.Scope  // that of the copies; see renew
 }
 
 // rows returns the capacity in rows.
@@ -38,11 +41,34 @@ func (b *buffer) spans(from, to int) []span {
 	if b.ring == 0 {
 		return []span{{from, to}}
 	}
-	start, n := from%b.ring, to-from
-	if start+n <= b.ring {
-		return []span{{start, start + n}}
+	if from < b.sink {
+		if to <= b.sink {
+			return []span{{from, to}}
+		}
+		return append([]span{{from, b.sink}}, b.spans(b.sink, to)...)
 	}
-	return []span{{start, b.ring}, {0, start + n - b.ring}}
+	start, n := (from-b.sink)%b.ring, to-from
+	if start+n <= b.ring {
+		return []span{{b.sink + start, b.sink + start + n}}
+	}
+	return []span{{b.sink + start, b.sink + b.ring}, {b.sink, b.sink + start + n - b.ring}}
+}
+
+// held returns the positions of the rows of a snapshot [from, to), in order. Where there is a sink,
+// its rows come first, and from counts back as if all rows were adjacent.
+func (b *buffer) held(from, to int) []span {
+	if b.sink == 0 || from == 0 || from == to {
+		return []span{{from, to}}
+	}
+	return []span{{0, b.sink}, {from + b.sink, to}}
+}
+
+// renew forgets what an earlier scope copied out, which is evaluated. A cache that is updated in
+// pieces has all copies of one scope evaluated together.
+func (b *buffer) renew(s *mlx.Scope) {
+	if b.in != s {
+		b.copied, b.in = nil, s
+	}
 }
 
 // fits returns an error unless rows k and v have the shape and type of those held.
@@ -86,7 +112,7 @@ func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
 	}
 	rows = (rows + growStep - 1) / growStep * growStep
 	if b.ring > 0 {
-		rows = min(rows, b.ring)
+		rows = min(rows, b.sink+b.ring)
 	}
 	grow := func(held, like *mlx.Array) *mlx.Array {
 		zeros := s.Zeros(like.Dtype(), 1, like.Dim(1), rows-have, like.Dim(3))
@@ -114,7 +140,10 @@ func (b *buffer) write(s *mlx.Scope, k, v *mlx.Array, from int) {
 	to := from + k.Dim(2)
 	b.copyOut(s, from, to)
 	need := to
-	if b.ring > 0 {
+	switch {
+	case b.whole:
+		need = b.sink + b.ring
+	case b.ring > 0:
 		need = min(to, b.ring) // attention reads the whole ring
 	}
 	b.reserve(s, need, k, v)
@@ -133,15 +162,17 @@ func (b *buffer) write(s *mlx.Scope, k, v *mlx.Array, from int) {
 	}
 }
 
-// read returns the rows of positions [from, to) in order, nil if there are none.
+// read returns the rows of a snapshot [from, to) in order, nil if there are none.
 func (b *buffer) read(s *mlx.Scope, from, to int) (k, v *mlx.Array) {
 	if from == to {
 		return nil, nil
 	}
 	var ks, vs []*mlx.Array
-	for _, w := range b.spans(from, to) {
-		ks = append(ks, s.Slice(b.k, 2, w.start, w.stop))
-		vs = append(vs, s.Slice(b.v, 2, w.start, w.stop))
+	for _, h := range b.held(from, to) {
+		for _, w := range b.spans(h.start, h.stop) {
+			ks = append(ks, s.Slice(b.k, 2, w.start, w.stop))
+			vs = append(vs, s.Slice(b.v, 2, w.start, w.stop))
+		}
 	}
 	return s.Concat(2, ks...), s.Concat(2, vs...)
 }
@@ -168,13 +199,22 @@ func (b *buffer) copyOut(s *mlx.Scope, from, to int) {
 	})
 }
 
-// overlap reports whether positions [a0, a1) and [c0, c1) share rows. Neither range is empty.
+// overlap reports whether a snapshot [a0, a1) and positions [c0, c1) share rows. Neither range is
+// empty.
 func (b *buffer) overlap(a0, a1, c0, c1 int) bool {
 	if b.ring == 0 {
 		return a0 < c1 && c0 < a1
 	}
-	ahead := ((c0-a0)%b.ring + b.ring) % b.ring // rows from a0 to c0 around the ring
-	return ahead < a1-a0 || b.ring-ahead < c1-c0
+	for _, h := range b.held(a0, a1) {
+		for _, a := range b.spans(h.start, h.stop) {
+			for _, c := range b.spans(c0, c1) {
+				if a.start < c.stop && c.start < a.stop {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // forget removes a lazy snapshot that was released.

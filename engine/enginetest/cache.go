@@ -15,6 +15,7 @@ type CacheKind struct {
 	New    func() cache.Attention
 	Window int // positions a query attends, its own included; 0 = all
 	Most   int // rows of the largest Update; 0 = no bound
+	Sink   int // first positions that each query attends too, beside its window
 	Bits   int // of an element of a quantized row; 0 = rows are held as they are written
 }
 
@@ -269,7 +270,7 @@ func testCacheRandom(c *cacheTest) {
 
 // String names a kind in test output.
 func (k CacheKind) String() string {
-	name := fmt.Sprintf("%T window %d most %d", k.New(), k.Window, k.Most)
+	name := fmt.Sprintf("%T sink %d window %d most %d", k.New(), k.Sink, k.Window, k.Most)
 	if k.Bits > 0 {
 		name += fmt.Sprintf(" bits %d", k.Bits)
 	}

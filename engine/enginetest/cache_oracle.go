@@ -82,7 +82,7 @@ func (c *cacheTest) most() int {
 }
 
 // horizon returns a number of rows after which a ring has wrapped.
-func (c *cacheTest) horizon() int { return c.kind.Window + c.most() }
+func (c *cacheTest) horizon() int { return c.kind.Sink + c.kind.Window + c.most() }
 
 func (c *cacheTest) floats(n int) []float32 {
 	out := make([]float32, n)
@@ -222,12 +222,8 @@ func Attend(s *mlx.Scope, q *mlx.Array, view cache.View, scale float32) *mlx.Arr
 
 // oracle is the attention of one query at a position, over kv head h.
 func (l *liveCache) oracle(q []float32, h, pos int) []float64 {
-	first := 0
-	if w := l.c.kind.Window; w > 0 {
-		first = max(0, pos-w+1)
-	}
 	sum, out := 0.0, make([]float64, l.c.valueDim)
-	for _, r := range l.rows[first : pos+1] {
+	for _, r := range l.attended(pos) {
 		dot := 0.0
 		for d, x := range r.k.attended[h*l.c.keyDim:][:l.c.keyDim] {
 			dot += float64(x) * float64(q[d])
@@ -242,6 +238,15 @@ func (l *liveCache) oracle(q []float32, h, pos int) []float64 {
 		out[d] /= sum
 	}
 	return out
+}
+
+// attended returns the rows that the query at a position attends.
+func (l *liveCache) attended(pos int) []cacheRow {
+	w, sink := l.c.kind.Window, l.c.kind.Sink
+	if w == 0 || pos < sink+w {
+		return l.rows[:pos+1]
+	}
+	return slices.Concat(l.rows[:sink], l.rows[pos-w+1:pos+1])
 }
 
 func (l *liveCache) trim(n int) {
@@ -359,7 +364,7 @@ func (h *heldRows) check(c *cacheTest) {
 	var want [2][]uint32
 	key, value := c.heldDims()
 	for head := range kvHeads {
-		for _, r := range h.rows[h.snap.From():h.snap.To()] {
+		for _, r := range h.captured(c.kind.Sink) {
 			want[0] = append(want[0], r.k.held[head*key:][:key]...)
 			want[1] = append(want[1], r.v.held[head*value:][:value]...)
 		}
@@ -369,6 +374,15 @@ func (h *heldRows) check(c *cacheTest) {
 		c.t.Fatalf("snapshot of %d to %d: %d bytes, observed %d, lazy %v",
 			h.snap.From(), h.to(), got, h.observed, h.snap.Lazy())
 	}
+}
+
+// captured returns the rows that a snapshot holds. Those of a sink come first.
+func (h *heldRows) captured(sink int) []cacheRow {
+	from := h.snap.From()
+	if from == 0 {
+		sink = 0
+	}
+	return slices.Concat(h.rows[:sink], h.rows[from+sink:h.to()])
 }
 
 func (c *cacheTest) sameRows(what string, got, want [2][]uint32) {

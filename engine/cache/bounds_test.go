@@ -1,0 +1,240 @@
+package cache_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+)
+
+func TestSinkWindowPassesTheSuite(t *testing.T) {
+	for _, b := range []cache.Bounds{
+		{Sink: 4, Window: 64}, {Sink: 0, Window: 8}, {Sink: 3, Window: 2}, {Sink: 40, Window: 5},
+	} {
+		kind := enginetest.CacheKind{
+			New:  func() cache.Attention { return cache.NewSinkWindow(b) },
+			Sink: b.Sink, Window: b.Window, Most: cache.MaxBlock,
+		}
+		t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
+	}
+}
+
+// withOwn is a bank for a window of 1 whose view also has each query's own row, taken from the
+// bank. So its queries attend all rows up to their own, and the suite can judge them.
+type withOwn struct{ *cache.Bank }
+
+func (c withOwn) Update(s *mlx.Scope, k, v *mlx.Array) cache.View {
+	n := k.Dim(2)
+	c.Bank.Update(s, k, v)
+	return c.View(s, n)
+}
+
+func (c withOwn) View(s *mlx.Scope, n int) cache.View {
+	restored := c.Bank.View(s, n)
+	if s.Err() != nil {
+		return cache.View{}
+	}
+	p, err := c.Snapshot(s, c.Offset()-n)
+	if err != nil {
+		s.Fail(err)
+		return cache.View{}
+	}
+	defer p.Release()
+	k, v := p.Rows(s)
+	held := p.To() - p.From()
+	eye := make([]bool, n*n)
+	for i := range n {
+		eye[i*n+i] = true
+	}
+	own := cache.View{K: s.Slice(k, 2, held-n, held), V: s.Slice(v, 2, held-n, held),
+		Mask: mlx.New(s, eye, n, n)}
+	return own.Join(s, restored)
+}
+
+func TestBankPassesTheSuite(t *testing.T) {
+	kind := enginetest.CacheKind{New: func() cache.Attention {
+		return withOwn{cache.NewBank(cache.Options{}, cache.Bounds{Window: 1})}
+	}}
+	t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
+	kind = enginetest.CacheKind{New: func() cache.Attention {
+		return withOwn{cache.NewBank(cache.Options{Layout: cache.Full},
+			cache.Bounds{Window: 1, Reach: 40})}
+	}, Window: 40}
+	t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
+}
+
+// A divided layer keeps own rows and restored rows.
+type divided struct {
+	own  *cache.SinkWindow
+	bank *cache.Bank
+}
+
+func newDivided(opts cache.Options, b cache.Bounds) *divided {
+	return &divided{cache.NewSinkWindow(b), cache.NewBank(opts, b)}
+}
+
+func (l *divided) caches() cache.Stack { return cache.Stack{l.own, l.bank} }
+
+// attend appends rows by pieces of at most step and returns what their queries attend, row by row.
+func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float32, dim,
+	step int) (rows [][]float32) {
+	t.Helper()
+	n := len(q) / dim
+	do(t, th, func(s *mlx.Scope) error {
+		at := l.bank.Offset()
+		r := mlx.New(s, restored, 1, 1, n, dim)
+		l.bank.Update(s, r, r)
+		var outs []*mlx.Array
+		for from := 0; from < n; from += step {
+			to := min(from+step, n)
+			x := mlx.New(s, own[from*dim:to*dim], 1, 1, to-from, dim)
+			view := l.own.Update(s, x, x).Join(s, l.bank.Restored(s, at+from, at+to))
+			queries := mlx.New(s, q[from*dim:to*dim], 1, 1, to-from, dim)
+			outs = append(outs, enginetest.Attend(s, queries, view, 1))
+		}
+		out := s.Reshape(s.Contiguous(s.Concat(2, outs...)), n, dim)
+		if err := s.Eval(append(l.caches().Arrays(), out)...); err != nil {
+			return err
+		}
+		var err error
+		rows, err = enginetest.ReadRows(s, out)
+		return err
+	})
+	return rows
+}
+
+// TestOwnAndRestoredRowsDivideAText attends a text by random runs, some of which are dropped and
+// written again, some after a snapshot and a restore. Each query has to get what attention in
+// float64 gives it over own rows of the sink and of the window, and restored rows between.
+func TestOwnAndRestoredRowsDivideAText(t *testing.T) {
+	th := enginetest.NewThread(t)
+	const dim, length = 16, 400
+	for seed, c := range []struct {
+		b    cache.Bounds
+		opts cache.Options
+	}{
+		{cache.Bounds{Sink: 4, Window: 64}, cache.Options{}},
+		{cache.Bounds{Sink: 0, Window: 1}, cache.Options{}},
+		{cache.Bounds{Sink: 9, Window: 33}, cache.Options{}},
+		{cache.Bounds{Sink: 4, Window: 20, Reach: 90}, cache.Options{Chunk: 70}}, // a ring
+		{cache.Bounds{Sink: 4, Window: 20, Reach: 90}, cache.Options{Layout: cache.Full}},
+	} {
+		rng := rand.New(rand.NewPCG(uint64(seed), 3))
+		random := func() []float32 {
+			x := make([]float32, length*dim)
+			for i := range x {
+				x[i] = float32(rng.NormFloat64())
+			}
+			return x
+		}
+		q, own, restored := random(), random(), random()
+		want := func(at int) []float64 {
+			sum, out := 0.0, make([]float64, dim)
+			for p := range at + 1 {
+				row := restored[p*dim:][:dim]
+				if p < c.b.Sink || p > at-c.b.Window {
+					row = own[p*dim:][:dim]
+				}
+				if c.b.Reach > 0 && p <= at-c.b.Reach {
+					continue
+				}
+				dot := 0.0
+				for d, x := range row {
+					dot += float64(x) * float64(q[at*dim+d])
+				}
+				w := math.Exp(dot)
+				sum += w
+				for d, x := range row {
+					out[d] += w * float64(x)
+				}
+			}
+			for d := range out {
+				out[d] /= sum
+			}
+			return out
+		}
+		l := newDivided(c.opts, c.b)
+		for at := 0; at < length; {
+			n := min(1+rng.IntN(70), length-at)
+			if rng.IntN(2) == 0 {
+				n = min(n, 3)
+			}
+			cut := func(x []float32) []float32 { return x[at*dim : (at+n)*dim] }
+			rows := l.attend(t, th, cut(q), cut(own), cut(restored), dim, cache.MaxBlock)
+			for i, row := range rows {
+				for d, w := range want(at + i) {
+					if !(math.Abs(float64(row[d])-w) <= 1e-4) {
+						t.Fatalf("%+v: position %d in a run of %d at %d: got %g, want %g",
+							c.b, at+i, n, at, row[d], w)
+					}
+				}
+			}
+			keep := n
+			if n <= cache.MaxBlock {
+				keep = rng.IntN(n + 1)
+			}
+			if err := l.caches().Trim(n - keep); err != nil {
+				t.Fatal(err)
+			}
+			at += keep
+			if rng.IntN(4) == 0 {
+				l = l.moved(t, th, newDivided(c.opts, c.b))
+			}
+		}
+		do(t, th, func(s *mlx.Scope) error { l.caches().Free(s); return nil })
+	}
+}
+
+// moved restores other from snapshots of l, frees l and returns other.
+func (l *divided) moved(t *testing.T, th *mlx.Thread, other *divided) *divided {
+	do(t, th, func(s *mlx.Scope) error {
+		for i, c := range l.caches() {
+			p, err := c.Snapshot(s, 0)
+			if err != nil {
+				return err
+			}
+			defer p.Release()
+			if err := other.caches()[i].Restore(s, []*cache.Snapshot{p}, p.To()); err != nil {
+				return err
+			}
+		}
+		if err := s.Eval(append(other.caches().Arrays(), l.caches().Arrays()...)...); err != nil {
+			return err
+		}
+		l.caches().Free(s)
+		return nil
+	})
+	return other
+}
+
+// TestOwnRowsStayFlat expects the same measured bytes at every length beyond the window.
+func TestOwnRowsStayFlat(t *testing.T) {
+	th := enginetest.NewThread(t)
+	c := cache.NewSinkWindow(cache.Bounds{Sink: 4, Window: 64})
+	const row = 2 * 2 * 16 * 4 // keys and values of two heads
+	for _, length := range []int{1, 1024, 4096, 8192} {
+		for c.Offset() < length {
+			do(t, th, func(s *mlx.Scope) error {
+				x := s.Zeros(mlx.Float32, 1, 2, min(cache.MaxBlock, length-c.Offset()), 16)
+				c.Update(s, x, x)
+				return s.Eval(c.Arrays()...)
+			})
+		}
+		if rows := c.Bytes() / row; rows != 4+64-1+cache.MaxBlock {
+			t.Errorf("at %d positions the cache holds %d rows", length, rows)
+		}
+	}
+	do(t, th, func(s *mlx.Scope) error { c.Free(s); return nil })
+}
+
+func TestBoundsAreChecked(t *testing.T) {
+	for _, b := range []cache.Bounds{{Sink: -1, Window: 1}, {Sink: cache.MaxSink + 1, Window: 1}, {},
+		{Window: cache.MaxOwnWindow + 1}, {Window: 1, Reach: -1}} {
+		if b.Check() == nil {
+			t.Errorf("%+v was not refused", b)
+		}
+	}
+}
