@@ -75,6 +75,7 @@ var arrows = []struct {
 	{"engine/enginetest", []string{"engine", "engine/*"}},
 	{"engine/checkpoint", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx", "storage/disk"}},
 	{"engine/draft", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx"}},
+	{"engine/restore", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx"}},
 	{"engine/lm", []string{"engine/cache", "engine/mlx"}},
 	{"engine/cache", []string{"engine/mlx"}},
 	{"engine/sample", []string{"engine/mlx"}},
@@ -102,9 +103,9 @@ var arrows = []struct {
 const testsMayImport = "engine/enginetest"
 
 // testArrows are further arrows for tests. Tests of models need cache.Options to ask a model for
-// its caches.
+// its caches, and bound their layers.
 var testArrows = map[string][]string{
-	"models": {"engine/cache"},
+	"models": {"engine/cache", "engine/restore"},
 	// its files are read by the tokenizer that they are for
 	"models/gguf": {"engine/native", "engine/tokenizer"},
 	"app/api":     {"app/modeltest"},

@@ -71,12 +71,12 @@ func editHeader(files fstest.MapFS, edit func(header string) string) {
 
 // retype stores one tensor as another type and keeps so many quarters of its data.
 func retype(files fstest.MapFS, tensor, dtype string, quarters int) {
-	restore(files, tensor, dtype, func(data []byte) []byte { return data[:len(data)/4*quarters] })
+	writeBack(files, tensor, dtype, func(data []byte) []byte { return data[:len(data)/4*quarters] })
 }
 
 // widen stores one tensor of bfloat16 as float32.
 func widen(files fstest.MapFS, tensor string) {
-	restore(files, tensor, "F32", func(data []byte) (wide []byte) {
+	writeBack(files, tensor, "F32", func(data []byte) (wide []byte) {
 		for i := 0; i < len(data); i += 2 {
 			wide = append(wide, 0, 0, data[i], data[i+1])
 		}
@@ -84,8 +84,8 @@ func widen(files fstest.MapFS, tensor string) {
 	})
 }
 
-// restore stores one tensor as another type, with other data.
-func restore(files fstest.MapFS, tensor, dtype string, edit func(data []byte) []byte) {
+// writeBack stores one tensor as another type, with other data.
+func writeBack(files fstest.MapFS, tensor, dtype string, edit func(data []byte) []byte) {
 	data := files["model.safetensors"].Data
 	n := binary.LittleEndian.Uint64(data)
 	var header map[string]map[string]any

@@ -24,6 +24,21 @@ type Sequence struct {
 	Pos    int           // absolute position of the first token
 	Apart  bool          // attend each row by itself, see above
 	Caches []cache.Cache // of this request, as NewCaches makes them, all at offset Pos
+
+	// Bounded has an entry for each cache of a bounded layer, nil for others. A nil slice bounds no
+	// layer. See [Restorable].
+	Bounded []*Bounded
+
+	// Record, unless nil, takes the keys and values of the attention layers, by cache.
+	Record []KV
+}
+
+// BoundedAt returns the entry of a cache, nil if its layer is not bounded.
+func (q *Sequence) BoundedAt(cache int) *Bounded {
+	if q.Bounded == nil {
+		return nil
+	}
+	return q.Bounded[cache]
 }
 
 // A Batch is evaluated by one forward. Linear layers run on the rows of all sequences, rope and

@@ -65,8 +65,26 @@ func (t *attention) attend(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	}
 	heads := nn.SplitHeads(s, x, all, h.Dim)
 	qk, v := s.Slice(heads, 1, 0, h.Q+h.KV), s.Slice(heads, 1, all-h.KV, all)
-	v = s.RMSNorm(v, nil, float32(t.args.RMSNormEps))
+	h.Restore(s, qk, v, t.rope, b, owner, func(kv lm.KV) lm.KV {
+		if t.args.keysAreValues(t.layer) {
+			kv.V = kv.K
+		}
+		return lm.KV{K: t.QKNorm.Keys(s, kv.K), V: t.normValues(s, kv.V)}
+	})
+	v = t.normValues(s, v)
 	return h.Attend(s, t.QKNorm.Forward(s, qk), v, t.rope, b, owner)
+}
+
+// normValues normalises values per head, without a weight.
+func (t *attention) normValues(s *mlx.Scope, v *mlx.Array) *mlx.Array {
+	return s.RMSNorm(v, nil, float32(t.args.RMSNormEps))
+}
+
+// KVShape implements nn.Recordable.
+func (t *attention) KVShape() (cache int, shape lm.KVShape) {
+	owner := t.args.owners[t.layer]
+	h := t.args.heads(owner)
+	return owner, lm.KVShape{Heads: h.KV, Dim: h.Dim, Window: t.args.window(owner)}
 }
 
 // NewCache implements nn.Mixer. Layers with keys come first, so the number of a layer is that of its

@@ -44,6 +44,9 @@ func (t *attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	width := (h.Q + 2*h.KV) * h.Dim
 	qk, v := h.Split(s, s.Slice(all, 1, 0, width))
 	gate := s.Slice(all, 1, width, all.Dim(1)) // (rows, Q D)
+	h.Restore(s, qk, v, t.rope, b, t.layer, func(kv lm.KV) lm.KV {
+		return lm.KV{K: s.RMSNorm(kv.K, nil, eps), V: kv.V}
+	})
 	qk = s.RMSNorm(qk, nil, eps)
 	q := s.Mul(s.Slice(qk, 1, 0, h.Q), s.Scalar(t.args.QKScaleFactor, qk.Dtype()))
 	qk = s.Concat(1, q, s.Slice(qk, 1, h.Q, h.Q+h.KV))
@@ -54,6 +57,11 @@ func (t *attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 // NewCache implements nn.Mixer.
 func (t *attention) NewCache(opts cache.Options) cache.Cache {
 	return cache.New(opts, t.args.window(t.layer))
+}
+
+// KVShape implements nn.Recordable.
+func (t *attention) KVShape() (cache int, shape lm.KVShape) {
+	return t.layer, lm.KVShape{Heads: t.heads.KV, Dim: t.heads.Dim, Window: t.args.window(t.layer)}
 }
 
 // Mix implements nn.Mixer.

@@ -31,4 +31,5 @@ const Arithmetic = 5
 type Model interface {
 	lm.Model
 	lm.Embedder
+	lm.Restorable
 }

@@ -72,6 +72,12 @@ func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 		qkv, gate = t.spec.Heads.splitGates(s, qkv)
 	}
 	qk, v := t.spec.Heads.Split(s, qkv)
+	t.spec.Heads.Restore(s, qk, v, t.spec.Rope, b, t.spec.Layer, func(kv lm.KV) lm.KV {
+		if t.QKNorm != nil {
+			kv.K = t.QKNorm.Keys(s, kv.K)
+		}
+		return kv
+	})
 	if t.QKNorm != nil {
 		qk = t.QKNorm.Forward(s, qk)
 	}
@@ -85,6 +91,12 @@ func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 // NewCache implements [Mixer].
 func (t *Attention) NewCache(opts cache.Options) cache.Cache {
 	return cache.New(opts, t.spec.Window)
+}
+
+// KVShape implements [Recordable].
+func (t *Attention) KVShape() (cache int, shape lm.KVShape) {
+	h := t.spec.Heads
+	return t.spec.Layer, lm.KVShape{Heads: h.KV, Dim: h.Dim, Window: t.spec.Window}
 }
 
 // Mix implements [Mixer].

@@ -138,6 +138,23 @@ func (d *Decoder) NewCaches(opts cache.Options) []cache.Cache {
 	return caches
 }
 
+// KVShapes implements lm.Restorable.
+func (d *Decoder) KVShapes() []lm.KVShape {
+	var shapes []lm.KVShape
+	for _, m := range d.weights.parts.mixers {
+		r, ok := m.(Recordable)
+		if !ok {
+			continue
+		}
+		cache, shape := r.KVShape()
+		for len(shapes) <= cache {
+			shapes = append(shapes, lm.KVShape{})
+		}
+		shapes[cache] = shape
+	}
+	return shapes
+}
+
 // Config implements lm.Model.
 func (d *Decoder) Config() lm.Config { return d.config }
 

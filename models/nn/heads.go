@@ -57,6 +57,9 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch,
 		if h.Growth != nil {
 			queries = h.Growth.forward(s, queries, q.Pos)
 		}
+		if q.BoundedAt(layer) != nil {
+			return h.attendBounded(s, queries, lm.KV{K: k, V: own(v)}, q, layer)
+		}
 		view := q.Caches[layer].(cache.Attention).Update(s, k, own(v))
 		return h.attend(s, queries, view, q)
 	})
@@ -68,6 +71,9 @@ func (h Heads) AttendShared(s *mlx.Scope, q *mlx.Array, rope *Rope, b lm.Batch,
 	layer int) *mlx.Array {
 	return h.each(s, b, func(seq lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array {
 		queries := rope.Forward(s, own(q), seq.Pos)
+		if r := seq.BoundedAt(layer); r != nil {
+			return h.attendOwners(s, queries, seq, r)
+		}
 		view := seq.Caches[layer].(cache.Attention).View(s, seq.N)
 		if s.Err() != nil {
 			return queries

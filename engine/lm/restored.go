@@ -1,0 +1,40 @@
+package lm
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
+
+// KV are keys and values (1, KV, n, D) of an attention layer, as its projections make them: before
+// norms and rotary embedding.
+type KV struct{ K, V *mlx.Array }
+
+// A Bounded is what a bounded layer attends in a forward beside its own rows, whose cache is a
+// [cache.SinkWindow]. Its arrays belong to the scope.
+type Bounded struct {
+	// KV are restored for the positions of the sequence. The layer applies its norms and its rotary
+	// embedding to them and appends them to Bank. If Bank is nil, nothing is restored.
+	KV
+	Bank *cache.Bank
+
+	// Own is what the layer showed of its own rows, piece by piece of cache.MaxBlock rows. Layers
+	// without keys of their own attend the same.
+	Own []cache.View
+}
+
+// A KVShape says what the rows of an attention layer look like. The zero value is that of a layer
+// whose keys and values cannot be restored.
+type KVShape struct {
+	Heads, Dim int
+	Window     int // positions that the layer looks back, its own included; 0 = all
+}
+
+// Row returns the elements of the keys of one position.
+func (k KVShape) Row() int { return k.Heads * k.Dim }
+
+// A Restorable is a model whose attention layers honour Sequence.Bounded and Sequence.Record.
+type Restorable interface {
+	// KVShapes returns the shape of each cache's rows, as far as it has one, in the order of
+	// NewCaches. It is empty if no layer honours them.
+	KVShapes() []KVShape
+}

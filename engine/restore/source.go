@@ -1,0 +1,93 @@
+package restore
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// A Source makes the keys and values that bounded layers restore. It reads the same tokens as the
+// target, and keeps caches of its own for each sequence. It is used on the MLX thread only.
+type Source interface {
+	// Restores returns the shapes of the rows that it makes, by cache of the target; the zero value
+	// for others.
+	Restores() []lm.KVShape
+
+	// NewCaches makes its empty caches of one sequence.
+	NewCaches(opts cache.Options) []cache.Cache
+
+	// KeysValues evaluates a batch on its caches. It returns keys and values (1, KV, rows, D) for the
+	// rows of the whole batch, by cache of the target. Entries of others are empty.
+	KeysValues(s *mlx.Scope, b lm.Batch) []lm.KV
+}
+
+// A Stack is a drafter's layers as a plain decoder, see [FTheta].
+type Stack interface {
+	NewCaches(opts cache.Options) []cache.Cache
+
+	// KeysValues evaluates a batch on its caches and returns the keys and the values of all layers,
+	// (rows, layers KV D).
+	KeysValues(s *mlx.Scope, b lm.Batch) (k, v *mlx.Array)
+}
+
+// A Projection maps what a [Stack] returns to the target's keys and values, by cache of the target.
+type Projection interface {
+	Restores() []lm.KVShape
+	Forward(s *mlx.Scope, k, v *mlx.Array) []lm.KV
+}
+
+// FTheta restores what a projection makes of a drafter's layers.
+func FTheta(stack Stack, p Projection) Source { return projected{stack, p} }
+
+type projected struct {
+	Stack
+	projection Projection
+}
+
+func (p projected) Restores() []lm.KVShape { return p.projection.Restores() }
+
+func (p projected) KeysValues(s *mlx.Scope, b lm.Batch) []lm.KV {
+	k, v := p.Stack.KeysValues(s, b)
+	return p.projection.Forward(s, k, v)
+}
+
+// Identity restores the target's own keys and values. It records them in a forward of its own, with
+// caches that keep every row, and hands them over as another source does. So what it says of a text
+// is what the target says, if the machinery is right. It saves no memory.
+func Identity(target lm.Model) Source { return identity{target} }
+
+type identity struct{ target lm.Model }
+
+func (i identity) Restores() []lm.KVShape { return shapes(i.target) }
+
+func (i identity) NewCaches(opts cache.Options) []cache.Cache { return i.target.NewCaches(opts) }
+
+func (i identity) KeysValues(s *mlx.Scope, b lm.Batch) []lm.KV {
+	n := len(b[0].Caches)
+	clean := make(lm.Batch, len(b))
+	for j, q := range b {
+		q.Record = make([]lm.KV, n)
+		clean[j] = q
+	}
+	i.target.Forward(s, clean, nil)
+	out := make([]lm.KV, n)
+	for c, shape := range i.Restores() {
+		if shape == (lm.KVShape{}) || s.Err() != nil {
+			continue
+		}
+		var ks, vs []*mlx.Array
+		for _, q := range clean {
+			ks, vs = append(ks, q.Record[c].K), append(vs, q.Record[c].V)
+		}
+		out[c] = lm.KV{K: s.Concat(2, ks...), V: s.Concat(2, vs...)}
+	}
+	return out
+}
+
+// shapes returns what the target's caches hold, as far as it can be restored.
+func shapes(target lm.Model) []lm.KVShape {
+	if r, ok := target.(lm.Restorable); ok {
+		return r.KVShapes()
+	}
+	return nil
+}
