@@ -213,21 +213,23 @@ func (l *divided) moved(t *testing.T, th *mlx.Thread, other *divided) *divided {
 // TestOwnRowsStayFlat expects the same measured bytes at every length beyond the window.
 func TestOwnRowsStayFlat(t *testing.T) {
 	th := enginetest.NewThread(t)
-	c := cache.NewSinkWindow(cache.Bounds{Sink: 4, Window: 64})
 	const row = 2 * 2 * 16 * 4 // keys and values of two heads
-	for _, length := range []int{1, 1024, 4096, 8192} {
-		for c.Offset() < length {
-			do(t, th, func(s *mlx.Scope) error {
-				x := s.Zeros(mlx.Float32, 1, 2, min(cache.MaxBlock, length-c.Offset()), 16)
-				c.Update(s, x, x)
-				return s.Eval(c.Arrays()...)
-			})
+	for _, b := range []cache.Bounds{{Sink: 4, Window: 64}, {Sink: 4, Window: 300}} {
+		c := cache.NewSinkWindow(b)
+		for _, length := range []int{1, 1024, 4096, 8192} {
+			for c.Offset() < length {
+				do(t, th, func(s *mlx.Scope) error {
+					x := s.Zeros(mlx.Float32, 1, 2, min(cache.MaxBlock, length-c.Offset()), 16)
+					c.Update(s, x, x)
+					return s.Eval(c.Arrays()...)
+				})
+			}
+			if rows := c.Bytes() / row; rows != int64(b.Sink+b.Window-1+cache.MaxBlock) {
+				t.Errorf("%+v: at %d positions the cache holds %d rows", b, length, rows)
+			}
 		}
-		if rows := c.Bytes() / row; rows != 4+64-1+cache.MaxBlock {
-			t.Errorf("at %d positions the cache holds %d rows", length, rows)
-		}
+		do(t, th, func(s *mlx.Scope) error { c.Free(s); return nil })
 	}
-	do(t, th, func(s *mlx.Scope) error { c.Free(s); return nil })
 }
 
 func TestBoundsAreChecked(t *testing.T) {

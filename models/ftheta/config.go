@@ -2,8 +2,10 @@ package ftheta
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -47,11 +49,12 @@ type Config struct {
 // ParseConfig reads and checks a config.
 func ParseConfig(text []byte) (*Config, error) {
 	c := &Config{}
-	if err := nn.ReadConfig(text, c); err != nil {
-		return nil, err
+	err := nn.ReadConfig(text, c)
+	if err == nil {
+		err = c.check()
 	}
-	if err := c.check(); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, renamed(err)
 	}
 	if c.Embedding == "" {
 		c.Embedding = Raw
@@ -63,6 +66,15 @@ func ParseConfig(text []byte) (*Config, error) {
 		c.WindowSize = new(DefaultWindow)
 	}
 	return c, nil
+}
+
+// renamed returns an error about config.json as one about the file that was read.
+func renamed(err error) error {
+	text := strings.Replace(err.Error(), "config.json:", ConfigFile+":", 1)
+	if _, ok := errors.AsType[*nn.UnsupportedError](err); ok {
+		return nn.Unsupported("%s", text)
+	}
+	return errors.New(text)
 }
 
 func (c *Config) check() error {

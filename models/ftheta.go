@@ -1,0 +1,147 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"tandem/engine/mlx"
+	"tandem/models/dflash"
+	"tandem/models/ftheta"
+	"tandem/models/nn"
+)
+
+// FThetaFolder is the name of the folder of an f_theta beside the files of its drafter, or of the
+// model.
+const FThetaFolder = "f_theta"
+
+// An FTheta restores the keys and values of a model from those of its drafter.
+type FTheta struct {
+	Config     *ftheta.Config
+	Stack      *dflash.Stack // of the drafter, whose weights it shares
+	Projection *ftheta.Model
+	Info       Info // ContextLength is 0: its positions are the model's
+
+	thread *mlx.Thread
+}
+
+// FindFTheta returns the path of the folder of an f_theta below one of the folders, the first one
+// first. It is empty if there is none.
+func FindFTheta(folders ...string) string {
+	for _, dir := range folders {
+		path := filepath.Join(dir, FThetaFolder)
+		if fsys, err := open(path); dir != "" && err == nil {
+			if _, err := fs.Stat(fsys, ftheta.ConfigFile); err == nil {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// ReadFTheta reads the config in the folder of an f_theta. Errors are of type *Error.
+func ReadFTheta(dir string) (*ftheta.Config, error) {
+	name := filepath.Clean(dir)
+	fsys, err := open(dir)
+	if err != nil {
+		return nil, named(err, Options{Name: name})
+	}
+	c, err := readFTheta(fsys)
+	if err != nil {
+		return nil, named(err, Options{Name: name})
+	}
+	return c, nil
+}
+
+func readFTheta(fsys fs.FS) (*ftheta.Config, error) {
+	text, err := readJSON(fsys, ftheta.ConfigFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, missingFile(ftheta.ConfigFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ftheta.ParseConfig(text)
+}
+
+// LoadFTheta loads the f_theta in a folder for a model and its drafter, which must outlive it. One
+// that was trained for another model or on another drafter is refused before its weights are read.
+// Errors about the f_theta are of type *Error.
+func LoadFTheta(ctx context.Context, target *Bundle, d *Drafter, dir string,
+	opts Options) (*FTheta, error) {
+	if opts.Name == "" {
+		opts.Name = filepath.Clean(dir)
+	}
+	fsys, err := open(dir)
+	if err != nil {
+		return nil, named(err, opts)
+	}
+	return LoadFThetaFS(ctx, target, d, fsys, opts)
+}
+
+// LoadFThetaFS is LoadFTheta for the files at the root of a file system.
+func LoadFThetaFS(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,
+	opts Options) (*FTheta, error) {
+	f, err := loadFTheta(ctx, target, d, fsys, opts)
+	if err != nil {
+		return nil, named(err, opts)
+	}
+	return f, nil
+}
+
+func loadFTheta(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,
+	opts Options) (*FTheta, error) {
+	config, err := readFTheta(fsys)
+	if err != nil {
+		return nil, err
+	}
+	if d.Block == nil {
+		return nil, errorf(CodeInvalid,
+			"an f_theta reads the layers of a block network, and this drafter is a model of its own")
+	}
+	f := &FTheta{Config: config, thread: target.thread}
+	if f.Stack, err = d.Block.Stack(dflash.Embedding(config.Embedding)); err != nil {
+		return nil, err
+	}
+	m := target.Model.(*model)
+	layers, row := f.Stack.Layers()
+	if err := config.Pair(layers, row, m.KVShapes()); err != nil {
+		return nil, err
+	}
+	c, err := openCheckpoint(ctx, fsys, opts.Progress)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	dtype := m.Config().Dtype
+	opts.Dtype = DtypeCheckpoint
+	err = c.build(f.thread, nil, opts, func(w *nn.Weights) error {
+		w.Dtype = dtype
+		f.Projection = ftheta.New(w, config, m.KVShapes(), dtype)
+		if err := w.Err(); err != nil {
+			return err
+		}
+		f.Info = Info{
+			Architecture: FThetaFolder,
+			Parameters:   w.Parameters(),
+			FileBytes:    c.stored,
+			Bytes:        w.Bytes(),
+			Quantization: w.Packing(),
+			Dtype:        dtype,
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Close releases the weights. The f_theta must not be in use.
+func (f *FTheta) Close() error {
+	return f.thread.Do(context.Background(), func(*mlx.Scope) error {
+		f.Projection.Free()
+		return nil
+	})
+}
