@@ -28,8 +28,16 @@ func NewBank(opts Options, b Bounds) *Bank {
 	if err := b.Check(); err != nil {
 		panic(err)
 	}
-	return &Bank{New(opts, b.Reach).(rowCache), b}
+	var rows rowCache = NewKV(b.Reach)
+	if b.Reach > 0 && opts.Layout != Full {
+		rows = NewRotating(b.Reach, opts.Chunk)
+	}
+	rows.Expect(opts.Rows)
+	return &Bank{rows, b}
 }
+
+// First returns the lowest position whose query attends restored rows.
+func (c *Bank) First() int { return c.bounds.Sink + c.bounds.Window }
 
 // Update implements Attention.
 func (c *Bank) Update(s *mlx.Scope, k, v *mlx.Array) View {

@@ -20,6 +20,10 @@ type Bounded struct {
 	// Own is what the layer showed of its own rows, piece by piece of cache.MaxBlock rows. Layers
 	// without keys of their own attend the same.
 	Own []cache.View
+
+	// Restored counts rows that the layer has appended to Bank. Attended counts queries that attended
+	// rows of it, in this layer and in those that share its keys.
+	Restored, Attended int
 }
 
 // A KVShape says what the rows of an attention layer look like. The zero value is that of a layer

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -37,7 +38,18 @@ type Model struct {
 	count   int             // caches of the target
 	bounded []int           // numbers of the bounded caches
 	bounds  []*cache.Bounds // by cache of the target; nil = exact
+
+	rows, attended atomic.Int64 // see Counts
 }
+
+// Counts say what has been done in fact, by all forwards so far.
+type Counts struct {
+	Restored int64 // rows that a bank took in, of all bounded layers
+	Attended int64 // queries that attended restored rows, of all layers
+}
+
+// Counts may be called from any goroutine.
+func (m *Model) Counts() Counts { return Counts{m.rows.Load(), m.attended.Load()} }
 
 // New bounds the layers of a target. Layers whose own window is no longer than Options.Window, and
 // layers without keys and values, stay as they are.
@@ -103,9 +115,7 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	for _, i := range m.bounded {
 		list[i] = cache.NewSinkWindow(*m.bounds[i])
 		if m.source != nil {
-			bank := cache.NewBank(opts, *m.bounds[i])
-			bank.Expect(opts.Rows)
-			banks = append(banks, bank)
+			banks = append(banks, cache.NewBank(opts, *m.bounds[i]))
 		}
 	}
 	list = append(list, banks...)
@@ -144,7 +154,14 @@ func (m *Model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 		at += q.N
 		on[i] = q
 	}
-	return m.target.Forward(s, on, taps)
+	out := m.target.Forward(s, on, taps)
+	for _, q := range on {
+		for _, l := range m.bounded {
+			m.rows.Add(int64(q.Bounded[l].Restored))
+			m.attended.Add(int64(q.Bounded[l].Attended))
+		}
+	}
+	return out
 }
 
 // restored returns keys and values for the rows of a batch, nil if nothing is restored.

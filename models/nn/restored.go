@@ -35,6 +35,7 @@ func (h Heads) Restore(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, l
 			kv.K = rope.Forward(s, kv.K, q.Pos)
 		}
 		r.Bank.Update(s, kv.K, kv.V)
+		r.Restored += q.N
 	}
 }
 
@@ -84,7 +85,10 @@ func (h Heads) pieces(s *mlx.Scope, queries *mlx.Array, q lm.Sequence, r *lm.Bou
 		}
 		view := own(from, to)
 		if r.Bank != nil {
-			view = view.Join(s, r.Bank.Restored(s, q.Pos+from, q.Pos+to))
+			restored := r.Bank.Restored(s, q.Pos+from, q.Pos+to)
+			if view = view.Join(s, restored); restored.K != nil {
+				r.Attended += min(to-from, q.Pos+to-r.Bank.First())
+			}
 		}
 		if s.Err() != nil {
 			return queries
