@@ -96,14 +96,15 @@ func TestRestoredDecodeEqualsTheSlowReference(t *testing.T) {
 func greedy(t *testing.T, th *mlx.Thread, m lm.Model, prompt []int32, n int) (ids []int32,
 	logits [][]float32) {
 	t.Helper()
-	caches := m.NewCaches(cache.Options{})
-	rows := forward(t, th, m, caches, prompt, 256)
-	for len(ids) < n {
-		last := rows[len(rows)-1]
-		ids, logits = append(ids, argmax(last)), append(logits, last)
-		rows = forward(t, th, m, caches, ids[len(ids)-1:], 1)
+	caches, last, err := restore.Prefill(t.Context(), th, m, prompt, 0, cache.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	freeCaches(t, th, caches)
+	for len(ids) < n {
+		ids, logits = append(ids, argmax(last)), append(logits, last)
+		last = forward(t, th, m, caches, ids[len(ids)-1:], 1)[0]
+	}
+	restore.Release(th, caches)
 	return ids, logits
 }
 

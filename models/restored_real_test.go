@@ -1,0 +1,26 @@
+//go:build real
+
+package models_test
+
+import (
+	"testing"
+
+	"tandem/engine/enginetest"
+	"tandem/models"
+	"tandem/models/starter"
+)
+
+// TestIdentityIsOracleOnTheStarter continues code by the model that newcomers chat with.
+func TestIdentityIsOracleOnTheStarter(t *testing.T) {
+	path := starter.InCheckout()
+	if path == "" {
+		t.Fatal("there is no starter; run `go run ./build setup` where PyPI can be reached")
+	}
+	th := enginetest.NewBLASThread(t)
+	b, err := models.Load(t.Context(), th, path, models.Options{Unpack: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	identityIsOracle(t, th, b, []string{codeText(0, 8), codeText(1, 12)})
+}
