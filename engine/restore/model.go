@@ -120,6 +120,7 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	}
 	list = append(list, banks...)
 	if m.source != nil {
+		opts.Bits = 0 // what is restored is made of what the source keeps
 		list = append(list, m.source.NewCaches(opts)...)
 	}
 	return list
