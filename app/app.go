@@ -52,6 +52,11 @@ type Options struct {
 	// kept, in memory and in the home folder, for requests that begin alike.
 	NoCheckpoints bool
 
+	// KVLayout says how models keep rows of keys and values while this App runs, see
+	// control.KVLayouts; empty = ring. FTheta is the folder of the f_theta of bounded layers; empty =
+	// the one beside the drafter or the model.
+	KVLayout, FTheta string
+
 	// Drafter drafts for the choice while this App runs: control.DrafterAuto, control.DrafterNone, a
 	// folder, or a name in the hub's cache. Empty takes the one that is set for the model.
 	Drafter string
@@ -186,7 +191,7 @@ func (a *App) openRooms(ctx context.Context) error {
 	}
 	a.pool = pool.New(a.life, a.thread, a.db, a.home, a.settings, a.log, pool.Options{
 		ContextLength: o.ContextLength, Memory: o.Memory, Speculation: o.Speculation,
-		NoCheckpoints: o.NoCheckpoints, Script: o.Script,
+		NoCheckpoints: o.NoCheckpoints, KVLayout: o.KVLayout, FTheta: o.FTheta, Script: o.Script,
 	})
 	a.pool.Wire(ctx)
 	// Flags may ask for more than the machine has. That must not stop a start.

@@ -172,8 +172,11 @@ func (e *Engine) finish(t *task, err error) {
 			if err := t.rollback(); err != nil {
 				return err
 			}
-			if err := e.flush(s, t); err != nil || t.path == nil {
+			if err := e.flush(s, t); err != nil {
 				return err
+			}
+			if e.measureCaches(t); t.path == nil {
+				return nil
 			}
 			if t.inFlight != nil && t.fed == len(t.tokens) {
 				e.tellNewest(s, t) // cancelled, its row stays

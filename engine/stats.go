@@ -63,6 +63,11 @@ type Stats struct {
 
 	PeakBytes       int64 // MLX's peak since the engine was last idle
 	CheckpointBytes int64 // of Options.Checkpoints in use when the request had left
+
+	// What the caches held when the request ended, measured in bytes: all rows of layers that keep
+	// every row or a window of their own, and states; own rows of bounded layers; and rows that are
+	// restored for these, with what they are restored from. See restore.Bytes.
+	KVExact, KVOwn, KVRestored int64
 }
 
 // Add joins the figures of one answer that took two requests: s has the first, o the

@@ -36,6 +36,7 @@ func TestStatsAddCoversEveryField(t *testing.T) {
 		"Repeats":   fromSecond, "Seed": fromSecond, "Finish": fromSecond, "Err": fromSecond,
 		"File":  fromSecond,
 		"Filed": fromSecond, "CheckpointBytes": fromSecond,
+		"KVExact": fromSecond, "KVOwn": fromSecond, "KVRestored": fromSecond,
 
 		"Given": fromFirst, "Matched": fromFirst, "CachedTokens": fromFirst, "Miss": fromFirst,
 		"Parted": fromFirst,

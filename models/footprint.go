@@ -20,11 +20,13 @@ type Footprint struct {
 
 	layers    []nn.Kept
 	unpacking nn.Unpacking
-	stacks    int64 // bytes that plain experts take more in float32
-	bits      int   // of an element in the rows of layers that attend all positions; 0 = not quantized
-	copies    int   // of the widest of those layers, while attention reads them unpacked
-	wide      bool  // stored so that keys and values are float32 whatever type is chosen
-	gguf      bool  // of a GGUF file
+	stacks    int64   // bytes that plain experts take more in float32
+	bounds    *bounds // of layers; nil = none is bounded
+	full      bool    // layers with a window keep every row
+	bits      int     // of an element in the rows of layers that attend all positions; 0 = not quantized
+	copies    int     // of the widest of those layers, while attention reads them unpacked
+	wide      bool    // stored so that keys and values are float32 whatever type is chosen
+	gguf      bool    // of a GGUF file
 }
 
 // Sizes of buffers in engine/cache.
@@ -206,6 +208,12 @@ func (f Footprint) Quantized(bits int) (Footprint, error) {
 	return f, nil
 }
 
+// Full returns the footprint of the model with caches of the layout full.
+func (f Footprint) Full() Footprint {
+	f.full = true
+	return f
+}
+
 // Quantized rows are unpacked before attention reads them, layer by layer, unless it computes in float32
 // on the CPU. So many copies of the unpacked rows of one layer lie in memory then. Measured on the CPU
 // for 16 bits; on a GPU it is a bound that no Mac has confirmed yet.
@@ -230,15 +238,19 @@ func (f Footprint) Text(tokens int, wide bool) int64 {
 		element = 4
 	}
 	var n, unpacked int64
-	for _, l := range f.layers {
+	for i, l := range f.layers {
 		rows := (tokens + rowStep - 1) / rowStep * rowStep
-		if l.Window > 0 {
+		if l.Window > 0 && !f.full {
 			rows = min(rows, l.Window+ringSlack)
 		}
-		n += int64(rows)*int64(l.RowBytes(element, f.bits)) + 4*int64(l.State)
-		if f.bits > 0 && l.Quantizes() {
+		row := l.RowBytes(element, f.bits)
+		if f.bounds.bounds(i, l) {
+			row = l.Row * element
+			rows += f.bounds.OwnRows()
+		} else if f.bits > 0 && l.Quantizes() {
 			unpacked = max(unpacked, int64(tokens)*int64(l.RowBytes(element, 0)))
 		}
+		n += int64(rows)*int64(row) + 4*int64(l.State)
 	}
 	return n + int64(f.copies)*unpacked
 }

@@ -16,6 +16,9 @@ import (
 // model.
 const FThetaFolder = "f_theta"
 
+// An FThetaConfig is what the config in the folder of an f_theta says.
+type FThetaConfig = ftheta.Config
+
 // An FTheta restores the keys and values of a model from those of its drafter.
 type FTheta struct {
 	Config     *ftheta.Config
@@ -24,6 +27,21 @@ type FTheta struct {
 	Info       Info // ContextLength is 0: its positions are the model's
 
 	thread *mlx.Thread
+}
+
+// bounds are those of an f_theta.
+type bounds struct{ *ftheta.Config }
+
+// bounds reports whether a layer is bounded, which keeps so much of a text.
+func (b *bounds) bounds(layer int, l nn.Kept) bool {
+	return b != nil && l.Row > 0 && !b.Exact(layer) && (l.Window == 0 || l.Window > *b.WindowSize)
+}
+
+// Bounded returns the footprint of the model with layers that are bounded as an f_theta says. A text
+// then takes own rows and restored rows of them.
+func (f Footprint) Bounded(c *ftheta.Config) Footprint {
+	f.bounds = &bounds{c}
+	return f
 }
 
 // FindFTheta returns the path of the folder of an f_theta below one of the folders, the first one

@@ -66,6 +66,13 @@ type Run struct {
 	Held string `json:"held,omitempty"`
 	// bits of an element in the keys and values that were kept; 0 = as they are computed
 	KVBits int `json:"kv_bits,omitempty"`
+	// bounded or full; empty = a ring for each layer with a window
+	KVLayout string `json:"kv_layout,omitempty"`
+	// bytes of the caches at the end, measured: of exact layers, own rows of bounded layers, and
+	// rows restored for these
+	KVExactBytes    int64 `json:"kv_exact_bytes,omitempty"`
+	KVOwnBytes      int64 `json:"kv_own_bytes,omitempty"`
+	KVRestoredBytes int64 `json:"kv_restored_bytes,omitempty"`
 }
 
 // FinishInterrupted is the finish reason of a run whose process ended before it did, or whose
@@ -89,7 +96,8 @@ const (
 	finish_reason, miss_reason, error, seed, queue_ms, no_drafter, verifies, prediction_accepted, prediction_rejected, repeats`
 
 	// runTexts are the columns about texts that the prompt and the answer were compared with.
-	runTexts = "matched_tokens, parted, resumes, verdict, message, held, kv_bits"
+	runTexts = "matched_tokens, parted, resumes, verdict, message, held, kv_bits, " +
+		"kv_layout, kv_exact_bytes, kv_own_bytes, kv_restored_bytes"
 )
 
 // fields are the columns in the order of runColumns, for reading and writing.
@@ -104,7 +112,7 @@ func (r *Run) fields() []any {
 		&r.QueueMS, &r.NoDrafter, &r.Verifies, &r.PredictionAccepted, &r.PredictionRejected,
 		&r.Repeats, (*text)(&r.Speculation),
 		&r.MatchedTokens, (*text)(&r.Parted), &r.Resumes, (*text)(&r.Verdict), &r.Message,
-		&r.Held, &r.KVBits}
+		&r.Held, &r.KVBits, &r.KVLayout, &r.KVExactBytes, &r.KVOwnBytes, &r.KVRestoredBytes}
 }
 
 // BeginRun records that a request arrived and returns its row with ID. It sets StartedAt if that is

@@ -214,7 +214,8 @@ func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
 		return nil, err
 	}
 	run.setModel(m.ID())
-	run.Row.Held, run.Row.KVBits = m.Form().Held, m.Form().KVBits
+	form := m.Form()
+	run.Row.Held, run.Row.KVBits, run.Row.KVLayout = form.Held, form.KVBits, form.KVLayout
 	return m, nil
 }
 

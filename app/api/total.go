@@ -57,6 +57,9 @@ func (r *Reply) Total() total {
 		t.Verify = max(t.Verify, st.Verify)
 		t.Total = max(t.Total, st.Total)
 		t.PeakBytes = max(t.PeakBytes, st.PeakBytes)
+		t.KVExact += st.KVExact
+		t.KVOwn += st.KVOwn
+		t.KVRestored += st.KVRestored
 	}
 	return t
 }
@@ -73,4 +76,5 @@ func (t *total) keep(row *control.Run) {
 	row.MissReason, row.MatchedTokens = t.Miss, t.Matched
 	row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 	row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
+	row.KVExactBytes, row.KVOwnBytes, row.KVRestoredBytes = t.KVExact, t.KVOwn, t.KVRestored
 }

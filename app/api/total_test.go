@@ -41,6 +41,7 @@ var rules = map[string]rule{
 	"Drafter": first, "NoDrafter": first,
 	"Restore": longest, "Queue": longest, "Prefill": longest, "FirstToken": longest,
 	"Decode": longest, "Draft": longest, "Verify": longest, "Total": longest, "PeakBytes": longest,
+	"KVExact": sum, "KVOwn": sum, "KVRestored": sum,
 }
 
 // leftOut says why a total leaves out these figures.
@@ -115,11 +116,13 @@ func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 		"Finish":             "each vendor has its own word",
 		"PredictionAccepted": "in the usage", "PredictionRejected": "in the usage",
 		"Total": "its parts are told", "Seed": "for a replay", "PeakBytes": "for the history",
+		"KVExact": "for the history", "KVOwn": "for the history", "KVRestored": "for the history",
 	}
 	columns := map[string]bool{ // that a run fills in itself
 		"ID": true, "StartedAt": true, "EndedAt": true, "Client": true, "Endpoint": true,
 		"Model": true, "Resumes": true, "LoadMS": true, "FirstTokenMS": true, "TotalMS": true,
 		"FinishReason": true, "Error": true, "Message": true, "Held": true, "KVBits": true,
+		"KVLayout":    true,
 		"Speculation": true, "Parted": true, "Verdict": true,
 	}
 	timings := map[string]bool{ // that the run has, and quotients

@@ -106,6 +106,11 @@ func (r *Report) prompt(parted *Parted) {
 	if run.KVBits > 0 {
 		r.fact("keys and values", "%d bits an element, in layers that attend all positions", run.KVBits)
 	}
+	if run.KVLayout == KVBounded {
+		r.fact("bounded", "%s of exact layers, %s of own rows and %s of restored rows, %s in all in memory",
+			ByteSize(run.KVExactBytes), ByteSize(run.KVOwnBytes), ByteSize(run.KVRestoredBytes),
+			ByteSize(run.KVExactBytes+run.KVOwnBytes+run.KVRestoredBytes))
+	}
 	if run.Resumes > 0 {
 		r.fact("resumes", "run %d", run.Resumes)
 	}

@@ -112,9 +112,41 @@ type Loaded struct {
 	Held    string `json:"held,omitempty"`
 	HeldWhy string `json:"held_why,omitempty"` // why they are not held in float32, which would be faster
 
+	// KVLayout says how rows are kept, see KVLayouts. It is empty for the default, ring. Bounded has
+	// more about bounded layers; it is nil if there are none.
+	KVLayout string   `json:"kv_layout,omitempty"`
+	Bounded  *Bounded `json:"bounded,omitempty"`
+
 	Bytes int64 `json:"bytes"`            // of memory: its weights and its drafter's; 0 = not known
 	Needs int64 `json:"needs"`            // of memory, with a whole context; 0 = not known
 	InUse bool  `json:"in_use,omitempty"` // a request uses it, so it cannot be unloaded now
+}
+
+// KVLayouts are the values of --kv-layout. With ring, a layer that looks back over a window keeps a
+// ring of rows. With full, it keeps every row. With bounded, every layer keeps a sink and a window of
+// its own rows, unless its f_theta names it exact. Rows between are restored from the drafter's layers.
+var KVLayouts = []string{KVRing, KVFull, KVBounded}
+
+// The values of KVLayouts.
+const (
+	KVRing    = "ring"
+	KVFull    = "full"
+	KVBounded = "bounded"
+)
+
+// Bounded tells of bounded layers. The bytes are those of all requests in the last forward, measured.
+type Bounded struct {
+	FTheta      string `json:"f_theta"`      // its folder
+	Sink        int    `json:"sink"`         // own rows of the first positions
+	Window      int    `json:"window"`       // own rows of the last positions
+	Layers      int    `json:"layers"`       // that are bounded
+	ExactLayers []int  `json:"exact_layers"` // that keep every row
+
+	ExactBytes    int64  `json:"exact_bytes"`    // of exact layers
+	OwnBytes      int64  `json:"own_bytes"`      // own rows of bounded layers
+	RestoredBytes int64  `json:"restored_bytes"` // restored rows, and the caches that they come from
+	TotalBytes    int64  `json:"total_bytes"`
+	Where         string `json:"where"` // the rows lie: in the memory of the cpu or of the gpu
 }
 
 // How quantized weights are held in memory. Products with float32 are several times as fast on a
@@ -233,8 +265,16 @@ type Run struct {
 	// what the request brought. It may be empty.
 	Message string `json:"message,omitempty"`
 
-	Held   string `json:"held,omitempty"`    // as in Loaded
-	KVBits int    `json:"kv_bits,omitempty"` // likewise
+	Held     string `json:"held,omitempty"`      // as in Loaded
+	KVBits   int    `json:"kv_bits,omitempty"`   // likewise
+	KVLayout string `json:"kv_layout,omitempty"` // likewise
+
+	// Bytes that the caches held at the end, measured: all rows of exact layers, own rows of bounded
+	// layers, and rows restored for these with the caches that they are restored from. All of them
+	// lie in memory.
+	KVExactBytes    int64 `json:"kv_exact_bytes,omitempty"`
+	KVOwnBytes      int64 `json:"kv_own_bytes,omitempty"`
+	KVRestoredBytes int64 `json:"kv_restored_bytes,omitempty"`
 }
 
 // TokensPerVerify returns how many tokens a round with drafts gave: the drafts that stood, and the

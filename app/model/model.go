@@ -55,8 +55,9 @@ type Model interface {
 
 // A Form says how a model is held in memory. Its fields are those of control.Loaded.
 type Form struct {
-	Held   string
-	KVBits int
+	Held     string
+	KVBits   int
+	KVLayout string
 }
 
 // A Chat is a chat template of a model.

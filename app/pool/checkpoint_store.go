@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tandem/app/control"
 	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -50,8 +51,9 @@ func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key str
 }
 
 // checkpointKey returns a key that differs between any two models as they are in memory: by
-// weights, by the form they are held in, by the type they compute in, by the bits of keys and values,
-// by the device and version of MLX, and by models.Arithmetic.
+// weights, by the form they are held in, by the type they compute in, by the bits and the layout of
+// keys and values, by what restores these, by the device and version of MLX, and by
+// models.Arithmetic.
 func (p *Pool) checkpointKey(m *Model) (string, error) {
 	return p.arithmeticKey(m, models.Arithmetic)
 }
@@ -65,6 +67,14 @@ func (p *Pool) arithmeticKey(m *Model, arithmetic int) (string, error) {
 	}
 	if m.kvBits > 0 {
 		fmt.Fprintln(h, "kv bits", m.kvBits)
+	}
+	if m.layout == control.KVFull {
+		fmt.Fprintln(h, "every row")
+	}
+	if b := m.bounded; b != nil {
+		c := b.files.Config
+		fmt.Fprintln(h, "bounded", *c.SinkSize, *c.WindowSize, c.ExactLayers, c.Embedding,
+			weightsKey(b.dir), weightsKey(m.drafter.source))
 	}
 	if row.Source == storage.SourcePocket {
 		if err := models.CopyPocketWeights(h); err != nil {

@@ -76,6 +76,9 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 	if err != nil {
 		return err
 	}
+	if p.opts.KVLayout == control.KVBounded {
+		return refuseOtherDrafter(row)
+	}
 	if row, err = p.lockFor(ctx, row.ID); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	p := m.pool
 	o := engine.Options{
-		ContextLength: m.context, KVBits: m.kvBits, Logger: p.log,
+		ContextLength: m.context, KVBits: m.kvBits, Layout: m.cacheLayout(), Logger: p.log,
 		Name: m.row.ID, Policies: policies{db: p.db}, NoDrafter: reason,
 		Drafters: []draft.Drafter{draft.Prediction{}}, Neighbours: &p.engines,
 	}
@@ -28,7 +28,7 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	}
 	o.Text, m.needs = m.textMemory(d)
 	o.Room, o.Short = m.needs.text, shortRequest // and more once it is in memory, see divideMemory
-	return engine.New(p.thread, m.bundle.Model, m.bundle.Tokenizer, o)
+	return engine.New(p.thread, m.served(), m.bundle.Tokenizer, o)
 }
 
 // startEngine starts the engine with a drafter, which may be nil, and the measurement of a drafter

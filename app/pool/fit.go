@@ -37,7 +37,8 @@ func roomFor(memory int64) int64 {
 // A formSetting is what the settings say about the form of a model.
 type formSetting struct {
 	dtype  models.DtypePolicy
-	kvBits int // of an element in the caches of the model, see engine.Options
+	kvBits int    // of an element in the caches of the model, see engine.Options
+	layout string // one of control.KVLayouts
 }
 
 // A form says how weights are held in memory, and in which type they are computed with. It is chosen
@@ -88,6 +89,7 @@ func (d demand) String() string {
 type loadable struct {
 	models.Footprint
 	drafter models.Footprint // zero if it has none
+	fTheta  int64            // weights of the f_theta; 0 if no layer is bounded
 	unpacks bool             // their quantized weights may be held in float32
 	form                     // that they are held in
 }
@@ -107,12 +109,21 @@ func (m loadable) as(f form) loadable {
 // demand returns what the model takes with a context of so many tokens.
 func (m loadable) demand(context int) demand {
 	drafts := m.wide || m.draftsWide
-	return demand{
+	d := demand{
 		weights: m.Weights(m.wide) + m.drafter.Weights(drafts),
 		text:    m.Text(context, m.wide) + m.drafter.Text(context, drafts),
 		context: context,
 		form:    m.form,
 	}
+	if m.fTheta > 0 {
+		element := int64(2)
+		if m.wide {
+			element = 4
+		}
+		d.weights += m.fTheta * element
+		d.text += m.drafter.Text(context, drafts) // of its layers as a plain stack, at most
+	}
+	return d
 }
 
 // fit returns what a model takes with the context that was asked for. If none was (0), it takes the

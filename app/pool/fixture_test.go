@@ -41,6 +41,8 @@ type setup struct {
 	Speculation   string
 	Dtype         control.Dtype // empty = auto
 	KVBits        int           // by a flag; 0 = no flag
+	KVLayout      string
+	FTheta        string
 	Hub           hub.Options
 }
 
@@ -93,7 +95,7 @@ func open(t *testing.T, o setup) *running {
 	life, end := context.WithCancel(context.Background())
 	r.pool = New(life, r.thread, r.db, r.home, r.settings, o.Logger, Options{
 		Memory: o.Memory, ContextLength: o.ContextLength, NoCheckpoints: o.NoCheckpoints,
-		Speculation: o.Speculation,
+		Speculation: o.Speculation, KVLayout: o.KVLayout, FTheta: o.FTheta,
 	})
 	r.library = shelf{r.db, r.pool}
 	t.Cleanup(func() {

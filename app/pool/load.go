@@ -206,6 +206,9 @@ func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, 
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
+	if m.bounded, err = p.openBounded(p.life, m, d); err != nil {
+		return nil, errors.Join(Unusable(row, err), d.Close(), bundle.Close())
+	}
 	took := time.Since(start) - (p.thread.Lent() - lent)
 	if err := p.db.TimeModel(p.life, row.ID, took); err != nil {
 		p.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)

@@ -43,6 +43,7 @@ type Model struct {
 	// closed when no request holds it any more; nil if no change waits for that; guarded by Pool.mu
 	released chan struct{}
 
+	bounded      *bounded        // nil if no layer is bounded
 	drafter      *Drafter        // nil if there is none
 	noDrafter    string          // why there is none, if there should be
 	borrowers    sync.WaitGroup  // measurements, see Lend

@@ -74,7 +74,14 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 			m.draftsWide = p.computesWide(size, set.dtype)
 		}
 	}
-	return m, cmp.Or(err, refused)
+	if err = cmp.Or(err, refused); err == nil && set.layout == control.KVBounded &&
+		s.Kind == models.KindText {
+		var c *models.FThetaConfig
+		if _, c, err = p.fTheta(row, drafter); err == nil {
+			m.Footprint, m.fTheta = m.Footprint.Bounded(c), c.Parameters()
+		}
+	}
+	return m, err
 }
 
 // loadable returns a model without a drafter. Error: its keys and values cannot be held so.
@@ -87,6 +94,9 @@ func (p *Pool) loadable(of models.Footprint, set formSetting) (loadable, error) 
 			advice = fmt.Sprintf(", by %s; leave that out", by.By)
 		}
 		err = fmt.Errorf("%w (kv_bits is %d%s)", err, set.kvBits, advice)
+	}
+	if set.layout == control.KVFull {
+		of = of.Full()
 	}
 	gpu := p.thread.GPU()
 	if !gpu {
@@ -223,7 +233,8 @@ func (p *Pool) Needs(of models.Footprint) control.Needs {
 // environment wins over these.
 func (p *Pool) formSetting(own control.ModelSettings) formSetting {
 	now := p.settings.Current()
-	set := formSetting{dtype: models.DtypePolicy(now.Dtype), kvBits: now.KVBits}
+	set := formSetting{dtype: models.DtypePolicy(now.Dtype), kvBits: now.KVBits,
+		layout: p.opts.KVLayout}
 	if _, given := p.settings.Given("kv_bits"); !given && own.KVBits != nil {
 		set.kvBits = *own.KVBits
 	}

@@ -38,6 +38,10 @@ type Options struct {
 	// kept, in memory and in the home folder, for requests that begin alike.
 	NoCheckpoints bool
 
+	// KVLayout says how rows are kept, see control.KVLayouts; empty = ring. FTheta is the folder of the
+	// f_theta of bounded layers; empty = the one beside the drafter or the model.
+	KVLayout, FTheta string
+
 	// Script gives the answers, in a program that tests clients.
 	Script Script
 }

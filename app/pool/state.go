@@ -69,6 +69,7 @@ func (m *Model) Describe() *control.Loaded {
 		Device:        device, Dtype: m.bundle.Model.Config().Dtype.String(), KVBits: m.kvBits,
 		LoadMS: m.took.Milliseconds(), Queued: m.engine.Queued(),
 		Drafter: name, NoDrafter: m.noDrafter, Held: m.Held(), HeldWhy: m.heldWhy(),
+		KVLayout: m.layoutShown(), Bounded: m.bounded.describe(device),
 		ShortContext: control.ShortContext(m.pool.opts.ContextLength, m.bundle.Info.ContextLength),
 		Bytes:        m.needs.weights, Needs: m.needs.bytes(),
 	}
@@ -86,7 +87,20 @@ func (m *Model) Held() string {
 }
 
 // Form implements model.Model.
-func (m *Model) Form() model.Form { return model.Form{Held: m.Held(), KVBits: m.kvBits} }
+func (m *Model) Form() model.Form {
+	return model.Form{Held: m.Held(), KVBits: m.kvBits, KVLayout: m.layoutShown()}
+}
+
+// layoutShown returns the layout of rows, empty for the default.
+func (m *Model) layoutShown() string {
+	switch {
+	case m.bounded != nil:
+		return control.KVBounded
+	case m.layout == control.KVFull:
+		return control.KVFull
+	}
+	return ""
+}
 
 // heldWhy says why quantized weights are not held in float32 where that would be faster.
 func (m *Model) heldWhy() string {

@@ -151,6 +151,20 @@ func (c *Config) Shape(layer int) (kv, dim int) {
 // Exact reports whether a layer keeps all its own rows.
 func (c *Config) Exact(layer int) bool { return slices.Contains(c.ExactLayers, layer) }
 
+// OwnRows returns how many own rows a bounded layer keeps of a text, however long it is.
+func (c *Config) OwnRows() int { return *c.SinkSize + *c.WindowSize - 1 + cache.MaxBlock }
+
+// Parameters returns the number of weights.
+func (c *Config) Parameters() int64 {
+	out := 0
+	for i := range c.VerifierNumLayers {
+		if kv, dim := c.Shape(i); !c.Exact(i) {
+			out += kv * dim
+		}
+	}
+	return 2 * int64(c.Rank) * int64(c.in()+out)
+}
+
 // in returns the elements of a position that the encoders take.
 func (c *Config) in() int { return c.DrafterNumLayers * c.DrafterNumKVHeads * c.DrafterHeadDim }
 

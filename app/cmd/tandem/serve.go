@@ -29,6 +29,7 @@ type serveFlags struct {
 	context                     int   // tokens
 	memory, disk                int64 // bytes
 	kvBits                      kvBitsFlag
+	kvLayout                    kvLayoutFlag
 	hosts, origins              []string
 	verbose, supervised         bool
 	script                      func(*app.Options) error // see engineFlags
@@ -51,6 +52,7 @@ func (m *Main) serveFlags() *serveFlags {
 		"type to compute in: `auto|float32|checkpoint`; checkpoint keeps weights as stored "+
 			"(default: the setting dtype, auto unless changed)")
 	s.kvBits.add(f)
+	s.kvLayout.add(f)
 	f.StringVar(&s.checkpoints, "checkpoints", "on",
 		"`on|off`: keep what was computed for requests that begin alike")
 	f.Func("checkpoint-memory",
@@ -98,6 +100,9 @@ func (s *serveFlags) check(given map[string]bool) error {
 		return mistake(s.set, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter",
 			s.speculation))
 	}
+	if wrong := s.kvLayout.check(given); wrong != "" {
+		return mistake(s.set, wrong)
+	}
 	return nil
 }
 
@@ -118,6 +123,9 @@ func (s *serveFlags) options(m *Main, given map[string]bool) (app.Options, error
 		o.Given[name] = control.Given{Source: control.FromFlag, By: "--" + name}
 	}
 	s.kvBits.decide(&o)
+	if err := s.kvLayout.decide(&o); err != nil {
+		return o, err
+	}
 	o.Model, o.Drafter, o.ContextLength, o.Speculation = s.model, s.drafter, s.context,
 		s.speculation
 	return o, s.script(&o)

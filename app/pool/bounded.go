@@ -1,0 +1,119 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"tandem/app/control"
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/restore"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// A bounded serves a model whose layers are bounded, see [control.KVLayouts].
+type bounded struct {
+	model *restore.Model
+	files *models.FTheta
+	dir   string // of the f_theta
+}
+
+// close frees the f_theta. It does nothing to nil.
+func (b *bounded) close() error {
+	if b == nil {
+		return nil
+	}
+	return b.files.Close()
+}
+
+// fTheta returns the folder and the config of the f_theta that restores the rows of a model from the
+// layers of the drafter in a folder.
+func (p *Pool) fTheta(row storage.Model, drafter string) (dir string, c *models.FThetaConfig, err error) {
+	if drafter == "" {
+		return "", nil, errors.New("its layers cannot be bounded: it has no drafter to restore rows from. " +
+			"Set one with `tandem drafter`, or leave out --kv-layout bounded")
+	}
+	if dir = p.opts.FTheta; dir == "" {
+		beside := []string{drafter, row.Path}
+		if file := singleFile(row.Path); file != "" {
+			beside[1] = filepath.Dir(row.Path)
+		}
+		dir = models.FindFTheta(beside...)
+	}
+	if dir == "" {
+		return "", nil, fmt.Errorf("its layers cannot be bounded: neither its drafter nor the model has a folder %s. "+
+			"Name one with --f-theta, or leave out --kv-layout bounded", models.FThetaFolder)
+	}
+	c, err = models.ReadFTheta(dir)
+	return dir, c, err
+}
+
+// openBounded bounds the layers of a loaded model, if that is asked for. d is its drafter. Models that
+// do not generate stay as they are.
+func (p *Pool) openBounded(ctx context.Context, m *Model, d *Drafter) (*bounded, error) {
+	if m.layout != control.KVBounded || m.bundle.Purpose.Kind != models.KindText {
+		return nil, nil
+	}
+	source := ""
+	if d != nil {
+		source = d.source
+	}
+	dir, c, err := p.fTheta(m.row, source)
+	if err != nil {
+		return nil, err
+	}
+	b := &bounded{dir: dir}
+	if b.files, err = models.LoadFTheta(ctx, m.bundle, d.files, dir, models.Options{}); err != nil {
+		return nil, err
+	}
+	b.model, err = restore.New(m.bundle.Model, restore.Options{
+		Sink: *c.SinkSize, Window: *c.WindowSize, Exact: c.ExactLayers,
+		Source: restore.FTheta(b.files.Stack, b.files.Projection),
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", m.bundle.Info.Architecture, err), b.close())
+	}
+	p.log.Info("layers are bounded", "model", m.row.ID, "f_theta", dir, "layers",
+		len(b.model.Bounded()), "exact", c.ExactLayers, "sink", *c.SinkSize, "window", *c.WindowSize)
+	return b, nil
+}
+
+// served returns the model that the engine evaluates.
+func (m *Model) served() lm.Model {
+	if m.bounded != nil {
+		return m.bounded.model
+	}
+	return m.bundle.Model
+}
+
+// cacheLayout returns how the engine keeps the rows of layers that are not bounded.
+func (m *Model) cacheLayout() cache.Layout {
+	if m.layout == control.KVFull {
+		return cache.Full
+	}
+	return cache.Ring
+}
+
+// describe returns what the state shows about bounded layers, nil if there are none.
+func (b *bounded) describe(device string) *control.Bounded {
+	if b == nil {
+		return nil
+	}
+	c, now := b.files.Config, b.model.Measured()
+	return &control.Bounded{
+		FTheta: b.dir, Sink: *c.SinkSize, Window: *c.WindowSize, Layers: len(b.model.Bounded()),
+		ExactLayers: slices.Concat([]int{}, c.ExactLayers),
+		ExactBytes:  now.Exact, OwnBytes: now.Own, RestoredBytes: now.Restored + now.Source,
+		TotalBytes: now.Total(), Where: "memory of the " + device,
+	}
+}
+
+// refuseOtherDrafter is the error for another drafter of a model with bounded layers.
+func refuseOtherDrafter(row storage.Model) error {
+	return control.Errorf(control.CodeInvalid, "The layers of %s are bounded, and its f_theta reads "+
+		"the drafter that it has; start Tandem without --kv-layout bounded to set another one.", row.ID)
+}
