@@ -34,8 +34,8 @@ func (b *bounded) close() error {
 // layers of the drafter in a folder.
 func (p *Pool) fTheta(row storage.Model, drafter string) (dir string, c *models.FThetaConfig, err error) {
 	if drafter == "" {
-		return "", nil, errors.New("its layers cannot be bounded: it has no drafter to restore rows from. " +
-			"Set one with `tandem drafter`, or leave out --kv-layout bounded")
+		return "", nil, fmt.Errorf("the layers of %s cannot be bounded: it has no drafter to restore rows from. "+
+			"Set one with `tandem models drafter set`, or leave out --kv-layout bounded", row.ID)
 	}
 	if dir = p.opts.FTheta; dir == "" {
 		beside := []string{drafter, row.Path}
@@ -45,8 +45,8 @@ func (p *Pool) fTheta(row storage.Model, drafter string) (dir string, c *models.
 		dir = models.FindFTheta(beside...)
 	}
 	if dir == "" {
-		return "", nil, fmt.Errorf("its layers cannot be bounded: neither its drafter nor the model has a folder %s. "+
-			"Name one with --f-theta, or leave out --kv-layout bounded", models.FThetaFolder)
+		return "", nil, fmt.Errorf("the layers of %s cannot be bounded: neither its drafter nor the model has a folder %s. "+
+			"Name one with --f-theta, or leave out --kv-layout bounded", row.ID, models.FThetaFolder)
 	}
 	c, err = models.ReadFTheta(dir)
 	return dir, c, err
