@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"testing"
 
 	"tandem/engine"
@@ -85,5 +86,26 @@ func TestRestoredModelRestoresToTheBit(t *testing.T) {
 				t.Errorf("%d tokens restored, %d of %d logits differ", restored, differ, all)
 			}
 		})
+	}
+}
+
+// Exact requests give the same bits at every depth where results depend on the number of rows, as on a
+// GPU.
+func TestExactRequestsOnARestoredModel(t *testing.T) {
+	l, done := openRestored(t, "qwen3")
+	defer done()
+	r := engine.Request{Prompt: l.prompt(60, 1), MaxTokens: new(40), IgnoreEOS: true,
+		Seed: new(uint64(1)), Speculation: engine.Speculation{Drafter: engine.None, Exact: true}}
+	want := l.say(r, 0)
+	l.drafter.Text = slices.Concat(r.Prompt, want.ids)
+	for _, depth := range []int{1, 7} {
+		l.drafter.Wrong = func(round, n int) int { return round * 5 % (n + 1) }
+		r.Speculation = engine.Speculation{Depth: &depth, Exact: true}
+		got := l.say(r, 0)
+		d, all := bits(got.logits, want.logits)
+		if d > 0 || all == 0 || !slices.Equal(got.ids, want.ids) || got.stats.Accepted == 0 {
+			t.Errorf("%d drafts: %d of %d logits differ, %d accepted; ids %v, want %v", depth, d, all,
+				got.stats.Accepted, got.ids, want.ids)
+		}
 	}
 }
