@@ -246,12 +246,10 @@ func TestBareNameOfAFolderIsExplained(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.Mkdir("mine", 0o700))
 	must(t, os.WriteFile("file", nil, 0o600))
-	must(t, os.WriteFile("x.GGUF", nil, 0o600))
 	for _, args := range [][]string{{"run", "x"}, {"serve", "--addr", "127.0.0.1:0"}} {
 		for name, want := range map[string]string{"mine": "for that one write ./mine",
-			"other":  "No folder here has that name either",
-			"file":   "file is a file, and a model is a folder or a file of .gguf",
-			"x.GGUF": "for that one write ./x.GGUF"} {
+			"other": "No folder here has that name either",
+			"file":  "file is a file, and a model is a folder or a file of .gguf"} {
 			code := c.tandem(t.Context(), append(args, "--model", name)...)
 			if code != 1 || !strings.HasSuffix(c.stderr, want+"\n") ||
 				!strings.Contains(c.stderr, `"`+name+`" is not registered`) {
