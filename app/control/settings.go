@@ -252,23 +252,8 @@ const (
 func (s *Settings) check(name string) error {
 	refuse := func(format string, args ...any) error { return badSetting(name, fmt.Sprintf(format, args...)) }
 	f := s.field(name)
-	switch v := f.Interface().(type) {
-	case string:
-		if len(v) > mostSettingLen || strings.ContainsAny(v, "\x00\r\n") {
-			return refuse("must be one line of %d bytes at most.", mostSettingLen)
-		}
-	case []string:
-		if len(v) > mostList {
-			return refuse("must have %d entries at most.", mostList)
-		}
-		for _, x := range v {
-			if x == "" || len(x) > mostSettingLen || strings.ContainsAny(x, "\x00\r\n") {
-				return refuse("must have entries of one line each, none of them empty.")
-			}
-		}
-		if v == nil { // an empty list is one in JSON too
-			f.Set(reflect.ValueOf([]string{}))
-		}
+	if err := checkForm(name, f); err != nil {
+		return err
 	}
 	switch name {
 	case "port":
@@ -329,6 +314,30 @@ func (s *Settings) check(name string) error {
 			if !filepath.IsAbs(dir) {
 				return refuse("must have whole paths of folders, from / on, not %q.", dir)
 			}
+		}
+	}
+	return nil
+}
+
+// checkForm refuses texts of several lines, and more or longer ones than a setting may have.
+func checkForm(name string, f reflect.Value) error {
+	refuse := func(format string, args ...any) error { return badSetting(name, fmt.Sprintf(format, args...)) }
+	switch v := f.Interface().(type) {
+	case string:
+		if len(v) > mostSettingLen || strings.ContainsAny(v, "\x00\r\n") {
+			return refuse("must be one line of %d bytes at most.", mostSettingLen)
+		}
+	case []string:
+		if len(v) > mostList {
+			return refuse("must have %d entries at most.", mostList)
+		}
+		for _, x := range v {
+			if x == "" || len(x) > mostSettingLen || strings.ContainsAny(x, "\x00\r\n") {
+				return refuse("must have entries of one line each, none of them empty.")
+			}
+		}
+		if v == nil { // an empty list is one in JSON too
+			f.Set(reflect.ValueOf([]string{}))
 		}
 	}
 	return nil

@@ -184,6 +184,24 @@ func testCacheRefuse(c *cacheTest) {
 		}
 		return nil
 	})
+	refuseUpdates(c, l, refuse)
+	l.update(1)
+	snap.check(c)
+	snap.release(c)
+	short.release(c)
+	c.mustPanic("second release", snap.snap.Release)
+	c.mustPanic("retain after release", func() { snap.snap.Retain() })
+	c.do(func(s *mlx.Scope) error {
+		at = l.cache.Offset()
+		refuse("restore of a released snapshot", l.cache.Restore(s, []*cache.Snapshot{snap.snap}, at-1))
+		return nil
+	})
+	l.free()
+	other.free()
+}
+
+// refuseUpdates hands over rows that do not fit the cache, for testCacheRefuse.
+func refuseUpdates(c *cacheTest, l *liveCache, refuse func(what string, err error)) {
 	fail := func(what string, update func(s *mlx.Scope)) {
 		c.t.Helper()
 		err := c.th.Do(c.t.Context(), func(s *mlx.Scope) error { update(s); return nil })
@@ -206,19 +224,6 @@ func testCacheRefuse(c *cacheTest) {
 		l.cache.Update(s, s.Zeros(mlx.Float16, 1, kvHeads, 1, c.keyDim),
 			s.Zeros(mlx.Float16, 1, kvHeads, 1, c.valueDim))
 	})
-	l.update(1)
-	snap.check(c)
-	snap.release(c)
-	short.release(c)
-	c.mustPanic("second release", snap.snap.Release)
-	c.mustPanic("retain after release", func() { snap.snap.Retain() })
-	c.do(func(s *mlx.Scope) error {
-		at = l.cache.Offset()
-		refuse("restore of a released snapshot", l.cache.Restore(s, []*cache.Snapshot{snap.snap}, at-1))
-		return nil
-	})
-	l.free()
-	other.free()
 }
 
 // testCacheRandom runs seeded sequences of all operations.
