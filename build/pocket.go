@@ -9,13 +9,18 @@ import (
 	"tandem/build/setup"
 )
 
-// pocketCache is the cache's folder for the state of the training.
+// pocketCache is the recipe's folder in build and, with the state of the training, in the cache.
 const pocketCache = "pocket"
 
-// pocketVerb trains the pocket model and its drafter in a Python environment of its own.
-// Checkpoints lie in TANDEM_CACHE, a folder of the cache that survives a killed run. The next run
-// resumes from them.
+// pocketVerb trains the pocket model and its drafter.
 func pocketVerb(ctx context.Context, b *setup.Builder, args []string) error {
+	return train(ctx, b, pocketCache, args)
+}
+
+// train runs the recipe in a folder of build, in a Python environment that all recipes share.
+// Checkpoints lie in TANDEM_CACHE, the cache's folder of that name. It survives a killed run, and
+// the next one resumes from it.
+func train(ctx context.Context, b *setup.Builder, recipe string, args []string) error {
 	if err := b.InstallSystem(ctx); err != nil {
 		return err
 	}
@@ -24,9 +29,8 @@ func pocketVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(python, append([]string{filepath.Join("build", "pocket", "run.py")},
-		args...)...)
+	cmd := exec.Command(python, append([]string{filepath.Join("build", recipe, "run.py")}, args...)...)
 	cmd.Dir = b.Root
-	cmd.Env = append(b.Environ(), "TANDEM_CACHE="+filepath.Join(b.Cache.Dir, pocketCache))
+	cmd.Env = append(b.Environ(), "TANDEM_CACHE="+filepath.Join(b.Cache.Dir, recipe))
 	return program.Foreground(cmd)
 }

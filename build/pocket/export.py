@@ -55,7 +55,7 @@ def save(tensors, folder, dtype=torch.bfloat16):
     os.replace(path + ".part", path)
 
 
-def drafter_json(c):
+def drafter_json(c, dtype=torch.bfloat16):
     kinds = ["sliding_attention" if i in c.sliding_layers else "full_attention" for i in range(c.num_hidden_layers)]
     config = {
         "architectures": ["DFlashDraftModel"],
@@ -68,7 +68,7 @@ def drafter_json(c):
         "attention_bias": False,
         "hidden_act": "silu",
         "tie_word_embeddings": True,
-        "torch_dtype": "bfloat16",
+        "torch_dtype": str(dtype).removeprefix("torch."),
     }
     for name in ("mask_token_id", "target_layer_ids", "sliding_layers"):
         del config[name]
@@ -83,7 +83,7 @@ def drafter(model, folder, dtype=torch.bfloat16):
     Embedding and head are the target's and stay out.
     """
     os.makedirs(folder, exist_ok=True)
-    write_json(os.path.join(folder, "config.json"), drafter_json(model.config))
+    write_json(os.path.join(folder, "config.json"), drafter_json(model.config, dtype))
     save(model.state_dict(), folder, dtype)
 
 

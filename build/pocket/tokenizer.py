@@ -63,7 +63,7 @@ CHAT_TEMPLATE = """\
 """
 
 
-def train(texts):
+def train(texts, vocab_size=VOCAB_SIZE):
     t = Tokenizer(models.BPE())
     t.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -75,7 +75,7 @@ def train(texts):
     t.train_from_iterator(
         texts,
         trainers.BpeTrainer(
-            vocab_size=VOCAB_SIZE,
+            vocab_size=vocab_size,
             special_tokens=SPECIAL,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
