@@ -66,6 +66,7 @@ var arrows = []struct {
 	{"models/nn", []string{"engine/lm", "engine/cache", "engine/mlx"}},
 	{"models/gguf", []string{"engine/mlx"}}, // files, without knowing what a model is
 	{"models/pocket", nil},                  // weights and files only
+	{"models/retrieval", nil},               // likewise
 	{"models/starter", nil},                 // where the file lies
 	{"models/ollama", []string{"storage/disk"}},
 	// downloads, without knowing what a model is
@@ -106,6 +107,8 @@ const testsMayImport = "engine/enginetest"
 // its caches, and bound their layers.
 var testArrows = map[string][]string{
 	"models": {"engine/cache", "engine/restore"},
+	// its test loads and decodes
+	"models/retrieval": {"models", "engine/lm", "engine/cache", "engine/mlx", "engine/tokenizer"},
 	// its files are read by the tokenizer that they are for
 	"models/gguf": {"engine/native", "engine/tokenizer"},
 	"app/api":     {"app/modeltest"},

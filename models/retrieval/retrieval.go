@@ -1,0 +1,29 @@
+// Package retrieval holds a model that finds one code among lines of filler, and little else. The
+// evaluations of recall use it, since recall rests on its full attention: with a sink and a window
+// alone it finds nothing. README.md is its model card. build/retrieval is the recipe that made it.
+package retrieval
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed README.md config.json generation_config.json model.safetensors
+//go:embed tokenizer.json tokenizer_config.json chat_template.jinja
+//go:embed drafter f_theta f_theta-rank48 f_theta-rank40 f_theta-rank32 f_theta-rank16
+var files embed.FS
+
+// Files returns the model's folder as a read-only file system in the layout of a Hugging Face
+// checkpoint: config.json (qwen3), tokenizer.json, tokenizer_config.json, chat_template.jinja,
+// generation_config.json, model.safetensors (float32) and the model card. It is safe for concurrent
+// use.
+func Files() fs.FS { return files }
+
+// Drafter is the folder of the model's DFlash drafter.
+const Drafter = "drafter"
+
+// FThetas are the folders of what restores the model's keys and values from those of its drafter:
+// f_theta_config.json and model.safetensors. The first one serves. The others have lower ranks and
+// restore worse.
+var FThetas = []string{"f_theta", "f_theta-rank48", "f_theta-rank40", "f_theta-rank32",
+	"f_theta-rank16"}
