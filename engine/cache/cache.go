@@ -37,6 +37,10 @@ type Options struct {
 	// Bits is what an element takes in the caches of layers that attend all positions: 4, 8, or 0 for
 	// rows as they are written. See [Quantized].
 	Bits int
+
+	// Group is how many elements share a scale, 32 or 64. Zero means [GroupSize] of a row. Rows whose size
+	// is no multiple of it are refused.
+	Group int
 }
 
 // MaxRows returns the most rows that one Update takes, for any cache made by these options.
@@ -53,7 +57,9 @@ func New(opts Options, window int) Attention {
 	var c Attention
 	switch {
 	case window == 0 && opts.Bits > 0:
-		c = NewQuantized(opts.Bits)
+		q := NewQuantized(opts.Bits)
+		q.group = opts.Group
+		c = q
 	case window > 0 && opts.Layout != Full:
 		c = NewRotating(window, opts.Chunk)
 	default:

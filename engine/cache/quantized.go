@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,9 +17,10 @@ import (
 // biases of its groups. So buffers, snapshots and files hold it as they hold any other row. Snapshots
 // of this cache hold packed rows, and it can be restored from no others.
 type Quantized struct {
-	KV   // of words
-	bits int
-	as   *Packing // of the rows; nil before the first Update
+	KV    // of words
+	bits  int
+	group int      // see Options
+	as    *Packing // of the rows; nil before the first Update
 }
 
 // NewQuantized makes an empty cache that keeps every row in so many bits an element, 4 or 8.
@@ -51,12 +53,13 @@ func QuantizedBytes(dim, bits, scale int) int {
 	return dim*bits/8 + 2*scale*dim/GroupSize(dim)
 }
 
-// packingOf returns how rows x (1, KV, n, D) are packed, or why they cannot be.
-func packingOf(x *mlx.Array, bits int) (mlx.RowPacking, error) {
-	p := mlx.RowPacking{Dim: x.Dim(3), Bits: bits, Dtype: x.Dtype()}
-	if p.GroupSize = GroupSize(p.Dim); p.GroupSize == 0 {
-		return p, fmt.Errorf("cache: heads of %d elements cannot be quantized; %d is no multiple of 32",
-			p.Dim, p.Dim)
+// packing returns how rows x (1, KV, n, D) are packed, or why they cannot be.
+func (c *Quantized) packing(x *mlx.Array) (mlx.RowPacking, error) {
+	p := mlx.RowPacking{Dim: x.Dim(3), Bits: c.bits, Dtype: x.Dtype()}
+	p.GroupSize = cmp.Or(c.group, GroupSize(p.Dim))
+	if p.GroupSize != 32 && p.GroupSize != 64 || p.Dim%p.GroupSize != 0 {
+		return p, fmt.Errorf("cache: heads of %d elements cannot be quantized; %d is no multiple of %d",
+			p.Dim, p.Dim, max(p.GroupSize, 32))
 	}
 	if !slices.Contains([]mlx.Dtype{mlx.Float32, mlx.BFloat16, mlx.Float16}, p.Dtype) {
 		return p, fmt.Errorf("cache: rows of type %s cannot be quantized", p.Dtype)
@@ -73,11 +76,11 @@ func (c *Quantized) fits(k, v *mlx.Array) (*Packing, error) {
 	if ks[2] == 0 {
 		return nil, fmt.Errorf("cache: update with no rows")
 	}
-	keys, err := packingOf(k, c.bits)
+	keys, err := c.packing(k)
 	if err != nil {
 		return nil, err
 	}
-	values, err := packingOf(v, c.bits)
+	values, err := c.packing(v)
 	if err != nil {
 		return nil, err
 	}

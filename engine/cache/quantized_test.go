@@ -59,11 +59,14 @@ func TestQuantizedRefusesHeads(t *testing.T) {
 		dtype mlx.Dtype
 		dim   int
 		want  string // empty = it takes them
+		group int
 	}{
-		{mlx.Float32, 80, "heads of 80 elements"}, {mlx.Float32, 0, "heads of 0 elements"},
-		{mlx.Int32, 64, "type I32"}, {mlx.Float32, 96, ""}, {mlx.Float16, 64, ""},
+		{mlx.Float32, 64, "", 32}, {mlx.Float32, 96, "no multiple of 64", 64},
+		{mlx.Float32, 64, "heads of 64", 16}, {mlx.Float32, 64, "heads of 64", -32},
+		{mlx.Float32, 80, "heads of 80 elements", 0}, {mlx.Float32, 0, "heads of 0 elements", 0},
+		{mlx.Int32, 64, "type I32", 0}, {mlx.Float32, 96, "", 0}, {mlx.Float16, 64, "", 0},
 	} {
-		q := cache.NewQuantized(8)
+		q := cache.New(cache.Options{Bits: 8, Group: c.group}, 0)
 		err := th.Do(t.Context(), func(s *mlx.Scope) error {
 			x := s.Zeros(c.dtype, 1, 2, 3, c.dim)
 			q.Update(s, x, x)
