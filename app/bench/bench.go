@@ -31,7 +31,7 @@ type Bench struct {
 
 // Options of Run.
 type Options struct {
-	Model string // folder; empty = the pocket model
+	Model string // folder; empty = the pocket model, for evaluations the starter
 	JSON  bool   // lines of JSON, a header first
 	Wait  bool   // measure once for each line read from In, until it ends
 
@@ -43,6 +43,15 @@ type Options struct {
 	Only     string   // of speculation: the tables whose name contains it; of endpoint and load: the rows
 	Home     string   // where verify keeps its figures; empty = nowhere
 	Reports  string   // file for the reports of an evaluation; empty = none
+
+	Starter string // path of the starter model; empty = there is none
+	Samples int    // prompts of an evaluation; 0 = 5
+	Size    string // haystack of recall; empty = ctx70, and ctx280 from saved reports
+	Long    bool   // of recall: ctx280 too
+	Tokens  int    // of an answer, at most; 0 = what the evaluation asks for
+	Block   int    // rows of a block of code; 0 = 4, 8 and 16
+	Probe   string // of code: fused
+	Dtype   string // of drafter-parity: float32 or bf16; empty = both
 
 	// Open opens a Tandem in a home folder of its own, with the pocket model and a drafter; empty
 	// is auto. The bench endpoint needs it, and package app provides it.
@@ -74,7 +83,9 @@ func (b Bench) Check(o Options) error {
 		{"model", o.Model != ""}, {"drafter", len(o.Drafters) > 0}, {"context", o.Contexts != nil},
 		{"pairs", o.Pairs != 0},
 		{"quick", o.Quick}, {"full", o.Full}, {"only", o.Only != ""},
-		{"out", o.Reports != ""},
+		{"out", o.Reports != ""}, {"samples", o.Samples != 0}, {"size", o.Size != ""},
+		{"long", o.Long}, {"tokens", o.Tokens != 0}, {"block", o.Block != 0},
+		{"probe", o.Probe != ""}, {"dtype", o.Dtype != ""},
 	} {
 		if option.given && !slices.Contains(strings.Fields(b.takes), option.flag) {
 			return fmt.Errorf("%s takes no --%s", b.Name, option.flag)

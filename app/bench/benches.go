@@ -13,5 +13,6 @@ func Benches() []Bench {
 		{"speculation", "decoding with drafts against plain decoding, on texts that drafts suit and on texts they don't", openSpeculation, "model drafter pairs quick full only"},
 		{"lossless", "whether decoding with drafts equals plain decoding, to the bit, and what exact requests cost", openLossless, "model quick"},
 		{"checkpoints", "what checkpoints save where texts begin alike, what they cost, and how soon they restore a text after a restart", openCheckpoints, "model quick pairs"},
+		{"recall", "needles in a haystack, with full caches, bounded ones and restored rows", openRecall, "model drafter samples size long tokens quick out"},
 	}
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -35,11 +34,11 @@ func evaluate(ctx context.Context, e evaluator, o Options, table func(benchTable
 			refused = append(refused, title+": "+v.String())
 		}
 		if o.Reports != "" {
-			text, err := json.MarshalIndent(r, "", "  ")
+			text, err := reportText(r)
 			if err != nil {
 				return err
 			}
-			reports = append(reports, string(text)+"\n")
+			reports = append(reports, text)
 			if err := home.WriteOwn(o.Reports, strings.Join(reports, "")); err != nil {
 				return err
 			}

@@ -14,14 +14,15 @@ import (
 	"tandem/app/bench"
 	"tandem/app/control"
 	"tandem/app/evidence"
+	"tandem/models/starter"
 )
 
 func runBench(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("bench")
 	o := bench.Options{Open: app.OpenStage, In: m.Stdin, Out: m.Stdout, Err: m.Stderr,
-		Home: m.home()}
+		Home: m.home(), Starter: starter.Beside(program())}
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"),
-		"`DIR` of the model (default: the pocket model)")
+		"`DIR` of the model, or starter or pocket (default: pocket, for evaluations starter)")
 	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")
 	f.Func("drafter", "`DIR` of a drafter for the model, or pocket/drafter-sliding, for verify and speculation; may be repeated",
 		func(dir string) error {
@@ -49,6 +50,13 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 		"only what has this `TEXT`: in speculation, where a table's title begins, such as code, edit or cold start; in endpoint and load, in the name of a row")
 	f.StringVar(&o.Reports, "out", "",
 		"write the reports of an evaluation to this `FILE`; `tandem evidence check` reads them")
+	f.Func("samples", "`N` prompts of an evaluation (default 5)", positive(&o.Samples))
+	f.StringVar(&o.Size, "size", "", "`SIZE` of recall's haystack: ctx70 or ctx280 (default: ctx70 now, ctx280 from saved reports)")
+	f.BoolVar(&o.Long, "long", false, "recall measures ctx280 too")
+	f.Func("tokens", "`N` tokens of an evaluation's answers, at most", positive(&o.Tokens))
+	f.Func("block", "`N` rows of code's blocks (default 4, 8 and 16)", positive(&o.Block))
+	f.StringVar(&o.Probe, "probe", "", "`PROBE` of code: fused")
+	f.StringVar(&o.Dtype, "dtype", "", "`TYPE` of drafter-parity: float32 or bf16 (default both)")
 	f.BoolVar(&o.Wait, "wait", false, "measure once for each line on standard input")
 	f.Usage = func() {
 		fmt.Fprintln(m.Stderr, "usage: tandem bench NAME [flags]")
@@ -74,6 +82,18 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 		return errUsage
 	}
 	return all[i].Run(ctx, o)
+}
+
+// positive returns a flag's function that stores a number above 0.
+func positive(to *int) func(string) error {
+	return func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is no number above 0", text)
+		}
+		*to = n
+		return nil
+	}
 }
 
 // evidenceVerbs are the words that may follow evidence.

@@ -1,0 +1,378 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tandem/app/evidence"
+	"tandem/app/home"
+	"tandem/engine"
+	"tandem/engine/cache"
+	"tandem/engine/restore"
+)
+
+// What the recall bench asks for unless the options say otherwise.
+const (
+	recallSamples = 5
+	recallTokens  = 24 // of an answer, at most; a code has about ten
+)
+
+// A recall bench hides needles in haystacks and asks each arm for them. All arms get the same
+// prompts, in turns.
+type recall struct {
+	*subject
+	options Options
+	samples int
+	tokens  int
+	lengths []int // of the table of own rows
+	arms    []*recallArm
+	now     func() time.Time
+}
+
+func openRecall(ctx context.Context, o Options) (bench, error) {
+	e, err := openSubject(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return newRecall(e, o)
+}
+
+// newRecall measures a loaded subject. Its Close closes that.
+func newRecall(e *subject, o Options) (*recall, error) {
+	r := &recall{subject: e, options: o, samples: recallSamples, tokens: recallTokens,
+		lengths: []int{1000, 4000, 8000}, now: time.Now}
+	if o.Quick {
+		r.samples, r.lengths = 1, []int{200, 400}
+	}
+	if o.Samples > 0 {
+		r.samples = o.Samples
+	}
+	var err error
+	if r.arms, err = e.arms(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	for _, a := range r.arms {
+		if !a.bypass && !a.forced {
+			a.engine = e.open(a.model, engine.Options{})
+		}
+	}
+	return r, nil
+}
+
+func (r *recall) Close() error {
+	for _, a := range r.arms {
+		if a.engine != nil {
+			a.engine.Close()
+		}
+	}
+	return r.subject.Close()
+}
+
+// sizes returns the haystacks to measure now, and those to read from saved reports.
+func (r *recall) sizes() (live, saved []haystack, err error) {
+	if r.options.Size != "" {
+		h, err := findHaystack(r.options.Size)
+		return []haystack{h}, nil, err
+	}
+	if r.options.Long {
+		return haystacks, nil, nil
+	}
+	return haystacks[:1], haystacks[1:], nil
+}
+
+func (r *recall) evaluate(ctx context.Context, table func(benchTable) error,
+	report reporting) error {
+	live, saved, err := r.sizes()
+	if err != nil {
+		return err
+	}
+	for _, h := range live {
+		if err := r.measure(ctx, h, table, report); err != nil {
+			return err
+		}
+	}
+	for _, h := range saved {
+		if err := table(r.saved(h)); err != nil {
+			return err
+		}
+	}
+	return r.ownRows(ctx, table)
+}
+
+// measure asks all arms for the needles of a length, prompt by prompt.
+func (r *recall) measure(ctx context.Context, h haystack, table func(benchTable) error,
+	report reporting) error {
+	for _, a := range r.arms {
+		a.samples, a.ids, a.held = nil, nil, nil
+	}
+	for i, n := range needles(h, r.samples, r.terse) {
+		ids, err := r.direct(ctx, n.text)
+		if err != nil {
+			return err
+		}
+		for _, a := range r.arms {
+			if i == 0 || r.thread.GPU() {
+				// Once unmeasured: a GPU compiles kernels for each shape, and memory is taken.
+				if _, err := r.answer(ctx, a, ids, n, 2); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(r.options.Err, "\r%s: prompt %d of %d, %-30s ", h.name, i+1, r.samples,
+				a.name)
+			s, err := r.answer(ctx, a, ids, n, r.tokens)
+			if err != nil {
+				return fmt.Errorf("%s: %w", a.name, err)
+			}
+			a.samples, a.ids = append(a.samples, s.Sample), append(a.ids, s.ids)
+			a.held = append(a.held, s.held)
+		}
+	}
+	fmt.Fprintln(r.options.Err)
+	if err := table(r.table(h)); err != nil {
+		return err
+	}
+	for _, a := range r.arms[1:] {
+		run := r.run(h, a)
+		if err := r.save(h, a, run); err != nil {
+			return err
+		}
+		if err := report(fmt.Sprintf("%s, %s", h.name, a.name), run); err != nil {
+			return err
+		}
+	}
+	return r.controls(h)
+}
+
+// controls returns an error if the identity arm finds other needles than the oracle. Then the
+// machinery of restoration is wrong, whatever restores.
+func (r *recall) controls(h haystack) error {
+	var errs []error
+	for _, a := range r.arms {
+		if a.name != armIdentity && a.name != exactLayers+armIdentity {
+			continue
+		}
+		for i, s := range a.samples {
+			if *s.Correct != *r.arms[0].samples[i].Correct {
+				errs = append(errs, fmt.Errorf("%s, %s: sample %d is %t, the oracle's %t", h.name, a.name,
+					i, *s.Correct, *r.arms[0].samples[i].Correct))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// table shows all arms beside each other.
+func (r *recall) table(h haystack) benchTable {
+	sink, window := r.bounds()
+	oracle := r.arms[0]
+	t := benchTable{
+		Title: fmt.Sprintf("recall: %s, needles in %d to %d lines, %d to %d tokens", h.name, h.from,
+			h.to, slices.Min(prompts(oracle.samples)), slices.Max(prompts(oracle.samples))),
+		Columns: []string{"arm", "found", "as oracle", "same tokens", "restoring s", "prefill s",
+			"decode s", "e2e s", "exact MB", "own MB", "restored MB", "source MB"},
+		Notes: []string{
+			r.conditions(),
+			fmt.Sprintf("seed %d, greedy, direct answers of at most %d tokens, prompts in chunks; times are medians of samples, bytes are those at the end of the last one",
+				needleSeed, r.tokens),
+			fmt.Sprintf("bounded layers keep %d + %d rows of their own; exact layers of S5: caches %v",
+				sink, window, r.exact()),
+			"restoring is part of prefill's forwards; its share is the source's time alone on the same prompt",
+			"teacher-forced arms measure too little: an answer in other words counts as wrong",
+		},
+	}
+	for _, a := range r.arms {
+		found, as, same := 0, 0, 0
+		for i, s := range a.samples {
+			if *s.Correct {
+				found++
+			}
+			if *s.Correct == *oracle.samples[i].Correct {
+				as++
+			}
+			if slices.Equal(a.ids[i], oracle.ids[i]) {
+				same++
+			}
+		}
+		of := func(n int) string { return fmt.Sprintf("%d/%d", n, len(a.samples)) }
+		median := func(of func(evidence.Sample) time.Duration) float64 {
+			var list []float64
+			for _, s := range a.samples {
+				list = append(list, of(s).Seconds())
+			}
+			return middle(list)
+		}
+		held := a.held[len(a.held)-1]
+		t.Rows = append(t.Rows, []any{a.name, of(found), of(as), of(same),
+			nilIfZero(median(func(s evidence.Sample) time.Duration { return s.Restore })),
+			median(func(s evidence.Sample) time.Duration { return s.Prefill }),
+			median(func(s evidence.Sample) time.Duration { return s.Decode }),
+			median(func(s evidence.Sample) time.Duration { return s.Restore + s.Prefill + s.Decode }),
+			megabytes(held.Exact), megabytes(held.Own), megabytes(held.Restored),
+			megabytes(held.Source)})
+	}
+	return t
+}
+
+// prompts returns the tokens of the samples' prompts.
+func prompts(samples []evidence.Sample) (list []int) {
+	for _, s := range samples {
+		list = append(list, s.Prompt)
+	}
+	return list
+}
+
+// run returns what an arm measured beside the oracle.
+func (r *recall) run(h haystack, a *recallArm) evidence.Run {
+	sink, window := r.bounds()
+	oracle := r.arms[0]
+	if a.forced {
+		i := slices.IndexFunc(r.arms, func(o *recallArm) bool { return o.forced })
+		oracle = r.arms[i]
+	}
+	longest := 0
+	for i, one := range a.held {
+		if one.positions > a.held[longest].positions {
+			longest = i
+		}
+	}
+	last := a.held[longest]
+	var details []map[string]any
+	for _, one := range a.held {
+		details = append(details, map[string]any{"positions": one.positions, "own_rows": one.own,
+			"evicted_rows": one.evicted, "exact_bytes": one.Exact, "own_bytes": one.Own,
+			"restored_bytes": one.Restored, "source_bytes": one.Source})
+	}
+	run := evidence.Run{
+		Kind: evidence.KindRecall, At: r.now(),
+		Config: map[string]any{"model": r.name, "size": h.name, "lines": []int{h.from, h.to},
+			"seed": needleSeed, "samples": r.samples, "max_new_tokens": r.tokens, "sink_size": sink,
+			"window_size": window, "exact_layers": a.exact, "conditions": r.conditions()},
+		Cross:  &evidence.Arm{Name: a.name, Samples: a.samples, TeacherForced: a.forced},
+		Oracle: &evidence.Arm{Name: oracle.name, Samples: oracle.samples, TeacherForced: a.forced},
+		Bypass: a.bypass, Details: map[string]any{"held": details},
+	}
+	if a.model.bounded == nil {
+		return run
+	}
+	exact, bounded := r.formula(a, last.positions, sink+window+slack)
+	run.Memory = &evidence.Bytes{Exact: last.Exact, Bounded: last.Own,
+		Restored:   last.Restored + last.Source,
+		RestoredAs: "rows", RestoredWhere: "banks of the bounded layers and caches of what restores, beside the model's own",
+		Full:         r.arms[0].held[longest].Total(),
+		FormulaExact: exact, FormulaBounded: bounded, Tokens: last.positions, SinkWindow: sink + window,
+		Peak: r.thread.Memory().Peak}
+	return run
+}
+
+// formula computes bytes from shapes: exact layers hold every row, bounded ones so many.
+func (r *recall) formula(a *recallArm, positions, rows int) (exact, bounded int64) {
+	size := r.bundle.Model.Config().Dtype.Size()
+	for i, shape := range r.shapes() {
+		row := int64(2 * shape.Row() * size)
+		switch {
+		case slices.Contains(a.model.bounded.Bounded(), i):
+			bounded += row * int64(min(positions, rows))
+		case shape.Window > 0:
+			exact += row * int64(min(positions, shape.Window))
+		default:
+			exact += row * int64(positions)
+		}
+	}
+	return exact, bounded
+}
+
+// reportFile returns the file of an arm's saved report, empty without a home folder.
+func (r *recall) reportFile(h haystack, arm string) string {
+	if r.options.Home == "" {
+		return ""
+	}
+	return filepath.Join(r.options.Home, "bench",
+		fmt.Sprintf("recall-%s-%s-%s.json", r.name, h.name, fileName(arm)))
+}
+
+// save keeps the report of an arm in the home folder.
+func (r *recall) save(h haystack, a *recallArm, run evidence.Run) error {
+	file := r.reportFile(h, a.name)
+	if file == "" {
+		return nil
+	}
+	text, err := reportText(run.Report())
+	if err != nil {
+		return err
+	}
+	return home.WriteOwn(file, text)
+}
+
+// saved shows what was measured of a length before, and when.
+func (r *recall) saved(h haystack) benchTable {
+	t := benchTable{Title: fmt.Sprintf("recall: %s, from saved reports", h.name),
+		Columns: []string{"arm", "measured", "as admitted"}}
+	for _, a := range r.arms[1:] {
+		saved, err := readReport(r.reportFile(h, a.name))
+		if err != nil || saved == nil {
+			continue
+		}
+		t.Rows = append(t.Rows, []any{a.name, saved.MeasuredAt,
+			claimText(evidence.HeadlineOf(saved).Recall)})
+	}
+	if len(t.Rows) == 0 {
+		t.Notes = []string{fmt.Sprintf(
+			"Nothing is saved yet. `tandem bench recall --size %s` measures it.", h.name)}
+	}
+	return t
+}
+
+// ownRows shows what bounded layers hold after texts of several lengths. Own rows do not grow.
+func (r *recall) ownRows(ctx context.Context, table func(benchTable) error) error {
+	t := benchTable{Title: "own rows of bounded layers by length",
+		Columns: []string{"arm", "tokens", "attended own rows", "slack", "own MB", "restored MB",
+			"source MB", "exact MB", "full caches MB, by formula"},
+		Notes: []string{r.conditions(),
+			"attended own rows are counted in the mask of the last query, of the layer with the most"}}
+	most := r.bundle.Model.Config().ContextLength
+	for _, a := range r.arms {
+		if a.model.bounded == nil || a.forced || a.name == exactLayers+armIdentity ||
+			a.name == armIdentity && len(r.arms) > 6 {
+			continue
+		}
+		rows, err := r.lengthRows(ctx, a, most)
+		if err != nil {
+			return err
+		}
+		t.Rows = append(t.Rows, rows...)
+	}
+	return table(t)
+}
+
+// lengthRows measures one arm at each length that the context allows.
+func (r *recall) lengthRows(ctx context.Context, a *recallArm, most int) (rows [][]any, err error) {
+	ids := benchIDs(slices.Max(r.lengths), r.bundle.Model.Config().VocabSize)
+	text := newReading(r.thread, a.model, cache.Options{Rows: len(ids)})
+	defer restore.Release(r.thread, text.caches)
+	for _, n := range r.lengths {
+		if n > most {
+			continue
+		}
+		fmt.Fprintf(r.options.Err, "\r%s: %d tokens %-20s", a.name, n, "")
+		if err := text.read(ctx, ids[:n]); err != nil {
+			return nil, err
+		}
+		attended, err := text.attendedOwn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h := a.model.held
+		full := int64(0)
+		for _, shape := range r.shapes() {
+			full += int64(2*shape.Row()*r.bundle.Model.Config().Dtype.Size()) * int64(n)
+		}
+		rows = append(rows, []any{a.name, n, attended, h.own - attended, megabytes(h.Own),
+			megabytes(h.Restored), megabytes(h.Source), megabytes(h.Exact), megabytes(full)})
+	}
+	fmt.Fprintln(r.options.Err)
+	return rows, nil
+}
