@@ -14,5 +14,6 @@ func Benches() []Bench {
 		{"lossless", "whether decoding with drafts equals plain decoding, to the bit, and what exact requests cost", openLossless, "model quick"},
 		{"checkpoints", "what checkpoints save where texts begin alike, what they cost, and how soon they restore a text after a restart", openCheckpoints, "model quick pairs"},
 		{"recall", "needles in a haystack, with full caches, bounded ones and restored rows", openRecall, "model drafter samples size long tokens quick out"},
+		{"kvquant", "what fewer bits for keys and values cost: codecs on captured rows, and the caches of --kv-bits", openKVQuant, "model samples quick out"},
 	}
 }

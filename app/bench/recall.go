@@ -18,7 +18,7 @@ import (
 // What the recall bench asks for unless the options say otherwise.
 const (
 	recallSamples = 5
-	recallTokens  = 24 // of an answer, at most; a code has about ten
+	recallTokens  = 32 // of an answer, at most: a code has about ten, and some models say more
 )
 
 // A recall bench hides needles in haystacks and asks each arm for them. All arms get the same
@@ -50,6 +50,9 @@ func newRecall(e *subject, o Options) (*recall, error) {
 	}
 	if o.Samples > 0 {
 		r.samples = o.Samples
+	}
+	if o.Tokens > 0 {
+		r.tokens = o.Tokens
 	}
 	var err error
 	if r.arms, err = e.arms(); err != nil {

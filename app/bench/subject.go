@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tandem/app/pool"
@@ -165,8 +166,20 @@ func (e *subject) bos() string {
 }
 
 // exact returns the caches that keep every row in S5: those of full attention if the model has
-// sliding layers too, else every second one.
+// sliding layers too, else every second one. It returns none if that leaves no layer to bound.
 func (e *subject) exact() []int {
+	exact := e.exactByKind()
+	_, window := e.bounds()
+	for i, shape := range e.shapes() {
+		if shape != (lm.KVShape{}) && !slices.Contains(exact, i) &&
+			(shape.Window == 0 || shape.Window > window) {
+			return exact
+		}
+	}
+	return nil
+}
+
+func (e *subject) exactByKind() []int {
 	var full, all []int
 	for i, shape := range e.shapes() {
 		if shape == (lm.KVShape{}) {

@@ -1,0 +1,87 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/evidence"
+	"tandem/engine/enginetest"
+	"tandem/models"
+)
+
+// loadSubject loads a tiny random model with a random drafter and a random f_theta. The caller closes
+// it.
+func loadSubject(t *testing.T, shape string, fields ...map[string]any) *subject {
+	t.Helper()
+	dir := enginetest.TinyModel(t, shape, fields...)
+	th := enginetest.NewThread(t)
+	b, err := loadBenchModel(t.Context(), th, dir, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &subject{thread: th, bundle: b, name: "tiny"}
+}
+
+// evaluated runs an evaluation and returns its tables and its reports, all admitted.
+func evaluated(t *testing.T, run func(o Options) (bench, error),
+	o Options) (tables map[string]benchTable, reports []*evidence.Report, err error) {
+	t.Helper()
+	var out, log bytes.Buffer
+	o.JSON, o.Out, o.Err, o.Quick = true, &out, &log, true
+	o.Reports = filepath.Join(t.TempDir(), "reports.json")
+	b := Bench{Name: "evaluation", open: func(context.Context, Options) (bench, error) {
+		return run(o)
+	}}
+	err = b.Run(t.Context(), o)
+	tables = map[string]benchTable{}
+	for line := range strings.Lines(out.String()) {
+		var table benchTable
+		if json.Unmarshal([]byte(line), &table) == nil && table.Title != "" {
+			tables[table.Title] = table
+		}
+	}
+	f, openErr := os.Open(o.Reports)
+	if openErr != nil {
+		t.Fatal(err, openErr)
+	}
+	defer f.Close()
+	reports, readErr := evidence.Read(f)
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	for _, r := range reports {
+		if refused := evidence.Check(r); len(refused) > 0 {
+			t.Errorf("%s: %s", r.Results.Cross.Name, refused[0])
+		}
+	}
+	return tables, reports, err
+}
+
+// startsWith returns the table whose title begins so.
+func startsWith(t *testing.T, tables map[string]benchTable, title string) benchTable {
+	t.Helper()
+	for name, table := range tables {
+		if strings.HasPrefix(name, title) {
+			return table
+		}
+	}
+	t.Fatalf("there is no table %q", title)
+	return benchTable{}
+}
+
+// cell returns the value in the column of the row that begins so.
+func (b benchTable) cell(t *testing.T, row, column string) any {
+	t.Helper()
+	i := slices.IndexFunc(b.Rows, func(r []any) bool { return r[0] == row })
+	j := slices.Index(b.Columns, column)
+	if i < 0 || j < 0 {
+		t.Fatalf("%s: no row %q with %q in %v", b.Title, row, column, b.Rows)
+	}
+	return b.Rows[i][j]
+}

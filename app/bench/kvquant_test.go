@@ -1,0 +1,154 @@
+package bench
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tandem/app/evidence"
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// quantizable are sizes of a tiny model whose heads take groups of 64.
+var quantizable = map[string]any{"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64}
+
+func TestKVQuantJudgesCodecs(t *testing.T) {
+	tables, reports, err := evaluated(t, func(o Options) (bench, error) {
+		e := loadSubject(t, "qwen3", quantizable)
+		e.terse = true
+		k := newKVQuant(e, o)
+		k.tokens = 8
+		return k, nil
+	}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codecs := startsWith(t, tables, "kvquant: rows")
+	for row, bits := range map[string]float64{"identity": 32, "affine8, groups of 64": 9,
+		"affine8, groups of 32": 10, "affine4, groups of 64": 5, "affine4, groups of 32": 6} {
+		if got := codecs.cell(t, row, "bits per value"); got != bits { // float32: scales and biases too
+			t.Errorf("%s takes %v bits a value, want %v", row, got, bits)
+		}
+	}
+	mse := func(row string) float64 {
+		v, err := strconv.ParseFloat(codecs.cell(t, row, "rel_mse").(string), 64)
+		if err != nil {
+			t.Error(err)
+		}
+		return v
+	}
+	if eight, four := mse("affine8, groups of 64"), mse("affine4, groups of 64"); mse("identity") != 0 ||
+		eight <= 0 || eight > four/100 {
+		t.Errorf("rel_mse: %v", codecs.Rows)
+	}
+	for row, verdict := range map[string]string{"identity": "control",
+		"affine4, groups of 64": "baseline", "affine8, groups of 64": "no better: more bits",
+		"affine4, groups of 32": "no better: more bits"} {
+		if got := codecs.cell(t, row, "verdict"); got != verdict {
+			t.Errorf("%s: %v, want %s", row, got, verdict)
+		}
+	}
+	bits := startsWith(t, tables, "kv-bits: what")
+	for row, share := range map[string][2]float64{"8 bits": {0.25, 0.32}, "4 bits": {0.12, 0.2}} {
+		if got := bits.cell(t, row, "of whole").(float64); got < share[0] || got > share[1] {
+			t.Errorf("%s hold %v of whole rows", row, got)
+		}
+	}
+	quantized := 0
+	for _, r := range reports {
+		if r.Results.Cross.SystemUnderTest == evidence.QuantizedKV {
+			quantized++
+		}
+	}
+	if len(reports) != 7 || quantized != 2 {
+		t.Errorf("%d reports, %d of quantized caches", len(reports), quantized)
+	}
+}
+
+// TestKVQuantFailsIfIdentityLoses: then the machinery is wrong, and no verdict counts.
+func TestKVQuantFailsIfIdentityLoses(t *testing.T) {
+	right, wrong := evidence.Sample{Correct: new(true)}, evidence.Sample{Correct: new(false)}
+	whole, eight := &bitsArm{perplexity: 10}, &bitsArm{perplexity: 10.04}
+	whole.samples, eight.samples = []evidence.Sample{right}, []evidence.Sample{right}
+	if err := keepsAt8(whole, eight); err != nil {
+		t.Error(err)
+	}
+	eight.perplexity = 10.06
+	if err := keepsAt8(whole, eight); err == nil {
+		t.Error("8 bits may change the perplexity")
+	}
+	eight.perplexity, eight.samples = 10, []evidence.Sample{wrong}
+	if err := keepsAt8(whole, eight); !errors.Is(err, errLost) {
+		t.Error("8 bits may lose needles")
+	}
+	oracle := &recallArm{samples: []evidence.Sample{right}}
+	base := &codecArm{codec: baseline, loss: loss{0.01, 5}}
+	for _, c := range []struct {
+		loss
+		sample evidence.Sample
+		want   string
+	}{
+		{loss{0.001, 5}, right, "wins"},
+		{loss{0.001, 5}, wrong, "loses recall"},
+		{loss{0.001, 5.5}, right, "no better: more bits"},
+		{loss{0.01, 4}, right, "no better: more error"},
+	} {
+		a := &codecArm{loss: c.loss, recallArm: recallArm{samples: []evidence.Sample{c.sample}}}
+		if got := a.judge(base, oracle); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.loss, got, c.want)
+		}
+	}
+}
+
+// A forgetful model records other rows than it attends.
+type forgetful struct{ lm.Model }
+
+func (f forgetful) KVShapes() []lm.KVShape { return f.Model.(lm.Restorable).KVShapes() }
+
+func (f forgetful) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
+	out := f.Model.Forward(s, b, taps)
+	for _, q := range b {
+		for i, kv := range q.Record {
+			if kv.K != nil {
+				q.Record[i].K = s.Mul(kv.K, s.Scalar(-1, kv.K.Dtype()))
+			}
+		}
+	}
+	return out
+}
+
+// TestCaptureHasTheRowsOfTheModel injects rows that were captured, right ones and wrong ones.
+func TestCaptureHasTheRowsOfTheModel(t *testing.T) {
+	e := loadSubject(t, "qwen3", quantizable)
+	defer e.Close()
+	e.terse = true
+	k := newKVQuant(e, Options{Quick: true, Err: new(strings.Builder)})
+	n := needles(haystacks[0], 1, true)[0]
+	ids, err := k.direct(t.Context(), n.text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := e.bundle.Model
+	for _, m := range []lm.Model{whole, forgetful{whole}} {
+		e.bundle.Model = m
+		oracle := &recallArm{name: armOracle, model: newGauge(whole)}
+		one := &codecArm{recallArm: recallArm{name: armIdentity}}
+		shapes, others := e.fullLayers()
+		if err := k.codecsOn(t.Context(), needlePrompt{n, ids}, shapes, others, oracle,
+			[]*codecArm{one}); err != nil {
+			t.Fatal(err)
+		}
+		same := e.bundle.Tokenizer.Decode(one.ids[0], false) ==
+			e.bundle.Tokenizer.Decode(oracle.ids[0], false)
+		if want := m == whole; same != want {
+			t.Errorf("the answer is the oracle's: %t, want %t", same, want)
+		}
+	}
+	e.bundle.Model = whole
+	if cache.GroupSize(64) != 64 {
+		t.Error("groups of 64 do not fit 64 elements")
+	}
+}
