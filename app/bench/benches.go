@@ -15,5 +15,7 @@ func Benches() []Bench {
 		{"checkpoints", "what checkpoints save where texts begin alike, what they cost, and how soon they restore a text after a restart", openCheckpoints, "model quick pairs"},
 		{"recall", "needles in a haystack, with full caches, bounded ones and restored rows", openRecall, "model drafter samples size long tokens quick out"},
 		{"kvquant", "what fewer bits for keys and values cost: codecs on captured rows, and the caches of --kv-bits", openKVQuant, "model samples quick out"},
+		{"code", "Python tasks that end by themselves, with drafts and without, by rows of a block", openCode, "model drafter tokens block probe quick out"},
+		{"scorecard", "one page on a model: recall, bytes, speed and exactness, as the gate admits them", openScorecard, "model drafter samples quick out"},
 	}
 }

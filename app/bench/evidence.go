@@ -43,6 +43,9 @@ func evaluate(ctx context.Context, e evaluator, o Options, table func(benchTable
 				return err
 			}
 		}
+		if _, ok := run.(quiet); ok {
+			return nil
+		}
 		return table(claims(title, evidence.HeadlineOf(r)))
 	})
 	if err == nil && len(refused) > 0 {

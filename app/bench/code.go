@@ -1,0 +1,270 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tandem/app/evidence"
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/models"
+)
+
+// codeTasks are small, and their answers end by themselves.
+var codeTasks = []string{
+	"Write a Python class for a binary search tree with insert and contains.",
+	"Write a Python class for an LRU cache with get and put, using OrderedDict.",
+	"Write a Python function that reads a CSV file and returns a list of dictionaries.",
+	"Write a Python function that sorts a list with quicksort.",
+	"Write a Python class for a ring buffer of fixed size with append and to_list.",
+	"Write a Python function that evaluates an expression with +, - and integers.",
+	"Write a Python decorator that retries a function three times.",
+	"Write a Python class for a counter that several threads can increment safely.",
+}
+
+const (
+	codeTokens  = 128 // of an answer, at most
+	probeTokens = 16  // of an answer of a probe: a block may take long
+	probeBlock  = 8   // rows
+)
+
+// probeFused is the probe that has drafts and their verification in one graph.
+const probeFused = "fused"
+
+// A codeBench decodes answers to code tasks with drafts and without, in turns.
+type codeBench struct {
+	*subject
+	options Options
+	drafts  *benchDrafters
+	tasks   []string
+	tokens  int
+	ways    []*codeWay // plain decoding first
+	now     func() time.Time
+}
+
+// A codeWay is a way of decoding with its answers, task by task.
+type codeWay struct {
+	way
+	engine  *engine.Engine
+	answers []response
+}
+
+func openCode(ctx context.Context, o Options) (bench, error) {
+	if o.Probe != "" && o.Probe != probeFused {
+		return nil, fmt.Errorf("there is no probe %q; there is fused", o.Probe)
+	}
+	e, err := openSubject(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := subjectFolder(o)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	drafts, err := loadBenchDrafters(ctx, e.bundle, dir, o.Drafters, models.Options{})
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return newCode(e, drafts, o), nil
+}
+
+// newCode measures a loaded subject with its drafters. Its Close closes both.
+func newCode(e *subject, drafts *benchDrafters, o Options) *codeBench {
+	b := &codeBench{subject: e, options: o, drafts: drafts, tasks: codeTasks, tokens: codeTokens,
+		now: time.Now}
+	first := drafts.list[0]
+	add := func(w way) {
+		b.ways = append(b.ways, &codeWay{way: w, engine: e.open(e.bundle.Model,
+			engine.Options{Drafters: drafts.list})})
+	}
+	add(way{})
+	if o.Probe == probeFused {
+		b.tokens = probeTokens
+		w := way{drafter: first.Name(), depth: b.depth(first, max(o.Block, 1), probeBlock)}
+		add(w)
+		w.fused = true
+		add(w)
+	} else {
+		var depths []int
+		for _, block := range []int{4, 8, 16} {
+			if d := b.depth(first, o.Block, block); !slices.Contains(depths, d) {
+				depths = append(depths, d)
+				add(way{drafter: first.Name(), depth: d})
+			}
+		}
+	}
+	if o.Tokens > 0 {
+		b.tokens = o.Tokens
+	}
+	if o.Quick {
+		b.tasks, b.tokens = b.tasks[:2], min(b.tokens, 16)
+	}
+	return b
+}
+
+// depth returns the drafts of a block: those of the rows asked for, or of usual ones. A drafter may
+// allow fewer.
+func (b *codeBench) depth(d draft.Drafter, asked, usual int) int {
+	rows := usual
+	if asked > 1 {
+		rows = asked
+	}
+	return max(1, min(rows-1, d.MaxDrafts()))
+}
+
+func (b *codeBench) Close() error {
+	for _, w := range b.ways {
+		w.engine.Close()
+	}
+	return errors.Join(b.drafts.Close(), b.subject.Close())
+}
+
+func (b *codeBench) evaluate(ctx context.Context, table func(benchTable) error,
+	report reporting) error {
+	if err := b.measure(ctx); err != nil {
+		return err
+	}
+	if err := table(b.table()); err != nil {
+		return err
+	}
+	for _, w := range b.ways[1:] {
+		if err := report("code, "+w.String(), b.run(w)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure lets all ways answer each task in turns.
+func (b *codeBench) measure(ctx context.Context) error {
+	for i, task := range b.tasks {
+		ids, err := b.direct(ctx, task)
+		if err != nil {
+			return err
+		}
+		for _, w := range b.ways {
+			if i == 0 || b.thread.GPU() { // once unmeasured, as in recall
+				if _, err := b.answerTask(ctx, w, ids, min(b.tokens, 2*probeBlock)); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(b.options.Err, "\rcode: task %d of %d, %-30s ", i+1, len(b.tasks), w)
+			a, err := b.answerTask(ctx, w, ids, b.tokens)
+			if err != nil {
+				return fmt.Errorf("%s: %w", w, err)
+			}
+			w.answers = append(w.answers, a)
+		}
+	}
+	fmt.Fprintln(b.options.Err)
+	return nil
+}
+
+// answerTask decodes one answer to its natural end.
+func (b *codeBench) answerTask(ctx context.Context, w *codeWay, ids []int32,
+	limit int) (a response, err error) {
+	request := engine.Request{Prompt: ids, MaxTokens: &limit, Fresh: true,
+		Speculation: w.speculation(), Done: func(s engine.Stats) { a.stats = s }}
+	for tok, err := range w.engine.Generate(ctx, request) {
+		if err != nil {
+			return a, err
+		}
+		a.ids = append(a.ids, tok.ID)
+	}
+	return a, nil
+}
+
+// blocks sums up the blocks of all answers.
+func (w *codeWay) blocks() (sum engine.Blocks) {
+	for _, a := range w.answers {
+		sum.Add(a.stats.Blocks)
+	}
+	return sum
+}
+
+// exact counts the answers that are the same as another way's.
+func (w *codeWay) exact(plain *codeWay) (n int) {
+	for i, a := range w.answers {
+		if slices.Equal(a.ids, plain.answers[i].ids) {
+			n++
+		}
+	}
+	return n
+}
+
+// rate returns the median of tokens per second of decoding alone, 0 if nothing was decoded.
+func (w *codeWay) rate() float64 {
+	var rates []float64
+	for _, a := range w.answers {
+		if len(a.ids) > 1 && a.stats.Decode > 0 {
+			rates = append(rates, a.rate())
+		}
+	}
+	if len(rates) == 0 {
+		return 0
+	}
+	return middle(rates)
+}
+
+// table shows all ways beside each other.
+func (b *codeBench) table() benchTable {
+	t := benchTable{Title: fmt.Sprintf("code: %d Python tasks, natural stop, at most %d tokens",
+		len(b.tasks), b.tokens),
+		Columns: []string{"way", "decode tokens/s", "times plain", "tokens/block", "blocks", "exact",
+			"tokens", "block s first 8", "block s max", "block s mean"},
+		Notes: []string{b.conditions(),
+			"rates are medians of decoding alone, in turns; exact: answers equal to plain decoding's, token by token",
+			"block times go from the beginning of a round until the caches hold the accepted rows"}}
+	if b.options.Probe == probeFused {
+		t.Title = "code, fused probe: draft and verify in one graph, against two phases"
+	}
+	plain := b.ways[0]
+	for _, w := range b.ways {
+		tokens := 0
+		for _, a := range w.answers {
+			tokens += len(a.ids)
+		}
+		row := []any{w.String(), nilIfZero(w.rate()), nil, nil, nil,
+			fmt.Sprintf("%d/%d", w.exact(plain), len(w.answers)), tokens, nil, nil, nil}
+		if plain.rate() > 0 {
+			row[2] = w.rate() / plain.rate()
+		}
+		if s := w.blocks(); s.Count > 0 {
+			row[3], row[4] = float64(s.Tokens)/float64(s.Count), s.Count
+			row[7], row[8], row[9] = s.First8().Seconds(), s.Max.Seconds(), s.Mean().Seconds()
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// run returns what a way measured beside plain decoding.
+func (b *codeBench) run(w *codeWay) evidence.Run {
+	s := w.blocks()
+	return evidence.Run{Kind: evidence.KindCode, At: b.now(),
+		Config: map[string]any{"model": b.name, "drafter": w.drafter, "block_size": w.depth + 1,
+			"fused": w.fused, "max_new_tokens": b.tokens, "conditions": b.conditions()},
+		Cross: b.arm(w), Oracle: b.arm(b.ways[0]),
+		Details: map[string]any{"exact_match": w.exact(b.ways[0]), "tasks": len(w.answers),
+			"block_eval_s_first8_mean": s.First8().Seconds(), "block_eval_s_max": s.Max.Seconds(),
+			"block_eval_s_mean": s.Mean().Seconds()}}
+}
+
+// arm returns the samples of a way.
+func (b *codeBench) arm(w *codeWay) *evidence.Arm {
+	a := &evidence.Arm{Name: w.String()}
+	for _, r := range w.answers {
+		s := evidence.Sample{Prompt: r.stats.PromptTokens,
+			Text: b.bundle.Tokenizer.Decode(r.ids, true), Tokens: len(r.ids),
+			Prefill: r.stats.FirstToken - r.stats.Queue, Decode: r.stats.Decode,
+			Blocks: r.stats.Blocks.Count}
+		if s.Blocks > 0 {
+			s.MeanAccept = float64(r.stats.Blocks.Tokens) / float64(s.Blocks)
+		}
+		a.Samples = append(a.Samples, s)
+	}
+	return a
+}

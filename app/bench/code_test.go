@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+
+	"tandem/app/evidence"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+	"tandem/models"
+)
+
+// tinyDrafts loads a random drafter for a subject, as `--drafter DIR` does.
+func tinyDrafts(t *testing.T, e *subject) *benchDrafters {
+	t.Helper()
+	d, err := loadBenchDrafters(t.Context(), e.bundle, "tiny",
+		[]string{enginetest.TinyDrafter(t, nil)}, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestCodeSweepsBlocks: blocks that the drafter cannot fill are left out, and drafts change no
+// answer.
+func TestCodeSweepsBlocks(t *testing.T) {
+	for _, c := range []struct {
+		probe string
+		want  []string
+	}{
+		{"", []string{"plain", "dflash, block 4, trim, coupled", "dflash, block 8, trim, coupled"}},
+		{probeFused, []string{"plain", "dflash, block 8, trim, coupled",
+			"dflash, block 8, fused, trim, coupled"}},
+	} {
+		tables, reports, err := evaluated(t, func(o Options) (bench, error) {
+			e := loadSubject(t, "qwen3")
+			return newCode(e, tinyDrafts(t, e), o), nil
+		}, Options{Probe: c.probe})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := startsWith(t, tables, "code")
+		for name := range tables {
+			if strings.HasPrefix(name, "code: ") || strings.HasPrefix(name, "code, fused probe") {
+				table = tables[name]
+			}
+		}
+		for i, want := range c.want {
+			if i >= len(table.Rows) || table.Rows[i][0] != want || table.Rows[i][5] != "2/2" {
+				t.Fatalf("rows %v, want %v with all answers exact", table.Rows, c.want)
+			}
+			if blocks := table.Rows[i][4]; (blocks != nil) != (i > 0) {
+				t.Errorf("%s verified %v blocks", want, blocks)
+			}
+		}
+		for _, r := range reports {
+			if r.Results.Cross.SystemUnderTest != evidence.Speculation || r.Gate.Recall != nil ||
+				r.Results.Cross.Recall != nil {
+				t.Errorf("%s is called %s, recall %v", r.Results.Cross.Name,
+					r.Results.Cross.SystemUnderTest, r.Results.Cross.Recall)
+			}
+		}
+		if len(reports) != len(c.want)-1 {
+			t.Errorf("%d reports, want %d", len(reports), len(c.want)-1)
+		}
+	}
+	b := &codeBench{}
+	for _, c := range [][3]int{{0, 16, 15}, {4, 16, 3}, {99, 8, draft.Ngram{}.MaxDrafts()}} {
+		if got := b.depth(draft.Ngram{}, c[0], c[1]); got != min(c[2], draft.Ngram{}.MaxDrafts()) {
+			t.Errorf("a block of %d or %d has %d drafts", c[0], c[1], got)
+		}
+	}
+}
+
+func TestUnknownProbeIsRefused(t *testing.T) {
+	if _, err := openCode(t.Context(), Options{Probe: "eager"}); err == nil ||
+		!strings.Contains(err.Error(), "fused") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestScorecardIsOnePage: recall, bytes, speed and exactness, each as admitted, and the oracle's
+// recall whatever it is.
+func TestScorecardIsOnePage(t *testing.T) {
+	tables, reports, err := evaluated(t, func(o Options) (bench, error) {
+		e := loadSubject(t, "qwen3")
+		e.terse = true
+		s, err := newScorecard(e, tinyDrafts(t, e), o)
+		if err == nil {
+			s.tokens = 8
+		}
+		return s, err
+	}, Options{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tables) != 1 {
+		t.Errorf("it prints %d tables", len(tables))
+	}
+	page := startsWith(t, tables, "scorecard")
+	seen := map[string]string{}
+	for _, row := range page.Rows {
+		seen[row[0].(string)+" "+row[1].(string)] = row[2].(string)
+	}
+	for name, want := range map[string]string{
+		"recall oracle":                            "0 of 1 needles found",
+		"recall sink-window":                       "0.000 with bounded caches alone, oracle 0.000",
+		"recall identity":                          "0.000 with restoration",
+		"bytes sink-window":                        "less than full caches",
+		"bytes identity":                           "more than full caches",
+		"speed identity":                           "withheld: SPEEDUP_",
+		"exactness identity":                       "1 of 1 answers equal",
+		"exactness dflash, block 8, trim, coupled": "2 of 2 answers equal",
+	} {
+		if !strings.Contains(seen[name], want) {
+			t.Errorf("%s: %q, want %q", name, seen[name], want)
+		}
+	}
+	if len(reports) != 3 || len(page.Notes) < 3 {
+		t.Errorf("%d reports, notes %q", len(reports), page.Notes)
+	}
+}

@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/app/evidence"
+	"tandem/engine/restore"
+	"tandem/models"
+)
+
+// A scorecard is one page on a model: recall, bytes, speed and exactness, each as the gate admits
+// it.
+type scorecard struct {
+	*recall
+	code *codeBench
+}
+
+// scorecardBlock is the block of its speculation, in rows.
+const scorecardBlock = 8
+
+func openScorecard(ctx context.Context, o Options) (bench, error) {
+	e, err := openSubject(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := subjectFolder(o)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	drafts, err := loadBenchDrafters(ctx, e.bundle, dir, o.Drafters, models.Options{})
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return newScorecard(e, drafts, o)
+}
+
+// newScorecard measures a loaded subject with its drafters. Its Close closes both.
+func newScorecard(e *subject, drafts *benchDrafters, o Options) (*scorecard, error) {
+	r, err := newRecall(e, o)
+	if err != nil {
+		return nil, errors.Join(err, drafts.Close())
+	}
+	r.keep(func(a *recallArm) bool {
+		return !a.forced && a.name != restore.NativeBypass && a.name != exactLayers+armIdentity
+	})
+	o.Block = scorecardBlock
+	return &scorecard{r, newCode(e, drafts, o)}, nil
+}
+
+// keep closes the arms that are not wanted.
+func (r *recall) keep(wanted func(*recallArm) bool) {
+	r.arms = slices.DeleteFunc(r.arms, func(a *recallArm) bool {
+		if wanted(a) {
+			return false
+		}
+		if a.engine != nil {
+			a.engine.Close()
+		}
+		return true
+	})
+}
+
+func (s *scorecard) header() benchHeader { return s.recall.header() }
+
+func (s *scorecard) Close() error {
+	for _, a := range s.recall.arms {
+		if a.engine != nil {
+			a.engine.Close()
+		}
+	}
+	return s.code.Close()
+}
+
+// A pageRow is one figure of the page.
+type pageRow struct{ what, of, says string }
+
+// evaluate measures the parts and prints the page alone. The reports of all parts pass the gate,
+// and the page has what it admits.
+func (s *scorecard) evaluate(ctx context.Context, table func(benchTable) error,
+	report reporting) error {
+	var page []pageRow
+	silent := func(benchTable) error { return nil }
+	kept := func(title string, run measuredRun) error {
+		r := run.Report()
+		h := evidence.HeadlineOf(r)
+		name := r.Results.Cross.Name
+		if r.Kind == evidence.KindRecall {
+			page = append(page, pageRow{"recall", name, claimText(h.Recall)})
+		} else {
+			page = append(page, pageRow{"exactness", name, fmt.Sprintf(
+				"%d of %d answers equal plain decoding's, token by token", s.code.ways[1].exact(s.code.ways[0]),
+				len(s.code.tasks))})
+		}
+		page = append(page, pageRow{"speed", name, claimText(h.Speedup)})
+		if r.Memory != nil {
+			page = append(page, pageRow{"bytes", name, claimText(h.Memory)})
+		}
+		return report(title, quiet{run})
+	}
+	if err := s.recall.measure(ctx, haystacks[0], silent, kept); err != nil {
+		return err
+	}
+	page = append(page, s.oracleRow(), s.identityRow())
+	if err := s.code.evaluate(ctx, silent, kept); err != nil {
+		return err
+	}
+	t := s.page(page)
+	saved := s.recall.saved(haystacks[1])
+	for _, row := range saved.Rows {
+		t.Rows = append(t.Rows, []any{"recall, " + haystacks[1].name, row[0],
+			fmt.Sprintf("%s, measured %s", row[2], row[1])})
+	}
+	if len(saved.Rows) == 0 {
+		t.Notes = append(t.Notes, saved.Notes...)
+	}
+	return table(t)
+}
+
+// A quiet run is on the page, so its claims are not printed apart.
+type quiet struct{ measuredRun }
+
+// oracleRow prints the recall of full caches, whatever it is.
+func (s *scorecard) oracleRow() pageRow {
+	o := s.recall.arms[0]
+	return pageRow{"recall", armOracle, fmt.Sprintf("%d of %d needles found with full caches",
+		foundIn(o.samples), len(o.samples))}
+}
+
+// identityRow says whether restored rows that are the model's own change its answers.
+func (s *scorecard) identityRow() pageRow {
+	row := pageRow{"exactness", armIdentity, "not measured"}
+	for _, a := range s.recall.arms {
+		if a.name != armIdentity {
+			continue
+		}
+		same := 0
+		for i, ids := range a.ids {
+			if slices.Equal(ids, s.recall.arms[0].ids[i]) {
+				same++
+			}
+		}
+		row.says = fmt.Sprintf("%d of %d answers equal the oracle's, token by token", same, len(a.ids))
+	}
+	return row
+}
+
+// page orders the rows by what they say.
+func (s *scorecard) page(rows []pageRow) benchTable {
+	sink, window := s.recall.bounds()
+	t := benchTable{Title: "scorecard: " + s.recall.name, Columns: []string{"what", "of", "as admitted"},
+		Notes: []string{s.recall.conditions(),
+			fmt.Sprintf("recall: %d prompts of %s, seed %d, bounded layers keep %d + %d rows of their own; speed: %d code tasks; %s",
+				s.recall.samples, haystacks[0].name, needleSeed, sink, window, len(s.code.tasks),
+				s.recall.now().UTC().Format("2006-01-02 15:04 MST")),
+			"speed of recall's arms is end to end against the oracle; that of drafts against plain decoding"}}
+	for _, what := range []string{"recall", "bytes", "speed", "exactness"} {
+		for _, r := range rows {
+			if r.what == what {
+				t.Rows = append(t.Rows, []any{r.what, r.of, strings.TrimSpace(r.says)})
+			}
+		}
+	}
+	return t
+}
