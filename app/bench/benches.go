@@ -16,6 +16,7 @@ func Benches() []Bench {
 		{"recall", "needles in a haystack, with full caches, bounded ones and restored rows", openRecall, "model drafter samples size long tokens quick out"},
 		{"kvquant", "what fewer bits for keys and values cost: codecs on captured rows, and the caches of --kv-bits", openKVQuant, "model samples quick out"},
 		{"code", "Python tasks that end by themselves, with drafts and without, by rows of a block", openCode, "model drafter tokens block probe quick out"},
+		{"drafter-parity", "our forward of a DFlash drafter against recorded guesses of a reference", openParity, "dtype out"},
 		{"scorecard", "one page on a model: recall, bytes, speed and exactness, as the gate admits them", openScorecard, "model drafter samples quick out"},
 	}
 }

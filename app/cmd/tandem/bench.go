@@ -61,7 +61,7 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	f.Usage = func() {
 		fmt.Fprintln(m.Stderr, "usage: tandem bench NAME [flags]")
 		for _, b := range bench.Benches() {
-			fmt.Fprintf(m.Stderr, "  %-11s %s\n", b.Name, b.Doc)
+			fmt.Fprintf(m.Stderr, "  %-14s %s\n", b.Name, b.Doc)
 		}
 		f.PrintDefaults()
 	}
