@@ -56,6 +56,9 @@ func openCode(ctx context.Context, o Options) (bench, error) {
 	if o.Probe != "" && o.Probe != probeFused {
 		return nil, fmt.Errorf("there is no probe %q; there is fused", o.Probe)
 	}
+	if o.Block == 1 {
+		return nil, errors.New("a block of one row has no drafts: give --block at least 2")
+	}
 	e, err := openSubject(ctx, o)
 	if err != nil {
 		return nil, err
@@ -83,7 +86,7 @@ func newCode(e *subject, drafts *benchDrafters, o Options) *codeBench {
 	add(way{})
 	if o.Probe == probeFused {
 		b.tokens = probeTokens
-		w := way{drafter: first.Name(), depth: b.depth(first, max(o.Block, 1), probeBlock)}
+		w := way{drafter: first.Name(), depth: b.depth(first, o.Block, probeBlock)}
 		add(w)
 		w.fused = true
 		add(w)
@@ -109,7 +112,7 @@ func newCode(e *subject, drafts *benchDrafters, o Options) *codeBench {
 // allow fewer.
 func (b *codeBench) depth(d draft.Drafter, asked, usual int) int {
 	rows := usual
-	if asked > 1 {
+	if asked > 0 {
 		rows = asked
 	}
 	return max(1, min(rows-1, d.MaxDrafts()))

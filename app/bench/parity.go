@@ -43,7 +43,7 @@ func openParity(_ context.Context, o Options) (bench, error) {
 	return &parityBench{thread: t, folder: folder, dtypes: dtypes, now: time.Now}, nil
 }
 
-// inCheckout returns a folder of the checkout around the working folder.
+// inCheckout returns a folder of the checkout around the working folder, which must be there.
 func inCheckout(name string) (string, error) {
 	dir, err := os.Getwd()
 	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -51,8 +51,7 @@ func inCheckout(name string) (string, error) {
 			return filepath.Join(dir, name), nil
 		}
 	}
-	return "", fmt.Errorf("the recorded guesses are not here: run it inside a checkout, which has %s",
-		name)
+	return "", fmt.Errorf("%s is not here: run it inside a checkout, which has it", name)
 }
 
 func (p *parityBench) header() benchHeader { return newBenchHeader() }

@@ -139,6 +139,9 @@ func (r *recall) measure(ctx context.Context, h haystack, table func(benchTable)
 		return err
 	}
 	for _, a := range r.arms[1:] {
+		if a.forced && a.model.bounded == nil {
+			continue // the oracle of the other teacher-forced arm
+		}
 		run := r.run(h, a)
 		if err := r.save(h, a, run); err != nil {
 			return err
@@ -200,6 +203,10 @@ func (r *recall) table(h haystack) benchTable {
 				same++
 			}
 		}
+		var tokens any // teacher-forced answers do not end
+		if !a.forced {
+			tokens = fmt.Sprintf("%d/%d", same, len(a.samples))
+		}
 		of := func(n int) string { return fmt.Sprintf("%d/%d", n, len(a.samples)) }
 		median := func(of func(evidence.Sample) time.Duration) float64 {
 			var list []float64
@@ -209,7 +216,7 @@ func (r *recall) table(h haystack) benchTable {
 			return middle(list)
 		}
 		held := a.held[len(a.held)-1]
-		t.Rows = append(t.Rows, []any{a.name, of(found), of(as), of(same),
+		t.Rows = append(t.Rows, []any{a.name, of(found), of(as), tokens,
 			nilIfZero(median(func(s evidence.Sample) time.Duration { return s.Restore })),
 			median(func(s evidence.Sample) time.Duration { return s.Prefill }),
 			median(func(s evidence.Sample) time.Duration { return s.Decode }),

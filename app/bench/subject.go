@@ -18,8 +18,11 @@ import (
 	"tandem/models"
 )
 
-// StarterModel is the name of the starter in Options.Model, where Options.Starter says where it is.
-const StarterModel = "starter"
+// Names in Options.Model of an evaluation, beside folders.
+const (
+	starterModel   = "starter"   // in Options.Starter
+	retrievalModel = "retrieval" // of the checkout, or a folder of that name: it finds codes and little else
+)
 
 // A subject is the model of an evaluation, with what restores its keys and values.
 type subject struct {
@@ -36,12 +39,14 @@ func subjectFolder(o Options) (string, error) {
 	switch o.Model {
 	case models.PocketID:
 		return "", nil
-	case "", StarterModel:
+	case "", starterModel:
 		if o.Starter == "" {
 			return "", errors.New("the starter model is not beside this program: run `go run ./build " +
 				"setup`, or give --model DIR")
 		}
 		return o.Starter, nil
+	case retrievalModel:
+		return inCheckout(filepath.Join("models", retrievalModel))
 	}
 	return o.Model, nil
 }
@@ -60,8 +65,9 @@ func openSubject(ctx context.Context, o Options) (*subject, error) {
 	}
 	e := &subject{thread: t, bundle: b, name: benchModelName(dir)}
 	if dir != "" && dir == o.Starter {
-		e.name = StarterModel
+		e.name = starterModel
 	}
+	e.terse = e.name == retrievalModel
 	if err := e.loadRestoration(ctx, dir, o.Drafters); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}

@@ -62,8 +62,7 @@ func Presets() []Preset {
 	}
 	parity := func(dtype string) Preset {
 		return measured("drafter-parity-"+dtype, "the drafter against its reference in "+dtype,
-			30*time.Minute, []Param{samples}, "drafter-parity", "--model", model, "--drafter",
-			drafter, "--dtype", dtype, "--samples", "{samples}")
+			30*time.Minute, nil, "drafter-parity", "--dtype", dtype)
 	}
 	return []Preset{
 		{Name: "probe", Doc: "what the Mac has and lacks", Limit: 30 * time.Minute,
@@ -83,7 +82,7 @@ func Presets() []Preset {
 			[]Param{samples, choice("size", "length of the haystack", "ctx70", "ctx70", "ctx280")},
 			"recall", "--model", model, "--samples", "{samples}", "--size", "{size}"),
 		measured("code", "code tasks that end by themselves", time.Hour,
-			[]Param{tokens, whole("block", "tokens of a block", 8, 1, 16)},
+			[]Param{tokens, whole("block", "rows of a block", 8, 2, 16)},
 			"code", "--model", model, "--drafter", drafter, "--tokens", "{tokens}", "--block",
 			"{block}"),
 		measured("kvquant", "quantized caches against whole ones", 2*time.Hour, []Param{samples},

@@ -22,7 +22,7 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	o := bench.Options{Open: app.OpenStage, In: m.Stdin, Out: m.Stdout, Err: m.Stderr,
 		Home: m.home(), Starter: starter.Beside(program())}
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"),
-		"`DIR` of the model, or starter or pocket (default: pocket, for evaluations starter)")
+		"`DIR` of the model, or for evaluations starter, pocket or retrieval (default: pocket, for evaluations starter)")
 	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")
 	f.Func("drafter", "`DIR` of a drafter for the model, or pocket/drafter-sliding, for verify and speculation; may be repeated",
 		func(dir string) error {
