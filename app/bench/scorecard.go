@@ -19,8 +19,12 @@ type scorecard struct {
 	code *codeBench
 }
 
-// scorecardBlock is the block of its speculation, in rows.
-const scorecardBlock = 8
+// What its code tasks ask for. Answers are short, so that the page takes minutes, and long enough for
+// a speed-up to be admitted.
+const (
+	scorecardBlock  = 8  // rows
+	scorecardTokens = 64 // of an answer, at most
+)
 
 func openScorecard(ctx context.Context, o Options) (bench, error) {
 	e, err := openSubject(ctx, o)
@@ -47,7 +51,7 @@ func newScorecard(e *subject, drafts *benchDrafters, o Options) (*scorecard, err
 	r.keep(func(a *recallArm) bool {
 		return !a.forced && a.name != restore.NativeBypass && a.name != exactLayers+armIdentity
 	})
-	o.Block = scorecardBlock
+	o.Block, o.Tokens = scorecardBlock, scorecardTokens
 	return &scorecard{r, newCode(e, drafts, o)}, nil
 }
 
