@@ -86,10 +86,12 @@ var Suite = []Run{
 	{"contexts", Starter}, {"load", ""}, {"start", ""}, {"memory", Starter}, {"endpoint", ""},
 	{"verify", Starter}, {"speculation", Starter}, {"lossless", Starter}, {"checkpoints", Starter},
 	{"checkpoints", ringModel}, {"checkpoints", hybridModel},
+	{"recall", Starter}, {"recall", retrievalModel}, {"kvquant", Starter}, {"code", Starter},
+	{"drafter-parity", ""}, {"scorecard", Starter},
 }
 
 // withoutModel are the benches that take no model.
-var withoutModel = []string{"load", "start", "endpoint"}
+var withoutModel = []string{"load", "start", "endpoint", "drafter-parity"}
 
 // SuiteOn lists all benches. Each bench that takes a model gets this one.
 func SuiteOn(model string) (runs []Run) {
@@ -217,6 +219,9 @@ const (
 	ringModel   = "gemma3-30m"  // with windows
 	hybridModel = "qwen3_5-30m" // with recurrent states
 )
+
+// retrievalModel finds codes. Evaluations have it as it lies in models/retrieval.
+const retrievalModel = "retrieval"
 
 var RandomModels = []string{largeModel, "qwen3_moe-100m", "qwen3_next-100m", "gpt_oss-100m",
 	"gemma4-100m", ringModel, hybridModel}

@@ -99,7 +99,7 @@ func TestSuiteHasEveryBench(t *testing.T) {
 	_, list, _ := strings.Cut(string(source), "func Benches()")
 	list, _, _ = strings.Cut(list, "\n}\n")
 	var has, runs []string
-	for _, m := range regexp.MustCompile(`\{"([a-z]+)", "`).FindAllStringSubmatch(list, -1) {
+	for _, m := range regexp.MustCompile(`\{"([a-z-]+)", "`).FindAllStringSubmatch(list, -1) {
 		has = append(has, m[1])
 	}
 	for _, r := range Suite {
@@ -127,7 +127,8 @@ func TestSuiteOnOneModel(t *testing.T) {
 	var got, want []string
 	for _, r := range SuiteOn(Starter) {
 		got = append(got, r.Name)
-		if takes := !slices.Contains([]string{"load", "start", "endpoint"}, r.Name); takes !=
+		if takes := !slices.Contains([]string{"load", "start", "endpoint", "drafter-parity"},
+			r.Name); takes !=
 			(r.Model == Starter) {
 			t.Errorf("%s: model %q", r.Name, r.Model)
 		}
