@@ -1,0 +1,223 @@
+package dflash
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models/nn"
+)
+
+// A Parity compares a drafter's forward with the guesses of a reference, which were recorded.
+type Parity struct {
+	Case         string
+	Blocks       int
+	Rows, Equal  int     // guesses, and those that are the reference's
+	Off, Largest float64 // the largest difference of a logit, and the largest logit
+}
+
+// DraftRecorded drafts all recorded cases of a folder in a type. build/fixtures records them: each
+// case has config.json, fixture.json and blocks.safetensors, and shares weights with others.
+func DraftRecorded(ctx context.Context, t *mlx.Thread, recorded fs.FS,
+	dtype mlx.Dtype) (list []Parity, err error) {
+	cases, err := fs.Glob(recorded, "*/fixture.json")
+	if err == nil && len(cases) == 0 {
+		err = errors.New("the folder has no recorded cases")
+	}
+	for _, name := range cases {
+		if err != nil {
+			break
+		}
+		var p Parity
+		p, err = caseParity(ctx, t, recorded, path.Dir(name), dtype)
+		list = append(list, p)
+	}
+	return list, err
+}
+
+// caseParity drafts one recorded case.
+func caseParity(ctx context.Context, t *mlx.Thread, recorded fs.FS, name string,
+	dtype mlx.Dtype) (p Parity, err error) {
+	p.Case = name
+	var fixture struct {
+		Shared   string   `json:"shared"`
+		Settings Settings `json:"settings"`
+		From     int      `json:"from"`
+		Scale    float64  `json:"embed_scale"`
+	}
+	text, err := fs.ReadFile(recorded, path.Join(name, "fixture.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &fixture)
+	}
+	if err != nil {
+		return p, err
+	}
+	config, err := fs.ReadFile(recorded, path.Join(name, "config.json"))
+	if err != nil {
+		return p, err
+	}
+	files := map[string]*mlx.Tensors{}
+	for _, file := range []string{path.Join(fixture.Shared, "model.safetensors"),
+		path.Join(fixture.Shared, "target.safetensors"), path.Join(name, "blocks.safetensors")} {
+		data, err := fs.ReadFile(recorded, file)
+		if err != nil {
+			return p, err
+		}
+		if files[path.Base(file)], err = mlx.OpenTensors(bytes.NewReader(data),
+			int64(len(data))); err != nil {
+			return p, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	err = t.Do(ctx, func(s *mlx.Scope) error {
+		on := &recordedTarget{scale: fixture.Scale}
+		if err := on.load(s, files["target.safetensors"], config, dtype); err != nil {
+			return err
+		}
+		defer on.free()
+		w := nn.NewWeights(s, files["model.safetensors"], nil)
+		w.Dtype = dtype
+		m, err := New(w, config, on, fixture.Settings)
+		if err = cmp.Or(err, w.Err()); err != nil {
+			w.Free()
+			return err
+		}
+		defer m.Free()
+		return p.draft(s, m, on, fixture.From, files["blocks.safetensors"])
+	})
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return p, err
+}
+
+// draft drafts all blocks of a case in one request that goes on.
+func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, from int,
+	blocks *mlx.Tensors) error {
+	ints := map[string][]int32{}
+	for _, name := range []string{"context", "anchor", "n", "drafts"} {
+		v, err := mlx.Read[int32](s, blocks.Load(s, name))
+		if err != nil {
+			return err
+		}
+		ints[name] = v
+	}
+	want, err := mlx.Read[float32](s, blocks.Load(s, "logits"))
+	if err != nil {
+		return err
+	}
+	caches := cache.Stack(m.NewCaches(cache.Options{}))
+	defer caches.Free(s)
+	taps, vocab, drafts := len(m.Taps()), on.config.VocabSize, ints["drafts"]
+	for i, n := range ints["n"] {
+		for at := caches[0].Offset(); at < int(ints["context"][i]); at = caches[0].Offset() {
+			m.Context(s, on.tapsOf(s, taps, at, min(at+cache.MaxBlock, int(ints["context"][i]))),
+				from+at, caches)
+			if err := s.Eval(caches.Arrays()...); err != nil {
+				return err
+			}
+		}
+		hidden := m.Forward(s, nil, mlx.New(s, ints["anchor"][i:i+1], 1), int(n),
+			from+caches[0].Offset(), caches)
+		logits := s.AsType(on.unembed(s, hidden), mlx.Float32)
+		if err := s.Eval(append(caches.Arrays(), logits)...); err != nil {
+			return err
+		}
+		got, err := mlx.Read[float32](s, logits)
+		if err != nil {
+			return err
+		}
+		p.compare(got, want[:len(got)], drafts[:n], vocab, m.MaskToken())
+		want, drafts = want[len(got):], drafts[n:]
+	}
+	return nil
+}
+
+// compare adds a block.
+func (p *Parity) compare(got, want []float32, drafts []int32, vocab int, mask int32) {
+	p.Blocks++
+	for i, v := range want {
+		p.Largest = max(p.Largest, math.Abs(float64(v)))
+		if d := math.Abs(float64(got[i]) - float64(v)); !(d <= p.Off) { // NaN too
+			p.Off = d
+		}
+	}
+	for i, id := range drafts {
+		best := int32(-1)
+		row := got[i*vocab : (i+1)*vocab]
+		for j, v := range row {
+			if int32(j) != mask && (best < 0 || v > row[best]) {
+				best = int32(j)
+			}
+		}
+		p.Rows++
+		if best == id {
+			p.Equal++
+		}
+	}
+}
+
+// A recordedTarget stands for the model that is drafted for.
+type recordedTarget struct {
+	config                lm.Config
+	scale                 float64
+	embedding, head, taps *mlx.Array // (V, H), (V, H), (positions, taps H)
+}
+
+func (r *recordedTarget) load(s *mlx.Scope, files *mlx.Tensors, config []byte,
+	dtype mlx.Dtype) error {
+	for name, to := range map[string]**mlx.Array{"embedding": &r.embedding, "head": &r.head,
+		"taps": &r.taps} {
+		*to = s.Keep(s.AsType(files.Load(s, name), dtype))
+	}
+	if err := s.Err(); err != nil {
+		return err
+	}
+	var c struct {
+		Layers int `json:"num_target_layers"`
+		Nested struct {
+			Layers int `json:"num_target_layers"`
+		} `json:"dflash_config"`
+	}
+	if err := json.Unmarshal(config, &c); err != nil {
+		return err
+	}
+	const recordedLayers = 6 // of the case whose config does not say
+	r.config = lm.Config{VocabSize: r.embedding.Dim(0), HiddenSize: r.embedding.Dim(1),
+		Layers: cmp.Or(c.Layers, c.Nested.Layers, recordedLayers), Dtype: dtype}
+	return nil
+}
+
+func (r *recordedTarget) free() {
+	for _, a := range []*mlx.Array{r.embedding, r.head, r.taps} {
+		a.Free()
+	}
+}
+
+// Config implements what a block network asks of its target.
+func (r *recordedTarget) Config() lm.Config { return r.config }
+
+// Embed implements lm.Embedder.
+func (r *recordedTarget) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
+	return s.Take(r.embedding, tokens, 0)
+}
+
+// EmbedScale implements lm.Embedder.
+func (r *recordedTarget) EmbedScale() float64 { return r.scale }
+
+func (r *recordedTarget) unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	return s.MatMul(hidden, s.Transpose(r.head, 1, 0))
+}
+
+// tapsOf returns the taps of positions [from, to) by layer.
+func (r *recordedTarget) tapsOf(s *mlx.Scope, layers, from, to int) []*mlx.Array {
+	return s.Split(s.Slice(r.taps, 0, from, to), layers, -1)
+}
