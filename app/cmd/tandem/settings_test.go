@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
@@ -178,11 +179,18 @@ func TestKVBitsAreAFlagAVariableAndASetting(t *testing.T) {
 	c.must(t, "settings", "set", "kv_bits=8")
 	bits := func() int {
 		t.Helper()
-		runs, err := client(t, home).Runs(t.Context(), control.RunQuery{})
-		if err != nil || len(runs) == 0 {
-			t.Fatal(runs, err)
+		for range 500 { // the row is completed after the answer
+			runs, err := client(t, home).Runs(t.Context(), control.RunQuery{})
+			if err != nil || len(runs) == 0 {
+				t.Fatal(runs, err)
+			}
+			if !runs[0].EndedAt.IsZero() {
+				return runs[0].KVBits
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
-		return runs[0].KVBits
+		t.Fatal("the run does not end")
+		return 0
 	}
 	p := serveProcess(t, home, "--model", dir)
 	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
