@@ -12,19 +12,24 @@ import (
 )
 
 // quantizedFamilies are recorded models with keys and values of a few bits. Their caches hold rows
-// alone, rows beside rings, keys that layers share, rows with sinks, and rows beside the states of
-// recurrent layers.
+// alone, rows beside rings, rows with sinks, keys that layers share, and rows beside the states of
+// recurrent layers. The default tier leaves out the last two, whose other tests take long.
 var quantizedFamilies = []struct {
 	name   string
 	kvBits int
+	long   bool
 }{
-	{"qwen3", 8}, {"qwen3", 4}, {"gemma3", 8}, {"gemma4-e", 4}, {"gpt-oss", 4}, {"qwen3-next-moe", 8},
+	{"qwen3", 8, false}, {"qwen3", 4, false}, {"gemma3", 8, false}, {"gpt-oss", 4, false},
+	{"gemma4-e", 4, true}, {"qwen3-next-moe", 8, true},
 }
 
 // With quantized keys and values, drafts and restored texts and neighbours change no bit either: each
 // query attends the rows as they are stored, its own too.
 func TestQuantizedKeysDecodeAndRestoreToTheBit(t *testing.T) {
 	for _, f := range quantizedFamilies {
+		if f.long && !enginetest.Long {
+			continue
+		}
 		t.Run(fmt.Sprintf("%s-%d", f.name, f.kvBits), func(t *testing.T) {
 			if !enginetest.Bit(t) {
 				return
