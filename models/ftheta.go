@@ -24,7 +24,6 @@ type FTheta struct {
 	Config     *ftheta.Config
 	Stack      *dflash.Stack // of the drafter, whose weights it shares
 	Projection *ftheta.Model
-	Info       Info // ContextLength is 0: its positions are the model's
 
 	thread *mlx.Thread
 }
@@ -137,18 +136,7 @@ func loadFTheta(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,
 	err = c.build(f.thread, nil, opts, func(w *nn.Weights) error {
 		w.Dtype = dtype
 		f.Projection = ftheta.New(w, config, m.KVShapes(), dtype)
-		if err := w.Err(); err != nil {
-			return err
-		}
-		f.Info = Info{
-			Architecture: FThetaFolder,
-			Parameters:   w.Parameters(),
-			FileBytes:    c.stored,
-			Bytes:        w.Bytes(),
-			Quantization: w.Packing(),
-			Dtype:        dtype,
-		}
-		return nil
+		return w.Err()
 	})
 	if err != nil {
 		return nil, err

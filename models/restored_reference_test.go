@@ -113,7 +113,7 @@ func greedy(t *testing.T, th *mlx.Thread, m lm.Model, prompt []int32, n int) (id
 // something else.
 func identityIsOracle(t *testing.T, th *mlx.Thread, b *models.Bundle, prompts []string) {
 	t.Helper()
-	o := restore.Options{Sink: restore.Sink, Window: restore.Window}
+	o := restore.Options{Sink: cache.DefaultSink, Window: cache.DefaultWindow}
 	alone := bound(t, b.Model, o)
 	o.Source = restore.Identity(b.Model)
 	same := bound(t, b.Model, o)
@@ -121,7 +121,7 @@ func identityIsOracle(t *testing.T, th *mlx.Thread, b *models.Bundle, prompts []
 	differ := 0
 	for i, prompt := range prompts {
 		tokens, err := b.Tokenizer.Encode(prompt, tokenizer.EncodeOptions{})
-		if err != nil || len(tokens) < 2*restore.Window {
+		if err != nil || len(tokens) < 2*cache.DefaultWindow {
 			t.Fatalf("prompt %d has %d tokens, %v", i, len(tokens), err)
 		}
 		const n = 24
@@ -196,7 +196,7 @@ func TestOwnRowsOfABoundedModelStayFlat(t *testing.T) {
 			rows = rows[n:]
 		}
 		b := m.Bytes(caches)
-		if own := b.Own / row / layers; own != restore.Sink+restore.Window-1+cache.MaxBlock {
+		if own := b.Own / row / layers; own != cache.DefaultSink+cache.DefaultWindow-1+cache.MaxBlock {
 			t.Errorf("at %d positions a layer has %d own rows", length, own)
 		}
 		if first.Own == 0 {

@@ -15,12 +15,13 @@ import (
 )
 
 // A tokenSource restores rows that depend on the token alone. They are of the size of a model's own.
-type tokenSource struct {
-	target interface {
-		lm.Embedder
-		lm.Restorable
-		lm.Model
-	}
+type tokenSource struct{ target restorable }
+
+// A restorable is a target that tokenSource can restore.
+type restorable interface {
+	lm.Embedder
+	lm.Restorable
+	lm.Model
 }
 
 func (r tokenSource) Restores() []lm.KVShape                { return r.target.KVShapes() }
@@ -103,11 +104,7 @@ func restoredSuite(t *testing.T, th *mlx.Thread, dtype string, compare compareFu
 			text := restoredText(want.prompt, want.ids)
 			o := testBounds
 			o.Exact = c.exact
-			target := b.Model.(interface {
-				lm.Embedder
-				lm.Restorable
-				lm.Model
-			})
+			target := b.Model.(restorable)
 			sources := []restore.Source{tokenSource{target}}
 			if enginetest.Long || c.name == "qwen3" {
 				sources = append(sources, nil, restore.Identity(target))
@@ -167,11 +164,7 @@ func TestIdentityIsTheModel(t *testing.T) {
 			x.m = bound(t, b.Model, o)
 			x.chunks(text, 16)
 			s.check(t)
-			target := b.Model.(interface {
-				lm.Embedder
-				lm.Restorable
-				lm.Model
-			})
+			target := b.Model.(restorable)
 			for _, source := range []restore.Source{nil, tokenSource{target}} {
 				o.Source = source
 				off := 0.0

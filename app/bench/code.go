@@ -10,7 +10,6 @@ import (
 	"tandem/app/evidence"
 	"tandem/engine"
 	"tandem/engine/draft"
-	"tandem/models"
 )
 
 // codeTasks are small, and their answers end by themselves.
@@ -59,17 +58,9 @@ func openCode(ctx context.Context, o Options) (bench, error) {
 	if o.Block == 1 {
 		return nil, errors.New("a block of one row has no drafts: give --block at least 2")
 	}
-	e, err := openSubject(ctx, o)
+	e, drafts, err := openDrafted(ctx, o)
 	if err != nil {
 		return nil, err
-	}
-	dir, err := subjectFolder(o)
-	if err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	drafts, err := loadBenchDrafters(ctx, e.bundle, dir, o.Drafters, models.Options{})
-	if err != nil {
-		return nil, errors.Join(err, e.Close())
 	}
 	return newCode(e, drafts, o), nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tandem/app/evidence"
+	"tandem/engine/cache"
 	"tandem/engine/enginetest"
 	"tandem/engine/restore"
 	"tandem/models"
@@ -101,7 +102,7 @@ func TestRecallLabelsWhatRan(t *testing.T) {
 			}
 			own := startsWith(t, tables, "own rows")
 			for _, row := range own.Rows {
-				if row[2] != float64(restore.Sink+restore.Window) || row[3] != float64(slack) {
+				if row[2] != float64(cache.DefaultSink+cache.DefaultWindow) || row[3] != float64(slack) {
 					t.Errorf("own rows: %v", row)
 				}
 			}

@@ -9,7 +9,6 @@ import (
 
 	"tandem/app/evidence"
 	"tandem/engine/restore"
-	"tandem/models"
 )
 
 // A scorecard is one page on a model: recall, bytes, speed and exactness, each as the gate admits
@@ -27,17 +26,9 @@ const (
 )
 
 func openScorecard(ctx context.Context, o Options) (bench, error) {
-	e, err := openSubject(ctx, o)
+	e, drafts, err := openDrafted(ctx, o)
 	if err != nil {
 		return nil, err
-	}
-	dir, err := subjectFolder(o)
-	if err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	drafts, err := loadBenchDrafters(ctx, e.bundle, dir, o.Drafters, models.Options{})
-	if err != nil {
-		return nil, errors.Join(err, e.Close())
 	}
 	return newScorecard(e, drafts, o)
 }

@@ -11,9 +11,9 @@ import (
 
 	"tandem/app/pool"
 	"tandem/engine"
+	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
-	"tandem/engine/restore"
 	"tandem/engine/tokenizer"
 	"tandem/models"
 )
@@ -72,6 +72,23 @@ func openSubject(ctx context.Context, o Options) (*subject, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
+}
+
+// openDrafted opens a subject with the drafters that it is measured with. The caller closes both.
+func openDrafted(ctx context.Context, o Options) (*subject, *benchDrafters, error) {
+	dir, err := subjectFolder(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := openSubject(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	drafts, err := loadBenchDrafters(ctx, e.bundle, dir, o.Drafters, models.Options{})
+	if err != nil {
+		return nil, nil, errors.Join(err, e.Close())
+	}
+	return e, drafts, nil
 }
 
 // loadRestoration loads the f_theta of a model and the drafter that it reads, if there are both.
@@ -218,7 +235,7 @@ func (e *subject) shapes() []lm.KVShape {
 
 // bounds returns how many own rows bounded layers keep: those that the f_theta was trained with.
 func (e *subject) bounds() (sink, window int) {
-	sink, window = restore.Sink, restore.Window
+	sink, window = cache.DefaultSink, cache.DefaultWindow
 	if e.ftheta != nil {
 		sink, window = *e.ftheta.Config.SinkSize, *e.ftheta.Config.WindowSize
 	}

@@ -19,6 +19,12 @@ type Bounds struct {
 	Reach  int // positions that the layer looks back, its own included; 0 = all
 }
 
+// Bounds that are usual.
+const (
+	DefaultSink   = 4
+	DefaultWindow = 64
+)
+
 // Limits of the bounds of a layer.
 const (
 	MaxSink      = 1 << 10

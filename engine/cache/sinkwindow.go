@@ -42,9 +42,6 @@ func NewSinkWindow(b Bounds) *SinkWindow {
 		buf: buffer{sink: b.Sink, ring: b.Window - 1 + MaxBlock, whole: true}}
 }
 
-// Bounds returns what the cache was made for.
-func (c *SinkWindow) Bounds() Bounds { return c.bounds }
-
 // Offset implements Cache.
 func (c *SinkWindow) Offset() int { return c.offset }
 

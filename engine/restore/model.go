@@ -11,12 +11,6 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Bounds that are usual.
-const (
-	Sink   = 4
-	Window = 64
-)
-
 // Options say how a target's layers are bounded.
 type Options struct {
 	Sink, Window int   // own rows, see [cache.Bounds]

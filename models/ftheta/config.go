@@ -21,12 +21,6 @@ const (
 	Scaled = "scaled" // multiplied as the target does for itself
 )
 
-// Bounds of a config whose file names none.
-const (
-	DefaultSink   = 4
-	DefaultWindow = 64
-)
-
 // A Config is f_theta_config.json. The first group of names is Kakeya's. The other fields are ours,
 // and a file of theirs leaves them out.
 type Config struct {
@@ -60,10 +54,10 @@ func ParseConfig(text []byte) (*Config, error) {
 		c.Embedding = Raw
 	}
 	if c.SinkSize == nil {
-		c.SinkSize = new(DefaultSink)
+		c.SinkSize = new(cache.DefaultSink)
 	}
 	if c.WindowSize == nil {
-		c.WindowSize = new(DefaultWindow)
+		c.WindowSize = new(cache.DefaultWindow)
 	}
 	return c, nil
 }

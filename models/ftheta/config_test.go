@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/models/nn"
 )
@@ -38,7 +39,8 @@ func TestConfigOfHeterogeneousLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Embedding != Raw || *c.SinkSize != DefaultSink || *c.WindowSize != DefaultWindow {
+	if c.Embedding != Raw || *c.SinkSize != cache.DefaultSink ||
+		*c.WindowSize != cache.DefaultWindow {
 		t.Errorf("what it leaves out became %+v", c)
 	}
 	if kv, dim := c.Shape(2); kv != 2 || dim != 512 || !c.Exact(2) || c.Exact(1) {

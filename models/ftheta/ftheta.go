@@ -110,8 +110,5 @@ func (m *Model) Forward(s *mlx.Scope, k, v *mlx.Array) []lm.KV {
 	return out
 }
 
-// Bytes returns the memory of the weights.
-func (m *Model) Bytes() int64 { return m.weights.Bytes() }
-
 // Free releases the weights.
 func (m *Model) Free() { m.weights.Free() }
