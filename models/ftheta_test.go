@@ -237,7 +237,7 @@ func TestStackIsAPlainDecoder(t *testing.T) {
 	freeCaches(t, th, append(caches, own...))
 }
 
-// TestSlidingStackForgets: what lies behind the windows of a drafter does not reach its last layer,
+// TestSlidingStackForgets: what lies before the windows of a drafter does not reach its last layer,
 // and its caches do not grow.
 func TestSlidingStackForgets(t *testing.T) {
 	th := enginetest.NewThread(t)

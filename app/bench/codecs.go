@@ -14,7 +14,7 @@ import (
 // nothing.
 type codec struct{ bits, group int }
 
-// codecs are those that kvquant compares.
+// codecs lists what kvquant compares.
 var codecs = []codec{{}, {8, 64}, {8, 32}, {4, 64}, {4, 32}}
 
 // baseline is the codec that another one has to beat.

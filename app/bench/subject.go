@@ -175,7 +175,7 @@ func (e *subject) direct(ctx context.Context, text string) ([]int32, error) {
 	return e.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: special})
 }
 
-// plain returns the tokens of a text without those that begin or end one.
+// plain returns the tokens of a text, with none that begins or ends one.
 func (e *subject) plain(text string) ([]int32, error) {
 	return e.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{NoSpecial: true})
 }
@@ -233,7 +233,7 @@ func (e *subject) shapes() []lm.KVShape {
 	return nil
 }
 
-// bounds returns how many own rows bounded layers keep: those that the f_theta was trained with.
+// bounds returns how many own rows bounded layers keep. The f_theta was trained with as many.
 func (e *subject) bounds() (sink, window int) {
 	sink, window = cache.DefaultSink, cache.DefaultWindow
 	if e.ftheta != nil {

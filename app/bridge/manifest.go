@@ -30,7 +30,7 @@ const (
 // A Request is a manifest that was checked.
 type Request struct {
 	Preset      Preset
-	Params      map[string]any // texts and json.Numbers; without those that have their default
+	Params      map[string]any // texts and json.Numbers; a default is left out
 	Ref         string         // what is measured; the client writes the hash of the commit
 	RequestedBy string
 	Nonce       string

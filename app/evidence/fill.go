@@ -97,7 +97,7 @@ func fillValue(to reflect.Value, from any) error {
 			to.SetString(text)
 			return nil
 		}
-	default: // truth values, and what is kept as it is
+	default: // truth values, and values of any kind
 		if v := reflect.ValueOf(from); v.IsValid() && v.Type().AssignableTo(to.Type()) {
 			to.Set(v)
 			return nil

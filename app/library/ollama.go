@@ -62,7 +62,7 @@ func (l *Library) inspectBlob(m ollama.Model) (models.Summary, error) {
 		func() (models.Summary, error) { return models.InspectOllama(m) })
 }
 
-// store adds the models in Ollama's store. Those that are none of their own here are listed with the
+// store adds the models in Ollama's store. A name that is no model of its own here is listed with the
 // reason, at the path of their manifest.
 func (f *finder) store(dir string, inspect func(m ollama.Model) (models.Summary, error)) {
 	f.begin(func() {

@@ -73,7 +73,7 @@ func TestQuantizedKeysMakeRoom(t *testing.T) {
 	}
 }
 
-// What is set for a model wins over what is set for all, and a flag wins over both. Each counts from the
+// A model's setting wins over the general one, and a flag wins over both. Each counts from the
 // next load on, and is said to until then.
 func TestKVBitsOfAModelCountFromTheNextLoad(t *testing.T) {
 	dir := wideHeads(t)

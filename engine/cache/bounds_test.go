@@ -106,7 +106,7 @@ func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float3
 	return rows
 }
 
-// TestOwnAndRestoredRowsDivideAText attends a text by random runs, some of which are dropped and
+// TestOwnAndRestoredRowsDivideAText attends a text by random runs. Some are dropped and
 // written again, some after a snapshot and a restore. Each query has to get what attention in
 // float64 gives it over own rows of the sink and of the window, and restored rows between.
 func TestOwnAndRestoredRowsDivideAText(t *testing.T) {

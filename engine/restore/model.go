@@ -115,7 +115,7 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	}
 	list = append(list, banks...)
 	if m.source != nil {
-		opts.Bits = 0 // what is restored is made of what the source keeps
+		opts.Bits = 0 // the source makes restored rows of its own, which stay whole
 		list = append(list, m.source.NewCaches(opts)...)
 	}
 	return list

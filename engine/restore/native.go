@@ -13,7 +13,7 @@ import (
 // on a model that is not bounded. Nothing is restored there, so they say nothing about restoration.
 const NativeBypass = "native bypass"
 
-// Prefill evaluates tokens, of which there is at least one, on fresh caches in chunks of so many. It
+// Prefill evaluates one token or more on fresh caches, in chunks of so many. It
 // returns the caches and the logits (V) of the last token. These are the same for any chunk that
 // caches of opts take; 0 stands for the largest. The caller frees the caches.
 func Prefill(ctx context.Context, t *mlx.Thread, m lm.Model, tokens []int32, chunk int,

@@ -21,7 +21,7 @@ import (
 type Parity struct {
 	Case         string
 	Blocks       int
-	Rows, Equal  int     // guesses, and those that are the reference's
+	Rows, Equal  int     // guesses, and how many are the reference's
 	Off, Largest float64 // the largest difference of a logit, and the largest logit
 }
 

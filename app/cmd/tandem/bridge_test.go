@@ -148,7 +148,7 @@ func (h *hub) act(branch, home string) (codes []int) {
 	return codes
 }
 
-// waitForBranch returns the first branch of the bridge beside those that are known.
+// waitForBranch returns the first branch of the bridge that is not known yet.
 func (h *hub) waitForBranch(known ...string) string {
 	h.t.Helper()
 	for range 600 {
