@@ -33,7 +33,7 @@ var partCases = []exactCase{
 	{"qwen35", "bfloat16", false},
 	{"qwen35-moe", "float32", true},
 	{"qwen35-moe-4bit", "float32", true},
-	{"qwen35-moe-4bit", "bfloat16", false},
+	{"qwen35-moe-4bit", "bfloat16", true},
 	{"qwen35-moe-mxfp4", "float32", false},
 }
 
