@@ -16,6 +16,9 @@ import (
 // model.
 const FThetaFolder = "f_theta"
 
+// FThetaConfigFile is the name of the config in that folder.
+const FThetaConfigFile = ftheta.ConfigFile
+
 // An FThetaConfig is what the config in the folder of an f_theta says.
 type FThetaConfig = ftheta.Config
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -54,6 +55,9 @@ func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key str
 // weights, by the form they are held in, by the type they compute in, by the bits and the layout of
 // keys and values, by what restores these, by the device and version of MLX, and by
 // models.Arithmetic.
+//
+// Restored rows are kept too. So the key of bounded layers tells all that makes these: the files of
+// the f_theta and of the drafter, and the form that the drafter is held in.
 func (p *Pool) checkpointKey(m *Model) (string, error) {
 	return p.arithmeticKey(m, models.Arithmetic)
 }
@@ -72,9 +76,17 @@ func (p *Pool) arithmeticKey(m *Model, arithmetic int) (string, error) {
 		fmt.Fprintln(h, "every row")
 	}
 	if b := m.bounded; b != nil {
-		c := b.files.Config
-		fmt.Fprintln(h, "bounded", *c.SinkSize, *c.WindowSize, c.ExactLayers, c.Embedding,
-			weightsKey(b.dir), weightsKey(m.drafter.source))
+		d := m.drafter
+		fmt.Fprintln(h, "bounded", d.files.Info.Dtype, d.files.Info.Unpacked)
+		if err := addRestoring(h, b.dir, models.FThetaConfigFile); err != nil {
+			return "", err
+		}
+		// The built-in drafter is hashed with the pocket model.
+		if d.source != BuiltInDrafter {
+			if err := addRestoring(h, d.source, "config.json"); err != nil {
+				return "", err
+			}
+		}
 	}
 	if row.Source == storage.SourcePocket {
 		if err := models.CopyPocketWeights(h); err != nil {
@@ -86,9 +98,18 @@ func (p *Pool) arithmeticKey(m *Model, arithmetic int) (string, error) {
 		fmt.Fprint(h, file)
 		return hex.EncodeToString(h.Sum(nil)), nil
 	}
-	entries, err := disk.ReadDir(row.Path, 0)
-	if err != nil {
+	if err := addFileDates(h, row.Path, "config.json"); err != nil {
 		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// addFileDates adds the names, sizes and dates of the files in a folder that hold weights, and of more
+// files there.
+func addFileDates(h io.Writer, dir string, more ...string) error {
+	entries, err := disk.ReadDir(dir, 0)
+	if err != nil {
+		return err
 	}
 	var files []string
 	for _, e := range entries {
@@ -96,12 +117,26 @@ func (p *Pool) arithmeticKey(m *Model, arithmetic int) (string, error) {
 			files = append(files, e.Name())
 		}
 	}
-	for _, name := range append(files, "config.json") {
-		info, err := disk.FS(row.Path).Stat(name)
+	for _, name := range append(files, more...) {
+		info, err := disk.FS(dir).Stat(name)
 		if err != nil {
-			return "", err
+			return err
 		}
 		fmt.Fprintln(h, name, info.Size(), info.ModTime().UnixNano())
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return nil
+}
+
+// mostConfig bounds the config of a drafter or an f_theta, in bytes. Its load has the same bound.
+const mostConfig = 4 << 20
+
+// addRestoring adds the folder of an f_theta or of a drafter. Its config counts whole: any field may
+// decide what is restored, and an edited file can keep its date.
+func addRestoring(h io.Writer, dir, config string) error {
+	text, err := disk.ReadFile(filepath.Join(dir, config), mostConfig)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(h, "%s %s %x\n", dir, config, sha256.Sum256(text))
+	return addFileDates(h, dir)
 }
