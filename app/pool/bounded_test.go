@@ -38,6 +38,7 @@ func TestBoundedLayersAreServed(t *testing.T) {
 	theta := map[string]any{"sink_size": sink, "window_size": window, "exact_layers": []int{exact}}
 	dir := boundedModel(t, theta)
 	texts, keys := map[string]string{}, map[string]bool{}
+	learned := map[string]bool{}
 	needs := map[string]int64{}
 	for _, layout := range []string{"", control.KVFull, control.KVBounded} {
 		r := start(t, setup{Model: dir, KVLayout: layout})
@@ -81,12 +82,13 @@ func TestBoundedLayersAreServed(t *testing.T) {
 			t.Fatal(err)
 		}
 		keys[key] = true
+		learned[m.learnedForm()] = true
 	}
 	if texts[""] != texts[control.KVFull] || texts[""] == texts[control.KVBounded] {
 		t.Errorf("answers by layout: %q", texts)
 	}
-	if len(keys) != 3 {
-		t.Errorf("three layouts have %d keys", len(keys))
+	if len(keys) != 3 || len(learned) != 3 || !learned[""] {
+		t.Errorf("three layouts have %d keys, and learn as %v", len(keys), learned)
 	}
 	c, err := models.ReadFTheta(filepath.Join(dir, "drafter", models.FThetaFolder))
 	if err != nil {

@@ -15,13 +15,15 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	p := m.pool
 	o := engine.Options{
 		ContextLength: m.context, KVBits: m.kvBits, Layout: m.cacheLayout(), Logger: p.log,
-		Name: m.row.ID, Policies: policies{db: p.db}, NoDrafter: reason,
+		Name: m.row.ID, NoDrafter: reason,
 		Drafters: []draft.Drafter{draft.Prediction{}}, Neighbours: &p.engines,
 	}
+	learned := policies{db: p.db, form: m.learnedForm()}
 	if d != nil {
 		o.Drafters = append(o.Drafters, d.Drafter)
-		o.Policies = policies{p.db, map[string]string{d.Name(): weightsKey(d.source)}}
+		learned.sources = map[string]string{d.Name(): weightsKey(d.source)}
 	}
+	o.Policies = learned
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	if !p.opts.NoCheckpoints {
 		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store

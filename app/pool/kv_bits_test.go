@@ -34,6 +34,7 @@ func TestQuantizedKeysMakeRoom(t *testing.T) {
 	f := measured(t, dir)
 	const least = 1024
 	keys, contexts := map[string]bool{}, map[int]int{}
+	learned := map[string]bool{}
 	for _, bits := range []int{0, 8, 4} {
 		r := start(t, setup{Model: dir, KVBits: bits, NoCheckpoints: true})
 		r.setRoom(f.Weights(true) + f.Text(least, true))
@@ -50,6 +51,7 @@ func TestQuantizedKeysMakeRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		keys[key] = true
+		learned[m.learnedForm()] = true
 		l := m.Describe()
 		if want := f.Weights(true) + quantizedText(t, dir, bits, least); l.KVBits != bits ||
 			l.Needs != want {
@@ -65,8 +67,8 @@ func TestQuantizedKeysMakeRoom(t *testing.T) {
 			contexts[bits] = n
 		}
 	}
-	if len(keys) != 3 {
-		t.Errorf("three forms have %d keys", len(keys))
+	if len(keys) != 3 || len(learned) != 3 || !learned[""] {
+		t.Errorf("three forms have %d keys, and learn as %v", len(keys), learned)
 	}
 	if contexts[0] != least || contexts[8] < least*13/8 || contexts[4] < least*5/2 {
 		t.Errorf("contexts that fit, by bits: %v", contexts)
