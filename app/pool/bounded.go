@@ -13,6 +13,7 @@ import (
 	"tandem/engine/restore"
 	"tandem/models"
 	"tandem/storage"
+	"tandem/storage/disk"
 )
 
 // A bounded serves a model whose layers are bounded, see [control.KVLayouts].
@@ -30,39 +31,55 @@ func (b *bounded) close() error {
 	return b.files.Close()
 }
 
-// fTheta returns the folder and the config of the f_theta that restores the rows of a model from the
-// layers of the drafter in a folder.
-func (p *Pool) fTheta(row storage.Model, drafter string) (dir string, c *models.FThetaConfig, err error) {
-	if drafter == "" {
-		return "", nil, fmt.Errorf("the layers of %s cannot be bounded: it has no drafter to restore rows from. "+
-			"Set one with `tandem models drafter set`, or leave out --kv-layout bounded", row.ID)
-	}
-	if dir = p.opts.FTheta; dir == "" {
-		beside := []string{drafter, row.Path}
-		if file := singleFile(row.Path); file != "" {
-			beside[1] = filepath.Dir(row.Path)
-		}
-		dir = models.FindFTheta(beside...)
-	}
-	if dir == "" {
-		return "", nil, fmt.Errorf("the layers of %s cannot be bounded: neither its drafter nor the model has a folder %s. "+
-			"Name one with --f-theta, or leave out --kv-layout bounded", row.ID, models.FThetaFolder)
-	}
-	c, err = models.ReadFTheta(dir)
-	return dir, c, err
+// A noDrafterError says that the layers of a model cannot be bounded, since nothing restores rows.
+type noDrafterError struct {
+	id  string
+	why string // the drafter that it should have cannot be used; empty if it should have none
 }
 
-// openBounded bounds the layers of a loaded model, if that is asked for. d is its drafter. Models that
-// do not generate stay as they are.
-func (p *Pool) openBounded(ctx context.Context, m *Model, d *Drafter) (*bounded, error) {
+func (e *noDrafterError) Error() string {
+	why := "it has no drafter to restore rows from"
+	if e.why != "" {
+		why = e.why
+	}
+	return fmt.Sprintf("the layers of %s cannot be bounded: %s. "+
+		"Set one with `tandem models drafter %s FOLDER`, or leave out --kv-layout bounded",
+		e.id, why, e.id)
+}
+
+// findFTheta returns the folder of the f_theta that restores the rows of a model from the layers of the
+// drafter in a folder.
+func (p *Pool) findFTheta(row storage.Model, drafter string) (dir string, err error) {
+	if drafter == "" {
+		return "", &noDrafterError{id: row.ID}
+	}
+	if p.opts.FTheta != "" {
+		return p.opts.FTheta, nil
+	}
+	beside := []string{drafter, row.Path}
+	switch {
+	case drafter == BuiltInDrafter: // no folder, and its model has none either
+		beside = nil
+	case row.Path != "" && !disk.IsDir(row.Path):
+		beside[1] = filepath.Dir(row.Path)
+	}
+	if dir = models.FindFTheta(beside...); dir == "" {
+		return "", fmt.Errorf("the layers of %s cannot be bounded: neither its drafter nor the model has a folder %s. "+
+			"Name one with --f-theta, or leave out --kv-layout bounded", row.ID, models.FThetaFolder)
+	}
+	return dir, nil
+}
+
+// openBounded bounds the layers of a loaded model, if that is asked for. d is its drafter; where it has
+// none, reason may say why. Models that do not generate stay as they are.
+func (p *Pool) openBounded(ctx context.Context, m *Model, d *Drafter, reason string) (*bounded, error) {
 	if m.layout != control.KVBounded || m.bundle.Purpose.Kind != models.KindText {
 		return nil, nil
 	}
-	source := ""
-	if d != nil {
-		source = d.source
+	if d == nil {
+		return nil, &noDrafterError{m.row.ID, reason}
 	}
-	dir, c, err := p.fTheta(m.row, source)
+	dir, err := p.findFTheta(m.row, d.source)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +87,7 @@ func (p *Pool) openBounded(ctx context.Context, m *Model, d *Drafter) (*bounded,
 	if b.files, err = models.LoadFTheta(ctx, m.bundle, d.files, dir, models.Options{}); err != nil {
 		return nil, err
 	}
+	c := b.files.Config
 	b.model, err = restore.New(m.bundle.Model, restore.Options{
 		Sink: *c.SinkSize, Window: *c.WindowSize, Exact: c.ExactLayers,
 		Source: restore.FTheta(b.files.Stack, b.files.Projection),
@@ -115,5 +133,5 @@ func (b *bounded) describe(device string) *control.Bounded {
 // refuseOtherDrafter is the error for another drafter of a model with bounded layers.
 func refuseOtherDrafter(row storage.Model) error {
 	return control.Errorf(control.CodeInvalid, "The layers of %s are bounded, and its f_theta reads "+
-		"the drafter that it has; start Tandem without --kv-layout bounded to set another one.", row.ID)
+		"the drafter that it has; unload the model to set another one.", row.ID)
 }

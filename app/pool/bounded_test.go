@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
 	"tandem/models"
+	"tandem/storage"
 )
 
 // boundedModel returns the folder of a tiny model with a drafter inside. With theta, the drafter has
@@ -131,15 +133,62 @@ func TestBoundedLayersNeedAnFTheta(t *testing.T) {
 	}
 }
 
-// The drafter of a model with bounded layers cannot be changed: its f_theta reads that one.
+// A drafter that cannot be loaded is no missing one: the refusal says what is wrong with it.
+func TestBoundedLayersTellWhatIsWrongWithTheDrafter(t *testing.T) {
+	dir := boundedModel(t, map[string]any{})
+	if err := os.Truncate(filepath.Join(dir, "drafter", "model.safetensors"), 100); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, setup{Model: dir, KVLayout: control.KVBounded})
+	err := r.pool.Load(t.Context(), "tiny-qwen3")
+	if err == nil || !strings.Contains(err.Error(), "the drafter cannot be used: ") ||
+		!strings.Contains(err.Error(), "model.safetensors") ||
+		!strings.Contains(err.Error(), "`tandem models drafter tiny-qwen3 FOLDER`") {
+		t.Error(err)
+	}
+}
+
+// An f_theta is looked for beside the drafter and the model. The pocket model and its drafter have no
+// folder: what lies below the working folder is none of theirs.
+func TestFThetaOfThePocketModelIsNotInTheWorkingFolder(t *testing.T) {
+	if !models.HasPocketDrafter() {
+		t.Skip("the pocket model has no drafter")
+	}
+	work := t.TempDir()
+	for _, beside := range []string{filepath.FromSlash(BuiltInDrafter), "."} {
+		to := filepath.Join(work, beside, models.FThetaFolder)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700),
+			os.Rename(enginetest.TinyFTheta(t, nil), to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(work)
+	r := open(t, setup{KVLayout: control.KVBounded})
+	for _, drafter := range []string{BuiltInDrafter, enginetest.TinyDrafter(t, nil)} {
+		dir, err := r.pool.findFTheta(storage.Model{ID: models.PocketID,
+			Source: storage.SourcePocket}, drafter)
+		if err == nil || !strings.Contains(err.Error(), "has a folder f_theta") {
+			t.Errorf("%s: %s, %v", drafter, dir, err)
+		}
+	}
+}
+
+// The drafter of a model with bounded layers in memory cannot be changed: its f_theta reads that one.
+// That of a model which is not in memory can be, as without bounded layers.
 func TestDrafterOfBoundedLayersStays(t *testing.T) {
 	r := start(t, setup{Model: boundedModel(t, map[string]any{}), KVLayout: control.KVBounded})
 	if status, body := r.complete(t, control.Alias, "a"); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
-	_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: control.Alias,
-		Drafter: control.DrafterNone})
+	none := control.DrafterRequest{Model: control.Alias, Drafter: control.DrafterNone}
+	_, err := r.pool.Drafter(t.Context(), none)
 	if err == nil || !strings.Contains(err.Error(), "its f_theta reads the drafter") {
 		t.Error(err)
+	}
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := r.pool.Drafter(t.Context(), none); err != nil || d.Choice != control.DrafterNone {
+		t.Errorf("%+v, %v", d, err)
 	}
 }

@@ -76,14 +76,14 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 	if err != nil {
 		return err
 	}
-	if p.opts.KVLayout == control.KVBounded {
-		return refuseOtherDrafter(row)
-	}
 	if row, err = p.lockFor(ctx, row.ID); err != nil {
 		return err
 	}
 	defer p.mu.Unlock()
 	m := p.inMemory(row.ID)
+	if m != nil && m.bounded != nil {
+		return refuseOtherDrafter(row)
+	}
 	if m != nil && m.users > 0 {
 		return control.Errorf(control.CodeModelBusy,
 			"The model %s is answering requests; change its drafter when it is idle.", row.ID)

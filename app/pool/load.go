@@ -206,7 +206,7 @@ func (p *Pool) load(row storage.Model, need demand, progress *loading) (*Model, 
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
-	if m.bounded, err = p.openBounded(p.life, m, d); err != nil {
+	if m.bounded, err = p.openBounded(p.life, m, d, reason); err != nil {
 		return nil, errors.Join(Unusable(row, err), d.Close(), bundle.Close())
 	}
 	took := time.Since(start) - (p.thread.Lent() - lent)

@@ -31,12 +31,16 @@ func (p *Pool) sizeOf(ctx context.Context,
 	if err != nil {
 		return size, asked, err
 	}
-	drafter := ""
-	if choice, err := p.drafterChoice(ctx, row); err == nil {
+	var drafter string
+	choice, missing := p.drafterChoice(ctx, row)
+	if missing == nil {
 		// A drafter that cannot be used takes no memory: the model is served without it.
-		drafter, _ = p.drafterSource(row, choice)
+		drafter, missing = p.drafterSource(row, choice)
 	}
 	if size, err = p.measure(row, drafter, set); err != nil {
+		if _, ok := errors.AsType[*noDrafterError](err); ok {
+			err = &noDrafterError{row.ID, noDrafterReason(missing)}
+		}
 		return size, asked, Unusable(row, err)
 	}
 	return size, asked, nil
@@ -76,8 +80,12 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 	}
 	if err = cmp.Or(err, refused); err == nil && set.layout == control.KVBounded &&
 		s.Kind == models.KindText {
+		var dir string
+		if dir, err = p.findFTheta(row, drafter); err != nil {
+			return m, err
+		}
 		var c *models.FThetaConfig
-		if _, c, err = p.fTheta(row, drafter); err == nil {
+		if c, err = models.ReadFTheta(dir); err == nil {
 			m.Footprint, m.fTheta = m.Footprint.Bounded(c), c.Parameters()
 		}
 	}
