@@ -36,7 +36,7 @@ type FoundModel struct {
 	Why    string `json:"why,omitempty"`     // why it cannot be served, one sentence; empty if it can
 	NoChat string `json:"no_chat,omitempty"` // as in ModelNeeds
 
-	Needs *Needs `json:"needs,omitempty"` // nil if it cannot be served
+	Needs *Needs `json:"needs,omitempty"` // nil if it cannot be served, or if only its registration can tell them
 }
 
 // Packing is [Model.Packing]. It is empty for a model that cannot be served.

@@ -93,7 +93,7 @@ const foundAtOnce = 16
 type finder struct {
 	ctx     context.Context
 	inspect func(dir string) (models.Summary, error)
-	needs   func(models.Footprint) control.Needs
+	needs   func(models.Summary) *control.Needs
 	slots   chan struct{} // one for each folder that is being read
 	running sync.WaitGroup
 
@@ -105,7 +105,7 @@ type finder struct {
 }
 
 func newFinder(ctx context.Context, inspect func(dir string) (models.Summary, error),
-	needs func(models.Footprint) control.Needs, names int) *finder {
+	needs func(models.Summary) *control.Needs, names int) *finder {
 	return &finder{ctx: ctx, inspect: inspect, needs: needs, left: names,
 		slots: make(chan struct{}, foundAtOnce), seen: map[string]bool{}}
 }
@@ -273,8 +273,7 @@ func (f *finder) addInspected(m control.FoundModel, info models.Summary, err err
 	if err != nil {
 		m.Why = bareReason(err, m.Path)
 	} else {
-		needs := f.needs(info.Footprint)
-		m.Needs, m.NoChat = &needs, info.NoChat()
+		m.Needs, m.NoChat = f.needs(info), info.NoChat()
 		m.Bytes, m.Architecture, m.ContextLength, m.Kind = info.Bytes, info.Architecture,
 			info.ContextLength, string(info.Kind)
 		m.Quantization, m.Dtype, m.FileType = info.Quantization, info.Dtype, info.FileType

@@ -355,7 +355,7 @@ func TestOllamasManifestsAreReadOnce(t *testing.T) {
 		}
 	}
 	var once sync.Once
-	f := newFinder(t.Context(), nil, func(models.Footprint) (n control.Needs) { return n },
+	f := newFinder(t.Context(), nil, func(models.Summary) *control.Needs { return nil },
 		foundEntries)
 	f.store(store, func(m ollama.Model) (models.Summary, error) {
 		once.Do(func() {

@@ -73,7 +73,7 @@ func (p *Pool) findFTheta(row storage.Model, drafter string) (dir string, err er
 // openBounded bounds the layers of a loaded model, if that is asked for. d is its drafter; where it has
 // none, reason may say why. Models that do not generate stay as they are.
 func (p *Pool) openBounded(ctx context.Context, m *Model, d *Drafter, reason string) (*bounded, error) {
-	if m.layout != control.KVBounded || m.bundle.Purpose.Kind != models.KindText {
+	if !m.bounds(m.bundle.Purpose.Kind) {
 		return nil, nil
 	}
 	if d == nil {

@@ -57,7 +57,7 @@ func (p *Pool) SettingsLater() map[string]control.Later {
 		if m.dtype != models.DtypePolicy(now.Dtype) {
 			later["dtype"] = control.AtNextLoad
 		}
-		if m.kvBits != p.formSetting(m.own).kvBits {
+		if m.kvBits != m.formAtNextLoad(m.own).kvBits {
 			later["kv_bits"] = control.AtNextLoad
 		}
 		if m.settings.CheckpointMemory != now.CheckpointMemory {

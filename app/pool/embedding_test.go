@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -169,6 +171,59 @@ func TestVectorDoesNotDependOnTheTextsReadWithIt(t *testing.T) {
 		m.Release()
 	}
 	d.Check(t)
+}
+
+// Vectors and scores are of whole keys and values, whatever bits are set for answers: a program compares
+// them with those it has kept. The bits are nothing that such a model waits for, nor can it have its own.
+func TestVectorsAndScoresHaveWholeKeysAndValues(t *testing.T) {
+	of := []*recordedModel{openRecorded(t, "mean"), openRecorded(t, "reranker")}
+	read := func(r *running, of *recordedModel) (rows [][]float32) {
+		m := r.acquired(t, of)
+		defer m.Release()
+		var err error
+		if m.Reader().Kind() == control.KindEmbedding {
+			rows, _, err = m.Reader().Embed(t.Context(), engine.Reading{Texts: of.texts}, 0)
+		} else {
+			var scores []float64
+			scores, _, err = m.Reader().Relevance(t.Context(), engine.Reading{Texts: of.texts})
+			for _, x := range scores {
+				rows = append(rows, []float32{float32(x)})
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	for _, set := range []setup{{KVBits: 8}, {}} {
+		plain, r := open(t, setup{}), open(t, set)
+		if set.KVBits == 0 { // by the setting
+			if _, err := r.ChangeSettings(t.Context(),
+				control.SettingsChange{"kv_bits": json.RawMessage("4")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, of := range of {
+			if want, got := read(plain, of), read(r, of); !slices.EqualFunc(want, got,
+				slices.Equal[[]float32]) {
+				t.Errorf("%s: other results with bits of %+v", filepath.Base(of.dir), set)
+			}
+			id := filepath.Base(of.dir)
+			m := r.pool.inMemory(id)
+			if bits := m.Describe().KVBits; bits != 0 || m.Form().KVBits != 0 {
+				t.Errorf("%s has %d bits", id, bits)
+			}
+			st, err := r.pool.ModelSettings(t.Context(), id)
+			if err != nil || st.Later || r.pool.SettingsLater()["kv_bits"] != "" || st.Needs == nil {
+				t.Errorf("%s: %+v, %v, %v", id, st, r.pool.SettingsLater(), err)
+			}
+			_, err = r.pool.SetModelSettings(t.Context(),
+				control.ModelSettings{Model: id, KVBits: new(8)})
+			if e, ok := errors.AsType[*control.Error](err); !ok || e.Param != "kv_bits" {
+				t.Errorf("%s with bits of its own: %v", id, err)
+			}
+		}
+	}
 }
 
 // unitLength scales a vector to length 1.

@@ -41,6 +41,20 @@ type formSetting struct {
 	layout string // one of control.KVLayouts
 }
 
+// of returns the setting for a model of a kind. Vectors and scores are of whole keys and values, so that
+// they can be compared with those that a program has kept.
+func (f formSetting) of(k models.Kind) formSetting {
+	if k != models.KindText {
+		f.kvBits = 0
+	}
+	return f
+}
+
+// bounds reports whether layers of a model of a kind are bounded.
+func (f formSetting) bounds(k models.Kind) bool {
+	return f.layout == control.KVBounded && k == models.KindText
+}
+
 // A form says how weights are held in memory, and in which type they are computed with. It is chosen
 // at the load.
 type form struct {

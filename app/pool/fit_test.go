@@ -288,3 +288,59 @@ func TestSilentFolderHoldsUpNoOtherModel(t *testing.T) {
 		t.Errorf("the list took %v", d)
 	}
 }
+
+// With the layout full a drafter that is a model keeps every row too, and is counted so.
+func TestDrafterWithEveryRowIsCounted(t *testing.T) {
+	drafter := tinyModel(t, "gemma3_text", "smaller")
+	d := measured(t, drafter)
+	needs := map[string]int64{}
+	const context = 4096
+	for _, layout := range []string{control.KVRing, control.KVFull} {
+		r := open(t, setup{Model: longModel(t), KVLayout: layout, ContextLength: context,
+			NoCheckpoints: true})
+		if _, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: control.Alias,
+			Drafter: drafter}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.pool.Load(t.Context(), "long"); err != nil {
+			t.Fatal(err)
+		}
+		l := r.pool.current().Describe()
+		if needs[layout] = l.Needs; l.Drafter == "" {
+			t.Errorf("%s: no drafter: %s", layout, l.NoDrafter)
+		}
+	}
+	more := d.Full().Text(context, true) - d.Text(context, true)
+	if got := needs[control.KVFull] - needs[control.KVRing]; got != more || more <= 0 {
+		t.Errorf("every row needs %d bytes more, want %d", got, more)
+	}
+}
+
+// What a model would need is not said where a number would be wrong: with bounded layers, which a
+// drafter and an f_theta decide, and with bits that its heads cannot have.
+func TestNeedsAreNotToldWhereOnlyTheLoadKnows(t *testing.T) {
+	narrow, wide := enginetest.TinyModel(t, "qwen3"), wideHeads(t)
+	embedder := enginetest.TinyEmbedder(t)
+	for _, c := range []struct {
+		set   setup
+		dir   string
+		known bool
+	}{
+		{setup{}, narrow, true},
+		{setup{KVBits: 8}, narrow, false},
+		{setup{KVBits: 8}, wide, true},
+		{setup{KVBits: 8}, embedder, true},
+		{setup{KVLayout: control.KVFull}, narrow, true},
+		{setup{KVLayout: control.KVBounded}, narrow, false},
+		{setup{KVLayout: control.KVBounded}, embedder, true},
+	} {
+		s, err := models.Inspect(c.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if needs := open(t, c.set).pool.Needs(s); (needs != nil) != c.known ||
+			c.known && (needs.Bytes <= 0 || !needs.Fits) {
+			t.Errorf("%+v, %s: %+v", c.set, c.dir, needs)
+		}
+	}
+}

@@ -59,8 +59,9 @@ func TestGGUFComputesInFloat32OnTheCPU(t *testing.T) {
 				t.Errorf("it needs %d bytes with weights of %d, want %d and %d", l.Needs, l.Bytes,
 					c.weight+text, c.weight)
 			}
-			if needs := r.pool.Needs(f); needs.Bytes != l.Needs {
-				t.Errorf("before the load it needs %d bytes, and then %d", needs.Bytes, l.Needs)
+			needs := r.pool.Needs(models.Summary{Footprint: f})
+			if needs == nil || needs.Bytes != l.Needs {
+				t.Errorf("before the load it needs %+v, and then %d", needs, l.Needs)
 			}
 			if later := r.pool.SettingsLater(); len(later) > 0 {
 				t.Errorf("settings that work later: %v", later)

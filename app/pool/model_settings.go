@@ -60,7 +60,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	if m := p.inMemory(row.ID); m != nil {
 		out.Serving = m.engine.ContextLength()
 		out.Later = out.Needs != nil && out.Needs.Fits && out.Needs.Context != out.Serving ||
-			m.kvBits != p.formSetting(out.Settings).kvBits
+			m.kvBits != m.formAtNextLoad(out.Settings).kvBits
 	}
 	return out, nil
 }
@@ -84,6 +84,12 @@ func (p *Pool) SetModelSettings(ctx context.Context,
 		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
 			Param:   "kv_bits",
 			Message: fmt.Sprintf("kv_bits must be 8, 4 or 0, not %d.", *b)}
+	}
+	if b := set.KVBits; b != nil && *b > 0 && row.Kind != "" {
+		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
+			Param: "kv_bits",
+			Message: "kv_bits is for models that answer in text. " + row.ID +
+				" makes vectors or scores, and keeps keys and values as they are computed."}
 	}
 	if err := p.db.SetModelSettings(context.WithoutCancel(ctx),
 		storage.ModelSettings(set)); err != nil {
@@ -122,6 +128,11 @@ func (p *Pool) askedFor(ctx context.Context,
 		return p.opts.ContextLength, set, err
 	}
 	return min(*own.Context, cmp.Or(p.opts.ContextLength, *own.Context)), set, nil
+}
+
+// formAtNextLoad returns the form that the next load of the model is asked for, with settings of its own.
+func (m *Model) formAtNextLoad(own control.ModelSettings) formSetting {
+	return m.pool.formSetting(own).of(m.bundle.Purpose.Kind)
 }
 
 // ownSettings returns the model's settings as they are now.

@@ -66,20 +66,22 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 		inspect = func() (models.Summary, error) { return p.Inspect(row.Path) }
 	}
 	s, err := inspect()
-	m, refused := p.loadable(s.Footprint, set)
+	m, refused := p.loadable(s, set)
 	if drafter != "" && drafter != BuiltInDrafter {
 		size, e := p.drafters.get(drafter, listFiles(drafter), func() (models.Footprint, error) {
 			return models.MeasureDrafter(drafter)
 		})
 		if e == nil {
+			m.draftsWide = p.computesWide(size, set.dtype)
+			if set.layout == control.KVFull {
+				size = size.Full()
+			}
 			if m.drafter = size; !p.thread.GPU() {
 				m.drafter = size.OnCPU()
 			}
-			m.draftsWide = p.computesWide(size, set.dtype)
 		}
 	}
-	if err = cmp.Or(err, refused); err == nil && set.layout == control.KVBounded &&
-		s.Kind == models.KindText {
+	if err = cmp.Or(err, refused); err == nil && set.bounds(s.Kind) {
 		var dir string
 		if dir, err = p.findFTheta(row, drafter); err != nil {
 			return m, err
@@ -93,9 +95,10 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 }
 
 // loadable returns a model without a drafter. Error: its keys and values cannot be held so.
-func (p *Pool) loadable(of models.Footprint, set formSetting) (loadable, error) {
-	wide := p.computesWide(of, set.dtype)
-	of, err := of.Quantized(set.kvBits)
+func (p *Pool) loadable(s models.Summary, set formSetting) (loadable, error) {
+	set = set.of(s.Kind)
+	wide := p.computesWide(s.Footprint, set.dtype)
+	of, err := s.Footprint.Quantized(set.kvBits)
 	if err != nil {
 		advice := "; set it to 0 for this model"
 		if by, given := p.settings.Given("kv_bits"); given {
@@ -230,11 +233,17 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 	return out, nil
 }
 
-// Needs returns what a model would need if it were alone in memory.
-func (p *Pool) Needs(of models.Footprint) control.Needs {
-	m, _ := p.loadable(of, p.formSetting(control.ModelSettings{})) // its load says what is wrong
+// Needs returns what a model that is not registered would need if it were alone in memory. It is nil
+// where that shows only once it is: if its layers would be bounded, which a drafter and an f_theta say,
+// and if it needs other bits in its keys and values, which its own settings can give it.
+func (p *Pool) Needs(of models.Summary) *control.Needs {
+	set := p.formSetting(control.ModelSettings{})
+	m, refused := p.loadable(of, set)
+	if refused != nil || set.bounds(of.Kind) {
+		return nil
+	}
 	d, ok := fit(m, p.opts.ContextLength, p.Room())
-	return control.Needs{Bytes: d.bytes(), Context: d.context, Fits: ok}
+	return &control.Needs{Bytes: d.bytes(), Context: d.context, Fits: ok}
 }
 
 // formSetting returns what the next load of a model with settings of its own does. A flag or the

@@ -502,7 +502,7 @@ export interface FoundModel {
   names?: string[] // all that Ollama has for it
   why?: string // why it cannot be served, one sentence; empty if it can
   no_chat?: string // as in ModelNeeds
-  needs?: Needs | null // nil if it cannot be served
+  needs?: Needs | null // nil if it cannot be served, or if only its registration can tell them
 }
 
 // Needs is the memory that a model needs with a context of that length.
