@@ -107,7 +107,7 @@ func (r *Report) prompt(parted *Parted) {
 		r.fact("keys and values", "%d bits an element, in layers that attend all positions", run.KVBits)
 	}
 	if run.KVLayout == KVBounded {
-		r.fact("bounded", "%s of exact layers, %s of own rows and %s of restored rows, %s in all in memory",
+		r.fact("bounded", "%s of exact layers, %s of own rows and %s of restored rows; %s together, in memory",
 			ByteSize(run.KVExactBytes), ByteSize(run.KVOwnBytes), ByteSize(run.KVRestoredBytes),
 			ByteSize(run.KVExactBytes+run.KVOwnBytes+run.KVRestoredBytes))
 	}

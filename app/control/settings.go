@@ -35,7 +35,7 @@ type Settings struct {
 	KeepRequests      KeepRequests  `json:"keep_requests"`       // see KeepRequests
 	LoadOnRequest     LoadOnRequest `json:"load_on_request"`     // see LoadOnRequest
 	Dtype             Dtype         `json:"dtype"`               // see Dtype
-	KVBits            int           `json:"kv_bits"`             // of an element in keys and values that are kept: 8, 4, or 0 for all
+	KVBits            int           `json:"kv_bits"`             // of an element in keys and values that are kept: 8 or 4; 0 = as computed
 
 	MenuSpeed    bool `json:"menu_speed"`    // tokens per second beside the icon in the menu bar
 	StartHidden  bool `json:"start_hidden"`  // the menu bar opens no window when it starts

@@ -146,7 +146,7 @@ type Bounded struct {
 	OwnBytes      int64  `json:"own_bytes"`      // own rows of bounded layers
 	RestoredBytes int64  `json:"restored_bytes"` // restored rows, and the caches that they come from
 	TotalBytes    int64  `json:"total_bytes"`
-	Where         string `json:"where"` // the rows lie: in the memory of the cpu or of the gpu
+	Where         string `json:"where"` // memory of the cpu, or memory of the gpu
 }
 
 // How quantized weights are held in memory. Products with float32 are several times as fast on a

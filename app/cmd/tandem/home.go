@@ -152,8 +152,7 @@ func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag,
 		state, err := client.State(ctx)
 		if err == nil && state.Phase != control.PhaseDraining {
 			if bits.given {
-				return errors.New("a Tandem runs already, and --kv-bits counts for models that are " +
-					"loaded here; write `tandem settings set kv_bits=N` and unload the model, or stop that Tandem")
+				return refuseBits(ctx, client)
 			}
 			return fn(client)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"slices"
@@ -28,6 +29,22 @@ func (k *kvBitsFlag) add(f *flag.FlagSet) {
 			k.bits, k.given = n, true
 			return nil
 		})
+}
+
+// refuseBits says what to do in place of the flag where a Tandem runs that has loaded models already.
+func refuseBits(ctx context.Context, c *control.Client) error {
+	st, err := c.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	advice := "write `tandem settings set kv_bits=N` and unload the model, or stop that Tandem"
+	for _, s := range st.Sources {
+		if s.Name == "kv_bits" && s.By != "" {
+			advice = "there " + s.By + " decides, so stop that Tandem"
+		}
+	}
+	return fmt.Errorf("a Tandem runs already, and --kv-bits counts for models that are loaded here; %s",
+		advice)
 }
 
 // decide lets the flag decide the setting, if it is given.

@@ -203,6 +203,13 @@ func TestKVBitsAreAFlagAVariableAndASetting(t *testing.T) {
 		t.Errorf("run --kv-bits beside a server: exit %d, %s", code, c.stderr)
 	}
 	p.stop(t)
+	p = serveProcess(t, home, "--model", dir, "--kv-bits", "4") // which the setting cannot change
+	if code := c.tandem(t.Context(), "run", "--kv-bits", "8", "x"); code != 1 ||
+		!strings.Contains(c.stderr, "there --kv-bits decides, so stop that Tandem") ||
+		strings.Contains(c.stderr, "settings set") {
+		t.Errorf("run --kv-bits beside a server with a flag: exit %d, %s", code, c.stderr)
+	}
+	p.stop(t)
 	for _, x := range []struct {
 		env  string
 		args []string

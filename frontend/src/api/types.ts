@@ -676,7 +676,7 @@ export interface Settings {
   keep_requests: KeepRequests // see KeepRequests
   load_on_request: LoadOnRequest // see LoadOnRequest
   dtype: Dtype // see Dtype
-  kv_bits: number // of an element in keys and values that are kept: 8, 4, or 0 for all
+  kv_bits: number // of an element in keys and values that are kept: 8 or 4; 0 = as computed
   menu_speed: boolean // tokens per second beside the icon in the menu bar
   start_hidden: boolean // the menu bar opens no window when it starts
   check_updates: boolean // ask for a newer version once a day
@@ -824,7 +824,7 @@ export interface Bounded {
   own_bytes: number // own rows of bounded layers
   restored_bytes: number // restored rows, and the caches that they come from
   total_bytes: number
-  where: string // the rows lie: in the memory of the cpu or of the gpu
+  where: string // memory of the cpu, or memory of the gpu
 }
 
 // Active is one request in flight.
