@@ -28,6 +28,9 @@ func drafterOf(ctx context.Context, m *Main, args []string) error {
 		r.Drafter = rest[1]
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
+		if r.Model, err = idOf(ctx, c, r.Model); err != nil {
+			return err
+		}
 		if r.Drafter, err = drafterPath(ctx, c, r.Drafter); err != nil {
 			return err
 		}

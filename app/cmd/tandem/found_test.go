@@ -90,6 +90,40 @@ func TestFoundModelsOfOneNameAreToldApart(t *testing.T) {
 	}
 }
 
+// A registered model has its folder and its file for names too, as run takes them. A folder with several
+// is refused with their ids.
+func TestRegisteredModelsAreNamedByTheirPlace(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	file, err := os.ReadFile("../../../models/testdata/gguf/llama.gguf")
+	must(t, err)
+	folder := t.TempDir()
+	for _, name := range []string{"one", "two"} {
+		path := filepath.Join(folder, name+".gguf")
+		must(t, os.WriteFile(path, file, 0o600))
+		c.must(t, "models", "add", path)
+	}
+	for _, args := range [][]string{{"remove"}, {"unload"}, {"drafter"}, {"drafter", "none"}} {
+		words := append([]string{"models", args[0], folder}, args[1:]...)
+		if code := c.tandem(t.Context(), words...); code != 1 || !strings.Contains(c.stderr,
+			"2 registered models lie at "+folder+", so name one by its id: one, two") {
+			t.Errorf("%s: exit %d, %s", args, code, c.stderr)
+		}
+	}
+	t.Chdir(folder)
+	c.must(t, "models", "drafter", "./two.gguf", "none")
+	must(t, os.Remove("two.gguf")) // a model whose file is gone can be removed by it
+	c.must(t, "models", "remove", "two.gguf")
+	c.must(t, "models", "unload", folder)
+	c.must(t, "models", "remove", ".")
+	if out := c.must(t, "models", "list"); strings.Contains(out, "one") || strings.Contains(out, "two") {
+		t.Errorf("not removed:\n%s", out)
+	}
+	if code := c.tandem(t.Context(), "models", "remove", folder); code != 1 ||
+		!strings.Contains(c.stderr, "is not registered") {
+		t.Errorf("exit %d, %s", code, c.stderr)
+	}
+}
+
 // Each name that Ollama has for a model leads to it, and all of them make one model here.
 func TestModelsOfOllamasAreAddedByEachName(t *testing.T) {
 	c := newConsole(t, newHome(t))
@@ -115,6 +149,11 @@ func TestModelsOfOllamasAreAddedByEachName(t *testing.T) {
 		want := "tandem: the id of " + filepath.Join(store, "blobs/sha256-"+digest) + " is tiny\n"
 		if strings.Contains(c.stderr, want) != (name != "tiny") {
 			t.Errorf("of %s it says %q", name, c.stderr)
+		}
+	}
+	for _, name := range []string{"tiny", "tiny:135m", "tiny:latest", "hf.co/some/repo:Q4_1"} {
+		if out := c.must(t, "models", "drafter", name); !strings.Contains(out, "model    tiny\n") {
+			t.Errorf("%s has the drafter of %s", name, out)
 		}
 	}
 	// A name with more than the file is another model, which one file cannot give.

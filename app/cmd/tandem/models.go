@@ -199,11 +199,13 @@ func unloadModel(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return err
 	}
-	id := ""
-	if len(rest) > 0 {
-		id = rest[0]
-	}
 	return m.withServer(ctx, func(c *control.Client) error {
+		id := ""
+		if len(rest) > 0 {
+			if id, err = idOf(ctx, c, rest[0]); err != nil {
+				return err
+			}
+		}
 		_, err := c.Unload(ctx, id)
 		return err
 	})
@@ -214,9 +216,12 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return err
 	}
-	id := rest[0]
 	return m.withServer(ctx, func(c *control.Client) error {
 		before, err := c.State(ctx)
+		if err != nil {
+			return err
+		}
+		id, err := idOf(ctx, c, rest[0])
 		if err != nil {
 			return err
 		}

@@ -264,6 +264,63 @@ func register(ctx context.Context, c *control.Client,
 		func(m control.Model) bool { return m.Path == model.Path }), err
 }
 
+// idOf returns the id of the registered model that a person names: by its id, the alias, its folder or
+// GGUF file, or a name that Ollama has for it. So run and serve take names too. A name that no model has
+// is returned as it is. Error: a folder with several models.
+func idOf(ctx context.Context, c *control.Client, name string) (string, error) {
+	list, err := c.Models(ctx)
+	if err != nil {
+		return "", err
+	}
+	has := func(id string) bool {
+		return slices.ContainsFunc(list, func(m control.Model) bool { return m.ID == id })
+	}
+	bare := strings.TrimSuffix(name, ":latest")
+	switch {
+	case name == control.Alias || has(name):
+		return name, nil
+	case has(bare):
+		return bare, nil
+	case library.IsFolder(name):
+		return idAt(list, name)
+	case !slices.ContainsFunc(list, func(m control.Model) bool { return m.Source == "ollama" }):
+		return name, nil
+	}
+	found, err := c.Found(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range found.Models {
+		if m.Registered && slices.Contains(m.Names, name) {
+			return m.ID, nil
+		}
+	}
+	return name, nil
+}
+
+// idAt returns the id of the registered model at a path. A folder stands for the GGUF file in it.
+func idAt(list []control.Model, name string) (string, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, m := range list {
+		if m.Path == path || filepath.Dir(m.Path) == path && library.TrimGGUF(m.Path) != m.Path {
+			ids = append(ids, m.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return name, nil
+	case 1:
+		return ids[0], nil
+	}
+	slices.Sort(ids)
+	return "", fmt.Errorf("%d registered models lie at %s, so name one by its id: %s", len(ids),
+		control.Printable(name), strings.Join(ids, ", "))
+}
+
 // orFolder adds to an error about an unknown id what to write for the folder of that name, or that
 // there is no such folder.
 func orFolder(err error, name string) error {
