@@ -100,7 +100,8 @@ func (k *kvquant) codecs(ctx context.Context, prompts []needlePrompt,
 	var lost error
 	for _, a := range arms {
 		run := evidence.Run{Kind: evidence.KindKVQuant, At: k.now(), Config: k.config(a.codec),
-			Cross:   &evidence.Arm{Name: a.name, Samples: a.samples},
+			Cross: &evidence.Arm{Name: a.name, Samples: a.samples,
+				RestoredFrom: evidence.FromCapture},
 			Oracle:  &evidence.Arm{Name: oracle.name, Samples: oracle.samples},
 			Details: map[string]any{"rel_mse": a.relMSE, "bits_per_value": a.perValue}}
 		if err := report("kvquant, "+a.name, run); err != nil {

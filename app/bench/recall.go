@@ -261,7 +261,8 @@ func (r *recall) run(h haystack, a *recallArm) evidence.Run {
 		Config: map[string]any{"model": r.name, "size": h.name, "lines": []int{h.from, h.to},
 			"seed": needleSeed, "samples": r.samples, "max_new_tokens": r.tokens, "sink_size": sink,
 			"window_size": window, "exact_layers": a.exact, "conditions": r.conditions()},
-		Cross:  &evidence.Arm{Name: a.name, Samples: a.samples, TeacherForced: a.forced},
+		Cross: &evidence.Arm{Name: a.name, Samples: a.samples, TeacherForced: a.forced,
+			RestoredFrom: a.from},
 		Oracle: &evidence.Arm{Name: oracle.name, Samples: oracle.samples, TeacherForced: a.forced},
 		Bypass: a.bypass, Details: map[string]any{"held": details},
 	}

@@ -28,6 +28,7 @@ type recallArm struct {
 	name   string
 	model  *gauge
 	source restore.Source // nil if nothing is restored
+	from   string         // origin of what source restores
 	exact  []int          // caches that keep every row; nil if all or none do
 	engine *engine.Engine // nil for arms that decode by other means
 
@@ -49,24 +50,24 @@ type armResult struct {
 // arms opens all arms that the subject has, the oracle first. The caller closes them.
 func (e *subject) arms() ([]*recallArm, error) {
 	list := []*recallArm{{name: armOracle}}
-	add := func(name string, source restore.Source, exact []int) {
-		list = append(list, &recallArm{name: name, source: source, exact: exact})
+	add := func(name string, source restore.Source, from string, exact []int) {
+		list = append(list, &recallArm{name: name, source: source, from: from, exact: exact})
 	}
 	identity, exact := restore.Identity(e.bundle.Model), e.exact()
-	add(armSinkWindow, nil, nil)
-	add(armIdentity, identity, nil)
+	add(armSinkWindow, nil, "", nil)
+	add(armIdentity, identity, evidence.FromOwnRows, nil)
 	if len(exact) > 0 {
-		add(exactLayers+armIdentity, identity, exact)
+		add(exactLayers+armIdentity, identity, evidence.FromOwnRows, exact)
 	}
 	best := list[2]
 	if e.ftheta != nil {
 		source := restore.FTheta(e.ftheta.Stack, e.ftheta.Projection)
 		if len(e.ftheta.Config.ExactLayers) == 0 {
-			add(armFTheta, source, nil)
+			add(armFTheta, source, evidence.FromFTheta, nil)
 			best = list[len(list)-1]
 		}
 		if len(exact) > 0 {
-			add(exactLayers+armFTheta, source, exact)
+			add(exactLayers+armFTheta, source, evidence.FromFTheta, exact)
 			if best.name == armIdentity {
 				best = list[len(list)-1]
 			}
@@ -76,7 +77,7 @@ func (e *subject) arms() ([]*recallArm, error) {
 		&recallArm{name: restore.NativeBypass, bypass: true},
 		&recallArm{name: armOracle + ", teacher-forced", forced: true},
 		&recallArm{name: best.name + ", teacher-forced", forced: true, source: best.source,
-			exact: best.exact})
+			from: best.from, exact: best.exact})
 	for i, a := range list {
 		m, err := e.bound(a, i == 0 || a.bypass || a.name == armOracle+", teacher-forced")
 		if err != nil {

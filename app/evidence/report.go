@@ -26,6 +26,13 @@ const (
 	QuantizedKV    = "quantized_kv"       // full caches in fewer bits
 )
 
+// Origins of restored rows.
+const (
+	FromOwnRows = "own rows" // of the model itself: they show the machinery alone
+	FromCapture = "capture"  // of the model's own rows, after a codec
+	FromFTheta  = "f_theta"  // of a drafter's keys and values, projected
+)
+
 // Loops that decode.
 const (
 	LoopPlain        = "tandem_plain" // Tandem's pipelined loop: counts as oracle
@@ -79,6 +86,7 @@ type Answers struct {
 	Rates           []*Rate  `json:"per_sample_throughput_tokens_per_sec,omitempty"`
 	MedianRate      *Rate    `json:"median_throughput_tokens_per_sec,omitempty"`
 	SystemUnderTest string   `json:"system_under_test,omitempty"`
+	RestoredFrom    string   `json:"restored_from,omitempty"` // an origin of restored rows
 }
 
 // Gate has the claims of recall.

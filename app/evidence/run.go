@@ -23,6 +23,7 @@ type Arm struct {
 	Name          string
 	Samples       []Sample
 	TeacherForced bool
+	RestoredFrom  string // an origin of restored rows, such as FromFTheta; empty if none are
 }
 
 // A Sample is one answer. The counts are what caches and engine counted while it ran.
@@ -33,7 +34,8 @@ type Sample struct {
 	Tokens  int    // of the answer
 	Loop    string // what decoded; empty = LoopPlain, or LoopSpeculative if blocks were verified
 
-	// Restore is the time before prefill that only this arm needs.
+	// Restore is the time before prefill that only this arm needs. Decode goes from the first token
+	// to the last. An arm without any times was not timed.
 	Restore, Prefill, Decode time.Duration
 
 	RestoredRows int     // in the banks of all layers
@@ -70,6 +72,9 @@ func (run Run) Report() *Report {
 	if run.Cross != nil {
 		r.Results.Cross, r.Throughput.Cross = run.Cross.answers(), run.Cross.times()
 		r.Results.Cross.SystemUnderTest = run.systemUnderTest()
+		if r.Results.Cross.SystemUnderTest == Restored {
+			r.Results.Cross.RestoredFrom = run.Cross.RestoredFrom
+		}
 		r.claimRecall()
 		r.claimSpeedup()
 	}
@@ -161,8 +166,10 @@ func (a *Arm) times() *Times {
 		tokens += s.Tokens
 		blocks += s.Blocks
 	}
-	t.Tokens, t.WallSeconds = new(Count(tokens)), seconds(wall)
-	t.TokensPerSecond = rate(tokens, wall)
+	t.Tokens = new(Count(tokens))
+	if wall > 0 {
+		t.WallSeconds, t.TokensPerSecond = seconds(wall), rate(tokens, wall)
+	}
 	switch {
 	case a.TeacherForced:
 		t.Mode = ModeTeacherForced
@@ -185,10 +192,12 @@ func (a *Arm) times() *Times {
 func (s Sample) row(i int) Row {
 	row := Row{
 		Sample: new(Count(i)), PromptTokens: new(Count(s.Prompt)), Loop: s.Loop,
-		BuildSeconds: seconds(s.Restore), PrefillSeconds: seconds(s.Prefill),
-		DecodeSeconds: seconds(s.Decode), EndToEndSeconds: seconds(s.endToEnd()),
 		Active: new(s.RestoredRows > 0), RestoredRows: new(Count(s.RestoredRows)),
 		EvictedRows: new(Count(s.EvictedRows)), KVBits: new(Count(s.KVBits)),
+	}
+	if s.endToEnd() > 0 {
+		row.BuildSeconds, row.PrefillSeconds = seconds(s.Restore), seconds(s.Prefill)
+		row.DecodeSeconds, row.EndToEndSeconds = seconds(s.Decode), seconds(s.endToEnd())
 	}
 	if s.Blocks > 0 {
 		row.Fused = &Fused{Blocks: new(Count(s.Blocks)), MeanAccept: new(Rate(s.MeanAccept)),
