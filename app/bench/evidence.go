@@ -19,7 +19,7 @@ type evaluator interface {
 // A reporting function takes what was measured, under the title of its table.
 type reporting func(title string, run measuredRun) error
 
-// A measuredRun is an evidence.Run or an evidence.Chat.
+// A measuredRun is an evidence.Run, or a quiet one.
 type measuredRun interface {
 	Report() *evidence.Report
 }

@@ -24,11 +24,13 @@ func (e fewSamples) evaluate(_ context.Context, table func(benchTable) error,
 		Decode: time.Second}
 	one, two := answer, answer
 	one.RestoredRows, two.RestoredRows = 132, e.restored
+	one.EvictedRows, two.EvictedRows = 132, 132
 	if err := table(benchTable{Title: "its own table", Columns: []string{"a"}}); err != nil {
 		return err
 	}
 	return report("needles", evidence.Run{Kind: evidence.KindRecall,
-		Cross:  &evidence.Arm{Name: "f_theta", Samples: []evidence.Sample{one, two}},
+		Cross: &evidence.Arm{Name: "f_theta", RestoredFrom: evidence.FromFTheta,
+			Samples: []evidence.Sample{one, two}},
 		Oracle: &evidence.Arm{Name: "oracle", Samples: []evidence.Sample{answer, answer}}})
 }
 
@@ -49,7 +51,8 @@ func TestEvaluationsPassTheGate(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{"its own table", "1.000 with restoration, oracle 1.000, 2 samples",
+	for _, want := range []string{"its own table",
+		`1.000 with restoration from f_theta ("f_theta"), oracle 1.000, 2 samples`,
 		"withheld: SPEEDUP_SAMPLES: the system under test has 2 samples; measure at least 5"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it prints no %q:\n%s", want, out)

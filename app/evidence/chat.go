@@ -30,6 +30,11 @@ func (c *checker) chat() {
 			"find out why, and run again without", strings.Join(slices.Compact(fallbacks), ", "))
 	}
 	for i, turn := range r.Turns {
+		if turn.Text == nil && r.isOwn() {
+			c.add(MissingLiveness, "turns"+index(i)+".text", "the turn has no text, so nothing shows "+
+				"what was decoded; write it")
+			return
+		}
 		if turn.Text != nil && degenerate(*turn.Text) {
 			c.add(OutputDegenerate, "turns"+index(i)+".text", "the answer ends in a loop; "+
 				"find out what broke the decoding")
@@ -57,6 +62,10 @@ func (c *checker) proposer() {
 // restoration asks each turn for restored rows, if restoration was intended.
 func (c *checker) restoration() {
 	r := c.report
+	if r.FThetaIntended == nil && r.isOwn() {
+		c.add(MissingLiveness, "f_theta_intended", "the chat does not say whether restoration was "+
+			"intended; write true or false")
+	}
 	if r.FThetaIntended == nil || !*r.FThetaIntended {
 		return
 	}

@@ -8,16 +8,18 @@ import (
 
 // TestChatsShowWhatRan plants one violation of each rule of chats.
 func TestChatsShowWhatRan(t *testing.T) {
-	own := Chat{Restoring: true, Answers: []Sample{sample(), sample(), sample()}}.Report()
+	own := chatReport(true, sample(), sample(), sample())
 	foreign := map[string]any{"kind": KindMacChat, "schema_version": 1, "f_theta_intended": true,
 		"fallbacks_taken": []any{}, "turns": []any{
 			map[string]any{"blocks": 2, "f_theta_ran": true, "text": "Paris.", "fallbacks_taken": []any{}},
 			map[string]any{"blocks": 4, "f_theta_ran": true, "text": "Rome.", "fallbacks_taken": []any{}}}}
-	idle := Chat{Answers: []Sample{sample()}}.Report()
+	idle := chatReport(false, sample())
 	for _, p := range []plant{
 		{MissingLiveness, own, "turns", []any{}, nil},
 		{MissingLiveness, own, "turns[1].blocks", deleted, nil},
 		{MissingLiveness, own, "turns[1].restored_rows", deleted, nil},
+		{MissingLiveness, own, "turns[1].text", deleted, nil},
+		{MissingLiveness, idle, "f_theta_intended", deleted, nil},
 		{MissingLiveness, foreign, "turns[1].f_theta_ran", nil, nil},
 		{ProposerNeverRan, idle, "turns[0].blocks", 0, nil},
 		{FThetaNotRun, own, "turns[2].restored_rows", 0, nil}, // f_theta_ran still says true
@@ -63,7 +65,7 @@ func TestOnlyLoopsAreDegenerate(t *testing.T) {
 
 // TestChatMayClaimNothingElse gives a chat the claims of an evaluation.
 func TestChatMayClaimNothingElse(t *testing.T) {
-	tree := asTree(t, Chat{Answers: []Sample{sample()}}.Report())
+	tree := asTree(t, chatReport(false, sample()))
 	tree["gate"] = map[string]any{"recall_cross_model": 1.0}
 	found := codes(Check(written(t, tree)))
 	for _, code := range []Code{MissingStageTimings, RecallScope} {

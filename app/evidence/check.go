@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"math"
 	"slices"
 	"strings"
 )
@@ -13,9 +12,6 @@ const (
 	crossRows   = crossTimes + ".stage_timings"
 	oracleRows  = oracleTimes + ".stage_timings"
 )
-
-// shareTolerance is how far two figures of one share may be apart: some are rounded to two digits.
-const shareTolerance = 0.006
 
 // baselines are the systems under test that restore nothing.
 var baselines = []string{NativeBypass, NativeBaseline, SinkWindow, Speculation, QuantizedKV}
@@ -30,6 +26,8 @@ func (c *checker) evaluation() {
 	}
 	f := c.facts()
 	c.rows(f)
+	c.timed(f.crossArm())
+	c.timed(f.oracleArm())
 	c.baseline(f)
 	c.recall(f)
 	c.fused(f)
@@ -39,20 +37,37 @@ func (c *checker) evaluation() {
 
 // facts are the sections of a report, empty where it has none, and what its rows show of the run.
 type facts struct {
+	own                         bool // the report is Tandem's
 	cross, oracle               Answers
 	gate                        Gate
 	crossTimes, oracleTimes     Times
-	restored, native, unknown   int     // rows that restored, that did not, that do not say
-	firstUnknown, firstContrary int     // -1 = none
-	contrary                    int     // rows whose flag contradicts their count
-	blocks, evicted, kvBits     float64 // summed over the rows
-	counted                     bool    // each row has restored_rows
+	restored, native, unknown   int   // rows that restored, that did not, that do not say
+	firstUnknown, firstContrary int   // -1 = none
+	contrary                    int   // rows whose flag contradicts their count
+	blocks, evicted, kvBits     tally // of the system under test
+	kept                        int   // rows in which no layer gave up a row
+	counted                     bool  // each row has restored_rows
+}
+
+// A tally is in how many rows a count is above 0.
+type tally struct {
+	field string
+	rows  int
+}
+
+// count adds a row.
+func (t *tally) count(n float64) {
+	if n > 0 {
+		t.rows++
+	}
 }
 
 // facts reads the report once for all rules.
 func (c *checker) facts() *facts {
 	r := c.report
-	f := &facts{firstUnknown: -1, firstContrary: -1, counted: true}
+	f := &facts{firstUnknown: -1, firstContrary: -1, counted: true, own: r.isOwn(),
+		blocks: tally{field: "blocks"}, evicted: tally{field: "evicted_rows"},
+		kvBits: tally{field: "kv_bits"}}
 	if r.Results != nil {
 		f.cross, f.oracle = part(r.Results.Cross), part(r.Results.Oracle)
 	}
@@ -78,11 +93,12 @@ func (c *checker) facts() *facts {
 			}
 		}
 		f.counted = f.counted && row.RestoredRows != nil
-		f.evicted += value(row.EvictedRows)
-		f.kvBits += value(row.KVBits)
-		if row.Fused != nil {
-			f.blocks += value(row.Fused.Blocks)
+		f.evicted.count(value(row.EvictedRows))
+		if value(row.EvictedRows) == 0 && (f.own || row.EvictedRows != nil) {
+			f.kept++
 		}
+		f.kvBits.count(value(row.KVBits))
+		f.blocks.count(row.blocks())
 	}
 	return f
 }
@@ -110,6 +126,14 @@ func (r Row) restoration(own bool) (restored, known bool) {
 	return false, false
 }
 
+// blocks returns how many blocks the sample verified.
+func (r Row) blocks() float64 {
+	if r.Fused == nil {
+		return 0
+	}
+	return value(r.Fused.Blocks)
+}
+
 // allRestored reports whether each row is known to have restored.
 func (f *facts) allRestored() bool { return f.restored > 0 && f.native+f.unknown == 0 }
 
@@ -131,7 +155,7 @@ func (c *checker) rows(f *facts) {
 		c.add(MissingStageTimings, crossRows, "the system under test has no row per sample; "+
 			"write prefill_s, decode_s and what was restored for each")
 	case !hasCross && r.Kind != KindMac && len(f.oracleTimes.Rows) == 0 &&
-		(r.Memory == nil || r.Memory.Measured == nil) && r.Details == nil:
+		(r.Memory == nil || r.Memory.Measured == nil) && !r.hasFigures():
 		c.add(MissingStageTimings, oracleRows, "nothing was measured; "+
 			"write a row per sample of each arm")
 	}
@@ -152,18 +176,67 @@ func (c *checker) rows(f *facts) {
 		c.add(MixedRestorationPaths, crossRows, "%d samples restored and %d did not; "+
 			"write one report per path", f.restored, f.native)
 	}
+	if ran := f.labelled(); f.noneRestored() && ran.rows > 0 && ran.rows < len(f.crossTimes.Rows) {
+		c.add(MixedRestorationPaths, crossRows, "the run is called %s, but %d of %d rows have %s "+
+			"above 0; write one report per path", f.cross.SystemUnderTest, ran.rows, len(f.crossTimes.Rows),
+			ran.field)
+	}
+}
+
+// timed asks for the times of each row of an arm whose speed is reported. In reports of others that
+// matters for a speed-up alone.
+func (c *checker) timed(a arm) {
+	t := part(c.report.Throughput)
+	if t.Speedup == nil && (!a.own || a.times.TokensPerSecond == nil && t.DecodeOnly == nil) {
+		return
+	}
+	first, missing := -1, 0
+	for i, row := range a.times.Rows {
+		if row.isTimed() {
+			continue
+		}
+		if missing++; first < 0 {
+			first = i
+		}
+	}
+	if missing > 0 {
+		c.add(MissingStageTimings, a.path+".stage_timings"+index(first), "%d of %d rows of %s lack "+
+			"prefill_s or decode_s, so they show no speed; write both for each", missing,
+			len(a.times.Rows), a.name)
+	}
+}
+
+// hasFigures reports whether the report has other figures. In Tandem's own, those stand for rows in
+// the comparison of drafters alone.
+func (r *Report) hasFigures() bool {
+	if r.isOwn() && r.Kind != KindParity {
+		return false
+	}
+	switch d := r.Details.(type) {
+	case nil:
+		return false
+	case map[string]any:
+		return len(d) > 0
+	case []any:
+		return len(d) > 0
+	}
+	return true
 }
 
 // baseline holds a run that restored nothing to its label.
 func (c *checker) baseline(f *facts) {
 	const label = "results.k3_cross_model.system_under_test"
-	if f.noneRestored() && !slices.Contains(baselines, f.cross.SystemUnderTest) {
+	switch ran := f.labelled(); {
+	case !f.noneRestored():
+	case !slices.Contains(baselines, f.cross.SystemUnderTest):
 		c.add(BaselineAsSUT, label, "no sample restored rows, but the system under test is %.64q; "+
 			"name the baseline, such as %q", f.cross.SystemUnderTest, NativeBypass)
-	}
-	if f.noneRestored() && !f.labelRan() {
+	case ran.field != "" && ran.rows == 0:
 		c.add(BaselineAsSUT, label, "the rows do not show that %s ran; "+
 			"write the count that shows it, or name what ran", f.cross.SystemUnderTest)
+	case f.evicted.rows > 0 && f.cross.SystemUnderTest != SinkWindow:
+		c.add(BaselineAsSUT, label, "%d rows gave up rows of their own, but the run is called %.64q; "+
+			"name it %q", f.evicted.rows, f.cross.SystemUnderTest, SinkWindow)
 	}
 	if f.gate.Recall != nil &&
 		(f.noneRestored() || slices.Contains(baselines, f.cross.SystemUnderTest)) {
@@ -172,99 +245,21 @@ func (c *checker) baseline(f *facts) {
 	}
 }
 
-// labelRan reports whether the counts show the baseline that the label names. A fused run that
-// verified nothing has a rule of its own.
-func (f *facts) labelRan() bool {
+// labelled returns the tally that must show the baseline of the label; no field if there is none.
+// A drafter may find nothing to guess, so blocks of a run with speculation have rules of their own.
+func (f *facts) labelled() tally {
 	switch f.cross.SystemUnderTest {
 	case SinkWindow:
-		return f.evicted > 0
+		return f.evicted
 	case QuantizedKV:
-		return f.kvBits > 0
+		return f.kvBits
 	}
-	return true
-}
-
-// recall holds the claims of recall to the samples.
-func (c *checker) recall(f *facts) {
-	claimed := f.gate.Recall
-	if claimed != nil {
-		const where = "gate.recall_cross_model"
-		n := value(f.cross.Total)
-		switch {
-		case !f.allRestored():
-			c.add(RecallScope, where, "recall is claimed for restoration, but %d of %d rows "+
-				"are known to have restored; claim it only if all did",
-				f.restored, len(f.crossTimes.Rows))
-		case f.cross.Total != nil && n > float64(len(f.crossTimes.Rows)):
-			c.add(RecallScope, where, "recall is claimed for %.0f samples, but %d have rows; "+
-				"write a row for each", n, len(f.crossTimes.Rows))
-		}
-	}
-	native := f.gate.RecallNative
-	if native == nil {
-		native = f.gate.RecallBounded
-	}
-	for _, claim := range []struct {
-		recall  *Share
-		answers Answers
-		where   string
-	}{
-		{claimed, f.cross, "gate.recall_cross_model"},
-		{f.gate.RecallNative, f.cross, "gate.recall_native_baseline"},
-		{f.gate.RecallBounded, f.cross, "gate.recall_sink_window"},
-		{f.gate.RecallOracle, f.oracle, "gate.recall_oracle"},
-	} {
-		if claim.recall == nil {
-			continue
-		}
-		measured, ok := claim.answers.recall()
-		if !ok || !near(value(claim.recall), measured, shareTolerance) {
-			c.add(RecallScope, claim.where, "%s is not the share of right answers under results, "+
-				"%.4g; compute it from the samples", shown(claim.recall), measured)
-		}
-	}
-	if claimed == nil {
-		claimed = native
-	}
-	delta := 100 * math.Abs(value(claimed)-value(f.gate.RecallOracle))
-	if within := f.gate.Within5Points; within != nil && *within &&
-		(claimed == nil || f.gate.RecallOracle == nil || delta > 5+1e-6) {
-		c.add(RecallScope, "gate.recall_delta_within_5pp", "it is true, but the arms are not known "+
-			"to be within 5 points; compute it from both recalls")
-	}
-	if d := f.gate.DeltaPoints; d != nil && !near(math.Abs(value(d)), delta, 200*shareTolerance) {
-		c.add(RecallScope, "gate.recall_delta_vs_oracle_pp", "it is %s, but the arms are %.4g points "+
-			"apart; compute it from both recalls", shown(d), delta)
-	}
-}
-
-// recall returns the share of right answers, if the counts, the list and the figure agree on it.
-func (a Answers) recall() (share float64, ok bool) {
-	shares := []float64{}
-	if a.Recall != nil {
-		shares = append(shares, value(a.Recall))
-	}
-	if value(a.Total) > 0 && a.Right != nil {
-		shares = append(shares, value(a.Right)/value(a.Total))
-	}
-	if len(a.Correct) > 0 {
-		right := 0
-		for _, correct := range a.Correct {
-			if correct {
-				right++
-			}
-		}
-		shares = append(shares, float64(right)/float64(len(a.Correct)))
-	}
-	if len(shares) == 0 {
-		return 0, false
-	}
-	return slices.Min(shares), near(slices.Min(shares), slices.Max(shares), shareTolerance)
+	return tally{}
 }
 
 // fused asks a fused run for a verified block.
 func (c *checker) fused(f *facts) {
-	if f.blocks > 0 {
+	if f.blocks.rows > 0 {
 		return
 	}
 	if f.crossTimes.Mode == ModeFused || f.cross.SystemUnderTest == Speculation {

@@ -19,24 +19,28 @@
 // its own flags then count, and the headline says so. Where a count is given, it overrules the
 // flag. A report of unknown kind is judged by its sections.
 //
+// A speed-up is tokens by the seconds of all stages, summed over the rows of an arm. Decoding alone
+// is the median of tokens by decode_s. In Tandem's rows decode_s begins with the first token, so
+// that one is not counted.
+//
 // # Rules
 //
 //	LEGACY_SCHEMA                the report is older than version 2
-//	MISSING_STAGE_TIMINGS        an arm has no row per sample
+//	MISSING_STAGE_TIMINGS        an arm has no row per sample, or speed without times in each row
 //	MISSING_RESTORATION_FLAG     a row does not say whether it restored, or contradicts its count
-//	MIXED_RESTORATION_PATHS      some samples restored and some did not
+//	MIXED_RESTORATION_PATHS      some samples ran as the label says and some did not
 //	BASELINE_AS_SUT              nothing was restored, and the label does not say so
 //	BASELINE_RECALL_CLAIM        a baseline claims recall for restoration
-//	RECALL_SCOPE                 recall is claimed beyond the samples that restored
+//	RECALL_SCOPE                 recall is claimed beyond the samples, or of what did not run
 //	FUSED_NEVER_RAN              a fused run verified no block
-//	SPEEDUP_SELF_COMPARISON      both arms ran the same
+//	SPEEDUP_SELF_COMPARISON      both arms ran the same, in some sample at least
 //	SPEEDUP_SAMPLES              an arm has fewer than 5 samples
 //	SPEEDUP_DECODE_TOKENS        an arm's median answer is shorter than 32 tokens
 //	SPEEDUP_DECODE_ONLY_MISSING  the medians of decoding alone are missing, or not those of the rows
-//	SPEEDUP_SCOPE_MISMATCH       the arms' times do not cover the same
-//	SPEEDUP_ORACLE_LOOP          the oracle's loop is not a fast one
+//	SPEEDUP_SCOPE_MISMATCH       the arms' times cover different things, or rows give another
+//	SPEEDUP_ORACLE_LOOP          the oracle's loop is not a fast and plain one
 //	SPEEDUP_PREFILL_VARIANCE     an arm's longest prefill took over 3 times its shortest
-//	MEMORY_CLAIM_MISMATCH        the saving is not that of the bytes that were held
+//	MEMORY_CLAIM_MISMATCH        bytes contradict each other, or the saving is not that of the bytes
 //
 // Of a chat with speculation:
 //
@@ -44,7 +48,7 @@
 //	PROPOSER_NEVER_RAN           no turn verified a block
 //	FTHETA_NOT_RUN               a turn skipped the restoration that was intended
 //	SILENT_FALLBACK              a part fell back to another
-//	OUTPUT_DEGENERATE            a text ends in a loop
+//	OUTPUT_DEGENERATE            a text ends in a loop; of an evaluation, against a speed-up
 //
 // An answer longer than the window breaks no rule: tokens past it prove no loss by themselves.
 package evidence

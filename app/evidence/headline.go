@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +65,7 @@ func against(found []Violation, claim string) []string {
 	for _, v := range found {
 		concerns := ""
 		switch {
-		case strings.HasPrefix(string(v.Code), "SPEEDUP_"):
+		case strings.HasPrefix(string(v.Code), "SPEEDUP_"), v.Code == OutputDegenerate:
 			concerns = claimSpeedup
 		case v.Code == RecallScope, v.Code == BaselineRecallClaim:
 			concerns = claimRecall
@@ -95,7 +96,7 @@ func (r *Report) recallClaim() Claim {
 	text := ""
 	switch g := r.Gate; {
 	case g.Recall != nil:
-		text = fmt.Sprintf("%.3f with restoration", *g.Recall)
+		text = fmt.Sprintf("%.3f with restoration%s", *g.Recall, f.cross.restoredBy())
 	case g.RecallBounded != nil:
 		text = fmt.Sprintf("%.3f with bounded caches alone", *g.RecallBounded)
 	case g.RecallNative != nil:
@@ -115,13 +116,25 @@ func (r *Report) recallClaim() Claim {
 	if samples != nil {
 		text += ", " + counted(int(*samples))
 	}
-	if f.crossTimes.Mode == ModeTeacherForced {
+	if f.crossArm().isForced() {
 		text += "; teacher-forced, which measures too little"
 	}
 	if r.Gate.Recall != nil && !f.counted {
 		text += "; restored by the report's own word, no rows were counted"
 	}
 	return Claim{Text: text}
+}
+
+// restoredBy says whose rows were restored, and in which arm, as far as the report has it.
+func (a Answers) restoredBy() string {
+	text := ""
+	if slices.Contains(origins, a.RestoredFrom) {
+		text += " from " + a.RestoredFrom
+	}
+	if a.Name != "" {
+		text += fmt.Sprintf(" (%.64q)", a.Name)
+	}
+	return text
 }
 
 // speedupClaim says how much faster the report claims to be.

@@ -25,7 +25,7 @@ func plain() Sample {
 
 // arms repeats a sample, after change.
 func arms(n int, s Sample, change func(i int, s *Sample)) *Arm {
-	a := &Arm{Name: "arm"}
+	a := &Arm{Name: "arm", RestoredFrom: FromFTheta}
 	for i := range n {
 		one := s
 		if change != nil {
@@ -76,6 +76,7 @@ func honest(t testing.TB) []struct {
 	wrong := func(_ int, s *Sample) { s.Correct = new(false) }
 	notJudged := func(_ int, s *Sample) { s.Correct, s.RestoredRows, s.EvictedRows = nil, 0, 0 }
 	native := func(_ int, s *Sample) { s.Blocks, s.RestoredRows, s.EvictedRows, s.KVBits = 0, 0, 0, 4 }
+	untimed := func(_ int, s *Sample) { s.Restore, s.Prefill, s.Decode = 0, 0, 0 }
 	more := held()
 	more.Restored = 7_000_000
 	slack := held()
@@ -91,7 +92,7 @@ func honest(t testing.TB) []struct {
 				s.Tokens = 8
 			}),
 			Oracle: arms(20, plain(), func(_ int, s *Sample) { s.Tokens = 8 })}.Report(),
-			"recall 0.950 with restoration, oracle 1.000, 20 samples\n" +
+			"recall 0.950 with restoration from f_theta (\"arm\"), oracle 1.000, 20 samples\n" +
 				"speedup withheld: SPEEDUP_DECODE_TOKENS: "},
 		{"oracle alone", Run{Kind: KindRecall, Oracle: arms(10, plain(), nil)}.Report(),
 			"recall oracle alone 1.000, 10 samples"},
@@ -100,7 +101,7 @@ func honest(t testing.TB) []struct {
 			"recall 1.000 of native bypass, oracle 1.000, 5 samples\n" +
 				"speedup withheld: SPEEDUP_SELF_COMPARISON: "},
 		{"fused", fusedRun().Report(),
-			"recall 1.000 with restoration, oracle 1.000, 5 samples\n" +
+			"recall 1.000 with restoration from f_theta (\"arm\"), oracle 1.000, 5 samples\n" +
 				"speedup 1.161 times as fast end to end, 2.000 times in decoding alone, 5 samples\n" +
 				"memory 41.4 % less than full caches; 5.05 MB held: "},
 		{"code", Run{Kind: KindCode, Cross: arms(8, sample(), notJudged),
@@ -115,7 +116,7 @@ func honest(t testing.TB) []struct {
 				"0.28 own rows of bounded layers, 1.90 restored"},
 		{"figures that claim nothing", Run{Kind: KindParity,
 			Details: map[string]any{"drafted": 96, "equal": 91}}.Report(), ""},
-		{"chat", Chat{Restoring: true, Answers: []Sample{sample(), sample()}}.Report(), ""},
+		{"chat", chatReport(true, sample(), sample()), ""},
 		{"at each limit", Run{Kind: KindRecall,
 			Cross: arms(minSamples, sample(), func(i int, s *Sample) { s.Tokens = 30 + i }),
 			Oracle: arms(minSamples, plain(), func(i int, s *Sample) {
@@ -123,18 +124,19 @@ func honest(t testing.TB) []struct {
 				if i == 0 {
 					s.Prefill = 3 * time.Second
 				}
-			})}.Report(), "recall 1.000 with restoration, oracle 1.000, 5 samples\nspeedup "},
+			})}.Report(), "recall 1.000 with restoration from f_theta (\"arm\"), oracle 1.000, " +
+			"5 samples\nspeedup "},
 		{"an answer without a token", Run{Kind: KindRecall,
 			Cross:  arms(1, sample(), func(_ int, s *Sample) { s.Tokens, s.Blocks = 0, 0 }),
 			Oracle: arms(1, plain(), func(_ int, s *Sample) { s.Tokens = 0 })}.Report(),
-			"recall 1.000 with restoration, oracle 1.000, 1 sample\n" +
+			"recall 1.000 with restoration from f_theta (\"arm\"), oracle 1.000, 1 sample\n" +
 				"speedup withheld: an arm decoded no tokens in measured time"},
 		{"worse in all", Run{Kind: KindRecall, Memory: more,
 			Cross: arms(10, sample(), func(i int, s *Sample) {
 				wrong(i, s)
 				s.Decode = time.Minute
 			}), Oracle: arms(10, plain(), nil)}.Report(),
-			"recall 0.000 with restoration, oracle 1.000, 10 samples\n" +
+			"recall 0.000 with restoration from f_theta (\"arm\"), oracle 1.000, 10 samples\n" +
 				"speedup 0.058 times as fast end to end, 0.027 times in decoding alone, 10 samples\n" +
 				"memory 17.9 % more than full caches"},
 		{"bounded caches alone", Run{Kind: KindRecall,
@@ -144,20 +146,46 @@ func honest(t testing.TB) []struct {
 			}), Oracle: arms(20, plain(), nil)}.Report(),
 			"recall 0.000 with bounded caches alone, oracle 1.000, 20 samples\nspeedup "},
 		{"teacher-forced", Run{Kind: KindRecall, Oracle: arms(5, plain(), nil),
-			Cross: &Arm{TeacherForced: true, Samples: arms(5, sample(), nil).Samples}}.Report(),
-			"recall 1.000 with restoration, oracle 1.000, 5 samples; teacher-forced, which measures " +
-				"too little\nspeedup "},
+			Cross: &Arm{Name: "forced", TeacherForced: true, RestoredFrom: FromOwnRows,
+				Samples: arms(5, sample(), nil).Samples}}.Report(),
+			"recall 1.000 with restoration from own rows (\"forced\"), oracle 1.000, 5 samples; " +
+				"teacher-forced, which measures too little\nspeedup withheld: SPEEDUP_SCOPE_MISMATCH: "},
+		{"not timed", Run{Kind: KindKVQuant, Cross: arms(5, sample(), untimed),
+			Oracle: arms(5, plain(), untimed)}.Report(),
+			"recall 1.000 with restoration from f_theta (\"arm\"), oracle 1.000, 5 samples\n" +
+				"speedup withheld: an arm decoded no tokens in measured time"},
+		{"an answer without drafts", Run{Kind: KindCode, Oracle: arms(8, plain(), notJudged),
+			Cross: arms(8, sample(), func(i int, s *Sample) {
+				notJudged(i, s)
+				s.Blocks = i
+			})}.Report(), "speedup withheld: SPEEDUP_SELF_COMPARISON: 1 of 8 answers were decoded "},
+		{"an answer that loops", Run{Kind: KindCode, Oracle: arms(8, plain(), notJudged),
+			Cross: arms(8, sample(), func(i int, s *Sample) {
+				notJudged(i, s)
+				s.Text = strings.Repeat("so ", 40)
+			})}.Report(), "speedup withheld: OUTPUT_DEGENERATE: "},
 		{"buffers with slack", Run{Kind: KindMemory, Memory: slack}.Report(),
 			"memory 18.7 % less than full caches; 7.00 MB held: "},
 		{"Kakeya's fields alone", written(t, flagged(true)),
 			"recall 1.000 with restoration, oracle 1.000, 5 samples; restored by the report's own word, " +
-				"no rows were counted\nspeedup 1.179 times"},
+				"no rows were counted\nspeedup 1.120 times"},
 		{"Kakeya's baseline, labelled", written(t, flagged(false)),
 			"recall 1.000 of native_ar_baseline, oracle 1.000, 5 samples"},
 		{"Kakeya's chat", written(t, map[string]any{"kind": KindMacChat, "schema_version": 1,
 			"f_theta_intended": false, "fallbacks_taken": []any{}, "turns": []any{
 				map[string]any{"user": "q", "text": "Paris.", "blocks": 2, "f_theta_ran": false}}}), ""},
 	}
+}
+
+// chatReport is an honest chat with speculation.
+func chatReport(restoring bool, answers ...Sample) *Report {
+	r := &Report{SchemaVersion: new(Count(SchemaVersion)), Kind: KindChat, Turns: []Turn{},
+		FThetaIntended: new(restoring)}
+	for _, s := range answers {
+		r.Turns = append(r.Turns, Turn{Text: new(s.Text), Blocks: new(Count(s.Blocks)),
+			FThetaRan: new(s.RestoredRows > 0), RestoredRows: new(Count(s.RestoredRows))})
+	}
+	return r
 }
 
 // flagged is a report as Kakeya's schema has it, whose rows have a flag and no counts. Without
@@ -182,13 +210,13 @@ func flagged(restoration bool) map[string]any {
 	gate := map[string]any{"recall_cross_model": 1.0, "recall_oracle": 1.0,
 		"recall_delta_vs_oracle_pp": 0.0, "recall_delta_within_5pp": true}
 	times := map[string]any{"eval_mode": ModeFused, "timing_scope": ScopeEndToEnd,
-		"tokens_per_second": 2.49, "stage_timings": rows}
+		"tokens_per_second": 2.56, "stage_timings": rows}
 	throughput := map[string]any{"k3_cross_model": times,
-		"oracle_native_ar": map[string]any{"timing_scope": ScopeEndToEnd, "tokens_per_second": 2.1113,
+		"oracle_native_ar": map[string]any{"timing_scope": ScopeEndToEnd, "tokens_per_second": 2.2857,
 			"decode_loop": LoopGenerateStep, "stage_timings": oracle},
 		"decode_only": map[string]any{"cross_median_tok_s": 21.3333, "oracle_median_tok_s": 10.6667,
 			"speedup": 2.0},
-		"cross_model_speedup_vs_oracle_ar": 1.179}
+		"cross_model_speedup_vs_oracle_ar": 1.12}
 	memory := map[string]any{"s5": map[string]any{"formula_matches_run": true},
 		"savings_vs_naive_pct": 89.8}
 	if !restoration {

@@ -14,7 +14,8 @@ import (
 // A published report lists seconds of prefill and of decoding for each sample of both arms.
 type published struct {
 	cross, oracle  [][2]float64
-	tokens         []int // of the answers of the system under test
+	capture        []float64 // seconds of aux_prompt_capture_s
+	tokens         []int     // of the answers of the system under test
 	oracleTokens   []int
 	row, oracleRow map[string]any // the same in each row
 	blocks         []int
@@ -32,6 +33,9 @@ func (p published) report(version int) map[string]any {
 		for i, t := range times {
 			row := map[string]any{"sample": i, "prefill_s": t[0], "decode_s": t[1]}
 			maps.Copy(row, same)
+			if len(p.capture) > 0 && same["restoration_active"] != nil {
+				row["aux_prompt_capture_s"] = p.capture[i]
+			}
 			if len(p.blocks) > 0 && same["restoration_active"] != nil {
 				row["fused"] = map[string]any{"blocks": p.blocks[i]}
 			}
@@ -86,7 +90,8 @@ var iterC = published{
 		{28.31, 58.545}},
 	oracle: [][2]float64{{32.911, 4.12}, {22.481, 2.722}, {22.739, 2.825}, {17.881, 2.746},
 		{19.646, 2.81}},
-	tokens: []int{64, 64, 64, 64, 23}, oracleTokens: []int{64, 64, 64, 64, 64},
+	capture: []float64{34.042, 16.984, 23.474, 22.147, 18.018},
+	tokens:  []int{64, 64, 64, 64, 23}, oracleTokens: []int{64, 64, 64, 64, 64},
 	row:       map[string]any{"restoration_active": true, "decode_loop": "fused_specdecode"},
 	oracleRow: map[string]any{"decode_loop": "generate_step"},
 	blocks:    []int{23, 20, 21, 20, 7},

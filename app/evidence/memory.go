@@ -9,28 +9,34 @@ const (
 	bytesTolerance   = 0.01 // between a sum and its parts
 )
 
-// memory holds a claimed saving to the bytes that the caches held.
+// memory holds the bytes that caches held to each other, and a claimed saving to them.
 func (c *checker) memory(f *facts) {
 	m := c.report.Memory
-	if m == nil || m.SavingPercent == nil {
+	if m == nil {
 		return
 	}
-	formula, held := part(m.Formula), m.Measured
-	matches := formula.MatchesRun != nil && *formula.MatchesRun
-	const flag = "memory.s5.formula_matches_run"
-	if held == nil {
-		switch {
-		case c.report.isOwn():
-			c.add(MemoryClaimMismatch, "memory.measured", "a saving is claimed, but no bytes were "+
-				"measured; write the bytes that the caches held")
-		case !matches:
-			c.add(MemoryClaimMismatch, flag, "a saving is claimed from a formula that does not "+
-				"describe the run; withhold it, or measure the bytes")
-		}
-		return
+	if m.Measured != nil {
+		c.bytes(f, m.Measured, part(m.Formula))
 	}
+	if m.SavingPercent != nil {
+		c.saving(m)
+	}
+}
+
+// flagMatches is the path of the flag that says whether the formula describes the run.
+const flagMatches = "memory.s5.formula_matches_run"
+
+// matches reports whether the formula is said to describe the run.
+func (f Formula) matches() bool { return f.MatchesRun != nil && *f.MatchesRun }
+
+// bytes holds measured bytes to their sum, to what ran, and to the formula.
+func (c *checker) bytes(f *facts, held *Measured, formula Formula) {
 	total := held.sum()
-	if !near(value(held.TotalBytes), total, total*bytesTolerance) {
+	switch {
+	case f.own && (held.ExactBytes == nil || held.BoundedBytes == nil || held.RestoredBytes == nil):
+		c.add(MemoryClaimMismatch, "memory.measured", "the bytes of some layers are missing; write "+
+			"exact_layer_bytes, bounded_own_bytes and restored_bytes")
+	case !near(value(held.TotalBytes), total, total*bytesTolerance):
 		c.add(MemoryClaimMismatch, "memory.measured.total_bytes", "the total is %s, but its parts "+
 			"have %.0f bytes; count restored rows or latents too", shown(held.TotalBytes), total)
 	}
@@ -38,18 +44,32 @@ func (c *checker) memory(f *facts) {
 		c.add(MemoryClaimMismatch, "memory.measured.restored_bytes", "rows were restored, but they "+
 			"take no bytes; count them, or the latents they are rebuilt from")
 	}
-	if formula.TotalBytes != nil && matches != held.Matches(formula) {
-		c.add(MemoryClaimMismatch, flag, "it is %t, but the formula gives %s bytes and the layers "+
-			"held %.0f of their own; compute it from both", matches, shown(formula.TotalBytes), held.own())
+	if matches := formula.matches(); formula.TotalBytes != nil && matches != held.Matches(formula) {
+		c.add(MemoryClaimMismatch, flagMatches, "it is %t, but the formula gives %s bytes and the "+
+			"layers held %.0f of their own; compute it from both", matches, shown(formula.TotalBytes), held.own())
 	}
-	full := part(m.Full)
-	if full.bytes() == 0 {
-		c.add(MemoryClaimMismatch, "memory.naive_full_kv", "a saving is claimed, but nothing says "+
+}
+
+// saving holds a claimed saving to the bytes that were held.
+func (c *checker) saving(m *Memory) {
+	held, full := m.Measured, part(m.Full)
+	switch {
+	case held == nil && c.report.isOwn():
+		c.add(MemoryClaimMismatch, "memory.measured", "a saving is claimed, but no bytes were "+
+			"measured; write the bytes that the caches held")
+	case held == nil && !part(m.Formula).matches():
+		c.add(MemoryClaimMismatch, flagMatches, "a saving is claimed from a formula that does not "+
+			"describe the run; withhold it, or measure the bytes")
+	case held == nil:
+	case full.bytes() == 0 || c.report.isOwn() && full.MeasuredBytes == nil:
+		c.add(MemoryClaimMismatch, "memory.naive_full_kv", "a saving is claimed, but nobody measured "+
 			"what full caches hold; write measured_bytes of the oracle's")
-	} else if measured := SavingPercent(total, full.bytes()); !near(value(m.SavingPercent), measured,
-		savingTolerance) {
-		c.add(MemoryClaimMismatch, "memory.savings_vs_naive_pct", "a saving of %s %% is claimed, but "+
-			"the bytes held give %.4g %%; compute it from them", shown(m.SavingPercent), measured)
+	default:
+		if measured := SavingPercent(held.sum(), full.bytes()); !near(value(m.SavingPercent), measured,
+			savingTolerance) {
+			c.add(MemoryClaimMismatch, "memory.savings_vs_naive_pct", "a saving of %s %% is claimed, but "+
+				"the bytes held give %.4g %%; compute it from them", shown(m.SavingPercent), measured)
+		}
 	}
 }
 

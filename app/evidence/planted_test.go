@@ -20,7 +20,7 @@ func set(t *testing.T, tree any, path string, value any) {
 		last := i == len(steps)-1
 		switch at := tree.(type) {
 		case map[string]any:
-			if _, ok := at[step]; !ok {
+			if _, ok := at[step]; !ok && (!last || value == any(deleted)) {
 				t.Fatalf("the honest report has no %s, at %s", step, path)
 			}
 			switch {
@@ -123,19 +123,21 @@ func allPlants() (own, foreign []plant) {
 		{LegacySchema, fused, "schema_version", 1, nil},
 		{MissingStageTimings, quiet, cross + "stage_timings", []any{}, nil},
 		{MissingRestorationFlag, quiet, row + "restored_rows", deleted, nil},
-		{MixedRestorationPaths, quiet, row, map[string]any{"restored_rows": 0}, nil},
+		{MixedRestorationPaths, quiet, row, map[string]any{"restored_rows": 0,
+			"prefill_s": 2, "decode_s": 0.8}, nil},
 		{BaselineAsSUT, bypass, "results.k3_cross_model.system_under_test", Restored, nil},
 		{BaselineRecallClaim, bypass, "gate.recall_cross_model", 1.0, []Code{RecallScope}},
 		{RecallScope, fused, "gate.recall_cross_model", 0.97, []Code{RecallScope}},
 		{FusedNeverRan, quiet, cross + "eval_mode", ModeFused, nil},
 		{SpeedupSelfComparison, bypass, "throughput.cross_model_speedup_vs_oracle_ar", 1.0, nil},
-		{SpeedupSamples, fused, oracle + "stage_timings[4].sample", 3, nil},
+		{SpeedupSamples, fused, oracle + "stage_timings[4].sample", 3, []Code{RecallScope}},
 		{SpeedupDecodeTokens, fused, "results.oracle.per_sample_decode_tokens",
-			[]any{31, 31, 31, 40, 40}, []Code{SpeedupDecodeOnly}},
+			[]any{31, 31, 31, 40, 40}, []Code{SpeedupDecodeOnly, SpeedupScopeMismatch}},
 		{SpeedupDecodeOnly, fused, "throughput.decode_only", deleted, nil},
 		{SpeedupScopeMismatch, fused, oracle + "timing_scope", "decode_only", nil},
 		{SpeedupOracleLoop, fused, oracle + "decode_loop", "per_token_eval", nil},
-		{SpeedupPrefillVariance, fused, oracle + "stage_timings[0].prefill_s", 6.2, nil},
+		{SpeedupPrefillVariance, fused, oracle + "stage_timings[0].prefill_s", 6.2,
+			[]Code{SpeedupScopeMismatch}},
 		{MemoryClaimMismatch, fused, "memory.s5.formula_matches_run", false, nil},
 	}
 	honest, baseline := flagged(true), flagged(false)
@@ -155,14 +157,15 @@ func allPlants() (own, foreign []plant) {
 		{BaselineRecallClaim, baseline, "gate.recall_cross_model", 1.0, []Code{RecallScope}},
 		{RecallScope, honest, row + "restoration_active", nil, []Code{MissingRestorationFlag}},
 		{FusedNeverRan, baseline, cross + "eval_mode", ModeFused, nil},
-		{SpeedupSelfComparison, baseline, "throughput.cross_model_speedup_vs_oracle_ar", 1.179, nil},
+		{SpeedupSelfComparison, baseline, "throughput.cross_model_speedup_vs_oracle_ar", 1.12, nil},
 		{SpeedupSamples, honest, oracle + "stage_timings[4].sample", 3, nil},
 		{SpeedupDecodeTokens, honest, "results.oracle.per_sample_decode_tokens", []any{},
 			[]Code{}},
 		{SpeedupDecodeOnly, honest, "throughput.decode_only.speedup", nil, nil},
 		{SpeedupScopeMismatch, honest, oracle + "timing_scope", "decode_only", nil},
 		{SpeedupOracleLoop, honest, oracle + "decode_loop", "per_token_eval", nil},
-		{SpeedupPrefillVariance, honest, cross + "stage_timings[0].prefill_s", 80.0, nil},
+		{SpeedupPrefillVariance, honest, cross + "stage_timings[0].prefill_s", 80.0,
+			[]Code{SpeedupScopeMismatch}},
 		{MemoryClaimMismatch, honest, "memory.s5.formula_matches_run", false, nil},
 	}
 	return own, foreign
@@ -204,7 +207,7 @@ func TestFlagsDoNotOverruleCounts(t *testing.T) {
 		}
 	}
 	for _, p := range []plant{
-		{RecallScope, fused, results + "samples_total", 9, []Code{RecallScope}},
+		{RecallScope, fused, results + "samples_total", 9, nil},
 		{RecallScope, fused, results + "per_sample_correct[1]", false, nil},
 		{RecallScope, fused, "gate.recall_oracle", 0.8, []Code{RecallScope, RecallScope}},
 		{RecallScope, fused, "gate.recall_delta_vs_oracle_pp", 3, nil},

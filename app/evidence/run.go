@@ -85,29 +85,6 @@ func (run Run) Report() *Report {
 	return r
 }
 
-// A Chat is a conversation with speculation. Of its samples, the counts and the text are reported.
-type Chat struct {
-	At      time.Time
-	Config  map[string]any
-	Answers []Sample
-	// Restoring says that restoration was intended.
-	Restoring bool
-	Fallbacks []string // parts that another took the place of
-}
-
-// Report derives the report of a chat.
-func (c Chat) Report() *Report {
-	r := &Report{SchemaVersion: new(Count(SchemaVersion)), Kind: KindChat, Config: c.Config,
-		MeasuredAt: stamp(c.At), FThetaIntended: new(c.Restoring), Fallbacks: c.Fallbacks,
-		Turns: []Turn{}}
-	for _, s := range c.Answers {
-		r.Turns = append(r.Turns, Turn{Text: new(s.Text), Tokens: new(Count(s.Tokens)),
-			Blocks: new(Count(s.Blocks)), MeanAccept: new(Rate(s.MeanAccept)),
-			FThetaRan: new(s.RestoredRows > 0), RestoredRows: new(Count(s.RestoredRows))})
-	}
-	return r
-}
-
 // systemUnderTest names what ran, from the counts.
 func (run Run) systemUnderTest() string {
 	var restored, blocks, evicted, bits int
@@ -239,13 +216,13 @@ func (r *Report) claimSpeedup() {
 		t.SpeedupWithheld = []string{"the oracle did not run"}
 		return
 	}
-	cross := arm{times: *t.Cross, tokens: r.Results.Cross.Tokens}
-	oracle := arm{times: *t.Oracle, tokens: r.Results.Oracle.Tokens}
+	f := (&checker{report: r}).facts()
+	cross, oracle := f.crossArm(), f.oracleArm()
 	one, two := median(cross.rates()), median(oracle.rates())
 	if one > 0 && two > 0 {
 		t.DecodeOnly = &DecodeOnly{new(Rate(one)), new(Rate(two)), new(Rate(one / two))}
 	}
-	one, two = value(t.Cross.TokensPerSecond), value(t.Oracle.TokensPerSecond)
+	one, two = cross.perSecond(), oracle.perSecond()
 	if one > 0 && two > 0 {
 		t.Speedup = new(Rate(one / two))
 	} else {
@@ -275,10 +252,12 @@ func (b *Bytes) memory() *Memory {
 // withhold takes back each claim that the gate does not admit. Then it notes what the gate still
 // finds.
 func (r *Report) withhold() {
-	found := Check(r)
-	if reasons := against(found, claimRecall); r.Gate.Recall != nil && len(reasons) > 0 {
-		r.Gate.Recall, r.Gate.RecallWithheld = nil, reasons
-		r.Gate.DeltaPoints, r.Gate.Within5Points = nil, nil
+	found, g := Check(r), r.Gate
+	if reasons := against(found, claimRecall); g.claimsRecall() && len(reasons) > 0 {
+		*g = Gate{RecallOracle: g.RecallOracle, RecallWithheld: reasons}
+		if breaks(Check(r), RecallScope) { // the oracle's too
+			g.RecallOracle = nil
+		}
 	}
 	if t := r.Throughput; t != nil && t.Speedup != nil {
 		if reasons := against(found, claimSpeedup); len(reasons) > 0 {
@@ -291,6 +270,11 @@ func (r *Report) withhold() {
 		}
 	}
 	r.Gate.Violations = append([]Violation{}, Check(r)...)
+}
+
+// claimsRecall reports whether recall of any arm is claimed.
+func (g *Gate) claimsRecall() bool {
+	return g.Recall != nil || g.RecallNative != nil || g.RecallBounded != nil || g.RecallOracle != nil
 }
 
 // rate returns tokens per second; nil if nothing was decoded or no time was measured.

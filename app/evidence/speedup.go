@@ -25,6 +25,19 @@ type arm struct {
 	times      Times
 	tokens     []Count
 	tokensPath string
+	own        bool // decode_s goes from the first token to the last
+}
+
+// crossArm returns the side of the system under test.
+func (f *facts) crossArm() arm {
+	return arm{"the system under test", crossTimes, f.crossTimes, f.cross.Tokens,
+		"results.k3_cross_model.per_sample_decode_tokens", f.own}
+}
+
+// oracleArm returns the side of plain decoding.
+func (f *facts) oracleArm() arm {
+	return arm{"the oracle", oracleTimes, f.oracleTimes, f.oracle.Tokens,
+		"results.oracle.per_sample_decode_tokens", f.own}
 }
 
 // speedup holds a claimed speed-up to the rows of both arms.
@@ -34,13 +47,13 @@ func (c *checker) speedup(f *facts) {
 		return
 	}
 	const where = "throughput.cross_model_speedup_vs_oracle_ar"
-	cross := arm{"the system under test", crossTimes, f.crossTimes, f.cross.Tokens,
-		"results.k3_cross_model.per_sample_decode_tokens"}
-	oracle := arm{"the oracle", oracleTimes, f.oracleTimes, f.oracle.Tokens,
-		"results.oracle.per_sample_decode_tokens"}
+	cross, oracle := f.crossArm(), f.oracleArm()
 	if f.noneRestored() && !f.differs() {
 		c.add(SpeedupSelfComparison, where, "nothing restored, sped up or shrank the run, so both "+
 			"arms computed the same; withhold the speed-up")
+	} else if idle := f.idle(); idle > 0 {
+		c.add(SpeedupSelfComparison, where, "%d of %d answers were decoded without a verified block, so "+
+			"both arms computed the same there; withhold the speed-up", idle, len(f.crossTimes.Rows))
 	}
 	for _, a := range []arm{cross, oracle} {
 		c.powered(a)
@@ -50,7 +63,11 @@ func (c *checker) speedup(f *facts) {
 	if loop, ok := oracle.slowLoop(); !ok {
 		c.add(SpeedupOracleLoop, oracleTimes+".decode_loop", "the oracle decoded by %.64q; "+
 			"measure it with %s", loop, strings.Join(oracleLoops, " or "))
+	} else if n, ran := oracle.notPlain(); n > 0 {
+		c.add(SpeedupOracleLoop, oracleRows, "%d rows of the oracle have %s, so it is no plain "+
+			"decoding; measure it with full caches", n, ran)
 	}
+	c.loops(f)
 	for _, a := range []arm{cross, oracle} {
 		if spread := a.prefillSpread(); spread > maxPrefillSpread {
 			c.add(SpeedupPrefillVariance, a.path+".stage_timings", "the longest prefill of %s took "+
@@ -64,12 +81,41 @@ func (c *checker) speedup(f *facts) {
 // run that is called native did not.
 func (f *facts) differs() bool {
 	return !f.nativeLabel() && slices.Contains(baselines, f.cross.SystemUnderTest) &&
-		f.blocks+f.evicted+f.kvBits > 0
+		f.blocks.rows+f.evicted.rows+f.kvBits.rows > 0
+}
+
+// idle returns how many answers of a run with speculation have two tokens or more, and no block.
+func (f *facts) idle() int {
+	if !f.noneRestored() || f.cross.SystemUnderTest != Speculation {
+		return 0
+	}
+	n := 0
+	for i, row := range f.crossTimes.Rows {
+		if row.blocks() == 0 && (i >= len(f.cross.Tokens) || f.cross.Tokens[i] > 1) {
+			n++
+		}
+	}
+	return n
+}
+
+// loops looks for answers that fell into a loop: drafts guess those too well. A slower run claims
+// nothing that a loop could flatter.
+func (c *checker) loops(f *facts) {
+	if value(c.report.Throughput.Speedup) <= 1 {
+		return
+	}
+	for i, text := range f.cross.Decoded {
+		if degenerate(text) {
+			c.add(OutputDegenerate, "results.k3_cross_model.per_sample_decoded"+index(i), "the answer "+
+				"ends in a loop, so its speed says little; withhold the speed-up")
+			return
+		}
+	}
 }
 
 // powered asks an arm for enough samples, and for answers long enough.
 func (c *checker) powered(a arm) {
-	if n := a.samples(); n < minSamples {
+	if n := named(a.times.Rows); n < minSamples {
 		c.add(SpeedupSamples, a.path+".stage_timings", "%s has %d samples; measure at least %d",
 			a.name, n, minSamples)
 	}
@@ -87,51 +133,122 @@ func (c *checker) powered(a arm) {
 func (c *checker) decodeOnly(cross, oracle arm) {
 	const where = "throughput.decode_only"
 	d := c.report.Throughput.DecodeOnly
-	if d == nil || d.Speedup == nil {
+	if d == nil || d.Speedup == nil || d.Cross == nil || d.Oracle == nil {
 		c.add(SpeedupDecodeOnly, where, "the speed-up stands without the medians of decoding alone; "+
-			"write them beside it")
+			"write both, and their ratio, beside it")
 		return
 	}
-	one, two := median(cross.rates()), median(oracle.rates())
-	measured := one / two
-	claimed := value(d.Speedup)
-	if math.IsNaN(measured) && d.Cross != nil && d.Oracle != nil {
-		measured = value(d.Cross) / value(d.Oracle) // the rows have no times to compare with
+	if !cross.isWhole() || !oracle.isWhole() {
+		return // a rule says so already
 	}
-	if !near(claimed, measured, measured*ratioTolerance+absoluteTolerance) {
-		c.add(SpeedupDecodeOnly, where+".speedup", "decoding is called %.4g times as fast, but the "+
-			"rows give %.4g; compute it from the medians of the rows", claimed, measured)
+	one, two := median(cross.rates()), median(oracle.rates())
+	for _, figure := range []struct {
+		name              string
+		claimed, measured float64
+	}{
+		{".speedup", value(d.Speedup), one / two},
+		{".cross_median_tok_s", value(d.Cross), one},
+		{".oracle_median_tok_s", value(d.Oracle), two},
+	} {
+		if !nearRatio(figure.claimed, figure.measured) {
+			c.add(SpeedupDecodeOnly, where+figure.name, "it is %.4g, but the rows give %.4g; "+
+				"compute it from the medians of the rows", figure.claimed, orZero(figure.measured))
+			return
+		}
 	}
 }
 
 // scope asks that both arms' times cover the same, and that the speed-up is their ratio.
 func (c *checker) scope(cross, oracle arm) {
+	for _, a := range []arm{cross, oracle} {
+		if a.isForced() {
+			c.add(SpeedupScopeMismatch, a.path+".eval_mode", "%s was teacher-forced: one forward over an "+
+				"answer is no decoding; withhold the speed-up", a.name)
+			return
+		}
+	}
 	if cross.times.Scope != oracle.times.Scope || cross.times.Scope == "" {
 		c.add(SpeedupScopeMismatch, crossTimes+".timing_scope", "the times cover %.64q and, "+
 			"for the oracle, %.64q; time both the same and name it", cross.times.Scope, oracle.times.Scope)
 		return
 	}
-	one, two := value(cross.times.TokensPerSecond), value(oracle.times.TokensPerSecond)
-	claimed := value(c.report.Throughput.Speedup)
-	if measured := one / two; two > 0 &&
-		!near(claimed, measured, measured*ratioTolerance+absoluteTolerance) {
+	if !cross.isWhole() || !oracle.isWhole() {
+		return // a rule says so already
+	}
+	claimed, measured := value(c.report.Throughput.Speedup), cross.perSecond()/oracle.perSecond()
+	if !nearRatio(claimed, measured) {
 		c.add(SpeedupScopeMismatch, "throughput.cross_model_speedup_vs_oracle_ar",
-			"the speed-up is called %.4g, but tokens per second of both arms give %.4g; "+
-				"compute it from them", claimed, measured)
+			"the speed-up is called %.4g, but tokens and seconds of the rows give %.4g; "+
+				"compute it from them", claimed, orZero(measured))
+		return
+	}
+	for _, a := range []arm{cross, oracle} {
+		if rate := a.times.TokensPerSecond; rate != nil && !nearRatio(value(rate), a.perSecond()) {
+			c.add(SpeedupScopeMismatch, a.path+".tokens_per_second", "it is %s, but tokens and seconds "+
+				"of the rows give %.4g; compute it from them", shown(rate), a.perSecond())
+		}
 	}
 }
 
-// samples returns the number of different samples of the arm.
-func (a arm) samples() int {
-	seen, unnamed := map[Count]bool{}, 0
+// nearRatio reports whether a figure is that of the rows, up to rounding.
+func nearRatio(claimed, measured float64) bool {
+	return !math.IsInf(measured, 0) &&
+		near(claimed, measured, measured*ratioTolerance+absoluteTolerance)
+}
+
+// isTimed reports whether the row has times of prefill and of decoding.
+func (r Row) isTimed() bool {
+	return (r.PrefillSeconds != nil || r.RestoredPrefill != nil) && r.DecodeSeconds != nil
+}
+
+// isWhole reports whether each row has its times and its tokens.
+func (a arm) isWhole() bool {
+	return len(a.tokens) == len(a.times.Rows) &&
+		!slices.ContainsFunc(a.times.Rows, func(r Row) bool { return !r.isTimed() })
+}
+
+// isForced reports whether an answer was forced, and not decoded.
+func (a arm) isForced() bool {
+	return a.times.Mode == ModeTeacherForced || a.times.Loop == ModeTeacherForced ||
+		slices.ContainsFunc(a.times.Rows, func(r Row) bool { return r.Loop == ModeTeacherForced })
+}
+
+// notPlain returns how many rows did what plain decoding over full caches does not, and what the
+// first of them did.
+func (a arm) notPlain() (rows int, ran string) {
 	for _, row := range a.times.Rows {
-		if row.Sample == nil {
-			unnamed++
+		did := ""
+		switch {
+		case value(row.RestoredRows) > 0, row.Active != nil && *row.Active:
+			did = "restored rows"
+		case value(row.EvictedRows) > 0:
+			did = "given up rows"
+		case value(row.KVBits) > 0:
+			did = "quantized caches"
+		case row.blocks() > 0:
+			did = "verified blocks"
+		default:
 			continue
 		}
-		seen[*row.Sample] = true
+		if rows++; rows == 1 {
+			ran = did
+		}
 	}
-	return len(seen) + unnamed
+	return rows, ran
+}
+
+// perSecond returns the tokens of all answers by the seconds of all rows, end to end; NaN without.
+func (a arm) perSecond() float64 {
+	tokens, seconds := 0.0, 0.0
+	for i, row := range a.times.Rows[:min(len(a.times.Rows), len(a.tokens))] {
+		tokens += float64(a.tokens[i])
+		seconds += value(row.BuildSeconds) + value(row.CaptureSeconds) + row.prefill() +
+			value(row.DecodeSeconds)
+	}
+	if seconds == 0 {
+		return math.NaN()
+	}
+	return tokens / seconds
 }
 
 // slowLoop returns a loop of the arm that is none to compare with. ok says there is none.
@@ -148,11 +265,12 @@ func (a arm) slowLoop() (loop string, ok bool) {
 }
 
 // prefillSpread returns the ratio of the longest prefill to the shortest; 0 if two are not known.
+// Reports round to a millisecond, so no prefill counts as shorter.
 func (a arm) prefillSpread() float64 {
 	var times []float64
 	for _, row := range a.times.Rows {
-		if s := row.prefill(); s > 0 {
-			times = append(times, s)
+		if row.PrefillSeconds != nil || row.RestoredPrefill != nil {
+			times = append(times, max(row.prefill(), 1e-3))
 		}
 	}
 	if len(times) < 2 {
@@ -169,12 +287,17 @@ func (r Row) prefill() float64 {
 	return value(r.RestoredPrefill)
 }
 
-// rates returns the tokens per second of decoding alone, of the samples that have both.
+// rates returns the tokens per second of decoding alone, of the samples that have both. Tandem
+// times decoding from the first token on, so that one is not counted.
 func (a arm) rates() []float64 {
 	var rates []float64
 	for i, row := range a.times.Rows[:min(len(a.times.Rows), len(a.tokens))] {
-		if s := value(row.DecodeSeconds); s > 0 && a.tokens[i] > 0 {
-			rates = append(rates, float64(a.tokens[i])/s)
+		n := float64(a.tokens[i])
+		if a.own {
+			n--
+		}
+		if s := value(row.DecodeSeconds); s > 0 && n > 0 {
+			rates = append(rates, n/s)
 		}
 	}
 	return rates

@@ -1,0 +1,164 @@
+package evidence
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestUnprovenClaimsAreRefused reads reports whose claims follow from nothing that they list.
+func TestUnprovenClaimsAreRefused(t *testing.T) {
+	want := map[string][]Code{
+		"bytes_unchecked.json":    {MemoryClaimMismatch},  // another total than the sum
+		"chat_silent.json":        {MissingLiveness},      // neither texts nor what was intended
+		"e2e_not_rows.json":       {SpeedupScopeMismatch}, // equal rows, 10 times the tokens per second
+		"full_by_formula.json":    {MemoryClaimMismatch},  // a saving against bytes that nobody measured
+		"no_times.json":           {MissingStageTimings},  // 100 times as fast, no row has a time
+		"no_tps.json":             {SpeedupScopeMismatch}, // 77 times as fast, with equal rows
+		"nothing.json":            {MissingStageTimings},  // details without any
+		"nothing_evicted.json":    {RecallScope},          // rows restored that were never missing
+		"one_quantized.json":      {MixedRestorationPaths},
+		"oracle_no_rows.json":     {RecallScope}, // 50 samples, 1 row
+		"oracle_restored.json":    {RecallScope, SpeedupOracleLoop},
+		"recall_no_counts.json":   {RecallScope},
+		"sink_from_native.json":   {RecallScope},
+		"sink_from_restored.json": {RecallScope},
+		"teacher_forced.json":     {SpeedupScopeMismatch},
+	}
+	files, err := filepath.Glob("testdata/unproven/*.json")
+	if err != nil || len(files) != len(want) {
+		t.Fatalf("%d files, want %d, %v", len(files), len(want), err)
+	}
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		reports, err := Read(f)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		found := Check(reports[0])
+		for _, code := range want[filepath.Base(file)] {
+			if !breaks(found, code) {
+				t.Errorf("%s breaks %q, not %s", file, codes(found), code)
+			}
+		}
+		if h := HeadlineOf(reports[0]); h.Recall.Text+h.Speedup.Text+h.Memory.Text != "" {
+			t.Errorf("%s has the headline %q", file, h.Lines())
+		}
+	}
+}
+
+// TestClaimsNeedTheirRows edits one field of a report whose claims hold.
+func TestClaimsNeedTheirRows(t *testing.T) {
+	const (
+		cross   = "throughput.k3_cross_model."
+		oracle  = "throughput.oracle_native_ar."
+		results = "results.k3_cross_model."
+	)
+	fused := fusedRun().Report()
+	silent := fusedRun()
+	silent.Memory.Full = 0
+	held := silent.Report() // bytes, and no saving
+	full := Run{Kind: KindRecall, Oracle: arms(5, plain(), nil)}.Report()
+	others := flagged(true)
+	bounded := boundedRun().Report()
+	bypass := Run{Kind: KindRecall, Bypass: true, Cross: arms(5, plain(), nil)}.Report()
+	quantized := Run{Kind: KindKVQuant, Cross: arms(5, plain(), func(_ int, s *Sample) {
+		s.KVBits, s.Correct = 8, nil
+	})}.Report()
+	for _, p := range []plant{
+		// A speed-up follows from the rows of both arms.
+		{MissingStageTimings, fused, oracle + "stage_timings[1].prefill_s", deleted, nil},
+		{MissingStageTimings, fused, cross + "stage_timings[4].decode_s", deleted, nil},
+		{MissingStageTimings, others, oracle + "stage_timings[4].decode_s", deleted, nil},
+		{SpeedupScopeMismatch, fused, cross + "tokens_per_second", 1000, nil},
+		{SpeedupScopeMismatch, others, oracle + "tokens_per_second", 1.5, nil},
+		{SpeedupScopeMismatch, fused, cross + "stage_timings[0].build_restoration_s", 9, nil},
+		{SpeedupScopeMismatch, others, cross + "stage_timings[0].aux_prompt_capture_s", 34, nil},
+		{SpeedupDecodeOnly, fused, "throughput.decode_only.cross_median_tok_s", 100, nil},
+		{SpeedupDecodeOnly, fused, "throughput.decode_only.oracle_median_tok_s", deleted, nil},
+		{SpeedupPrefillVariance, fused, oracle + "stage_timings[0].prefill_s", 0,
+			[]Code{SpeedupScopeMismatch}},
+		{SpeedupScopeMismatch, fused, cross + "eval_mode", ModeTeacherForced, nil},
+		{SpeedupScopeMismatch, fused, cross + "stage_timings[3].decode_loop", ModeTeacherForced, nil},
+		{SpeedupOracleLoop, fused, oracle + "stage_timings[3].kv_bits", 4, []Code{RecallScope}},
+		{SpeedupOracleLoop, others, oracle + "stage_timings[3].fused", map[string]any{"blocks": 2},
+			[]Code{RecallScope}},
+		{SpeedupOracleLoop, others, oracle + "stage_timings[3].restoration_active", true,
+			[]Code{RecallScope}},
+		{OutputDegenerate, fused, results + "per_sample_decoded[3]", "aaaaaaaaaaaaaaaaaaaaaaa", nil},
+
+		// Recall follows from what ran in each row, and from a row for each sample.
+		{RecallScope, fused, cross + "stage_timings[2].evicted_rows", 0, nil},
+		{RecallScope, others, cross + "stage_timings[2].evicted_rows", 0, nil},
+		{RecallScope, fused, results + "restored_from", "thin air", nil},
+		{RecallScope, fused, results + "samples_total", deleted, nil},
+		{RecallScope, fused, results + "samples_correct", 4, nil},
+		{RecallScope, fused, results + "per_sample_correct", []any{true}, nil},
+		{RecallScope, fused, cross + "stage_timings[2].sample", deleted, []Code{SpeedupSamples}},
+		{RecallScope, others, "results.oracle.samples_total", deleted, nil},
+		{RecallScope, full, oracle + "stage_timings[0].sample", 1, nil},
+		{RecallScope, full, oracle + "stage_timings[0].evicted_rows", 1, nil},
+		{RecallScope, bypass, "gate.recall_sink_window", 1.0, nil},
+		{BaselineAsSUT, bypass, cross + "stage_timings[0].evicted_rows", 9, []Code{RecallScope}},
+		{RecallScope, bounded, "gate.recall_native_baseline", 0.0, nil},
+		{MixedRestorationPaths, bounded, cross + "stage_timings[1].evicted_rows", 0, []Code{RecallScope}},
+		{MixedRestorationPaths, quantized, cross + "stage_timings[1].kv_bits", 0, nil},
+
+		// Bytes are held to each other, whatever they save.
+		{MemoryClaimMismatch, held, "memory.measured.total_bytes", 99, nil},
+		{MemoryClaimMismatch, held, "memory.measured.exact_layer_bytes", deleted,
+			[]Code{MemoryClaimMismatch}},
+		{MemoryClaimMismatch, held, "memory.s5.formula_matches_run", false, nil},
+		{MemoryClaimMismatch, fused, "memory.naive_full_kv", map[string]any{"total_resident_mb": 8.61},
+			nil},
+	} {
+		if !p.check(t) {
+			t.Errorf("%s = %v is not caught", p.path, p.value)
+		}
+	}
+}
+
+// boundedRun is a run with bounded caches alone, which finds nothing.
+func boundedRun() Run {
+	return Run{Kind: KindRecall, Cross: arms(5, sample(), func(_ int, s *Sample) {
+		s.RestoredRows, s.Blocks, s.Correct = 0, 0, new(false)
+	})}
+}
+
+// TestOneWrongOfManyIsShown: a claim of 1.000 for 199 of 200 is refused.
+func TestOneWrongOfManyIsShown(t *testing.T) {
+	tree := asTree(t, Run{Kind: KindRecall, Cross: arms(200, sample(), func(i int, s *Sample) {
+		s.Correct = new(i > 0)
+	})}.Report())
+	set(t, tree, "gate.recall_cross_model", 1.0)
+	if found := Check(written(t, tree)); fmt.Sprint(codes(found)) != "[RECALL_SCOPE]" {
+		t.Errorf("it breaks %v", found)
+	}
+}
+
+// TestWriterWithholdsEachRecall gives the writer runs of which no recall may be claimed.
+func TestWriterWithholdsEachRecall(t *testing.T) {
+	short := fusedRun()
+	short.Cross.Samples[1].EvictedRows = 0
+	r := short.Report()
+	if g := r.Gate; g.Recall != nil || g.RecallOracle == nil || len(g.RecallWithheld) != 1 ||
+		len(g.Violations) > 0 {
+		t.Errorf("of a short prompt: %+v", g)
+	}
+	oracle := fusedRun()
+	oracle.Oracle.Samples[1].EvictedRows = 9
+	r = oracle.Report()
+	if g := r.Gate; g.RecallOracle != nil || r.Throughput.Speedup != nil || len(g.Violations) > 0 {
+		t.Errorf("of an oracle with bounded caches: %+v", g)
+	}
+	nobody := fusedRun()
+	nobody.Cross.RestoredFrom = ""
+	if g := nobody.Report().Gate; g.Recall != nil || len(g.Violations) > 0 {
+		t.Errorf("of rows from nowhere: %+v", g)
+	}
+}
