@@ -33,7 +33,7 @@
 //	BASELINE_RECALL_CLAIM        a baseline claims recall for restoration
 //	RECALL_SCOPE                 recall is claimed beyond the samples, or of what did not run
 //	FUSED_NEVER_RAN              a fused run verified no block
-//	SPEEDUP_SELF_COMPARISON      both arms ran the same, in some sample at least
+//	SPEEDUP_SELF_COMPARISON      both arms ran the same, in half of the samples at least
 //	SPEEDUP_SAMPLES              an arm has fewer than 5 samples
 //	SPEEDUP_DECODE_TOKENS        an arm's median answer is shorter than 32 tokens
 //	SPEEDUP_DECODE_ONLY_MISSING  the medians of decoding alone are missing, or not those of the rows

@@ -150,7 +150,11 @@ func (r *Report) speedupClaim() Claim {
 	if t.DecodeOnly != nil && t.DecodeOnly.Speedup != nil {
 		text += fmt.Sprintf(", %.3f times in decoding alone", *t.DecodeOnly.Speedup)
 	}
-	return Claim{Text: text + ", " + counted(len(part(t.Cross).Rows))}
+	text += ", " + counted(len(part(t.Cross).Rows))
+	if idle := (&checker{report: r}).facts().idle(); idle > 0 {
+		text += fmt.Sprintf(", %d of them without drafts", idle)
+	}
+	return Claim{Text: text}
 }
 
 // memoryClaim says what caches held, and what that saves.

@@ -154,16 +154,22 @@ func honest(t testing.TB) []struct {
 			Oracle: arms(5, plain(), untimed)}.Report(),
 			"recall 1.000 with restoration from f_theta (\"arm\"), oracle 1.000, 5 samples\n" +
 				"speedup withheld: an arm decoded no tokens in measured time"},
-		{"an answer without drafts", Run{Kind: KindCode, Oracle: arms(8, plain(), notJudged),
+		{"answers without drafts", Run{Kind: KindCode, Oracle: arms(8, plain(), notJudged),
 			Cross: arms(8, sample(), func(i int, s *Sample) {
 				notJudged(i, s)
-				s.Blocks = i
-			})}.Report(), "speedup withheld: SPEEDUP_SELF_COMPARISON: 1 of 8 answers were decoded "},
+				s.Blocks = max(0, i-2)
+			})}.Report(), "speedup 1.161 times as fast end to end, 2.000 times in decoding alone, " +
+			"8 samples, 3 of them without drafts"},
+		{"half of the answers without drafts", Run{Kind: KindCode,
+			Oracle: arms(8, plain(), notJudged), Cross: arms(8, sample(), func(i int, s *Sample) {
+				notJudged(i, s)
+				s.Blocks = max(0, i-3)
+			})}.Report(), "speedup withheld: SPEEDUP_SELF_COMPARISON: 4 of 8 answers were decoded "},
 		{"an answer that loops", Run{Kind: KindCode, Oracle: arms(8, plain(), notJudged),
 			Cross: arms(8, sample(), func(i int, s *Sample) {
 				notJudged(i, s)
 				s.Text = strings.Repeat("so ", 40)
-			})}.Report(), "speedup withheld: OUTPUT_DEGENERATE: "},
+			})}.Report(), "speedup withheld: OUTPUT_DEGENERATE: 8 of 8 answers "},
 		{"buffers with slack", Run{Kind: KindMemory, Memory: slack}.Report(),
 			"memory 18.7 % less than full caches; 7.00 MB held: "},
 		{"Kakeya's fields alone", written(t, flagged(true)),
