@@ -96,8 +96,8 @@ func (c *checker) share(claim shareClaim) {
 	if own {
 		rows = named(claim.rows)
 	}
-	// The rows of others' oracles carry times alone, and may be left out.
-	hasRows := own || claim.where != "gate.recall_oracle"
+	// The rows of others' oracles carry times alone, and may all be left out.
+	hasRows := own || rows > 0 || claim.where != "gate.recall_oracle"
 	switch {
 	case total == 0 || a.Right == nil && len(a.Correct) == 0:
 		c.add(RecallScope, claim.where, "recall is claimed of no number of samples; "+

@@ -167,7 +167,7 @@ type Row struct {
 	CaptureSeconds  *Seconds `json:"aux_prompt_capture_s,omitempty"`
 	PrefillSeconds  *Seconds `json:"prefill_s,omitempty"`
 	RestoredPrefill *Seconds `json:"restored_prefill_s,omitempty"` // an older name of prefill_s
-	DecodeSeconds   *Seconds `json:"decode_s,omitempty"`
+	DecodeSeconds   *Seconds `json:"decode_s,omitempty"`           // Tandem's: from the first token
 	EndToEndSeconds *Seconds `json:"e2e_s,omitempty"`
 	Active          *bool    `json:"restoration_active,omitempty"`
 	RestoredRows    *Count   `json:"restored_rows,omitempty"` // in the banks of all layers

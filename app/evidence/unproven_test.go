@@ -101,6 +101,7 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 		{RecallScope, fused, results + "per_sample_correct", []any{true}, nil},
 		{RecallScope, fused, cross + "stage_timings[2].sample", deleted, []Code{SpeedupSamples}},
 		{RecallScope, others, "results.oracle.samples_total", deleted, nil},
+		{RecallScope, others, "results.oracle.samples_total", 6, nil},
 		{RecallScope, full, oracle + "stage_timings[0].sample", 1, nil},
 		{RecallScope, full, oracle + "stage_timings[0].evicted_rows", 1, nil},
 		{RecallScope, bypass, "gate.recall_sink_window", 1.0, nil},
