@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"io"
 	"testing"
 
 	"tandem/engine"
@@ -54,6 +55,40 @@ func TestPocketDraftersGuessAsWellAsTheModelCardSays(t *testing.T) {
 		if counted < answers || got < c.least {
 			t.Errorf("%s, %s: %.2f tokens a verify forward in %d answers, want %.1f in %d",
 				c.drafter, c.setting, got, counted, c.least, answers)
+		}
+	}
+}
+
+// Every stage of the journey gives the same answers, the first one too, which keeps no caches. A
+// drafter that was trained on scaled embeddings accepts less with raw ones.
+func TestJourneyStagesGiveTheSameAnswers(t *testing.T) {
+	opened, err := openJourney(t.Context(), Options{Quick: true, Err: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	var tables []benchTable
+	if err := opened.(*journey).report(t.Context(), func(b benchTable) error {
+		tables = append(tables, b)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(tables) != 3 || len(tables[0].Rows) != 7 || len(tables[1].Rows) != 2 ||
+		len(tables[2].Rows) != 4 {
+		t.Fatalf("the tables are %v", tables)
+	}
+	for _, b := range tables {
+		for _, row := range b.Rows {
+			if row[len(row)-1] != "2/2" {
+				t.Errorf("%s: %v", b.Title, row)
+			}
+		}
+	}
+	for _, b := range tables[1:] {
+		scaled, raw := b.Rows[0][2].(float64), b.Rows[1][2].(float64)
+		if scaled <= raw || raw < 1 {
+			t.Errorf("%s: %.2f tokens with scaled embeddings, %.2f with raw ones", b.Title, scaled, raw)
 		}
 	}
 }

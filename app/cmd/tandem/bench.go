@@ -44,7 +44,7 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	pairs := f.Uint("pairs", 0,
 		"measure at least `N` pairs for a comparison of speculation or checkpoints (default 20)")
 	f.BoolVar(&o.Quick, "quick", false,
-		"few measurements, to see that it works: of load, endpoint, verify, speculation, lossless or checkpoints")
+		"few measurements, to see that it works: of load, endpoint, verify, speculation, journey, lossless or checkpoints")
 	f.BoolVar(&o.Full, "full", false, "every combination of speculation")
 	f.StringVar(&o.Only, "only", "",
 		"only what has this `TEXT`: in speculation, where a table's title begins, such as code, edit or cold start; in endpoint and load, in the name of a row")
