@@ -17,7 +17,7 @@ import (
 )
 
 // journeyPrompts is how many prompts a journey measures. Forwarding whole texts takes long.
-const journeyPrompts = 12
+const journeyPrompts = 8
 
 // A journey measures the stages on the way from a forward of the whole text for each token to
 // drafts of adaptive depth. All stages answer each prompt in turns. A second table tells what each
