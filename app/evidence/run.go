@@ -54,7 +54,7 @@ type Bytes struct {
 	// FormulaExact and FormulaBounded are the same layers by their shapes, for Tokens.
 	FormulaExact, FormulaBounded int64
 	Tokens, SinkWindow           int
-	Peak                         int64 // of the process
+	Peak                         int64 // of MLX's memory while the samples ran; 0 = not measured
 }
 
 // Report derives the report of a run. A claim that the gate does not admit is withheld, with the
@@ -239,7 +239,9 @@ func (b *Bytes) memory() *Memory {
 		Formula: &Formula{Tokens: new(Count(b.Tokens)), SinkWindow: new(Count(b.SinkWindow)),
 			BoundedBytes: new(Count(b.FormulaBounded)), ExactBytes: new(Count(b.FormulaExact)),
 			TotalBytes: new(Count(b.FormulaExact + b.FormulaBounded)), Scope: "own rows of all layers"},
-		PeakMB: new(Rate(float64(b.Peak) / 1e6)),
+	}
+	if b.Peak > 0 {
+		m.PeakMB = new(Rate(float64(b.Peak) / 1e6))
 	}
 	m.Formula.MatchesRun = new(m.Measured.Matches(*m.Formula))
 	if b.Full > 0 {
