@@ -106,6 +106,7 @@ type Engine struct {
 	promptShares   fairShares
 	readShares     fairShares
 	trie           *checkpoint.Trie // nil before the first request, and without checkpoints
+	held           held
 
 	wake    chan struct{} // capacity 1: something arrived or was cancelled
 	stopped chan struct{} // closed when the scheduler has ended

@@ -3,7 +3,6 @@ package engine
 import (
 	"tandem/engine/cache"
 	"tandem/engine/mlx"
-	"tandem/engine/restore"
 )
 
 // rollback drops the rows of the step in flight, or of rejected drafts. The caches then hold
@@ -84,14 +83,4 @@ func (e *Engine) flush(s *mlx.Scope, t *task) error {
 	e.forwardBlock(s, t, mlx.New(s, t.tokens[t.fed:t.fed+n], n), n, nil)
 	t.fed += n
 	return s.Eval(t.liveArrays()...)
-}
-
-// measureCaches notes what the caches hold.
-func (e *Engine) measureCaches(t *task) {
-	sum := restore.Bytes{Exact: restore.ResidentBytes(t.caches)}
-	if m, bounded := e.model.(*restore.Model); bounded {
-		sum = m.Bytes(t.caches)
-	}
-	t.stats.KVExact, t.stats.KVOwn, t.stats.KVRestored = sum.Exact, sum.Own,
-		sum.Restored+sum.Source
 }

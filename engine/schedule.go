@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/engine/lm"
 	"tandem/engine/mlx"
 )
 
@@ -135,6 +136,11 @@ func (e *Engine) savePolicies() {
 func (e *Engine) runRound(tasks []*task, work func(tasks []*task, alone bool) error, alone bool) {
 	err := work(tasks, alone)
 	if err == nil {
+		for _, t := range tasks {
+			if !t.finished {
+				e.noteHeld(t)
+			}
+		}
 		return
 	}
 	failed := e.roundError(err)
@@ -175,7 +181,10 @@ func (e *Engine) finish(t *task, err error) {
 			if err := e.flush(s, t); err != nil {
 				return err
 			}
-			if e.measureCaches(t); t.path == nil {
+			now := e.measure(t)
+			t.stats.KVExact, t.stats.KVOwn, t.stats.KVRestored = now.Exact, now.Own,
+				now.Restored+now.Source
+			if t.path == nil {
 				return nil
 			}
 			if t.inFlight != nil && t.fed == len(t.tokens) {
@@ -191,6 +200,7 @@ func (e *Engine) finish(t *task, err error) {
 			}
 			return nil
 		}))
+		e.setHeld(t, lm.KVBytes{})
 		if freed != nil {
 			e.opts.Logger.Error("letting go of a request", "error", freed)
 		}

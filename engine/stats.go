@@ -66,7 +66,7 @@ type Stats struct {
 
 	// What the caches held when the request ended, measured in bytes: all rows of layers that keep
 	// every row or a window of their own, and states; own rows of bounded layers; and rows that are
-	// restored for these, with what they are restored from. See restore.Bytes.
+	// restored for these, with what they are restored from. See lm.KVBytes.
 	KVExact, KVOwn, KVRestored int64
 }
 

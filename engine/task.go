@@ -9,6 +9,7 @@ import (
 	"tandem/engine/cache"
 	"tandem/engine/checkpoint"
 	"tandem/engine/draft"
+	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
 	"tandem/engine/tokenizer"
@@ -33,6 +34,7 @@ type task struct {
 	given  int
 	fed    int
 	caches cache.Stack
+	held   lm.KVBytes // its part of Engine.held
 
 	path    *checkpoint.Path // its place among the checkpoints, nil if it has none
 	forgets int              // Engine.forgets when it came; after a Forget it leaves nothing

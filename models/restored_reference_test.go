@@ -180,7 +180,7 @@ func TestOwnRowsOfABoundedModelStayFlat(t *testing.T) {
 	m := p.model(t)
 	caches := m.NewCaches(cache.Options{})
 	const layers, row = 3, 2 * 2 * 16 * 4 // bytes of keys and values
-	var first restore.Bytes
+	var first lm.KVBytes
 	text := byteText(8192)
 	for _, length := range []int{1024, 4096, 8192} {
 		at := caches[0].Offset()

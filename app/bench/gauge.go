@@ -19,7 +19,7 @@ type gauge struct {
 // held is what the caches of one text hold.
 type held struct {
 	positions int
-	restore.Bytes
+	lm.KVBytes
 
 	own     int // rows that a bounded layer has room for, the slack with them; 0 = none is bounded
 	evicted int // rows that bounded layers gave up, of all layers
@@ -51,7 +51,7 @@ func (g *gauge) measure(caches cache.Stack) held {
 		h.Exact = restore.ResidentBytes(caches)
 		return h
 	}
-	h.Bytes = g.bounded.Bytes(caches)
+	h.KVBytes = g.bounded.Bytes(caches)
 	for _, i := range g.bounded.Bounded() {
 		if arrays := caches[i].Arrays(); len(arrays) > 0 {
 			h.own = arrays[0].Dim(2)

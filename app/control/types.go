@@ -134,7 +134,8 @@ const (
 	KVBounded = "bounded"
 )
 
-// Bounded tells of bounded layers. The bytes are those of all requests in the last forward, measured.
+// Bounded tells of bounded layers. The bytes are those of all requests in flight,
+// measured; 0 if there is none.
 type Bounded struct {
 	FTheta      string `json:"f_theta"`      // its folder
 	Sink        int    `json:"sink"`         // own rows of the first positions

@@ -116,12 +116,13 @@ func (m *Model) cacheLayout() cache.Layout {
 	return cache.Ring
 }
 
-// describe returns what the state shows about bounded layers, nil if there are none.
-func (b *bounded) describe(device string) *control.Bounded {
+// describe returns what the state shows about bounded layers, nil if there are none. now is what all
+// requests in flight hold.
+func (b *bounded) describe(device string, now lm.KVBytes) *control.Bounded {
 	if b == nil {
 		return nil
 	}
-	c, now := b.files.Config, b.model.Measured()
+	c := b.files.Config
 	return &control.Bounded{
 		FTheta: b.dir, Sink: *c.SinkSize, Window: *c.WindowSize, Layers: len(b.model.Bounded()),
 		ExactLayers: slices.Concat([]int{}, c.ExactLayers),

@@ -69,7 +69,7 @@ func (m *Model) Describe() *control.Loaded {
 		Device:        device, Dtype: m.bundle.Model.Config().Dtype.String(), KVBits: m.kvBits,
 		LoadMS: m.took.Milliseconds(), Queued: m.engine.Queued(),
 		Drafter: name, NoDrafter: m.noDrafter, Held: m.Held(), HeldWhy: m.heldWhy(),
-		KVLayout: m.layoutShown(), Bounded: m.bounded.describe(device),
+		KVLayout: m.layoutShown(), Bounded: m.bounded.describe(device, m.engine.KVBytes()),
 		ShortContext: control.ShortContext(m.pool.opts.ContextLength, m.bundle.Info.ContextLength),
 		Bytes:        m.needs.weights, Needs: m.needs.bytes(),
 	}

@@ -26,6 +26,33 @@ type Bounded struct {
 	Restored, Attended int
 }
 
+// KVBytes are the sizes of the live arrays that caches hold.
+type KVBytes struct {
+	Exact    int64 // every row of exact layers, and states
+	Own      int64 // own rows of bounded layers; they do not grow with the text
+	Restored int64 // restored rows of bounded layers
+	Source   int64 // what restoring goes on from: the caches of the drafter's layers
+}
+
+// Total returns the sum.
+func (b KVBytes) Total() int64 { return b.Exact + b.Own + b.Restored + b.Source }
+
+// Plus returns both together.
+func (b KVBytes) Plus(o KVBytes) KVBytes {
+	return KVBytes{b.Exact + o.Exact, b.Own + o.Own, b.Restored + o.Restored, b.Source + o.Source}
+}
+
+// Minus returns what is left without o.
+func (b KVBytes) Minus(o KVBytes) KVBytes {
+	return b.Plus(KVBytes{-o.Exact, -o.Own, -o.Restored, -o.Source})
+}
+
+// A BoundedModel is a model some of whose layers are bounded. Of other models, every row is exact.
+type BoundedModel interface {
+	// Bytes measures the caches of one text, which NewCaches made.
+	Bytes(caches []cache.Cache) KVBytes
+}
+
 // A KVShape says what the rows of an attention layer look like. The zero value is that of a layer
 // whose keys and values cannot be restored.
 type KVShape struct {

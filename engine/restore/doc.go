@@ -10,7 +10,7 @@
 // lm.Sequence to the target's layers. They norm and rotate it as they do their own, put it into their
 // banks and attend both.
 //
-// So the engine needs not know of it. Prefill, verify blocks, checkpoints in memory and on disk,
+// So the engine need not know of it. Prefill, verify blocks, checkpoints in memory and on disk,
 // batches, cancels and restarts go by cache.Cache, and each of these caches keeps that contract. A
 // mode of the engine would have to be told in each of these places.
 //

@@ -33,8 +33,7 @@ type Model struct {
 	bounded []int           // numbers of the bounded caches
 	bounds  []*cache.Bounds // by cache of the target; nil = exact
 
-	rows, attended atomic.Int64          // see Counts
-	measured       atomic.Pointer[Bytes] // see Measured
+	rows, attended atomic.Int64 // see Counts
 }
 
 // Counts say what has been done in fact, by all forwards so far.
@@ -151,11 +150,6 @@ func (m *Model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 		on[i] = q
 	}
 	out := m.target.Forward(s, on, taps)
-	var sum Bytes
-	for _, q := range b {
-		sum.add(m.Bytes(q.Caches))
-	}
-	m.measured.Store(&sum)
 	for _, q := range on {
 		for _, l := range m.bounded {
 			m.rows.Add(int64(q.Bounded[l].Restored))
@@ -182,35 +176,8 @@ func (m *Model) restored(s *mlx.Scope, b lm.Batch) []lm.KV {
 	return made
 }
 
-// Bytes are what the caches of one sequence hold, measured: the sizes of the live arrays.
-type Bytes struct {
-	Exact    int64 // every row of exact layers, and states
-	Own      int64 // own rows of bounded layers; they do not grow with the text
-	Restored int64 // restored rows of bounded layers
-	Source   int64 // what restoring goes on from: the caches of the drafter's layers
-}
-
-func (b *Bytes) add(o Bytes) {
-	b.Exact += o.Exact
-	b.Own += o.Own
-	b.Restored += o.Restored
-	b.Source += o.Source
-}
-
-// Measured returns what the caches of all sequences in the last forward held after it. It may be
-// called from any goroutine.
-func (m *Model) Measured() Bytes {
-	if b := m.measured.Load(); b != nil {
-		return *b
-	}
-	return Bytes{}
-}
-
-// Total returns the sum.
-func (b Bytes) Total() int64 { return b.Exact + b.Own + b.Restored + b.Source }
-
-// Bytes measures caches that NewCaches made.
-func (m *Model) Bytes(caches []cache.Cache) (sum Bytes) {
+// Bytes implements lm.BoundedModel.
+func (m *Model) Bytes(caches []cache.Cache) (sum lm.KVBytes) {
 	target, banks, source := m.parts(caches)
 	for i, c := range target {
 		if m.bounds[i] != nil {

@@ -813,7 +813,8 @@ export interface Loaded {
   in_use?: boolean // a request uses it, so it cannot be unloaded now
 }
 
-// Bounded tells of bounded layers. The bytes are those of all requests in the last forward, measured.
+// Bounded tells of bounded layers. The bytes are those of all requests in flight,
+// measured; 0 if there is none.
 export interface Bounded {
   f_theta: string // its folder
   sink: number // own rows of the first positions
