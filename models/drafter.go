@@ -15,6 +15,7 @@ import (
 	"tandem/models/dflash"
 	"tandem/models/nn"
 	"tandem/models/pocket"
+	"tandem/models/retrieval"
 )
 
 // DrafterSettings choose between readings of a drafter's checkpoint.
@@ -163,6 +164,15 @@ func LoadPocketDrafter(ctx context.Context, target *Bundle, id string,
 		return nil, named(errorf(CodeNotFound, "this program was built without it"), opts)
 	}
 	return loadNamedDrafter(ctx, target, fsys, DrafterSettings{}, opts)
+}
+
+// RetrievalDrafter is the name of the drafter that is embedded beside the retrieval model.
+const RetrievalDrafter = RetrievalID + "/" + retrieval.Drafter
+
+// LoadRetrievalDrafter loads it.
+func LoadRetrievalDrafter(ctx context.Context, target *Bundle, opts Options) (*Drafter, error) {
+	opts.Name = RetrievalDrafter
+	return loadNamedDrafter(ctx, target, retrieval.Folder(retrieval.Drafter), DrafterSettings{}, opts)
 }
 
 func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings DrafterSettings,

@@ -10,6 +10,7 @@ import (
 	"tandem/models/dflash"
 	"tandem/models/ftheta"
 	"tandem/models/nn"
+	"tandem/models/retrieval"
 )
 
 // FThetaFolder is the name of the folder of an f_theta beside the files of its drafter, or of the
@@ -108,6 +109,13 @@ func LoadFThetaFS(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,
 		return nil, named(err, opts)
 	}
 	return f, nil
+}
+
+// LoadRetrievalFTheta loads the f_theta that is embedded beside the retrieval model and its drafter.
+func LoadRetrievalFTheta(ctx context.Context, target *Bundle, d *Drafter,
+	opts Options) (*FTheta, error) {
+	opts.Name = RetrievalID + "/" + retrieval.FThetas[0]
+	return LoadFThetaFS(ctx, target, d, retrieval.Folder(retrieval.FThetas[0]), opts)
 }
 
 func loadFTheta(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,

@@ -28,13 +28,17 @@ func benchModel(ctx context.Context, dir string,
 	return t, b, nil
 }
 
-// loadBenchModel loads the model in a folder, or the pocket model if there is none. Its weights are
+// loadBenchModel loads the model in a folder, the retrieval model by its name, or the pocket model if
+// there is none. Its weights are
 // held as a server with enough memory holds them.
 func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string,
 	o models.Options) (*models.Bundle, error) {
 	o = asServed(o, dir, t.GPU())
-	if dir == "" {
+	switch dir {
+	case "":
 		return models.LoadPocket(ctx, t, o)
+	case models.RetrievalID:
+		return models.LoadRetrieval(ctx, t, o)
 	}
 	return models.Load(ctx, t, dir, o)
 }
@@ -76,14 +80,17 @@ type benchDrafters struct {
 }
 
 // loadBenchDrafters loads the drafters in the given folders, in the model's type. Without folders
-// it loads the drafter that is served with the model: the built-in one for the pocket model, else
-// one in the model's folder. The n-gram drafter comes last. The caller closes them.
+// it loads the drafter that is served with the model: a built-in one for a built-in model, else one
+// in the model's folder. The n-gram drafter comes last. The caller closes them.
 func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string,
 	o models.Options) (*benchDrafters, error) {
 	if len(dirs) == 0 {
-		if model == "" && models.HasPocketDrafter() {
+		switch dir := pool.DrafterBeside(model); {
+		case model == "" && models.HasPocketDrafter():
 			dirs = []string{pool.BuiltInDrafter}
-		} else if dir := pool.DrafterBeside(model); model != "" && dir != "" {
+		case model == models.RetrievalID:
+			dirs = []string{models.RetrievalDrafter}
+		case model != "" && dir != "":
 			dirs = []string{dir}
 		}
 	}

@@ -20,8 +20,8 @@ import (
 
 // Names in Options.Model of an evaluation, beside folders.
 const (
-	starterModel   = "starter"   // in Options.Starter
-	retrievalModel = "retrieval" // of the checkout, or a folder of that name: it finds codes and little else
+	starterModel   = "starter"          // in Options.Starter
+	retrievalModel = models.RetrievalID // it finds codes and little else
 )
 
 // A subject is the model of an evaluation, with what restores its keys and values.
@@ -34,7 +34,8 @@ type subject struct {
 	ftheta  *models.FTheta  // nil if there is none
 }
 
-// subjectFolder returns the folder of the model that the options name. It is empty for pocket.
+// subjectFolder returns the folder of the model that the options name. It is empty for pocket, and
+// retrievalModel for that one.
 func subjectFolder(o Options) (string, error) {
 	switch o.Model {
 	case models.PocketID:
@@ -45,8 +46,6 @@ func subjectFolder(o Options) (string, error) {
 				"setup`, or give --model DIR")
 		}
 		return o.Starter, nil
-	case retrievalModel:
-		return inCheckout(filepath.Join("models", retrievalModel))
 	}
 	return o.Model, nil
 }
@@ -93,9 +92,17 @@ func openDrafted(ctx context.Context, o Options) (*subject, *benchDrafters, erro
 
 // loadRestoration loads the f_theta of a model and the drafter that it reads, if there are both.
 func (e *subject) loadRestoration(ctx context.Context, dir string, drafters []string) error {
-	drafter := pool.DrafterBeside(dir)
-	if len(drafters) > 0 {
+	var drafter string
+	switch {
+	case len(drafters) > 0:
 		drafter = drafters[0]
+	case dir == retrievalModel:
+		return e.loadRetrieval(ctx)
+	case dir != "":
+		drafter = pool.DrafterBeside(dir)
+	}
+	if dir == retrievalModel {
+		dir = "" // no folder of that name below the working folder
 	}
 	found := models.FindFTheta(drafter, dir)
 	if found == "" || drafter == "" {
@@ -107,6 +114,15 @@ func (e *subject) loadRestoration(ctx context.Context, dir string, drafters []st
 		return err
 	}
 	e.ftheta, err = models.LoadFTheta(ctx, e.bundle, e.drafter, found, models.Options{})
+	return err
+}
+
+// loadRetrieval loads the drafter and the f_theta of the retrieval model.
+func (e *subject) loadRetrieval(ctx context.Context) (err error) {
+	if e.drafter, err = models.LoadRetrievalDrafter(ctx, e.bundle, models.Options{}); err != nil {
+		return err
+	}
+	e.ftheta, err = models.LoadRetrievalFTheta(ctx, e.bundle, e.drafter, models.Options{})
 	return err
 }
 

@@ -31,9 +31,12 @@ func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
 	set models.DrafterSettings, o models.Options) (*Drafter, error) {
 	d := &Drafter{source: source, settings: set}
 	var err error
-	if source == BuiltInDrafter || source == models.PocketSlidingDrafter {
+	switch source {
+	case BuiltInDrafter, models.PocketSlidingDrafter:
 		d.files, err = models.LoadPocketDrafter(ctx, bundle, source, o)
-	} else {
+	case models.RetrievalDrafter:
+		d.files, err = models.LoadRetrievalDrafter(ctx, bundle, o)
+	default:
 		d.files, err = models.LoadDrafter(ctx, bundle, source, set, o)
 	}
 	if err != nil {

@@ -86,8 +86,9 @@ var Suite = []Run{
 	{"contexts", Starter}, {"load", ""}, {"start", ""}, {"memory", Starter}, {"endpoint", ""},
 	{"verify", Starter}, {"speculation", Starter}, {"lossless", Starter}, {"checkpoints", Starter},
 	{"checkpoints", ringModel}, {"checkpoints", hybridModel},
-	{"recall", Starter}, {"recall", retrievalModel}, {"kvquant", Starter}, {"code", Starter},
-	{"drafter-parity", ""}, {"scorecard", Starter},
+	{"recall", Starter}, {"recall", retrievalModel}, {"kvquant", Starter}, {"kvquant", retrievalModel},
+	{"code", Starter}, {"code", retrievalModel}, {"drafter-parity", ""}, {"scorecard", Starter},
+	{"scorecard", retrievalModel},
 }
 
 // withoutModel are the benches that take no model.
@@ -220,7 +221,7 @@ const (
 	hybridModel = "qwen3_5-30m" // with recurrent states
 )
 
-// retrievalModel finds codes. Evaluations have it as it lies in models/retrieval.
+// retrievalModel finds codes. It is built into Tandem.
 const retrievalModel = "retrieval"
 
 var RandomModels = []string{largeModel, "qwen3_moe-100m", "qwen3_next-100m", "gpt_oss-100m",

@@ -19,6 +19,15 @@ var files embed.FS
 // use.
 func Files() fs.FS { return files }
 
+// Folder returns one of the folders of the model: that of its drafter, or of an f_theta.
+func Folder(name string) fs.FS {
+	sub, err := fs.Sub(files, name)
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return sub
+}
+
 // Drafter is the folder of the model's DFlash drafter.
 const Drafter = "drafter"
 

@@ -1,0 +1,44 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRetrievalNeedsNoCheckout opens the retrieval model in an empty folder. Its parts come with the
+// program: it finds the code with full caches, and with what its f_theta restores, and not without.
+func TestRetrievalNeedsNoCheckout(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := Options{Model: retrievalModel, Quick: true, Err: new(strings.Builder)}
+	e, drafts, err := openDrafted(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(drafts.loaded) != 1 {
+		t.Errorf("%d drafters came with it", len(drafts.loaded))
+	}
+	if err := drafts.Close(); err != nil {
+		t.Error(err)
+	}
+	r, err := newRecall(e, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	r.keep(func(a *recallArm) bool {
+		return a.name == armOracle || a.name == armSinkWindow || a.name == armFTheta
+	})
+	if len(r.arms) != 3 || !e.terse {
+		t.Fatalf("%d arms, terse %t", len(r.arms), e.terse)
+	}
+	silent := func(benchTable) error { return nil }
+	if err := r.measure(t.Context(), haystacks[0], silent,
+		func(string, measuredRun) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.arms {
+		if got, want := foundIn(a.samples) == 1, a.name != armSinkWindow; got != want {
+			t.Errorf("%s finds the code: %t, with %q", a.name, got, a.samples[0].Text)
+		}
+	}
+}
