@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -87,11 +88,25 @@ func (b Bench) Check(o Options) error {
 		{"long", o.Long}, {"tokens", o.Tokens != 0}, {"block", o.Block != 0},
 		{"probe", o.Probe != ""}, {"dtype", o.Dtype != ""},
 	} {
-		if option.given && !slices.Contains(strings.Fields(b.takes), option.flag) {
+		if option.given && !b.takesFlag(option.flag) {
 			return fmt.Errorf("%s takes no --%s", b.Name, option.flag)
 		}
 	}
+	switch {
+	case len(o.Drafters) > 1 && !b.takesFlag(severalDrafters):
+		return fmt.Errorf("%s takes one --drafter", b.Name)
+	case o.Size != "" && o.Long:
+		return errors.New("--size names one haystack and --long adds one to the usual: give one of them")
+	}
 	return nil
+}
+
+// severalDrafters, in Bench.takes, allows --drafter more than once.
+const severalDrafters = "drafters"
+
+// takesFlag reports whether the bench reads a flag.
+func (b Bench) takesFlag(name string) bool {
+	return slices.Contains(strings.Fields(b.takes), name)
 }
 
 // A bench is opened once. It is a measurer, a reporter or an [evaluator].

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -48,8 +49,9 @@ func evaluate(ctx context.Context, e evaluator, o Options, table func(benchTable
 		}
 		return table(claims(title, evidence.HeadlineOf(r)))
 	})
-	if err == nil && len(refused) > 0 {
-		err = fmt.Errorf("the gate does not admit:\n  %s", strings.Join(refused, "\n  "))
+	if len(refused) > 0 {
+		err = errors.Join(err, fmt.Errorf("the gate does not admit:\n  %s",
+			strings.Join(refused, "\n  ")))
 	}
 	return err
 }

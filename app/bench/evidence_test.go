@@ -3,8 +3,10 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +79,49 @@ func TestEvaluationsPassTheGate(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &table); err != nil ||
 		table.Title != "needles" || len(table.Rows) != 2 {
 		t.Errorf("the last of %d lines is %s, %v", len(lines), lines[len(lines)-1], err)
+	}
+}
+
+// A failing evaluation reports something that the gate refuses, and then fails.
+type failing struct{ fewSamples }
+
+var errFailing = errors.New("it fails after that")
+
+func (f failing) evaluate(ctx context.Context, table func(benchTable) error,
+	report reporting) error {
+	return errors.Join(f.fewSamples.evaluate(ctx, table, report), errFailing)
+}
+
+// TestBothErrorsAreSaid: what the gate refused is said even if the evaluation fails.
+func TestBothErrorsAreSaid(t *testing.T) {
+	_, err := runEvaluation(t, failing{}, Options{})
+	if !errors.Is(err, errFailing) || !strings.Contains(err.Error(), "MIXED_RESTORATION_PATHS") {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// TestOptionsThatWouldBeIgnored are refused.
+func TestOptionsThatWouldBeIgnored(t *testing.T) {
+	two := Options{Drafters: []string{"a", "b"}}
+	for _, c := range []struct {
+		bench, want string
+		options     Options
+	}{
+		{"code", "takes one --drafter", two},
+		{"recall", "takes one --drafter", two},
+		{"scorecard", "takes one --drafter", two},
+		{"verify", "", two},
+		{"speculation", "", two},
+		{"plain", "takes no --drafter", two},
+		{"recall", "give one of them", Options{Size: "ctx70", Long: true}},
+		{"recall", "", Options{Size: "ctx70"}},
+	} {
+		i := slices.IndexFunc(Benches(), func(b Bench) bool { return b.Name == c.bench })
+		switch err := Benches()[i].Check(c.options); {
+		case err == nil && c.want == "":
+		case err == nil || c.want == "" || !strings.Contains(err.Error(), c.want):
+			t.Errorf("%s %+v: %v, want %q", c.bench, c.options, err, c.want)
+		}
 	}
 }
 

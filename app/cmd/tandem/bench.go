@@ -24,7 +24,7 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"),
 		"`DIR` of the model, or for evaluations starter, pocket or retrieval (default: pocket, for evaluations starter)")
 	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")
-	f.Func("drafter", "`DIR` of a drafter for the model, or pocket/drafter-sliding, for verify and speculation; may be repeated",
+	f.Func("drafter", "`DIR` of a drafter for the model, or pocket/drafter-sliding: of verify and speculation, which take several, or of journey, recall, code and scorecard",
 		func(dir string) error {
 			o.Drafters = append(o.Drafters, dir)
 			return nil
@@ -44,7 +44,7 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	pairs := f.Uint("pairs", 0,
 		"measure at least `N` pairs for a comparison of speculation or checkpoints (default 20)")
 	f.BoolVar(&o.Quick, "quick", false,
-		"few measurements, to see that it works: of load, endpoint, verify, speculation, journey, lossless or checkpoints")
+		"few measurements, to see that it works: of load, endpoint, verify, speculation, journey, lossless, checkpoints or an evaluation")
 	f.BoolVar(&o.Full, "full", false, "every combination of speculation")
 	f.StringVar(&o.Only, "only", "",
 		"only what has this `TEXT`: in speculation, where a table's title begins, such as code, edit or cold start; in endpoint and load, in the name of a row")
