@@ -14,6 +14,11 @@ type gauge struct {
 	bounded *restore.Model // nil if all caches keep every row
 
 	held held // after the last forward, for its first sequence
+
+	// prompt is the length of the text's prompt. read is what was held where it ended. Answers of
+	// different lengths make no difference there.
+	prompt int
+	read   held
 }
 
 // held is what the caches of one text hold.
@@ -23,6 +28,7 @@ type held struct {
 
 	own     int // rows that a bounded layer has room for, the slack with them; 0 = none is bounded
 	evicted int // rows that bounded layers gave up, of all layers
+	bits    int // of an element, in quantized caches; 0 = none is quantized
 }
 
 // slack is how many of the rows of a bounded layer no single query attends. They let a verify block
@@ -39,7 +45,9 @@ func newGauge(m lm.Model) *gauge {
 func (g *gauge) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	out := g.Model.Forward(s, b, taps)
 	if s.Err() == nil {
-		g.held = g.measure(b[0].Caches)
+		if g.held = g.measure(b[0].Caches); g.held.positions <= g.prompt {
+			g.read = g.held
+		}
 	}
 	return out
 }
@@ -47,6 +55,11 @@ func (g *gauge) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 // measure measures caches of one text.
 func (g *gauge) measure(caches cache.Stack) held {
 	h := held{positions: caches[0].Offset()}
+	for _, c := range caches {
+		if q, ok := c.(*cache.Quantized); ok {
+			h.bits = q.Bits()
+		}
+	}
 	if g.bounded == nil {
 		h.Exact = restore.ResidentBytes(caches)
 		return h

@@ -32,11 +32,8 @@ type bitsArm struct {
 // speed. Prompts take turns, so that all caches meet the same neighbours.
 func (k *kvquant) kvBits(ctx context.Context, prompts []needlePrompt,
 	table func(benchTable) error, report reporting) error {
-	for _, shape := range k.shapes() {
-		if shape.Row() > 0 && shape.Window == 0 && cache.GroupSize(shape.Dim) == 0 {
-			return table(benchTable{Title: "kv-bits", Columns: []string{"bits"},
-				Notes: []string{fmt.Sprintf("heads of %d elements cannot be quantized", shape.Dim)}})
-		}
+	if why := k.notQuantized(); why != "" {
+		return table(benchTable{Title: "kv-bits", Columns: []string{"bits"}, Notes: []string{why}})
 	}
 	var arms []*bitsArm
 	for _, bits := range []int{0, 8, 4} {
@@ -50,13 +47,6 @@ func (k *kvquant) kvBits(ctx context.Context, prompts []needlePrompt,
 	for i, p := range prompts {
 		for _, a := range arms {
 			fmt.Fprintf(k.options.Err, "\rkv-bits: prompt %d of %d ", i+1, len(prompts))
-			if i == 0 || k.thread.GPU() { // once unmeasured, as in recall
-				unmeasured := recallArm{name: a.name, model: a.model}
-				if err := k.answerAlone(ctx, &unmeasured, p, 2,
-					engine.Options{KVBits: a.bits}); err != nil {
-					return err
-				}
-			}
 			if err := k.answerAlone(ctx, &a.recallArm, p, k.tokens,
 				engine.Options{KVBits: a.bits}); err != nil {
 				return err
@@ -82,6 +72,23 @@ func (k *kvquant) kvBits(ctx context.Context, prompts []needlePrompt,
 		}
 	}
 	return keepsAt8(arms[0], arms[1])
+}
+
+// notQuantized says why --kv-bits changes no cache of the model, empty if it does.
+func (e *subject) notQuantized() string {
+	some := false
+	for _, shape := range e.shapes() {
+		if shape.Row() == 0 || shape.Window > 0 {
+			continue
+		}
+		if some = true; cache.GroupSize(shape.Dim) == 0 {
+			return fmt.Sprintf("heads of %d elements cannot be quantized", shape.Dim)
+		}
+	}
+	if !some {
+		return noFullLayer
+	}
+	return ""
 }
 
 // keepsAt8 returns an error if 8 bits lose what they must keep.
@@ -158,12 +165,13 @@ func (k *kvquant) bitsRun(whole, a *bitsArm) evidence.Run {
 		Cross:  &evidence.Arm{Name: a.name, Samples: a.samples},
 		Oracle: &evidence.Arm{Name: whole.name, Samples: whole.samples},
 		Memory: &evidence.Bytes{Exact: h.Exact, Full: whole.held[last].Exact, FormulaExact: formula,
-			Tokens: h.positions, Peak: k.thread.Memory().Peak},
+			Tokens: h.positions, Peak: a.peak},
 		Details: map[string]any{"perplexity": a.perplexity, "perplexity_whole": whole.perplexity,
 			"perplexity_change_pct": change(whole, a)}}
 }
 
-// heldOut returns pieces of text that no drafter and no f_theta of ours was trained on.
+// heldOut returns pieces of code that the pocket model was not trained on. Of other models that is not
+// known, but all caches read the same.
 func (e *subject) heldOut() (pieces [][]int32, err error) {
 	var texts struct {
 		Code []struct{ Text string }

@@ -76,10 +76,17 @@ type codecArm struct {
 	loss
 }
 
+// noFullLayer says why nothing is quantized.
+const noFullLayer = "no layer attends every position, and rows of others stay as they are"
+
 // codecs compares codecs on the rows of full-attention layers.
 func (k *kvquant) codecs(ctx context.Context, prompts []needlePrompt,
 	table func(benchTable) error, report reporting) error {
 	captured, others := k.fullLayers()
+	if !slices.ContainsFunc(captured, func(s lm.KVShape) bool { return s.Row() > 0 }) {
+		return table(benchTable{Title: "kvquant", Columns: []string{"codec"},
+			Notes: []string{noFullLayer}})
+	}
 	oracle := &recallArm{name: armOracle, model: newGauge(k.bundle.Model)}
 	var arms []*codecArm
 	for _, c := range codecs {
@@ -107,8 +114,8 @@ func (k *kvquant) codecs(ctx context.Context, prompts []needlePrompt,
 		if err := report("kvquant, "+a.name, run); err != nil {
 			return err
 		}
-		if a.codec == (codec{}) && !sameFound(a.samples, oracle.samples) {
-			lost = fmt.Errorf("%w: rows that are the model's own find other needles than full caches",
+		if a.codec == (codec{}) && !k.sameAnswers(&a.recallArm, oracle) {
+			lost = fmt.Errorf("%w: rows that are the model's own give other answers than full caches",
 				errLost)
 		}
 	}
@@ -118,15 +125,18 @@ func (k *kvquant) codecs(ctx context.Context, prompts []needlePrompt,
 // codecsOn captures a prompt once and lets each codec answer it.
 func (k *kvquant) codecsOn(ctx context.Context, p needlePrompt, captured []lm.KVShape,
 	others []int, oracle *recallArm, arms []*codecArm) error {
+	sink, window := k.bounds()
+	limit := min(k.tokens, window-1) // the capture ends with the prompt, see lossySource
+	if err := k.answerAlone(ctx, oracle, p, limit, engine.Options{}); err != nil {
+		return err
+	}
+	start := time.Now()
 	c, err := newCapture(ctx, k.thread, k.bundle.Model, captured, p.ids)
 	if err != nil {
 		return err
 	}
 	defer c.free()
-	if err := k.answerAlone(ctx, oracle, p, k.tokens, engine.Options{}); err != nil {
-		return err
-	}
-	sink, window := k.bounds()
+	capturing := time.Since(start)
 	for _, a := range arms {
 		one, err := c.measure(ctx, a.codec)
 		if err != nil {
@@ -140,26 +150,30 @@ func (k *kvquant) codecsOn(ctx context.Context, p needlePrompt, captured []lm.KV
 			return err
 		}
 		a.model = newGauge(m)
-		if err := k.answerAlone(ctx, &a.recallArm, p, min(k.tokens, window-1),
-			engine.Options{}); err != nil {
+		if err := k.answerAlone(ctx, &a.recallArm, p, limit, engine.Options{}); err != nil {
 			return err
 		}
+		a.samples[len(a.samples)-1].Restore = capturing
 	}
 	return nil
 }
 
-// answerAlone lets an arm answer with an engine of its own, and keeps the sample.
+// answerAlone lets an arm answer with an engine of its own, and keeps the sample. Like recall, it
+// measures a second answer where the first one pays for kernels and memory.
 func (k *kvquant) answerAlone(ctx context.Context, a *recallArm, p needlePrompt, limit int,
 	o engine.Options) error {
 	a.engine = k.open(a.model, o)
 	defer a.engine.Close()
+	if len(a.samples) == 0 || k.thread.GPU() {
+		if _, err := k.answer(ctx, a, p.ids, p.needle, 2); err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+	}
 	r, err := k.answer(ctx, a, p.ids, p.needle, limit)
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.name, err)
 	}
-	r.KVBits = o.KVBits
-	a.samples, a.ids, a.held = append(a.samples, r.Sample), append(a.ids, r.ids),
-		append(a.held, r.held)
+	a.add(r)
 	return nil
 }
 
@@ -200,7 +214,7 @@ func (k *kvquant) codecTable(oracle *recallArm, arms []*codecArm) benchTable {
 	for _, a := range arms {
 		verdict := "control"
 		switch {
-		case a.codec == (codec{}) && !sameFound(a.samples, oracle.samples):
+		case a.codec == (codec{}) && !k.sameAnswers(&a.recallArm, oracle):
 			verdict = "LOSES: the machinery is wrong"
 		case a.codec == baseline:
 			verdict = "baseline"
@@ -211,11 +225,22 @@ func (k *kvquant) codecTable(oracle *recallArm, arms []*codecArm) benchTable {
 			fmt.Sprintf("%d/%d", foundIn(a.samples), len(a.samples)),
 			fmt.Sprintf("%d/%d", foundIn(oracle.samples), len(oracle.samples)), verdict})
 	}
-	if i < 0 {
+	switch {
+	case i < 0:
 		t.Notes = append(t.Notes, fmt.Sprintf("the heads of this model do not fit %s, so no codec is judged",
+			baseline))
+	case !slices.ContainsFunc(arms, func(a *codecArm) bool {
+		return a != arms[i] && a.canWin(arms[i])
+	}):
+		t.Notes = append(t.Notes, fmt.Sprintf("all of these take more bits than %s, so none can win; the verdict is for a codec that is added",
 			baseline))
 	}
 	return t
+}
+
+// canWin reports whether a codec takes no more bits than the baseline.
+func (a *codecArm) canWin(base *codecArm) bool {
+	return a.perValue <= base.perValue+1e-9
 }
 
 // judge says whether a codec is worth more than the baseline.
@@ -225,10 +250,20 @@ func (a *codecArm) judge(base *codecArm, oracle *recallArm) string {
 		return "loses recall"
 	case a.relMSE >= base.relMSE:
 		return "no better: more error"
-	case a.perValue > base.perValue+1e-9:
+	case !a.canWin(base):
 		return "no better: more bits"
 	}
 	return "wins"
+}
+
+// sameAnswers reports whether two arms that must be equal gave the same answers.
+func (e *subject) sameAnswers(a, b *recallArm) bool {
+	for i := range a.samples {
+		if !e.sameAnswer(a, b, i) {
+			return false
+		}
+	}
+	return true
 }
 
 // foundIn counts the right answers.

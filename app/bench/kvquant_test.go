@@ -2,11 +2,13 @@ package bench
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"tandem/app/evidence"
+	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -51,6 +53,9 @@ func TestKVQuantJudgesCodecs(t *testing.T) {
 			t.Errorf("%s: %v, want %s", row, got, verdict)
 		}
 	}
+	if !strings.Contains(strings.Join(codecs.Notes, "\n"), "so none can win") {
+		t.Errorf("no note says that no codec can win: %q", codecs.Notes)
+	}
 	bits := startsWith(t, tables, "kv-bits: what")
 	for row, share := range map[string][2]float64{"8 bits": {0.25, 0.32}, "4 bits": {0.12, 0.2}} {
 		if got := bits.cell(t, row, "of whole").(float64); got < share[0] || got > share[1] {
@@ -59,12 +64,72 @@ func TestKVQuantJudgesCodecs(t *testing.T) {
 	}
 	quantized := 0
 	for _, r := range reports {
+		name := r.Results.Cross.Name
+		_, isCodec := strings.CutPrefix(name, "affine")
+		isCodec = isCodec || name == armIdentity
+		for i, row := range r.Throughput.Cross.Rows {
+			if (*row.BuildSeconds > 0) != isCodec {
+				t.Errorf("%s: capturing takes %v s", name, *row.BuildSeconds)
+			}
+			if want := bitsOf(name); int(*row.KVBits) != want {
+				t.Errorf("%s: the caches had %d bits, want %d", name, *row.KVBits, want)
+			}
+			if isCodec && r.Results.Cross.Tokens[i] != r.Results.Oracle.Tokens[i] {
+				t.Errorf("%s may say %d tokens, the oracle %d", name, r.Results.Cross.Tokens[i],
+					r.Results.Oracle.Tokens[i])
+			}
+		}
 		if r.Results.Cross.SystemUnderTest == evidence.QuantizedKV {
 			quantized++
 		}
 	}
 	if len(reports) != 7 || quantized != 2 {
 		t.Errorf("%d reports, %d of quantized caches", len(reports), quantized)
+	}
+}
+
+// bitsOf returns the bits of the caches that an arm is named after.
+func bitsOf(arm string) int {
+	n, _, _ := strings.Cut(arm, " bits")
+	bits, err := strconv.Atoi(n)
+	if err != nil {
+		return 0
+	}
+	return bits
+}
+
+// TestBitsAreThoseOfTheCaches asks for 8 bits where every layer slides. None is quantized, and nothing
+// says so but the caches.
+func TestBitsAreThoseOfTheCaches(t *testing.T) {
+	e := loadSubject(t, "llama", quantizable, map[string]any{"sliding_window": 96,
+		"layer_types": slices.Repeat([]string{"sliding_attention"}, 3)})
+	e.terse = true
+	k := newKVQuant(e, Options{Quick: true, Err: new(strings.Builder)})
+	defer k.Close()
+	n := needles(haystacks[0], 1, true)[0]
+	ids, err := k.direct(t.Context(), n.text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &recallArm{name: "8 bits", model: newGauge(e.bundle.Model)}
+	if err := k.answerAlone(t.Context(), a, needlePrompt{n, ids}, 4,
+		engine.Options{KVBits: 8}); err != nil {
+		t.Fatal(err)
+	}
+	if bits := a.samples[0].KVBits; bits != 0 {
+		t.Errorf("the report says %d bits", bits)
+	}
+	var tables []benchTable
+	err = k.evaluate(t.Context(), func(table benchTable) error {
+		tables = append(tables, table)
+		return nil
+	}, func(title string, _ measuredRun) error {
+		t.Errorf("there is a report %q", title)
+		return nil
+	})
+	if err != nil || len(tables) != 2 || tables[0].Notes[0] != noFullLayer ||
+		tables[1].Notes[0] != noFullLayer {
+		t.Errorf("%v, %v", tables, err)
 	}
 }
 

@@ -23,6 +23,9 @@ const (
 	exactLayers   = "S5 + " // exact layers keep every row
 )
 
+// loopNative is the loop of restore.Decode, which waits for each token.
+const loopNative = "native_decode"
+
 // A recallArm is one way to keep what was read.
 type recallArm struct {
 	name   string
@@ -38,14 +41,28 @@ type recallArm struct {
 	samples []evidence.Sample
 	ids     [][]int32
 	held    []held
+	alone   []time.Duration
+	peak    int64
 }
 
 // An armResult is what an arm made of one prompt.
 type armResult struct {
 	evidence.Sample
-	ids  []int32
-	held held
+	ids   []int32
+	held  held          // at the end of the prompt
+	alone time.Duration // of the source by itself on the prompt
+	peak  int64         // of MLX's memory, 0 = not measured
 }
+
+// add keeps a result.
+func (a *recallArm) add(r armResult) {
+	a.samples, a.ids = append(a.samples, r.Sample), append(a.ids, r.ids)
+	a.held, a.alone = append(a.held, r.held), append(a.alone, r.alone)
+	a.peak = max(a.peak, r.peak)
+}
+
+// clear forgets all results.
+func (a *recallArm) clear() { a.samples, a.ids, a.held, a.alone, a.peak = nil, nil, nil, nil, 0 }
 
 // arms opens all arms that the subject has, the oracle first. The caller closes them.
 func (e *subject) arms() ([]*recallArm, error) {
@@ -102,6 +119,7 @@ func (e *subject) bound(a *recallArm, full bool) (lm.Model, error) {
 func (e *subject) answer(ctx context.Context, a *recallArm, ids []int32, n needle,
 	limit int) (armResult, error) {
 	before := a.model.counts()
+	a.model.prompt = len(ids)
 	var r armResult
 	var err error
 	switch {
@@ -119,16 +137,16 @@ func (e *subject) answer(ctx context.Context, a *recallArm, ids []int32, n needl
 		r.Text = strings.TrimSpace(e.bundle.Tokenizer.Decode(r.ids, true))
 		r.Correct = new(n.found(r.Text))
 	}
-	r.held = a.model.held
+	r.held = a.model.read
 	r.Prompt, r.Tokens = len(ids), len(r.ids)
-	r.RestoredRows, r.EvictedRows = a.model.restored(before), r.held.evicted
+	r.RestoredRows, r.EvictedRows = a.model.restored(before), a.model.held.evicted
+	r.KVBits = a.model.held.bits
 	if a.source == nil {
 		return r, nil
 	}
-	// Restoring is part of the forwards. Its time is that of the source alone on the same prompt.
-	alone, err := e.timeSource(ctx, a.source, ids)
-	r.Restore = min(alone, r.Prefill)
-	r.Prefill -= r.Restore
+	// Restoring is part of the forwards, so its share is not measured. What the source takes by itself
+	// tells about how much it is.
+	r.alone, err = e.timeSource(ctx, a.source, ids)
 	return r, err
 }
 
@@ -138,7 +156,7 @@ func (e *subject) generate(ctx context.Context, a *recallArm, ids []int32,
 	request := engine.Request{Prompt: ids, MaxTokens: &limit, Fresh: true,
 		Speculation: engine.Speculation{Drafter: engine.None},
 		Done: func(st engine.Stats) {
-			r.Prefill, r.Decode = st.FirstToken-st.Queue, st.Decode
+			r.Prefill, r.Decode, r.peak = st.FirstToken-st.Queue, st.Decode, st.PeakBytes
 		}}
 	for tok, err := range a.engine.Generate(ctx, request) {
 		if err != nil {
@@ -163,7 +181,7 @@ func (e *subject) decodeNatively(ctx context.Context, a *recallArm, ids []int32,
 	start = time.Now()
 	r.ids, err = restore.Decode(ctx, e.thread, a.model, caches, logits, limit,
 		e.bundle.Model.Config().EOS...)
-	r.Decode = time.Since(start)
+	r.Decode, r.Loop = time.Since(start), loopNative
 	return r, err
 }
 

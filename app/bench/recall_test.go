@@ -1,6 +1,10 @@
 package bench
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,6 +110,10 @@ func TestRecallLabelsWhatRan(t *testing.T) {
 					t.Errorf("own rows: %v", row)
 				}
 			}
+			if full := own.cell(t, armFTheta, "full caches MB, by formula").(float64); shape != "qwen3" &&
+				full != float64(2*2*16*4*(2*16+200))/1e6 { // two layers slide over 16 positions
+				t.Errorf("full caches of 200 tokens take %v MB", full)
+			}
 			if len(own.Rows) < 4 || own.Rows[0][4] != own.Rows[1][4] {
 				t.Errorf("own rows grow: %v", own.Rows)
 			}
@@ -116,13 +124,14 @@ func TestRecallLabelsWhatRan(t *testing.T) {
 // TestLongRecallIsReadFromItsReport measures ctx280, and then shows it with its date.
 func TestLongRecallIsReadFromItsReport(t *testing.T) {
 	home := t.TempDir()
-	run := func(o Options) map[string]benchTable {
+	run := func(o Options, quick bool) map[string]benchTable {
 		tables, _, err := evaluated(t, func(o Options) (bench, error) {
 			e := loadSubject(t, "qwen3", map[string]any{"max_position_embeddings": 32768})
 			e.terse = true
 			r, err := newRecall(e, o)
 			if err == nil {
 				r.arms = r.arms[:2] // oracle, sink-window
+				r.options.Quick = quick
 			}
 			return r, err
 		}, o)
@@ -131,15 +140,141 @@ func TestLongRecallIsReadFromItsReport(t *testing.T) {
 		}
 		return tables
 	}
-	empty := startsWith(t, run(Options{Home: home, Tokens: 2}), "recall: ctx280, from saved")
+	long := Options{Home: home, Tokens: 2, Size: "ctx280"}
+	run(long, true) // too little to be kept
+	empty := startsWith(t, run(Options{Home: home, Tokens: 2}, true), "recall: ctx280, from saved")
 	if len(empty.Rows) > 0 || len(empty.Notes) != 1 {
 		t.Errorf("nothing is saved yet, and it shows %v", empty)
 	}
-	run(Options{Home: home, Tokens: 2, Size: "ctx280"})
-	saved := startsWith(t, run(Options{Home: home, Tokens: 2}), "recall: ctx280, from saved")
+	run(long, false)
+	saved := startsWith(t, run(Options{Home: home, Tokens: 2}, true), "recall: ctx280, from saved")
 	if len(saved.Rows) != 1 || saved.Rows[0][0] != armSinkWindow ||
 		!strings.HasPrefix(saved.Rows[0][1].(string), "20") ||
 		!strings.Contains(saved.Rows[0][2].(string), "with bounded caches alone") {
 		t.Errorf("the saved report is shown as %v", saved.Rows)
+	}
+	files, err := filepath.Glob(filepath.Join(home, "bench", "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v are kept, %v", files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := startsWith(t, run(Options{Home: home, Tokens: 2}, true), "recall: ctx280, from saved")
+	if len(broken.Rows) != 1 || !strings.Contains(broken.Rows[0][2].(string), "delete it") {
+		t.Errorf("a broken report is shown as %v", broken.Rows)
+	}
+}
+
+// TestSavedReportsAreTheirModels keeps reports of models with one name apart, and no report that the
+// gate refuses.
+func TestSavedReportsAreTheirModels(t *testing.T) {
+	e := loadSubject(t, "qwen3")
+	defer e.Close()
+	home := t.TempDir()
+	r := &recall{subject: e, options: Options{Home: home}}
+	files := map[string]bool{}
+	for _, place := range []string{"", placeOf([]string{"a/model"}), placeOf([]string{"b/model"}),
+		placeOf([]string{"b/model", "drafter"})} {
+		e.place = place
+		files[r.reportFile(haystacks[1], armSinkWindow)] = true
+	}
+	if len(files) != 4 {
+		t.Errorf("four models have the files %v", files)
+	}
+	for file := range files {
+		if !strings.Contains(file, "-f32-") {
+			t.Errorf("%s does not name the type", file)
+		}
+	}
+	a := &recallArm{name: armSinkWindow}
+	refused := &evidence.Report{Kind: evidence.KindRecall}
+	if len(evidence.Check(refused)) == 0 {
+		t.Error("the gate admits an empty report")
+	}
+	if err := r.save(haystacks[1], a, refused); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(home, "bench")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a refused report is kept: %v", err)
+	}
+}
+
+// TestIdentityMustSayWhatTheOracleSays: random models find no needle, and that is no pass.
+func TestIdentityMustSayWhatTheOracleSays(t *testing.T) {
+	e := loadSubject(t, "qwen3")
+	defer e.Close()
+	arm := func(name string, ids ...int32) *recallArm {
+		return &recallArm{name: name, ids: [][]int32{ids},
+			samples: []evidence.Sample{{Correct: new(false)}}}
+	}
+	for _, name := range []string{armIdentity, exactLayers + armIdentity} {
+		r := &recall{subject: e, arms: []*recallArm{arm(armOracle, 1, 2), arm(name, 1, 2)}}
+		if err := r.controls(haystacks[0]); err != nil {
+			t.Error(err)
+		}
+		r.arms[1] = arm(name, 1, 3)
+		if err := r.controls(haystacks[0]); err == nil {
+			t.Errorf("%s may say something else", name)
+		}
+	}
+}
+
+// TestBytesAreThoseOfTheFormulaAndOfThePrompt measures a model whose bounded layers keep slack beside
+// what the formula of sink and window gives. Full caches of the same tokens stand beside.
+func TestBytesAreThoseOfTheFormulaAndOfThePrompt(t *testing.T) {
+	const kv, dim, layers, size = 2, 16, 3, 4
+	var last *recall
+	tables, reports, err := evaluated(t, func(o Options) (bench, error) {
+		e := loadSubject(t, "qwen3")
+		e.terse = true
+		r, err := newRecall(e, o)
+		last = r
+		return r, err
+	}, Options{Tokens: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const row = 2 * kv * dim * size
+	const bounded = cache.DefaultSink + cache.DefaultWindow
+	for _, a := range last.arms {
+		for i, h := range a.held {
+			if n := a.samples[i].Prompt; h.positions != n {
+				t.Errorf("%s: bytes are those of %d tokens, the prompt has %d", a.name, h.positions, n)
+			}
+		}
+	}
+	for _, r := range reports {
+		name, memory := r.Results.Cross.Name, r.Memory
+		rows := r.Throughput.Cross.Rows
+		if alone := *rows[0].BuildSeconds; alone != 0 {
+			t.Errorf("%s: %v s of restoring were measured in another run", name, alone)
+		}
+		if loop := rows[0].Loop; (loop == loopNative) != (name == restore.NativeBypass) {
+			t.Errorf("%s decodes by %s", name, loop)
+		}
+		if memory == nil {
+			continue
+		}
+		n := 0 // of bounded layers
+		switch strings.TrimSuffix(name, ", teacher-forced") {
+		case armSinkWindow, armIdentity:
+			n = layers
+		case exactLayers + armIdentity:
+			n = layers - 1
+		}
+		if got := int(*memory.Formula.BoundedBytes); got != n*bounded*row {
+			t.Errorf("%s: the formula gives %d bytes for %d bounded layers of %d rows", name, got, n, bounded)
+		}
+		if got := int(*memory.Measured.BoundedBytes); got != n*(bounded+slack)*row {
+			t.Errorf("%s: %d layers hold %d bytes of own rows", name, n, got)
+		}
+		if full := int(*memory.Full.MeasuredBytes); full < layers*row*int(*memory.Formula.Tokens) {
+			t.Errorf("%s: full caches hold %d bytes", name, full)
+		}
+	}
+	own := startsWith(t, tables, "own rows")
+	if own.cell(t, armIdentity, "restored MB") == nil {
+		t.Errorf("no restored rows stand beside: %v", own.Rows)
 	}
 }

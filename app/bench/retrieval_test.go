@@ -28,8 +28,8 @@ func TestRetrievalNeedsNoCheckout(t *testing.T) {
 	r.keep(func(a *recallArm) bool {
 		return a.name == armOracle || a.name == armSinkWindow || a.name == armFTheta
 	})
-	if len(r.arms) != 3 || !e.terse {
-		t.Fatalf("%d arms, terse %t", len(r.arms), e.terse)
+	if len(r.arms) != 3 || !e.terse || e.place != "" {
+		t.Fatalf("%d arms, terse %t, place %q", len(r.arms), e.terse, e.place)
 	}
 	silent := func(benchTable) error { return nil }
 	if err := r.measure(t.Context(), haystacks[0], silent,

@@ -106,8 +106,11 @@ func (s *scorecard) evaluate(ctx context.Context, table func(benchTable) error,
 	t := s.page(page)
 	saved := s.recall.saved(haystacks[1])
 	for _, row := range saved.Rows {
-		t.Rows = append(t.Rows, []any{"recall, " + haystacks[1].name, row[0],
-			fmt.Sprintf("%s, measured %s", row[2], row[1])})
+		says := fmt.Sprint(row[2])
+		if at := row[1]; at != nil {
+			says = fmt.Sprintf("%s, measured %s", says, at)
+		}
+		t.Rows = append(t.Rows, []any{"recall, " + haystacks[1].name, row[0], says})
 	}
 	if len(saved.Rows) == 0 {
 		t.Notes = append(t.Notes, saved.Notes...)

@@ -2,6 +2,8 @@ package bench
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +31,7 @@ type subject struct {
 	thread  *mlx.Thread
 	bundle  *models.Bundle
 	name    string
+	place   string          // tells it from others of its name; empty for what Tandem brings
 	terse   bool            // it knows short lines, see needles
 	drafter *models.Drafter // nil if there is none
 	ftheta  *models.FTheta  // nil if there is none
@@ -66,6 +69,10 @@ func openSubject(ctx context.Context, o Options) (*subject, error) {
 	if dir != "" && dir == o.Starter {
 		e.name = starterModel
 	}
+	if own := []string{"", retrievalModel, o.Starter}; !slices.Contains(own, dir) ||
+		len(o.Drafters) > 0 {
+		e.place = placeOf(append([]string{dir}, o.Drafters...))
+	}
 	e.terse = e.name == retrievalModel
 	if err := e.loadRestoration(ctx, dir, o.Drafters); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -88,6 +95,18 @@ func openDrafted(ctx context.Context, o Options) (*subject, *benchDrafters, erro
 		return nil, nil, errors.Join(err, e.Close())
 	}
 	return e, drafts, nil
+}
+
+// placeOf returns a short name for folders, which others do not have.
+func placeOf(folders []string) string {
+	all := sha256.New()
+	for _, dir := range folders {
+		if path, err := filepath.Abs(dir); err == nil {
+			dir = path
+		}
+		fmt.Fprintln(all, dir)
+	}
+	return hex.EncodeToString(all.Sum(nil)[:4])
 }
 
 // loadRestoration loads the f_theta of a model and the drafter that it reads, if there are both.

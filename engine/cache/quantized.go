@@ -32,6 +32,9 @@ func NewQuantized(bits int) *Quantized {
 	return &Quantized{bits: bits}
 }
 
+// Bits returns how many bits an element takes.
+func (c *Quantized) Bits() int { return c.bits }
+
 // ValidBits reports whether Options.Bits can be so many.
 func ValidBits(bits int) bool { return slices.Contains([]int{0, 4, 8}, bits) }
 
