@@ -21,13 +21,13 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		"folder or GGUF file of the model, starter, or one of "+
 			strings.Join(bench.RandomModels, ", ")+" for a random one (default: the pocket model)")
 	var passed []string // flags for a bench without a rival
-	set.Func("drafter", "folder of a drafter, for verify and speculation; may be repeated",
+	set.Func("drafter", "folder of a drafter, for verify and speculation, which take several, or for an evaluation, which takes one",
 		func(dir string) error {
 			passed = append(passed, "--drafter", dir)
 			return nil
 		})
 	quick := set.Bool("quick", false,
-		"few measurements of load, endpoint, verify, speculation, lossless and checkpoints")
+		"few measurements of load, endpoint, verify, speculation, lossless, checkpoints and evaluations")
 	full := set.Bool("full", false, "every combination of speculation")
 	only := set.String("only", "",
 		"for speculation, `text` in the beginning of a table's title, such as code, edit or cold start; for endpoint and load, in the name of a row")
