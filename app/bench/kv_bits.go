@@ -117,7 +117,7 @@ func (k *kvquant) bitsTable(arms []*bitsArm, texts [][]int32) benchTable {
 		Columns: []string{"caches", "found", "same needles", "perplexity", "change %", "MB",
 			"of whole", "prefill s", "decode tokens/s"},
 		Notes: []string{k.conditions(),
-			fmt.Sprintf("%d prompts of %s, seed %d; perplexity of %d tokens of held-out text; times are medians, in turns",
+			fmt.Sprintf("%d prompts of %s, seed %d; perplexity of %d tokens of code that the pocket model was not trained on; times are medians, in turns",
 				k.samples, haystacks[0].name, needleSeed, tokens)}}
 	whole := arms[0]
 	for _, a := range arms {
