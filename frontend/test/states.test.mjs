@@ -7,6 +7,14 @@ import { after, before, test } from 'node:test'
 import { launch, link, shot, sound } from './browser.mjs'
 import { example, failure, serve, silence, state } from './fixtures.mjs'
 
+// bounded is a state whose model has bounded layers, of which requests in flight hold so many MiB.
+const bounded = (name, own) => {
+  const st = example('states', name)
+  const [exact_bytes, own_bytes, restored_bytes] = [2 * own, own, 3 * own].map((n) => n * 2 ** 20)
+  st.loaded.bounded = { f_theta: '/f_theta', sink: 4, window: 64, layers: 2, exact_layers: [1], exact_bytes, own_bytes, restored_bytes, total_bytes: exact_bytes + own_bytes + restored_bytes, where: 'memory of the cpu' }
+  return state(st)
+}
+
 const examples = [
   { name: 'starting', says: [/Starting/] },
   { name: 'no_model', says: [/Start org\/coder-8b/, /Nothing is loaded/] },
@@ -15,6 +23,8 @@ const examples = [
   { name: 'measuring', says: [/Measuring, part 2 of 3/] },
   { name: 'two_models', says: [/Ready/, /In memory/, /org\/embed-0\.6b/, /^9 GiB$/] },
   { name: 'generating', says: [/Answering 2 requests/, /61 tokens\/s/, /3\.22/, /4,096 of 32,768 tokens, in the fullest request/] },
+  { name: 'bounded', answer: () => bounded('generating', 10), says: [/2, with 4 and 64 rows of their own; requests in flight hold 20 MiB of exact layers, 10 MiB of own rows, 30 MiB of restored rows: 60 MiB in the memory of the cpu/] },
+  { name: 'bounded_idle', answer: () => bounded('ready', 0), says: [/2, with 4 and 64 rows of their own; no request is in flight/] },
   { name: 'load_failed', says: [/is no longer at \/Volumes\/Models\/coder-8b; put it back/, /Start org\/coder-8b/] },
   { name: 'port_taken', says: [/8263/, /8264/, /closed/] },
   { name: 'endpoint_closed', says: [/too many open files/, /Try again/] },
