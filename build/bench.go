@@ -21,7 +21,7 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		"folder or GGUF file of the model, starter, or one of "+
 			strings.Join(bench.RandomModels, ", ")+" for a random one (default: the pocket model)")
 	var passed []string // flags for a bench without a rival
-	set.Func("drafter", "folder of a drafter, for verify and speculation, which take several, or for an evaluation, which takes one",
+	set.Func("drafter", "folder of a drafter, for verify, speculation and journey, which take several, or for an evaluation, which takes one",
 		func(dir string) error {
 			passed = append(passed, "--drafter", dir)
 			return nil

@@ -11,7 +11,7 @@ func Benches() []Bench {
 		{"endpoint", "what the endpoint adds to a token and to a request, how requests share the model, and what 1,000 requests leave behind", openEndpoint, "quick only"},
 		{"verify", "what verifying a block costs, by its rows and its parts, against a plain step and the last time", openVerify, "model drafter drafters context quick"},
 		{"speculation", "decoding with drafts against plain decoding, on texts that drafts suit and on texts they don't", openSpeculation, "model drafter drafters pairs quick full only"},
-		{"journey", "the stages from a forward of the whole text for each token to adaptive drafts, and what each reading of a drafter accepts", openJourney, "model drafter quick"},
+		{"journey", "the stages from a forward of the whole text for each token to adaptive drafts, and what each reading of a drafter accepts", openJourney, "model drafter drafters quick"},
 		{"lossless", "whether decoding with drafts equals plain decoding, to the bit, and what exact requests cost", openLossless, "model quick"},
 		{"checkpoints", "what checkpoints save where texts begin alike, what they cost, and how soon they restore a text after a restart", openCheckpoints, "model quick pairs"},
 		{"recall", "needles in a haystack, with full caches, bounded ones and restored rows", openRecall, "model drafter samples size long tokens quick out"},

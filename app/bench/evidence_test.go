@@ -112,6 +112,7 @@ func TestOptionsThatWouldBeIgnored(t *testing.T) {
 		{"scorecard", "takes one --drafter", two},
 		{"verify", "", two},
 		{"speculation", "", two},
+		{"journey", "", two},
 		{"plain", "takes no --drafter", two},
 		{"recall", "give one of them", Options{Size: "ctx70", Long: true}},
 		{"recall", "", Options{Size: "ctx70"}},

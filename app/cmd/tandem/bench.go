@@ -24,7 +24,7 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"),
 		"`DIR` of the model, or for evaluations starter, pocket or retrieval (default: pocket, for evaluations starter)")
 	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")
-	f.Func("drafter", "`DIR` of a drafter for the model, or pocket/drafter-sliding: of verify and speculation, which take several, or of journey, recall, code and scorecard",
+	f.Func("drafter", "`DIR` of a drafter for the model, or pocket/drafter-sliding: of verify, speculation and journey, which take several, or of recall, code and scorecard",
 		func(dir string) error {
 			o.Drafters = append(o.Drafters, dir)
 			return nil
