@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"tandem/app/control"
 	"tandem/engine/cache"
@@ -125,7 +124,7 @@ func (b *bounded) describe(device string, now lm.KVBytes) *control.Bounded {
 	c := b.files.Config
 	return &control.Bounded{
 		FTheta: b.dir, Sink: *c.SinkSize, Window: *c.WindowSize, Layers: len(b.model.Bounded()),
-		ExactLayers: slices.Concat([]int{}, c.ExactLayers),
+		ExactLayers: append([]int{}, c.ExactLayers...),
 		ExactBytes:  now.Exact, OwnBytes: now.Own, RestoredBytes: now.Restored + now.Source,
 		TotalBytes: now.Total(), Where: "memory of the " + device,
 	}

@@ -11,6 +11,8 @@ import (
 	"tandem/app/control"
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/restore"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -189,5 +191,14 @@ func TestDrafterOfBoundedLayersStays(t *testing.T) {
 	}
 	if d, err := r.pool.Drafter(t.Context(), none); err != nil || d.Choice != control.DrafterNone {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// The state lists no exact layers as an empty list, which a program can go through.
+func TestNoExactLayersAreAList(t *testing.T) {
+	b := &bounded{model: new(restore.Model), files: &models.FTheta{
+		Config: &models.FThetaConfig{SinkSize: new(4), WindowSize: new(64)}}}
+	if got := b.describe("cpu", lm.KVBytes{}); got.ExactLayers == nil {
+		t.Errorf("%+v", got)
 	}
 }
