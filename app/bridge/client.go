@@ -54,10 +54,13 @@ func isBranchOf(branch string, q Request) bool {
 // checkPlace returns an error unless branch may be one of the bridge and remote is configured.
 func (r *Repository) checkPlace(ctx context.Context, remote, branch string) error {
 	if !branchForm.MatchString(branch) {
-		return fmt.Errorf("%.200q is no branch of the bridge; they begin with %s", branch,
-			BranchPrefix)
+		return notBridge(branch)
 	}
 	return r.checkRemote(ctx, remote)
+}
+
+func notBridge(branch string) error {
+	return fmt.Errorf("%.200q is no branch of the bridge; they begin with %s", branch, BranchPrefix)
 }
 
 // Resolve returns the commit that a text names, such as HEAD or origin/main.

@@ -403,131 +403,6 @@ func TestPointersAreFound(t *testing.T) {
 	}
 }
 
-// clone is the Mac's checkout of a branch.
-func (p *pair) clone(branch string) *Repository {
-	p.t.Helper()
-	dir := filepath.Join(p.t.TempDir(), "mac")
-	testGit(p.t, p.t.TempDir(), "clone", "-q", p.hub, dir)
-	testGit(p.t, dir, "checkout", "-q", branch)
-	r, err := OpenRepository(p.t.Context(), dir, gitEnv())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return r
-}
-
-// ended writes results of a run into a checkout.
-func ended(t *testing.T, r *Repository, folder, summary string) {
-	t.Helper()
-	write(t, filepath.Join(r.dir, resultsFolder, folder, summaryFile), summary)
-	write(t, filepath.Join(r.dir, resultsFolder, folder, "0-go.log"), "the log\n")
-}
-
-const endedSummary = `{"schema_version": 1, "preset": "probe", "nonce": "nonce-1", "exit_code": 0,
-	"commands": [{"argv": ["go"], "exit_code": 0, "seconds": 1.5, "log": "0-go.log"}]}`
-
-func TestResultsComeBack(t *testing.T) {
-	p := newPair(t)
-	asked, err := p.Request(t.Context(), request(p.head), "", "origin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := p.Status(t.Context(), "origin", asked.Branch)
-	if err != nil || res.Summary != nil || res.Request == nil || res.Commit != asked.Commit {
-		t.Fatalf("before the run: %+v, %v", res, err)
-	}
-	mac := p.clone(asked.Branch)
-	if err := mac.Publish(t.Context(), "origin", asked.Branch, ManifestFile); err == nil {
-		t.Error("publishing nothing succeeds")
-	}
-	ended(t, mac, "nonce-1", endedSummary)
-	if err := os.Symlink("/etc/passwd", filepath.Join(mac.dir, resultsFolder, "nonce-1/passwd")); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(mac.dir, resultsFolder, "nonce-1/sub/x"), "x")
-	write(t, filepath.Join(mac.dir, resultsFolder, "nonce-1/.hidden"), "x")
-	write(t, filepath.Join(mac.dir, "a.txt"), "changed by a command\n")
-	for _, hook := range []string{"pre-push", "reference-transaction", "post-index-change"} {
-		writeScript(t, filepath.Join(mac.dir, ".git/hooks", hook), "touch "+p.dir+".hooked\n")
-	}
-	if err := mac.Publish(t.Context(), "origin", asked.Branch, ManifestFile); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(p.dir + ".hooked"); err == nil {
-		t.Error("a hook that a command left ran with the token of the push")
-	}
-	diff := testGit(t, p.hub, "diff", "--name-status", asked.Commit, asked.Branch)
-	if diff != "A\t.tandem-bridge/results/nonce-1/0-go.log\nA\t.tandem-bridge/results/nonce-1/summary.json" {
-		t.Errorf("the results are %q", diff)
-	}
-	before := p.state()
-	res, err = p.Wait(t.Context(), "origin", asked.Branch, 0, time.Second)
-	if err != nil || res.Summary == nil || res.Summary.Commands[0].Seconds != 1.5 {
-		t.Fatalf("after the run: %+v, %v", res, err)
-	}
-	out := filepath.Join(t.TempDir(), "out")
-	names, err := p.Save(t.Context(), res, out)
-	if err != nil || len(names) != 2 || read(t, filepath.Join(out, "0-go.log")) != "the log\n" {
-		t.Errorf("saved %q, %v", names, err)
-	}
-	if p.state() != before || testGit(t, p.dir, "for-each-ref", "refs/tandem-bridge") != "" {
-		t.Errorf("the checkout is\n%s", p.state())
-	}
-	// A link in the folder leads no file out of it.
-	victim := filepath.Join(t.TempDir(), "victim")
-	write(t, victim, "mine")
-	other := t.TempDir()
-	if err := os.Symlink(victim, filepath.Join(other, "0-go.log")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Save(t.Context(), res, other); err == nil || read(t, victim) != "mine" {
-		t.Errorf("saving followed a link: %v", err)
-	}
-}
-
-// Results go to the branch of their request, as it was when it was checked out, or nowhere.
-func TestResultsReachNoOtherBranch(t *testing.T) {
-	p := newPair(t)
-	asked, err := p.Request(t.Context(), request(p.head), "", "origin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := NewRequest("probe", nil, p.head, "a test", "nonce-2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := p.Request(t.Context(), other, "", "origin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Their commits are equal but for the manifest, so each is new to the other's branch.
-	testGit(t, p.hub, "update-ref", "refs/heads/tandem-bridge/probe-nonce-1-same", asked.Commit+"^")
-	// This one is the request's commit, and not for its manifest.
-	testGit(t, p.hub, "update-ref", "refs/heads/tandem-bridge/tests-nonce-1", asked.Commit)
-	mac := p.clone(asked.Branch)
-	ended(t, mac, "nonce-1", endedSummary)
-	before := testGit(t, p.hub, "for-each-ref")
-	for _, branch := range []string{"main", "tandem-bridge/../main", "refs/heads/main", "",
-		second.Branch, "tandem-bridge/probe-nonce-12", "tandem-bridge/probe-nonce-1-same",
-		"tandem-bridge/probe-nonce-1-new", "tandem-bridge/tests-nonce-1", "--all"} {
-		if err := mac.Publish(t.Context(), "origin", branch, ManifestFile); err == nil {
-			t.Errorf("results reach %q", branch)
-		}
-	}
-	// The branch moved meanwhile.
-	testGit(t, p.hub, "update-ref", "refs/heads/"+asked.Branch, second.Commit)
-	if err := mac.Publish(t.Context(), "origin", asked.Branch, ManifestFile); err == nil {
-		t.Error("results reach a branch that moved")
-	}
-	testGit(t, p.hub, "update-ref", "refs/heads/"+asked.Branch, asked.Commit)
-	if after := testGit(t, p.hub, "for-each-ref"); after != before {
-		t.Errorf("the remote had\n%s\nand has\n%s", before, after)
-	}
-	if err := mac.Publish(t.Context(), "origin", asked.Branch, ManifestFile); err != nil {
-		t.Errorf("the right branch: %v", err)
-	}
-}
-
 // What a branch holds is not trusted.
 func TestForeignResultsAreRefused(t *testing.T) {
 	for name, change := range map[string]func(r *Repository){
@@ -595,7 +470,7 @@ func TestWaitEndsInTime(t *testing.T) {
 	}
 	mac := p.clone(asked.Branch)
 	ended(t, mac, "nonce-1", endedSummary)
-	if err := mac.Publish(t.Context(), "origin", asked.Branch, ManifestFile); err != nil {
+	if err := p.publish(mac, asked.Commit, asked.Branch); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {

@@ -27,7 +27,6 @@ type Repository struct {
 	dir     string // its top
 	program string
 	env     []string
-	options []string      // before git's own words
 	reach   time.Duration // reachLimit
 }
 
@@ -88,7 +87,7 @@ func (r *Repository) gitWith(ctx context.Context, env []string, stdin []byte, ar
 		fmt.Errorf("it took longer than %v", gitLimit))
 	defer cancel()
 	stdout, stderr := &capped{most: maxGit}, &capped{most: 64 << 10}
-	c := command{argv: slices.Concat([]string{"git"}, r.options, args), program: r.program, dir: r.dir,
+	c := command{argv: append([]string{"git"}, args...), program: r.program, dir: r.dir,
 		env: append(slices.Clone(r.env), env...), stdout: stdout, stderr: stderr,
 		grace: time.Second, keep: true}
 	if stdin != nil {

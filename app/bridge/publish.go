@@ -5,53 +5,53 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // author is who commits results.
 var author = []string{"GIT_AUTHOR_NAME=tandem-bridge", "GIT_AUTHOR_EMAIL=tandem-bridge@localhost",
 	"GIT_COMMITTER_NAME=tandem-bridge", "GIT_COMMITTER_EMAIL=tandem-bridge@localhost"}
 
-// Publish pushes the results of the manifest to its branch. The branch on the remote must still be
-// the commit that is checked out here, so results never reach another.
-func (r *Repository) Publish(ctx context.Context, remote, branch, manifest string) error {
-	// A command of the run may have left a hook, which would see the token of the push.
-	unhooked := *r
-	unhooked.options = []string{"-c", "core.hooksPath=/dev/null"}
-	r = &unhooked
-	if err := r.checkPlace(ctx, remote, branch); err != nil {
+// A Publisher pushes the results of a run to the branch of its request.
+//
+// The run's commands could write into the checkout's .git, so no git runs there. A fresh repository
+// without settings takes the checkout's objects and pushes to the URL, and to no other.
+type Publisher struct {
+	Dir    string // the checkout
+	URL    string // of the repository: https:// or file:///
+	Commit string // hash of the branch's commit when it was checked out
+	Token  string // for https; git gets it by the environment, never as a word
+	Getenv func(string) string
+
+	extra []string // variables of git in tests
+}
+
+// Publish pushes the results of the manifest. The branch on the remote must still be p.Commit, so
+// results never reach another.
+func (p *Publisher) Publish(ctx context.Context, branch, manifest string) error {
+	if !branchForm.MatchString(branch) {
+		return notBridge(branch)
+	}
+	scheme, err := pushScheme(p.URL)
+	if err != nil {
 		return err
 	}
-	checkout, err := os.OpenRoot(r.dir)
+	if !hashForm.MatchString(p.Commit) {
+		return fmt.Errorf("%.80q is no commit's hash; give --commit what the branch was when it was checked out",
+			p.Commit)
+	}
+	checkout, err := os.OpenRoot(p.Dir)
 	if err != nil {
 		return err
 	}
 	defer checkout.Close()
-	text, err := readManifest(checkout, manifest)
-	if err != nil {
-		return err
-	}
-	out := results{checkout, path.Join(resultsFolder, rejectedFolder)}
-	if q, err := Parse(text); err == nil {
-		if !isBranchOf(branch, q) {
-			return fmt.Errorf("the manifest asks for %s with the nonce %s, which is not what %s is for",
-				q.Preset.Name, q.Nonce, branch)
-		}
-		if ran := (results{checkout, path.Join(resultsFolder, q.Nonce)}); ran.has(summaryFile) {
-			out = ran
-		}
-	}
-	files, err := out.files()
-	if err != nil {
-		return err
-	}
-	if files[summaryFile] == nil {
-		return errors.New("there are no results; `tandem bridge run` makes them")
-	}
-	head, err := r.Resolve(ctx, "HEAD")
+	out, files, err := resultsOf(checkout, branch, manifest)
 	if err != nil {
 		return err
 	}
@@ -59,12 +59,21 @@ func (r *Repository) Publish(ctx context.Context, remote, branch, manifest strin
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		changes = append(changes, change{path.Join(out.dir, name), files[name]})
 	}
-	commit, err := r.commit(ctx, head, "", "bridge: results of "+path.Base(branch)+"\n", changes,
+	temp, err := os.MkdirTemp("", "tandem-bridge")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	r, err := p.freshRepository(ctx, temp, scheme)
+	if err != nil {
+		return err
+	}
+	commit, err := r.commit(ctx, p.Commit, "", "bridge: results of "+path.Base(branch)+"\n", changes,
 		author...)
 	if err != nil {
 		return fmt.Errorf("the results cannot be committed: %w", err)
 	}
-	trees, err := r.line(ctx, "rev-parse", head+"^{tree}", commit+"^{tree}")
+	trees, err := r.line(ctx, "rev-parse", p.Commit+"^{tree}", commit+"^{tree}")
 	if err != nil {
 		return err
 	}
@@ -72,10 +81,125 @@ func (r *Repository) Publish(ctx context.Context, remote, branch, manifest strin
 		return nil // they are there already
 	}
 	full := "refs/heads/" + branch
-	_, err = r.git(ctx, nil, "push", "--quiet", "--force-with-lease="+full+":"+head, "--", remote,
-		commit+":"+full)
+	_, err = r.gitWith(ctx, p.credential(scheme), nil, "push", "--quiet",
+		"--force-with-lease="+full+":"+p.Commit, "--", p.URL, commit+":"+full)
 	if err != nil {
 		return fmt.Errorf("the results were not sent to %s: %w", branch, err)
 	}
 	return nil
+}
+
+// resultsOf returns the results of the manifest, which must be one for the branch.
+func resultsOf(checkout *os.Root, branch, manifest string) (results, map[string][]byte, error) {
+	out := results{checkout, path.Join(resultsFolder, rejectedFolder)}
+	text, err := readManifest(checkout, manifest)
+	if err != nil {
+		return out, nil, err
+	}
+	if q, err := Parse(text); err == nil {
+		if !isBranchOf(branch, q) {
+			return out, nil, fmt.Errorf("the manifest asks for %s with the nonce %s, which is not what %s is for",
+				q.Preset.Name, q.Nonce, branch)
+		}
+		if ran := (results{checkout, path.Join(resultsFolder, q.Nonce)}); ran.has(summaryFile) {
+			out = ran
+		}
+	}
+	files, err := out.files()
+	if err == nil && files[summaryFile] == nil {
+		err = errors.New("there are no results; `tandem bridge run` makes them")
+	}
+	return out, files, err
+}
+
+// pushScheme returns the scheme of an address that results may go to. Others name programs, other
+// machines without proof of who they are, or a password.
+func pushScheme(address string) (string, error) {
+	u, err := url.Parse(address)
+	plain := err == nil && u.User == nil && u.Opaque == "" && !strings.ContainsAny(address, "?#") &&
+		!strings.ContainsFunc(address, func(c rune) bool { return c <= ' ' || c > '~' })
+	switch {
+	case plain && u.Scheme == "https" && u.Hostname() != "",
+		plain && u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path):
+		return u.Scheme, nil
+	}
+	return "", errors.New(
+		"results go to an address https://HOST/PATH or file:///PATH without a name or password in it; give --url the repository's")
+}
+
+// systemPath is where git finds its shell.
+const systemPath = "/usr/bin:/bin:/usr/sbin:/sbin"
+
+// routeVariables tell git the way to the remote, and on a Mac where git itself lies.
+var routeVariables = []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "DEVELOPER_DIR"}
+
+// freshRepository makes a bare repository in temp that has the checkout's objects. Its git reads
+// none of the machine's settings, and speaks no protocol but that of scheme.
+func (p *Publisher) freshRepository(ctx context.Context, temp, scheme string) (*Repository, error) {
+	dir, err := filepath.Abs(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	objects := filepath.Join(dir, ".git", "objects")
+	if info, err := os.Stat(objects); err != nil || !info.IsDir() ||
+		strings.ContainsFunc(objects, unicode.IsControl) {
+		return nil, fmt.Errorf("%s is no git checkout of its own; publish in the one that ran the request",
+			printable(dir))
+	}
+	program, err := findProgram("git", func(string) string { return systemPath },
+		append(slices.Clone(installed), filepath.SplitList(p.Getenv("PATH"))...))
+	if err != nil {
+		return nil, fmt.Errorf("the bridge needs git: %w", err)
+	}
+	env := []string{"PATH=" + systemPath, "HOME=" + temp, "TMPDIR=" + temp, "LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1", "GIT_ALLOW_PROTOCOL=" + scheme}
+	for _, name := range routeVariables {
+		if value := p.Getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	r := &Repository{dir: temp, program: program, env: append(env, p.extra...)}
+	bare := filepath.Join(temp, "results.git")
+	format := "sha1"
+	if len(p.Commit) == 64 {
+		format = "sha256"
+	}
+	if _, err := r.git(ctx, nil, "init", "--quiet", "--bare", "--template=",
+		"--object-format="+format, bare); err != nil {
+		return nil, err
+	}
+	r.dir, r.env = bare, append(r.env, "GIT_DIR="+bare)
+	// The checkout of a workflow has no commits before these, so git must not look for them.
+	err = errors.Join(os.MkdirAll(filepath.Join(bare, "objects", "info"), 0o700),
+		os.WriteFile(filepath.Join(bare, "objects", "info", "alternates"), []byte(objects+"\n"), 0o600),
+		os.WriteFile(filepath.Join(bare, "shallow"), []byte(p.Commit+"\n"), 0o600))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.Resolve(ctx, p.Commit); err != nil {
+		return nil, fmt.Errorf("the checkout does not have the commit %.12s of the branch", p.Commit)
+	}
+	return r, nil
+}
+
+// credential returns the variables by which git logs in: with the token, at the URL alone.
+func (p *Publisher) credential(scheme string) []string {
+	if scheme != "https" {
+		return nil
+	}
+	settings := [][2]string{
+		{"http.followRedirects", "false"},
+		{"credential.helper", ""}, // forgets what the installation of git may have
+		{"credential.useHttpPath", "true"},
+		{"credential." + p.URL + ".helper",
+			`!f() { echo username=x-access-token; echo "password=$TANDEM_BRIDGE_PUSH"; }; f`},
+	}
+	env := []string{"TANDEM_BRIDGE_PUSH=" + p.Token,
+		fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings))}
+	for i, s := range settings {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s[0]),
+			fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s[1]))
+	}
+	return env
 }

@@ -287,15 +287,18 @@ func publishResults(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("bridge publish")
 	manifest := f.String("manifest", bridge.ManifestFile, "the request, a `FILE` of the checkout")
 	branch := f.String("branch", "", "the request's `BRANCH`")
-	remote := f.String("remote", "origin", "the `NAME` of the git remote")
+	p := bridge.Publisher{Token: m.Getenv("PUSH_TOKEN"), Getenv: m.Getenv}
+	f.StringVar(&p.Commit, "commit", "", "the `HASH` of the branch's commit that was checked out")
+	f.StringVar(&p.URL, "url", "",
+		"the `ADDRESS` of the repository, https:// or file:///; for https PUSH_TOKEN holds the token")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	r, err := openRepository(ctx)
-	if err != nil {
+	var err error
+	if p.Dir, err = os.Getwd(); err != nil {
 		return err
 	}
-	return r.Publish(ctx, *remote, *branch, *manifest)
+	return p.Publish(ctx, *branch, *manifest)
 }
 
 // actionsFolder returns the folder in which GitHub's runner lies unless a flag says otherwise.

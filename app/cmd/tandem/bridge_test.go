@@ -49,12 +49,14 @@ func git(t *testing.T, dir string, args ...string) string {
 	return out
 }
 
-// workflow returns the scripts of the bridge's workflow with the names of their variables.
-func workflow(t *testing.T) (steps []struct {
-	Run string
-	If  string
-	Env map[string]string
-}) {
+// A step is one of the bridge's workflow.
+type step struct {
+	Uses, Run, If string
+	Env           map[string]string
+}
+
+// workflow returns the steps of the bridge's workflow.
+func workflow(t *testing.T) []step {
 	t.Helper()
 	text, err := os.ReadFile("../../../" + bridge.WorkflowFile)
 	if err != nil {
@@ -62,13 +64,7 @@ func workflow(t *testing.T) (steps []struct {
 	}
 	var w struct {
 		Jobs struct {
-			Run struct {
-				Steps []struct {
-					Run string
-					If  string
-					Env map[string]string
-				}
-			}
+			Run struct{ Steps []step }
 		}
 	}
 	if err := yaml.Unmarshal(text, &w); err != nil {
@@ -126,24 +122,42 @@ func (h *hub) clone(branch string) string {
 	return dir
 }
 
-// act plays the Mac's part for one branch: what the workflow's scripts do after the checkout.
+// act plays the Mac's part for one branch: the workflow's steps, and their checkout of two commits. It
+// returns the exit codes of the steps after the checkout.
 func (h *hub) act(branch, home string) (codes []int) {
 	h.t.Helper()
-	checkout := h.clone(branch)
+	checkout := filepath.Join(h.t.TempDir(), "checkout")
+	if err := os.MkdirAll(filepath.Join(checkout, ".git", "hooks"), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	commit := git(h.t, h.dir, "rev-parse", branch)
+	values := map[string]string{"BRANCH": branch, "COMMIT": commit, "URL": "file://" + h.dir,
+		"PUSH_TOKEN": "none"}
+	checkedOut := false
 	for _, step := range workflow(h.t) {
 		failed := slices.ContainsFunc(codes, func(code int) bool { return code != 0 })
-		if step.Run == "" || failed && step.If != "always()" {
+		switch {
+		case failed && step.If != "always()":
+			continue
+		case step.Uses != "":
+			git(h.t, h.t.TempDir(), "clone", "-q", "--depth=2", "--branch="+branch, "file://"+h.dir,
+				checkout) // which fails if something lies there
+			checkedOut = true
 			continue
 		}
 		env := []string{asProgram + "=1", "TANDEM_HOME=" + home, "TANDEM_BRIDGE_TANDEM=" + os.Args[0]}
 		for name := range step.Env {
-			if name == "BRANCH" {
-				env = append(env, "BRANCH="+branch)
+			value, ok := values[name]
+			if !ok {
+				h.t.Fatalf("the workflow sets %s, which this test does not know", name)
 			}
+			env = append(env, name+"="+value)
 		}
 		code, _, errs := in(h.t, checkout, env, "bash", "-e", "-c", step.Run)
 		h.t.Logf("%sexit %d\n%s", step.Run, code, errs)
-		codes = append(codes, code)
+		if checkedOut {
+			codes = append(codes, code)
+		}
 	}
 	return codes
 }
