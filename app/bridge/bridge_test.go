@@ -61,7 +61,25 @@ func newBench(t *testing.T, goScript string) *bench {
 		system: Mac, folders: []string{}}
 	writeScript(t, filepath.Join(b.programs, "go"), goScript)
 	write(t, filepath.Join(b.checkout, "engine/cache/kv_test.go"), "package cache\n")
+	testGit(t, dir, "init", "-q", b.checkout)
+	b.gate("0")
 	return b
+}
+
+// gate makes a gate of the Mac's own, which ends with a code.
+func (b *bench) gate(code string) {
+	b.t.Helper()
+	b.runner.Tandem = filepath.Join(filepath.Dir(b.checkout), "tandem")
+	writeScript(b.t, b.runner.Tandem, "echo the gate of the Mac: $@; exit "+code+"\n")
+}
+
+// commit commits the files of the checkout and returns the hash.
+func (b *bench) commit() string {
+	b.t.Helper()
+	write(b.t, filepath.Join(b.checkout, ".git/info/exclude"), "/"+Folder+"/\n")
+	testGit(b.t, b.checkout, "add", "-A")
+	testGit(b.t, b.checkout, "commit", "-q", "--allow-empty", "-m", "files")
+	return testGit(b.t, b.checkout, "rev-parse", "HEAD")
 }
 
 // request writes a manifest into the checkout.
@@ -70,10 +88,10 @@ func (b *bench) request(manifest string) {
 	write(b.t, filepath.Join(b.checkout, ManifestFile), manifest)
 }
 
-// ask writes the manifest of a preset.
+// ask commits the files and writes the manifest of a preset for them.
 func (b *bench) ask(preset, nonce string, params map[string]any) {
 	b.t.Helper()
-	q, err := NewRequest(preset, params, "main", "a test", nonce)
+	q, err := NewRequest(preset, params, b.commit(), "a test", nonce)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -75,11 +75,20 @@ func (r *Repository) Resolve(ctx context.Context, ref string) (string, error) {
 
 // Clean returns an error that names what is not committed.
 func (r *Repository) Clean(ctx context.Context) error {
+	names, err := r.changed(ctx)
+	if err == nil && len(names) > 0 {
+		err = fmt.Errorf("the work tree has changes (%s); commit them first, since a commit is what runs",
+			some(names))
+	}
+	return err
+}
+
+// changed lists the files that differ from the commit that is checked out, and new ones.
+func (r *Repository) changed(ctx context.Context) (names []string, err error) {
 	out, err := r.git(ctx, nil, "status", "--porcelain=v1", "-z", "--untracked-files=normal")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var names []string
 	renamed := false
 	for entry := range strings.SplitSeq(string(out), "\x00") {
 		if renamed || len(entry) < 4 {
@@ -89,11 +98,7 @@ func (r *Repository) Clean(ctx context.Context) error {
 		renamed = strings.ContainsAny(entry[:2], "RC")
 		names = append(names, printable(entry[3:]))
 	}
-	if len(names) > 0 {
-		return fmt.Errorf("the work tree has changes (%s); commit them first, since a commit is what runs",
-			some(names))
-	}
-	return nil
+	return names, nil
 }
 
 // An Asked is a request on its branch.

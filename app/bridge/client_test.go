@@ -15,8 +15,14 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary send one request, as a process that a test can kill.
+// TestMain lets the test binary send or run one request, as a process that a test can kill.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv("BRIDGE_TEST_RUN"); dir != "" {
+		r := &Runner{Dir: dir, State: os.Getenv("BRIDGE_TEST_STATE"), Getenv: os.Getenv,
+			Err: os.Stderr, folders: []string{}}
+		_, err := r.Run(context.Background(), ManifestFile)
+		os.Exit(ExitCode(err))
+	}
 	if dir := os.Getenv("BRIDGE_TEST_REQUEST"); dir != "" {
 		r, err := OpenRepository(context.Background(), dir, os.Environ())
 		if err == nil {
@@ -415,7 +421,7 @@ func TestForeignResultsAreRefused(t *testing.T) {
 			ended(t, r, "nonce-1", strings.Repeat(" ", maxSummary)+endedSummary)
 		},
 		"manifest of another": func(r *Repository) {
-			q, _ := NewRequest("tests", nil, "main", "me", "nonce-9")
+			q, _ := NewRequest("tests", nil, rightRef, "me", "nonce-9")
 			write(t, filepath.Join(r.dir, ManifestFile), string(q.Manifest()))
 		},
 	} {

@@ -21,11 +21,13 @@ type command struct {
 	stdout  io.Writer
 	stderr  io.Writer // if it equals stdout, both are written in the order of the command
 	grace   time.Duration
-	keep    bool // processes that it leaves running, such as git's credential cache
+	keep    bool     // processes that it leaves running, such as git's credential cache
+	lock    *os.File // that it and its processes hold open; nil = none
 }
 
-// killGrace is how long a command may take to end after it is told to.
-const killGrace = 10 * time.Second
+// killGrace is how long a command may take to end after it is told to. GitHub's runner gives a
+// cancelled job 7.5 s until it kills Tandem.
+const killGrace = 5 * time.Second
 
 // run runs a command in a process group of its own and returns its exit code, 128 more than the
 // signal that killed it. When ctx ends, or the command does, the whole group is killed. A process
@@ -36,6 +38,9 @@ func (c command) run(ctx context.Context) (code int, err error) {
 	cmd.Dir, cmd.Env = c.dir, c.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stdout, c.stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if c.lock != nil {
+		cmd.ExtraFiles = []*os.File{c.lock}
+	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = c.grace
 	if err := cmd.Start(); err != nil {

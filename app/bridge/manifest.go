@@ -12,7 +12,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 	"unicode/utf8"
 )
@@ -31,12 +30,12 @@ const (
 type Request struct {
 	Preset      Preset
 	Params      map[string]any // texts and json.Numbers; a default is left out
-	Ref         string         // what is measured; the client writes the hash of the commit
+	Ref         string         // hash of the commit that is measured
 	RequestedBy string
 	Nonce       string
 }
 
-// A RejectedError says why a request is not run. No process was started for it.
+// A RejectedError says why a request is not run. None of its commands was started.
 type RejectedError struct {
 	Reason string
 	quiet  bool // it leaves no summary: no client waits, or its results stand
@@ -50,7 +49,6 @@ func reject(format string, args ...any) error {
 
 var (
 	nonceForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{3,63}$`)
-	refForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`)
 	nameForm  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$`)
 )
 
@@ -96,8 +94,8 @@ func NewRequest(preset string, params map[string]any, ref, by, nonce string) (Re
 			preset)
 	case !nonceForm.MatchString(nonce):
 		return Request{}, reject("nonce must have 4 to 64 of the signs a-z, 0-9 and -, with no - first")
-	case !refForm.MatchString(ref) || strings.Contains(ref, "..") || strings.Contains(ref, "//"):
-		return Request{}, reject("ref must be the hash of a commit, or a branch's name")
+	case !hashForm.MatchString(ref):
+		return Request{}, reject("ref must be the whole hash of a commit")
 	case !nameForm.MatchString(by):
 		return Request{}, reject("requested_by must be a name of at most 64 letters, digits, spaces and .@_-")
 	}

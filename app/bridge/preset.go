@@ -15,7 +15,8 @@ import (
 //	${ENV:NAME}  a variable of the runner, one of its table
 //
 // The first word is a program: go, mkdir, ln or tandem. tandem is what the commands before it built
-// from the checkout.
+// from the checkout. The gate alone, tandem evidence check, is the Tandem that runs the request: a
+// commit must not judge itself.
 type Preset struct {
 	Name   string
 	Doc    string // one line
@@ -23,7 +24,7 @@ type Preset struct {
 	Limit  time.Duration // for all commands together
 
 	Measures bool // its figures say something about Macs alone
-	Reports  bool // its commands write {report}, and the gate decides whether that is admissible
+	Reports  bool // its commands write {report}, and then the gate judges that
 
 	commands [][]string
 }
@@ -41,6 +42,11 @@ var build = [][]string{
 
 // gate is the command that decides whether a report may make its claims.
 var gate = []string{"tandem", "evidence", "check", "{report}"}
+
+// isGate reports whether the words of a command call the gate.
+func isGate(words []string) bool {
+	return len(words) > 2 && words[0] == gate[0] && words[1] == gate[1] && words[2] == gate[2]
+}
 
 // Variables that a preset may read, with what each is for. Secrets have other names.
 var variables = map[string]string{
@@ -74,10 +80,10 @@ func Presets() []Preset {
 			Params: []Param{folder("path", "folder of the tests, such as engine/cache")},
 			commands: [][]string{{"go", "run", "./build", "setup"},
 				{"go", "test", "-count=1", "-timeout=40m", "{path}"}}},
-		{Name: "gate", Doc: "the evidence gate on a report of the checkout",
-			Limit:    30 * time.Minute,
+		{Name: "gate", Doc: "the Mac's evidence gate on a report of the checkout",
+			Limit:    5 * time.Minute,
 			Params:   []Param{reportFile("file", "the report, a file of the checkout")},
-			commands: append(slices.Clone(build), []string{"tandem", "evidence", "check", "{file}"})},
+			commands: [][]string{{"tandem", "evidence", "check", "{file}"}}},
 		measured("recall", "needles in a haystack", 2*time.Hour,
 			[]Param{samples, choice("size", "length of the haystack", "ctx70", "ctx70", "ctx280")},
 			"recall", "--model", model, "--samples", "{samples}", "--size", "{size}"),

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,6 +22,7 @@ type Runner struct {
 	State      string // folder of the lock and of the nonces that ran; for all checkouts the same
 	Machine    string // for the summary
 	Version    string // of Tandem
+	Tandem     string // the program of this Tandem, which is the gate
 	AnyMachine bool   // presets that measure a Mac run here too
 	Getenv     func(string) string
 	Err        io.Writer // progress
@@ -40,21 +42,22 @@ func (e *IncapableError) Error() string { return e.Reason }
 type plan struct {
 	request  Request
 	commands [][]string
-	programs []string // the files of the commands' first words; empty = made by a command before
+	programs []string // the files of the commands' first words; empty = Built
+	lock     *os.File // of the turn, for the commands to hold; nil = none
 }
 
 // Mac is the machine that presets measure.
 const Mac = "darwin/arm64"
 
-// DryRun writes the commands of a manifest to w, one JSON list a line, and starts nothing. Error:
+// DryRun writes the commands of a manifest to w, one JSON list a line, and starts none. Error:
 // *RejectedError or *IncapableError.
-func (r *Runner) DryRun(manifest string, w io.Writer) error {
+func (r *Runner) DryRun(ctx context.Context, manifest string, w io.Writer) error {
 	checkout, err := os.OpenRoot(r.Dir)
 	if err != nil {
 		return err
 	}
 	defer checkout.Close()
-	p, err := r.plan(checkout, manifest)
+	p, err := r.plan(ctx, checkout, manifest)
 	if err != nil {
 		return err
 	}
@@ -70,8 +73,8 @@ func (r *Runner) DryRun(manifest string, w io.Writer) error {
 	return nil
 }
 
-// plan checks the manifest and then the machine. It starts nothing.
-func (r *Runner) plan(checkout *os.Root, manifest string) (*plan, error) {
+// plan checks the manifest, then the machine, then the checkout's commit. It starts git alone.
+func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (*plan, error) {
 	text, err := readManifest(checkout, manifest)
 	if err != nil {
 		return nil, err
@@ -82,7 +85,8 @@ func (r *Runner) plan(checkout *os.Root, manifest string) (*plan, error) {
 	}
 	dir := path.Join(resultsFolder, request.Nonce)
 	if _, err := checkout.Lstat(path.Join(dir, summaryFile)); err == nil {
-		return nil, usedNonce(request.Nonce)
+		return nil, &RejectedError{quiet: true,
+			Reason: fmt.Sprintf("the nonce %s ran before; make a new request", request.Nonce)}
 	}
 	commands, err := request.expand(checkout, r.Getenv, path.Join(dir, reportName))
 	if err != nil {
@@ -113,7 +117,10 @@ func (r *Runner) plan(checkout *os.Root, manifest string) (*plan, error) {
 	p := &plan{request: request, commands: commands}
 	for _, words := range commands {
 		program := ""
-		if words[0] != "tandem" {
+		switch {
+		case isGate(words):
+			program = r.Tandem
+		case words[0] != "tandem":
 			if program, err = findProgram(words[0], r.Getenv, folders); err != nil {
 				return nil, &IncapableError{fmt.Sprintf("%s needs %s: %v; `tandem bridge doctor --runner` says more",
 					request.Preset.Name, words[0], err)}
@@ -121,19 +128,59 @@ func (r *Runner) plan(checkout *os.Root, manifest string) (*plan, error) {
 		}
 		p.programs = append(p.programs, program)
 	}
-	return p, nil
+	return p, r.holds(ctx, request.Ref)
+}
+
+// holds returns an error unless the files of the checkout are those of a commit, apart from the
+// bridge's own.
+func (r *Runner) holds(ctx context.Context, commit string) error {
+	repository, err := OpenRepository(ctx, r.Dir, commandEnv(r.Getenv))
+	if err != nil {
+		return &IncapableError{err.Error()}
+	}
+	if _, err := repository.Resolve(ctx, commit); err != nil {
+		return reject("the manifest asks for the commit %.12s, which is not in this checkout; it must be the one below the manifest's, and a checkout needs both",
+			commit)
+	}
+	var trees [2]string
+	for i, ref := range []string{commit, "HEAD"} {
+		out, err := repository.git(ctx, nil, "ls-tree", "--full-tree", "-z", ref)
+		if err != nil {
+			return err
+		}
+		for entry := range strings.SplitSeq(string(out), "\x00") {
+			if _, name, _ := strings.Cut(entry, "\t"); name != Folder {
+				trees[i] += entry + "\x00"
+			}
+		}
+	}
+	if trees[0] != trees[1] {
+		return reject("the manifest asks for the commit %.12s, and other files are checked out", commit)
+	}
+	changed, err := repository.changed(ctx)
+	if err != nil {
+		return err
+	}
+	changed = slices.DeleteFunc(changed, func(name string) bool {
+		return strings.HasPrefix(name, Folder+"/")
+	})
+	if len(changed) > 0 {
+		return reject("the checkout has changes (%s), so it is not the commit %.12s that the manifest asks for",
+			some(changed), commit)
+	}
+	return nil
 }
 
 // Run runs the request of a manifest, which is a path in the checkout. The summary's ExitCode is
 // the run's. With an error there was no run; a *RejectedError and an *IncapableError leave a
-// summary too, except if the nonce ran before.
+// summary too, except if results of this nonce are here.
 func (r *Runner) Run(ctx context.Context, manifest string) (*Summary, error) {
 	checkout, err := os.OpenRoot(r.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer checkout.Close()
-	p, err := r.plan(checkout, manifest)
+	p, err := r.plan(ctx, checkout, manifest)
 	if err != nil {
 		return nil, errors.Join(err, r.leaveReason(checkout, err))
 	}
@@ -149,8 +196,9 @@ func (r *Runner) Run(ctx context.Context, manifest string) (*Summary, error) {
 		return nil, err
 	}
 	if err := turn.claim(p.request.Nonce); err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.leaveReason(checkout, err))
 	}
+	p.lock = turn.lock
 	s := r.runPlan(ctx, p, out)
 	return s, out.save(s)
 }
@@ -191,8 +239,18 @@ func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 	}
 	// run reports whether the command ran to its end.
 	run := func(i int) (Ran, bool) {
-		ran, err := r.runCommand(limited, i, p.commands[i], p.programs[i], out)
+		// If this process is killed, the client finds this summary.
+		cut := *s
+		cut.ExitCode, cut.Error = ExitStopped, "the runner was killed before the run was over"
+		if err := out.save(&cut); err != nil {
+			fail(1, err.Error())
+			return Ran{}, false
+		}
+		ran, err := r.runCommand(limited, i, p, out)
 		s.Commands = append(s.Commands, ran)
+		if err == nil && isGate(p.commands[i]) && limited.Err() == nil {
+			s.EvidenceGateExitCode = &ran.ExitCode
+		}
 		switch {
 		case ctx.Err() != nil:
 			fail(ExitStopped, "the runner was told to stop")
@@ -225,25 +283,22 @@ func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 		fail(1, "the commands left no report for the gate")
 		return s
 	}
-	if ran, ok := run(work); ok {
-		s.EvidenceGateExitCode = &ran.ExitCode
-		if ran.ExitCode != 0 {
-			fail(1, "the gate does not admit the report")
-		}
+	if ran, ok := run(work); ok && ran.ExitCode != 0 {
+		fail(1, "the gate does not admit the report")
 	}
 	return s
 }
 
 // runCommand runs one command with a log of its own.
-func (r *Runner) runCommand(ctx context.Context, i int, words []string, program string,
-	out results) (Ran, error) {
+func (r *Runner) runCommand(ctx context.Context, i int, p *plan, out results) (Ran, error) {
+	words, program := p.commands[i], p.programs[i]
 	ran := Ran{Argv: words, Log: fmt.Sprintf("%d-%s.log", i, words[0])}
 	file, err := out.create(ran.Log)
 	if err != nil {
 		return ran, fmt.Errorf("the log %s cannot be written: %w", ran.Log, err)
 	}
 	defer file.Close()
-	if program == "" {
+	if program == "" && !isGate(words) {
 		program = filepath.Join(r.Dir, filepath.FromSlash(Built))
 		if err := noLinks(out.checkout, Built, false); err != nil {
 			return ran, fmt.Errorf("the commands built no tandem: %w", err)
@@ -252,7 +307,7 @@ func (r *Runner) runCommand(ctx context.Context, i int, words []string, program 
 	fmt.Fprintf(r.Err, "bridge: %s\n", strings.Join(words, " "))
 	log := newBoundedLog(file)
 	c := command{argv: words, program: program, dir: r.Dir, env: commandEnv(r.Getenv), stdout: log,
-		stderr: log, grace: r.grace}
+		stderr: log, grace: r.grace, lock: p.lock}
 	if c.grace == 0 {
 		c.grace = killGrace
 	}

@@ -6,24 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// measuring is a go that builds a tandem whose bench writes a report and whose gate ends with the
-// code in the file gate of the checkout.
+// measuring is a go that builds a tandem whose bench writes a report and whose gate admits it.
 const measuring = `
 if [ "$1" = build ]; then
 	mkdir -p build/out/bridge
 	cat > "$3" <<'END'
 #!/bin/sh
 echo "tandem $@"
-if [ "$1" = evidence ] && [ -f gate ]; then exit $(cat gate); fi
 while [ $# -gt 1 ]; do
 	if [ "$1" = --out ]; then echo '{"report": true}' > "$2"; fi
 	shift
@@ -97,7 +95,7 @@ func TestDryRunPrintsTheCommands(t *testing.T) {
 	b := newBench(t, "touch started\n")
 	b.withModel()
 	b.ask("kvquant", "nonce-1", nil)
-	if err := b.runner.DryRun(ManifestFile, &b.messages); err != nil {
+	if err := b.runner.DryRun(t.Context(), ManifestFile, &b.messages); err != nil {
 		t.Fatal(err)
 	}
 	printed := strings.Split(strings.TrimSpace(b.messages.String()), "\n")
@@ -143,20 +141,25 @@ func TestRunStopsAtTheFirstFailure(t *testing.T) {
 	}
 }
 
+// The gate is the Mac's own Tandem: the one that the commit builds admits whatever it wrote.
 func TestGateDecidesTheRun(t *testing.T) {
 	b := newBench(t, measuring)
 	b.withModel()
-	write(t, filepath.Join(b.checkout, "gate"), "3")
+	b.gate("3")
 	b.ask("kvquant", "nonce-1", nil)
 	s := b.run(t.Context())
 	if s.ExitCode != 1 || s.EvidenceGateExitCode == nil || *s.EvidenceGateExitCode != 3 ||
 		s.Error != "the gate does not admit the report" {
 		t.Errorf("summary %+v, gate %v", s, s.EvidenceGateExitCode)
 	}
+	if log := b.result("nonce-1", "5-tandem.log"); log !=
+		"the gate of the Mac: evidence check .tandem-bridge/results/nonce-1/report.json\n" {
+		t.Errorf("the gate says %q", log)
+	}
 	// The bench itself fails where the gate refuses.
-	b = newBench(t, strings.Replace(measuring, "shift\ndone", "shift\ndone\nexit $(cat gate)", 1))
+	b = newBench(t, strings.Replace(measuring, "shift\ndone", "shift\ndone\nexit 4", 1))
 	b.withModel()
-	write(t, filepath.Join(b.checkout, "gate"), "4")
+	b.gate("4")
 	b.ask("kvquant", "nonce-1", nil)
 	s = b.run(t.Context())
 	if s.ExitCode != 1 || s.EvidenceGateExitCode == nil || *s.EvidenceGateExitCode != 4 ||
@@ -170,6 +173,70 @@ func TestGateDecidesTheRun(t *testing.T) {
 	if s.ExitCode != 1 || s.EvidenceGateExitCode != nil || len(s.Commands) != 5 ||
 		s.Error != "the commands left no report for the gate" {
 		t.Errorf("without a report: %+v", s)
+	}
+	// A report of the checkout is judged without a build.
+	b = newBench(t, "exit 1\n")
+	b.gate("1")
+	write(t, filepath.Join(b.checkout, "reports/a.json"), "{}")
+	b.ask("gate", "nonce-1", map[string]any{"file": "reports/a.json"})
+	s = b.run(t.Context())
+	if s.ExitCode != 1 || s.EvidenceGateExitCode == nil || *s.EvidenceGateExitCode != 1 ||
+		b.result("nonce-1", "0-tandem.log") != "the gate of the Mac: evidence check reports/a.json\n" {
+		t.Errorf("of a report: %+v, gate %v", s, s.EvidenceGateExitCode)
+	}
+}
+
+// The summary names a commit, so its files must be what is checked out: not those of another commit,
+// and none that is changed or new.
+func TestOtherFilesAreNotMeasured(t *testing.T) {
+	for name, change := range map[string]func(b *bench, named string) string{
+		"another commit": func(b *bench, named string) string {
+			write(t, filepath.Join(b.checkout, "faster.go"), "package main\n")
+			b.commit()
+			return "and other files are checked out"
+		},
+		"changed file": func(b *bench, named string) string {
+			write(t, filepath.Join(b.checkout, "engine/cache/kv_test.go"), "package other\n")
+			return "the checkout has changes (engine/cache/kv_test.go)"
+		},
+		"new file": func(b *bench, named string) string {
+			write(t, filepath.Join(b.checkout, "new/faster.go"), "package main\n")
+			return "the checkout has changes (new/)"
+		},
+		"commit that is not here": func(b *bench, named string) string {
+			os.RemoveAll(filepath.Join(b.checkout, ".git"))
+			testGit(t, b.checkout, "init", "-q")
+			testGit(t, b.checkout, "commit", "-q", "--allow-empty", "-m", "other")
+			return "which is not in this checkout"
+		},
+	} {
+		b := newBench(t, "touch started\n")
+		b.ask("tests", "nonce-1", nil)
+		want := change(b, b.commit())
+		_, err := b.runner.Run(t.Context(), ManifestFile)
+		if ExitCode(err) != ExitRejected || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := b.runner.DryRun(t.Context(), ManifestFile, &b.messages); ExitCode(err) != ExitRejected {
+			t.Errorf("%s: a dry run says %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(b.checkout, "started")); err == nil {
+			t.Errorf("%s: it ran", name)
+		}
+		if s := b.result(rejectedFolder, summaryFile); !strings.Contains(s, want) {
+			t.Errorf("%s: the summary is %s", name, s)
+		}
+	}
+	// The request itself, and results of others, are no changes.
+	b := newBench(t, "exit 0\n")
+	b.ask("tests", "nonce-1", nil)
+	named := testGit(t, b.checkout, "rev-parse", "HEAD")
+	write(t, filepath.Join(b.checkout, resultsFolder, "nonce-0/x"), "x")
+	testGit(t, b.checkout, "add", "-f", Folder)
+	testGit(t, b.checkout, "commit", "-q", "-m", "bridge")
+	write(t, filepath.Join(b.checkout, resultsFolder, "nonce-0/x"), "y")
+	if s := b.run(t.Context()); s.ExitCode != 0 || s.Ref != named {
+		t.Errorf("of a request's commit: %+v", s)
 	}
 }
 
@@ -260,7 +327,7 @@ func (b *bench) plan() (*plan, error) {
 		return nil, err
 	}
 	defer checkout.Close()
-	return b.runner.plan(checkout, ManifestFile)
+	return b.runner.plan(b.t.Context(), checkout, ManifestFile)
 }
 
 func (b *bench) runPlan(ctx context.Context, p *plan) *Summary {
@@ -296,64 +363,6 @@ func TestBackgroundProcessesEnd(t *testing.T) {
 	}
 }
 
-// Tokens and passwords of the runner reach neither commands nor logs.
-func TestCommandsGetNoSecrets(t *testing.T) {
-	b := newBench(t, "env; cat; exit 1\n")
-	secret := "s3cr3t"
-	for _, name := range []string{"GITHUB_TOKEN", "PUSH_TOKEN", "HF_TOKEN", "ACTIONS_RUNTIME_TOKEN",
-		"TANDEM_BRIDGE_RUNNER_TOKEN", "TANDEM_API_KEY", "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD",
-		"GIT_CONFIG_VALUE_1"} {
-		b.env[name] = secret
-	}
-	b.env["HTTPS_PROXY"] = "http://me:" + secret + "@proxy:80"
-	b.env["GOCACHE"] = "/cache"
-	b.ask("tests", "nonce-1", nil)
-	b.run(t.Context())
-	log := b.result("nonce-1", "0-go.log")
-	if strings.Contains(log, secret) || !strings.Contains(log, "GOCACHE=/cache") ||
-		!strings.Contains(log, "PATH=") {
-		t.Errorf("the command got\n%s", log)
-	}
-	if strings.Contains(b.result("nonce-1", summaryFile)+b.messages.String(), secret) {
-		t.Error("the summary or the messages show a secret")
-	}
-}
-
-// A variable of a preset must be there and lead to something, or nothing starts. Variables that are
-// not in the table cannot be read at all.
-func TestVariablesAreChecked(t *testing.T) {
-	for value, want := range map[string]string{
-		"":                        "set TANDEM_BRIDGE_MODEL on the Mac to the folder of the model",
-		"models/x":                "must be an absolute path",
-		"-x":                      "must be an absolute path",
-		"/nowhere/at/all":         "leads to nothing",
-		"/tmp\n/x":                "is no path",
-		strings.Repeat("/a", 4e3): "is no path",
-	} {
-		b := newBench(t, "exit 0\n")
-		b.runner.start = func(context.Context, command) (int, error) {
-			t.Errorf("%.20q: a process was started", value)
-			return 0, nil
-		}
-		b.withModel()
-		b.env["TANDEM_BRIDGE_MODEL"] = value
-		b.ask("recall", "nonce-1", nil)
-		_, err := b.runner.Run(t.Context(), ManifestFile)
-		if ExitCode(err) != ExitRejected || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.20q: %v, want %q", value, err, want)
-		}
-		// The client hears why.
-		if s := b.result(rejectedFolder, summaryFile); !strings.Contains(s, "TANDEM_BRIDGE_MODEL") {
-			t.Errorf("%.20q: the summary is %s", value, s)
-		}
-	}
-	for _, name := range []string{"GITHUB_TOKEN", "HOME", "PATH", "TANDEM_BRIDGE_RUNNER_TOKEN", ""} {
-		if v, err := variable(name, func(string) string { return "/tmp" }); err == nil || v != "" {
-			t.Errorf("a preset could read %s", name)
-		}
-	}
-}
-
 // A machine that cannot run a preset says so with a code of its own, and starts nothing.
 func TestIncapableMachine(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -374,6 +383,10 @@ func TestIncapableMachine(t *testing.T) {
 		b.env["PATH"] = b.programs
 		writeScript(t, filepath.Join(b.programs, "mkdir"), "")
 		writeScript(t, filepath.Join(b.programs, "ln"), "")
+		git, err := exec.LookPath("git")
+		if err = errors.Join(err, os.Symlink(git, filepath.Join(b.programs, "git"))); err != nil {
+			t.Fatal(err)
+		}
 		b.runner.start = func(context.Context, command) (int, error) {
 			t.Errorf("%s: a process was started", name)
 			return 0, nil
@@ -383,7 +396,7 @@ func TestIncapableMachine(t *testing.T) {
 			t.Fatalf("%s: before the change: %v", name, err)
 		}
 		test.change(b)
-		_, err := b.runner.Run(t.Context(), ManifestFile)
+		_, err = b.runner.Run(t.Context(), ManifestFile)
 		if ExitCode(err) != ExitIncapable || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -398,159 +411,5 @@ func TestIncapableMachine(t *testing.T) {
 	b.ask("kvquant", "nonce-1", nil)
 	if s := b.run(t.Context()); s.ExitCode != 0 {
 		t.Errorf("with AnyMachine: %+v", s)
-	}
-}
-
-// said hands over what a runner says.
-type said chan string
-
-func (s said) Write(p []byte) (int, error) {
-	s <- string(p)
-	return len(p), nil
-}
-
-// Runs on one machine wait for each other, in whatever checkout.
-func TestRunsDoNotOverlap(t *testing.T) {
-	a := newBench(t, "")
-	record := filepath.Join(t.TempDir(), "record")
-	script := "echo begin >> " + record + "; sleep 0.3; echo end >> " + record + "\n"
-	writeScript(t, filepath.Join(a.programs, "go"), script)
-	b := newBench(t, script)
-	b.runner.State = a.runner.State
-	a.ask("tests", "nonce-a", nil)
-	b.ask("tests", "nonce-b", nil)
-	turn, err := takeTurn(t.Context(), a.runner.State, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := make(said, 100)
-	a.runner.Err, b.runner.Err = said, said
-	var both sync.WaitGroup
-	for _, x := range []*bench{a, b} {
-		both.Go(func() {
-			if s, err := x.runner.Run(t.Context(), ManifestFile); err != nil || s.ExitCode != 0 {
-				t.Errorf("%+v, %v", s, err)
-			}
-		})
-	}
-	for range 2 {
-		if text := <-said; !strings.Contains(text, "waiting for it") {
-			t.Errorf("a run that waits says %q", text)
-		}
-	}
-	turn.end()
-	both.Wait()
-	if got := read(t, record); got != "begin\nend\nbegin\nend\n" {
-		t.Errorf("the runs overlap: %q", got)
-	}
-	// One that waits can be told to stop.
-	turn, err = takeTurn(t.Context(), a.runner.State, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer turn.end()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	a.ask("tests", "nonce-c", nil)
-	if _, err := a.runner.Run(ctx, ManifestFile); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a run that waits ended with %v", err)
-	}
-}
-
-// A nonce runs once: in this checkout, in another of this machine, and while it runs.
-func TestNonceRunsOnce(t *testing.T) {
-	b := newBench(t, "echo x >> ran\n")
-	b.ask("tests", "nonce-1", nil)
-	b.run(t.Context())
-	before := b.result("nonce-1", summaryFile)
-	for name, change := range map[string]func(){
-		"again":      func() {},
-		"no results": func() { os.RemoveAll(filepath.Join(b.checkout, resultsFolder)) },
-		"no state": func() {
-			os.RemoveAll(b.runner.State)
-			write(t, filepath.Join(b.checkout, resultsFolder, "nonce-1", summaryFile), before)
-		},
-	} {
-		change()
-		_, err := b.runner.Run(t.Context(), ManifestFile)
-		if ExitCode(err) != ExitRejected || !strings.Contains(err.Error(), "nonce-1 ran before") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, err := os.Stat(filepath.Join(b.checkout, resultsFolder, rejectedFolder)); err == nil {
-			t.Errorf("%s: a replay left a summary", name)
-		}
-		if text := read(t, filepath.Join(b.checkout, "ran")); text != "x\n" {
-			t.Fatalf("%s: it ran again", name)
-		}
-		os.RemoveAll(b.runner.State)
-		os.MkdirAll(filepath.Join(b.runner.State, "nonces"), 0o700)
-		write(t, filepath.Join(b.runner.State, "nonces/nonce-1"), "")
-	}
-	// Two at the same time: one runs, the other is refused.
-	c, d := newBench(t, "sleep 0.2\n"), newBench(t, "sleep 0.2\n")
-	d.runner.State = c.runner.State
-	c.ask("tests", "nonce-2", nil)
-	d.ask("tests", "nonce-2", nil)
-	codes := make(chan int, 2)
-	for _, x := range []*bench{c, d} {
-		go func() {
-			_, err := x.runner.Run(t.Context(), ManifestFile)
-			codes <- ExitCode(err)
-		}()
-	}
-	if a, b := <-codes, <-codes; a+b != ExitRejected {
-		t.Errorf("two runs of one nonce ended with %d and %d", a, b)
-	}
-}
-
-// Results stay in the checkout, whatever links it has.
-func TestResultsFollowNoLinks(t *testing.T) {
-	for _, at := range []string{resultsFolder, resultsFolder + "/nonce-1"} {
-		b := newBench(t, "exit 0\n")
-		b.ask("tests", "nonce-1", nil)
-		outside := t.TempDir()
-		link := filepath.Join(b.checkout, at)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(outside, link)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.runner.Run(t.Context(), ManifestFile); err == nil {
-			t.Errorf("%s: a run with a link in its place succeeds", at)
-		}
-		if entries, _ := os.ReadDir(outside); len(entries) > 0 {
-			t.Errorf("%s: %v lies outside", at, entries)
-		}
-	}
-	// A command replaces a file of the results by a link.
-	victim := filepath.Join(t.TempDir(), "victim")
-	write(t, victim, "mine")
-	b := newBench(t, "ln -s "+victim+" .tandem-bridge/results/nonce-1/new-summary.json\n")
-	b.ask("tests", "nonce-1", nil)
-	b.run(t.Context())
-	if read(t, victim) != "mine" || !strings.Contains(b.result("nonce-1", summaryFile), "nonce-1") {
-		t.Error("the summary followed a link")
-	}
-}
-
-// Of a long log head and tail are kept.
-func TestLogIsBounded(t *testing.T) {
-	var out strings.Builder
-	l := &boundedLog{to: &out, head: 10, most: 5}
-	for i := range 100 {
-		fmt.Fprintf(l, "%02d", i)
-		if len(l.tail) > 3*l.most {
-			t.Fatalf("%d bytes are held", len(l.tail))
-		}
-	}
-	if err := l.close(); err != nil ||
-		out.String() != "0001020304\n[185 bytes are left out here]\n79899" {
-		t.Errorf("kept %q, %v", out.String(), err)
-	}
-	b := newBench(t, "head -c 5000000 /dev/zero | tr '\\0' 'a'; echo; echo last words\n")
-	b.ask("tests", "nonce-1", nil)
-	b.run(t.Context())
-	log := b.result("nonce-1", "0-go.log")
-	if len(log) > logHead+logTail+100 || !strings.HasSuffix(log, "a\nlast words\n") ||
-		!strings.Contains(log, " bytes are left out here]") {
-		t.Errorf("the log has %d bytes and ends in %q", len(log), log[len(log)-30:])
 	}
 }

@@ -18,7 +18,8 @@ const (
 	lockPause = 100 * time.Millisecond
 )
 
-// A turn is the right to run on this machine. The kernel takes it back with the process.
+// A turn is the right to run on this machine. Commands of the run hold its lock open too: if this
+// process is killed, the kernel takes the turn back when the last of them ends.
 type turn struct {
 	dir  string
 	lock *os.File
@@ -74,9 +75,11 @@ func (t *turn) claim(nonce string) error {
 }
 
 func usedNonce(nonce string) error {
-	return &RejectedError{quiet: true,
-		Reason: fmt.Sprintf("the nonce %s ran before; make a new request", nonce)}
+	return reject("the nonce %s ran before on this machine; make a new request", nonce)
 }
 
-// end lets the next run go on.
-func (t *turn) end() { t.lock.Close() }
+// end lets the next run go on, even if a process of this one left its group and lives on.
+func (t *turn) end() {
+	syscall.Flock(int(t.lock.Fd()), syscall.LOCK_UN)
+	t.lock.Close()
+}

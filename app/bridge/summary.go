@@ -36,7 +36,7 @@ type Summary struct {
 	Preset        string         `json:"preset"`
 	Params        map[string]any `json:"params"`
 	Nonce         string         `json:"nonce"`
-	Ref           string         `json:"ref"`
+	Ref           string         `json:"ref"` // hash of the commit whose files ran
 	RequestedBy   string         `json:"requested_by"`
 	Machine       string         `json:"machine"` // that ran it
 	Runner        string         `json:"runner"`  // version of Tandem that ran the commands

@@ -263,12 +263,12 @@ func runRequest(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := &bridge.Runner{Dir: dir, State: m.bridgeState(), Version: version(),
+	r := &bridge.Runner{Dir: dir, State: m.bridgeState(), Version: version(), Tandem: program(),
 		AnyMachine: *anyMachine, Getenv: m.Getenv, Err: m.Stderr,
 		Machine: strings.Join([]string{runtime.GOOS + "/" + runtime.GOARCH, home.System(),
 			home.Chip()}, ", ")}
 	if *dry {
-		return bridgeError(r.DryRun(*manifest, m.Stdout))
+		return bridgeError(r.DryRun(ctx, *manifest, m.Stdout))
 	}
 	s, err := r.Run(ctx, *manifest)
 	if err != nil {

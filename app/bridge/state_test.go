@@ -1,0 +1,181 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// said hands over what a runner says.
+type said chan string
+
+func (s said) Write(p []byte) (int, error) {
+	s <- string(p)
+	return len(p), nil
+}
+
+// Runs on one machine wait for each other, in whatever checkout.
+func TestRunsDoNotOverlap(t *testing.T) {
+	a := newBench(t, "")
+	record := filepath.Join(t.TempDir(), "record")
+	script := "echo begin >> " + record + "; sleep 0.3; echo end >> " + record + "\n"
+	writeScript(t, filepath.Join(a.programs, "go"), script)
+	b := newBench(t, script)
+	b.runner.State = a.runner.State
+	a.ask("tests", "nonce-a", nil)
+	b.ask("tests", "nonce-b", nil)
+	turn, err := takeTurn(t.Context(), a.runner.State, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(said, 100)
+	a.runner.Err, b.runner.Err = said, said
+	var both sync.WaitGroup
+	for _, x := range []*bench{a, b} {
+		both.Go(func() {
+			if s, err := x.runner.Run(t.Context(), ManifestFile); err != nil || s.ExitCode != 0 {
+				t.Errorf("%+v, %v", s, err)
+			}
+		})
+	}
+	for range 2 {
+		if text := <-said; !strings.Contains(text, "waiting for it") {
+			t.Errorf("a run that waits says %q", text)
+		}
+	}
+	turn.end()
+	both.Wait()
+	if got := read(t, record); got != "begin\nend\nbegin\nend\n" {
+		t.Errorf("the runs overlap: %q", got)
+	}
+	// One that waits can be told to stop.
+	turn, err = takeTurn(t.Context(), a.runner.State, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.end()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	a.ask("tests", "nonce-c", nil)
+	if _, err := a.runner.Run(ctx, ManifestFile); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a run that waits ended with %v", err)
+	}
+}
+
+// A nonce runs once: in this checkout, in another of this machine, and while it runs.
+func TestNonceRunsOnce(t *testing.T) {
+	b := newBench(t, "echo x >> ../ran\n")
+	b.ask("tests", "nonce-1", nil)
+	b.run(t.Context())
+	before := b.result("nonce-1", summaryFile)
+	for name, change := range map[string]func(){
+		"again":      func() {},
+		"no results": func() { os.RemoveAll(filepath.Join(b.checkout, resultsFolder)) },
+		"no state": func() {
+			os.RemoveAll(b.runner.State)
+			write(t, filepath.Join(b.checkout, resultsFolder, "nonce-1", summaryFile), before)
+		},
+	} {
+		change()
+		_, err := b.runner.Run(t.Context(), ManifestFile)
+		if ExitCode(err) != ExitRejected || !strings.Contains(err.Error(), "nonce-1 ran before") {
+			t.Errorf("%s: %v", name, err)
+		}
+		// Where no results go back, the client hears why.
+		text, err := os.ReadFile(filepath.Join(b.checkout, resultsFolder, rejectedFolder, summaryFile))
+		if told := err == nil; told != (name == "no results") ||
+			told && !strings.Contains(string(text), "nonce-1 ran before on this machine") {
+			t.Errorf("%s: the replay left %q", name, text)
+		}
+		if text := read(t, filepath.Join(b.checkout, "../ran")); text != "x\n" {
+			t.Fatalf("%s: it ran again", name)
+		}
+		os.RemoveAll(b.runner.State)
+		os.MkdirAll(filepath.Join(b.runner.State, "nonces"), 0o700)
+		write(t, filepath.Join(b.runner.State, "nonces/nonce-1"), "")
+		os.RemoveAll(filepath.Join(b.checkout, resultsFolder))
+		write(t, filepath.Join(b.checkout, resultsFolder, "nonce-1", summaryFile), before)
+	}
+	// Two at the same time: one runs, the other is refused.
+	c, d := newBench(t, "sleep 0.2\n"), newBench(t, "sleep 0.2\n")
+	d.runner.State = c.runner.State
+	c.ask("tests", "nonce-2", nil)
+	d.ask("tests", "nonce-2", nil)
+	codes := make(chan int, 2)
+	for _, x := range []*bench{c, d} {
+		go func() {
+			_, err := x.runner.Run(t.Context(), ManifestFile)
+			codes <- ExitCode(err)
+		}()
+	}
+	if a, b := <-codes, <-codes; a+b != ExitRejected {
+		t.Errorf("two runs of one nonce ended with %d and %d", a, b)
+	}
+}
+
+// A runner that is killed leaves a summary that says so. The next run waits for the command that it
+// left running.
+func TestKilledRunnerHoldsItsTurn(t *testing.T) {
+	b := newBench(t, "trap '' TERM INT; echo $$ > pid; sleep 60; sleep 60\n")
+	b.ask("tests", "nonce-1", nil)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{"BRIDGE_TEST_RUN=" + b.checkout, "BRIDGE_TEST_STATE=" + b.runner.State,
+		"PATH=" + b.env["PATH"], "HOME=" + b.env["HOME"]}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-b.until("pid").Done()
+	cmd.Process.Kill()
+	cmd.Wait()
+	var pid int
+	fmt.Sscan(read(t, filepath.Join(b.checkout, "pid")), &pid)
+	defer syscall.Kill(-pid, syscall.SIGKILL)
+	s, err := parseSummary([]byte(b.result("nonce-1", summaryFile)))
+	if err != nil || s.ExitCode != ExitStopped || s.Error != "the runner was killed before the run was over" {
+		t.Errorf("the summary is %+v, %v", s, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if turn, err := takeTurn(ctx, b.runner.State, nil); err == nil {
+		turn.end()
+		t.Error("the next run goes on beside a command of the killed one")
+	}
+	syscall.Kill(-pid, syscall.SIGKILL)
+	turn, err := takeTurn(t.Context(), b.runner.State, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn.end()
+}
+
+// What left its group and outlives a run does not hold the next one up.
+func TestTurnEndsWithItsRun(t *testing.T) {
+	b := newBench(t, "setsid sh -c 'echo $$ > pid; exec sleep 60' & while [ ! -s pid ]; do sleep 0.1; done\n")
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("this machine has no setsid")
+	}
+	b.runner.grace = 200 * time.Millisecond
+	b.ask("tests", "nonce-1", nil)
+	b.run(t.Context())
+	var pid int
+	fmt.Sscan(read(t, filepath.Join(b.checkout, "pid")), &pid)
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	if pid == 0 || syscall.Kill(pid, 0) != nil {
+		t.Fatalf("the process %d does not outlive the run", pid)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	turn, err := takeTurn(ctx, b.runner.State, func() { t.Error("the next run waits") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn.end()
+}
