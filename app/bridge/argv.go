@@ -73,16 +73,19 @@ func variable(name string, getenv func(string) string) (string, error) {
 // passed are the variables that commands get. Others may hold tokens and passwords.
 var passed = []string{"HOME", "USER", "LOGNAME", "PATH", "TMPDIR", "LANG", "LC_ALL", "TZ",
 	"XDG_CACHE_HOME", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "CARGO_HOME", "RUSTUP_HOME",
-	"DEVELOPER_DIR", "SDKROOT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "TANDEM_HOME"}
+	"DEVELOPER_DIR", "SDKROOT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "TANDEM_HOME",
+	"RUNNER_TRACKING_ID"} // by the last, GitHub's runner finds and ends what a job leaves running
 
-// commandEnv returns the environment of commands. A value with an @ may hold a password: of a
-// proxy, for one.
+// commandEnv returns the environment of commands. The address of a proxy is left out if it may hold
+// a password, which an @ follows.
 func commandEnv(getenv func(string) string) []string {
 	var env []string
 	for _, name := range passed {
-		if value := getenv(name); value != "" && !strings.Contains(value, "@") {
-			env = append(env, name+"="+value)
+		value := getenv(name)
+		if value == "" || strings.HasSuffix(name, "PROXY") && strings.Contains(value, "@") {
+			continue
 		}
+		env = append(env, name+"="+value)
 	}
 	return env
 }

@@ -16,13 +16,24 @@ func TestCommandsGetNoSecrets(t *testing.T) {
 		b.env[name] = secret
 	}
 	b.env["HTTPS_PROXY"] = "http://me:" + secret + "@proxy:80"
+	b.env["GOPROXY"] = "https://me:" + secret + "@example.org,direct"
+	b.env["HTTP_PROXY"] = "http://proxy:80"
 	b.env["GOCACHE"] = "/cache"
+	b.env["RUNNER_TRACKING_ID"] = "github_1"
+	// Folders of Homebrew's versions have an @ in their names.
+	b.env["PATH"] += ":/opt/homebrew/opt/python@3.12/bin"
+	b.env["HOME"] = "/Users/me@home"
 	b.ask("tests", "nonce-1", nil)
 	b.run(t.Context())
 	log := b.result("nonce-1", "0-go.log")
-	if strings.Contains(log, secret) || !strings.Contains(log, "GOCACHE=/cache") ||
-		!strings.Contains(log, "PATH=") {
+	if strings.Contains(log, secret) || strings.Contains(log, "GOPROXY") {
 		t.Errorf("the command got\n%s", log)
+	}
+	for _, want := range []string{"GOCACHE=/cache", "PATH=" + b.env["PATH"], "HOME=/Users/me@home",
+		"HTTP_PROXY=http://proxy:80", "RUNNER_TRACKING_ID=github_1"} {
+		if !strings.Contains("\n"+log, "\n"+want+"\n") {
+			t.Errorf("the command did not get %s but\n%s", want, log)
+		}
 	}
 	if strings.Contains(b.result("nonce-1", summaryFile)+b.messages.String(), secret) {
 		t.Error("the summary or the messages show a secret")
