@@ -415,7 +415,11 @@ func TestForeignResultsAreRefused(t *testing.T) {
 		"nonce of another": func(r *Repository) {
 			ended(t, r, "nonce-1", strings.Replace(endedSummary, "nonce-1", "nonce-2", 1))
 		},
-		"no JSON":        func(r *Repository) { ended(t, r, "nonce-1", "nonsense") },
+		"no JSON": func(r *Repository) { ended(t, r, "nonce-1", "nonsense") },
+		"exit code that a process makes 0": func(r *Repository) {
+			ended(t, r, "nonce-1", strings.Replace(endedSummary, `"exit_code": 0,
+	"commands"`, `"exit_code": 256, "commands"`, 1))
+		},
 		"another schema": func(r *Repository) { ended(t, r, "nonce-1", `{"schema_version": 9}`) },
 		"huge summary": func(r *Repository) {
 			ended(t, r, "nonce-1", strings.Repeat(" ", maxSummary)+endedSummary)

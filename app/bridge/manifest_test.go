@@ -274,7 +274,8 @@ func TestPresetsAreSound(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"probe", "tests", "gate", "test-path", "recall", "code",
-		"kvquant", "drafter-parity-float32", "drafter-parity-bf16", "fused-probe", "scorecard"} {
+		"block-size", "kvquant", "drafter-parity-float32", "drafter-parity-bf16", "fused-probe",
+		"scorecard"} {
 		if !seen[name] {
 			t.Errorf("there is no preset %s", name)
 		}

@@ -43,7 +43,7 @@ type Summary struct {
 	Started       time.Time      `json:"started"`
 	Commands      []Ran          `json:"commands"`
 
-	// The gate's exit code; nil if the preset has no report or a command failed.
+	// The gate's exit code; nil if it did not run.
 	EvidenceGateExitCode *int `json:"evidence_gate_exit_code"`
 	// What the run exited with: 0, 1, ExitRejected, ExitIncapable or ExitStopped. The code of a
 	// command stands with the command.
@@ -73,6 +73,11 @@ func parseSummary(text []byte) (*Summary, error) {
 	if s.SchemaVersion != schemaVersion {
 		return nil, fmt.Errorf("the summary has the schema %d, which this version does not know",
 			s.SchemaVersion)
+	}
+	switch s.ExitCode {
+	case 0, 1, ExitRejected, ExitIncapable, ExitStopped:
+	default: // of 256, a process would make 0
+		return nil, fmt.Errorf("the summary has the exit code %d, which no run ends with", s.ExitCode)
 	}
 	return s, nil
 }
