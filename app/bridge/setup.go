@@ -42,9 +42,10 @@ type Setup struct {
 
 // A Step is one change of a setup.
 type Step struct {
-	What string
-	Done bool // nothing is left to do
-	do   func(ctx context.Context) error
+	What    string
+	Done    bool  // nothing is left to do
+	Missing error // what must be there before the step can be taken; nil = nothing
+	do      func(ctx context.Context) error
 }
 
 // setupLimit bounds one script of GitHub's runner.
@@ -73,8 +74,8 @@ func (s *Setup) Steps() ([]Step, error) {
 
 // Do carries out a step that Steps returned.
 func (s *Setup) Do(ctx context.Context, step Step) error {
-	if step.Done {
-		return nil
+	if step.Done || step.Missing != nil {
+		return step.Missing
 	}
 	if err := step.do(ctx); err != nil {
 		return fmt.Errorf("%s: %w", step.What, err)
@@ -84,8 +85,9 @@ func (s *Setup) Do(ctx context.Context, step Step) error {
 
 func (s *Setup) stateStep() Step {
 	info, err := os.Stat(s.State)
-	return Step{"make " + s.State + ", for you alone", err == nil && info.Mode().Perm() == 0o700,
-		func(context.Context) error {
+	return Step{What: "make " + s.State + ", for you alone",
+		Done: err == nil && info.Mode().Perm() == 0o700,
+		do: func(context.Context) error {
 			return errors.Join(os.MkdirAll(s.State, 0o700), os.Chmod(s.State, 0o700))
 		}}
 }
@@ -96,16 +98,20 @@ func (s *Setup) registerStep() (Step, error) {
 		step.Done = true
 		return step, nil
 	}
+	if s.URL != "" && (!strings.HasPrefix(s.URL, "https://") ||
+		strings.ContainsFunc(s.URL, unicode.IsSpace)) {
+		return step, errors.New("--url must be the https:// address of the repository")
+	}
 	switch _, err := os.Stat(filepath.Join(s.Actions, "config.sh")); {
 	case err != nil:
-		return step, fmt.Errorf(
+		step.Missing = fmt.Errorf(
 			"%s has no Actions runner; unpack GitHub's for macOS and ARM64 there (on GitHub: Settings, Actions, Runners, New self-hosted runner)",
 			s.Actions)
+		return step, nil
 	case s.URL == "" || s.Token == "":
-		return step, errors.New(
+		step.Missing = errors.New(
 			"the runner is not registered; give --url and, in TANDEM_BRIDGE_RUNNER_TOKEN, the token that GitHub shows for a new runner")
-	case !strings.HasPrefix(s.URL, "https://") || strings.ContainsFunc(s.URL, unicode.IsSpace):
-		return step, errors.New("--url must be the https:// address of the repository")
+		return step, nil
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -147,7 +153,7 @@ func (s *Setup) envStep() (Step, error) {
 	if len(changed) > 0 {
 		what = fmt.Sprintf("set in %s: %s", file, strings.Join(changed, ", "))
 	}
-	return Step{what, len(changed) == 0, func(context.Context) error {
+	return Step{What: what, Done: len(changed) == 0, do: func(context.Context) error {
 		return setLines(file, want)
 	}}, nil
 }
@@ -160,7 +166,7 @@ func (s *Setup) serviceStep(again bool) Step {
 	if installed {
 		what, scripts = "start the runner again, with its new paths", []string{"stop", "start"}
 	}
-	return Step{what, installed && !again, func(ctx context.Context) error {
+	return Step{What: what, Done: installed && !again, do: func(ctx context.Context) error {
 		for _, word := range scripts {
 			if err := s.script(ctx, nil, "svc.sh", word); err != nil {
 				return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -349,19 +350,26 @@ func setUpBridge(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return bridgeError(err)
 	}
-	var todo []string
+	todo, missing := 0, error(nil)
 	for _, step := range steps {
 		mark := "done"
 		if !step.Done {
 			mark = "to do"
-			todo = append(todo, step.What)
+			todo++
 		}
 		fmt.Fprintf(m.Stderr, "%-6s %s\n", mark, control.Printable(step.What))
+		missing = cmp.Or(missing, step.Missing)
 	}
-	if *dry || len(todo) == 0 {
+	switch {
+	case *dry && missing != nil:
+		fmt.Fprintf(m.Stderr, "needs  %s\n", control.Printable(missing.Error()))
 		return nil
+	case *dry || todo == 0:
+		return nil
+	case missing != nil:
+		return fmt.Errorf("nothing was done: %w", missing)
 	}
-	err = m.confirm(ctx, f, *yes, fmt.Sprintf("take %s", control.Plural(len(todo), "step")))
+	err = m.confirm(ctx, f, *yes, fmt.Sprintf("take %s", control.Plural(todo, "step")))
 	if err != nil {
 		return err
 	}
