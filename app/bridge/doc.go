@@ -3,8 +3,8 @@
 //
 // A client asks by a manifest: it names one of the [Presets], the preset's parameters and the commit
 // to measure. [Repository.Request] puts the manifest on a branch of its own and pushes that. On the
-// Mac a [Runner] runs the preset's commands, and [Repository.Publish] pushes logs, report and
-// summary to the same branch. [Repository.Status] fetches them.
+// Mac a [Runner] runs the preset's commands, and a [Publisher] pushes logs, report and summary to the
+// same branch. [Repository.Status] fetches them.
 //
 // What is unusual:
 //
@@ -15,15 +15,23 @@
 //     other schemas are refused.
 //   - The client never touches the work tree. It writes the request's commit with git's plumbing.
 //     So the branch stays the one that was there, even if the client is killed.
-//   - A push names the commit that the branch must still have, and git checks both at once. So
-//     results reach the branch of their request alone.
-//   - A nonce runs once on a machine. Runs on one machine wait for each other.
+//   - The files of the checkout must be those of the commit that the manifest names. The summary
+//     names the same commit.
+//   - Results are pushed from a fresh repository to the address that the workflow gives. What a
+//     command left in the checkout's .git is not obeyed. The push names the commit that the branch
+//     must still have. So results reach the branch of their request alone.
+//   - A nonce runs once on a machine. Runs on one machine wait for each other, and for what a killed
+//     one left running.
 //   - Commands get few variables of the environment: no token, no password. They run in a process
 //     group, which is killed as a whole.
 //
+// Whom one trusts: the figures come from the commit that was asked for, so from whoever wrote it.
+// The gate that judges them is the Mac's own Tandem, so its owner's. A commit cannot relax it.
+//
 // The allow-list guards against manifests, not against code: a preset builds and runs the commit
-// that was asked for. Let only those push to the branches of the bridge who may run programs on
-// that Mac.
+// that was asked for. Its programs are the same user's as the runner. One that leaves its group can
+// outlive the run, change the results, and read the token of the push from memory. Let only those
+// push to the branches of the bridge who may run programs on that Mac and push to the repository.
 //
 // So far it has run on Linux alone, with the Mac's part played by a second process.
 package bridge
