@@ -8,7 +8,7 @@ import (
 // embedding. A row is restored once and never changes, so a cache that keeps every row holds it. If
 // the layer looks back over Reach positions alone, a ring holds them.
 //
-// Its views leave out what the layer's [SinkWindow] shows. Join puts both together.
+// Before them it has room for a copy of the layer's own rows. See [Divided].
 type Bank struct {
 	rowCache
 	bounds Bounds
@@ -16,7 +16,8 @@ type Bank struct {
 
 // A rowCache is a [KV] or a [Rotating].
 type rowCache interface {
-	Attention
+	Cache
+	append(s *mlx.Scope, k, v *mlx.Array) bool
 	buffer() *buffer
 }
 
@@ -32,6 +33,7 @@ func NewBank(opts Options, b Bounds) *Bank {
 	if b.Reach > 0 && opts.Layout != Full {
 		rows = NewRotating(b.Reach, opts.Chunk)
 	}
+	rows.buffer().front = b.Front()
 	rows.Expect(opts.Rows)
 	return &Bank{rows, b}
 }
@@ -39,49 +41,21 @@ func NewBank(opts Options, b Bounds) *Bank {
 // First returns the lowest position whose query attends restored rows.
 func (c *Bank) First() int { return c.bounds.Sink + c.bounds.Window }
 
-// Update implements Attention.
-func (c *Bank) Update(s *mlx.Scope, k, v *mlx.Array) View {
-	n := k.Dim(2)
-	c.rowCache.Update(s, k, v)
-	return c.View(s, n)
+// Append appends n restored rows k (1, KV, n, D) and v (1, KV, n, Dv). Rows of another shape or type
+// fail the scope.
+func (c *Bank) Append(s *mlx.Scope, k, v *mlx.Array) { c.append(s, k, v) }
+
+// slots returns how many rows after Front the queries before position to see. It depends on the
+// position alone, so a query sees as many whatever comes along.
+func (c *Bank) slots(to int) int {
+	if ring := c.buffer().ring; ring > 0 {
+		return min(to, ring)
+	}
+	return max(0, to-c.bounds.Window)
 }
 
-// View implements Attention.
-func (c *Bank) View(s *mlx.Scope, n int) View {
-	if !shows(s, n, c.Offset()) {
-		return View{}
-	}
-	return c.Restored(s, c.Offset()-n, c.Offset())
-}
-
-// Restored returns the restored rows that queries at positions [from, to) attend, which are among
-// the newest. The rows of the last queries need not be restored yet. It is empty if there are none.
-func (c *Bank) Restored(s *mlx.Scope, from, to int) View {
-	b, buf := c.bounds, c.buffer()
-	length := to - b.Window // rows that the last query sees
-	if s.Err() != nil || length <= b.Sink {
-		return View{}
-	}
-	if buf.ring > 0 {
-		length = min(c.Offset(), buf.ring)
-	}
-	key := boundsKey{Bounds: b, restored: true, from: from, to: to, length: length, ring: buf.ring}
-	slot := func(p int) int { return buf.spans(p, p+1)[0].start }
-	return View{
-		K: s.Slice(buf.k, 2, 0, length), V: s.Slice(buf.v, 2, 0, length),
-		Mask: b.mask(s, key, slot, func(q int, add func(first, last int)) {
-			add(b.Sink, q-b.Window+1)
-		}),
-	}
-}
-
-// Join returns one view of own rows and of the restored rows for the same queries, which may be
-// none. Own rows come first. There are as many slots of them for every query, so each restored row
-// has its place, whatever rows come along.
-func (v View) Join(s *mlx.Scope, restored View) View {
-	if restored.K == nil || s.Err() != nil {
-		return v
-	}
-	return View{K: s.Concat(2, v.K, restored.K), V: s.Concat(2, v.V, restored.V),
-		Mask: s.Concat(1, v.Mask, restored.Mask)}
+// attended sets the rows, those of Front included, that the query at q attends.
+func (c *Bank) attended(row []bool, q int) {
+	b := c.bounds
+	c.buffer().mark(row, max(b.Sink, b.reached(q)), q-b.Window+1)
 }

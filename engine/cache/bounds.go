@@ -44,6 +44,16 @@ func (b Bounds) Check() error {
 	return nil
 }
 
+// tile is how many keys attention on the CPU takes at once, see mlx.Scope.TiledAttention.
+const tile = 64
+
+// OwnRows returns how many own rows a bounded layer keeps, however long a text is.
+func (b Bounds) OwnRows() int { return b.Sink + b.Window - 1 + MaxBlock }
+
+// Front returns how many rows a [Bank] has before those of position 0: OwnRows, filled up to whole
+// tiles.
+func (b Bounds) Front() int { return (b.OwnRows() + tile - 1) / tile * tile }
+
 // reached returns the lowest position that a query at position q attends by any row.
 func (b Bounds) reached(q int) int {
 	if b.Reach == 0 {
@@ -52,30 +62,36 @@ func (b Bounds) reached(q int) int {
 	return max(0, q-b.Reach+1)
 }
 
-// A boundsKey names the mask of own or of restored rows, which layers of one kind share in a
+// A boundsKey names the mask of queries at positions [from, to), which layers of one kind share in a
 // forward.
 type boundsKey struct {
 	Bounds
-	restored         bool
-	from, to, length int
-	ring             int
+	from, to int
+	slots    int // of own rows, and of restored rows
+	blocks   int // of own rows, see Divided; 0 = there are no others
+	ring     int // of the bank
 }
 
-// mask returns the (n, length) bool mask of queries at positions [from, to). Each call of add names
-// positions [first, last) that the query at q attends, and slot says where a position lies.
-func (b Bounds) mask(s *mlx.Scope, key boundsKey, slot func(p int) int,
-	attended func(q int, add func(first, last int))) *mlx.Array {
-	return s.Memo(key, func() *mlx.Array {
-		n := key.to - key.from
-		mask := make([]bool, n*key.length)
+// mask returns the (to-from, slots) bool mask. attended sets the slots that the query at q attends.
+func (b boundsKey) mask(s *mlx.Scope, attended func(row []bool, q int)) *mlx.Array {
+	return s.Memo(b, func() *mlx.Array {
+		n := b.to - b.from
+		mask := make([]bool, n*b.slots)
 		for i := range n {
-			row := mask[i*key.length : (i+1)*key.length]
-			attended(key.from+i, func(first, last int) {
-				for p := max(first, b.reached(key.from+i)); p < last; p++ {
-					row[slot(p)] = true
-				}
-			})
+			attended(mask[i*b.slots:(i+1)*b.slots], b.from+i)
 		}
-		return mlx.New(s, mask, n, key.length)
+		return mlx.New(s, mask, n, b.slots)
 	})
+}
+
+// mark sets the rows of positions [first, last), if there are any.
+func (b *buffer) mark(row []bool, first, last int) {
+	if first >= last {
+		return
+	}
+	for _, w := range b.spans(first, last) {
+		for i := range row[w.start:w.stop] {
+			row[w.start+i] = true
+		}
+	}
 }

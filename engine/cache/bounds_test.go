@@ -27,13 +27,12 @@ func TestSinkWindowPassesTheSuite(t *testing.T) {
 type withOwn struct{ *cache.Bank }
 
 func (c withOwn) Update(s *mlx.Scope, k, v *mlx.Array) cache.View {
-	n := k.Dim(2)
-	c.Bank.Update(s, k, v)
-	return c.View(s, n)
+	c.Append(s, k, v)
+	return c.View(s, k.Dim(2))
 }
 
 func (c withOwn) View(s *mlx.Scope, n int) cache.View {
-	restored := c.Bank.View(s, n)
+	restored := c.Restored(s, n)
 	if s.Err() != nil {
 		return cache.View{}
 	}
@@ -49,9 +48,9 @@ func (c withOwn) View(s *mlx.Scope, n int) cache.View {
 	for i := range n {
 		eye[i*n+i] = true
 	}
-	own := cache.View{K: s.Slice(k, 2, held-n, held), V: s.Slice(v, 2, held-n, held),
-		Mask: mlx.New(s, eye, n, n)}
-	return own.Join(s, restored)
+	return cache.View{K: s.Concat(2, s.Slice(k, 2, held-n, held), restored.K),
+		V:    s.Concat(2, s.Slice(v, 2, held-n, held), restored.V),
+		Mask: s.Concat(1, mlx.New(s, eye, n, n), restored.Mask)}
 }
 
 func TestBankPassesTheSuite(t *testing.T) {
@@ -78,22 +77,20 @@ func newDivided(opts cache.Options, b cache.Bounds) *divided {
 
 func (l *divided) caches() cache.Stack { return cache.Stack{l.own, l.bank} }
 
-// attend appends rows by pieces of at most step and returns what their queries attend, row by row.
+// attend appends rows and returns what their queries attend, row by row, in runs of at most step.
 func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float32, dim,
 	step int) (rows [][]float32) {
 	t.Helper()
 	n := len(q) / dim
 	do(t, th, func(s *mlx.Scope) error {
-		at := l.bank.Offset()
-		r := mlx.New(s, restored, 1, 1, n, dim)
-		l.bank.Update(s, r, r)
+		if l.bank != nil {
+			r := mlx.New(s, restored, 1, 1, n, dim)
+			l.bank.Append(s, r, r)
+		}
 		var outs []*mlx.Array
-		for from := 0; from < n; from += step {
-			to := min(from+step, n)
-			x := mlx.New(s, own[from*dim:to*dim], 1, 1, to-from, dim)
-			view := l.own.Update(s, x, x).Join(s, l.bank.Restored(s, at+from, at+to))
-			queries := mlx.New(s, q[from*dim:to*dim], 1, 1, to-from, dim)
-			outs = append(outs, enginetest.Attend(s, queries, view, 1))
+		x, queries := mlx.New(s, own, 1, 1, n, dim), mlx.New(s, q, 1, 1, n, dim)
+		for _, run := range (cache.Divided{Own: l.own, Bank: l.bank}).Update(s, x, x, step) {
+			outs = append(outs, enginetest.Attend(s, s.Slice(queries, 2, run.From, run.To), run.View, 1))
 		}
 		out := s.Reshape(s.Contiguous(s.Concat(2, outs...)), n, dim)
 		if err := s.Eval(append(l.caches().Arrays(), out)...); err != nil {
@@ -163,7 +160,7 @@ func TestOwnAndRestoredRowsDivideAText(t *testing.T) {
 				n = min(n, 3)
 			}
 			cut := func(x []float32) []float32 { return x[at*dim : (at+n)*dim] }
-			rows := l.attend(t, th, cut(q), cut(own), cut(restored), dim, cache.MaxBlock)
+			rows := l.attend(t, th, cut(q), cut(own), cut(restored), dim, 1+rng.IntN(2*cache.MaxBlock))
 			for i, row := range rows {
 				for d, w := range want(at + i) {
 					if !(math.Abs(float64(row[d])-w) <= 1e-4) {

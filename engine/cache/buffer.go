@@ -11,11 +11,13 @@ import (
 const growStep = 256
 
 // A buffer holds the rows of one layer and knows which lazy snapshots point into it. Position p is
-// in row p, or in row p mod ring. Positions below sink have rows of their own, before the ring.
+// in row p, or in row p mod ring. Positions below sink have rows of their own, before the ring. All of
+// these come after front.
 //
 // Between evaluations it holds the only handle on its arrays, so that MLX can write them in place.
 type buffer struct {
 	k, v   *mlx.Array  // (1, KV, rows, D) and (1, KV, rows, Dv); nil before the first row
+	front  int         // first rows, which have no position here; see Divided
 	sink   int         // rows before the ring, for the first positions
 	ring   int         // rows of a full ring; 0 = grows without bound
 	whole  bool        // all rows are there from the first on
@@ -25,33 +27,32 @@ type buffer struct {
 	in     *mlx.Scope  // that of the copies; see renew
 }
 
-// rows returns the capacity in rows.
+// rows returns the capacity in rows, those of front left out.
 func (b *buffer) rows() int {
 	if b.k == nil {
 		return 0
 	}
-	return b.k.Dim(2)
+	return b.k.Dim(2) - b.front
 }
 
 // A span is a range of rows of the buffer.
 type span struct{ start, stop int }
 
-// spans returns the rows of positions [from, to), in order: two spans where the ring wraps.
+// spans returns the rows of positions [from, to), in order: two spans where the ring wraps, and one
+// more for positions below sink.
 func (b *buffer) spans(from, to int) []span {
-	if b.ring == 0 {
-		return []span{{from, to}}
+	if b.ring == 0 || to <= b.sink {
+		return []span{{b.front + from, b.front + to}}
 	}
+	first := b.front + b.sink // row of the ring
 	if from < b.sink {
-		if to <= b.sink {
-			return []span{{from, to}}
-		}
-		return append([]span{{from, b.sink}}, b.spans(b.sink, to)...)
+		return append([]span{{b.front + from, first}}, b.spans(b.sink, to)...)
 	}
 	start, n := (from-b.sink)%b.ring, to-from
 	if start+n <= b.ring {
-		return []span{{b.sink + start, b.sink + start + n}}
+		return []span{{first + start, first + start + n}}
 	}
-	return []span{{b.sink + start, b.sink + b.ring}, {b.sink, b.sink + start + n - b.ring}}
+	return []span{{first + start, first + b.ring}, {first, first + start + n - b.ring}}
 }
 
 // held returns the positions of the rows of a snapshot [from, to), in order. Where there is a sink,
@@ -98,7 +99,7 @@ func (b *buffer) takes(s *mlx.Scope, k, v *mlx.Array) error {
 	return b.fits(k, v)
 }
 
-// reserve makes room for row numbers below need. k and v give shape and type. An unbounded buffer
+// reserve makes room for so many rows after front. k and v give shape and type. An unbounded buffer
 // grows by at least a quarter, so that appending n rows copies O(n) rows in total and at most a
 // fifth of the buffer is idle. It does not grow beyond most.
 func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
@@ -115,11 +116,10 @@ func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
 		rows = min(rows, b.sink+b.ring)
 	}
 	grow := func(held, like *mlx.Array) *mlx.Array {
-		zeros := s.Zeros(like.Dtype(), 1, like.Dim(1), rows-have, like.Dim(3))
 		if held == nil {
-			return zeros
+			return s.Zeros(like.Dtype(), 1, like.Dim(1), b.front+rows, like.Dim(3))
 		}
-		return s.Concat(2, held, zeros)
+		return s.Concat(2, held, s.Zeros(like.Dtype(), 1, like.Dim(1), rows-have, like.Dim(3)))
 	}
 	b.set(s, grow(b.k, k), grow(b.v, v))
 }
@@ -202,8 +202,12 @@ func (b *buffer) copyOut(s *mlx.Scope, from, to int) {
 // overlap reports whether a snapshot [a0, a1) and positions [c0, c1) share rows. Neither range is
 // empty.
 func (b *buffer) overlap(a0, a1, c0, c1 int) bool {
-	if b.ring == 0 {
+	switch {
+	case b.ring == 0:
 		return a0 < c1 && c0 < a1
+	case b.sink == 0:
+		ahead := ((c0-a0)%b.ring + b.ring) % b.ring // rows from a0 to c0 around the ring
+		return ahead < a1-a0 || b.ring-ahead < c1-c0
 	}
 	for _, h := range b.held(a0, a1) {
 		for _, a := range b.spans(h.start, h.stop) {

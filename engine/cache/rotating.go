@@ -54,6 +54,14 @@ func (c *Rotating) first(offset int) int { return max(0, offset-(c.window-1)) }
 
 // Update implements Attention. It refuses more rows than the slack.
 func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
+	if !c.append(s, k, v) {
+		return View{K: k, V: v}
+	}
+	return c.View(s, k.Dim(2))
+}
+
+// append is Update without a view. It reports whether the rows are in.
+func (c *Rotating) append(s *mlx.Scope, k, v *mlx.Array) bool {
 	if err := c.buf.fits(k, v); err != nil {
 		s.Fail(err)
 	}
@@ -62,7 +70,7 @@ func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
 		s.Fail(fmt.Errorf("cache: update with %d rows; a ring takes 1 to %d at a time", n, c.slack))
 	}
 	if s.Err() != nil {
-		return View{K: k, V: v}
+		return false
 	}
 	c.buf.copied = nil
 	c.buf.write(s, k, v, c.offset)
@@ -73,7 +81,7 @@ func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	// evaluation of this one. In the next one the copy would compete with the write for the buffer,
 	// and MLX would copy the whole ring.
 	c.buf.copyOut(s, c.offset, c.offset+n)
-	return c.View(s, n)
+	return true
 }
 
 // View implements Attention.

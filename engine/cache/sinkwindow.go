@@ -55,6 +55,14 @@ func (c *SinkWindow) first(offset int) int {
 
 // Update implements Attention. It refuses more rows than MaxBlock.
 func (c *SinkWindow) Update(s *mlx.Scope, k, v *mlx.Array) View {
+	if !c.append(s, k, v) {
+		return View{K: k, V: v}
+	}
+	return c.View(s, k.Dim(2))
+}
+
+// append is Update without a view. It reports whether the rows are in.
+func (c *SinkWindow) append(s *mlx.Scope, k, v *mlx.Array) bool {
 	if err := c.buf.fits(k, v); err != nil {
 		s.Fail(err)
 	}
@@ -64,15 +72,15 @@ func (c *SinkWindow) Update(s *mlx.Scope, k, v *mlx.Array) View {
 			n, MaxBlock))
 	}
 	if s.Err() != nil {
-		return View{K: k, V: v}
+		return false
 	}
 	c.buf.renew(s)
 	c.buf.write(s, k, v, c.offset)
 	c.offset += n
 	c.low = max(c.low, c.offset-c.buf.ring)
 	c.sched.cross(c.offset, func(_, at int) *Snapshot { return c.snapshot(at) })
-	c.buf.copyOut(s, c.offset, c.offset+n) // see Rotating.Update
-	return c.View(s, n)
+	c.buf.copyOut(s, c.offset, c.offset+n) // see Rotating.append
+	return true
 }
 
 // View implements Attention.
@@ -86,15 +94,18 @@ func (c *SinkWindow) View(s *mlx.Scope, n int) View {
 		return View{}
 	}
 	length := c.buf.rows()
-	key := boundsKey{Bounds: c.bounds, from: c.offset - n, to: c.offset, length: length}
-	slot := func(p int) int { return c.buf.spans(p, p+1)[0].start }
+	key := boundsKey{Bounds: c.bounds, from: c.offset - n, to: c.offset, slots: length}
 	return View{
 		K: s.Slice(c.buf.k, 2, 0, length), V: s.Slice(c.buf.v, 2, 0, length),
-		Mask: c.bounds.mask(s, key, slot, func(q int, add func(first, last int)) {
-			add(0, min(c.bounds.Sink, q+1))
-			add(c.first(q), q+1)
-		}),
+		Mask: key.mask(s, c.attended),
 	}
+}
+
+// attended sets the slots of what the query at q attends.
+func (c *SinkWindow) attended(row []bool, q int) {
+	reached := c.bounds.reached(q)
+	c.buf.mark(row, reached, min(c.bounds.Sink, q+1))
+	c.buf.mark(row, max(reached, c.first(q)), q+1)
 }
 
 // snapshot captures the sink, and the window before at. Update may have gone beyond at by no more

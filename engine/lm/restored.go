@@ -17,9 +17,8 @@ type Bounded struct {
 	KV
 	Bank *cache.Bank
 
-	// Own is what the layer showed of its own rows, piece by piece of cache.MaxBlock rows. Layers
-	// without keys of their own attend the same.
-	Own []cache.View
+	// Runs are what the queries of the layer attend. Layers without keys of their own attend the same.
+	Runs []cache.Run
 
 	// Restored counts rows that the layer has appended to Bank. Attended counts queries that attended
 	// rows of it, in this layer and in those that share its keys.

@@ -231,6 +231,17 @@ INLINE float weigh(float* scores, int seen, const bool* mask, int64_t maskKey, f
 	return fade;
 }
 
+// A Mask says how many of the keys of a tile a query attends.
+enum class Mask : unsigned char { none, some, every };
+
+// maskOf looks at count entries of a row of a mask.
+INLINE Mask maskOf(const bool* row, int count, int64_t maskKey) {
+	int seen = 0;
+	for (int j = 0; j < count; j++)
+		seen += row[j * maskKey];
+	return seen == 0 ? Mask::none : seen == count ? Mask::every : Mask::some;
+}
+
 // attend computes the queries [from, to) of the heads that share the keys of head kv, in b.
 INLINE void attend(const Attention& a, Block& b, int kv, int from, int to) {
 	const int queries = to - from;
@@ -246,6 +257,15 @@ INLINE void attend(const Attention& a, Block& b, int kv, int from, int to) {
 	const int last = a.causal ? past + to : a.keys;
 	for (int first = 0; first < last; first += tile) {
 		const int count = std::min(tile, last - first);
+		Mask masks[blockQueries];
+		bool seen = a.mask == nullptr;
+		for (int i = 0; i < queries && a.mask != nullptr; i++) {
+			const bool* row = a.mask + (from + i) * a.maskRow + first * a.maskKey;
+			masks[i] = a.maskKey == 1 ? maskOf(row, count, 1) : maskOf(row, count, a.maskKey);
+			seen = seen || masks[i] != Mask::none;
+		}
+		if (!seen)
+			continue; // such a tile changes nothing
 		const float* keys = a.k.data + kv * a.k.head + first * a.k.row;
 		if (a.keysIn.bits == 4)
 			unpackKeys<4>(a.k, a.keysIn, keys, count, b.keys.data());
@@ -280,7 +300,7 @@ INLINE void attend(const Attention& a, Block& b, int kv, int from, int to) {
 				if (a.causal)
 					seen = std::clamp(past + query + 1 - first, 0, count);
 				const bool* mask = nullptr;
-				if (a.mask != nullptr)
+				if (a.mask != nullptr && masks[r % queries] != Mask::every)
 					mask = a.mask + query * a.maskRow + first * a.maskKey;
 				float fade = weigh(scores + i * tile, seen, mask, a.maskKey, &b.most[r],
 					&b.sum[r * lanes]);

@@ -47,9 +47,10 @@
 // full layers. [Model.Bytes] measures each apart. A bounded layer without a bank keeps the least and
 // forgets.
 //
-// Own and restored rows are joined by a copy for each layer and step. Attention over both at once
-// keeps one order for each query's sum, which the bit tier needs. Two softmaxes joined afterwards
-// would round otherwise.
+// A query attends own and restored rows at once. That keeps one order for its sum, which the bit tier
+// needs. Two softmaxes joined afterwards would round otherwise. So a bank has room for a copy of the
+// own rows before its own, and a step or a verify block copies nothing else. A chunk of a prompt copies
+// the bank once for each layer. See [cache.Divided].
 //
 // # Native primitives
 //

@@ -72,7 +72,7 @@ func (h Heads) AttendShared(s *mlx.Scope, q *mlx.Array, rope *Rope, b lm.Batch,
 	return h.each(s, b, func(seq lm.Sequence, own func(*mlx.Array) *mlx.Array) *mlx.Array {
 		queries := rope.Forward(s, own(q), seq.Pos)
 		if r := seq.BoundedAt(layer); r != nil {
-			return h.attendOwners(s, queries, seq, r)
+			return h.attendRuns(s, queries, seq, r)
 		}
 		view := seq.Caches[layer].(cache.Attention).View(s, seq.N)
 		if s.Err() != nil {

@@ -34,67 +34,61 @@ func (h Heads) Restore(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, l
 		if rope != nil {
 			kv.K = rope.Forward(s, kv.K, q.Pos)
 		}
-		r.Bank.Update(s, kv.K, kv.V)
+		r.Bank.Append(s, kv.K, kv.V)
 		r.Restored += q.N
 	}
 }
 
-// attendBounded appends own rows (1, KV, n, D) of a sequence to the cache of a bounded layer, piece
-// by piece, and attends them and its bank with the rotated queries (1, Q, n, D).
+// attendBounded appends own rows (1, KV, n, D) of a sequence to the cache of a bounded layer. It attends
+// them and the bank with the rotated queries (1, Q, n, D).
 func (h Heads) attendBounded(s *mlx.Scope, queries *mlx.Array, kv lm.KV, q lm.Sequence,
 	layer int) *mlx.Array {
 	own, ok := q.Caches[layer].(*cache.SinkWindow)
 	if !ok {
 		s.Fail(fmt.Errorf("nn: cache %d of a bounded layer is a %T", layer, q.Caches[layer]))
+		return queries
 	}
 	r := q.Bounded[layer]
-	return h.pieces(s, queries, q, r, func(from, to int) cache.View {
-		view := own.Update(s, s.Slice(kv.K, 2, from, to), s.Slice(kv.V, 2, from, to))
-		r.Own = append(r.Own, view)
-		return view
-	})
+	most := q.N
+	if q.Apart {
+		most = cache.MaxBlock // as few as a step has, so that rows have their places as in a step
+	}
+	r.Runs = cache.Divided{Own: own, Bank: r.Bank}.Update(s, kv.K, kv.V, most)
+	return h.attendRuns(s, queries, q, r)
 }
 
-// attendOwners attends what the layer that owns the keys showed of its own rows, and its bank.
-func (h Heads) attendOwners(s *mlx.Scope, queries *mlx.Array, q lm.Sequence,
+// attendRuns attends what a bounded layer shows, which is the layer itself or another one whose keys it
+// shares.
+func (h Heads) attendRuns(s *mlx.Scope, queries *mlx.Array, q lm.Sequence,
 	r *lm.Bounded) *mlx.Array {
-	next := 0
-	return h.pieces(s, queries, q, r, func(int, int) cache.View {
-		if next == len(r.Own) {
-			s.Fail(fmt.Errorf("nn: a layer attends keys that no layer before it has appended"))
-			return cache.View{}
-		}
-		next++
-		return r.Own[next-1]
-	})
-}
-
-// pieces attends queries (1, Q, n, D) in pieces of as many rows as a bounded layer takes at once.
-// own returns the view of own rows for the queries [from, to).
-func (h Heads) pieces(s *mlx.Scope, queries *mlx.Array, q lm.Sequence, r *lm.Bounded,
-	own func(from, to int) cache.View) *mlx.Array {
-	step := cache.MaxBlock
-	if q.Apart && !tiled(s, queries, queries) {
-		step = 1
+	if len(r.Runs) == 0 {
+		s.Fail(fmt.Errorf("nn: a layer attends keys that no layer before it has appended"))
+	}
+	if s.Err() != nil {
+		return queries
+	}
+	block := q.N // queries at a time
+	switch whole := tiled(s, queries, r.Runs[0].V); {
+	case q.Apart && !whole:
+		block = 1
+	case !s.Thread().GPU() && !whole:
+		block = causalRows
 	}
 	var outs []*mlx.Array
-	for from := 0; from < q.N; from += step {
-		to := min(from+step, q.N)
-		if s.Err() != nil {
-			return queries
-		}
-		view := own(from, to)
-		if r.Bank != nil {
-			restored := r.Bank.Restored(s, q.Pos+from, q.Pos+to)
-			if view = view.Join(s, restored); restored.K != nil {
-				r.Attended += min(to-from, q.Pos+to-r.Bank.First())
+	for _, run := range r.Runs {
+		for from := run.From; from < run.To; from += block {
+			to, view := min(from+block, run.To), run.View
+			if from > run.From || to < run.To {
+				slots := run.Slots(to)
+				view = cache.View{K: s.Slice(view.K, 2, 0, slots), V: s.Slice(view.V, 2, 0, slots),
+					Mask: s.Slice(s.Slice(view.Mask, 0, from-run.From, to-run.From), 1, 0, slots)}
 			}
+			outs = append(outs, h.ScaledDotProductAttention(s, s.Slice(queries, 2, from, to), view.K,
+				view.V, view.Mask))
 		}
-		if s.Err() != nil {
-			return queries
+		if r.Bank != nil {
+			r.Attended += max(0, min(run.To-run.From, q.Pos+run.To-r.Bank.First()))
 		}
-		outs = append(outs, h.ScaledDotProductAttention(s, s.Slice(queries, 2, from, to), view.K,
-			view.V, view.Mask))
 	}
 	return s.Concat(2, outs...)
 }

@@ -1,0 +1,77 @@
+package cache_test
+
+import (
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+)
+
+// update appends n rows of zeros, own and restored, and returns what their queries attend.
+func (l *divided) update(s *mlx.Scope, heads, n, dim, most int) []cache.Run {
+	x := s.Zeros(mlx.Float32, 1, heads, n, dim)
+	l.bank.Append(s, x, x)
+	return cache.Divided{Own: l.own, Bank: l.bank}.Update(s, x, x, most)
+}
+
+// TestFewRowsAreAttendedInTheBank appends single rows and blocks after a text of 33 MB. A copy of the
+// bank at any step shows in the peak.
+func TestFewRowsAreAttendedInTheBank(t *testing.T) {
+	th := enginetest.NewThread(t)
+	l := newDivided(cache.Options{}, cache.Bounds{Sink: 4, Window: 64})
+	const heads, dim = 8, 128
+	update := func(n int) (peak int64) {
+		do(t, th, func(s *mlx.Scope) error { s.ClearCache(); s.ResetPeak(); return nil })
+		before := th.Memory().Active
+		do(t, th, func(s *mlx.Scope) error {
+			keep := l.caches().Arrays()
+			for _, run := range l.update(s, heads, n, dim, n) {
+				keep = append(l.caches().Arrays(), enginetest.Attend(s,
+					s.Zeros(mlx.Float32, 1, heads, run.To-run.From, dim), run.View, 1))
+			}
+			return s.Eval(keep...)
+		})
+		return th.Memory().Peak - before
+	}
+	for l.bank.Offset() < 4096 {
+		update(64)
+	}
+	for range 30 { // within the room that the bank has
+		for _, n := range []int{1, 8} {
+			if got, limit := update(n), l.bank.Bytes()/4; got > limit {
+				t.Fatalf("at %d: the peak of %d rows rose by %d bytes, %d at most wanted", l.bank.Offset(),
+					n, got, limit)
+			}
+		}
+	}
+	do(t, th, func(s *mlx.Scope) error { l.caches().Free(s); return nil })
+}
+
+// TestSlotsOfAQueryDependOnItsPositionAlone compares a query in a step, in a block and in a block that
+// began before it, while a ring fills up and after that.
+func TestSlotsOfAQueryDependOnItsPositionAlone(t *testing.T) {
+	th := enginetest.NewThread(t)
+	for _, b := range []cache.Bounds{{Sink: 4, Window: 20}, {Sink: 4, Window: 20, Reach: 60}} {
+		slots := map[int]int{} // by position
+		for _, n := range []int{1, 8, 5} {
+			l := newDivided(cache.Options{Chunk: 32}, b)
+			for at := 0; at < 200; at += n {
+				do(t, th, func(s *mlx.Scope) error {
+					for _, run := range l.update(s, 1, n, 16, cache.MaxBlock) {
+						for to := run.From + 1; to <= run.To; to++ {
+							want, ok := slots[at+to]
+							if got := run.Slots(to); ok && got != want || got > run.K.Dim(2) {
+								t.Errorf("%+v: at %d of a block of %d a query sees %d of %d slots, and %d",
+									b, at+to, n, got, run.K.Dim(2), want)
+							}
+							slots[at+to] = run.Slots(to)
+						}
+					}
+					return s.Eval(l.caches().Arrays()...)
+				})
+			}
+			do(t, th, func(s *mlx.Scope) error { l.caches().Free(s); return nil })
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package nn_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models/nn"
+)
+
+// TestRunsOfAnyLengthGiveTheSameBits attends a text by runs of several lengths, within a block of own
+// rows and beyond one, by banks that keep every row and by rings.
+func TestRunsOfAnyLengthGiveTheSameBits(t *testing.T) {
+	th := enginetest.NewThread(t)
+	h := nn.Heads{Q: 4, KV: 2, Dim: 16, Scale: 0.25}
+	const rows, chunk = 300, 128
+	for _, b := range []cache.Bounds{{Sink: 4, Window: 64}, {Sink: 0, Window: 3},
+		{Sink: 4, Window: 20, Reach: 90}} {
+		var want []float32
+		for _, most := range []int{1, 7, cache.MaxBlock, 100, chunk} {
+			for _, apart := range []bool{false, true} {
+				got := attendText(t, th, h, b, cache.Options{Chunk: chunk}, rows, most, apart)
+				if want == nil {
+					want = got
+				} else if !slices.Equal(got, want) {
+					t.Errorf("%+v: runs of %d rows, apart %v, give other bits than single rows", b, most, apart)
+				}
+			}
+		}
+	}
+}
+
+// attendText returns what the queries of a text attend, in runs of at most so many rows.
+func attendText(t *testing.T, th *mlx.Thread, h nn.Heads, b cache.Bounds, opts cache.Options, rows,
+	most int, apart bool) (out []float32) {
+	t.Helper()
+	bank := cache.NewBank(opts, b)
+	q := lm.Sequence{Apart: apart, Caches: []cache.Cache{cache.NewSinkWindow(b), bank}}
+	for ; q.Pos < rows; q.Pos += q.N {
+		q.N = min(most, rows-q.Pos)
+		enginetest.Do(t, th, func(s *mlx.Scope) error {
+			normal := func(seed uint64, heads int) *mlx.Array {
+				x := s.Normal(s.Key(seed), mlx.Float32, 0, 1, 1, heads, rows, h.Dim)
+				return s.Slice(x, 2, q.Pos, q.Pos+q.N)
+			}
+			q.Bounded = []*lm.Bounded{{KV: lm.KV{K: normal(1, h.KV), V: normal(2, h.KV)}, Bank: bank}}
+			qk, v := normal(3, h.Q+h.KV), normal(4, h.KV)
+			h.Restore(s, qk, v, nil, lm.Batch{q}, 0, func(kv lm.KV) lm.KV { return kv })
+			x := s.Contiguous(h.Attend(s, qk, v, nil, lm.Batch{q}, 0))
+			if err := s.Eval(append(cache.Stack(q.Caches).Arrays(), x)...); err != nil {
+				return err
+			}
+			got, err := mlx.Read[float32](s, x)
+			out = append(out, got...)
+			return err
+		})
+	}
+	enginetest.Do(t, th, func(s *mlx.Scope) error { cache.Stack(q.Caches).Free(s); return nil })
+	return out
+}
+
+// BenchmarkBoundedLayer attends own and restored rows of one layer after a text of so many positions,
+// in a step of decoding, a verify block and a chunk of a prompt. A layer that keeps every row is
+// measured beside it.
+func BenchmarkBoundedLayer(b *testing.B) {
+	h := nn.Heads{Q: 8, KV: 4, Dim: 64, Scale: 0.125}
+	for _, at := range []int{1 << 12, 1 << 15} {
+		for _, n := range []int{1, 8, cache.MaxChunk} {
+			for _, bounded := range []bool{false, true} {
+				b.Run(fmt.Sprintf("positions=%d/rows=%d/bounded=%v", at, n, bounded),
+					func(b *testing.B) { benchmarkLayer(b, h, at, n, bounded) })
+			}
+		}
+	}
+}
+
+func benchmarkLayer(b *testing.B, h nn.Heads, at, n int, bounded bool) {
+	th := enginetest.NewThread(b)
+	q := lm.Sequence{N: n, Pos: at, Caches: []cache.Cache{cache.NewKV(0)}}
+	var bank *cache.Bank
+	if bounded {
+		bounds := cache.Bounds{Sink: cache.DefaultSink, Window: cache.DefaultWindow}
+		bank = cache.NewBank(cache.Options{Rows: at + n}, bounds)
+		q.Caches = []cache.Cache{cache.NewSinkWindow(bounds), bank}
+	}
+	var rows *mlx.Array
+	do := func(f func(s *mlx.Scope) error) {
+		b.Helper()
+		if err := th.Do(b.Context(), f); err != nil {
+			b.Fatal(err)
+		}
+	}
+	do(func(s *mlx.Scope) error {
+		rows = s.Keep(s.Normal(s.Key(1), mlx.Float32, 0, 1, 1, h.Q+h.KV, n, h.Dim))
+		return s.Eval(rows)
+	})
+	begin := make([]*cache.Snapshot, len(q.Caches))
+	for i, c := range q.Caches {
+		do(func(s *mlx.Scope) error {
+			held := at
+			if bounded && i == 0 {
+				held = cache.DefaultSink + cache.DefaultWindow - 1
+			}
+			x := s.Zeros(mlx.Float32, 1, h.KV, held, h.Dim)
+			p := cache.NewStored(at-held, at, zeros{x})
+			defer p.Release()
+			if err := c.Restore(s, []*cache.Snapshot{p}, at); err != nil {
+				return err
+			}
+			if err := s.Eval(c.Arrays()...); err != nil {
+				return err
+			}
+			var err error
+			begin[i], err = c.Snapshot(s, 0)
+			return err
+		})
+	}
+	for b.Loop() {
+		do(func(s *mlx.Scope) error {
+			v := s.Slice(rows, 1, 0, h.KV)
+			if bounded {
+				q.Bounded = []*lm.Bounded{{KV: lm.KV{K: v, V: v}, Bank: bank}}
+			}
+			h.Restore(s, rows, v, nil, lm.Batch{q}, 0, func(kv lm.KV) lm.KV { return kv })
+			out := h.Attend(s, rows, v, nil, lm.Batch{q}, 0)
+			return s.Eval(append(cache.Stack(q.Caches).Arrays(), out)...)
+		})
+		b.StopTimer()
+		do(func(s *mlx.Scope) error {
+			for i, c := range q.Caches {
+				if err := c.Restore(s, begin[i:i+1], at); err != nil {
+					return err
+				}
+			}
+			return s.Eval(cache.Stack(q.Caches).Arrays()...)
+		})
+		b.StartTimer()
+	}
+}
+
+type zeros struct{ rows *mlx.Array }
+
+func (z zeros) Rows(*mlx.Scope) (k, v *mlx.Array) { return z.rows, z.rows }
