@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/engine/cache"
 	"tandem/models/dflash"
 	"tandem/models/nn"
 )
@@ -24,7 +25,7 @@ type Footprint struct {
 	bounds    *bounds // of layers; nil = none is bounded
 	full      bool    // layers with a window keep every row
 	bits      int     // of an element in the rows of layers that attend all positions; 0 = not quantized
-	copies    int     // of the widest of those layers, while attention reads them unpacked
+	copies    int     // of one of those layers, while attention reads them unpacked
 	wide      bool    // stored so that keys and values are float32 whatever type is chosen
 	gguf      bool    // of a GGUF file
 }
@@ -214,12 +215,20 @@ func (f Footprint) Full() Footprint {
 	return f
 }
 
-// Quantized rows are unpacked before attention reads them, layer by layer, unless it computes in float32
-// on the CPU. So many copies of the unpacked rows of one layer lie in memory then. Measured on the CPU
-// for 16 bits; on a GPU it is a bound that no Mac has confirmed yet.
+// Copies of rows that lie in memory while a layer attends them.
 const (
+	// Quantized rows are unpacked before attention reads them, layer by layer, unless it computes in
+	// float32 on the CPU. Measured on the CPU for 16 bits; on a GPU it is a bound that no Mac has
+	// confirmed yet.
 	copiesOnCPU = 5
 	copiesOnGPU = 2
+
+	// Latent attention unpacks them in float32 on the CPU too, keys and then values.
+	copiesOfLatent = 2
+
+	// A chunk of a prompt attends own and restored rows of a bounded layer in one copy, see
+	// cache.Divided. The next layer may begin before that is freed.
+	copiesOfBounded = 2
 )
 
 // Unpacking returns the footprint of a quantized model whose attention reads unpacked rows.
@@ -237,20 +246,36 @@ func (f Footprint) Text(tokens int, wide bool) int64 {
 	if wide || f.wide {
 		element = 4
 	}
-	var n, unpacked int64
-	for i, l := range f.layers {
+	var n, copied int64
+	caches := 0
+	for _, l := range f.layers {
+		if l.Row == 0 && l.State == 0 {
+			continue // it has no cache
+		}
 		rows := (tokens + rowStep - 1) / rowStep * rowStep
 		if l.Window > 0 && !f.full {
 			rows = min(rows, l.Window+ringSlack)
 		}
-		row := l.RowBytes(element, f.bits)
-		if f.bounds.bounds(i, l) {
-			row = l.Row * element
-			rows += f.bounds.OwnRows()
+		row := int64(l.RowBytes(element, f.bits))
+		if f.bounds.bounds(caches, l) {
+			b := f.bounds.Bounds(l.Window)
+			row = int64(l.Row * element)
+			joined := b.JoinedRows(min(tokens, cache.MaxChunk), min(tokens, rows))
+			copied = max(copied, copiesOfBounded*row*int64(joined))
+			rows += b.OwnRows() + b.Front()
 		} else if f.bits > 0 && l.Quantizes() {
-			unpacked = max(unpacked, int64(tokens)*int64(l.RowBytes(element, 0)))
+			copied = max(copied, f.copiesOf(l)*int64(tokens)*int64(l.RowBytes(element, 0)))
 		}
-		n += int64(rows)*int64(row) + 4*int64(l.State)
+		n += int64(rows)*row + 4*int64(l.State)
+		caches++
 	}
-	return n + int64(f.copies)*unpacked
+	return n + copied
+}
+
+// copiesOf returns how many copies of the unpacked rows of a layer attention takes.
+func (f Footprint) copiesOf(l nn.Kept) int64 {
+	if l.Latent {
+		return int64(max(f.copies, copiesOfLatent))
+	}
+	return int64(f.copies)
 }

@@ -35,9 +35,9 @@ type FTheta struct {
 // bounds are those of an f_theta.
 type bounds struct{ *ftheta.Config }
 
-// bounds reports whether a layer is bounded, which keeps so much of a text.
-func (b *bounds) bounds(layer int, l nn.Kept) bool {
-	return b != nil && l.Row > 0 && !b.Exact(layer) && (l.Window == 0 || l.Window > *b.WindowSize)
+// bounds reports whether a layer is bounded. cache is the number of its cache.
+func (b *bounds) bounds(cache int, l nn.Kept) bool {
+	return b != nil && l.Row > 0 && !b.Exact(cache) && b.Bounds(l.Window).Divides()
 }
 
 // Bounded returns the footprint of the model with layers that are bounded as an f_theta says. A text

@@ -54,6 +54,10 @@ func (b Bounds) OwnRows() int { return b.Sink + b.Window - 1 + MaxBlock }
 // tiles.
 func (b Bounds) Front() int { return (b.OwnRows() + tile - 1) / tile * tile }
 
+// Divides reports whether there are positions between. A layer that looks back no further than the
+// window has none.
+func (b Bounds) Divides() bool { return b.Reach == 0 || b.Reach > b.Window }
+
 // reached returns the lowest position that a query at position q attends by any row.
 func (b Bounds) reached(q int) int {
 	if b.Reach == 0 {

@@ -60,8 +60,7 @@ func New(target lm.Model, o Options) (*Model, error) {
 		if err := b.Check(); err != nil {
 			return nil, err
 		}
-		if shape == (lm.KVShape{}) || slices.Contains(o.Exact, i) ||
-			shape.Window > 0 && shape.Window <= o.Window {
+		if shape == (lm.KVShape{}) || slices.Contains(o.Exact, i) || !b.Divides() {
 			continue
 		}
 		m.bounds[i] = &b

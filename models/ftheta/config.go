@@ -145,8 +145,10 @@ func (c *Config) Shape(layer int) (kv, dim int) {
 // Exact reports whether a layer keeps all its own rows.
 func (c *Config) Exact(layer int) bool { return slices.Contains(c.ExactLayers, layer) }
 
-// OwnRows returns how many own rows a bounded layer keeps of a text, however long it is.
-func (c *Config) OwnRows() int { return *c.SinkSize + *c.WindowSize - 1 + cache.MaxBlock }
+// Bounds returns those of a layer that looks back so many positions; 0 = all.
+func (c *Config) Bounds(reach int) cache.Bounds {
+	return cache.Bounds{Sink: *c.SinkSize, Window: *c.WindowSize, Reach: reach}
+}
 
 // Parameters returns the number of weights.
 func (c *Config) Parameters() int64 {

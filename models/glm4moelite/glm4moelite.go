@@ -71,7 +71,8 @@ func (a *args) New(w *nn.Weights) nn.Model {
 
 // Kept implements nn.Architecture.
 func (a *args) Kept(int) nn.Kept {
-	return nn.Kept{Row: a.KVLoraRank + a.QKRopeHeadDim, Key: a.KVLoraRank, Value: a.QKRopeHeadDim}
+	return nn.Kept{Row: a.KVLoraRank + a.QKRopeHeadDim, Key: a.KVLoraRank, Value: a.QKRopeHeadDim,
+		Latent: true}
 }
 
 // Sanitize implements nn.Architecture. It drops the layers after the last.

@@ -9,11 +9,12 @@ import (
 
 // Kept is what one layer keeps of a text while the model answers.
 type Kept struct {
-	Row    int // elements a position, in the type that the model computes in; 0 if recurrent
-	Key    int // of these, elements of a head's key
-	Value  int // and of its value
-	Window int // positions that the layer looks back; 0 = all
-	State  int // float32 elements, however long the text is
+	Row    int  // elements a position, in the type that the model computes in; 0 if recurrent
+	Key    int  // of these, elements of a head's key
+	Value  int  // and of its value
+	Window int  // positions that the layer looks back; 0 = all
+	State  int  // float32 elements, however long the text is
+	Latent bool // attention reads rows that are not packed, see [LatentAttention]
 }
 
 // KeptHeads returns what a layer with so many heads of keys and values keeps; window 0 = all positions.
