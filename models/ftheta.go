@@ -134,7 +134,7 @@ func loadFTheta(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,
 	}
 	m := target.Model.(*model)
 	layers, row := f.Stack.Layers()
-	if err := config.Pair(layers, row, m.KVShapes()); err != nil {
+	if err := config.Pair(layers, row, m.Config().Layers, m.KVShapes()); err != nil {
 		return nil, err
 	}
 	c, err := openCheckpoint(ctx, fsys, opts.Progress)

@@ -165,17 +165,19 @@ func (c *Config) Parameters() int64 {
 func (c *Config) in() int { return c.DrafterNumLayers * c.DrafterNumKVHeads * c.DrafterHeadDim }
 
 // Pair checks the config against the drafter and the target that it was trained with: the drafter's
-// layers with the elements of the keys of each, and what the target's layers keep. A layer of the
-// target that cannot be restored must be exact.
-func (c *Config) Pair(drafterLayers, drafterRow int, target []lm.KVShape) error {
+// layers with the elements of the keys of each, the number of the target's layers, and what its caches
+// keep. A layer of the target that cannot be restored must be exact. The last layers of a target may
+// keep nothing; then the config may leave them out. Weights of other models of these sizes cannot be
+// told apart.
+func (c *Config) Pair(drafterLayers, drafterRow, layers int, target []lm.KVShape) error {
 	if row := c.DrafterNumKVHeads * c.DrafterHeadDim; drafterLayers != c.DrafterNumLayers ||
 		drafterRow != row {
 		return fmt.Errorf("the f_theta reads a drafter of %d layers with keys of %d elements, and this one has %d with %d: take the f_theta trained on this drafter",
 			c.DrafterNumLayers, row, drafterLayers, drafterRow)
 	}
-	if len(target) > c.VerifierNumLayers {
-		return fmt.Errorf("the f_theta restores %d layers, and this model has %d with keys: take the f_theta trained for this model",
-			c.VerifierNumLayers, len(target))
+	if c.VerifierNumLayers != layers && c.VerifierNumLayers != len(target) {
+		return fmt.Errorf("the f_theta restores a model of %d layers, and this one has %d: take the f_theta trained for this model",
+			c.VerifierNumLayers, layers)
 	}
 	for i, shape := range target {
 		kv, dim := c.Shape(i)

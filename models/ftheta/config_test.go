@@ -50,20 +50,25 @@ func TestConfigOfHeterogeneousLayers(t *testing.T) {
 		t.Errorf("the encoders take %d elements", c.in())
 	}
 	sliding, full := lm.KVShape{Heads: 8, Dim: 256}, lm.KVShape{Heads: 4, Dim: 64}
+	three := []lm.KVShape{sliding, sliding, full} // the last one is exact
 	for _, r := range []struct {
-		layers, row int
-		target      []lm.KVShape
-		ok          bool
+		drafter, row, layers int
+		target               []lm.KVShape
+		ok                   bool
 	}{
-		{5, 1024, []lm.KVShape{sliding, sliding, full}, true}, // the last one is exact
-		{5, 1024, []lm.KVShape{sliding, {}, full}, true},
-		{5, 1024, []lm.KVShape{sliding}, true},
-		{4, 1024, []lm.KVShape{sliding}, false},
-		{5, 512, []lm.KVShape{sliding}, false},
-		{5, 1024, []lm.KVShape{full}, false},
-		{5, 1024, []lm.KVShape{sliding, sliding, full, sliding}, false},
+		{5, 1024, 3, three, true},
+		{5, 1024, 3, []lm.KVShape{sliding, {}, full}, true},
+		{5, 1024, 3, three[:1], true}, // the others attend its keys
+		{5, 1024, 5, three, true},     // the config leaves two out that keep nothing
+		{5, 1024, 1, three[:1], false},
+		{5, 1024, 2, three[:2], false},
+		{5, 1024, 4, three[:2], false},
+		{4, 1024, 3, three, false},
+		{5, 512, 3, three, false},
+		{5, 1024, 3, []lm.KVShape{full, sliding, full}, false},
+		{5, 1024, 4, []lm.KVShape{sliding, sliding, full, sliding}, false},
 	} {
-		if err := c.Pair(r.layers, r.row, r.target); (err == nil) != r.ok {
+		if err := c.Pair(r.drafter, r.row, r.layers, r.target); (err == nil) != r.ok {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
