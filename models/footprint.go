@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/engine/cache"
 	"tandem/models/dflash"
 	"tandem/models/nn"
 )
@@ -260,8 +259,7 @@ func (f Footprint) Text(tokens int, wide bool) int64 {
 		if f.bounds.bounds(caches, l) {
 			b := f.bounds.Bounds(l.Window)
 			row = int64(l.Row * element)
-			joined := b.JoinedRows(min(tokens, cache.MaxChunk), min(tokens, rows))
-			copied = max(copied, copiesOfBounded*row*int64(joined))
+			copied = max(copied, copiesOfBounded*row*int64(b.JoinedRows(tokens, min(tokens, rows))))
 			rows += b.OwnRows() + b.Front()
 		} else if f.bits > 0 && l.Quantizes() {
 			copied = max(copied, f.copiesOf(l)*int64(tokens)*int64(l.RowBytes(element, 0)))

@@ -19,13 +19,13 @@ type Divided struct {
 	Bank *Bank // nil = nothing is restored
 }
 
-// JoinedRows returns how many rows are copied so that a chunk of n rows attends own rows and so many
-// restored ones, beside those that are copied to the front of the bank.
+// JoinedRows returns how many rows are copied so that the largest chunk of n tokens attends own rows and
+// so many restored ones, beside those that are copied to the front of the bank.
 func (b Bounds) JoinedRows(n, restored int) int {
 	if n <= MaxBlock {
 		return 0
 	}
-	return (n+MaxBlock-1)/MaxBlock*b.Front() + restored
+	return (min(n, MaxChunk)+MaxBlock-1)/MaxBlock*b.Front() + restored
 }
 
 // A Run is what adjacent queries of an update attend.

@@ -255,9 +255,11 @@ func (c *score) compare(got [][]float32, want block, mask int32) {
 	for j, row := range want.logits {
 		for k := range row {
 			most = max(most, math.Abs(float64(row[k])))
-			if d := math.Abs(float64(got[j][k]) - float64(row[k])); !(d <= off) { // NaN too
-				off = d
+			d := math.Abs(float64(got[j][k]) - float64(row[k]))
+			if math.IsNaN(d) {
+				d = math.Inf(1) // a NaN would pass comparisons
 			}
+			off = max(off, d)
 		}
 		if likeliest(got[j], mask) == want.drafts[j] {
 			equal++
@@ -269,9 +271,7 @@ func (c *score) compare(got [][]float32, want block, mask int32) {
 	if equal == want.n {
 		c.wholeBlocks++
 	}
-	if !(off <= c.off) {
-		c.off = off
-	}
+	c.off = max(c.off, off)
 	c.share = max(c.share, off/most)
 }
 

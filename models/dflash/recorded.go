@@ -99,34 +99,70 @@ func caseParity(ctx context.Context, t *mlx.Thread, recorded fs.FS, name string,
 	return p, err
 }
 
-// draft drafts all blocks of a case in one request that goes on.
-func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, from int,
-	blocks *mlx.Tensors) error {
+// A recordedBlock is what the reference guessed after so many rows of context.
+type recordedBlock struct {
+	context, n int
+	anchor     int32
+	logits     []float32 // (n V)
+	drafts     []int32   // (n)
+}
+
+// readBlocks reads the blocks of a case.
+func readBlocks(s *mlx.Scope, file *mlx.Tensors, vocab int) (list []recordedBlock, err error) {
 	ints := map[string][]int32{}
 	for _, name := range []string{"context", "anchor", "n", "drafts"} {
-		v, err := mlx.Read[int32](s, blocks.Load(s, name))
-		if err != nil {
-			return err
+		if ints[name], err = mlx.Read[int32](s, file.Load(s, name)); err != nil {
+			return nil, err
 		}
-		ints[name] = v
 	}
-	want, err := mlx.Read[float32](s, blocks.Load(s, "logits"))
+	logits, err := mlx.Read[float32](s, file.Load(s, "logits"))
+	if err != nil {
+		return nil, err
+	}
+	contexts, anchors, drafts := ints["context"], ints["anchor"], ints["drafts"]
+	rows := 0
+	for _, n := range ints["n"] {
+		if n < 1 || n > cache.MaxBlock {
+			return nil, fmt.Errorf("a block has %d rows, not 1 to %d", n, cache.MaxBlock)
+		}
+		rows += int(n)
+	}
+	if n := len(ints["n"]); len(contexts) != n || len(anchors) != n || len(drafts) != rows ||
+		len(logits) != rows*vocab {
+		return nil, fmt.Errorf("%d blocks of %d rows by %d tokens have %d contexts, %d anchors, %d drafts and %d logits",
+			n, rows, vocab, len(contexts), len(anchors), len(drafts), len(logits))
+	}
+	for i, n := range ints["n"] {
+		list = append(list, recordedBlock{int(contexts[i]), int(n), anchors[i],
+			logits[:int(n)*vocab], drafts[:n]})
+		logits, drafts = logits[int(n)*vocab:], drafts[n:]
+	}
+	return list, nil
+}
+
+// draft drafts all blocks of a case in one request that goes on.
+func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, from int,
+	file *mlx.Tensors) error {
+	blocks, err := readBlocks(s, file, on.config.VocabSize)
 	if err != nil {
 		return err
 	}
 	caches := cache.Stack(m.NewCaches(cache.Options{}))
 	defer caches.Free(s)
-	taps, vocab, drafts := len(m.Taps()), on.config.VocabSize, ints["drafts"]
-	for i, n := range ints["n"] {
-		for at := caches[0].Offset(); at < int(ints["context"][i]); at = caches[0].Offset() {
-			m.Context(s, on.tapsOf(s, taps, at, min(at+cache.MaxBlock, int(ints["context"][i]))),
-				from+at, caches)
+	taps := len(m.Taps())
+	for _, b := range blocks {
+		if b.context > on.taps.Dim(0) {
+			return fmt.Errorf("a block has %d rows of context, and %d are recorded", b.context,
+				on.taps.Dim(0))
+		}
+		for at := caches[0].Offset(); at < b.context; at = caches[0].Offset() {
+			m.Context(s, on.tapsOf(s, taps, at, min(at+cache.MaxBlock, b.context)), from+at, caches)
 			if err := s.Eval(caches.Arrays()...); err != nil {
 				return err
 			}
 		}
-		hidden := m.Forward(s, nil, mlx.New(s, ints["anchor"][i:i+1], 1), int(n),
-			from+caches[0].Offset(), caches)
+		hidden := m.Forward(s, nil, mlx.New(s, []int32{b.anchor}, 1), b.n, from+caches[0].Offset(),
+			caches)
 		logits := s.AsType(on.unembed(s, hidden), mlx.Float32)
 		if err := s.Eval(append(caches.Arrays(), logits)...); err != nil {
 			return err
@@ -135,22 +171,25 @@ func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, from int,
 		if err != nil {
 			return err
 		}
-		p.compare(got, want[:len(got)], drafts[:n], vocab, m.MaskToken())
-		want, drafts = want[len(got):], drafts[n:]
+		if err := p.compare(got, b, m.MaskToken()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// compare adds a block.
-func (p *Parity) compare(got, want []float32, drafts []int32, vocab int, mask int32) {
+// compare adds a block. It refuses logits that are no finite numbers: no difference can be told.
+func (p *Parity) compare(got []float32, want recordedBlock, mask int32) error {
 	p.Blocks++
-	for i, v := range want {
-		p.Largest = max(p.Largest, math.Abs(float64(v)))
-		if d := math.Abs(float64(got[i]) - float64(v)); !(d <= p.Off) { // NaN too
-			p.Off = d
+	for i, v := range want.logits {
+		d := math.Abs(float64(got[i]) - float64(v))
+		if math.IsNaN(d) || math.IsInf(d, 0) {
+			return fmt.Errorf("a logit of block %d is %g, and the reference has %g", p.Blocks, got[i], v)
 		}
+		p.Off, p.Largest = max(p.Off, d), max(p.Largest, math.Abs(float64(v)))
 	}
-	for i, id := range drafts {
+	vocab := len(got) / want.n
+	for i, id := range want.drafts {
 		best := int32(-1)
 		row := got[i*vocab : (i+1)*vocab]
 		for j, v := range row {
@@ -163,6 +202,7 @@ func (p *Parity) compare(got, want []float32, drafts []int32, vocab int, mask in
 			p.Equal++
 		}
 	}
+	return nil
 }
 
 // A recordedTarget stands for the model that is drafted for.
