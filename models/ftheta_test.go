@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"tandem/engine/cache"
@@ -172,6 +173,31 @@ func TestFThetaIsTwoLinearChains(t *testing.T) {
 		}
 		return s.Err()
 	})
+}
+
+// TestLayersThatStayAreNotRestored: a layer that looks back no further than the window has no decoder,
+// and neither has an exact one.
+func TestLayersThatStayAreNotRestored(t *testing.T) {
+	th := enginetest.NewThread(t)
+	for _, window := range []int{6, 16} {
+		p := loadRestored(t, th, "gemma3_text", nil, map[string]any{"window_size": window,
+			"exact_layers": []int{1}})
+		sliding, m := 0, p.model(t)
+		shapes := p.target.Model.(restorable).KVShapes()
+		for i, made := range p.ftheta.Projection.Restores() {
+			if shapes[i].Window > 0 && made.Row() > 0 {
+				sliding++
+			}
+			if (made.Row() > 0) != slices.Contains(m.Bounded(), i) {
+				t.Errorf("window %d: layer %d is restored as %+v, and %v are bounded", window, i, made,
+					m.Bounded())
+			}
+		}
+		if (sliding > 0) != (window == 6) {
+			t.Errorf("window %d: %d sliding layers are restored, of %+v", window, sliding, shapes)
+		}
+		p.close(t)
+	}
 }
 
 // TestStackIsAPlainDecoder gives the drafter's layers to a qwen3 model as its own. What that records

@@ -97,18 +97,23 @@ func TestBoundedLayersAreServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, least := needs[control.KVBounded]-needs[""], boundedNeeds(t, dir, c); got < least {
-		t.Errorf("bounded layers need %d bytes more, want %d at least", got, least)
+	if got, want := needs[control.KVBounded]-needs[""], boundedNeeds(t, dir, c); got != want {
+		t.Errorf("bounded layers need %d bytes more, want %d", got, want)
 	}
 }
 
-// boundedNeeds returns what bounded layers need beyond others: the weights of the f_theta, own rows, and
-// the caches of the drafter's layers.
+// boundedNeeds returns what bounded layers need beyond others: the weights of the f_theta, own rows and
+// copies, and the caches of the drafter's layers. Package models compares them with real caches.
 func boundedNeeds(t *testing.T, dir string, c *models.FThetaConfig) int64 {
 	t.Helper()
 	f := measured(t, dir)
-	const context = 4096
-	return 4*c.Parameters() + f.Bounded(c).Text(context, true) - f.Text(context, true)
+	drafter, err := models.MeasureDrafter(filepath.Join(dir, "drafter"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	context := f.ContextLength
+	return 4*c.Parameters() + f.Bounded(c).Text(context, true) - f.Text(context, true) +
+		drafter.Text(context, true)
 }
 
 // Without an f_theta, without a drafter, or with one that was made for another drafter, the model is

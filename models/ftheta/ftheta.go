@@ -9,7 +9,8 @@
 //   - Its rows are those before norm and rotary embedding on both sides. The target's layer norms and
 //     rotates what it gets.
 //   - Layers of the target may have other numbers of key heads and other head dimensions.
-//   - Exact layers keep their own rows. Their decoders are not read.
+//   - Exact layers keep their own rows, and so do layers that look back no further than the window.
+//     Their decoders are not read.
 //   - The last layers of some targets attend the keys of others. They have no rows to restore, and
 //     their decoders are not read.
 //
@@ -44,7 +45,7 @@ type Model struct {
 func New(w *nn.Weights, c *Config, target []lm.KVShape, dtype mlx.Dtype) *Model {
 	m := &Model{config: c, dtype: dtype, weights: w, shapes: make([]lm.KVShape, len(target))}
 	for i, shape := range target {
-		if !c.Exact(i) {
+		if !c.Exact(i) && c.Bounds(shape.Window).Divides() {
 			m.shapes[i] = shape
 		}
 	}
