@@ -13,6 +13,7 @@ import (
 func TestSinkWindowPassesTheSuite(t *testing.T) {
 	for _, b := range []cache.Bounds{
 		{Sink: 4, Window: 64}, {Sink: 0, Window: 8}, {Sink: 3, Window: 2}, {Sink: 40, Window: 5},
+		{Sink: 3, Window: 1},
 	} {
 		kind := enginetest.CacheKind{
 			New:  func() cache.Attention { return cache.NewSinkWindow(b) },
@@ -115,6 +116,7 @@ func TestOwnAndRestoredRowsDivideAText(t *testing.T) {
 	}{
 		{cache.Bounds{Sink: 4, Window: 64}, cache.Options{}},
 		{cache.Bounds{Sink: 0, Window: 1}, cache.Options{}},
+		{cache.Bounds{Sink: 3, Window: 1}, cache.Options{}},
 		{cache.Bounds{Sink: 9, Window: 33}, cache.Options{}},
 		{cache.Bounds{Sink: 4, Window: 20, Reach: 90}, cache.Options{Chunk: 70}}, // a ring
 		{cache.Bounds{Sink: 4, Window: 20, Reach: 90}, cache.Options{Layout: cache.Full}},

@@ -195,6 +195,10 @@ func testCacheAccounting(c *cacheTest) {
 	}
 	rows := int64(p.to() - p.snap.From())
 	want := rows * c.rowBytes()
+	stays := c.kind.Sink > 0 && c.kind.Window == 1 // the sink alone, which nothing overwrites
+	if stays {
+		want = 0
+	}
 	// Write until every row has been overwritten.
 	at := l.cache.Offset()
 	if l.cache.NeedsExact() {
@@ -205,7 +209,7 @@ func testCacheAccounting(c *cacheTest) {
 		l.trim(1)
 		l.update(1)
 	}
-	if shared.Lazy() || shared.Bytes() != want || p.observed != want {
+	if shared.Lazy() != stays || shared.Bytes() != want || p.observed != want {
 		c.t.Errorf("copied out: lazy %v, %d bytes, observed %d, want %d",
 			shared.Lazy(), shared.Bytes(), p.observed, want)
 	}
