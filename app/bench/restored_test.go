@@ -26,12 +26,13 @@ func openRestored(t *testing.T, shape string) (l *lossless, close func()) {
 		t.Fatal(err)
 	}
 	f, err := models.LoadFTheta(t.Context(), l.bundle, d, enginetest.TinyFTheta(t,
-		map[string]any{"drafter_num_layers": 3, "exact_layers": []int{1}}), models.Options{})
+		map[string]any{"drafter_num_layers": 3, "exact_layers": []int{1}, "sink_size": 2,
+			"window_size": 9}), models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := restore.New(l.bundle.Model, restore.Options{Sink: 2, Window: 9,
-		Exact: f.Config.ExactLayers, Source: restore.FTheta(f.Stack, f.Projection)})
+	m, err := restore.New(l.bundle.Model, restore.Options{Sink: *f.Config.SinkSize,
+		Window: *f.Config.WindowSize, Exact: f.Config.ExactLayers, Source: restore.FTheta(f.Stack, f.Projection)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,13 @@ func TestRestoredModelRestoresToTheBit(t *testing.T) {
 // Exact requests give the same bits at every depth where results depend on the number of rows, as on a
 // GPU.
 func TestExactRequestsOnARestoredModel(t *testing.T) {
-	l, done := openRestored(t, "qwen3")
+	for _, shape := range []string{"qwen3", "gemma3_text"} { // the second one has banks that are rings
+		t.Run(shape, func(t *testing.T) { exactOnARestoredModel(t, shape) })
+	}
+}
+
+func exactOnARestoredModel(t *testing.T, shape string) {
+	l, done := openRestored(t, shape)
 	defer done()
 	r := engine.Request{Prompt: l.prompt(60, 1), MaxTokens: new(40), IgnoreEOS: true,
 		Seed: new(uint64(1)), Speculation: engine.Speculation{Drafter: engine.None, Exact: true}}

@@ -49,8 +49,17 @@
 //
 // A query attends own and restored rows at once. That keeps one order for its sum, which the bit tier
 // needs. Two softmaxes joined afterwards would round otherwise. So a bank has room for a copy of the
-// own rows before its own, and a step or a verify block copies nothing else. A chunk of a prompt copies
-// the bank once for each layer. See [cache.Divided].
+// own rows before the restored ones. A step or a verify block copies nothing else. A chunk of a prompt
+// copies the bank once for each layer. See [cache.Divided].
+//
+// On the CPU, a bounded layer takes so many times what a layer with all its own rows takes. It has 8
+// heads of 64 elements over 4, in float32. Figures are medians of 7 interleaved pairs:
+//
+//	positions   chunk of 512 rows   verify block of 8   step
+//	4,096       1.4 (6.8)           1.2 (2.9)           1.1 (2.3)
+//	32,768      1.4 (6.0)           1.0 (6.1)           1.1 (5.5)
+//
+// In brackets, each step and each block of a chunk copied the bank, as this package did at first.
 //
 // # Native primitives
 //

@@ -34,6 +34,25 @@ func TestRunsOfAnyLengthGiveTheSameBits(t *testing.T) {
 	}
 }
 
+// TestRowsApartGiveTheSameBits attends a text by single rows and by blocks where what a row gets
+// depends on the number of keys, as on a GPU.
+func TestRowsApartGiveTheSameBits(t *testing.T) {
+	th := enginetest.NewBLASThread(t)
+	h := nn.Heads{Q: 4, KV: 2, Dim: 24, Scale: 0.25} // no multiple of 16: not attended by tiles
+	const rows, chunk = 200, 128
+	for _, b := range []cache.Bounds{{Sink: 4, Window: 64}, {Sink: 4, Window: 20, Reach: 90}} {
+		var want []float32
+		for _, most := range []int{1, 8, 7, cache.MaxBlock} {
+			got := attendText(t, th, h, b, cache.Options{Chunk: chunk}, rows, most, true)
+			if want == nil {
+				want = got
+			} else if !slices.Equal(got, want) {
+				t.Errorf("%+v: blocks of %d rows give other bits than single rows", b, most)
+			}
+		}
+	}
+}
+
 // attendText returns what the queries of a text attend, in runs of at most so many rows.
 func attendText(t *testing.T, th *mlx.Thread, h nn.Heads, b cache.Bounds, opts cache.Options, rows,
 	most int, apart bool) (out []float32) {
