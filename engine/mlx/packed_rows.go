@@ -1,7 +1,7 @@
 package mlx
 
 // A RowPacking says how a row of Dim elements lies in words of 32 bits: the elements in Bits bits each,
-// in the affine mode, then the scales of all groups, then their biases. A multiple of GroupSize is Dim.
+// in the affine mode, then the scales of all groups, then their biases. GroupSize divides Dim.
 type RowPacking struct {
 	Dim, GroupSize, Bits int   // Bits is 4 or 8
 	Dtype                Dtype // of the elements, and so of scales and biases; 2 or 4 bytes

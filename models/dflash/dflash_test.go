@@ -118,7 +118,7 @@ func TestPackedWeightsEqualTheirPlainForm(t *testing.T) {
 			got[i] = block{context: b.context, n: b.n, anchor: b.anchor,
 				logits: p.draft(t, th, b.anchor, b.n, 0)}
 			for _, row := range got[i].logits {
-				got[i].drafts = append(got[i].drafts, likeliest(row, m.MaskToken()))
+				got[i].drafts = append(got[i].drafts, dflash.Likeliest(row, m.MaskToken()))
 			}
 		}
 		return got
@@ -146,11 +146,11 @@ func TestMisuseFailsTheScope(t *testing.T) {
 	}{
 		{"no drafts", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, nil, mlx.New(s, []int32{1}, 1), 0, 0, caches) }, "a block of 0 drafts; this drafter makes 1 to 7"},
 		{"more than trained", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, nil, mlx.New(s, []int32{1}, 1), 8, 0, caches) }, "a block of 8 drafts"},
-		{"taps missing", func(s *mlx.Scope, caches []cache.Cache) { m.Context(s, on.tapsOf(s, 2, 0, 4)[:1], 0, caches) }, "1 taps, not those of layers [1 3]"},
+		{"taps missing", func(s *mlx.Scope, caches []cache.Cache) { m.Context(s, on.TapsOf(s, 2, 0, 4)[:1], 0, caches) }, "1 taps, not those of layers [1 3]"},
 		{"taps missing beside a block", func(s *mlx.Scope, caches []cache.Cache) {
-			m.Forward(s, on.tapsOf(s, 2, 0, 4)[:1], mlx.New(s, []int32{1}, 1), 2, 4, caches)
+			m.Forward(s, on.TapsOf(s, 2, 0, 4)[:1], mlx.New(s, []int32{1}, 1), 2, 4, caches)
 		}, "1 taps, not those of layers [1 3]"},
-		{"taps of another width", func(s *mlx.Scope, caches []cache.Cache) { m.Context(s, on.tapsOf(s, 4, 0, 4)[:2], 0, caches) }, ""},
+		{"taps of another width", func(s *mlx.Scope, caches []cache.Cache) { m.Context(s, on.TapsOf(s, 4, 0, 4)[:2], 0, caches) }, ""},
 	} {
 		caches := m.NewCaches(cache.Options{})
 		err := th.Do(t.Context(), func(s *mlx.Scope) error {
@@ -233,13 +233,13 @@ func TestPublishedDrafterIsRead(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		config            []byte
-		on                *target
+		on                *dflash.RecordedTarget
 		weights, variants int
 	}{
-		{"gemma-4-26B-A4B-it", gemma, &target{config: lm.Config{VocabSize: 262144, HiddenSize: 2816,
-			Layers: 30, Dtype: mlx.BFloat16}, scale: 53}, 429_689_088, 4},
-		{"gpt-oss-20b", oss, &target{config: lm.Config{VocabSize: 201088, HiddenSize: 2880,
-			Layers: 24, Dtype: mlx.BFloat16}, scale: 1}, 784_767_104, 1},
+		{"gemma-4-26B-A4B-it", gemma, dflash.NewTarget(lm.Config{VocabSize: 262144, HiddenSize: 2816,
+			Layers: 30, Dtype: mlx.BFloat16}, 53), 429_689_088, 4},
+		{"gpt-oss-20b", oss, dflash.NewTarget(lm.Config{VocabSize: 201088, HiddenSize: 2880,
+			Layers: 24, Dtype: mlx.BFloat16}, 1), 784_767_104, 1},
 	} {
 		enginetest.Do(t, th, func(s *mlx.Scope) error {
 			w := nn.NewWeights(s, noTensors{}, nil)

@@ -1,9 +1,7 @@
 package dflash_test
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -12,7 +10,6 @@ import (
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
-	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models/dflash"
 	"tandem/models/nn"
@@ -88,65 +85,21 @@ func (f *fixture) read(t testing.TB, th *mlx.Thread) []block {
 	return blocks
 }
 
-// target stands for the model that is drafted for.
-type target struct {
-	config          lm.Config
-	scale           float64
-	embedding, head *mlx.Array // (V, H)
-	taps            *mlx.Array // (positions, taps H)
-}
-
-func (t *target) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
-	return s.Take(t.embedding, tokens, 0)
-}
-func (t *target) EmbedScale() float64 { return t.scale }
-func (t *target) Config() lm.Config   { return t.config }
-
-// unembed does what a model's Unembed does.
-func (t *target) unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
-	return s.MatMul(hidden, s.Transpose(t.head, 1, 0))
-}
-
-// tapsOf returns the taps of positions [from, to) by layer.
-func (t *target) tapsOf(s *mlx.Scope, layers, from, to int) []*mlx.Array {
-	return s.Split(s.Slice(t.taps, 0, from, to), layers, -1)
-}
-
-func newTarget(t testing.TB, th *mlx.Thread, f *fixture, dtype mlx.Dtype) *target {
+func newTarget(t testing.TB, th *mlx.Thread, f *fixture, dtype mlx.Dtype) *dflash.RecordedTarget {
 	t.Helper()
-	m := &target{scale: f.Scale}
-	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		for name, to := range map[string]**mlx.Array{"embedding": &m.embedding, "head": &m.head,
-			"taps": &m.taps} {
-			*to = s.Keep(s.AsType(f.target.Load(s, name), dtype))
-		}
-		return s.Err()
+	var m *dflash.RecordedTarget
+	enginetest.Do(t, th, func(s *mlx.Scope) (err error) {
+		m, err = dflash.NewRecordedTarget(s, f.target, f.config, f.Scale, dtype)
+		return err
 	})
 	t.Cleanup(func() {
-		th.Do(context.Background(), func(*mlx.Scope) error {
-			for _, a := range []*mlx.Array{m.embedding, m.head, m.taps} {
-				a.Free()
-			}
-			return nil
-		})
+		th.Do(context.Background(), func(*mlx.Scope) error { m.Free(); return nil })
 	})
-	var c struct {
-		Layers int `json:"num_target_layers"`
-		Nested struct {
-			Layers int `json:"num_target_layers"`
-		} `json:"dflash_config"`
-	}
-	if err := json.Unmarshal(f.config, &c); err != nil {
-		t.Fatal(err)
-	}
-	layers := cmp.Or(c.Layers, c.Nested.Layers, 6) // one drafter does not say
-	m.config = lm.Config{VocabSize: m.embedding.Dim(0), HiddenSize: m.embedding.Dim(1),
-		Layers: layers, Dtype: dtype}
 	return m
 }
 
 // open builds the drafter of weights and config.
-func open(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *target,
+func open(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *dflash.RecordedTarget,
 	settings dflash.Settings) *dflash.Model {
 	t.Helper()
 	m, err := tryOpen(t, th, weights, config, on, settings)
@@ -159,12 +112,12 @@ func open(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *ta
 	return m
 }
 
-func tryOpen(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *target,
+func tryOpen(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *dflash.RecordedTarget,
 	settings dflash.Settings) (m *dflash.Model, err error) {
 	t.Helper()
 	err = th.Do(t.Context(), func(s *mlx.Scope) error {
 		w := nn.NewWeights(s, weights, nil)
-		w.Dtype = on.config.Dtype
+		w.Dtype = on.Config().Dtype
 		var err error
 		if m, err = dflash.New(w, config, on, settings); err == nil {
 			err = w.Err()
@@ -180,7 +133,7 @@ func tryOpen(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on 
 // A path is the draft state of one request over the taps of a fixture.
 type path struct {
 	m      *dflash.Model
-	on     *target
+	on     *dflash.RecordedTarget
 	from   int // position of the first row
 	caches cache.Stack
 }
@@ -190,7 +143,7 @@ func (p *path) extend(t testing.TB, th *mlx.Thread, to, chunk int) {
 	for at := p.caches[0].Offset(); at < to; at = p.caches[0].Offset() {
 		end := min(at+chunk, to)
 		enginetest.Do(t, th, func(s *mlx.Scope) error {
-			p.m.Context(s, p.on.tapsOf(s, len(p.m.Taps()), at, end), p.from+at, p.caches)
+			p.m.Context(s, p.on.TapsOf(s, len(p.m.Taps()), at, end), p.from+at, p.caches)
 			return s.Eval(p.caches.Arrays()...)
 		})
 	}
@@ -205,10 +158,10 @@ func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n, more int) []
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		var taps []*mlx.Array
 		if more > 0 {
-			taps = p.on.tapsOf(s, len(p.m.Taps()), offset-more, offset)
+			taps = p.on.TapsOf(s, len(p.m.Taps()), offset-more, offset)
 		}
 		hidden := p.m.Forward(s, taps, mlx.New(s, []int32{anchor}, 1), n, p.from+offset, p.caches)
-		logits := s.AsType(p.on.unembed(s, hidden), mlx.Float32)
+		logits := s.AsType(p.on.Unembed(s, hidden), mlx.Float32)
 		if err := s.Eval(append(p.caches.Arrays(), logits)...); err != nil {
 			return err
 		}
@@ -232,17 +185,6 @@ func (p *path) free(t testing.TB, th *mlx.Thread) {
 	})
 }
 
-// likeliest returns the token a row guesses.
-func likeliest(row []float32, mask int32) int32 {
-	best := int32(-1)
-	for i, v := range row {
-		if int32(i) != mask && (best < 0 || v > row[best]) {
-			best = int32(i)
-		}
-	}
-	return best
-}
-
 // A score sums up how well the recorded blocks were matched.
 type score struct {
 	blocks, rows, drafts, wholeBlocks int
@@ -261,7 +203,7 @@ func (c *score) compare(got [][]float32, want block, mask int32) {
 			}
 			off = max(off, d)
 		}
-		if likeliest(got[j], mask) == want.drafts[j] {
+		if dflash.Likeliest(got[j], mask) == want.drafts[j] {
 			equal++
 		}
 	}
@@ -302,7 +244,7 @@ var ways = []struct {
 }
 
 // run drafts all recorded blocks one way.
-func run(t testing.TB, th *mlx.Thread, f *fixture, m *dflash.Model, on *target, way int,
+func run(t testing.TB, th *mlx.Thread, f *fixture, m *dflash.Model, on *dflash.RecordedTarget, way int,
 	blocks []block) *score {
 	t.Helper()
 	w, c := ways[way], &score{}

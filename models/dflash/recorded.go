@@ -78,8 +78,8 @@ func caseParity(ctx context.Context, t *mlx.Thread, recorded fs.FS, name string,
 		}
 	}
 	err = t.Do(ctx, func(s *mlx.Scope) error {
-		on := &recordedTarget{scale: fixture.Scale}
-		if err := on.load(s, files["target.safetensors"], config, dtype); err != nil {
+		on, err := newRecordedTarget(s, files["target.safetensors"], config, fixture.Scale, dtype)
+		if err != nil {
 			return err
 		}
 		defer on.free()
@@ -156,14 +156,14 @@ func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, from int,
 				on.taps.Dim(0))
 		}
 		for at := caches[0].Offset(); at < b.context; at = caches[0].Offset() {
-			m.Context(s, on.tapsOf(s, taps, at, min(at+cache.MaxBlock, b.context)), from+at, caches)
+			m.Context(s, on.TapsOf(s, taps, at, min(at+cache.MaxBlock, b.context)), from+at, caches)
 			if err := s.Eval(caches.Arrays()...); err != nil {
 				return err
 			}
 		}
 		hidden := m.Forward(s, nil, mlx.New(s, []int32{b.anchor}, 1), b.n, from+caches[0].Offset(),
 			caches)
-		logits := s.AsType(on.unembed(s, hidden), mlx.Float32)
+		logits := s.AsType(on.Unembed(s, hidden), mlx.Float32)
 		if err := s.Eval(append(caches.Arrays(), logits)...); err != nil {
 			return err
 		}
@@ -190,19 +190,23 @@ func (p *Parity) compare(got []float32, want recordedBlock, mask int32) error {
 	}
 	vocab := len(got) / want.n
 	for i, id := range want.drafts {
-		best := int32(-1)
-		row := got[i*vocab : (i+1)*vocab]
-		for j, v := range row {
-			if int32(j) != mask && (best < 0 || v > row[best]) {
-				best = int32(j)
-			}
-		}
 		p.Rows++
-		if best == id {
+		if likeliest(got[i*vocab:(i+1)*vocab], mask) == id {
 			p.Equal++
 		}
 	}
 	return nil
+}
+
+// likeliest returns the token that a row of logits guesses, the mask token left out.
+func likeliest(row []float32, mask int32) int32 {
+	best := int32(-1)
+	for i, v := range row {
+		if int32(i) != mask && (best < 0 || v > row[best]) {
+			best = int32(i)
+		}
+	}
+	return best
 }
 
 // A recordedTarget stands for the model that is drafted for.
@@ -212,14 +216,21 @@ type recordedTarget struct {
 	embedding, head, taps *mlx.Array // (V, H), (V, H), (positions, taps H)
 }
 
-func (r *recordedTarget) load(s *mlx.Scope, files *mlx.Tensors, config []byte,
-	dtype mlx.Dtype) error {
+// newRecordedTarget reads the target for a drafter with such a config.json. The caller frees it.
+func newRecordedTarget(s *mlx.Scope, files *mlx.Tensors, config []byte, scale float64,
+	dtype mlx.Dtype) (*recordedTarget, error) {
+	r := &recordedTarget{scale: scale}
 	for name, to := range map[string]**mlx.Array{"embedding": &r.embedding, "head": &r.head,
 		"taps": &r.taps} {
-		*to = s.Keep(s.AsType(files.Load(s, name), dtype))
+		a := files.Load(s, name)
+		if shape := a.Shape(); s.Err() == nil && len(shape) != 2 {
+			s.Fail(fmt.Errorf("%s of the target is %v, not a matrix", name, shape))
+		}
+		*to = s.Keep(s.AsType(a, dtype))
 	}
 	if err := s.Err(); err != nil {
-		return err
+		r.free()
+		return nil, err
 	}
 	var c struct {
 		Layers int `json:"num_target_layers"`
@@ -228,12 +239,13 @@ func (r *recordedTarget) load(s *mlx.Scope, files *mlx.Tensors, config []byte,
 		} `json:"dflash_config"`
 	}
 	if err := json.Unmarshal(config, &c); err != nil {
-		return err
+		r.free()
+		return nil, err
 	}
 	const recordedLayers = 6 // of the case whose config does not say
 	r.config = lm.Config{VocabSize: r.embedding.Dim(0), HiddenSize: r.embedding.Dim(1),
 		Layers: cmp.Or(c.Layers, c.Nested.Layers, recordedLayers), Dtype: dtype}
-	return nil
+	return r, nil
 }
 
 func (r *recordedTarget) free() {
@@ -253,11 +265,12 @@ func (r *recordedTarget) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
 // EmbedScale implements lm.Embedder.
 func (r *recordedTarget) EmbedScale() float64 { return r.scale }
 
-func (r *recordedTarget) unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+// Unembed does what a model's does.
+func (r *recordedTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return s.MatMul(hidden, s.Transpose(r.head, 1, 0))
 }
 
-// tapsOf returns the taps of positions [from, to) by layer.
-func (r *recordedTarget) tapsOf(s *mlx.Scope, layers, from, to int) []*mlx.Array {
+// TapsOf returns the taps of positions [from, to) by layer.
+func (r *recordedTarget) TapsOf(s *mlx.Scope, layers, from, to int) []*mlx.Array {
 	return s.Split(s.Slice(r.taps, 0, from, to), layers, -1)
 }

@@ -1,0 +1,26 @@
+package dflash
+
+import (
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// A RecordedTarget stands for the model that is drafted for.
+type RecordedTarget = recordedTarget
+
+// NewRecordedTarget reads one. The caller frees it.
+func NewRecordedTarget(s *mlx.Scope, files *mlx.Tensors, config []byte, scale float64,
+	dtype mlx.Dtype) (*RecordedTarget, error) {
+	return newRecordedTarget(s, files, config, scale, dtype)
+}
+
+// NewTarget returns one without arrays.
+func NewTarget(config lm.Config, scale float64) *RecordedTarget {
+	return &recordedTarget{config: config, scale: scale}
+}
+
+// Free releases the arrays.
+func (r *recordedTarget) Free() { r.free() }
+
+// Likeliest returns the token that a row of logits guesses.
+func Likeliest(row []float32, mask int32) int32 { return likeliest(row, mask) }
