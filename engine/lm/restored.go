@@ -29,7 +29,7 @@ type Bounded struct {
 type KVBytes struct {
 	Exact    int64 // every row of exact layers, and states
 	Own      int64 // own rows of bounded layers; they do not grow with the text
-	Restored int64 // restored rows of bounded layers
+	Restored int64 // restored rows of bounded layers, and the room before them; see cache.Divided
 	Source   int64 // what restoring goes on from: the caches of the drafter's layers
 }
 
