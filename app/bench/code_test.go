@@ -1,10 +1,13 @@
 package bench
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/app/evidence"
+	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
 	"tandem/models"
@@ -54,6 +57,11 @@ func TestCodeSweepsBlocks(t *testing.T) {
 			}
 		}
 		for _, r := range reports {
+			for i, row := range slices.Concat(r.Throughput.Cross.Rows, r.Throughput.Oracle.Rows) {
+				if row.LoopedFrom == nil {
+					t.Errorf("row %d does not say whether its answer loops", i)
+				}
+			}
 			if r.Results.Cross.SystemUnderTest != evidence.Speculation || r.Gate.Recall != nil ||
 				r.Results.Cross.Recall != nil {
 				t.Errorf("%s is called %s, recall %v", r.Results.Cross.Name,
@@ -69,6 +77,35 @@ func TestCodeSweepsBlocks(t *testing.T) {
 		if got := b.depth(draft.Ngram{}, c[0], c[1]); got != min(c[2], draft.Ngram{}.MaxDrafts()) {
 			t.Errorf("a block of %d or %d has %d drafts", c[0], c[1], got)
 		}
+	}
+}
+
+// TestLoopsOfCodeAreCounted: the engine counts them in tokens, and one is enough to claim no
+// speed-up.
+func TestLoopsOfCodeAreCounted(t *testing.T) {
+	e := loadSubject(t, "qwen3")
+	b := newCode(e, tinyDrafts(t, e), Options{})
+	t.Cleanup(func() { b.Close() })
+	answer := func(decode time.Duration, blocks engine.Blocks) response {
+		return response{ids: script(40, 1, false), stats: engine.Stats{PromptTokens: 9, Decode: decode,
+			FirstToken: time.Second, Blocks: blocks}}
+	}
+	drafted := b.ways[1]
+	for range b.tasks {
+		b.ways[0].answers = append(b.ways[0].answers, answer(2*time.Second, engine.Blocks{}))
+		drafted.answers = append(drafted.answers, answer(time.Second, engine.Blocks{Count: 9, Tokens: 40}))
+	}
+	if r := b.run(drafted).Report(); r.Throughput.Speedup == nil || *r.Throughput.Speedup <= 1 {
+		t.Errorf("without a loop: %+v", r.Throughput)
+	}
+	drafted.answers[3].stats.Repeats = 12
+	r := b.run(drafted).Report()
+	if reasons := strings.Join(r.Throughput.SpeedupWithheld, "; "); r.Throughput.Speedup != nil ||
+		!strings.HasPrefix(reasons, "OUTPUT_DEGENERATE: 1 of 8 answers") {
+		t.Errorf("with a loop: %v, withheld %q", r.Throughput.Speedup, reasons)
+	}
+	if from := r.Throughput.Cross.Rows[3].LoopedFrom; from == nil || *from != 12 {
+		t.Errorf("its loop begins at %v", from)
 	}
 }
 

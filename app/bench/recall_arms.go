@@ -157,6 +157,7 @@ func (e *subject) generate(ctx context.Context, a *recallArm, ids []int32,
 		Speculation: engine.Speculation{Drafter: engine.None},
 		Done: func(st engine.Stats) {
 			r.Prefill, r.Decode, r.peak = st.FirstToken-st.Queue, st.Decode, st.PeakBytes
+			r.LoopedFrom = new(st.Repeats)
 		}}
 	for tok, err := range a.engine.Generate(ctx, request) {
 		if err != nil {

@@ -63,6 +63,52 @@ func TestOnlyLoopsAreDegenerate(t *testing.T) {
 	}
 }
 
+// TestRepeatsAreCounted has texts that repeat, and texts that a drafter finds no easier than others.
+func TestRepeatsAreCounted(t *testing.T) {
+	const line, table = "    print(counter + 1)\n", "| name | size |\n| --- | --- |\n" +
+		"| first | 12 |\n| second | 7 |\n| third | 640 |\n| fourth | 3 |\n| fifth | 81 |\n"
+	const class = `class RingBuffer:
+    def __init__(self, size):
+        self.size = size
+        self.items = [None] * size
+        self.head = 0
+        self.count = 0
+
+    def append(self, item):
+        self.items[self.head] = item
+        self.head = (self.head + 1) % self.size
+        self.count = min(self.count + 1, self.size)
+
+    def to_list(self):
+        start = (self.head - self.count) % self.size
+        return [self.items[(start + i) % self.size] for i in range(self.count)]
+`
+	long := make([]rune, 2*repeatMost)
+	for i := range long {
+		long[i] = rune(i)
+	}
+	for _, c := range []struct {
+		text string
+		want bool
+	}{
+		{strings.Repeat(line, 12), true},
+		{strings.Repeat(line, 4), false}, // short
+		{strings.Repeat("Proof of work is a consensus mechanism. ", 60), true},
+		{strings.Repeat("工作量证明是一种共识机制,", 20), true},
+		{class + strings.Repeat(line, 40), true},
+		{string(long) + strings.Repeat("Proof of work is a mechanism. ", repeatMost/10), true},
+		{class, false},
+		{class + class, false}, // once more is no loop
+		{table, false},
+		{strings.Repeat(" ", 1000), false},
+		{"", false},
+	} {
+		if got := repeats(c.text); got != c.want {
+			t.Errorf("repeats(%.60q) = %t", c.text, got)
+		}
+	}
+}
+
 // TestChatMayClaimNothingElse gives a chat the claims of an evaluation.
 func TestChatMayClaimNothingElse(t *testing.T) {
 	tree := asTree(t, chatReport(false, sample()))

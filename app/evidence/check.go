@@ -11,6 +11,7 @@ const (
 	oracleTimes = "throughput.oracle_native_ar"
 	crossRows   = crossTimes + ".stage_timings"
 	oracleRows  = oracleTimes + ".stage_timings"
+	crossTexts  = "results.k3_cross_model.per_sample_decoded"
 )
 
 // baselines are the systems under test that restore nothing.

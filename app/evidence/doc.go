@@ -13,7 +13,7 @@
 //
 // A report is version 2 of the schema that Kakeya's evaluations on a Mac use, with its field names:
 // the system under test is k3_cross_model, plain decoding is oracle. Tandem adds counts to each
-// row: restored_rows, evicted_rows, kv_bits. It adds measured bytes under memory.
+// row: restored_rows, evicted_rows, kv_bits, looped_from. It adds measured bytes under memory.
 //
 // Kinds that begin with "tandem_" must have these counts. A report of another kind may lack them:
 // its own flags then count, and the headline says so. Where a count is given, it overrules the
@@ -48,7 +48,10 @@
 //	PROPOSER_NEVER_RAN           no turn verified a block
 //	FTHETA_NOT_RUN               a turn skipped the restoration that was intended
 //	SILENT_FALLBACK              a part fell back to another
-//	OUTPUT_DEGENERATE            a text ends in a loop; of an evaluation, against a speed-up
+//	OUTPUT_DEGENERATE            a text ends in a loop
+//
+// The last one also stands against a speed-up: of an answer that loops, or of one of Tandem's whose
+// text or looped_from is missing. A longer unit makes a loop there, as drafts guess it too.
 //
 // An answer longer than the window breaks no rule: tokens past it prove no loss by themselves.
 package evidence

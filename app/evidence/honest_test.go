@@ -14,13 +14,14 @@ func sample() Sample {
 		Prompt: 1400, Text: "OMEGA-4711", Correct: new(true), Tokens: 40,
 		Restore: 300 * time.Millisecond, Prefill: 2 * time.Second, Decode: 800 * time.Millisecond,
 		RestoredRows: 4 * 1332, EvictedRows: 4 * 1332, Blocks: 12, MeanAccept: 3.3,
+		LoopedFrom: new(0),
 	}
 }
 
 // plain is the answer of the oracle.
 func plain() Sample {
 	return Sample{Prompt: 1400, Text: "OMEGA-4711", Correct: new(true), Tokens: 40,
-		Prefill: 2 * time.Second, Decode: 1600 * time.Millisecond}
+		Prefill: 2 * time.Second, Decode: 1600 * time.Millisecond, LoopedFrom: new(0)}
 }
 
 // arms repeats a sample, after change.
@@ -170,6 +171,18 @@ func honest(t testing.TB) []struct {
 				notJudged(i, s)
 				s.Text = strings.Repeat("so ", 40)
 			})}.Report(), "speedup withheld: OUTPUT_DEGENERATE: 8 of 8 answers "},
+		{"an answer whose lines loop", Run{Kind: KindCode, Oracle: arms(8, plain(), notJudged),
+			Cross: arms(8, sample(), func(i int, s *Sample) {
+				notJudged(i, s)
+				s.Text = strings.Repeat("    print(counter + 1)\n", 12)
+			})}.Report(), "speedup withheld: OUTPUT_DEGENERATE: 8 of 8 answers "},
+		{"an answer whose tokens loop", Run{Kind: KindCode, Oracle: arms(8, plain(), notJudged),
+			Cross: arms(8, sample(), func(i int, s *Sample) {
+				notJudged(i, s)
+				if i == 5 {
+					s.LoopedFrom = new(9)
+				}
+			})}.Report(), "speedup withheld: OUTPUT_DEGENERATE: 1 of 8 answers "},
 		{"buffers with slack", Run{Kind: KindMemory, Memory: slack}.Report(),
 			"memory 18.7 % less than full caches; 7.00 MB held: "},
 		{"Kakeya's fields alone", written(t, flagged(true)),

@@ -173,6 +173,7 @@ type Row struct {
 	RestoredRows    *Count   `json:"restored_rows,omitempty"` // in the banks of all layers
 	EvictedRows     *Count   `json:"evicted_rows,omitempty"`  // own rows that bounded layers gave up
 	KVBits          *Count   `json:"kv_bits,omitempty"`       // of quantized caches; 0 = not quantized
+	LoopedFrom      *Count   `json:"looped_from,omitempty"`   // token at which the answer's loop begins; 0 = none
 	Loop            string   `json:"decode_loop,omitempty"`
 	Fused           *Fused   `json:"fused,omitempty"`
 }

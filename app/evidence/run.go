@@ -43,6 +43,7 @@ type Sample struct {
 	KVBits       int     // of quantized caches; 0 = not quantized
 	Blocks       int     // verified
 	MeanAccept   float64 // tokens of a block
+	LoopedFrom   *int    // token of the answer at which its loop begins; 0 = none, nil = not counted
 }
 
 // Bytes are what caches held at the end of a prompt, summed over live arrays.
@@ -175,6 +176,9 @@ func (s Sample) row(i int) Row {
 	if s.endToEnd() > 0 {
 		row.BuildSeconds, row.PrefillSeconds = seconds(s.Restore), seconds(s.Prefill)
 		row.DecodeSeconds, row.EndToEndSeconds = seconds(s.Decode), seconds(s.endToEnd())
+	}
+	if s.LoopedFrom != nil {
+		row.LoopedFrom = new(Count(*s.LoopedFrom))
 	}
 	if s.Blocks > 0 {
 		row.Fused = &Fused{Blocks: new(Count(s.Blocks)), MeanAccept: new(Rate(s.MeanAccept)),

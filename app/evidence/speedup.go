@@ -99,28 +99,6 @@ func (f *facts) idle() int {
 	return n
 }
 
-// loops looks for answers that fell into a loop: drafts guess those too well. A slower run claims
-// nothing that a loop could flatter.
-func (c *checker) loops(f *facts) {
-	if value(c.report.Throughput.Speedup) <= 1 {
-		return
-	}
-	first, n := -1, 0
-	for i, text := range f.cross.Decoded {
-		if !degenerate(text) {
-			continue
-		}
-		if n++; first < 0 {
-			first = i
-		}
-	}
-	if n > 0 {
-		c.add(OutputDegenerate, "results.k3_cross_model.per_sample_decoded"+index(first), "%d of %d "+
-			"answers fell into a loop, so their speed says little; withhold the speed-up", n,
-			len(f.cross.Decoded))
-	}
-}
-
 // powered asks an arm for enough samples, and for answers long enough.
 func (c *checker) powered(a arm) {
 	if n := named(a.times.Rows); n < minSamples {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -91,6 +92,15 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 		{SpeedupOracleLoop, others, oracle + "stage_timings[3].restoration_active", true,
 			[]Code{RecallScope}},
 		{OutputDegenerate, fused, results + "per_sample_decoded[3]", "aaaaaaaaaaaaaaaaaaaaaaa", nil},
+		{OutputDegenerate, fused, results + "per_sample_decoded[3]",
+			strings.Repeat("    print(counter + 1)\n", 12), nil},
+		{OutputDegenerate, others, results + "per_sample_decoded",
+			[]any{"", strings.Repeat("Proof of work is a consensus mechanism. ", 60)}, nil},
+		{OutputDegenerate, fused, results + "per_sample_decoded", deleted, nil},
+		{OutputDegenerate, fused, results + "per_sample_decoded", []any{"", "", "", ""}, nil},
+		{OutputDegenerate, fused, cross + "stage_timings[3].looped_from", 17, nil},
+		{OutputDegenerate, fused, cross + "stage_timings[3].looped_from", deleted, nil},
+		{OutputDegenerate, others, cross + "stage_timings[3].fused.stopped_on_runaway", true, nil},
 
 		// Recall follows from what ran in each row, and from a row for each sample.
 		{RecallScope, fused, cross + "stage_timings[2].evicted_rows", 0, nil},
