@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -102,6 +103,40 @@ func (c *checker) facts() *facts {
 		f.blocks.count(row.blocks())
 	}
 	return f
+}
+
+// samePrompts reports whether the rows of both arms are of the same samples, with prompts of the same
+// lengths. Rows of others may lack either, and then show no difference.
+func (f *facts) samePrompts() bool {
+	cross, oracle := f.crossTimes.Rows, f.oracleTimes.Rows
+	known := func(field func(Row) *Count) bool {
+		missing := func(r Row) bool { return field(r) == nil }
+		return f.own || len(cross) > 0 && len(oracle) > 0 &&
+			!slices.ContainsFunc(cross, missing) && !slices.ContainsFunc(oracle, missing)
+	}
+	number := func(r Row) *Count { return r.Sample }
+	tokens := func(r Row) *Count { return r.PromptTokens }
+	if !known(number) {
+		return true
+	}
+	if !known(tokens) {
+		tokens = func(Row) *Count { return nil }
+	}
+	type prompt struct{ number, tokens Count } // -1 = missing
+	orMissing := func(n *Count) Count {
+		if n == nil {
+			return -1
+		}
+		return *n
+	}
+	count := func(rows []Row) map[prompt]int {
+		prompts := map[prompt]int{}
+		for _, r := range rows {
+			prompts[prompt{orMissing(number(r)), orMissing(tokens(r))}]++
+		}
+		return prompts
+	}
+	return maps.Equal(count(cross), count(oracle))
 }
 
 // part returns what p points to, or an empty section.

@@ -23,6 +23,9 @@
 // is the median of tokens by decode_s. In Tandem's rows decode_s begins with the first token, so
 // that one is not counted.
 //
+// Both arms are compared where their rows have equal sample numbers and equal prompt_tokens. A
+// row's e2e_s is the sum of its stages, and wall_seconds that of the rows.
+//
 // # Rules
 //
 //	LEGACY_SCHEMA                the report is older than version 2
@@ -31,13 +34,15 @@
 //	MIXED_RESTORATION_PATHS      some samples ran as the label says and some did not
 //	BASELINE_AS_SUT              nothing was restored, and the label does not say so
 //	BASELINE_RECALL_CLAIM        a baseline claims recall for restoration
-//	RECALL_SCOPE                 recall is claimed beyond the samples, or of what did not run
+//	RECALL_SCOPE                 recall is claimed beyond the samples, or of what did not run, or
+//	                             compared with that on other prompts
 //	FUSED_NEVER_RAN              a fused run verified no block
 //	SPEEDUP_SELF_COMPARISON      both arms ran the same, in half of the samples at least
 //	SPEEDUP_SAMPLES              an arm has fewer than 5 samples
 //	SPEEDUP_DECODE_TOKENS        an arm's median answer is shorter than 32 tokens
 //	SPEEDUP_DECODE_ONLY_MISSING  the medians of decoding alone are missing, or not those of the rows
-//	SPEEDUP_SCOPE_MISMATCH       the arms' times cover different things, or rows give another
+//	SPEEDUP_SCOPE_MISMATCH       the arms' prompts or times cover different things, or rows give
+//	                             another
 //	SPEEDUP_ORACLE_LOOP          the oracle's loop is not a fast and plain one
 //	SPEEDUP_PREFILL_VARIANCE     an arm's longest prefill took over 3 times its shortest
 //	MEMORY_CLAIM_MISMATCH        bytes contradict each other, or the saving is not that of the bytes

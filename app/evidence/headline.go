@@ -107,6 +107,9 @@ func (r *Report) recallClaim() Claim {
 	samples := f.cross.Total
 	if oracle := r.Gate.RecallOracle; oracle != nil && text != "" {
 		text += fmt.Sprintf(", oracle %.3f", *oracle)
+		if !f.samePrompts() {
+			text += " on other prompts"
+		}
 	} else if oracle != nil {
 		text, samples = fmt.Sprintf("oracle alone %.3f", *oracle), f.oracle.Total
 	}

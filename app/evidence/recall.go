@@ -124,6 +124,9 @@ func (c *checker) delta(f *facts) {
 		(claimed == nil || f.gate.RecallOracle == nil || delta > 5+1e-6) {
 		c.add(RecallScope, "gate.recall_delta_within_5pp", "it is true, but the arms are not known "+
 			"to be within 5 points; compute it from both recalls")
+	} else if (within != nil && *within || f.gate.DeltaPoints != nil) && !f.samePrompts() {
+		c.add(RecallScope, "gate.recall_delta_within_5pp", "the arms are compared, but sample or "+
+			"prompt_tokens of their rows differ; let both answer the same prompts")
 	}
 	if d := f.gate.DeltaPoints; d != nil && !near(math.Abs(value(d)), delta, 200*shareTolerance) {
 		c.add(RecallScope, "gate.recall_delta_vs_oracle_pp", "it is %s, but the arms are %.4g points "+

@@ -18,7 +18,7 @@ type Run struct {
 	Details any // other figures, which claim nothing
 }
 
-// An Arm is one side of an evaluation. Both sides have the same prompts.
+// An Arm is one side of an evaluation. Both sides have the same prompts, or none of them is compared.
 type Arm struct {
 	Name          string
 	Samples       []Sample
@@ -196,7 +196,8 @@ func (s Sample) row(i int) Row {
 // endToEnd is all the time that a sample took.
 func (s Sample) endToEnd() time.Duration { return s.Restore + s.Prefill + s.Decode }
 
-// claimRecall writes recall into the field of what ran, and the distance to the oracle.
+// claimRecall writes recall into the field of what ran. The distance to the oracle is that on the same
+// prompts.
 func (r *Report) claimRecall() {
 	recall := r.Results.Cross.Recall
 	switch r.Results.Cross.SystemUnderTest {
@@ -207,7 +208,8 @@ func (r *Report) claimRecall() {
 	default:
 		r.Gate.RecallNative = recall
 	}
-	if oracle := r.Gate.RecallOracle; recall != nil && oracle != nil {
+	same := (&checker{report: r}).facts().samePrompts()
+	if oracle := r.Gate.RecallOracle; recall != nil && oracle != nil && same {
 		delta := 100 * math.Abs(float64(*recall-*oracle))
 		r.Gate.DeltaPoints, r.Gate.Within5Points = new(Number(delta)), new(delta <= 5)
 	}

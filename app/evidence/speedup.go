@@ -59,7 +59,7 @@ func (c *checker) speedup(f *facts) {
 		c.powered(a)
 	}
 	c.decodeOnly(cross, oracle)
-	c.scope(cross, oracle)
+	c.scope(f, cross, oracle)
 	if loop, ok := oracle.slowLoop(); !ok {
 		c.add(SpeedupOracleLoop, oracleTimes+".decode_loop", "the oracle decoded by %.64q; "+
 			"measure it with %s", loop, strings.Join(oracleLoops, " or "))
@@ -145,7 +145,7 @@ func (c *checker) decodeOnly(cross, oracle arm) {
 }
 
 // scope asks that both arms' times cover the same, and that the speed-up is their ratio.
-func (c *checker) scope(cross, oracle arm) {
+func (c *checker) scope(f *facts, cross, oracle arm) {
 	for _, a := range []arm{cross, oracle} {
 		if a.isForced() {
 			c.add(SpeedupScopeMismatch, a.path+".eval_mode", "%s was teacher-forced: one forward over an "+
@@ -158,8 +158,16 @@ func (c *checker) scope(cross, oracle arm) {
 			"for the oracle, %.64q; time both the same and name it", cross.times.Scope, oracle.times.Scope)
 		return
 	}
+	if !f.samePrompts() {
+		c.add(SpeedupScopeMismatch, oracleRows, "sample or prompt_tokens of the rows differ between the "+
+			"arms; let both answer the same prompts")
+		return
+	}
 	if !cross.isWhole() || !oracle.isWhole() {
 		return // a rule says so already
+	}
+	if !c.stages(cross) || !c.stages(oracle) {
+		return
 	}
 	claimed, measured := value(c.report.Throughput.Speedup), cross.perSecond()/oracle.perSecond()
 	if !nearRatio(claimed, measured) {
@@ -174,6 +182,28 @@ func (c *checker) scope(cross, oracle arm) {
 				"of the rows give %.4g; compute it from them", shown(rate), a.perSecond())
 		}
 	}
+}
+
+// stages holds e2e_s of each row to its stages, and wall_seconds to all rows. Else a stage that is
+// not listed would count as no time. Tandem's reports have both.
+func (c *checker) stages(a arm) (whole bool) {
+	total := 0.0
+	for i, row := range a.times.Rows {
+		took := row.seconds()
+		total += took
+		if e2e := row.EndToEndSeconds; (e2e != nil || a.own) && !nearRatio(value(e2e), took) {
+			c.add(SpeedupScopeMismatch, a.path+".stage_timings"+index(i)+".e2e_s", "it is %s, but the "+
+				"stages of the row take %.4g s; write the seconds of each stage, and their sum", shown(e2e),
+				took)
+			return false
+		}
+	}
+	if wall := a.times.WallSeconds; (wall != nil || a.own) && !nearRatio(value(wall), total) {
+		c.add(SpeedupScopeMismatch, a.path+".wall_seconds", "it is %s, but the rows take %.4g s; "+
+			"write a row for each sample, with the seconds of each stage", shown(wall), total)
+		return false
+	}
+	return true
 }
 
 // nearRatio reports whether a figure is that of the rows, up to rounding.
@@ -228,13 +258,17 @@ func (a arm) perSecond() float64 {
 	tokens, seconds := 0.0, 0.0
 	for i, row := range a.times.Rows[:min(len(a.times.Rows), len(a.tokens))] {
 		tokens += float64(a.tokens[i])
-		seconds += value(row.BuildSeconds) + value(row.CaptureSeconds) + row.prefill() +
-			value(row.DecodeSeconds)
+		seconds += row.seconds()
 	}
 	if seconds == 0 {
 		return math.NaN()
 	}
 	return tokens / seconds
+}
+
+// seconds returns the time of all stages of a sample.
+func (r Row) seconds() float64 {
+	return value(r.BuildSeconds) + value(r.CaptureSeconds) + r.prefill() + value(r.DecodeSeconds)
 }
 
 // slowLoop returns a loop of the arm that is none to compare with. ok says there is none.

@@ -66,6 +66,8 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 	held := silent.Report() // bytes, and no saving
 	full := Run{Kind: KindRecall, Oracle: arms(5, plain(), nil)}.Report()
 	others := flagged(true)
+	code := Run{Kind: KindCode, Cross: arms(5, sample(), func(_ int, s *Sample) { s.Correct = nil }),
+		Oracle: arms(5, plain(), func(_ int, s *Sample) { s.Correct = nil })}.Report()
 	bounded := boundedRun().Report()
 	bypass := Run{Kind: KindRecall, Bypass: true, Cross: arms(5, plain(), nil)}.Report()
 	quantized := Run{Kind: KindKVQuant, Cross: arms(5, plain(), func(_ int, s *Sample) {
@@ -80,6 +82,12 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 		{SpeedupScopeMismatch, others, oracle + "tokens_per_second", 1.5, nil},
 		{SpeedupScopeMismatch, fused, cross + "stage_timings[0].build_restoration_s", 9, nil},
 		{SpeedupScopeMismatch, others, cross + "stage_timings[0].aux_prompt_capture_s", 34, nil},
+		{SpeedupScopeMismatch, fused, cross + "stage_timings[3].e2e_s", 100, nil},
+		{SpeedupScopeMismatch, fused, cross + "stage_timings[3].e2e_s", deleted, nil},
+		{SpeedupScopeMismatch, others, cross + "stage_timings[3].e2e_s", 100, nil},
+		{SpeedupScopeMismatch, fused, cross + "wall_seconds", 100, nil},
+		{SpeedupScopeMismatch, fused, oracle + "wall_seconds", deleted, nil},
+		{SpeedupScopeMismatch, others, cross + "wall_seconds", 1000, nil},
 		{SpeedupDecodeOnly, fused, "throughput.decode_only.cross_median_tok_s", 100, nil},
 		{SpeedupDecodeOnly, fused, "throughput.decode_only.oracle_median_tok_s", deleted, nil},
 		{SpeedupPrefillVariance, fused, oracle + "stage_timings[0].prefill_s", 0,
@@ -109,7 +117,8 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 		{RecallScope, fused, results + "samples_total", deleted, nil},
 		{RecallScope, fused, results + "samples_correct", 4, nil},
 		{RecallScope, fused, results + "per_sample_correct", []any{true}, nil},
-		{RecallScope, fused, cross + "stage_timings[2].sample", deleted, []Code{SpeedupSamples}},
+		{RecallScope, fused, cross + "stage_timings[2].sample", deleted,
+			[]Code{RecallScope, SpeedupSamples, SpeedupScopeMismatch}},
 		{RecallScope, others, "results.oracle.samples_total", deleted, nil},
 		{RecallScope, others, "results.oracle.samples_total", 6, nil},
 		{RecallScope, full, oracle + "stage_timings[0].sample", 1, nil},
@@ -119,6 +128,15 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 		{RecallScope, bounded, "gate.recall_native_baseline", 0.0, nil},
 		{MixedRestorationPaths, bounded, cross + "stage_timings[1].evicted_rows", 0, []Code{RecallScope}},
 		{MixedRestorationPaths, quantized, cross + "stage_timings[1].kv_bits", 0, nil},
+
+		// Both arms answer the same prompts.
+		{RecallScope, fused, oracle + "stage_timings[2].sample", 9, []Code{SpeedupScopeMismatch}},
+		{RecallScope, others, oracle + "stage_timings[2].sample", 9, []Code{SpeedupScopeMismatch}},
+		{RecallScope, fused, oracle + "stage_timings[2].prompt_tokens", 10000,
+			[]Code{SpeedupScopeMismatch}},
+		{RecallScope, fused, cross + "stage_timings[2].prompt_tokens", deleted,
+			[]Code{SpeedupScopeMismatch}},
+		{SpeedupScopeMismatch, code, oracle + "stage_timings[2].prompt_tokens", 10000, nil},
 
 		// Bytes are held to each other, whatever they save.
 		{MemoryClaimMismatch, held, "memory.measured.total_bytes", 99, nil},
@@ -139,6 +157,32 @@ func boundedRun() Run {
 	return Run{Kind: KindRecall, Cross: arms(5, sample(), func(_ int, s *Sample) {
 		s.RestoredRows, s.Blocks, s.Correct = 0, 0, new(false)
 	})}
+}
+
+// TestOtherPromptsAreNotCompared gives arms prompts of other lengths, or more of them. Each has its
+// recall, and nothing is said of both.
+func TestOtherPromptsAreNotCompared(t *testing.T) {
+	longer, more := fusedRun(), fusedRun()
+	for i := range longer.Oracle.Samples {
+		longer.Oracle.Samples[i].Prompt = 10_000
+	}
+	more.Oracle = arms(50, plain(), nil)
+	for _, run := range []Run{longer, more} {
+		r := written(t, run.Report())
+		g := r.Gate
+		if g.Recall == nil || g.RecallOracle == nil || g.DeltaPoints != nil || g.Within5Points != nil ||
+			r.Throughput.Speedup != nil || len(Check(r)) > 0 {
+			t.Errorf("the report claims %+v, speed-up %s; %v", g, shown(r.Throughput.Speedup), Check(r))
+		}
+		if text := HeadlineOf(r).Recall.Text; !strings.Contains(text, "oracle 1.000 on other prompts") {
+			t.Errorf("the headline is %q", text)
+		}
+		tree := asTree(t, r)
+		set(t, tree, "gate.recall_delta_vs_oracle_pp", 0)
+		if found := Check(written(t, tree)); fmt.Sprint(codes(found)) != "[RECALL_SCOPE]" {
+			t.Errorf("a distance breaks %v", found)
+		}
+	}
 }
 
 // TestOneWrongOfManyIsShown: a claim of 1.000 for 199 of 200 is refused.
