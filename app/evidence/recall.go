@@ -17,15 +17,16 @@ type shareClaim struct {
 	recall  *Share
 	answers Answers
 	rows    []Row
+	bare    bool // the rows carry times alone, and may all be left out
 }
 
 // recall holds the claims of recall to the samples.
 func (c *checker) recall(f *facts) {
 	cross, oracle := f.crossTimes.Rows, f.oracleTimes.Rows
-	restored := shareClaim{"gate.recall_cross_model", f.gate.Recall, f.cross, cross}
-	native := shareClaim{"gate.recall_native_baseline", f.gate.RecallNative, f.cross, cross}
-	bounded := shareClaim{"gate.recall_sink_window", f.gate.RecallBounded, f.cross, cross}
-	full := shareClaim{"gate.recall_oracle", f.gate.RecallOracle, f.oracle, oracle}
+	restored := shareClaim{"gate.recall_cross_model", f.gate.Recall, f.cross, cross, false}
+	native := shareClaim{"gate.recall_native_baseline", f.gate.RecallNative, f.cross, cross, false}
+	bounded := shareClaim{"gate.recall_sink_window", f.gate.RecallBounded, f.cross, cross, false}
+	full := shareClaim{"gate.recall_oracle", f.gate.RecallOracle, f.oracle, oracle, !f.own}
 	if restored.recall != nil {
 		c.restoredRecall(f, restored)
 	}
@@ -96,8 +97,7 @@ func (c *checker) share(claim shareClaim) {
 	if own {
 		rows = named(claim.rows)
 	}
-	// The rows of others' oracles carry times alone, and may all be left out.
-	hasRows := own || rows > 0 || claim.where != "gate.recall_oracle"
+	hasRows := !claim.bare || rows > 0
 	switch {
 	case total == 0 || a.Right == nil && len(a.Correct) == 0:
 		c.add(RecallScope, claim.where, "recall is claimed of no number of samples; "+
