@@ -236,8 +236,9 @@ func flagged(restoration bool) map[string]any {
 		"decode_only": map[string]any{"cross_median_tok_s": 21.3333, "oracle_median_tok_s": 10.6667,
 			"speedup": 2.0},
 		"cross_model_speedup_vs_oracle_ar": 1.12}
-	memory := map[string]any{"s5": map[string]any{"formula_matches_run": true},
-		"savings_vs_naive_pct": 89.8}
+	memory := map[string]any{"s5": map[string]any{"formula_matches_run": true,
+		"total_resident_bytes": 132_915_200}, "savings_vs_naive_pct": 89.8,
+		"naive_full_kv": map[string]any{"total_resident_mb": 1308.88}}
 	if !restoration {
 		cross["system_under_test"] = NativeBaseline
 		gate["recall_native_baseline"], gate["recall_cross_model"] = 1.0, nil

@@ -143,6 +143,10 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 		{MemoryClaimMismatch, held, "memory.measured.exact_layer_bytes", deleted,
 			[]Code{MemoryClaimMismatch}},
 		{MemoryClaimMismatch, held, "memory.s5.formula_matches_run", false, nil},
+		{MemoryClaimMismatch, others, "memory.s5.total_resident_bytes", deleted, nil},
+		{MemoryClaimMismatch, others, "memory.naive_full_kv", deleted, nil},
+		{MemoryClaimMismatch, others, "memory.naive_full_kv.total_resident_mb", 2000, nil},
+		{MemoryClaimMismatch, others, "memory.savings_vs_naive_pct", 99.9, nil},
 		{MemoryClaimMismatch, fused, "memory.naive_full_kv", map[string]any{"total_resident_mb": 8.61},
 			nil},
 	} {
