@@ -41,8 +41,8 @@
 //	SPEEDUP_SAMPLES              an arm has fewer than 5 samples
 //	SPEEDUP_DECODE_TOKENS        an arm's median answer is shorter than 32 tokens
 //	SPEEDUP_DECODE_ONLY_MISSING  the medians of decoding alone are missing, or not those of the rows
-//	SPEEDUP_SCOPE_MISMATCH       the arms' prompts or times cover different things, or rows give
-//	                             another
+//	SPEEDUP_SCOPE_MISMATCH       the arms' prompts or times cover different things, rows give
+//	                             another, or decoding alone is claimed without the whole
 //	SPEEDUP_ORACLE_LOOP          the oracle's loop is not a fast and plain one
 //	SPEEDUP_PREFILL_VARIANCE     an arm's longest prefill took over 3 times its shortest
 //	MEMORY_CLAIM_MISMATCH        bytes contradict each other, or the saving is not that of the bytes

@@ -6,9 +6,10 @@ import (
 )
 
 // loops looks for answers that fell into a loop: drafts guess those too well. A slower run claims
-// nothing that a loop could flatter.
+// nothing that a loop could flatter, if it is slower in decoding alone too.
 func (c *checker) loops(f *facts) {
-	if value(c.report.Throughput.Speedup) <= 1 {
+	t := c.report.Throughput
+	if max(value(t.Speedup), value(part(t.DecodeOnly).Speedup)) <= 1 {
 		return
 	}
 	rows, texts := f.crossTimes.Rows, f.cross.Decoded

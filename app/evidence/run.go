@@ -269,7 +269,7 @@ func (r *Report) withhold() {
 	}
 	if t := r.Throughput; t != nil && t.Speedup != nil {
 		if reasons := against(found, claimSpeedup); len(reasons) > 0 {
-			t.Speedup, t.SpeedupWithheld = nil, reasons
+			t.Speedup, t.DecodeOnly, t.SpeedupWithheld = nil, nil, reasons
 		}
 	}
 	if m := r.Memory; m != nil && m.SavingPercent != nil {

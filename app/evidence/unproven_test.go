@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestUnprovenClaimsAreRefused reads reports whose claims follow from nothing that they list.
@@ -68,6 +69,11 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 	others := flagged(true)
 	code := Run{Kind: KindCode, Cross: arms(5, sample(), func(_ int, s *Sample) { s.Correct = nil }),
 		Oracle: arms(5, plain(), func(_ int, s *Sample) { s.Correct = nil })}.Report()
+	slow := fusedRun() // its prefill takes what its decoding saves
+	for i := range slow.Cross.Samples {
+		slow.Cross.Samples[i].Prefill += time.Second
+	}
+	slower := slow.Report()
 	bounded := boundedRun().Report()
 	bypass := Run{Kind: KindRecall, Bypass: true, Cross: arms(5, plain(), nil)}.Report()
 	quantized := Run{Kind: KindKVQuant, Cross: arms(5, plain(), func(_ int, s *Sample) {
@@ -109,6 +115,9 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 		{OutputDegenerate, fused, cross + "stage_timings[3].looped_from", 17, nil},
 		{OutputDegenerate, fused, cross + "stage_timings[3].looped_from", deleted, nil},
 		{OutputDegenerate, others, cross + "stage_timings[3].fused.stopped_on_runaway", true, nil},
+
+		{OutputDegenerate, slower, cross + "stage_timings[3].looped_from", 17, nil},
+		{SpeedupScopeMismatch, fused, "throughput.cross_model_speedup_vs_oracle_ar", deleted, nil},
 
 		// Recall follows from what ran in each row, and from a row for each sample.
 		{RecallScope, fused, cross + "stage_timings[2].evicted_rows", 0, nil},
