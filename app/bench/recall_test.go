@@ -92,6 +92,10 @@ func TestRecallLabelsWhatRan(t *testing.T) {
 				if n := *row.RestoredRows; (n > 0) != (want[name] == evidence.Restored) && !forced {
 					t.Errorf("%s restored %d rows", name, n)
 				}
+				engine := !forced && row.Loop == evidence.LoopPlain // which counts loops
+				if engine != (row.LoopedFrom != nil) {
+					t.Errorf("%s loops from %v", name, row.LoopedFrom)
+				}
 				delete(want, name)
 				if r.MeasuredAt == "" {
 					t.Errorf("%s has no date", name)

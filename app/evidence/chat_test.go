@@ -96,7 +96,8 @@ func TestRepeatsAreCounted(t *testing.T) {
 		{strings.Repeat("Proof of work is a consensus mechanism. ", 60), true},
 		{strings.Repeat("工作量证明是一种共识机制,", 20), true},
 		{class + strings.Repeat(line, 40), true},
-		{string(long) + strings.Repeat("Proof of work is a mechanism. ", repeatMost/10), true},
+		{string(long) + strings.Repeat("Proof of work is a mechanism. ", repeatMost/30+1), true},
+		{strings.Repeat("Proof of work is a mechanism. ", 20) + string(long), false},
 		{class, false},
 		{class + class, false}, // once more is no loop
 		{table, false},

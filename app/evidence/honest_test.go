@@ -80,6 +80,8 @@ func honest(t testing.TB) []struct {
 	untimed := func(_ int, s *Sample) { s.Restore, s.Prefill, s.Decode = 0, 0, 0 }
 	more := held()
 	more.Restored = 7_000_000
+	bare := flagged(false)
+	delete(bare["throughput"].(map[string]any), "oracle_native_ar")
 	slack := held()
 	slack.Bounded *= 8
 	return []struct {
@@ -189,6 +191,8 @@ func honest(t testing.TB) []struct {
 			"recall 1.000 with restoration, oracle 1.000, 5 samples; restored by the report's own word, " +
 				"no rows were counted\nspeedup 1.120 times"},
 		{"Kakeya's baseline, labelled", written(t, flagged(false)),
+			"recall 1.000 of native_ar_baseline, oracle 1.000, 5 samples"},
+		{"Kakeya's baseline, the oracle without rows", written(t, bare),
 			"recall 1.000 of native_ar_baseline, oracle 1.000, 5 samples"},
 		{"Kakeya's chat", written(t, map[string]any{"kind": KindMacChat, "schema_version": 1,
 			"f_theta_intended": false, "fallbacks_taken": []any{}, "turns": []any{

@@ -15,6 +15,7 @@ func TestUnprovenClaimsAreRefused(t *testing.T) {
 		"bytes_unchecked.json":    {MemoryClaimMismatch},  // another total than the sum
 		"chat_silent.json":        {MissingLiveness},      // neither texts nor what was intended
 		"e2e_not_rows.json":       {SpeedupScopeMismatch}, // equal rows, 10 times the tokens per second
+		"formula_missing.json":    {MemoryClaimMismatch},  // 99.9 % by a formula of which only the flag is there
 		"full_by_formula.json":    {MemoryClaimMismatch},  // a saving against bytes that nobody measured
 		"no_times.json":           {MissingStageTimings},  // 100 times as fast, no row has a time
 		"no_tps.json":             {SpeedupScopeMismatch}, // 77 times as fast, with equal rows
@@ -131,6 +132,7 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 		{RecallScope, others, "results.oracle.samples_total", deleted, nil},
 		{RecallScope, others, "results.oracle.samples_total", 6, nil},
 		{RecallScope, full, oracle + "stage_timings[0].sample", 1, nil},
+		{MissingStageTimings, full, oracle + "stage_timings", []any{}, []Code{RecallScope}},
 		{RecallScope, full, oracle + "stage_timings[0].evicted_rows", 1, nil},
 		{RecallScope, bypass, "gate.recall_sink_window", 1.0, nil},
 		{BaselineAsSUT, bypass, cross + "stage_timings[0].evicted_rows", 9, []Code{RecallScope}},
