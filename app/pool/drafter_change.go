@@ -272,7 +272,11 @@ func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.
 		out.Reason = err.Error()
 		return out, nil
 	}
-	set, trials, err := p.reading(ctx, row, out.Source)
+	_, asked, err := p.askedFor(ctx, row)
+	if err != nil {
+		return out, err
+	}
+	set, trials, err := p.reading(ctx, row, out.Source, asked)
 	out.Embedding, out.Sliding, out.Trials = string(set.Embedding), string(set.Sliding), trials
 	return out, err
 }

@@ -11,7 +11,7 @@ func (p *Pool) openDrafter(ctx context.Context, m *Model, source string,
 	if source == "" {
 		return nil, nil
 	}
-	set, trials, err := p.reading(ctx, m.row, source)
+	set, trials, err := p.reading(ctx, m.row, source, how.formSetting)
 	if err != nil {
 		return nil, err
 	}

@@ -14,11 +14,21 @@ import (
 	"tandem/storage/disk"
 )
 
-// reading returns how a drafter's checkpoint is read best for a model, and the measurements that
-// say so. Both are empty if nothing was measured.
-func (p *Pool) reading(ctx context.Context, row storage.Model,
-	source string) (set models.DrafterSettings, trials []control.Trial, err error) {
-	read, err := p.db.Reading(ctx, row.ID, weightsKey(source))
+// readingKey returns the key of how a drafter is read. It tells the drafter's weights, and the form of
+// the model's keys and values: the drafter reads other layers' outputs in each.
+func (p *Pool) readingKey(row storage.Model, source string, f formSetting) string {
+	fTheta := ""
+	if f.layout == control.KVBounded {
+		fTheta, _ = p.findFTheta(row, source) // without one the load fails, and says so
+	}
+	return joinWords(weightsKey(source), f.learned(fTheta))
+}
+
+// reading returns how a drafter's checkpoint is read best for a model in a form, and the measurements
+// that say so. Both are empty if nothing was measured.
+func (p *Pool) reading(ctx context.Context, row storage.Model, source string,
+	f formSetting) (set models.DrafterSettings, trials []control.Trial, err error) {
+	read, err := p.db.Reading(ctx, row.ID, p.readingKey(row, source, f))
 	if storage.IsNotFound(err) {
 		return set, nil, nil
 	}
@@ -35,8 +45,8 @@ func (p *Pool) reading(ctx context.Context, row storage.Model,
 }
 
 // keepReading stores what reading returns.
-func (p *Pool) keepReading(ctx context.Context, row storage.Model, source string,
-	set models.DrafterSettings, trials []control.Trial) error {
+func (m *Model) keepReading(ctx context.Context, set models.DrafterSettings,
+	trials []control.Trial) error {
 	settings, err := json.Marshal(set)
 	if err != nil {
 		return err
@@ -45,7 +55,8 @@ func (p *Pool) keepReading(ctx context.Context, row storage.Model, source string
 	if err != nil {
 		return err
 	}
-	return p.db.SetReading(ctx, storage.Reading{Model: row.ID, Drafter: weightsKey(source),
+	return m.pool.db.SetReading(ctx, storage.Reading{Model: m.row.ID,
+		Drafter:  m.pool.readingKey(m.row, m.drafter.source, m.formSetting),
 		Settings: settings, Trials: figures})
 }
 

@@ -99,7 +99,9 @@ func (m *Model) tryText(ctx context.Context, blocks []draft.Block,
 		}
 		if err := p.thread.Do(ctx, func(s *mlx.Scope) (err error) {
 			if trial == nil {
-				trial = draft.NewTrial(m.bundle.Model, blocks, cache.Options{}, prompt)
+				// On the model as it is served: the layers that drafts read depend on that.
+				trial = draft.NewTrial(m.served(), blocks,
+					cache.Options{Bits: m.kvBits, Layout: m.cacheLayout()}, prompt)
 			}
 			more, err = trial.Step(s)
 			return err
@@ -115,7 +117,7 @@ func (m *Model) tryText(ctx context.Context, blocks []draft.Block,
 func (m *Model) useReading(ctx context.Context, set models.DrafterSettings, block draft.Block,
 	trials []control.Trial) error {
 	p, d := m.pool, m.drafter
-	if err := p.keepReading(ctx, m.row, d.source, set, trials); err != nil {
+	if err := m.keepReading(ctx, set, trials); err != nil {
 		return err
 	}
 	if err := p.thread.Do(ctx,

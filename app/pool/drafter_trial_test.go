@@ -10,8 +10,12 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/engine/cache"
+	"tandem/engine/draft"
 	"tandem/engine/enginetest"
+	"tandem/engine/lm"
 	"tandem/engine/mlx"
+	"tandem/models"
 	"tandem/storage"
 )
 
@@ -224,5 +228,77 @@ func scaleTensors(t *testing.T, dir string, factor func(name string) float64) {
 	}
 	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// cachesTold tells the options of the caches that a model made last.
+type cachesTold struct {
+	lm.Model
+	asked cache.Options
+}
+
+func (c *cachesTold) NewCaches(o cache.Options) []cache.Cache {
+	c.asked = o
+	return c.Model.NewCaches(o)
+}
+
+// A drafter is measured on the model as it is served: with its layout, its bits and its bounded layers.
+// What a form decided is not taken for another one.
+func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
+	draftsOf := func(dir string, fields map[string]any) string {
+		t.Helper()
+		if err := os.Rename(enginetest.TinyDrafter(t, fields),
+			filepath.Join(dir, "drafter")); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	open4 := map[string]any{"layer_types": []string{"sliding_attention"}, "num_hidden_layers": 1}
+	full := draftsOf(tinyModel(t, "gemma3_text", "tiny"), open4)
+	for _, c := range []setup{
+		{Model: full}, {Model: full, KVLayout: control.KVFull},
+		{Model: draftsOf(wideHeads(t), nil), KVBits: 4},
+		{Model: boundedModel(t, map[string]any{}), KVLayout: control.KVBounded},
+	} {
+		c.NoCheckpoints = true
+		r := open(t, c)
+		if err := r.pool.Load(t.Context(), r.pool.Choice()); err != nil {
+			t.Fatal(err)
+		}
+		m := r.pool.current()
+		m.endBorrowing()
+		m.borrowers.Wait() // a measurement of its own
+		told := &cachesTold{Model: m.bundle.Model}
+		m.bundle.Model = told
+		block := m.drafter.files.Block
+		if _, _, err := m.tryText(t.Context(), []draft.Block{block}, "ab"); err != nil {
+			t.Fatal(err)
+		}
+		if c.KVLayout == control.KVBounded {
+			if got := m.bounded.model.Counts(); got.Restored == 0 {
+				t.Errorf("nothing was restored: %+v", got)
+			}
+		} else if got := told.asked; got.Bits != c.KVBits ||
+			(got.Layout == cache.Full) != (c.KVLayout == control.KVFull) {
+			t.Errorf("%+v: the caches have %+v", c, got)
+		}
+		m.bundle.Model = told.Model
+
+		own := m.formSetting
+		if err := m.keepReading(t.Context(), models.DrafterSettings{Embedding: "raw"},
+			[]control.Trial{{Blocks: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range []formSetting{{}, {layout: control.KVFull}, {kvBits: 4},
+			{kvBits: 4, layout: control.KVFull}, {layout: control.KVBounded}} {
+			if f.layout == control.KVBounded && c.KVLayout != control.KVBounded {
+				continue // it has no f_theta, and is not loaded so
+			}
+			_, trials, err := r.pool.reading(t.Context(), m.row, m.drafter.source, f)
+			same := f.kvBits == own.kvBits && f.layout == own.layout
+			if err != nil || (len(trials) == 1) != same {
+				t.Errorf("%+v: a form %+v has the trials %+v, %v", own, f, trials, err)
+			}
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"tandem/app/control"
 	"tandem/engine/draft"
@@ -14,7 +16,7 @@ import (
 type policies struct {
 	db      *storage.DB
 	sources map[string]string // weightsKey of drafters, by name: another drafter is learned again
-	form    string            // of keys and values, empty for the usual one: another one is learned again
+	form    string            // of keys and values, see formSetting.learned: another one is learned again
 }
 
 var _ draft.Store = policies{}
@@ -35,25 +37,36 @@ func (p policies) LoadPolicy(k draft.Key) (*draft.State, error) {
 // drafter returns a name that differs between drafters of one kind, and between forms of the model:
 // a verification costs something else in each, and other drafts are accepted.
 func (p policies) drafter(k draft.Key) string {
-	name := k.Drafter
-	if source := p.sources[k.Drafter]; source != "" {
-		name += " " + source
-	}
-	return name + p.form
+	return joinWords(k.Drafter, p.sources[k.Drafter], p.form)
 }
 
-// learnedForm returns the form of keys and values as what is learned about drafting tells it apart.
-func (m *Model) learnedForm() (form string) {
-	if m.kvBits > 0 {
-		form = fmt.Sprintf(" kv %d", m.kvBits)
+// learned returns the form of keys and values as what is learned about drafting tells it apart, empty
+// for the usual one. fTheta is the folder of what restores rows, empty if no layer is bounded.
+func (f formSetting) learned(fTheta string) string {
+	bits, layout := "", ""
+	if f.kvBits > 0 {
+		bits = fmt.Sprintf("kv %d", f.kvBits)
 	}
 	switch {
-	case m.bounded != nil:
-		form += " bounded by " + weightsKey(m.bounded.dir)
-	case m.layout == control.KVFull:
-		form += " full"
+	case fTheta != "":
+		layout = "bounded by " + weightsKey(fTheta)
+	case f.layout == control.KVFull:
+		layout = "full"
 	}
-	return form
+	return joinWords(bits, layout)
+}
+
+// learnedForm is formSetting.learned of a model in memory.
+func (m *Model) learnedForm() string {
+	if m.bounded == nil {
+		return m.learned("")
+	}
+	return m.learned(m.bounded.dir)
+}
+
+// joinWords puts a space between words, and leaves out empty ones.
+func joinWords(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
 // SavePolicy implements draft.Store.

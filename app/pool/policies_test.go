@@ -1,9 +1,12 @@
 package pool
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"tandem/engine/draft"
+	"tandem/storage"
 )
 
 // What one form of a model has learned about drafting is nothing that another one begins with.
@@ -12,8 +15,8 @@ func TestFormsOfAModelLearnApart(t *testing.T) {
 	key := draft.Key{Model: "pocket", Drafter: "dflash", Bucket: 1}
 	sources := map[string]string{"dflash": "a folder"}
 	forms := []policies{
-		{db: r.db}, {db: r.db, sources: sources}, {db: r.db, sources: sources, form: " kv 4"},
-		{db: r.db, form: " kv 4"}, {db: r.db, form: " bounded by a folder"},
+		{db: r.db}, {db: r.db, sources: sources}, {db: r.db, sources: sources, form: "kv 4"},
+		{db: r.db, form: "kv 4"}, {db: r.db, form: "bounded by a folder"},
 	}
 	for i, p := range forms {
 		if s, err := p.LoadPolicy(key); s != nil || err != nil {
@@ -24,6 +27,26 @@ func TestFormsOfAModelLearnApart(t *testing.T) {
 		}
 		if s, err := p.LoadPolicy(key); s == nil || err != nil {
 			t.Errorf("form %d has learned %+v, %v", i, s, err)
+		}
+	}
+}
+
+// What an engine learns about drafting is stored under the form of keys and values that it has.
+func TestEnginesLearnUnderTheirForm(t *testing.T) {
+	const id = "tiny-qwen3"
+	for _, bits := range []int{0, 4} {
+		r := start(t, setup{Model: wideHeads(t), NoCheckpoints: true, KVBits: bits})
+		r.ask(t, map[string]any{"model": id, "max_tokens": 60, "temperature": 0, "ignore_eos": true,
+			"prompt":      strings.Repeat("func (s *Server) Len() int {\n\treturn s.len\n}\n\n", 3),
+			"speculation": json.RawMessage(`{"drafter":"ngram"}`)}, false)
+		if err := r.pool.Unload(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		for drafter, want := range map[string]bool{"ngram": bits == 0, "ngram kv 4": bits == 4} {
+			_, err := r.db.Policy(t.Context(), id, drafter, draft.Buckets[0])
+			if got := err == nil; got != want || err != nil && !storage.IsNotFound(err) {
+				t.Errorf("%d bits: a policy of %q: %t, %v", bits, drafter, got, err)
+			}
 		}
 	}
 }

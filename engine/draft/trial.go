@@ -38,11 +38,13 @@ type guess struct {
 }
 
 // NewTrial makes the trial of a prompt. Target and blocks belong to the caller and must outlive it.
+// The options are those of the target's caches; what drafters keep has no fewer bits.
 func NewTrial(target lm.Model, blocks []Block, opts cache.Options, prompt []int32) *Trial {
 	t := &Trial{
 		target: target, blocks: blocks, opts: opts,
 		tokens: slices.Clone(prompt), prompt: len(prompt), caches: target.NewCaches(opts),
 	}
+	opts.Bits = 0
 	for _, b := range blocks {
 		t.contexts = append(t.contexts, b.NewCaches(opts))
 	}
