@@ -234,8 +234,8 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 }
 
 // Needs returns what a model that is not registered would need if it were alone in memory. It is nil
-// where that shows only once it is: if its layers would be bounded, which a drafter and an f_theta say,
-// and if it needs other bits in its keys and values, which its own settings can give it.
+// where only a registered model can tell. That is so for bounded layers, which need a drafter and an
+// f_theta. It is so too where kv_bits does not fit the heads: settings of its own may say other bits.
 func (p *Pool) Needs(of models.Summary) *control.Needs {
 	set := p.formSetting(control.ModelSettings{})
 	m, refused := p.loadable(of, set)
