@@ -317,11 +317,12 @@ func (r *recall) reportFile(h haystack, arm string) string {
 	return filepath.Join(r.options.Home, "bench", fileName(strings.Join(parts, " "))+".json")
 }
 
-// save keeps the report of an arm in the home folder. A quick one, and one that the gate refuses, are
-// worth less than what may be there.
+// save keeps the report of an arm in the home folder. One with fewer samples or shorter answers than
+// usual, and one that the gate refuses, are worth less than what may be there.
 func (r *recall) save(h haystack, a *recallArm, report *evidence.Report) error {
 	file := r.reportFile(h, a.name)
-	if file == "" || r.options.Quick || len(evidence.Check(report)) > 0 {
+	little := r.samples < recallSamples || r.tokens < recallTokens
+	if file == "" || little || len(evidence.Check(report)) > 0 {
 		return nil
 	}
 	text, err := reportText(report)

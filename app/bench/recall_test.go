@@ -128,14 +128,14 @@ func TestRecallLabelsWhatRan(t *testing.T) {
 // TestLongRecallIsReadFromItsReport measures ctx280, and then shows it with its date.
 func TestLongRecallIsReadFromItsReport(t *testing.T) {
 	home := t.TempDir()
-	run := func(o Options, quick bool) map[string]benchTable {
+	run := func(o Options, samples int) map[string]benchTable {
 		tables, _, err := evaluated(t, func(o Options) (bench, error) {
 			e := loadSubject(t, "qwen3", map[string]any{"max_position_embeddings": 32768})
 			e.terse = true
 			r, err := newRecall(e, o)
 			if err == nil {
 				r.arms = r.arms[:2] // oracle, sink-window
-				r.options.Quick = quick
+				r.samples = samples
 			}
 			return r, err
 		}, o)
@@ -144,14 +144,15 @@ func TestLongRecallIsReadFromItsReport(t *testing.T) {
 		}
 		return tables
 	}
-	long := Options{Home: home, Tokens: 2, Size: "ctx280"}
-	run(long, true) // too little to be kept
-	empty := startsWith(t, run(Options{Home: home, Tokens: 2}, true), "recall: ctx280, from saved")
+	long, short := Options{Home: home, Size: "ctx280"}, Options{Home: home, Tokens: 2}
+	run(long, recallSamples-1) // too little to be kept
+	run(Options{Home: home, Size: "ctx280", Tokens: recallTokens - 1}, recallSamples)
+	empty := startsWith(t, run(short, 1), "recall: ctx280, from saved")
 	if len(empty.Rows) > 0 || len(empty.Notes) != 1 {
 		t.Errorf("nothing is saved yet, and it shows %v", empty)
 	}
-	run(long, false)
-	saved := startsWith(t, run(Options{Home: home, Tokens: 2}, true), "recall: ctx280, from saved")
+	run(long, recallSamples)
+	saved := startsWith(t, run(short, 1), "recall: ctx280, from saved")
 	if len(saved.Rows) != 1 || saved.Rows[0][0] != armSinkWindow ||
 		!strings.HasPrefix(saved.Rows[0][1].(string), "20") ||
 		!strings.Contains(saved.Rows[0][2].(string), "with bounded caches alone") {
@@ -164,7 +165,7 @@ func TestLongRecallIsReadFromItsReport(t *testing.T) {
 	if err := os.WriteFile(files[0], []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	broken := startsWith(t, run(Options{Home: home, Tokens: 2}, true), "recall: ctx280, from saved")
+	broken := startsWith(t, run(short, 1), "recall: ctx280, from saved")
 	if len(broken.Rows) != 1 || !strings.Contains(broken.Rows[0][2].(string), "delete it") {
 		t.Errorf("a broken report is shown as %v", broken.Rows)
 	}
@@ -176,7 +177,8 @@ func TestSavedReportsAreTheirModels(t *testing.T) {
 	e := loadSubject(t, "qwen3")
 	defer e.Close()
 	home := t.TempDir()
-	r := &recall{subject: e, options: Options{Home: home}}
+	r := &recall{subject: e, options: Options{Home: home}, samples: recallSamples,
+		tokens: recallTokens}
 	files := map[string]bool{}
 	for _, place := range []string{"", placeOf([]string{"a/model"}), placeOf([]string{"b/model"}),
 		placeOf([]string{"b/model", "drafter"})} {
