@@ -162,8 +162,20 @@ func TestLongRecallIsReadFromItsReport(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v are kept, %v", files, err)
 	}
-	if err := os.WriteFile(files[0], []byte("{"), 0o600); err != nil {
+	one, err := os.ReadFile(files[0])
+	if err != nil {
 		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"{": "cannot be read: line 1",
+		string(one) + string(one): "has 2 reports in place of one; delete it"} {
+		if err := os.WriteFile(files[0], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := readReport(files[0])
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasSuffix(err.Error(), "; delete it") {
+			t.Errorf("%.9s is refused with %v, want %s", text, err, want)
+		}
 	}
 	broken := startsWith(t, run(short, 1), "recall: ctx280, from saved")
 	if len(broken.Rows) != 1 || !strings.Contains(broken.Rows[0][2].(string), "delete it") {

@@ -29,9 +29,12 @@ func readReport(file string) (*evidence.Report, error) {
 	}
 	defer f.Close()
 	reports, err := evidence.Read(f)
-	if err != nil || len(reports) != 1 {
-		return nil, fmt.Errorf("the saved report %s has %d reports: %w; delete it", file,
-			len(reports), err)
+	if err != nil {
+		return nil, fmt.Errorf("the saved report %s cannot be read: %w; delete it", file, err)
+	}
+	if len(reports) != 1 {
+		return nil, fmt.Errorf("the saved file %s has %d reports in place of one; delete it", file,
+			len(reports))
 	}
 	if refused := evidence.Check(reports[0]); len(refused) > 0 {
 		return nil, fmt.Errorf("the gate refuses the saved report %s: %s", file, refused[0])
