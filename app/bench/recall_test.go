@@ -192,8 +192,8 @@ func TestSavedReportsAreTheirModels(t *testing.T) {
 	r := &recall{subject: e, options: Options{Home: home}, samples: recallSamples,
 		tokens: recallTokens}
 	files := map[string]bool{}
-	for _, place := range []string{"", placeOf([]string{"a/model"}), placeOf([]string{"b/model"}),
-		placeOf([]string{"b/model", "drafter"})} {
+	for _, place := range []string{"", folderKey([]string{"a/model"}), folderKey([]string{"b/model"}),
+		folderKey([]string{"b/model", "drafter"})} {
 		e.place = place
 		files[r.reportFile(haystacks[1], armSinkWindow)] = true
 	}
@@ -205,6 +205,15 @@ func TestSavedReportsAreTheirModels(t *testing.T) {
 			t.Errorf("%s does not name the type", file)
 		}
 	}
+	mine := Options{Starter: "mine", Drafters: []string{"drafts"}}
+	if place := e.placeOf("mine", mine); place != "" {
+		t.Errorf("a draft model that restores nothing gives the starter the place %q", place)
+	}
+	e.ftheta = &models.FTheta{}
+	if e.placeOf("mine", mine) == "" || e.placeOf("mine", Options{Starter: "mine"}) != "" {
+		t.Error("what a drafter of another folder restores has the starter's place")
+	}
+	e.ftheta = nil
 	a := &recallArm{name: armSinkWindow}
 	refused := &evidence.Report{Kind: evidence.KindRecall}
 	if len(evidence.Check(refused)) == 0 {

@@ -69,15 +69,25 @@ func openSubject(ctx context.Context, o Options) (*subject, error) {
 	if dir != "" && dir == o.Starter {
 		e.name = starterModel
 	}
-	if own := []string{"", retrievalModel, o.Starter}; !slices.Contains(own, dir) ||
-		len(o.Drafters) > 0 {
-		e.place = placeOf(append([]string{dir}, o.Drafters...))
-	}
 	e.terse = e.name == retrievalModel
 	if err := e.loadRestoration(ctx, dir, o.Drafters); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
+	e.place = e.placeOf(dir, o)
 	return e, nil
+}
+
+// placeOf returns what tells the subject from others of its name. A drafter counts if rows are restored
+// from its layers.
+func (e *subject) placeOf(dir string, o Options) string {
+	folders := []string{dir}
+	if e.ftheta != nil {
+		folders = append(folders, o.Drafters...)
+	}
+	if own := []string{"", retrievalModel, o.Starter}; slices.Contains(own, dir) && len(folders) == 1 {
+		return ""
+	}
+	return folderKey(folders)
 }
 
 // openDrafted opens a subject with the drafters that it is measured with. The caller closes both.
@@ -97,8 +107,8 @@ func openDrafted(ctx context.Context, o Options) (*subject, *benchDrafters, erro
 	return e, drafts, nil
 }
 
-// placeOf returns a short name for folders, which others do not have.
-func placeOf(folders []string) string {
+// folderKey returns a short name for folders, which others do not have.
+func folderKey(folders []string) string {
 	all := sha256.New()
 	for _, dir := range folders {
 		if path, err := filepath.Abs(dir); err == nil {

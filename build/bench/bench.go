@@ -163,14 +163,7 @@ func bench(
 	}
 	rival := filepath.Join("build", "bench", r.Name+".py")
 	if _, err := os.Stat(filepath.Join(b.Root, rival)); err != nil {
-		if pairs > 0 {
-			passed = append(passed, "--pairs", strconv.Itoa(pairs))
-		}
-		if drafts := r.Name == "verify" || r.Name == "speculation"; drafts && of.drafter != "" &&
-			!slices.Contains(passed, "--drafter") {
-			passed = append(passed, "--drafter", of.drafter)
-		}
-		cmd := side(of.ours, program, append([]string{"bench", r.Name, "--json"}, passed...)...)
+		cmd := side(of.ours, program, r.arguments(of, pairs, passed)...)
 		cmd.Stderr = os.Stderr // shows its progress, or the flags that it refuses
 		text, failed := runAlone(b, cmd)
 		// Exit code 1 means a missed bar, and its output is kept. After any other failure or an
@@ -209,6 +202,22 @@ func bench(
 		return err
 	}
 	return report.verdict()
+}
+
+// drafting are the benches that measure drafts. The Starter's draft model restores no rows, so recall
+// has no use for it.
+var drafting = []string{"verify", "speculation", "journey", "code", "scorecard"}
+
+// arguments returns the arguments of our program for a bench without a rival.
+func (r Run) arguments(of model, pairs int, passed []string) []string {
+	args := append([]string{"bench", r.Name, "--json"}, passed...)
+	if pairs > 0 {
+		args = append(args, "--pairs", strconv.Itoa(pairs))
+	}
+	if slices.Contains(drafting, r.Name) && of.drafter != "" && !slices.Contains(passed, "--drafter") {
+		args = append(args, "--drafter", of.drafter)
+	}
+	return args
 }
 
 // Starter is the model that Tandem brings, with a draft model of its own weights in fewer bits.

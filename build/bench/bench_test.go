@@ -73,6 +73,26 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 	}
 }
 
+// TestBenchesThatDraftGetTheDrafterOfTheirModel expects the draft model of the Starter wherever the suite
+// measures drafts, and none that is not asked for.
+func TestBenchesThatDraftGetTheDrafterOfTheirModel(t *testing.T) {
+	starter := model{ours: "starter.gguf", drafter: "drafts"}
+	for name, want := range map[string]bool{"verify": true, "speculation": true, "journey": true,
+		"code": true, "scorecard": true, "recall": false, "lossless": false} {
+		got := Run{name, Starter}.arguments(starter, 0, nil)
+		if slices.Contains(got, "drafts") != want {
+			t.Errorf("%s gets %q", name, got)
+		}
+	}
+	own := Run{"code", Starter}.arguments(starter, 0, []string{"--drafter", "mine"})
+	if slices.Contains(own, "drafts") {
+		t.Errorf("a drafter that was asked for has another one beside it: %q", own)
+	}
+	if args := (Run{"code", ""}).arguments(model{}, 0, nil); slices.Contains(args, "--drafter") {
+		t.Errorf("the pocket model gets %q", args)
+	}
+}
+
 // TestRivalTakesNoFlags expects that a flag without effect is refused.
 func TestRivalTakesNoFlags(t *testing.T) {
 	b := newTestBuilder(t)
