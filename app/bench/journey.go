@@ -12,7 +12,7 @@ import (
 	"tandem/engine/cache"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
-	"tandem/engine/mlx"
+	"tandem/engine/restore"
 	"tandem/models"
 )
 
@@ -27,6 +27,7 @@ type journey struct {
 	options Options
 	bundle  *models.Bundle
 	loaded  *benchDrafters
+	sliding *pool.Drafter // the pocket model's other drafter, for its readings alone; or nil
 	texts   workloads
 	prompts int
 
@@ -48,7 +49,12 @@ func openJourney(ctx context.Context, o Options) (bench, error) {
 	}
 	j := &journey{contest: contest{thread: t, model: b.Model, log: o.Err}, options: o, bundle: b,
 		prompts: journeyPrompts}
-	if j.loaded, err = loadBenchDrafters(ctx, b, o.Model, o.Drafters, models.Options{}); err == nil {
+	j.loaded, err = loadBenchDrafters(ctx, b, o.Model, o.Drafters, models.Options{})
+	if err == nil && o.Model == "" && len(o.Drafters) == 0 && models.HasPocketDrafter() {
+		j.sliding, err = pool.LoadDrafter(ctx, b, models.PocketSlidingDrafter,
+			models.DrafterSettings{}, asServed(models.Options{}, models.PocketSlidingDrafter, t.GPU()))
+	}
+	if err == nil {
 		j.texts, err = newWorkloads(b.Tokenizer)
 	}
 	if err != nil {
@@ -72,9 +78,9 @@ func (j *journey) header() benchHeader {
 }
 
 func (j *journey) Close() error {
-	var err error
+	err := j.sliding.Close()
 	if j.loaded != nil {
-		err = j.loaded.Close()
+		err = errors.Join(err, j.loaded.Close())
 	}
 	return errors.Join(err, j.bundle.Close(), j.thread.Close())
 }
@@ -107,9 +113,15 @@ func (j *journey) stages() []*stage {
 	add := func(name string, w way) {
 		stages = append(stages, &stage{name: name, side: j.open(w)})
 	}
+	var depths []int
 	for _, rows := range []int{4, 8} {
+		depth := min(rows-1, d.MaxDrafts())
+		if slices.Contains(depths, depth) {
+			continue // a drafter of few tokens has no longer block
+		}
+		depths = append(depths, depth)
 		for _, rollback := range []engine.Rollback{engine.Undo, engine.Trim} {
-			w := way{drafter: d.Name(), depth: min(rows-1, d.MaxDrafts()), rollback: rollback}
+			w := way{drafter: d.Name(), depth: depth, rollback: rollback}
 			add(fmt.Sprintf("%s, block %s, %s", d.Name(), w.block(), rollback), w)
 		}
 	}
@@ -165,40 +177,22 @@ func (j *journey) measure(ctx context.Context, w *workload, stages []*stage) (dr
 // forwardAgain answers greedily with n tokens. Every token forwards the whole text into new caches.
 func (j *journey) forwardAgain(ctx context.Context, prompt []int32, n int) (a response, err error) {
 	text := slices.Clone(prompt)
-	start := time.Now()
+	start, syncs := time.Now(), j.thread.Syncs()
 	for len(a.ids) < n {
-		var next int32
-		err := j.thread.Do(ctx, func(s *mlx.Scope) error {
-			caches := cache.Stack(j.model.NewCaches(cache.Options{}))
-			defer func() { caches.Free(s) }()
-			var last *mlx.Array
-			for at := 0; at < len(text); at += cache.MaxChunk {
-				rows := text[at:min(at+cache.MaxChunk, len(text))]
-				out := j.model.Forward(s, lm.Batch{{Tokens: mlx.New(s, rows, len(rows)),
-					N: len(rows), Pos: at, Caches: caches}}, nil)
-				last = s.Slice(out.Hidden, 0, len(rows)-1, len(rows))
-			}
-			token := s.AsType(s.Argmax(j.model.Unembed(s, last), -1), mlx.Int32)
-			if err := s.Eval(append(caches.Arrays(), token)...); err != nil {
-				return err
-			}
-			ids, err := mlx.Read[int32](s, token)
-			if err == nil {
-				next = ids[0]
-			}
-			return err
-		})
+		caches, logits, err := restore.Prefill(ctx, j.thread, j.model, text, 0, cache.Options{})
 		if err != nil {
 			return a, err
 		}
+		restore.Release(j.thread, caches)
 		if len(a.ids) == 0 {
 			a.stats.FirstToken = time.Since(start)
 		}
+		next := likeliestOf(logits)
 		a.ids, text = append(a.ids, next), append(text, next)
 	}
 	a.stats.Total = time.Since(start)
 	a.stats.Decode = a.stats.Total - a.stats.FirstToken
-	a.stats.Syncs = n
+	a.stats.Syncs = int(j.thread.Syncs() - syncs)
 	return a, nil
 }
 
@@ -244,61 +238,46 @@ func (j *journey) table(w *workload, stages []*stage, dropped int) benchTable {
 
 // ablations hands over a table for each drafter whose checkpoint can be read in several ways.
 func (j *journey) ablations(ctx context.Context, table func(benchTable) error) error {
-	dirs := j.options.Drafters
-	if len(dirs) == 0 && j.options.Model == "" && models.HasPocketDrafter() {
-		dirs = []string{models.PocketDrafter, models.PocketSlidingDrafter}
-	} else if dir := pool.DrafterBeside(j.options.Model); len(dirs) == 0 && dir != "" {
-		dirs = []string{dir}
+	drafters := j.loaded.loaded
+	if j.sliding != nil {
+		drafters = append(slices.Clone(drafters), j.sliding)
 	}
-	for _, dir := range dirs {
-		if err := j.ablate(ctx, dir, table); err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
+	for _, d := range drafters {
+		if len(d.Readings()) < 2 {
+			continue
+		}
+		t, err := j.ablate(ctx, d)
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.Source(), err)
+		}
+		if err := table(t); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// ablate hands over the table of one drafter, if its checkpoint can be read in several ways.
-func (j *journey) ablate(ctx context.Context, dir string,
-	table func(benchTable) error) (err error) {
-	var d *models.Drafter
-	if j.options.Model == "" && (dir == models.PocketDrafter || dir == models.PocketSlidingDrafter) {
-		d, err = models.LoadPocketDrafter(ctx, j.bundle, dir, models.Options{})
-	} else {
-		d, err = models.LoadDrafter(ctx, j.bundle, dir, models.DrafterSettings{}, models.Options{})
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	if d.Block == nil {
-		return nil // a whole model has one reading
-	}
-	variants := d.Block.Variants()
-	if len(variants) == 1 {
-		return nil
-	}
-	readings, err := j.readings(ctx, d, variants)
-	if err != nil {
-		return err
-	}
+// ablate returns the table of one drafter.
+func (j *journey) ablate(ctx context.Context, d *pool.Drafter) (benchTable, error) {
 	t := benchTable{
-		Title: fmt.Sprintf("accepted length by reading: %s, blocks of %d", dir, d.Block.BlockSize()),
+		Title: fmt.Sprintf("accepted length by reading: %s, blocks of %d", d.Source(), d.MaxDrafts()+1),
 		Columns: []string{"embedding", "sliding layers", "tokens/verify", "of the default's", "blocks",
 			"same ids"},
 		Notes: []string{"the answers and conditions of the stages; all drafts of a block are made; " +
 			"the first reading is the default"},
 	}
+	sets := d.Readings()
+	readings, err := j.readings(ctx, d, sets)
 	for k, r := range readings {
-		direction := any(string(variants[k].Sliding))
-		if variants[k].Sliding == "" {
+		direction := any(string(sets[k].Sliding))
+		if sets[k].Sliding == "" {
 			direction = nil
 		}
-		t.Rows = append(t.Rows, []any{string(variants[k].Embedding), direction, r.each(),
+		t.Rows = append(t.Rows, []any{string(sets[k].Embedding), direction, r.each(),
 			fmt.Sprintf("%.0f %%", 100*r.each()/readings[0].each()), r.blocks.Count,
 			fmt.Sprintf("%d/%d", r.same, len(j.answered))})
 	}
-	return table(t)
+	return t, err
 }
 
 // A reading sums up what a drafter did under one reading of its checkpoint.
@@ -311,30 +290,16 @@ type reading struct {
 func (r reading) each() float64 { return float64(r.blocks.Tokens) / float64(max(r.blocks.Count, 1)) }
 
 // readings answers the prompts of the stages with a drafter, under each of its settings in turns.
-func (j *journey) readings(ctx context.Context, d *models.Drafter,
-	variants []models.DrafterSettings) ([]reading, error) {
-	var flash *draft.DFlash
-	if err := j.thread.Do(ctx, func(s *mlx.Scope) error {
-		flash = draft.NewDFlash(s, d.Block, j.model)
-		return s.Err()
-	}); err != nil {
-		return nil, err
-	}
-	others := *j
-	others.drafts = []draft.Drafter{flash}
-	side := others.open(way{drafter: flash.Name(), depth: flash.MaxDrafts()})
-	defer func() {
-		side.Close()
-		j.thread.Do(context.Background(), func(*mlx.Scope) error { flash.Free(); return nil })
-	}()
-	all := make([]reading, len(variants))
+func (j *journey) readings(ctx context.Context, d *pool.Drafter,
+	sets []models.DrafterSettings) ([]reading, error) {
+	alone := j.contest
+	alone.drafts = []draft.Drafter{d.Drafter}
+	side := alone.open(way{drafter: d.Name(), depth: d.MaxDrafts()})
+	defer side.Close()
+	all := make([]reading, len(sets))
 	for n, i := range j.answered {
-		for k, set := range variants {
-			block, err := d.Block.With(set)
-			if err != nil {
-				return nil, err
-			}
-			if err := j.thread.Do(ctx, func(*mlx.Scope) error { flash.Use(block); return nil }); err != nil {
+		for k, set := range sets {
+			if err := d.Read(ctx, set); err != nil {
 				return nil, err
 			}
 			fmt.Fprintf(j.log, "\rreadings: prompt %d of %d ", n+1, len(j.answered))

@@ -56,6 +56,26 @@ func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
 	return d, nil
 }
 
+// Source returns its folder, or the name of a built-in one.
+func (d *Drafter) Source() string { return d.source }
+
+// Readings returns the ways to read its checkpoint, the usual one first. A whole model has none.
+func (d *Drafter) Readings() []models.DrafterSettings {
+	if d.files.Block == nil {
+		return nil
+	}
+	return d.files.Block.Variants()
+}
+
+// Read makes requests from the next one on draft with one of its Readings.
+func (d *Drafter) Read(ctx context.Context, set models.DrafterSettings) error {
+	block, err := d.files.Block.With(set)
+	if err != nil {
+		return err
+	}
+	return d.files.Thread().Do(ctx, func(*mlx.Scope) error { d.flash.Use(block); return nil })
+}
+
 // Close frees a drafter that no engine uses any more. It does nothing to nil.
 func (d *Drafter) Close() error {
 	if d == nil {

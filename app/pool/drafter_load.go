@@ -21,8 +21,7 @@ func (p *Pool) openDrafter(ctx context.Context, m *Model, source string,
 	}
 	d.trials = trials
 	// The built-in drafter is read as it was trained.
-	d.open = trials == nil && source != BuiltInDrafter && d.files.Block != nil &&
-		len(d.files.Block.Variants()) > 1
+	d.open = trials == nil && source != BuiltInDrafter && len(d.Readings()) > 1
 	return d, nil
 }
 

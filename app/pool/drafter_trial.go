@@ -35,7 +35,7 @@ var trialPrompts = []string{
 // ctx ends.
 func (m *Model) tryReadings(ctx context.Context) error {
 	d := m.drafter
-	variants := d.files.Block.Variants()
+	variants := d.Readings()
 	var blocks []draft.Block
 	for _, set := range variants {
 		block, err := d.files.Block.With(set)
@@ -72,7 +72,7 @@ func (m *Model) tryReadings(ctx context.Context) error {
 			TokensPerVerify: sums[i] / float64(n), Blocks: n,
 		})
 	}
-	return m.useReading(ctx, variants[best], blocks[best], trials)
+	return m.useReading(ctx, variants[best], trials)
 }
 
 // tryText lets all readings draft along one text. It returns the tokens per verification of each
@@ -114,14 +114,13 @@ func (m *Model) tryText(ctx context.Context, blocks []draft.Block,
 }
 
 // useReading stores a reading and drafts with it.
-func (m *Model) useReading(ctx context.Context, set models.DrafterSettings, block draft.Block,
+func (m *Model) useReading(ctx context.Context, set models.DrafterSettings,
 	trials []control.Trial) error {
 	p, d := m.pool, m.drafter
 	if err := m.keepReading(ctx, set, trials); err != nil {
 		return err
 	}
-	if err := p.thread.Do(ctx,
-		func(*mlx.Scope) error { d.flash.Use(block); return nil }); err != nil {
+	if err := d.Read(ctx, set); err != nil {
 		return err
 	}
 	p.mu.Lock()
