@@ -114,6 +114,12 @@ func (b *bench) result(nonce, name string) string {
 	return read(b.t, filepath.Join(b.checkout, resultsFolder, nonce, name))
 }
 
+// wrote returns what commands wrote into a file of their home.
+func (b *bench) wrote(name string) string {
+	b.t.Helper()
+	return read(b.t, filepath.Join(b.env["HOME"], name))
+}
+
 // testGit runs git in a folder and returns what it prints.
 func testGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()

@@ -21,8 +21,8 @@ type command struct {
 	stdout  io.Writer
 	stderr  io.Writer // if it equals stdout, both are written in the order of the command
 	grace   time.Duration
-	keep    bool     // processes that it leaves running, such as git's credential cache
-	lock    *os.File // that it and its processes hold open; nil = none
+	keep    bool  // processes that it leaves running, such as git's credential cache
+	turn    *turn // that it and its processes hold; nil = none
 }
 
 // killGrace is how long a command may take to end after it is told to. GitHub's runner gives a
@@ -38,18 +38,24 @@ func (c command) run(ctx context.Context) (code int, err error) {
 	cmd.Dir, cmd.Env = c.dir, c.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stdout, c.stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if c.lock != nil {
-		cmd.ExtraFiles = []*os.File{c.lock}
+	if c.turn != nil {
+		cmd.ExtraFiles = []*os.File{c.turn.lock}
 	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = c.grace
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
+	if c.turn != nil {
+		c.turn.note(cmd.Process.Pid)
+	}
 	err = cmd.Wait()
 	if !c.keep || ctx.Err() != nil {
 		// What the command left running would disturb the next.
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	if c.turn != nil {
+		c.turn.note(0)
 	}
 	if cmd.ProcessState == nil {
 		return 0, err

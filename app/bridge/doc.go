@@ -20,8 +20,8 @@
 //   - Results are pushed from a fresh repository to the address that the workflow gives. What a
 //     command left in the checkout's .git is not obeyed. The push names the commit that the branch
 //     must still have. So results reach the branch of their request alone.
-//   - A nonce runs once on a machine. Runs on one machine wait for each other, and for what a killed
-//     one left running.
+//   - A nonce runs once on a machine. Runs on one machine wait for each other, though not for long,
+//     and a run first ends what a killed one left running. The client hears why nothing ran.
 //   - Commands get few variables of the environment: no token, no password. They run in a process
 //     group, which is killed as a whole.
 //

@@ -43,7 +43,7 @@ type plan struct {
 	request  Request
 	commands [][]string
 	programs []string // the files of the commands' first words; empty = Built
-	lock     *os.File // of the turn, for the commands to hold; nil = none
+	turn     *turn    // for the commands to hold; nil = none
 }
 
 // Mac is the machine that presets measure.
@@ -172,17 +172,28 @@ func (r *Runner) holds(ctx context.Context, commit string) error {
 }
 
 // Run runs the request of a manifest, which is a path in the checkout. The summary's ExitCode is
-// the run's. With an error there was no run; a *RejectedError and an *IncapableError leave a
-// summary too, except if results of this nonce are here.
+// the run's. With an error there was no run. It leaves a summary too, so that the client hears why,
+// except if results of this nonce are here.
 func (r *Runner) Run(ctx context.Context, manifest string) (*Summary, error) {
 	checkout, err := os.OpenRoot(r.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer checkout.Close()
-	p, err := r.plan(ctx, checkout, manifest)
+	s, err := r.run(ctx, checkout, manifest)
 	if err != nil {
 		return nil, errors.Join(err, r.leaveReason(checkout, err))
+	}
+	return s, nil
+}
+
+func (r *Runner) run(ctx context.Context, checkout *os.Root, manifest string) (*Summary, error) {
+	p, err := r.plan(ctx, checkout, manifest)
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("the runner was told to stop: %w", ctx.Err()) // so git says nothing
+	}
+	if err != nil {
+		return nil, err
 	}
 	turn, err := takeTurn(ctx, r.State, func() {
 		fmt.Fprintln(r.Err, "bridge: another run is under way on this machine; waiting for it")
@@ -196,9 +207,9 @@ func (r *Runner) Run(ctx context.Context, manifest string) (*Summary, error) {
 		return nil, err
 	}
 	if err := turn.claim(p.request.Nonce); err != nil {
-		return nil, errors.Join(err, r.leaveReason(checkout, err))
+		return nil, err
 	}
-	p.lock = turn.lock
+	p.turn = turn
 	s := r.runPlan(ctx, p, out)
 	return s, out.save(s)
 }
@@ -208,8 +219,7 @@ func (r *Runner) leaveReason(checkout *os.Root, reason error) error {
 	s := &Summary{SchemaVersion: schemaVersion, Machine: r.Machine, Runner: r.Version,
 		Started: time.Now().UTC(), Commands: []Ran{}, ExitCode: ExitCode(reason),
 		Error: reason.Error()}
-	rejected, ok := errors.AsType[*RejectedError](reason)
-	if s.ExitCode == 1 || ok && rejected.quiet {
+	if rejected, ok := errors.AsType[*RejectedError](reason); ok && rejected.quiet {
 		return nil
 	}
 	out, err := openResults(checkout, rejectedFolder)
@@ -237,13 +247,19 @@ func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 			s.ExitCode, s.Error = code, reason
 		}
 	}
-	// run reports whether the command ran to its end.
-	run := func(i int) (Ran, bool) {
-		// If this process is killed, the client finds this summary.
+	// save reports whether the client finds this summary if this process is killed.
+	save := func() bool {
 		cut := *s
 		cut.ExitCode, cut.Error = ExitStopped, "the runner was killed before the run was over"
-		if err := out.save(&cut); err != nil {
+		err := out.save(&cut)
+		if err != nil {
 			fail(1, err.Error())
+		}
+		return err == nil
+	}
+	// run reports whether the command ran to its end.
+	run := func(i int) (Ran, bool) {
+		if !save() {
 			return Ran{}, false
 		}
 		ran, err := r.runCommand(limited, i, p, out)
@@ -307,7 +323,7 @@ func (r *Runner) runCommand(ctx context.Context, i int, p *plan, out results) (R
 	fmt.Fprintf(r.Err, "bridge: %s\n", strings.Join(words, " "))
 	log := newBoundedLog(file)
 	c := command{argv: words, program: program, dir: r.Dir, env: commandEnv(r.Getenv), stdout: log,
-		stderr: log, grace: r.grace, lock: p.lock}
+		stderr: log, grace: r.grace, turn: p.turn}
 	if c.grace == 0 {
 		c.grace = killGrace
 	}
@@ -332,6 +348,9 @@ func ExitCode(err error) int {
 	}
 	if _, ok := errors.AsType[*IncapableError](err); ok {
 		return ExitIncapable
+	}
+	if errors.Is(err, context.Canceled) {
+		return ExitStopped
 	}
 	if err != nil {
 		return 1

@@ -243,8 +243,8 @@ func TestOtherFilesAreNotMeasured(t *testing.T) {
 // The time limit ends the command and what it started, and so does a signal to the runner.
 func TestLimitKillsTheWholeGroup(t *testing.T) {
 	// Both ignore the first signal.
-	const stubborn = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > child; sleep 100; sleep 100' & " +
-		"echo $$ > parent; wait; wait\n"
+	const stubborn = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > ~/child; sleep 100; sleep 100' & " +
+		"echo $$ > ~/parent; wait; wait\n"
 	for name, end := range map[string]func(b *bench) *Summary{
 		"limit": func(b *bench) *Summary {
 			p, err := b.plan()
@@ -273,7 +273,7 @@ func TestLimitKillsTheWholeGroup(t *testing.T) {
 		}
 		for _, file := range []string{"parent", "child"} {
 			var pid int
-			fmt.Sscan(read(t, filepath.Join(b.checkout, file)), &pid)
+			fmt.Sscan(b.wrote(file), &pid)
 			if !gone(pid) {
 				t.Errorf("%s: the %s lives on", name, file)
 			}
@@ -281,12 +281,12 @@ func TestLimitKillsTheWholeGroup(t *testing.T) {
 	}
 }
 
-// until returns a context that ends once a command has written a file of the checkout.
+// until returns a context that ends once a command has written a file of its home.
 func (b *bench) until(name string) context.Context {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	go func() {
 		for ctx.Err() == nil {
-			if info, err := os.Stat(filepath.Join(b.checkout, name)); err == nil && info.Size() > 0 {
+			if info, err := os.Stat(filepath.Join(b.env["HOME"], name)); err == nil && info.Size() > 0 {
 				cancel()
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -297,12 +297,12 @@ func (b *bench) until(name string) context.Context {
 
 // A command that is told to end may put its things in order.
 func TestCommandIsToldBeforeItIsKilled(t *testing.T) {
-	b := newBench(t, "trap 'echo in order > kept; kill $!; exit 7' TERM; sleep 100 & "+
-		"echo > ready; wait\n")
+	b := newBench(t, "trap 'echo in order > ~/kept; kill $!; exit 7' TERM; sleep 100 & "+
+		"echo > ~/ready; wait\n")
 	b.ask("tests", "nonce-1", nil)
 	s := b.run(b.until("ready"))
 	if s.ExitCode != ExitStopped || s.Commands[0].ExitCode != 7 ||
-		read(t, filepath.Join(b.checkout, "kept")) != "in order\n" {
+		b.wrote("kept") != "in order\n" {
 		t.Errorf("summary %+v", s)
 	}
 }
@@ -346,7 +346,7 @@ func (b *bench) runPlan(ctx context.Context, p *plan) *Summary {
 
 // What a command leaves in the background neither holds the run up nor lives on.
 func TestBackgroundProcessesEnd(t *testing.T) {
-	b := newBench(t, "sleep 100 & echo $! > child; echo done\n")
+	b := newBench(t, "sleep 100 & echo $! > ~/child; echo done\n")
 	b.runner.grace = 200 * time.Millisecond
 	b.ask("tests", "nonce-1", nil)
 	began := time.Now()
@@ -354,7 +354,7 @@ func TestBackgroundProcessesEnd(t *testing.T) {
 		t.Errorf("after %v: %+v", time.Since(began), s)
 	}
 	var pid int
-	fmt.Sscan(read(t, filepath.Join(b.checkout, "child")), &pid)
+	fmt.Sscan(b.wrote("child"), &pid)
 	if !gone(pid) {
 		t.Error("the child lives on")
 	}

@@ -7,56 +7,101 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 )
 
 const (
-	// queueLimit is how long a run waits for another on the same machine.
-	queueLimit = 150 * time.Minute
+	// queueLimit is how long a run waits for another on the same machine. With the longest preset it
+	// must fit into the workflow's job, or the job ends before the client hears why nothing ran.
+	queueLimit = 20 * time.Minute
 	// lockPause is the time between two tries to get the lock.
 	lockPause = 100 * time.Millisecond
 )
 
-// A turn is the right to run on this machine. Commands of the run hold its lock open too: if this
-// process is killed, the kernel takes the turn back when the last of them ends.
+// A turn is the right to run on this machine. It has two locks, which the kernel takes back. This
+// process alone holds the first, so whoever gets it knows that no other runner lives. The commands
+// of the run hold the second too: where it is taken, they outlived a runner that was killed.
 type turn struct {
 	dir  string
+	run  *os.File // holds the process group of the command that runs
 	lock *os.File
 }
 
-// takeTurn waits until no other process runs a request with this state folder. It calls waiting
-// once, if it has to wait.
+// takeTurn waits until no other process runs a request with this state folder, and ends what a
+// killed runner left running. It calls waiting once, if it has to wait.
 func takeTurn(ctx context.Context, dir string, waiting func()) (*turn, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "nonces"), 0o700); err != nil {
 		return nil, fmt.Errorf("the state folder cannot be made: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("the lock of the bridge cannot be opened: %w", err)
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, queueLimit,
-		fmt.Errorf("another run has kept this machine busy for %v; see what it does", queueLimit))
+		fmt.Errorf("another run has kept this machine busy for %v; ask again after it", queueLimit))
 	defer cancel()
-	for {
-		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return &turn{dir, lock}, nil
-		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
-			lock.Close()
-			return nil, fmt.Errorf("the lock of the bridge cannot be taken: %w", err)
-		}
+	busy := func() {
 		if waiting != nil {
 			waiting()
 			waiting = nil
 		}
+	}
+	run, err := waitForLock(ctx, filepath.Join(dir, "run"), busy)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := waitForLock(ctx, filepath.Join(dir, "lock"), func() {
+		busy()
+		endGroup(run)
+	})
+	if err != nil {
+		run.Close()
+		return nil, err
+	}
+	t := &turn{dir, run, lock}
+	t.note(0)
+	return t, nil
+}
+
+// waitForLock opens a file and locks it. It calls busy after each try that fails.
+func waitForLock(ctx context.Context, name string, busy func()) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the lock of the bridge cannot be opened: %w", err)
+	}
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return f, nil
+		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
+			f.Close()
+			return nil, fmt.Errorf("the lock of the bridge cannot be taken: %w", err)
+		}
+		busy()
 		select {
 		case <-time.After(lockPause):
 		case <-ctx.Done():
-			lock.Close()
-			return nil, context.Cause(ctx)
+			f.Close()
+			return nil, fmt.Errorf("the run did not get %s: %w", name, context.Cause(ctx))
 		}
+	}
+}
+
+// note keeps the process group of the command that runs; 0 = none. Where it cannot be written, the
+// next run only waits for what a kill of this one leaves.
+func (t *turn) note(group int) {
+	t.run.Truncate(0)
+	if group > 0 {
+		t.run.WriteAt([]byte(strconv.Itoa(group)), 0)
+	}
+}
+
+// endGroup kills the process group that is noted. Its number is still the group's own: the file is
+// emptied when a command ends, and a number is not given away while one of the group lives.
+func endGroup(run *os.File) {
+	text := make([]byte, 20)
+	n, _ := run.ReadAt(text, 0)
+	if group, err := strconv.Atoi(string(text[:n])); err == nil && group > 1 {
+		syscall.Kill(-group, syscall.SIGKILL)
 	}
 }
 
@@ -80,6 +125,8 @@ func usedNonce(nonce string) error {
 
 // end lets the next run go on, even if a process of this one left its group and lives on.
 func (t *turn) end() {
-	syscall.Flock(int(t.lock.Fd()), syscall.LOCK_UN)
-	t.lock.Close()
+	for _, f := range []*os.File{t.lock, t.run} {
+		syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+		f.Close()
+	}
 }

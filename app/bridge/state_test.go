@@ -56,23 +56,46 @@ func TestRunsDoNotOverlap(t *testing.T) {
 	if got := read(t, record); got != "begin\nend\nbegin\nend\n" {
 		t.Errorf("the runs overlap: %q", got)
 	}
-	// One that waits can be told to stop.
-	turn, err = takeTurn(t.Context(), a.runner.State, nil)
+}
+
+// A run that waited in vain, or was told to stop, leaves a summary, and its nonce is still new.
+func TestWaitingLeavesAReason(t *testing.T) {
+	b := newBench(t, "exit 0\n")
+	b.ask("tests", "nonce-1", nil)
+	turn, err := takeTurn(t.Context(), b.runner.State, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer turn.end()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	a.ask("tests", "nonce-c", nil)
-	if _, err := a.runner.Run(ctx, ManifestFile); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a run that waits ended with %v", err)
+	for want, wait := range map[int]func() (context.Context, context.CancelFunc){
+		1: func() (context.Context, context.CancelFunc) {
+			return context.WithTimeout(t.Context(), time.Second)
+		},
+		ExitStopped: func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			return ctx, cancel
+		},
+	} {
+		ctx, cancel := wait()
+		_, err := b.runner.Run(ctx, ManifestFile)
+		cancel()
+		if err == nil || ExitCode(err) != want {
+			t.Errorf("the run ended with %d, want %d: %v", ExitCode(err), want, err)
+		}
+		s, err := parseSummary([]byte(b.result(rejectedFolder, summaryFile)))
+		if err != nil || s.ExitCode != want || s.Error == "" {
+			t.Errorf("the summary of %d is %+v, %v", want, s, err)
+		}
+	}
+	turn.end()
+	if s := b.run(t.Context()); s.ExitCode != 0 {
+		t.Errorf("after it: %+v", s)
 	}
 }
 
 // A nonce runs once: in this checkout, in another of this machine, and while it runs.
 func TestNonceRunsOnce(t *testing.T) {
-	b := newBench(t, "echo x >> ../ran\n")
+	b := newBench(t, "echo x >> ~/ran\n")
 	b.ask("tests", "nonce-1", nil)
 	b.run(t.Context())
 	before := b.result("nonce-1", summaryFile)
@@ -95,7 +118,7 @@ func TestNonceRunsOnce(t *testing.T) {
 			told && !strings.Contains(string(text), "nonce-1 ran before on this machine") {
 			t.Errorf("%s: the replay left %q", name, text)
 		}
-		if text := read(t, filepath.Join(b.checkout, "../ran")); text != "x\n" {
+		if text := b.wrote("ran"); text != "x\n" {
 			t.Fatalf("%s: it ran again", name)
 		}
 		os.RemoveAll(b.runner.State)
@@ -121,34 +144,68 @@ func TestNonceRunsOnce(t *testing.T) {
 	}
 }
 
-// A runner that is killed leaves a summary that says so. The next run waits for the command that it
-// left running.
-func TestKilledRunnerHoldsItsTurn(t *testing.T) {
-	b := newBench(t, "trap '' TERM INT; echo $$ > pid; sleep 60; sleep 60\n")
-	b.ask("tests", "nonce-1", nil)
+// kill runs the request in a process of its own and kills that once the command has written its
+// number, which kill returns.
+func (b *bench) kill() (pid int) {
+	b.t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{"BRIDGE_TEST_RUN=" + b.checkout, "BRIDGE_TEST_STATE=" + b.runner.State,
 		"PATH=" + b.env["PATH"], "HOME=" + b.env["HOME"]}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	<-b.until("pid").Done()
 	cmd.Process.Kill()
 	cmd.Wait()
-	var pid int
-	fmt.Sscan(read(t, filepath.Join(b.checkout, "pid")), &pid)
-	defer syscall.Kill(-pid, syscall.SIGKILL)
+	fmt.Sscan(b.wrote("pid"), &pid)
+	b.t.Cleanup(func() { syscall.Kill(pid, syscall.SIGKILL) })
 	s, err := parseSummary([]byte(b.result("nonce-1", summaryFile)))
 	if err != nil || s.ExitCode != ExitStopped || s.Error != "the runner was killed before the run was over" {
-		t.Errorf("the summary is %+v, %v", s, err)
+		b.t.Errorf("the summary is %+v, %v", s, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	if syscall.Kill(pid, 0) != nil {
+		b.t.Fatalf("the process %d did not outlive the runner", pid)
+	}
+	return pid
+}
+
+// A runner that is killed leaves a summary that says so. The next run ends the command that it left
+// running.
+func TestNextRunEndsWhatAKilledOneLeft(t *testing.T) {
+	b := newBench(t, "trap '' TERM INT; echo $$ > ~/pid; sleep 60; sleep 60\n")
+	b.ask("tests", "nonce-1", nil)
+	pid := b.kill()
+	waited := false
+	turn, err := takeTurn(t.Context(), b.runner.State, func() { waited = true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn.end()
+	if !waited || !gone(pid) {
+		t.Errorf("waited: %t; the process %d lives on beside the next run", waited, pid)
+	}
+}
+
+// What left its group is not ended. The next run waits for it, and the client hears so.
+func TestNextRunWaitsForWhatLeftItsGroup(t *testing.T) {
+	b := newBench(t, "setsid sh -c 'echo $$ > ~/pid; exec sleep 60' & while [ ! -s ~/pid ]; do sleep 0.1; done; "+
+		"sleep 60\n")
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("this machine has no setsid")
+	}
+	b.ask("tests", "nonce-1", nil)
+	pid := b.kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	if turn, err := takeTurn(ctx, b.runner.State, nil); err == nil {
-		turn.end()
-		t.Error("the next run goes on beside a command of the killed one")
+	b.ask("tests", "nonce-2", nil)
+	_, err := b.runner.Run(ctx, ManifestFile)
+	if !errors.Is(err, context.DeadlineExceeded) || syscall.Kill(pid, 0) != nil {
+		t.Errorf("the next run ended with %v", err)
 	}
-	syscall.Kill(-pid, syscall.SIGKILL)
+	if s := b.result(rejectedFolder, summaryFile); !strings.Contains(s, "the run did not get ") {
+		t.Errorf("the summary is %s", s)
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
 	turn, err := takeTurn(t.Context(), b.runner.State, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +215,7 @@ func TestKilledRunnerHoldsItsTurn(t *testing.T) {
 
 // What left its group and outlives a run does not hold the next one up.
 func TestTurnEndsWithItsRun(t *testing.T) {
-	b := newBench(t, "setsid sh -c 'echo $$ > pid; exec sleep 60' & while [ ! -s pid ]; do sleep 0.1; done\n")
+	b := newBench(t, "setsid sh -c 'echo $$ > ~/pid; exec sleep 60' & while [ ! -s ~/pid ]; do sleep 0.1; done\n")
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("this machine has no setsid")
 	}
@@ -166,7 +223,7 @@ func TestTurnEndsWithItsRun(t *testing.T) {
 	b.ask("tests", "nonce-1", nil)
 	b.run(t.Context())
 	var pid int
-	fmt.Sscan(read(t, filepath.Join(b.checkout, "pid")), &pid)
+	fmt.Sscan(b.wrote("pid"), &pid)
 	defer syscall.Kill(pid, syscall.SIGKILL)
 	if pid == 0 || syscall.Kill(pid, 0) != nil {
 		t.Fatalf("the process %d does not outlive the run", pid)

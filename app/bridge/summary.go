@@ -15,7 +15,7 @@ import (
 
 const (
 	resultsFolder = Folder + "/results" // a folder for each nonce
-	// rejectedFolder holds the summary of a manifest that is refused. No nonce is its name.
+	// rejectedFolder holds the summary of a request that did not run. No nonce is its name.
 	rejectedFolder = "_rejected"
 	summaryFile    = "summary.json"
 	reportName     = "report.json"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -49,6 +50,12 @@ func TestWorkflowIsSafe(t *testing.T) {
 	for _, job := range w.Jobs {
 		if got := strings.Join(job.RunsOn, " "); got != "self-hosted macOS ARM64 "+Label {
 			t.Errorf("it runs on %s", got)
+		}
+		for _, p := range Presets() {
+			// The other steps take minutes.
+			if most := p.Limit + queueLimit + 10*time.Minute; most > time.Duration(job.Timeout)*time.Minute {
+				t.Errorf("the job may end before a run of %s that waited", p.Name)
+			}
 		}
 		for _, step := range job.Steps {
 			names = append(names, step.Name+step.Uses)
