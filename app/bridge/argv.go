@@ -19,13 +19,13 @@ func (r Request) expand(checkout *os.Root, getenv func(string) string, report st
 	fields := map[string]string{"report": report}
 	for _, p := range r.Preset.Params {
 		word, err := r.word(p)
-		if err == nil && p.check != nil {
-			err = p.check(checkout, word)
-		}
 		if err != nil {
 			return nil, reject("%s: %v", r.Preset.Name, err)
 		}
 		fields[p.Name] = word
+	}
+	if err := r.check(checkout); err != nil {
+		return nil, err
 	}
 	var commands [][]string
 	for _, template := range r.Preset.Commands() {
@@ -47,6 +47,20 @@ func (r Request) expand(checkout *os.Root, getenv func(string) string, report st
 		commands = append(commands, words)
 	}
 	return commands, nil
+}
+
+// check looks at the files that the parameters name. Error: *RejectedError.
+func (r Request) check(checkout *os.Root) error {
+	for _, p := range r.Preset.Params {
+		word, err := r.word(p)
+		if err == nil && p.check != nil {
+			err = p.check(checkout, word)
+		}
+		if err != nil {
+			return reject("%s: %v", r.Preset.Name, err)
+		}
+	}
+	return nil
 }
 
 // variable returns the value of a variable of the runner: the path of something that is there.

@@ -55,7 +55,8 @@ func newBench(t *testing.T, goScript string) *bench {
 	dir := t.TempDir()
 	b := &bench{t: t, checkout: filepath.Join(dir, "checkout"),
 		programs: filepath.Join(dir, "programs")}
-	b.env = map[string]string{"PATH": b.programs + ":/usr/bin:/bin", "HOME": dir}
+	b.env = map[string]string{"PATH": b.programs + ":/usr/bin:/bin", "HOME": dir,
+		"RUNNER_TEMP": filepath.Join(dir, "temp")}
 	b.runner = &Runner{Dir: b.checkout, State: filepath.Join(dir, "state"), Machine: "a test",
 		Version: "1", Getenv: func(name string) string { return b.env[name] }, Err: &b.messages,
 		system: Mac, folders: []string{}}
@@ -63,6 +64,9 @@ func newBench(t *testing.T, goScript string) *bench {
 	write(t, filepath.Join(b.checkout, "engine/cache/kv_test.go"), "package cache\n")
 	testGit(t, dir, "init", "-q", b.checkout)
 	b.gate("0")
+	if err := os.Mkdir(b.env["RUNNER_TEMP"], 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return b
 }
 

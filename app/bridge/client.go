@@ -85,18 +85,15 @@ func (r *Repository) Clean(ctx context.Context) error {
 
 // changed lists the files that differ from the commit that is checked out, and new ones.
 func (r *Repository) changed(ctx context.Context) (names []string, err error) {
-	out, err := r.git(ctx, nil, "status", "--porcelain=v1", "-z", "--untracked-files=normal")
+	out, err := r.git(ctx, nil, "status", "--porcelain=v1", "-z", "--untracked-files=normal",
+		"--no-renames")
 	if err != nil {
 		return nil, err
 	}
-	renamed := false
 	for entry := range strings.SplitSeq(string(out), "\x00") {
-		if renamed || len(entry) < 4 {
-			renamed = false // the old name of the entry before
-			continue
+		if len(entry) > 3 {
+			names = append(names, printable(entry[3:]))
 		}
-		renamed = strings.ContainsAny(entry[:2], "RC")
-		names = append(names, printable(entry[3:]))
 	}
 	return names, nil
 }

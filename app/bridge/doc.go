@@ -11,12 +11,12 @@
 //   - A manifest never reaches a shell. A preset is a fixed list of commands, as words. A parameter
 //     has a type and bounds and fills one whole word. A word ${ENV:NAME} is a variable of the
 //     runner; a preset may read only the few in the table, so no secret gets into a log.
-//   - The whole manifest is checked before any process starts. Duplicate keys, unknown fields and
-//     other schemas are refused.
+//   - The whole manifest is checked before any of its commands starts. Duplicate keys, unknown fields
+//     and other schemas are refused.
 //   - The client never touches the work tree. It writes the request's commit with git's plumbing.
 //     So the branch stays the one that was there, even if the client is killed.
-//   - The files of the checkout must be those of the commit that the manifest names. The summary
-//     names the same commit.
+//   - Commands run in a new folder with the files of the commit that the manifest names. What lies
+//     changed or new in the checkout is not there. The summary names the same commit.
 //   - Results are pushed from a fresh repository to the address that the workflow gives. What a
 //     command left in the checkout's .git is not obeyed. The push names the commit that the branch
 //     must still have. So results reach the branch of their request alone.

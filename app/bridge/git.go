@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -106,6 +107,62 @@ func (r *Repository) gitWith(ctx context.Context, env []string, stdin []byte, ar
 		return nil, fmt.Errorf("git %s: %w", args[0], err)
 	}
 	return stdout.Bytes(), nil
+}
+
+// systemPath is where git finds its shell.
+const systemPath = "/usr/bin:/bin:/usr/sbin:/sbin"
+
+// routeVariables tell git the way to the remote, and on a Mac where git itself lies.
+var routeVariables = []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "DEVELOPER_DIR"}
+
+// plainEnv is the environment of a git that reads none of the machine's settings. home is a folder
+// without settings.
+func plainEnv(home string, getenv func(string) string) []string {
+	env := []string{"PATH=" + systemPath, "HOME=" + home, "TMPDIR=" + home, "LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1"}
+	for _, name := range routeVariables {
+		if value := getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// initFrom makes a repository in r's folder that takes its objects from another's folder of objects.
+// It has no settings and no commits before the one that is named.
+func (r *Repository) initFrom(ctx context.Context, bare bool, objects, commit string) error {
+	if strings.ContainsFunc(objects, unicode.IsControl) {
+		return fmt.Errorf("git cannot name the folder %s; use a checkout elsewhere", printable(objects))
+	}
+	format := "sha1"
+	if len(commit) == 64 {
+		format = "sha256"
+	}
+	args := []string{"init", "--quiet", "--template=", "--object-format=" + format}
+	gitDir := filepath.Join(r.dir, ".git")
+	if bare {
+		args, gitDir = append(args, "--bare"), r.dir
+	}
+	if _, err := r.git(ctx, nil, args...); err != nil {
+		return err
+	}
+	r.env = append(r.env, "GIT_DIR="+gitDir)
+	// The checkout of a workflow has no commits before these, so git must not look for them. The
+	// bridge's folder is no change, as a program that notes its commit may ask.
+	for name, text := range map[string]string{"objects/info/alternates": objects,
+		"shallow": commit, "info/exclude": "/" + Folder} {
+		name = filepath.Join(gitDir, name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700),
+			os.WriteFile(name, []byte(text+"\n"), 0o600))
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := r.Resolve(ctx, commit); err != nil {
+		return fmt.Errorf("the checkout does not have the commit %.12s", commit)
+	}
+	return nil
 }
 
 // line runs git and returns the one line that it prints.

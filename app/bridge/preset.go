@@ -15,7 +15,7 @@ import (
 //	${ENV:NAME}  a variable of the runner, one of its table
 //
 // The first word is a program: go, mkdir, ln or tandem. tandem is what the commands before it built
-// from the checkout. The gate alone, tandem evidence check, is the Tandem that runs the request: a
+// from the commit. The gate alone, tandem evidence check, is the Tandem that runs the request: a
 // commit must not judge itself.
 type Preset struct {
 	Name   string
@@ -29,7 +29,7 @@ type Preset struct {
 	commands [][]string
 }
 
-// Built is the program that presets build from the checkout, relative to it. Git ignores it.
+// Built is the program that presets build from the commit, relative to its files. Git ignores it.
 const Built = "build/out/bridge/tandem"
 
 // build are the commands that make [Built], with the starter model beside it as in a release.

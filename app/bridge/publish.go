@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // author is who commits results.
@@ -127,12 +126,6 @@ func pushScheme(address string) (string, error) {
 		"results go to an address https://HOST/PATH or file:///PATH without a name or password in it; give --url the repository's")
 }
 
-// systemPath is where git finds its shell.
-const systemPath = "/usr/bin:/bin:/usr/sbin:/sbin"
-
-// routeVariables tell git the way to the remote, and on a Mac where git itself lies.
-var routeVariables = []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "DEVELOPER_DIR"}
-
 // freshRepository makes a bare repository in temp that has the checkout's objects. Its git reads
 // none of the machine's settings, and speaks no protocol but that of scheme.
 func (p *Publisher) freshRepository(ctx context.Context, temp, scheme string) (*Repository, error) {
@@ -141,8 +134,7 @@ func (p *Publisher) freshRepository(ctx context.Context, temp, scheme string) (*
 		return nil, err
 	}
 	objects := filepath.Join(dir, ".git", "objects")
-	if info, err := os.Stat(objects); err != nil || !info.IsDir() ||
-		strings.ContainsFunc(objects, unicode.IsControl) {
+	if info, err := os.Stat(objects); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s is no git checkout of its own; publish in the one that ran the request",
 			printable(dir))
 	}
@@ -151,34 +143,14 @@ func (p *Publisher) freshRepository(ctx context.Context, temp, scheme string) (*
 	if err != nil {
 		return nil, fmt.Errorf("the bridge needs git: %w", err)
 	}
-	env := []string{"PATH=" + systemPath, "HOME=" + temp, "TMPDIR=" + temp, "LC_ALL=C",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1", "GIT_ALLOW_PROTOCOL=" + scheme}
-	for _, name := range routeVariables {
-		if value := p.Getenv(name); value != "" {
-			env = append(env, name+"="+value)
-		}
-	}
-	r := &Repository{dir: temp, program: program, env: append(env, p.extra...)}
 	bare := filepath.Join(temp, "results.git")
-	format := "sha1"
-	if len(p.Commit) == 64 {
-		format = "sha256"
-	}
-	if _, err := r.git(ctx, nil, "init", "--quiet", "--bare", "--template=",
-		"--object-format="+format, bare); err != nil {
+	if err := os.Mkdir(bare, 0o700); err != nil {
 		return nil, err
 	}
-	r.dir, r.env = bare, append(r.env, "GIT_DIR="+bare)
-	// The checkout of a workflow has no commits before these, so git must not look for them.
-	err = errors.Join(os.MkdirAll(filepath.Join(bare, "objects", "info"), 0o700),
-		os.WriteFile(filepath.Join(bare, "objects", "info", "alternates"), []byte(objects+"\n"), 0o600),
-		os.WriteFile(filepath.Join(bare, "shallow"), []byte(p.Commit+"\n"), 0o600))
-	if err != nil {
+	r := &Repository{dir: bare, program: program, env: append(plainEnv(temp, p.Getenv),
+		append(p.extra, "GIT_ALLOW_PROTOCOL="+scheme)...)}
+	if err := r.initFrom(ctx, true, objects, p.Commit); err != nil {
 		return nil, err
-	}
-	if _, err := r.Resolve(ctx, p.Commit); err != nil {
-		return nil, fmt.Errorf("the checkout does not have the commit %.12s of the branch", p.Commit)
 	}
 	return r, nil
 }

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
@@ -44,6 +42,9 @@ type plan struct {
 	commands [][]string
 	programs []string // the files of the commands' first words; empty = Built
 	turn     *turn    // for the commands to hold; nil = none
+
+	repository *Repository // that has the commit
+	folder     *workFolder // nil until the run begins
 }
 
 // Mac is the machine that presets measure.
@@ -73,7 +74,7 @@ func (r *Runner) DryRun(ctx context.Context, manifest string, w io.Writer) error
 	return nil
 }
 
-// plan checks the manifest, then the machine, then the checkout's commit. It starts git alone.
+// plan checks the manifest, then the machine, then the commit. It starts git alone.
 func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (*plan, error) {
 	text, err := readManifest(checkout, manifest)
 	if err != nil {
@@ -101,15 +102,6 @@ func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (
 			"%s measures Macs with Apple silicon, and this machine is %s; add --any-machine to run it here all the same",
 			request.Preset.Name, system)}
 	}
-	pointers, err := filePointers(checkout)
-	if err != nil {
-		return nil, err
-	}
-	if len(pointers) > 0 {
-		return nil, &IncapableError{fmt.Sprintf(
-			"the checkout has pointers of Git LFS in place of files (%s); run `git lfs pull` here",
-			some(pointers))}
-	}
 	folders := r.folders
 	if folders == nil {
 		folders = installed
@@ -128,47 +120,27 @@ func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (
 		}
 		p.programs = append(p.programs, program)
 	}
-	return p, r.holds(ctx, request.Ref)
+	p.repository, err = r.findCommit(ctx, request.Ref)
+	return p, err
 }
 
-// holds returns an error unless the files of the checkout are those of a commit, apart from the
-// bridge's own.
-func (r *Runner) holds(ctx context.Context, commit string) error {
+// findCommit returns the repository that has the commit of a request, with all of its files.
+func (r *Runner) findCommit(ctx context.Context, commit string) (*Repository, error) {
 	repository, err := OpenRepository(ctx, r.Dir, commandEnv(r.Getenv))
 	if err != nil {
-		return &IncapableError{err.Error()}
+		return nil, &IncapableError{err.Error()}
 	}
 	if _, err := repository.Resolve(ctx, commit); err != nil {
-		return reject("the manifest asks for the commit %.12s, which is not in this checkout; it must be the one below the manifest's, and a checkout needs both",
+		return nil, reject("the manifest asks for the commit %.12s, which is not in this checkout; it must be the one below the manifest's, and a checkout needs both",
 			commit)
 	}
-	var trees [2]string
-	for i, ref := range []string{commit, "HEAD"} {
-		out, err := repository.git(ctx, nil, "ls-tree", "--full-tree", "-z", ref)
-		if err != nil {
-			return err
-		}
-		for entry := range strings.SplitSeq(string(out), "\x00") {
-			if _, name, _ := strings.Cut(entry, "\t"); name != Folder {
-				trees[i] += entry + "\x00"
-			}
-		}
+	pointers, err := repository.Pointers(ctx, commit)
+	if err == nil && len(pointers) > 0 {
+		err = &IncapableError{fmt.Sprintf(
+			"the commit %.12s has pointers of Git LFS in place of files (%s); commit the files themselves",
+			commit, some(pointers))}
 	}
-	if trees[0] != trees[1] {
-		return reject("the manifest asks for the commit %.12s, and other files are checked out", commit)
-	}
-	changed, err := repository.changed(ctx)
-	if err != nil {
-		return err
-	}
-	changed = slices.DeleteFunc(changed, func(name string) bool {
-		return strings.HasPrefix(name, Folder+"/")
-	})
-	if len(changed) > 0 {
-		return reject("the checkout has changes (%s), so it is not the commit %.12s that the manifest asks for",
-			some(changed), commit)
-	}
-	return nil
+	return repository, err
 }
 
 // Run runs the request of a manifest, which is a path in the checkout. The summary's ExitCode is
@@ -216,9 +188,6 @@ func (r *Runner) run(ctx context.Context, checkout *os.Root, manifest string) (*
 
 // leaveReason writes a summary for the client that tells why nothing ran.
 func (r *Runner) leaveReason(checkout *os.Root, reason error) error {
-	s := &Summary{SchemaVersion: schemaVersion, Machine: r.Machine, Runner: r.Version,
-		Started: time.Now().UTC(), Commands: []Ran{}, ExitCode: ExitCode(reason),
-		Error: reason.Error()}
 	if rejected, ok := errors.AsType[*RejectedError](reason); ok && rejected.quiet {
 		return nil
 	}
@@ -226,18 +195,25 @@ func (r *Runner) leaveReason(checkout *os.Root, reason error) error {
 	if err != nil {
 		return err
 	}
+	s := r.newSummary()
+	s.ExitCode, s.Error = ExitCode(reason), reason.Error()
 	return out.save(s)
+}
+
+// newSummary returns a summary of nothing that ran here.
+func (r *Runner) newSummary() *Summary {
+	return &Summary{SchemaVersion: schemaVersion, Params: map[string]any{}, Machine: r.Machine,
+		Runner: r.Version, Started: time.Now().UTC(), Commands: []Ran{}}
 }
 
 // runPlan runs the commands up to the first that fails. The gate judges a report even if the command
 // that wrote it failed, because a bench fails where the gate refuses.
 func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 	q := p.request
-	s := &Summary{SchemaVersion: schemaVersion, Preset: q.Preset.Name, Params: q.Params,
-		Nonce: q.Nonce, Ref: q.Ref, RequestedBy: q.RequestedBy, Machine: r.Machine,
-		Runner: r.Version, Started: time.Now().UTC(), Commands: []Ran{}}
-	if s.Params == nil {
-		s.Params = map[string]any{}
+	s := r.newSummary()
+	s.Preset, s.Nonce, s.Ref, s.RequestedBy = q.Preset.Name, q.Nonce, q.Ref, q.RequestedBy
+	if q.Params != nil {
+		s.Params = q.Params
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, q.Preset.Limit,
 		fmt.Errorf("the time limit of %v for %s is over", q.Preset.Limit, q.Preset.Name))
@@ -257,6 +233,28 @@ func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 		}
 		return err == nil
 	}
+	// over reports whether the run must end, and notes why.
+	over := func(err error) bool {
+		switch {
+		case ctx.Err() != nil:
+			fail(ExitStopped, "the runner was told to stop")
+		case limited.Err() != nil:
+			fail(1, context.Cause(limited).Error())
+		case err != nil:
+			fail(ExitCode(err), err.Error())
+		default:
+			return false
+		}
+		return true
+	}
+	if !save() {
+		return s
+	}
+	err := r.makeWorkFolder(limited, p)
+	defer r.removeWorkFolder(p)
+	if over(err) {
+		return s
+	}
 	// run reports whether the command ran to its end.
 	run := func(i int) (Ran, bool) {
 		if !save() {
@@ -267,17 +265,7 @@ func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 		if err == nil && isGate(p.commands[i]) && limited.Err() == nil {
 			s.EvidenceGateExitCode = &ran.ExitCode
 		}
-		switch {
-		case ctx.Err() != nil:
-			fail(ExitStopped, "the runner was told to stop")
-		case limited.Err() != nil:
-			fail(1, context.Cause(limited).Error())
-		case err != nil:
-			fail(1, err.Error())
-		default:
-			return ran, true
-		}
-		return ran, false
+		return ran, !over(err)
 	}
 	work := len(p.commands)
 	if q.Preset.Reports {
@@ -315,14 +303,14 @@ func (r *Runner) runCommand(ctx context.Context, i int, p *plan, out results) (R
 	}
 	defer file.Close()
 	if program == "" && !isGate(words) {
-		program = filepath.Join(r.Dir, filepath.FromSlash(Built))
-		if err := noLinks(out.checkout, Built, false); err != nil {
+		program = filepath.Join(p.folder.Name(), filepath.FromSlash(Built))
+		if err := noLinks(p.folder.Root, Built, false); err != nil {
 			return ran, fmt.Errorf("the commands built no tandem: %w", err)
 		}
 	}
 	fmt.Fprintf(r.Err, "bridge: %s\n", strings.Join(words, " "))
 	log := newBoundedLog(file)
-	c := command{argv: words, program: program, dir: r.Dir, env: commandEnv(r.Getenv), stdout: log,
+	c := command{argv: words, program: program, dir: p.folder.Name(), env: commandEnv(r.Getenv), stdout: log,
 		stderr: log, grace: r.grace, turn: p.turn}
 	if c.grace == 0 {
 		c.grace = killGrace
@@ -372,32 +360,3 @@ const pointerHead = "version https://git-lfs.github.com/spec/v1\n"
 
 // maxPointer bounds the size of such a file, in bytes. The format's own limit is the same.
 const maxPointer = 1024
-
-// filePointers returns the files of the checkout that are pointers of Git LFS. The checkout of a
-// runner without git-lfs has them where weights should be.
-func filePointers(checkout *os.Root) ([]string, error) {
-	var found []string
-	err := fs.WalkDir(checkout.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return fmt.Errorf("the checkout cannot be read: %w", err)
-		}
-		if d.IsDir() {
-			if base := d.Name(); base == ".git" || base == "node_modules" || base == ".deps" ||
-				name == "build/out" {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxPointer ||
-			info.Size() < int64(len(pointerHead)) {
-			return nil
-		}
-		if text, err := fs.ReadFile(checkout.FS(), name); err == nil &&
-			strings.HasPrefix(string(text), pointerHead) {
-			found = append(found, name)
-		}
-		return nil
-	})
-	return found, err
-}

@@ -22,6 +22,7 @@ if [ "$1" = build ]; then
 	cat > "$3" <<'END'
 #!/bin/sh
 echo "tandem $@"
+cp "$(dirname "$0")/models/starter.gguf" ~/weights 2> /dev/null
 while [ $# -gt 1 ]; do
 	if [ "$1" = --out ]; then echo '{"report": true}' > "$2"; fi
 	shift
@@ -62,7 +63,7 @@ func TestRunLeavesASummaryWithLogs(t *testing.T) {
 	if fmt.Sprint(argv) != fmt.Sprint(want) {
 		t.Errorf("ran %q\nwant %q", argv, want)
 	}
-	if found := read(t, filepath.Join(b.checkout, filepath.Dir(Built), "models/starter.gguf")); found != "weights" {
+	if found := b.wrote("weights"); found != "weights" {
 		t.Errorf("beside the program lies %q", found)
 	}
 	if log := b.result("nonce-1", "4-tandem.log"); !strings.HasPrefix(log, "tandem bench recall ") {
@@ -92,7 +93,7 @@ func TestRunLeavesASummaryWithLogs(t *testing.T) {
 
 // A dry run prints the commands of the run, one a line, and starts nothing.
 func TestDryRunPrintsTheCommands(t *testing.T) {
-	b := newBench(t, "touch started\n")
+	b := newBench(t, "touch ~/started\n")
 	b.withModel()
 	b.ask("kvquant", "nonce-1", nil)
 	if err := b.runner.DryRun(t.Context(), ManifestFile, &b.messages); err != nil {
@@ -104,8 +105,8 @@ func TestDryRunPrintsTheCommands(t *testing.T) {
 		!slices.Equal(words[:4], []string{"tandem", "bench", "kvquant", "--model"}) {
 		t.Errorf("printed %q: %v", printed, err)
 	}
-	for _, name := range []string{"started", resultsFolder} {
-		if _, err := os.Stat(filepath.Join(b.checkout, name)); err == nil {
+	for _, name := range []string{"started", "state", "checkout/" + resultsFolder} {
+		if _, err := os.Stat(filepath.Join(b.env["HOME"], name)); err == nil {
 			t.Errorf("a dry run left %s", name)
 		}
 	}
@@ -186,57 +187,127 @@ func TestGateDecidesTheRun(t *testing.T) {
 	}
 }
 
-// The summary names a commit, so its files must be what is checked out: not those of another commit,
-// and none that is changed or new.
+// lister is a go that writes down the files that it finds, and what git says of them.
+const lister = `
+find . -path ./.git -prune -o -type f -print | sort | while read -r name; do
+	echo "$name: $(cat "$name")"
+done > ~/saw
+echo "$(git rev-parse HEAD) $(git status --porcelain)" >> ~/saw
+`
+
+// The summary names a commit, so its files alone are measured, whatever lies in the checkout and
+// whatever git is told to overlook.
 func TestOtherFilesAreNotMeasured(t *testing.T) {
-	for name, change := range map[string]func(b *bench, named string) string{
-		"another commit": func(b *bench, named string) string {
+	for name, change := range map[string]func(b *bench, git func(args ...string)){
+		"another commit": func(b *bench, git func(args ...string)) {
 			write(t, filepath.Join(b.checkout, "faster.go"), "package main\n")
 			b.commit()
-			return "and other files are checked out"
 		},
-		"changed file": func(b *bench, named string) string {
+		"commit of a request": func(b *bench, git func(args ...string)) {
+			write(t, filepath.Join(b.checkout, resultsFolder, "nonce-0/x"), "x")
+			git("add", "-f", Folder)
+			git("commit", "-q", "-m", "bridge")
+		},
+		"changed file": func(b *bench, git func(args ...string)) {
 			write(t, filepath.Join(b.checkout, "engine/cache/kv_test.go"), "package other\n")
-			return "the checkout has changes (engine/cache/kv_test.go)"
 		},
-		"new file": func(b *bench, named string) string {
+		"new file": func(b *bench, git func(args ...string)) {
 			write(t, filepath.Join(b.checkout, "new/faster.go"), "package main\n")
-			return "the checkout has changes (new/)"
 		},
-		"commit that is not here": func(b *bench, named string) string {
-			os.RemoveAll(filepath.Join(b.checkout, ".git"))
-			testGit(t, b.checkout, "init", "-q")
-			testGit(t, b.checkout, "commit", "-q", "--allow-empty", "-m", "other")
-			return "which is not in this checkout"
+		"staged rename": func(b *bench, git func(args ...string)) {
+			git("mv", "engine/slow_test.go", Folder+"/b.go")
+		},
+		"unchanged by its bit": func(b *bench, git func(args ...string)) {
+			git("update-index", "--assume-unchanged", "engine/slow_test.go")
+			write(t, filepath.Join(b.checkout, "engine/slow_test.go"), "package other\n")
+		},
+		"left out by its bit": func(b *bench, git func(args ...string)) {
+			git("update-index", "--skip-worktree", "engine/slow_test.go")
+			os.Remove(filepath.Join(b.checkout, "engine/slow_test.go"))
+		},
+		"ignored by the checkout": func(b *bench, git func(args ...string)) {
+			write(t, filepath.Join(b.checkout, ".git/info/exclude"), "/"+Folder+"/\nfaster.go\n")
+			write(t, filepath.Join(b.checkout, "engine/faster.go"), "package engine\n")
+		},
+		"ignored by the user": func(b *bench, git func(args ...string)) {
+			write(t, filepath.Join(b.env["HOME"], ".config/git/ignore"), "faster.go\n")
+			write(t, filepath.Join(b.checkout, "engine/faster.go"), "package engine\n")
+		},
+		"filter": func(b *bench, git func(args ...string)) {
+			write(t, filepath.Join(b.env["HOME"], ".gitconfig"), "[filter \"f\"]\n\tsmudge = tr a-z A-Z\n")
+			git("config", "filter.f.smudge", "tr a-z A-Z")
+			write(t, filepath.Join(b.env["HOME"], ".config/git/attributes"), "* filter=f\n")
+			write(t, filepath.Join(b.checkout, ".git/info/attributes"), "* filter=f\n")
+		},
+		"hook": func(b *bench, git func(args ...string)) {
+			hook := filepath.Join(b.checkout, ".git/hooks/post-checkout")
+			writeScript(t, hook, "echo > faster.go\n")
+			write(t, filepath.Join(b.env["HOME"], ".gitconfig"), "[core]\n\thooksPath = "+filepath.Dir(hook)+"\n")
+		},
+		"replaced": func(b *bench, git func(args ...string)) {
+			write(t, filepath.Join(b.checkout, "faster.go"), "package main\n")
+			named := testGit(t, b.checkout, "rev-parse", "HEAD")
+			git("replace", named, b.commit())
+		},
+		"work tree of git": func(b *bench, git func(args ...string)) {
+			dir := filepath.Join(b.env["HOME"], "tree")
+			git("worktree", "add", "-q", dir)
+			write(t, filepath.Join(dir, ManifestFile), read(t, filepath.Join(b.checkout, ManifestFile)))
+			b.checkout, b.runner.Dir = dir, dir
 		},
 	} {
-		b := newBench(t, "touch started\n")
+		b := newBench(t, lister)
+		write(t, filepath.Join(b.checkout, "engine/slow_test.go"), "package engine\n")
 		b.ask("tests", "nonce-1", nil)
-		want := change(b, b.commit())
-		_, err := b.runner.Run(t.Context(), ManifestFile)
-		if ExitCode(err) != ExitRejected || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
+		named := testGit(t, b.checkout, "rev-parse", "HEAD")
+		change(b, func(args ...string) { testGit(t, b.checkout, args...) })
+		if s := b.run(t.Context()); s.ExitCode != 0 || s.Ref != named {
+			t.Errorf("%s: %+v", name, s)
+			continue
 		}
-		if err := b.runner.DryRun(t.Context(), ManifestFile, &b.messages); ExitCode(err) != ExitRejected {
-			t.Errorf("%s: a dry run says %v", name, err)
-		}
-		if _, err := os.Stat(filepath.Join(b.checkout, "started")); err == nil {
-			t.Errorf("%s: it ran", name)
-		}
-		if s := b.result(rejectedFolder, summaryFile); !strings.Contains(s, want) {
-			t.Errorf("%s: the summary is %s", name, s)
+		if saw := b.wrote("saw"); saw != "./engine/cache/kv_test.go: package cache\n"+
+			"./engine/slow_test.go: package engine\n"+named+" \n" {
+			t.Errorf("%s: the command saw\n%s", name, saw)
 		}
 	}
-	// The request itself, and results of others, are no changes.
-	b := newBench(t, "exit 0\n")
+}
+
+// A request of a commit that is not here is refused, and so is one for files that only the checkout
+// has.
+func TestFilesOfTheCommitAreThere(t *testing.T) {
+	b := newBench(t, "touch ~/started\n")
 	b.ask("tests", "nonce-1", nil)
-	named := testGit(t, b.checkout, "rev-parse", "HEAD")
-	write(t, filepath.Join(b.checkout, resultsFolder, "nonce-0/x"), "x")
-	testGit(t, b.checkout, "add", "-f", Folder)
-	testGit(t, b.checkout, "commit", "-q", "-m", "bridge")
-	write(t, filepath.Join(b.checkout, resultsFolder, "nonce-0/x"), "y")
-	if s := b.run(t.Context()); s.ExitCode != 0 || s.Ref != named {
-		t.Errorf("of a request's commit: %+v", s)
+	os.RemoveAll(filepath.Join(b.checkout, ".git"))
+	testGit(t, b.checkout, "init", "-q")
+	testGit(t, b.checkout, "commit", "-q", "--allow-empty", "-m", "other")
+	_, err := b.runner.Run(t.Context(), ManifestFile)
+	if ExitCode(err) != ExitRejected || !strings.Contains(err.Error(), "which is not in this checkout") {
+		t.Errorf("of a commit that is not here: %v", err)
+	}
+	if s := b.result(rejectedFolder, summaryFile); !strings.Contains(s, "which is not in this checkout") {
+		t.Errorf("the summary is %s", s)
+	}
+	b.ask("test-path", "nonce-1", map[string]any{"path": "engine/new"})
+	write(t, filepath.Join(b.checkout, "engine/new/x_test.go"), "package x\n")
+	s := b.run(t.Context())
+	if s.ExitCode != ExitRejected || len(s.Commands) > 0 ||
+		s.Error != "test-path: engine/new is not in the checkout" {
+		t.Errorf("of a new folder: %+v", s)
+	}
+	if _, err := os.Stat(filepath.Join(b.env["HOME"], "started")); err == nil {
+		t.Error("it ran")
+	}
+}
+
+// The folder of a run is gone after it.
+func TestWorkFolderIsRemoved(t *testing.T) {
+	b := newBench(t, "mkdir -p a/b; touch a/b/c; chmod 0 a/b a; exit 3\n")
+	b.ask("tests", "nonce-1", nil)
+	if s := b.run(t.Context()); s.ExitCode != 1 || s.Commands[0].ExitCode != 3 {
+		t.Errorf("%+v", s)
+	}
+	if left, err := os.ReadDir(b.env["RUNNER_TEMP"]); err != nil || len(left) > 0 {
+		t.Errorf("the run left %v, %v", left, err)
 	}
 }
 
@@ -376,6 +447,7 @@ func TestIncapableMachine(t *testing.T) {
 			"probe needs go"},
 		"Git LFS": {"probe", func(b *bench) {
 			write(b.t, filepath.Join(b.checkout, "models/w.bin"), pointerHead+"oid sha256:00\nsize 5\n")
+			b.ask("probe", "nonce-1", nil)
 		}, "pointers of Git LFS in place of files (models/w.bin)"},
 	} {
 		b := newBench(t, "exit 0\n")
