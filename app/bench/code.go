@@ -189,6 +189,16 @@ func (w *codeWay) exact(plain *codeWay) (n int) {
 	return n
 }
 
+// loops counts the answers that fell into a loop.
+func (w *codeWay) loops() (n int) {
+	for _, a := range w.answers {
+		if a.stats.Repeats > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // rate returns the median of tokens per second of decoding alone, 0 if nothing was decoded.
 func (w *codeWay) rate() float64 {
 	var rates []float64
@@ -231,6 +241,10 @@ func (b *codeBench) table() benchTable {
 			row[7], row[8], row[9] = s.First8().Seconds(), s.Max.Seconds(), s.Mean().Seconds()
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	if n := plain.loops(); n > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%d of %d plain answers fell into a loop, which drafts guess "+
+			"too well: the rates say little of other texts", n, len(plain.answers)))
 	}
 	return t
 }

@@ -98,7 +98,13 @@ func TestLoopsOfCodeAreCounted(t *testing.T) {
 	if r := b.run(drafted).Report(); r.Throughput.Speedup == nil || *r.Throughput.Speedup <= 1 {
 		t.Errorf("without a loop: %+v", r.Throughput)
 	}
-	drafted.answers[3].stats.Repeats = 12
+	if notes := strings.Join(b.table().Notes, "; "); strings.Contains(notes, "loop") {
+		t.Errorf("without a loop the table notes %q", notes)
+	}
+	b.ways[0].answers[3].stats.Repeats, drafted.answers[3].stats.Repeats = 12, 12
+	if notes := strings.Join(b.table().Notes, "; "); !strings.Contains(notes, "1 of 8 plain answers") {
+		t.Errorf("with a loop the table notes %q", notes)
+	}
 	r := b.run(drafted).Report()
 	if reasons := strings.Join(r.Throughput.SpeedupWithheld, "; "); r.Throughput.Speedup != nil ||
 		!strings.HasPrefix(reasons, "OUTPUT_DEGENERATE: 1 of 8 answers") {
