@@ -74,6 +74,7 @@ type codecArm struct {
 	codec
 	recallArm
 	loss
+	wrong string // where the control leaves the oracle's answers, empty if nowhere
 }
 
 // noFullLayer says why nothing is quantized.
@@ -101,6 +102,15 @@ func (k *kvquant) codecs(ctx context.Context, prompts []needlePrompt,
 		}
 	}
 	fmt.Fprintln(k.options.Err)
+	for _, a := range arms {
+		if a.codec != (codec{}) {
+			continue
+		}
+		var err error
+		if a.wrong, err = k.differsAnywhere(ctx, &a.recallArm, oracle); err != nil {
+			return err
+		}
+	}
 	if err := table(k.codecTable(oracle, arms)); err != nil {
 		return err
 	}
@@ -114,9 +124,9 @@ func (k *kvquant) codecs(ctx context.Context, prompts []needlePrompt,
 		if err := report("kvquant, "+a.name, run); err != nil {
 			return err
 		}
-		if a.codec == (codec{}) && !k.sameAnswers(&a.recallArm, oracle) {
-			lost = fmt.Errorf("%w: rows that are the model's own give other answers than full caches",
-				errLost)
+		if a.wrong != "" {
+			lost = fmt.Errorf("%w: rows that are the model's own give other answers than full caches: %s",
+				errLost, a.wrong)
 		}
 	}
 	return lost
@@ -214,7 +224,7 @@ func (k *kvquant) codecTable(oracle *recallArm, arms []*codecArm) benchTable {
 	for _, a := range arms {
 		verdict := "control"
 		switch {
-		case a.codec == (codec{}) && !k.sameAnswers(&a.recallArm, oracle):
+		case a.wrong != "":
 			verdict = "LOSES: the machinery is wrong"
 		case a.codec == baseline:
 			verdict = "baseline"
@@ -254,16 +264,6 @@ func (a *codecArm) judge(base *codecArm, oracle *recallArm) string {
 		return "no better: more bits"
 	}
 	return "wins"
-}
-
-// sameAnswers reports whether two arms that must be equal gave the same answers.
-func (e *subject) sameAnswers(a, b *recallArm) bool {
-	for i := range a.samples {
-		if !e.sameAnswer(a, b, i) {
-			return false
-		}
-	}
-	return true
 }
 
 // foundIn counts the right answers.

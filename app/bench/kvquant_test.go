@@ -212,6 +212,15 @@ func TestCaptureHasTheRowsOfTheModel(t *testing.T) {
 			t.Errorf("the answer is the oracle's: %t, want %t", same, want)
 		}
 	}
+	k.tokens = 8
+	var shown benchTable
+	err = k.codecs(t.Context(), []needlePrompt{{n, ids}},
+		func(b benchTable) error { shown = b; return nil },
+		func(string, measuredRun) error { return nil })
+	if !errors.Is(err, errLost) || !strings.Contains(err.Error(), "in plain decoding") ||
+		shown.cell(t, armIdentity, "verdict") != "LOSES: the machinery is wrong" {
+		t.Errorf("wrong rows give %v and %v", err, shown.Rows)
+	}
 	e.bundle.Model = whole
 	if cache.GroupSize(64) != 64 {
 		t.Error("groups of 64 do not fit 64 elements")

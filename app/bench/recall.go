@@ -13,7 +13,6 @@ import (
 	"tandem/app/home"
 	"tandem/engine"
 	"tandem/engine/cache"
-	"tandem/engine/mlx"
 	"tandem/engine/restore"
 )
 
@@ -151,34 +150,7 @@ func (r *recall) measure(ctx context.Context, h haystack, table func(benchTable)
 			return err
 		}
 	}
-	return r.controls(h)
-}
-
-// controls returns an error if the identity arm says what the oracle does not. Then the machinery of
-// restoration is wrong, whatever restores. In float32 their tokens must be the same. In 16 bits the
-// other order of a sum may change one of them, so the needles found must be the same.
-func (r *recall) controls(h haystack) error {
-	var errs []error
-	for _, a := range r.arms {
-		if a.name != armIdentity && a.name != exactLayers+armIdentity {
-			continue
-		}
-		for i := range a.samples {
-			if !r.sameAnswer(a, r.arms[0], i) {
-				errs = append(errs, fmt.Errorf("%s, %s: sample %d is answered %q, and %q by the oracle",
-					h.name, a.name, i, a.samples[i].Text, r.arms[0].samples[i].Text))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// sameAnswer reports whether two arms that must be equal gave the same answer to a sample.
-func (e *subject) sameAnswer(a, b *recallArm, i int) bool {
-	if e.bundle.Model.Config().Dtype == mlx.Float32 {
-		return slices.Equal(a.ids[i], b.ids[i])
-	}
-	return *a.samples[i].Correct == *b.samples[i].Correct
+	return r.controls(ctx, h)
 }
 
 // table shows all arms beside each other.

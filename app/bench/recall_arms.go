@@ -39,6 +39,7 @@ type recallArm struct {
 	forced bool // one forward over the answer
 
 	samples []evidence.Sample
+	prompts [][]int32
 	ids     [][]int32
 	held    []held
 	alone   []time.Duration
@@ -48,6 +49,7 @@ type recallArm struct {
 // An armResult is what an arm made of one prompt.
 type armResult struct {
 	evidence.Sample
+	asked []int32 // the prompt
 	ids   []int32
 	held  held          // at the end of the prompt
 	alone time.Duration // of the source by itself on the prompt
@@ -56,13 +58,16 @@ type armResult struct {
 
 // add keeps a result.
 func (a *recallArm) add(r armResult) {
-	a.samples, a.ids = append(a.samples, r.Sample), append(a.ids, r.ids)
+	a.samples, a.prompts = append(a.samples, r.Sample), append(a.prompts, r.asked)
+	a.ids = append(a.ids, r.ids)
 	a.held, a.alone = append(a.held, r.held), append(a.alone, r.alone)
 	a.peak = max(a.peak, r.peak)
 }
 
 // clear forgets all results.
-func (a *recallArm) clear() { a.samples, a.ids, a.held, a.alone, a.peak = nil, nil, nil, nil, 0 }
+func (a *recallArm) clear() {
+	a.samples, a.prompts, a.ids, a.held, a.alone, a.peak = nil, nil, nil, nil, nil, 0
+}
 
 // arms opens all arms that the subject has, the oracle first. The caller closes them.
 func (e *subject) arms() ([]*recallArm, error) {
@@ -137,7 +142,7 @@ func (e *subject) answer(ctx context.Context, a *recallArm, ids []int32, n needl
 		r.Text = strings.TrimSpace(e.bundle.Tokenizer.Decode(r.ids, true))
 		r.Correct = new(n.found(r.Text))
 	}
-	r.held = a.model.read
+	r.held, r.asked = a.model.read, ids
 	r.Prompt, r.Tokens = len(ids), len(r.ids)
 	r.RestoredRows, r.EvictedRows = a.model.restored(before), a.model.held.evicted
 	r.KVBits = a.model.held.bits
