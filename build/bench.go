@@ -18,16 +18,16 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		fmt.Sprintf("pairs of measurements, for plain, contexts, speculation and checkpoints; fewer than the default try a bench out (default %d)",
 			bench.MinPairs))
 	model := set.String("model", "",
-		"folder or GGUF file of the model, starter, or one of "+
+		"folder or GGUF file of the model, starter, retrieval, or one of "+
 			strings.Join(bench.RandomModels, ", ")+" for a random one (default: the pocket model)")
 	var passed []string // flags for a bench without a rival
-	set.Func("drafter", "folder of a drafter, for verify, speculation and journey, which take several, or for an evaluation, which takes one",
+	set.Func("drafter", "folder of a drafter: for verify, speculation and journey (several), or for recall, code and scorecard (one)",
 		func(dir string) error {
 			passed = append(passed, "--drafter", dir)
 			return nil
 		})
 	quick := set.Bool("quick", false,
-		"few measurements of load, endpoint, verify, speculation, lossless, checkpoints and evaluations")
+		"few measurements of load, endpoint, verify, speculation, journey, lossless, checkpoints and evaluations but drafter-parity")
 	full := set.Bool("full", false, "every combination of speculation")
 	only := set.String("only", "",
 		"for speculation, `text` in the beginning of a table's title, such as code, edit or cold start; for endpoint and load, in the name of a row")

@@ -32,7 +32,7 @@ type Bench struct {
 
 // Options of Run.
 type Options struct {
-	Model string // folder; empty = the pocket model, for evaluations the starter
+	Model string // folder, or retrieval; empty = the pocket model, for evaluations the starter
 	JSON  bool   // lines of JSON, a header first
 	Wait  bool   // measure once for each line read from In, until it ends
 

@@ -28,26 +28,26 @@ func benchModel(ctx context.Context, dir string,
 	return t, b, nil
 }
 
-// loadBenchModel loads the model in a folder, the retrieval model by its name, or the pocket model if
-// there is none. Its weights are
-// held as a server with enough memory holds them.
+// loadBenchModel loads the model in a folder, retrievalModel by its name, or the pocket model without
+// one. Its weights are held as a server with enough memory holds them. The built-in models are no files:
+// a folder of the same name is ./retrieval.
 func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string,
 	o models.Options) (*models.Bundle, error) {
-	o = asServed(o, dir, t.GPU())
 	switch dir {
 	case "":
-		return models.LoadPocket(ctx, t, o)
-	case models.RetrievalID:
-		return models.LoadRetrieval(ctx, t, o)
+		return models.LoadPocket(ctx, t, asServed(o, "", t.GPU()))
+	case retrievalModel:
+		return models.LoadRetrieval(ctx, t, asServed(o, "", t.GPU()))
 	}
-	return models.Load(ctx, t, dir, o)
+	return models.Load(ctx, t, dir, asServed(o, dir, t.GPU()))
 }
 
-// asServed returns the options with which a server loads a model or a drafter of the same dtype. With
-// checkpoint its weights stay packed, and on the CPU a GGUF file computes in float32 all the same.
+// asServed returns the options with which a server loads a model or a drafter of the same dtype; dir is
+// empty for a built-in one. With checkpoint its weights stay packed, and on the CPU a GGUF file computes
+// in float32 all the same.
 func asServed(o models.Options, dir string, gpu bool) models.Options {
 	o.Unpack = o.Dtype != models.DtypeCheckpoint
-	if o.Unpack || gpu {
+	if o.Unpack || gpu || dir == "" {
 		return o
 	}
 	if size, _ := models.MeasureDrafter(dir); size.IsGGUF() { // what is wrong with it, its load says
@@ -88,7 +88,7 @@ func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs
 		switch dir := pool.DrafterBeside(model); {
 		case model == "" && models.HasPocketDrafter():
 			dirs = []string{pool.BuiltInDrafter}
-		case model == models.RetrievalID:
+		case model == retrievalModel:
 			dirs = []string{models.RetrievalDrafter}
 		case model != "" && dir != "":
 			dirs = []string{dir}

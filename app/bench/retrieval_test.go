@@ -1,8 +1,11 @@
 package bench
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"tandem/engine/enginetest"
 )
 
 // TestRetrievalNeedsNoCheckout opens the retrieval model in an empty folder. Its parts come with the
@@ -39,6 +42,29 @@ func TestRetrievalNeedsNoCheckout(t *testing.T) {
 	for _, a := range r.arms {
 		if got, want := foundIn(a.samples) == 1, a.name != armSinkWindow; got != want {
 			t.Errorf("%s finds the code: %t, with %q", a.name, got, a.samples[0].Text)
+		}
+	}
+}
+
+// TestFolderNamedRetrieval opens a model of the user's in a folder of the built-in one's name. The path
+// means the folder, and the name alone does not.
+func TestFolderNamedRetrieval(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Rename(enginetest.TinyModel(t, "gemma3_text"), retrievalModel); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{retrievalModel: true, "./" + retrievalModel: false} {
+		e, err := openSubject(t.Context(), Options{Model: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		builtIn := e.bundle.Info.Architecture != "gemma3_text"
+		if builtIn != want || e.terse != want || (e.ftheta != nil) != want || (e.place == "") != want {
+			t.Errorf("%s is a %s, terse %t, f_theta %v, place %q", name, e.bundle.Info.Architecture,
+				e.terse, e.ftheta, e.place)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"tandem/models"
 )
 
-// Names in Options.Model of an evaluation, beside folders.
+// Names in Options.Model beside folders.
 const (
-	starterModel   = "starter"          // in Options.Starter
+	starterModel   = "starter"          // of an evaluation: the model in Options.Starter
 	retrievalModel = models.RetrievalID // it finds codes and little else
 )
 
@@ -69,7 +69,7 @@ func openSubject(ctx context.Context, o Options) (*subject, error) {
 	if dir != "" && dir == o.Starter {
 		e.name = starterModel
 	}
-	e.terse = e.name == retrievalModel
+	e.terse = dir == retrievalModel
 	if err := e.loadRestoration(ctx, dir, o.Drafters); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}

@@ -22,9 +22,9 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	o := bench.Options{Open: app.OpenStage, In: m.Stdin, Out: m.Stdout, Err: m.Stderr,
 		Home: m.home(), Starter: starter.Beside(program())}
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"),
-		"`DIR` of the model, or for evaluations starter, pocket or retrieval (default: pocket, for evaluations starter)")
+		"`DIR` of the model, or retrieval for the built-in one of that name, or for evaluations starter or pocket (default: pocket, for evaluations starter)")
 	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")
-	f.Func("drafter", "`DIR` of a drafter for the model, or pocket/drafter-sliding: of verify, speculation and journey, which take several, or of recall, code and scorecard",
+	f.Func("drafter", "`DIR` of a drafter for the model, or pocket/drafter-sliding: for verify, speculation and journey (several), or for recall, code and scorecard (one)",
 		func(dir string) error {
 			o.Drafters = append(o.Drafters, dir)
 			return nil
@@ -44,7 +44,7 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	pairs := f.Uint("pairs", 0,
 		"measure at least `N` pairs for a comparison of speculation or checkpoints (default 20)")
 	f.BoolVar(&o.Quick, "quick", false,
-		"few measurements, to see that it works: of load, endpoint, verify, speculation, journey, lossless, checkpoints or an evaluation")
+		"few measurements, to see that it works: of load, endpoint, verify, speculation, journey, lossless, checkpoints or an evaluation but drafter-parity")
 	f.BoolVar(&o.Full, "full", false, "every combination of speculation")
 	f.StringVar(&o.Only, "only", "",
 		"only what has this `TEXT`: in speculation, where a table's title begins, such as code, edit or cold start; in endpoint and load, in the name of a row")
