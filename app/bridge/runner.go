@@ -206,8 +206,7 @@ func (r *Runner) newSummary() *Summary {
 		Runner: r.Version, Started: time.Now().UTC(), Commands: []Ran{}}
 }
 
-// runPlan runs the commands up to the first that fails. The gate judges a report even if the command
-// that wrote it failed, because a bench fails where the gate refuses.
+// runPlan runs a plan in a work folder of its own.
 func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 	q := p.request
 	s := r.newSummary()
@@ -218,36 +217,21 @@ func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 	limited, cancel := context.WithTimeoutCause(ctx, q.Preset.Limit,
 		fmt.Errorf("the time limit of %v for %s is over", q.Preset.Limit, q.Preset.Name))
 	defer cancel()
-	fail := func(code int, reason string) {
-		if s.ExitCode == 0 {
-			s.ExitCode, s.Error = code, reason
-		}
-	}
-	// save reports whether the client finds this summary if this process is killed.
-	save := func() bool {
-		cut := *s
-		cut.ExitCode, cut.Error = ExitStopped, "the runner was killed before the run was over"
-		err := out.save(&cut)
-		if err != nil {
-			fail(1, err.Error())
-		}
-		return err == nil
-	}
 	// over reports whether the run must end, and notes why.
 	over := func(err error) bool {
 		switch {
 		case ctx.Err() != nil:
-			fail(ExitStopped, "the runner was told to stop")
+			s.fail(ExitStopped, "the runner was told to stop")
 		case limited.Err() != nil:
-			fail(1, context.Cause(limited).Error())
+			s.fail(1, context.Cause(limited).Error())
 		case err != nil:
-			fail(ExitCode(err), err.Error())
+			s.fail(ExitCode(err), err.Error())
 		default:
 			return false
 		}
 		return true
 	}
-	if !save() {
+	if over(out.saveCut(s)) {
 		return s
 	}
 	err := r.makeWorkFolder(limited, p)
@@ -257,7 +241,7 @@ func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 	}
 	// run reports whether the command ran to its end.
 	run := func(i int) (Ran, bool) {
-		if !save() {
+		if over(out.saveCut(s)) {
 			return Ran{}, false
 		}
 		ran, err := r.runCommand(limited, i, p, out)
@@ -267,30 +251,36 @@ func (r *Runner) runPlan(ctx context.Context, p *plan, out results) *Summary {
 		}
 		return ran, !over(err)
 	}
-	work := len(p.commands)
-	if q.Preset.Reports {
+	runCommands(p, out, s, run)
+	return s
+}
+
+// runCommands runs the commands by run up to the first that fails, and notes that in s. The gate judges
+// a report even if the command that wrote it failed, because a bench fails where the gate refuses.
+func runCommands(p *plan, out results, s *Summary, run func(i int) (Ran, bool)) {
+	reports, work := p.request.Preset.Reports, len(p.commands)
+	if reports {
 		work-- // the last is the gate
 	}
 	for i := range work {
 		ran, ok := run(i)
 		if ok && ran.ExitCode != 0 {
-			fail(1, fmt.Sprintf("%s ended with %d", strings.Join(p.commands[i], " "), ran.ExitCode))
+			s.fail(1, fmt.Sprintf("%s ended with %d", strings.Join(p.commands[i], " "), ran.ExitCode))
 		}
 		if !ok || s.ExitCode != 0 && i < work-1 {
-			return s
+			return
 		}
 	}
-	if !q.Preset.Reports {
-		return s
+	if !reports {
+		return
 	}
 	if !out.has(reportName) {
-		fail(1, "the commands left no report for the gate")
-		return s
+		s.fail(1, "the commands left no report for the gate")
+		return
 	}
 	if ran, ok := run(work); ok && ran.ExitCode != 0 {
-		fail(1, "the gate does not admit the report")
+		s.fail(1, "the gate does not admit the report")
 	}
-	return s
 }
 
 // runCommand runs one command with a log of its own.

@@ -59,6 +59,13 @@ type Ran struct {
 	Log      string   `json:"log"` // a file beside the summary
 }
 
+// fail notes why a run failed. The first reason stays.
+func (s *Summary) fail(code int, reason string) {
+	if s.ExitCode == 0 {
+		s.ExitCode, s.Error = code, reason
+	}
+}
+
 // parseSummary reads a summary that came from another machine.
 func parseSummary(text []byte) (*Summary, error) {
 	if len(text) > maxSummary {
@@ -128,6 +135,13 @@ func (r results) save(s *Summary) error {
 		return fmt.Errorf("the summary cannot be written: %w", err)
 	}
 	return r.checkout.Rename(path.Join(r.dir, "new-"+summaryFile), path.Join(r.dir, summaryFile))
+}
+
+// saveCut saves the summary that the client finds if this process is killed.
+func (r results) saveCut(s *Summary) error {
+	cut := *s
+	cut.ExitCode, cut.Error = ExitStopped, "the runner was killed before the run was over"
+	return r.save(&cut)
 }
 
 // has reports whether a file of the results is there, and regular.
