@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/engine/cache"
 	"tandem/models/dflash"
 	"tandem/models/nn"
 )
@@ -25,6 +26,7 @@ type Footprint struct {
 	full      bool    // layers with a window keep every row
 	bits      int     // of an element in the rows of layers that attend all positions; 0 = not quantized
 	copies    int     // of one of those layers, while attention reads them unpacked
+	gpu       bool    // that computes it
 	wide      bool    // stored so that keys and values are float32 whatever type is chosen
 	gguf      bool    // of a GGUF file
 }
@@ -226,48 +228,95 @@ const (
 	copiesOfLatent = 2
 
 	// A chunk of a prompt attends own and restored rows of a bounded layer in one copy, see
-	// cache.Divided. The next layer may begin before that is freed.
+	// cache.Divided. The next layer may begin before that is freed: measured on the CPU, where a chunk
+	// has a limit of memory.
 	copiesOfBounded = 2
+
+	// A bool of each query and slot, in Go's memory and in MLX's.
+	copiesOfMask = 2
+
+	// A GPU has no such limit. It runs ahead by about ten command buffers of 50 MB, and a layer whose copy is
+	// larger fills three of them. This is an estimate that no Mac has confirmed yet.
+	copiesOfBoundedOnGPU = 4
+	copiesAheadOnGPU     = 10
+	aheadOnGPU           = copiesAheadOnGPU * 50 << 20 // bytes of small copies
 )
 
-// Unpacking returns the footprint of a quantized model whose attention reads unpacked rows.
+// Unpacking returns the footprint of a model that computes on a GPU or in 16 bits. Its attention reads
+// quantized rows unpacked.
 func (f Footprint) Unpacking(gpu bool) Footprint {
+	f.gpu = gpu
 	if f.copies = copiesOnCPU; gpu {
 		f.copies = copiesOnGPU
 	}
 	return f
 }
 
+// boundedCopies returns what a chunk of a text holds beside the caches of bounded layers: their own and
+// restored rows, and masks.
+func (f Footprint) boundedCopies(layers []nn.Kept, tokens, element int) (copied, masks int64) {
+	var largest int64
+	seen := map[int]bool{} // by window, as masks are shared
+	for _, l := range layers {
+		rows := int64(f.bounds.Bounds(l.Window).JoinedRows(tokens, f.ringOf(l), f.gpu))
+		largest = max(largest, rows*int64(l.Row*element))
+		if !seen[l.Window] {
+			seen[l.Window] = true
+			masks += copiesOfMask * rows * int64(min(tokens, cache.MaxChunk))
+		}
+	}
+	if !f.gpu {
+		return copiesOfBounded * largest, masks
+	}
+	ahead := max(copiesOfBoundedOnGPU*largest, min(copiesAheadOnGPU*largest, aheadOnGPU))
+	return min(ahead, int64(len(layers))*largest), masks
+}
+
+// ringOf returns the rows of a layer's ring; 0 = it keeps every row.
+func (f Footprint) ringOf(l nn.Kept) int {
+	if l.Window == 0 || f.full {
+		return 0
+	}
+	return l.Window + ringSlack
+}
+
 // Text returns the bytes that a text of so many tokens takes in memory. wide: the model computes in
 // float32, otherwise in the type that it is stored in.
 func (f Footprint) Text(tokens int, wide bool) int64 {
+	held, copied := f.text(tokens, wide)
+	return held + copied
+}
+
+// text returns the bytes of the caches, and those of copies that attention makes of them.
+func (f Footprint) text(tokens int, wide bool) (held, copied int64) {
 	element := 2
 	if wide || f.wide {
 		element = 4
 	}
-	var n, copied int64
+	var bounded []nn.Kept
 	caches := 0
 	for _, l := range f.layers {
 		if l.Row == 0 && l.State == 0 {
 			continue // it has no cache
 		}
 		rows := (tokens + rowStep - 1) / rowStep * rowStep
-		if l.Window > 0 && !f.full {
-			rows = min(rows, l.Window+ringSlack)
+		if ring := f.ringOf(l); ring > 0 {
+			rows = min(rows, ring)
 		}
 		row := int64(l.RowBytes(element, f.bits))
 		if f.bounds.bounds(caches, l) {
+			bounded = append(bounded, l)
 			b := f.bounds.Bounds(l.Window)
 			row = int64(l.Row * element)
-			copied = max(copied, copiesOfBounded*row*int64(b.JoinedRows(tokens, min(tokens, rows))))
 			rows += b.OwnRows() + b.Front()
 		} else if f.bits > 0 && l.Quantizes() {
 			copied = max(copied, f.copiesOf(l)*int64(tokens)*int64(l.RowBytes(element, 0)))
 		}
-		n += int64(rows)*row + 4*int64(l.State)
+		held += int64(rows)*row + 4*int64(l.State)
 		caches++
 	}
-	return n + copied
+	joined, masks := f.boundedCopies(bounded, tokens, element)
+	return held, max(copied, joined) + masks
 }
 
 // copiesOf returns how many copies of the unpacked rows of a layer attention takes.

@@ -125,6 +125,15 @@ func restoredSuite(t *testing.T, th *mlx.Thread, dtype string, compare compareFu
 				x.oracle(text)
 				x.chunks(text, len(text))
 			}
+			if c.name == "llama" && enginetest.Long {
+				// A chunk as it is served: sixteen blocks of own rows, and restored ones.
+				text := slices.Repeat(text, 600/len(text)+1)
+				m := bound(t, b.Model, restore.Options{Sink: cache.DefaultSink,
+					Window: cache.DefaultWindow, Source: tokenSource{target}})
+				x := &exact{t: t, th: th, m: m, name: "llama, usual bounds", compare: compare}
+				x.oracle(text)
+				x.chunks(text, cache.MaxChunk)
+			}
 		})
 	}
 }

@@ -18,6 +18,7 @@ type Bank struct {
 type rowCache interface {
 	Cache
 	append(s *mlx.Scope, k, v *mlx.Array) bool
+	copyNext(s *mlx.Scope, n int)
 	buffer() *buffer
 }
 
@@ -47,14 +48,17 @@ func (c *Bank) Append(s *mlx.Scope, k, v *mlx.Array) { c.append(s, k, v) }
 
 // slots returns how many rows after Front the queries before position to see. It depends on the
 // position alone, so a query sees as many whatever comes along.
-func (c *Bank) slots(to int) int {
-	if ring := c.buffer().ring; ring > 0 {
+func (c *Bank) slots(to int) int { return c.bounds.slots(to, c.buffer().ring) }
+
+// slots is Bank.slots for a bank with such a ring.
+func (b Bounds) slots(to, ring int) int {
+	if ring > 0 {
 		return min(to, ring)
 	}
-	return max(0, to-c.bounds.Window)
+	return max(0, to-b.Window)
 }
 
-// attended sets the rows, those of Front included, that the query at q attends.
+// attended sets the rows that the query at q attends. row begins after Front.
 func (c *Bank) attended(row []bool, q int) {
 	b := c.bounds
 	c.buffer().mark(row, max(b.Sink, b.reached(q)), q-b.Window+1)

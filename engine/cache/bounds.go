@@ -74,6 +74,7 @@ type boundsKey struct {
 	slots    int // of own rows, and of restored rows
 	blocks   int // of own rows, see Divided; 0 = there are no others
 	ring     int // of the bank
+	ordered  bool
 }
 
 // mask returns the (to-from, slots) bool mask. attended sets the slots that the query at q attends.
@@ -88,14 +89,14 @@ func (b boundsKey) mask(s *mlx.Scope, attended func(row []bool, q int)) *mlx.Arr
 	})
 }
 
-// mark sets the rows of positions [first, last), if there are any.
+// mark sets the rows of positions [first, last), if there are any. row begins after front.
 func (b *buffer) mark(row []bool, first, last int) {
 	if first >= last {
 		return
 	}
 	for _, w := range b.spans(first, last) {
-		for i := range row[w.start:w.stop] {
-			row[w.start+i] = true
+		for i := w.start - b.front; i < w.stop-b.front; i++ {
+			row[i] = true
 		}
 	}
 }

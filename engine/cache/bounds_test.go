@@ -80,7 +80,7 @@ func (l *divided) caches() cache.Stack { return cache.Stack{l.own, l.bank} }
 
 // attend appends rows and returns what their queries attend, row by row, in runs of at most step.
 func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float32, dim,
-	step int) (rows [][]float32) {
+	step int, ordered bool) (rows [][]float32) {
 	t.Helper()
 	n := len(q) / dim
 	do(t, th, func(s *mlx.Scope) error {
@@ -90,7 +90,8 @@ func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float3
 		}
 		var outs []*mlx.Array
 		x, queries := mlx.New(s, own, 1, 1, n, dim), mlx.New(s, q, 1, 1, n, dim)
-		for _, run := range (cache.Divided{Own: l.own, Bank: l.bank}).Update(s, x, x, step) {
+		for _, run := range (cache.Divided{Own: l.own, Bank: l.bank,
+			Ordered: ordered}).Update(s, x, x, step) {
 			outs = append(outs, enginetest.Attend(s, s.Slice(queries, 2, run.From, run.To), run.View, 1))
 		}
 		out := s.Reshape(s.Contiguous(s.Concat(2, outs...)), n, dim)
@@ -162,7 +163,8 @@ func TestOwnAndRestoredRowsDivideAText(t *testing.T) {
 				n = min(n, 3)
 			}
 			cut := func(x []float32) []float32 { return x[at*dim : (at+n)*dim] }
-			rows := l.attend(t, th, cut(q), cut(own), cut(restored), dim, 1+rng.IntN(2*cache.MaxBlock))
+			rows := l.attend(t, th, cut(q), cut(own), cut(restored), dim,
+				1+rng.IntN(2*cache.MaxBlock), rng.IntN(2) == 0)
 			for i, row := range rows {
 				for d, w := range want(at + i) {
 					if !(math.Abs(float64(row[d])-w) <= 1e-4) {

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 
 	"tandem/engine/mlx"
@@ -11,21 +12,32 @@ import (
 // query adds up.
 //
 // Few rows are attended in the buffer of the bank: own rows are copied to its front, and nothing else is.
-// For more than MaxBlock rows, own rows of several moments are needed. They lie there in blocks, and one
-// copy of the bank comes after them. A block is filled up to whole tiles, and a tile that a query does
-// not attend changes nothing of what it adds up. So the number of blocks makes no difference to the bit.
+// More than MaxBlock rows overwrite own rows that the first of them attend. So they attend blocks of own
+// rows, one of each moment, and a copy of the bank that comes after these. A block is filled up to whole
+// tiles. Attention by tiles skips a tile that a query does not attend, so the number of blocks makes no
+// difference to the bit. Attention in MLX's operations on the CPU adds zeros for it.
 type Divided struct {
 	Own  *SinkWindow
 	Bank *Bank // nil = nothing is restored
+
+	// Ordered has more than MaxBlock rows attend each own row once, in the order of positions. It is for
+	// GPUs. They do not skip what blocks repeat, which is 16 times the window in a chunk of 512 rows.
+	// And what a row gets depends on the length of its chunk there anyway.
+	Ordered bool
 }
 
-// JoinedRows returns how many rows are copied so that the largest chunk of n tokens attends own rows and
-// so many restored ones, beside those that are copied to the front of the bank.
-func (b Bounds) JoinedRows(n, restored int) int {
+// JoinedRows returns how many rows an update holds beside the caches, at most, while a text of n tokens
+// is attended in chunks. ring is that of the bank; 0 = the bank keeps every row.
+func (b Bounds) JoinedRows(n, ring int, ordered bool) int {
 	if n <= MaxBlock {
 		return 0
 	}
-	return (min(n, MaxChunk)+MaxBlock-1)/MaxBlock*b.Front() + restored
+	chunk := min(n, MaxChunk)
+	own := (chunk + MaxBlock - 1) / MaxBlock * b.Front()
+	if ordered {
+		own = b.Sink + b.Window - 1 + chunk
+	}
+	return own + b.OwnRows() + b.slots(n, ring) // own rows as they were are held too
 }
 
 // A Run is what adjacent queries of an update attend.
@@ -49,62 +61,184 @@ func (r Run) Slots(to int) int {
 
 // Update appends n own rows k and v, which may be more than MaxBlock. It returns what the n queries at
 // these positions attend, in runs of at most so many rows. Restored rows of these positions are in the
-// bank already.
-func (d Divided) Update(s *mlx.Scope, k, v *mlx.Array, most int) (runs []Run) {
+// bank already, in the same types.
+func (d Divided) Update(s *mlx.Scope, k, v *mlx.Array, most int) []Run {
 	if d.Bank == nil {
-		most = min(most, MaxBlock)
+		return d.ownAlone(s, k, v, min(most, MaxBlock))
 	}
+	if err := d.check(k, v); err != nil {
+		s.Fail(err)
+	}
+	if s.Err() != nil {
+		return nil
+	}
+	switch n := k.Dim(2); {
+	case n <= min(most, MaxBlock):
+		return d.inBank(s, k, v)
+	case d.Ordered:
+		return d.ordered(s, k, v)
+	}
+	return d.blocks(s, k, v, most)
+}
+
+// check refuses own rows that cannot be attended with those of the bank.
+func (d Divided) check(k, v *mlx.Array) error {
+	to, bank := d.Own.offset+k.Dim(2), d.Bank.buffer()
+	if k.Dim(2) == 0 {
+		return errors.New("cache: update with no rows")
+	}
+	if end := d.Bank.Offset(); end < to {
+		return fmt.Errorf("cache: rows are restored up to position %d, and %d are attended", end, to)
+	}
+	if k.Dtype() != bank.k.Dtype() || v.Dtype() != bank.v.Dtype() {
+		return fmt.Errorf("cache: own rows are %s and %s, and restored ones are %s and %s", k.Dtype(),
+			v.Dtype(), bank.k.Dtype(), bank.v.Dtype())
+	}
+	return d.Own.buf.fits(k, v)
+}
+
+// append appends own rows in pieces. It reports whether they are in.
+func (d Divided) append(s *mlx.Scope, k, v *mlx.Array) bool {
+	n := k.Dim(2)
+	for from := 0; from < n; from += MaxBlock {
+		to := min(from+MaxBlock, n)
+		if !d.Own.append(s, s.Slice(k, 2, from, to), s.Slice(v, 2, from, to)) {
+			return false
+		}
+	}
+	return true
+}
+
+// ownAlone is Update without a bank.
+func (d Divided) ownAlone(s *mlx.Scope, k, v *mlx.Array, most int) (runs []Run) {
 	n, at := k.Dim(2), d.Own.offset
 	for from := 0; from < n && s.Err() == nil; from += most {
-		r := Run{From: from, To: min(from+most, n), at: at, bank: d.Bank}
-		rows := func(x *mlx.Array) *mlx.Array { return s.Slice(x, 2, r.From, r.To) }
-		if d.Bank == nil {
-			r.View, r.own = d.Own.Update(s, rows(k), rows(v)), d.Own.buf.rows()
-		} else {
-			r.View, r.own = d.join(s, rows(k), rows(v))
-		}
-		runs = append(runs, r)
+		to := min(from+most, n)
+		view := d.Own.Update(s, s.Slice(k, 2, from, to), s.Slice(v, 2, from, to))
+		runs = append(runs, Run{View: view, From: from, To: to, at: at, own: d.Own.buf.rows()})
 	}
 	return runs
 }
 
-// join appends own rows. It returns what their queries attend, and how many of its slots are for own
-// rows.
-func (d Divided) join(s *mlx.Scope, k, v *mlx.Array) (View, int) {
-	n, at, front := k.Dim(2), d.Own.offset, d.Bank.bounds.Front()
-	own, bank := &d.Own.buf, d.Bank.buffer()
-	if end := d.Bank.Offset(); end < at+n {
-		s.Fail(fmt.Errorf("cache: rows are restored up to position %d, and %d are attended", end, at+n))
+// inBank is Update of at most MaxBlock rows, in one run.
+func (d Divided) inBank(s *mlx.Scope, k, v *mlx.Array) []Run {
+	n, at := k.Dim(2), d.Own.offset
+	if !d.append(s, k, v) {
+		return nil
 	}
-	var ks, vs []*mlx.Array // blocks of own rows
-	for from := 0; from < n; from += MaxBlock {
-		to := min(from+MaxBlock, n)
-		if !d.Own.append(s, s.Slice(k, 2, from, to), s.Slice(v, 2, from, to)) {
-			return View{}, 0
+	own, bank, front := &d.Own.buf, d.Bank.buffer(), d.Bank.bounds.Front()
+	bank.set(s, s.SliceUpdate(bank.k, own.k, 2, 0), s.SliceUpdate(bank.v, own.v, 2, 0))
+	d.Bank.copyNext(s, n) // after the write to the front, with which copies would compete
+	end := front + d.Bank.slots(at+n)
+	return []Run{{View: View{K: s.Slice(bank.k, 2, 0, end), V: s.Slice(bank.v, 2, 0, end),
+		Mask: d.mask(s, at, at+n)}, To: n, at: at, own: front, bank: d.Bank}}
+}
+
+// blocks is Update with copies of the bank, which come after the blocks of each run.
+func (d Divided) blocks(s *mlx.Scope, k, v *mlx.Array, most int) (runs []Run) {
+	n, at := k.Dim(2), d.Own.offset
+	own, bank, front := &d.Own.buf, d.Bank.buffer(), d.Bank.bounds.Front()
+	pad := front - d.Bank.bounds.OwnRows()
+	own.reserve(s, d.Bank.bounds.OwnRows(), k, v)
+	for from := 0; from < n; from += most {
+		to := min(from+most, n)
+		end := front + d.Bank.slots(at+to)
+		join := func(held, rows, bank *mlx.Array) *mlx.Array {
+			var list []*mlx.Array
+			for block := from; block < to; block += MaxBlock {
+				list = append(list, own.overlay(s, held, rows, at, at+min(block+MaxBlock, to))...)
+				if pad > 0 {
+					list = append(list, s.Zeros(rows.Dtype(), 1, rows.Dim(1), pad, rows.Dim(3)))
+				}
+			}
+			return s.Concat(2, append(list, s.Slice(bank, 2, front, end))...)
 		}
-		ks, vs = append(ks, s.Slice(own.k, 2, 0, own.rows())), append(vs, s.Slice(own.v, 2, 0, own.rows()))
+		runs = append(runs, Run{View: View{K: join(own.k, k, bank.k), V: join(own.v, v, bank.v),
+			Mask: d.mask(s, at+from, at+to)}, From: from, To: to, at: at, bank: d.Bank,
+			own: (to - from + MaxBlock - 1) / MaxBlock * front})
 	}
-	blocks, slots := len(ks), d.Bank.slots(at+n)
-	key := boundsKey{Bounds: d.Bank.bounds, from: at, to: at + n, slots: blocks*front + slots,
-		blocks: blocks, ring: bank.ring}
-	mask := key.mask(s, func(row []bool, q int) {
-		d.Own.attended(row[(q-at)/MaxBlock*front:], q)
-		d.Bank.attended(row[(blocks-1)*front:], q)
-	})
-	if blocks == 1 && k.Dtype() == bank.k.Dtype() && v.Dtype() == bank.v.Dtype() {
-		bank.set(s, s.SliceUpdate(bank.k, ks[0], 2, 0), s.SliceUpdate(bank.v, vs[0], 2, 0))
-		return View{K: s.Slice(bank.k, 2, 0, front+slots), V: s.Slice(bank.v, 2, 0, front+slots),
-			Mask: mask}, front
-	}
-	joined := func(own []*mlx.Array, restored *mlx.Array) *mlx.Array {
+	return d.done(s, k, v, runs)
+}
+
+// ordered is Update with one copy of the bank, which comes after own rows ordered by position.
+func (d Divided) ordered(s *mlx.Scope, k, v *mlx.Array) []Run {
+	n, at, b := k.Dim(2), d.Own.offset, d.Bank.bounds
+	own, bank, front := &d.Own.buf, d.Bank.buffer(), b.Front()
+	sink := min(at, b.Sink)
+	first := max(sink, at-(b.Window-1)) // the rows at positions [0, sink) and [first, at) come first
+	end := front + d.Bank.slots(at+n)
+	join := func(held, rows, bank *mlx.Array) *mlx.Array {
 		var list []*mlx.Array
-		for _, x := range own {
-			list = append(list, x)
-			if more := front - x.Dim(2); more > 0 {
-				list = append(list, s.Zeros(x.Dtype(), 1, x.Dim(1), more, x.Dim(3)))
+		for _, w := range append(own.spans(0, sink), own.spans(first, at)...) {
+			if w.start < w.stop {
+				list = append(list, s.Slice(held, 2, w.start, w.stop))
 			}
 		}
-		return s.Concat(2, append(list, s.Slice(restored, 2, front, front+slots))...)
+		return s.Concat(2, append(list, rows, s.Slice(bank, 2, front, end))...)
 	}
-	return View{K: joined(ks, bank.k), V: joined(vs, bank.v), Mask: mask}, blocks * front
+	slots := sink + at - first + n
+	key := boundsKey{Bounds: b, from: at, to: at + n, slots: slots + end - front, ring: bank.ring,
+		ordered: true}
+	mask := key.mask(s, func(row []bool, q int) {
+		d.Bank.attended(row[slots:], q)
+		for p := b.reached(q); p <= q; p++ {
+			switch {
+			case p < sink:
+				row[p] = true
+			case p < b.Sink || p > q-b.Window:
+				row[p-first+sink] = true
+			default:
+				p = q - b.Window
+			}
+		}
+	})
+	return d.done(s, k, v, []Run{{View: View{K: join(own.k, k, bank.k), V: join(own.v, v, bank.v),
+		Mask: mask}, To: n, at: at, own: slots, bank: d.Bank}})
+}
+
+// done appends the own rows of runs that have copies of what was there before.
+func (d Divided) done(s *mlx.Scope, k, v *mlx.Array, runs []Run) []Run {
+	if s.Err() != nil || !d.append(s, k, v) {
+		return nil
+	}
+	d.Bank.copyNext(s, k.Dim(2))
+	return runs
+}
+
+// mask returns what the queries at positions [from, to) of a run attend of it.
+func (d Divided) mask(s *mlx.Scope, from, to int) *mlx.Array {
+	front, blocks := d.Bank.bounds.Front(), (to-from+MaxBlock-1)/MaxBlock
+	key := boundsKey{Bounds: d.Bank.bounds, from: from, to: to, blocks: blocks,
+		slots: blocks*front + d.Bank.slots(to), ring: d.Bank.buffer().ring}
+	return key.mask(s, func(row []bool, q int) {
+		d.Own.attended(row[(q-from)/MaxBlock*front:], q)
+		d.Bank.attended(row[blocks*front:], q)
+	})
+}
+
+// overlay returns pieces of all rows of a buffer with a sink, as they are after a write up to position
+// to. x has the rows of positions from on, and held is the array before them.
+func (b *buffer) overlay(s *mlx.Scope, held, x *mlx.Array, from, to int) (pieces []*mlx.Array) {
+	at := 0                            // rows that the pieces have
+	put := func(start, first, n int) { // n rows of x
+		if n <= 0 {
+			return
+		}
+		if start > at {
+			pieces = append(pieces, s.Slice(held, 2, at, start))
+		}
+		pieces = append(pieces, s.Slice(x, 2, first, first+n))
+		at = start + n
+	}
+	put(from, 0, min(to, b.sink)-from)
+	if first := max(from, b.sink, to-b.ring); first < to {
+		start, n := (first-b.sink)%b.ring, to-first
+		around := max(0, start+n-b.ring)
+		put(b.sink, to-around-from, around)
+		put(b.sink+start, first-from, n-around)
+	}
+	if rows := b.sink + b.ring; at < rows {
+		pieces = append(pieces, s.Slice(held, 2, at, rows))
+	}
+	return pieces
 }

@@ -75,3 +75,32 @@ func TestSlotsOfAQueryDependOnItsPositionAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsThatCannotBeAttendedTogetherAreRefused updates with no rows, with more than are restored, and
+// with rows of another type than restored ones.
+func TestRowsThatCannotBeAttendedTogetherAreRefused(t *testing.T) {
+	th := enginetest.NewThread(t)
+	l := newDivided(cache.Options{}, cache.Bounds{Window: 8})
+	do(t, th, func(s *mlx.Scope) error {
+		l.update(s, 1, 4, 16, 4)
+		return s.Eval(l.caches().Arrays()...)
+	})
+	for _, c := range []struct {
+		restored, own int
+		dtype         mlx.Dtype
+	}{{0, 0, mlx.Float32}, {0, 1, mlx.Float32}, {0, 40, mlx.Float32}, {1, 1, mlx.BFloat16}} {
+		err := th.Do(t.Context(), func(s *mlx.Scope) error {
+			if c.restored > 0 {
+				x := s.Zeros(mlx.Float32, 1, 1, c.restored, 16)
+				l.bank.Append(s, x, x)
+			}
+			x := s.Zeros(c.dtype, 1, 1, c.own, 16)
+			cache.Divided{Own: l.own, Bank: l.bank}.Update(s, x, x, max(1, c.own))
+			return s.Err()
+		})
+		if err == nil {
+			t.Errorf("%+v was not refused", c)
+		}
+	}
+	do(t, th, func(s *mlx.Scope) error { l.caches().Free(s); return nil })
+}

@@ -9,7 +9,7 @@ func (c *Bank) Restored(s *mlx.Scope, n int) View {
 		return View{}
 	}
 	slots := c.slots(c.Offset())
-	key := boundsKey{Bounds: c.bounds, from: at, to: at + n, slots: front + slots, ring: buf.ring}
+	key := boundsKey{Bounds: c.bounds, from: at, to: at + n, slots: slots, ring: buf.ring}
 	return View{K: s.Slice(buf.k, 2, front, front+slots), V: s.Slice(buf.v, 2, front, front+slots),
-		Mask: s.Slice(key.mask(s, c.attended), 1, front, front+slots)}
+		Mask: key.mask(s, c.attended)}
 }

@@ -49,6 +49,9 @@ func (c *KV) append(s *mlx.Scope, k, v *mlx.Array) bool {
 	return true
 }
 
+// copyNext does nothing. No later row takes the place of an earlier one.
+func (c *KV) copyNext(*mlx.Scope, int) {}
+
 // View implements Attention.
 func (c *KV) View(s *mlx.Scope, n int) View {
 	if !shows(s, n, c.offset) {

@@ -57,10 +57,11 @@ func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	if !c.append(s, k, v) {
 		return View{K: k, V: v}
 	}
+	c.copyNext(s, k.Dim(2))
 	return c.View(s, k.Dim(2))
 }
 
-// append is Update without a view. It reports whether the rows are in.
+// append writes rows. It reports whether they are in. copyNext comes after it.
 func (c *Rotating) append(s *mlx.Scope, k, v *mlx.Array) bool {
 	if err := c.buf.fits(k, v); err != nil {
 		s.Fail(err)
@@ -77,12 +78,13 @@ func (c *Rotating) append(s *mlx.Scope, k, v *mlx.Array) bool {
 	c.offset += n
 	c.low = max(c.low, c.offset-c.buf.ring)
 	c.sched.cross(c.offset, func(_, at int) *Snapshot { return c.snapshot(at) })
-	// The rows that the next update of this size would overwrite are copied out now, in the
-	// evaluation of this one. In the next one the copy would compete with the write for the buffer,
-	// and MLX would copy the whole ring.
-	c.buf.copyOut(s, c.offset, c.offset+n)
 	return true
 }
+
+// copyNext copies out the snapshots whose rows an update with n more rows would overwrite. It does so
+// in the evaluation of the last one. In the next one the copy would compete with the write for the
+// buffer, and MLX would copy the whole ring.
+func (c *Rotating) copyNext(s *mlx.Scope, n int) { c.buf.copyOut(s, c.offset, c.offset+n) }
 
 // View implements Attention.
 func (c *Rotating) View(s *mlx.Scope, n int) View {

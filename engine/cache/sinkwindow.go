@@ -16,8 +16,8 @@ import (
 // covers each of them, so that what a query adds up has one order.
 //
 // MaxBlock rows are slack. They let a block be dropped again, and they are the most that one Update
-// takes. A longer run is written and attended in pieces of MaxBlock rows, so that the slack of a
-// whole chunk is not needed.
+// takes. A longer run is written in pieces of MaxBlock rows, so that the slack of a whole chunk is not
+// needed.
 type SinkWindow struct {
 	bounds Bounds
 	offset int
@@ -79,7 +79,7 @@ func (c *SinkWindow) append(s *mlx.Scope, k, v *mlx.Array) bool {
 	c.offset += n
 	c.low = max(c.low, c.offset-c.buf.ring)
 	c.sched.cross(c.offset, func(_, at int) *Snapshot { return c.snapshot(at) })
-	c.buf.copyOut(s, c.offset, c.offset+n) // see Rotating.append
+	c.buf.copyOut(s, c.offset, c.offset+n) // see Rotating.copyNext
 	return true
 }
 

@@ -42,7 +42,7 @@
 // # What it costs
 //
 // Own rows do not grow: sink + window-1 rows, and cache.MaxBlock rows of slack, so that a verify block
-// can be dropped. A longer run is attended in pieces of that many rows, so no slack for a whole chunk
+// can be dropped. A longer run is written in pieces of that many rows, so no slack for a whole chunk
 // is needed. Restored rows do grow with the text, in the bank, and so do the caches of a drafter with
 // full layers. [Model.Bytes] measures each apart. A bounded layer without a bank keeps the least and
 // forgets.
@@ -50,10 +50,12 @@
 // A query attends own and restored rows at once. That keeps one order for its sum, which the bit tier
 // needs. Two softmaxes joined afterwards would round otherwise. So a bank has room for a copy of the
 // own rows before the restored ones. A step or a verify block copies nothing else. A chunk of a prompt
-// copies the bank once for each layer. See [cache.Divided].
+// copies the bank once for each layer. On the CPU, it copies own rows for every 32 rows too: 16 times
+// what the window takes. In 16 bits there, queries attend all of these. See [cache.Divided].
 //
-// On the CPU, a bounded layer takes so many times what a layer with all its own rows takes. It has 8
-// heads of 64 elements over 4, in float32. Figures are medians of 7 interleaved pairs:
+// On the CPU in float32, a bounded layer takes so many times what a layer with all its own rows takes.
+// It attends by tiles, and has 8 heads of 64 elements over 4, a sink of 4 rows and a window of 64.
+// Figures are medians of 7 interleaved pairs:
 //
 //	positions   chunk of 512 rows   verify block of 8   step
 //	4,096       1.4 (6.8)           1.2 (2.9)           1.1 (2.3)

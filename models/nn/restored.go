@@ -30,7 +30,8 @@ func (h Heads) Restore(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, l
 		if r == nil || r.Bank == nil || s.Err() != nil {
 			continue
 		}
-		kv := norm(r.KV)
+		// In the types of own rows, so that both lie in one buffer.
+		kv := norm(lm.KV{K: s.AsType(r.K, qk.Dtype()), V: s.AsType(r.V, v.Dtype())})
 		if rope != nil {
 			kv.K = rope.Forward(s, kv.K, q.Pos)
 		}
@@ -51,14 +52,15 @@ func (h Heads) attendBounded(s *mlx.Scope, queries *mlx.Array, kv lm.KV, q lm.Se
 	r := q.Bounded[layer]
 	most := q.N
 	if q.Apart {
-		most = cache.MaxBlock // as few as a step has, so that rows have their places as in a step
+		most = cache.MaxBlock // as few as a step has, so that keys have the places that they have in a step
 	}
-	r.Runs = cache.Divided{Own: own, Bank: r.Bank}.Update(s, kv.K, kv.V, most)
+	d := cache.Divided{Own: own, Bank: r.Bank, Ordered: !q.Apart && s.Thread().GPU()}
+	r.Runs = d.Update(s, kv.K, kv.V, most)
 	return h.attendRuns(s, queries, q, r)
 }
 
-// attendRuns attends what a bounded layer shows, which is the layer itself or another one whose keys it
-// shares.
+// attendRuns attends what a bounded layer shows. The queries are its own, or those of a layer that
+// shares its keys.
 func (h Heads) attendRuns(s *mlx.Scope, queries *mlx.Array, q lm.Sequence,
 	r *lm.Bounded) *mlx.Array {
 	if len(r.Runs) == 0 {

@@ -17,9 +17,9 @@ import (
 func TestRunsOfAnyLengthGiveTheSameBits(t *testing.T) {
 	th := enginetest.NewThread(t)
 	h := nn.Heads{Q: 4, KV: 2, Dim: 16, Scale: 0.25}
-	const rows, chunk = 300, 128
+	const rows, chunk = 600, cache.MaxChunk
 	for _, b := range []cache.Bounds{{Sink: 4, Window: 64}, {Sink: 0, Window: 3},
-		{Sink: 4, Window: 20, Reach: 90}} {
+		{Sink: 4, Window: 300}, {Sink: 4, Window: 20, Reach: 90}} {
 		var want []float32
 		for _, most := range []int{1, 7, cache.MaxBlock, 100, chunk} {
 			for _, apart := range []bool{false, true} {
@@ -53,21 +53,58 @@ func TestRowsApartGiveTheSameBits(t *testing.T) {
 	}
 }
 
+// TestRestoredRowsGetTheTypesOfOwnRows attends own values in float32 and restored ones in bfloat16, in a
+// step and in a chunk. A checkpoint whose norms are float32 has such ones.
+func TestRestoredRowsGetTheTypesOfOwnRows(t *testing.T) {
+	th := enginetest.NewThread(t)
+	h := nn.Heads{Q: 4, KV: 2, Dim: 16, Scale: 0.25}
+	b := cache.Bounds{Sink: 1, Window: 3}
+	bank := cache.NewBank(cache.Options{}, b)
+	q := lm.Sequence{Caches: []cache.Cache{cache.NewSinkWindow(b), bank}}
+	for _, n := range []int{40, 1, 8} {
+		q.N = n
+		enginetest.Do(t, th, func(s *mlx.Scope) error {
+			restored := s.Zeros(mlx.BFloat16, 1, h.KV, n, h.Dim)
+			q.Bounded = []*lm.Bounded{{KV: lm.KV{K: restored, V: restored}, Bank: bank}}
+			qk := s.Zeros(mlx.BFloat16, 1, h.Q+h.KV, n, h.Dim)
+			v := s.Zeros(mlx.Float32, 1, h.KV, n, h.Dim)
+			h.Restore(s, qk, v, nil, lm.Batch{q}, 0, func(kv lm.KV) lm.KV { return kv })
+			out := h.Attend(s, qk, v, nil, lm.Batch{q}, 0)
+			return s.Eval(append(cache.Stack(q.Caches).Arrays(), out)...)
+		})
+		q.Pos += n
+	}
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
+		defer cache.Stack(q.Caches).Free(s)
+		for _, c := range q.Caches {
+			a := c.Arrays()
+			if a[0].Dtype() != mlx.BFloat16 || a[1].Dtype() != mlx.Float32 {
+				t.Errorf("%T holds keys in %v and values in %v", c, a[0].Dtype(), a[1].Dtype())
+			}
+		}
+		return nil
+	})
+}
+
 // attendText returns what the queries of a text attend, in runs of at most so many rows.
 func attendText(t *testing.T, th *mlx.Thread, h nn.Heads, b cache.Bounds, opts cache.Options, rows,
 	most int, apart bool) (out []float32) {
 	t.Helper()
 	bank := cache.NewBank(opts, b)
 	q := lm.Sequence{Apart: apart, Caches: []cache.Cache{cache.NewSinkWindow(b), bank}}
+	var text *mlx.Array // of all heads
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
+		text = s.Keep(s.Normal(s.Key(1), mlx.Float32, 0, 1, 1, h.Q+4*h.KV, rows, h.Dim))
+		return s.Eval(text)
+	})
 	for ; q.Pos < rows; q.Pos += q.N {
 		q.N = min(most, rows-q.Pos)
 		enginetest.Do(t, th, func(s *mlx.Scope) error {
-			normal := func(seed uint64, heads int) *mlx.Array {
-				x := s.Normal(s.Key(seed), mlx.Float32, 0, 1, 1, heads, rows, h.Dim)
-				return s.Slice(x, 2, q.Pos, q.Pos+q.N)
+			part := func(from, heads int) *mlx.Array {
+				return s.Slice(s.Slice(text, 1, from, from+heads), 2, q.Pos, q.Pos+q.N)
 			}
-			q.Bounded = []*lm.Bounded{{KV: lm.KV{K: normal(1, h.KV), V: normal(2, h.KV)}, Bank: bank}}
-			qk, v := normal(3, h.Q+h.KV), normal(4, h.KV)
+			q.Bounded = []*lm.Bounded{{KV: lm.KV{K: part(0, h.KV), V: part(h.KV, h.KV)}, Bank: bank}}
+			qk, v := part(2*h.KV, h.Q+h.KV), part(h.Q+3*h.KV, h.KV)
 			h.Restore(s, qk, v, nil, lm.Batch{q}, 0, func(kv lm.KV) lm.KV { return kv })
 			x := s.Contiguous(h.Attend(s, qk, v, nil, lm.Batch{q}, 0))
 			if err := s.Eval(append(cache.Stack(q.Caches).Arrays(), x)...); err != nil {
@@ -78,7 +115,11 @@ func attendText(t *testing.T, th *mlx.Thread, h nn.Heads, b cache.Bounds, opts c
 			return err
 		})
 	}
-	enginetest.Do(t, th, func(s *mlx.Scope) error { cache.Stack(q.Caches).Free(s); return nil })
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
+		text.Free()
+		cache.Stack(q.Caches).Free(s)
+		return nil
+	})
 	return out
 }
 
