@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"slices"
 
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -107,8 +108,9 @@ type recordedBlock struct {
 	drafts     []int32   // (n)
 }
 
-// readBlocks reads the blocks of a case.
-func readBlocks(s *mlx.Scope, file *mlx.Tensors, vocab int) (list []recordedBlock, err error) {
+// readBlocks reads the blocks of a case, whose target has so many tokens and rows of taps. Contexts grow
+// from block to block, as those of one request do.
+func readBlocks(s *mlx.Scope, file *mlx.Tensors, vocab, taps int) (list []recordedBlock, err error) {
 	ints := map[string][]int32{}
 	for _, name := range []string{"context", "anchor", "n", "drafts"} {
 		if ints[name], err = mlx.Read[int32](s, file.Load(s, name)); err != nil {
@@ -132,7 +134,16 @@ func readBlocks(s *mlx.Scope, file *mlx.Tensors, vocab int) (list []recordedBloc
 		return nil, fmt.Errorf("%d blocks of %d rows by %d tokens have %d contexts, %d anchors, %d drafts and %d logits",
 			n, rows, vocab, len(contexts), len(anchors), len(drafts), len(logits))
 	}
+	before := int32(0)
 	for i, n := range ints["n"] {
+		switch to, anchor := contexts[i], anchors[i]; {
+		case to < before || int(to) > taps:
+			return nil, fmt.Errorf("a block has %d rows of context, after one with %d; %d are recorded", to,
+				before, taps)
+		case anchor < 0 || int(anchor) >= vocab:
+			return nil, fmt.Errorf("a block begins with token %d, which is not one of %d", anchor, vocab)
+		}
+		before = contexts[i]
 		list = append(list, recordedBlock{int(contexts[i]), int(n), anchors[i],
 			logits[:int(n)*vocab], drafts[:n]})
 		logits, drafts = logits[int(n)*vocab:], drafts[n:]
@@ -143,7 +154,7 @@ func readBlocks(s *mlx.Scope, file *mlx.Tensors, vocab int) (list []recordedBloc
 // draft drafts all blocks of a case in one request that goes on.
 func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, from int,
 	file *mlx.Tensors) error {
-	blocks, err := readBlocks(s, file, on.config.VocabSize)
+	blocks, err := readBlocks(s, file, on.config.VocabSize, on.taps.Dim(0))
 	if err != nil {
 		return err
 	}
@@ -151,10 +162,6 @@ func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, from int,
 	defer caches.Free(s)
 	taps := len(m.Taps())
 	for _, b := range blocks {
-		if b.context > on.taps.Dim(0) {
-			return fmt.Errorf("a block has %d rows of context, and %d are recorded", b.context,
-				on.taps.Dim(0))
-		}
 		for at := caches[0].Offset(); at < b.context; at = caches[0].Offset() {
 			m.Context(s, on.TapsOf(s, taps, at, min(at+cache.MaxBlock, b.context)), from+at, caches)
 			if err := s.Eval(caches.Arrays()...); err != nil {
@@ -231,6 +238,10 @@ func newRecordedTarget(s *mlx.Scope, files *mlx.Tensors, config []byte, scale fl
 	if err := s.Err(); err != nil {
 		r.free()
 		return nil, err
+	}
+	if e, h := r.embedding.Shape(), r.head.Shape(); !slices.Equal(e, h) {
+		r.free()
+		return nil, fmt.Errorf("the target's embedding is %v, and its head is %v", e, h)
 	}
 	var c struct {
 		Layers int `json:"num_target_layers"`

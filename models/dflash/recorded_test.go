@@ -53,8 +53,19 @@ func changedTensors(t *testing.T, th *mlx.Thread, data []byte,
 	return out.Bytes()
 }
 
+// lastIs changes the last number of an array.
+func lastIs(of string, last int32) func(s *mlx.Scope, name string, a *mlx.Array) *mlx.Array {
+	return func(s *mlx.Scope, name string, a *mlx.Array) *mlx.Array {
+		if name != of {
+			return a
+		}
+		return s.SliceUpdate(a, mlx.New(s, []int32{last}, 1), 0, a.Dim(0)-1)
+	}
+}
+
 // TestRecordedDraftsAreCompared drafts one case as it was recorded, and refuses what cannot be
-// compared: a logit that is no number in any row, and files that lack rows.
+// compared: a logit that is no number in any row, files that lack rows, tokens that there are not, and
+// contexts that become shorter.
 func TestRecordedDraftsAreCompared(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const name = "causal"
@@ -88,6 +99,22 @@ func TestRecordedDraftsAreCompared(t *testing.T) {
 			}
 			return s.Slice(a, 0, 0, 2)
 		}},
+		{"target.safetensors", "its head is", func(s *mlx.Scope, name string, a *mlx.Array) *mlx.Array {
+			if name != "head" {
+				return a
+			}
+			return s.Slice(a, 0, 0, a.Dim(0)-1)
+		}},
+		{"target.safetensors", "its head is", func(s *mlx.Scope, name string, a *mlx.Array) *mlx.Array {
+			if name != "head" {
+				return a
+			}
+			return s.Concat(0, a, s.Slice(a, 0, 0, 1))
+		}},
+		{"blocks.safetensors", "begins with token 1073741824", lastIs("anchor", 1<<30)},
+		{"blocks.safetensors", "begins with token -1", lastIs("anchor", -1)},
+		{"blocks.safetensors", "rows of context", lastIs("context", -1)},
+		{"blocks.safetensors", "after one with", lastIs("context", 0)},
 	} {
 		files := recordedCase(t, th, name, c.file, c.change)
 		list, err := dflash.DraftRecorded(t.Context(), th, files, mlx.Float32)
