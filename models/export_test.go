@@ -5,3 +5,9 @@ func (f Footprint) Held(tokens int, wide bool) int64 {
 	held, _ := f.text(tokens, wide)
 	return held
 }
+
+// PairFTheta checks an f_theta of any drafter against a model.
+func PairFTheta(b *Bundle, c *FThetaConfig) error {
+	m := b.Model.(*model)
+	return c.Pair(c.DrafterNumLayers, c.DrafterNumKVHeads*c.DrafterHeadDim, m.layers, m.KVShapes())
+}

@@ -296,8 +296,8 @@ func (f Footprint) text(tokens int, wide bool) (held, copied int64) {
 	var bounded []nn.Kept
 	caches := 0
 	for _, l := range f.layers {
-		if l.Row == 0 && l.State == 0 {
-			continue // it has no cache
+		if !l.Keeps() {
+			continue
 		}
 		rows := (tokens + rowStep - 1) / rowStep * rowStep
 		if ring := f.ringOf(l); ring > 0 {

@@ -2,6 +2,7 @@ package models_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"tandem/engine/cache"
@@ -159,7 +160,8 @@ func besideCaches(t *testing.T, th *mlx.Thread, m lm.Model, tokens, n int,
 }
 
 // TestExactLayersAreCountedByCache makes one layer after another exact, in a model in which some layers
-// have no cache. Only the number of the cache of attention leaves nothing bounded.
+// have no cache. Only the number of the cache of attention leaves nothing bounded. An f_theta that
+// numbers all layers is refused.
 func TestExactLayersAreCountedByCache(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const tokens = cache.MaxChunk
@@ -178,6 +180,17 @@ func TestExactLayersAreCountedByCache(t *testing.T) {
 		t.Fatalf("caches %v are of attention", bounded)
 	}
 	layers := b.Model.Config().Layers
+	shape := b.Model.(restorable).KVShapes()[bounded[0]]
+	for n, want := range map[int]string{layers: "and 3 of them keep something", 3: "", 2: "keep something"} {
+		c, err := models.ReadFTheta(enginetest.TinyFTheta(t, map[string]any{"verifier_num_layers": n,
+			"verifier_num_kv_heads": shape.Heads, "verifier_head_dim": shape.Dim}))
+		if err == nil {
+			err = models.PairFTheta(b, c)
+		}
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("an f_theta of %d layers, for %d: %v", n, layers, err)
+		}
+	}
 	for exact := range layers {
 		c, err := models.ReadFTheta(enginetest.TinyFTheta(t, map[string]any{
 			"exact_layers": []int{exact}, "verifier_num_layers": layers}))

@@ -87,8 +87,8 @@ func readFTheta(fsys fs.FS) (*ftheta.Config, error) {
 }
 
 // LoadFTheta loads the f_theta in a folder for a model and its drafter, which must outlive it. One
-// that was trained for another model or on another drafter is refused before its weights are read.
-// Errors about the f_theta are of type *Error.
+// whose sizes are those of another model or drafter is refused before its weights are read. Errors about
+// the f_theta are of type *Error.
 func LoadFTheta(ctx context.Context, target *Bundle, d *Drafter, dir string,
 	opts Options) (*FTheta, error) {
 	if opts.Name == "" {
@@ -134,7 +134,7 @@ func loadFTheta(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,
 	}
 	m := target.Model.(*model)
 	layers, row := f.Stack.Layers()
-	if err := config.Pair(layers, row, m.Config().Layers, m.KVShapes()); err != nil {
+	if err := config.Pair(layers, row, m.layers, m.KVShapes()); err != nil {
 		return nil, err
 	}
 	c, err := openCheckpoint(ctx, fsys, opts.Progress)

@@ -252,7 +252,7 @@ func (b *Bundle) assemble(w *nn.Weights, text []byte, cfg *config) error {
 	}
 	named = append(named, fillEnds(b.Tokenizer))
 	conf.EOS = joinEOS(conf.VocabSize, named...)
-	b.Model = &model{Model: m, config: conf}
+	b.Model = &model{Model: m, config: conf, layers: keptLayers(arch)}
 	return nil
 }
 
@@ -394,6 +394,7 @@ func (b *Bundle) Close() error {
 type model struct {
 	nn.Model
 	config lm.Config
+	layers []nn.Kept // what they keep
 }
 
 // Config implements lm.Model.

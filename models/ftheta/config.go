@@ -165,19 +165,17 @@ func (c *Config) Parameters() int64 {
 func (c *Config) in() int { return c.DrafterNumLayers * c.DrafterNumKVHeads * c.DrafterHeadDim }
 
 // Pair checks the config against the drafter and the target that it was trained with: the drafter's
-// layers with the elements of the keys of each, the number of the target's layers, and what its caches
-// keep. A layer of the target that cannot be restored must be exact. The last layers of a target may
-// keep nothing; then the config may leave them out. Weights of other models of these sizes cannot be
-// told apart.
-func (c *Config) Pair(drafterLayers, drafterRow, layers int, target []lm.KVShape) error {
+// layers with the elements of the keys of each, what the target's layers keep, and the shapes of its
+// caches. A layer whose rows have another shape must be exact. Weights of other models of these sizes
+// cannot be told apart.
+func (c *Config) Pair(drafterLayers, drafterRow int, layers []nn.Kept, target []lm.KVShape) error {
 	if row := c.DrafterNumKVHeads * c.DrafterHeadDim; drafterLayers != c.DrafterNumLayers ||
 		drafterRow != row {
 		return fmt.Errorf("the f_theta reads a drafter of %d layers with keys of %d elements, and this one has %d with %d: take the f_theta trained on this drafter",
 			c.DrafterNumLayers, row, drafterLayers, drafterRow)
 	}
-	if c.VerifierNumLayers != layers && c.VerifierNumLayers != len(target) {
-		return fmt.Errorf("the f_theta restores a model of %d layers, and this one has %d: take the f_theta trained for this model",
-			c.VerifierNumLayers, layers)
+	if err := c.pairLayers(layers); err != nil {
+		return err
 	}
 	for i, shape := range target {
 		kv, dim := c.Shape(i)
@@ -187,4 +185,26 @@ func (c *Config) Pair(drafterLayers, drafterRow, layers int, target []lm.KVShape
 		}
 	}
 	return nil
+}
+
+// pairLayers checks the number of the target's layers. The last layers of a target may keep nothing;
+// then the config may leave them out. If others keep nothing, their decoders would have numbers of
+// layers that are none of caches.
+func (c *Config) pairLayers(layers []nn.Kept) error {
+	caches, between := 0, false
+	for i, l := range layers {
+		if l.Keeps() {
+			between = between || caches < i
+			caches++
+		}
+	}
+	switch n := c.VerifierNumLayers; {
+	case n == caches || n == len(layers) && !between:
+		return nil
+	case between:
+		return fmt.Errorf("the f_theta restores a model of %d layers, and this one has %d, and %d of them keep something: take an f_theta that numbers these alone",
+			n, len(layers), caches)
+	}
+	return fmt.Errorf("the f_theta restores a model of %d layers, and this one has %d: take the f_theta trained for this model",
+		c.VerifierNumLayers, len(layers))
 }

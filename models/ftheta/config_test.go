@@ -52,23 +52,33 @@ func TestConfigOfHeterogeneousLayers(t *testing.T) {
 	sliding, full := lm.KVShape{Heads: 8, Dim: 256}, lm.KVShape{Heads: 4, Dim: 64}
 	three := []lm.KVShape{sliding, sliding, full} // the last one is exact
 	for _, r := range []struct {
-		drafter, row, layers int
-		target               []lm.KVShape
-		ok                   bool
+		drafter, row int
+		layers       string // K keeps something, - nothing
+		target       []lm.KVShape
+		ok           bool
 	}{
-		{5, 1024, 3, three, true},
-		{5, 1024, 3, []lm.KVShape{sliding, {}, full}, true},
-		{5, 1024, 3, three[:1], true}, // the others attend its keys
-		{5, 1024, 5, three, true},     // the config leaves two out that keep nothing
-		{5, 1024, 1, three[:1], false},
-		{5, 1024, 2, three[:2], false},
-		{5, 1024, 4, three[:2], false},
-		{4, 1024, 3, three, false},
-		{5, 512, 3, three, false},
-		{5, 1024, 3, []lm.KVShape{full, sliding, full}, false},
-		{5, 1024, 4, []lm.KVShape{sliding, sliding, full, sliding}, false},
+		{5, 1024, "KKK", three, true},
+		{5, 1024, "KKK", []lm.KVShape{sliding, {}, full}, true},
+		{5, 1024, "K--", three[:1], true},  // the others attend its keys
+		{5, 1024, "KKK--", three, true},    // the config leaves two out that keep nothing
+		{5, 1024, "K-K-K", three, true},    // so it does here
+		{5, 1024, "KKK", three[:2], true},  // the last one keeps a state
+		{5, 1024, "K-K", three[:2], false}, // its numbers are of layers
+		{5, 1024, "KK", three[:2], false},
+		{5, 1024, "K", three[:1], false},
+		{5, 1024, "KKKK", three[:2], false},
+		{4, 1024, "KKK", three, false},
+		{5, 512, "KKK", three, false},
+		{5, 1024, "KKK", []lm.KVShape{full, sliding, full}, false},
+		{5, 1024, "KKKK", []lm.KVShape{sliding, sliding, full, sliding}, false},
 	} {
-		if err := c.Pair(r.drafter, r.row, r.layers, r.target); (err == nil) != r.ok {
+		layers := make([]nn.Kept, len(r.layers))
+		for i, c := range r.layers {
+			if c == 'K' {
+				layers[i].Row = 1
+			}
+		}
+		if err := c.Pair(r.drafter, r.row, layers, r.target); (err == nil) != r.ok {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}

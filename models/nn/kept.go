@@ -22,6 +22,9 @@ func KeptHeads(heads, dim, window int) Kept {
 	return Kept{Row: 2 * heads * dim, Key: dim, Value: dim, Window: window}
 }
 
+// Keeps reports whether the layer has a cache.
+func (k Kept) Keeps() bool { return k.Row > 0 || k.State > 0 }
+
 // Quantizes reports whether cache.Options.Bits changes what the layer keeps.
 func (k Kept) Quantizes() bool { return k.Row > 0 && k.Window == 0 }
 
