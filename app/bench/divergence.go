@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"tandem/engine"
 	"tandem/engine/lm"
@@ -107,6 +108,38 @@ func lowered(logit float32, t mlx.Dtype) float32 {
 	_, exponent := math.Frexp(float64(logit))
 	gap := max(1e-4, 2*math.Ldexp(1, exponent-digits))
 	return math.Nextafter32(float32(float64(logit)-gap), float32(math.Inf(-1)))
+}
+
+// differs says where an arm that must be equal to the oracle leaves its answer to a sample; empty if
+// it does not. A bounded layer sums in another order. So a divergence is excused where the oracle's
+// two best tokens are nearly equal. In 16 bits a sum differs by more, and it is enough that both
+// find the needle or neither does.
+func (e *subject) differs(ctx context.Context, a, oracle *recallArm, i int) (string, error) {
+	if slices.Equal(a.ids[i], oracle.ids[i]) {
+		return "", nil
+	}
+	if e.bundle.Model.Config().Dtype != mlx.Float32 &&
+		*a.samples[i].Correct == *oracle.samples[i].Correct {
+		return "", nil
+	}
+	u := umpire{e.thread, e.bundle.Model,
+		func(m lm.Model) *engine.Engine { return e.open(m, engine.Options{}) }}
+	d, err := u.judge(ctx, engine.Request{Prompt: oracle.prompts[i], Fresh: true,
+		Seed: new(uint64(0))}, oracle.ids[i], a.ids[i])
+	if err != nil || d.excused {
+		return "", err
+	}
+	return d.String(), nil
+}
+
+// differsAnywhere is differs for all samples: it says where the first one does.
+func (e *subject) differsAnywhere(ctx context.Context, a, oracle *recallArm) (string, error) {
+	for i := range a.samples {
+		if why, err := e.differs(ctx, a, oracle, i); why != "" || err != nil {
+			return why, err
+		}
+	}
+	return "", nil
 }
 
 // A watched model keeps the logits of the token at a position.

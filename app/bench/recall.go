@@ -153,6 +153,28 @@ func (r *recall) measure(ctx context.Context, h haystack, table func(benchTable)
 	return r.controls(ctx, h)
 }
 
+// controls returns an error if the identity arm says what the oracle does not. Then the machinery of
+// restoration is wrong, whatever restores.
+func (r *recall) controls(ctx context.Context, h haystack) error {
+	var wrong []error
+	for _, a := range r.arms {
+		if a.name != armIdentity && a.name != exactLayers+armIdentity {
+			continue
+		}
+		for i := range a.samples {
+			why, err := r.differs(ctx, a, r.arms[0], i)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				wrong = append(wrong, fmt.Errorf("%s, %s: sample %d is answered %q, and %q by the oracle: %s",
+					h.name, a.name, i, a.samples[i].Text, r.arms[0].samples[i].Text, why))
+			}
+		}
+	}
+	return errors.Join(wrong...)
+}
+
 // table shows all arms beside each other.
 func (r *recall) table(h haystack) benchTable {
 	sink, window := r.bounds()
