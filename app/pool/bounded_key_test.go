@@ -160,3 +160,23 @@ func halve(t *testing.T, path string) {
 			file.Close(), os.Rename(path+".half", path))
 	})
 }
+
+// Exact layers beside bounded ones may have fewer bits. Checkpoints and what is learned tell both.
+func TestKeyOfBoundedLayersTellsTheBitsOfExactOnes(t *testing.T) {
+	dir := wideHeads(t)
+	drafter := filepath.Join(dir, "drafter")
+	if err := errors.Join(os.Rename(enginetest.TinyDrafter(t, nil), drafter),
+		os.Rename(enginetest.TinyFTheta(t, map[string]any{"verifier_head_dim": 32,
+			"exact_layers": []int{1}}), filepath.Join(drafter, models.FThetaFolder))); err != nil {
+		t.Fatal(err)
+	}
+	keys, learned := map[string]bool{}, map[string]bool{}
+	for _, bits := range []int{0, 8, 4} {
+		r := open(t, setup{Model: dir, KVLayout: control.KVBounded, KVBits: bits})
+		keys[r.keyOf(t)] = true
+		learned[r.pool.current().learnedForm()] = true
+	}
+	if len(keys) != 3 || len(learned) != 3 || learned[""] {
+		t.Errorf("three forms have %d keys, and learn as %v", len(keys), learned)
+	}
+}
