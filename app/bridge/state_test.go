@@ -150,7 +150,7 @@ func (b *bench) kill() (pid int) {
 	b.t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{"BRIDGE_TEST_RUN=" + b.checkout, "BRIDGE_TEST_STATE=" + b.runner.State,
-		"PATH=" + b.env["PATH"], "HOME=" + b.env["HOME"]}
+		"PATH=" + b.env["PATH"], "HOME=" + b.env["HOME"], "RUNNER_TEMP=" + b.env["RUNNER_TEMP"]}
 	if err := cmd.Start(); err != nil {
 		b.t.Fatal(err)
 	}
