@@ -20,8 +20,8 @@ func (e *Engine) KVBytes() lm.KVBytes {
 	return e.held.sum
 }
 
-// noteHeld notes what a task's caches hold after a round. Only models with bounded layers have
-// someone who asks.
+// noteHeld notes what a task's caches hold. It is part of the work of a round, on the MLX thread. Other
+// models than those with bounded layers are not asked for it.
 func (e *Engine) noteHeld(t *task) {
 	if _, ok := e.model.(lm.BoundedModel); ok {
 		e.setHeld(t, e.measure(t))
@@ -36,7 +36,7 @@ func (e *Engine) setHeld(t *task, now lm.KVBytes) {
 	t.held = now
 }
 
-// measure returns what a task's caches hold.
+// measure returns what a task's caches hold, on the MLX thread.
 func (e *Engine) measure(t *task) (sum lm.KVBytes) {
 	if m, ok := e.model.(lm.BoundedModel); ok {
 		return m.Bytes(t.caches)

@@ -10,9 +10,15 @@ import (
 )
 
 // A boundedChain is a chain that says its caches were those of bounded layers.
-type boundedChain struct{ *enginetest.Chain }
+type boundedChain struct {
+	*enginetest.Chain
+	bytes func() // called before the answer; nil = nothing
+}
 
-func (boundedChain) Bytes(caches []cache.Cache) (sum lm.KVBytes) {
+func (m boundedChain) Bytes(caches []cache.Cache) (sum lm.KVBytes) {
+	if m.bytes != nil {
+		m.bytes()
+	}
 	for _, c := range caches {
 		sum.Own += c.Bytes()
 	}
@@ -23,7 +29,7 @@ func (boundedChain) Bytes(caches []cache.Cache) (sum lm.KVBytes) {
 // as it is in flight, whichever had the last round.
 func TestKVBytesAreThoseInFlight(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{})
-	f.model = boundedChain{f.chain}
+	f.model = boundedChain{f.chain, nil}
 	if got := f.KVBytes(); got != (lm.KVBytes{}) {
 		t.Errorf("before the first request: %+v", got)
 	}
@@ -53,5 +59,35 @@ func TestKVBytesAreThoseInFlight(t *testing.T) {
 	stopOne()
 	if got := f.KVBytes(); got != (lm.KVBytes{}) {
 		t.Errorf("after the last request: %+v", got)
+	}
+}
+
+// TestAPanicInKVBytesFailsOneRequest: caches are measured on the MLX thread, where a panic ends a
+// request and not the process. It comes in a prefill, a plain step and after it.
+func TestAPanicInKVBytesFailsOneRequest(t *testing.T) {
+	for after := range 3 {
+		f := newFixture(t, enginetest.Cycle(50), Options{})
+		calls := 0
+		f.model = boundedChain{f.chain, func() {
+			if calls++; calls == after+1 {
+				panic("no bytes")
+			}
+		}}
+		request := Request{Prompt: counting(0, 10), MaxTokens: new(8), IgnoreEOS: true}
+		failed := false
+		for _, err := range f.Generate(t.Context(), request) {
+			failed = failed || err != nil
+		}
+		if !failed {
+			t.Errorf("after %d measurements a panic failed nothing", after)
+		}
+		if got := f.KVBytes(); got != (lm.KVBytes{}) {
+			t.Errorf("after it: %+v", got)
+		}
+		for _, err := range f.Generate(t.Context(), request) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }

@@ -80,6 +80,7 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 			// more than decoding does, so it is left out for them.
 			s.ClearCache()
 		}
+		e.noteHeld(t)
 		return err
 	})
 	if err != nil {

@@ -136,11 +136,6 @@ func (e *Engine) savePolicies() {
 func (e *Engine) runRound(tasks []*task, work func(tasks []*task, alone bool) error, alone bool) {
 	err := work(tasks, alone)
 	if err == nil {
-		for _, t := range tasks {
-			if !t.finished {
-				e.noteHeld(t)
-			}
-		}
 		return
 	}
 	failed := e.roundError(err)

@@ -58,6 +58,9 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 			return err
 		}
 		e.handOver(s, p)
+		for _, t := range p.tasks {
+			e.noteHeld(t)
+		}
 		p.syncs, p.cost = e.thread.Syncs()-syncs, time.Since(start)
 		return nil
 	})

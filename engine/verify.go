@@ -66,6 +66,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 		cost = time.Since(start)
 		e.tellDrafts(s, t, committed{kept, len(t.tokens) - 1, b.draw.layers, b.draw.taps,
 			b.carried})
+		e.noteHeld(t)
 		t.stats.Host += time.Since(readAt) - (s.TimeInC() - inC)
 		t.stats.Syncs += int(e.thread.Syncs() - syncs)
 		return nil
