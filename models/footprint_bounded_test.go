@@ -14,8 +14,8 @@ import (
 )
 
 // TestFootprintOfBoundedTextEqualsCaches compares the predicted memory of a text with the caches of
-// pairs: with exact layers, with layers that slide, whose banks are rings or keep every row, and with
-// rows in 8 bits.
+// pairs: with exact layers, also in rows of 8 bits, and with layers that slide, whose banks are rings or
+// keep every row.
 func TestFootprintOfBoundedTextEqualsCaches(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const tokens = cache.MaxChunk // buffers grow by a divisor of this number
@@ -26,13 +26,20 @@ func TestFootprintOfBoundedTextEqualsCaches(t *testing.T) {
 	}{
 		{"qwen3", nil, cache.Options{}},
 		{"qwen3", map[string]any{"exact_layers": []int{0, 2}, "window_size": 30}, cache.Options{}},
+		{"qwen3", map[string]any{"exact_layers": []int{1}, "verifier_head_dim": 32},
+			cache.Options{Bits: 8}},
 		{"gemma3_text", map[string]any{"window_size": 6}, cache.Options{}},
 		{"gemma3_text", map[string]any{"window_size": 6}, cache.Options{Layout: cache.Full}},
 		{"gemma3_text", map[string]any{"window_size": 16}, cache.Options{}}, // sliding layers stay
 	} {
-		name := fmt.Sprint(c.arch, c.theta, c.opts.Layout)
-		p := loadRestored(t, th, c.arch, nil, c.theta)
-		s, err := models.Inspect(enginetest.TinyModel(t, c.arch))
+		name := fmt.Sprint(c.arch, c.theta, c.opts)
+		fields := map[string]any{}
+		if dim, ok := c.theta["verifier_head_dim"]; ok {
+			fields["head_dim"] = dim
+		}
+		dir := enginetest.TinyModel(t, c.arch, fields)
+		p := loadRestoredFrom(t, th, dir, nil, c.theta)
+		s, err := models.Inspect(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +47,10 @@ func TestFootprintOfBoundedTextEqualsCaches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := s.Footprint.Bounded(p.ftheta.Config)
+		f, err := s.Footprint.Bounded(p.ftheta.Config).Quantized(c.opts.Bits)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if c.opts.Layout == cache.Full {
 			f = f.Full()
 		}

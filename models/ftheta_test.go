@@ -28,10 +28,17 @@ type restoredPair struct {
 func loadRestored(t testing.TB, th *mlx.Thread, arch string, drafter,
 	theta map[string]any) restoredPair {
 	t.Helper()
+	return loadRestoredFrom(t, th, enginetest.TinyModel(t, arch), drafter, theta)
+}
+
+// loadRestoredFrom is loadRestored for the model in a folder.
+func loadRestoredFrom(t testing.TB, th *mlx.Thread, dir string, drafter,
+	theta map[string]any) restoredPair {
+	t.Helper()
 	var p restoredPair
 	var err error
 	ctx := context.Background()
-	p.target, err = models.Load(ctx, th, enginetest.TinyModel(t, arch), models.Options{})
+	p.target, err = models.Load(ctx, th, dir, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,19 +64,29 @@ func TestBankPassesTheSuite(t *testing.T) {
 			cache.Bounds{Window: 1, Reach: 40})}
 	}, Window: 40}
 	t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
+	kind = enginetest.CacheKind{New: func() cache.Attention {
+		return withOwn{cache.NewBank(cache.Options{Chunk: cache.MaxBlock},
+			cache.Bounds{Window: 1, Reach: 40})}
+	}, Window: 40, Most: cache.MaxBlock}
+	t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
 }
 
 // A divided layer keeps own rows and restored rows.
 type divided struct {
 	own  *cache.SinkWindow
-	bank *cache.Bank
+	bank *cache.Bank // nil = nothing is restored
 }
 
 func newDivided(opts cache.Options, b cache.Bounds) *divided {
 	return &divided{cache.NewSinkWindow(b), cache.NewBank(opts, b)}
 }
 
-func (l *divided) caches() cache.Stack { return cache.Stack{l.own, l.bank} }
+func (l *divided) caches() cache.Stack {
+	if l.bank == nil {
+		return cache.Stack{l.own}
+	}
+	return cache.Stack{l.own, l.bank}
+}
 
 // attend appends rows and returns what their queries attend, row by row, in runs of at most step.
 func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float32, dim,
@@ -107,20 +117,24 @@ func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float3
 
 // TestOwnAndRestoredRowsDivideAText attends a text by random runs. Some are dropped and
 // written again, some after a snapshot and a restore. Each query has to get what attention in
-// float64 gives it over own rows of the sink and of the window, and restored rows between.
+// float64 gives it over own rows of the sink and of the window, and restored rows between, if there
+// are any.
 func TestOwnAndRestoredRowsDivideAText(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const dim, length = 16, 400
 	for seed, c := range []struct {
-		b    cache.Bounds
-		opts cache.Options
+		b     cache.Bounds
+		opts  cache.Options
+		alone bool // without a bank
 	}{
-		{cache.Bounds{Sink: 4, Window: 64}, cache.Options{}},
-		{cache.Bounds{Sink: 0, Window: 1}, cache.Options{}},
-		{cache.Bounds{Sink: 3, Window: 1}, cache.Options{}},
-		{cache.Bounds{Sink: 9, Window: 33}, cache.Options{}},
-		{cache.Bounds{Sink: 4, Window: 20, Reach: 90}, cache.Options{Chunk: 70}}, // a ring
-		{cache.Bounds{Sink: 4, Window: 20, Reach: 90}, cache.Options{Layout: cache.Full}},
+		{cache.Bounds{Sink: 4, Window: 64}, cache.Options{}, false},
+		{cache.Bounds{Sink: 0, Window: 1}, cache.Options{}, false},
+		{cache.Bounds{Sink: 3, Window: 1}, cache.Options{}, false},
+		{cache.Bounds{Sink: 9, Window: 33}, cache.Options{}, false},
+		{cache.Bounds{Sink: 4, Window: 20, Reach: 90}, cache.Options{Chunk: 70}, false}, // a ring
+		{cache.Bounds{Sink: 4, Window: 20, Reach: 90}, cache.Options{Layout: cache.Full}, false},
+		{cache.Bounds{Sink: 4, Window: 64}, cache.Options{}, true},
+		{cache.Bounds{Sink: 40, Window: 5}, cache.Options{}, true},
 	} {
 		rng := rand.New(rand.NewPCG(uint64(seed), 3))
 		random := func() []float32 {
@@ -137,6 +151,8 @@ func TestOwnAndRestoredRowsDivideAText(t *testing.T) {
 				row := restored[p*dim:][:dim]
 				if p < c.b.Sink || p > at-c.b.Window {
 					row = own[p*dim:][:dim]
+				} else if c.alone {
+					continue
 				}
 				if c.b.Reach > 0 && p <= at-c.b.Reach {
 					continue
@@ -156,7 +172,14 @@ func TestOwnAndRestoredRowsDivideAText(t *testing.T) {
 			}
 			return out
 		}
-		l := newDivided(c.opts, c.b)
+		fresh := func() *divided {
+			l := newDivided(c.opts, c.b)
+			if c.alone {
+				l.bank = nil
+			}
+			return l
+		}
+		l := fresh()
 		for at := 0; at < length; {
 			n := min(1+rng.IntN(70), length-at)
 			if rng.IntN(2) == 0 {
@@ -182,7 +205,7 @@ func TestOwnAndRestoredRowsDivideAText(t *testing.T) {
 			}
 			at += keep
 			if rng.IntN(4) == 0 {
-				l = l.moved(t, th, newDivided(c.opts, c.b))
+				l = l.moved(t, th, fresh())
 			}
 		}
 		do(t, th, func(s *mlx.Scope) error { l.caches().Free(s); return nil })

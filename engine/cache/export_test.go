@@ -1,11 +1,19 @@
 package cache
 
-import "tandem/engine/mlx"
+import (
+	"fmt"
+
+	"tandem/engine/mlx"
+)
 
 // Restored returns the restored rows alone that the queries at the newest n positions attend.
 func (c *Bank) Restored(s *mlx.Scope, n int) View {
 	at, front, buf := c.Offset()-n, c.bounds.Front(), c.buffer()
 	if !shows(s, n, c.Offset()) {
+		return View{}
+	}
+	if r, ok := c.rowCache.(*Rotating); ok && r.first(at) < r.low {
+		s.Fail(fmt.Errorf("cache: the ring holds only %d to %d", r.low, r.offset))
 		return View{}
 	}
 	slots := c.slots(c.Offset())
