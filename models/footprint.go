@@ -25,7 +25,7 @@ type Footprint struct {
 	bounds    *bounds // of layers; nil = none is bounded
 	full      bool    // layers with a window keep every row
 	bits      int     // of an element in the rows of layers that attend all positions; 0 = not quantized
-	copies    int     // of one of those layers, while attention reads them unpacked
+	copies    int     // of the unpacked rows of one such layer, while it attends
 	gpu       bool    // that computes it
 	wide      bool    // stored so that keys and values are float32 whatever type is chosen
 	gguf      bool    // of a GGUF file
@@ -235,8 +235,8 @@ const (
 	// A bool of each query and slot, in Go's memory and in MLX's.
 	copiesOfMask = 2
 
-	// A GPU has no such limit. It runs ahead by about ten command buffers of 50 MB, and a layer whose copy is
-	// larger fills three of them. This is an estimate that no Mac has confirmed yet.
+	// A GPU has no such limit. It runs ahead by about ten command buffers of 50 MB, and a layer whose
+	// copy is larger fills three of them. This is an estimate that no Mac has confirmed yet.
 	copiesOfBoundedOnGPU = 4
 	copiesAheadOnGPU     = 10
 	aheadOnGPU           = copiesAheadOnGPU * 50 << 20 // bytes of small copies

@@ -46,7 +46,7 @@ func (b KVBytes) Minus(o KVBytes) KVBytes {
 	return b.Plus(KVBytes{-o.Exact, -o.Own, -o.Restored, -o.Source})
 }
 
-// A BoundedModel is a model some of whose layers are bounded. Of other models, every row is exact.
+// A BoundedModel is a model some of whose layers are bounded. In other models every row is exact.
 type BoundedModel interface {
 	// Bytes measures the caches of one text, which NewCaches made.
 	Bytes(caches []cache.Cache) KVBytes
