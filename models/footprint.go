@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/engine/cache"
 	"tandem/models/dflash"
 	"tandem/models/nn"
 )
@@ -33,8 +32,9 @@ type Footprint struct {
 
 // Sizes of buffers in engine/cache.
 const (
-	ringSlack = 511 // rows that a sliding layer has beyond its window
-	rowStep   = 256 // the rows of other layers are a multiple of this
+	chunk     = 512       // tokens of a prompt that one forward reads
+	ringSlack = chunk - 1 // rows that a sliding layer has beyond its window
+	rowStep   = 256       // the rows of other layers are a multiple of this
 )
 
 // A sanitize is the method of that name of [nn.Architecture].
@@ -262,7 +262,7 @@ func (f Footprint) boundedCopies(layers []nn.Kept, tokens, element int) (copied,
 		largest = max(largest, rows*int64(l.Row*element))
 		if !seen[l.Window] {
 			seen[l.Window] = true
-			masks += copiesOfMask * rows * int64(min(tokens, cache.MaxChunk))
+			masks += copiesOfMask * rows * int64(min(tokens, chunk))
 		}
 	}
 	if !f.gpu {
