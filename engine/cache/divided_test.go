@@ -104,3 +104,35 @@ func TestRowsThatCannotBeAttendedTogetherAreRefused(t *testing.T) {
 	}
 	do(t, th, func(s *mlx.Scope) error { l.caches().Free(s); return nil })
 }
+
+// TestASnapshotOfARingOfRestoredRowsIsCopiedAlone takes steps until one overwrites rows of a snapshot.
+// The peak is that of a copy of the snapshot. The write to the front copies no ring.
+func TestASnapshotOfARingOfRestoredRowsIsCopiedAlone(t *testing.T) {
+	th := enginetest.NewThread(t)
+	const heads, dim = 8, 64
+	l := newDivided(cache.Options{Chunk: 32}, cache.Bounds{Sink: 4, Window: 20, Reach: 1024})
+	update := func(n int) {
+		do(t, th, func(s *mlx.Scope) error {
+			l.update(s, heads, n, dim, n)
+			return s.Eval(l.caches().Arrays()...)
+		})
+	}
+	for l.bank.Offset() < 2048 {
+		update(32)
+	}
+	do(t, th, func(s *mlx.Scope) error {
+		p, err := l.bank.Snapshot(s, 0)
+		t.Cleanup(p.Release)
+		s.ClearCache()
+		s.ResetPeak()
+		return err
+	})
+	before := th.Memory().Active
+	for range 64 {
+		update(1)
+	}
+	if got, limit := th.Memory().Peak-before, l.bank.Bytes()*3/2; got > limit || got < limit/2 {
+		t.Errorf("the peak rose by %d bytes, of a ring of %d", got, l.bank.Bytes())
+	}
+	do(t, th, func(s *mlx.Scope) error { l.caches().Free(s); return nil })
+}
