@@ -21,6 +21,9 @@ func runBench(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("bench")
 	o := bench.Options{Open: app.OpenStage, In: m.Stdin, Out: m.Stdout, Err: m.Stderr,
 		Home: m.home(), Starter: starter.Beside(program())}
+	if !m.Terminal {
+		o.Err = &stepWriter{w: m.Stderr}
+	}
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"),
 		"`DIR` of the model, or retrieval for the built-in one of that name, or for evaluations starter or pocket (default: pocket, for evaluations starter)")
 	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")

@@ -8,7 +8,8 @@
 // Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. A server that is told to stop
 // drains and exits with 0. Verbs of bridge have a few more.
 //
-// golang.org/x/sys tells whether standard error is a terminal. Progress is drawn on terminals only.
+// golang.org/x/sys tells whether standard error is a terminal. Progress is drawn on terminals only;
+// elsewhere a bench writes a line a step.
 package main
 
 import (

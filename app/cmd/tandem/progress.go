@@ -98,6 +98,28 @@ func (b *progressBar) erase() {
 	b.drawn = false
 }
 
+// A stepWriter writes as lines what replaces itself on one line of a terminal, so the log of a bench
+// shows how far it came. Each Write has whole steps.
+type stepWriter struct {
+	w    io.Writer
+	last string
+}
+
+func (s *stepWriter) Write(text []byte) (int, error) {
+	ends := func(c rune) bool { return c == '\r' || c == '\n' }
+	for step := range strings.FieldsFuncSeq(string(text), ends) {
+		step = strings.TrimRight(step, " ")
+		if step == "" || step == s.last {
+			continue
+		}
+		s.last = step
+		if _, err := fmt.Fprintln(s.w, step); err != nil {
+			return 0, err
+		}
+	}
+	return len(text), nil
+}
+
 // watch shows on the terminal what the caller waits for: a load, or the reading of a prompt. stop
 // erases it, and may be called more than once.
 func (m *Main) watch(ctx context.Context,

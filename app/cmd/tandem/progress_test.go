@@ -91,6 +91,32 @@ func TestBytesHaveTheLargestUnitThatFits(t *testing.T) {
 	}
 }
 
+// Steps of a bench are lines where they cannot replace each other.
+func TestStepsAreLinesOfAFile(t *testing.T) {
+	var out bytes.Buffer
+	s := &stepWriter{w: &out}
+	for _, text := range []string{"\rcode: prompt 1 of 2, plain   ", "\rcode: prompt 1 of 2, plain ",
+		"\rcode: prompt 2 of 2, ngram ", "\n", "\rload, 3 s \n", "left\n"} {
+		if n, err := s.Write([]byte(text)); n != len(text) || err != nil {
+			t.Errorf("Write(%q) = %d, %v", text, n, err)
+		}
+	}
+	const want = "code: prompt 1 of 2, plain\ncode: prompt 2 of 2, ngram\nload, 3 s\nleft\n"
+	if out.String() != want {
+		t.Errorf("wrote %q, want %q", out.String(), want)
+	}
+	c := newConsole(t, newHome(t))
+	c.must(t, "bench", "load", "--quick", "--only", "Q4_K_M")
+	if !strings.HasPrefix(c.stderr, "load Q4_K_M, 0\n") || strings.Contains(c.stderr, "\r") {
+		t.Errorf("the steps of a bench are %q", c.stderr)
+	}
+	c.terminal = true
+	c.must(t, "bench", "load", "--quick", "--only", "Q4_K_M")
+	if !strings.HasPrefix(c.stderr, "\rload Q4_K_M, 0 \r") {
+		t.Errorf("on a terminal the steps of a bench are %q", c.stderr)
+	}
+}
+
 // A flag of a size takes decimal and binary units from 1 MB on. It refuses a number without a unit.
 func TestSizeFlagReadsUnits(t *testing.T) {
 	for text, want := range map[string]int64{
