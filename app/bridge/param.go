@@ -66,12 +66,12 @@ const maxPath = 200
 var plainPath = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$`)
 
 // checkoutPath returns the path that v is, if it stays in the checkout whatever is there. To go
-// test, dots in a row stand for any letters.
-func checkoutPath(name string, v any) (string, error) {
+// test, dots in a row stand for any letters. An error says what the path is of, with an example.
+func checkoutPath(name, what string, v any) (string, error) {
 	text, ok := v.(string)
 	if !ok || len(text) > maxPath || !plainPath.MatchString(text) || path.Clean(text) != text ||
 		strings.Contains(text, "..") {
-		return "", fmt.Errorf("%s must be a path in the checkout such as engine/cache", name)
+		return "", fmt.Errorf("%s must be the path of %s in the checkout", name, what)
 	}
 	return text, nil
 }
@@ -81,7 +81,7 @@ func folder(name, doc string) Param {
 	return Param{
 		Name: name, Doc: doc,
 		word: func(v any) (string, error) {
-			text, err := checkoutPath(name, v)
+			text, err := checkoutPath(name, "a folder such as engine/cache", v)
 			return "./" + text, err
 		},
 		check: func(checkout *os.Root, word string) error {
@@ -103,7 +103,7 @@ func reportFile(name, doc string) Param {
 	return Param{
 		Name: name, Doc: doc,
 		word: func(v any) (string, error) {
-			text, err := checkoutPath(name, v)
+			text, err := checkoutPath(name, "a file such as reports/recall.json", v)
 			if err == nil && path.Ext(text) != ".json" {
 				err = fmt.Errorf("%s must end in .json", name)
 			}

@@ -82,7 +82,7 @@ func Presets() []Preset {
 				{"go", "test", "-count=1", "-timeout=40m", "{path}"}}},
 		{Name: "gate", Doc: "the Mac's evidence gate on a report of the checkout",
 			Limit:    5 * time.Minute,
-			Params:   []Param{reportFile("file", "the report, a file of the checkout")},
+			Params:   []Param{reportFile("file", "the report, a file of the checkout such as reports/recall.json")},
 			commands: [][]string{{"tandem", "evidence", "check", "{file}"}}},
 		measured("recall", "needles in a haystack", 2*time.Hour,
 			[]Param{samples, choice("size", "length of the haystack", "ctx70", "ctx70", "ctx280")},
