@@ -20,6 +20,9 @@ const BranchPrefix = "tandem-bridge/"
 // WorkflowFile is what makes a commit run on the Mac, relative to the checkout.
 const WorkflowFile = ".github/workflows/bridge.yml"
 
+// workflowHelp says what to do where WorkflowFile is not in a commit.
+const workflowHelp = "take a commit that has it with --ref, or commit a copy of Tandem's file"
+
 var (
 	branchForm = regexp.MustCompile(`^tandem-bridge/[a-z0-9][a-z0-9-]{3,159}$`)
 	suffixForm = regexp.MustCompile(`^-?[a-z0-9][a-z0-9-]{0,31}$`)
@@ -156,8 +159,8 @@ func (r *Repository) ready(ctx context.Context, commit, remote string) error {
 		return err
 	}
 	if len(workflow) == 0 {
-		return fmt.Errorf("the commit %.12s has no %s, so no Mac would run it; choose a later one",
-			commit, WorkflowFile)
+		return fmt.Errorf("the commit %.12s has no %s, so no Mac would run it; %s", commit,
+			WorkflowFile, workflowHelp)
 	}
 	pointers, err := r.Pointers(ctx, commit)
 	if err != nil {

@@ -366,6 +366,8 @@ func TestFailedRequestLeavesTheCheckout(t *testing.T) {
 			t.Errorf("%s: asked %+v", name, asked)
 		} else if strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %q is no sentence", name, err)
+		} else if name == "no workflow" && !strings.Contains(err.Error(), workflowHelp) {
+			t.Errorf("%s: %v", name, err)
 		}
 		if p.state() != before || p.remoteBranches() != "main" {
 			t.Errorf("%s: the checkout was\n%s\nand is\n%s", name, before, p.state())

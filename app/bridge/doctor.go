@@ -36,7 +36,8 @@ func Examine(ctx context.Context, dir, remote string, environ []string) []Findin
 	if add("commit", err, head) {
 		text, err := r.line(ctx, "ls-tree", "--full-tree", "--name-only", head, "--", WorkflowFile)
 		if err == nil && text == "" {
-			err = fmt.Errorf("the commit has no %s, so no Mac would run it", WorkflowFile)
+			err = fmt.Errorf("the commit has no %s, so no Mac would run it; %s", WorkflowFile,
+				workflowHelp)
 		}
 		add("workflow", err, WorkflowFile)
 		pointers, err := r.Pointers(ctx, head)
