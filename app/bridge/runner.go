@@ -183,7 +183,16 @@ func (r *Runner) run(ctx context.Context, checkout *os.Root, manifest string) (*
 	}
 	p.turn = turn
 	s := r.runPlan(ctx, p, out)
-	return s, out.save(s)
+	return s, r.save(out, s)
+}
+
+// save writes the summary of a run that ended, and says what comes next to who runs it by hand.
+func (r *Runner) save(out results, s *Summary) error {
+	if err := out.save(s); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.Err, "bridge: the results are in %s; `tandem bridge publish` sends them\n", out.dir)
+	return nil
 }
 
 // leaveReason writes a summary for the client that tells why nothing ran.
@@ -197,7 +206,7 @@ func (r *Runner) leaveReason(checkout *os.Root, reason error) error {
 	}
 	s := r.newSummary()
 	s.ExitCode, s.Error = ExitCode(reason), reason.Error()
-	return out.save(s)
+	return r.save(out, s)
 }
 
 // newSummary returns a summary of nothing that ran here.

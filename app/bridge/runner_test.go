@@ -63,6 +63,10 @@ func TestRunLeavesASummaryWithLogs(t *testing.T) {
 	if fmt.Sprint(argv) != fmt.Sprint(want) {
 		t.Errorf("ran %q\nwant %q", argv, want)
 	}
+	if !strings.HasSuffix(b.messages.String(),
+		"in .tandem-bridge/results/nonce-1; `tandem bridge publish` sends them\n") {
+		t.Errorf("the runner says\n%s", b.messages.String())
+	}
 	if found := b.wrote("weights"); found != "weights" {
 		t.Errorf("beside the program lies %q", found)
 	}

@@ -215,7 +215,7 @@ func (m *Main) showResult(ctx context.Context, r *bridge.Repository, remote, bra
 	}
 	s := res.Summary
 	if s == nil {
-		return &exitError{exitWaiting, fmt.Errorf("no results on %s yet; ask again, or see what the Mac's runner logs",
+		return &exitError{exitWaiting, fmt.Errorf("no results on %s yet; ask again, or see on the Mac what its runner logs and whether `tandem bridge publish` followed the run",
 			branch)}
 	}
 	if out != "" {
@@ -294,6 +294,15 @@ func publishResults(ctx context.Context, m *Main, args []string) error {
 		"the `ADDRESS` of the repository, https:// or file:///; for https PUSH_TOKEN holds the token")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
+	}
+	for _, x := range [][3]string{
+		{*branch, "branch", "what `tandem bridge request` printed"},
+		{p.Commit, "commit", "what the branch was when it was checked out: `git rev-parse HEAD` there"},
+		{p.URL, "url", "the repository's address, https:// or file:///"},
+	} {
+		if x[0] == "" {
+			return mistake(f, fmt.Sprintf("--%s is missing; give it %s", x[1], x[2]))
+		}
 	}
 	var err error
 	if p.Dir, err = os.Getwd(); err != nil {
