@@ -51,15 +51,18 @@ type Step struct {
 // setupLimit bounds one script of GitHub's runner.
 const setupLimit = 5 * time.Minute
 
-// Steps returns what the setup would do, in order, and changes nothing.
+// Steps returns what the setup would do, in order, and changes nothing. On a machine that is no Mac
+// the first step misses one.
 func (s *Setup) Steps() ([]Step, error) {
 	system := s.system
 	if system == "" {
 		system = runtime.GOOS + "/" + runtime.GOARCH
 	}
+	state := s.stateStep()
 	if system != Mac && !s.AnyMachine {
-		return nil, &IncapableError{fmt.Sprintf(
-			"setup prepares a Mac with Apple silicon, and this machine is %s", system)}
+		state.Missing = &IncapableError{fmt.Sprintf(
+			"setup prepares a Mac with Apple silicon, and this machine is %s; run it there, or add --any-machine",
+			system)}
 	}
 	env, err := s.envStep()
 	if err != nil {
@@ -69,7 +72,7 @@ func (s *Setup) Steps() ([]Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Step{s.stateStep(), register, env, s.serviceStep(!env.Done)}, nil
+	return []Step{state, register, env, s.serviceStep(!env.Done)}, nil
 }
 
 // Do carries out a step that Steps returned.

@@ -113,7 +113,7 @@ func TestSetupSaysWhatIsMissing(t *testing.T) {
 		change func(s *Setup)
 		want   string
 	}{
-		"no Mac":        {func(s *Setup) { s.system = "linux/arm64" }, "this machine is linux/arm64"},
+		"no Mac":        {func(s *Setup) { s.system = "linux/arm64" }, "this machine is linux/arm64; run it there"},
 		"no runner":     {func(s *Setup) { os.RemoveAll(s.Actions) }, "unpack GitHub's for macOS and ARM64 there"},
 		"no token":      {func(s *Setup) { s.Token = "" }, "TANDEM_BRIDGE_RUNNER_TOKEN"},
 		"no address":    {func(s *Setup) { s.URL = "" }, "give --url"},
@@ -129,13 +129,17 @@ func TestSetupSaysWhatIsMissing(t *testing.T) {
 		for _, step := range steps {
 			if step.Missing != nil {
 				err = step.Missing
+				before := listing(t, filepath.Dir(s.State))
 				if done := s.Do(t.Context(), step); done != err {
 					t.Errorf("%s: the step ends with %v", name, done)
+				}
+				if listing(t, filepath.Dir(s.State)) != before {
+					t.Errorf("%s: the step was taken", name)
 				}
 			}
 		}
 		if listed := steps != nil; err == nil || !strings.Contains(err.Error(), test.want) ||
-			listed != (name == "no runner" || name == "no token" || name == "no address") {
+			listed != (name == "no Mac" || name == "no runner" || name == "no token" || name == "no address") {
 			t.Errorf("%s: %v, listed: %t", name, err, listed)
 		}
 	}

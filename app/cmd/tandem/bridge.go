@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -359,7 +358,7 @@ func setUpBridge(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return bridgeError(err)
 	}
-	todo, missing := 0, error(nil)
+	todo, missing := 0, []error{}
 	for _, step := range steps {
 		mark := "done"
 		if !step.Done {
@@ -367,16 +366,20 @@ func setUpBridge(ctx context.Context, m *Main, args []string) error {
 			todo++
 		}
 		fmt.Fprintf(m.Stderr, "%-6s %s\n", mark, control.Printable(step.What))
-		missing = cmp.Or(missing, step.Missing)
+		if step.Missing != nil {
+			missing = append(missing, step.Missing)
+		}
 	}
 	switch {
-	case *dry && missing != nil:
-		fmt.Fprintf(m.Stderr, "needs  %s\n", control.Printable(missing.Error()))
+	case *dry:
+		for _, err := range missing {
+			fmt.Fprintf(m.Stderr, "needs  %s\n", control.Printable(err.Error()))
+		}
 		return nil
-	case *dry || todo == 0:
+	case len(missing) > 0:
+		return bridgeError(fmt.Errorf("nothing was done: %w", missing[0]))
+	case todo == 0:
 		return nil
-	case missing != nil:
-		return fmt.Errorf("nothing was done: %w", missing)
 	}
 	err = m.confirm(ctx, f, *yes, fmt.Sprintf("take %s", control.Plural(todo, "step")))
 	if err != nil {

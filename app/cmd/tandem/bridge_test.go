@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -280,6 +282,26 @@ func TestBridgeMeasuresForAnother(t *testing.T) {
 	}
 	if tip := git(t, h.dir, "rev-parse", "main"); tip != h.main {
 		t.Errorf("main moved to %s", tip)
+	}
+}
+
+// A dry run of setup lists its steps and all that is missing, on a machine that is no Mac too.
+func TestSetupListsWhatIsMissing(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	args := []string{"bridge", "setup", "--actions", t.TempDir()}
+	c.must(t, append(args, "--dry-run")...)
+	for _, want := range []string{"\nto do  register the runner", "\nneeds  .* has no Actions runner; "} {
+		if !regexp.MustCompile(want).MatchString(c.stderr) {
+			t.Errorf("setup --dry-run has no %q:\n%s", want, c.stderr)
+		}
+	}
+	noMac := runtime.GOOS+"/"+runtime.GOARCH != bridge.Mac
+	if strings.Contains(c.stderr, "needs  setup prepares a Mac") != noMac {
+		t.Errorf("setup --dry-run says\n%s", c.stderr)
+	}
+	if code := c.tandem(t.Context(), args...); noMac && code != 90 || !noMac && code != 1 ||
+		!strings.Contains(c.stderr, "tandem: nothing was done: ") {
+		t.Errorf("setup ended with %d\n%s", code, c.stderr)
 	}
 }
 
