@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,40 +14,42 @@ import (
 const maxVariable = 4096
 
 // expand returns the commands of a request as words, checked against this machine and checkout.
-// report is the file of {report}. Nothing is started. Error: *RejectedError.
+// report is the file of {report}. Nothing is started. The words of variables that this machine has
+// not as it should stay, and lacks, an *IncapableError, tells the first. Error: *RejectedError.
 func (r Request) expand(checkout *os.Root, getenv func(string) string, report string,
-) ([][]string, error) {
+) (commands [][]string, lacks, err error) {
 	fields := map[string]string{"report": report}
 	for _, p := range r.Preset.Params {
 		word, err := r.word(p)
 		if err != nil {
-			return nil, reject("%s: %v", r.Preset.Name, err)
+			return nil, nil, reject("%s: %v", r.Preset.Name, err)
 		}
 		fields[p.Name] = word
 	}
 	if err := r.check(checkout); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var commands [][]string
 	for _, template := range r.Preset.Commands() {
 		words := slices.Clone(template)
 		for i, word := range words {
-			var err error
 			if name, ok := variableOf(word); ok {
-				words[i], err = variable(name, getenv)
-			} else if name, ok := fieldOf(word); ok {
-				words[i], ok = fields[name]
-				if !ok {
-					err = fmt.Errorf("the preset names the unknown field %s", name)
+				value, err := variable(name, getenv)
+				if err != nil {
+					lacks = cmp.Or[error](lacks, &IncapableError{
+						fmt.Sprintf("%s: %v", r.Preset.Name, err)})
+					continue
 				}
-			}
-			if err != nil {
-				return nil, reject("%s: %v", r.Preset.Name, err)
+				words[i] = value
+			} else if name, ok := fieldOf(word); ok {
+				if words[i], ok = fields[name]; !ok {
+					return nil, nil, reject("%s: the preset names the unknown field %s",
+						r.Preset.Name, name)
+				}
 			}
 		}
 		commands = append(commands, words)
 	}
-	return commands, nil
+	return commands, lacks, nil
 }
 
 // check looks at the files that the parameters name. Error: *RejectedError.

@@ -60,7 +60,7 @@ func TestVariablesAreChecked(t *testing.T) {
 		b.env["TANDEM_BRIDGE_MODEL"] = value
 		b.ask("recall", "nonce-1", nil)
 		_, err := b.runner.Run(t.Context(), ManifestFile)
-		if ExitCode(err) != ExitRejected || !strings.Contains(err.Error(), want) {
+		if ExitCode(err) != ExitIncapable || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %v, want %q", value, err, want)
 		}
 		// The client hears why.

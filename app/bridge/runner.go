@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,10 +37,11 @@ type IncapableError struct{ Reason string }
 
 func (e *IncapableError) Error() string { return e.Reason }
 
-// A plan is a request that this machine can run.
+// A plan is a request whose manifest holds.
 type plan struct {
 	request  Request
 	commands [][]string
+	lacks    error    // an *IncapableError why this machine cannot run it; nil = it can
 	programs []string // the files of the commands' first words; empty = Built
 	turn     *turn    // for the commands to hold; nil = none
 
@@ -50,8 +52,9 @@ type plan struct {
 // Mac is the machine that presets measure.
 const Mac = "darwin/arm64"
 
-// DryRun writes the commands of a manifest to w, one JSON list a line, and starts none. Error:
-// *RejectedError or *IncapableError.
+// DryRun writes the commands of a manifest to w, one JSON list a line, and starts none. What this
+// machine lacks to run them is a message; words of variables that it lacks stay as the preset has
+// them.
 func (r *Runner) DryRun(ctx context.Context, manifest string, w io.Writer) error {
 	checkout, err := os.OpenRoot(r.Dir)
 	if err != nil {
@@ -71,6 +74,9 @@ func (r *Runner) DryRun(ctx context.Context, manifest string, w io.Writer) error
 			return err
 		}
 	}
+	if p.lacks != nil {
+		fmt.Fprintf(r.Err, "bridge: this machine cannot run them: %v\n", p.lacks)
+	}
 	return nil
 }
 
@@ -89,16 +95,17 @@ func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (
 		return nil, &RejectedError{quiet: true,
 			Reason: fmt.Sprintf("the nonce %s ran before; make a new request", request.Nonce)}
 	}
-	commands, err := request.expand(checkout, r.Getenv, path.Join(dir, reportName))
+	commands, lacks, err := request.expand(checkout, r.Getenv, path.Join(dir, reportName))
 	if err != nil {
 		return nil, err
 	}
+	p := &plan{request: request, commands: commands, lacks: lacks}
 	system := r.system
 	if system == "" {
 		system = runtime.GOOS + "/" + runtime.GOARCH
 	}
 	if request.Preset.Measures && system != Mac && !r.AnyMachine {
-		return nil, &IncapableError{fmt.Sprintf(
+		p.lacks = &IncapableError{fmt.Sprintf(
 			"%s measures Macs with Apple silicon, and this machine is %s; add --any-machine to run it here all the same",
 			request.Preset.Name, system)}
 	}
@@ -106,7 +113,6 @@ func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (
 	if folders == nil {
 		folders = installed
 	}
-	p := &plan{request: request, commands: commands}
 	for _, words := range commands {
 		program := ""
 		switch {
@@ -114,8 +120,9 @@ func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (
 			program = r.Tandem
 		case words[0] != "tandem":
 			if program, err = findProgram(words[0], r.Getenv, folders); err != nil {
-				return nil, &IncapableError{fmt.Sprintf("%s needs %s: %v; `tandem bridge doctor --runner` says more",
-					request.Preset.Name, words[0], err)}
+				p.lacks = cmp.Or[error](p.lacks, &IncapableError{fmt.Sprintf(
+					"%s needs %s: %v; `tandem bridge doctor --runner` says more", request.Preset.Name,
+					words[0], err)})
 			}
 		}
 		p.programs = append(p.programs, program)
@@ -166,6 +173,9 @@ func (r *Runner) run(ctx context.Context, checkout *os.Root, manifest string) (*
 	}
 	if err != nil {
 		return nil, err
+	}
+	if p.lacks != nil {
+		return nil, p.lacks
 	}
 	turn, err := takeTurn(ctx, r.State, func() {
 		fmt.Fprintln(r.Err, "bridge: another run is under way on this machine; waiting for it")

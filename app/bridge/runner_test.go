@@ -116,6 +116,43 @@ func TestDryRunPrintsTheCommands(t *testing.T) {
 	}
 }
 
+// On a machine that cannot run a request, a dry run prints its commands and says what is lacking.
+func TestDryRunOnAnotherMachine(t *testing.T) {
+	for want, change := range map[string]func(b *bench){
+		"this machine is linux/amd64; add --any-machine": func(b *bench) {
+			b.withModel()
+			b.runner.system = "linux/amd64"
+		},
+		"set TANDEM_BRIDGE_MODEL on the Mac": func(*bench) {},
+	} {
+		b := newBench(t, "touch ~/started\n")
+		b.ask("recall", "nonce-1", nil)
+		change(b)
+		var out strings.Builder
+		if err := b.runner.DryRun(t.Context(), ManifestFile, &out); err != nil {
+			t.Fatal(err)
+		}
+		model := b.env["TANDEM_BRIDGE_MODEL"]
+		if model == "" {
+			model = "${ENV:TANDEM_BRIDGE_MODEL}"
+		}
+		words := `["tandem","bench","recall","--model","` + model + `"`
+		if strings.Count(out.String(), "\n") != 6 || !strings.Contains(out.String(), words) {
+			t.Errorf("%s: printed\n%s", want, out.String())
+		}
+		if !strings.Contains(b.messages.String(), want) {
+			t.Errorf("the runner says %q, want %s", b.messages.String(), want)
+		}
+		if _, err := b.runner.Run(t.Context(), ManifestFile); ExitCode(err) != ExitIncapable ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("run: %v, want %s", err, want)
+		}
+		if _, err := os.Stat(filepath.Join(b.env["HOME"], "started")); err == nil {
+			t.Errorf("%s: a command was started", want)
+		}
+	}
+}
+
 // The first failure is the last command. A command that is refused by name has its own code; the
 // run's code says only that it failed.
 func TestRunStopsAtTheFirstFailure(t *testing.T) {
@@ -468,8 +505,8 @@ func TestIncapableMachine(t *testing.T) {
 			return 0, nil
 		}
 		b.ask(test.preset, "nonce-1", nil)
-		if _, err := b.plan(); err != nil {
-			t.Fatalf("%s: before the change: %v", name, err)
+		if p, err := b.plan(); err != nil || p.lacks != nil {
+			t.Fatalf("%s: before the change: %+v, %v", name, p, err)
 		}
 		test.change(b)
 		_, err = b.runner.Run(t.Context(), ManifestFile)
