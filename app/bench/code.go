@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tandem/app/evidence"
@@ -215,8 +216,7 @@ func (w *codeWay) rate() float64 {
 
 // table shows all ways beside each other.
 func (b *codeBench) table() benchTable {
-	t := benchTable{Title: fmt.Sprintf("code: %d Python tasks, natural stop, at most %d tokens",
-		len(b.tasks), b.tokens),
+	t := benchTable{Title: fmt.Sprintf("code: %d Python tasks, %s", len(b.tasks), b.ends()),
 		Columns: []string{"way", "decode tokens/s", "times plain", "tokens/block", "blocks", "exact",
 			"tokens", "block s first 8", "block s max", "block s mean"},
 		Notes: []string{b.conditions(),
@@ -233,20 +233,51 @@ func (b *codeBench) table() benchTable {
 		}
 		row := []any{w.String(), nilIfZero(w.rate()), nil, nil, nil,
 			fmt.Sprintf("%d/%d", w.exact(plain), len(w.answers)), tokens, nil, nil, nil}
-		if plain.rate() > 0 {
-			row[2] = w.rate() / plain.rate()
+		s := w.blocks()
+		if plain.rate() > 0 && (w == plain || s.Count > 0) {
+			row[2] = w.rate() / plain.rate() // without a block both decoded alike
 		}
-		if s := w.blocks(); s.Count > 0 {
+		if s.Count > 0 {
 			row[3], row[4] = float64(s.Tokens)/float64(s.Count), s.Count
 			row[7], row[8], row[9] = s.First8().Seconds(), s.Max.Seconds(), s.Mean().Seconds()
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	if names := b.undrafted(); len(names) > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("nothing was drafted, so nothing is compared, in: %s",
+			strings.Join(names, "; ")))
 	}
 	if n := plain.loops(); n > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("%d of %d plain answers fell into a loop, which drafts guess "+
 			"too well: the rates say little of other texts", n, len(plain.answers)))
 	}
 	return t
+}
+
+// ends says how the answers ended: by themselves, or at the limit.
+func (b *codeBench) ends() string {
+	cut, all := 0, 0
+	for _, w := range b.ways {
+		for _, a := range w.answers {
+			if all++; a.stats.Finish == engine.FinishLength {
+				cut++
+			}
+		}
+	}
+	if cut > 0 {
+		return fmt.Sprintf("%d of %d answers cut off at %d tokens", cut, all, b.tokens)
+	}
+	return fmt.Sprintf("natural stop, at most %d tokens", b.tokens)
+}
+
+// undrafted returns the ways with a drafter that verified no block.
+func (b *codeBench) undrafted() (names []string) {
+	for _, w := range b.ways[1:] {
+		if w.blocks().Count == 0 {
+			names = append(names, w.String())
+		}
+	}
+	return names
 }
 
 // run returns what a way measured beside plain decoding.

@@ -115,6 +115,43 @@ func TestLoopsOfCodeAreCounted(t *testing.T) {
 	}
 }
 
+// TestNothingDraftedComparesNothing: a way without a block decoded as plain decoding does, so neither
+// its speed nor its answers say anything of drafts. Answers cut off are no natural stop.
+func TestNothingDraftedComparesNothing(t *testing.T) {
+	e := loadSubject(t, "qwen3")
+	b := newCode(e, tinyDrafts(t, e), Options{})
+	t.Cleanup(func() { b.Close() })
+	answer := response{ids: script(16, 1, false), stats: engine.Stats{PromptTokens: 9,
+		Decode: time.Second, FirstToken: time.Second, Finish: engine.FinishStop}}
+	for _, w := range b.ways {
+		w.answers = []response{answer, answer}
+	}
+	b.ways[2].answers[1].stats.Blocks = engine.Blocks{Count: 3, Tokens: 9}
+	table := b.table()
+	if table.Rows[0][2] != 1.0 || table.Rows[1][2] != nil || table.Rows[2][2] != 1.0 {
+		t.Errorf("times plain: %v", table.Rows)
+	}
+	if !slices.Contains(table.Notes,
+		"nothing was drafted, so nothing is compared, in: dflash, block 4, trim, coupled") {
+		t.Errorf("notes: %q", table.Notes)
+	}
+	s := &scorecard{code: b}
+	if says := s.exactness(); says != "not measured: nothing was drafted" {
+		t.Errorf("exactness: %s", says)
+	}
+	b.ways[1].answers[0].stats.Blocks.Count = 1
+	if says := s.exactness(); !strings.HasPrefix(says, "2 of 2 answers equal") {
+		t.Errorf("exactness with drafts: %s", says)
+	}
+	if !strings.Contains(table.Title, "natural stop, at most 128 tokens") {
+		t.Errorf("answers that ended have the title %q", table.Title)
+	}
+	b.ways[0].answers[1].stats.Finish = engine.FinishLength
+	if title := b.table().Title; !strings.Contains(title, "1 of 6 answers cut off at 128 tokens") {
+		t.Errorf("a cut answer has the title %q", title)
+	}
+}
+
 func TestUnknownProbeIsRefused(t *testing.T) {
 	if _, err := openCode(t.Context(), Options{Probe: "eager"}); err == nil ||
 		!strings.Contains(err.Error(), "fused") {

@@ -86,9 +86,7 @@ func (s *scorecard) evaluate(ctx context.Context, table func(benchTable) error,
 		if r.Kind == evidence.KindRecall {
 			page = append(page, pageRow{"recall", name, claimText(h.Recall)})
 		} else {
-			page = append(page, pageRow{"exactness", name, fmt.Sprintf(
-				"%d of %d answers equal plain decoding's, token by token", s.code.ways[1].exact(s.code.ways[0]),
-				len(s.code.tasks))})
+			page = append(page, pageRow{"exactness", name, s.exactness()})
 		}
 		page = append(page, pageRow{"speed", name, claimText(h.Speedup)})
 		if r.Memory != nil {
@@ -116,6 +114,16 @@ func (s *scorecard) evaluate(ctx context.Context, table func(benchTable) error,
 		t.Notes = append(t.Notes, saved.Notes...)
 	}
 	return table(t)
+}
+
+// exactness says how many answers with drafts equal plain ones, if anything was drafted.
+func (s *scorecard) exactness() string {
+	drafted := s.code.ways[1]
+	if drafted.blocks().Count == 0 {
+		return "not measured: nothing was drafted"
+	}
+	return fmt.Sprintf("%d of %d answers equal plain decoding's, token by token",
+		drafted.exact(s.code.ways[0]), len(drafted.answers))
 }
 
 // A quiet run is on the page, so its claims are not printed apart.
