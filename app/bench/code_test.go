@@ -196,6 +196,18 @@ func TestScorecardIsOnePage(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, seen[name], want)
 		}
 	}
+	for name, says := range seen {
+		if len(says) > 200 || strings.Contains(says, "measure at least") {
+			t.Errorf("%s: a cell has a reason, which belongs below: %q", name, says)
+		}
+	}
+	notes := "\n" + strings.Join(page.Notes, "\n") + "\n"
+	for _, want := range []string{"\nspeed of sink-window; speed of identity: SPEEDUP_SAMPLES: the oracle has ",
+		"\nthe oracle found no needle, so recall tells nothing here; "} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("no note says %q: %s", want, notes)
+		}
+	}
 	if len(reports) != 3 || len(page.Notes) < 3 {
 		t.Errorf("%d reports, notes %q", len(reports), page.Notes)
 	}

@@ -59,12 +59,14 @@ func evaluate(ctx context.Context, e evaluator, o Options, table func(benchTable
 // claims returns the table of a headline.
 func claims(title string, h evidence.Headline) benchTable {
 	t := benchTable{Title: title, Columns: []string{"claim", "as admitted"}}
-	for _, line := range h.Lines() {
-		name, text, _ := strings.Cut(line, " ")
-		t.Rows = append(t.Rows, []any{name, strings.TrimSpace(text)})
+	var against reasons
+	for name, c := range h.All() {
+		against.add(name, c)
+		t.Rows = append(t.Rows, []any{name, c.Brief()})
 	}
+	t.Notes = against.notes()
 	if len(t.Rows) == 0 {
-		t.Notes = []string{"It claims nothing."}
+		t.Notes = append(t.Notes, "It claims nothing.")
 	}
 	return t
 }

@@ -55,7 +55,8 @@ func TestEvaluationsPassTheGate(t *testing.T) {
 	}
 	for _, want := range []string{"its own table",
 		`1.000 with restoration from f_theta ("f_theta"), oracle 1.000, 2 samples`,
-		"withheld: SPEEDUP_SAMPLES: the system under test has 2 samples; measure at least 5"} {
+		"speedup  withheld: SPEEDUP_SAMPLES",
+		"\nspeedup: SPEEDUP_SAMPLES: the system under test has 2 samples; measure at least 5\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it prints no %q:\n%s", want, out)
 		}

@@ -205,10 +205,11 @@ func (j *journey) table(w *workload, stages []*stage, dropped int) benchTable {
 		Columns: []string{"stage", "tokens/s", "times incremental", "low", "high", "end to end",
 			"tokens/verify", "syncs/token", "same ids"},
 		Notes: []string{
-			fmt.Sprintf("conditions: %s, %s, %d threads, %s; greedy, at most %d tokens, natural stop",
+			fmt.Sprintf("conditions: %s, %s, %d threads, %s; greedy, answers end by themselves or at %d tokens",
 				benchModelName(j.options.Model), h.DType, h.Threads, h.BLAS, w.limit),
 			fmt.Sprintf("%d prompts in turns, %d left out (short or looping); rates are medians of decoding alone",
 				len(plain.answers), dropped),
+			bounded95(len(plain.answers)),
 		},
 	}
 	for _, s := range stages {
@@ -234,6 +235,15 @@ func (j *journey) table(w *workload, stages []*stage, dropped int) benchTable {
 			fmt.Sprintf("%d/%d", same, len(s.answers))})
 	}
 	return t
+}
+
+// bounded95 says what low and high are, of so many prompts.
+func bounded95(prompts int) string {
+	if prompts < 6 { // the range from the worst to the best holds the median less surely
+		return fmt.Sprintf("low and high bound the median with less than 95 %%, as %d prompts are too few",
+			prompts)
+	}
+	return "low and high bound the median with 95 %, by the prompts"
 }
 
 // ablations hands over a table for each drafter whose checkpoint can be read in several ways.

@@ -194,6 +194,7 @@ func (r *recall) table(h haystack) benchTable {
 			"teacher-forced arms measure too little: an answer in other words counts as wrong",
 		},
 	}
+	t.Notes = append(t.Notes, blind(oracle.samples)...)
 	for _, a := range r.arms {
 		found, as, same := 0, 0, 0
 		for i, s := range a.samples {
@@ -212,6 +213,10 @@ func (r *recall) table(h haystack) benchTable {
 			tokens = fmt.Sprintf("%d/%d", same, len(a.samples))
 		}
 		of := func(n int) string { return fmt.Sprintf("%d/%d", n, len(a.samples)) }
+		var asOracle any // both finding nothing is no agreement
+		if foundIn(oracle.samples) > 0 {
+			asOracle = of(as)
+		}
 		median := func(of func(i int) time.Duration) float64 {
 			var list []float64
 			for i := range a.samples {
@@ -220,7 +225,7 @@ func (r *recall) table(h haystack) benchTable {
 			return middle(list)
 		}
 		held := a.held[len(a.held)-1]
-		t.Rows = append(t.Rows, []any{a.name, of(found), of(as), tokens,
+		t.Rows = append(t.Rows, []any{a.name, of(found), asOracle, tokens,
 			median(func(i int) time.Duration { return a.samples[i].Prefill }),
 			nilIfZero(median(func(i int) time.Duration { return a.alone[i] })),
 			median(func(i int) time.Duration { return a.samples[i].Decode }),
@@ -276,7 +281,7 @@ func (r *recall) run(h haystack, a *recallArm) evidence.Run {
 	}
 	exact, bounded := r.formula(a, last.positions, sink+window)
 	run.Memory = &evidence.Bytes{Exact: last.Exact, Bounded: last.Own,
-		Restored:   last.Restored + last.Source,
+		Restored: last.Restored, Source: last.Source,
 		RestoredAs: "rows", RestoredWhere: "banks of the bounded layers and caches of what restores, beside the model's own",
 		Full:         r.arms[0].held[longest].Total(),
 		FormulaExact: exact, FormulaBounded: bounded, Tokens: last.positions, SinkWindow: sink + window,
@@ -330,16 +335,19 @@ func (r *recall) save(h haystack, a *recallArm, report *evidence.Report) error {
 func (r *recall) saved(h haystack) benchTable {
 	t := benchTable{Title: fmt.Sprintf("recall: %s, from saved reports", h.name),
 		Columns: []string{"arm", "measured", "as admitted"}}
+	var against reasons
 	for _, a := range r.arms[1:] {
 		saved, err := readReport(r.reportFile(h, a.name))
 		switch {
 		case err != nil:
 			t.Rows = append(t.Rows, []any{a.name, nil, err.Error()})
 		case saved != nil:
-			t.Rows = append(t.Rows, []any{a.name, saved.MeasuredAt,
-				claimText(evidence.HeadlineOf(saved).Recall)})
+			claim := evidence.HeadlineOf(saved).Recall
+			against.add("recall of "+a.name, claim)
+			t.Rows = append(t.Rows, []any{a.name, saved.MeasuredAt, briefly(claim)})
 		}
 	}
+	t.Notes = against.notes()
 	if len(t.Rows) == 0 {
 		t.Notes = []string{fmt.Sprintf(
 			"Nothing is saved yet. `tandem bench recall --size %s` measures it.", h.name)}

@@ -110,6 +110,9 @@ func TestRecallLabelsWhatRan(t *testing.T) {
 			if same := live.cell(t, armIdentity, "same tokens"); same != "1/1" {
 				t.Errorf("identity says what the oracle says in %v", same)
 			}
+			if as := live.cell(t, armSinkWindow, "as oracle"); as != nil {
+				t.Errorf("both find nothing, and %v agree", as)
+			}
 			own := startsWith(t, tables, "own rows")
 			for _, row := range own.Rows {
 				if row[2] != float64(cache.DefaultSink+cache.DefaultWindow) || row[3] != float64(slack) {

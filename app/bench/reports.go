@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"tandem/app/evidence"
@@ -42,15 +44,35 @@ func readReport(file string) (*evidence.Report, error) {
 	return reports[0], nil
 }
 
-// claimText returns a claim as admitted, or why it is withheld.
-func claimText(c evidence.Claim) string {
-	switch {
-	case c.Text != "":
-		return c.Text
-	case len(c.Withheld) > 0:
-		return "withheld: " + strings.Join(c.Withheld, "; ")
+// briefly returns a claim for a cell. The reasons against it belong below the table.
+func briefly(c evidence.Claim) string { return cmp.Or(c.Brief(), "not claimed") }
+
+// reasons gathers why claims are withheld, for notes below a table.
+type reasons []withheldReason
+
+// A withheldReason stands against some claims.
+type withheldReason struct {
+	text   string
+	claims []string
+}
+
+// add adds the reasons against a claim.
+func (r *reasons) add(name string, c evidence.Claim) {
+	for _, text := range c.Withheld {
+		i := slices.IndexFunc(*r, func(w withheldReason) bool { return w.text == text })
+		if i < 0 {
+			i, *r = len(*r), append(*r, withheldReason{text: text})
+		}
+		(*r)[i].claims = append((*r)[i].claims, name)
 	}
-	return "not claimed"
+}
+
+// notes returns a line for each reason.
+func (r reasons) notes() (lines []string) {
+	for _, w := range r {
+		lines = append(lines, strings.Join(w.claims, "; ")+": "+w.text)
+	}
+	return lines
 }
 
 // fileName returns a name for a file: what is neither a letter nor a digit becomes a dash.

@@ -78,19 +78,24 @@ type pageRow struct{ what, of, says string }
 func (s *scorecard) evaluate(ctx context.Context, table func(benchTable) error,
 	report reporting) error {
 	var page []pageRow
+	var against reasons
 	silent := func(benchTable) error { return nil }
 	kept := func(title string, run measuredRun) error {
 		r := run.Report()
 		h := evidence.HeadlineOf(r)
 		name := r.Results.Cross.Name
+		claimed := func(what string, c evidence.Claim) {
+			against.add(what+" of "+name, c)
+			page = append(page, pageRow{what, name, briefly(c)})
+		}
 		if r.Kind == evidence.KindRecall {
-			page = append(page, pageRow{"recall", name, claimText(h.Recall)})
+			claimed("recall", h.Recall)
 		} else {
 			page = append(page, pageRow{"exactness", name, s.exactness()})
 		}
-		page = append(page, pageRow{"speed", name, claimText(h.Speedup)})
+		claimed("speed", h.Speedup)
 		if r.Memory != nil {
-			page = append(page, pageRow{"bytes", name, claimText(h.Memory)})
+			claimed("bytes", h.Memory)
 		}
 		return report(title, quiet{run})
 	}
@@ -102,6 +107,7 @@ func (s *scorecard) evaluate(ctx context.Context, table func(benchTable) error,
 		return err
 	}
 	t := s.page(page)
+	t.Notes = append(t.Notes, against.notes()...)
 	saved := s.recall.saved(haystacks[1])
 	for _, row := range saved.Rows {
 		says := fmt.Sprint(row[2])
@@ -110,9 +116,7 @@ func (s *scorecard) evaluate(ctx context.Context, table func(benchTable) error,
 		}
 		t.Rows = append(t.Rows, []any{"recall, " + haystacks[1].name, row[0], says})
 	}
-	if len(saved.Rows) == 0 {
-		t.Notes = append(t.Notes, saved.Notes...)
-	}
+	t.Notes = append(t.Notes, saved.Notes...)
 	return table(t)
 }
 
@@ -163,6 +167,7 @@ func (s *scorecard) page(rows []pageRow) benchTable {
 				s.recall.samples, haystacks[0].name, needleSeed, sink, window, len(s.code.tasks),
 				s.recall.now().UTC().Format("2006-01-02 15:04 MST")),
 			"speed of recall's arms is end to end against the oracle; that of drafts against plain decoding"}}
+	t.Notes = append(t.Notes, blind(s.recall.arms[0].samples)...)
 	for _, what := range []string{"recall", "bytes", "speed", "exactness"} {
 		for _, r := range rows {
 			if r.what == what {

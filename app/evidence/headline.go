@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -40,22 +41,51 @@ func HeadlineOf(r *Report) Headline {
 	return h
 }
 
-// Lines returns the headline for a person, a line for each claim.
+// All returns the claims that the report has, by name.
+func (h Headline) All() iter.Seq2[string, Claim] {
+	return func(yield func(string, Claim) bool) {
+		for i, c := range []Claim{h.Recall, h.Speedup, h.Memory} {
+			name := []string{claimRecall, claimSpeedup, claimMemory}[i]
+			if (c.Text != "" || len(c.Withheld) > 0) && !yield(name, c) {
+				return
+			}
+		}
+	}
+}
+
+// Lines returns the headline for a person, a line for each claim. Each reason against one has a line
+// too.
 func (h Headline) Lines() []string {
 	var lines []string
-	for _, c := range []struct {
-		name  string
-		claim Claim
-	}{{claimRecall, h.Recall}, {claimSpeedup, h.Speedup}, {claimMemory, h.Memory}} {
-		switch {
-		case c.claim.Text != "":
-			lines = append(lines, fmt.Sprintf("%-8s %s", c.name, c.claim.Text))
-		case len(c.claim.Withheld) > 0:
-			lines = append(lines, fmt.Sprintf("%-8s withheld: %s", c.name,
-				strings.Join(c.claim.Withheld, "; ")))
+	for name, c := range h.All() {
+		if c.Text != "" {
+			lines = append(lines, fmt.Sprintf("%-8s %s", name, c.Text))
+			continue
+		}
+		first := fmt.Sprintf("%-8s withheld: ", name)
+		for i, reason := range c.Withheld {
+			if i > 0 {
+				first = strings.Repeat(" ", len(first))
+			}
+			lines = append(lines, first+reason)
 		}
 	}
 	return lines
+}
+
+// Brief returns the claim for a cell of a table: as admitted, or the codes of what stands against it.
+// A reason without a code is short, and stands there whole.
+func (c Claim) Brief() string {
+	if c.Text != "" || len(c.Withheld) == 0 {
+		return c.Text
+	}
+	var codes []string
+	for _, reason := range c.Withheld {
+		if code, _, _ := strings.Cut(reason, ": "); !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+	}
+	return "withheld: " + strings.Join(codes, ", ")
 }
 
 // against returns the reasons of the violations that stand against a claim. A rule of one claim
@@ -109,6 +139,9 @@ func (r *Report) recallClaim() Claim {
 		text += fmt.Sprintf(", oracle %.3f", *oracle)
 		if !f.samePrompts() {
 			text += " on other prompts"
+		}
+		if *oracle == 0 {
+			text += " (it found none, so this shows nothing)"
 		}
 	} else if oracle != nil {
 		text, samples = fmt.Sprintf("oracle alone %.3f", *oracle), f.oracle.Total
@@ -173,9 +206,13 @@ func (r *Report) memoryClaim() Claim {
 		parts = append(parts, fmt.Sprintf("%.1f %% less than full caches", *saving))
 	}
 	if held := m.Measured; held != nil && m.SavingWithheld == nil {
-		parts = append(parts, fmt.Sprintf("%.2f MB held: %.2f exact layers, %.2f own rows of bounded "+
-			"layers, %.2f restored", held.sum()/1e6, value(held.ExactBytes)/1e6,
-			value(held.BoundedBytes)/1e6, value(held.RestoredBytes)/1e6))
+		text := fmt.Sprintf("%.2f MB held: %.2f exact layers, %.2f own rows of bounded layers, "+
+			"%.2f restored", held.sum()/1e6, value(held.ExactBytes)/1e6, value(held.BoundedBytes)/1e6,
+			held.rows()/1e6)
+		if source := value(held.SourceBytes); source > 0 {
+			text += fmt.Sprintf(", %.2f what restores them", source/1e6)
+		}
+		parts = append(parts, text)
 	} else if m.SavingPercent != nil {
 		parts = append(parts, "by formula, no bytes were measured")
 	}

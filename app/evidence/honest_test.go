@@ -274,6 +274,51 @@ func TestHonestReportsAreAdmitted(t *testing.T) {
 	t.Logf("honest reports refused: %d of %d", refused, len(list))
 }
 
+// TestHeadlineHasALineForEachReason keeps cells of tables short: they name the codes alone.
+func TestHeadlineHasALineForEachReason(t *testing.T) {
+	h := Headline{Speedup: Claim{Withheld: []string{"SPEEDUP_SAMPLES: few", "SPEEDUP_SAMPLES: fewer",
+		"SPEEDUP_DECODE_TOKENS: short"}}}
+	want := "speedup  withheld: SPEEDUP_SAMPLES: few\n" +
+		"                   SPEEDUP_SAMPLES: fewer\n" +
+		"                   SPEEDUP_DECODE_TOKENS: short"
+	if got := strings.Join(h.Lines(), "\n"); got != want {
+		t.Errorf("it has the lines\n%s", got)
+	}
+	if got := h.Speedup.Brief(); got != "withheld: SPEEDUP_SAMPLES, SPEEDUP_DECODE_TOKENS" {
+		t.Errorf("in a table it is %q", got)
+	}
+	bare := Claim{Withheld: []string{"the oracle did not run"}}
+	if got := bare.Brief(); got != "withheld: the oracle did not run" {
+		t.Errorf("a reason without a code is %q", got)
+	}
+}
+
+// TestBytesOfTheSourceStandApart has both parts of what restoration holds.
+func TestBytesOfTheSourceStandApart(t *testing.T) {
+	run := fusedRun()
+	run.Memory.Source = 100_000
+	tree := asTree(t, run.Report())
+	text := HeadlineOf(written(t, tree)).Memory.Text
+	if !strings.HasSuffix(text, "5.15 MB held: 2.87 exact layers, 0.28 own rows of bounded layers, "+
+		"1.90 restored, 0.10 what restores them") {
+		t.Errorf("the headline has %q", text)
+	}
+	set(t, tree, "memory.measured.source_bytes", 2_000_001)
+	if found := Check(written(t, tree)); !breaks(found, MemoryClaimMismatch) {
+		t.Errorf("a part that is more than the whole breaks %v", found)
+	}
+}
+
+// TestBlindOracleShowsNothing: where full caches find nothing, no other arm can lose anything.
+func TestBlindOracleShowsNothing(t *testing.T) {
+	wrong := func(_ int, s *Sample) { s.Correct = new(false) }
+	run := Run{Kind: KindRecall, Cross: arms(5, sample(), wrong), Oracle: arms(5, plain(), wrong)}
+	if text := HeadlineOf(run.Report()).Recall.Text; !strings.Contains(text,
+		"oracle 0.000 (it found none, so this shows nothing), 5 samples") {
+		t.Errorf("the headline has %q", text)
+	}
+}
+
 // TestWriterKeepsNoClaimThatTheGateRefuses gives the writer runs that prove nothing.
 func TestWriterKeepsNoClaimThatTheGateRefuses(t *testing.T) {
 	mixed := fusedRun()

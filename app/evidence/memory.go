@@ -40,7 +40,10 @@ func (c *checker) bytes(f *facts, held *Measured, formula Formula) {
 		c.add(MemoryClaimMismatch, "memory.measured.total_bytes", "the total is %s, but its parts "+
 			"have %.0f bytes; count restored rows or latents too", shown(held.TotalBytes), total)
 	}
-	if f.restored > 0 && value(held.RestoredBytes) == 0 {
+	if held.rows() < 0 {
+		c.add(MemoryClaimMismatch, "memory.measured.source_bytes", "it is %s, but restored_bytes has "+
+			"it too and is %s; count both parts", shown(held.SourceBytes), shown(held.RestoredBytes))
+	} else if f.restored > 0 && held.rows() == 0 {
 		c.add(MemoryClaimMismatch, "memory.measured.restored_bytes", "rows were restored, but they "+
 			"take no bytes; count them, or the latents they are rebuilt from")
 	}
@@ -82,6 +85,9 @@ func (c *checker) saving(m *Memory) {
 
 // own returns the bytes that layers hold of their own rows.
 func (m *Measured) own() float64 { return value(m.ExactBytes) + value(m.BoundedBytes) }
+
+// rows returns the bytes of restored rows or latents, without those of what restores them.
+func (m *Measured) rows() float64 { return value(m.RestoredBytes) - value(m.SourceBytes) }
 
 // sum returns all bytes held.
 func (m *Measured) sum() float64 { return m.own() + value(m.RestoredBytes) }

@@ -127,7 +127,8 @@ type Formula struct {
 type Measured struct {
 	ExactBytes    *Count `json:"exact_layer_bytes"`
 	BoundedBytes  *Count `json:"bounded_own_bytes"`
-	RestoredBytes *Count `json:"restored_bytes"`           // of rows, or of the latents they come from
+	RestoredBytes *Count `json:"restored_bytes"`           // of rows, or of the latents they come from, with the source's
+	SourceBytes   *Count `json:"source_bytes,omitempty"`   // of restored_bytes: caches of what restores rows
 	RestoredAs    string `json:"restored_as,omitempty"`    // rows or latents
 	RestoredWhere string `json:"restored_where,omitempty"` // where they live
 	TotalBytes    *Count `json:"total_bytes"`

@@ -49,6 +49,7 @@ type Sample struct {
 // Bytes are what caches held at the end of a prompt, summed over live arrays.
 type Bytes struct {
 	Exact, Bounded, Restored int64
+	Source                   int64  // caches of what restores rows
 	RestoredAs               string // rows or latents
 	RestoredWhere            string // where they live
 	Full                     int64  // what the oracle's caches held
@@ -240,11 +241,15 @@ func (r *Report) claimSpeedup() {
 func (b *Bytes) memory() *Memory {
 	m := &Memory{
 		Measured: &Measured{ExactBytes: new(Count(b.Exact)), BoundedBytes: new(Count(b.Bounded)),
-			RestoredBytes: new(Count(b.Restored)), RestoredAs: b.RestoredAs,
-			RestoredWhere: b.RestoredWhere, TotalBytes: new(Count(b.Exact + b.Bounded + b.Restored))},
+			RestoredBytes: new(Count(b.Restored + b.Source)), RestoredAs: b.RestoredAs,
+			RestoredWhere: b.RestoredWhere,
+			TotalBytes:    new(Count(b.Exact + b.Bounded + b.Restored + b.Source))},
 		Formula: &Formula{Tokens: new(Count(b.Tokens)), SinkWindow: new(Count(b.SinkWindow)),
 			BoundedBytes: new(Count(b.FormulaBounded)), ExactBytes: new(Count(b.FormulaExact)),
 			TotalBytes: new(Count(b.FormulaExact + b.FormulaBounded)), Scope: "own rows of all layers"},
+	}
+	if b.Source > 0 {
+		m.Measured.SourceBytes = new(Count(b.Source))
 	}
 	if b.Peak > 0 {
 		m.PeakMB = new(Rate(float64(b.Peak) / 1e6))
