@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -89,11 +90,8 @@ func mistake(f *flag.FlagSet, text string) error {
 func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 	var rest []string
 	for {
-		if err := f.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
-			}
-			return nil, errUsage
+		if err := parseFlags(f, args); err != nil {
+			return nil, err
 		}
 		if args = f.Args(); len(args) == 0 {
 			break
@@ -106,17 +104,92 @@ func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 	case len(rest) > max && max == 0:
 		fmt.Fprintf(f.Output(), "%s takes no arguments but flags; %q is one too many\n", f.Name(),
 			rest[0])
+		return nil, errUsage
 	case len(rest) > max:
 		most := "one argument"
 		if max > 1 {
 			most = control.Plural(max, "argument")
 		}
 		fmt.Fprintf(f.Output(), "%s takes %s; %q is one too many\n", f.Name(), most, rest[max])
+		return nil, errUsage
 	default:
 		return rest, nil
 	}
 	f.Usage()
 	return nil, errUsage
+}
+
+// parseFlags is f.Parse, except that a mistake prints one line and how to list the flags, and not all
+// of them.
+func parseFlags(f *flag.FlagSet, args []string) error {
+	output, usage := f.Output(), f.Usage
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	err := f.Parse(args)
+	f.SetOutput(output)
+	f.Usage = usage
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, flag.ErrHelp):
+		usage()
+		return err
+	}
+	return mistake(f, fmt.Sprintf("%s\n`%s -h` lists the flags", flagMistake(f, err), f.Name()))
+}
+
+// flagMistake returns what an error of f.Parse says, with flags as help writes them: --addr.
+func flagMistake(f *flag.FlagSet, err error) string {
+	text := err.Error()
+	if name, unknown := strings.CutPrefix(text, "flag provided but not defined: -"); unknown {
+		near := ""
+		if x := nearFlag(f, name); x != nil {
+			value, _ := flag.UnquoteUsage(x)
+			near = "; did you mean " + words("--"+x.Name, value) + "?"
+		}
+		return fmt.Sprintf("there is no flag --%s%s", name, near)
+	}
+	for _, before := range []string{" for flag -", "flag needs an argument: -"} {
+		text = strings.Replace(text, before, before+"-", 1)
+	}
+	return text
+}
+
+// nearFlag returns the flag that an unknown name probably means, or nil. Other servers have --host
+// and --port where Tandem has --addr.
+func nearFlag(f *flag.FlagSet, name string) (near *flag.Flag) {
+	if name == "port" || name == "host" || name == "listen" {
+		return f.Lookup("addr")
+	}
+	const most = 2 // letters that may be wrong
+	best := most + 1
+	f.VisitAll(func(x *flag.Flag) {
+		if n := editDistance(name, x.Name); n < best && n < len(x.Name)/2 {
+			near, best = x, n
+		}
+	})
+	return near
+}
+
+// editDistance counts the bytes to add, remove or change in a to get b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // needs says which argument a verb cannot do without.
