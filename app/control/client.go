@@ -103,6 +103,12 @@ func (c *Client) Memory(ctx context.Context) (Memory, error) {
 	return call[Memory](ctx, c, http.MethodGet, "/app/memory", nil)
 }
 
+// ModelSettings returns what is set for a registered model.
+func (c *Client) ModelSettings(ctx context.Context, id string) (ModelSettingsState, error) {
+	return call[ModelSettingsState](ctx, c, http.MethodGet,
+		"/app/model-settings?model="+url.QueryEscape(id), nil)
+}
+
 // Found returns the models that lie in the folders that are searched, registered or not.
 func (c *Client) Found(ctx context.Context) (Found, error) {
 	return call[Found](ctx, c, http.MethodGet, "/app/found", nil)

@@ -138,12 +138,12 @@ const startLimit = 5 * time.Second
 // withServer calls fn with a client of the process that serves the home folder. If there is none,
 // this process serves the socket until fn returns.
 func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) error {
-	return m.withServerOf(ctx, kvBitsFlag{}, fn)
+	return m.withServerOf(ctx, kvBitsFlag{}, "", fn)
 }
 
 // withServerOf is withServer where the models of this process have the bits of a flag. Where another
-// process serves, it fails if the flag is given: the models there are loaded already.
-func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag,
+// process serves, it fails if the model has other bits there.
+func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag, model string,
 	fn func(*control.Client) error) error {
 	client := control.Dial(m.home())
 	defer client.Close()
@@ -151,8 +151,8 @@ func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag,
 	for {
 		state, err := client.State(ctx)
 		if err == nil && state.Phase != control.PhaseDraining {
-			if bits.given {
-				return refuseBits(ctx, client)
+			if err := bits.check(ctx, client, model); err != nil {
+				return err
 			}
 			return fn(client)
 		}

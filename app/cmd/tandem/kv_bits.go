@@ -20,7 +20,7 @@ type kvBitsFlag struct {
 // add adds the flag to a set.
 func (k *kvBitsFlag) add(f *flag.FlagSet) {
 	f.Func("kv-bits", "keep keys and values in `8|4|0` bits an element, where a layer attends all positions; "+
-		"0 keeps them as computed (default: the setting kv_bits, 0 unless changed)",
+		"0 keeps them as computed (default: "+kvBitsVariable+", else what is set for the model, else the setting kv_bits)",
 		func(text string) error {
 			n, err := strconv.Atoi(text)
 			if err != nil || !slices.Contains(control.KVBits, n) {
@@ -31,20 +31,52 @@ func (k *kvBitsFlag) add(f *flag.FlagSet) {
 		})
 }
 
-// refuseBits says what to do in place of the flag where a Tandem runs that has loaded models already.
-func refuseBits(ctx context.Context, c *control.Client) error {
+// check refuses the flag for a model of a Tandem that runs already, unless the model has these bits
+// there, or will have them when it is loaded. The error says what to do in place of the flag.
+func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, model string) error {
+	if !k.given {
+		return nil
+	}
+	state, err := c.State(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := idOf(ctx, c, model)
+	if err != nil {
+		return err
+	}
+	if id == control.Alias {
+		id = state.Choice
+	}
 	st, err := c.Settings(ctx)
 	if err != nil {
 		return err
 	}
-	advice := "write `tandem settings set kv_bits=N` and unload the model, or stop that Tandem"
+	bits, by := st.Settings.KVBits, ""
 	for _, s := range st.Sources {
-		if s.Name == "kv_bits" && s.By != "" {
-			advice = "there " + s.By + " decides, so stop that Tandem"
+		if s.Name == "kv_bits" {
+			by = s.By
 		}
 	}
-	return fmt.Errorf("a Tandem runs already, and --kv-bits counts for models that are loaded here; %s",
-		advice)
+	own := false // what is set for the model decides
+	if set, err := c.ModelSettings(ctx, id); err == nil && by == "" && set.Settings.KVBits != nil {
+		bits, own = *set.Settings.KVBits, true
+	}
+	if l := state.Resident(id); l != nil {
+		bits = l.KVBits
+	}
+	if bits == k.bits {
+		return nil
+	}
+	advice := "write `tandem settings set kv_bits=N` and unload the model by `tandem models unload`, or stop that Tandem"
+	switch {
+	case by != "":
+		advice = "there " + by + " decides, so stop that Tandem"
+	case own:
+		advice = "change what is set for the model on the page Models and unload it, or stop that Tandem"
+	}
+	return fmt.Errorf("a Tandem runs already, where %s has kv_bits %d, and --kv-bits counts for models that are loaded here; %s",
+		id, bits, advice)
 }
 
 // decide lets the flag decide the setting, if it is given.

@@ -139,6 +139,12 @@ func modelRow(state control.State, m control.Model) []string {
 	memory := ""
 	if l := state.Resident(m.ID); l != nil {
 		memory = control.ByteSize(l.Bytes)
+		if l.KVBits > 0 {
+			memory += fmt.Sprintf(", kv_bits %d", l.KVBits)
+		}
+		if l.KVLayout != "" {
+			memory += ", " + l.KVLayout
+		}
 	}
 	return []string{mark + m.ID, architecture, count(m.Parameters),
 		m.Packing(), control.ByteSize(m.Bytes), context, memory, m.Source,

@@ -168,7 +168,7 @@ func run(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return err
 	}
-	return m.withServerOf(ctx, r.kvBits, func(c *control.Client) error {
+	return m.withServerOf(ctx, r.kvBits, r.model, func(c *control.Client) error {
 		id, added, err := register(ctx, c, r.model)
 		if err != nil {
 			return err

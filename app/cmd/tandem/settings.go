@@ -62,7 +62,9 @@ func listSettings(ctx context.Context, m *Main, args []string) error {
 				if err != nil {
 					return err
 				}
-				value = string(raw)
+				if value = string(raw); value == "0" && isAutomatic(s.Name) {
+					value = "0 (automatic)"
+				}
 			} else if st.HubToken {
 				value = "set, and not shown"
 			}
@@ -77,6 +79,11 @@ func listSettings(ctx context.Context, m *Main, args []string) error {
 		}
 		return table(m.Stdout, []string{"NAME", "VALUE", "DECIDED BY"}, rows)
 	})
+}
+
+// isAutomatic reports whether 0 leaves a setting to Tandem.
+func isAutomatic(name string) bool {
+	return name == "checkpoint_memory" || name == "checkpoint_disk"
 }
 
 func setSettings(ctx context.Context, m *Main, args []string) error {
@@ -98,11 +105,20 @@ func setSettings(ctx context.Context, m *Main, args []string) error {
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
 		st, err := c.ChangeSettings(ctx, change)
-		if err == nil && st.Link != "" {
+		if err != nil {
+			return err
+		}
+		if st.Link != "" {
 			fmt.Fprintln(m.Stderr,
 				"tandem: the endpoint has moved; editors need its new address, which `tandem doctor` shows")
 		}
-		return err
+		for _, s := range st.Sources {
+			if _, changed := change[s.Name]; changed && s.Later == control.AtNextLoad {
+				fmt.Fprintf(m.Stderr, "tandem: %s counts from the next load on; `tandem models unload` frees "+
+					"the models in memory, and the next request loads its model again\n", s.Name)
+			}
+		}
+		return nil
 	})
 }
 

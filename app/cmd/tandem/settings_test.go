@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,9 +201,31 @@ func TestKVBitsAreAFlagAVariableAndASetting(t *testing.T) {
 	if got := bits(); got != 8 {
 		t.Errorf("the setting gives %d bits", got)
 	}
+	c.must(t, "run", "--kv-bits", "8", "--max-tokens", "2", "x") // which the model has
+	if list := c.must(t, "models"); !strings.Contains(list, ", kv_bits 8 ") {
+		t.Errorf("the list of models has no bits: %s", list)
+	}
 	if code := c.tandem(t.Context(), "run", "--kv-bits", "4", "x"); code != 1 ||
+		!strings.Contains(c.stderr, "has kv_bits 8, ") ||
 		!strings.Contains(c.stderr, "tandem settings set kv_bits=N") {
 		t.Errorf("run --kv-bits beside a server: exit %d, %s", code, c.stderr)
+	}
+	c.must(t, "settings", "set", "kv_bits=4")
+	if !strings.HasPrefix(c.stderr, "tandem: kv_bits counts from the next load on; `tandem models unload` ") {
+		t.Errorf("a setting that counts later: %q", c.stderr)
+	}
+	c.must(t, "models", "unload")
+	c.must(t, "run", "--kv-bits", "4", "--max-tokens", "2", "x") // which its load gives it
+	if got := bits(); got != 4 {
+		t.Errorf("the changed setting gives %d bits", got)
+	}
+	c.must(t, "settings", "set", "kv_bits=8")
+	setOwnBits(t, home, `{"model": "tandem", "kv_bits": 4}`)
+	c.must(t, "models", "unload")
+	c.must(t, "run", "--kv-bits", "4", "--max-tokens", "2", "x") // which is set for the model
+	if code := c.tandem(t.Context(), "run", "--kv-bits", "8", "x"); code != 1 ||
+		!strings.Contains(c.stderr, "change what is set for the model") {
+		t.Errorf("run --kv-bits against what is set for the model: exit %d, %s", code, c.stderr)
 	}
 	p.stop(t)
 	p = serveProcess(t, home, "--model", dir, "--kv-bits", "4") // which the setting cannot change
@@ -227,6 +252,25 @@ func TestKVBitsAreAFlagAVariableAndASetting(t *testing.T) {
 	if code := c.tandem(t.Context(), "run", "x"); code != 1 ||
 		!strings.Contains(c.stderr, "TANDEM_KV_BITS must be 8, 4 or 0") {
 		t.Errorf("TANDEM_KV_BITS=many: exit %d, %s", code, c.stderr)
+	}
+}
+
+// setOwnBits posts the settings of a model to the process that serves the home folder.
+func setOwnBits(t *testing.T, home, body string) {
+	t.Helper()
+	c := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", control.SocketPath(home))
+	}}}
+	defer c.CloseIdleConnections()
+	resp, err := c.Post("http://tandem/app/model-settings", "application/json",
+		strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", body, resp.Status)
 	}
 }
 
