@@ -135,7 +135,8 @@ func (c *Client) Chat(ctx context.Context, id int64) (WholeChat, error) {
 
 // AddChat begins a chat with the kind, title, system prompt and options given.
 func (c *Client) AddChat(ctx context.Context, chat Chat) (Chat, error) {
-	return call[Chat](ctx, c, http.MethodPost, "/app/chats", chat)
+	return call[Chat](ctx, c, http.MethodPost, "/app/chats",
+		ChatRequest{Kind: chat.Kind, Title: chat.Title, System: chat.System, Options: chat.Options})
 }
 
 // ChangeChat changes a chat and returns it as it is then.
@@ -145,7 +146,9 @@ func (c *Client) ChangeChat(ctx context.Context, id int64, change ChatChange) (C
 
 // AddMessage appends a message to m.Chat, after m.Parent.
 func (c *Client) AddMessage(ctx context.Context, m Message) (Message, error) {
-	return call[Message](ctx, c, http.MethodPost, chatPath(m.Chat)+"/messages", m)
+	return call[Message](ctx, c, http.MethodPost, chatPath(m.Chat)+"/messages",
+		MessageRequest{Parent: m.Parent, Role: m.Role, Content: m.Content, Model: m.Model,
+			Finish: m.Finish, Run: m.Run, Facts: m.Facts})
 }
 
 // ChangeMessage updates an answer while it grows.

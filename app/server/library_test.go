@@ -83,6 +83,7 @@ func TestModelSettingsAreSetWholeOrRefused(t *testing.T) {
 	s := New(fake.services(), Options{})
 	for body, param := range map[string]string{
 		`{}`: "model", `{"model":5}`: "model",
+		`{"model":"acme/coder","kvbits":4}`:                "kvbits",
 		`{"model":"acme/coder","context":255}`:             "context",
 		`{"model":"acme/coder","context":1e12}`:            "context",
 		`{"model":"acme/coder","depth":32}`:                "depth",

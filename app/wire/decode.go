@@ -21,15 +21,48 @@ import (
 //	either:"chat,code"      one of two words; it may be empty only with omitempty
 //	oneof:"coupled,..."     one of several words, or empty
 //
-// The error names the first field that is wrong. Decode panics if a body has a field whose type it
+// A field that is none of these is an error too: a misspelt one would otherwise count as not given. The
+// error names the first field that is wrong. Decode panics if a body has a field whose type it
 // does not know. A test of the route finds that, if it sends every field.
 func Decode(f *Fields, into any) error {
 	v := reflect.ValueOf(into).Elem()
+	f.refuseUnknown(v)
 	f.decode(v)
 	if f.Err == nil {
 		f.need(v)
 	}
 	return f.Err
+}
+
+// refuseUnknown fails for the first field that the struct lacks.
+func (f *Fields) refuseUnknown(v reflect.Value) {
+	known := fieldNames(v.Type())
+	for name := range f.Members() {
+		switch {
+		case slices.Contains(known, name):
+		case len(known) == 0:
+			f.Fail(Clip(name), "is no field here: this takes none.")
+		default:
+			f.Fail(Clip(name), "is no field here; there are %s.", strings.Join(known, ", "))
+		}
+	}
+}
+
+// fieldNames returns the names of the fields that decode reads into a struct.
+func fieldNames(t reflect.Type) (names []string) {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case field.Anonymous && name == "":
+			names = append(names, fieldNames(field.Type)...)
+		case name != "" && name != "-":
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (f *Fields) decode(v reflect.Value) {

@@ -26,7 +26,7 @@ type decoded struct {
 
 func TestDecodeReadsEachKindOfField(t *testing.T) {
 	body := `{"name":"m","kind":"code","rule":"coupled","keep":false,"port":8263,"heat":0.5,"title":"",
-		"leaf":7,"facts":{"a":1},"depth":31,"Hidden":5,"unknown":[]}`
+		"leaf":7,"facts":{"a":1},"depth":31}`
 	f, err := ParseFields([]byte(body), "")
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +48,8 @@ func TestDecodeNamesTheFieldThatIsWrong(t *testing.T) {
 		`{"keep":true}`:                            "name is missing: name a model.",
 		`{"name":"","keep":true}`:                  "name is missing: name a model.",
 		`{"name":"m"}`:                             "keep is missing: say true or false.",
+		`{"name":"m","keep":true,"Hidden":5}`:      "Hidden is no field here; there are depth, name, kind, ",
+		`{"name":"m","keep":true,"deep":null}`:     "deep is no field here; ",
 		`{"name":7,"keep":true}`:                   "name must be a string.",
 		`{"name":"m","keep":1}`:                    "keep must be true or false.",
 		`{"name":"m","keep":true,"kind":"x"}`:      `kind must be "chat" or "code", not "x".`,
