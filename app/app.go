@@ -218,8 +218,12 @@ func (a *App) choose(ctx context.Context, name string) error {
 		a.pool.Start(id)
 		return err
 	}
-	_, err := a.db.Model(ctx, name)
+	row, err := a.db.Model(ctx, name)
 	switch {
+	case name == models.RetrievalID && (storage.IsNotFound(err) || row.Path == a.retrievalFolder()):
+		if err := a.addRetrieval(ctx); err != nil {
+			return err
+		}
 	case storage.IsNotFound(err) && library.IsFolder(name):
 		m, err := a.library.AddModel(ctx, control.AddRequest{Path: name})
 		if err != nil {

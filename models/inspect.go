@@ -93,6 +93,10 @@ func LoadPocket(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, erro
 	return LoadFS(ctx, t, pocket.Files(), opts)
 }
 
+// RetrievalFiles returns the folder of the embedded model that finds codes, with its drafter and its
+// f_theta. It is read-only.
+func RetrievalFiles() fs.FS { return retrieval.Files() }
+
 // LoadRetrieval loads the embedded model that finds codes, for evaluations.
 func LoadRetrieval(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, error) {
 	opts.Name = RetrievalID

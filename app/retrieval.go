@@ -1,0 +1,55 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tandem/app/control"
+	"tandem/models"
+)
+
+// BoundedModel is the id of a model that comes with the program and can be served with bounded layers.
+const BoundedModel = models.RetrievalID
+
+// retrievalFolder is where the embedded retrieval model lies once it was chosen by its name. A model
+// with a drafter and an f_theta needs a folder.
+func (a *App) retrievalFolder() string {
+	return filepath.Join(a.opts.Home, "models", models.RetrievalID)
+}
+
+// addRetrieval writes the embedded retrieval model to its folder, and registers it.
+func (a *App) addRetrieval(ctx context.Context) error {
+	dir := a.retrievalFolder()
+	if err := writeFolder(dir, models.RetrievalFiles()); err != nil {
+		return fmt.Errorf("write the model %s: %w", models.RetrievalID, err)
+	}
+	_, err := a.library.AddModel(ctx, control.AddRequest{Path: dir, ID: models.RetrievalID})
+	return err
+}
+
+// writeFolder makes a folder hold the files of files. It leaves a file alone that is so already.
+func writeFolder(dir string, files fs.FS) error {
+	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err != nil || d.IsDir() {
+			return cmp.Or(err, os.MkdirAll(path, 0o700))
+		}
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, data) {
+			return nil
+		}
+		part := path + ".part" // a program that ends here leaves no half a file
+		if err := os.WriteFile(part, data, 0o600); err != nil {
+			return err
+		}
+		return os.Rename(part, path)
+	})
+}
