@@ -11,6 +11,7 @@ import (
 	"tandem/models/ftheta"
 	"tandem/models/nn"
 	"tandem/models/retrieval"
+	"tandem/storage/disk"
 )
 
 // FThetaFolder is the name of the folder of an f_theta beside the files of its drafter, or of the
@@ -64,7 +65,7 @@ func FindFTheta(folders ...string) string {
 // ReadFTheta reads the config in the folder of an f_theta. Errors are of type *Error.
 func ReadFTheta(dir string) (*ftheta.Config, error) {
 	name := filepath.Clean(dir)
-	fsys, err := open(dir)
+	fsys, err := openFTheta(dir)
 	if err != nil {
 		return nil, named(err, Options{Name: name})
 	}
@@ -75,10 +76,18 @@ func ReadFTheta(dir string) (*ftheta.Config, error) {
 	return c, nil
 }
 
+func openFTheta(dir string) (fs.FS, error) {
+	if _, err := disk.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, errorf(CodeNotFound, "there is no such folder; name the folder of an f_theta")
+	}
+	return open(dir)
+}
+
 func readFTheta(fsys fs.FS) (*ftheta.Config, error) {
 	text, err := readJSON(fsys, ftheta.ConfigFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, missingFile(ftheta.ConfigFile)
+		return nil, errorf(CodeIncomplete, "%s is missing; name the folder of an f_theta, which has that file",
+			ftheta.ConfigFile)
 	}
 	if err != nil {
 		return nil, err
@@ -94,7 +103,7 @@ func LoadFTheta(ctx context.Context, target *Bundle, d *Drafter, dir string,
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)
 	}
-	fsys, err := open(dir)
+	fsys, err := openFTheta(dir)
 	if err != nil {
 		return nil, named(err, opts)
 	}

@@ -172,7 +172,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		Ready: func(address, link string) { m.sayReady(a, address, link) },
 		Loaded: func(err error) {
 			stop()
-			m.sayLoaded(a, err)
+			m.sayLoaded(a, s.kvLayout.layout, err)
 		},
 		Draining: func(requests int) {
 			fmt.Fprintf(m.Stderr,
@@ -214,9 +214,14 @@ func (m *Main) sayReady(a *app.App, address, link string) {
 }
 
 // sayLoaded tells what is served, or what to do where the model cannot be.
-func (m *Main) sayLoaded(a *app.App, err error) {
+// layout is that of --kv-layout.
+func (m *Main) sayLoaded(a *app.App, layout string, err error) {
 	state := a.State()
 	switch {
+	case err != nil && layout == control.KVBounded: // which most models cannot be served with
+		fmt.Fprintf(m.Stderr, "tandem: %s cannot be served: %v.\n"+
+			"Until it can, requests for it get this error. To serve it, press Ctrl-C, and leave out "+
+			"--kv-layout bounded. To try bounded layers: `tandem serve --model %s --kv-layout bounded`, a model that comes with the program.\n", state.Choice, err, app.BoundedModel)
 	case err != nil:
 		spare := ""
 		if id := a.Spare(); id != "" {
