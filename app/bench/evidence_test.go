@@ -22,7 +22,8 @@ func (fewSamples) Close() error        { return nil }
 
 func (e fewSamples) evaluate(_ context.Context, table func(benchTable) error,
 	report reporting) error {
-	answer := evidence.Sample{Prompt: 200, Correct: new(true), Tokens: 40, Prefill: time.Second,
+	answer := evidence.Sample{Prompt: 200, Text: "It is A-1.", Expected: "A-1",
+		Correct: new(true), Tokens: 40, Prefill: time.Second,
 		Decode: time.Second}
 	one, two := answer, answer
 	one.RestoredRows, two.RestoredRows = 132, e.restored

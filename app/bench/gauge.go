@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"tandem/app/evidence"
 	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -29,6 +30,11 @@ type held struct {
 	own     int // rows that a bounded layer has room for, the slack with them; 0 = none is bounded
 	evicted int // rows that bounded layers gave up, of all layers
 	bits    int // of an element, in quantized caches; 0 = none is quantized
+}
+
+// evidence returns the bytes for a report.
+func (h held) evidence() *evidence.Held {
+	return &evidence.Held{Exact: h.Exact, Bounded: h.Own, Restored: h.Restored, Source: h.Source}
 }
 
 // slack is how many of the rows of a bounded layer no single query attends. They let a verify block

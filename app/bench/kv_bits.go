@@ -165,7 +165,7 @@ func (k *kvquant) bitsRun(whole, a *bitsArm) evidence.Run {
 	return evidence.Run{Kind: evidence.KindKVQuant, At: k.now(), Config: config,
 		Cross:  &evidence.Arm{Name: a.name, Samples: a.samples},
 		Oracle: &evidence.Arm{Name: whole.name, Samples: whole.samples},
-		Memory: &evidence.Bytes{Exact: h.Exact, Full: whole.held[last].Exact, FormulaExact: formula,
+		Memory: &evidence.Bytes{Held: *h.evidence(), Full: whole.held[last].Total(), FormulaExact: formula,
 			Tokens: h.positions, Peak: a.peak},
 		Details: map[string]any{"perplexity": a.perplexity, "perplexity_whole": whole.perplexity,
 			"perplexity_change_pct": change(whole, a)}}

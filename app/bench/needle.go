@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"tandem/app/evidence"
 )
 
 // A haystack is a length of prompt in which a needle is hidden.
@@ -50,7 +52,7 @@ const needleQuestion = "Question: what is the secret code that stands in the not
 type needle struct{ text, code string }
 
 // found reports whether an answer names the code.
-func (n needle) found(answer string) bool { return strings.Contains(answer, n.code) }
+func (n needle) found(answer string) bool { return evidence.Found(answer, n.code) }
 
 // needles returns n prompts of a length, the same every time. Lines of terse prompts are short, as
 // the retrieval model knows them.

@@ -262,9 +262,7 @@ func (r *recall) run(h haystack, a *recallArm) evidence.Run {
 	var details []map[string]any
 	for i, one := range a.held {
 		details = append(details, map[string]any{"positions": one.positions, "own_rows": one.own,
-			"evicted_rows": one.evicted, "exact_bytes": one.Exact, "own_bytes": one.Own,
-			"restored_bytes": one.Restored, "source_bytes": one.Source,
-			"source_alone_s": a.alone[i].Seconds()})
+			"evicted_rows": one.evicted, "source_alone_s": a.alone[i].Seconds()})
 	}
 	run := evidence.Run{
 		Kind: evidence.KindRecall, At: r.now(),
@@ -280,10 +278,9 @@ func (r *recall) run(h haystack, a *recallArm) evidence.Run {
 		return run
 	}
 	exact, bounded := r.formula(a, last.positions, sink+window)
-	run.Memory = &evidence.Bytes{Exact: last.Exact, Bounded: last.Own,
-		Restored: last.Restored, Source: last.Source,
+	run.Memory = &evidence.Bytes{Held: *last.evidence(),
 		RestoredAs: "rows", RestoredWhere: "banks of the bounded layers and caches of what restores, beside the model's own",
-		Full:         r.arms[0].held[longest].Total(),
+		Full:         oracle.held[longest].Total(),
 		FormulaExact: exact, FormulaBounded: bounded, Tokens: last.positions, SinkWindow: sink + window,
 		Peak: a.peak}
 	return run

@@ -138,11 +138,10 @@ func (e *subject) answer(ctx context.Context, a *recallArm, ids []int32, n needl
 	if err != nil {
 		return r, err
 	}
-	if !a.forced {
-		r.Text = strings.TrimSpace(e.bundle.Tokenizer.Decode(r.ids, true))
-		r.Correct = new(n.found(r.Text))
-	}
+	r.Text = strings.TrimSpace(e.bundle.Tokenizer.Decode(r.ids, true))
+	r.Expected, r.Correct = n.code, new(n.found(r.Text))
 	r.held, r.asked = a.model.read, ids
+	r.Held = r.held.evidence()
 	r.Prompt, r.Tokens = len(ids), len(r.ids)
 	r.RestoredRows, r.EvictedRows = a.model.restored(before), a.model.held.evicted
 	r.KVBits = a.model.held.bits
@@ -217,11 +216,6 @@ func (e *subject) force(ctx context.Context, a *recallArm, ids []int32,
 		r.ids = append(r.ids, rest...)
 	}
 	r.Decode, r.Loop = time.Since(start), evidence.ModeTeacherForced
-	right := true
-	for i, id := range code {
-		right = right && r.ids[i] == id
-	}
-	r.Text, r.Correct = e.bundle.Tokenizer.Decode(r.ids, true), &right
 	return r, nil
 }
 

@@ -48,6 +48,7 @@ type facts struct {
 	contrary                    int   // rows whose flag contradicts their count
 	blocks, evicted, kvBits     tally // of the system under test
 	kept                        int   // rows in which no layer gave up a row
+	partly                      int   // rows that restored less than their layers gave up
 	counted                     bool  // each row has restored_rows
 }
 
@@ -95,6 +96,9 @@ func (c *checker) facts() *facts {
 			}
 		}
 		f.counted = f.counted && row.RestoredRows != nil
+		if n := value(row.RestoredRows); n > 0 && n < value(row.EvictedRows) {
+			f.partly++
+		}
 		f.evicted.count(value(row.EvictedRows))
 		if value(row.EvictedRows) == 0 && (f.own || row.EvictedRows != nil) {
 			f.kept++
@@ -211,6 +215,10 @@ func (c *checker) rows(f *facts) {
 	if f.restored > 0 && f.native > 0 {
 		c.add(MixedRestorationPaths, crossRows, "%d samples restored and %d did not; "+
 			"write one report per path", f.restored, f.native)
+	}
+	if f.partly > 0 {
+		c.add(MixedRestorationPaths, crossRows, "%d of %d samples restored fewer rows than their layers "+
+			"gave up; restore each of them, or name what ran", f.partly, len(f.crossTimes.Rows))
 	}
 	if ran := f.labelled(); f.noneRestored() && ran.rows > 0 && ran.rows < len(f.crossTimes.Rows) {
 		c.add(MixedRestorationPaths, crossRows, "the run is called %s, but %d of %d rows have %s "+

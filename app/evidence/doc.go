@@ -9,11 +9,20 @@
 // what executed: restoration was active if rows were restored, and a run was fused if blocks were
 // verified. No rule reads the options under config.
 //
+// The gate finds claims that contradict their own rows. It can't tell who measured rows that are
+// false throughout: whether a model ran, and whether its caches held what a row says. Only running
+// the evaluation again shows that.
+//
 // # Schema
 //
 // A report is version 2 of the schema that Kakeya's evaluations on a Mac use, with its field names:
 // the system under test is k3_cross_model, plain decoding is oracle. Tandem adds counts to each
-// row: restored_rows, evicted_rows, kv_bits, looped_from. It adds measured bytes under memory.
+// row: restored_rows, evicted_rows, kv_bits, looped_from. It adds measured bytes under memory, and
+// those of each row under held. It adds per_sample_expected to the answers that are judged.
+//
+// In Tandem's reports a right answer is one in which the expected text stands, see [Found]. The
+// bytes under memory are those of a row, and full caches are those of the oracle's row after an
+// equally long prompt. In reports of others nobody knows either, so neither is asked.
 //
 // Kinds that begin with "tandem_" must have these counts. A report of another kind may lack them:
 // its own flags then count, and the headline says so. Where a count is given, it overrules the
@@ -31,11 +40,12 @@
 //	LEGACY_SCHEMA                the report is older than version 2
 //	MISSING_STAGE_TIMINGS        an arm has no row per sample, or speed without times in each row
 //	MISSING_RESTORATION_FLAG     a row does not say whether it restored, or contradicts its count
-//	MIXED_RESTORATION_PATHS      some samples ran as the label says and some did not
+//	MIXED_RESTORATION_PATHS      some samples ran as the label says and some did not, or restored
+//	                             fewer rows than their layers gave up
 //	BASELINE_AS_SUT              nothing was restored, and the label does not say so
 //	BASELINE_RECALL_CLAIM        a baseline claims recall for restoration
 //	RECALL_SCOPE                 recall is claimed beyond the samples, or of what did not run, or
-//	                             compared with that on other prompts
+//	                             against their texts, or compared with that on other prompts
 //	FUSED_NEVER_RAN              a fused run verified no block
 //	SPEEDUP_SELF_COMPARISON      both arms ran the same, in half of the samples at least
 //	SPEEDUP_SAMPLES              an arm has fewer than 5 samples
@@ -45,7 +55,8 @@
 //	                             another, or decoding alone is claimed without the whole
 //	SPEEDUP_ORACLE_LOOP          the oracle's loop is not a fast and plain one
 //	SPEEDUP_PREFILL_VARIANCE     an arm's longest prefill took over 3 times its shortest
-//	MEMORY_CLAIM_MISMATCH        bytes contradict each other, or the saving is not that of the bytes
+//	MEMORY_CLAIM_MISMATCH        bytes contradict each other or the rows, or the saving is not that
+//	                             of the bytes
 //
 // Of a chat with speculation:
 //

@@ -11,17 +11,23 @@ import (
 // sample is one answer: right, 40 tokens, restored rows in its banks, 12 verified blocks.
 func sample() Sample {
 	return Sample{
-		Prompt: 1400, Text: "OMEGA-4711", Correct: new(true), Tokens: 40,
+		Prompt: 1400, Text: "It is OMEGA-4711.", Expected: "OMEGA-4711",
+		Correct: new(true), Tokens: 40,
 		Restore: 300 * time.Millisecond, Prefill: 2 * time.Second, Decode: 800 * time.Millisecond,
 		RestoredRows: 4 * 1332, EvictedRows: 4 * 1332, Blocks: 12, MeanAccept: 3.3,
-		LoopedFrom: new(0),
+		LoopedFrom: new(0), Held: &Held{Exact: 2_870_000, Bounded: 278_528, Restored: 1_900_000},
 	}
 }
 
+// wrong makes an answer one that names no code.
+func wrong(s *Sample) { s.Text, s.Correct = "I do not know.", new(false) }
+
 // plain is the answer of the oracle.
 func plain() Sample {
-	return Sample{Prompt: 1400, Text: "OMEGA-4711", Correct: new(true), Tokens: 40,
-		Prefill: 2 * time.Second, Decode: 1600 * time.Millisecond, LoopedFrom: new(0)}
+	return Sample{Prompt: 1400, Text: "It is OMEGA-4711.", Expected: "OMEGA-4711",
+		Correct: new(true), Tokens: 40,
+		Prefill: 2 * time.Second, Decode: 1600 * time.Millisecond, LoopedFrom: new(0),
+		Held: &Held{Exact: 8_610_000}}
 }
 
 // arms repeats a sample, after change.
@@ -39,8 +45,7 @@ func arms(n int, s Sample, change func(i int, s *Sample)) *Arm {
 
 // held are the bytes of a stack with 2 exact layers and 4 bounded ones.
 func held() *Bytes {
-	return &Bytes{Exact: 2_870_000, Bounded: 278_528, Restored: 1_900_000, RestoredAs: "latents",
-		RestoredWhere: "memory", Full: 8_610_000, FormulaExact: 2_867_200, FormulaBounded: 278_528,
+	return &Bytes{Held: *sample().Held, RestoredAs: "latents", RestoredWhere: "memory", Full: 8_610_000, FormulaExact: 2_867_200, FormulaBounded: 278_528,
 		Tokens: 1400, SinkWindow: 68, Peak: 90_000_000}
 }
 
@@ -74,7 +79,6 @@ func honest(t testing.TB) []struct {
 	report   *Report
 	headline string
 } {
-	wrong := func(_ int, s *Sample) { s.Correct = new(false) }
 	notJudged := func(_ int, s *Sample) { s.Correct, s.RestoredRows, s.EvictedRows = nil, 0, 0 }
 	native := func(_ int, s *Sample) { s.Blocks, s.RestoredRows, s.EvictedRows, s.KVBits = 0, 0, 0, 4 }
 	untimed := func(_ int, s *Sample) { s.Restore, s.Prefill, s.Decode = 0, 0, 0 }
@@ -91,8 +95,9 @@ func honest(t testing.TB) []struct {
 	}{
 		{"recall with restoration", Run{Kind: KindRecall,
 			Cross: arms(20, sample(), func(i int, s *Sample) {
-				s.Blocks, s.Correct = 0, new(i > 0)
-				s.Tokens = 8
+				if s.Blocks, s.Tokens = 0, 8; i == 0 {
+					wrong(s)
+				}
 			}),
 			Oracle: arms(20, plain(), func(_ int, s *Sample) { s.Tokens = 8 })}.Report(),
 			"recall 0.950 with restoration from f_theta (\"arm\"), oracle 1.000, 20 samples\n" +
@@ -136,15 +141,15 @@ func honest(t testing.TB) []struct {
 				"speedup withheld: an arm decoded no tokens in measured time"},
 		{"worse in all", Run{Kind: KindRecall, Memory: more,
 			Cross: arms(10, sample(), func(i int, s *Sample) {
-				wrong(i, s)
-				s.Decode = time.Minute
+				wrong(s)
+				s.Decode, s.Held = time.Minute, &more.Held
 			}), Oracle: arms(10, plain(), nil)}.Report(),
 			"recall 0.000 with restoration from f_theta (\"arm\"), oracle 1.000, 10 samples\n" +
 				"speedup 0.058 times as fast end to end, 0.027 times in decoding alone, 10 samples\n" +
 				"memory 17.9 % more than full caches"},
 		{"bounded caches alone", Run{Kind: KindRecall,
 			Cross: arms(20, sample(), func(i int, s *Sample) {
-				wrong(i, s)
+				wrong(s)
 				s.RestoredRows, s.Blocks = 0, 0
 			}), Oracle: arms(20, plain(), nil)}.Report(),
 			"recall 0.000 with bounded caches alone, oracle 1.000, 20 samples\nspeedup "},
@@ -297,6 +302,9 @@ func TestHeadlineHasALineForEachReason(t *testing.T) {
 func TestBytesOfTheSourceStandApart(t *testing.T) {
 	run := fusedRun()
 	run.Memory.Source = 100_000
+	for i := range run.Cross.Samples {
+		run.Cross.Samples[i].Held = &run.Memory.Held
+	}
 	tree := asTree(t, run.Report())
 	text := HeadlineOf(written(t, tree)).Memory.Text
 	if !strings.HasSuffix(text, "5.15 MB held: 2.87 exact layers, 0.28 own rows of bounded layers, "+
@@ -311,7 +319,7 @@ func TestBytesOfTheSourceStandApart(t *testing.T) {
 
 // TestBlindOracleShowsNothing: where full caches find nothing, no other arm can lose anything.
 func TestBlindOracleShowsNothing(t *testing.T) {
-	wrong := func(_ int, s *Sample) { s.Correct = new(false) }
+	wrong := func(_ int, s *Sample) { wrong(s) }
 	run := Run{Kind: KindRecall, Cross: arms(5, sample(), wrong), Oracle: arms(5, plain(), wrong)}
 	if text := HeadlineOf(run.Report()).Recall.Text; !strings.Contains(text,
 		"oracle 0.000 (it found none, so this shows nothing), 5 samples") {

@@ -1,6 +1,9 @@
 package evidence
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // How near a claim of memory must be.
 const (
@@ -19,7 +22,7 @@ func (c *checker) memory(f *facts) {
 		c.bytes(f, m.Measured, part(m.Formula))
 	}
 	if m.SavingPercent != nil {
-		c.saving(m)
+		c.saving(f, m)
 	}
 }
 
@@ -39,6 +42,9 @@ func (c *checker) bytes(f *facts, held *Measured, formula Formula) {
 	case !near(value(held.TotalBytes), total, total*bytesTolerance):
 		c.add(MemoryClaimMismatch, "memory.measured.total_bytes", "the total is %s, but its parts "+
 			"have %.0f bytes; count restored rows or latents too", shown(held.TotalBytes), total)
+	case f.own && len(f.crossTimes.Rows) > 0 && len(f.heldBy(held)) == 0:
+		c.add(MemoryClaimMismatch, "memory.measured", "no row of the system under test held these "+
+			"bytes; write those of a sample, and each row's under held")
 	}
 	if held.rows() < 0 {
 		c.add(MemoryClaimMismatch, "memory.measured.source_bytes", "it is %s, but restored_bytes has "+
@@ -55,7 +61,7 @@ func (c *checker) bytes(f *facts, held *Measured, formula Formula) {
 
 // saving holds a claimed saving to the bytes that were held. Where others measured none, it holds it
 // to their formula.
-func (c *checker) saving(m *Memory) {
+func (c *checker) saving(f *facts, m *Memory) {
 	measured, formula, full := m.Measured, part(m.Formula), part(m.Full)
 	held, by := value(formula.TotalBytes), "of the formula"
 	if measured != nil {
@@ -74,6 +80,10 @@ func (c *checker) saving(m *Memory) {
 	case full.bytes() == 0 || c.report.isOwn() && full.MeasuredBytes == nil:
 		c.add(MemoryClaimMismatch, "memory.naive_full_kv", "a saving is claimed, but nobody measured "+
 			"what full caches hold; write measured_bytes of the oracle's")
+	case f.own && len(f.crossTimes.Rows) > 0 && !f.fullHeld(measured, full):
+		c.add(MemoryClaimMismatch, "memory.naive_full_kv.measured_bytes", "no row of the oracle held "+
+			"%s bytes after the same prompt; write the oracle's, and each row's under held",
+			shown(full.MeasuredBytes))
 	default:
 		if saved := SavingPercent(held, full.bytes()); !near(value(m.SavingPercent), saved,
 			savingTolerance) {
@@ -81,6 +91,30 @@ func (c *checker) saving(m *Memory) {
 				"the bytes %s give %.4g %%; compute it from them", shown(m.SavingPercent), by, saved)
 		}
 	}
+}
+
+// heldBy returns the prompts, by their tokens, after which the system under test held so many bytes.
+func (f *facts) heldBy(m *Measured) (tokens []Count) {
+	for _, row := range f.crossTimes.Rows {
+		if h := row.Held; h != nil && row.PromptTokens != nil &&
+			value(h.ExactBytes) == value(m.ExactBytes) &&
+			value(h.BoundedBytes) == value(m.BoundedBytes) &&
+			value(h.RestoredBytes) == value(m.RestoredBytes) &&
+			value(h.SourceBytes) == value(m.SourceBytes) {
+			tokens = append(tokens, *row.PromptTokens)
+		}
+	}
+	return tokens
+}
+
+// fullHeld reports whether the oracle held what full caches are said to hold, after a prompt after
+// which the system under test held what was measured. Bytes that no row held are told elsewhere.
+func (f *facts) fullHeld(m *Measured, full FullKV) bool {
+	prompts := f.heldBy(m)
+	return len(prompts) == 0 || slices.ContainsFunc(f.oracleTimes.Rows, func(r Row) bool {
+		return r.Held != nil && r.PromptTokens != nil && slices.Contains(prompts, *r.PromptTokens) &&
+			r.Held.sum() == value(full.MeasuredBytes)
+	})
 }
 
 // own returns the bytes that layers hold of their own rows.

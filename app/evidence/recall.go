@@ -108,6 +108,33 @@ func (c *checker) share(claim shareClaim) {
 	case !agree || !near(value(claim.recall), measured, shareTolerance):
 		c.add(RecallScope, claim.where, "%s is not the share of right answers under results, "+
 			"%.4g; compute it from the samples", shown(claim.recall), measured)
+	case own:
+		c.judged(claim)
+	}
+}
+
+// judged holds each answer that counts as right or wrong to its text. In reports of others nobody
+// knows how answers were judged.
+func (c *checker) judged(claim shareClaim) {
+	a, total := claim.answers, int(value(claim.answers.Total))
+	if len(a.Correct) != total || len(a.Decoded) != total || len(a.Expected) != total ||
+		slices.Contains(a.Expected, "") {
+		c.add(RecallScope, claim.where, "nobody sees which answers are right; write per_sample_correct, "+
+			"per_sample_decoded and per_sample_expected for each sample")
+		return
+	}
+	wrong, first := 0, 0
+	for i, correct := range a.Correct {
+		if correct == Found(a.Decoded[i], a.Expected[i]) {
+			continue
+		}
+		if wrong++; wrong == 1 {
+			first = i
+		}
+	}
+	if wrong > 0 {
+		c.add(RecallScope, claim.where, "%d answers do not count as their texts say, such as sample %d; "+
+			"one is right if what was expected stands in it", wrong, first)
 	}
 }
 

@@ -81,6 +81,7 @@ type Answers struct {
 	Right           *Count   `json:"samples_correct"`
 	Recall          *Share   `json:"recall"` // nil where answers are not judged
 	Decoded         []string `json:"per_sample_decoded,omitempty"`
+	Expected        []string `json:"per_sample_expected,omitempty"` // see Found
 	Correct         []bool   `json:"per_sample_correct,omitempty"`
 	Tokens          []Count  `json:"per_sample_decode_tokens"`
 	Rates           []*Rate  `json:"per_sample_throughput_tokens_per_sec,omitempty"`
@@ -177,6 +178,8 @@ type Row struct {
 	LoopedFrom      *Count   `json:"looped_from,omitempty"`   // token at which the answer's loop begins; 0 = none
 	Loop            string   `json:"decode_loop,omitempty"`
 	Fused           *Fused   `json:"fused,omitempty"`
+
+	Held *Measured `json:"held,omitempty"` // by the caches at the end of the prompt
 }
 
 // Fused is what the loop that verifies blocks did.

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
@@ -30,9 +31,11 @@ type Arm struct {
 type Sample struct {
 	Prompt  int    // tokens
 	Text    string // of the answer
-	Correct *bool  // nil = answers are not judged
+	Correct *bool  // nil = answers are not judged; see Found
 	Tokens  int    // of the answer
 	Loop    string // what decoded; empty = LoopPlain, or LoopSpeculative if blocks were verified
+
+	Expected string // what Text must have in it to be right, where answers are judged
 
 	// Restore is the time before prefill that only this arm needs. Decode goes from the first token
 	// to the last. An arm without any times was not timed.
@@ -44,15 +47,35 @@ type Sample struct {
 	Blocks       int     // verified
 	MeanAccept   float64 // tokens of a block
 	LoopedFrom   *int    // token of the answer at which its loop begins; 0 = none, nil = not counted
+	Held         *Held   // nil = not measured
 }
 
-// Bytes are what caches held at the end of a prompt, summed over live arrays.
-type Bytes struct {
+// Held are the bytes of all caches at the end of a prompt, summed over live arrays.
+type Held struct {
 	Exact, Bounded, Restored int64
-	Source                   int64  // caches of what restores rows
-	RestoredAs               string // rows or latents
-	RestoredWhere            string // where they live
-	Full                     int64  // what the oracle's caches held
+	Source                   int64 // caches of what restores rows
+}
+
+// measured returns the bytes as a report has them.
+func (h Held) measured() *Measured {
+	restored := h.Restored + h.Source
+	m := &Measured{ExactBytes: new(Count(h.Exact)), BoundedBytes: new(Count(h.Bounded)),
+		RestoredBytes: new(Count(restored)), TotalBytes: new(Count(h.Exact + h.Bounded + restored))}
+	if h.Source > 0 {
+		m.SourceBytes = new(Count(h.Source))
+	}
+	return m
+}
+
+// Found reports whether an answer counts as right: the expected text stands in it.
+func Found(answer, expected string) bool { return strings.Contains(answer, expected) }
+
+// Bytes are what the caches of one sample held, and the oracle's after the same prompt.
+type Bytes struct {
+	Held
+	RestoredAs    string // rows or latents
+	RestoredWhere string // where they live
+	Full          int64  // what the oracle's caches held
 	// FormulaExact and FormulaBounded are the same layers by their shapes, for Tokens.
 	FormulaExact, FormulaBounded int64
 	Tokens, SinkWindow           int
@@ -128,6 +151,7 @@ func (a *Arm) answers() *Answers {
 	if judged {
 		for _, s := range a.Samples {
 			out.Correct = append(out.Correct, *s.Correct)
+			out.Expected = append(out.Expected, s.Expected)
 		}
 		out.Right, out.Recall = new(Count(right)), new(Share(float64(right)/float64(total)))
 	}
@@ -180,6 +204,9 @@ func (s Sample) row(i int) Row {
 	}
 	if s.LoopedFrom != nil {
 		row.LoopedFrom = new(Count(*s.LoopedFrom))
+	}
+	if s.Held != nil {
+		row.Held = s.Held.measured()
 	}
 	if s.Blocks > 0 {
 		row.Fused = &Fused{Blocks: new(Count(s.Blocks)), MeanAccept: new(Rate(s.MeanAccept)),
@@ -240,17 +267,12 @@ func (r *Report) claimSpeedup() {
 // memory puts the bytes beside the formula.
 func (b *Bytes) memory() *Memory {
 	m := &Memory{
-		Measured: &Measured{ExactBytes: new(Count(b.Exact)), BoundedBytes: new(Count(b.Bounded)),
-			RestoredBytes: new(Count(b.Restored + b.Source)), RestoredAs: b.RestoredAs,
-			RestoredWhere: b.RestoredWhere,
-			TotalBytes:    new(Count(b.Exact + b.Bounded + b.Restored + b.Source))},
+		Measured: b.measured(),
 		Formula: &Formula{Tokens: new(Count(b.Tokens)), SinkWindow: new(Count(b.SinkWindow)),
 			BoundedBytes: new(Count(b.FormulaBounded)), ExactBytes: new(Count(b.FormulaExact)),
 			TotalBytes: new(Count(b.FormulaExact + b.FormulaBounded)), Scope: "own rows of all layers"},
 	}
-	if b.Source > 0 {
-		m.Measured.SourceBytes = new(Count(b.Source))
-	}
+	m.Measured.RestoredAs, m.Measured.RestoredWhere = b.RestoredAs, b.RestoredWhere
 	if b.Peak > 0 {
 		m.PeakMB = new(Rate(float64(b.Peak) / 1e6))
 	}

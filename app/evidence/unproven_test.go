@@ -106,13 +106,14 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 			[]Code{RecallScope}},
 		{SpeedupOracleLoop, others, oracle + "stage_timings[3].restoration_active", true,
 			[]Code{RecallScope}},
-		{OutputDegenerate, fused, results + "per_sample_decoded[3]", "aaaaaaaaaaaaaaaaaaaaaaa", nil},
+		{OutputDegenerate, fused, results + "per_sample_decoded[3]", "OMEGA-4711 aaaaaaaaaaaaaaaaaaaaaaa", nil},
 		{OutputDegenerate, fused, results + "per_sample_decoded[3]",
-			strings.Repeat("    print(counter + 1)\n", 12), nil},
+			"OMEGA-4711\n" + strings.Repeat("    print(counter + 1)\n", 12), nil},
 		{OutputDegenerate, others, results + "per_sample_decoded",
 			[]any{"", strings.Repeat("Proof of work is a consensus mechanism. ", 60)}, nil},
-		{OutputDegenerate, fused, results + "per_sample_decoded", deleted, nil},
-		{OutputDegenerate, fused, results + "per_sample_decoded", []any{"", "", "", ""}, nil},
+		{OutputDegenerate, fused, results + "per_sample_decoded", deleted, []Code{RecallScope}},
+		{OutputDegenerate, fused, results + "per_sample_decoded", []any{"", "", "", ""},
+			[]Code{RecallScope}},
 		{OutputDegenerate, fused, cross + "stage_timings[3].looped_from", 17, nil},
 		{OutputDegenerate, fused, cross + "stage_timings[3].looped_from", deleted, nil},
 		{OutputDegenerate, others, cross + "stage_timings[3].fused.stopped_on_runaway", true, nil},
@@ -125,6 +126,12 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 		{RecallScope, others, cross + "stage_timings[2].evicted_rows", 0, nil},
 		{RecallScope, fused, results + "restored_from", "thin air", nil},
 		{RecallScope, fused, results + "samples_total", deleted, nil},
+		{RecallScope, fused, results + "per_sample_expected", deleted, nil},
+		{RecallScope, fused, results + "per_sample_expected[1]", "", nil},
+		{RecallScope, fused, results + "per_sample_expected[1]", "OMEGA-4712", nil},
+		{RecallScope, fused, "results.oracle.per_sample_decoded[4]", "It is OMEGA.", nil},
+		{MixedRestorationPaths, fused, cross + "stage_timings[2].restored_rows", 4*1332 - 1,
+			nil},
 		{RecallScope, fused, results + "samples_correct", 4, nil},
 		{RecallScope, fused, results + "per_sample_correct", []any{true}, nil},
 		{RecallScope, fused, cross + "stage_timings[2].sample", deleted,
@@ -154,6 +161,8 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 		{MemoryClaimMismatch, held, "memory.measured.exact_layer_bytes", deleted,
 			[]Code{MemoryClaimMismatch}},
 		{MemoryClaimMismatch, held, "memory.s5.formula_matches_run", false, nil},
+		{MemoryClaimMismatch, held, "memory.measured.source_bytes", 9, nil},
+		{MemoryClaimMismatch, fused, "memory.naive_full_kv.measured_bytes", 8_610_001, nil},
 		{MemoryClaimMismatch, others, "memory.s5.total_resident_bytes", deleted, nil},
 		{MemoryClaimMismatch, others, "memory.naive_full_kv", deleted, nil},
 		{MemoryClaimMismatch, others, "memory.naive_full_kv.total_resident_mb", 2000, nil},
@@ -167,10 +176,59 @@ func TestClaimsNeedTheirRows(t *testing.T) {
 	}
 }
 
+// TestFalsifiedReportsContradictTheirRows changes a claim with all figures that follow from it, and
+// leaves what the rows measured.
+func TestFalsifiedReportsContradictTheirRows(t *testing.T) {
+	const (
+		memory  = "memory."
+		results = "results.k3_cross_model."
+		rows    = "throughput.k3_cross_model.stage_timings"
+	)
+	repeated := func(v any) []any { return []any{v, v, v, v, v} }
+	for name, c := range map[string]struct {
+		run   Run
+		edits map[string]any
+		want  Code
+	}{
+		"bytes of restored rows": {fusedRun(), map[string]any{memory + "measured.restored_bytes": 1000,
+			memory + "measured.total_bytes": 2_870_000 + 278_528 + 1000,
+			memory + "savings_vs_naive_pct": SavingPercent(3_149_528, 8_610_000)}, MemoryClaimMismatch},
+		"bytes of full caches": {fusedRun(), map[string]any{
+			memory + "naive_full_kv.measured_bytes": 861_000_000,
+			memory + "savings_vs_naive_pct":         SavingPercent(5_048_528, 861_000_000)},
+			MemoryClaimMismatch},
+		"one row restored": {fusedRun(), map[string]any{rows + "[0].restored_rows": 1,
+			rows + "[1].restored_rows": 1, rows + "[2].restored_rows": 1,
+			rows + "[3].restored_rows": 1, rows + "[4].restored_rows": 1}, MixedRestorationPaths},
+		"other texts": {fusedRun(), map[string]any{
+			results + "per_sample_decoded": repeated("nothing")}, RecallScope},
+		"wrong answers that count as right": {boundedRun(), map[string]any{
+			results + "per_sample_correct": repeated(true), results + "samples_correct": 5,
+			results + "recall": 1.0, "gate.recall_sink_window": 1.0}, RecallScope},
+	} {
+		tree := asTree(t, c.run.Report())
+		if found := Check(written(t, tree)); len(found) > 0 {
+			t.Errorf("%s: the base is refused: %v", name, found)
+		}
+		for path, v := range c.edits {
+			set(t, tree, path, v)
+		}
+		r := written(t, tree)
+		if found := Check(r); fmt.Sprint(codes(found)) != fmt.Sprintf("[%s]", c.want) {
+			t.Errorf("%s: it breaks %v", name, found)
+		}
+		if h := HeadlineOf(r); c.want == MixedRestorationPaths &&
+			h.Recall.Text+h.Speedup.Text+h.Memory.Text != "" {
+			t.Errorf("%s: the headline is %q", name, h.Lines())
+		}
+	}
+}
+
 // boundedRun is a run with bounded caches alone, which finds nothing.
 func boundedRun() Run {
 	return Run{Kind: KindRecall, Cross: arms(5, sample(), func(_ int, s *Sample) {
-		s.RestoredRows, s.Blocks, s.Correct = 0, 0, new(false)
+		s.RestoredRows, s.Blocks = 0, 0
+		wrong(s)
 	})}
 }
 
@@ -203,7 +261,9 @@ func TestOtherPromptsAreNotCompared(t *testing.T) {
 // TestOneWrongOfManyIsShown: a claim of 1.000 for 199 of 200 is refused.
 func TestOneWrongOfManyIsShown(t *testing.T) {
 	tree := asTree(t, Run{Kind: KindRecall, Cross: arms(200, sample(), func(i int, s *Sample) {
-		s.Correct = new(i > 0)
+		if i == 0 {
+			wrong(s)
+		}
 	})}.Report())
 	set(t, tree, "gate.recall_cross_model", 1.0)
 	if found := Check(written(t, tree)); fmt.Sprint(codes(found)) != "[RECALL_SCOPE]" {
