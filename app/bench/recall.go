@@ -337,14 +337,15 @@ func (r *recall) saved(h haystack) benchTable {
 		saved, err := readReport(r.reportFile(h, a.name))
 		switch {
 		case err != nil:
-			t.Rows = append(t.Rows, []any{a.name, nil, err.Error()})
+			t.Rows = append(t.Rows, []any{a.name, nil, "not admitted"})
+			t.Notes = append(t.Notes, err.Error())
 		case saved != nil:
 			claim := evidence.HeadlineOf(saved).Recall
 			against.add("recall of "+a.name, claim)
 			t.Rows = append(t.Rows, []any{a.name, saved.MeasuredAt, briefly(claim)})
 		}
 	}
-	t.Notes = against.notes()
+	t.Notes = append(t.Notes, against.notes()...)
 	if len(t.Rows) == 0 {
 		t.Notes = []string{fmt.Sprintf(
 			"Nothing is saved yet. `tandem bench recall --size %s` measures it.", h.name)}

@@ -183,8 +183,9 @@ func TestLongRecallIsReadFromItsReport(t *testing.T) {
 		}
 	}
 	broken := startsWith(t, run(short, 1), "recall: ctx280, from saved")
-	if len(broken.Rows) != 1 || !strings.Contains(broken.Rows[0][2].(string), "delete it") {
-		t.Errorf("a broken report is shown as %v", broken.Rows)
+	if len(broken.Rows) != 1 || broken.Rows[0][2] != "not admitted" || len(broken.Notes) != 1 ||
+		!strings.HasSuffix(broken.Notes[0], "delete it") {
+		t.Errorf("a broken report is shown as %v, %q", broken.Rows, broken.Notes)
 	}
 }
 

@@ -39,7 +39,7 @@ func readReport(file string) (*evidence.Report, error) {
 			len(reports))
 	}
 	if refused := evidence.Check(reports[0]); len(refused) > 0 {
-		return nil, fmt.Errorf("the gate refuses the saved report %s: %s", file, refused[0])
+		return nil, fmt.Errorf("the gate refuses the saved report %s: %s; delete it", file, refused[0])
 	}
 	return reports[0], nil
 }
