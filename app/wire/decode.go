@@ -41,9 +41,9 @@ func (f *Fields) refuseUnknown(v reflect.Value) {
 		switch {
 		case slices.Contains(known, name):
 		case len(known) == 0:
-			f.Fail(Clip(name), "is no field here: this takes none.")
+			f.Fail(Clip(name), "is no field here; this takes none.")
 		default:
-			f.Fail(Clip(name), "is no field here; there are %s.", strings.Join(known, ", "))
+			f.Fail(Clip(name), "is no field here; this takes %s.", strings.Join(known, ", "))
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestDecodeNamesTheFieldThatIsWrong(t *testing.T) {
 		`{"keep":true}`:                            "name is missing: name a model.",
 		`{"name":"","keep":true}`:                  "name is missing: name a model.",
 		`{"name":"m"}`:                             "keep is missing: say true or false.",
-		`{"name":"m","keep":true,"Hidden":5}`:      "Hidden is no field here; there are depth, name, kind, ",
+		`{"name":"m","keep":true,"Hidden":5}`:      "Hidden is no field here; this takes depth, name, kind, ",
 		`{"name":"m","keep":true,"deep":null}`:     "deep is no field here; ",
 		`{"name":7,"keep":true}`:                   "name must be a string.",
 		`{"name":"m","keep":1}`:                    "keep must be true or false.",
