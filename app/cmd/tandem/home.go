@@ -97,9 +97,6 @@ func (m *Main) options(log *slog.Logger) app.Options {
 	return o
 }
 
-// kvBitsVariable decides the setting kv_bits, unless a flag does.
-const kvBitsVariable = "TANDEM_KV_BITS"
-
 // updateFeed is the address that tells of newer versions. A build sets it with -X
 // main.updateFeed=URL. Without it no address is asked.
 var updateFeed string
@@ -151,8 +148,14 @@ func (m *Main) withServerOf(ctx context.Context, bits kvBitsFlag, model string,
 	for {
 		state, err := client.State(ctx)
 		if err == nil && state.Phase != control.PhaseDraining {
-			if err := bits.check(ctx, client, model); err != nil {
-				return err
+			if bits.given {
+				id, err := idOf(ctx, client, model)
+				if err == nil {
+					err = bits.check(ctx, client, state, id)
+				}
+				if err != nil {
+					return err
+				}
 			}
 			return fn(client)
 		}

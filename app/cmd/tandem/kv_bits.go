@@ -11,6 +11,9 @@ import (
 	"tandem/app/control"
 )
 
+// kvBitsVariable decides the setting kv_bits, unless a flag does.
+const kvBitsVariable = "TANDEM_KV_BITS"
+
 // A kvBitsFlag is the flag --kv-bits of serve and run.
 type kvBitsFlag struct {
 	bits  int
@@ -33,18 +36,8 @@ func (k *kvBitsFlag) add(f *flag.FlagSet) {
 
 // check refuses the flag for a model of a Tandem that runs already, unless the model has these bits
 // there, or will have them when it is loaded. The error says what to do in place of the flag.
-func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, model string) error {
-	if !k.given {
-		return nil
-	}
-	state, err := c.State(ctx)
-	if err != nil {
-		return err
-	}
-	id, err := idOf(ctx, c, model)
-	if err != nil {
-		return err
-	}
+func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, state control.State,
+	id string) error {
 	if id == control.Alias {
 		id = state.Choice
 	}
