@@ -163,8 +163,12 @@ func examineServer(state control.State, choice finding) finding {
 		return say(false, "pid %d at %s answers, but %s", state.PID, state.Address,
 			state.Warning)
 	}
-	return say(true, "pid %d at %s, model %s, %s", state.PID, state.Address, state.Choice,
-		state.Phase)
+	rows := ""
+	if l := state.Resident(state.Choice); l != nil {
+		rows = rowsOf(l)
+	}
+	return say(true, "pid %d at %s, model %s, %s%s", state.PID, state.Address, state.Choice,
+		state.Phase, rows)
 }
 
 // servedChoice checks the model that a running process serves.

@@ -138,17 +138,22 @@ func modelRow(state control.State, m control.Model) []string {
 	}
 	memory := ""
 	if l := state.Resident(m.ID); l != nil {
-		memory = control.ByteSize(l.Bytes)
-		if l.KVBits > 0 {
-			memory += fmt.Sprintf(", kv_bits %d", l.KVBits)
-		}
-		if l.KVLayout != "" {
-			memory += ", " + l.KVLayout
-		}
+		memory = control.ByteSize(l.Bytes) + rowsOf(l)
 	}
 	return []string{mark + m.ID, architecture, count(m.Parameters),
 		m.Packing(), control.ByteSize(m.Bytes), context, memory, m.Source,
 		clock(m.LastUsedAt)}
+}
+
+// rowsOf says how a model in memory keeps keys and values, where that is not the default.
+func rowsOf(l *control.Loaded) (text string) {
+	if l.KVBits > 0 {
+		text = fmt.Sprintf(", kv_bits %d", l.KVBits)
+	}
+	if l.KVLayout != "" {
+		text += ", " + l.KVLayout
+	}
+	return text
 }
 
 func addModel(ctx context.Context, m *Main, args []string) error {

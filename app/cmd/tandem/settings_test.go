@@ -205,6 +205,9 @@ func TestKVBitsAreAFlagAVariableAndASetting(t *testing.T) {
 	if list := c.must(t, "models"); !strings.Contains(list, ", kv_bits 8 ") {
 		t.Errorf("the list of models has no bits: %s", list)
 	}
+	if found := c.must(t, "doctor"); !strings.Contains(found, ", ready, kv_bits 8\n") {
+		t.Errorf("the doctor tells no bits: %s", found)
+	}
 	if code := c.tandem(t.Context(), "run", "--kv-bits", "4", "x"); code != 1 ||
 		!strings.Contains(c.stderr, "has kv_bits 8, ") ||
 		!strings.Contains(c.stderr, "tandem settings set kv_bits=N") {
