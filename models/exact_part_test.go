@@ -11,7 +11,9 @@ import (
 // partCases are recorded models that a part of the bit tier's suite runs on. All of it takes minutes
 // with experts. Packings have products of their own, and the layers and caches of others.
 var partCases = []exactCase{
-	{"gemma4-moe-4bit", "bfloat16", true},
+	{"gemma3-4bit", "bfloat16", false},
+	{"gemma4-moe-4bit", "bfloat16", false},
+	{"glm4-moe-lite-4bit", "bfloat16", false},
 	{"lfm2-moe", "float32", false},
 	{"lfm2-moe-4bit", "float32", true},
 	{"lfm2-moe-4bit", "bfloat16", false},

@@ -26,7 +26,7 @@ var exactCases = []exactCase{
 	{"llama", "float32", false},
 	{"llama", "bfloat16", false},
 	{"llama-untied", "float32", false}, // with biases
-	{"llama-untied", "bfloat16", false},
+	{"llama-untied", "bfloat16", true},
 	{"llama-4bit", "float32", false},
 	{"llama-8bit", "float32", true},
 	{"llama-8bit", "bfloat16", true},
@@ -78,11 +78,11 @@ var exactCases = []exactCase{
 	{"gemma3", "float32", false}, // rings: the window is 16
 	{"gemma3", "bfloat16", false},
 	{"gemma3-4bit", "float32", true},
-	{"gemma3-4bit", "bfloat16", false},
+	{"gemma3-4bit", "bfloat16", true},
 	{"glm4-moe-lite", "float32", false}, // latents
 	{"glm4-moe-lite-otherwise", "float32", true},
 	{"glm4-moe-lite-4bit", "float32", true},
-	{"glm4-moe-lite-4bit", "bfloat16", false},
+	{"glm4-moe-lite-4bit", "bfloat16", true},
 	{"gpt-oss", "float32", false}, // sinks, in rings and in full layers
 	{"gpt-oss-4bit", "float32", true},
 	{"gpt-oss-4bit", "bfloat16", true},

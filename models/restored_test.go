@@ -61,7 +61,7 @@ var restoredCases = []struct {
 	{exactCase{"llama", "bfloat16", false}, nil, 0},
 	{exactCase{"qwen3", "float32", false}, []int{1}, 0},
 	{exactCase{"qwen3", "float32", false}, []int{0}, 8},
-	{exactCase{"qwen35", "float32", false}, nil, 0}, // beside recurrent layers
+	{exactCase{"qwen35", "float32", true}, nil, 0}, // beside recurrent layers; in identity's test always
 	{exactCase{"gemma3", "float32", false}, nil, 0},
 	{exactCase{"gpt-oss", "float32", false}, nil, 0},
 	{exactCase{"glimmer", "float32", false}, nil, 0},

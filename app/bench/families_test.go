@@ -26,7 +26,7 @@ var families = []family{
 	{"gemma4", true},
 	{"gemma4-e", false},
 	{"gemma4-moe", true},
-	{"gemma4-moe-4bit", false},
+	{"gemma4-moe-4bit", true},
 	{"glimmer", false},
 	{"glm4-moe-lite-4bit", false},
 	{"gpt-oss", true},
@@ -47,8 +47,8 @@ var families = []family{
 	{"qwen3", false},
 	{"qwen3-moe", false},
 	{"qwen3-next-moe", false},
-	{"qwen35", true},
-	{"qwen35-moe", false},
+	{"qwen35", false},
+	{"qwen35-moe", true},
 	{"smollm3", false},
 }
 
