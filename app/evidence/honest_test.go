@@ -88,6 +88,17 @@ func honest(t testing.TB) []struct {
 	delete(bare["throughput"].(map[string]any), "oracle_native_ar")
 	slack := held()
 	slack.Bounded *= 8
+	bytesAlone := func(b *Bytes) *Report {
+		held := func(s Sample, h Held) *Arm {
+			return arms(1, s, func(i int, s *Sample) {
+				notJudged(i, s)
+				untimed(i, s)
+				s.Held = &h
+			})
+		}
+		return Run{Kind: KindMemory, Memory: b, Cross: held(sample(), b.Held),
+			Oracle: held(plain(), *plain().Held)}.Report()
+	}
 	return []struct {
 		name     string
 		report   *Report
@@ -119,8 +130,9 @@ func honest(t testing.TB) []struct {
 			Oracle:  arms(10, plain(), nil),
 			Details: map[string]any{"arms": []any{map[string]any{"name": "affine4", "rel_mse": 0.0144}}},
 		}.Report(), "recall 1.000 of quantized_kv, oracle 1.000, 10 samples\nspeedup 1.161"},
-		{"memory alone", Run{Kind: KindMemory, Memory: held()}.Report(),
-			"memory 41.4 % less than full caches; 5.05 MB held: 2.87 exact layers, " +
+		{"memory alone", bytesAlone(held()),
+			"speedup withheld: an arm decoded no tokens in measured time\n" +
+				"memory 41.4 % less than full caches; 5.05 MB held: 2.87 exact layers, " +
 				"0.28 own rows of bounded layers, 1.90 restored"},
 		{"figures that claim nothing", Run{Kind: KindParity,
 			Details: map[string]any{"drafted": 96, "equal": 91}}.Report(), ""},
@@ -190,8 +202,9 @@ func honest(t testing.TB) []struct {
 					s.LoopedFrom = new(9)
 				}
 			})}.Report(), "speedup withheld: OUTPUT_DEGENERATE: 1 of 8 answers "},
-		{"buffers with slack", Run{Kind: KindMemory, Memory: slack}.Report(),
-			"memory 18.7 % less than full caches; 7.00 MB held: "},
+		{"buffers with slack", bytesAlone(slack),
+			"speedup withheld: an arm decoded no tokens in measured time\n" +
+				"memory 18.7 % less than full caches; 7.00 MB held: "},
 		{"Kakeya's fields alone", written(t, flagged(true)),
 			"recall 1.000 with restoration, oracle 1.000, 5 samples; restored by the report's own word, " +
 				"no rows were counted\nspeedup 1.120 times"},

@@ -42,7 +42,7 @@ func (c *checker) bytes(f *facts, held *Measured, formula Formula) {
 	case !near(value(held.TotalBytes), total, total*bytesTolerance):
 		c.add(MemoryClaimMismatch, "memory.measured.total_bytes", "the total is %s, but its parts "+
 			"have %.0f bytes; count restored rows or latents too", shown(held.TotalBytes), total)
-	case f.own && len(f.crossTimes.Rows) > 0 && len(f.heldBy(held)) == 0:
+	case f.own && len(f.heldBy(held)) == 0:
 		c.add(MemoryClaimMismatch, "memory.measured", "no row of the system under test held these "+
 			"bytes; write those of a sample, and each row's under held")
 	}
@@ -80,7 +80,7 @@ func (c *checker) saving(f *facts, m *Memory) {
 	case full.bytes() == 0 || c.report.isOwn() && full.MeasuredBytes == nil:
 		c.add(MemoryClaimMismatch, "memory.naive_full_kv", "a saving is claimed, but nobody measured "+
 			"what full caches hold; write measured_bytes of the oracle's")
-	case f.own && len(f.crossTimes.Rows) > 0 && !f.fullHeld(measured, full):
+	case f.own && !f.fullHeld(measured, full):
 		c.add(MemoryClaimMismatch, "memory.naive_full_kv.measured_bytes", "no row of the oracle held "+
 			"%s bytes after the same prompt; write the oracle's, and each row's under held",
 			shown(full.MeasuredBytes))
