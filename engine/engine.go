@@ -206,7 +206,7 @@ func (e *Engine) consume(ctx context.Context, t *task, yield func(Token, error) 
 			t.stats.Err = ctx.Err()
 		}
 		if t.req.Done != nil {
-			t.stats.Repeats = repeats(t.tokens[len(t.req.Prompt):])
+			t.stats.Repeats = Repeats(t.tokens[len(t.req.Prompt):])
 			t.req.Done(t.stats)
 		}
 	}()

@@ -9,9 +9,9 @@ const (
 	loopLength = 24 // tokens; a shorter text counts as no loop
 )
 
-// repeats returns the index in ids where their loop begins, 0 if they do not loop. If no run
+// Repeats returns the index in ids where their loop begins, 0 if they do not loop. If no run
 // of repeated grams is long enough, the longest one begins it.
-func repeats(ids []int32) int {
+func Repeats(ids []int32) int {
 	if len(ids) < loopLength {
 		return 0
 	}

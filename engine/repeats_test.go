@@ -37,7 +37,7 @@ func TestLoopsAreFound(t *testing.T) {
 			return ids
 		}(), 13},
 	} {
-		if got := repeats(c.ids); got != c.want {
+		if got := Repeats(c.ids); got != c.want {
 			t.Errorf("%s: repeats from %d on, want %d", c.name, got, c.want)
 		}
 	}

@@ -140,6 +140,7 @@ func (e *subject) answer(ctx context.Context, a *recallArm, ids []int32, n needl
 	}
 	r.Text = strings.TrimSpace(e.bundle.Tokenizer.Decode(r.ids, true))
 	r.Expected, r.Correct = n.code, new(n.found(r.Text))
+	r.LoopedFrom = new(engine.Repeats(r.ids))
 	r.held, r.asked = a.model.read, ids
 	r.Held = r.held.evidence()
 	r.Prompt, r.Tokens = len(ids), len(r.ids)
@@ -161,7 +162,6 @@ func (e *subject) generate(ctx context.Context, a *recallArm, ids []int32,
 		Speculation: engine.Speculation{Drafter: engine.None},
 		Done: func(st engine.Stats) {
 			r.Prefill, r.Decode, r.peak = st.FirstToken-st.Queue, st.Decode, st.PeakBytes
-			r.LoopedFrom = new(st.Repeats)
 		}}
 	for tok, err := range a.engine.Generate(ctx, request) {
 		if err != nil {
