@@ -58,10 +58,11 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 			return err
 		}
 		e.handOver(s, p)
+		// As in verify, the cost is without the counting of bytes: both costs are compared.
+		p.syncs, p.cost = e.thread.Syncs()-syncs, time.Since(start)
 		for _, t := range p.tasks {
 			e.noteHeld(t)
 		}
-		p.syncs, p.cost = e.thread.Syncs()-syncs, time.Since(start)
 		return nil
 	})
 	if err != nil {
