@@ -88,9 +88,10 @@ func (l *divided) caches() cache.Stack {
 	return cache.Stack{l.own, l.bank}
 }
 
-// attend appends rows and returns what their queries attend, row by row, in runs of at most step.
+// attend appends rows and returns what their queries attend, row by row, in runs of at most step. Each
+// run is attended in blocks of so many queries.
 func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float32, dim,
-	step int, ordered bool) (rows [][]float32) {
+	step, block int, ordered bool) (rows [][]float32) {
 	t.Helper()
 	n := len(q) / dim
 	do(t, th, func(s *mlx.Scope) error {
@@ -102,7 +103,11 @@ func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float3
 		x, queries := mlx.New(s, own, 1, 1, n, dim), mlx.New(s, q, 1, 1, n, dim)
 		for _, run := range (cache.Divided{Own: l.own, Bank: l.bank,
 			Ordered: ordered}).Update(s, x, x, step) {
-			outs = append(outs, enginetest.Attend(s, s.Slice(queries, 2, run.From, run.To), run.View, 1))
+			for from := run.From; from < run.To; from += block {
+				to := min(from+block, run.To)
+				outs = append(outs, enginetest.Attend(s, s.Slice(queries, 2, from, to),
+					run.Cut(s, from, to), 1))
+			}
 		}
 		out := s.Reshape(s.Contiguous(s.Concat(2, outs...)), n, dim)
 		if err := s.Eval(append(l.caches().Arrays(), out)...); err != nil {
@@ -187,7 +192,7 @@ func TestOwnAndRestoredRowsDivideAText(t *testing.T) {
 			}
 			cut := func(x []float32) []float32 { return x[at*dim : (at+n)*dim] }
 			rows := l.attend(t, th, cut(q), cut(own), cut(restored), dim,
-				1+rng.IntN(2*cache.MaxBlock), rng.IntN(2) == 0)
+				1+rng.IntN(2*cache.MaxBlock), []int{1, 7, length}[rng.IntN(3)], rng.IntN(2) == 0)
 			for i, row := range rows {
 				for d, w := range want(at + i) {
 					if !(math.Abs(float64(row[d])-w) <= 1e-4) {

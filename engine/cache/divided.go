@@ -59,6 +59,16 @@ func (r Run) Slots(to int) int {
 	return r.own + r.bank.slots(r.at+to)
 }
 
+// Cut returns what queries [from, to) of the run attend. Slots that none of them sees are cut off.
+func (r Run) Cut(s *mlx.Scope, from, to int) View {
+	if from == r.From && to == r.To {
+		return r.View
+	}
+	slots := r.Slots(to)
+	return View{K: s.Slice(r.K, 2, 0, slots), V: s.Slice(r.V, 2, 0, slots),
+		Mask: s.Slice(s.Slice(r.Mask, 0, from-r.From, to-r.From), 1, 0, slots)}
+}
+
 // Update appends n own rows k and v, which may be more than MaxBlock. It returns what the n queries at
 // these positions attend, in runs of at most so many rows. Restored rows of these positions are in the
 // bank already, in the same types.

@@ -79,12 +79,8 @@ func (h Heads) attendRuns(s *mlx.Scope, queries *mlx.Array, q lm.Sequence,
 	var outs []*mlx.Array
 	for _, run := range r.Runs {
 		for from := run.From; from < run.To; from += block {
-			to, view := min(from+block, run.To), run.View
-			if from > run.From || to < run.To {
-				slots := run.Slots(to)
-				view = cache.View{K: s.Slice(view.K, 2, 0, slots), V: s.Slice(view.V, 2, 0, slots),
-					Mask: s.Slice(s.Slice(view.Mask, 0, from-run.From, to-run.From), 1, 0, slots)}
-			}
+			to := min(from+block, run.To)
+			view := run.Cut(s, from, to)
 			outs = append(outs, h.ScaledDotProductAttention(s, s.Slice(queries, 2, from, to), view.K,
 				view.V, view.Mask))
 		}
