@@ -203,7 +203,7 @@ func TestScorecardIsOnePage(t *testing.T) {
 	}
 	notes := "\n" + strings.Join(page.Notes, "\n") + "\n"
 	for _, want := range []string{"\nspeed of sink-window; speed of identity: SPEEDUP_SAMPLES: the oracle has ",
-		"\nthe oracle found no needle, so recall tells nothing here; "} {
+		"\nthe oracle found no needle, so recall tells nothing here\n"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no note says %q: %s", want, notes)
 		}

@@ -120,7 +120,7 @@ func (k *kvquant) bitsTable(arms []*bitsArm, texts [][]int32) benchTable {
 			fmt.Sprintf("%d prompts of %s, seed %d; perplexity of %d tokens of code that the pocket model was not trained on; times are medians, in turns",
 				k.samples, haystacks[0].name, needleSeed, tokens)}}
 	whole := arms[0]
-	t.Notes = append(t.Notes, blind(whole.samples)...)
+	t.Notes = append(t.Notes, k.blind(whole.samples)...)
 	for _, a := range arms {
 		var prefill, rates []float64
 		for _, s := range a.samples {

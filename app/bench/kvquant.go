@@ -220,7 +220,7 @@ func (k *kvquant) codecTable(oracle *recallArm, arms []*codecArm) benchTable {
 			fmt.Sprintf("a codec wins if its rel_mse is below that of %s at no more bits, and it finds what the oracle finds",
 				baseline)},
 	}
-	t.Notes = append(t.Notes, blind(oracle.samples)...)
+	t.Notes = append(t.Notes, k.blind(oracle.samples)...)
 	i := slices.IndexFunc(arms, func(a *codecArm) bool { return a.codec == baseline })
 	for _, a := range arms {
 		verdict := "control"
@@ -280,12 +280,15 @@ func foundIn(samples []evidence.Sample) int {
 
 // blind returns a note if full caches found no needle: then an arm can lose none. It returns nothing
 // otherwise.
-func blind(oracle []evidence.Sample) []string {
+func (e *subject) blind(oracle []evidence.Sample) []string {
 	if len(oracle) == 0 || foundIn(oracle) > 0 {
 		return nil
 	}
-	return []string{"the oracle found no needle, so recall tells nothing here; " +
-		"`--model " + retrievalModel + "` finds them"}
+	note := "the oracle found no needle, so recall tells nothing here"
+	if !e.terse { // else it is that model
+		note += "; `--model " + retrievalModel + "` finds them"
+	}
+	return []string{note}
 }
 
 // sameFound reports whether two arms are right about the same samples.

@@ -168,6 +168,20 @@ func TestKVQuantFailsIfIdentityLoses(t *testing.T) {
 	}
 }
 
+// TestBlindOracleIsNoted names the retrieval model to users of another one.
+func TestBlindOracleIsNoted(t *testing.T) {
+	wrong := []evidence.Sample{{Correct: new(false)}}
+	for _, terse := range []bool{false, true} {
+		notes := (&subject{terse: terse}).blind(wrong)
+		if len(notes) != 1 || strings.Contains(notes[0], "--model "+retrievalModel) == terse {
+			t.Errorf("terse %t: %q", terse, notes)
+		}
+	}
+	if notes := (&subject{}).blind(append(wrong, evidence.Sample{Correct: new(true)})); notes != nil {
+		t.Errorf("an oracle that finds one of two: %q", notes)
+	}
+}
+
 // A forgetful model records other rows than it attends.
 type forgetful struct{ lm.Model }
 

@@ -191,10 +191,10 @@ func (r *recall) table(h haystack) benchTable {
 			fmt.Sprintf("bounded layers keep %d + %d rows of their own; exact layers of S5: caches %v",
 				sink, window, r.exact()),
 			"prefill has restoring in it; source alone is the time of the source by itself on the same prompt, in a run of its own",
-			"teacher-forced arms measure too little: an answer in other words counts as wrong",
+			"teacher-forced arms measure too little: an answer in other words counts as wrong; older reports count other tokens of the same text as wrong too",
 		},
 	}
-	t.Notes = append(t.Notes, blind(oracle.samples)...)
+	t.Notes = append(t.Notes, r.blind(oracle.samples)...)
 	for _, a := range r.arms {
 		found, as, same := 0, 0, 0
 		for i, s := range a.samples {

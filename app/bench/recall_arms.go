@@ -190,8 +190,8 @@ func (e *subject) decodeNatively(ctx context.Context, a *recallArm, ids []int32,
 	return r, err
 }
 
-// force asks for the code's own tokens: each must be the likeliest after those before it. An answer
-// in other words counts as wrong, so this measures too little.
+// force reads the code's own tokens and answers with the likeliest one at each place. The text of these
+// must have the code in it. An answer in other words counts as wrong, so this measures too little.
 func (e *subject) force(ctx context.Context, a *recallArm, ids []int32,
 	n needle) (r armResult, err error) {
 	code, err := e.plain(n.code)
