@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tandem/app/control"
@@ -149,10 +150,13 @@ func flagMistake(f *flag.FlagSet, err error) string {
 		}
 		return fmt.Sprintf("there is no flag --%s%s", name, near)
 	}
-	for _, before := range []string{" for flag -", "flag needs an argument: -"} {
-		text = strings.Replace(text, before, before+"-", 1)
+	for _, before := range []string{"invalid value ", "invalid boolean value "} {
+		value, err := strconv.QuotedPrefix(strings.TrimPrefix(text, before))
+		if rest, found := strings.CutPrefix(text, before+value); found && err == nil {
+			return before + value + strings.Replace(rest, " -", " --", 1) // for -json, or for flag -addr
+		}
 	}
-	return text
+	return strings.Replace(text, "flag needs an argument: -", "flag needs an argument: --", 1)
 }
 
 // nearFlag returns the flag that an unknown name probably means, or nil. Other servers have --host
