@@ -55,6 +55,7 @@ func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, state control
 	if set, err := c.ModelSettings(ctx, id); err == nil && by == "" && set.Settings.KVBits != nil {
 		bits, own = *set.Settings.KVBits, true
 	}
+	next := bits // of the next load
 	if l := state.Resident(id); l != nil {
 		bits = l.KVBits
 	}
@@ -63,6 +64,8 @@ func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, state control
 	}
 	advice := "write `tandem settings set kv_bits=N` and unload the model by `tandem models unload`, or stop that Tandem"
 	switch {
+	case next == k.bits: // it was set after the load
+		advice = "its next load has " + strconv.Itoa(next) + ", so unload it by `tandem models unload`"
 	case by != "":
 		advice = "there " + by + " decides, so stop that Tandem"
 	case own:

@@ -217,13 +217,25 @@ func TestKVBitsAreAFlagAVariableAndASetting(t *testing.T) {
 	if !strings.HasPrefix(c.stderr, "tandem: kv_bits counts from the next load on; `tandem models unload` ") {
 		t.Errorf("a setting that counts later: %q", c.stderr)
 	}
+	unloadAlone := func(set string) {
+		t.Helper()
+		if code := c.tandem(t.Context(), "run", "--kv-bits", "4", "x"); code != 1 ||
+			!strings.Contains(c.stderr, "its next load has 4, so unload it by `tandem models unload`") ||
+			strings.Contains(c.stderr, "change what is set") || strings.Contains(c.stderr, "kv_bits=N") {
+			t.Errorf("run --kv-bits as %s has it since the load: exit %d, %s", set, code, c.stderr)
+		}
+	}
+	unloadAlone("the setting")
 	c.must(t, "models", "unload")
 	c.must(t, "run", "--kv-bits", "4", "--max-tokens", "2", "x") // which its load gives it
 	if got := bits(); got != 4 {
 		t.Errorf("the changed setting gives %d bits", got)
 	}
 	c.must(t, "settings", "set", "kv_bits=8")
+	c.must(t, "models", "unload")
+	c.must(t, "run", "--max-tokens", "2", "x") // which loads it with 8
 	setOwnBits(t, home, `{"model": "tandem", "kv_bits": 4}`)
+	unloadAlone("the model")
 	c.must(t, "models", "unload")
 	c.must(t, "run", "--kv-bits", "4", "--max-tokens", "2", "x") // which is set for the model
 	if code := c.tandem(t.Context(), "run", "--kv-bits", "8", "x"); code != 1 ||
