@@ -37,9 +37,9 @@ func (a *API) VerifyRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := control.VerifyRequest{Progress: f.Bool("progress")}
-	if f.Err != nil {
-		return f.Err
+	var q control.VerifyRequest
+	if err := wire.Decode(f, &q); err != nil {
+		return err
 	}
 	v, err := a.verification(r.Context(), id)
 	if err != nil {

@@ -351,6 +351,11 @@ type SessionCode struct {
 	URL       string    `json:"url"` // http://127.0.0.1:PORT/#CODE
 }
 
+// SessionRequest is the body of POST /app/session over TCP.
+type SessionRequest struct {
+	Code string `json:"code"` // of the link that was opened
+}
+
 // Session is the answer of POST /app/session over TCP: the token for the header Authorization:
 // Bearer.
 type Session struct {

@@ -214,6 +214,8 @@ func TestVerifyRunReplaysWithoutDrafts(t *testing.T) {
 		wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict,
 			control.CodeNotKept)
 	}
+	wantError(t, socketPost(s, "/app/runs/1/verify", `{"progres": true}`), http.StatusBadRequest,
+		control.CodeInvalid)
 	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "gone", Tokens: 4,
 		Tail: []byte{}, Replay: []byte(`{}`)}}
 	wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict,

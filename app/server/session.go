@@ -105,15 +105,11 @@ func (s *Server) issueCode(w http.ResponseWriter, r *http.Request) error {
 
 // exchangeCode is POST /app/session over TCP.
 func (s *Server) exchangeCode(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.api.ReadObject(w, r)
+	q, err := read[control.SessionRequest](s, w, r)
 	if err != nil {
 		return err
 	}
-	code := f.String("code")
-	if f.Err != nil {
-		return f.Err
-	}
-	session, ok := s.sessions.exchange(code)
+	session, ok := s.sessions.exchange(q.Code)
 	if !ok {
 		return control.Errorf(control.CodeUnauthorized,
 			"This link was used before or is older than a minute; run `tandem open` for a new one.")

@@ -15,7 +15,12 @@ import (
 // exchange spends a code over TCP and returns the status and the session.
 func exchange(t *testing.T, s *Server, code string) (int, string) {
 	t.Helper()
-	r := localRequest(http.MethodPost, "/app/session", strings.NewReader(`{"code":"`+code+`"}`))
+	return exchangeBody(t, s, `{"code":"`+code+`"}`)
+}
+
+func exchangeBody(t *testing.T, s *Server, body string) (int, string) {
+	t.Helper()
+	r := localRequest(http.MethodPost, "/app/session", strings.NewReader(body))
 	r.Host, r.RemoteAddr = "127.0.0.1:8263", "127.0.0.1:50000"
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
@@ -48,6 +53,9 @@ func TestSessionLivesByUse(t *testing.T) {
 		}
 		if got := askState(s, code.Code); got != 401 {
 			t.Errorf("the code itself opens the state: %d", got)
+		}
+		if got, _ := exchangeBody(t, s, `{"code":"`+code.Code+`","keep":true}`); got != 400 {
+			t.Errorf("a field that the route lacks: %d", got)
 		}
 		time.Sleep(59 * time.Second)
 		status, session := exchange(t, s, code.Code)

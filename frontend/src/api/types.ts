@@ -960,6 +960,11 @@ export interface SessionCode {
   url: string // http://127.0.0.1:PORT/#CODE
 }
 
+// SessionRequest is the body of POST /app/session over TCP.
+export interface SessionRequest {
+  code: string // of the link that was opened
+}
+
 // Session is the answer of POST /app/session over TCP: the token for the header Authorization:
 // Bearer.
 export interface Session {
