@@ -46,6 +46,27 @@ func (e *noDrafterError) Error() string {
 		e.id, why, e.id)
 }
 
+// An fThetaError says that the layers of a model cannot be bounded by an f_theta, or that it has none.
+type fThetaError struct {
+	id  string
+	err error
+}
+
+func (e *fThetaError) Error() string {
+	return fmt.Sprintf("the layers of %s cannot be bounded: %v. "+
+		"Name an f_theta with --f-theta, or leave out --kv-layout bounded", e.id, e.err)
+}
+
+func (e *fThetaError) Unwrap() error { return e.err }
+
+// CannotBound reports whether err says that the layers of a model cannot be bounded. Its text says what
+// to do.
+func CannotBound(err error) bool {
+	_, drafter := errors.AsType[*noDrafterError](err)
+	_, fTheta := errors.AsType[*fThetaError](err)
+	return drafter || fTheta
+}
+
 // findFTheta returns the folder of the f_theta that restores the rows of a model from the layers of the
 // drafter in a folder.
 func (p *Pool) findFTheta(row storage.Model, drafter string) (dir string, err error) {
@@ -63,8 +84,8 @@ func (p *Pool) findFTheta(row storage.Model, drafter string) (dir string, err er
 		beside[1] = filepath.Dir(row.Path)
 	}
 	if dir = models.FindFTheta(beside...); dir == "" {
-		return "", fmt.Errorf("the layers of %s cannot be bounded: neither its drafter nor the model has a folder %s. "+
-			"Name one with --f-theta, or leave out --kv-layout bounded", row.ID, models.FThetaFolder)
+		return "", &fThetaError{row.ID, fmt.Errorf(
+			"neither its drafter nor the model has a folder %s", models.FThetaFolder)}
 	}
 	return dir, nil
 }
@@ -84,7 +105,7 @@ func (p *Pool) openBounded(ctx context.Context, m *Model, d *Drafter, reason str
 	}
 	b := &bounded{dir: dir}
 	if b.files, err = models.LoadFTheta(ctx, m.bundle, d.files, dir, models.Options{}); err != nil {
-		return nil, err
+		return nil, &fThetaError{m.row.ID, err}
 	}
 	c := b.files.Config
 	b.model, err = restore.New(m.bundle.Model, restore.Options{
@@ -92,7 +113,8 @@ func (p *Pool) openBounded(ctx context.Context, m *Model, d *Drafter, reason str
 		Source: restore.FTheta(b.files.Stack, b.files.Projection),
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", m.bundle.Info.Architecture, err), b.close())
+		err = &fThetaError{m.row.ID, fmt.Errorf("%s: %w", m.bundle.Info.Architecture, err)}
+		return nil, errors.Join(err, b.close())
 	}
 	p.log.Info("layers are bounded", "model", m.row.ID, "f_theta", dir, "layers",
 		len(b.model.Bounded()), "exact", c.ExactLayers, "sink", *c.SinkSize, "window", *c.WindowSize)

@@ -125,7 +125,7 @@ func TestBoundedLayersNeedAnFTheta(t *testing.T) {
 		set  setup
 		want string
 	}{
-		{setup{Model: boundedModel(t, nil)}, "has a folder f_theta. Name one with --f-theta"},
+		{setup{Model: boundedModel(t, nil)}, "has a folder f_theta. Name an f_theta with --f-theta"},
 		{setup{Model: plain}, "it has no drafter to restore rows from"},
 		{setup{Model: boundedModel(t, nil), FTheta: foreign}, "take the f_theta trained on this drafter"},
 		{setup{Model: boundedModel(t, nil), FTheta: enginetest.TinyFTheta(t, nil)}, ""},

@@ -86,10 +86,11 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 		if dir, err = p.findFTheta(row, drafter); err != nil {
 			return m, err
 		}
-		var c *models.FThetaConfig
-		if c, err = models.ReadFTheta(dir); err == nil {
-			m.Footprint, m.fTheta = m.Footprint.Bounded(c), c.Parameters()
+		c, err := models.ReadFTheta(dir)
+		if err != nil {
+			return m, &fThetaError{row.ID, err}
 		}
+		m.Footprint, m.fTheta = m.Footprint.Bounded(c), c.Parameters()
 	}
 	return m, err
 }

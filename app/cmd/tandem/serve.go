@@ -11,6 +11,7 @@ import (
 	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/pool"
 	"tandem/frontend"
 )
 
@@ -172,7 +173,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		Ready: func(address, link string) { m.sayReady(a, address, link) },
 		Loaded: func(err error) {
 			stop()
-			m.sayLoaded(a, s.kvLayout.layout, err)
+			m.sayLoaded(a, err)
 		},
 		Draining: func(requests int) {
 			fmt.Fprintf(m.Stderr,
@@ -214,14 +215,17 @@ func (m *Main) sayReady(a *app.App, address, link string) {
 }
 
 // sayLoaded tells what is served, or what to do where the model cannot be.
-// layout is that of --kv-layout.
-func (m *Main) sayLoaded(a *app.App, layout string, err error) {
+func (m *Main) sayLoaded(a *app.App, err error) {
 	state := a.State()
 	switch {
-	case err != nil && layout == control.KVBounded: // which most models cannot be served with
+	case pool.CannotBound(err): // its text says what to do
+		try := ""
+		if state.Choice != app.BoundedModel {
+			try = fmt.Sprintf(" To try bounded layers, press Ctrl-C, then `tandem serve --model %s "+
+				"--kv-layout bounded`, a model that comes with the program.", app.BoundedModel)
+		}
 		fmt.Fprintf(m.Stderr, "tandem: %s cannot be served: %v.\n"+
-			"Until it can, requests for it get this error. To serve it, press Ctrl-C, and leave out "+
-			"--kv-layout bounded. To try bounded layers: `tandem serve --model %s --kv-layout bounded`, a model that comes with the program.\n", state.Choice, err, app.BoundedModel)
+			"Until it can, requests for it get this error.%s\n", state.Choice, err, try)
 	case err != nil:
 		spare := ""
 		if id := a.Spare(); id != "" {
