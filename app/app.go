@@ -215,6 +215,7 @@ func (a *App) openRooms(ctx context.Context) error {
 func (a *App) choose(ctx context.Context, name string) error {
 	if name == "" || name == control.Alias {
 		id, err := pool.LastChoice(ctx, a.db)
+		a.renewRetrieval(ctx, id)
 		a.pool.Start(id)
 		return err
 	}

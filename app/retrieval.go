@@ -32,6 +32,18 @@ func (a *App) addRetrieval(ctx context.Context) error {
 	return err
 }
 
+// renewRetrieval is addRetrieval if id is the embedded model's, since a new program may have a new one.
+// A failure is logged: the load says what the files lack.
+func (a *App) renewRetrieval(ctx context.Context, id string) {
+	row, err := a.db.Model(ctx, id)
+	if id != models.RetrievalID || err != nil || row.Path != a.retrievalFolder() {
+		return
+	}
+	if err := a.addRetrieval(ctx); err != nil {
+		a.log.Warn("the files of a model that comes with the program are not renewed", "err", err)
+	}
+}
+
 // writeFolder makes a folder hold the files of files. It leaves a file alone that is so already.
 func writeFolder(dir string, files fs.FS) error {
 	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {

@@ -43,8 +43,8 @@ func (m *Main) serveFlags() *serveFlags {
 		fmt.Sprintf("`HOST:PORT` to listen at, for this machine alone; port 0 picks one "+
 			"(default: 127.0.0.1 and the port of the settings, %d unless changed)",
 			control.DefaultPort))
-	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve "+
-		"(default: the last one, at first the starter)")
+	f.StringVar(&s.model, "model", "", "`DIR|FILE.gguf|ID` of the model to serve, "+
+		"or retrieval, which comes with the program (default: the last one, at first the starter)")
 	f.StringVar(&s.drafter, "drafter", "",
 		"`DIR|FILE.gguf|ID|auto|none`: drafter of that model while this runs; "+
 			"ID is a registered model's, or ORG/NAME in the hub's cache (default: what tandem models drafter set)")
