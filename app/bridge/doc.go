@@ -21,7 +21,7 @@
 //     command left in the checkout's .git is not obeyed. The push names the commit that the branch
 //     must still have. So results reach the branch of their request alone.
 //   - A nonce runs once on a machine. Runs on one machine wait for each other, though not for long,
-//     and a run first ends what a killed one left running. The client hears why nothing ran.
+//     and a run first ends what a killed one left in its group. The client hears why nothing ran.
 //   - Commands get few variables of the environment: no token, no password. They run in a process
 //     group, which is killed as a whole.
 //

@@ -16,6 +16,8 @@ const (
 	// queueLimit is how long a run waits for another on the same machine. With the longest preset it
 	// must fit into the workflow's job, or the job ends before the client hears why nothing ran.
 	queueLimit = 20 * time.Minute
+	// lingerLimit is how long killed processes may take to end.
+	lingerLimit = 5 * time.Second
 	// lockPause is the time between two tries to get the lock.
 	lockPause = 100 * time.Millisecond
 )
@@ -30,28 +32,28 @@ type turn struct {
 }
 
 // takeTurn waits until no other process runs a request with this state folder, and ends what a
-// killed runner left running. It calls waiting once, if it has to wait.
+// killed runner left running. It calls waiting once, if it has to wait for another.
 func takeTurn(ctx context.Context, dir string, waiting func()) (*turn, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "nonces"), 0o700); err != nil {
 		return nil, fmt.Errorf("the state folder cannot be made: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, queueLimit,
+	queue, cancel := context.WithTimeoutCause(ctx, queueLimit,
 		fmt.Errorf("another run has kept this machine busy for %v; ask again after it", queueLimit))
 	defer cancel()
-	busy := func() {
+	run, err := waitForLock(queue, filepath.Join(dir, "run"), func() {
 		if waiting != nil {
 			waiting()
 			waiting = nil
 		}
-	}
-	run, err := waitForLock(ctx, filepath.Join(dir, "run"), busy)
+	})
 	if err != nil {
 		return nil, err
 	}
-	lock, err := waitForLock(ctx, filepath.Join(dir, "lock"), func() {
-		busy()
-		endGroup(run)
-	})
+	linger, cancel := context.WithTimeoutCause(ctx, lingerLimit, fmt.Errorf(
+		"a process of an earlier run still lives; end it on the Mac, where `lsof %s` in Tandem's folder names it",
+		filepath.Join(filepath.Base(dir), "lock")))
+	defer cancel()
+	lock, err := waitForLock(linger, filepath.Join(dir, "lock"), func() { endGroup(run) })
 	if err != nil {
 		run.Close()
 		return nil, err
@@ -81,27 +83,30 @@ func waitForLock(ctx context.Context, name string, busy func()) (*os.File, error
 		case <-time.After(lockPause):
 		case <-ctx.Done():
 			f.Close()
-			return nil, fmt.Errorf("the run did not get %s: %w", name, context.Cause(ctx))
+			return nil, fmt.Errorf("the run did not begin: %w", context.Cause(ctx))
 		}
 	}
 }
 
 // note keeps the process group of the command that runs; 0 = none. Where it cannot be written, the
-// next run only waits for what a kill of this one leaves.
-func (t *turn) note(group int) {
-	t.run.Truncate(0)
+// next run does not end what a kill of this one leaves.
+func (t *turn) note(group int) { noteGroup(t.run, group) }
+
+func noteGroup(run *os.File, group int) {
+	run.Truncate(0)
 	if group > 0 {
-		t.run.WriteAt([]byte(strconv.Itoa(group)), 0)
+		run.WriteAt([]byte(strconv.Itoa(group)), 0)
 	}
 }
 
-// endGroup kills the process group that is noted. Its number is still the group's own: the file is
-// emptied when a command ends, and a number is not given away while one of the group lives.
+// endGroup kills the process group that is noted, once: after it the group is gone, and the system
+// may give its number to another.
 func endGroup(run *os.File) {
 	text := make([]byte, 20)
 	n, _ := run.ReadAt(text, 0)
 	if group, err := strconv.Atoi(string(text[:n])); err == nil && group > 1 {
 		syscall.Kill(-group, syscall.SIGKILL)
+		noteGroup(run, 0)
 	}
 }
 

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -175,19 +174,19 @@ func TestNextRunEndsWhatAKilledOneLeft(t *testing.T) {
 	b := newBench(t, "trap '' TERM INT; echo $$ > ~/pid; sleep 60; sleep 60\n")
 	b.ask("tests", "nonce-1", nil)
 	pid := b.kill()
-	waited := false
-	turn, err := takeTurn(t.Context(), b.runner.State, func() { waited = true })
+	turn, err := takeTurn(t.Context(), b.runner.State, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	turn.end()
-	if !waited || !gone(pid) {
-		t.Errorf("waited: %t; the process %d lives on beside the next run", waited, pid)
+	if !gone(pid) {
+		t.Errorf("the process %d lives on beside the next run", pid)
 	}
 }
 
-// What left its group is not ended. The next run waits for it, and the client hears so.
-func TestNextRunWaitsForWhatLeftItsGroup(t *testing.T) {
+// What left its group is not ended, and nothing runs beside it. The client hears so. The number of
+// the group is forgotten, because another may get it.
+func TestNothingRunsBesideWhatLeftItsGroup(t *testing.T) {
 	b := newBench(t, "setsid sh -c 'echo $$ > ~/pid; exec sleep 60' & while [ ! -s ~/pid ]; do sleep 0.1; done; "+
 		"sleep 60\n")
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -195,15 +194,24 @@ func TestNextRunWaitsForWhatLeftItsGroup(t *testing.T) {
 	}
 	b.ask("tests", "nonce-1", nil)
 	pid := b.kill()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
+	noted := filepath.Join(b.runner.State, "run")
+	if read(t, noted) == "" {
+		t.Error("no process group is noted")
+	}
 	b.ask("tests", "nonce-2", nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
 	_, err := b.runner.Run(ctx, ManifestFile)
-	if !errors.Is(err, context.DeadlineExceeded) || syscall.Kill(pid, 0) != nil {
+	if ctx.Err() != nil || ExitCode(err) != 1 || syscall.Kill(pid, 0) != nil {
 		t.Errorf("the next run ended with %v", err)
 	}
-	if s := b.result(rejectedFolder, summaryFile); !strings.Contains(s, "the run did not get ") {
+	if s := b.result(rejectedFolder, summaryFile); !strings.Contains(s,
+		"the run did not begin: a process of an earlier run still lives; end it on the Mac") ||
+		strings.Contains(s, b.runner.State) {
 		t.Errorf("the summary is %s", s)
+	}
+	if group := read(t, noted); group != "" {
+		t.Errorf("the group %s is still noted", group)
 	}
 	syscall.Kill(pid, syscall.SIGKILL)
 	turn, err := takeTurn(t.Context(), b.runner.State, nil)
