@@ -30,7 +30,7 @@ func TestCommandsGetNoSecrets(t *testing.T) {
 		t.Errorf("the command got\n%s", log)
 	}
 	for _, want := range []string{"GOCACHE=/cache", "PATH=" + b.env["PATH"], "HOME=/Users/me@home",
-		"HTTP_PROXY=http://proxy:80", "RUNNER_TRACKING_ID=github_1"} {
+		"HTTP_PROXY=http://proxy:80", "RUNNER_TRACKING_ID=github_1", "GOFLAGS=-count=1"} {
 		if !strings.Contains("\n"+log, "\n"+want+"\n") {
 			t.Errorf("the command did not get %s but\n%s", want, log)
 		}

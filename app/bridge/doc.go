@@ -16,7 +16,8 @@
 //   - The client never touches the work tree. It writes the request's commit with git's plumbing.
 //     So the branch stays the one that was there, even if the client is killed.
 //   - Commands run in a new folder with the files of the commit that the manifest names. What lies
-//     changed or new in the checkout is not there. The summary names the same commit.
+//     changed or new in the checkout is not there. The summary names the same commit. The folder's
+//     path is that of the run before, so Go finds what it compiled. No result of a test is kept.
 //   - Results are pushed from a fresh repository to the address that the workflow gives. What a
 //     command left in the checkout's .git is not obeyed. The push names the commit that the branch
 //     must still have. So results reach the branch of their request alone.
@@ -30,8 +31,9 @@
 //
 // The allow-list guards against manifests, not against code: a preset builds and runs the commit
 // that was asked for. Its programs are the same user's as the runner. One that leaves its group can
-// outlive the run, change the results, and read the token of the push from memory. Let only those
-// push to the branches of the bridge who may run programs on that Mac and push to the repository.
+// outlive the run, change its results and those of later runs, and read the token of the push from
+// memory. Let only those push to the branches of the bridge who may run programs on that Mac and push
+// to the repository.
 //
 // So far it has run on Linux alone, with the Mac's part played by a second process.
 package bridge

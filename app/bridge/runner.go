@@ -319,7 +319,9 @@ func (r *Runner) runCommand(ctx context.Context, i int, p *plan, out results) (R
 	}
 	fmt.Fprintf(r.Err, "bridge: %s\n", strings.Join(words, " "))
 	log := newBoundedLog(file)
-	c := command{argv: words, program: program, dir: p.folder.Name(), env: commandEnv(r.Getenv), stdout: log,
+	// Go keeps what it compiled for the next run, but each run's tests run.
+	env := append(commandEnv(r.Getenv), "GOFLAGS=-count=1")
+	c := command{argv: words, program: program, dir: p.folder.Name(), env: env, stdout: log,
 		stderr: log, grace: r.grace, turn: p.turn}
 	if c.grace == 0 {
 		c.grace = killGrace

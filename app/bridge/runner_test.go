@@ -352,6 +352,34 @@ func TestWorkFolderIsRemoved(t *testing.T) {
 	}
 }
 
+// Each run has the same folder, so that Go finds what it compiled before. What a killed run left in it
+// is gone.
+func TestWorkFolderIsTheSameForEachRun(t *testing.T) {
+	b := newBench(t, "pwd >> ~/saw; ls -A .. >> ~/saw; mkdir -p ../left/a; chmod 0 ../left; "+
+		"echo $$ > ~/pid; [ -e ~/again ] || sleep 60\n")
+	b.ask("tests", "nonce-1", nil)
+	b.kill()
+	left, err := os.ReadDir(b.env["RUNNER_TEMP"])
+	if err != nil || len(left) != 1 {
+		t.Fatalf("the killed run left %v, %v", left, err)
+	}
+	first := b.wrote("saw")
+	write(t, filepath.Join(b.env["HOME"], "again"), "")
+	b.ask("tests", "nonce-2", nil)
+	if s := b.run(t.Context()); s.ExitCode != 0 {
+		t.Fatalf("the next run: %+v", s)
+	}
+	if saw := b.wrote("saw"); saw != first+first || !strings.HasSuffix(first, "checkout\ncheckout\n") {
+		t.Errorf("the runs saw\n%s", saw)
+	}
+	// Where runs may overlap, the folders differ.
+	other := *b.runner
+	other.State += "2"
+	if other.workPath() == b.runner.workPath() {
+		t.Error("runners with two state folders have one folder")
+	}
+}
+
 // The time limit ends the command and what it started, and so does a signal to the runner.
 func TestLimitKillsTheWholeGroup(t *testing.T) {
 	// Both ignore the first signal.

@@ -1,7 +1,9 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,19 +19,31 @@ type workFolder struct {
 }
 
 // makeWorkFolder gives the plan a folder with the files of its commit. Its [Folder] leads to that of
-// the checkout, for reports. removeWorkFolder is to follow, even after an error. GitHub's runner empties
-// RUNNER_TEMP, so after a kill too.
+// the checkout, for reports. removeWorkFolder is to follow, even after an error. What a killed run
+// left of the folder goes first.
 func (r *Runner) makeWorkFolder(ctx context.Context, p *plan) error {
 	checkout, err := filepath.Abs(r.Dir)
 	if err != nil {
 		return err
 	}
-	top, err := os.MkdirTemp(r.Getenv("RUNNER_TEMP"), "tandem-bridge")
-	if err != nil {
+	top := r.workPath()
+	if err := removeTree(top); err != nil {
+		return fmt.Errorf("the folder of an earlier run cannot be removed: %w", err)
+	}
+	if err := os.Mkdir(top, 0o700); err != nil {
 		return fmt.Errorf("the folder of the run cannot be made: %w", err)
 	}
 	p.folder = &workFolder{top: top}
 	return p.folder.fill(ctx, p, filepath.Join(checkout, Folder), r.Getenv)
+}
+
+// workPath returns the place of the work folder, the same for each run: Go compiles a package again
+// where its path is another. Runs with one state folder do not overlap, so they share the place. It
+// is not in the state folder, whose path has a space on a Mac.
+func (r *Runner) workPath() string {
+	state := sha256.Sum256([]byte(r.State))
+	return filepath.Join(cmp.Or(r.Getenv("RUNNER_TEMP"), os.TempDir()),
+		fmt.Sprintf("tandem-bridge-%x", state[:4]))
 }
 
 func (w *workFolder) fill(ctx context.Context, p *plan, results string,
@@ -69,22 +83,34 @@ func (w *workFolder) fill(ctx context.Context, p *plan, results string,
 	return p.request.check(w.Root)
 }
 
-// removeWorkFolder removes the folder, even where a command took the right to write.
+// removeWorkFolder removes the folder.
 func (r *Runner) removeWorkFolder(p *plan) {
 	w := p.folder
 	if w == nil {
 		return
 	}
 	if w.Root != nil {
-		defer w.Close()
-		fs.WalkDir(w.FS(), ".", func(name string, d fs.DirEntry, _ error) error {
-			if d != nil && d.IsDir() {
-				w.Chmod(name, 0o700) // RemoveAll says what this leaves
-			}
-			return nil
-		})
+		w.Close()
 	}
-	if err := os.RemoveAll(w.top); err != nil {
+	if err := removeTree(w.top); err != nil {
 		fmt.Fprintf(r.Err, "bridge: the folder of the run stays: %v\n", err)
 	}
+}
+
+// removeTree removes a folder, even where a command took the right to write. A link is removed
+// itself.
+func removeTree(top string) error {
+	if info, err := os.Lstat(top); err == nil && info.IsDir() {
+		os.Chmod(top, 0o700) // RemoveAll says what this leaves
+		if root, err := os.OpenRoot(top); err == nil {
+			defer root.Close()
+			fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, _ error) error {
+				if d != nil && d.IsDir() {
+					root.Chmod(name, 0o700)
+				}
+				return nil
+			})
+		}
+	}
+	return os.RemoveAll(top)
 }
