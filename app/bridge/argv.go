@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,9 +14,10 @@ const maxVariable = 4096
 
 // expand returns the commands of a request as words, checked against this machine and checkout.
 // report is the file of {report}. Nothing is started. The words of variables that this machine has
-// not as it should stay, and lacks, an *IncapableError, tells the first. Error: *RejectedError.
+// not as it should stay. lacks has an *IncapableError for each of these variables. Error:
+// *RejectedError.
 func (r Request) expand(checkout *os.Root, getenv func(string) string, report string,
-) (commands [][]string, lacks, err error) {
+) (commands [][]string, lacks []error, err error) {
 	fields := map[string]string{"report": report}
 	for _, p := range r.Preset.Params {
 		word, err := r.word(p)
@@ -35,8 +35,7 @@ func (r Request) expand(checkout *os.Root, getenv func(string) string, report st
 			if name, ok := variableOf(word); ok {
 				value, err := variable(name, getenv)
 				if err != nil {
-					lacks = cmp.Or[error](lacks, &IncapableError{
-						fmt.Sprintf("%s: %v", r.Preset.Name, err)})
+					lacks = addLack(lacks, "%s: %v", r.Preset.Name, err)
 					continue
 				}
 				words[i] = value

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,11 +37,20 @@ type IncapableError struct{ Reason string }
 
 func (e *IncapableError) Error() string { return e.Reason }
 
+// addLack appends an *IncapableError, except if the list has one with its words.
+func addLack(list []error, format string, args ...any) []error {
+	lack := &IncapableError{fmt.Sprintf(format, args...)}
+	if slices.ContainsFunc(list, func(err error) bool { return err.Error() == lack.Reason }) {
+		return list
+	}
+	return append(list, lack)
+}
+
 // A plan is a request whose manifest holds.
 type plan struct {
 	request  Request
 	commands [][]string
-	lacks    error    // an *IncapableError why this machine cannot run it; nil = it can
+	lacks    []error  // each an *IncapableError why this machine cannot run it; empty = it can
 	programs []string // the files of the commands' first words; empty = Built
 	turn     *turn    // for the commands to hold; nil = none
 
@@ -74,8 +83,8 @@ func (r *Runner) DryRun(ctx context.Context, manifest string, w io.Writer) error
 			return err
 		}
 	}
-	if p.lacks != nil {
-		fmt.Fprintf(r.Err, "bridge: this machine cannot run them: %v\n", p.lacks)
+	for _, lack := range p.lacks {
+		fmt.Fprintf(r.Err, "bridge: this machine cannot run them: %v\n", lack)
 	}
 	return nil
 }
@@ -99,16 +108,17 @@ func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{request: request, commands: commands, lacks: lacks}
+	p := &plan{request: request, commands: commands}
 	system := r.system
 	if system == "" {
 		system = runtime.GOOS + "/" + runtime.GOARCH
 	}
 	if request.Preset.Measures && system != Mac && !r.AnyMachine {
-		p.lacks = &IncapableError{fmt.Sprintf(
+		p.lacks = addLack(p.lacks,
 			"%s measures Macs with Apple silicon, and this machine is %s; add --any-machine to run it here all the same",
-			request.Preset.Name, system)}
+			request.Preset.Name, system)
 	}
+	p.lacks = append(p.lacks, lacks...)
 	folders := r.folders
 	if folders == nil {
 		folders = installed
@@ -120,9 +130,8 @@ func (r *Runner) plan(ctx context.Context, checkout *os.Root, manifest string) (
 			program = r.Tandem
 		case words[0] != "tandem":
 			if program, err = findProgram(words[0], r.Getenv, folders); err != nil {
-				p.lacks = cmp.Or[error](p.lacks, &IncapableError{fmt.Sprintf(
-					"%s needs %s: %v; `tandem bridge doctor --runner` says more", request.Preset.Name,
-					words[0], err)})
+				p.lacks = addLack(p.lacks, "%s needs %s: %v; `tandem bridge doctor --runner` says more",
+					request.Preset.Name, words[0], err)
 			}
 		}
 		p.programs = append(p.programs, program)
@@ -174,8 +183,8 @@ func (r *Runner) run(ctx context.Context, checkout *os.Root, manifest string) (*
 	if err != nil {
 		return nil, err
 	}
-	if p.lacks != nil {
-		return nil, p.lacks
+	if len(p.lacks) > 0 {
+		return nil, p.lacks[0]
 	}
 	turn, err := takeTurn(ctx, r.State, func() {
 		fmt.Fprintln(r.Err, "bridge: another run is under way on this machine; waiting for it")

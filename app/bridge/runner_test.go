@@ -153,6 +153,39 @@ func TestDryRunOnAnotherMachine(t *testing.T) {
 	}
 }
 
+// A dry run says all that is lacking, each once. The machine comes first, and a run says that alone.
+func TestDryRunSaysAllThatIsLacking(t *testing.T) {
+	b := newBench(t, "exit 0\n")
+	b.ask("code", "nonce-1", nil)
+	b.runner.system = "linux/amd64"
+	git, err := exec.LookPath("git")
+	if err = errors.Join(err, os.Symlink(git, filepath.Join(b.programs, "git")),
+		os.Remove(filepath.Join(b.programs, "go"))); err != nil {
+		t.Fatal(err)
+	}
+	b.env["PATH"] = b.programs
+	var out strings.Builder
+	if err := b.runner.DryRun(t.Context(), ManifestFile, &out); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Split(strings.TrimSpace(b.messages.String()), "\n")
+	want := []string{"this machine is linux/amd64", "set TANDEM_BRIDGE_MODEL", "set TANDEM_BRIDGE_DRAFTER",
+		"code needs go", "code needs mkdir", "code needs ln"}
+	if len(said) != len(want) {
+		t.Fatalf("the runner says\n%s", b.messages.String())
+	}
+	for i, line := range said {
+		if !strings.HasPrefix(line, "bridge: this machine cannot run them: ") ||
+			!strings.Contains(line, want[i]) {
+			t.Errorf("line %d is %s, want %s", i, line, want[i])
+		}
+	}
+	if _, err := b.runner.Run(t.Context(), ManifestFile); ExitCode(err) != ExitIncapable ||
+		!strings.Contains(err.Error(), want[0]) {
+		t.Errorf("run: %v", err)
+	}
+}
+
 // The first failure is the last command. A command that is refused by name has its own code; the
 // run's code says only that it failed.
 func TestRunStopsAtTheFirstFailure(t *testing.T) {
@@ -533,7 +566,7 @@ func TestIncapableMachine(t *testing.T) {
 			return 0, nil
 		}
 		b.ask(test.preset, "nonce-1", nil)
-		if p, err := b.plan(); err != nil || p.lacks != nil {
+		if p, err := b.plan(); err != nil || len(p.lacks) > 0 {
 			t.Fatalf("%s: before the change: %+v, %v", name, p, err)
 		}
 		test.change(b)
