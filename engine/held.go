@@ -37,12 +37,9 @@ func (e *Engine) setHeld(t *task, now lm.KVBytes) {
 }
 
 // measure returns what a task's caches hold, on the MLX thread.
-func (e *Engine) measure(t *task) (sum lm.KVBytes) {
+func (e *Engine) measure(t *task) lm.KVBytes {
 	if m, ok := e.model.(lm.BoundedModel); ok {
 		return m.Bytes(t.caches)
 	}
-	for _, c := range t.caches {
-		sum.Exact += c.Bytes()
-	}
-	return sum
+	return lm.KVBytes{Exact: t.caches.Bytes()}
 }

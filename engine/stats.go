@@ -163,5 +163,8 @@ func (b Blocks) First8() time.Duration {
 	return b.Early / time.Duration(max(1, min(b.Count, firstBlocks)))
 }
 
+// MeanTokens returns how many tokens a block emitted on average, 0 if there are none.
+func (b Blocks) MeanTokens() float64 { return float64(b.Tokens) / float64(max(1, b.Count)) }
+
 // Mean returns the mean of all, 0 if there are none.
 func (b Blocks) Mean() time.Duration { return b.Total / time.Duration(max(1, b.Count)) }

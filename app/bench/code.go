@@ -299,10 +299,8 @@ func (b *codeBench) arm(w *codeWay) *evidence.Arm {
 		s := evidence.Sample{Prompt: r.stats.PromptTokens,
 			Text: b.bundle.Tokenizer.Decode(r.ids, true), Tokens: len(r.ids),
 			Prefill: r.stats.FirstToken - r.stats.Queue, Decode: r.stats.Decode,
-			Blocks: r.stats.Blocks.Count, LoopedFrom: new(r.stats.Repeats)}
-		if s.Blocks > 0 {
-			s.MeanAccept = float64(r.stats.Blocks.Tokens) / float64(s.Blocks)
-		}
+			Blocks: r.stats.Blocks.Count, MeanAccept: r.stats.Blocks.MeanTokens(),
+			LoopedFrom: new(r.stats.Repeats)}
 		a.Samples = append(a.Samples, s)
 	}
 	return a

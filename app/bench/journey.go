@@ -225,13 +225,9 @@ func (j *journey) table(w *workload, stages []*stage, dropped int) benchTable {
 			syncs += a.stats.Syncs
 		}
 		ratio := c.ratio()
-		var each any
-		if blocks.Count > 0 {
-			each = float64(blocks.Tokens) / float64(blocks.Count)
-		}
 		same := c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) })
 		t.Rows = append(t.Rows, []any{s.name, middle(rates), ratio.median, ratio.low, ratio.high,
-			c.whole().median, each, float64(syncs) / float64(tokens),
+			c.whole().median, nilIfZero(blocks.MeanTokens()), float64(syncs) / float64(tokens),
 			fmt.Sprintf("%d/%d", same, len(s.answers))})
 	}
 	return t
@@ -283,8 +279,8 @@ func (j *journey) ablate(ctx context.Context, d *pool.Drafter) (benchTable, erro
 		if sets[k].Sliding == "" {
 			direction = nil
 		}
-		t.Rows = append(t.Rows, []any{string(sets[k].Embedding), direction, r.each(),
-			fmt.Sprintf("%.0f %%", 100*r.each()/readings[0].each()), r.blocks.Count,
+		t.Rows = append(t.Rows, []any{string(sets[k].Embedding), direction, r.blocks.MeanTokens(),
+			fmt.Sprintf("%.0f %%", 100*r.blocks.MeanTokens()/readings[0].blocks.MeanTokens()), r.blocks.Count,
 			fmt.Sprintf("%d/%d", r.same, len(j.answered))})
 	}
 	return t, err
@@ -295,9 +291,6 @@ type reading struct {
 	blocks engine.Blocks
 	same   int // answers that equal plain decoding's
 }
-
-// each returns how many tokens a verify gave.
-func (r reading) each() float64 { return float64(r.blocks.Tokens) / float64(max(r.blocks.Count, 1)) }
 
 // readings answers the prompts of the stages with a drafter, under each of its settings in turns.
 func (j *journey) readings(ctx context.Context, d *pool.Drafter,

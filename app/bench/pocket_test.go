@@ -54,7 +54,7 @@ func TestPocketDraftersGuessAsWellAsTheModelCardSays(t *testing.T) {
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
-		got := float64(blocks.Tokens) / float64(blocks.Count)
+		got := blocks.MeanTokens()
 		t.Logf("%s, %s: %.2f tokens a verify forward, of %d in %d answers", c.drafter, c.setting,
 			got, blocks.Count, counted)
 		if counted < answers || got < c.least {

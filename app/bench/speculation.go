@@ -321,7 +321,7 @@ func (c *comparison) figures() roundFigures {
 	f.host, f.wait = milliseconds(host)/float64(rounds), milliseconds(wait)/float64(rounds)
 	f.inMLX = milliseconds(decode-host-wait) / float64(rounds)
 	if blocks.Count > 0 {
-		f.tokens = float64(blocks.Tokens) / float64(blocks.Count)
+		f.tokens = blocks.MeanTokens()
 		f.round, f.longest = milliseconds(blocks.Mean()), milliseconds(blocks.Max)
 		f.first = milliseconds(early) / float64(earlyBlocks)
 	}

@@ -15,6 +15,14 @@ func (s Stack) Arrays() []*mlx.Array {
 	return list
 }
 
+// Bytes returns the sizes of the live arrays, as [Cache] does.
+func (s Stack) Bytes() (sum int64) {
+	for _, c := range s {
+		sum += c.Bytes()
+	}
+	return sum
+}
+
 // Expect says how many positions the sequence can come to have, as [Cache] does.
 func (s Stack) Expect(positions int) {
 	for _, c := range s {

@@ -18,9 +18,7 @@ func (t *Trie) Resize(s *mlx.Scope, budget int64) error {
 func (t *Trie) Bytes() int64 {
 	bytes := t.bytes
 	for _, p := range t.parked {
-		for _, c := range p.stack {
-			bytes += c.Bytes()
-		}
+		bytes += p.stack.Bytes()
 	}
 	return bytes
 }

@@ -123,12 +123,7 @@ type rows lm.KV
 func (r rows) Rows(*mlx.Scope) (k, v *mlx.Array) { return r.K, r.V }
 
 // ResidentBytes returns what caches hold: the sum of the sizes of their live arrays.
-func ResidentBytes(caches cache.Stack) (sum int64) {
-	for _, c := range caches {
-		sum += c.Bytes()
-	}
-	return sum
-}
+func ResidentBytes(caches cache.Stack) int64 { return caches.Bytes() }
 
 // Release frees caches on the thread.
 func Release(t *mlx.Thread, caches cache.Stack) {
