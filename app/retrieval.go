@@ -2,7 +2,6 @@ package app
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/models"
 )
 
@@ -35,8 +35,10 @@ func (a *App) addRetrieval(ctx context.Context) error {
 // renewRetrieval is addRetrieval if id is the embedded model's, since a new program may have a new one.
 // A failure is logged: the load says what the files lack.
 func (a *App) renewRetrieval(ctx context.Context, id string) {
-	row, err := a.db.Model(ctx, id)
-	if id != models.RetrievalID || err != nil || row.Path != a.retrievalFolder() {
+	if id != models.RetrievalID {
+		return
+	}
+	if row, err := a.db.Model(ctx, id); err != nil || row.Path != a.retrievalFolder() {
 		return
 	}
 	if err := a.addRetrieval(ctx); err != nil {
@@ -47,10 +49,10 @@ func (a *App) renewRetrieval(ctx context.Context, id string) {
 // writeFolder makes a folder hold the files of files. It leaves a file alone that is so already.
 func writeFolder(dir string, files fs.FS) error {
 	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err != nil || d.IsDir() {
-			return cmp.Or(err, os.MkdirAll(path, 0o700))
+			return err
 		}
+		path := filepath.Join(dir, filepath.FromSlash(name))
 		data, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
@@ -58,10 +60,6 @@ func writeFolder(dir string, files fs.FS) error {
 		if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, data) {
 			return nil
 		}
-		part := path + ".part" // a program that ends here leaves no half a file
-		if err := os.WriteFile(part, data, 0o600); err != nil {
-			return err
-		}
-		return os.Rename(part, path)
+		return home.WriteOwn(path, string(data))
 	})
 }

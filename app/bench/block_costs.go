@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"tandem/app/home"
 )
 
 // A blockCosts holds what a round costs after a context, by its rows. The home folder keeps it as
@@ -103,11 +105,11 @@ var costsFile = filepath.Join("bench", "verify.json")
 
 // keepCosts stores costs in a home folder. It returns the costs that they replace, nil if there are
 // none. Without a home folder it does nothing.
-func keepCosts(home string, costs *blockCosts) (before *blockCosts, err error) {
-	if home == "" {
+func keepCosts(folder string, costs *blockCosts) (before *blockCosts, err error) {
+	if folder == "" {
 		return nil, nil
 	}
-	file := filepath.Join(home, costsFile)
+	file := filepath.Join(folder, costsFile)
 	var all []*blockCosts
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -129,13 +131,5 @@ func keepCosts(home string, costs *blockCosts) (before *blockCosts, err error) {
 	if text, err = json.MarshalIndent(all, "", " "); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, err
-	}
-	// The file is replaced whole or not at all.
-	part := file + ".part"
-	if err := os.WriteFile(part, append(text, '\n'), 0o600); err != nil {
-		return nil, err
-	}
-	return before, os.Rename(part, file)
+	return before, home.WriteOwn(file, string(text)+"\n")
 }
