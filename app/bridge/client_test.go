@@ -75,6 +75,16 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
+// ask pushes the usual request.
+func (p *pair) ask() Asked {
+	p.t.Helper()
+	asked, err := p.Request(p.t.Context(), request(p.head), "", "origin")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return asked
+}
+
 // state is everything about a checkout that a request must leave as it is.
 func (p *pair) state() string {
 	p.t.Helper()
@@ -422,10 +432,7 @@ func TestForeignResultsAreRefused(t *testing.T) {
 		},
 	} {
 		p := newPair(t)
-		asked, err := p.Request(t.Context(), request(p.head), "", "origin")
-		if err != nil {
-			t.Fatal(err)
-		}
+		asked := p.ask()
 		mac := p.clone(asked.Branch)
 		change(mac)
 		testGit(t, mac.dir, "add", "-A")
@@ -446,10 +453,7 @@ func TestForeignResultsAreRefused(t *testing.T) {
 // Waiting goes on while the remote is away, and ends in time.
 func TestWaitEndsInTime(t *testing.T) {
 	p := newPair(t)
-	asked, err := p.Request(t.Context(), request(p.head), "", "origin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := p.ask()
 	began := time.Now()
 	res, err := p.Wait(t.Context(), "origin", asked.Branch, 200*time.Millisecond, 20*time.Millisecond)
 	if err != nil || res.Summary != nil || time.Since(began) > 20*time.Second {

@@ -46,10 +46,7 @@ const endedSummary = `{"schema_version": 1, "preset": "probe", "nonce": "nonce-1
 
 func TestResultsComeBack(t *testing.T) {
 	p := newPair(t)
-	asked, err := p.Request(t.Context(), request(p.head), "", "origin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := p.ask()
 	res, err := p.Status(t.Context(), "origin", asked.Branch)
 	if err != nil || res.Summary != nil || res.Request == nil || res.Commit != asked.Commit {
 		t.Fatalf("before the run: %+v, %v", res, err)
@@ -100,10 +97,7 @@ func TestResultsComeBack(t *testing.T) {
 // Results go to the branch of their request, as it was when it was checked out, or nowhere.
 func TestResultsReachNoOtherBranch(t *testing.T) {
 	p := newPair(t)
-	asked, err := p.Request(t.Context(), request(p.head), "", "origin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := p.ask()
 	other, err := NewRequest("probe", nil, p.head, "a test", "nonce-2")
 	if err != nil {
 		t.Fatal(err)
@@ -144,10 +138,7 @@ func TestResultsReachNoOtherBranch(t *testing.T) {
 // program of its runs, and nothing goes to another address.
 func TestPushObeysNoSettings(t *testing.T) {
 	p := newPair(t)
-	asked, err := p.Request(t.Context(), request(p.head), "", "origin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := p.ask()
 	mac := p.clone(asked.Branch)
 	ended(t, mac, "nonce-1", endedSummary)
 	dir := t.TempDir()
@@ -250,10 +241,7 @@ func trust(t *testing.T, servers ...*httptest.Server) string {
 // The token logs in at the URL, and stands in no word, no message and no redirect.
 func TestTokenReachesTheURLAlone(t *testing.T) {
 	p := newPair(t)
-	asked, err := p.Request(t.Context(), request(p.head), "", "origin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := p.ask()
 	mac := p.clone(asked.Branch)
 	ended(t, mac, "nonce-1", endedSummary)
 	hub := p.serve("s3cr3t")
@@ -322,10 +310,7 @@ func TestOtherAddressesAreRefused(t *testing.T) {
 // The checkout of a workflow has few commits, and that is enough. One of a work tree is none.
 func TestPushFromAShallowCheckout(t *testing.T) {
 	p := newPair(t)
-	asked, err := p.Request(t.Context(), request(p.head), "", "origin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := p.ask()
 	mac := &Repository{dir: filepath.Join(t.TempDir(), "mac")}
 	testGit(t, p.dir, "clone", "-q", "--depth=1", "--branch="+asked.Branch, "file://"+p.hub, mac.dir)
 	ended(t, mac, "nonce-1", endedSummary)

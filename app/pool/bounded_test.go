@@ -157,9 +157,6 @@ func TestBoundedLayersTellWhatIsWrongWithTheDrafter(t *testing.T) {
 // An f_theta is looked for beside the drafter and the model. The pocket model and its drafter have no
 // folder: what lies below the working folder is none of theirs.
 func TestFThetaOfThePocketModelIsNotInTheWorkingFolder(t *testing.T) {
-	if !models.HasPocketDrafter() {
-		t.Skip("the pocket model has no drafter")
-	}
 	work := t.TempDir()
 	for _, beside := range []string{filepath.FromSlash(BuiltInDrafter), "."} {
 		to := filepath.Join(work, beside, models.FThetaFolder)
