@@ -117,8 +117,8 @@ func TestPeakOfABoundedTextIsPredicted(t *testing.T) {
 	}
 }
 
-// TestCopiesOnAGPUAreThoseOfLayersAhead counts copies on a GPU: those of all layers, of as many small
-// ones as it runs ahead, and of fewer large ones, each of which fills several command buffers.
+// TestCopiesOnAGPUAreThoseOfLayersAhead counts copies on a GPU. It counts those of all layers at most.
+// A GPU runs ahead by several layers with small copies. Large copies fill its command buffers sooner.
 func TestCopiesOnAGPUAreThoseOfLayersAhead(t *testing.T) {
 	for _, c := range []struct {
 		tokens, layers, heads, want int

@@ -22,7 +22,7 @@
 //
 // In Tandem's reports a right answer is one in which the expected text stands, see [Found]. The
 // bytes under memory are those of a row, and full caches are those of the oracle's row after an
-// equally long prompt. In reports of others nobody knows either, so neither is asked.
+// equally long prompt. Reports of others need neither: they do not say how they judge and hold.
 //
 // Kinds that begin with "tandem_" must have these counts. A report of another kind may lack them:
 // its own flags then count, and the headline says so. Where a count is given, it overrules the

@@ -113,8 +113,8 @@ func (c *checker) share(claim shareClaim) {
 	}
 }
 
-// judged holds each answer that counts as right or wrong to its text. In reports of others nobody
-// knows how answers were judged.
+// judged compares each answer's verdict with its text. Reports of others do not say how they judge,
+// so theirs are not compared.
 func (c *checker) judged(claim shareClaim) {
 	a, total := claim.answers, int(value(claim.answers.Total))
 	if len(a.Correct) != total || len(a.Decoded) != total || len(a.Expected) != total ||

@@ -15,8 +15,8 @@ func TestUnprovenClaimsAreRefused(t *testing.T) {
 		"bytes_unchecked.json":    {MemoryClaimMismatch},  // another total than the sum
 		"chat_silent.json":        {MissingLiveness},      // neither texts nor what was intended
 		"e2e_not_rows.json":       {SpeedupScopeMismatch}, // equal rows, 10 times the tokens per second
-		"formula_missing.json":    {MemoryClaimMismatch},  // 99.9 % by a formula of which only the flag is there
-		"full_by_formula.json":    {MemoryClaimMismatch},  // a saving against bytes that nobody measured
+		"formula_missing.json":    {MemoryClaimMismatch},  // 99.9 % by a formula without figures
+		"full_by_formula.json":    {MemoryClaimMismatch},  // a saving against unmeasured bytes
 		"no_times.json":           {MissingStageTimings},  // 100 times as fast, no row has a time
 		"no_tps.json":             {SpeedupScopeMismatch}, // 77 times as fast, with equal rows
 		"nothing.json":            {MissingStageTimings},  // details without any
@@ -280,7 +280,7 @@ func TestOneWrongOfManyIsShown(t *testing.T) {
 	}
 }
 
-// TestWriterWithholdsEachRecall gives the writer runs of which no recall may be claimed.
+// TestWriterWithholdsEachRecall gives the writer runs that may claim no recall.
 func TestWriterWithholdsEachRecall(t *testing.T) {
 	short := fusedRun()
 	short.Cross.Samples[1].EvictedRows = 0

@@ -41,8 +41,8 @@ type formSetting struct {
 	layout string // one of control.KVLayouts
 }
 
-// of returns the setting for a model of a kind. Vectors and scores are of whole keys and values, so that
-// they can be compared with those that a program has kept.
+// of returns the setting for a model of a kind. Models of vectors and scores keep
+// whole keys and values. So new vectors agree with those that a program has kept.
 func (f formSetting) of(k models.Kind) formSetting {
 	if k != models.KindText {
 		f.kvBits = 0
