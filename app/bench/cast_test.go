@@ -47,7 +47,7 @@ func (l *lossless) cast() *cast {
 	c := &cast{block: &steeredBlock{Block: network.Block}}
 	var flash *draft.DFlash
 	if err := l.th.Do(l.t.Context(), func(s *mlx.Scope) error {
-		flash = draft.NewDFlash(s, c.block, &steeringTarget{l.bundle.Model, c.block})
+		flash = draft.NewDFlash(s, c.block, vocab)
 		return nil
 	}); err != nil {
 		l.t.Fatal(err)
@@ -78,31 +78,25 @@ type steeredBlock struct {
 	draft.Block
 	text     []int32 // prompt and answer
 	rounds   int
-	pos, row int // position of the anchor, and the wrong row of the current block
+	pos, row int // position of the last known token, and the wrong row of the current block
 }
 
-func (w *steeredBlock) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int,
+func (w *steeredBlock) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, pos int,
 	caches []cache.Cache) *mlx.Array {
-	w.pos, w.row = pos, w.rounds%(n+1)
+	w.pos, w.row = pos+known.Dim(0)-1, w.rounds%(n+1)
 	w.rounds++
-	return w.Block.Forward(s, taps, anchor, n, pos, caches)
+	return w.Block.Forward(s, taps, known, n, pos, caches)
 }
 
-// A steeringTarget is the target model. The network borrows its head, which raises the logits that
-// steer the network.
-type steeringTarget struct {
-	lm.Model
-	to *steeredBlock
-}
-
-func (w *steeringTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
-	logits := w.Model.Unembed(s, hidden)
+// Unembed raises the logits that steer the network.
+func (w *steeredBlock) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	logits := w.Block.Unembed(s, hidden)
 	n, vocab := logits.Dim(0), logits.Dim(1)
 	sure := make([]float32, n*vocab)
-	for i := range min(n, w.to.row+1) {
-		if at := w.to.pos + 1 + i; at < len(w.to.text) {
-			id := int(w.to.text[at])
-			if i == w.to.row {
+	for i := range min(n, w.row+1) {
+		if at := w.pos + 1 + i; at < len(w.text) {
+			id := int(w.text[at])
+			if i == w.row {
 				id = (id + 1) % min(vocab, 256)
 			}
 			sure[i*vocab+id] = 1e4

@@ -47,7 +47,7 @@ func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
 		return d, nil
 	}
 	if err := d.files.Thread().Do(ctx, func(s *mlx.Scope) error {
-		d.flash = draft.NewDFlash(s, d.files.Block, bundle.Model)
+		d.flash = draft.NewDFlash(s, d.files.Block, bundle.Model.Config().VocabSize)
 		return s.Err()
 	}); err != nil {
 		return nil, errors.Join(err, d.Close())

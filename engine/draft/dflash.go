@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"tandem/engine/cache"
-	"tandem/engine/lm"
 	"tandem/engine/mlx"
 )
 
@@ -15,7 +14,7 @@ type Block interface {
 	// Taps lists the target's layers whose outputs Context wants, ascending.
 	Taps() []int
 
-	// BlockSize is the most rows of a block, its anchor included.
+	// BlockSize is the most rows of a block, its known tokens included.
 	BlockSize() int
 
 	// MaskToken must not be guessed.
@@ -28,12 +27,16 @@ type Block interface {
 	// Context appends rows made from taps (n, H) of n positions from pos on.
 	Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache.Cache)
 
-	// Forward returns hidden states (n, H) of the n positions after that of the anchor (1), which
-	// is pos; the target's Unembed turns them into logits (n, V). The caches hold only the context,
-	// before and after. Rows that the context lacks before pos come as taps, as for Context, or
-	// nil: they and the block are one forward.
-	Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int,
+	// Forward returns hidden states (n, H) of the n positions after those of the known tokens (k)
+	// int32, the first of which stands at pos. Usually only the newest token is known. The known
+	// tokens and the n make at most BlockSize rows. The caches hold only the context, before and
+	// after. Rows that the context lacks before pos come as taps, as for Context, or nil: they and
+	// the block are one forward.
+	Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, pos int,
 		caches []cache.Cache) *mlx.Array
+
+	// Unembed turns what Forward returned into logits (n, V).
+	Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
 }
 
 // contextRows is how many rows of taps wait at most before they become context. While a request
@@ -45,7 +48,6 @@ const contextRows = 256
 // A DFlash drafts blocks with a network that reads the target's layers.
 type DFlash struct {
 	block  Block
-	target lm.Model
 	forbid *mlx.Array // (1, V) float32, kept: -inf for the mask token, else 0
 
 	// Of every reading. They are asked for off the MLX thread, where block may be changing.
@@ -53,13 +55,13 @@ type DFlash struct {
 	drafts int
 }
 
-// NewDFlash makes the drafter of a block network for its target. Both belong
-// to the caller and must outlive it.
-func NewDFlash(s *mlx.Scope, block Block, target lm.Model) *DFlash {
-	forbid := make([]float32, target.Config().VocabSize)
+// NewDFlash makes the drafter of a block network, for a target with so many tokens. The network
+// belongs to the caller and must outlive it.
+func NewDFlash(s *mlx.Scope, block Block, vocab int) *DFlash {
+	forbid := make([]float32, vocab)
 	forbid[block.MaskToken()] = float32(math.Inf(-1))
 	return &DFlash{
-		block: block, target: target, forbid: s.Keep(mlx.New(s, forbid, 1, len(forbid))),
+		block: block, forbid: s.Keep(mlx.New(s, forbid, 1, len(forbid))),
 		taps: block.Taps(), drafts: block.BlockSize() - 1,
 	}
 }
@@ -213,23 +215,27 @@ func (t *dflash) write(s *mlx.Scope, taps []*mlx.Array, n int) {
 	}
 }
 
-// Propose implements Draft.
+// Propose implements Draft. history may end with guesses of another draft: all its tokens after the
+// context are known to the block. It proposes nothing where they leave no row.
 func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	pos := len(history) - 1
-	if t.end+t.rows != pos {
-		s.Fail(fmt.Errorf("draft: a block at position %d after a context of %d", pos, t.end+t.rows))
+	pos := t.end + t.rows
+	known := len(history) - pos
+	if known < 1 {
+		s.Fail(fmt.Errorf("draft: a block after %d tokens has a context of %d", len(history), pos))
 		return Proposal{}
 	}
-	n = min(n, t.MaxDrafts())
-	if t.rows+1+n > cache.MaxBlock {
+	if n = min(n, t.block.BlockSize()-known); n < 1 {
+		return Proposal{}
+	}
+	if t.rows+known+n > cache.MaxBlock {
 		t.flush(s)
 	}
 	taps, rows := t.takeWaiting(s)
-	hidden := t.block.Forward(s, taps, mlx.New(s, history[pos:], 1), n, pos, t.caches)
+	hidden := t.block.Forward(s, taps, mlx.New(s, history[pos:], known), n, pos, t.caches)
 	t.end += rows
-	logits := s.Add(s.AsType(t.target.Unembed(s, hidden), mlx.Float32), t.forbid)
+	logits := s.Add(s.AsType(t.block.Unembed(s, hidden), mlx.Float32), t.forbid)
 	logQ := t.options.Sampler.Process(s, logits, nil, nil)
-	return Proposal{N: n, Tokens: t.options.Sampler.Choose(s, logQ, pos+1), LogQ: logQ}
+	return Proposal{N: n, Tokens: t.options.Sampler.Choose(s, logQ, len(history)), LogQ: logQ}
 }
 
 // Arrays implements Draft.

@@ -93,7 +93,7 @@ func (t *Trial) guess(s *mlx.Scope) error {
 	b := t.blocks[t.next]
 	hidden := b.Forward(s, nil, mlx.New(s, t.tokens[t.fed:], 1), b.BlockSize()-1, t.fed,
 		t.contexts[t.next])
-	logits := s.AsType(t.target.Unembed(s, hidden), mlx.Float32) // (n, V)
+	logits := s.AsType(b.Unembed(s, hidden), mlx.Float32) // (n, V)
 	mask := mlx.New(s, []int32{b.MaskToken()}, 1, 1)
 	ids := s.Reshape(s.Arange(0, logits.Dim(1), mlx.Int32), 1, logits.Dim(1))
 	logits = s.Where(s.Equal(ids, mask), s.Scalar(-1e30, mlx.Float32), logits)

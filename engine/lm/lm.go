@@ -90,11 +90,15 @@ type Model interface {
 	Free()
 }
 
-// An Embedder is a model that lends its token embedding to a drafter that has none.
+// An Embedder is a model that lends its token embedding and its head to a drafter that has none.
 type Embedder interface {
 	// Embed returns the embedding (n, H) of tokens (n) as it is stored.
 	Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array
 
 	// EmbedScale is the factor by which Forward multiplies the embedding, 1 for most models.
 	EmbedScale() float64
+
+	// Head returns the products (rows, V) of hidden states (rows, H) with the head's matrix. Unembed
+	// may scale or cap them besides.
+	Head(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
 }

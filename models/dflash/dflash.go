@@ -10,7 +10,8 @@
 //     layer come from that row alone, so they are computed once and never change. Context rows have
 //     no query and pass no layer.
 //   - A block is the newest token, the anchor, whose taps do not exist yet, and mask tokens after
-//     it. The row of a mask guesses the token at its own position, not the next one.
+//     it. The row of a mask guesses the token at its own position, not the next one. A block may
+//     begin with more tokens, where something else has guessed them.
 //   - In full layers the rows of a block see each other in both directions. In sliding layers the
 //     window lies over the context, and a row sees the rows of its block before it. config.json or
 //     [Settings] can change this.
@@ -48,6 +49,7 @@ import (
 type Target interface {
 	lm.Embedder
 	Config() lm.Config
+	Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
 }
 
 // Model is a drafter for one target. It is used on the MLX thread only. Errors go to the scope.
@@ -150,7 +152,7 @@ func (m *Model) With(settings Settings) (*Model, error) {
 // Taps returns the layers of the target whose outputs Context takes, ascending.
 func (m *Model) Taps() []int { return m.taps }
 
-// BlockSize returns the most rows of a block, its anchor included: what the drafter was trained
+// BlockSize returns the most rows of a block, its known tokens included: what the drafter was trained
 // for, as far as caches can drop it again.
 func (m *Model) BlockSize() int { return min(m.args.BlockSize, cache.MaxBlock) }
 
@@ -222,23 +224,24 @@ func (m *Model) source(s *mlx.Scope, l *layer, context *mlx.Array) *mlx.Array {
 	return context
 }
 
-// Forward computes the block of an anchor (1) int32 at position pos, right after the context, and n
-// < BlockSize masks after it. It returns the normed rows of the masks (n, H) in the target's type,
-// for its Unembed. Row j guesses the token at pos+1+j. When Forward returns, the caches hold the
+// Forward computes the block of known tokens (k) int32 from position pos on, right after the
+// context, and n masks after them, k + n <= BlockSize. It returns the normed rows of the masks (n,
+// H), for Unembed. Row j guesses the token at pos+k+j. When Forward returns, the caches hold the
 // context alone again. The next rows overwrite what the block left there.
 //
 // taps are the last rows of the context, as for Context, if the caches do not hold them yet; else
 // nil. Forward appends them. They pass a layer beside the rows of the block, which saves a dozen
 // operations a layer. taps and block together have at most cache.MaxBlock rows.
-func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int,
+func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, pos int,
 	caches []cache.Cache) *mlx.Array {
-	if n < 1 || n >= m.BlockSize() {
-		s.Fail(fmt.Errorf("dflash: a block of %d drafts; this drafter makes 1 to %d",
-			n, m.BlockSize()-1))
-		return anchor
+	k := known.Dim(0)
+	if n < 1 || k+n > m.BlockSize() {
+		s.Fail(fmt.Errorf("dflash: a block of %d drafts after %d known tokens; this drafter makes 1 to %d",
+			n, k, m.BlockSize()-k))
+		return known
 	}
 	masks := mlx.New(s, slices.Repeat([]int32{m.MaskToken()}, n), n)
-	x := m.target.Embed(s, s.Concat(0, anchor, masks)) // (1+n, H)
+	x := m.target.Embed(s, s.Concat(0, known, masks)) // (k+n, H)
 	if scale := m.target.EmbedScale(); scale != 1 && !m.raw() {
 		x = s.Mul(x, s.Scalar(scale, x.Dtype()))
 	}
@@ -246,7 +249,7 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, p
 	var context *mlx.Array
 	if taps != nil {
 		if context = m.contextRows(s, taps); s.Err() != nil {
-			return anchor
+			return known
 		}
 	}
 	for i, l := range m.Layers {
@@ -257,11 +260,16 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, p
 		if s.Err() != nil {
 			break
 		}
-		if err := c.Trim(1 + n); err != nil {
+		if err := c.Trim(k + n); err != nil {
 			s.Fail(err)
 		}
 	}
-	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, 1, 1+n)), m.target.Config().Dtype)
+	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, k, k+n)), m.target.Config().Dtype)
+}
+
+// Unembed returns the target's logits (n, V) of what Forward returned.
+func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	return m.target.Unembed(s, hidden)
 }
 
 // raw reports whether the embeddings of a block are as they are stored.

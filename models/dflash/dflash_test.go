@@ -133,6 +133,50 @@ func TestPackedWeightsEqualTheirPlainForm(t *testing.T) {
 	}
 }
 
+// TestBlockBeginsWithKnownTokens expects that a mask token among the known ones changes no row after
+// it, and another token does.
+func TestBlockBeginsWithKnownTokens(t *testing.T) {
+	th := enginetest.NewThread(t)
+	for _, name := range []string{"full", "causal"} {
+		f := openFixture(t, name)
+		on := newTarget(t, th, f, mlx.Float32)
+		m := open(t, th, f.weights, f.config, on, f.Settings)
+		p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{})}
+		p.extend(t, th, 30, 16)
+		draft := func(known []int32, n int) (rows [][]float32) {
+			enginetest.Do(t, th, func(s *mlx.Scope) (err error) {
+				hidden := m.Forward(s, nil, mlx.New(s, known, len(known)), n, 30, p.caches)
+				rows, err = enginetest.ReadRows(s, m.Unembed(s, hidden))
+				return err
+			})
+			return rows
+		}
+		want := draft([]int32{5}, 7)
+		for k := 2; k < 8; k++ {
+			known := slices.Repeat([]int32{m.MaskToken()}, k)
+			known[0] = 5
+			if off := largestOff(draft(known, 8-k), want[k-1:]); !(off <= 1e-4) {
+				t.Errorf("%s: %d known tokens, masks but for the first, changed logits by %g", name, k, off)
+			}
+			known[k-1] = 7
+			if off := largestOff(draft(known, 8-k), want[k-1:]); off < 0.1 {
+				t.Errorf("%s: the last of %d known tokens changed logits by %g", name, k, off)
+			}
+		}
+		p.free(t, th)
+	}
+}
+
+// largestOff returns the largest difference of two lists of rows.
+func largestOff(a, b [][]float32) (off float64) {
+	for i := range a {
+		for j := range a[i] {
+			off = max(off, math.Abs(float64(a[i][j]-b[i][j])))
+		}
+	}
+	return off
+}
+
 // TestMisuseFailsTheScope expects an error of one sentence, and a context that did not change.
 func TestMisuseFailsTheScope(t *testing.T) {
 	th := enginetest.NewThread(t)
@@ -144,7 +188,10 @@ func TestMisuseFailsTheScope(t *testing.T) {
 		fn   func(s *mlx.Scope, caches []cache.Cache)
 		want string
 	}{
-		{"no drafts", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, nil, mlx.New(s, []int32{1}, 1), 0, 0, caches) }, "a block of 0 drafts; this drafter makes 1 to 7"},
+		{"no drafts", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, nil, mlx.New(s, []int32{1}, 1), 0, 0, caches) }, "a block of 0 drafts after 1 known tokens; this drafter makes 1 to 7"},
+		{"more than trained with known ones", func(s *mlx.Scope, caches []cache.Cache) {
+			m.Forward(s, nil, mlx.New(s, []int32{1, 2, 3}, 3), 6, 0, caches)
+		}, "a block of 6 drafts after 3 known tokens; this drafter makes 1 to 5"},
 		{"more than trained", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, nil, mlx.New(s, []int32{1}, 1), 8, 0, caches) }, "a block of 8 drafts"},
 		{"taps missing", func(s *mlx.Scope, caches []cache.Cache) { m.Context(s, on.TapsOf(s, 2, 0, 4)[:1], 0, caches) }, "1 taps, not those of layers [1 3]"},
 		{"taps missing beside a block", func(s *mlx.Scope, caches []cache.Cache) {

@@ -278,6 +278,11 @@ func (r *recordedTarget) EmbedScale() float64 { return r.scale }
 
 // Unembed does what a model's does.
 func (r *recordedTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	return r.Head(s, hidden)
+}
+
+// Head implements lm.Embedder.
+func (r *recordedTarget) Head(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return s.MatMul(hidden, s.Transpose(r.head, 1, 0))
 }
 

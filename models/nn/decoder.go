@@ -112,7 +112,10 @@ func Tokens(s *mlx.Scope, b lm.Batch) *mlx.Array {
 }
 
 // Unembed implements lm.Model.
-func (d *Decoder) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+func (d *Decoder) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array { return d.Head(s, hidden) }
+
+// Head implements lm.Embedder.
+func (d *Decoder) Head(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	if d.LMHead != nil {
 		return d.LMHead.Forward(s, hidden)
 	}
