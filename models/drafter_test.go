@@ -2,6 +2,8 @@ package models_test
 
 import (
 	"errors"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,6 +78,51 @@ func TestDrafterDraftsForEveryArchitecture(t *testing.T) {
 	}
 }
 
+// second returns the config of a DFlash 2 drafter with another field in its dflash_config.
+func second(name string, value any) map[string]any {
+	return map[string]any{"architectures": []string{"DFlash2DraftModel"},
+		"dflash_config": with(map[string]any{
+			"mask_token_id": 249, "target_layer_ids": []int{0, 2}, "conv_kernel_size": 3,
+			"conv_group_size": 16, "selector_rank": 32, "selector_top_k": 16,
+		}, name, value)}
+}
+
+// with returns fields with another one.
+func with(fields map[string]any, name string, value any) map[string]any {
+	fields = maps.Clone(fields)
+	fields[name] = value
+	return fields
+}
+
+// TestSecondDFlashLoads expects a DFlash 2 drafter to load for a model and to draft, also packed, and
+// with tables that are named without .weight.
+func TestSecondDFlashLoads(t *testing.T) {
+	th := enginetest.NewThread(t)
+	b := loadTiny(t, th, "qwen3")
+	for _, bits := range []int{0, 4, 8} {
+		var fields map[string]any
+		if bits > 0 {
+			fields = map[string]any{"quantization": map[string]any{"group_size": 32, "bits": bits}}
+		}
+		dir := enginetest.TinyDFlash2(t, 259, []int{0, 2}, fields)
+		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Block.Candidates(); got != 16 {
+			t.Errorf("%d candidates, want 16", got)
+		}
+		for _, logit := range draftOnce(t, th, b.Model, d.Block) {
+			if !(math.Abs(float64(logit)) <= 20) {
+				t.Fatalf("%d bits: a logit of %g is capped at 20", bits, logit)
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // draftOnce returns the logits of a block of 7 after a prompt of 40 tokens.
 func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []float32 {
 	t.Helper()
@@ -132,7 +179,17 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 		{name: "mask id", fields: nested(map[string]any{"mask_token_id": 260}), code: models.CodeInvalid, want: "mask_token_id is 260, outside the vocabulary of 260"},
 		{name: "tap ids", fields: nested(map[string]any{"target_layer_ids": []int{1, 3}}), code: models.CodeInvalid, want: "reads layer 3 of its target, and this one has layers 0 to 2"},
 		{name: "tap ids by no rule", fields: nested(map[string]any{"target_layer_ids": nil}), code: models.CodeInvalid, want: "target_layer_ids is missing, and 2 of the target's 3 layers can't be chosen by rule"},
-		{name: "DFlash2", fields: map[string]any{"architectures": []string{"DFlash2DraftModel"}}, code: models.CodeUnsupported, want: `architecture ["DFlash2DraftModel"] is not supported, only DFlashDraftModel, DFlashLagunaForCausalLM and MuseGlimmerAssistantModel`},
+		{name: "DFlash3", fields: map[string]any{"architectures": []string{"DFlash3DraftModel"}}, code: models.CodeUnsupported, want: `architecture ["DFlash3DraftModel"] is not supported, only DFlashDraftModel, DFlash2DraftModel, DFlashLagunaForCausalLM and MuseGlimmerAssistantModel`},
+		{name: "DFlash2 without its fields", fields: map[string]any{"architectures": []string{"DFlash2DraftModel"}}, code: models.CodeInvalid, want: "dflash_config.conv_kernel_size is 0, which is not between 1 and 1024"},
+		{name: "groups that do not divide", fields: second("conv_group_size", 48), code: models.CodeInvalid, want: "conv_group_size is 48, which does not divide the 64 hidden elements"},
+		{name: "candidates beyond the vocabulary", fields: with(second("selector_top_k", 256), "vocab_size", 250), code: models.CodeInvalid, want: "selector_top_k is 256, more than the 250 tokens"},
+		{name: "too many candidates", fields: second("selector_top_k", 257), code: models.CodeInvalid, want: "selector_top_k is 257, which is not between 1 and 256"},
+		{name: "negative scale", fields: second("input_embedding_scale", -1.0), code: models.CodeInvalid, want: "dflash_config.input_embedding_scale is -1, not above 0"},
+		{name: "two directions", fields: with(second("causal", true), "is_causal", false), code: models.CodeInvalid, want: "is_causal is false, but causal is true in dflash_config"},
+		{name: "another kernel", fields: second("conv_kernel_size", 2), spoil: weightsOf(t, second("selector_rank", 32)), code: models.CodeInvalid, want: "layers.0.attention_conv.base_kernel has shape [2 3 64], config.json asks for [2 2 64]"},
+		{name: "selector of another rank", fields: second("selector_rank", 64), spoil: weightsOf(t, second("selector_rank", 32)), code: models.CodeInvalid, want: "candidate_selector.predecessor_codebook.weight has shape [260 32], config.json asks for [260 64]"},
+		{name: "no selector", fields: second("selector_rank", 32), spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "lacks 11 tensors (layers.0.attention_conv.base_kernel, "},
+		{name: "a selector not asked for", spoil: weightsOf(t, second("selector_rank", 32)), code: models.CodeInvalid, want: "has unexpected 11 tensors (candidate_selector.hidden_projection.weight, "},
 		{name: "Gemma 4's assistant", fields: map[string]any{"architectures": []string{"Gemma4AssistantModel"}}, code: models.CodeUnsupported, want: "Gemma4AssistantModel"},
 		{name: "Muse Glimmer's without a mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}}, code: models.CodeInvalid, want: "mask_token_id is missing"},
 		{name: "Muse Glimmer's mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}, "vocab_size": nil, "mask_token_id": 260}, code: models.CodeInvalid, want: "mask_token_id is 260, outside the model's vocabulary of 260"},

@@ -234,8 +234,7 @@ func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	hidden := t.block.Forward(s, taps, mlx.New(s, history[pos:], known), n, pos, t.caches)
 	t.end += rows
 	logits := s.Add(s.AsType(t.block.Unembed(s, hidden), mlx.Float32), t.forbid)
-	logQ := t.options.Sampler.Process(s, logits, nil, nil)
-	return Proposal{N: n, Tokens: t.options.Sampler.Choose(s, logQ, len(history)), LogQ: logQ}
+	return propose(s, t.block, t.options.Sampler, hidden, logits, history[len(history)-1], len(history))
 }
 
 // Arrays implements Draft.

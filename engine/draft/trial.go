@@ -1,11 +1,13 @@
 package draft
 
 import (
+	"math"
 	"slices"
 
 	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
+	"tandem/engine/sample"
 )
 
 const (
@@ -96,8 +98,10 @@ func (t *Trial) guess(s *mlx.Scope) error {
 	logits := s.AsType(b.Unembed(s, hidden), mlx.Float32) // (n, V)
 	mask := mlx.New(s, []int32{b.MaskToken()}, 1, 1)
 	ids := s.Reshape(s.Arange(0, logits.Dim(1), mlx.Int32), 1, logits.Dim(1))
-	logits = s.Where(s.Equal(ids, mask), s.Scalar(-1e30, mlx.Float32), logits)
-	tokens := s.AsType(s.Argmax(logits, -1), mlx.Int32)
+	logits = s.Where(s.Equal(ids, mask), s.Scalar(math.Inf(-1), mlx.Float32), logits)
+	greedy := sample.New(s, sample.Params{}, 0, logits.Dim(1), nil)
+	defer greedy.Free()
+	tokens := propose(s, b, greedy, hidden, logits, t.tokens[t.fed], t.fed+1).Tokens
 	if err := s.Eval(append(t.arrays(), tokens)...); err != nil {
 		return err
 	}

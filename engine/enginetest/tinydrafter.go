@@ -3,6 +3,7 @@ package enginetest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 
 	"tandem/engine/mlx"
@@ -26,6 +27,21 @@ var tinyDrafterConfig = map[string]any{
 	"block_size":          8,
 	"num_target_layers":   3,
 	"dflash_config":       map[string]any{"mask_token_id": 259, "target_layer_ids": []int{0, 2}},
+}
+
+// TinyDFlash2 is TinyDrafter for a DFlash 2 drafter, whose dflash_config begins with mask and taps.
+func TinyDFlash2(t testing.TB, mask int, taps []int, fields map[string]any) string {
+	t.Helper()
+	second := map[string]any{
+		"architectures": []string{"DFlash2DraftModel"},
+		"dflash_config": map[string]any{
+			"mask_token_id": mask, "target_layer_ids": taps,
+			"conv_kernel_size": 3, "conv_group_size": 16, "selector_rank": 32, "selector_top_k": 16,
+			"output_multiplier": 1.5, "final_logit_softcapping": 20.0,
+		},
+	}
+	maps.Copy(second, fields)
+	return TinyDrafter(t, second)
 }
 
 // TinyDrafter writes the folder of a small random DFlash drafter that pairs with every TinyModel,
@@ -57,6 +73,7 @@ func TinyDrafter(t testing.TB, fields map[string]any) string {
 func tinyDrafterWeights(t testing.TB, config []byte) []byte {
 	t.Helper()
 	var c struct {
+		Vocab  int  `json:"vocab_size"`
 		Hidden int  `json:"hidden_size"`
 		Layers int  `json:"num_hidden_layers"`
 		Inner  int  `json:"intermediate_size"`
@@ -65,7 +82,10 @@ func tinyDrafterWeights(t testing.TB, config []byte) []byte {
 		Dim    int  `json:"head_dim"`
 		Bias   bool `json:"attention_bias"`
 		DFlash struct {
-			Taps []int `json:"target_layer_ids"`
+			Taps   []int `json:"target_layer_ids"`
+			Kernel int   `json:"conv_kernel_size"`
+			Group  int   `json:"conv_group_size"`
+			Rank   int   `json:"selector_rank"`
 		} `json:"dflash_config"`
 		Packing *struct {
 			Group int `json:"group_size"`
@@ -106,6 +126,17 @@ func tinyDrafterWeights(t testing.TB, config []byte) []byte {
 			add.linear(path+"mlp.gate_proj", c.Inner, c.Hidden)
 			add.linear(path+"mlp.up_proj", c.Inner, c.Hidden)
 			add.linear(path+"mlp.down_proj", c.Hidden, c.Inner)
+			if d := c.DFlash; d.Rank > 0 {
+				for _, name := range []string{"attention_conv", "mlp_conv"} {
+					add(path+name+".base_kernel", 0.3, 0.3, 2, d.Kernel, c.Hidden)
+					add.linear(path+name+".kernel_projection", 2*d.Kernel*c.Hidden/d.Group, c.Hidden)
+				}
+			}
+		}
+		if rank := c.DFlash.Rank; rank > 0 {
+			add("candidate_selector.predecessor_codebook.weight", 0, 1, c.Vocab, rank)
+			add("candidate_selector.successor_codebook.weight", 0, 1, c.Vocab, rank)
+			add.linear("candidate_selector.hidden_projection", rank, c.Hidden)
 		}
 		norm("norm", c.Hidden)
 	})

@@ -66,6 +66,23 @@ func (m *Sampler) Choose(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	return s.AsType(s.Argmax(x, -1), mlx.Int32)
 }
 
+// AddNoise adds to scores (n, k) of tokens (n, k) int32 the noise that Choose adds to them at
+// positions pos, pos+1, ...
+func (m *Sampler) AddNoise(s *mlx.Scope, scores, tokens *mlx.Array, pos int) *mlx.Array {
+	if m.params.Greedy() {
+		return scores
+	}
+	return s.Add(scores, s.TakeAlong(m.noise(s, draws, pos, scores.Dim(0)), tokens, -1))
+}
+
+// Tempered returns what x, an addend of logits, adds to their processed form.
+func (m *Sampler) Tempered(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if m.params.Greedy() {
+		return x
+	}
+	return s.Mul(x, s.Scalar(1/m.params.Temperature, mlx.Float32))
+}
+
 // Hold makes the noise of n positions from pos on once. Until Release all draws there in s share
 // it, proposals and the target's own tokens. It returns what evaluations in s have to keep: nothing
 // for greedy requests.

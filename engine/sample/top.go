@@ -37,6 +37,37 @@ func descending(s *mlx.Scope, x *mlx.Array, k int) *mlx.Array {
 	return s.TakeAlong(ids, order, -1)
 }
 
+// chunkLimit is the most tokens of a chunk of Likeliest.
+const chunkLimit = 64
+
+// Likeliest returns the ids (n, k) int32 of the k largest elements of each row of x (n, V), in no
+// order. Among equal elements at the border any may be left out. The k largest lie in the k chunks
+// with the largest elements, so that most of a row is only looked through for those: a partition of
+// whole rows takes many times as long.
+func Likeliest(s *mlx.Scope, x *mlx.Array, k int) *mlx.Array {
+	n, v := x.Dim(0), x.Dim(1)
+	width := 1
+	for width < chunkLimit && v%(2*width) == 0 {
+		width *= 2
+	}
+	if v/width <= 2*k || width == 1 {
+		return largest(s, x, k)
+	}
+	chunks := s.Reshape(x, n, v/width, width)
+	where := s.Reshape(largest(s, s.Max(chunks, -1, false), k), n, k, 1)
+	values := s.TakeAlong(chunks, s.BroadcastTo(where, n, k, width), 1)
+	ids := s.Add(s.Mul(where, s.Scalar(float64(width), mlx.Int32)),
+		s.Reshape(s.Arange(0, width, mlx.Int32), 1, 1, width))
+	at := largest(s, s.Reshape(values, n, k*width), k)
+	return s.TakeAlong(s.Reshape(ids, n, k*width), at, -1)
+}
+
+// largest returns where the k largest elements of each row of x (n, V) are, (n, k) int32.
+func largest(s *mlx.Scope, x *mlx.Array, k int) *mlx.Array {
+	v := x.Dim(1)
+	return s.AsType(s.Slice(s.Argpartition(x, v-k, -1), -1, v-k, v), mlx.Int32)
+}
+
 // Logprobs returns for tokens (n) int32 their log-probabilities (n, 1) under
 // the model's own logits (n, V), and the ids (n, top) int32 and
 // log-probabilities (n, top) of the likeliest tokens, nil for top = 0.

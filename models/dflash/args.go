@@ -13,15 +13,21 @@ import (
 // Architectures of config.json that this package computes.
 const (
 	flashArchitecture  = "DFlashDraftModel"
+	flash2Architecture = "DFlash2DraftModel"       // convolutions, and a candidate selector
 	lagunaArchitecture = "DFlashLagunaForCausalLM" // context rows pass each layer's input norm
 	museArchitecture   = "MuseGlimmerAssistantModel"
 )
 
-// maxBlockSize is the largest block_size that a config.json may ask for.
-const maxBlockSize = 1 << 10
+const (
+	// maxBlockSize is the largest block_size that a config.json may ask for.
+	maxBlockSize = 1 << 10
 
-// args is config.json. final_logit_softcapping and tie_word_embeddings are not read: they speak of
-// the head, and the head is the target's.
+	// maxCandidates is the largest selector_top_k. The selector scores all pairs of candidates of
+	// adjacent rows.
+	maxCandidates = 1 << 8
+)
+
+// args is config.json. tie_word_embeddings is not read: the head is the target's.
 type args struct {
 	nn.Args
 	nn.RopeArgs
@@ -36,19 +42,33 @@ type args struct {
 	RopeInterleaved  bool     `json:"rope_interleaved"`
 	AttentionBias    bool     `json:"attention_bias"`
 	HiddenAct        string   `json:"hidden_act"`
+	IsCausal         *bool    `json:"is_causal"` // as causal in dflash_config
+
+	// Of the second architecture alone. The first one's logits are the target's own.
+	FinalLogitSoftcapping *float64 `json:"final_logit_softcapping"`
 
 	// Fields of dflash_config, where a Muse Glimmer drafter has them.
 	MaskTokenID    *int  `json:"mask_token_id"`
 	TargetLayerIDs []int `json:"target_layer_ids"`
 }
 
-// config is the section dflash_config. BlockSize and NumTargetLayers may stand outside of it.
+// config is the section dflash_config. BlockSize, NumTargetLayers and FinalLogitSoftcapping may stand
+// outside of it.
 type config struct {
 	BlockSize       int   `json:"block_size"`
 	NumTargetLayers int   `json:"num_target_layers"`
 	MaskTokenID     *int  `json:"mask_token_id"`
 	TargetLayerIDs  []int `json:"target_layer_ids"` // i = the output of layer i, counted from 0
 	Causal          *bool `json:"causal"`           // inside a block, in all layers
+
+	// Of the second architecture.
+	ConvKernelSize        int      `json:"conv_kernel_size"`
+	ConvGroupSize         int      `json:"conv_group_size"` // channels
+	SelectorRank          int      `json:"selector_rank"`
+	SelectorTopK          int      `json:"selector_top_k"`
+	InputEmbeddingScale   *float64 `json:"input_embedding_scale"` // besides the target's own; nil = 1
+	OutputMultiplier      *float64 `json:"output_multiplier"`     // of logits, before the cap; nil = 1
+	FinalLogitSoftcapping *float64 `json:"final_logit_softcapping"`
 }
 
 func parseArgs(text []byte) (*args, error) {
@@ -63,7 +83,8 @@ func parseArgs(text []byte) (*args, error) {
 	}
 	err := cmp.Or(
 		lift("block_size", &a.BlockSize, a.DFlashConfig.BlockSize),
-		lift("num_target_layers", &a.NumTargetLayers, a.DFlashConfig.NumTargetLayers))
+		lift("num_target_layers", &a.NumTargetLayers, a.DFlashConfig.NumTargetLayers),
+		a.readSecond())
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +99,28 @@ func (a *args) readMuse() {
 	if n := a.NumHiddenLayers; a.LayerTypes == nil && n > 0 && n <= nn.MaxLayers {
 		a.LayerTypes = slices.Repeat([]string{nn.SlidingAttention}, n)
 	}
+}
+
+// readSecond puts what may stand at the top into dflash_config, and what is not said into its
+// numbers.
+func (a *args) readSecond() error {
+	d := &a.DFlashConfig
+	if said := a.IsCausal; said != nil {
+		if d.Causal != nil && *d.Causal != *said {
+			return fmt.Errorf("config.json: is_causal is %t, but causal is %t in dflash_config", *said,
+				*d.Causal)
+		}
+		d.Causal = said
+	}
+	if d.FinalLogitSoftcapping == nil {
+		d.FinalLogitSoftcapping = a.FinalLogitSoftcapping
+	}
+	for _, number := range []**float64{&d.InputEmbeddingScale, &d.OutputMultiplier} {
+		if *number == nil {
+			*number = new(1.0)
+		}
+	}
+	return nil
 }
 
 // lift moves a field of dflash_config to the top, where it may stand too.
@@ -95,10 +138,10 @@ func (a *args) check() error {
 		return fmt.Errorf("config.json: architectures is missing; that of a DFlash drafter is %s",
 			flashArchitecture)
 	case len(a.Architectures) > 1 ||
-		a.Architectures[0] != flashArchitecture && !a.laguna() && !a.muse():
+		a.Architectures[0] != flashArchitecture && !a.second() && !a.laguna() && !a.muse():
 		return nn.Unsupported("config.json: a drafter of architecture %q "+
-			"is not supported, only %s, %s and %s", a.Architectures, flashArchitecture,
-			lagunaArchitecture, museArchitecture)
+			"is not supported, only %s, %s, %s and %s", a.Architectures, flashArchitecture,
+			flash2Architecture, lagunaArchitecture, museArchitecture)
 	}
 	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: maxBlockSize}}
 	if a.NumTargetLayers != 0 {
@@ -114,6 +157,7 @@ func (a *args) check() error {
 		a.CheckWhole(), a.CheckHalves(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		a.checkTaps(),
+		a.checkSecond(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	mask := a.DFlashConfig.MaskTokenID
 	switch {
@@ -133,6 +177,37 @@ func (a *args) check() error {
 	}
 	return nil
 }
+
+// checkSecond checks what the second architecture has of its own.
+func (a *args) checkSecond() error {
+	if !a.second() {
+		return nil
+	}
+	d := a.DFlashConfig
+	numbers := []nn.Number{
+		{Name: "dflash_config.input_embedding_scale", Value: *d.InputEmbeddingScale},
+		{Name: "dflash_config.output_multiplier", Value: *d.OutputMultiplier},
+	}
+	err := cmp.Or(nn.CheckPositive(numbers...), nn.CheckSizes(
+		nn.Size{Name: "dflash_config.conv_kernel_size", Value: d.ConvKernelSize, Max: maxBlockSize},
+		nn.Size{Name: "dflash_config.conv_group_size", Value: d.ConvGroupSize, Max: nn.MaxHidden},
+		nn.Size{Name: "dflash_config.selector_rank", Value: d.SelectorRank, Max: nn.MaxHidden},
+		nn.Size{Name: "dflash_config.selector_top_k", Value: d.SelectorTopK, Max: maxCandidates}))
+	switch {
+	case err != nil:
+		return err
+	case a.HiddenSize%d.ConvGroupSize != 0:
+		return fmt.Errorf("config.json: dflash_config.conv_group_size is %d, "+
+			"which does not divide the %d hidden elements", d.ConvGroupSize, a.HiddenSize)
+	case d.SelectorTopK > a.VocabSize:
+		return fmt.Errorf("config.json: dflash_config.selector_top_k is %d, more than the %d tokens",
+			d.SelectorTopK, a.VocabSize)
+	}
+	return nil
+}
+
+// second reports whether it is a drafter of the second architecture.
+func (a *args) second() bool { return slices.Equal(a.Architectures, []string{flash2Architecture}) }
 
 func (a *args) laguna() bool { return a.Architectures[0] == lagunaArchitecture }
 

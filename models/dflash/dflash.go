@@ -1,6 +1,6 @@
-// Package dflash is the DFlash drafter (architecture DFlashDraftModel). A few layers with Qwen3's
-// shape guess a whole block of tokens in one forward. They read what layers of the target said
-// about the text so far.
+// Package dflash is the DFlash drafter (architectures DFlashDraftModel and DFlash2DraftModel). A few
+// layers with Qwen3's shape guess a whole block of tokens in one forward. They read what layers of
+// the target said about the text so far.
 //
 // Unusual in it:
 //
@@ -19,7 +19,16 @@
 //     It keeps all rows, because a ring hands out its rows with a causal mask.
 //   - The guess must not be the mask token. Whoever reads the logits forbids it.
 //
-// There are five variants:
+// The second architecture has more:
+//
+//   - Convolutions over the rows of the block stand before and after attention and MLP. Their kernels
+//     depend on the row.
+//   - A row is no guess of its own. A selector scores its likeliest tokens by the token before them.
+//     Whoever reads the logits walks from row to row.
+//   - The logits come from the head's matrix alone. A factor and a cap of its own stand in place of
+//     the target's.
+//
+// There are five variants of the first:
 //
 //   - Attention's projections have biases (attention_bias, as for gpt-oss).
 //   - Each tap has a norm before fc (aux_hidden_norms).
@@ -59,6 +68,7 @@ type Model struct {
 	HiddenNorm     *nn.RMSNorm
 	Layers         []*layer
 	Norm           *nn.RMSNorm
+	Selector       *selector // of the second architecture, else nil
 
 	args     *args
 	heads    nn.Heads
@@ -121,12 +131,19 @@ func build(w *nn.Weights, a *args, taps int) *Model {
 		m.Layers = append(m.Layers, newLayer(w, fmt.Sprintf("layers.%d", i), a))
 	}
 	m.Norm = w.RMSNorm("norm", a.HiddenSize, a.RMSNormEps, 0)
+	if a.second() {
+		m.Selector = newSelector(w, a)
+	}
 	return m
 }
 
-// sanitize drops a prefix of the tensors' names, and gives Muse Glimmer's the names of others.
+// sanitize drops a prefix of the tensors' names, and gives Muse Glimmer's and tables that are named
+// without .weight the names of others.
 func sanitize(w *nn.Weights) {
 	w.Sanitize(func(name string) (string, bool) {
+		if strings.HasSuffix(name, "_codebook") {
+			name += ".weight"
+		}
 		name = strings.Replace(name, "encoder.fc.", "fc.", 1)
 		name = strings.Replace(name, "encoder.output_norm_enc.", "hidden_norm.", 1)
 		for _, prefix := range []string{"draft.", "model."} {
@@ -242,7 +259,7 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, po
 	}
 	masks := mlx.New(s, slices.Repeat([]int32{m.MaskToken()}, n), n)
 	x := m.target.Embed(s, s.Concat(0, known, masks)) // (k+n, H)
-	if scale := m.target.EmbedScale(); scale != 1 && !m.raw() {
+	if scale := m.embedScale(); scale != 1 {
 		x = s.Mul(x, s.Scalar(scale, x.Dtype()))
 	}
 	x = s.AsType(x, m.Dtype())
@@ -253,8 +270,10 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, po
 		}
 	}
 	for i, l := range m.Layers {
-		x = s.Add(x, m.attend(s, context, l.InputLayernorm.Forward(s, x), i, pos, caches[i]))
-		x = s.Add(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
+		x = around(s, x, l.InputLayernorm.Forward(s, x), l.AttentionConv,
+			func(x *mlx.Array) *mlx.Array { return m.attend(s, context, x, i, pos, caches[i]) })
+		x = around(s, x, l.PostAttentionLayernorm.Forward(s, x), l.MLPConv,
+			func(x *mlx.Array) *mlx.Array { return l.MLP.Forward(s, x) })
 	}
 	for _, c := range caches {
 		if s.Err() != nil {
@@ -267,9 +286,43 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, po
 	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, k, k+n)), m.target.Config().Dtype)
 }
 
-// Unembed returns the target's logits (n, V) of what Forward returned.
+// Unembed returns the logits (n, V) of what Forward returned.
 func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
-	return m.target.Unembed(s, hidden)
+	if !m.args.second() {
+		return m.target.Unembed(s, hidden)
+	}
+	d, logits := m.args.DFlashConfig, m.target.Head(s, hidden)
+	if by := *d.OutputMultiplier; by != 1 {
+		logits = s.Mul(logits, s.Scalar(by, logits.Dtype()))
+	}
+	if most := d.FinalLogitSoftcapping; most != nil && *most > 0 {
+		logits = nn.Softcap(s, logits, *most)
+	}
+	return logits
+}
+
+// Candidates returns among how many of a row's likeliest tokens the next one is chosen by Edges, 0
+// if each row is a guess of its own.
+func (m *Model) Candidates() int {
+	if m.Selector == nil {
+		return 0
+	}
+	return m.args.DFlashConfig.SelectorTopK
+}
+
+// Edges returns what is added to the logits of candidates (n, K) that come after predecessors (n,
+// P), both int32: (n, P, K) in float32. hidden (n, H) is what Forward returned.
+func (m *Model) Edges(s *mlx.Scope, hidden, predecessors, candidates *mlx.Array) *mlx.Array {
+	return m.Selector.edges(s, s.AsType(hidden, m.Dtype()), predecessors, candidates)
+}
+
+// embedScale returns the factor of the embeddings of a block.
+func (m *Model) embedScale() float64 {
+	scale := *m.args.DFlashConfig.InputEmbeddingScale
+	if m.raw() {
+		return scale
+	}
+	return scale * m.target.EmbedScale()
 }
 
 // raw reports whether the embeddings of a block are as they are stored.

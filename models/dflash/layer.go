@@ -16,6 +16,7 @@ type layer struct {
 	MLP                    *nn.MLP
 	InputLayernorm         *nn.RMSNorm
 	PostAttentionLayernorm *nn.RMSNorm
+	AttentionConv, MLPConv *blockConv // or nil
 }
 
 // newLayer reads one layer.
@@ -44,7 +45,22 @@ func newLayer(w *nn.Weights, path string, a *args) *layer {
 	if w.Has(attn + ".g_proj.weight") {
 		l.GProj = w.Linear(attn+".g_proj", a.HiddenSize, h.Q, false)
 	}
+	if a.second() {
+		l.AttentionConv = newConv(w, path+".attention_conv", a)
+		l.MLPConv = newConv(w, path+".mlp_conv", a)
+	}
 	return l
+}
+
+// around returns x plus what sublayer makes of normed, the rows of x after its norm, between the
+// convolutions c if there are any.
+func around(s *mlx.Scope, x, normed *mlx.Array, c *blockConv,
+	sublayer func(*mlx.Array) *mlx.Array) *mlx.Array {
+	if c == nil {
+		return s.Add(x, sublayer(normed))
+	}
+	in, kernels := c.before(s, normed)
+	return s.Add(x, c.after(s, sublayer(in), kernels))
 }
 
 // attend returns what the rows x (rows, H) of a block at pos attend to in a layer: the context and

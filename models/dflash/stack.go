@@ -4,6 +4,7 @@ import (
 	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
+	"tandem/models/nn"
 )
 
 // A Stack is a drafter's layers as a plain decoder over a text: causal, without taps and without
@@ -22,6 +23,10 @@ type Stack struct {
 func (m *Model) Stack(e Embedding) (*Stack, error) {
 	if err := (Settings{Embedding: e}).check(); err != nil {
 		return nil, err
+	}
+	if m.args.second() {
+		return nil, nn.Unsupported("layers of a drafter of architecture %s do not restore: "+
+			"their convolutions are made for blocks", flash2Architecture)
 	}
 	return &Stack{m, e == Scaled}, nil
 }

@@ -142,9 +142,16 @@ func (w *Weights) Shape(name string) []int {
 }
 
 // Vector reads a tensor of dim elements.
-func (w *Weights) Vector(name string, dim int) *mlx.Array {
-	w.parameters += int64(dim)
-	a := w.float(name, dim)
+func (w *Weights) Vector(name string, dim int) *mlx.Array { return w.Tensor(name, dim) }
+
+// Tensor reads a tensor of a shape.
+func (w *Weights) Tensor(name string, shape ...int) *mlx.Array {
+	n := int64(1)
+	for _, d := range shape {
+		n *= int64(d)
+	}
+	w.parameters += n
+	a := w.float(name, shape...)
 	w.keep([]*mlx.Array{a})
 	return a
 }

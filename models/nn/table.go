@@ -1,0 +1,23 @@
+package nn
+
+import "tandem/engine/mlx"
+
+// A Table maps ids to rows and is read by row alone, so that a packed one stays packed everywhere.
+type Table struct {
+	rows  matrix // (V, D), plain or packed
+	dtype mlx.Dtype
+}
+
+// Table reads the table at path, whose weight may be packed as a module's.
+func (w *Weights) Table(path string, vocab, dim int) *Table {
+	unpacking, unpack := w.unpacking, w.Unpack
+	w.Unpack = false
+	t := &Table{rows: w.asStored(path, dim, vocab, dim)}
+	w.unpacking, w.Unpack = unpacking, unpack
+	t.dtype = t.rows.dtype(w.Dtype)
+	w.keep(t.rows.arrays())
+	return t
+}
+
+// Rows returns the rows (n, D) of ids (n).
+func (t *Table) Rows(s *mlx.Scope, ids *mlx.Array) *mlx.Array { return t.rows.rows(s, ids, t.dtype) }
