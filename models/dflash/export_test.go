@@ -22,5 +22,8 @@ func NewTarget(config lm.Config, scale float64) *RecordedTarget {
 // Free releases the arrays.
 func (r *recordedTarget) Free() { r.free() }
 
-// Likeliest returns the token that a row of logits guesses.
-func Likeliest(row []float32, mask int32) int32 { return likeliest(row, mask) }
+// Guesses returns logits and tokens of what Forward returned.
+func (m *Model) Guesses(s *mlx.Scope, hidden *mlx.Array, last int32,
+	keep ...*mlx.Array) ([]float32, []int32, error) {
+	return m.guesses(s, hidden, last, keep...)
+}

@@ -51,6 +51,7 @@ func caseParity(ctx context.Context, t *mlx.Thread, recorded fs.FS, name string,
 	p.Case = name
 	var fixture struct {
 		Shared   string   `json:"shared"`
+		Known    []int32  `json:"known"` // after each anchor
 		Settings Settings `json:"settings"`
 		From     int      `json:"from"`
 		Scale    float64  `json:"embed_scale"`
@@ -92,7 +93,7 @@ func caseParity(ctx context.Context, t *mlx.Thread, recorded fs.FS, name string,
 			return err
 		}
 		defer m.Free()
-		return p.draft(s, m, on, fixture.From, files["blocks.safetensors"])
+		return p.draft(s, m, on, fixture.Known, fixture.From, files["blocks.safetensors"])
 	})
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
@@ -152,7 +153,7 @@ func readBlocks(s *mlx.Scope, file *mlx.Tensors, vocab, taps int) (list []record
 }
 
 // draft drafts all blocks of a case in one request that goes on.
-func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, from int,
+func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, known []int32, from int,
 	file *mlx.Tensors) error {
 	blocks, err := readBlocks(s, file, on.config.VocabSize, on.taps.Dim(0))
 	if err != nil {
@@ -168,17 +169,13 @@ func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, from int,
 				return err
 			}
 		}
-		hidden := m.Forward(s, nil, mlx.New(s, []int32{b.anchor}, 1), b.n, from+caches[0].Offset(),
-			caches)
-		logits := s.AsType(on.Unembed(s, hidden), mlx.Float32)
-		if err := s.Eval(append(caches.Arrays(), logits)...); err != nil {
-			return err
-		}
-		got, err := mlx.Read[float32](s, logits)
+		begin := append([]int32{b.anchor}, known...)
+		hidden := m.Forward(s, nil, mlx.New(s, begin, len(begin)), b.n, from+caches[0].Offset(), caches)
+		logits, drafts, err := m.guesses(s, hidden, begin[len(begin)-1], caches.Arrays()...)
 		if err != nil {
 			return err
 		}
-		if err := p.compare(got, b, m.MaskToken()); err != nil {
+		if err := p.compare(logits, drafts, b); err != nil {
 			return err
 		}
 	}
@@ -186,7 +183,7 @@ func (p *Parity) draft(s *mlx.Scope, m *Model, on *recordedTarget, from int,
 }
 
 // compare adds a block. It refuses logits that are no finite numbers: no difference can be told.
-func (p *Parity) compare(got []float32, want recordedBlock, mask int32) error {
+func (p *Parity) compare(got []float32, drafts []int32, want recordedBlock) error {
 	p.Blocks++
 	for i, v := range want.logits {
 		d := math.Abs(float64(got[i]) - float64(v))
@@ -195,14 +192,68 @@ func (p *Parity) compare(got []float32, want recordedBlock, mask int32) error {
 		}
 		p.Off, p.Largest = max(p.Off, d), max(p.Largest, math.Abs(float64(v)))
 	}
-	vocab := len(got) / want.n
 	for i, id := range want.drafts {
 		p.Rows++
-		if likeliest(got[i*vocab:(i+1)*vocab], mask) == id {
+		if drafts[i] == id {
 			p.Equal++
 		}
 	}
 	return nil
+}
+
+// guesses returns the logits (n V) of what Forward returned, and the tokens (n) that they say after
+// last: the likeliest of each row, or the best of its candidates by the selector too. keep is
+// evaluated with them.
+func (m *Model) guesses(s *mlx.Scope, hidden *mlx.Array, last int32,
+	keep ...*mlx.Array) (logits []float32, drafts []int32, err error) {
+	x := s.AsType(m.Unembed(s, hidden), mlx.Float32)
+	if err := s.Eval(append(keep, hidden, x)...); err != nil {
+		return nil, nil, err
+	}
+	if logits, err = mlx.Read[float32](s, x); err != nil {
+		return nil, nil, err
+	}
+	n, vocab, k := x.Dim(0), x.Dim(1), m.Candidates()
+	rows := slices.Collect(slices.Chunk(logits, vocab))
+	if k == 0 {
+		for _, row := range rows {
+			drafts = append(drafts, likeliest(row, m.MaskToken()))
+		}
+		return logits, drafts, nil
+	}
+	var ids []int32
+	for _, row := range rows {
+		ids = append(ids, candidates(row, m.MaskToken(), k)...)
+	}
+	before := append(slices.Repeat([]int32{last}, k), ids[:(n-1)*k]...)
+	edges, err := mlx.Read[float32](s, m.Edges(s, hidden, mlx.New(s, before, n, k),
+		mlx.New(s, ids, n, k)))
+	if err != nil {
+		return nil, nil, err
+	}
+	at := 0 // of the candidate chosen last
+	for i, row := range rows {
+		scores := edges[(i*k+at)*k:][:k]
+		best := ids[i*k:][:k]
+		for c, id := range best {
+			scores[c] += row[id]
+		}
+		at = int(likeliest(scores, -1))
+		drafts = append(drafts, best[at])
+	}
+	return logits, drafts, nil
+}
+
+// candidates returns the k likeliest tokens of a row of logits, the mask token left out.
+func candidates(row []float32, mask int32, k int) []int32 {
+	ids := make([]int32, 0, len(row))
+	for id := range row {
+		if int32(id) != mask {
+			ids = append(ids, int32(id))
+		}
+	}
+	slices.SortFunc(ids, func(a, b int32) int { return cmp.Compare(row[b], row[a]) })
+	return ids[:k]
 }
 
 // likeliest returns the token that a row of logits guesses, the mask token left out.
