@@ -95,13 +95,7 @@ func (ix *index) matches(list []match, tokens, context []int32) []match {
 }
 
 // common counts the tokens, at most maxMatch, in which the ends of a and b agree.
-func common(a, b []int32) int {
-	n := 0
-	for n < min(len(a), len(b), maxMatch) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	return n
-}
+func common(a, b []int32) int { return agree(a, b, maxMatch) }
 
 // A lookup finds the longest earlier occurrences of a suffix. The index of long n-grams comes
 // first, so a long match is found however often its last few tokens occurred since.

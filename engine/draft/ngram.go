@@ -30,8 +30,9 @@ type Peeker interface {
 type ngramDraft struct {
 	lookup *lookup
 
-	searched int // length of the history that found belongs to
+	searched int // length of the history that found and features belong to
 	found    []int32
+	features Features
 }
 
 func newNgramDraft() *ngramDraft { return &ngramDraft{lookup: newLookup()} }
@@ -40,6 +41,12 @@ func newNgramDraft() *ngramDraft { return &ngramDraft{lookup: newLookup()} }
 func (d *ngramDraft) Peek(history []int32, n int) int {
 	d.search(history)
 	return min(n, len(d.found))
+}
+
+// Features implements Featured.
+func (d *ngramDraft) Features(history []int32) Features {
+	d.search(history)
+	return d.features
 }
 
 // Propose implements Draft.
@@ -67,9 +74,10 @@ func (d *ngramDraft) search(history []int32) {
 	}
 	d.searched = len(history)
 	d.lookup.extend(history, len(history)-1) // an occurrence has a successor
-	d.found = nil
+	d.found, d.features = nil, Features{}
 	best := match{}
-	for _, m := range d.lookup.matches(history, history) {
+	matches := d.lookup.matches(history, history)
+	for _, m := range matches {
 		// The longest match wins. Of equal ones it is the newest, unless it lies so near
 		// the end that an older one was followed by more.
 		if m.length > best.length || m.length == best.length &&
@@ -79,7 +87,25 @@ func (d *ngramDraft) search(history []int32) {
 	}
 	if best.length > 0 {
 		d.found = history[best.end:min(best.end+MaxDepth, len(history))]
+		d.features = d.describe(history, best, matches)
 	}
+}
+
+// describe returns the features of the match that is proposed.
+func (d *ngramDraft) describe(history []int32, best match, all []match) Features {
+	f := Features{Match: agree(history[:best.end], history, maxFeature)}
+	same := 0
+	for _, m := range all {
+		if m.length < best.length {
+			continue
+		}
+		f.Count++
+		if history[m.end] == history[best.end] {
+			same++
+		}
+	}
+	f.Share = float64(same) / float64(f.Count)
+	return f
 }
 
 // Committed implements Draft. The history is enough.

@@ -47,6 +47,15 @@ func (d *PredictionDraft) Peek(history []int32, n int) int {
 	return min(n, len(d.prediction.next()), MaxDepth)
 }
 
+// Features implements Featured. The place in the prediction is one occurrence.
+func (d *PredictionDraft) Features(history []int32) Features {
+	if d.Peek(history, MaxDepth) == 0 {
+		return Features{}
+	}
+	p := d.prediction
+	return Features{Match: agree(p.tokens[:p.at], history[p.prompt:], maxFeature), Count: 1, Share: 1}
+}
+
 // Propose implements Draft.
 func (d *PredictionDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	return certain(s, d.propose(history, n))
