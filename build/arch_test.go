@@ -75,13 +75,14 @@ var arrows = []struct {
 	{"engine", []string{"engine/*"}},
 	{"engine/enginetest", []string{"engine", "engine/*"}},
 	{"engine/checkpoint", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx", "storage/disk"}},
-	{"engine/draft", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx"}},
+	{"engine/draft", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx", "engine/texts"}},
 	{"engine/restore", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx"}},
 	{"engine/lm", []string{"engine/cache", "engine/mlx"}},
 	{"engine/cache", []string{"engine/mlx"}},
 	{"engine/sample", []string{"engine/mlx"}},
 	{"engine/mlx", nil},
 	{"engine/native", nil},
+	{"engine/texts", []string{"storage/disk"}}, // files of token ids, without knowing what drafts
 	{"engine/tokenizer", nil},
 
 	{"storage", []string{"storage/disk"}},

@@ -1,0 +1,32 @@
+// Package texts remembers what a client's earlier prompts and answers said, as token ids, so that
+// a drafter can guess how a similar text goes on (package draft, Memory).
+//
+// A memory belongs to one client and one tokenizer. No client is ever shown another's. It holds
+// the newest MaxTokens tokens. A [Store] has the memories of a folder: a request opens its
+// client's, looks texts up while it is answered, and adds its own when it has ended.
+//
+// # What is added
+//
+// The next request of a conversation repeats its prefix. Only what is new of a text is added: the
+// store knows the beginnings of earlier texts by hashes, at every markEvery tokens, at the end of a
+// prompt and at the end of a text. A text that is said twice with different beginnings counts
+// twice, since that is how often it was said.
+//
+// # Lookups
+//
+// The longest suffix of the request that occurs in the memory wins, up to maxMatch tokens. Its
+// occurrences vote on each token that follows. Hash chains were chosen (corpus.go): 28 bytes a
+// token and no pause, whether a memory is full or not. A suffix automaton takes several times as
+// much and cannot drop its oldest tokens; tables of counted contexts take about 100 bytes a token.
+//
+// # Files
+//
+// A memory is one file, which only its owner may read. It begins with whose it is. Each record has
+// a length and a checksum, and is one text's new tokens with where they come from, so that Forget
+// can take out those of a model, a client or a day. Texts are appended by a goroutine of the store:
+// no request waits for a disk, and a crash loses the last text at most. Records from the first
+// damaged one on are dropped, and the log says why. A foreign file is replaced.
+//
+// A memory is read when its client first asks, beside the request, which guesses nothing from it
+// until it is there. It leaves the process when its client has been idle for Options.Idle.
+package texts

@@ -1,0 +1,173 @@
+package texts
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// An Amount is what memories hold.
+type Amount struct {
+	Texts, Tokens int
+	Bytes         int64 // of files
+}
+
+// A Kept is what is kept of one owner.
+type Kept struct {
+	Owner
+	Amount
+}
+
+// List returns what the files hold, by owner. Files that cannot be read are left out.
+func (s *Store) List() ([]Kept, error) {
+	if s == nil {
+		return nil, nil
+	}
+	s.Settle()
+	s.files.Lock()
+	defer s.files.Unlock()
+	paths, err := s.paths()
+	var all []Kept
+	for _, path := range paths {
+		owner, list, bytes, err := readFile(path, false)
+		if err != nil {
+			continue // its next use says why
+		}
+		k := Kept{owner, Amount{Texts: len(list), Bytes: bytes}}
+		for _, r := range list {
+			k.Tokens += r.Count
+		}
+		all = append(all, k)
+	}
+	return all, err
+}
+
+// paths lists the files of texts.
+func (s *Store) paths() ([]string, error) {
+	entries, err := os.ReadDir(s.o.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var list []string
+	for _, e := range entries {
+		path := filepath.Join(s.o.Dir, e.Name())
+		switch {
+		case strings.HasSuffix(e.Name(), fileSuffix):
+			list = append(list, path)
+		case strings.HasSuffix(e.Name(), partSuffix): // of a process that is gone
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return list, err
+}
+
+// Which chooses texts by whose they are and where they come from.
+type Which func(Owner, Origin) bool
+
+// Would returns what Forget would remove.
+func (s *Store) Would(which Which) (Amount, error) {
+	if s == nil {
+		return Amount{}, nil
+	}
+	s.Settle()
+	s.files.Lock()
+	defer s.files.Unlock()
+	gone, err := s.without(which, func(string, Owner, []record) error { return nil })
+	return gone, err
+}
+
+// Forget removes texts, from memory and from the files. Requests that are open now add nothing any
+// more. A file whose owner cannot be read is removed, because nobody knows what is in it. After an
+// error some may be gone.
+func (s *Store) Forget(which Which) (Amount, error) {
+	if s == nil {
+		return Amount{}, nil
+	}
+	s.mu.Lock()
+	s.forgets++
+	s.mu.Unlock()
+	s.Settle() // what ended before is added, and found below
+	s.files.Lock()
+	defer s.files.Unlock()
+	gone, err := s.without(which, func(path string, owner Owner, rest []record) error {
+		var err error
+		if len(rest) > 0 {
+			err = writeFile(path, owner, rest)
+		} else {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			return err
+		}
+		if m := s.opened(owner); m != nil && m.path == path {
+			m.fill(rest)
+		}
+		return nil
+	})
+	for _, m := range s.allOpened() {
+		if m.unwritten { // its texts are in no file, so nothing says which of them stay
+			s.load(m)
+		}
+	}
+	return gone, err
+}
+
+func (s *Store) opened(o Owner) *memory {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[o]
+}
+
+func (s *Store) allOpened() []*memory {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.open))
+}
+
+// without calls change with the records that stay of each file that has chosen ones, and counts
+// those.
+func (s *Store) without(which Which, change func(path string, owner Owner, rest []record) error) (
+	gone Amount, err error) {
+	paths, err := s.paths()
+	if err != nil {
+		return gone, err
+	}
+	for _, path := range paths {
+		owner, list, bytes, err := readFile(path, true)
+		if err != nil && owner == (Owner{}) {
+			if err := change(path, owner, nil); err != nil {
+				return gone, fmt.Errorf("a memory of texts cannot be removed: %w", err)
+			}
+			continue
+		}
+		var rest []record
+		tokens := 0
+		for _, r := range list {
+			if tokens += r.Count; which(owner, r.Origin) {
+				gone.Texts, gone.Tokens = gone.Texts+1, gone.Tokens+r.Count
+			} else {
+				rest = append(rest, r)
+			}
+		}
+		if len(rest) == len(list) && err == nil { // else nobody knows what the rest of it holds
+			continue
+		}
+		gone.Bytes += bytes * int64(tokens-countTokens(rest)) / int64(max(1, tokens))
+		if err := change(path, owner, rest); err != nil {
+			return gone, fmt.Errorf("a memory of texts cannot be changed: %w", err)
+		}
+	}
+	return gone, nil
+}
+
+func countTokens(list []record) (n int) {
+	for _, r := range list {
+		n += r.Count
+	}
+	return n
+}

@@ -1,0 +1,171 @@
+package texts
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// markEvery is how many tokens lie between the places at which the beginning of a text is known
+// again.
+const markEvery = 64
+
+// maxMarks bounds those places. A full memory of long texts has half as many.
+const maxMarks = 2 * MaxTokens / markEvery
+
+// addAtOnce is how many tokens are added while lookups wait. They wait for some microseconds.
+const addAtOnce = 64
+
+// recount is the position from which a corpus is counted from 0 again, far below the largest int32.
+const recount = 1 << 30
+
+// A memory is one owner's texts. The store's worker alone changes it.
+type memory struct {
+	owner Owner
+	path  string
+
+	users int       // guarded by the store's lock
+	used  time.Time // likewise
+
+	mu     sync.RWMutex
+	corpus *corpus // nil until the file was read
+
+	// The worker's. marks are the beginnings of texts that are known: of the hash of the tokens
+	// before a place, the position of the last of them in the corpus.
+	marks map[uint64]int
+	kept  int // tokens in the file
+
+	unwritten bool // it has texts that could not be written
+}
+
+// A Text is what a request leaves: its tokens, those of the prompt first.
+type Text struct {
+	Tokens []int32
+	Prompt int
+}
+
+// seed is the hash of no tokens.
+const seed = 0x2545f4914f6cdd1d
+
+// fill replaces what the memory holds by the records of its file. Those of which only a part would
+// fit are left out.
+func (m *memory) fill(list []record) {
+	first, total := len(list), 0
+	for first > 0 && total+len(list[first-1].tokens)+1 <= MaxTokens {
+		first--
+		total += len(list[first].tokens) + 1
+	}
+	m.mu.Lock()
+	m.corpus, m.marks = newCorpus(ringFor(total)), map[uint64]int{}
+	m.mu.Unlock()
+	m.kept, m.unwritten = 0, false
+	for i, r := range list {
+		m.kept += len(r.tokens)
+		if i >= first {
+			m.take(r)
+		}
+	}
+}
+
+// ringFor returns the length of a ring for so many tokens.
+func ringFor(tokens int) int {
+	size := smallest
+	for size < tokens && size < MaxTokens {
+		size *= 2
+	}
+	return size
+}
+
+// isNew returns what a text adds to the memory.
+func (m *memory) isNew(t Text, o Origin) record {
+	r := record{Origin: o, Hash: seed, Prompt: t.Prompt}
+	h := uint64(seed)
+	for i, token := range t.Tokens {
+		h = mix(h, token)
+		at, known := m.marks[h]
+		known = known && at >= m.corpus.oldest()
+		if known {
+			r.From, r.Hash = i+1, h
+		} else if (i+1)%markEvery == 0 {
+			break
+		}
+	}
+	r.tokens = t.Tokens[r.From:]
+	if over := len(r.tokens) - (MaxTokens - 1); over > 0 { // the newest stay
+		for _, token := range r.tokens[:over] {
+			r.Hash = mix(r.Hash, token)
+		}
+		r.From += over
+		r.tokens = r.tokens[over:]
+	}
+	r.Count = len(r.tokens)
+	return r
+}
+
+// take adds a record to the corpus.
+func (m *memory) take(r record) {
+	m.makeRoom(len(r.tokens) + 1)
+	m.add([]int32{boundary})
+	h := r.Hash
+	for i := 0; i < len(r.tokens); {
+		// marks lie at positions of the text
+		to := min(len(r.tokens), i+markEvery-(r.From+i)%markEvery)
+		if p := r.Prompt - r.From; p > i && p < to {
+			to = p
+		}
+		for _, token := range r.tokens[i:to] {
+			h = mix(h, token)
+		}
+		m.add(r.tokens[i:to])
+		m.marks[h] = m.corpus.end - 1
+		i = to
+	}
+	if len(m.marks) > maxMarks {
+		m.dropMarks()
+	}
+}
+
+// dropMarks drops at least half of the marks, the oldest ones.
+func (m *memory) dropMarks() {
+	at := slices.Sorted(maps.Values(m.marks))
+	oldest := max(m.corpus.oldest(), at[len(at)/2])
+	for h, at := range m.marks {
+		if at < oldest {
+			delete(m.marks, h)
+		}
+	}
+}
+
+// add adds tokens, in pieces between which lookups go on.
+func (m *memory) add(tokens []int32) {
+	for piece := range slices.Chunk(tokens, addAtOnce) {
+		m.mu.Lock()
+		for _, t := range piece {
+			m.corpus.add(t)
+		}
+		m.mu.Unlock()
+	}
+}
+
+// makeRoom gives the corpus a larger ring if it needs one for n more tokens. Lookups go on in the
+// old one meanwhile.
+func (m *memory) makeRoom(n int) {
+	c := m.corpus
+	size := max(len(c.ring), ringFor(c.tokens()+n))
+	if size == len(c.ring) && c.end+n < recount {
+		return
+	}
+	next := c.resized(size)
+	shift := c.end - next.end
+	for h, at := range m.marks {
+		if at -= shift; at < 0 {
+			delete(m.marks, h)
+		} else {
+			m.marks[h] = at
+		}
+	}
+	m.mu.Lock()
+	m.corpus = next
+	m.mu.Unlock()
+}

@@ -1,0 +1,211 @@
+package texts
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Limits of a store.
+const (
+	maxOpen   = 8  // memories in the process; those in use count, but none of them leaves
+	maxQueued = 64 // texts that wait to be added; one more is not remembered
+)
+
+const (
+	fileSuffix = ".texts"
+	partSuffix = ".part" // of a file that is being written
+)
+
+// Options of a Store.
+type Options struct {
+	Dir    string        // made when the first text is kept
+	Idle   time.Duration // after which a memory that no request uses leaves the process; 0 is never
+	Logger *slog.Logger  // nil discards
+}
+
+// A Store has the memories of one folder. It is safe for use by several goroutines.
+type Store struct {
+	o Options
+
+	files sync.Mutex // held while files are read or written; taken before mu
+
+	mu      sync.Mutex
+	open    map[Owner]*memory
+	jobs    []func()
+	working bool // a goroutine runs the jobs
+	idle    *sync.Cond
+	texts   int // among the jobs
+	forgets int
+	failing bool // the last text could not be written, and the log says so
+}
+
+// NewStore returns the store of a folder.
+func NewStore(o Options) *Store {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{o: o, open: map[Owner]*memory{}}
+	s.idle = sync.NewCond(&s.mu)
+	return s
+}
+
+// Open returns the memory of an owner for a request, which closes it. from is the origin of what
+// the request adds. Open does not wait for the file. A nil store has none.
+func (s *Store) Open(o Owner, from Origin) *Use {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.open[o]
+	if m == nil {
+		s.leaveRoom()
+		m = &memory{owner: o, path: filepath.Join(s.o.Dir, fileName(o))}
+		s.open[o] = m
+		s.do(func() { s.load(m) })
+	}
+	m.users++
+	from.Started = from.Started.UTC().Truncate(time.Second)
+	return &Use{store: s, memory: m, from: from, forgets: s.forgets}
+}
+
+// leaveRoom lets memories without users go where another one comes. The caller holds mu.
+func (s *Store) leaveRoom() {
+	for len(s.open) >= maxOpen {
+		var last *memory
+		for _, m := range s.open {
+			if m.users == 0 && (last == nil || m.used.Before(last.used)) {
+				last = m
+			}
+		}
+		if last == nil {
+			return
+		}
+		delete(s.open, last.owner)
+	}
+}
+
+// fileName returns the name of an owner's file.
+func fileName(o Owner) string {
+	h := sha256.New()
+	_ = json.NewEncoder(h).Encode(o) // a hash takes all
+	return hex.EncodeToString(h.Sum(nil)[:16]) + fileSuffix
+}
+
+// do has the worker run a job after those before it. The caller holds mu.
+func (s *Store) do(job func()) {
+	s.jobs = append(s.jobs, job)
+	if s.working {
+		return
+	}
+	s.working = true
+	go func() {
+		s.files.Lock()
+		s.mu.Lock()
+		for len(s.jobs) > 0 {
+			next := s.jobs[0]
+			s.jobs = s.jobs[1:]
+			s.mu.Unlock()
+			next()
+			s.mu.Lock()
+		}
+		s.working = false
+		s.idle.Broadcast()
+		s.mu.Unlock()
+		s.files.Unlock()
+	}()
+}
+
+// Settle waits until all that was added is in the memories and on disk.
+func (s *Store) Settle() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.working {
+		s.idle.Wait()
+	}
+}
+
+// load reads a memory's file. It is a job.
+func (s *Store) load(m *memory) {
+	owner, list, _, err := readFile(m.path, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	} else if err == nil && owner != m.owner {
+		list, err = nil, errors.New("it holds another client's texts")
+	}
+	if err != nil {
+		s.o.Logger.Warn("a memory of texts is damaged, and begins again after what is good of it",
+			"file", m.path, "texts", len(list), "error", err)
+		if owner != m.owner {
+			list = nil
+		}
+		s.tell(writeFile(m.path, m.owner, list))
+	}
+	m.fill(list)
+}
+
+// add adds a text to a memory and its file. It is a job.
+func (s *Store) add(m *memory, t Text, from Origin) {
+	defer func() {
+		s.mu.Lock()
+		s.texts--
+		s.mu.Unlock()
+	}()
+	r := m.isNew(t, from)
+	if r.Count == 0 {
+		return
+	}
+	m.take(r)
+	err := os.MkdirAll(s.o.Dir, 0o700)
+	var bytes int64
+	if err == nil {
+		bytes, err = appendFile(m.path, m.owner, r)
+	}
+	if err != nil {
+		m.unwritten = true
+	} else if m.kept += r.Count; m.kept > rewriteTokens || bytes > rewriteBytes {
+		err = s.shorten(m)
+	}
+	s.tell(err)
+}
+
+// shorten rewrites a memory's file with the newest texts.
+func (s *Store) shorten(m *memory) error {
+	_, list, _, err := readFile(m.path, true)
+	if err != nil {
+		return err
+	}
+	tokens, bytes := 0, 0
+	for i, r := range slices.Backward(list) {
+		tokens += r.Count
+		if bytes += r.bytes; tokens > MaxTokens || bytes > rewriteBytes/2 {
+			list = list[i+1:]
+			break
+		}
+	}
+	m.kept = countTokens(list)
+	return writeFile(m.path, m.owner, list)
+}
+
+// tell logs that a file could not be written, once until one can.
+func (s *Store) tell(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && !s.failing {
+		s.o.Logger.Warn("texts are remembered for drafting until the program ends: their file cannot be written",
+			"error", err)
+	}
+	s.failing = err != nil
+}

@@ -1,0 +1,445 @@
+package texts
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	ada = Owner{Client: "key Ada", Tokenizer: "t"}
+	bob = Owner{Client: "key Bob", Tokenizer: "t"}
+)
+
+// A logged store says what it logs.
+type logged struct {
+	*Store
+	dir string
+	log *bytes.Buffer
+}
+
+func openStore(t *testing.T, dir string) logged {
+	t.Helper()
+	log := &bytes.Buffer{}
+	s := NewStore(Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	t.Cleanup(s.Settle)
+	return logged{s, dir, log}
+}
+
+// say adds a text as a request of an owner does.
+func (s logged) say(o Owner, from Origin, prompt, answer string) {
+	u := s.Open(o, from)
+	defer u.Close()
+	u.Add(Text{Tokens: ids(prompt + answer), Prompt: len(prompt)})
+	s.Settle()
+}
+
+// guess says how a text of an owner may go on.
+func (s logged) guess(o Owner, context string) string {
+	u := s.Open(o, Origin{})
+	defer u.Close()
+	s.Settle()
+	list, _ := u.Find(ids(context), nil, 8, 0)
+	return text(list)
+}
+
+func (s logged) tokens(t *testing.T) int {
+	t.Helper()
+	list, err := s.List()
+	if err != nil {
+		t.Error(err)
+	}
+	n := 0
+	for _, k := range list {
+		n += k.Tokens
+	}
+	return n
+}
+
+func (s logged) file(t *testing.T, o Owner) string {
+	t.Helper()
+	return filepath.Join(s.dir, fileName(o))
+}
+
+func TestTextsAreRememberedAfterARestart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "texts")
+	s := openStore(t, dir)
+	if got := s.guess(ada, "hello wor"); got != "" {
+		t.Errorf("nothing was said, and %q is guessed", got)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("a folder was made for nothing: %v", err)
+	}
+	s.say(ada, Origin{Model: "m"}, "say hello: ", "hello world, my friend")
+	for range 2 { // the second time after a restart
+		if got := s.guess(ada, "well, hello wor"); got != "ld, my f" {
+			t.Errorf("guessed %q", got)
+		}
+		for _, o := range []Owner{bob, {}, {Client: ada.Client, Tokenizer: "other"}} {
+			if got := s.guess(o, "well, hello wor"); got != "" {
+				t.Errorf("%+v is shown %q, another's text", o, got)
+			}
+		}
+		s = openStore(t, dir)
+	}
+	for path, want := range map[string]os.FileMode{dir: 0o700, s.file(t, ada): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v; want %o", path, info.Mode(), err, want)
+		}
+	}
+	if s.log.Len() > 0 {
+		t.Error(s.log)
+	}
+}
+
+func TestConversationCountsOnce(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	conversation, want := "", 0
+	for turn := range 5 {
+		prompt := conversation + fmt.Sprintf("[user %d: and what of %s?]", turn, strings.Repeat("x", 50*turn))
+		answer := fmt.Sprintf("[answer %d: %s]", turn, strings.Repeat("y", 30*turn))
+		s.say(ada, Origin{}, prompt, answer)
+		conversation = prompt + answer
+		want = len(conversation)
+		if got := s.tokens(t); got != want {
+			t.Fatalf("after turn %d there are %d tokens, want %d", turn, got, want)
+		}
+		if turn == 2 { // what is known of prefixes comes back too
+			s = openStore(t, dir)
+		}
+	}
+	s.say(ada, Origin{}, conversation, "") // nothing new
+	s.say(ada, Origin{}, conversation[:300]+"Z", "")
+	// Another end after 300 tokens: known up to the last place that is a multiple of markEvery.
+	if got := s.tokens(t); got <= want || got > want+markEvery+1 {
+		t.Errorf("a branch of the conversation adds %d tokens", got-want)
+	}
+	s.say(ada, Origin{}, conversation, "another answer")
+	if got := s.tokens(t) - want; got > 2*markEvery {
+		t.Errorf("another answer to the same prompt adds %d tokens", got)
+	}
+}
+
+func TestForget(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	fill := func() {
+		s.say(ada, Origin{Model: "m", Client: "Ada", Run: 1}, "first ", "one two three")
+		s.say(ada, Origin{Model: "n", Client: "Ada", Run: 2}, "second ", "four five six")
+		s.say(bob, Origin{Model: "m", Client: "Bob", Run: 3}, "third ", "seven eight nine")
+	}
+	for _, c := range []struct {
+		name  string
+		which Which
+		left  string
+		files int
+	}{
+		{"a model", func(_ Owner, o Origin) bool { return o.Model == "m" }, "second ", 1},
+		{"a client", func(_ Owner, o Origin) bool { return o.Client == "Ada" }, "third ", 1},
+		{"a run", func(_ Owner, o Origin) bool { return o.Run == 2 }, "first third ", 2},
+		{"a key", func(o Owner, _ Origin) bool { return o == bob }, "first second ", 1},
+		{"none", func(Owner, Origin) bool { return false }, "first second third ", 2},
+		{"all", func(Owner, Origin) bool { return true }, "", 0},
+	} {
+		fill()
+		would, err := s.Would(c.which)
+		gone, err2 := s.Forget(c.which)
+		if err != nil || err2 != nil || would != gone {
+			t.Errorf("%s: %v, %v: %+v would go, %+v went", c.name, err, err2, would, gone)
+		}
+		for range 2 { // the second time after a restart
+			left := ""
+			for _, x := range []struct {
+				Owner
+				context, name string
+			}{{ada, "one two", "first "}, {ada, "four five", "second "},
+				{bob, "seven eight", "third "}} {
+				if s.guess(x.Owner, x.context) != "" {
+					left += x.name
+				}
+			}
+			if left != c.left {
+				t.Errorf("%s: left are %q, want %q", c.name, left, c.left)
+			}
+			s = openStore(t, dir)
+		}
+		if names, err := filepath.Glob(filepath.Join(dir, "*")); err != nil ||
+			len(names) != c.files {
+			t.Errorf("%s: %v, %v; want %d files", c.name, names, err, c.files)
+		}
+	}
+}
+
+// A request that is open when something is forgotten leaves nothing. One that comes later does.
+func TestRequestInFlightLeavesNothingAfterForget(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	u := s.Open(ada, Origin{})
+	if _, err := s.Forget(func(Owner, Origin) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	u.Add(Text{Tokens: ids("hello world")})
+	u.Close()
+	if n := s.tokens(t); n > 0 {
+		t.Errorf("%d tokens are kept", n)
+	}
+	s.say(ada, Origin{}, "hello world", "")
+	if n := s.tokens(t); n != len("hello world") {
+		t.Errorf("%d tokens are kept after that", n)
+	}
+}
+
+func TestDamagedFileIsReplaced(t *testing.T) {
+	flip := func(at int) func(b []byte) []byte {
+		return func(b []byte) []byte { b[(len(b)+at)%len(b)] ^= 1; return b }
+	}
+	for _, c := range []struct {
+		name   string
+		change func(b []byte) []byte
+		left   string
+		why    string
+	}{
+		{"a torn end", func(b []byte) []byte { return b[:len(b)-3] }, "first ", "in the middle of a record"},
+		{"a torn head", func(b []byte) []byte { return append(b, 1, 2, 3) }, "first second ", "in the middle of a record"},
+		{"a flipped token", flip(-2), "first ", "checksum"},
+		{"a flipped owner", flip(30), "", "checksum"},
+		{"another magic", flip(0), "", "no file of texts"},
+		{"nothing", func([]byte) []byte { return nil }, "", "no file of texts"},
+		{"a huge record", func(b []byte) []byte { return append(b, 255, 255, 255, 255, 0, 0, 0, 0) }, "first second ", "claims"},
+		{"another's", func([]byte) []byte {
+			b, _ := appendRecord([]byte(magic), bob, nil)
+			b, _ = appendRecord(b, record{Count: 9}, ids("Bob's one"))
+			return b
+		}, "", "another client"},
+	} {
+		s := openStore(t, t.TempDir())
+		s.say(ada, Origin{}, "first ", "one two three")
+		s.say(ada, Origin{}, "second ", "four five six")
+		path := s.file(t, ada)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, c.change(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s = openStore(t, s.dir)
+		for range 2 {
+			left := ""
+			for context, name := range map[string]string{"one two": "first ", "Bob's": "Bob "} {
+				if s.guess(ada, context) != "" {
+					left += name
+				}
+			}
+			if s.guess(ada, "four five") != "" {
+				left += "second "
+			}
+			if left != c.left {
+				t.Errorf("%s: left are %q, want %q", c.name, left, c.left)
+			}
+			if !strings.Contains(s.log.String(), c.why) || c.why == "" && s.log.Len() > 0 {
+				t.Errorf("%s: the log has %q, want %q", c.name, s.log, c.why)
+			}
+			s = openStore(t, s.dir) // it is whole now
+			c.why = ""
+		}
+		s.say(ada, Origin{}, "third ", "seven eight nine")
+		if s = openStore(t, s.dir); s.guess(ada, "seven eight") == "" || s.log.Len() > 0 {
+			t.Errorf("%s: nothing is kept after that; %s", c.name, s.log)
+		}
+	}
+}
+
+// What cannot be written is remembered until the program ends, and forgotten with the rest.
+func TestFolderThatCannotBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "texts")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openStore(t, dir)
+	s.say(ada, Origin{}, "hello ", "world, my friend")
+	s.say(ada, Origin{}, "good ", "morning, my friend")
+	if got := s.guess(ada, "hello wor"); got != "ld, my f" {
+		t.Errorf("guessed %q", got)
+	}
+	if n := strings.Count(s.log.String(), "cannot be written"); n != 1 {
+		t.Errorf("said %d times: %s", n, s.log)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Forget(func(Owner, Origin) bool { return true }); err != nil {
+		t.Error(err)
+	}
+	if got := s.guess(ada, "hello wor"); got != "" {
+		t.Errorf("guessed %q of a forgotten text", got)
+	}
+}
+
+func TestMemoryHoldsTheNewestTokens(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	number := func(i int) []int32 {
+		list := make([]int32, 100_000)
+		for j := range list {
+			list[j] = int32(i*len(list) + j)
+		}
+		return list
+	}
+	for i := range 25 {
+		u := s.Open(ada, Origin{})
+		u.Add(Text{Tokens: number(i)})
+		u.Close()
+	}
+	for restart := range 2 {
+		for _, i := range []int{0, 14, 15, 24} {
+			u := s.Open(ada, Origin{})
+			s.Settle()
+			list, _ := u.Find(number(i)[100:120], nil, 8, 0)
+			u.Close()
+			if got, want := len(list) > 0, i >= 15; got != want {
+				t.Errorf("restart %d: text %d of 25 is known: %v", restart, i, got)
+			}
+			if want := number(i)[120:128]; len(list) > 0 && !slices.Equal(list, want) {
+				t.Errorf("restart %d: %v, want %v", restart, list, want)
+			}
+		}
+		if n := s.tokens(t); n > rewriteTokens {
+			t.Errorf("restart %d: the file has %d tokens", restart, n)
+		}
+		s = openStore(t, s.dir)
+	}
+}
+
+// A text longer than a memory leaves its end. Of many short texts not all beginnings are known.
+func TestLimits(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	long := make([]int32, 2*MaxTokens)
+	for i := range long {
+		long[i] = int32(i)
+	}
+	u := s.Open(ada, Origin{})
+	defer u.Close()
+	u.Add(Text{Tokens: long, Prompt: 10})
+	s.Settle()
+	if list, _ := u.Find(long[len(long)-20:len(long)-4], nil, 9, 0); len(list) != 4 {
+		t.Errorf("%v goes on", list)
+	}
+	for i := range 100_000 {
+		u.memory.take(record{Hash: uint64(i), Count: 1, tokens: []int32{int32(i)}})
+	}
+	if n := len(u.memory.marks); n > maxMarks || n < maxMarks/4 {
+		t.Errorf("%d beginnings of texts are known", n)
+	}
+}
+
+func TestIdleMemoryLeaves(t *testing.T) {
+	s := NewStore(Options{Dir: t.TempDir(), Idle: 10 * time.Millisecond})
+	u := s.Open(ada, Origin{})
+	u.Add(Text{Tokens: ids("hello world")})
+	u.Close()
+	s.Settle()
+	for deadline := time.Now().Add(5 * time.Second); s.opened(ada) != nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("it stays")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	for i := range 3 * maxOpen {
+		u := s.Open(Owner{Client: fmt.Sprint(i), Tokenizer: "t"}, Origin{})
+		u.Close()
+	}
+	if n := len(s.allOpened()); n > maxOpen {
+		t.Errorf("%d memories are in the process", n)
+	}
+	s.Settle()
+}
+
+// Requests of several clients look up, add and forget at once.
+func TestManyAtOnce(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			o := Owner{Client: fmt.Sprint(i % 3), Tokenizer: "t"}
+			for j := range 20 {
+				u := s.Open(o, Origin{Run: int64(j)})
+				mine := fmt.Sprintf("client %d says %d things", i%3, j)
+				list, _ := u.Find(ids("client "), nil, 8, 0)
+				if len(list) > 0 && list[0] != int32('0'+i%3) {
+					t.Errorf("client %d is shown %q", i%3, text(list))
+				}
+				u.Add(Text{Tokens: ids(mine)})
+				u.Close()
+				if j%7 == 6 {
+					if _, err := s.Forget(func(_ Owner, o Origin) bool { return o.Run%2 == 0 }); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	s.Settle()
+	if _, err := s.List(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoStoreRemembersNothing(t *testing.T) {
+	var s *Store
+	u := s.Open(ada, Origin{})
+	u.Add(Text{Tokens: ids("hello")})
+	u.Close()
+	s.Settle()
+	if list, err := s.List(); list != nil || err != nil {
+		t.Error(list, err)
+	}
+}
+
+// Whatever a file holds, it is refused or read, and what is read can be written and read again.
+func FuzzFile(f *testing.F) {
+	data, err := appendRecord([]byte(magic), ada, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	data, err = appendRecord(data, record{Count: 3, Origin: Origin{Model: "m"}}, []int32{1, 300, 70000})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add(data[len(magic):])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, data := range [][]byte{data, append([]byte(magic), data...)} {
+			owner, list, err := parse(data, true)
+			if err != nil {
+				continue
+			}
+			again, err := appendRecord([]byte(magic), owner, nil)
+			for _, r := range list {
+				if len(r.tokens) != r.Count {
+					t.Fatalf("%d tokens, said to be %d", len(r.tokens), r.Count)
+				}
+				if err == nil {
+					again, err = appendRecord(again, r, r.tokens)
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if owner2, list2, err := parse(again, true); err != nil || owner2 != owner ||
+				len(list2) != len(list) {
+				t.Fatalf("%v: %+v and %d texts, then %+v and %d", err, owner, len(list), owner2, len(list2))
+			}
+			m := &memory{owner: owner}
+			m.fill(list)
+		}
+	})
+}
