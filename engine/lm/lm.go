@@ -74,7 +74,7 @@ type Config struct {
 // scope.
 type Model interface {
 	// Forward evaluates the batch, appends to its caches and returns the hidden states, with the
-	// outputs of the layers named in taps.
+	// outputs of the layers named in taps. The layer after the last one stands for the hidden states.
 	Forward(s *mlx.Scope, b Batch, taps []int) Output
 
 	// Unembed turns hidden states (rows, H) into logits (rows, V), in the model's own type.

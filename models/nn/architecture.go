@@ -33,3 +33,9 @@ type Model interface {
 	lm.Embedder
 	lm.Restorable
 }
+
+// A Lender is what a drafter borrows of the model that it drafts for.
+type Lender interface {
+	lm.Embedder
+	Config() lm.Config
+}

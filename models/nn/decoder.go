@@ -96,7 +96,13 @@ func (d *Decoder) Run(s *mlx.Scope, x *mlx.Array, taps []int,
 			}
 		}
 	}
-	return lm.Output{Hidden: d.Norm.Forward(s, x), Taps: tapped}
+	hidden := d.Norm.Forward(s, x)
+	for k, layer := range taps {
+		if layer == len(d.Layers) {
+			tapped[k] = hidden
+		}
+	}
+	return lm.Output{Hidden: hidden, Taps: tapped}
 }
 
 // Tokens returns the token ids (rows) of all sequences of b.

@@ -13,6 +13,7 @@ type Heads struct {
 	Scale      float32    // of the scores
 	Sinks      *mlx.Array // (Q) one more score of each head, which belongs to no value; nil = none
 	Growth     *Growth    // of the queries; nil = none
+	Unseen     int        // rows at the beginning of each cache that no query attends
 }
 
 // Split divides qkv (rows, (Q+2KV) D). It returns the heads of q and k together, (1, Q+KV, rows,
@@ -116,6 +117,9 @@ func joinHeads(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 // attend attends a view with the rotated queries (1, Q, n, D) of one sequence.
 func (h Heads) attend(s *mlx.Scope, queries *mlx.Array, view cache.View,
 	q lm.Sequence) *mlx.Array {
+	if h.Unseen > 0 {
+		view = hideRows(s, view.Unpack(s), h.Unseen)
+	}
 	if view.Packed != nil {
 		if out := h.attendPacked(s, queries, view); out != nil {
 			return out
@@ -129,6 +133,19 @@ func (h Heads) attend(s *mlx.Scope, queries *mlx.Array, view cache.View,
 		return h.causal(s, queries, view.K, view.V)
 	}
 	return h.ScaledDotProductAttention(s, queries, view.K, view.V, view.Mask)
+}
+
+// hideRows returns a view without its first n rows. It copies nothing.
+func hideRows(s *mlx.Scope, view cache.View, n int) cache.View {
+	if s.Err() != nil {
+		return view
+	}
+	size := view.K.Dim(2)
+	view.K, view.V = s.Slice(view.K, 2, n, size), s.Slice(view.V, 2, n, size)
+	if view.Mask != nil {
+		view.Mask = s.Slice(view.Mask, 1, n, size)
+	}
+	return view
 }
 
 // apart attends q (1, Q, n, D), whose first row stands at pos, row by row. Each row sees the keys

@@ -23,6 +23,15 @@ type exactSource interface {
 	LoadExact(s *mlx.Scope, name string) (a *mlx.Array, ok bool)
 }
 
+// A formattedSource knows who wrote its files.
+type formattedSource interface {
+	// Format returns what the metadata of a tensor's file calls its format.
+	Format(name string) string
+}
+
+// FormatMLX is the format of files that MLX has written.
+const FormatMLX = "mlx"
+
 // Weights hands a checkpoint's tensors to the layers of a model and owns what it loaded. It notes
 // each name that is asked for, so that [Weights.Err] can name missing and unexpected tensors.
 type Weights struct {
@@ -133,6 +142,17 @@ func (w *Weights) LeftOut() string {
 
 // Has reports whether the checkpoint holds a tensor.
 func (w *Weights) Has(name string) bool { return w.names[name] != "" }
+
+// Names lists the tensors that there are.
+func (w *Weights) Names() []string { return slices.Sorted(maps.Keys(w.names)) }
+
+// Format returns what the file of a tensor calls its format, empty if it is silent.
+func (w *Weights) Format(name string) string {
+	if src, ok := w.src.(formattedSource); ok {
+		return src.Format(w.names[name])
+	}
+	return ""
+}
 
 // Shape returns the shape of a tensor, nil if the checkpoint has none of that name. It does not
 // count as asking for the tensor.

@@ -18,6 +18,12 @@ type args struct {
 	AttnOutputGate               *bool  `json:"attn_output_gate"`
 	HiddenAct                    string `json:"hidden_act"`
 	SharedExpertIntermediateSize int    `json:"shared_expert_intermediate_size"`
+
+	// Of the head for multi-token prediction.
+	MTPNumHiddenLayers        int  `json:"mtp_num_hidden_layers"`
+	MTPUseDedicatedEmbeddings bool `json:"mtp_use_dedicated_embeddings"`
+
+	unseen int // first rows of caches that nothing attends
 }
 
 // Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's

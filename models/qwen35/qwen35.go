@@ -13,8 +13,8 @@
 //     layout of conv1d tells them apart, as in mlx_lm's Model.sanitize. The norm inside the delta
 //     nets is stored as it is used.
 //   - A layer with experts has one more expert that all rows share. A gate weighs it.
-//   - Checkpoints also hold a vision half and heads for multi-token prediction (mtp.*). They are
-//     not loaded.
+//   - Checkpoints also hold a vision half, which is not loaded, and a head for multi-token prediction
+//     (mtp.*). The head is a drafter, see [MTP].
 package qwen35
 
 import (
@@ -45,6 +45,7 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset fl
 		return l
 	}
 	heads := a.Heads(float64(a.HeadDim))
+	heads.Unseen = a.unseen
 	attention := w.Attention(path+".self_attn", nn.AttentionSpec{
 		Hidden: a.HiddenSize, Heads: heads, Bias: a.AttentionBias, Gated: true, Rope: rope,
 		Layer: layer,
@@ -56,8 +57,7 @@ func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset fl
 
 // New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
-	turned := int(float64(a.HeadDim) * *a.PartialRotaryFactor)
-	rope := w.Rope(turned, *a.RopeTheta, false, a.RopeScaling)
+	rope := a.rope(w)
 	offset := a.NormOffset(w, a.NumHiddenLayers)
 	return w.Decoder(nn.DecoderSpec{
 		Args:       &a.Args,
@@ -65,6 +65,12 @@ func (a *args) New(w *nn.Weights) nn.Model {
 		NormOffset: offset,
 		Tied:       a.Tied(w),
 	})
+}
+
+// rope prepares the rotary embedding of attention layers.
+func (a *args) rope(w *nn.Weights) *nn.Rope {
+	turned := int(float64(a.HeadDim) * *a.PartialRotaryFactor)
+	return w.Rope(turned, *a.RopeTheta, false, a.RopeScaling)
 }
 
 // Kept implements nn.Architecture.
@@ -75,14 +81,19 @@ func (a *args) Kept(layer int) nn.Kept {
 	return a.KeptRows(0)
 }
 
-// Sanitize implements nn.Architecture. Published experts get the names of conversions, which store
-// gate and up apart.
+// Sanitize implements nn.Architecture.
 func (a *args) Sanitize(name string) (string, bool) {
 	name, keep := a.HeadArgs.Sanitize(name)
+	return renameExperts(name), keep
+}
+
+// renameExperts gives published experts the names of conversions, which store gate and up apart.
+func renameExperts(name string) (to string) {
 	if path, ok := strings.CutSuffix(name, ".experts.gate_up_proj"); ok {
-		name = path + ".switch_mlp.gate_up_proj.weight"
-	} else if path, ok := strings.CutSuffix(name, ".experts.down_proj"); ok {
-		name = path + ".switch_mlp.down_proj.weight"
+		return path + ".switch_mlp.gate_up_proj.weight"
 	}
-	return name, keep
+	if path, ok := strings.CutSuffix(name, ".experts.down_proj"); ok {
+		return path + ".switch_mlp.down_proj.weight"
+	}
+	return name
 }

@@ -1,0 +1,183 @@
+package models_test
+
+import (
+	"cmp"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models/nn"
+	"tandem/models/qwen35"
+)
+
+// A recordedHead is what mlx_vlm guessed with a tiny head over a text (build/fixtures/mtp.py).
+type recordedHead struct {
+	enginetest.Recording
+	dir    string
+	config []byte
+
+	context, newest, n, drafts, tokens []int32
+	logits                             [][]float32
+}
+
+func openHead(t *testing.T, name string) *recordedHead {
+	t.Helper()
+	f := &recordedHead{dir: filepath.Join("testdata", "heads", name)}
+	f.Read(t, f.dir, f)
+	if f.Versions["mlx_vlm"] == "" {
+		t.Fatalf("%s/fixture.json does not say the version of mlx_vlm", f.dir)
+	}
+	var inputs []string
+	for _, file := range []string{"config.json", "model.safetensors", "target.safetensors"} {
+		inputs = append(inputs, filepath.Join(f.dir, file))
+	}
+	f.Check(t, inputs...)
+	var err error
+	if f.config, err = os.ReadFile(inputs[0]); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// read reads the blocks and the text.
+func (f *recordedHead) read(t *testing.T, s *mlx.Scope, target *mlx.Tensors) error {
+	blocks := enginetest.Tensors(t, filepath.Join(f.dir, "blocks.safetensors"))
+	for name, to := range map[string]*[]int32{
+		"context": &f.context, "newest": &f.newest, "n": &f.n, "drafts": &f.drafts,
+	} {
+		var err error
+		if *to, err = mlx.Read[int32](s, blocks.Load(s, name)); err != nil {
+			return err
+		}
+	}
+	var err error
+	if f.tokens, err = mlx.Read[int32](s, target.Load(s, "tokens")); err != nil {
+		return err
+	}
+	f.logits, err = enginetest.ReadRows(s, blocks.Load(s, "logits"))
+	return err
+}
+
+// A headTarget stands for the model that lends embedding and output head.
+type headTarget struct {
+	embedding, head, hidden *mlx.Array
+	scale                   float64
+}
+
+func (r *headTarget) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
+	return s.Take(r.embedding, tokens, 0)
+}
+
+func (r *headTarget) EmbedScale() float64 { return cmp.Or(r.scale, 1) }
+
+func (r *headTarget) Config() lm.Config {
+	return lm.Config{VocabSize: r.embedding.Dim(0), HiddenSize: r.embedding.Dim(1), Layers: 4,
+		Dtype: mlx.Float32}
+}
+
+func (r *headTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	return s.MatMul(hidden, s.Transpose(r.head, 1, 0))
+}
+
+// TestHeadsGuessAsMLXVLM compares the logits and the greedy guesses of chains.
+func TestHeadsGuessAsMLXVLM(t *testing.T) {
+	for _, name := range []string{"qwen35", "qwen35-4bit", "qwen35-layers", "qwen35-moe",
+		"qwen35-published", "qwen35-published-moe"} {
+		t.Run(name, func(t *testing.T) { testQwenHead(t, name) })
+	}
+}
+
+func testQwenHead(t *testing.T, name string) {
+	th := enginetest.NewThread(t)
+	f := openHead(t, name)
+	target := enginetest.Tensors(t, filepath.Join(f.dir, "target.safetensors"))
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
+		if err := f.read(t, s, target); err != nil {
+			return err
+		}
+		of := &headTarget{}
+		for name, to := range map[string]**mlx.Array{"embedding": &of.embedding, "head": &of.head,
+			"hidden": &of.hidden} {
+			*to = s.Keep(s.AsType(target.Load(s, name), mlx.Float32))
+			defer (*to).Free()
+		}
+		w := nn.NewWeights(s, headFile{enginetest.Tensors(t,
+			filepath.Join(f.dir, "model.safetensors"))}, nil)
+		w.Dtype = mlx.Float32
+		m, err := qwen35.NewMTP(w, f.config, of)
+		if err = cmp.Or(err, w.Err()); err != nil {
+			return err
+		}
+		defer m.Free()
+		at := 0
+		for i, context := range f.context {
+			n := int(f.n[i])
+			got, ids, err := chain(s, m, of, append(f.tokens[:context:context], f.newest[i]), n)
+			if err != nil {
+				return err
+			}
+			compareChain(t, i, got, f.logits[at:at+n], ids, f.drafts[at:at+n])
+			at += n
+		}
+		return nil
+	})
+}
+
+// A headFile is one file of a head.
+type headFile struct{ *mlx.Tensors }
+
+func (f headFile) Format(string) string { return f.Metadata()["format"] }
+
+// chain returns the logits of n guesses after a text, and the guesses.
+func chain(s *mlx.Scope, m *qwen35.MTP, of *headTarget, text []int32,
+	n int) (logits [][]float32, ids []int32, err error) {
+	caches := cache.Stack(m.NewCaches(cache.Options{}))
+	defer caches.Free(s)
+	m.Begin(s, caches)
+	rows := len(text) - 1
+	hidden := m.Forward(s, mlx.New(s, text[1:], rows), s.Slice(of.hidden, 0, 0, rows), 0, caches)
+	hidden = s.Slice(hidden, 0, rows-1, rows)
+	var all []*mlx.Array
+	for i := range n {
+		x := of.Unembed(s, hidden)
+		next := s.AsType(s.Argmax(x, -1), mlx.Int32)
+		all = append(all, x)
+		if i+1 < n {
+			hidden = m.Forward(s, next, hidden, rows+i, caches)
+		}
+	}
+	joined := s.Concat(0, all...)
+	if err := s.Eval(append(caches.Arrays(), joined)...); err != nil {
+		return nil, nil, err
+	}
+	logits, err = enginetest.ReadRows(s, joined)
+	for _, row := range logits {
+		ids = append(ids, argmax(row))
+	}
+	return logits, ids, err
+}
+
+// compareChain expects logits within 1e-4 of the recorded ones, and the same guesses.
+func compareChain(t *testing.T, block int, got, want [][]float32, ids, drafts []int32) {
+	t.Helper()
+	off := 0.0
+	for i := range want {
+		if ids[i] != drafts[i] {
+			t.Errorf("block %d: guess %d is %d, not %d", block, i, ids[i], drafts[i])
+		}
+		for j := range want[i] {
+			d := math.Abs(float64(got[i][j] - want[i][j]))
+			if !(d <= 1e-4) {
+				off = max(off, d)
+			}
+		}
+	}
+	if off > 0 {
+		t.Errorf("block %d: logits are off by up to %g", block, off)
+	}
+}
