@@ -198,6 +198,14 @@ func (c *checkpoint) Info(name string) (mlx.TensorInfo, bool) {
 	return mlx.TensorInfo{}, false
 }
 
+// Format returns the format that a tensor's file names, for nn.Weights.
+func (c *checkpoint) Format(name string) string {
+	if t := c.tensors[name]; t != nil {
+		return t.Metadata()["format"]
+	}
+	return ""
+}
+
 // Load implements nn.Source. Every lendEvery it lends the thread to others before it reads. It
 // fails once the context is done. After a failure it reads nothing and reports no progress.
 func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"tandem/models/nn"
+	"tandem/models/qwen35"
 	"tandem/storage/disk"
 )
 
@@ -79,7 +81,8 @@ type textConfig struct {
 // isDrafter reports whether it is a drafter without embedding and head, supported or not. The
 // model_type of a drafter is that of the model whose layers it has.
 func (c *config) isDrafter() bool {
-	return len(c.DFlashConfig) > 0 && string(c.DFlashConfig) != "null" ||
+	return c.ModelType == qwen35.MTPModelType ||
+		len(c.DFlashConfig) > 0 && string(c.DFlashConfig) != "null" ||
 		slices.ContainsFunc(c.Architectures, func(name string) bool {
 			return strings.Contains(name, "DFlash") ||
 				strings.HasSuffix(name, "DraftModel") || strings.HasSuffix(name, "AssistantModel")
@@ -125,7 +128,7 @@ func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 		return nil, nil, errorf(CodeUnsupported,
 			"is a drafter (%s), which guesses for a model and is "+
 				"none itself; load the model it was made for, and see `tandem models drafter`",
-			strings.Join(cfg.Architectures, ", "))
+			cmp.Or(strings.Join(cfg.Architectures, ", "), cfg.ModelType))
 	}
 	if _, ok := architectures[cfg.ModelType]; !ok {
 		return nil, nil, unknownArchitecture(cfg.ModelType)

@@ -15,24 +15,28 @@ import (
 	"tandem/models/dflash"
 	"tandem/models/nn"
 	"tandem/models/pocket"
+	"tandem/models/qwen35"
 	"tandem/models/retrieval"
 )
 
 // DrafterSettings choose between readings of a drafter's checkpoint.
 type DrafterSettings = dflash.Settings
 
-// A Drafter is a loaded drafter of one model: a block network that borrows embedding and head from
-// the model, or a smaller model with the same tokens.
+// A Drafter is a loaded drafter of one model: a block network or a head for multi-token prediction,
+// which borrow embedding and output head from the model, or a smaller model with the same tokens.
 type Drafter struct {
-	Block *dflash.Model // nil if it is a model of its own
-	Model lm.Model      // nil if it is a block network
-	Info  Info          // ContextLength is 0 for a block network: its positions are the target's
+	// One of these is not nil.
+	Block *dflash.Model // a block network
+	Head  *qwen35.MTP   // a head for multi-token prediction
+	Model lm.Model      // a model of its own
+
+	Info Info // ContextLength is 0 for what is no model: its positions are the target's
 
 	thread *mlx.Thread
 	bundle *Bundle // of Model
 }
 
-// IsDrafter reports whether a folder holds a block network, which is no model by itself.
+// IsDrafter reports whether a folder holds a block network or a head, which is no model by itself.
 func IsDrafter(dir string) bool {
 	fsys, err := open(dir)
 	return err == nil && IsDrafterFS(fsys)
@@ -44,7 +48,7 @@ func IsDrafterFS(fsys fs.FS) bool {
 	return err == nil && cfg.isDrafter()
 }
 
-// CheckDrafter asks what the load of a block network asks, without loading it: of its files alone,
+// CheckDrafter asks what the load of such a folder asks, without loading it: of its files alone,
 // or together with the model in the folder target if that is not empty. name stands for the drafter
 // in errors, which are of type *Error.
 func CheckDrafter(fsys fs.FS, name, target string) error {
@@ -59,7 +63,11 @@ func checkDrafter(fsys fs.FS, target string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := dflash.Layers(text); err != nil {
+	n := cfg.network()
+	if n == nil {
+		return errorf(CodeInvalid, "is no drafter, but a model of type %q", cfg.ModelType)
+	}
+	if _, err := n.kept(text); err != nil {
 		return err
 	}
 	c, err := openCheckpoint(context.Background(), fsys, nil)
@@ -79,7 +87,7 @@ func checkDrafter(fsys fs.FS, target string) error {
 		return nil
 	}
 	w := nn.NewChecks(c, cfg.Quantization)
-	if _, err := dflash.New(w, text, m, DrafterSettings{}); err != nil {
+	if err := n.build(&Drafter{}, w, text, m, DrafterSettings{}); err != nil {
 		return err
 	}
 	return w.Err()
@@ -100,8 +108,8 @@ func sizesOf(fsys fs.FS) (*model, error) {
 }
 
 // LoadDrafter loads the drafter in a folder for a target on the same thread, which must outlive it.
-// A DFlash drafter is known by its config.json; any other folder is a smaller model. settings are
-// for a block network. A drafter that was made for another model, or that has other tokens, is
+// A block network and a head are known by their config.json. A model's folder that brings a head for
+// the target is that head. Any other folder is a smaller model. settings are for a block network. A drafter that was made for another model, or that has other tokens, is
 // refused before its weights are read. Errors about the drafter are of type *Error.
 func LoadDrafter(ctx context.Context, target *Bundle, dir string, settings DrafterSettings,
 	opts Options) (*Drafter, error) {
@@ -181,36 +189,28 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 	if err != nil {
 		return nil, err
 	}
-	if !cfg.isDrafter() {
-		return loadSmaller(ctx, target, fsys, opts)
-	}
-	if err := dflash.Pair(text, target.Model.Config()); err != nil {
-		return nil, err
-	}
-	c, err := openCheckpoint(ctx, fsys, opts.Progress)
+	n, c, err := openNetwork(ctx, fsys, text, cfg, target.Model.Config(), opts.Progress)
 	if err != nil {
 		return nil, err
+	}
+	if n == nil {
+		return loadSmaller(ctx, target, fsys, opts)
 	}
 	defer c.close()
 	d := &Drafter{thread: target.thread}
 	err = c.build(d.thread, cfg.Quantization, opts, func(w *nn.Weights) error {
-		m, err := dflash.New(w, text, target.Model.(*model), settings)
+		err := n.build(d, w, text, target.Model.(*model), settings)
 		if err == nil {
 			err = w.Err()
 		}
 		if err != nil {
 			return err
 		}
-		d.Block = m
-		d.Info = Info{
-			Architecture: m.Architecture(),
-			Parameters:   w.Parameters(),
-			FileBytes:    c.stored,
-			Bytes:        w.Bytes(),
-			Quantization: w.Packing(),
-			Dtype:        m.Dtype(),
-			Unpacked:     w.Unpack && w.Unpacking().Elements > 0,
-		}
+		d.Info.Parameters = w.Parameters()
+		d.Info.FileBytes = c.stored
+		d.Info.Bytes = w.Bytes()
+		d.Info.Quantization = w.Packing()
+		d.Info.Unpacked = w.Unpack && w.Unpacking().Elements > 0
 		return nil
 	})
 	if err != nil {
@@ -318,7 +318,11 @@ func (d *Drafter) Close() error {
 		return d.bundle.Close()
 	}
 	return d.thread.Do(context.Background(), func(*mlx.Scope) error {
-		d.Block.Free()
+		if d.Head != nil {
+			d.Head.Free()
+		} else {
+			d.Block.Free()
+		}
 		return nil
 	})
 }

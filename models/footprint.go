@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/models/dflash"
 	"tandem/models/nn"
 )
 
@@ -143,14 +142,10 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 	if err != nil {
 		return f, err
 	}
-	w := nn.NewChecks(c, cfg.Quantization)
-	if cfg.isDrafter() {
-		if f.layers, err = dflash.Layers(text); err == nil {
-			err = dflash.Measure(w, text)
-		}
-		f.unpacking = w.Unpacking()
-		return f, err
+	if n := cfg.network(); n != nil {
+		return f, f.addNetwork(n, c, text, cfg)
 	}
+	w := nn.NewChecks(c, cfg.Quantization)
 	parse, ok := architectures[cfg.ModelType]
 	if !ok {
 		return f, unknownArchitecture(cfg.ModelType)
@@ -165,6 +160,46 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 	f.unpacking = w.Unpacking()
 	f.addMade(c, w.Made())
 	return f, nil
+}
+
+// addNetwork adds what the drafter of a config.json keeps of a text, and what unpacking it changes.
+func (f *Footprint) addNetwork(n *network, c *checkpoint, text []byte, cfg *config) (err error) {
+	w := nn.NewChecks(c, cfg.Quantization)
+	if f.layers, err = n.kept(text); err == nil {
+		err = n.measure(w, text)
+	}
+	f.unpacking = w.Unpacking()
+	return err
+}
+
+// MeasureHead is MeasureDrafter for the head that a model's folder brings. Error: CodeNotFound if it
+// brings none.
+func MeasureHead(dir string) (f Footprint, err error) {
+	fsys, err := open(dir)
+	if err == nil {
+		f, err = measureHead(fsys)
+	}
+	if err != nil {
+		return f, named(err, Options{Name: filepath.Clean(dir)})
+	}
+	return f, nil
+}
+
+func measureHead(fsys fs.FS) (f Footprint, err error) {
+	text, cfg, err := readAnyConfig(fsys)
+	if err != nil {
+		return f, err
+	}
+	c, err := openHead(context.Background(), fsys, cfg, nil)
+	if err != nil {
+		return f, err
+	}
+	if c == nil {
+		return f, errorf(CodeNotFound, "has no head for multi-token prediction")
+	}
+	defer c.close()
+	f.addWeights(c, func(name string) (string, bool) { return name, true })
+	return f, f.addNetwork(heads, c, text, cfg)
 }
 
 // Weights returns the bytes of the weights in memory. wide: floating weights are float32 there.

@@ -135,7 +135,7 @@ func loadFTheta(ctx context.Context, target *Bundle, d *Drafter, fsys fs.FS,
 	}
 	if d.Block == nil {
 		return nil, errorf(CodeInvalid,
-			"an f_theta reads the layers of a block network, and this drafter is a model of its own")
+			"an f_theta reads the layers of a block network, and this drafter is none")
 	}
 	f := &FTheta{Config: config, thread: target.thread}
 	if f.Stack, err = d.Block.Stack(dflash.Embedding(config.Embedding)); err != nil {

@@ -99,7 +99,7 @@ func (b *speculation) sections() []section {
 			bars: onlyAdaptive(shuffledBar, func(way) bool { return true }),
 		})
 	}
-	return append(list, b.chatSections()...)
+	return list
 }
 
 // everything returns every combination, on all workloads.

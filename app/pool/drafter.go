@@ -19,7 +19,7 @@ type Drafter struct {
 	draft.Drafter
 	source string // its folder, or BuiltInDrafter
 	files  *models.Drafter
-	flash  *draft.DFlash // nil if the drafter is a whole model
+	flash  *draft.DFlash // nil if the drafter is no block network
 
 	settings models.DrafterSettings
 	trials   []control.Trial
@@ -42,7 +42,11 @@ func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
 	if err != nil {
 		return nil, err
 	}
-	if d.files.Block == nil {
+	switch {
+	case d.files.Head != nil:
+		d.Drafter = draft.NewMTP(d.files.Head, bundle.Model)
+		return d, nil
+	case d.files.Block == nil:
 		d.Drafter = draft.NewModel(d.files.Model, bundle.Model)
 		return d, nil
 	}
@@ -59,7 +63,8 @@ func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
 // Source returns its folder, or the name of a built-in one.
 func (d *Drafter) Source() string { return d.source }
 
-// Readings returns the ways to read its checkpoint, the usual one first. A whole model has none.
+// Readings returns the ways to read its checkpoint, the usual one first. Only a block
+// network has some.
 func (d *Drafter) Readings() []models.DrafterSettings {
 	if d.files.Block == nil {
 		return nil

@@ -68,8 +68,12 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 	s, err := inspect()
 	m, refused := p.loadable(s, set)
 	if drafter != "" && drafter != BuiltInDrafter {
-		size, e := p.drafters.get(drafter, listFiles(drafter), func() (models.Footprint, error) {
-			return models.MeasureDrafter(drafter)
+		name, read := drafter, models.MeasureDrafter
+		if drafter == row.Path {
+			name, read = drafter+" head", models.MeasureHead
+		}
+		size, e := p.drafters.get(name, listFiles(drafter), func() (models.Footprint, error) {
+			return read(drafter)
 		})
 		if e == nil {
 			m.draftsWide = p.computesWide(size, set.dtype)
