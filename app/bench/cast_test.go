@@ -20,11 +20,12 @@ import (
 type cast struct {
 	drafters []draft.Drafter
 	block    *steeredBlock
+	head     *steeredHead
 	free     []func() error
 }
 
-// cast loads a DFlash network with a block of 16 rows, and the model's own weights again as a draft
-// model. The caller closes it.
+// cast loads a DFlash network with a block of 16 rows, a head for multi-token prediction, and the
+// model's own weights again as a draft model. The caller closes it.
 func (l *lossless) cast() *cast {
 	l.t.Helper()
 	config := l.bundle.Model.Config()
@@ -43,8 +44,11 @@ func (l *lossless) cast() *cast {
 		"dflash_config": map[string]any{"mask_token_id": vocab - 1,
 			"target_layer_ids": []int{0, config.Layers - 1}},
 	}))
+	head := load(enginetest.TinyHead(l.t, map[string]any{
+		"vocab_size": vocab, "hidden_size": config.HiddenSize,
+	}))
 	twin := load(l.dir)
-	c := &cast{block: &steeredBlock{Block: network.Block}}
+	c := &cast{block: &steeredBlock{Block: network.Block}, head: &steeredHead{Head: head.Head}}
 	var flash *draft.DFlash
 	if err := l.th.Do(l.t.Context(), func(s *mlx.Scope) error {
 		flash = draft.NewDFlash(s, c.block, vocab)
@@ -53,13 +57,14 @@ func (l *lossless) cast() *cast {
 		l.t.Fatal(err)
 	}
 	c.drafters = []draft.Drafter{draft.Prediction{}, flash,
+		draft.NewMTP(c.head, &headSteeringTarget{l.bundle.Model, c.head}),
 		draft.NewModel(&stumblingModel{Model: twin.Model}, l.bundle.Model), draft.Ngram{}}
 	c.free = []func() error{
 		func() error {
 			return l.th.Do(context.Background(),
 				func(*mlx.Scope) error { flash.Free(); return nil })
 		},
-		network.Close, twin.Close,
+		network.Close, head.Close, twin.Close,
 	}
 	return c
 }
@@ -105,6 +110,38 @@ func (w *steeredBlock) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return s.Add(logits, mlx.New(s, sure, n, vocab))
 }
 
+// A steeredHead is a real head that knows how the text goes on. One guess in five is wrong.
+type steeredHead struct {
+	draft.Head
+	text []int32 // prompt and answer
+	at   int     // position that the last row guesses
+}
+
+func (w *steeredHead) Forward(s *mlx.Scope, tokens, hidden *mlx.Array, pos int,
+	caches []cache.Cache) *mlx.Array {
+	w.at = pos + tokens.Dim(0) + 1
+	return w.Head.Forward(s, tokens, hidden, pos, caches)
+}
+
+// A headSteeringTarget is the target model, whose output head the head borrows.
+type headSteeringTarget struct {
+	lm.Model
+	to *steeredHead
+}
+
+func (w *headSteeringTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	logits := w.Model.Unembed(s, hidden)
+	sure := make([]float32, logits.Dim(1))
+	if at := w.to.at; at < len(w.to.text) {
+		id := int(w.to.text[at])
+		if at%5 == 3 {
+			id = (id + 1) % min(len(sure), 256)
+		}
+		sure[id] = 1e4
+	}
+	return s.Add(logits, mlx.New(s, sure, 1, len(sure)))
+}
+
 // A stumblingModel raises the logit of an arbitrary token in every seventh call.
 type stumblingModel struct {
 	lm.Model
@@ -144,6 +181,7 @@ func suit(r engine.Request, d draft.Drafter) engine.Request {
 // because a prediction comes before them all.
 func (c *cast) giveAnswer(r *engine.Request, d draft.Drafter, answer []int32) {
 	c.block.text = slices.Concat(r.Prompt, answer)
+	c.head.text = c.block.text
 	if _, ok := d.(draft.Prediction); !ok {
 		return
 	}
