@@ -19,6 +19,9 @@ type block struct {
 
 	draw     *draw      // (n+1): of what follows
 	accepted *mlx.Array // () int32, nil without drafts
+
+	confidence *mlx.Array // () float32, of the drafter; nil if it does not say
+	trust      float64    // the same, read
 }
 
 // buildVerify builds the graph of a block with drafts p, up to the verdict.
@@ -59,6 +62,9 @@ func (b *block) arrays() []*mlx.Array {
 	if b.accepted != nil {
 		list = append(list, b.accepted)
 	}
+	if b.confidence != nil {
+		list = append(list, b.confidence)
+	}
 	return append(list, b.liveArrays()...)
 }
 
@@ -72,6 +78,13 @@ func (b *block) read(s *mlx.Scope) ([]Token, error) {
 			return nil, err
 		}
 		accepted = int(a[0])
+	}
+	if b.confidence != nil {
+		x, err := mlx.Read[float32](s, b.confidence)
+		if err != nil {
+			return nil, err
+		}
+		b.trust = float64(x[0])
 	}
 	tokens, err := b.draw.read(s)
 	if err != nil {

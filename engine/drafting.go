@@ -13,6 +13,7 @@ import (
 // openDrafts begins the drafts of a task. A drafter that fails costs only itself.
 func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 	t.drafts = make([]draft.Draft, len(e.opts.Drafters))
+	t.course = e.selectorFor(t).NewCourse()
 	if depth := t.req.Speculation.Depth; t.limit < 2 || depth != nil && *depth == 0 {
 		return // the prompt gives the only token, or no round has drafts
 	}

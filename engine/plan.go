@@ -54,28 +54,28 @@ func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 			e.dropPanicked(t, asked, fmt.Errorf("%v", v))
 		}
 	}()
-	limits := make([]int, len(t.drafts))
+	prospects := make([]draft.Prospect, len(t.drafts))
 	for i := range t.drafts {
 		asked = i
-		limits[i] = e.maxDrafts(t, i)
-		t.hadDrafts = t.hadDrafts || limits[i] > 0
+		prospects[i] = e.prospect(t, i)
+		t.hadDrafts = t.hadDrafts || prospects[i].Limit > 0
 	}
 	asked = -1
 	r := t.req.Speculation
 	if r.Depth == nil && !r.Exact {
 		var err error
 		if alone {
-			t.choice, err = e.selectorFor(t).Next(len(t.tokens), limits)
+			t.choice, err = e.selectorFor(t).Next(t.course, t.tokens, prospects)
 		} else {
-			o, ok, err = e.selectorFor(t).Among(len(t.tokens), limits)
+			o, ok, err = e.selectorFor(t).Among(t.course, t.tokens, prospects)
 		}
 		if err != nil {
 			e.opts.Logger.Warn("choosing how to draft", "error", err)
 		}
 		return o, ok
 	}
-	for i, n := range limits {
-		if n > 0 {
+	for i, p := range prospects {
+		if n := p.Limit; n > 0 {
 			if r.Depth != nil {
 				n = min(n, *r.Depth)
 			}
@@ -86,17 +86,27 @@ func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 	return o, false
 }
 
-// maxDrafts returns how many tokens the i-th draft of the task could propose now.
-func (e *Engine) maxDrafts(t *task, i int) int {
-	if t.drafts[i] == nil {
-		return 0
+// prospect returns what the i-th draft of the task could propose now.
+func (e *Engine) prospect(t *task, i int) (p draft.Prospect) {
+	d := t.drafts[i]
+	if d == nil {
+		return p
 	}
 	// The last allowed token is the target's own.
 	n := min(e.opts.Drafters[i].MaxDrafts(), t.maxRows()-1, t.limit-t.generated()-1)
-	if p, ok := t.drafts[i].(draft.Peeker); ok && n > 0 {
-		n = min(n, p.Peek(t.tokens, n))
+	if peeker, ok := d.(draft.Peeker); ok && n > 0 {
+		n = min(n, peeker.Peek(t.tokens, n))
 	}
-	return max(n, 0)
+	if p.Limit = max(n, 0); p.Limit == 0 {
+		return p
+	}
+	if f, ok := d.(draft.Featured); ok {
+		p.Features = f.Features(t.tokens)
+	}
+	if g, ok := d.(draft.Guesser); ok {
+		p.Guess = g.Guess(t.tokens, n)
+	}
+	return p
 }
 
 // learn takes in what a round cost, if nothing else ran beside it and the engine had chosen the

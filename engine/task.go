@@ -45,6 +45,7 @@ type task struct {
 	inFlight *draw // the token being computed; nil while the prompt is read and between blocks
 
 	drafts []draft.Draft // by drafter; nil until the first chunk, or not wanted, or failed
+	course *draft.Course // how its drafts did; nil as long as there are none
 	choice draft.Choice  // of the next round
 
 	hadDrafts bool // a draft had something to propose

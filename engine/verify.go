@@ -31,6 +31,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 		if err != nil {
 			return err
 		}
+		b.confidence = p.Confidence
 		proposed := time.Now()
 		t.stats.Build += proposed.Sub(start) - (s.TimeInC() - inC)
 		if p.N > 0 && t.req.Speculation.Timed {
@@ -108,8 +109,10 @@ func (e *Engine) emitBlock(b *block, read []Token, cost time.Duration, alone boo
 		}
 	}
 	e.saveCheckpoints(t)
+	r := draft.Round{Depth: b.n, Accepted: accepted, Cost: cost, Confidence: b.trust}
+	t.course.Record(t.choice.Arm, r)
 	if b.n > 0 || b.carried == 0 { // else it cost what it took to catch up
-		e.learn(t, alone, draft.Round{Depth: b.n, Accepted: accepted, Cost: cost})
+		e.learn(t, alone, r)
 	}
 }
 
@@ -128,11 +131,17 @@ func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Pro
 	}
 	if e.tryDraft(s, t, i, func() error {
 		p = t.drafts[i].Propose(s, t.tokens, n)
+		if p.Confidence == nil && p.LogQ != nil {
+			p.Confidence = draft.Confidence(s, p.LogQ)
+		}
 		if p.N == 0 || t.req.Speculation.Fused {
 			return s.Err()
 		}
 		keep := append([]*mlx.Array{current, p.Tokens}, t.drafts[i].Arrays()...)
 		keep = append(append(keep, t.sampler.Arrays()...), noise...)
+		if p.Confidence != nil {
+			keep = append(keep, p.Confidence)
+		}
 		if p.LogQ != nil && t.req.Speculation.Rule == Rejection {
 			keep = append(keep, p.LogQ) // the other rule does not ask for it
 		}

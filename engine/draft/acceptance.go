@@ -34,7 +34,8 @@ const (
 // An acceptance holds how often the draft at each position is accepted, given that all before it
 // were.
 type acceptance struct {
-	rates [MaxDepth]rate
+	rates    [MaxDepth]rate
+	survival survival
 }
 
 type rate struct {
@@ -43,6 +44,18 @@ type rate struct {
 	samples int
 	window  int // samples since the text changed
 	streak  int // equal samples at the end: accepted if positive, else rejected
+}
+
+// learn takes in a round with the outlook that its proposal had.
+func (a *acceptance) learn(x outlook, drafts, accepted int) {
+	n := min(drafts, accepted+1, MaxDepth)
+	o := a.survival.odds(x)
+	rates := a.lasting()
+	for i := range n {
+		rates[i] = o.of(rates[i], i)
+	}
+	a.survival.record(x, rates[:n], accepted)
+	a.record(drafts, accepted)
 }
 
 // record takes in a round: how many drafts it had, and how many of them, the first ones, were
@@ -81,18 +94,27 @@ func (r *rate) record(accepted bool) {
 }
 
 // expected returns how many tokens a round of each depth emits on average, the target's own
-// included.
-func (a *acceptance) expected() (tokens [MaxDepth + 1]float64) {
+// included, where the odds are so many times the usual ones.
+func (a *acceptance) expected(o odds) (tokens [MaxDepth + 1]float64) {
 	tokens[0] = 1
-	reach, lean := 1.0, priorRate
+	reach := 1.0
+	for i, p := range a.lasting() {
+		reach *= o.of(p, i)
+		tokens[i+1] = tokens[i] + reach
+	}
+	return tokens
+}
+
+// lasting returns how often the draft at each position is accepted after those before it.
+func (a *acceptance) lasting() (rates [MaxDepth]float64) {
+	lean := priorRate
 	for i, r := range a.rates {
 		own := min(float64(r.samples)/trusted, 1)
 		if i > 0 {
 			own = float64(r.window) / float64(r.window+leaning)
 		}
 		lean = own*r.mean + (1-own)*lean
-		reach *= lean
-		tokens[i+1] = tokens[i] + reach
+		rates[i] = lean
 	}
-	return tokens
+	return rates
 }

@@ -53,12 +53,18 @@ type Round struct {
 	Depth    int           // drafts proposed and verified, which may be fewer than asked for
 	Accepted int           // of Depth
 	Cost     time.Duration // of drafting and verifying
+
+	// Confidence is how much of a whole proposal the drafter itself takes to be accepted, from 0 to
+	// 1; 0 if it does not say.
+	Confidence float64
+
+	sight outlook // of the proposal
 }
 
 // Depth returns how many drafts the next round should ask for, at most max; 0 is a plain round. It
 // changes nothing: asking again gives the same answer.
 func (c *controller) Depth(max int) int {
-	return c.plan(max, 0)
+	return c.plan(max, 0, even)
 }
 
 // Round takes in a round with drafts. If the drafter proposed nothing, call Plain.
@@ -79,7 +85,7 @@ func (c *controller) pays() bool { return c.chosen > 0 && c.curve.frontier() > 0
 
 // plan returns the depth of the next round. rival is what another drafter would give in it, in
 // tokens per second.
-func (c *controller) plan(limit int, rival float64) int {
+func (c *controller) plan(limit int, rival float64, o odds) int {
 	limit = min(limit, c.limit)
 	switch {
 	case limit <= 0, c.curve.points[0].samples < settling, c.budget.spent():
@@ -87,13 +93,13 @@ func (c *controller) plan(limit int, rival float64) int {
 	case c.probe.rounds > 0:
 		return min(c.probe.depth, limit)
 	}
-	return c.choose(limit, rival)
+	return c.choose(limit, rival, o)
 }
 
 // best returns the number of drafts, from one to limit, that gives the most tokens per second, and
 // that rate.
-func (c *controller) best(limit int) (depth int, rate float64) {
-	tokens := c.rates.expected()
+func (c *controller) best(limit int, o odds) (depth int, rate float64) {
+	tokens := c.rates.expected(o)
 	for d := 1; d <= min(limit, c.limit, max(2*c.curve.frontier(), 1)); d++ {
 		if r := tokens[d] / c.curve.at(d); r > rate*(1+1e-9) {
 			depth, rate = d, r
@@ -108,8 +114,8 @@ func (c *controller) best(limit int) (depth int, rate float64) {
 }
 
 // choose returns best where it beats plain decoding and the rival, else 0.
-func (c *controller) choose(limit int, rival float64) int {
-	depth, rate := c.best(limit)
+func (c *controller) choose(limit int, rival float64, o odds) int {
+	depth, rate := c.best(limit, o)
 	least := 1.0
 	if c.chosen == 0 {
 		least += gain
@@ -128,7 +134,7 @@ func (c *controller) round(r Round) {
 		return
 	}
 	c.curve.record(depth, r.Cost, c.last == depth)
-	c.rates.record(depth, accepted)
+	c.rates.learn(r.sight, depth, accepted)
 	begun := c.last == 0
 	c.last = depth
 	if plain := c.curve.at(0); plain > 0 {
@@ -166,6 +172,12 @@ func (c *controller) plain(cost time.Duration) {
 	c.lookAhead()
 }
 
+// witnessed takes in what became of a guess that was not drafted: so many of its tokens, the first
+// ones, are decided, and so many came.
+func (c *controller) witnessed(x outlook, decided, came int) {
+	c.rates.learn(x, decided, came)
+}
+
 // otherRound takes in a round of another drafter.
 func (c *controller) otherRound() {
 	c.last = -1
@@ -180,7 +192,7 @@ func (c *controller) otherRound() {
 
 // tryBest starts a probe of the depth that would be best if this drafter proposed.
 func (c *controller) tryBest() {
-	depth, _ := c.best(c.limit)
+	depth, _ := c.best(c.limit, even)
 	c.startProbe(depth)
 }
 
@@ -198,7 +210,7 @@ func (c *controller) lookAhead() {
 	if c.curve.points[0].samples < settling {
 		return
 	}
-	c.chosen = c.choose(c.limit, 0)
+	c.chosen = c.choose(c.limit, 0, even)
 	cost := c.curve.at(c.chosen)
 	moved := max(c.chosen-c.settled, c.settled-c.chosen) > 1 || (c.chosen == 0) != (c.settled == 0)
 	if moved || cost > c.settledCost*(1+drift) || cost < c.settledCost*(1-drift) {
@@ -216,14 +228,14 @@ func (c *controller) lookAhead() {
 	}
 	if c.probe.rounds > 0 {
 		if c.chosen == 0 && c.curve.measured(c.probe.depth) {
-			c.probe.depth, _ = c.best(c.limit)
+			c.probe.depth, _ = c.best(c.limit, even)
 		}
 		return
 	}
 	switch {
 	case c.chosen == 0:
 		if c.probe.tick() {
-			depth, _ := c.best(c.limit)
+			depth, _ := c.best(c.limit, even)
 			// The cost of few drafts says little of many: another kernel may compute them.
 			// Now and then more are tried than ever before.
 			deeper := min(2*c.curve.frontier(), c.limit)
@@ -232,7 +244,7 @@ func (c *controller) lookAhead() {
 			}
 			c.startProbe(depth)
 			c.probe.turn++
-			tokens := c.rates.expected()
+			tokens := c.rates.expected(even)
 			lost := c.curve.at(depth)/c.curve.at(0) - tokens[depth]
 			c.probe.next(min(max(spreadOver(lost+restart), parkedLimit), probeLimit))
 			c.probe.stretch(lost)
@@ -248,7 +260,7 @@ func (c *controller) lookAhead() {
 		if depth == c.chosen {
 			depth = 0
 		}
-		tokens := c.rates.expected()
+		tokens := c.rates.expected(even)
 		lost := 1 - tokens[depth]/c.curve.at(depth)/(tokens[c.chosen]/c.curve.at(c.chosen))
 		c.probe.start(depth, probeRounds)
 		c.probe.next(probeLimit)

@@ -64,7 +64,7 @@ func TestAcceptanceFollowsTheText(t *testing.T) {
 	}
 	// The third position leans on the second as on 8 accepted drafts, those after it on it.
 	third := 8.0 / 28
-	if got := a.expected(); got[0] != 1 || got[1] != 2 || got[2] != 3 ||
+	if got := a.expected(even); got[0] != 1 || got[1] != 2 || got[2] != 3 ||
 		math.Abs(got[3]-3-third) > 1e-9 || math.Abs(got[MaxDepth]-3-third/(1-third)) > 1e-9 {
 		t.Errorf("expected tokens %v", got)
 	}
@@ -76,7 +76,7 @@ func TestAcceptanceFollowsTheText(t *testing.T) {
 	for range 3 {
 		a.record(8, 4)
 	}
-	if got := a.expected(); got[5] < 5.5 || got[8] < 6.5 {
+	if got := a.expected(even); got[5] < 5.5 || got[8] < 6.5 {
 		t.Errorf("expected tokens %v, three rejected drafts are believed", got[:9])
 	}
 }
@@ -161,7 +161,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := warm.State()
-	if want := (State{s.Costs[1:], s.Rates}); !reflect.DeepEqual(got, want) {
+	if want := (State{s.Costs[1:], s.Rates, s.Signs}); !reflect.DeepEqual(got, want) {
 		t.Errorf("restored %+v, want %+v", got, want)
 	}
 	for range settling + 1 {
@@ -176,6 +176,9 @@ func TestInvalidStatesAreRefused(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	cost := func(c ...Cost) State { return State{Costs: c} }
 	rates := func(r ...Rate) State { return State{Rates: r} }
+	sign := func(mean, first, later float64) State {
+		return State{Signs: []Sign{{"match", mean, first, later}}}
+	}
 	for name, s := range map[string]State{
 		"cost NaN":         cost(Cost{0, nan, 1}),
 		"cost infinite":    cost(Cost{0, inf, 1}),
@@ -192,6 +195,12 @@ func TestInvalidStatesAreRefused(t *testing.T) {
 		"rate negative":    rates(Rate{-0.01, 1}),
 		"rate unsampled":   rates(Rate{0.5, -1}),
 		"many positions":   rates(make([]Rate, MaxDepth+1)...),
+		"mean NaN":         sign(nan, 0, 0),
+		"mean above 1":     sign(1.1, 0, 0),
+		"weight NaN":       sign(0, nan, 0),
+		"weight infinite":  sign(0, 0, inf),
+		"weight huge":      sign(0, -mostWeight-1, 0),
+		"many signs":       {Signs: make([]Sign, maxSigns+1)},
 	} {
 		c := newController(15)
 		before := *c

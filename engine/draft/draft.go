@@ -94,4 +94,16 @@ type Proposal struct {
 	// LogQ has the processed distribution that each token was drawn from, (N, V) unnormalised
 	// log-probabilities in float32; nil if the tokens are certain guesses.
 	LogQ *mlx.Array
+
+	// Confidence is the share of the proposal that the drafter itself takes to be accepted, ()
+	// float32 from 0 to 1; nil if it does not say. A LogQ says it too, see Confidence.
+	Confidence *mlx.Array
+}
+
+// Confidence returns the share of a proposal that is accepted if a draft is as likely to be right as
+// it is by logQ (n, V).
+func Confidence(s *mlx.Scope, logQ *mlx.Array) *mlx.Array {
+	top := s.Sub(s.Max(logQ, -1, false), s.LogSumExp(logQ, -1, false)) // (n)
+	reach := s.Exp(s.Cumsum(top, 0))
+	return s.Mul(s.Sum(reach, 0, false), s.Scalar(1/float64(logQ.Dim(0)), mlx.Float32))
 }

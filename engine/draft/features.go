@@ -11,6 +11,15 @@ type Featured interface {
 	Features(history []int32) Features
 }
 
+// A Guesser is a draft whose proposals are known before the round, at no cost.
+type Guesser interface {
+	Draft
+
+	// Guess returns the at most n tokens that Propose would return for history. They are not to be
+	// changed.
+	Guess(history []int32, n int) []int32
+}
+
 // Features are signs of how likely a proposal is accepted, known before its round.
 type Features struct {
 	Match int     // tokens before the proposal that occurred so before, at most maxFeature

@@ -62,6 +62,9 @@ func certain(s *mlx.Scope, tokens []int32) Proposal {
 	return Proposal{N: len(tokens), Tokens: mlx.New(s, tokens, len(tokens))}
 }
 
+// Guess implements Guesser.
+func (d *ngramDraft) Guess(history []int32, n int) []int32 { return d.propose(history, n) }
+
 func (d *ngramDraft) propose(history []int32, n int) []int32 {
 	n = d.Peek(history, n)
 	return d.found[:n:n]

@@ -61,6 +61,12 @@ func (d *PredictionDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal
 	return certain(s, d.propose(history, n))
 }
 
+// Guess implements Guesser.
+func (d *PredictionDraft) Guess(history []int32, n int) []int32 {
+	n = d.Peek(history, n)
+	return d.prediction.next()[:n:n]
+}
+
 func (d *PredictionDraft) propose(history []int32, n int) []int32 {
 	n = d.Peek(history, n)
 	if n == 0 {

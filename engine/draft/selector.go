@@ -46,25 +46,30 @@ type Choice struct {
 	Arm    int // index of the drafter, -1 for a plain round
 	Depth  int // drafts to ask for
 	bucket int
-	pays   bool // by what was measured, drafts gain
+	pays   bool    // by what was measured, drafts gain
+	sight  outlook // of the drafter's proposal
 }
 
-// Next returns the choice for a request with context tokens. limits says for each arm how many
-// tokens it could propose in this round, 0 if none. An error comes from loading what was learned;
+// Next returns the choice for the next round of a request. text is the request's so far. The
+// prospects say for each arm what it could propose. An error comes from loading what was learned;
 // the choice is good all the same.
-func (s *Selector) Next(context int, limits []int) (Choice, error) {
-	bucket := Bucket(context)
+func (s *Selector) Next(c *Course, text []int32, prospects []Prospect) (Choice, error) {
+	bucket := Bucket(len(text))
 	arms, err := s.open(bucket)
 	choice := Choice{Arm: -1, bucket: bucket}
+	sights := s.look(c, arms, text, prospects)
+	chances := make([]odds, len(arms))
 	rates := make([]float64, len(arms))
 	for i, c := range arms {
-		if limits[i] > 0 {
-			_, rates[i] = c.best(limits[i])
+		if limit := prospects[i].Limit; limit > 0 {
+			chances[i] = c.rates.survival.odds(sights[i])
+			_, rates[i] = c.best(limit, chances[i])
 			choice.pays = choice.pays || c.pays()
 		}
 	}
 	for i, c := range arms {
-		if limits[i] <= 0 {
+		limit := prospects[i].Limit
+		if limit <= 0 {
 			continue
 		}
 		rival := 0.0
@@ -73,16 +78,32 @@ func (s *Selector) Next(context int, limits []int) (Choice, error) {
 				rival = max(rival, r)
 			}
 		}
-		depth := c.plan(limits[i], rival)
+		depth := c.plan(limit, rival, chances[i])
 		probing := c.probe.rounds > 0 && !s.budget.spent()
 		if depth > 0 && (probing || choice.Arm < 0) {
-			choice.Arm, choice.Depth = i, depth
+			choice.Arm, choice.Depth, choice.sight = i, depth, sights[i]
 		}
 		if probing && (depth > 0 || rival < rates[i]) {
 			break // a probe of no drafts too, by the drafter that leads
 		}
 	}
 	return choice, err
+}
+
+// look returns the outlook of each arm's proposal. On the way it learns what came of guesses that
+// were known before their rounds.
+func (s *Selector) look(c *Course, arms []*controller, text []int32,
+	prospects []Prospect) []outlook {
+	sights := make([]outlook, len(arms))
+	for i, p := range prospects {
+		if decided, came, x, ok := c.judge(i, text); ok {
+			arms[i].witnessed(x, decided, came)
+			c.stages[i].took(decided, came)
+		}
+		sights[i] = c.outlook(i, p.Features)
+		c.guesses(i, text, p.Guess, sights[i])
+	}
+	return sights
 }
 
 // An Offer is a round with drafts that a request among others could have.
@@ -102,23 +123,25 @@ func (o Offer) Rate() float64 { return o.Tokens / o.Cost }
 // Rounds of a request among others teach nothing. So it goes no deeper than was measured, and a
 // probe that is due waits. It works without a cost of plain rounds: an engine whose requests always
 // overlap never has one.
-func (s *Selector) Among(context int, limits []int) (o Offer, ok bool, err error) {
-	bucket := Bucket(context)
+func (s *Selector) Among(c *Course, text []int32,
+	prospects []Prospect) (o Offer, ok bool, err error) {
+	bucket := Bucket(len(text))
 	arms, err := s.open(bucket)
 	best := 0.0
-	for i, c := range arms {
-		if limits[i] <= 0 || s.budget.spent() {
+	for i, a := range arms {
+		if prospects[i].Limit <= 0 || s.budget.spent() {
 			continue
 		}
-		depth, rate := c.best(limits[i])
-		alone := c.curve.points[0].samples >= settling
-		known := alone && depth <= c.curve.frontier() || c.curve.measured(depth)
-		if !known || rate <= best || alone && rate <= 1/c.curve.at(0) {
+		x := c.outlook(i, prospects[i].Features)
+		depth, rate := a.best(prospects[i].Limit, a.rates.survival.odds(x))
+		alone := a.curve.points[0].samples >= settling
+		known := alone && depth <= a.curve.frontier() || a.curve.measured(depth)
+		if !known || rate <= best || alone && rate <= 1/a.curve.at(0) {
 			continue
 		}
 		best, ok = rate, true
-		cost := c.curve.at(depth)
-		o = Offer{Choice{Arm: i, Depth: depth, bucket: bucket}, rate * cost, cost, alone}
+		cost := a.curve.at(depth)
+		o = Offer{Choice{Arm: i, Depth: depth, bucket: bucket, sight: x}, rate * cost, cost, alone}
 	}
 	return o, ok, err
 }
@@ -126,6 +149,7 @@ func (s *Selector) Among(context int, limits []int) (o Offer, ok bool, err error
 // Round takes in a round of the chosen drafter. If it proposed nothing, call Plain.
 func (s *Selector) Round(choice Choice, r Round) {
 	s.learned[choice.bucket] = true
+	r.sight = choice.sight
 	for i, c := range s.buckets[choice.bucket] {
 		if i == choice.Arm {
 			c.Round(r) // earns for all
@@ -187,7 +211,7 @@ func (s *Selector) moveOwnRates(arms, from []*controller) {
 		if !a.Own {
 			continue
 		}
-		arms[i].rates = acceptance{}
+		arms[i].rates.rates = [MaxDepth]rate{}
 		if from != nil {
 			arms[i].rates = from[i].rates
 		}
@@ -198,7 +222,7 @@ func (s *Selector) moveOwnRates(arms, from []*controller) {
 // many proposals were accepted and has them tried soon. What its rounds cost is kept.
 func (s *Selector) Renew(arm int) {
 	for _, arms := range s.buckets {
-		arms[arm].rates = acceptance{}
+		arms[arm].rates.rates = [MaxDepth]rate{}
 		arms[arm].probe.reset()
 	}
 }

@@ -94,7 +94,7 @@ func TestSelectorIsNearTheBestFixedChoice(t *testing.T) {
 			s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}},
 				nil)
 			next := func(limits []int) Choice {
-				c, err := s.Next(100, limits)
+				c, err := next(s, 100, limits)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -179,7 +179,7 @@ func TestSelectorSavesWhatDraftersLearned(t *testing.T) {
 		{Name: "ngram", Limit: 15}}, store)
 	round := func(context, arm, accepted int) {
 		t.Helper()
-		c, err := s.Next(context, []int{15, 15})
+		c, err := next(s, context, []int{15, 15})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func TestSelectorWorksWithoutItsStore(t *testing.T) {
 		"hostile": memory{{"m", "dflash", 1024}: {Costs: []Cost{{Depth: 0, Seconds: -1}}}},
 	} {
 		s := NewSelector("m", arms, store)
-		if c, err := s.Next(10, []int{15}); err == nil || c.Arm != -1 {
+		if c, err := next(s, 10, []int{15}); err == nil || c.Arm != -1 {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
 		drive(t, s, newRun(world{"", 15, linear(0.3, 0.1), always(0.8), 0}, 1), 10, 500)
@@ -256,7 +256,7 @@ func (failing) SavePolicy(Key, State) error    { return errors.New("disk") }
 func drive(t *testing.T, s *Selector, r *run, context, n int) {
 	t.Helper()
 	for r.tokens < n {
-		c, err := s.Next(context, []int{r.limit})
+		c, err := next(s, context, []int{r.limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +274,7 @@ func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 	arms := []Arm{{Name: "ngram", Limit: 31}}
 	among := func(s *Selector) (Offer, bool) {
 		t.Helper()
-		o, ok, err := s.Among(500, []int{31})
+		o, ok, err := s.Among(s.NewCourse(), make([]int32, 500), prospects([]int{31}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 	good := NewSelector("m", arms, nil)
 	drive(t, good, newRun(world{"", 31, linear(0.3, 0.1), always(0.8), 0}, 1), 500, 2000)
 	known := good.buckets[1024][0]
-	depth, best := known.best(31)
+	depth, best := known.best(31, even)
 	check := func(what string, s *Selector) {
 		t.Helper()
 		o, ok := among(s)
@@ -313,7 +313,7 @@ func TestSelectorAmongOffersMeasuredDrafts(t *testing.T) {
 	r := newRun(world{"", 31, linear(1, 0.5), always(0.05), 0}, 1)
 	for probing := false; !probing; {
 		drive(t, bad, r, 500, r.tokens+1)
-		next, err := bad.Next(500, []int{31})
+		next, err := next(bad, 500, []int{31})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,7 +358,7 @@ func TestSelectorKeepsOwnAcceptanceAcrossBuckets(t *testing.T) {
 	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, Own: true},
 		{Name: "ngram", Limit: 31}}, nil)
 	next := func(context int) []*controller {
-		if _, err := s.Next(context, []int{31, 31}); err != nil {
+		if _, err := next(s, context, []int{31, 31}); err != nil {
 			t.Fatal(err)
 		}
 		return s.buckets[Bucket(context)]
@@ -401,7 +401,7 @@ func TestTwoFailingDraftersCostNoMoreThanOne(t *testing.T) {
 			s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}},
 				nil)
 			clock, _ := d.play(seed, n, func(limits []int) Choice {
-				c, _ := s.Next(100, limits)
+				c, _ := next(s, 100, limits)
 				return c
 			}, s.Round, s.Plain)
 			return n * plainStep.Seconds() / clock.Seconds()
@@ -413,7 +413,7 @@ func TestTwoFailingDraftersCostNoMoreThanOne(t *testing.T) {
 	}
 	s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}}, nil)
 	for _, context := range []int{100, 5000} {
-		if _, err := s.Next(context, []int{1, 1}); err != nil {
+		if _, err := next(s, context, []int{1, 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -452,7 +452,7 @@ func TestSelectorFollowsTheBetterDrafter(t *testing.T) {
 			arms := make([][]int, 5)
 			token := 0
 			d.play(seed, 4*stretch, func(limits []int) Choice {
-				c, err := s.Next(100, limits)
+				c, err := next(s, 100, limits)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -487,4 +487,18 @@ func TestSelectorFollowsTheBetterDrafter(t *testing.T) {
 			}
 		}
 	}
+}
+
+// prospects are those of drafters of which only the limits are known.
+func prospects(limits []int) []Prospect {
+	list := make([]Prospect, len(limits))
+	for i, n := range limits {
+		list[i].Limit = n
+	}
+	return list
+}
+
+// next chooses a round of a request of which nothing is known but its length.
+func next(s *Selector, context int, limits []int) (Choice, error) {
+	return s.Next(s.NewCourse(), make([]int32, context), prospects(limits))
 }

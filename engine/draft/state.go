@@ -37,6 +37,18 @@ type Store interface {
 type State struct {
 	Costs []Cost `json:"costs"` // by depth, ascending
 	Rates []Rate `json:"rates"` // by position
+
+	// Signs say how acceptance depends on what is known before a round. Those that are missing, as
+	// in states of earlier versions, are as for a new controller.
+	Signs []Sign `json:"signs,omitempty"`
+}
+
+// A Sign is one thing that is known before a round.
+type Sign struct {
+	Name  string  `json:"name"`
+	Mean  float64 `json:"mean"`  // over rounds, from 0 to 1
+	First float64 `json:"first"` // weight for the first draft of a round
+	Later float64 `json:"later"` // weight for the others
 }
 
 // A Cost is the measured cost of rounds of one depth.
@@ -57,6 +69,7 @@ type Rate struct {
 const (
 	maxRoundSeconds = 600.0
 	maxSamples      = 1 << 20 // more counts as that many
+	maxSigns        = 64
 )
 
 // Check refuses a state that no controller has written.
@@ -88,6 +101,23 @@ func (s State) Check() error {
 			return fmt.Errorf("learned policy: position %d has %d samples", i, r.Samples)
 		}
 	}
+	return checkSigns(s.Signs)
+}
+
+func checkSigns(signs []Sign) error {
+	if len(signs) > maxSigns {
+		return fmt.Errorf("learned policy: %d signs; there are %d at most", len(signs), maxSigns)
+	}
+	for _, x := range signs {
+		switch {
+		case !(x.Mean >= 0 && x.Mean <= 1):
+			return fmt.Errorf("learned policy: sign %q has a mean of %v, which is not between 0 and 1",
+				x.Name, x.Mean)
+		case !(math.Abs(x.First) <= mostWeight && math.Abs(x.Later) <= mostWeight):
+			return fmt.Errorf("learned policy: sign %q has weights of %v and %v; %v is the most",
+				x.Name, x.First, x.Later, mostWeight)
+		}
+	}
 	return nil
 }
 
@@ -108,6 +138,11 @@ func (c *controller) State() State {
 		if r.samples > 0 {
 			s.Rates = slices.Grow(s.Rates, i+1)[:i+1]
 			s.Rates[i] = Rate{r.mean, r.samples}
+		}
+	}
+	if v := &c.rates.survival; v.rounds > 0 {
+		for i, name := range signNames {
+			s.Signs = append(s.Signs, Sign{name, v.mean[i], v.first[i], v.later[i]})
 		}
 	}
 	return s
@@ -131,6 +166,7 @@ func (c *controller) Restore(s State) error {
 		n := min(r.Samples, maxSamples)
 		c.rates.rates[i] = rate{mean: r.Mean, recent: r.Mean, samples: n, window: n}
 	}
+	c.rates.survival.restore(s.Signs)
 	c.last, c.chosen = -1, 0
 	c.probe.reset()
 	return nil
