@@ -49,17 +49,9 @@ import (
 	"strings"
 
 	"tandem/engine/cache"
-	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models/nn"
 )
-
-// Target is what a drafter borrows of the model that it drafts for.
-type Target interface {
-	lm.Embedder
-	Config() lm.Config
-	Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
-}
 
 // Model is a drafter for one target. It is used on the MLX thread only. Errors go to the scope.
 type Model struct {
@@ -73,7 +65,7 @@ type Model struct {
 	args     *args
 	heads    nn.Heads
 	rope     *nn.Rope
-	target   Target
+	target   nn.Lender
 	taps     []int
 	settings Settings
 	weights  *nn.Weights
@@ -82,7 +74,7 @@ type Model struct {
 // New builds the drafter of a config.json on its weights and takes them over. The target must
 // outlive it. A target that the drafter was not made for is refused. Errors about the checkpoint
 // come from w.Err.
-func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model, error) {
+func New(w *nn.Weights, config []byte, target nn.Lender, settings Settings) (*Model, error) {
 	a, err := parseArgs(config)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package nn
 
-import "tandem/engine/lm"
+import (
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
 
 // An Architecture is the config.json of one model, parsed and checked by the package of its family.
 // It knows what the model needs before any tensor is read.
@@ -38,4 +41,5 @@ type Model interface {
 type Lender interface {
 	lm.Embedder
 	Config() lm.Config
+	Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
 }
