@@ -44,6 +44,7 @@ func verbs() []verb {
 		{"bench", "[--pairs N] [--model DIR] [--drafter DIR] [NAME]", "measure, against a rival where there is one; without a name, all benches", benchVerb},
 		{"fixtures", "[--check] [NAME...]", "record parity data with the reference implementations", fixturesVerb},
 		{"pocket", "[arguments]", "train the pocket model", pocketVerb},
+		{"starter", "[arguments]", "train the drafter of the starter model", starterVerb},
 		{"retrieval", "[arguments]", "train the model of the recall bench, its drafter and its f_theta", retrievalVerb},
 	}
 }

@@ -80,7 +80,9 @@ func (r *headTarget) Config() lm.Config {
 		Dtype: mlx.Float32}
 }
 
-func (r *headTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+func (r *headTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array { return r.Head(s, hidden) }
+
+func (r *headTarget) Head(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return s.MatMul(hidden, s.Transpose(r.head, 1, 0))
 }
 

@@ -99,7 +99,7 @@ func (b *speculation) sections() []section {
 			bars: onlyAdaptive(shuffledBar, func(way) bool { return true }),
 		})
 	}
-	return list
+	return append(list, b.chatSections()...)
 }
 
 // everything returns every combination, on all workloads.

@@ -59,6 +59,9 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 		models.Options{}); err == nil {
 		s.texts, err = newWorkloads(b.Tokenizer)
 	}
+	if err == nil && o.Model != "" { // the pocket model completes code and knows nothing
+		s.texts.chatCode, s.texts.chatProse, err = newChats(ctx, b)
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -71,7 +74,10 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 	if o.Quick {
 		s.pairs, s.warm, s.coldRuns, s.once = 2, 1, 1, true
 		for _, w := range []*workload{s.texts.code, s.texts.edit, s.texts.copied, s.texts.noise,
-			s.texts.after} {
+			s.texts.after, s.texts.chatCode, s.texts.chatProse} {
+			if w == nil {
+				continue
+			}
 			w.picks, w.limit = w.picks[:min(len(w.picks), 6)], min(w.limit, 24)
 			for i, p := range w.prompts {
 				w.prompts[i].ids = p.ids[max(0, len(p.ids)-quickPrompt):]

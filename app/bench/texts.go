@@ -71,6 +71,8 @@ type workloads struct {
 	code         *workload // what a drafter is for
 	edit, copied *workload // what a lookup is for: as the model copies, and copied right
 	noise, after *workload // where no draft helps: dictated, and what the model says after it
+
+	chatCode, chatProse *workload // nil for a model that does not chat
 }
 
 // newWorkloads encodes the texts for a tokenizer.

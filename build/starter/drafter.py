@@ -1,0 +1,164 @@
+"""Trains the drafter on the starter's answers, many blocks of an answer in one forward.
+
+The target is frozen, and computes its taps and its own distributions again in each epoch.
+
+The loss of a row has two parts, each twice: of the head's logits, and of the selector's scores.
+- MIX parts of cross entropy to the target's own distribution at that position, given the text
+  before it.
+- 1 - MIX parts of cross entropy to the token that stands there.
+
+Row j after the known tokens weighs exp(-j / GAMMA), because an early error also costs the rows after
+it. A row whose token is not in the head has no loss.
+"""
+
+import random
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import answers
+from budget import Budget
+from muon import Muon
+
+SEQUENCES, ANCHORS = 8, 64  # a step; an answer
+WIDTH = 96  # tokens; texts are padded to a multiple
+POOL = 64  # batches whose texts are sorted by length
+GAMMA = 4.0
+MIX = 0.5
+KNOWN = [0.8, 0.08, 0.08, 0.04]  # shares of blocks with 1, 2, 3 and 4 known tokens
+MATRIX_LR, VECTOR_LR, TABLE_LR = 0.01, 0.002, 0.004  # Muon; AdamW, for norms and kernels; for the selector's tables
+WEIGHT_DECAY = 0.02
+
+
+def soft(aims, logp):
+    return -(aims * logp).sum(-1)
+
+
+def loss(drafter, target, tokens, anchors, known, ends):
+    """Returns (loss, tokens a verify forward would yield by argmax) of blocks at anchors (B, A).
+
+    The texts lie in tokens (B, L) and end before ends (B,).
+    """
+    c = drafter.config
+    (B, A), rows, L = anchors.shape, c.block_size, tokens.shape[1]
+    with torch.no_grad(), torch.autocast("cpu", enabled=False):
+        hidden, taps = target.read(tokens, c.target_layer_ids)
+        head = target.embedding[drafter.head_ids]
+        slots = torch.full((c.vocab_size,), -1)
+        slots[drafter.head_ids] = torch.arange(len(drafter.head_ids))
+    states = drafter.hidden(target, taps, tokens, anchors, known)[:, :, 1:]  # (B, A, rows - 1, H)
+    offsets = torch.arange(1, rows)
+    positions = anchors[:, :, None] + offsets
+    inside = (positions < ends[:, None, None]) & (offsets >= known[:, :, None])
+    positions = positions.clamp(max=L - 1).view(B, -1)
+    labels, before = tokens.gather(1, positions), tokens.gather(1, positions - 1)
+    pick = inside.view(B, -1) & (slots[labels] >= 0)
+    states, labels, before = states.reshape(B, -1, states.shape[-1])[pick], labels[pick], before[pick]
+    weights = torch.exp(-(offsets - known[:, :, None]) / GAMMA).view(B, -1)[pick]
+    with torch.no_grad():
+        own = hidden.gather(1, (positions - 1)[:, :, None].expand(-1, -1, hidden.shape[2]))[pick]
+        aims = F.linear(own, head).float().softmax(-1)
+    logits = F.linear(states, head).float()
+    logp = logits.log_softmax(-1)
+    at = slots[labels]
+    total = MIX * soft(aims, logp) + (1 - MIX) * -logp.gather(1, at[:, None])[:, 0]
+    guesses = logits.argmax(-1)
+    if c.selector_rank:
+        top = logits.detach().topk(c.selector_top_k, dim=-1).indices
+        edges = drafter.candidate_selector.edges(states, before, drafter.head_ids[top])
+        scores = logits.gather(1, top) + edges
+        logq = scores.log_softmax(-1)
+        near = aims.gather(1, top)
+        near = near / near.sum(-1, keepdim=True).clamp(min=1e-6)
+        is_label = top == at[:, None]
+        hard = -(logq * is_label).sum(-1)
+        total = total + MIX * soft(near, logq) + (1 - MIX) * hard
+        guesses = top.gather(1, scores.argmax(-1, keepdim=True))[:, 0]
+    hits = torch.zeros(pick.shape, dtype=torch.bool)
+    hits[pick] = guesses == at
+    hits = hits.view(inside.shape) | (offsets < known[:, :, None])
+    alone = known == 1
+    yields = 1 + hits[alone].float().cumprod(-1).sum(-1).mean()
+    return (total * weights).sum() / weights.sum(), yields
+
+
+def optimizers(drafter):
+    """Returns Muon for matrices, AdamW for the rest."""
+    named = list(drafter.named_parameters())
+    tables = [p for name, p in named if "codebook" in name]
+    matrices = [p for name, p in named if p.ndim == 2 and "codebook" not in name]
+    vectors = [p for name, p in named if p.ndim != 2]
+    groups = [{"params": vectors, "lr": VECTOR_LR}] + ([{"params": tables, "lr": TABLE_LR}] if tables else [])
+    return [
+        Muon(matrices, lr=MATRIX_LR, weight_decay=WEIGHT_DECAY),
+        torch.optim.AdamW(groups, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+    ]
+
+
+class Texts:
+    """Batches from the parts that answers.write wrote. A batch depends on its number and the parts alone."""
+
+    def __init__(self, folder, parts=None):
+        self.texts = []  # (tokens, length of the prompt)
+        self.kinds, self.temperatures = [], []
+        for path in answers.parts(folder)[:parts]:
+            with np.load(path) as part:
+                tokens, starts = part["tokens"], part["starts"]
+                for i, prompt in enumerate(part["prompts"].tolist()):
+                    self.texts.append((tokens[starts[i] : starts[i + 1]], prompt))
+                self.kinds += part["kinds"].tolist()
+                self.temperatures += part["temperatures"].tolist()
+
+    def answered(self):
+        return sum(len(tokens) - prompt for tokens, prompt in self.texts)
+
+    def counts(self, size):
+        """Returns how often each of size tokens stands in an answer."""
+        every = np.concatenate([tokens[prompt:] for tokens, prompt in self.texts])
+        return np.bincount(every, minlength=size)
+
+    def steps(self):
+        """Returns the batches of an epoch."""
+        return len(self.texts) // SEQUENCES
+
+    def batch(self, step):
+        """Returns (tokens (B, L), anchors (B, A), known (B, A), ends (B,)). Every text comes once an epoch."""
+        epoch, i = divmod(step, self.steps())
+        order = random.Random(epoch).sample(range(len(self.texts)), len(self.texts))
+        pool = i // POOL * POOL * SEQUENCES
+        near = sorted(order[pool : pool + POOL * SEQUENCES], key=lambda n: len(self.texts[n][0]))
+        places = random.Random(step // POOL).sample(range(len(near) // SEQUENCES), len(near) // SEQUENCES)
+        at = places[i % POOL % len(places)] * SEQUENCES
+        texts = [self.texts[n] for n in near[at : at + SEQUENCES]]
+        ends = np.array([len(tokens) for tokens, _ in texts])
+        prompts = np.array([prompt for _, prompt in texts])
+        tokens = np.zeros((SEQUENCES, -(-int(ends.max()) // WIDTH) * WIDTH), np.int64)
+        for row, (ids, _) in zip(tokens, texts):
+            row[: len(ids)] = ids
+        rng = np.random.default_rng(step)
+        where = rng.random((SEQUENCES, ANCHORS))
+        anchors = prompts[:, None] + (where * (ends - 1 - prompts)[:, None]).astype(np.int64)  # one token after each at least
+        known = rng.choice(len(KNOWN), (SEQUENCES, ANCHORS), p=KNOWN) + 1
+        return tuple(torch.from_numpy(a) for a in (tokens, anchors, known, ends))
+
+
+def train(drafter, target, texts, path, minutes, log=print):
+    """Trains drafter for minutes in all. Its state lies at path."""
+    opts = optimizers(drafter)
+    budget = Budget(path, drafter, opts, minutes, log)
+    losses, yields = [], []
+    for step in budget:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            value, tokens_per_verify = loss(drafter, target, *texts.batch(step))
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(drafter.parameters(), 1.0)
+        for opt in opts:
+            opt.step()
+            opt.zero_grad()
+        losses, yields = (losses + [value.item()])[-50:], (yields + [tokens_per_verify.item()])[-50:]
+        if step % 20 == 0:
+            log(
+                f"step {step}, epoch {step / texts.steps():.2f}, {budget.seconds / 60:.1f} of {minutes} min, "
+                f"loss {np.mean(losses):.3f}, tokens per verify {np.mean(yields):.2f}"
+            )

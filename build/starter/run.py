@@ -1,0 +1,139 @@
+"""Makes the starter's drafter, in stages:
+
+    answers     lets the starter answer prompts from the texts of this machine
+    held-out    the same, from texts that no drafter learns from
+    drafter     trains the drafter on the answers, into the cache
+    export      writes it into --out
+    acceptance  measures tokens per verify of the drafter in --out
+
+    python build/starter/run.py --starter DIR [--stage NAME] [--cache DIR] [--out DIR] ...
+
+DIR is the starter as build/fixtures/_starter_folder.py writes it. `go run ./build starter` gives
+it. The packages are those of build/pocket/requirements.txt, and the training loop is that of
+build/pocket.
+
+After an interruption the next run continues from the last save. To begin from nothing, remove the
+cache folder ($TANDEM_CACHE).
+"""
+
+import argparse
+import os
+import sys
+
+# Waiting threads then leave the cores to others. torch reads this when it is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "pocket"))
+
+import torch
+from tokenizers import Tokenizer
+
+import answers
+import acceptance
+import drafter
+import export
+from dflash2 import Config, Drafter
+from target import Target
+
+STAGES = ["answers", "held-out", "drafter", "export", "acceptance"]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Trains the starter's drafter and writes it to --out.")
+    parser.add_argument("--starter", help="the starter as a folder")
+    parser.add_argument("--cache", default=os.environ.get("TANDEM_CACHE"), help="folder of answers and states (%(default)s)")
+    parser.add_argument("--out", default=os.path.join(HERE, "..", "..", "models", "starter", "drafter"), help="the drafter's folder (%(default)s)")
+    parser.add_argument("--stage", choices=["all", *STAGES], default="all", help="do only this (%(default)s)")
+    parser.add_argument("--tokens", type=int, default=3_000_000, help="answered tokens to learn from (%(default)s)")
+    parser.add_argument("--held-out", type=int, default=60_000, help="answered tokens to measure on (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=240, help="training time in all (%(default)s)")
+    parser.add_argument("--head", type=int, default=16384, help="tokens that can be guessed (%(default)s)")
+    parser.add_argument("--layers", type=int, default=Config.num_hidden_layers, help="(%(default)s)")
+    parser.add_argument("--rank", type=int, default=Config.selector_rank, help="of the selector (%(default)s)")
+    parser.add_argument("--parts", type=int, help="parts of the answers to learn from (all)")
+    parser.add_argument("--first", action="store_true", help="a first DFlash, without convolutions and selector, for comparison")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the training (%(default)s)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(%(default)s)")
+    args = parser.parse_args()
+    if not args.cache or not args.starter:
+        parser.error("--cache and --starter are needed; `go run ./build starter` gives both")
+    return args
+
+
+def log(line):
+    print(line, flush=True)
+
+
+class Recipe:
+    """The stages. Each reads the files that the stage before it left in the cache or in out."""
+
+    def __init__(self, args):
+        self.args = args
+        self.tokenizer = Tokenizer.from_file(os.path.join(args.starter, "tokenizer.json"))
+
+    def folder(self, name):
+        return os.path.join(self.args.cache, name)
+
+    def answers(self):
+        answers.write(self.args.starter, self.tokenizer, self.folder("answers"), self.args.tokens, self.args.processes, log=log)
+
+    def held_out(self):
+        answers.write(self.args.starter, self.tokenizer, self.folder("held-out"), self.args.held_out, self.args.processes, True, log)
+
+    def form(self):
+        """Returns (the config asked for, its name in the cache)."""
+        a = self.args
+        if a.first:
+            return Config(num_hidden_layers=a.layers, conv_kernel_size=0, selector_rank=0), f"first-layers{a.layers}-head{a.head}"
+        return Config(num_hidden_layers=a.layers, selector_rank=a.rank), f"layers{a.layers}-rank{a.rank}-head{a.head}"
+
+    def head(self):
+        """Returns the ids of the most frequent tokens of answers, ascending. They are chosen once."""
+        path = self.folder(f"head{self.args.head}.pt")
+        if not os.path.exists(path):
+            counts = torch.from_numpy(drafter.Texts(self.folder("answers")).counts(Config.vocab_size))
+            order = counts.argsort(descending=True, stable=True)[: self.args.head]
+            log(f"a head of {self.args.head} tokens has {counts[order].sum() / counts.sum():.4f} of the answered ones")
+            torch.save(order.sort().values, path)
+        return torch.load(path, weights_only=True)
+
+    def made(self):
+        """Returns (drafter as it was trained so far, path of its state)."""
+        config, name = self.form()
+        path = self.folder(name + ".pt")
+        model = Drafter(config, self.head())
+        if os.path.exists(path):
+            model.load_state_dict(torch.load(path, weights_only=True)["model"])
+        return model, path
+
+    def drafter(self):
+        torch.set_num_threads(self.args.threads)
+        os.nice(answers.NICE - os.nice(0))
+        target, texts = Target(self.args.starter), drafter.Texts(self.folder("answers"), self.args.parts)
+        model, path = self.made()
+        if not os.path.exists(path):
+            model.start(target)
+        log(f"{len(texts.texts)} answers, {texts.answered()} tokens; {sum(p.numel() for p in model.parameters())} parameters")
+        drafter.train(model, target, texts, path, self.args.minutes, log)
+
+    def export(self):
+        export.drafter(self.made()[0], self.args.out)
+
+    def acceptance(self):
+        torch.set_num_threads(self.args.threads)
+        texts = drafter.Texts(self.folder("held-out"))
+        for rows in (4, 8):
+            acceptance.report(self.made()[0], Target(self.args.starter), texts, rows, log)
+
+
+def main():
+    args = arguments()
+    torch.manual_seed(1)
+    recipe = Recipe(args)
+    for stage in STAGES if args.stage == "all" else [args.stage]:
+        getattr(recipe, stage.replace("-", "_"))()
+
+
+if __name__ == "__main__":
+    main()

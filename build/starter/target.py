@@ -1,0 +1,167 @@
+"""The starter, SmolLM2-135M-Instruct, in torch: a llama with grouped queries and a tied head.
+
+Its weights come from the folder that build/fixtures/_starter_folder.py writes. They are frozen, in
+bfloat16.
+
+What is unusual: queries, keys and values are one matrix, and so are gate and up. A batch generates
+fewer and larger products then.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+
+
+@dataclass
+class Config:
+    vocab_size: int
+    hidden_size: int
+    num_hidden_layers: int
+    intermediate_size: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    rms_norm_eps: float
+    rope_theta: float
+    eos_token_id: int
+
+    @property
+    def head_dim(self):
+        return self.hidden_size // self.num_attention_heads
+
+
+def config(folder):
+    with open(os.path.join(folder, "config.json")) as f:
+        said = json.load(f)
+    return Config(**{name: said[name] for name in Config.__annotations__})
+
+
+def rms_norm(x, weight, eps):
+    y = x.float()
+    return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + eps) * weight).to(x.dtype)
+
+
+def rotary(length, head_dim, theta):
+    """Returns (cosines, sines), (length, head_dim) each, for halves that rotate together."""
+    powers = torch.arange(0, head_dim, 2).float() / head_dim
+    angles = torch.outer(torch.arange(length).float(), theta**-powers)
+    angles = torch.cat((angles, angles), dim=-1)
+    return angles.cos(), angles.sin()
+
+
+def rotate(x, cos, sin):
+    a, b = x.chunk(2, dim=-1)
+    return x * cos.to(x.dtype) + torch.cat((-b, a), dim=-1) * sin.to(x.dtype)
+
+
+class Cache:
+    """Keys and values of rows of texts: (rows, KV heads, positions, D) for each layer."""
+
+    def __init__(self, c, rows, positions):
+        shape = (rows, c.num_key_value_heads, positions, c.head_dim)
+        self.k = [torch.zeros(shape, dtype=torch.bfloat16) for _ in range(c.num_hidden_layers)]
+        self.v = [torch.zeros(shape, dtype=torch.bfloat16) for _ in range(c.num_hidden_layers)]
+
+    def keep(self, rows):
+        """Keeps these rows alone."""
+        for parts in (self.k, self.v):
+            for i, part in enumerate(parts):
+                parts[i] = part[rows].clone()
+
+
+class Target:
+    def __init__(self, folder, positions=2048):
+        c = self.config = config(folder)
+        stored = load_file(os.path.join(folder, "model.safetensors"))
+        take = lambda *names: torch.cat([stored.pop(name + ".weight") for name in names]).bfloat16().contiguous()
+        self.embedding = take("model.embed_tokens")
+        self.layers = []
+        for i in range(c.num_hidden_layers):
+            p = f"model.layers.{i}."
+            self.layers.append(
+                {
+                    "input_norm": take(p + "input_layernorm").float(),
+                    "qkv": take(*(f"{p}self_attn.{n}_proj" for n in "qkv")),
+                    "o": take(p + "self_attn.o_proj"),
+                    "mlp_norm": take(p + "post_attention_layernorm").float(),
+                    "gate_up": take(p + "mlp.gate_proj", p + "mlp.up_proj"),
+                    "down": take(p + "mlp.down_proj"),
+                }
+            )
+        self.norm = take("model.norm").float()
+        self.cos, self.sin = rotary(positions, c.head_dim, c.rope_theta)
+
+    def embed(self, tokens):
+        return F.embedding(tokens, self.embedding)
+
+    def unembed(self, hidden):
+        return F.linear(hidden, self.embedding)
+
+    def hidden(self, tokens, positions, attend, taps=(), tap=None):
+        """Returns the states under the head (B, n, H) of tokens (B, n) at positions (B, n).
+
+        attend(layer, q, k, v) returns what the queries (B, heads, n, D) attend, given new keys and
+        values (B, KV heads, n, D). tap(layer, x) takes the outputs of the layers in taps.
+        """
+        c = self.config
+        B, n = tokens.shape
+        cos, sin = self.cos[positions][:, None], self.sin[positions][:, None]
+        heads, kv, dim = c.num_attention_heads, c.num_key_value_heads, c.head_dim
+        x = self.embed(tokens)
+        for i, w in enumerate(self.layers):
+            y = F.linear(rms_norm(x, w["input_norm"], c.rms_norm_eps), w["qkv"]).view(B, n, heads + 2 * kv, dim).transpose(1, 2)
+            qk = rotate(y[:, : heads + kv], cos, sin)
+            y = attend(i, qk[:, :heads], qk[:, heads:], y[:, heads + kv :])
+            x = x + F.linear(y.transpose(1, 2).reshape(B, n, -1), w["o"])
+            gate, up = F.linear(rms_norm(x, w["mlp_norm"], c.rms_norm_eps), w["gate_up"]).chunk(2, dim=-1)
+            x = x + F.linear(F.silu(gate) * up, w["down"])
+            if i in taps:
+                tap(i, x)
+        return rms_norm(x, self.norm, c.rms_norm_eps)
+
+    def read(self, tokens, taps=()):
+        """Returns (states under the head, taps joined) of whole texts (B, L), causally."""
+        found = {}
+        groups = self.config.num_attention_heads // self.config.num_key_value_heads
+
+        def attend(i, q, k, v):
+            k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+        positions = torch.arange(tokens.shape[1]).expand(len(tokens), -1)
+        hidden = self.hidden(tokens, positions, attend, taps, found.__setitem__)
+        return hidden, torch.cat([found[i] for i in taps], dim=-1) if taps else None
+
+    def prefill(self, tokens, lengths, cache, rows):
+        """Fills rows of cache with texts (B, L), which end at lengths (B,). Returns the logits after each, (B, V)."""
+        groups = self.config.num_attention_heads // self.config.num_key_value_heads
+        L = tokens.shape[1]
+
+        def attend(i, q, k, v):
+            cache.k[i][rows, :, :L], cache.v[i][rows, :, :L] = k, v
+            k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+        positions = torch.arange(L).expand(len(tokens), -1)
+        hidden = self.hidden(tokens, positions, attend)
+        return self.unembed(hidden[torch.arange(len(tokens)), lengths - 1])
+
+    def step(self, tokens, lengths, cache):
+        """Takes one more token (B,) for each text of lengths (B,) tokens. Returns the logits after it, (B, V)."""
+        c = self.config
+        B, rows = len(tokens), torch.arange(len(tokens))
+        end = int(lengths.max()) + 1
+        seen = torch.arange(end) <= lengths[:, None, None, None]  # (B, 1, 1, end)
+        groups = c.num_attention_heads // c.num_key_value_heads
+
+        def attend(i, q, k, v):
+            cache.k[i][rows, :, lengths], cache.v[i][rows, :, lengths] = k[:, :, 0], v[:, :, 0]
+            q = q.reshape(B, c.num_key_value_heads, groups, c.head_dim)
+            y = F.scaled_dot_product_attention(q, cache.k[i][:, :, :end], cache.v[i][:, :, :end], attn_mask=seen)
+            return y.reshape(B, c.num_attention_heads, 1, c.head_dim)
+
+        hidden = self.hidden(tokens[:, None], lengths[:, None], attend)
+        return self.unembed(hidden[:, 0])
