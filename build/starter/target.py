@@ -7,8 +7,12 @@ What is unusual: queries, keys and values are one matrix, and so are gate and up
 fewer and larger products then.
 """
 
+import ctypes
+import hashlib
 import json
 import os
+import subprocess
+import tempfile
 from dataclasses import dataclass
 
 import torch
@@ -57,13 +61,27 @@ def rotate(x, cos, sin):
     return x * cos.to(x.dtype) + torch.cat((-b, a), dim=-1) * sin.to(x.dtype)
 
 
+def library(source):
+    """Returns a C++ file beside this one as a library. It is compiled once for each machine."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), source)
+    with open(path, "rb") as f:
+        name = hashlib.sha256(f.read()).hexdigest()[:12] + ".so"
+    made = os.path.join(tempfile.gettempdir(), f"tandem-{os.getuid()}-{name}")
+    if not os.path.exists(made):
+        part = f"{made}.{os.getpid()}"
+        subprocess.run(["c++", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", "-o", part, path], check=True)
+        os.replace(part, made)
+    return ctypes.CDLL(made)
+
+
 class Cache:
-    """Keys and values of rows of texts: (rows, KV heads, positions, D) for each layer."""
+    """Keys (rows, KV heads, D, positions) and values (rows, KV heads, positions, D) of texts, for each layer."""
 
     def __init__(self, c, rows, positions):
-        shape = (rows, c.num_key_value_heads, positions, c.head_dim)
-        self.k = [torch.zeros(shape, dtype=torch.bfloat16) for _ in range(c.num_hidden_layers)]
-        self.v = [torch.zeros(shape, dtype=torch.bfloat16) for _ in range(c.num_hidden_layers)]
+        heads, dim, layers = c.num_key_value_heads, c.head_dim, range(c.num_hidden_layers)
+        self.positions = positions
+        self.k = [torch.zeros((rows, heads, dim, positions), dtype=torch.bfloat16) for _ in layers]
+        self.v = [torch.zeros((rows, heads, positions, dim), dtype=torch.bfloat16) for _ in layers]
 
     def keep(self, rows):
         """Keeps these rows alone."""
@@ -92,6 +110,7 @@ class Target:
                 }
             )
         self.norm = take("model.norm").float()
+        self.library = library("attend.cpp")
         self.cos, self.sin = rotary(positions, c.head_dim, c.rope_theta)
 
     def embed(self, tokens):
@@ -141,7 +160,7 @@ class Target:
         L = tokens.shape[1]
 
         def attend(i, q, k, v):
-            cache.k[i][rows, :, :L], cache.v[i][rows, :, :L] = k, v
+            cache.k[i][rows, :, :, :L], cache.v[i][rows, :, :L] = k.transpose(2, 3), v
             k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))
             return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
@@ -152,16 +171,17 @@ class Target:
     def step(self, tokens, lengths, cache):
         """Takes one more token (B,) for each text of lengths (B,) tokens. Returns the logits after it, (B, V)."""
         c = self.config
-        B, rows = len(tokens), torch.arange(len(tokens))
-        end = int(lengths.max()) + 1
-        seen = torch.arange(end) <= lengths[:, None, None, None]  # (B, 1, 1, end)
+        rows, ends = torch.arange(len(tokens)), lengths + 1
         groups = c.num_attention_heads // c.num_key_value_heads
+        sizes = [ctypes.c_int64(n) for n in (len(tokens), c.num_key_value_heads, groups, cache.positions)]
 
         def attend(i, q, k, v):
-            cache.k[i][rows, :, lengths], cache.v[i][rows, :, lengths] = k[:, :, 0], v[:, :, 0]
-            q = q.reshape(B, c.num_key_value_heads, groups, c.head_dim)
-            y = F.scaled_dot_product_attention(q, cache.k[i][:, :, :end], cache.v[i][:, :, :end], attn_mask=seen)
-            return y.reshape(B, c.num_attention_heads, 1, c.head_dim)
+            cache.k[i][rows, :, :, lengths], cache.v[i][rows, :, lengths] = k[:, :, 0], v[:, :, 0]
+            q = q[:, :, 0].float().contiguous()
+            y = torch.empty_like(q)
+            arrays = (q, cache.k[i], cache.v[i], ends, y)
+            self.library.attend(*(ctypes.c_void_p(a.data_ptr()) for a in arrays), *sizes)
+            return y.bfloat16()[:, :, None]
 
         hidden = self.hidden(tokens[:, None], lengths[:, None], attend)
         return self.unembed(hidden[:, 0])
