@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"tandem/engine"
 	"tandem/engine/cache"
@@ -19,13 +21,18 @@ import (
 // A cast holds a drafter of each kind that Tandem serves, for one model. Each is right in part.
 type cast struct {
 	drafters []draft.Drafter
-	block    *steeredBlock
+	blocks   []*steeredBlock
 	head     *steeredHead
 	free     []func() error
 }
 
-// cast loads a DFlash network with a block of 16 rows, a head for multi-token prediction, and the
-// model's own weights again as a draft model. The caller closes it.
+// A secondDFlash has a name of its own, so that one engine can have drafters of both architectures.
+type secondDFlash struct{ *draft.DFlash }
+
+func (secondDFlash) Name() string { return "dflash2" }
+
+// cast loads DFlash networks of both architectures with blocks of 16 rows, a head for multi-token
+// prediction, and the model's own weights again as a draft model. The caller closes it.
 func (l *lossless) cast() *cast {
 	l.t.Helper()
 	config := l.bundle.Model.Config()
@@ -38,33 +45,36 @@ func (l *lossless) cast() *cast {
 		}
 		return d
 	}
-	network := load(enginetest.TinyDrafter(l.t, map[string]any{
-		"vocab_size": vocab, "hidden_size": config.HiddenSize, "num_target_layers": config.Layers,
-		"block_size": 16,
-		"dflash_config": map[string]any{"mask_token_id": vocab - 1,
-			"target_layer_ids": []int{0, config.Layers - 1}},
-	}))
+	sizes := map[string]any{"vocab_size": vocab, "hidden_size": config.HiddenSize,
+		"num_target_layers": config.Layers, "block_size": 16}
+	taps := []int{0, config.Layers - 1}
+	first := maps.Clone(sizes)
+	first["dflash_config"] = map[string]any{"mask_token_id": vocab - 1, "target_layer_ids": taps}
+	network := load(enginetest.TinyDrafter(l.t, first))
+	second := load(enginetest.TinyDFlash2(l.t, vocab-1, taps, sizes))
 	head := load(enginetest.TinyHead(l.t, map[string]any{
 		"vocab_size": vocab, "hidden_size": config.HiddenSize,
 	}))
 	twin := load(l.dir)
-	c := &cast{block: &steeredBlock{Block: network.Block}, head: &steeredHead{Head: head.Head}}
-	var flash *draft.DFlash
+	c := &cast{blocks: []*steeredBlock{{Block: network.Block}, {Block: second.Block}},
+		head: &steeredHead{Head: head.Head}}
+	var flash, flash2 *draft.DFlash
 	if err := l.th.Do(l.t.Context(), func(s *mlx.Scope) error {
-		flash = draft.NewDFlash(s, c.block, vocab)
+		flash = draft.NewDFlash(s, c.blocks[0], vocab)
+		flash2 = draft.NewDFlash(s, &steeredPath{c.blocks[1], second.Block}, vocab)
 		return nil
 	}); err != nil {
 		l.t.Fatal(err)
 	}
-	c.drafters = []draft.Drafter{draft.Prediction{}, flash,
+	c.drafters = []draft.Drafter{draft.Prediction{}, flash, secondDFlash{flash2},
 		draft.NewMTP(c.head, &headSteeringTarget{l.bundle.Model, c.head}),
 		draft.NewModel(&stumblingModel{Model: twin.Model}, l.bundle.Model), draft.Ngram{}}
 	c.free = []func() error{
 		func() error {
 			return l.th.Do(context.Background(),
-				func(*mlx.Scope) error { flash.Free(); return nil })
+				func(*mlx.Scope) error { flash.Free(); flash2.Free(); return nil })
 		},
-		network.Close, head.Close, twin.Close,
+		network.Close, second.Close, head.Close, twin.Close,
 	}
 	return c
 }
@@ -142,6 +152,18 @@ func (w *headSteeringTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
 	return s.Add(logits, mlx.New(s, sure, 1, len(sure)))
 }
 
+// A steeredPath is a steeredBlock whose rows are chosen along a path.
+type steeredPath struct {
+	*steeredBlock
+	path draft.PathBlock
+}
+
+func (w *steeredPath) Candidates() int { return w.path.Candidates() }
+
+func (w *steeredPath) Edges(s *mlx.Scope, hidden, predecessors, candidates *mlx.Array) *mlx.Array {
+	return w.path.Edges(s, hidden, predecessors, candidates)
+}
+
 // A stumblingModel raises the logit of an arbitrary token in every seventh call.
 type stumblingModel struct {
 	lm.Model
@@ -180,8 +202,10 @@ func suit(r engine.Request, d draft.Drafter) engine.Request {
 // the request's prediction, with every seventh token wrong. Other drafters get no prediction,
 // because a prediction comes before them all.
 func (c *cast) giveAnswer(r *engine.Request, d draft.Drafter, answer []int32) {
-	c.block.text = slices.Concat(r.Prompt, answer)
-	c.head.text = c.block.text
+	for _, b := range c.blocks {
+		b.text = slices.Concat(r.Prompt, answer)
+	}
+	c.head.text = c.blocks[0].text
 	if _, ok := d.(draft.Prediction); !ok {
 		return
 	}
@@ -207,7 +231,7 @@ func (l *lossless) each(c cell, of *cast) (differ, all int) {
 		want := l.plain(name, r, 0)
 		of.giveAnswer(&r, d, want.ids)
 		for _, fused := range []bool{false, true} {
-			if fused && d.Name() != "dflash" {
+			if fused && !strings.HasPrefix(d.Name(), "dflash") {
 				continue // other drafts are read by the host, or hardly a graph
 			}
 			r.Speculation = engine.Speculation{Drafter: d.Name(), Depth: &c.depth,
