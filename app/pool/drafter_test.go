@@ -33,6 +33,9 @@ func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 		{"dflash", enginetest.TinyDrafter(t, map[string]any{
 			"layer_types": []string{"full_attention", "full_attention"},
 		})},
+		{"dflash", enginetest.TinyDFlash2(t, 259, []int{0, 2}, map[string]any{
+			"layer_types": []string{"full_attention", "full_attention"},
+		})},
 		{"model", enginetest.TinyModel(t, "llama")},
 		{"model", enginetest.TinyModel(t, "qwen3")}, // the model itself
 	} {
@@ -55,7 +58,7 @@ func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 		if !slices.Equal(got.IDs, plain.IDs) {
 			t.Errorf("%s: tokens %v, want %v", x.kind, got.IDs, plain.IDs)
 		}
-		if i == 2 && got.Timings.Accepted != got.Timings.DraftN {
+		if i == 3 && got.Timings.Accepted != got.Timings.DraftN {
 			t.Errorf("the model drafts for itself, and %d of %d drafts are accepted",
 				got.Timings.Accepted, got.Timings.DraftN)
 		}
@@ -148,12 +151,12 @@ func TestUnfitDrafterIsRefusedWhenItIsChosen(t *testing.T) {
 	others := otherTokens(t)
 	layers := enginetest.TinyDrafter(t, map[string]any{"num_target_layers": 36})
 	architecture := enginetest.TinyDrafter(t,
-		map[string]any{"architectures": []string{"DFlash2DraftModel"}})
+		map[string]any{"architectures": []string{"DFlash3DraftModel"}})
 	for range 2 {
 		before := r.thread.Memory().Active
 		for name, want := range map[string]string{
 			layers:                      "made for a target with 36 layers",
-			architecture:                "DFlash2DraftModel",
+			architecture:                "DFlash3DraftModel",
 			cut:                         "cut short",
 			header:                      "model.safetensors",
 			others:                      `id 256 is the special token "<|fin|>" here and the special token "<|end|>" there`,
