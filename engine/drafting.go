@@ -8,6 +8,7 @@ import (
 
 	"tandem/engine/draft"
 	"tandem/engine/mlx"
+	"tandem/engine/texts"
 )
 
 // openDrafts begins the drafts of a task. A drafter that fails costs only itself.
@@ -30,6 +31,8 @@ func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 				From:       t.fed,
 				Context:    e.restoreContext(s, t, i),
 				Prediction: t.req.Prediction,
+				Texts:      t.texts(),
+				Alone:      name != Auto,
 				Sampler:    t.sampler,
 				Caches:     e.contextOptions(t.maxPositions()),
 			})
@@ -39,6 +42,14 @@ func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 			e.selectorFor(t).Renew(i)
 		}
 	}
+}
+
+// texts returns what the client's earlier requests said, nil if the request may not use it.
+func (t *task) texts() *texts.Use {
+	if t.req.Fresh {
+		return nil
+	}
+	return t.req.Texts
 }
 
 // tryDraft runs a step of one of the task's drafts. If it fails or panics, that draft is given up

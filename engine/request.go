@@ -1,6 +1,9 @@
 package engine
 
-import "tandem/engine/sample"
+import (
+	"tandem/engine/sample"
+	"tandem/engine/texts"
+)
 
 // Limits of one request. A request beyond them is refused with CodeInvalid
 // before it is queued.
@@ -43,6 +46,11 @@ type Request struct {
 	// Prediction holds the token ids that the client expects to be generated. The drafter
 	// of that name proposes them, if there is one.
 	Prediction []int32
+
+	// Texts is what the client's earlier requests said, for the drafter memory, if there is one. The
+	// request adds its own text when it ends, unless it is Fresh. The caller closes it after that.
+	// Nil remembers nothing.
+	Texts *texts.Use
 
 	// Boundaries are positions of the prompt, ascending, after which other prompts may go
 	// on differently: the ends of messages. The states there are kept.

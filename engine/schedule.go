@@ -8,6 +8,7 @@ import (
 
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
+	"tandem/engine/texts"
 )
 
 // schedule runs rounds until the engine is closed. A round is at most one chunk of a prompt or a
@@ -214,6 +215,9 @@ func (e *Engine) finish(t *task, err error) {
 	}
 	if t.stats.Drafted == 0 && t.stats.NoDrafter == "" {
 		t.stats.NoDrafter = e.whyPlain(t)
+	}
+	if !t.begun.IsZero() {
+		t.texts().Add(texts.Text{Tokens: t.tokens, Prompt: len(t.req.Prompt)})
 	}
 	t.stats.PeakBytes = e.thread.Memory().Peak
 	t.mail.close()

@@ -4,13 +4,14 @@ import (
 	"tandem/engine/cache"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
+	"tandem/engine/texts"
 )
 
 // A Drafter proposes for one target model. It and its drafts are used on the MLX thread only, with
 // two exceptions: Name, Taps and MaxDrafts may be called anywhere, and Peek wherever nothing else
 // is done with its draft.
 type Drafter interface {
-	// Name is what requests and the history of runs call it: dflash, ngram, model.
+	// Name is what requests and the history of runs call it: dflash, ngram, memory, model.
 	Name() string
 
 	// Taps lists the target layers, ascending, whose outputs its drafts are told of; nil if none.
@@ -29,6 +30,8 @@ type Options struct {
 	From       int             // tokens of Prompt that were restored: Committed will not tell of them
 	Context    cache.Stack     // a Keeper's restored context, which the draft takes; nil if it is lost
 	Prediction []int32         // tokens that the client expects to be generated, or nil
+	Texts      *texts.Use      // what the client's earlier requests said, or nil
+	Alone      bool            // the request asks for this drafter and no other
 	Sampler    *sample.Sampler // draws proposals; the request's own
 	Caches     cache.Options
 }

@@ -78,13 +78,11 @@ func (c *corpus) bytes() int64 {
 
 // add adds a token, or a boundary.
 func (c *corpus) add(token int32) {
-	mask := len(c.ring) - 1
-	c.ring[c.end&mask] = token
-	c.end++
+	c.addLead(token)
 	if token == boundary {
-		c.start = c.end
 		return
 	}
+	mask := len(c.ring) - 1
 	for i, n := range orders {
 		if c.end-c.start < n {
 			continue
@@ -93,6 +91,15 @@ func (c *corpus) add(token int32) {
 		h := c.hash(c.end, n)
 		x.prev[c.end&mask] = x.head[h]
 		x.head[h] = int32(c.end)
+	}
+}
+
+// addLead adds a token that is there for the n-grams of those after it, or a boundary.
+func (c *corpus) addLead(token int32) {
+	c.ring[c.end&(len(c.ring)-1)] = token
+	c.end++
+	if token == boundary {
+		c.start = c.end
 	}
 }
 

@@ -51,14 +51,18 @@ type Origin struct {
 // A record is what a text added to a memory: its tokens from a position on.
 type record struct {
 	Origin
-	From   int    `json:"from,omitempty"`   // tokens of the text before these, which were known
+	From   int    `json:"from,omitempty"`   // tokens of the text that were known
 	Hash   uint64 `json:"hash,omitempty"`   // of those
+	Lead   int    `json:"lead,omitempty"`   // of those, the last ones, which come before the new ones here
 	Prompt int    `json:"prompt,omitempty"` // tokens of the text that were its prompt
-	Count  int    `json:"count"`            // tokens
+	Count  int    `json:"count"`            // tokens here
 
 	tokens []int32
 	bytes  int // in the file
 }
+
+// added returns how many tokens are new.
+func (r record) added() int { return r.Count - r.Lead }
 
 // appendRecord appends a record with its head: info as JSON, then tokens.
 func appendRecord(list []byte, info any, tokens []int32) ([]byte, error) {
@@ -114,7 +118,8 @@ func nextRecord(data []byte, info any) (tokens, rest []byte, err error) {
 // readTokens reads the tokens of a record.
 func (r *record) readTokens(data []byte) error {
 	bad := errors.New("the tokens of a record cannot be read")
-	if r.Count < 0 || r.Count > MaxTokens || r.Count > len(data) || r.From < 0 || r.Prompt < 0 {
+	if r.Lead < 0 || r.Lead > min(r.Count, r.From) || r.Count > min(MaxTokens, len(data)) ||
+		r.Prompt < 0 {
 		return bad
 	}
 	r.tokens = make([]int32, 0, r.Count)

@@ -40,7 +40,7 @@ func (s *Store) List() ([]Kept, error) {
 		}
 		k := Kept{owner, Amount{Texts: len(list), Bytes: bytes}}
 		for _, r := range list {
-			k.Tokens += r.Count
+			k.Tokens += r.added()
 		}
 		all = append(all, k)
 	}
@@ -148,8 +148,8 @@ func (s *Store) without(which Which, change func(path string, owner Owner, rest 
 		var rest []record
 		tokens := 0
 		for _, r := range list {
-			if tokens += r.Count; which(owner, r.Origin) {
-				gone.Texts, gone.Tokens = gone.Texts+1, gone.Tokens+r.Count
+			if tokens += r.added(); which(owner, r.Origin) {
+				gone.Texts, gone.Tokens = gone.Texts+1, gone.Tokens+r.added()
 			} else {
 				rest = append(rest, r)
 			}
@@ -167,7 +167,7 @@ func (s *Store) without(which Which, change func(path string, owner Owner, rest 
 
 func countTokens(list []record) (n int) {
 	for _, r := range list {
-		n += r.Count
+		n += r.added()
 	}
 	return n
 }

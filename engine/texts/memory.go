@@ -11,6 +11,10 @@ import (
 // again.
 const markEvery = 64
 
+// leadTokens is how many of the known tokens come with the new ones, so that the first of these are
+// found too.
+const leadTokens = 8
+
 // maxMarks bounds those places. A full memory of long texts has half as many.
 const maxMarks = 2 * MaxTokens / markEvery
 
@@ -61,7 +65,7 @@ func (m *memory) fill(list []record) {
 	m.mu.Unlock()
 	m.kept, m.unwritten = 0, false
 	for i, r := range list {
-		m.kept += len(r.tokens)
+		m.kept += r.added()
 		if i >= first {
 			m.take(r)
 		}
@@ -92,13 +96,17 @@ func (m *memory) isNew(t Text, o Origin) record {
 		}
 	}
 	r.tokens = t.Tokens[r.From:]
-	if over := len(r.tokens) - (MaxTokens - 1); over > 0 { // the newest stay
+	if len(r.tokens) == 0 {
+		return r
+	}
+	if over := len(r.tokens) - (MaxTokens - 1 - leadTokens); over > 0 { // the newest stay
 		for _, token := range r.tokens[:over] {
 			r.Hash = mix(r.Hash, token)
 		}
 		r.From += over
-		r.tokens = r.tokens[over:]
 	}
+	r.Lead = min(r.From, leadTokens)
+	r.tokens = t.Tokens[r.From-r.Lead:]
 	r.Count = len(r.tokens)
 	return r
 }
@@ -106,18 +114,23 @@ func (m *memory) isNew(t Text, o Origin) record {
 // take adds a record to the corpus.
 func (m *memory) take(r record) {
 	m.makeRoom(len(r.tokens) + 1)
-	m.add([]int32{boundary})
-	h := r.Hash
-	for i := 0; i < len(r.tokens); {
+	m.mu.Lock()
+	m.corpus.add(boundary)
+	for _, token := range r.tokens[:r.Lead] {
+		m.corpus.addLead(token)
+	}
+	m.mu.Unlock()
+	h, tokens := r.Hash, r.tokens[r.Lead:]
+	for i := 0; i < len(tokens); {
 		// marks lie at positions of the text
-		to := min(len(r.tokens), i+markEvery-(r.From+i)%markEvery)
+		to := min(len(tokens), i+markEvery-(r.From+i)%markEvery)
 		if p := r.Prompt - r.From; p > i && p < to {
 			to = p
 		}
-		for _, token := range r.tokens[i:to] {
+		for _, token := range tokens[i:to] {
 			h = mix(h, token)
 		}
-		m.add(r.tokens[i:to])
+		m.add(tokens[i:to])
 		m.marks[h] = m.corpus.end - 1
 		i = to
 	}

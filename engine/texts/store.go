@@ -163,6 +163,9 @@ func (s *Store) add(m *memory, t Text, from Origin) {
 		s.texts--
 		s.mu.Unlock()
 	}()
+	if bad := slices.IndexFunc(t.Tokens, func(id int32) bool { return id < 0 }); bad >= 0 {
+		t.Tokens = t.Tokens[:bad] // of a model that failed
+	}
 	r := m.isNew(t, from)
 	if r.Count == 0 {
 		return
@@ -175,7 +178,7 @@ func (s *Store) add(m *memory, t Text, from Origin) {
 	}
 	if err != nil {
 		m.unwritten = true
-	} else if m.kept += r.Count; m.kept > rewriteTokens || bytes > rewriteBytes {
+	} else if m.kept += r.added(); m.kept > rewriteTokens || bytes > rewriteBytes {
 		err = s.shorten(m)
 	}
 	s.tell(err)
@@ -189,7 +192,7 @@ func (s *Store) shorten(m *memory) error {
 	}
 	tokens, bytes := 0, 0
 	for i, r := range slices.Backward(list) {
-		tokens += r.Count
+		tokens += r.added()
 		if bytes += r.bytes; tokens > MaxTokens || bytes > rewriteBytes/2 {
 			list = list[i+1:]
 			break
