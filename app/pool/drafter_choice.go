@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -52,19 +53,58 @@ func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 	if dir := DrafterBeside(row.Path); dir != "" {
 		return dir, nil
 	}
+	dir, blocks, err := p.cachedDrafter(row)
+	if err != nil || blocks || !models.HasHead(row.Path) {
+		return dir, err
+	}
+	return row.Path, nil
+}
+
+// cachedDrafter returns the folder of the best drafter of a model in the hub's cache, or "". blocks
+// says that it guesses whole blocks.
+func (p *Pool) cachedDrafter(row storage.Model) (dir string, blocks bool, err error) {
 	if p.settings.Current().HubCache == "" {
-		return "", nil
+		return "", false, nil
 	}
 	ids, err := hub.List(p.settings.Current().HubCache)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	for _, id := range drafterNames(hubName(row), ids) {
-		if dir, err := hub.Resolve(p.settings.Current().HubCache, id); err == nil {
-			return dir, nil
+		dir, err := hub.Resolve(p.settings.Current().HubCache, id)
+		_, kind, _ := cutDrafterName(id)
+		// Other names than DFlash's are those of whole models too.
+		if err == nil && (kind == 0 || models.IsDrafter(dir)) {
+			return dir, drafterKinds[kind].blocks, nil
 		}
 	}
-	return "", nil
+	return "", false, nil
+}
+
+// drafterKinds are the kinds of drafters by their names at the hub, the best first.
+var drafterKinds = []struct {
+	suffix string
+	blocks bool // guesses a whole block in one forward
+}{{"-dflash", true}, {"-dspark", true}, {"-mtp", false}, {"-assistant", false}}
+
+// cutDrafterName returns the NAME in the name of a drafter at the hub, in lower case, and its kind.
+func cutDrafterName(id string) (name string, kind int, ok bool) {
+	for kind, k := range drafterKinds {
+		name, more, ok := strings.Cut(lastName(id), k.suffix)
+		if ok && name != "" && (more == "" || more[0] == '-') {
+			return name, kind, true
+		}
+	}
+	return "", 0, false
+}
+
+// lastName returns what follows the publisher in an id of the hub, in lower case.
+func lastName(id string) string {
+	name := strings.ToLower(id[strings.LastIndexByte(id, '/')+1:])
+	if size, ok := strings.CutPrefix(name, "gemma4-"); ok {
+		return "gemma-4-" + size
+	}
+	return name
 }
 
 // hubName returns the name of a model at the hub, with the quantization of a GGUF file, or its id if
@@ -107,33 +147,30 @@ func DrafterBeside(model string) string {
 }
 
 // drafterNames returns the ids of the hub that name a drafter for a model, the best first:
-// NAME-DFlash or NAME-DFlash-MORE, by any publisher, for a model NAME or NAME-MORE. The longest
-// NAME is the best. gemma-4 is also spelt gemma4: one of its published drafters is.
+// NAME-DFlash or NAME-DFlash-MORE, by any publisher, for a model NAME or NAME-MORE, and so for other
+// kinds of drafters. A better kind comes first, and then the longest NAME. gemma-4 is also spelt
+// gemma4: one of its published drafters is.
 func drafterNames(model string, ids []string) []string {
-	last := func(id string) string {
-		name := strings.ToLower(id[strings.LastIndexByte(id, '/')+1:])
-		if size, ok := strings.CutPrefix(name, "gemma4-"); ok {
-			return "gemma-4-" + size
-		}
-		return name
+	model = lastName(model)
+	type named struct {
+		id     string
+		kind   int
+		length int
 	}
-	model = last(model)
-	length := map[string]int{}
-	var names []string
+	var list []named
 	for _, id := range ids {
-		name, more, ok := strings.Cut(last(id), "-dflash")
-		if ok && name != "" && (more == "" || more[0] == '-') &&
-			(model == name || strings.HasPrefix(model, name+"-")) {
-			names = append(names, id)
-			length[id] = len(name)
+		name, kind, ok := cutDrafterName(id)
+		if ok && (model == name || strings.HasPrefix(model, name+"-")) && lastName(id) != model {
+			list = append(list, named{id, kind, len(name)})
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		if d := length[b] - length[a]; d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
+	slices.SortFunc(list, func(a, b named) int {
+		return cmp.Or(a.kind-b.kind, b.length-a.length, strings.Compare(a.id, b.id))
 	})
+	var names []string
+	for _, n := range list {
+		names = append(names, n.id)
+	}
 	return names
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
+	"tandem/models"
 	"tandem/models/hub"
 	"tandem/storage"
 )
@@ -21,6 +22,8 @@ func TestDrafterNamesOfTheHubAreFoundByTheModelsName(t *testing.T) {
 		"z-lab/Qwen3-8B-DFlash-b16", "z-lab/Qwen3-8B-Coder-DFlash", "z-lab/Qwen3-4B-DFlash",
 		"me/qwen3-8b-dflash", "me/DFlash", "me/x-DFlashy", "Qwen/Qwen3-8B",
 		"z-lab/gemma-4-26B-A4B-it-DFlash", "z-lab/gemma4-12B-it-DFlash",
+		"google/gemma-4-12B-it-assistant", "google/gemma-4-E2B-it-assistant",
+		"mlx-community/Qwen3.8-27B-MTP-4bit", "me/Qwen3.8-27B-DSpark", "me/Qwen3.8-27B-MTPLX",
 	}
 	for model, want := range map[string][]string{
 		"Qwen/Qwen3-8B":               {"me/qwen3-8b-dflash", "z-lab/Qwen3-8B-DFlash-b16"},
@@ -28,7 +31,14 @@ func TestDrafterNamesOfTheHubAreFoundByTheModelsName(t *testing.T) {
 		"org/Qwen3-8B-Coder-4bit": {
 			"z-lab/Qwen3-8B-Coder-DFlash", "me/qwen3-8b-dflash", "z-lab/Qwen3-8B-DFlash-b16",
 		},
-		"mlx-community/gemma-4-12B-it-qat-4bit": {"z-lab/gemma4-12B-it-DFlash"},
+		"mlx-community/gemma-4-12B-it-qat-4bit": {
+			"z-lab/gemma4-12B-it-DFlash", "google/gemma-4-12B-it-assistant",
+		},
+		"mlx-community/gemma-4-e2b-it-4bit": {"google/gemma-4-E2B-it-assistant"},
+		"mlx-community/Qwen3.8-27B-4bit": {
+			"me/Qwen3.8-27B-DSpark", "mlx-community/Qwen3.8-27B-MTP-4bit",
+		},
+		"mlx-community/Qwen3.8-27B-MTP-4bit":    {"me/Qwen3.8-27B-DSpark"},
 		"mlx-community/gemma-4-26b-a4b-it-4bit": {"z-lab/gemma-4-26B-A4B-it-DFlash"},
 		"Qwen3-4B":                              {"z-lab/Qwen3-4B-DFlash"},
 		"Qwen3-80B":                             nil,
@@ -79,6 +89,31 @@ func TestDrafterInTheHubsCacheIsTaken(t *testing.T) {
 	d, err := r.pool.Drafter(t.Context(), change)
 	if err != nil || d.Choice != snapshot {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// A model takes the head that its own folder brings, and the memory of the head counts.
+func TestHeadInTheModelsFolderIsTaken(t *testing.T) {
+	model := tinyModel(t, "qwen3_5", "tiny")
+	enginetest.AddTinyHead(t, model)
+	r := start(t, setup{Model: model})
+	plain := r.say(t, "tiny", `{"drafter":"none"}`)
+	got := r.say(t, "tiny", fmt.Sprintf(fixedDepth, "mtp"))
+	if got.Timings.Drafter != "mtp" || got.Timings.DraftN == 0 || got.Timings.NoDrafter != "" {
+		t.Errorf("%+v", got.Timings)
+	}
+	if !slices.Equal(got.IDs, plain.IDs) {
+		t.Errorf("tokens %v, want %v", got.IDs, plain.IDs)
+	}
+	d, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
+	if err != nil || d.Kind != "mtp" || d.Source != model {
+		t.Errorf("%+v, %v", d, err)
+	}
+	size, err := models.MeasureHead(model)
+	whole, _ := models.MeasureDrafter(model)
+	if err != nil || size.Weights(true) == 0 || size.Weights(true) > whole.Weights(true)/2 {
+		t.Errorf("the head takes %d bytes, %v; the model takes %d", size.Weights(true), err,
+			whole.Weights(true))
 	}
 }
 

@@ -19,9 +19,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Drafters of both kinds draft for a model in memory and change no token. Their memory is free
+// Drafters of all kinds draft for a model in memory and change no token. Their memory is free
 // again after they or the model leave.
-func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
+func TestDraftersOfAllKindsDraftAndLeaveNoMemory(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true})
 	c := r.client(t)
 	plain := r.say(t, "tiny", `{"drafter":"none"}`)
@@ -36,6 +36,7 @@ func TestDraftersOfBothKindsDraftAndLeaveNoMemory(t *testing.T) {
 		{"dflash", enginetest.TinyDFlash2(t, 259, []int{0, 2}, map[string]any{
 			"layer_types": []string{"full_attention", "full_attention"},
 		})},
+		{"mtp", enginetest.TinyHead(t, nil)},
 		{"model", enginetest.TinyModel(t, "llama")},
 		{"model", enginetest.TinyModel(t, "qwen3")}, // the model itself
 	} {
