@@ -2,15 +2,18 @@ package models_test
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
+	"tandem/models"
 	"tandem/models/nn"
 	"tandem/models/qwen35"
 )
@@ -181,5 +184,131 @@ func compareChain(t *testing.T, block int, got, want [][]float32, ids, drafts []
 	}
 	if off > 0 {
 		t.Errorf("block %d: logits are off by up to %g", block, off)
+	}
+}
+
+// TestUnfitHeadIsRefused expects an error of one sentence and no memory left in use.
+func TestUnfitHeadIsRefused(t *testing.T) {
+	th := enginetest.NewThread(t)
+	b := loadTiny(t, th, "qwen3_5")
+	defer b.Close()
+	before := th.Memory().Active
+	const other = ": take the head published for this model"
+	for _, c := range []struct {
+		name   string
+		fields map[string]any
+		spoil  func(dir string) error
+		code   models.Code
+		want   string
+	}{
+		{name: "hidden width", fields: map[string]any{"hidden_size": 32}, code: models.CodeInvalid,
+			want: "with 32 hidden elements, and this one has 64" + other},
+		{name: "vocabulary", fields: map[string]any{"vocab_size": 300}, code: models.CodeInvalid,
+			want: "with 300 tokens of vocabulary, and this one has 260" + other},
+		{name: "dedicated embeddings", fields: map[string]any{"mtp_use_dedicated_embeddings": true},
+			code: models.CodeUnsupported, want: "mtp_use_dedicated_embeddings is not supported"},
+		{name: "no layers", fields: map[string]any{"mtp_num_hidden_layers": -1},
+			spoil: weightsOfHead(t), code: models.CodeInvalid, want: "mtp_num_hidden_layers is -1"},
+		{name: "one layer more", fields: map[string]any{"mtp_num_hidden_layers": 2},
+			spoil: weightsOfHead(t), code: models.CodeInvalid,
+			want: "lacks 11 tensors (mtp.layers.1."},
+		{name: "heads of another size", fields: map[string]any{"head_dim": 32},
+			spoil: weightsOfHead(t), code: models.CodeInvalid, want: "config.json asks for"},
+		{name: "another layer layout", spoil: rename("layers.0.self_attn.q_norm.weight",
+			"layers.0.linear_attn.norm.weight"), code: models.CodeInvalid,
+			want: "lacks 1 tensors (mtp.layers.0.self_attn.q_norm.weight) and has unexpected 1 tensors"},
+		{name: "cut short", spoil: func(dir string) error {
+			return os.Truncate(filepath.Join(dir, "model.safetensors"), 100_000)
+		}, code: models.CodeIncomplete, want: "model.safetensors: the file is cut short"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := enginetest.TinyHead(t, c.fields)
+			if c.spoil != nil {
+				if err := c.spoil(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
+				models.Options{Name: "org/head"})
+			e, ok := errors.AsType[*models.Error](err)
+			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/head: ") ||
+				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with code %s and %q", err, c.code, c.want)
+			}
+		})
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d over refused heads", before, after)
+	}
+	// A head can't be loaded as a model either.
+	_, err := models.Load(t.Context(), th, enginetest.TinyHead(t, nil), models.Options{})
+	if err == nil || !strings.Contains(err.Error(), "is a drafter (qwen3_5_mtp)") {
+		t.Errorf("loaded as a model: %v", err)
+	}
+}
+
+// weightsOfHead puts the weights of a usual head beside the config at hand.
+func weightsOfHead(t *testing.T) func(dir string) error {
+	return func(dir string) error {
+		const file = "model.safetensors"
+		data, err := os.ReadFile(filepath.Join(enginetest.TinyHead(t, nil), file))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, file), data, 0o600)
+	}
+}
+
+// TestHeadIsFoundInEachPlace loads the same head from its own folder, and from each place where a
+// model's folder may have it.
+func TestHeadIsFoundInEachPlace(t *testing.T) {
+	th := enginetest.NewThread(t)
+	for name, place := range map[string]func(dir string){
+		"beside the weights": func(dir string) { enginetest.AddTinyHead(t, dir) },
+		"in a folder": func(dir string) {
+			enginetest.AddTinyHead(t, dir)
+			in := filepath.Join(dir, "mtp")
+			if err := errors.Join(os.Mkdir(in, 0o700), os.Rename(filepath.Join(dir,
+				"mtp.safetensors"), filepath.Join(in, "model.safetensors"))); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"among the weights": func(dir string) {
+			enginetest.AddTinyHead(t, dir)
+			if err := os.Rename(filepath.Join(dir, "model.safetensors"),
+				filepath.Join(dir, "model-00001.safetensors")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(filepath.Join(dir, "mtp.safetensors"),
+				filepath.Join(dir, "model-00002.safetensors")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := enginetest.TinyModel(t, "qwen3_5")
+			if models.HasHead(dir) {
+				t.Fatal("a model without a head has one")
+			}
+			place(dir)
+			if !models.HasHead(dir) {
+				t.Fatal("its head is not found")
+			}
+			b, err := models.Load(t.Context(), th, dir, models.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
+				models.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			if d.Head == nil || d.Info.Architecture != "qwen3_5_mtp" ||
+				d.Info.FileBytes != 4*d.Info.Parameters {
+				t.Errorf("%+v", d.Info)
+			}
+		})
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"tandem/engine"
 	"tandem/engine/cache"
+	"tandem/engine/checkpoint"
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
@@ -89,18 +91,21 @@ func (r *headReader) tell(d *headDraft, to, n int) {
 	}
 }
 
-// propose returns n guesses after the text.
-func (r *headReader) propose(d *headDraft, n int) (ids []int32) {
+// propose returns n guesses after the text, and the processed logits of the first.
+func (r *headReader) propose(d *headDraft, n int) (ids []int32, logits []float32) {
 	r.t.Helper()
 	r.do(func(s *mlx.Scope) (err error) {
 		p := d.Propose(s, r.text, n)
-		if err := s.Eval(append(d.Arrays(), p.Tokens)...); err != nil {
+		first := s.Slice(p.LogQ, 0, 0, 1)
+		if err := s.Eval(append(d.Arrays(), p.Tokens, first)...); err != nil {
 			return err
 		}
-		ids, err = mlx.Read[int32](s, p.Tokens)
+		if ids, err = mlx.Read[int32](s, p.Tokens); err == nil {
+			logits, err = mlx.Read[float32](s, first)
+		}
 		return err
 	})
-	return ids
+	return ids, logits
 }
 
 func (r *headReader) close(d *headDraft) {
@@ -124,11 +129,13 @@ func TestHeadDraftEqualsANewDraftOfTheText(t *testing.T) {
 	r.tell(d, 30, 7)
 	for i, accepted := range []int{6, 0, 3, 5, 1, 4, 2, 0} {
 		r.tell(d, len(r.text)-1, 1+i*3)
-		ids := r.propose(d, 6)
+		ids, logits := r.propose(d, 6)
 		whole := r.open(0, nil)
 		r.tell(whole, len(r.text)-1, len(r.text))
-		if want := r.propose(whole, 6); !slices.Equal(ids, want) {
-			t.Errorf("after %d tokens: %v, want %v", len(r.text), ids, want)
+		want, wanted := r.propose(whole, 6)
+		if !slices.Equal(ids, want) || !slices.Equal(logits, wanted) {
+			t.Errorf("after %d tokens: %v, want %v, and the logits differ: %v", len(r.text), ids, want,
+				!slices.Equal(logits, wanted))
 		}
 		r.close(whole)
 		r.text = slices.Concat(r.text, ids[:accepted], []int32{(ids[min(accepted, 5)] + 1) % 256})
@@ -137,4 +144,110 @@ func TestHeadDraftEqualsANewDraftOfTheText(t *testing.T) {
 	if after := r.th.Memory().Active; after != before {
 		t.Errorf("active memory went from %d to %d", before, after)
 	}
+}
+
+// A context that was kept in parts and restored guesses as one that was kept whole. Without its
+// context a draft begins at the first token that it is told of, and guesses otherwise.
+func TestHeadContextIsKeptAndRestored(t *testing.T) {
+	r := newHeadReader(t)
+	for i := range 90 {
+		r.text = append(r.text, int32(i*i*7%256))
+	}
+	before := r.th.Memory().Active
+	d := r.open(0, nil)
+	keep := func(from, to int) (p *cache.Snapshot) {
+		r.do(func(s *mlx.Scope) error {
+			list, err := d.Draft.(draft.Kept).Keep(s, from, to)
+			if err == nil {
+				p = list[0]
+			}
+			return err
+		})
+		return p
+	}
+	r.tell(d, 30, 7)
+	first := keep(0, 30)
+	r.tell(d, len(r.text)-1, 40)
+	r.propose(d, 3)
+	second, whole := keep(30, 60), keep(0, 60)
+	r.close(d)
+	guesses := func(parts ...*cache.Snapshot) []float32 {
+		var context cache.Stack
+		if parts != nil {
+			context = r.drafter.NewContext(cache.Options{Chunk: 40})
+			r.do(func(s *mlx.Scope) error { return context[0].Restore(s, parts, 60) })
+		}
+		d := r.open(60, context)
+		defer r.close(d)
+		r.tell(d, len(r.text)-1, 11)
+		_, logits := r.propose(d, 6)
+		return logits
+	}
+	want := guesses(whole)
+	if got := guesses(first, second); !slices.Equal(got, want) {
+		t.Error("a context of two parts guesses otherwise")
+	}
+	if got := guesses(); slices.Equal(got, want) {
+		t.Error("a draft without its context guesses the same")
+	}
+	r.do(func(*mlx.Scope) error {
+		for _, p := range []*cache.Snapshot{first, second, whole} {
+			p.Release()
+		}
+		return nil
+	})
+	if after := r.th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d", before, after)
+	}
+}
+
+// A head's context comes back with the checkpoint of its target, from memory and from disk. No token
+// depends on it.
+func TestHeadDraftsGoOnAfterARestart(t *testing.T) {
+	l := newLossless(t, "qwen3_5", cache.Ring, twoLayers)
+	defer l.Close()
+	of := l.cast()
+	defer of.Close()
+	head := of.head
+	i := slices.IndexFunc(of.drafters, func(d draft.Drafter) bool { return d.Name() == "mtp" })
+	counted := &contextCounter{MTP: of.drafters[i].(*draft.MTP)}
+	dir := t.TempDir()
+	r := engine.Request{Prompt: l.prompt(30, 2), MaxTokens: new(150), IgnoreEOS: true,
+		Seed: new(uint64(5)), Sampling: sample.Params{Temperature: 0.8}}
+	want := l.plain("text", r, 0).ids
+	head.text = slices.Concat(r.Prompt, want)
+	r.Speculation = engine.Speculation{Drafter: "mtp", Depth: new(3)}
+	for _, at := range []int{0, 60, 120} {
+		store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "tiny", Budget: 1 << 30,
+			Context: "head"})
+		e := l.engine(store, counted)
+		r := r
+		r.Prompt, r.MaxTokens = head.text[:30+at], new(150-at)
+		got := l.sayOn(e, r, 0)
+		if !slices.Equal(got.ids, want[at:]) || got.stats.Accepted == 0 ||
+			got.stats.NoDrafter != "" {
+			t.Errorf("from %d on: %d drafts accepted (%s), ids %v, want %v", at, got.stats.Accepted,
+				got.stats.NoDrafter, got.ids, want[at:])
+		}
+		if at > 0 && (got.stats.CachedTokens == 0 || counted.restored != got.stats.CachedTokens) {
+			t.Errorf("from %d on: %d tokens were restored, and a context of %d", at,
+				got.stats.CachedTokens, counted.restored)
+		}
+		e.Close()
+		store.Close()
+	}
+}
+
+// A contextCounter notes the rows of the context that a draft began with.
+type contextCounter struct {
+	*draft.MTP
+	restored int
+}
+
+func (c *contextCounter) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
+	c.restored = 0
+	if o.Context != nil {
+		c.restored = o.Context[0].Offset()
+	}
+	return c.MTP.Open(s, o)
 }
