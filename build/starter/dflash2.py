@@ -180,11 +180,38 @@ class Drafter(nn.Module):
                 nn.init.normal_(p, std=(0.02 if "kernel_projection" in name else 0.5) / p.shape[1] ** 0.5)
         if c.selector_rank:
             self.candidate_selector = Selector(c)
+        slots = torch.full((c.vocab_size,), -1)
+        slots[head_ids] = torch.arange(len(head_ids))
         self.register_buffer("head_ids", head_ids, persistent=False)
+        self.register_buffer("slots", slots, persistent=False)  # of tokens in head_ids, -1 for others
 
-    def start(self, target):
-        """Copies the scale of the target's last norm. The shared head was trained under it."""
-        self.norm.weight.data.copy_(target.norm)
+    @torch.no_grad()
+    def start(self, target, tokens):
+        """Copies the target's last layers, which have the drafter's shape. tokens (B, L) are a sample.
+
+        Context rows are at first the last tap alone. The scales of queries and keys become those that
+        the sample has in the target.
+        """
+        c = self.config
+        q, kv = c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim
+        scales = target.scales(tokens)
+        self.norm.weight.copy_(target.norm)
+        self.fc.weight.mul_(0.1)[:, -c.hidden_size :].add_(torch.eye(c.hidden_size))
+        for i, layer in enumerate(self.layers):
+            n = len(target.layers) - len(self.layers) + i
+            w = target.layers[n]
+            qkv = w["qkv"].float() * w["input_norm"]  # a norm before it has weight 1 then
+            attn = layer.self_attn
+            for linear, part in zip((attn.q_proj, attn.k_proj, attn.v_proj), qkv.split((q, kv, kv))):
+                linear.weight.copy_(part)
+            attn.o_proj.weight.copy_(w["o"])
+            attn.q_norm.weight.fill_(scales[n][0])
+            attn.k_norm.weight.fill_(scales[n][1])
+            gate, up = w["gate_up"].float().chunk(2)
+            layer.mlp.gate_proj.weight.copy_(gate)
+            layer.mlp.up_proj.weight.copy_(up)
+            layer.mlp.down_proj.weight.copy_(w["down"])
+            layer.post_attention_layernorm.weight.copy_(w["mlp_norm"])
 
     def hidden(self, target, taps, tokens, anchors, known, rows=None):
         """Returns the states under the head of all blocks, (B, A, rows, H), in one forward.

@@ -11,6 +11,7 @@ Row j after the known tokens weighs exp(-j / GAMMA), because an early error also
 it. A row whose token is not in the head has no loss.
 """
 
+import functools
 import random
 
 import numpy as np
@@ -22,7 +23,7 @@ from budget import Budget
 from muon import Muon
 
 SEQUENCES, ANCHORS = 8, 64  # a step; an answer
-WIDTH = 96  # tokens; texts are padded to a multiple
+WIDTH = 192  # tokens; texts are padded to a multiple: each length costs torch.compile a program
 POOL = 64  # batches whose texts are sorted by length
 GAMMA = 4.0
 MIX = 0.5
@@ -35,51 +36,49 @@ def soft(aims, logp):
     return -(aims * logp).sum(-1)
 
 
-def loss(drafter, target, tokens, anchors, known, ends):
+def read(drafter, target, tokens):
+    """Returns (states under the target's head, taps joined) of texts (B, L), and the rows of the head (n, H)."""
+    with torch.no_grad():
+        return *target.read(tokens, drafter.config.target_layer_ids), target.embedding[drafter.head_ids]
+
+
+def loss(drafter, target, reading, tokens, anchors, known, ends):
     """Returns (loss, tokens a verify forward would yield by argmax) of blocks at anchors (B, A).
 
-    The texts lie in tokens (B, L) and end before ends (B,).
+    The texts lie in tokens (B, L) and end before ends (B,). reading is that of tokens.
     """
     c = drafter.config
     (B, A), rows, L = anchors.shape, c.block_size, tokens.shape[1]
-    with torch.no_grad(), torch.autocast("cpu", enabled=False):
-        hidden, taps = target.read(tokens, c.target_layer_ids)
-        head = target.embedding[drafter.head_ids]
-        slots = torch.full((c.vocab_size,), -1)
-        slots[drafter.head_ids] = torch.arange(len(drafter.head_ids))
-    states = drafter.hidden(target, taps, tokens, anchors, known)[:, :, 1:]  # (B, A, rows - 1, H)
+    hidden, taps, head = reading
+    states = drafter.hidden(target, taps, tokens, anchors, known)[:, :, 1:].flatten(1, 2)  # (B, A (rows - 1), H)
     offsets = torch.arange(1, rows)
     positions = anchors[:, :, None] + offsets
-    inside = (positions < ends[:, None, None]) & (offsets >= known[:, :, None])
-    positions = positions.clamp(max=L - 1).view(B, -1)
+    there = (positions < ends[:, None, None]) & (offsets >= known[:, :, None])
+    positions = positions.clamp(max=L - 1).flatten(1)
     labels, before = tokens.gather(1, positions), tokens.gather(1, positions - 1)
-    pick = inside.view(B, -1) & (slots[labels] >= 0)
-    states, labels, before = states.reshape(B, -1, states.shape[-1])[pick], labels[pick], before[pick]
-    weights = torch.exp(-(offsets - known[:, :, None]) / GAMMA).view(B, -1)[pick]
+    at = drafter.slots[labels]  # of the head, -1 for a token that it lacks
+    weights = torch.exp(-(offsets - known[:, :, None]) / GAMMA).flatten(1) * there.flatten(1) * (at >= 0)
+    at = at.clamp(min=0)[:, :, None]
     with torch.no_grad():
-        own = hidden.gather(1, (positions - 1)[:, :, None].expand(-1, -1, hidden.shape[2]))[pick]
+        own = hidden.gather(1, (positions - 1)[:, :, None].expand(-1, -1, hidden.shape[2]))
         aims = F.linear(own, head).float().softmax(-1)
     logits = F.linear(states, head).float()
     logp = logits.log_softmax(-1)
-    at = slots[labels]
-    total = MIX * soft(aims, logp) + (1 - MIX) * -logp.gather(1, at[:, None])[:, 0]
-    guesses = logits.argmax(-1)
+    total = MIX * soft(aims, logp) + (1 - MIX) * -logp.gather(-1, at)[..., 0]
+    guesses = logits.argmax(-1, keepdim=True)
     if c.selector_rank:
         top = logits.detach().topk(c.selector_top_k, dim=-1).indices
         edges = drafter.candidate_selector.edges(states, before, drafter.head_ids[top])
-        scores = logits.gather(1, top) + edges
+        scores = logits.gather(-1, top) + edges
         logq = scores.log_softmax(-1)
-        near = aims.gather(1, top)
+        near = aims.gather(-1, top)
         near = near / near.sum(-1, keepdim=True).clamp(min=1e-6)
-        is_label = top == at[:, None]
-        hard = -(logq * is_label).sum(-1)
-        total = total + MIX * soft(near, logq) + (1 - MIX) * hard
-        guesses = top.gather(1, scores.argmax(-1, keepdim=True))[:, 0]
-    hits = torch.zeros(pick.shape, dtype=torch.bool)
-    hits[pick] = guesses == at
-    hits = hits.view(inside.shape) | (offsets < known[:, :, None])
-    alone = known == 1
-    yields = 1 + hits[alone].float().cumprod(-1).sum(-1).mean()
+        total = total + MIX * soft(near, logq) + (1 - MIX) * -(logq * (top == at)).sum(-1)
+        guesses = top.gather(-1, scores.argmax(-1, keepdim=True))
+    right = drafter.head_ids[guesses[..., 0]] == labels
+    hits = (right.view(there.shape) & there) | (offsets < known[:, :, None])
+    alone = (known == 1).float()
+    yields = 1 + (hits.float().cumprod(-1).sum(-1) * alone).sum() / alone.sum()
     return (total * weights).sum() / weights.sum(), yields
 
 
@@ -147,10 +146,12 @@ def train(drafter, target, texts, path, minutes, log=print):
     """Trains drafter for minutes in all. Its state lies at path."""
     opts = optimizers(drafter)
     budget = Budget(path, drafter, opts, minutes, log)
+    step_loss = torch.compile(functools.partial(loss, drafter, target), dynamic=False)
     losses, yields = [], []
     for step in budget:
+        batch = texts.batch(step)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            value, tokens_per_verify = loss(drafter, target, *texts.batch(step))
+            value, tokens_per_verify = step_loss(read(drafter, target, batch[0]), *batch)
         value.backward()
         torch.nn.utils.clip_grad_norm_(drafter.parameters(), 1.0)
         for opt in opts:

@@ -113,7 +113,7 @@ class Recipe:
         target, texts = Target(self.args.starter), drafter.Texts(self.folder("answers"), self.args.parts)
         model, path = self.made()
         if not os.path.exists(path):
-            model.start(target)
+            model.start(target, texts.batch(0)[0])
         log(f"{len(texts.texts)} answers, {texts.answered()} tokens; {sum(p.numel() for p in model.parameters())} parameters")
         drafter.train(model, target, texts, path, self.args.minutes, log)
 

@@ -154,6 +154,20 @@ class Target:
         hidden = self.hidden(tokens, positions, attend, taps, found.__setitem__)
         return hidden, torch.cat([found[i] for i in taps], dim=-1) if taps else None
 
+    @torch.no_grad()
+    def scales(self, tokens):
+        """Returns the root mean squares of queries and of keys in texts (B, L), a pair for each layer."""
+        found = []
+        groups = self.config.num_attention_heads // self.config.num_key_value_heads
+
+        def attend(i, q, k, v):
+            found.append([x.float().square().mean().sqrt().item() for x in (q, k)])
+            k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+        self.hidden(tokens, torch.arange(tokens.shape[1]).expand(len(tokens), -1), attend)
+        return found
+
     def prefill(self, tokens, lengths, cache, rows):
         """Fills rows of cache with texts (B, L), which end at lengths (B,). Returns the logits after each, (B, V)."""
         groups = self.config.num_attention_heads // self.config.num_key_value_heads
