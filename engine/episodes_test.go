@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"tandem/engine/cache"
 	"tandem/engine/draft"
@@ -65,7 +66,7 @@ func (m *episodic) NewCaches(opts cache.Options) []cache.Cache {
 
 // Forward implements lm.Model. The last row of an episode predicts the first token of the next one.
 // It sees no token, so it depends on its position alone.
-func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
+func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	var hidden []*mlx.Array
 	for _, q := range b {
 		phases, known := make([]int32, q.N), make([]float32, q.N)
@@ -97,7 +98,8 @@ func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 			m.drafts = s.Slice(q.Tokens, 0, 1, q.N)
 		}
 	}
-	return lm.Output{Hidden: s.Concat(0, hidden...)}
+	out := s.Concat(0, hidden...)
+	return lm.Output{Hidden: out, Taps: slices.Repeat([]*mlx.Array{out}, len(taps))}
 }
 
 func (m *episodic) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
@@ -191,3 +193,51 @@ func (g *guess) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
 func (*guess) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
 func (*guess) Arrays() []*mlx.Array                             { return nil }
 func (*guess) Free(*mlx.Scope)                                  {}
+
+// A pathGuesser is a block network that guesses as a guesser does, but along a path: arbitrary edges
+// are added.
+type pathGuesser struct {
+	*guesser
+	edges *mlx.Array // (V, V), by predecessor
+}
+
+func newPathGuesser(s *mlx.Scope, g *guesser) *pathGuesser {
+	edges := s.Normal(s.Key(100), mlx.Float32, 0, 0.5, words, words)
+	s.Eval(edges)
+	return &pathGuesser{g, s.Keep(edges)}
+}
+
+func (*pathGuesser) Taps() []int      { return []int{0} }
+func (*pathGuesser) BlockSize() int   { return 8 }
+func (*pathGuesser) MaskToken() int32 { return 0 }
+func (*pathGuesser) Candidates() int  { return 6 }
+
+func (*pathGuesser) NewCaches(cache.Options) []cache.Cache { return []cache.Cache{cache.NewKV(0)} }
+
+func (*pathGuesser) Context(s *mlx.Scope, taps []*mlx.Array, _ int, caches []cache.Cache) {
+	row := s.Zeros(mlx.Float32, 1, 1, taps[0].Dim(0), 1)
+	caches[0].(cache.Attention).Update(s, row, row)
+}
+
+// Forward returns the logits themselves.
+func (g *pathGuesser) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, pos int,
+	caches []cache.Cache) *mlx.Array {
+	if taps != nil {
+		g.Context(s, taps, 0, caches)
+	}
+	phases := make([]int32, n)
+	for i := range phases {
+		phases[i] = int32((pos + known.Dim(0) + i) % episode)
+	}
+	return s.Take(g.table, mlx.New(s, phases, n), 0)
+}
+
+func (*pathGuesser) Unembed(_ *mlx.Scope, logits *mlx.Array) *mlx.Array { return logits }
+
+func (g *pathGuesser) Edges(s *mlx.Scope, _, predecessors, candidates *mlx.Array) *mlx.Array {
+	n, p, k := candidates.Dim(0), predecessors.Dim(1), candidates.Dim(1)
+	rows := s.Take(g.edges, predecessors, 0) // (n, P, V)
+	return s.TakeAlong(rows, s.BroadcastTo(s.Reshape(candidates, n, 1, k), n, p, k), -1)
+}
+
+var _ draft.PathBlock = (*pathGuesser)(nil)

@@ -29,7 +29,9 @@ type statistic struct {
 	th      *mlx.Thread
 	model   *episodic
 	guesser *guesser
-	logits  [][]float32 // after each prefix
+	path    *draft.DFlash // of a pathGuesser
+	walks   bool          // path drafts, not guesser
+	logits  [][]float32   // after each prefix
 }
 
 func newStatistic(t *testing.T) *statistic {
@@ -55,11 +57,19 @@ func newStatistic(t *testing.T) *statistic {
 			return err
 		})
 	}
-	x.do(func(s *mlx.Scope) error { x.guesser = newGuesser(s, x.logits); return nil })
+	var path *pathGuesser
+	x.do(func(s *mlx.Scope) error {
+		x.guesser = newGuesser(s, x.logits)
+		path = newPathGuesser(s, x.guesser)
+		x.path = draft.NewDFlash(s, path, words)
+		return nil
+	})
 	t.Cleanup(func() {
 		th.Do(context.Background(), func(*mlx.Scope) error {
 			x.model.Free()
 			x.guesser.table.Free()
+			path.edges.Free()
+			x.path.Free()
 			return nil
 		})
 		th.Close()
@@ -112,8 +122,12 @@ func (x *statistic) joint(p sample.Params) []float64 {
 // accepted counts the rounds by their number of accepted drafts.
 func (x *statistic) draw(r Request, n, each int) (counts, accepted []int) {
 	x.t.Helper()
+	drafter := draft.Drafter(x.guesser)
+	if x.walks {
+		drafter = x.path
+	}
 	e := New(x.th, x.model, enginetest.ByteTokenizer(x.t),
-		Options{Chunk: 32, Drafters: []draft.Drafter{x.guesser}})
+		Options{Chunk: 32, Drafters: []draft.Drafter{drafter}})
 	defer e.Close()
 	counts, accepted = make([]int, words*words*words), make([]int, *r.Speculation.Depth+1)
 	r.Prompt, r.IgnoreEOS = opening, true
@@ -209,6 +223,7 @@ func TestDraftsKeepTheDistribution(t *testing.T) {
 				each     int
 				rollback Rollback
 				sure     bool
+				walks    bool
 			}{
 				{name: "temperature 1", p: sample.Params{Temperature: 1}, each: 200},
 				{name: "temperature 0.7", p: sample.Params{Temperature: 0.7}, each: 200},
@@ -216,16 +231,17 @@ func TestDraftsKeepTheDistribution(t *testing.T) {
 				{name: "top-p", p: sample.Params{Temperature: 1, TopP: 0.8}, each: 200},
 				{name: "penalties", p: sample.Params{Temperature: 1, RepetitionPenalty: 1.3, PresencePenalty: 0.3, FrequencyPenalty: 0.3}, each: 1},
 				{name: "certain guesses, snapshots", p: sample.Params{Temperature: 0.7, TopP: 0.9}, each: 200, rollback: Undo, sure: true},
+				{name: "a walk", p: sample.Params{Temperature: 0.8, TopP: 0.9}, each: 200, walks: true},
 			} {
 				start := time.Now()
 				depth := 7
 				switch {
 				case c.each == 1:
 					depth = 2
-				case c.sure:
+				case c.sure || c.walks:
 					depth = 3 // rejection accepts few drafts
 				}
-				x.guesser.sure = c.sure
+				x.guesser.sure, x.walks = c.sure, c.walks
 				r := Request{Sampling: c.p, Speculation: Speculation{Rule: rule, Depth: &depth,
 					Rollback: c.rollback}}
 				counts, accepted := x.draw(r, samples, c.each)
