@@ -207,6 +207,7 @@ func (a *App) openRooms(ctx context.Context) error {
 	}
 	a.history = history.New(a.db, a.home, a.settings, a.pool, a.log,
 		history.Options{NoCheckpoints: o.NoCheckpoints})
+	a.keys.OnDelete(a.pool.ForgetTextsOfKey)
 	a.connect = connect.New(a.db, a.home, a.settings, a.keys, a.State)
 	return errors.Join(a.openWelcome(ctx), a.openUpdates(ctx))
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 )
 
@@ -10,6 +11,9 @@ import (
 type DeletedChats struct {
 	Chats int
 	Runs  int // that answered in the chats; they stay in the history
+
+	// RunIDs are the ids of these runs, where they were deleted.
+	RunIDs []int64
 
 	// Checkpoints are the ids of the files of these runs that nothing else needs. A file is needed
 	// if a checkpoint goes on from it that has a name or a pin, or that another run computed, or if
@@ -76,7 +80,7 @@ func (db *DB) DeleteChats(ctx context.Context, id int64,
 			return err
 		}
 		out = found
-		return nil
+		return json.Unmarshal([]byte(runs), &out.RunIDs)
 	})
 	if err == nil {
 		db.purge()

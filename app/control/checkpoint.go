@@ -79,7 +79,8 @@ type ForgetRequest struct {
 type Forgotten struct {
 	Runs        int   `json:"runs"`
 	Checkpoints int   `json:"checkpoints"`
-	Bytes       int64 `json:"bytes"` // of the files of these
+	Tokens      int   `json:"tokens"` // of the memory of texts
+	Bytes       int64 `json:"bytes"`  // of the files of these
 
 	// InFlight counts the runs that have not ended. They stay in the history; what they compute is
 	// not kept.

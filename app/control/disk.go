@@ -22,9 +22,20 @@ type Storage struct {
 	Runs            int           `json:"runs"`
 	HistoryBytes    int64         `json:"history_bytes"` // of the database: runs, chats and all else
 
+	Texts []RememberedTexts `json:"texts"` // the memory of texts, by client
+
 	ByModel  []Usage `json:"by_model"`  // the one with the most bytes first
 	ByClient []Usage `json:"by_client"` // the one with the most bytes first
 	ByDay    []Usage `json:"by_day"`    // of this machine's clock, the latest first
+}
+
+// RememberedTexts is what is remembered of one client's prompts and answers, as token ids, to guess
+// how similar ones go on. POST /app/forget removes it.
+type RememberedTexts struct {
+	Key    string `json:"key"`    // the client's; empty for all clients without a key
+	Texts  int    `json:"texts"`  // prompts with their answers
+	Tokens int    `json:"tokens"` // about a million at most for each tokenizer, the newest ones
+	Bytes  int64  `json:"bytes"`  // of the files
 }
 
 // WelcomeRequest is the body of POST /app/welcome.

@@ -184,7 +184,7 @@ func (h *History) VerifyCheckpoint(ctx context.Context, name string) (control.In
 	return out, nil
 }
 
-// Forget deletes the runs, texts and checkpoints of a scope. It implements server.Checkpoints.
+// Forget deletes the runs, texts and checkpoints of a scope, and what is remembered of their texts. It implements server.Checkpoints.
 func (h *History) Forget(ctx context.Context,
 	r control.ForgetRequest) (out control.Forgotten, err error) {
 	err = h.pool.Forget(ctx, func() error {
@@ -194,10 +194,14 @@ func (h *History) Forget(ctx context.Context,
 			if err != nil {
 				return err
 			}
-			return h.deleteCheckpointFiles(append(strays, ids...))
+			if err := h.deleteCheckpointFiles(append(strays, ids...)); err != nil {
+				return err
+			}
+			out.Tokens, out.Bytes, err = h.pool.ForgetTexts(r)
+			return folderError(err)
 		})
-		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints),
-			Bytes: gone.Bytes, InFlight: gone.InFlight}
+		out.Runs, out.Checkpoints, out.InFlight = gone.Runs, len(gone.Checkpoints), gone.InFlight
+		out.Bytes += gone.Bytes
 		return readOnlyError(err)
 	})
 	return out, err
@@ -217,8 +221,12 @@ func readOnlyError(err error) error {
 func (h *History) WouldForget(ctx context.Context,
 	r control.ForgetRequest) (control.Forgotten, error) {
 	gone, checkpoints, err := h.db.WouldForget(ctx, storage.Scope(r))
-	return control.Forgotten{Runs: gone.Runs, Checkpoints: checkpoints, Bytes: gone.Bytes,
-		InFlight: gone.InFlight}, err
+	if err != nil {
+		return control.Forgotten{}, err
+	}
+	tokens, bytes, err := h.pool.WouldForgetTexts(r)
+	return control.Forgotten{Runs: gone.Runs, Checkpoints: checkpoints, Tokens: tokens,
+		Bytes: gone.Bytes + bytes, InFlight: gone.InFlight}, folderError(err)
 }
 
 // strays returns the files that no row names, for their owner is unknown. It deletes the remains of

@@ -61,7 +61,10 @@ func (h *History) DeleteChats(ctx context.Context, id int64) (control.DeletedCha
 	}
 	remove := func() (err error) {
 		gone, err = h.db.DeleteChats(ctx, id, h.deleteCheckpointFiles)
-		return err
+		if err != nil || len(gone.RunIDs) == 0 {
+			return err
+		}
+		return folderError(h.pool.ForgetTextsOfRuns(gone.RunIDs))
 	}
 	if gone.Runs > 0 {
 		err = h.pool.Forget(ctx, remove)

@@ -58,7 +58,9 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 	}
 	out.ByModel, out.ByClient, out.ByDay = usage(storage.ByModel), usage(storage.ByClient),
 		usage(storage.ByDay)
-	return out, err
+	var e error
+	out.Texts, e = l.pool.Texts()
+	return out, errors.Join(err, e)
 }
 
 // measureStored fills in the bytes that lie on disk. It reads all folders at once, since one that

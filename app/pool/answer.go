@@ -45,7 +45,7 @@ func (m *Model) VocabSize() int { return m.bundle.Model.Config().VocabSize }
 
 func (m *Model) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 	r.Speculation = m.speculate(r.Speculation)
-	return m.generate(ctx, r)
+	return m.remember(ctx, r)
 }
 
 func (m *Model) Encode(text string, addSpecial bool) ([]int32, error) {

@@ -64,7 +64,14 @@
 // A drafter's checkpoint may not say how to read it. Then the possible readings are measured once,
 // while the model is idle: one text is decoded plainly, and each reading drafts along. The best
 // reading is kept with its figures. The built-in drafter is not measured. Looking up earlier text
-// (n-grams) comes after every drafter. It is not measured either.
+// (memory and n-grams) comes after every drafter. It is not measured either.
+//
+// # The memory of texts
+//
+// What a client's prompts and answers said is kept as token ids, for the drafter memory (texts.go;
+// package engine/texts says how). A client is a key. Clients without a key are one. No client is
+// drafted from another's texts. The files lie in the home folder, and history's Forget removes
+// them. With Options.NoCheckpoints nothing is remembered.
 //
 // # Checkpoints
 //

@@ -9,8 +9,9 @@ import (
 )
 
 // newEngine starts the engine of a model with its drafter, which may be nil. A client's prediction
-// comes before the drafter, since it costs nothing. Looking up earlier text (n-grams) comes after
-// it, and costs nothing either.
+// comes before the drafter, since it costs nothing. Looking up earlier text comes after it, and
+// costs nothing either: what the client's earlier requests said (memory), then the request's own
+// text (n-grams).
 func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	p := m.pool
 	o := engine.Options{
@@ -24,6 +25,9 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 		learned.sources = map[string]string{d.Name(): weightsKey(d.source)}
 	}
 	o.Policies = learned
+	if !p.opts.NoCheckpoints {
+		o.Drafters = append(o.Drafters, draft.Memory{})
+	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	if !p.opts.NoCheckpoints {
 		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store

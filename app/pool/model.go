@@ -29,13 +29,16 @@ type Model struct {
 	vocabulary Vocabulary // for grammars
 	dialect    *dialect.Dialect
 	chats      chats
-	special    []int32   // tokens whose text the dialect's parser needs
-	always     []byte    // see alwaysVars
-	needs      demand    // of memory; zero if it is not known
-	users      int       // requests that hold it; guarded by Pool.mu
-	uses       int       // requests that ever held it; guarded by Pool.mu
-	used       time.Time // when a request last acquired or released it; guarded by Pool.mu
-	leaving    bool      // it is being evicted, and no new request gets it; guarded by Pool.mu
+	special    []int32 // tokens whose text the dialect's parser needs
+	always     []byte  // see alwaysVars
+
+	tokenizerKey func() string // of its memories of texts; it takes some milliseconds once
+
+	needs   demand    // of memory; zero if it is not known
+	users   int       // requests that hold it; guarded by Pool.mu
+	uses    int       // requests that ever held it; guarded by Pool.mu
+	used    time.Time // when a request last acquired or released it; guarded by Pool.mu
+	leaving bool      // it is being evicted, and no new request gets it; guarded by Pool.mu
 
 	own      control.ModelSettings // guarded by Pool.mu
 	settings control.Settings      // at the start of the engine

@@ -15,6 +15,7 @@ import (
 	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
 	"tandem/engine/native"
+	"tandem/engine/texts"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -57,6 +58,7 @@ type Pool struct {
 	life     context.Context   // ends when the process drains; a load ends with it, not with its request
 	engines  engine.Neighbours // of all models in memory
 	files    checkpoint.Folder // the files of checkpoints, of all models
+	texts    *texts.Store      // what clients said, for the drafter memory
 	patience time.Duration     // how long a load waits for texts, see waitForMemory
 	lane     *native.Lane      // of templates and grammars that take long, of all models
 
@@ -81,7 +83,8 @@ type Pool struct {
 func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Home,
 	set *settings.Store, log *slog.Logger, o Options) *Pool {
 	return &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life,
-		patience: memoryPatience, lane: native.NewLane()}
+		patience: memoryPatience, lane: native.NewLane(),
+		texts: texts.NewStore(texts.Options{Dir: dir.Path(TextFolder), Idle: textsIdle, Logger: log})}
 }
 
 // A change is a change in progress of what is in memory. There is one at a time. Models that it

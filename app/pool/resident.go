@@ -83,7 +83,9 @@ func (p *Pool) Close() error {
 	list := p.resident
 	p.resident, p.draining = nil, true
 	p.mu.Unlock()
-	return closeAll(list)
+	err := closeAll(list)
+	p.texts.Settle()
+	return err
 }
 
 // add adds models to the list of those in memory, during a change. The caller holds p.mu.

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"tandem/app/dialect"
 	"tandem/app/model"
@@ -96,6 +97,7 @@ func longestToken(t *tokenizer.Tokenizer) int {
 // special tokens, the longest token and the variables of each rendering.
 func (m *Model) readTokenizer(ctx context.Context) {
 	tokens := m.bundle.Tokenizer
+	m.tokenizerKey = sync.OnceValue(func() string { return tokenizerHash(tokens) })
 	m.longest, m.always = longestToken(tokens), alwaysVars(tokens)
 	m.dialect = dialectOf(m.bundle.Chat.Source, tokens)
 	for _, text := range m.dialect.Special() {

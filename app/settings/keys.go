@@ -37,6 +37,8 @@ type Keys struct {
 
 	changing sync.Mutex // held during a change of keys, or of settings that need one
 
+	onDelete func(name string) error // see OnDelete
+
 	mu   sync.RWMutex
 	list []storage.Key
 }
@@ -142,6 +144,10 @@ func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey
 	return control.NewKey{Key: describeKey(row), Secret: secret}, nil
 }
 
+// OnDelete has deleted called with the name of each key before it is deleted. After an error the key
+// stays. It is called before the keys are in use.
+func (k *Keys) OnDelete(deleted func(name string) error) { k.onDelete = deleted }
+
 // DeleteKey deletes a key. Errors: CodeKeyNotFound; CodeInvalid for the last key while a setting
 // needs one.
 func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
@@ -169,6 +175,11 @@ func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 		return control.Errorf(control.CodeInvalid,
 			"%s is the last key, and %s; turn that off first, or make another key.",
 			cmp.Or(name, "This"), what)
+	}
+	if k.onDelete != nil {
+		if err := k.onDelete(name); err != nil {
+			return err
+		}
 	}
 	if err := k.db.DeleteKey(context.WithoutCancel(ctx), id); err != nil &&
 		!storage.IsNotFound(err) {

@@ -55,16 +55,16 @@ func forget(ctx context.Context, m *Main, args []string) error {
 		return mistake(f, "say what to forget: --model, --client, --day, or several, which narrow each other")
 	}
 	amount := func(g control.Forgotten) string {
-		return fmt.Sprintf("%s and %s, which frees %s",
+		return fmt.Sprintf("%s, %s and %s of the memory of texts, which frees %s",
 			control.Plural(g.Runs, "run"), control.Plural(g.Checkpoints, "checkpoint"),
-			control.ByteSize(g.Bytes))
+			control.Plural(g.Tokens, "token"), control.ByteSize(g.Bytes))
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
 		would, err := c.WouldForget(ctx, r)
 		if err != nil {
 			return err
 		}
-		if would.Runs+would.Checkpoints > 0 { // otherwise nothing is lost
+		if would.Runs+would.Checkpoints+would.Tokens > 0 { // otherwise nothing is lost
 			if err := m.confirm(ctx, f, *yes, "forget "+amount(would)); err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -78,8 +79,8 @@ func TestDeletionAsksFirst(t *testing.T) {
 	}
 	console.typed, console.terminal, console.stdin = true, true, "Y\n"
 	console.must(t, forget...)
-	if !strings.Contains(console.stderr,
-		"this would forget 1 run and 0 checkpoints, which frees 0 B; go on? [y/N] tandem: forgot 1 run and 0 checkpoints") {
+	if !regexp.MustCompile("this would forget 1 run, 0 checkpoints and [1-9][0-9]* tokens of the memory of texts, which frees [1-9][0-9]* B; go on\\? \\[y/N\\] "+
+		"tandem: forgot 1 run, 0 checkpoints and [1-9]").MatchString(console.stderr) {
 		t.Errorf("standard error %s", console.stderr)
 	}
 	// It does not ask if there is nothing to delete.

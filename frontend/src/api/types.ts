@@ -243,6 +243,7 @@ export interface ForgetRequest {
 export interface Forgotten {
   runs: number
   checkpoints: number
+  tokens: number // of the memory of texts
   bytes: number // of the files of these
   in_flight: number
 }
@@ -329,9 +330,19 @@ export interface Storage {
   pinned_bytes: number // the pinned ones among these
   runs: number
   history_bytes: number // of the database: runs, chats and all else
+  texts: RememberedTexts[] // the memory of texts, by client
   by_model: Usage[] // the one with the most bytes first
   by_client: Usage[] // the one with the most bytes first
   by_day: Usage[] // of this machine's clock, the latest first
+}
+
+// RememberedTexts is what is remembered of one client's prompts and answers, as token ids, to guess
+// how similar ones go on. POST /app/forget removes it.
+export interface RememberedTexts {
+  key: string // the client's; empty for all clients without a key
+  texts: number // prompts with their answers
+  tokens: number // about a million at most for each tokenizer, the newest ones
+  bytes: number // of the files
 }
 
 // WelcomeRequest is the body of POST /app/welcome.
