@@ -15,30 +15,34 @@ import (
 func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 	t.drafts = make([]draft.Draft, len(e.opts.Drafters))
 	t.course = e.selectorFor(t).NewCourse()
+	t.stats.Drafters = make([]DrafterStats, len(e.opts.Drafters))
+	for i, d := range e.opts.Drafters {
+		t.stats.Drafters[i].Name = d.Name()
+	}
 	if depth := t.req.Speculation.Depth; t.limit < 2 || depth != nil && *depth == 0 {
 		return // the prompt gives the only token, or no round has drafts
 	}
 	for i, d := range e.opts.Drafters {
-		// What the client predicts is tried whichever drafter it prefers.
-		_, predicts := d.(draft.Prediction)
-		name := cmp.Or(t.req.Speculation.Drafter, Auto)
-		if name == None || name != Auto && name != d.Name() && !predicts {
+		if !e.wanted(t, d) && !e.joins(t) {
 			continue
 		}
 		e.tryDraft(s, t, i, func() (err error) {
+			lookups, trained := e.parts(t, d)
 			t.drafts[i], err = d.Open(s, draft.Options{
 				Prompt:     t.tokens[:t.given],
 				From:       t.fed,
 				Context:    e.restoreContext(s, t, i),
 				Prediction: t.req.Prediction,
 				Texts:      t.texts(),
-				Alone:      name != Auto,
+				Alone:      cmp.Or(t.req.Speculation.Drafter, Auto) != Auto,
 				Sampler:    t.sampler,
 				Caches:     e.contextOptions(t.maxPositions()),
+				Lookups:    lookups,
+				Trained:    trained,
 			})
 			return err
 		})
-		if predicts && t.drafts[i] != nil {
+		if _, predicts := d.(draft.Prediction); predicts && t.drafts[i] != nil {
 			e.selectorFor(t).Renew(i)
 		}
 	}
@@ -50,6 +54,42 @@ func (t *task) texts() *texts.Use {
 		return nil
 	}
 	return t.req.Texts
+}
+
+// wanted reports whether a task may draft with d. What the client predicts is tried whichever
+// drafter it prefers.
+func (e *Engine) wanted(t *task, d draft.Drafter) bool {
+	_, predicts := d.(draft.Prediction)
+	name := cmp.Or(t.req.Speculation.Drafter, Auto)
+	return name != None && (name == Auto || name == d.Name() || predicts)
+}
+
+// joins reports whether a task names a drafter that goes on from others. These are opened with it.
+func (e *Engine) joins(t *task) bool {
+	return slices.ContainsFunc(e.opts.Drafters, func(d draft.Drafter) bool {
+		_, ok := d.(*draft.Continued)
+		return ok && d.Name() == t.req.Speculation.Drafter
+	})
+}
+
+// parts returns the drafts of a task that d goes on from, none for most drafters. Those drafters
+// come before d.
+func (e *Engine) parts(t *task, d draft.Drafter) (lookups []draft.Lookup, trained draft.Draft) {
+	c, ok := d.(*draft.Continued)
+	if !ok {
+		return nil, nil
+	}
+	for i, other := range e.opts.Drafters {
+		// What comes of a prediction is counted by its own draft.
+		_, predicts := other.(draft.Prediction)
+		if l, ok := t.drafts[i].(draft.Lookup); ok && !predicts {
+			lookups = append(lookups, l)
+		}
+		if other.Name() == c.Trained().Name() {
+			trained = t.drafts[i]
+		}
+	}
+	return lookups, trained
 }
 
 // tryDraft runs a step of one of the task's drafts. If it fails or panics, that draft is given up
@@ -66,11 +106,34 @@ func (e *Engine) tryDraft(s *mlx.Scope, t *task, i int, step func() error) error
 func (e *Engine) dropDraft(s *mlx.Scope, t *task, i int, err error) {
 	name := e.opts.Drafters[i].Name()
 	t.stats.NoDrafter = fmt.Sprintf("%s failed: %v", name, err)
+	t.stats.Drafters[i].Failed = err.Error()
 	e.opts.Logger.Error("drafting was given up for a request", "drafter", name, "error", err)
 	if d := t.drafts[i]; d != nil {
 		t.drafts[i] = nil
 		t.countPrediction(d)
 		d.Free(s)
+	}
+	e.dropJoined(s, t, i)
+}
+
+// dropJoined ends what belongs to a draft that was given up: a draft that went on from it, or the
+// trained one that it let go on, whose state is not known.
+func (e *Engine) dropJoined(s *mlx.Scope, t *task, dropped int) {
+	for i, d := range e.opts.Drafters {
+		c, ok := d.(*draft.Continued)
+		if !ok {
+			continue
+		}
+		if i != dropped {
+			t.drafts[i] = nil
+			continue
+		}
+		for j, other := range e.opts.Drafters {
+			if other.Name() == c.Trained().Name() && t.drafts[j] != nil {
+				t.drafts[j].Free(s)
+				t.drafts[j] = nil
+			}
+		}
 	}
 }
 

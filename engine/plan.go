@@ -11,6 +11,13 @@ import (
 // a plain step, and which drafter proposes them. alone says that there is one request and
 // nothing else, on another engine neither.
 func (e *Engine) plan(active []*task, alone bool) {
+	defer func() {
+		for _, t := range active {
+			if t.decoding() {
+				t.countChoice()
+			}
+		}
+	}()
 	sharing := 0 // tasks whose plain steps are shared
 	var bids []bid
 	for _, t := range active {
@@ -41,7 +48,7 @@ func (e *Engine) plan(active []*task, alone bool) {
 // For a task among others it returns the round with drafts that it could have; plan then
 // decides.
 func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
-	t.choice = draft.Choice{Arm: -1}
+	t.choice, t.prospects = draft.Choice{Arm: -1}, nil
 	if !t.drafting() {
 		return o, false
 	}
@@ -60,6 +67,7 @@ func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 		prospects[i] = e.prospect(t, i)
 		t.hadDrafts = t.hadDrafts || prospects[i].Limit > 0
 	}
+	t.prospects = prospects
 	asked = -1
 	r := t.req.Speculation
 	if r.Depth == nil && !r.Exact {
@@ -89,7 +97,7 @@ func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 // prospect returns what the i-th draft of the task could propose now.
 func (e *Engine) prospect(t *task, i int) (p draft.Prospect) {
 	d := t.drafts[i]
-	if d == nil {
+	if d == nil || !e.wanted(t, e.opts.Drafters[i]) {
 		return p
 	}
 	// The last allowed token is the target's own.

@@ -22,6 +22,8 @@ type Stats struct {
 	AcceptedAt []int // by i, rounds in which at least i+1 drafts were accepted
 	Depths     []int // drafts of each round, 0 for a plain one
 	Accepts    []int // of Depths, those accepted
+	Arms       []int // who drafted them: an index of Drafters, -1 in a plain round
+	Drafters   []DrafterStats
 
 	// Tokens of Request.Prediction that were drafted and accepted, or rejected.
 	PredictionAccepted, PredictionRejected int
@@ -92,6 +94,7 @@ func (s *Stats) Add(o Stats) {
 	s.AcceptedAt = sums(first.AcceptedAt, o.AcceptedAt)
 	s.Depths = slices.Concat(first.Depths, o.Depths)
 	s.Accepts = slices.Concat(first.Accepts, o.Accepts)
+	s.Drafters, s.Arms = joinDrafters(first, o)
 	s.PredictionAccepted += first.PredictionAccepted
 	s.PredictionRejected += first.PredictionRejected
 
@@ -105,6 +108,53 @@ func (s *Stats) Add(o Stats) {
 	s.Blocks = first.Blocks
 	s.Blocks.Add(o.Blocks)
 	s.PeakBytes = max(s.PeakBytes, first.PeakBytes)
+}
+
+// DrafterStats tells what one of the drafters did in a request, and why not more. The counts of
+// rounds are those of the choices between drafters.
+type DrafterStats struct {
+	Name              string
+	Rounds            int // with its drafts
+	Drafted, Accepted int
+	Trials            int    // of Rounds, those that were to find out what its drafts gain
+	Idle              int    // rounds in which it had nothing to propose
+	Slower            int    // rounds in which another drafter, or none, was expected to be faster
+	Failed            string // why it was given up; empty if it was not
+}
+
+// add sums up what a drafter did in two requests.
+func (d *DrafterStats) add(o DrafterStats) {
+	d.Rounds += o.Rounds
+	d.Drafted += o.Drafted
+	d.Accepted += o.Accepted
+	d.Trials += o.Trials
+	d.Idle += o.Idle
+	d.Slower += o.Slower
+	if o.Failed != "" {
+		d.Failed = o.Failed
+	}
+}
+
+// joinDrafters joins the drafters of two requests by their names, and who drafted in which round.
+func joinDrafters(first, second Stats) (drafters []DrafterStats, arms []int) {
+	drafters, arms = slices.Clone(first.Drafters), slices.Clone(first.Arms)
+	index := make([]int, len(second.Drafters))
+	for i, d := range second.Drafters {
+		same := func(o DrafterStats) bool { return o.Name == d.Name }
+		if index[i] = slices.IndexFunc(drafters, same); index[i] >= 0 {
+			drafters[index[i]].add(d)
+		} else {
+			index[i] = len(drafters)
+			drafters = append(drafters, d)
+		}
+	}
+	for _, arm := range second.Arms {
+		if arm >= 0 {
+			arm = index[arm]
+		}
+		arms = append(arms, arm)
+	}
+	return drafters, arms
 }
 
 // sums adds two lists number by number; the shorter one counts as 0 where it ends.

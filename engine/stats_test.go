@@ -15,6 +15,10 @@ func TestStatsAddCoversEveryField(t *testing.T) {
 	fill(reflect.ValueOf(&first).Elem(), 100)
 	fill(reflect.ValueOf(&second).Elem(), 1000)
 	first.AcceptedAt, second.AcceptedAt = []int{5, 3}, []int{4, 2, 1}
+	first.Arms, second.Arms = []int{0, -1}, []int{0, 1}
+	first.Drafters = []DrafterStats{{"a", 1, 2, 3, 4, 5, 6, ""}}
+	second.Drafters = []DrafterStats{{"b", 1, 1, 1, 1, 1, 1, "b failed"},
+		{"a", 10, 20, 30, 40, 50, 60, "a failed"}}
 	first.Blocks = Blocks{Count: 2, Tokens: 5, Total: 8, Early: 8, Max: 6}
 	second.Blocks = Blocks{Count: 3, Tokens: 7, Total: 9, Early: 9, Max: 4}
 
@@ -47,9 +51,12 @@ func TestStatsAddCoversEveryField(t *testing.T) {
 		"Host": sum, "Build": sum, "Wait": sum, "Draft": sum, "Verify": sum, "Total": sum,
 
 		"AcceptedAt": is([]int{9, 5, 1}),
-		"Decode":     is(first.Decode + second.Decode + second.Queue + second.Prefill),
-		"Blocks":     is(Blocks{Count: 5, Tokens: 12, Total: 17, Early: 17, Max: 6}),
-		"PeakBytes":  is(max(first.PeakBytes, second.PeakBytes)),
+		"Arms":       is([]int{0, -1, 1, 0}),
+		"Drafters": is([]DrafterStats{{"a", 11, 22, 33, 44, 55, 66, "a failed"},
+			{"b", 1, 1, 1, 1, 1, 1, "b failed"}}),
+		"Decode":    is(first.Decode + second.Decode + second.Queue + second.Prefill),
+		"Blocks":    is(Blocks{Count: 5, Tokens: 12, Total: 17, Early: 17, Max: 6}),
+		"PeakBytes": is(max(first.PeakBytes, second.PeakBytes)),
 	}
 
 	both := first
@@ -83,7 +90,9 @@ func fill(v reflect.Value, n int64) {
 		case reflect.String:
 			f.SetString(v.Type().Field(i).Name + string(rune('0'+n/1000)))
 		case reflect.Slice:
-			f.Set(reflect.ValueOf([]int{int(n) + i, 1}))
+			if f.Type() == reflect.TypeFor[[]int]() {
+				f.Set(reflect.ValueOf([]int{int(n) + i, 1}))
+			}
 		case reflect.Pointer:
 			f.Set(reflect.New(f.Type().Elem()))
 			fill(f.Elem(), n)

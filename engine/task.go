@@ -48,6 +48,8 @@ type task struct {
 	course *draft.Course // how its drafts did; nil as long as there are none
 	choice draft.Choice  // of the next round
 
+	prospects []draft.Prospect // of that choice, by drafter; nil if there is nothing to choose
+
 	hadDrafts bool // a draft had something to propose
 
 	stream *tokenizer.Stream

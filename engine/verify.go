@@ -158,11 +158,36 @@ func (t *task) countRound(drafted int) {
 	t.stats.Depths = append(t.stats.Depths, drafted)
 	t.stats.Accepts = append(t.stats.Accepts, 0)
 	t.stats.Drafted += drafted
+	arm := -1
+	if drafted > 0 {
+		arm = t.choice.Arm
+		d := &t.stats.Drafters[arm]
+		d.Rounds++
+		d.Drafted += drafted
+		if t.choice.Trial {
+			d.Trials++
+		}
+	}
+	t.stats.Arms = append(t.stats.Arms, arm)
+}
+
+// countChoice counts why drafters do not draft in the round that was chosen.
+func (t *task) countChoice() {
+	for i, p := range t.prospects {
+		switch d := &t.stats.Drafters[i]; {
+		case t.drafts[i] == nil || i == t.choice.Arm && t.choice.Depth > 0:
+		case p.Limit == 0:
+			d.Idle++
+		default:
+			d.Slower++
+		}
+	}
 }
 
 // countAccepted counts the draft at index i of the last round, which is emitted.
 func (t *task) countAccepted(i int) {
 	t.stats.Accepted++
+	t.stats.Drafters[t.choice.Arm].Accepted++
 	t.stats.Accepts[len(t.stats.Accepts)-1]++
 	if i == len(t.stats.AcceptedAt) {
 		t.stats.AcceptedAt = append(t.stats.AcceptedAt, 0)

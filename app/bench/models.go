@@ -113,6 +113,17 @@ func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs
 	return d, nil
 }
 
+// continued returns drafters with those that go on where lookups end, as a server has them.
+func continued(drafters []draft.Drafter) []draft.Drafter {
+	list := slices.Clone(drafters)
+	for _, d := range drafters {
+		if draft.CanContinue(d) {
+			list = append(list, draft.NewContinued(d))
+		}
+	}
+	return list
+}
+
 // distinctNames returns a name for each folder: its last element, with a number if that name is
 // taken.
 func distinctNames(dirs []string) []string {

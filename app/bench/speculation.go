@@ -68,7 +68,7 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 	s.contest = contest{
 		thread: t, model: b.Model, drafts: s.loaded.list, pairs: minPairs, warm: 8, log: o.Err,
 		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
-			return engine.New(t, m, b.Tokenizer, engine.Options{Drafters: drafters})
+			return engine.New(t, m, b.Tokenizer, engine.Options{Drafters: continued(drafters)})
 		},
 	}
 	if o.Quick {

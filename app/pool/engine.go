@@ -29,6 +29,9 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 		o.Drafters = append(o.Drafters, draft.Memory{})
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
+	if d != nil && draft.CanContinue(d.Drafter) {
+		o.Drafters = append(o.Drafters, draft.NewContinued(d.Drafter))
+	}
 	if !p.opts.NoCheckpoints {
 		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store
 	}

@@ -34,6 +34,11 @@ type Options struct {
 	Alone      bool            // the request asks for this drafter and no other
 	Sampler    *sample.Sampler // draws proposals; the request's own
 	Caches     cache.Options
+
+	// Drafts of the same request, which a Continued joins: its lookups and that of its trained
+	// drafter.
+	Lookups []Lookup
+	Trained Draft
 }
 
 // A Keeper is a drafter with a context that can be kept beside the target's state and restored with

@@ -179,21 +179,24 @@ func (t *modelDraft) forward(s *mlx.Scope, tokens *mlx.Array, n int) *mlx.Array 
 	return out.Hidden
 }
 
-// Propose implements Draft.
+// Propose implements Draft. history may end with guesses of another draft: the chain goes on after
+// them.
 func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	n = t.Peek(history, min(n, t.MaxDrafts()))
 	if n == 0 {
 		return Proposal{}
 	}
-	if t.fed+len(t.waiting) != len(history)-1 {
-		s.Fail(fmt.Errorf("draft: a proposal at position %d after %d tokens",
-			len(history), t.fed+len(t.waiting)))
+	newest := t.fed + len(t.waiting) // the position of the first token that is not committed
+	if len(history) <= newest {
+		s.Fail(fmt.Errorf("draft: a proposal at position %d after %d tokens", len(history), newest))
 		return Proposal{}
 	}
-	// Waiting tokens, and the newest one.
-	hidden := t.feed(s, history[t.fed:])
+	hidden := t.feed(s, history[t.fed:newest+1])
 	t.waiting = nil
 	t.begin(s)
+	if guessed := history[newest+1:]; len(guessed) > 0 {
+		hidden = t.feed(s, guessed)
+	}
 	var p Proposal
 	var tokens, logQ []*mlx.Array
 	for i := range n {

@@ -43,8 +43,9 @@ func NewSelector(model string, arms []Arm, store Store) *Selector {
 
 // A Choice is what the next round of a request does.
 type Choice struct {
-	Arm    int // index of the drafter, -1 for a plain round
-	Depth  int // drafts to ask for
+	Arm    int  // index of the drafter, -1 for a plain round
+	Depth  int  // drafts to ask for
+	Trial  bool // it is to find out what so many drafts gain
 	bucket int
 	pays   bool    // by what was measured, drafts gain
 	sight  outlook // of the drafter's proposal
@@ -82,6 +83,7 @@ func (s *Selector) Next(c *Course, text []int32, prospects []Prospect) (Choice, 
 		probing := c.probe.rounds > 0 && !s.budget.spent()
 		if depth > 0 && (probing || choice.Arm < 0) {
 			choice.Arm, choice.Depth, choice.sight = i, depth, sights[i]
+			choice.Trial = probing
 		}
 		if probing && (depth > 0 || rival < rates[i]) {
 			break // a probe of no drafts too, by the drafter that leads

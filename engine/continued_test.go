@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+)
+
+// told is a lookup that has two tokens of a text, of which every third time one is wrong.
+type told struct {
+	draft.Ngram
+	text []int32
+}
+
+func (d *told) Open(*mlx.Scope, draft.Options) (draft.Draft, error) { return toldDraft{told: d}, nil }
+
+type toldDraft struct {
+	draft.Draft
+	told *told
+}
+
+func (d toldDraft) Guess(history []int32, n int) []int32 {
+	at := len(history)
+	guess := slices.Clone(d.told.text[min(at, len(d.told.text)):min(at+min(n, 2), len(d.told.text))])
+	if at%3 == 0 && len(guess) > 0 {
+		guess[len(guess)-1] ^= 1
+	}
+	return guess
+}
+
+func (d toldDraft) Peek(history []int32, n int) int { return len(d.Guess(history, n)) }
+
+func (d toldDraft) Features([]int32) draft.Features {
+	return draft.Features{Match: 5, Count: 1, Share: 1}
+}
+
+func (d toldDraft) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
+	guess := d.Guess(history, n)
+	return draft.Proposal{N: len(guess), Tokens: mlx.New(s, guess, len(guess))}
+}
+
+func (toldDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
+func (toldDraft) Arrays() []*mlx.Array                             { return nil }
+func (toldDraft) Free(*mlx.Scope)                                  {}
+
+// TestContinuedDraftKeepsThePlainOutput lets a smaller model go on where matches end. The tokens
+// equal plain decoding's, and rejected and accepted drafts both occur.
+func TestContinuedDraftKeepsThePlainOutput(t *testing.T) {
+	const vocab = 64
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer th.Close()
+	before := th.Memory().Active
+	table := wild(vocab)
+	var target, smaller *enginetest.Chain
+	if err := th.Do(t.Context(), func(s *mlx.Scope) error {
+		target = enginetest.NewChain(s, table)
+		smaller = enginetest.NewChain(s, similar(table, 1, vocab))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var prompt []int32
+	for i := range int32(120) {
+		prompt = append(prompt, i*7%30)
+	}
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		trained, lookup := draft.NewModel(smaller, target), &told{}
+		f := &fixture{thread: th, chain: target}
+		f.Engine = New(th, target, enginetest.ByteTokenizer(t), Options{Layout: layout,
+			Drafters: []draft.Drafter{trained, lookup, draft.NewContinued(trained)}})
+		for name, params := range map[string]sample.Params{
+			"greedy":    {},
+			"sampled":   {Temperature: 0.8, TopP: 0.95},
+			"penalties": {Temperature: 1, RepetitionPenalty: 1.3},
+		} {
+			r := Request{Prompt: prompt, MaxTokens: new(150), Seed: new(uint64(3)),
+				Sampling: params, IgnoreEOS: true}
+			r.Speculation.Drafter = None
+			plain, _, _ := f.run(t, r)
+			lookup.text = slices.Concat(prompt, ids(plain))
+			for _, depth := range []int{3, 6, -1} {
+				for _, rollback := range []Rollback{Trim, Undo} {
+					r.Speculation = Speculation{Drafter: "lookup+model", Depth: &depth, Rollback: rollback}
+					if depth < 0 {
+						r.Speculation = Speculation{Rollback: rollback}
+					}
+					got, _, stats := f.run(t, r)
+					what := fmt.Sprintf("%v, %s, %d drafts, %s", layout, name, depth, rollback)
+					sameTokens(t, what, got, plain)
+					if depth < 0 {
+						continue
+					}
+					if stats.NoDrafter != "" {
+						t.Errorf("%s: %s", what, stats.NoDrafter)
+					}
+					if stats.Drafter != "lookup+model" || stats.Drafted == 0 || stats.Accepted == 0 ||
+						len(stats.AcceptedAt) < 3 || stats.Accepted == stats.Drafted {
+						t.Errorf("%s: %s: %d of %d stand, by position %v", what, stats.Drafter,
+							stats.Accepted, stats.Drafted, stats.AcceptedAt)
+					}
+				}
+			}
+			if name != "greedy" {
+				continue
+			}
+			r.Speculation = Speculation{Drafter: "lookup+model", Depth: new(5), Rule: Rejection}
+			if got, _, _ := f.run(t, r); !slices.Equal(ids(got), ids(plain)) {
+				t.Errorf("%v: %s by rejection differs", layout, name)
+			}
+		}
+		f.Close()
+	}
+	if err := th.Do(context.Background(), func(*mlx.Scope) error {
+		target.Free()
+		smaller.Free()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d", before, after)
+	}
+}
+
+// TestStatsTellWhoDrafted expects for each round who drafted it, and for each drafter why it did
+// not draft more.
+func TestStatsTellWhoDrafted(t *testing.T) {
+	const vocab = 50
+	f := newFixture(t, enginetest.Cycle(vocab), Options{})
+	f.Engine.Close()
+	f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{
+		Drafters: []draft.Drafter{draft.NewModel(f.chain, f.chain), draft.Ngram{}},
+	})
+	r := Request{Prompt: counting(0, 20), MaxTokens: new(60), Speculation: Speculation{Depth: new(4)}}
+	_, _, stats := f.run(t, r)
+	if len(stats.Arms) != len(stats.Depths) || len(stats.Drafters) != 2 {
+		t.Fatalf("%d arms of %d rounds, %+v", len(stats.Arms), len(stats.Depths), stats.Drafters)
+	}
+	drafted := 0
+	for i, arm := range stats.Arms {
+		if (arm == -1) != (stats.Depths[i] == 0) || arm > 0 {
+			t.Errorf("round %d of depth %d was drafted by %d", i, stats.Depths[i], arm)
+		}
+		if arm == 0 {
+			drafted++
+		}
+	}
+	m, n := stats.Drafters[0], stats.Drafters[1]
+	if m.Name != "model" || m.Rounds != drafted || m.Drafted != stats.Drafted ||
+		m.Accepted != stats.Accepted || m.Rounds < 10 || m.Trials != 0 {
+		t.Errorf("%d rounds: %+v", drafted, m)
+	}
+	// The cycle comes again after 50 tokens: the n-gram drafter has nothing before, and comes second
+	// then.
+	if n.Name != "ngram" || n.Rounds != 0 || n.Idle == 0 || n.Slower == 0 ||
+		n.Idle+n.Slower < m.Rounds {
+		t.Errorf("%+v", n)
+	}
+}

@@ -1,0 +1,143 @@
+package draft
+
+import (
+	"math"
+	"slices"
+
+	"tandem/engine/mlx"
+)
+
+// A Continued drafter goes on where a match ends: a proposal begins with all that a lookup has, and
+// a trained drafter guesses the rest, knowing the beginning. It proposes only where a lookup has few
+// tokens, so that there is a rest. To begin with the first tokens of a long match does not pay: the
+// lookup alone proposes as many for less, and a network that was trained to go on from one token
+// gains little from more (LOG.md, 2026-11-26).
+//
+// Its drafts are those of other drafters of the request. It keeps nothing of its own.
+type Continued struct {
+	trained Drafter
+}
+
+// NewContinued makes the drafter that goes on with a trained one. That belongs to the caller.
+func NewContinued(trained Drafter) *Continued { return &Continued{trained} }
+
+// CanContinue reports whether the drafts of a drafter go on from guesses at the end of the history.
+func CanContinue(d Drafter) bool {
+	switch d.(type) {
+	case *DFlash, *Model:
+		return true
+	}
+	return false
+}
+
+// Name implements Drafter.
+func (d *Continued) Name() string { return "lookup+" + d.trained.Name() }
+
+// Trained returns the drafter that it goes on with.
+func (d *Continued) Trained() Drafter { return d.trained }
+
+// Taps implements Drafter: the drafts that it joins are told themselves.
+func (d *Continued) Taps() []int { return nil }
+
+// MaxDrafts implements Drafter.
+func (d *Continued) MaxDrafts() int { return d.trained.MaxDrafts() }
+
+// Open implements Drafter. Without Options.Lookups and Options.Trained it has nothing to go by.
+func (d *Continued) Open(_ *mlx.Scope, o Options) (Draft, error) {
+	if len(o.Lookups) == 0 || o.Trained == nil {
+		return nil, nil
+	}
+	return &continued{o.Lookups, o.Trained, d.trained.MaxDrafts()}, nil
+}
+
+// A Lookup is a draft whose proposals are known before the round, with what they rest on.
+type Lookup interface {
+	Guesser
+	Featured
+}
+
+// continued is the draft of one request.
+type continued struct {
+	lookups []Lookup
+	trained Draft
+	most    int // drafts of the trained one, known ones included
+}
+
+// begin returns what a proposal of n begins with, by the lookup with the longest match; nothing if
+// that has enough by itself.
+func (t *continued) begin(history []int32, n int) (known []int32, f Features) {
+	var best Lookup
+	for _, l := range t.lookups {
+		if x := l.Features(history); x.Count > 0 && (best == nil || x.Match > f.Match) {
+			best, f = l, x
+		}
+	}
+	if n = min(n, t.most); best == nil || n < 2 {
+		return nil, Features{}
+	}
+	if known = best.Guess(history, n); len(known) == 0 || len(known) == n {
+		return nil, Features{}
+	}
+	return known, f
+}
+
+// Peek implements Peeker.
+func (t *continued) Peek(history []int32, n int) int {
+	known, _ := t.begin(history, n)
+	if len(known) == 0 {
+		return 0
+	}
+	rest := min(n, t.most) - len(known)
+	if p, ok := t.trained.(Peeker); ok {
+		rest = p.Peek(history, rest)
+	}
+	if rest <= 0 {
+		return 0 // the lookup itself proposes as much
+	}
+	return len(known) + rest
+}
+
+// Features implements Featured.
+func (t *continued) Features(history []int32) Features {
+	_, f := t.begin(history, t.most)
+	return f
+}
+
+// Propose implements Draft.
+func (t *continued) Propose(s *mlx.Scope, history []int32, n int) Proposal {
+	known, _ := t.begin(history, n)
+	if len(known) == 0 {
+		return Proposal{}
+	}
+	text := slices.Concat(history, known)
+	rest := t.trained.Propose(s, text, n-len(known))
+	if rest.N == 0 {
+		return certain(s, known)
+	}
+	k := len(known)
+	p := Proposal{N: k + rest.N, Tokens: s.Concat(0, mlx.New(s, known, k), rest.Tokens)}
+	p.Confidence = rest.Confidence
+	if rest.LogQ != nil {
+		if p.Confidence == nil {
+			p.Confidence = Confidence(s, rest.LogQ)
+		}
+		p.LogQ = s.Concat(0, onePoint(s, known, rest.LogQ.Dim(1)), rest.LogQ)
+	}
+	return p
+}
+
+// onePoint returns distributions (n, V) that have all mass on the given tokens (n).
+func onePoint(s *mlx.Scope, tokens []int32, vocab int) *mlx.Array {
+	ids := s.Reshape(s.Arange(0, vocab, mlx.Int32), 1, vocab)
+	hit := s.Equal(ids, mlx.New(s, tokens, len(tokens), 1))
+	return s.Where(hit, s.Scalar(0, mlx.Float32), s.Scalar(math.Inf(-1), mlx.Float32))
+}
+
+// Committed implements Draft. The drafts that it joins know.
+func (t *continued) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
+
+// Arrays implements Draft.
+func (t *continued) Arrays() []*mlx.Array { return t.trained.Arrays() }
+
+// Free implements Draft.
+func (t *continued) Free(*mlx.Scope) {}
