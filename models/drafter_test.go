@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"math"
@@ -121,6 +122,79 @@ func TestSecondDFlashLoads(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCutHeadSaysTheSameOfItsTokens expects the logits of the whole head, of plain and packed heads and
+// of a drafter of each architecture, in the cut one.
+func TestCutHeadSaysTheSameOfItsTokens(t *testing.T) {
+	th := enginetest.NewThread(t)
+	ids := []int32{0, 3, 4, 97, 98, 99, 200, 258}
+	packing := map[string]any{"quantization": map[string]any{"group_size": 32, "bits": 4}}
+	for _, c := range []struct {
+		name string
+		of   map[string]any
+	}{{"llama", nil}, {"qwen3", nil}, {"qwen3", packing}, {"qwen3", map[string]any{"tie_word_embeddings": true}}} {
+		b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, c.name, c.of), models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{enginetest.TinyDrafter(t, nil),
+			enginetest.TinyDFlash2(t, 259, []int{0, 2}, nil)} {
+			var logits [2][]float32
+			for i, list := range [][]int32{nil, ids} {
+				if err := addIDs(t, th, mlx.Int32, list...)(dir); err != nil {
+					t.Fatal(err)
+				}
+				d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
+					models.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if logits[i] = draftOnce(t, th, b.Model, d.Block); list == nil && d.Block.Vocabulary() != nil {
+					t.Error("the head was cut without a list")
+				}
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			for i, got := range logits[1] {
+				want := logits[0][i/len(ids)*260+int(ids[i%len(ids)])]
+				if !(math.Abs(float64(got-want)) < 1e-4) {
+					t.Fatalf("%s %v: row %d says %g of token %d, want %g", c.name, c.of, i/len(ids),
+						got, ids[i%len(ids)], want)
+				}
+			}
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// addIDs adds the list of a cut head to a drafter's weights, in a type. An empty one changes nothing.
+func addIDs(t *testing.T, th *mlx.Thread, d mlx.Dtype, ids ...int32) func(dir string) error {
+	return func(dir string) error {
+		path := filepath.Join(dir, "model.safetensors")
+		if len(ids) == 0 {
+			return nil
+		}
+		held := enginetest.Tensors(t, path)
+		var file bytes.Buffer
+		err := th.Do(t.Context(), func(s *mlx.Scope) error {
+			list := []mlx.NamedArray{{Name: "draft_head.ids", Array: s.AsType(mlx.New(s, ids, len(ids)), d)}}
+			for _, name := range held.Names() {
+				list = append(list, mlx.NamedArray{Name: name, Array: held.Load(s, name)})
+			}
+			return s.WriteTensors(&file, list, nil)
+		})
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, file.Bytes(), 0o600)
+	}
 }
 
 // draftOnce returns the logits of a block of 7 after a prompt of 40 tokens.
@@ -140,12 +214,16 @@ func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []
 		block.Context(s, out.Taps, 0, drafts)
 		hidden := block.Forward(s, nil, mlx.New(s, ids[n:], 1), 7, n, drafts)
 		var err error
-		logits, err = mlx.Read[float32](s, s.Contiguous(m.Unembed(s, hidden)))
+		logits, err = mlx.Read[float32](s, s.Contiguous(block.Unembed(s, hidden)))
 		return err
 	})
 	freeCaches(t, th, target)
 	freeCaches(t, th, drafts)
-	if len(logits) != 7*m.Config().VocabSize {
+	vocab := m.Config().VocabSize
+	if ids := block.Vocabulary(); ids != nil {
+		vocab = ids.Dim(0)
+	}
+	if len(logits) != 7*vocab {
 		t.Fatalf("%d logits of 7 rows", len(logits))
 	}
 	return logits
@@ -194,6 +272,11 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 		{name: "Muse Glimmer's without a mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}}, code: models.CodeInvalid, want: "mask_token_id is missing"},
 		{name: "Muse Glimmer's mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}, "vocab_size": nil, "mask_token_id": 260}, code: models.CodeInvalid, want: "mask_token_id is 260, outside the model's vocabulary of 260"},
 		{name: "a model", fields: map[string]any{"architectures": []string{"Qwen3ForCausalLM"}}, code: models.CodeUnsupported, want: "Qwen3ForCausalLM"},
+		{name: "a cut head out of order", spoil: addIDs(t, th, mlx.Int32, 1, 5, 5), code: models.CodeInvalid, want: "draft_head.ids has 5 after 5; its ids must ascend and lie below 260"},
+		{name: "a cut head beyond", spoil: addIDs(t, th, mlx.Int32, 1, 260), code: models.CodeInvalid, want: "draft_head.ids has 260 after 1"},
+		{name: "a negative cut head", spoil: addIDs(t, th, mlx.Int32, -7, 1), code: models.CodeInvalid, want: "draft_head.ids has -7 after -1"},
+		{name: "a cut head of another type", spoil: addIDs(t, th, mlx.Float32, 1, 2), code: models.CodeUnsupported, want: "draft_head.ids is of type F32"},
+		{name: "a cut head of too many", spoil: addIDs(t, th, mlx.Int32, make([]int32, 261)...), code: models.CodeInvalid, want: "draft_head.ids has shape [261], not that of 1 to 260 token ids"},
 		{name: "one layer more", fields: map[string]any{"num_hidden_layers": 3, "layer_types": nil}, spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "lacks 11 tensors (layers.2.self_attn.q_proj.weight, "},
 		{name: "one layer less", fields: map[string]any{"num_hidden_layers": 1, "layer_types": nil}, spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "has unexpected 11 tensors (layers.1.input_layernorm.weight, "},
 		{name: "another number of taps", fields: nested(map[string]any{"target_layer_ids": []int{1}}), spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "fc.weight has shape [64 128], config.json asks for [64 64]"},

@@ -399,3 +399,8 @@ type model struct {
 
 // Config implements lm.Model.
 func (m *model) Config() lm.Config { return m.config }
+
+// CutHead implements nn.HeadCutter. All architectures are decoders with one head.
+func (m *model) CutHead(w *nn.Weights, ids *mlx.Array) *nn.Linear {
+	return m.Model.(nn.HeadCutter).CutHead(w, ids)
+}

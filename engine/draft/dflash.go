@@ -2,7 +2,6 @@ package draft
 
 import (
 	"fmt"
-	"math"
 
 	"tandem/engine/cache"
 	"tandem/engine/mlx"
@@ -35,7 +34,7 @@ type Block interface {
 	Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, pos int,
 		caches []cache.Cache) *mlx.Array
 
-	// Unembed turns what Forward returned into logits (n, V).
+	// Unembed turns what Forward returned into logits (n, V), see also CutBlock.
 	Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
 }
 
@@ -48,7 +47,8 @@ const contextRows = 256
 // A DFlash drafts blocks with a network that reads the target's layers.
 type DFlash struct {
 	block  Block
-	forbid *mlx.Array // (1, V) float32, kept: -inf for the mask token, else 0
+	vocab  int        // of the target
+	forbid *mlx.Array // kept, see forbidMask
 
 	// Of every reading. They are asked for off the MLX thread, where block may be changing.
 	taps   []int
@@ -58,10 +58,8 @@ type DFlash struct {
 // NewDFlash makes the drafter of a block network, for a target with so many tokens. The network
 // belongs to the caller and must outlive it.
 func NewDFlash(s *mlx.Scope, block Block, vocab int) *DFlash {
-	forbid := make([]float32, vocab)
-	forbid[block.MaskToken()] = float32(math.Inf(-1))
 	return &DFlash{
-		block: block, forbid: s.Keep(mlx.New(s, forbid, 1, len(forbid))),
+		block: block, vocab: vocab, forbid: s.Keep(forbidMask(s, block, vocab)),
 		taps: block.Taps(), drafts: block.BlockSize() - 1,
 	}
 }
@@ -208,8 +206,9 @@ func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	taps, rows := t.takeWaiting(s)
 	hidden := t.block.Forward(s, taps, mlx.New(s, history[pos:], known), n, pos, t.caches)
 	t.end += rows
-	logits := s.Add(s.AsType(t.block.Unembed(s, hidden), mlx.Float32), t.forbid)
-	return propose(s, t.block, t.options.Sampler, hidden, logits, history[len(history)-1], len(history))
+	g := guesses{block: t.block, forbid: t.forbid, vocab: t.vocab, sampler: t.options.Sampler,
+		pos: len(history)}
+	return g.proposal(s, hidden, history[len(history)-1])
 }
 
 // Arrays implements Draft.

@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"math"
 	"slices"
 
 	"tandem/engine/cache"
@@ -95,13 +94,12 @@ func (t *Trial) guess(s *mlx.Scope) error {
 	b := t.blocks[t.next]
 	hidden := b.Forward(s, nil, mlx.New(s, t.tokens[t.fed:], 1), b.BlockSize()-1, t.fed,
 		t.contexts[t.next])
-	logits := s.AsType(b.Unembed(s, hidden), mlx.Float32) // (n, V)
-	mask := mlx.New(s, []int32{b.MaskToken()}, 1, 1)
-	ids := s.Reshape(s.Arange(0, logits.Dim(1), mlx.Int32), 1, logits.Dim(1))
-	logits = s.Where(s.Equal(ids, mask), s.Scalar(math.Inf(-1), mlx.Float32), logits)
-	greedy := sample.New(s, sample.Params{}, 0, logits.Dim(1), nil)
+	vocab := t.target.Config().VocabSize
+	greedy := sample.New(s, sample.Params{}, 0, vocab, nil)
 	defer greedy.Free()
-	tokens := propose(s, b, greedy, hidden, logits, t.tokens[t.fed], t.fed+1).Tokens
+	how := guesses{block: b, forbid: forbidMask(s, b, vocab), vocab: vocab, sampler: greedy,
+		pos: t.fed + 1}
+	tokens := how.proposal(s, hidden, t.tokens[t.fed]).Tokens
 	if err := s.Eval(append(t.arrays(), tokens)...); err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ import (
 // A walker is a follower whose rows say random logits, and whose edges are a random table.
 type walker struct {
 	follower
+	ids    []int32    // it speaks of, nil for all
+	cut    *mlx.Array // the same
 	k      int
 	logits []float32 // (n, V)
 	edges  []float32 // (V, V), by predecessor
@@ -25,8 +27,14 @@ func (b *walker) Candidates() int { return b.k }
 
 func (b *walker) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	n := hidden.Dim(0)
-	return mlx.New(s, b.logits[:n*b.vocab], n, b.vocab)
+	logits := mlx.New(s, b.logits[:n*b.vocab], n, b.vocab)
+	if b.cut != nil {
+		return s.Take(logits, b.cut, 1)
+	}
+	return logits
 }
+
+func (b *walker) Vocabulary() *mlx.Array { return b.cut }
 
 func (b *walker) Edges(s *mlx.Scope, _, predecessors, candidates *mlx.Array) *mlx.Array {
 	n, p, k := candidates.Dim(0), predecessors.Dim(1), candidates.Dim(1)
@@ -46,7 +54,11 @@ func (b *walker) best(last int32, n int, bias map[int32]float32, temperature flo
 			ids[id] = id
 			row[id] = float64(b.logits[i*b.vocab+id]) + float64(bias[int32(id)])
 		}
-		row[b.MaskToken()] = math.Inf(-1)
+		for id := range row {
+			if id == int(b.MaskToken()) || b.ids != nil && !slices.Contains(b.ids, int32(id)) {
+				row[id] = math.Inf(-1)
+			}
+		}
 		slices.SortFunc(ids, func(x, y int) int {
 			if row[x] > row[y] {
 				return -1
@@ -97,8 +109,16 @@ func TestWalkTakesTheBestCandidateAtEachRow(t *testing.T) {
 			for seed := range uint64(10) {
 				b := &walker{follower: follower{vocab: vocab, size: n + 1}, k: 6,
 					logits: random(n*vocab, 2), edges: random(vocab*vocab, 2)}
-				params := sample.Params{Temperature: temperature, LogitBias: bias}
+				for id := int32(0); seed%2 == 1 && id < vocab; id++ { // two in three
+					if id%3 > 0 || id == b.MaskToken() {
+						b.ids = append(b.ids, id)
+					}
+				}
+				params := sample.Params{Temperature: temperature, LogitBias: bias, PresencePenalty: 0.5}
 				err := th.Do(t.Context(), func(s *mlx.Scope) error {
+					if b.ids != nil {
+						b.cut = mlx.New(s, b.ids, len(b.ids))
+					}
 					d := draft.NewDFlash(s, b, vocab)
 					defer d.Free()
 					sampler := sample.New(s, params, seed, vocab, nil)
@@ -140,6 +160,12 @@ func TestWalkTakesTheBestCandidateAtEachRow(t *testing.T) {
 					alone, err2 := mlx.Read[int32](s, one.Propose(s, []int32{last}, n).Tokens)
 					if err2 == nil && !slices.Equal(alone, got) {
 						unlike++
+					}
+					b.k = vocab
+					clear(b.edges)
+					if want, _ := b.best(last, n, bias, temperature, noise); err2 == nil &&
+						!slices.Equal(alone, want) {
+						t.Errorf("by its rows alone: %v, want %v", alone, want)
 					}
 					return errors.Join(err, err2)
 				})

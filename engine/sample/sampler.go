@@ -19,6 +19,9 @@ type Sampler struct {
 	bias   *mlx.Array // float32
 
 	held held
+
+	of  *Sampler   // of all tokens, if this one is of some; nil otherwise
+	ids *mlx.Array // (V) int32 of those, ascending
 }
 
 // held is noise that several draws of one scope share.
@@ -66,6 +69,19 @@ func (m *Sampler) Choose(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	return s.AsType(s.Argmax(x, -1), mlx.Int32)
 }
 
+// Over returns the sampler of the same request for logits of some tokens alone, ids (C) int32 in
+// ascending order: all its ids and sizes are those of the list. It belongs to s and observes nothing.
+func (m *Sampler) Over(s *mlx.Scope, ids *mlx.Array) *Sampler {
+	cut := func(a *mlx.Array) *mlx.Array {
+		if a == nil {
+			return nil
+		}
+		return s.Take(a, ids, 1)
+	}
+	return &Sampler{params: m.params, vocab: ids.Dim(0), of: m, ids: ids,
+		seen: cut(m.seen), counts: cut(m.counts), bias: cut(m.bias)}
+}
+
 // AddNoise adds to scores (n, k) of tokens (n, k) int32 the noise that Choose adds to them at
 // positions pos, pos+1, ...
 func (m *Sampler) AddNoise(s *mlx.Scope, scores, tokens *mlx.Array, pos int) *mlx.Array {
@@ -107,6 +123,9 @@ func (m *Sampler) Release() { m.held = held{} }
 
 // noise returns the Gumbel noise (n, V) of positions pos, pos+1, ...
 func (m *Sampler) noise(s *mlx.Scope, u use, pos, n int) *mlx.Array {
+	if m.of != nil {
+		return s.Take(m.of.noise(s, u, pos, n), m.ids, 1)
+	}
 	if h := m.held; u == draws && h.scope == s && pos >= h.pos && pos+n <= h.pos+h.n {
 		return s.Slice(h.rows, 0, pos-h.pos, pos-h.pos+n)
 	}

@@ -28,6 +28,9 @@
 //   - The logits come from the head's matrix alone. A factor and a cap of its own stand in place of
 //     the target's.
 //
+// A drafter of either may guess some tokens alone, to save time: those of a tensor draft_head.ids,
+// which published ones do not have. Then it holds their rows of the target's head.
+//
 // There are five variants of the first:
 //
 //   - Attention's projections have biases (attention_bias, as for gpt-oss).
@@ -62,6 +65,10 @@ type Model struct {
 	Norm           *nn.RMSNorm
 	Selector       *selector // of the second architecture, else nil
 
+	// Of a drafter that guesses some tokens alone, else nil.
+	HeadIDs *mlx.Array // (C) int32, ascending
+	CutHead *nn.Linear // H to C: their rows of the target's head
+
 	args     *args
 	heads    nn.Heads
 	rope     *nn.Rope
@@ -86,7 +93,7 @@ func New(w *nn.Weights, config []byte, target nn.Lender, settings Settings) (*Mo
 	if err := settings.check(); err != nil {
 		return nil, err
 	}
-	m := build(w, a, len(taps))
+	m := build(w, a, len(taps), target)
 	m.target, m.taps, m.settings = target, taps, settings
 	return m, nil
 }
@@ -98,12 +105,13 @@ func Measure(w *nn.Weights, config []byte) error {
 	if err != nil {
 		return err
 	}
-	build(w, a, a.countTaps())
+	build(w, a, a.countTaps(), nil)
 	return nil
 }
 
-// build reads the weights of a drafter that reads so many layers of its target.
-func build(w *nn.Weights, a *args, taps int) *Model {
+// build reads the weights of a drafter that reads so many layers of its target, which may be nil if
+// nothing is to be computed.
+func build(w *nn.Weights, a *args, taps int, target nn.Lender) *Model {
 	sanitize(w)
 	m := &Model{
 		FC:         w.Linear("fc", taps*a.HiddenSize, a.HiddenSize, false),
@@ -125,6 +133,10 @@ func build(w *nn.Weights, a *args, taps int) *Model {
 	m.Norm = w.RMSNorm("norm", a.HiddenSize, a.RMSNormEps, 0)
 	if a.second() {
 		m.Selector = newSelector(w, a)
+	}
+	var n int
+	if m.HeadIDs, n = w.IDs("draft_head.ids", a.VocabSize); m.HeadIDs != nil {
+		m.CutHead = w.CutHead(target, m.HeadIDs, n, a.HiddenSize)
 	}
 	return m
 }
@@ -278,12 +290,21 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, po
 	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, k, k+n)), m.target.Config().Dtype)
 }
 
-// Unembed returns the logits (n, V) of what Forward returned.
+// Vocabulary returns the tokens (C) that Unembed speaks of, ascending int32 ids; nil means all.
+func (m *Model) Vocabulary() *mlx.Array { return m.HeadIDs }
+
+// Unembed returns the logits (n, C) of what Forward returned.
 func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
-	if !m.args.second() {
+	if !m.args.second() && m.CutHead == nil {
 		return m.target.Unembed(s, hidden)
 	}
-	d, logits := m.args.DFlashConfig, m.target.Head(s, hidden)
+	d := m.args.DFlashConfig
+	var logits *mlx.Array
+	if m.CutHead != nil {
+		logits = m.CutHead.Forward(s, hidden)
+	} else {
+		logits = m.target.Head(s, hidden)
+	}
 	if by := *d.OutputMultiplier; by != 1 {
 		logits = s.Mul(logits, s.Scalar(by, logits.Dtype()))
 	}

@@ -328,6 +328,21 @@ func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 	return v
 }
 
+// cut returns the outputs that ids (n) name, in memory of their own. The matrix is laid out.
+func (m *matrix) cut(s *mlx.Scope, ids *mlx.Array) matrix {
+	v := *m
+	if !m.packed() {
+		v.weight = s.Transpose(s.Take(s.Transpose(m.weight, 1, 0), ids, 0), 1, 0)
+		return v
+	}
+	for _, a := range []**mlx.Array{&v.weight, &v.scales, &v.biases, &v.global} {
+		if *a != nil {
+			*a = s.Take(*a, ids, 0)
+		}
+	}
+	return v
+}
+
 // arrays returns all arrays of the matrix.
 func (m *matrix) arrays() []*mlx.Array {
 	all := []*mlx.Array{m.weight, m.scales, m.biases, m.global}

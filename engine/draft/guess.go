@@ -1,0 +1,80 @@
+package draft
+
+import (
+	"math"
+
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+)
+
+// A CutBlock is a Block that may speak of some tokens alone. That saves time and costs acceptance,
+// nothing else.
+type CutBlock interface {
+	Block
+
+	// Vocabulary returns the ids (C) int32, ascending, that the logits of Unembed are of: (n, C). It
+	// belongs to the block. nil means that they are of all tokens.
+	Vocabulary() *mlx.Array
+}
+
+// vocabularyOf returns the tokens that a block speaks of, nil for all.
+func vocabularyOf(b Block) *mlx.Array {
+	if cut, ok := b.(CutBlock); ok {
+		return cut.Vocabulary()
+	}
+	return nil
+}
+
+// forbidMask returns what is added to a block's logits, (1, C) float32: -inf for the mask token.
+func forbidMask(s *mlx.Scope, b Block, vocab int) *mlx.Array {
+	forbid := make([]float32, vocab)
+	forbid[b.MaskToken()] = float32(math.Inf(-1))
+	mask := mlx.New(s, forbid, 1, vocab)
+	if ids := vocabularyOf(b); ids != nil {
+		mask = s.Take(mask, ids, 1)
+	}
+	return mask
+}
+
+// guesses are how the rows of one block become a proposal. All is lazy.
+type guesses struct {
+	block   Block
+	forbid  *mlx.Array      // see forbidMask
+	vocab   int             // of the target
+	sampler *sample.Sampler // the request's own
+	pos     int             // of the first guess
+
+	ids *mlx.Array // (C), nil for all tokens
+}
+
+// proposal guesses a token for each row of hidden (n, H), which the block made. last is the token
+// before them.
+func (g guesses) proposal(s *mlx.Scope, hidden *mlx.Array, last int32) Proposal {
+	if g.ids = vocabularyOf(g.block); g.ids != nil {
+		g.sampler = g.sampler.Over(s, g.ids)
+	}
+	logits := s.Add(s.AsType(g.block.Unembed(s, hidden), mlx.Float32), g.forbid)
+	x := g.sampler.Process(s, logits, nil, nil)
+	if b, ok := g.block.(PathBlock); ok && b.Candidates() > 0 {
+		return g.walk(s, b, hidden, x, last)
+	}
+	p := Proposal{N: x.Dim(0), Tokens: g.tokens(s, g.sampler.Choose(s, x, g.pos)), LogQ: x}
+	if g.ids != nil {
+		p.LogQ = g.spread(s, s.BroadcastTo(s.Reshape(g.ids, 1, x.Dim(1)), x.Shape()...), x)
+	}
+	return p
+}
+
+// tokens returns the tokens that stand at places of the block's vocabulary.
+func (g *guesses) tokens(s *mlx.Scope, at *mlx.Array) *mlx.Array {
+	if g.ids == nil {
+		return at
+	}
+	return s.Take(g.ids, at, 0)
+}
+
+// spread returns distributions (n, V) with x (n, K) at the tokens ids (n, K), and no mass elsewhere.
+func (g *guesses) spread(s *mlx.Scope, ids, x *mlx.Array) *mlx.Array {
+	none := s.BroadcastTo(s.Scalar(math.Inf(-1), mlx.Float32), x.Dim(0), g.vocab)
+	return s.PutAlong(none, ids, x, -1)
+}

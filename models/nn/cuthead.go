@@ -1,0 +1,77 @@
+package nn
+
+import (
+	"fmt"
+
+	"tandem/engine/mlx"
+)
+
+// A HeadCutter is a model that lends rows of its head.
+type HeadCutter interface {
+	// CutHead returns the product with the rows of the head that ids (n) name, which w owns.
+	CutHead(w *Weights, ids *mlx.Array) *Linear
+}
+
+// CutHead implements [HeadCutter].
+func (d *Decoder) CutHead(w *Weights, ids *mlx.Array) *Linear {
+	head := &d.EmbedTokens.head
+	if d.LMHead != nil {
+		head = &d.LMHead.parts[0]
+	}
+	cut := head.cut(w.scope, ids)
+	w.keep(cut.arrays())
+	return &Linear{parts: []matrix{cut}}
+}
+
+// CutHead reads from the head of target the rows of n ids, with hidden elements each. A nil target
+// has none, and only their memory is counted.
+func (w *Weights) CutHead(target Lender, ids *mlx.Array, n, hidden int) *Linear {
+	w.made.Elements += int64(n) * int64(hidden)
+	w.made.Floats += 2 * int64(n) * int64(hidden)
+	if target == nil || w.stopped() {
+		return nil
+	}
+	of, ok := target.(HeadCutter)
+	if !ok {
+		w.fail(Unsupported("the drafter reads some rows of its target's head, and this one lends none"))
+		return nil
+	}
+	return of.CutHead(w, ids)
+}
+
+// IDs reads a list of ascending token ids, (n) int32. It returns nil if the checkpoint has none, or a
+// list of all tokens.
+func (w *Weights) IDs(name string, vocab int) (ids *mlx.Array, n int) {
+	shape := w.Shape(name)
+	if shape == nil {
+		return nil, 0
+	}
+	if len(shape) != 1 || shape[0] < 1 || shape[0] > vocab {
+		w.info(name)
+		w.fail(fmt.Errorf("%s has shape %v, not that of 1 to %d token ids", name, shape, vocab))
+		return nil, 0
+	}
+	ids, n = w.load(name, []string{"I32"}, shape), shape[0]
+	if w.stopped() {
+		return ids, n
+	}
+	list, err := mlx.Read[int32](w.scope, ids)
+	if err != nil {
+		w.fail(err)
+		return nil, 0
+	}
+	last := int32(-1)
+	for _, id := range list {
+		if id <= last || int(id) >= vocab {
+			w.fail(fmt.Errorf("%s has %d after %d; its ids must ascend and lie below %d", name, id, last,
+				vocab))
+			return nil, 0
+		}
+		last = id
+	}
+	if n == vocab {
+		return nil, 0
+	}
+	w.keep([]*mlx.Array{ids})
+	return ids, n
+}
