@@ -291,6 +291,7 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 		{name: "no config", spoil: func(dir string) error { return os.Remove(filepath.Join(dir, "config.json")) }, code: models.CodeIncomplete, want: "has no config.json"},
 		{name: "no folder", spoil: os.RemoveAll, code: models.CodeNotFound, want: "there is no such folder"},
 		{name: "embedding setting", set: models.DrafterSettings{Embedding: "double"}, code: models.CodeInvalid, want: `embedding "double" is neither scaled nor raw`},
+		{name: "window setting", set: models.DrafterSettings{Window: -1}, code: models.CodeInvalid, want: "a draft window of -1 rows is not between 0 and 67108864"},
 		{name: "sliding setting", set: models.DrafterSettings{Sliding: "both"}, code: models.CodeInvalid, want: `sliding "both" is neither causal nor bidirectional`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -186,9 +186,9 @@ func (m *Model) MaskToken() int32 { return int32(*m.args.DFlashConfig.MaskTokenI
 func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	caches := make([]cache.Cache, len(m.Layers))
 	for i := range caches {
-		window := m.args.window(i)
-		if !m.causal(i) {
-			window = 0
+		window := 0
+		if most := m.reach(i); most > 0 && m.causal(i) {
+			window = most + 1
 		}
 		caches[i] = cache.New(opts, window)
 	}

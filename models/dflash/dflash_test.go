@@ -164,6 +164,37 @@ func TestBlockBeginsWithKnownTokens(t *testing.T) {
 	}
 }
 
+// TestDraftWindowReadsTheLastRows expects that a window of 20 rows guesses what the last 20 rows
+// alone guess where the layers are full. A causal layer keeps no more rows than it reads.
+func TestDraftWindowReadsTheLastRows(t *testing.T) {
+	th := enginetest.NewThread(t)
+	for _, name := range []string{"full", "second-full", "all-causal", "second-causal", "bidirectional"} {
+		f := openFixture(t, name)
+		on := newTarget(t, th, f, mlx.Float32)
+		set := f.Settings
+		set.Window = 20
+		whole := open(t, th, f.weights, f.config, on, f.Settings)
+		narrow, err := whole.With(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		draft := func(m *dflash.Model, from int) [][]float32 {
+			p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{Chunk: 1})}
+			defer p.free(t, th)
+			p.skip(t, th, from, 72)
+			rows, _ := p.draft(t, th, 5, 1, 0)
+			return rows
+		}
+		got, want, all := draft(narrow, 0), draft(whole, 52), draft(whole, 0)
+		if off := largestOff(got, want); !(off <= 1e-4) && strings.Contains(name, "full") {
+			t.Errorf("%s: a window of 20 rows is off by %g from a context of 20", name, off)
+		}
+		if off := largestOff(got, all); off < 0.01 {
+			t.Errorf("%s: a window of 20 rows of 72 changes logits by %g", name, off)
+		}
+	}
+}
+
 // largestOff returns the largest difference of two lists of rows.
 func largestOff(a, b [][]float32) (off float64) {
 	for i := range a {

@@ -77,24 +77,38 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, i, pos int, c cache.
 	q, k := s.Slice(s.Slice(qk, 1, 0, h.Q), 2, more, more+rows), s.Slice(qk, 1, h.Q, h.Q+h.KV)
 	past := c.Offset() + more
 	view := c.(cache.Attention).Update(s, k, v)
-	mask := view.Mask
+	keys, values, mask := view.K, view.V, view.Mask
 	switch {
 	case !m.causal(i):
+		if most := m.reach(i); most > 0 && past > most {
+			keys = s.Slice(keys, 2, past-most, past+rows)
+			values = s.Slice(values, 2, past-most, past+rows)
+			past = most
+		}
 		mask = blockMask(s, m.args.window(i), past, rows)
 	case mask != nil:
 		mask = s.Slice(mask, 0, more, more+rows)
 	}
 	var out *mlx.Array // (1, Q, rows, D)
 	if m.causal(i) && view.Causal {
-		out = h.CausalAttention(s, q, view.K, view.V)
+		out = h.CausalAttention(s, q, keys, values)
 	} else {
-		out = h.ScaledDotProductAttention(s, q, view.K, view.V, mask)
+		out = h.ScaledDotProductAttention(s, q, keys, values, mask)
 	}
 	out = s.Transpose(out, 0, 2, 1, 3) // (1, rows, Q, D)
 	if l.GProj != nil {
 		out = s.Mul(out, s.Reshape(l.gate(s, x), 1, rows, h.Q, 1))
 	}
 	return l.OProj.Forward(s, s.Reshape(out, rows, h.Q*h.Dim))
+}
+
+// reach returns how many rows of context a layer reads for the first row of a block; 0 = all.
+func (m *Model) reach(layer int) int {
+	most := max(0, m.args.window(layer)-1)
+	if set := m.settings.Window; set > 0 && (most == 0 || set < most) {
+		return set
+	}
+	return most
 }
 
 // gate returns the factors (rows, Q) of the heads' outputs: softplus, computed in float32.

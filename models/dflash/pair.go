@@ -40,12 +40,17 @@ func (a *args) pair(target lm.Config) ([]int, error) {
 	return a.taps(target.Layers)
 }
 
-// Settings choose between two readings of a checkpoint each. Published checkpoints do not say how
-// they were trained. A wrong reading costs acceptance, not correctness. The zero value means what
-// config.json says, or else the default.
+// Settings choose between readings of a checkpoint. Published checkpoints do not say how they were
+// trained. A wrong reading costs acceptance, not correctness. The zero value means what config.json
+// says, or else the default.
 type Settings struct {
 	Embedding Embedding `json:"embedding,omitzero"`
 	Sliding   Direction `json:"sliding,omitzero"`
+
+	// Window is how many rows of context a block reads at most, the last ones; 0 = as many as
+	// config.json says. A drafter that was trained on short texts may guess better for it, and long
+	// texts cost less.
+	Window int `json:"window,omitzero"`
 }
 
 // Embedding says how token embeddings enter a block.
@@ -75,11 +80,14 @@ func (s Settings) check() error {
 	default:
 		return fmt.Errorf("sliding %q is neither %s nor %s", s.Sliding, Causal, Bidirectional)
 	}
+	if s.Window < 0 || s.Window > nn.MaxPositions {
+		return fmt.Errorf("a draft window of %d rows is not between 0 and %d", s.Window, nn.MaxPositions)
+	}
 	return nil
 }
 
 // Variants returns the settings that the checkpoint leaves open, spelt out, the default first. It
-// returns one if nothing is open.
+// returns one if nothing is open. All have the window of m.
 func (m *Model) Variants() []Settings {
 	embeddings, directions := []Embedding{Scaled}, []Direction{""}
 	if m.target.EmbedScale() != 1 && !m.args.muse() {
@@ -93,7 +101,7 @@ func (m *Model) Variants() []Settings {
 	var all []Settings
 	for _, d := range directions {
 		for _, e := range embeddings {
-			all = append(all, Settings{e, d})
+			all = append(all, Settings{Embedding: e, Sliding: d, Window: m.settings.Window})
 		}
 	}
 	return all
