@@ -229,11 +229,16 @@ func (u *Run) dropped(err error) bool {
 // speculation returns a reply's rounds as the history keeps them.
 func (r *Reply) speculation() json.RawMessage {
 	var choices []control.Rounds
-	for _, c := range r.Choices {
+	all := r.Choices[0].Stats
+	for i, c := range r.Choices {
 		choices = append(choices, control.Rounds{Drafted: c.Stats.Depths,
-			Accepted: c.Stats.Accepts})
+			Accepted: c.Stats.Accepts, Drafters: c.Stats.Arms})
+		if i > 0 {
+			all.Add(c.Stats)
+		}
 	}
 	how := control.NewSpeculation(choices)
+	how.Drafters = drafterRounds(all.Drafters)
 	if b := r.Choices[0].Stats.Blocks; b.Count > 0 {
 		how.BlockMS = &control.BlockMS{First8: ms(b.First8()), Mean: ms(b.Mean()), Max: ms(b.Max)}
 	}
@@ -246,6 +251,22 @@ func (r *Reply) speculation() json.RawMessage {
 		how.Asked = &asked
 	}
 	return wire.MustJSON(how)
+}
+
+// drafterRounds returns what the drafters did, as the history keeps it: nil if none was asked.
+func drafterRounds(drafters []engine.DrafterStats) (list []control.DrafterRounds) {
+	asked := false
+	for _, d := range drafters {
+		asked = asked || d.Rounds+d.Idle+d.Slower > 0 || d.Failed != ""
+		list = append(list, control.DrafterRounds{
+			Name: d.Name, Rounds: d.Rounds, Drafted: d.Drafted, Accepted: d.Accepted,
+			Trials: d.Trials, Idle: d.Idle, Slower: d.Slower, Failed: d.Failed,
+		})
+	}
+	if !asked {
+		return nil
+	}
+	return list
 }
 
 // recorded returns an error as the history keeps it for programs: its code and the field at fault.

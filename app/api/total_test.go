@@ -52,6 +52,7 @@ var leftOut = map[string]string{
 	"Host":            "for benches", "Build": "for benches", "Wait": "for benches",
 	"AcceptedAt": "control.Speculation has its rounds",
 	"Depths":     "control.Speculation has it", "Accepts": "control.Speculation has it",
+	"Arms": "control.Speculation has it", "Drafters": "control.Speculation has it",
 	"Blocks": "control.Speculation has it, of the first choice",
 }
 

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -20,9 +21,10 @@ const MaxDepth = 31
 const MaxRoundRuns = 4096
 
 // Rounds are the rounds of one choice: how many tokens each drafted, 0 for a plain one, and how
-// many of them stood.
+// many of them stood. Drafters says who drafted them: an index of Speculation.Drafters, -1 for a
+// plain round; nil if that is not known.
 type Rounds struct {
-	Drafted, Accepted []int // parallel
+	Drafted, Accepted, Drafters []int // parallel
 }
 
 // Speculation says how a request was decoded, round by round.
@@ -34,6 +36,9 @@ type Speculation struct {
 	// together with all before them.
 	DraftedAt  []int `json:"drafted_at"`
 	AcceptedAt []int `json:"accepted_at"`
+
+	// What each drafter did, over all choices; nil in runs of earlier versions.
+	Drafters []DrafterRounds `json:"drafters,omitempty"`
 
 	BlockMS *BlockMS `json:"block_ms,omitempty"` // of the first choice; nil without drafts
 	Asked   *Asked   `json:"asked,omitempty"`    // nil if the request said nothing
@@ -76,27 +81,65 @@ type BlockMS struct {
 	Max    float64 `json:"max"`
 }
 
-// A RoundRun stands for equal rounds in a row: tokens drafted by each, tokens that stood, and the
-// number of rounds.
-type RoundRun [3]int
+// DrafterRounds tells what one drafter did in a request.
+type DrafterRounds struct {
+	Name     string `json:"name"`
+	Rounds   int    `json:"rounds"` // with its drafts
+	Drafted  int    `json:"drafted"`
+	Accepted int    `json:"accepted"`
+	Trials   int    `json:"trials,omitempty"` // of Rounds, those that were to find out what its drafts gain
+	Idle     int    `json:"idle,omitempty"`   // rounds in which it had nothing to propose
+	Slower   int    `json:"slower,omitempty"` // rounds in which it was expected to be slower than what was chosen
+	Failed   string `json:"failed,omitempty"` // why it was given up
+}
+
+// Asked reports whether it drafted, or could have. A drafter that the request does not want was not
+// asked.
+func (d DrafterRounds) Asked() bool { return d.Rounds+d.Idle+d.Slower > 0 || d.Failed != "" }
+
+// Why says why the drafter did not draft in more rounds; empty if nothing kept it from that.
+func (d DrafterRounds) Why() string {
+	var list []string
+	add := func(n int, text string) {
+		if n > 0 {
+			list = append(list, fmt.Sprintf(text, Plural(n, "round")))
+		}
+	}
+	add(d.Trials, "on trial in %s")
+	add(d.Slower, "expected to be slower in %s")
+	add(d.Idle, "nothing to propose in %s")
+	if d.Failed != "" {
+		list = append(list, "given up: "+d.Failed)
+	}
+	return strings.Join(list, "; ")
+}
+
+// A RoundRun stands for equal rounds in a row: tokens drafted by each, tokens that stood, the number
+// of rounds, and who drafted them. That is a place in Speculation.Drafters, counted from 1; 0 for a
+// plain round, and in runs of earlier versions.
+type RoundRun [4]int
 
 // NewSpeculation packs the rounds of a request's choices.
 func NewSpeculation(choices []Rounds) Speculation {
 	s := Speculation{Rounds: []RoundRun{}, DraftedAt: []int{}, AcceptedAt: []int{}}
 	for i, c := range choices {
 		for j, n := range c.Drafted {
-			accepted := c.Accepted[j]
+			accepted, by := c.Accepted[j], 0
+			if j < len(c.Drafters) {
+				by = c.Drafters[j] + 1
+			}
 			s.DraftedAt = countTo(s.DraftedAt, n)
 			s.AcceptedAt = countTo(s.AcceptedAt, accepted)
 			last := len(s.Rounds) - 1
 			switch {
 			case i > 0:
-			case s.Cut == 0 && last >= 0 && s.Rounds[last][0] == n && s.Rounds[last][1] == accepted:
+			case s.Cut == 0 && last >= 0 && s.Rounds[last][0] == n &&
+				s.Rounds[last][1] == accepted && s.Rounds[last][3] == by:
 				s.Rounds[last][2]++
 			case len(s.Rounds) == MaxRoundRuns:
 				s.Cut++
 			default:
-				s.Rounds = append(s.Rounds, RoundRun{n, accepted, 1})
+				s.Rounds = append(s.Rounds, RoundRun{n, accepted, 1, by})
 			}
 		}
 	}
@@ -119,6 +162,7 @@ func (s Speculation) Unpack() (r Rounds) {
 	for _, run := range s.Rounds {
 		for range run[2] {
 			r.Drafted, r.Accepted = append(r.Drafted, run[0]), append(r.Accepted, run[1])
+			r.Drafters = append(r.Drafters, run[3]-1)
 		}
 	}
 	return r

@@ -8,11 +8,12 @@ import (
 )
 
 func TestSpeculationPacksAndUnpacksItsRounds(t *testing.T) {
-	first := Rounds{[]int{0, 0, 0, 4, 4, 3, 0}, []int{0, 0, 0, 4, 4, 1, 0}}
-	second := Rounds{[]int{0, 5}, []int{0, 0}}
+	first := Rounds{[]int{0, 0, 0, 4, 4, 4, 3, 0}, []int{0, 0, 0, 4, 4, 4, 1, 0},
+		[]int{-1, -1, -1, 0, 0, 1, 1, -1}}
+	second := Rounds{[]int{0, 5}, []int{0, 0}, []int{-1, 0}}
 	s := NewSpeculation([]Rounds{first, second})
 	b, err := json.Marshal(s)
-	want := `{"rounds":[[0,0,3],[4,4,2],[3,1,1],[0,0,1]],"drafted_at":[4,4,4,3,1],"accepted_at":[3,2,2,2]}`
+	want := `{"rounds":[[0,0,3,0],[4,4,2,1],[4,4,1,2],[3,1,1,2],[0,0,1,0]],"drafted_at":[5,5,5,4,1],"accepted_at":[4,3,3,3]}`
 	if err != nil || string(b) != want {
 		t.Errorf("%s, %v, want %s", b, err, want)
 	}
@@ -25,9 +26,34 @@ func TestSpeculationPacksAndUnpacksItsRounds(t *testing.T) {
 	}
 }
 
+// Runs of earlier versions do not say who drafted.
+func TestSpeculationOfAnEarlierVersionIsRead(t *testing.T) {
+	var s Speculation
+	if err := json.Unmarshal([]byte(`{"rounds":[[0,0,1],[4,2,2]]}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Unpack(); !reflect.DeepEqual(got,
+		Rounds{[]int{0, 4, 4}, []int{0, 2, 2}, []int{-1, -1, -1}}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhyADrafterDidNotDraftMore(t *testing.T) {
+	for want, d := range map[string]DrafterRounds{
+		"":                               {Rounds: 9},
+		"nothing to propose in 3 rounds": {Idle: 3},
+		"on trial in 1 round; expected to be slower in 2 rounds; given up: no memory": {Rounds: 4,
+			Trials: 1, Slower: 2, Failed: "no memory"},
+	} {
+		if got := d.Why(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Each round differs from the round before it. So each one counts as one of MaxRoundRuns.
 func TestSpeculationIsCut(t *testing.T) {
-	r := Rounds{make([]int, MaxRoundRuns+9), make([]int, MaxRoundRuns+9)}
+	r := Rounds{Drafted: make([]int, MaxRoundRuns+9), Accepted: make([]int, MaxRoundRuns+9)}
 	for i := range r.Drafted {
 		r.Drafted[i] = i % 2
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tandem/app/control"
@@ -88,8 +89,11 @@ func writeReport(w io.Writer, r control.Run) error {
 		_, err := fmt.Fprintln(w, "\nSingle rounds are kept for the latest runs only.")
 		return err
 	}
-	if how == nil || len(how.DraftedAt) == 0 {
+	if how == nil {
 		return nil
+	}
+	if err := writeDrafters(w, how.Drafters); err != nil || len(how.DraftedAt) == 0 {
+		return err
 	}
 	fmt.Fprintln(w)
 	var positions [][]string
@@ -105,6 +109,23 @@ func writeReport(w io.Writer, r control.Run) error {
 		return err
 	}
 	return writeChart(w, how)
+}
+
+// writeDrafters prints what each drafter did, and why not more.
+func writeDrafters(w io.Writer, drafters []control.DrafterRounds) error {
+	if len(drafters) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	var lines [][]string
+	for i, d := range drafters {
+		if !d.Asked() {
+			continue
+		}
+		lines = append(lines, []string{fmt.Sprint(i + 1), d.Name, fmt.Sprint(d.Rounds),
+			control.Share(d.Accepted, d.Drafted), cmp.Or(d.Why(), "-")})
+	}
+	return table(w, []string{"NO", "DRAFTER", "ROUNDS", "SHARE", "WHY NOT MORE"}, lines)
 }
 
 // chartWidth is the most columns that rounds are drawn in.
@@ -129,7 +150,31 @@ func writeChart(w io.Writer, how *control.Speculation) error {
 	}
 	_, err := fmt.Fprintf(w, "\n%s; · is none, █ is %d\ndrafted   %s\naccepted  %s\n", scale, most,
 		bars(rounds.Drafted, each, most), bars(rounds.Accepted, each, most))
+	if err == nil && len(how.Drafters) > 0 {
+		_, err = fmt.Fprintf(w, "drafter   %s\n", drafterMarks(rounds.Drafters, each))
+	}
 	return err
+}
+
+// drafterMarks names for each group of rounds the drafter of most of them, by its number in the
+// table of drafters; · if most are plain.
+func drafterMarks(drafters []int, each int) string {
+	var b strings.Builder
+	for part := range slices.Chunk(drafters, each) {
+		counts := map[int]int{}
+		best := part[0]
+		for _, d := range part {
+			if counts[d]++; counts[d] > counts[best] {
+				best = d
+			}
+		}
+		if best < 0 {
+			b.WriteRune('·')
+		} else {
+			b.WriteString(strconv.FormatInt(int64(best+1), 36))
+		}
+	}
+	return b.String()
 }
 
 // bars draws the mean of each group of values as one character.

@@ -723,6 +723,7 @@ export interface Speculation {
   cut?: number // rounds after those, which were not kept
   drafted_at: number[]
   accepted_at: number[]
+  drafters?: DrafterRounds[]
   block_ms?: BlockMS | null // of the first choice; nil without drafts
   asked?: Asked | null // nil if the request said nothing
 }
@@ -744,9 +745,22 @@ export interface BlockMS {
   max: number
 }
 
-// A RoundRun stands for equal rounds in a row: tokens drafted by each, tokens that stood, and the
-// number of rounds.
-export type RoundRun = [number, number, number]
+// DrafterRounds tells what one drafter did in a request.
+export interface DrafterRounds {
+  name: string
+  rounds: number // with its drafts
+  drafted: number
+  accepted: number
+  trials?: number // of Rounds, those that were to find out what its drafts gain
+  idle?: number // rounds in which it had nothing to propose
+  slower?: number // rounds in which it was expected to be slower than what was chosen
+  failed?: string // why it was given up
+}
+
+// A RoundRun stands for equal rounds in a row: tokens drafted by each, tokens that stood, the number
+// of rounds, and who drafted them. That is a place in Speculation.Drafters, counted from 1; 0 for a
+// plain round, and in runs of earlier versions.
+export type RoundRun = [number, number, number, number]
 
 // State is the answer of GET /app/state. A client that accepts text/event-stream gets it again
 // after each change: see [Follower].

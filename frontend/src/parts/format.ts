@@ -57,10 +57,15 @@ export const cut = (t: { predicted_n: number }, limit: number, where: string): s
     ? `cut after ${count(t.predicted_n, 'token')}, where the model’s context ends: a longer one is set under Models, Settings…`
     : `cut at its limit of ${count(t.predicted_n, 'token')}: ${where}`
 
-const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a small model', mtp: 'the model’s own (MTP)', ngram: 'n-grams of the text so far' }
+const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a small model', mtp: 'the model’s own (MTP)', dspark: 'a DSpark drafter', ngram: 'n-grams of the text so far', prediction: 'what the program expected', memory: 'your earlier texts' }
+
+const joined = 'lookup+' // before the kind of drafter that goes on where a match ends
 
 // drafterName names a kind of drafter.
-export const drafterName = (kind: string): string => drafters[kind] ?? kind
+export function drafterName(kind: string): string {
+  if (kind.startsWith(joined)) return `a match, and ${drafterName(kind.slice(joined.length))} from its end on`
+  return drafters[kind] ?? kind
+}
 
 // drafterNames names all drafters of a model with a drafter of this kind. N-grams of the text so
 // far are always among them.

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import type { RoundRun } from '../api/types.ts'
-import { levels, positions, rounds, share, stretches } from './rounds.ts'
+import { drafterOf, levels, positions, rounds, share, stretches, why } from './rounds.ts'
 
 test('few rounds are one stretch each', () => {
-  const runs: RoundRun[] = [[4, 2, 2], [0, 0, 1]]
+  const runs: RoundRun[] = [[4, 2, 2, 1], [0, 0, 1, 0]]
   assert.deepEqual(stretches(runs, 10), [
     { from: 1, to: 1, drafted: 4, stood: 2 },
     { from: 2, to: 2, drafted: 4, stood: 2 },
@@ -14,7 +14,7 @@ test('few rounds are one stretch each', () => {
 })
 
 test('a stretch may join rounds of several runs of equal rounds', () => {
-  const list = stretches([[4, 4, 3], [2, 1, 4]], 3)
+  const list = stretches([[4, 4, 3, 1], [2, 1, 4, 2]], 3)
   assert.deepEqual(list, [
     { from: 1, to: 3, drafted: 12, stood: 12 },
     { from: 4, to: 6, drafted: 6, stood: 3 },
@@ -23,8 +23,21 @@ test('a stretch may join rounds of several runs of equal rounds', () => {
   assert.deepEqual(list.map(rounds), [3, 3, 1])
 })
 
+test('a stretch has the drafter of most of its drafted rounds', () => {
+  const runs: RoundRun[] = [[4, 2, 2, 1], [0, 0, 5, 0], [3, 1, 4, 2]]
+  const [first, second] = stretches(runs, 2)
+  assert.deepEqual([drafterOf(runs, first!), drafterOf(runs, second!)], [1, 2])
+  assert.equal(drafterOf([[0, 0, 3, 0]], { from: 1, to: 3, drafted: 0, stood: 0 }), 0)
+})
+
+test('a drafter says why it did not draft more', () => {
+  const d = { name: 'ngram', rounds: 0, drafted: 0, accepted: 0 }
+  assert.equal(why(d), '–')
+  assert.equal(why({ ...d, trials: 1, slower: 2, idle: 3, failed: 'no memory' }), 'on trial in 1 round; expected to be slower in 2 rounds; nothing to guess in 3 rounds; given up: no memory')
+})
+
 test('many rounds stay few stretches', () => {
-  const runs: RoundRun[] = Array.from({ length: 1000 }, (_, i) => [i % 8, 0, 3])
+  const runs: RoundRun[] = Array.from({ length: 1000 }, (_, i) => [i % 8, 0, 3, 0])
   const list = stretches(runs, 60)
   assert.ok(list.length <= 60)
   assert.equal(list.at(-1)?.to, 3000)
@@ -43,6 +56,6 @@ test('each position of a block has its drafts and its accepted drafts', () => {
 })
 
 test('a line is level from the first round of a stretch to the end of its last', () => {
-  const list = stretches([[0, 0, 1], [4, 2, 1], [0, 0, 2]], 2)
+  const list = stretches([[0, 0, 1, 0], [4, 2, 1, 1], [0, 0, 2, 0]], 2)
   assert.deepEqual(levels(list, (s) => s.drafted, (s) => (s.drafted > 0 ? s.stood : null)), [[1, 2.999, 3, 4.999], [4, 4, 0, 0], [2, 2, null, null]])
 })

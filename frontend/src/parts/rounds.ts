@@ -1,4 +1,5 @@
-import type { RoundRun, Speculation } from '../api/types.ts'
+import type { DrafterRounds, RoundRun, Speculation } from '../api/types.ts'
+import { count } from './format.ts'
 
 // A Stretch is some rounds in a row, with their sums.
 export interface Stretch {
@@ -28,6 +29,33 @@ export function stretches(runs: RoundRun[], most: number): Stretch[] {
   }
   return list
 }
+
+// drafterOf returns the drafter of most drafted rounds in a stretch, as a place in
+// Speculation.drafters, counted from 1; 0 if all rounds are plain, or if it is not known.
+export function drafterOf(runs: RoundRun[], s: Stretch): number {
+  const counts = new Map<number, number>()
+  let at = 0
+  for (const [, , n, by] of runs) {
+    const shared = Math.min(at + n, s.to) - Math.max(at, s.from - 1)
+    at += n
+    if (by > 0 && shared > 0) counts.set(by, (counts.get(by) ?? 0) + shared)
+  }
+  return [...counts].reduce((best, one) => (one[1] > best[1] ? one : best), [0, 0])[0]
+}
+
+// asked tells whether a drafter drafted, or could have: the request wants it.
+export const asked = (d: DrafterRounds): boolean => d.rounds > 0 || Boolean(d.idle || d.slower || d.failed)
+
+// why says why a drafter did not draft in more rounds.
+export const why = (d: DrafterRounds): string =>
+  [
+    d.trials ? `on trial in ${count(d.trials, 'round')}` : '',
+    d.slower ? `expected to be slower in ${count(d.slower, 'round')}` : '',
+    d.idle ? `nothing to guess in ${count(d.idle, 'round')}` : '',
+    d.failed ? `given up: ${d.failed}` : '',
+  ]
+    .filter((part) => part)
+    .join('; ') || '–'
 
 // rounds returns the number of rounds in a stretch.
 export const rounds = (s: Stretch): number => s.to - s.from + 1
