@@ -57,7 +57,7 @@ export const cut = (t: { predicted_n: number }, limit: number, where: string): s
     ? `cut after ${count(t.predicted_n, 'token')}, where the model’s context ends: a longer one is set under Models, Settings…`
     : `cut at its limit of ${count(t.predicted_n, 'token')}: ${where}`
 
-const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a small model', mtp: 'the model’s own (MTP)', dspark: 'a DSpark drafter', ngram: 'n-grams of the text so far', prediction: 'what the program expected', memory: 'your earlier texts' }
+const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a small model', mtp: 'the model’s own (MTP)', dspark: 'a DSpark drafter', ngram: 'n-grams of the text so far', prediction: 'what the program expected', memory: 'what you said earlier' }
 
 const joined = 'lookup+' // before the kind of drafter that goes on where a match ends
 

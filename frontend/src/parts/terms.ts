@@ -6,6 +6,7 @@ export const terms = {
   context: { name: 'context', text: 'How much a model can look at, in tokens: the prompt and the answer together.' },
   endpoint: { name: 'endpoint', text: 'The address at which editors and other programs reach Tandem.' },
   run: { name: 'run', text: 'One request with its answer, and what it took.' },
+  remembered: { name: 'memory of texts', text: 'What earlier prompts and answers of a program said, as token numbers. It helps to guess answers that say the same again. A program with a key is never helped by another’s texts.' },
   checkpoint: { name: 'checkpoint', text: 'The model’s saved work on a text, in memory and on disk. A text that begins the same way need not be read again.' },
   restored: { name: 'restored', text: 'Taken from a checkpoint instead of being read again.' },
   pinned: { name: 'pinned', text: 'Never deleted to make room.' },
