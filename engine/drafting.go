@@ -39,6 +39,7 @@ func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 				Caches:     e.contextOptions(t.maxPositions()),
 				Lookups:    lookups,
 				Trained:    trained,
+				Target:     t.caches,
 			})
 			return err
 		})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/models/gemma4"
 	"tandem/models/nn"
 	"tandem/models/qwen35"
 	"tandem/storage/disk"
@@ -82,6 +83,7 @@ type textConfig struct {
 // model_type of a drafter is that of the model whose layers it has.
 func (c *config) isDrafter() bool {
 	return c.ModelType == qwen35.MTPModelType ||
+		slices.Contains(gemma4.AssistantModelTypes, c.ModelType) ||
 		len(c.DFlashConfig) > 0 && string(c.DFlashConfig) != "null" ||
 		slices.ContainsFunc(c.Architectures, func(name string) bool {
 			return strings.Contains(name, "DFlash") ||

@@ -13,6 +13,7 @@ import (
 	"tandem/engine/mlx"
 	"tandem/engine/tokenizer"
 	"tandem/models/dflash"
+	"tandem/models/gemma4"
 	"tandem/models/nn"
 	"tandem/models/pocket"
 	"tandem/models/qwen35"
@@ -22,13 +23,14 @@ import (
 // DrafterSettings choose between readings of a drafter's checkpoint.
 type DrafterSettings = dflash.Settings
 
-// A Drafter is a loaded drafter of one model: a block network or a head for multi-token prediction,
-// which borrow embedding and output head from the model, or a smaller model with the same tokens.
+// A Drafter is a loaded drafter of one model: a network that borrows something of the model, or a
+// smaller model with the same tokens.
 type Drafter struct {
 	// One of these is not nil.
-	Block *dflash.Model // a block network
-	Head  *qwen35.MTP   // a head for multi-token prediction
-	Model lm.Model      // a model of its own
+	Block     *dflash.Model     // a block network
+	Head      *qwen35.MTP       // a head for multi-token prediction
+	Assistant *gemma4.Assistant // an assistant, which reads the model's keys and values
+	Model     lm.Model          // a model of its own
 
 	Info Info // ContextLength is 0 for what is no model: its positions are the target's
 
@@ -189,7 +191,7 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 	if err != nil {
 		return nil, err
 	}
-	n, c, err := openNetwork(ctx, fsys, text, cfg, target.Model.Config(), opts.Progress)
+	n, c, err := openNetwork(ctx, fsys, text, cfg, target.Model.(*model), opts.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -318,9 +320,12 @@ func (d *Drafter) Close() error {
 		return d.bundle.Close()
 	}
 	return d.thread.Do(context.Background(), func(*mlx.Scope) error {
-		if d.Head != nil {
+		switch {
+		case d.Head != nil:
 			d.Head.Free()
-		} else {
+		case d.Assistant != nil:
+			d.Assistant.Free()
+		default:
 			d.Block.Free()
 		}
 		return nil

@@ -14,6 +14,7 @@ import (
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models"
+	"tandem/models/gemma4"
 	"tandem/models/nn"
 	"tandem/models/qwen35"
 )
@@ -66,17 +67,20 @@ func (f *recordedHead) read(t *testing.T, s *mlx.Scope, target *mlx.Tensors) err
 	return err
 }
 
-// A headTarget stands for the model that lends embedding and output head.
+// A headTarget stands for the model that lends embedding, output head, keys and values.
 type headTarget struct {
+	nn.Model // nil: what is not here is not asked for
+
 	embedding, head, hidden *mlx.Array
 	scale                   float64
+	kv                      map[string]*mlx.Array
 }
 
 func (r *headTarget) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
 	return s.Take(r.embedding, tokens, 0)
 }
 
-func (r *headTarget) EmbedScale() float64 { return cmp.Or(r.scale, 1) }
+func (r *headTarget) EmbedScale() float64 { return r.scale }
 
 func (r *headTarget) Config() lm.Config {
 	return lm.Config{VocabSize: r.embedding.Dim(0), HiddenSize: r.embedding.Dim(1), Layers: 4,
@@ -91,13 +95,17 @@ func (r *headTarget) Head(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 
 // TestHeadsGuessAsMLXVLM compares the logits and the greedy guesses of chains.
 func TestHeadsGuessAsMLXVLM(t *testing.T) {
-	for _, name := range []string{"qwen35", "qwen35-4bit", "qwen35-layers", "qwen35-moe",
-		"qwen35-published", "qwen35-published-moe"} {
-		t.Run(name, func(t *testing.T) { testQwenHead(t, name) })
+	dirs, err := filepath.Glob(filepath.Join("testdata", "heads", "*"))
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("%v, %v", dirs, err)
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) { testHead(t, filepath.Base(dir)) })
 	}
 }
 
-func testQwenHead(t *testing.T, name string) {
+// testHead compares all chains of one case.
+func testHead(t *testing.T, name string) {
 	th := enginetest.NewThread(t)
 	f := openHead(t, name)
 	target := enginetest.Tensors(t, filepath.Join(f.dir, "target.safetensors"))
@@ -105,24 +113,25 @@ func testQwenHead(t *testing.T, name string) {
 		if err := f.read(t, s, target); err != nil {
 			return err
 		}
-		of := &headTarget{}
-		for name, to := range map[string]**mlx.Array{"embedding": &of.embedding, "head": &of.head,
-			"hidden": &of.hidden} {
-			*to = s.Keep(s.AsType(target.Load(s, name), mlx.Float32))
-			defer (*to).Free()
+		of := &headTarget{scale: 1, kv: map[string]*mlx.Array{}}
+		for _, name := range target.Names() {
+			a := s.Keep(s.AsType(target.Load(s, name), mlx.Float32))
+			of.kv[name] = a
+			defer a.Free()
 		}
+		of.embedding, of.head, of.hidden = of.kv["embedding"], of.kv["head"], of.kv["hidden"]
 		w := nn.NewWeights(s, headFile{enginetest.Tensors(t,
 			filepath.Join(f.dir, "model.safetensors"))}, nil)
 		w.Dtype = mlx.Float32
-		m, err := qwen35.NewMTP(w, f.config, of)
+		defer w.Free()
+		guess, err := of.guesser(w, f.config, name)
 		if err = cmp.Or(err, w.Err()); err != nil {
 			return err
 		}
-		defer m.Free()
 		at := 0
 		for i, context := range f.context {
 			n := int(f.n[i])
-			got, ids, err := chain(s, m, of, append(f.tokens[:context:context], f.newest[i]), n)
+			got, ids, err := guess(s, append(f.tokens[:context:context], f.newest[i]), n)
 			if err != nil {
 				return err
 			}
@@ -133,29 +142,82 @@ func testQwenHead(t *testing.T, name string) {
 	})
 }
 
+// A chain returns the logits of n guesses after a text, and the guesses.
+type chain func(s *mlx.Scope, text []int32, n int) (logits [][]float32, ids []int32, err error)
+
+// guesser reads the head or the assistant of a case.
+func (r *headTarget) guesser(w *nn.Weights, config []byte, name string) (chain, error) {
+	if strings.HasPrefix(name, "gemma4") {
+		r.scale = 6.9375 // as build/fixtures/mtp.py has it
+		m, err := gemma4.NewAssistant(w, config, r)
+		return func(s *mlx.Scope, text []int32, n int) ([][]float32, []int32, error) {
+			return r.assist(s, m, text, n)
+		}, err
+	}
+	m, err := qwen35.NewMTP(w, config, r)
+	return func(s *mlx.Scope, text []int32, n int) ([][]float32, []int32, error) {
+		return r.draft(s, m, text, n)
+	}, err
+}
+
+// KVShapes are those of a layer with a window and of a full one.
+func (r *headTarget) KVShapes() []lm.KVShape {
+	return []lm.KVShape{{Heads: 2, Dim: 16, Window: assistantWindow}, {Heads: 2, Dim: 32}}
+}
+
+// assistantWindow is that of recorded assistants.
+const assistantWindow = 16
+
+// assist guesses with an assistant, over a ring and a full cache.
+func (r *headTarget) assist(s *mlx.Scope, m *gemma4.Assistant, text []int32,
+	n int) ([][]float32, []int32, error) {
+	rows := len(text) - 1
+	caches := cache.Stack{cache.NewRotating(assistantWindow, 0), cache.NewKV(0)}
+	defer caches.Free(s)
+	for i, name := range []string{"sliding_attention", "full_attention"} {
+		caches[i].(cache.Attention).Update(s, s.Slice(r.kv[name+".keys"], 2, 0, rows),
+			s.Slice(r.kv[name+".values"], 2, 0, rows))
+	}
+	hidden, next := s.Slice(r.hidden, 0, rows-1, rows), mlx.New(s, text[rows:], 1)
+	var all []*mlx.Array
+	for range n {
+		var logits *mlx.Array
+		logits, hidden = m.Forward(s, next, hidden, caches)
+		next = s.AsType(s.Argmax(logits, -1), mlx.Int32)
+		all = append(all, logits)
+	}
+	return readChain(s, caches, all)
+}
+
 // A headFile is one file of a head.
 type headFile struct{ *mlx.Tensors }
 
 func (f headFile) Format(string) string { return f.Metadata()["format"] }
 
-// chain returns the logits of n guesses after a text, and the guesses.
-func chain(s *mlx.Scope, m *qwen35.MTP, of *headTarget, text []int32,
-	n int) (logits [][]float32, ids []int32, err error) {
+// draft guesses with a head.
+func (r *headTarget) draft(s *mlx.Scope, m *qwen35.MTP, text []int32,
+	n int) ([][]float32, []int32, error) {
 	caches := cache.Stack(m.NewCaches(cache.Options{}))
 	defer caches.Free(s)
 	m.Begin(s, caches)
 	rows := len(text) - 1
-	hidden := m.Forward(s, mlx.New(s, text[1:], rows), s.Slice(of.hidden, 0, 0, rows), 0, caches)
+	hidden := m.Forward(s, mlx.New(s, text[1:], rows), s.Slice(r.hidden, 0, 0, rows), 0, caches)
 	hidden = s.Slice(hidden, 0, rows-1, rows)
 	var all []*mlx.Array
 	for i := range n {
-		x := of.Unembed(s, hidden)
+		x := r.Unembed(s, hidden)
 		next := s.AsType(s.Argmax(x, -1), mlx.Int32)
 		all = append(all, x)
 		if i+1 < n {
 			hidden = m.Forward(s, next, hidden, rows+i, caches)
 		}
 	}
+	return readChain(s, caches, all)
+}
+
+// readChain reads the logits (1, V) of each guess.
+func readChain(s *mlx.Scope, caches cache.Stack,
+	all []*mlx.Array) (logits [][]float32, ids []int32, err error) {
 	joined := s.Concat(0, all...)
 	if err := s.Eval(append(caches.Arrays(), joined)...); err != nil {
 		return nil, nil, err

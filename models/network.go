@@ -5,9 +5,9 @@ import (
 	"io/fs"
 	"slices"
 
-	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models/dflash"
+	"tandem/models/gemma4"
 	"tandem/models/nn"
 	"tandem/models/qwen35"
 )
@@ -15,7 +15,7 @@ import (
 // A network is a kind of drafter that is no model: it borrows what it lacks from its target.
 type network struct {
 	// pair checks a config.json against the target, without weights.
-	pair func(config []byte, target lm.Config) error
+	pair func(config []byte, target nn.Model) error
 
 	// kept returns what each layer keeps of a text.
 	kept func(config []byte) ([]nn.Kept, error)
@@ -24,16 +24,18 @@ type network struct {
 	measure func(w *nn.Weights, config []byte) error
 
 	// build reads the weights into a drafter and takes them over.
-	build func(d *Drafter, w *nn.Weights, config []byte, target nn.Lender,
+	build func(d *Drafter, w *nn.Weights, config []byte, target nn.Model,
 		settings DrafterSettings) error
 }
 
 // blocks are DFlash drafters, which guess a block in one forward.
 var blocks = &network{
-	pair:    dflash.Pair,
+	pair: func(config []byte, target nn.Model) error {
+		return dflash.Pair(config, target.Config())
+	},
 	kept:    dflash.Layers,
 	measure: dflash.Measure,
-	build: func(d *Drafter, w *nn.Weights, config []byte, target nn.Lender,
+	build: func(d *Drafter, w *nn.Weights, config []byte, target nn.Model,
 		settings DrafterSettings) error {
 		m, err := dflash.New(w, config, target, settings)
 		if err == nil {
@@ -46,10 +48,12 @@ var blocks = &network{
 
 // heads are heads for multi-token prediction of Qwen3.5 and its kin.
 var heads = &network{
-	pair:    qwen35.PairMTP,
+	pair: func(config []byte, target nn.Model) error {
+		return qwen35.PairMTP(config, target.Config())
+	},
 	kept:    qwen35.KeptMTP,
 	measure: qwen35.MeasureMTP,
-	build: func(d *Drafter, w *nn.Weights, config []byte, target nn.Lender,
+	build: func(d *Drafter, w *nn.Weights, config []byte, target nn.Model,
 		_ DrafterSettings) error {
 		m, err := qwen35.NewMTP(w, config, target)
 		if err == nil {
@@ -60,11 +64,29 @@ var heads = &network{
 	},
 }
 
+// assistants are the drafters of Gemma 4.
+var assistants = &network{
+	pair:    gemma4.PairAssistant,
+	kept:    gemma4.KeptAssistant,
+	measure: gemma4.MeasureAssistant,
+	build: func(d *Drafter, w *nn.Weights, config []byte, target nn.Model,
+		_ DrafterSettings) error {
+		m, err := gemma4.NewAssistant(w, config, target)
+		if err == nil {
+			d.Assistant = m
+			d.Info.Architecture, d.Info.Dtype = gemma4.AssistantModelTypes[0], m.Dtype()
+		}
+		return err
+	},
+}
+
 // network returns what kind of drafter a config.json describes, nil for a model.
 func (c *config) network() *network {
 	switch {
 	case c.ModelType == qwen35.MTPModelType:
 		return heads
+	case slices.Contains(gemma4.AssistantModelTypes, c.ModelType):
+		return assistants
 	case c.isDrafter():
 		return blocks
 	}
@@ -119,7 +141,7 @@ func openHead(ctx context.Context, fsys fs.FS, cfg *config,
 // openNetwork opens a drafter for a target that is no model: a folder of one, or a model's folder that
 // brings a head for the target. The network is nil for a model of its own. The caller closes the
 // checkpoint, which is nil without a network.
-func openNetwork(ctx context.Context, fsys fs.FS, text []byte, cfg *config, target lm.Config,
+func openNetwork(ctx context.Context, fsys fs.FS, text []byte, cfg *config, target nn.Model,
 	progress func(done, total int64)) (*network, *checkpoint, error) {
 	if n := cfg.network(); n != nil {
 		if err := n.pair(text, target); err != nil {

@@ -23,6 +23,7 @@ type cast struct {
 	drafters []draft.Drafter
 	blocks   []*steeredBlock
 	head     *steeredHead
+	guesser  *steeredGuesser
 	free     []func() error
 }
 
@@ -57,7 +58,7 @@ func (l *lossless) cast() *cast {
 	}))
 	twin := load(l.dir)
 	c := &cast{blocks: []*steeredBlock{{Block: network.Block}, {Block: second.Block}},
-		head: &steeredHead{Head: head.Head}}
+		head: &steeredHead{Head: head.Head}, guesser: &steeredGuesser{vocab: vocab}}
 	var flash, flash2 *draft.DFlash
 	if err := l.th.Do(l.t.Context(), func(s *mlx.Scope) error {
 		flash = draft.NewDFlash(s, c.blocks[0], vocab)
@@ -69,13 +70,19 @@ func (l *lossless) cast() *cast {
 	c.drafters = []draft.Drafter{draft.Prediction{}, flash, secondDFlash{flash2},
 		draft.NewMTP(c.head, &headSteeringTarget{l.bundle.Model, c.head}),
 		draft.NewModel(&stumblingModel{Model: twin.Model}, l.bundle.Model), draft.Ngram{}}
-	c.free = []func() error{
+	if dir := l.assistantFolder(); dir != "" {
+		files := load(dir)
+		c.guesser.AssistantModel = files.Assistant
+		c.drafters = append(c.drafters, assistant{draft.NewAssistant(c.guesser, l.bundle.Model)})
+		c.free = append(c.free, files.Close)
+	}
+	c.free = append(c.free, []func() error{
 		func() error {
 			return l.th.Do(context.Background(),
 				func(*mlx.Scope) error { flash.Free(); flash2.Free(); return nil })
 		},
 		network.Close, second.Close, head.Close, twin.Close,
-	}
+	}...)
 	return c
 }
 
@@ -141,15 +148,70 @@ type headSteeringTarget struct {
 
 func (w *headSteeringTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := w.Model.Unembed(s, hidden)
-	sure := make([]float32, logits.Dim(1))
-	if at := w.to.at; at < len(w.to.text) {
-		id := int(w.to.text[at])
+	return s.Add(logits, steer(s, w.to.text, w.to.at, logits.Dim(1)))
+}
+
+// assistantFolder writes an assistant of Gemma 4 that attends the model's last full layer and its
+// last one with a window, as far as it has them. It returns "" if it has no such layer.
+func (l *lossless) assistantFolder() string {
+	config, heads := l.bundle.Model.Config(), 1
+	fields := map[string]any{"vocab_size": config.VocabSize}
+	var kinds []string
+	for _, shape := range l.bundle.Model.(lm.Restorable).KVShapes() {
+		kind, dim := "full_attention", "global_head_dim"
+		if shape.Window > 0 {
+			kind, dim = "sliding_attention", "head_dim"
+		}
+		if shape.Dim == 0 || slices.Contains(kinds, kind) {
+			continue
+		}
+		kinds, heads = append(kinds, kind), heads*shape.Heads
+		fields[dim] = shape.Dim
+	}
+	if kinds == nil {
+		return ""
+	}
+	fields["layer_types"], fields["num_hidden_layers"] = kinds, len(kinds)
+	fields["num_attention_heads"], fields["num_key_value_heads"] = 2*heads, heads
+	return enginetest.TinyAssistant(l.t, config.HiddenSize, fields)
+}
+
+// An assistant has a name of its own, because a head is in the same cast.
+type assistant struct{ draft.Drafter }
+
+func (assistant) Name() string { return "assistant" }
+
+// A steeredGuesser is a real assistant that knows how the text goes on. One guess in five is wrong.
+type steeredGuesser struct {
+	draft.AssistantModel
+	vocab int
+	text  []int32 // prompt and answer
+	after int     // rows of the target's caches before the current chain
+	at    int     // position that the last row guesses
+}
+
+func (w *steeredGuesser) Forward(s *mlx.Scope, token, hidden *mlx.Array,
+	target []cache.Cache) (logits, next *mlx.Array) {
+	if rows := target[0].Offset(); rows != w.after {
+		w.after, w.at = rows, rows
+	}
+	w.at++
+	logits, next = w.AssistantModel.Forward(s, token, hidden, target)
+	return s.Add(logits, steer(s, w.text, w.at, w.vocab)), next
+}
+
+// steer returns what is added to logits (1, V) so that they guess the token at a position of a text,
+// or a wrong one.
+func steer(s *mlx.Scope, text []int32, at, vocab int) *mlx.Array {
+	sure := make([]float32, vocab)
+	if at < len(text) {
+		id := int(text[at])
 		if at%5 == 3 {
-			id = (id + 1) % min(len(sure), 256)
+			id = (id + 1) % min(vocab, 256)
 		}
 		sure[id] = 1e4
 	}
-	return s.Add(logits, mlx.New(s, sure, 1, len(sure)))
+	return mlx.New(s, sure, 1, vocab)
 }
 
 // A steeredPath is a steeredBlock whose rows are chosen along a path.
@@ -205,7 +267,7 @@ func (c *cast) giveAnswer(r *engine.Request, d draft.Drafter, answer []int32) {
 	for _, b := range c.blocks {
 		b.text = slices.Concat(r.Prompt, answer)
 	}
-	c.head.text = c.blocks[0].text
+	c.head.text, c.guesser.text = c.blocks[0].text, c.blocks[0].text
 	if _, ok := d.(draft.Prediction); !ok {
 		return
 	}

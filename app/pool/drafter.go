@@ -46,6 +46,9 @@ func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
 	case d.files.Head != nil:
 		d.Drafter = draft.NewMTP(d.files.Head, bundle.Model)
 		return d, nil
+	case d.files.Assistant != nil:
+		d.Drafter = draft.NewAssistant(d.files.Assistant, bundle.Model)
+		return d, nil
 	case d.files.Block == nil:
 		d.Drafter = draft.NewModel(d.files.Model, bundle.Model)
 		return d, nil

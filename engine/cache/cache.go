@@ -130,8 +130,9 @@ type Attention interface {
 	Update(s *mlx.Scope, k, v *mlx.Array) View
 
 	// View returns what queries at the newest n positions attend, as the Update that appended them
-	// did. Layers without keys of their own attend those of another layer so. Rows that are not
-	// held fail the scope. The view of a failed scope is empty.
+	// did. Layers without keys of their own attend those of another layer so. For n = 0 it is what the
+	// query at the next position attends of the rows there are; a SinkWindow has no such view. Rows
+	// that are not held fail the scope. The view of a failed scope is empty.
 	View(s *mlx.Scope, n int) View
 }
 

@@ -54,12 +54,12 @@ func (c *KV) copyNext(*mlx.Scope, int) {}
 
 // View implements Attention.
 func (c *KV) View(s *mlx.Scope, n int) View {
-	if !shows(s, n, c.offset) {
+	if !showsNext(s, n, c.offset) {
 		return View{}
 	}
 	view := View{K: s.Slice(c.buf.k, 2, 0, c.offset), V: s.Slice(c.buf.v, 2, 0, c.offset)}
 	switch {
-	case c.window > 0 && c.offset > c.window:
+	case c.window > 0 && (c.offset > c.window || n == 0 && c.offset == c.window):
 		view.Mask = windowMask(s, c.window, 0, c.offset-n, n)
 	case n > 1:
 		view.Causal = true

@@ -88,7 +88,7 @@ func (c *Rotating) copyNext(s *mlx.Scope, n int) { c.buf.copyOut(s, c.offset, c.
 
 // View implements Attention.
 func (c *Rotating) View(s *mlx.Scope, n int) View {
-	if !shows(s, n, c.offset) {
+	if !showsNext(s, n, c.offset) {
 		return View{}
 	}
 	if first := c.first(c.offset - n); first < c.low {
@@ -99,7 +99,7 @@ func (c *Rotating) View(s *mlx.Scope, n int) View {
 	rows := min(c.offset, c.buf.ring)
 	view := View{K: s.Slice(c.buf.k, 2, 0, rows), V: s.Slice(c.buf.v, 2, 0, rows)}
 	switch {
-	case c.offset > c.window:
+	case c.offset > c.window || n == 0 && c.offset == c.window:
 		view.Mask = windowMask(s, c.window, c.buf.ring, c.offset-n, n)
 	case n > 1:
 		view.Causal = true

@@ -39,6 +39,10 @@ type Options struct {
 	// drafter.
 	Lookups []Lookup
 	Trained Draft
+
+	// Target are the target's own caches of the request. A draft may read their newest rows while it
+	// proposes, and changes none.
+	Target cache.Stack
 }
 
 // A Keeper is a drafter with a context that can be kept beside the target's state and restored with

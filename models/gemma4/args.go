@@ -43,6 +43,9 @@ type args struct {
 	MoEIntermediateSize int  `json:"moe_intermediate_size"`
 
 	owners []int // by layer, the layer whose keys and values it attends
+
+	// keyless: no layer has keys and values. owners are caches of another model.
+	keyless bool
 }
 
 type ropeParameters struct {
@@ -244,7 +247,7 @@ func (a *args) window(layer int) int {
 }
 
 // shared reports whether a layer has no keys and values of its own.
-func (a *args) shared(layer int) bool { return a.owners[layer] != layer }
+func (a *args) shared(layer int) bool { return a.keyless || a.owners[layer] != layer }
 
 // heads returns the heads of a layer. Their scores are not scaled.
 func (a *args) heads(layer int) nn.Heads {

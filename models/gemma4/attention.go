@@ -57,6 +57,9 @@ func (t *attention) attend(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	h, owner := t.heads, t.args.owners[t.layer]
 	if t.args.shared(t.layer) {
 		q := t.QNorm.Forward(s, nn.SplitHeads(s, x, h.Q, h.Dim))
+		if t.args.keyless {
+			return h.AttendPast(s, q, t.rope, b[0].Pos, b[0].Caches[owner])
+		}
 		return h.AttendShared(s, q, t.rope, b, owner)
 	}
 	all := h.Q + 2*h.KV

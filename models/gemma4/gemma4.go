@@ -17,6 +17,7 @@
 //   - The 26B model has experts beside the MLP of each layer. Their router has a norm of its own.
 //   - Logits are bent by a softcap of 30.
 //   - The MLP's gate is a tanh-approximated GELU.
+//   - It is published with small drafters, see [Assistant].
 package gemma4
 
 import (
@@ -96,15 +97,7 @@ type model struct {
 // New implements nn.Architecture.
 func (a *args) New(w *nn.Weights) nn.Model {
 	m := &model{softcap: a.FinalLogitSoftcapping}
-	rope := func(dim int, scaling *nn.RopeScaling) *nn.Rope {
-		theta := 1e4
-		if scaling.Theta != nil {
-			theta = *scaling.Theta
-		}
-		return w.Rope(dim, theta, a.RopeTraditional, scaling)
-	}
-	full := rope(*a.GlobalHeadDim, a.RopeParameters.Full)
-	local := rope(a.HeadDim, a.RopeParameters.Sliding)
+	full, local := a.ropes(w)
 	m.Decoder = w.Decoder(nn.DecoderSpec{
 		Args: &a.Args,
 		NewLayer: func(path string, i int) nn.Layer {
@@ -123,6 +116,18 @@ func (a *args) New(w *nn.Weights) nn.Model {
 		m.perLayer = newPerLayer(w, a)
 	}
 	return m
+}
+
+// ropes prepares the rotary embeddings of full layers and of those with a window.
+func (a *args) ropes(w *nn.Weights) (full, local *nn.Rope) {
+	rope := func(dim int, scaling *nn.RopeScaling) *nn.Rope {
+		theta := 1e4
+		if scaling.Theta != nil {
+			theta = *scaling.Theta
+		}
+		return w.Rope(dim, theta, a.RopeTraditional, scaling)
+	}
+	return rope(*a.GlobalHeadDim, a.RopeParameters.Full), rope(a.HeadDim, a.RopeParameters.Sliding)
 }
 
 // Forward implements lm.Model.

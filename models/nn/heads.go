@@ -83,6 +83,17 @@ func (h Heads) AttendShared(s *mlx.Scope, q *mlx.Array, rope *Rope, b lm.Batch,
 	})
 }
 
+// AttendPast is AttendShared for one row that no cache has. It attends the rows of a cache that its
+// next position sees. pos turns the query.
+func (h Heads) AttendPast(s *mlx.Scope, q *mlx.Array, rope *Rope, pos int,
+	c cache.Cache) *mlx.Array {
+	view := c.(cache.Attention).View(s, 0)
+	if s.Err() != nil {
+		return q
+	}
+	return joinHeads(s, h.attend(s, rope.Forward(s, q, pos), view, lm.Sequence{N: 1, Pos: pos}))
+}
+
 // each calls attend for each sequence and joins the results (1, Q, n, D) to (rows, Q D). own takes
 // the rows of the sequence out of heads (1, heads, rows, D).
 func (h Heads) each(s *mlx.Scope, b lm.Batch,

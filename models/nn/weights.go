@@ -188,6 +188,27 @@ func (w *Weights) StoredVector(name string, dim int) *mlx.Array {
 	return a
 }
 
+// Indices reads n indices below a limit, as int32. It waits for them, to refuse any other.
+func (w *Weights) Indices(name string, n, limit int) (*mlx.Array, error) {
+	a := w.load(name, indexTypes, []int{n})
+	if w.stopped() {
+		return a, nil
+	}
+	a = w.scope.AsType(a, mlx.Int32)
+	ids, err := mlx.Read[int32](w.scope, a)
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		if id < 0 || int(id) >= limit {
+			return nil, fmt.Errorf("%s has %d at %d, which is not between 0 and %d", name, id, i, limit-1)
+		}
+	}
+	a = mlx.New(w.scope, ids, n)
+	w.keep([]*mlx.Array{a})
+	return a, nil
+}
+
 // fail records the first error.
 func (w *Weights) fail(err error) {
 	if w.err == nil {
@@ -292,6 +313,7 @@ func (w *Weights) info(name string) (mlx.TensorInfo, bool) {
 // Types of floating and of packed tensors, and of scales, as safetensors spells them.
 var (
 	floatTypes  = []string{"F16", "BF16", "F32"}
+	indexTypes  = []string{"I32", "I64"}
 	packedTypes = []string{"U32"}
 	scaleTypes  = append([]string{"U8"}, floatTypes...)
 )

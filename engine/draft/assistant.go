@@ -1,0 +1,94 @@
+package draft
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// An AssistantModel is the network of an assistant: it guesses a token from the one before it, from a
+// hidden state, and from the keys and values of the target. Packages of architectures implement it.
+type AssistantModel interface {
+	// Forward guesses what follows a token (1), which may be unevaluated, from the hidden state
+	// (1, H) before it. It reads the newest rows of the target's caches and changes none. It returns
+	// logits (1, V), and a hidden state (1, H) for the next row.
+	Forward(s *mlx.Scope, token, hidden *mlx.Array,
+		target []cache.Cache) (logits, next *mlx.Array)
+}
+
+// An Assistant drafts one token after the other with a network that attends the target's keys and
+// values. It keeps no state but the target's last hidden state. The chain of a proposal stays lazy:
+// nothing is read between its tokens.
+//
+// While its work runs, it holds the buffers of the caches that it reads. So the next write to each
+// of these copies it, if that work is not done yet.
+type Assistant struct {
+	model  AssistantModel
+	target lm.Model
+}
+
+// NewAssistant makes the drafter of a network for its target. Both belong to the caller and must
+// outlive it.
+func NewAssistant(m AssistantModel, target lm.Model) *Assistant { return &Assistant{m, target} }
+
+// Name implements Drafter.
+func (d *Assistant) Name() string { return "mtp" }
+
+// Taps implements Drafter: it reads the target's hidden states.
+func (d *Assistant) Taps() []int { return []int{d.target.Config().Layers} }
+
+// MaxDrafts implements Drafter.
+func (d *Assistant) MaxDrafts() int { return MaxDepth }
+
+// Open implements Drafter.
+func (d *Assistant) Open(_ *mlx.Scope, o Options) (Draft, error) {
+	return &assistant{Assistant: d, options: o}, nil
+}
+
+// assistant is the draft of one request.
+type assistant struct {
+	*Assistant
+	options Options
+	last    *mlx.Array // (1, H) the target's hidden state at the last committed position, kept
+}
+
+// Committed implements Draft.
+func (t *assistant) Committed(s *mlx.Scope, tokens []int32, _ int, taps []*mlx.Array) {
+	t.last.Free()
+	t.last = s.Keep(s.Slice(taps[0], 0, len(tokens)-1, len(tokens)))
+}
+
+// Propose implements Draft.
+func (t *assistant) Propose(s *mlx.Scope, history []int32, n int) Proposal {
+	if t.last == nil {
+		return Proposal{} // nothing was committed
+	}
+	n = min(n, t.MaxDrafts())
+	next, hidden := mlx.New(s, history[len(history)-1:], 1), t.last
+	var drafts, logQ []*mlx.Array
+	for i := range n {
+		var logits *mlx.Array
+		logits, hidden = t.model.Forward(s, next, hidden, t.options.Target)
+		if s.Err() != nil {
+			return Proposal{}
+		}
+		q := t.options.Sampler.Process(s, s.AsType(logits, mlx.Float32), nil, nil)
+		next = t.options.Sampler.Choose(s, q, len(history)+i)
+		drafts, logQ = append(drafts, next), append(logQ, q)
+	}
+	return Proposal{N: n, Tokens: s.Concat(0, drafts...), LogQ: s.Concat(0, logQ...)}
+}
+
+// Arrays implements Draft.
+func (t *assistant) Arrays() []*mlx.Array {
+	if t.last == nil {
+		return nil
+	}
+	return []*mlx.Array{t.last}
+}
+
+// Free implements Draft.
+func (t *assistant) Free(*mlx.Scope) {
+	t.last.Free()
+	t.last = nil
+}
