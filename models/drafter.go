@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -187,6 +188,9 @@ func LoadRetrievalDrafter(ctx context.Context, target *Bundle, opts Options) (*D
 
 func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings DrafterSettings,
 	opts Options) (*Drafter, error) {
+	if b := opts.Bits; b != 0 && b != 4 && b != 8 {
+		return nil, fmt.Errorf("a drafter can be packed in 4 or 8 bits, not %d", b)
+	}
 	text, cfg, err := readAnyConfig(fsys)
 	if err != nil {
 		return nil, err

@@ -127,6 +127,46 @@ func TestSecondDFlashLoads(t *testing.T) {
 	}
 }
 
+// TestDrafterIsPackedAsItIsLoaded expects matrices and tables in fewer bits, and nearly the same logits.
+func TestDrafterIsPackedAsItIsLoaded(t *testing.T) {
+	th := enginetest.NewThread(t)
+	b := loadTiny(t, th, "qwen3")
+	dir := enginetest.TinyDFlash2(t, 259, []int{0, 2}, nil)
+	var logits [3][]float32
+	var bytes [3]int64
+	for i, bits := range []int{0, 8, 4} {
+		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
+			models.Options{Bits: bits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"", "8-bit", "4-bit"}[i]; d.Info.Quantization != want {
+			t.Errorf("in %d bits it is %q, want %q", bits, d.Info.Quantization, want)
+		}
+		logits[i], bytes[i] = draftOnce(t, th, b.Model, d.Block), d.Info.Bytes
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	off := func(i int) (off float64) {
+		for j, v := range logits[i] {
+			off += math.Abs(float64(v-logits[0][j])) / float64(len(logits[i]))
+		}
+		return off
+	}
+	t.Logf("%d bytes; logits off by %.3f and %.3f on average", bytes, off(1), off(2))
+	if !(off(1) > 0 && off(1) < 0.5 && off(2) > off(1)) || bytes[1] > bytes[0]/2 || bytes[2] > bytes[1] {
+		t.Errorf("%d bytes; logits off by %g and %g on average", bytes, off(1), off(2))
+	}
+	if _, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
+		models.Options{Bits: 3}); err == nil || !strings.Contains(err.Error(), "in 4 or 8 bits, not 3") {
+		t.Errorf("in 3 bits: %v", err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCutHeadSaysTheSameOfItsTokens expects the logits of the whole head, of plain and packed heads and
 // of a drafter of each architecture, in the cut one.
 func TestCutHeadSaysTheSameOfItsTokens(t *testing.T) {

@@ -38,6 +38,10 @@ type Options struct {
 	// are exactly the file's.
 	Unpack bool
 
+	// Bits packs the plain matrices of a drafter as it is loaded: 4 or 8, 0 = none. It guesses a little
+	// worse and takes less time and memory.
+	Bits int
+
 	// FewRows has a kernel of our own multiply the rows of a verify block with packed matrices, on
 	// a GPU. It is an experiment: `tandem bench verify` shows whether it gains.
 	FewRows bool
@@ -283,7 +287,7 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options,
 		} else if c.half {
 			w.Dtype = mlx.BFloat16
 		}
-		w.FewRows = opts.FewRows && t.GPU()
+		w.FewRows, w.Bits = opts.FewRows && t.GPU(), opts.Bits
 		w.Unpack = opts.Unpack && w.Dtype == mlx.Float32 && !t.GPU()
 		ok := false
 		defer func() {

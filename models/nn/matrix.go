@@ -123,7 +123,7 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	if !ok || !w.Has(path+".scales") && !w.config.packs(info) {
 		w.plain.Elements += n
 		w.plain.Bytes += info.Bytes
-		return matrix{weight: w.float(path+".weight", shape...)}
+		return w.packedTo(matrix{weight: w.float(path+".weight", shape...)}, n)
 	}
 	weight, _ := w.info(path + ".weight")
 	scales, ok := w.info(path + ".scales")
@@ -168,6 +168,25 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	m.biases = w.scope.Mul(m.scales, half)
 	w.made.addFloats(scales)
 	w.unpacking.Floats += scales.Size()
+	return m
+}
+
+// packedTo packs a plain matrix of n elements in w.Bits. Experts, and rows that no group divides, stay
+// as they are.
+func (w *Weights) packedTo(m matrix, n int64) matrix {
+	shape := m.weight.Shape()
+	if w.Bits == 0 || len(shape) != 2 || w.stopped() {
+		return m
+	}
+	for _, group := range []int{64, 32, 128} {
+		if shape[1]%group != 0 {
+			continue
+		}
+		q := mlx.Quantization{GroupSize: group, Bits: w.Bits, Mode: "affine"}
+		packed, scales, biases := w.scope.Quantize(m.weight, q)
+		w.packed.add(q, n)
+		return matrix{weight: packed, scales: scales, biases: biases, quantization: q}
+	}
 	return m
 }
 

@@ -39,6 +39,7 @@ type Weights struct {
 	FewRows bool      // use the kernel for few rows with packed matrices; takes a GPU
 	Unpack  bool      // hold packed matrices unpacked; takes a Dtype of float32
 	NoHead  bool      // an embedding model: its head is not read and may be missing
+	Bits    int       // pack plain matrices in so many bits; 0 = hold them as stored
 
 	checks  bool       // nothing is read, see NewChecks
 	scope   *mlx.Scope // while loading
