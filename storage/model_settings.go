@@ -19,14 +19,19 @@ type ModelSettings struct {
 	RepetitionPenalty *float64 `json:"repetition_penalty"`
 	KeepLoaded        bool     `json:"keep_loaded"` // it stays in memory when it is idle
 	KVBits            *int     `json:"kv_bits"`     // of an element in keys and values that are kept
+
+	// Of what drafts for it.
+	DraftWindow *int `json:"draft_window"` // rows of context that it reads
+	DrafterBits *int `json:"drafter_bits"` // that its plain weights are packed in
 }
 
-const modelSettingsColumns = "model, context, depth, rule, temperature, top_p, top_k, min_p, repetition_penalty, keep_loaded, kv_bits"
+const modelSettingsColumns = "model, context, depth, rule, temperature, top_p, top_k, min_p, repetition_penalty, keep_loaded, kv_bits, draft_window, drafter_bits"
 
 // fields are the columns in the order of modelSettingsColumns, for reading and writing.
 func (m *ModelSettings) fields() []any {
 	return []any{&m.Model, &m.Context, &m.Depth, &m.Rule, &m.Temperature, &m.TopP, &m.TopK, &m.MinP,
-		&m.RepetitionPenalty, &m.KeepLoaded, &m.KVBits}
+		&m.RepetitionPenalty, &m.KeepLoaded, &m.KVBits,
+		&m.DraftWindow, &m.DrafterBits}
 }
 
 // ModelSettings returns the settings of a model. They are deleted with the model. Error: [NotFound]
@@ -42,7 +47,7 @@ func (db *DB) ModelSettings(ctx context.Context, model string) (ModelSettings, e
 // SetModelSettings stores the settings of a registered model in place of older ones.
 func (db *DB) SetModelSettings(ctx context.Context, m ModelSettings) error {
 	_, err := db.exec(ctx,
-		"INSERT OR REPLACE INTO model_settings ("+modelSettingsColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"INSERT OR REPLACE INTO model_settings ("+modelSettingsColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		m.fields()...)
 	return db.wrap(fmt.Sprintf("write the settings of model %q", m.Model), err)
 }

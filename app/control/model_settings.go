@@ -15,7 +15,16 @@ type ModelSettings struct {
 	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty" least:"0.01" most:"100"`
 	KeepLoaded        bool     `json:"keep_loaded,omitempty"`                // it stays in memory while it is idle
 	KVBits            *int     `json:"kv_bits,omitempty" least:"0" most:"8"` // one of KVBits, from the next load on
+
+	// Of what drafts for it, from the next load on. DraftWindow is how many tokens of the text a block
+	// network reads at most, 0 = as many as it was made for. DrafterBits is one of DrafterBits.
+	DraftWindow *int `json:"draft_window,omitempty" least:"0" most:"67108864"`
+	DrafterBits *int `json:"drafter_bits,omitempty" least:"0" most:"8"`
 }
+
+// DrafterBits are the values of drafter_bits: a drafter's plain weights are packed in so many bits as it
+// is loaded; 0 = held as they are stored.
+var DrafterBits = []int{0, 4, 8}
 
 // SamplingDefaults are what a model's authors recommend. A field is nil where they recommend
 // nothing.
@@ -37,7 +46,7 @@ type ModelSettingsState struct {
 	ContextLength int              `json:"context_length"`     // of the model, in tokens
 	Needs         *Needs           `json:"needs,omitempty"`    // with these settings; nil where that is not known
 	Serving       int              `json:"serving,omitempty"`  // tokens of the context in memory; 0 if the model is not loaded
-	Later         bool             `json:"later,omitempty"`    // the model in memory has another context or other bits: Settings count from the next load on
+	Later         bool             `json:"later,omitempty"`    // the model in memory has another context, other bits or another draft window: Settings count from the next load on
 	Drafter       string           `json:"drafter"`            // auto, none or a folder: see /app/drafter
 	Drafters      []string         `json:"drafters,omitempty"` // ids in the hub's cache that could be chosen
 }

@@ -42,6 +42,11 @@ func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
 	if err != nil {
 		return nil, err
 	}
+	if d.files.Block != nil && set.Window > 0 { // a built-in one is read as it was trained, but for this
+		if d.files.Block, err = d.files.Block.With(set); err != nil {
+			return nil, errors.Join(err, d.files.Close())
+		}
+	}
 	switch {
 	case d.files.Head != nil:
 		d.Drafter = draft.NewMTP(d.files.Head, bundle.Model)

@@ -15,6 +15,7 @@ func (p *Pool) openDrafter(ctx context.Context, m *Model, source string,
 	if err != nil {
 		return nil, err
 	}
+	set.Window = how.draftWindow
 	d, err := LoadDrafter(ctx, m.bundle, source, set, how.drafterOptions())
 	if err != nil {
 		return nil, err

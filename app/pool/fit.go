@@ -39,7 +39,14 @@ type formSetting struct {
 	dtype  models.DtypePolicy
 	kvBits int    // of an element in the caches of the model, see engine.Options
 	layout string // one of control.KVLayouts
+
+	// Of the drafter; 0 = as it is.
+	draftWindow int // rows of context, see models.DrafterSettings
+	drafterBits int // see models.Options
 }
+
+// bits returns what a model's own settings say about the form.
+func (f formSetting) bits() [3]int { return [3]int{f.kvBits, f.draftWindow, f.drafterBits} }
 
 // of returns the setting for a model of a kind. Models of vectors and scores keep
 // whole keys and values. So new vectors agree with those that a program has kept.
@@ -72,7 +79,8 @@ func (f form) options() models.Options {
 
 // drafterOptions returns what the load of its drafter needs to know.
 func (f form) drafterOptions() models.Options {
-	return models.Options{Dtype: f.policy(f.wide || f.draftsWide), Unpack: f.drafts}
+	return models.Options{Dtype: f.policy(f.wide || f.draftsWide), Unpack: f.drafts,
+		Bits: f.drafterBits}
 }
 
 // policy returns the type of a load. wide: it is float32.

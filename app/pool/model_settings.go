@@ -60,7 +60,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	if m := p.inMemory(row.ID); m != nil {
 		out.Serving = m.engine.ContextLength()
 		out.Later = out.Needs != nil && out.Needs.Fits && out.Needs.Context != out.Serving ||
-			m.kvBits != m.formAtNextLoad(out.Settings).kvBits
+			m.formSetting.bits() != m.formAtNextLoad(out.Settings).bits()
 	}
 	return out, nil
 }
@@ -84,6 +84,11 @@ func (p *Pool) SetModelSettings(ctx context.Context,
 		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
 			Param:   "kv_bits",
 			Message: fmt.Sprintf("kv_bits must be 8, 4 or 0, not %d.", *b)}
+	}
+	if b := set.DrafterBits; b != nil && !slices.Contains(control.DrafterBits, *b) {
+		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,
+			Param:   "drafter_bits",
+			Message: fmt.Sprintf("drafter_bits must be 8, 4 or 0, not %d.", *b)}
 	}
 	if b := set.KVBits; b != nil && *b > 0 && row.Kind != "" {
 		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid,

@@ -260,6 +260,12 @@ func (p *Pool) formSetting(own control.ModelSettings) formSetting {
 	if _, given := p.settings.Given("kv_bits"); !given && own.KVBits != nil {
 		set.kvBits = *own.KVBits
 	}
+	if own.DraftWindow != nil {
+		set.draftWindow = *own.DraftWindow
+	}
+	if own.DrafterBits != nil {
+		set.drafterBits = *own.DrafterBits
+	}
 	return set
 }
 

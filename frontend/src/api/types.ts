@@ -596,6 +596,8 @@ export interface ModelSettings {
   repetition_penalty?: number | null
   keep_loaded?: boolean // it stays in memory while it is idle
   kv_bits?: number | null // one of KVBits, from the next load on
+  draft_window?: number | null
+  drafter_bits?: number | null
 }
 
 // SamplingDefaults are what a model's authors recommend. A field is nil where they recommend
@@ -616,7 +618,7 @@ export interface ModelSettingsState {
   context_length: number // of the model, in tokens
   needs?: Needs | null // with these settings; nil where that is not known
   serving?: number // tokens of the context in memory; 0 if the model is not loaded
-  later?: boolean // the model in memory has another context or other bits: Settings count from the next load on
+  later?: boolean // the model in memory has another context, other bits or another draft window: Settings count from the next load on
   drafter: string // auto, none or a folder: see /app/drafter
   drafters?: string[] // ids in the hub's cache that could be chosen
 }
