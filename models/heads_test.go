@@ -374,3 +374,53 @@ func TestHeadIsFoundInEachPlace(t *testing.T) {
 		})
 	}
 }
+
+// TestUnfitAssistantIsRefused expects an error of one sentence and no memory left in use.
+func TestUnfitAssistantIsRefused(t *testing.T) {
+	th := enginetest.NewThread(t)
+	b := loadTiny(t, th, "gemma3_text")
+	defer b.Close()
+	full := loadTiny(t, th, "qwen3")
+	defer full.Close()
+	before := th.Memory().Active
+	const other = ": take the assistant published for this model"
+	for _, c := range []struct {
+		name   string
+		target *models.Bundle
+		width  int
+		fields map[string]any
+		spoil  func(dir string) error
+		want   string
+	}{
+		{name: "hidden width", width: 32,
+			want: "with 32 hidden elements, and this one has 64" + other},
+		{name: "vocabulary", fields: map[string]any{"vocab_size": 300},
+			want: "with 300 tokens of vocabulary, and this one has 260" + other},
+		{name: "no window", target: full,
+			want: "attends a layer of type sliding_attention, and this model has none" + other},
+		{name: "heads of another size", fields: map[string]any{"global_head_dim": 32},
+			want: "layer 1 has 4 heads of 32 elements, and the model's layer of type full_attention has 2 keys of 16" + other},
+		{name: "keys of its own", spoil: rename("model.layers.0.self_attn.q_norm.weight",
+			"model.layers.0.self_attn.k_norm.weight"),
+			want: "lacks 1 tensors (model.layers.0.self_attn.q_norm.weight) and has unexpected 1 tensors"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := enginetest.TinyAssistant(t, cmp.Or(c.width, 64), c.fields)
+			if c.spoil != nil {
+				if err := c.spoil(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := models.LoadDrafter(t.Context(), cmp.Or(c.target, b), dir,
+				models.DrafterSettings{}, models.Options{Name: "org/assistant"})
+			e, ok := errors.AsType[*models.Error](err)
+			if !ok || e.Code != models.CodeInvalid || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %q", err, c.want)
+			}
+		})
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d over refused assistants", before, after)
+	}
+}

@@ -50,21 +50,27 @@ type assistant struct {
 	*Assistant
 	options Options
 	last    *mlx.Array // (1, H) the target's hidden state at the last committed position, kept
+	end     int        // position after it
 }
 
 // Committed implements Draft.
-func (t *assistant) Committed(s *mlx.Scope, tokens []int32, _ int, taps []*mlx.Array) {
+func (t *assistant) Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array) {
+	t.end = from + len(tokens)
 	t.last.Free()
 	t.last = s.Keep(s.Slice(taps[0], 0, len(tokens)-1, len(tokens)))
 }
 
 // Propose implements Draft.
 func (t *assistant) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	if t.last == nil {
+	if t.last == nil || len(history) <= t.end {
 		return Proposal{} // nothing was committed
 	}
 	n = min(n, t.MaxDrafts())
-	next, hidden := mlx.New(s, history[len(history)-1:], 1), t.last
+	hidden := t.last
+	for i := t.end; i < len(history)-1; i++ { // before guesses that are known
+		_, hidden = t.model.Forward(s, mlx.New(s, history[i:i+1], 1), hidden, t.options.Target)
+	}
+	next := mlx.New(s, history[len(history)-1:], 1)
 	var drafts, logQ []*mlx.Array
 	for i := range n {
 		var logits *mlx.Array

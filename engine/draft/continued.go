@@ -24,7 +24,7 @@ func NewContinued(trained Drafter) *Continued { return &Continued{trained} }
 // CanContinue reports whether the drafts of a drafter go on from guesses at the end of the history.
 func CanContinue(d Drafter) bool {
 	switch d.(type) {
-	case *DFlash, *Model:
+	case *Assistant, *DFlash, *MTP, *Model:
 		return true
 	}
 	return false

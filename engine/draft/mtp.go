@@ -155,28 +155,32 @@ func (t *mtp) write(s *mlx.Scope, tokens []int32, hidden *mlx.Array) {
 
 // Propose implements Draft.
 func (t *mtp) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	pos := len(history) - 1
-	if have := t.end + len(t.waiting); have != pos {
-		s.Fail(fmt.Errorf("draft: a chain at position %d after a context of %d", pos, have))
+	pos := t.end + len(t.waiting) // of the newest token, and of guesses after it that are known
+	if len(history) <= pos {
+		s.Fail(fmt.Errorf("draft: a chain at position %d after a context of %d", len(history)-1, pos))
 		return Proposal{}
 	}
-	if t.last == nil {
-		return Proposal{} // nothing was committed
+	known := history[pos+1:]
+	n = min(n, t.MaxDrafts()-len(known))
+	if t.last == nil || n <= 0 {
+		return Proposal{} // nothing was committed, or the chain is as long as it may be
 	}
-	n = min(n, t.MaxDrafts())
 	if len(t.waiting)+1 > cache.MaxBlock {
 		t.flush(s)
 	}
 	// Waiting rows, and that of the newest token.
-	tokens, hidden := history[pos:], t.last
+	tokens, hidden := history[pos:pos+1], t.last
 	if len(t.waiting) > 0 {
 		_, rows := t.takeWaiting(s)
 		hidden = s.Concat(0, rows, t.last)
-		tokens = history[t.end:]
+		tokens = history[t.end : pos+1]
 	}
 	x := t.head.Forward(s, mlx.New(s, tokens, len(tokens)), hidden, t.end-1, t.caches)
 	x = s.Slice(x, 0, len(tokens)-1, len(tokens))
 	t.end = pos
+	for i := range known {
+		x = t.head.Forward(s, mlx.New(s, known[i:i+1], 1), x, pos+i, t.caches)
+	}
 	var drafts, logQ []*mlx.Array
 	for i := range n {
 		if s.Err() != nil {
@@ -184,13 +188,14 @@ func (t *mtp) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 		}
 		logits := s.AsType(t.target.Unembed(s, x), mlx.Float32)
 		q := t.options.Sampler.Process(s, logits, nil, nil)
-		next := t.options.Sampler.Choose(s, q, pos+1+i)
+		next := t.options.Sampler.Choose(s, q, len(history)+i)
 		drafts, logQ = append(drafts, next), append(logQ, q)
 		if i+1 < n {
-			x = t.head.Forward(s, next, x, pos+i, t.caches)
+			x = t.head.Forward(s, next, x, len(history)-1+i, t.caches)
 		}
 	}
-	if err := t.caches.Trim(n); err != nil { // the newest token's row, and those of all drafts but the last
+	// The rows of the newest token, of known guesses, and of all drafts but the last.
+	if err := t.caches.Trim(len(known) + n); err != nil {
 		s.Fail(err)
 	}
 	return Proposal{N: n, Tokens: s.Concat(0, drafts...), LogQ: s.Concat(0, logQ...)}
