@@ -391,3 +391,21 @@ func (r *running) losesDrafter(t *testing.T, old, unfit string) {
 		t.Fatal(err)
 	}
 }
+
+// Gemma 4's assistant drafts for a model with a ring, and changes no token.
+func TestAssistantDrafts(t *testing.T) {
+	r := start(t, setup{Model: tinyModel(t, "gemma3_text", "tiny"), NoCheckpoints: true})
+	plain := r.say(t, "tiny", `{"drafter":"none"}`)
+	dir := enginetest.TinyAssistant(t, 64, nil)
+	d, err := r.client(t).Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: dir})
+	if err != nil || d.Kind != "mtp" {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	got := r.say(t, "tiny", fmt.Sprintf(fixedDepth, "mtp"))
+	if got.Timings.Drafter != "mtp" || got.Timings.DraftN == 0 || got.Timings.NoDrafter != "" {
+		t.Errorf("%+v", got.Timings)
+	}
+	if !slices.Equal(got.IDs, plain.IDs) {
+		t.Errorf("tokens %v, want %v", got.IDs, plain.IDs)
+	}
+}
