@@ -138,7 +138,8 @@ func TestClientsAreDraftedFromTheirOwnTexts(t *testing.T) {
 	if _, err := r.client(t).Forget(t.Context(), control.ForgetRequest{Model: "pocket"}); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := os.ReadDir(filepath.Join(dir, pool.TextFolder)); len(files) > 0 || err != nil {
+	if files, err := os.ReadDir(filepath.Join(dir, pool.TextFolder)); err != nil ||
+		len(files) != 1 || files[0].Name() != "CACHEDIR.TAG" {
 		t.Errorf("after all was forgotten there are %v, %v", files, err)
 	}
 }

@@ -84,7 +84,8 @@ func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Hom
 	set *settings.Store, log *slog.Logger, o Options) *Pool {
 	return &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life,
 		patience: memoryPatience, lane: native.NewLane(),
-		texts: texts.NewStore(texts.Options{Dir: dir.Path(TextFolder), Idle: textsIdle, Logger: log})}
+		texts: texts.NewStore(texts.Options{Dir: dir.Path(TextFolder), Idle: textsIdle, Logger: log,
+			Make: home.WithoutBackup})}
 }
 
 // A change is a change in progress of what is in memory. There is one at a time. Models that it

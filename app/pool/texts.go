@@ -16,7 +16,7 @@ import (
 )
 
 // TextFolder is the folder of the memories of texts in the home folder. Only the owner may read it,
-// as with checkpoints.
+// as with checkpoints, and backups leave it out.
 const TextFolder = "texts"
 
 // textsIdle is after how long without a request a client's memory of texts leaves the process.

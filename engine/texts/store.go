@@ -27,9 +27,12 @@ const (
 
 // Options of a Store.
 type Options struct {
-	Dir    string        // made when the first text is kept
+	Dir    string        // made when the first text is kept, by Make
 	Idle   time.Duration // after which a memory that no request uses leaves the process; 0 is never
 	Logger *slog.Logger  // nil discards
+
+	// Make makes the folder, readable by its owner only; nil is os.MkdirAll.
+	Make func(dir string) error
 }
 
 // A Store has the memories of one folder. It is safe for use by several goroutines.
@@ -52,6 +55,9 @@ type Store struct {
 func NewStore(o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Make == nil {
+		o.Make = func(dir string) error { return os.MkdirAll(dir, 0o700) }
 	}
 	s := &Store{o: o, open: map[Owner]*memory{}}
 	s.idle = sync.NewCond(&s.mu)
@@ -171,7 +177,7 @@ func (s *Store) add(m *memory, t Text, from Origin) {
 		return
 	}
 	m.take(r)
-	err := os.MkdirAll(s.o.Dir, 0o700)
+	err := s.o.Make(s.o.Dir)
 	var bytes int64
 	if err == nil {
 		bytes, err = appendFile(m.path, m.owner, r)

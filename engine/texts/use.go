@@ -76,3 +76,13 @@ func (u *Use) Close() {
 		}
 	})
 }
+
+// Bytes returns the memory that what is remembered takes in the process.
+func (u *Use) Bytes() int64 {
+	u.memory.mu.RLock()
+	defer u.memory.mu.RUnlock()
+	if u.memory.corpus == nil {
+		return 0
+	}
+	return u.memory.corpus.bytes()
+}
