@@ -35,6 +35,7 @@ const quickPrompt = 64
 //     and adaptively.
 //   - Code with ignore_eos: blocks of 4 and 8 and adaptive depth, with the first drafter.
 //   - Edits: every block size with the n-gram drafter, and adaptive depth.
+//   - A client's second request, with and without a memory of its first.
 //   - Shuffled text: a block of 4 with the first drafter, and adaptive depth.
 //
 // Options.Full measures every combination instead.
@@ -73,8 +74,10 @@ func openSpeculation(ctx context.Context, o Options) (bench, error) {
 	}
 	if o.Quick {
 		s.pairs, s.warm, s.coldRuns, s.once = 2, 1, 1, true
+		again, dictated := s.texts.again, s.texts.dictatedAgain
 		for _, w := range []*workload{s.texts.code, s.texts.edit, s.texts.copied, s.texts.noise,
-			s.texts.after, s.texts.chatCode, s.texts.chatProse} {
+			s.texts.after, again.first, again.second, dictated.first, dictated.second,
+			s.texts.chatCode, s.texts.chatProse} {
 			if w == nil {
 				continue
 			}
@@ -122,7 +125,7 @@ func (b *speculation) report(ctx context.Context, table func(benchTable) error) 
 	for _, s := range sections {
 		names = append(names, s.String())
 	}
-	if names = append(names, coldStart); !slices.ContainsFunc(names, only) {
+	if names = append(names, coldStart, memoryOfTexts); !slices.ContainsFunc(names, only) {
 		return fmt.Errorf("no table's name contains %q; there are:\n  %s", b.options.Only,
 			strings.Join(names, "\n  "))
 	}
@@ -136,6 +139,11 @@ func (b *speculation) report(ctx context.Context, table func(benchTable) error) 
 	}
 	if only(coldStart) {
 		if err := b.cold(ctx, table); err != nil {
+			return err
+		}
+	}
+	if only(memoryOfTexts) {
+		if err := b.remembered(ctx, table); err != nil {
 			return err
 		}
 	}

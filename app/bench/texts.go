@@ -73,13 +73,19 @@ type workloads struct {
 	noise, after *workload // where no draft helps: dictated, and what the model says after it
 
 	chatCode, chatProse *workload // nil for a model that does not chat
+
+	again, dictatedAgain memoryTexts // similar prompts
+	words                []int32     // of all code
 }
+
+// An editText is a function, and a name in it that is changed to another.
+type editText struct{ Text, From, To string }
 
 // newWorkloads encodes the texts for a tokenizer.
 func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 	var texts struct {
 		Code []struct{ Text string }
-		Edit []struct{ Text, From, To string }
+		Edit []editText
 	}
 	if err := json.Unmarshal(benchTexts, &texts); err != nil {
 		return w, fmt.Errorf("texts.json: %w", err)
@@ -110,6 +116,9 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 		w.edit.prompts = append(w.edit.prompts, prompt{ids: ids})
 		w.copied.prompts = append(w.copied.prompts, prompt{ids: ids, script: encode(rest)})
 	}
+
+	w.words = pool
+	w.again, w.dictatedAgain = newMemoryTexts(texts.Edit, encode)
 
 	w.noise = &workload{name: "shuffled, dictated", limit: coldRequest,
 		doc: "the target is made to say tokens of code in random order, which no drafter can guess"}

@@ -1,0 +1,267 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/engine/texts"
+)
+
+// memoryOfTexts is the name of the section that measures the drafter memory.
+const memoryOfTexts = "memory of texts"
+
+// memoryDepth is how many tokens each round drafts there, at most.
+const memoryDepth = 7
+
+// memoryBar is how many times as many tokens a round of the second request gives.
+var memoryBar = bar{1.3, 0}
+
+// remembered measures what a client's second request gains from what the first one said. The second
+// prompt is the first one with another name in it. Each pair is a client of its own. It then
+// measures lookups and updates of a full memory.
+func (b *speculation) remembered(ctx context.Context, table func(benchTable) error) error {
+	t := benchTable{
+		Title: memoryOfTexts + ": a client's second request, with another name in its prompt, greedy",
+		Columns: []string{"answers", "drafter", "tokens/round, first", "second", "times as many", "low",
+			"high", "tokens/verify, first", "second", "same ids", "pairs", "not counted", "at least"},
+		Notes: []string{fmt.Sprintf("at most %d drafts in each round; tokens/round counts rounds without drafts too",
+			memoryDepth)},
+	}
+	for _, w := range []memoryTexts{b.texts.again, b.texts.dictatedAgain} {
+		for _, drafter := range []string{engine.Auto, draft.Ngram{}.Name()} {
+			m := &memoryRow{memoryTexts: w, drafter: drafter}
+			if err := m.measure(ctx, b); err != nil {
+				return err
+			}
+			t.Rows = append(t.Rows, m.row())
+			if m.wrong > 0 {
+				b.wrong = append(b.wrong, fmt.Errorf("%s: %d answers of %s differ from plain decoding",
+					memoryOfTexts, m.wrong, drafter))
+			}
+		}
+	}
+	if err := table(t); err != nil {
+		return err
+	}
+	full, err := fullMemory(b.bundle.Model.Config().VocabSize, b.texts.words)
+	if err != nil {
+		return err
+	}
+	return table(full)
+}
+
+// memoryTexts are pairs of similar prompts.
+type memoryTexts struct {
+	name          string
+	first, second *workload
+}
+
+// A memoryRow compares first and second requests of clients, with one drafter.
+type memoryRow struct {
+	memoryTexts
+	drafter  string
+	pairs    []pair
+	asked    int // pairs
+	rejected int // of them, for an answer that is short or loops
+	wrong    int // answers that differ from plain decoding
+}
+
+// measure asks both requests of each pair, and the second also plainly.
+func (m *memoryRow) measure(ctx context.Context, b *speculation) error {
+	drafting := &side{way: way{drafter: m.drafter, depth: memoryDepth},
+		model: &dictated{Model: b.model}}
+	drafting.engine = b.engines(drafting.model, []draft.Drafter{draft.Memory{}, draft.Ngram{}})
+	defer drafting.Close()
+	plain := b.open(way{})
+	defer plain.Close()
+	dir, err := os.MkdirTemp("", "tandem-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	store := texts.NewStore(texts.Options{Dir: dir})
+	defer store.Settle()
+	for _, i := range m.first.picks[:min(len(m.first.picks), b.pairs)] {
+		p := pair{index: i}
+		owner := texts.Owner{Client: fmt.Sprint(i), Tokenizer: "model"}
+		if p.one, err = drafting.answerKnowing(ctx, store, owner, m.first, i); err != nil {
+			return err
+		}
+		if p.two, err = drafting.answerKnowing(ctx, store, owner, m.second, i); err != nil {
+			return err
+		}
+		want, err := plain.answer(ctx, m.second, i, setting{})
+		if err != nil {
+			return err
+		}
+		m.asked++
+		if !slices.Equal(p.two.ids, want.ids) {
+			m.wrong++
+		}
+		if p.one.reject() != "" || p.two.reject() != "" {
+			m.rejected++
+			continue
+		}
+		m.pairs = append(m.pairs, p)
+		fmt.Fprintf(b.log, "\r%s %s %d ", m.name, m.drafter, len(m.pairs))
+	}
+	fmt.Fprintln(b.log)
+	return nil
+}
+
+// answerKnowing continues a prompt with what its client said before, which is in memory by then.
+func (s *side) answerKnowing(ctx context.Context, store *texts.Store, o texts.Owner, w *workload,
+	i int) (a response, err error) {
+	s.model.dictate(w.prompts[i])
+	use := store.Open(o, texts.Origin{})
+	defer store.Settle()
+	defer use.Close()
+	r := s.request(w, i, setting{})
+	r.Texts = use
+	r.Done = func(st engine.Stats) { a.stats = st }
+	for tok, err := range s.engine.Generate(ctx, r) {
+		if err != nil {
+			return a, err
+		}
+		a.ids = append(a.ids, tok.ID)
+	}
+	return a, nil
+}
+
+// perRound returns the tokens of a round, those without drafts too. The first token is the
+// prompt's.
+func (a response) perRound() float64 {
+	return float64(len(a.ids)-1) / float64(max(1, a.stats.Rounds))
+}
+
+func (m *memoryRow) row() []any {
+	if len(m.pairs) == 0 {
+		return []any{m.name, m.drafter, nil, nil, nil, nil, nil, nil, nil, nil, 0, m.rejected, nil}
+	}
+	var one, two response
+	var ratios [][]float64
+	for _, p := range m.pairs {
+		one.add(p.one)
+		two.add(p.two)
+		ratios = append(ratios, []float64{p.two.perRound() / p.one.perRound()})
+	}
+	e := estimateOf(ratios)
+	var verdict any
+	if m.drafter != (draft.Ngram{}).Name() {
+		verdict = memoryBar.judge(e)
+	}
+	perRound := func(r response) float64 {
+		return float64(len(r.ids)-len(m.pairs)) / float64(max(1, r.stats.Rounds))
+	}
+	return []any{m.name, m.drafter, perRound(one), perRound(two), e.median, e.low, e.high,
+		nilIfZero(one.stats.Blocks.MeanTokens()), nilIfZero(two.stats.Blocks.MeanTokens()),
+		fmt.Sprintf("%d/%d", m.asked-m.wrong, m.asked), len(m.pairs),
+		m.rejected, verdict}
+}
+
+// fullMemory measures a memory of texts.MaxTokens tokens of the vocabulary, as uneven as words are,
+// in texts of 2,000. Some of its texts are real, and lookups ask for their places.
+func fullMemory(vocab int, words []int32) (t benchTable, err error) {
+	dir, err := os.MkdirTemp("", "tandem-bench-")
+	if err != nil {
+		return t, err
+	}
+	defer os.RemoveAll(dir)
+	store := texts.NewStore(texts.Options{Dir: dir})
+	o := texts.Owner{Tokenizer: "model"}
+	rng := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(rng, 1.2, 4, uint64(vocab-1))
+	const each = 2000
+	var last []int32
+	fill := func(n int) (added time.Duration) {
+		for range n / each {
+			last = make([]int32, 0, each)
+			for len(last) < each-len(words)%each/2 {
+				last = append(last, int32(zipf.Uint64()))
+			}
+			if at := rng.IntN(max(1, len(words)-each)); len(words) > 0 {
+				last = append(last, words[at:min(len(words), at+each-len(last))]...)
+			}
+			use := store.Open(o, texts.Origin{})
+			store.Settle()
+			start := time.Now()
+			use.Add(texts.Text{Tokens: last})
+			store.Settle()
+			added += time.Since(start)
+			use.Close()
+		}
+		return added
+	}
+	fill(texts.MaxTokens)
+	const more = 100_000
+	add := fill(more)
+	use := store.Open(o, texts.Origin{})
+	defer use.Close()
+	store.Settle()
+	took := make([]time.Duration, 0, 20_000)
+	buffer := make([]int32, 0, draft.MaxDepth)
+	for i := range cap(took) {
+		from := words
+		if i%2 == 0 || len(words) < 100 {
+			from = last
+		}
+		at := 40 + rng.IntN(len(from)-40)
+		start := time.Now()
+		buffer, _ = use.Find(from[:at], buffer[:0], draft.MaxDepth, 0)
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	kept, err := store.List()
+	if err != nil {
+		return t, err
+	}
+	us := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+	t = benchTable{
+		Title: memoryOfTexts + ", full",
+		Columns: []string{"tokens", "lookup, us: median", "99 %", "update, us a token",
+			"bytes a token", "on disk", "at most"},
+		Rows: [][]any{{texts.MaxTokens, us(took[len(took)/2]), us(took[len(took)*99/100]),
+			us(add) / more, float64(use.Bytes()) / texts.MaxTokens,
+			float64(kept[0].Bytes) / float64(kept[0].Tokens), "20 us"}},
+		Notes: []string{"an update writes the file too, on a goroutine of its own; a lookup asks for 31 tokens"},
+	}
+	return t, nil
+}
+
+func memoryTextsOf(name string, limit int) memoryTexts {
+	return memoryTexts{name: name, first: &workload{name: name + ", first", limit: limit},
+		second: &workload{name: name + ", second", limit: limit}}
+}
+
+// newMemoryTexts returns pairs of prompts: the first half of a function, and the same with another
+// name. The answers are the model's, or dictated: the other half.
+func newMemoryTexts(list []editText, encode func(string) []int32) (again, dictated memoryTexts) {
+	again, dictated = memoryTextsOf("the model's", codeAnswer), memoryTextsOf("dictated", 2*codeAnswer)
+	for i, e := range list {
+		lines := strings.SplitAfter(e.Text, "\n")
+		half := len(lines) / 2
+		for _, x := range []struct {
+			said, free *workload
+			text       func([]string) string
+		}{
+			{dictated.first, again.first, func(l []string) string { return strings.Join(l, "") }},
+			{dictated.second, again.second, func(l []string) string {
+				return strings.ReplaceAll(strings.Join(l, ""), e.From, e.To)
+			}},
+		} {
+			ids := encode(x.text(lines[:half]))
+			x.free.prompts = append(x.free.prompts, prompt{ids: ids})
+			x.free.picks = append(x.free.picks, i)
+			x.said.prompts = append(x.said.prompts, prompt{ids: ids, script: encode(x.text(lines[half:]))})
+			x.said.picks = append(x.said.picks, i)
+		}
+	}
+	return again, dictated
+}
