@@ -30,7 +30,9 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	if d != nil && draft.CanContinue(d.Drafter) {
-		o.Drafters = append(o.Drafters, draft.NewContinued(d.Drafter))
+		c := draft.NewContinued(d.Drafter)
+		o.Drafters = append(o.Drafters, c)
+		learned.sources[c.Name()] = weightsKey(d.source)
 	}
 	if !p.opts.NoCheckpoints {
 		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store

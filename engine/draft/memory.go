@@ -63,6 +63,9 @@ func (d *memoryDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	return certain(s, d.propose(history, n))
 }
 
+// Guess implements Guesser.
+func (d *memoryDraft) Guess(history []int32, n int) []int32 { return d.propose(history, n) }
+
 func (d *memoryDraft) propose(history []int32, n int) []int32 {
 	n = d.Peek(history, n)
 	return d.found[:n:n]
