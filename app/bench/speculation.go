@@ -169,10 +169,8 @@ func (b *speculation) section(ctx context.Context, s section, table func(benchTa
 	}
 	if s.rivals {
 		for i, name := range fixedDrafters(s.ways) {
-			fastest, times := best(slices.DeleteFunc(slices.Clone(done), func(c *comparison) bool {
-				return c.one != way{} || c.two.drafter != name || c.two.depth == adaptive ||
-					c.two.fused || c.two.exact
-			}))
+			fastest, times := best(slices.DeleteFunc(fixedOnes(done),
+				func(c *comparison) bool { return c.two.drafter != name }))
 			if fastest == nil {
 				continue // nothing was measured
 			}
@@ -199,6 +197,17 @@ func (b *speculation) section(ctx context.Context, s section, table func(benchTa
 				}
 			}
 		}
+		if c, times := best(fixedOnes(done)); c != nil && len(fixedDrafters(s.ways)) > 1 {
+			rival := way{}
+			if times > 1 {
+				rival = c.two
+			}
+			two := way{drafter: engine.Auto, depth: adaptive, rollback: rival.rollback,
+				rule: rival.rule}
+			if err := add(s.half(1), rival, two, adaptiveBar); err != nil {
+				return err
+			}
+		}
 	}
 	if err := table(b.ratios(s, done)); err != nil {
 		return err
@@ -208,6 +217,13 @@ func (b *speculation) section(ctx context.Context, s section, table func(benchTa
 		return err
 	}
 	return table(*costs)
+}
+
+// fixedOnes returns the comparisons of fixed depths with plain decoding, of all drafters.
+func fixedOnes(all []*comparison) []*comparison {
+	return slices.DeleteFunc(slices.Clone(all), func(c *comparison) bool {
+		return c.one != way{} || c.two.depth == adaptive || c.two.fused || c.two.exact
+	})
 }
 
 // fixedDrafters returns the drafters that have a way of fixed depth.
@@ -256,7 +272,9 @@ func (c *comparison) row(target float64) []any {
 	ratio, whole, f := c.ratio(), c.whole(), c.figures()
 	against := c.one.String()
 	if c.one.drafter != "" {
-		against = "block " + c.one.block()
+		if against = "block " + c.one.block(); c.one.drafter != c.two.drafter {
+			against = c.one.drafter + ", " + against
+		}
 	}
 	row := []any{cmp.Or(c.two.drafter, engine.None), c.two.block(),
 		string(cmp.Or(c.two.rollback, engine.Trim)), string(cmp.Or(c.two.rule, engine.Coupled)),
