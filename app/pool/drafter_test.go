@@ -29,7 +29,8 @@ func TestDraftersOfAllKindsDraftAndLeaveNoMemory(t *testing.T) {
 		t.Errorf("plain: %+v", plain.Timings)
 	}
 	alone := r.thread.Memory().Active
-	for i, x := range []struct{ kind, dir string }{
+	twin := enginetest.TinyModel(t, "qwen3")
+	for _, x := range []struct{ kind, dir string }{
 		{"dflash", enginetest.TinyDrafter(t, map[string]any{
 			"layer_types": []string{"full_attention", "full_attention"},
 		})},
@@ -38,7 +39,7 @@ func TestDraftersOfAllKindsDraftAndLeaveNoMemory(t *testing.T) {
 		})},
 		{"mtp", enginetest.TinyHead(t, nil)},
 		{"model", enginetest.TinyModel(t, "llama")},
-		{"model", enginetest.TinyModel(t, "qwen3")}, // the model itself
+		{"model", twin}, // the model itself
 	} {
 		d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: x.dir})
 		if err != nil {
@@ -59,7 +60,7 @@ func TestDraftersOfAllKindsDraftAndLeaveNoMemory(t *testing.T) {
 		if !slices.Equal(got.IDs, plain.IDs) {
 			t.Errorf("%s: tokens %v, want %v", x.kind, got.IDs, plain.IDs)
 		}
-		if i == 3 && got.Timings.Accepted != got.Timings.DraftN {
+		if x.dir == twin && got.Timings.Accepted != got.Timings.DraftN {
 			t.Errorf("the model drafts for itself, and %d of %d drafts are accepted",
 				got.Timings.Accepted, got.Timings.DraftN)
 		}
