@@ -7,7 +7,7 @@
 // token is the target's own.
 //
 // A [Selector] chooses, round by round, which drafter proposes and how many tokens. It goes
-// by what rounds cost and how many guesses were accepted, and by the signs of the moment: what
+// by what rounds cost and how many guesses were accepted. The signs of the moment count too: what
 // a match rests on, how the request's last rounds went ([Course]), the drafter's own confidence.
 // No guess at all is a choice. A [Continued] drafter joins two: where a match ends, a trained
 // drafter goes on.
