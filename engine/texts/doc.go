@@ -22,8 +22,8 @@
 // # Files
 //
 // A memory is one file, which only its owner may read. It begins with whose it is. Each record has
-// a length and a checksum, and is one text's new tokens with where they come from, so that Forget
-// can take out those of a model, a client or a day. Texts are appended by a goroutine of the store:
+// a length and a checksum. It holds one text's new tokens and where they come from. So Forget can
+// take out those of a model, a client or a day. Texts are appended by a goroutine of the store:
 // no request waits for a disk, and a crash loses the last text at most. Records from the first
 // damaged one on are dropped, and the log says why. A foreign file is replaced.
 //
