@@ -71,6 +71,9 @@ func (b *block) allowedTokens(s *mlx.Scope, p draft.Proposal, logits *mlx.Array,
 		if p.LogQ != nil && t.req.Speculation.Rule == Rejection { // else it is gone
 			keep = append(keep, p.LogQ)
 		}
+		if p.Confidence != nil {
+			keep = append(keep, p.Confidence)
+		}
 	}
 	if err := s.AsyncEval(keep...); err != nil {
 		return nil, err
