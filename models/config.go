@@ -86,7 +86,7 @@ func (c *config) isDrafter() bool {
 		slices.Contains(gemma4.AssistantModelTypes, c.ModelType) ||
 		len(c.DFlashConfig) > 0 && string(c.DFlashConfig) != "null" ||
 		slices.ContainsFunc(c.Architectures, func(name string) bool {
-			return strings.Contains(name, "DFlash") ||
+			return strings.Contains(name, "DFlash") || strings.Contains(name, "DSpark") ||
 				strings.HasSuffix(name, "DraftModel") || strings.HasSuffix(name, "AssistantModel")
 		})
 }

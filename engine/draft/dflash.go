@@ -44,13 +44,15 @@ type Block interface {
 // bfloat16, whose drafter taps five layers, they take 10 MB.
 const contextRows = 256
 
-// A DFlash drafts blocks with a network that reads the target's layers.
+// A DFlash drafts blocks with a network that reads the target's layers. One whose rows are corrected
+// goes by the name of dspark.
 type DFlash struct {
 	block  Block
 	vocab  int        // of the target
 	forbid *mlx.Array // kept, see forbidMask
 
 	// Of every reading. They are asked for off the MLX thread, where block may be changing.
+	name   string
 	taps   []int
 	drafts int
 }
@@ -58,8 +60,12 @@ type DFlash struct {
 // NewDFlash makes the drafter of a block network, for a target with so many tokens. The network
 // belongs to the caller and must outlive it.
 func NewDFlash(s *mlx.Scope, block Block, vocab int) *DFlash {
+	name := "dflash"
+	if _, ok := isMarkov(block); ok {
+		name = "dspark"
+	}
 	return &DFlash{
-		block: block, vocab: vocab, forbid: s.Keep(forbidMask(s, block, vocab)),
+		name: name, block: block, vocab: vocab, forbid: s.Keep(forbidMask(s, block, vocab)),
 		taps: block.Taps(), drafts: block.BlockSize() - 1,
 	}
 }
@@ -72,7 +78,7 @@ func (d *DFlash) Use(block Block) { d.block = block }
 func (d *DFlash) Free() { d.forbid.Free() }
 
 // Name implements Drafter.
-func (d *DFlash) Name() string { return "dflash" }
+func (d *DFlash) Name() string { return d.name }
 
 // Taps implements Drafter.
 func (d *DFlash) Taps() []int { return d.taps }

@@ -11,7 +11,7 @@ import (
 // two exceptions: Name, Taps and MaxDrafts may be called anywhere, and Peek wherever nothing else
 // is done with its draft.
 type Drafter interface {
-	// Name is what requests and the history of runs call it: dflash, ngram, memory, model.
+	// Name is what requests and the history of runs call it: dflash, dspark, ngram, memory, model.
 	Name() string
 
 	// Taps lists the target layers, ascending, whose outputs its drafts are told of; nil if none.
@@ -115,7 +115,12 @@ type Proposal struct {
 // Confidence returns the share of a proposal that is accepted if a draft is as likely to be right as
 // it is by logQ (n, V).
 func Confidence(s *mlx.Scope, logQ *mlx.Array) *mlx.Array {
-	top := s.Sub(s.Max(logQ, -1, false), s.LogSumExp(logQ, -1, false)) // (n)
-	reach := s.Exp(s.Cumsum(top, 0))
-	return s.Mul(s.Sum(reach, 0, false), s.Scalar(1/float64(logQ.Dim(0)), mlx.Float32))
+	return reach(s, s.Sub(s.Max(logQ, -1, false), s.LogSumExp(logQ, -1, false)))
+}
+
+// reach returns the share of a proposal that is accepted if a draft is right with the probability
+// whose logarithm is in logs (n).
+func reach(s *mlx.Scope, logs *mlx.Array) *mlx.Array {
+	sum := s.Sum(s.Exp(s.Cumsum(logs, 0)), 0, false)
+	return s.Mul(sum, s.Scalar(1/float64(logs.Dim(0)), mlx.Float32))
 }

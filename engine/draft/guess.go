@@ -54,6 +54,9 @@ func (g guesses) proposal(s *mlx.Scope, hidden *mlx.Array, last int32) Proposal 
 		g.sampler = g.sampler.Over(s, g.ids)
 	}
 	logits := s.Add(s.AsType(g.block.Unembed(s, hidden), mlx.Float32), g.forbid)
+	if b, ok := isMarkov(g.block); ok {
+		return g.chain(s, b, hidden, logits, last)
+	}
 	x := g.sampler.Process(s, logits, nil, nil)
 	if b, ok := g.block.(PathBlock); ok && b.Candidates() > 0 {
 		return g.walk(s, b, hidden, x, last)

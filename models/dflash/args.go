@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"tandem/models/nn"
 )
@@ -17,6 +18,9 @@ const (
 	lagunaArchitecture = "DFlashLagunaForCausalLM" // context rows pass each layer's input norm
 	museArchitecture   = "MuseGlimmerAssistantModel"
 )
+
+// sparkArchitectures are those of DSpark drafters, see dspark.go.
+var sparkArchitectures = []string{"DSparkDraftModel", "Qwen3DSparkModel", "Lfm2DSparkDraftModel"}
 
 const (
 	// maxBlockSize is the largest block_size that a config.json may ask for.
@@ -44,12 +48,22 @@ type args struct {
 	HiddenAct        string   `json:"hidden_act"`
 	IsCausal         *bool    `json:"is_causal"` // as causal in dflash_config
 
-	// Of the second architecture alone. The first one's logits are the target's own.
+	// Of the second architecture and of DSpark. The first one's logits are the target's own.
 	FinalLogitSoftcapping *float64 `json:"final_logit_softcapping"`
 
-	// Fields of dflash_config, where a Muse Glimmer drafter has them.
+	// Fields of dflash_config, where drafters of Muse Glimmer and DSpark have them.
 	MaskTokenID    *int  `json:"mask_token_id"`
 	TargetLayerIDs []int `json:"target_layer_ids"`
+	sparkConfig
+
+	// Of DSpark, outside of dflash_config alone.
+	BonusAnchor    bool   `json:"dspark_bonus_anchor"` // block_size counts the anchor beside the drafts
+	QueryCausal    *bool  `json:"dflash_query_causal"` // as causal in dflash_config
+	RopeIsNeox     *bool  `json:"rope_is_neox_style"`
+	DraftVocabSize int    `json:"draft_vocab_size"`
+	LogSNR         bool   `json:"log_snr_conditioning"`
+	GatedQProj     bool   `json:"enable_qwen35_gated_q_proj"`
+	ModelType      string `json:"model_type"`
 }
 
 // config is the section dflash_config. BlockSize, NumTargetLayers and FinalLogitSoftcapping may stand
@@ -69,6 +83,10 @@ type config struct {
 	InputEmbeddingScale   *float64 `json:"input_embedding_scale"` // besides the target's own; nil = 1
 	OutputMultiplier      *float64 `json:"output_multiplier"`     // of logits, before the cap; nil = 1
 	FinalLogitSoftcapping *float64 `json:"final_logit_softcapping"`
+
+	ProjectorType string `json:"projector_type"`
+	SWAWindowSize int    `json:"swa_window_size"` // sliding_window of a DSpark drafter
+	sparkConfig
 }
 
 func parseArgs(text []byte) (*args, error) {
@@ -87,6 +105,9 @@ func parseArgs(text []byte) (*args, error) {
 		a.readSecond())
 	if err != nil {
 		return nil, err
+	}
+	if a.spark() {
+		a.readSpark()
 	}
 	return a, a.check()
 }
@@ -138,10 +159,11 @@ func (a *args) check() error {
 		return fmt.Errorf("config.json: architectures is missing; that of a DFlash drafter is %s",
 			flashArchitecture)
 	case len(a.Architectures) > 1 ||
-		a.Architectures[0] != flashArchitecture && !a.second() && !a.laguna() && !a.muse():
+		a.Architectures[0] != flashArchitecture && !a.second() && !a.laguna() && !a.muse() && !a.spark():
 		return nn.Unsupported("config.json: a drafter of architecture %q "+
-			"is not supported, only %s, %s, %s and %s", a.Architectures, flashArchitecture,
-			flash2Architecture, lagunaArchitecture, museArchitecture)
+			"is not supported, only %s, %s, %s, %s and %s", a.Architectures, flashArchitecture,
+			flash2Architecture, lagunaArchitecture, strings.Join(sparkArchitectures, ", "),
+			museArchitecture)
 	}
 	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: maxBlockSize}}
 	if a.NumTargetLayers != 0 {
@@ -157,13 +179,13 @@ func (a *args) check() error {
 		a.CheckWhole(), a.CheckHalves(),
 		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		a.checkTaps(),
-		a.checkSecond(),
+		a.checkSecond(), a.checkSpark(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	mask := a.DFlashConfig.MaskTokenID
 	switch {
 	case err != nil:
 		return err
-	case a.BlockSize < 2:
+	case a.block() < 2:
 		return errors.New("config.json: block_size is 1: a block is the newest token and at least one draft")
 	case mask == nil:
 		return errors.New("config.json: dflash_config.mask_token_id is missing")

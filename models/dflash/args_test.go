@@ -46,6 +46,9 @@ var museFields = map[string]any{"architectures": []string{museArchitecture}, "df
 	"mask_token_id": 62, "target_layer_ids": []int{1, 3}, "vocab_size": nil, "layer_types": nil,
 	"num_target_layers": nil}
 
+// sparkFields make the recorded case a DSpark drafter.
+var sparkFields = map[string]any{"architectures": []string{"Qwen3DSparkModel"}}
+
 // with returns fields with another one.
 func with(fields map[string]any, name string, value any) map[string]any {
 	fields = maps.Clone(fields)
@@ -69,6 +72,23 @@ func TestBadConfigIsRefused(t *testing.T) {
 		{"Muse Glimmer's of too many layers", with(museFields, "num_hidden_layers", 1<<40), "num_hidden_layers is 1099511627776", false},
 		{"Muse Glimmer's without a window", with(museFields, "sliding_window", nil), "sliding_window is 0", false},
 		{"Muse Glimmer's mask", with(museFields, "mask_token_id", 64), "mask_token_id is 64, outside the model's vocabulary of 64", false},
+		{"DSpark's", sparkFields, "", false},
+		{"DSpark's by its projector", map[string]any{".projector_type": "dspark"}, "", false},
+		{"DSpark's of one draft", with(sparkFields, "block_size", 1), "", false},
+		{"DSpark's of the anchor alone", with(with(sparkFields, "block_size", 1), "dspark_bonus_anchor", true), "block_size is 1: a block is", false},
+		{"DSpark's without a block size", with(sparkFields, "block_size", nil), "block_size is 0", false},
+		{"DSpark's of Gemma", with(sparkFields, "architectures", []string{"Gemma4DSparkModel"}), `architecture ["Gemma4DSparkModel"] is not supported, only DFlashDraftModel`, true},
+		{"DSpark's of Qwen3.5", with(sparkFields, "model_type", "qwen3_5"), `model_type "qwen3_5" is not supported`, true},
+		{"DSpark's activation", with(sparkFields, "hidden_act", "gelu"), `hidden_act "gelu" is not supported`, true},
+		{"DSpark's other head", with(sparkFields, ".markov_head_type", "gated"), `markov_head_type "gated" is not supported, only vanilla`, true},
+		{"DSpark's other head outside", with(sparkFields, "markov_head_type", "rnn"), `markov_head_type "rnn" is not supported, only vanilla`, true},
+		{"DSpark's sinks", with(sparkFields, "attention_sink_bias", true), "attention_sink_bias is not supported", true},
+		{"DSpark's noise", with(sparkFields, "log_snr_conditioning", true), "log_snr_conditioning is not supported", true},
+		{"DSpark's gates", with(sparkFields, "enable_qwen35_gated_q_proj", true), "enable_qwen35_gated_q_proj is not supported", true},
+		{"DSpark's cut vocabulary", with(sparkFields, "draft_vocab_size", 32), "draft_vocab_size of 32 in a vocabulary of 64 is not supported", true},
+		{"DSpark's whole vocabulary", with(sparkFields, "draft_vocab_size", 64), "", false},
+		{"DSpark's absurd rank", with(sparkFields, "markov_rank", 1<<40), "markov_rank is 1099511627776", false},
+		{"DSpark's mask outside", with(with(sparkFields, ".mask_token_id", nil), "mask_token_id", 3), "", false},
 		{"no architecture", map[string]any{"architectures": nil}, "architectures is missing; that of a DFlash drafter is DFlashDraftModel", false},
 		{"two architectures", map[string]any{"architectures": []string{"DFlashDraftModel", "X"}}, `["DFlashDraftModel" "X"] is not supported`, true},
 		{"no block size", map[string]any{"block_size": nil}, "block_size is 0", false},
@@ -174,7 +194,7 @@ func FuzzConfig(f *testing.F) {
 			len(slices.Compact(slices.Clone(taps))) != len(taps) {
 			t.Errorf("taps %v of %d layers", taps, target.Layers)
 		}
-		if a.BlockSize < 2 || *a.DFlashConfig.MaskTokenID < 0 ||
+		if a.block() < 2 || *a.DFlashConfig.MaskTokenID < 0 ||
 			*a.DFlashConfig.MaskTokenID >= target.VocabSize || a.HiddenSize != target.HiddenSize {
 			t.Errorf("accepted %+v", a)
 		}

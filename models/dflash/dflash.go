@@ -63,7 +63,12 @@ type Model struct {
 	HiddenNorm     *nn.RMSNorm
 	Layers         []*layer
 	Norm           *nn.RMSNorm
-	Selector       *selector // of the second architecture, else nil
+	Selector       *selector   // of the second architecture, else nil
+	MarkovHead     *markovHead // of DSpark, else nil
+
+	// Of a DSpark drafter that brings them, else nil: the target's are used.
+	EmbedTokens *nn.Table
+	LMHead      *nn.Linear
 
 	// Of a drafter that guesses some tokens alone, else nil.
 	HeadIDs *mlx.Array // (C) int32, ascending
@@ -134,6 +139,16 @@ func build(w *nn.Weights, a *args, taps int, target nn.Lender) *Model {
 	if a.second() {
 		m.Selector = newSelector(w, a)
 	}
+	if a.spark() {
+		m.MarkovHead = newMarkovHead(w, a)
+		if w.Has("embed_tokens.weight") {
+			m.EmbedTokens = w.Table("embed_tokens", a.VocabSize, a.HiddenSize)
+		}
+		if w.Has("lm_head.weight") {
+			m.LMHead = w.Linear("lm_head", a.HiddenSize, a.VocabSize, false)
+		}
+		return m
+	}
 	var n int
 	if m.HeadIDs, n = w.IDs("draft_head.ids", a.VocabSize); m.HeadIDs != nil {
 		m.CutHead = w.CutHead(target, m.HeadIDs, n, a.HiddenSize)
@@ -175,7 +190,7 @@ func (m *Model) Taps() []int { return m.taps }
 
 // BlockSize returns the most rows of a block, its known tokens included: what the drafter was trained
 // for, as far as caches can drop it again.
-func (m *Model) BlockSize() int { return min(m.args.BlockSize, cache.MaxBlock) }
+func (m *Model) BlockSize() int { return min(m.args.block(), cache.MaxBlock) }
 
 // MaskToken returns the id that stands where a token is to be guessed. It must not be guessed
 // itself.
@@ -247,7 +262,8 @@ func (m *Model) source(s *mlx.Scope, l *layer, context *mlx.Array) *mlx.Array {
 
 // Forward computes the block of known tokens (k) int32 from position pos on, right after the
 // context, and n masks after them, k + n <= BlockSize. It returns the normed rows of the masks (n,
-// H), for Unembed. Row j guesses the token at pos+k+j. When Forward returns, the caches hold the
+// H), for Unembed. Row j guesses the token at pos+k+j. Where guesses begin at the anchor there is one
+// mask less, and the last known token's row is the first guess. When Forward returns, the caches hold the
 // context alone again. The next rows overwrite what the block left there.
 //
 // taps are the last rows of the context, as for Context, if the caches do not hold them yet; else
@@ -261,8 +277,15 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, po
 			n, k, m.BlockSize()-k))
 		return known
 	}
-	masks := mlx.New(s, slices.Repeat([]int32{m.MaskToken()}, n), n)
-	x := m.target.Embed(s, s.Concat(0, known, masks)) // (k+n, H)
+	first, rows := k, k+n // of the guesses, and of the block
+	if m.args.fromAnchor() {
+		first, rows = k-1, k+n-1
+	}
+	ids := known
+	if rows > k {
+		ids = s.Concat(0, known, mlx.New(s, slices.Repeat([]int32{m.MaskToken()}, rows-k), rows-k))
+	}
+	x := m.embed(s, ids) // (rows, H)
 	if scale := m.embedScale(); scale != 1 {
 		x = s.Mul(x, s.Scalar(scale, x.Dtype()))
 	}
@@ -283,11 +306,11 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, po
 		if s.Err() != nil {
 			break
 		}
-		if err := c.Trim(k + n); err != nil {
+		if err := c.Trim(rows); err != nil {
 			s.Fail(err)
 		}
 	}
-	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, k, k+n)), m.target.Config().Dtype)
+	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, first, rows)), m.target.Config().Dtype)
 }
 
 // Vocabulary returns the tokens (C) that Unembed speaks of, ascending int32 ids; nil means all.
@@ -295,14 +318,17 @@ func (m *Model) Vocabulary() *mlx.Array { return m.HeadIDs }
 
 // Unembed returns the logits (n, C) of what Forward returned.
 func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
-	if !m.args.second() && m.CutHead == nil {
+	if !m.args.second() && !m.args.spark() && m.CutHead == nil {
 		return m.target.Unembed(s, hidden)
 	}
 	d := m.args.DFlashConfig
 	var logits *mlx.Array
-	if m.CutHead != nil {
+	switch {
+	case m.CutHead != nil:
 		logits = m.CutHead.Forward(s, hidden)
-	} else {
+	case m.LMHead != nil:
+		logits = m.LMHead.Forward(s, s.AsType(hidden, m.Dtype()))
+	default:
 		logits = m.target.Head(s, hidden)
 	}
 	if by := *d.OutputMultiplier; by != 1 {
@@ -329,6 +355,14 @@ func (m *Model) Edges(s *mlx.Scope, hidden, predecessors, candidates *mlx.Array)
 	return m.Selector.edges(s, s.AsType(hidden, m.Dtype()), predecessors, candidates)
 }
 
+// embed returns the embeddings (rows, H) of a block's tokens, as they are stored.
+func (m *Model) embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
+	if m.EmbedTokens != nil {
+		return m.EmbedTokens.Rows(s, tokens)
+	}
+	return m.target.Embed(s, tokens)
+}
+
 // embedScale returns the factor of the embeddings of a block.
 func (m *Model) embedScale() float64 {
 	scale := *m.args.DFlashConfig.InputEmbeddingScale
@@ -339,7 +373,9 @@ func (m *Model) embedScale() float64 {
 }
 
 // raw reports whether the embeddings of a block are as they are stored.
-func (m *Model) raw() bool { return m.args.muse() || m.settings.Embedding == Raw }
+func (m *Model) raw() bool {
+	return m.args.muse() || m.EmbedTokens != nil || m.settings.Embedding == Raw
+}
 
 // Architecture returns what its config.json calls it.
 func (m *Model) Architecture() string { return m.args.Architectures[0] }

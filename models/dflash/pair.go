@@ -90,7 +90,7 @@ func (s Settings) check() error {
 // returns one if nothing is open. All have the window of m.
 func (m *Model) Variants() []Settings {
 	embeddings, directions := []Embedding{Scaled}, []Direction{""}
-	if m.target.EmbedScale() != 1 && !m.args.muse() {
+	if m.target.EmbedScale() != 1 && !m.args.muse() && m.EmbedTokens == nil {
 		embeddings = append(embeddings, Raw)
 	}
 	for i := range m.Layers {

@@ -289,7 +289,7 @@ func TestParity(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	var all, half score
-	second := 0 // blocks of DFlash 2 drafters
+	second, spark := 0, 0 // blocks of DFlash 2 and DSpark drafters
 	t.Run("cases", func(t *testing.T) {
 		for _, name := range cases {
 			name := filepath.Base(filepath.Dir(name))
@@ -308,6 +308,9 @@ func TestParity(t *testing.T) {
 						if m.Candidates() > 0 {
 							second += c.blocks
 						}
+						if m.Markov() {
+							spark += c.blocks
+						}
 					}
 				}
 				on = newTarget(t, th, f, mlx.BFloat16)
@@ -320,9 +323,9 @@ func TestParity(t *testing.T) {
 		}
 	})
 	t.Logf("float32: %d blocks; bfloat16: %v", all.blocks, &half)
-	if second < 96 || all.blocks-second < 96 {
-		t.Errorf("%d blocks are recorded, %d of them of DFlash 2; at least 96 of each are wanted",
-			all.blocks, second)
+	if second < 96 || spark < 48 || all.blocks-second-spark < 96 {
+		t.Errorf("%d blocks are recorded, %d of them of DFlash 2 and %d of DSpark; too few of a kind",
+			all.blocks, second, spark)
 	}
 	if half.drafts*10 < half.rows*9 {
 		t.Errorf("in bfloat16 %v: fewer than nine in ten", &half)

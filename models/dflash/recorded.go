@@ -213,6 +213,9 @@ func (m *Model) guesses(s *mlx.Scope, hidden *mlx.Array, last int32,
 	if logits, err = mlx.Read[float32](s, x); err != nil {
 		return nil, nil, err
 	}
+	if m.Markov() {
+		return m.corrected(s, x, last)
+	}
 	n, vocab, k := x.Dim(0), x.Dim(1), m.Candidates()
 	rows := slices.Collect(slices.Chunk(logits, vocab))
 	if k == 0 {
@@ -240,6 +243,22 @@ func (m *Model) guesses(s *mlx.Scope, hidden *mlx.Array, last int32,
 		}
 		at = int(likeliest(scores, -1))
 		drafts = append(drafts, best[at])
+	}
+	return logits, drafts, nil
+}
+
+// corrected returns logits and tokens as guesses does, row by row: each is corrected by the token that
+// the row before guessed.
+func (m *Model) corrected(s *mlx.Scope, x *mlx.Array, last int32) (logits []float32, drafts []int32,
+	err error) {
+	for _, row := range s.Split(x, x.Dim(0), 0) {
+		add := s.AsType(m.Correction(s, mlx.New(s, []int32{last}, 1)), mlx.Float32)
+		values, err := mlx.Read[float32](s, s.Add(row, add))
+		if err != nil {
+			return nil, nil, err
+		}
+		last = likeliest(values, m.MaskToken())
+		logits, drafts = append(logits, values...), append(drafts, last)
 	}
 	return logits, drafts, nil
 }

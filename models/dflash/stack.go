@@ -28,6 +28,9 @@ func (m *Model) Stack(e Embedding) (*Stack, error) {
 		return nil, nn.Unsupported("layers of a drafter of architecture %s do not restore: "+
 			"their convolutions are made for blocks", flash2Architecture)
 	}
+	if m.args.spark() {
+		return nil, nn.Unsupported("layers of a DSpark drafter do not restore")
+	}
 	return &Stack{m, e == Scaled}, nil
 }
 

@@ -1,0 +1,45 @@
+package draft
+
+import "tandem/engine/mlx"
+
+// A MarkovBlock is a Block whose rows may be corrected, each by the token before it. Its proposal is
+// a chain over all tokens, with one small product a row.
+type MarkovBlock interface {
+	Block
+
+	// Markov reports whether they are. A block that is so speaks of all tokens.
+	Markov() bool
+
+	// Correction returns what is added to the logits of rows that come after the tokens previous (n)
+	// int32: (n, V).
+	Correction(s *mlx.Scope, previous *mlx.Array) *mlx.Array
+
+	// Trust returns how likely the guesses of rows are right, (n) float32 from 0 to 1, if they come
+	// after the tokens previous (n); nil if the block does not say. hidden (n, H) is what Forward
+	// returned.
+	Trust(s *mlx.Scope, hidden, previous *mlx.Array) *mlx.Array
+}
+
+// isMarkov returns b as a block of corrected rows, if it is one.
+func isMarkov(b Block) (MarkovBlock, bool) {
+	m, ok := b.(MarkovBlock)
+	return m, ok && m.Markov()
+}
+
+// chain proposes from last through the rows of logits (n, V), which are not processed yet. Each row is
+// corrected, processed and drawn from with the request's own noise. None is read.
+func (g *guesses) chain(s *mlx.Scope, b MarkovBlock, hidden, logits *mlx.Array, last int32) Proposal {
+	n := logits.Dim(0)
+	tokens := []*mlx.Array{mlx.New(s, []int32{last}, 1)} // (1) each, from last on
+	var logQ []*mlx.Array
+	for i, row := range s.Split(logits, n, 0) {
+		row = s.Add(row, s.AsType(b.Correction(s, tokens[i]), mlx.Float32))
+		x := g.sampler.Process(s, row, nil, nil)
+		tokens, logQ = append(tokens, g.sampler.Choose(s, x, g.pos+i)), append(logQ, x)
+	}
+	p := Proposal{N: n, Tokens: s.Concat(0, tokens[1:]...), LogQ: s.Concat(0, logQ...)}
+	if trust := b.Trust(s, hidden, s.Concat(0, tokens[:n]...)); trust != nil {
+		p.Confidence = reach(s, s.Log(trust))
+	}
+	return p
+}
