@@ -32,7 +32,7 @@ type secondDFlash struct{ *draft.DFlash }
 
 func (secondDFlash) Name() string { return "dflash2" }
 
-// cast loads DFlash networks of both architectures with blocks of 16 rows, a head for multi-token
+// cast loads DFlash networks of both architectures and DSpark's with blocks of 16 rows, a head for multi-token
 // prediction, and the model's own weights again as a draft model. The caller closes it.
 func (l *lossless) cast() *cast {
 	l.t.Helper()
@@ -53,21 +53,23 @@ func (l *lossless) cast() *cast {
 	first["dflash_config"] = map[string]any{"mask_token_id": vocab - 1, "target_layer_ids": taps}
 	network := load(enginetest.TinyDrafter(l.t, first))
 	second := load(enginetest.TinyDFlash2(l.t, vocab-1, taps, sizes))
+	spark := load(enginetest.TinyDSpark(l.t, vocab-1, taps, sizes))
 	head := load(enginetest.TinyHead(l.t, map[string]any{
 		"vocab_size": vocab, "hidden_size": config.HiddenSize,
 	}))
 	twin := load(l.dir)
-	c := &cast{blocks: []*steeredBlock{{Block: network.Block}, {Block: second.Block}},
+	c := &cast{blocks: []*steeredBlock{{Block: network.Block}, {Block: second.Block}, {Block: spark.Block}},
 		head: &steeredHead{Head: head.Head}, guesser: &steeredGuesser{vocab: vocab}}
-	var flash, flash2 *draft.DFlash
+	var flash, flash2, sparks *draft.DFlash
 	if err := l.th.Do(l.t.Context(), func(s *mlx.Scope) error {
 		flash = draft.NewDFlash(s, c.blocks[0], vocab)
 		flash2 = draft.NewDFlash(s, &steeredPath{c.blocks[1], second.Block}, vocab)
+		sparks = draft.NewDFlash(s, &steeredChain{c.blocks[2], spark.Block}, vocab)
 		return nil
 	}); err != nil {
 		l.t.Fatal(err)
 	}
-	c.drafters = []draft.Drafter{draft.Prediction{}, flash, secondDFlash{flash2},
+	c.drafters = []draft.Drafter{draft.Prediction{}, flash, secondDFlash{flash2}, sparks,
 		draft.NewMTP(c.head, &headSteeringTarget{l.bundle.Model, c.head}),
 		draft.NewModel(&stumblingModel{Model: twin.Model}, l.bundle.Model), draft.Ngram{}}
 	if dir := l.assistantFolder(); dir != "" {
@@ -79,9 +81,9 @@ func (l *lossless) cast() *cast {
 	c.free = append(c.free, []func() error{
 		func() error {
 			return l.th.Do(context.Background(),
-				func(*mlx.Scope) error { flash.Free(); flash2.Free(); return nil })
+				func(*mlx.Scope) error { flash.Free(); flash2.Free(); sparks.Free(); return nil })
 		},
-		network.Close, second.Close, head.Close, twin.Close,
+		network.Close, second.Close, spark.Close, head.Close, twin.Close,
 	}...)
 	return c
 }
@@ -226,6 +228,22 @@ func (w *steeredPath) Edges(s *mlx.Scope, hidden, predecessors, candidates *mlx.
 	return w.path.Edges(s, hidden, predecessors, candidates)
 }
 
+// A steeredChain is a steeredBlock whose rows are corrected one after the other.
+type steeredChain struct {
+	*steeredBlock
+	chain draft.MarkovBlock
+}
+
+func (w *steeredChain) Markov() bool { return w.chain.Markov() }
+
+func (w *steeredChain) Correction(s *mlx.Scope, previous *mlx.Array) *mlx.Array {
+	return w.chain.Correction(s, previous)
+}
+
+func (w *steeredChain) Trust(s *mlx.Scope, hidden, previous *mlx.Array) *mlx.Array {
+	return w.chain.Trust(s, hidden, previous)
+}
+
 // A stumblingModel raises the logit of an arbitrary token in every seventh call.
 type stumblingModel struct {
 	lm.Model
@@ -293,7 +311,7 @@ func (l *lossless) each(c cell, of *cast) (differ, all int) {
 		want := l.plain(name, r, 0)
 		of.giveAnswer(&r, d, want.ids)
 		for _, fused := range []bool{false, true} {
-			if fused && !strings.HasPrefix(d.Name(), "dflash") {
+			if fused && !strings.HasPrefix(d.Name(), "dflash") && d.Name() != "dspark" {
 				continue // other drafts are read by the host, or hardly a graph
 			}
 			r.Speculation = engine.Speculation{Drafter: d.Name(), Depth: &c.depth,

@@ -9,7 +9,8 @@ import (
 // What a request may say of speculation, by the names of its fields. The model decides which
 // drafters there are.
 var (
-	Drafters  = []string{"auto", "none", "dflash", "ngram", "memory", "prediction", "model", "mtp"}
+	Drafters = []string{"auto", "none", "dflash", "dspark", "ngram", "memory", "prediction", "model",
+		"mtp"}
 	Rollbacks = []string{"auto", "trim", "snapshot"}
 	Rules     = []string{"coupled", "rejection"}
 )

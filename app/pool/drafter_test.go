@@ -37,6 +37,7 @@ func TestDraftersOfAllKindsDraftAndLeaveNoMemory(t *testing.T) {
 		{"dflash", enginetest.TinyDFlash2(t, 259, []int{0, 2}, map[string]any{
 			"layer_types": []string{"full_attention", "full_attention"},
 		})},
+		{"dspark", enginetest.TinyDSpark(t, 259, []int{0, 2}, nil)},
 		{"mtp", enginetest.TinyHead(t, nil)},
 		{"model", enginetest.TinyModel(t, "llama")},
 		{"model", twin}, // the model itself

@@ -44,6 +44,22 @@ func TinyDFlash2(t testing.TB, mask int, taps []int, fields map[string]any) stri
 	return TinyDrafter(t, second)
 }
 
+// TinyDSpark is TinyDrafter for a DSpark drafter with a head of confidence, whose dflash_config begins
+// with mask and taps.
+func TinyDSpark(t testing.TB, mask int, taps []int, fields map[string]any) string {
+	t.Helper()
+	spark := map[string]any{
+		"architectures": []string{"Qwen3DSparkModel"},
+		"layer_types":   []string{"full_attention", "full_attention"},
+		"dflash_config": map[string]any{
+			"mask_token_id": mask, "target_layer_ids": taps,
+			"markov_rank": 32, "enable_confidence_head": true,
+		},
+	}
+	maps.Copy(spark, fields)
+	return TinyDrafter(t, spark)
+}
+
 // TinyDrafter writes the folder of a small random DFlash drafter that pairs with every TinyModel,
 // below t's own folder, and returns its path. fields replace or add fields of its config.json; a
 // nil one removes it; sizes among them change the weights too. Its drafts are noise, the same every
@@ -86,6 +102,7 @@ func tinyDrafterWeights(t testing.TB, config []byte) []byte {
 			Kernel int   `json:"conv_kernel_size"`
 			Group  int   `json:"conv_group_size"`
 			Rank   int   `json:"selector_rank"`
+			Markov int   `json:"markov_rank"`
 		} `json:"dflash_config"`
 		Packing *struct {
 			Group int `json:"group_size"`
@@ -137,6 +154,12 @@ func tinyDrafterWeights(t testing.TB, config []byte) []byte {
 			add("candidate_selector.predecessor_codebook.weight", 0, 1, c.Vocab, rank)
 			add("candidate_selector.successor_codebook.weight", 0, 1, c.Vocab, rank)
 			add.linear("candidate_selector.hidden_projection", rank, c.Hidden)
+		}
+		if rank := c.DFlash.Markov; rank > 0 {
+			add.linear("markov_head.markov_w1", c.Vocab, rank)
+			add.linear("markov_head.markov_w2", c.Vocab, rank)
+			add("confidence_head.proj.weight", 0, 0.1, 1, c.Hidden+rank)
+			add("confidence_head.proj.bias", 0.5, 0.1, 1)
 		}
 		norm("norm", c.Hidden)
 	})
