@@ -79,7 +79,7 @@ type textConfig struct {
 	QuantizationConfig json.RawMessage `json:"quantization_config"`
 }
 
-// isDrafter reports whether it is a drafter without embedding and head, supported or not. The
+// isDrafter reports whether it is a drafter that is no model by itself, supported or not. The
 // model_type of a drafter is that of the model whose layers it has.
 func (c *config) isDrafter() bool {
 	return c.ModelType == qwen35.MTPModelType ||

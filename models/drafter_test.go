@@ -127,6 +127,50 @@ func TestSecondDFlashLoads(t *testing.T) {
 	}
 }
 
+// TestDSparkLoads expects a DSpark drafter to load for a model and to draft, also packed.
+func TestDSparkLoads(t *testing.T) {
+	th := enginetest.NewThread(t)
+	b := loadTiny(t, th, "qwen3")
+	before := th.Memory().Active
+	for _, bits := range []int{0, 4, 8} {
+		fields := map[string]any{"final_logit_softcapping": 20.0}
+		if bits > 0 {
+			fields["quantization"] = map[string]any{"group_size": 32, "bits": bits}
+		}
+		dir := enginetest.TinyDSpark(t, 259, []int{0, 2}, fields)
+		if !models.IsDrafter(dir) {
+			t.Error("the folder is not known as a drafter")
+		}
+		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := d.Block; !m.Markov() || m.Candidates() != 0 || m.BlockSize() != 9 ||
+			d.Info.Architecture != "Qwen3DSparkModel" || len(m.Variants()) != 1 {
+			t.Errorf("%+v, blocks of %d, %d variants", d.Info, m.BlockSize(), len(m.Variants()))
+		}
+		for _, logit := range draftOnce(t, th, b.Model, d.Block) {
+			if !(math.Abs(float64(logit)) <= 20) {
+				t.Fatalf("%d bits: a logit of %g is capped at 20", bits, logit)
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d", before, after)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// spark returns the fields of a DSpark drafter's config, with another one.
+func spark(name string, value any) map[string]any {
+	return with(map[string]any{"architectures": []string{"Qwen3DSparkModel"}, "markov_rank": 32}, name, value)
+}
+
 // TestDrafterIsPackedAsItIsLoaded expects matrices and tables in fewer bits, and nearly the same logits.
 func TestDrafterIsPackedAsItIsLoaded(t *testing.T) {
 	th := enginetest.NewThread(t)
@@ -297,7 +341,7 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 		{name: "mask id", fields: nested(map[string]any{"mask_token_id": 260}), code: models.CodeInvalid, want: "mask_token_id is 260, outside the vocabulary of 260"},
 		{name: "tap ids", fields: nested(map[string]any{"target_layer_ids": []int{1, 3}}), code: models.CodeInvalid, want: "reads layer 3 of its target, and this one has layers 0 to 2"},
 		{name: "tap ids by no rule", fields: nested(map[string]any{"target_layer_ids": nil}), code: models.CodeInvalid, want: "target_layer_ids is missing, and 2 of the target's 3 layers can't be chosen by rule"},
-		{name: "DFlash3", fields: map[string]any{"architectures": []string{"DFlash3DraftModel"}}, code: models.CodeUnsupported, want: `architecture ["DFlash3DraftModel"] is not supported, only DFlashDraftModel, DFlash2DraftModel, DFlashLagunaForCausalLM and MuseGlimmerAssistantModel`},
+		{name: "DFlash3", fields: map[string]any{"architectures": []string{"DFlash3DraftModel"}}, code: models.CodeUnsupported, want: `architecture ["DFlash3DraftModel"] is not supported, only DFlashDraftModel, DFlash2DraftModel, DFlashLagunaForCausalLM, DSparkDraftModel, Qwen3DSparkModel, Lfm2DSparkDraftModel and MuseGlimmerAssistantModel`},
 		{name: "DFlash2 without its fields", fields: map[string]any{"architectures": []string{"DFlash2DraftModel"}}, code: models.CodeInvalid, want: "dflash_config.conv_kernel_size is 0, which is not between 1 and 1024"},
 		{name: "groups that do not divide", fields: second("conv_group_size", 48), code: models.CodeInvalid, want: "conv_group_size is 48, which does not divide the 64 hidden elements"},
 		{name: "candidates beyond the vocabulary", fields: with(second("selector_top_k", 256), "vocab_size", 250), code: models.CodeInvalid, want: "selector_top_k is 256, more than the 250 tokens"},
@@ -308,6 +352,12 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 		{name: "selector of another rank", fields: second("selector_rank", 64), spoil: weightsOf(t, second("selector_rank", 32)), code: models.CodeInvalid, want: "candidate_selector.predecessor_codebook.weight has shape [260 32], config.json asks for [260 64]"},
 		{name: "no selector", fields: second("selector_rank", 32), spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "lacks 11 tensors (layers.0.attention_conv.base_kernel, "},
 		{name: "a selector not asked for", spoil: weightsOf(t, second("selector_rank", 32)), code: models.CodeInvalid, want: "has unexpected 11 tensors (candidate_selector.hidden_projection.weight, "},
+		{name: "DSpark of another head", fields: spark("markov_head_type", "gated"), code: models.CodeUnsupported, want: `markov_head_type "gated" is not supported, only vanilla`},
+		{name: "DSpark of another activation", fields: spark("hidden_act", "gelu"), code: models.CodeUnsupported, want: `hidden_act "gelu" is not supported`},
+		{name: "DSpark with sinks", fields: spark("attention_sink_bias", true), code: models.CodeUnsupported, want: "attention_sink_bias is not supported"},
+		{name: "DSpark of another vocabulary", fields: spark("vocab_size", 300), code: models.CodeInvalid, want: "with 300 tokens of vocabulary, and this one has 260" + other},
+		{name: "DSpark without its matrices", fields: spark("block_size", 7), spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "lacks 2 tensors (markov_head.markov_w1.weight, markov_head.markov_w2.weight)"},
+		{name: "DSpark of Gemma", fields: spark("architectures", []string{"Gemma4DSparkModel"}), code: models.CodeUnsupported, want: `architecture ["Gemma4DSparkModel"] is not supported`},
 		{name: "Gemma 4's assistant", fields: map[string]any{"architectures": []string{"Gemma4AssistantModel"}}, code: models.CodeUnsupported, want: "Gemma4AssistantModel"},
 		{name: "Muse Glimmer's without a mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}}, code: models.CodeInvalid, want: "mask_token_id is missing"},
 		{name: "Muse Glimmer's mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}, "vocab_size": nil, "mask_token_id": 260}, code: models.CodeInvalid, want: "mask_token_id is 260, outside the model's vocabulary of 260"},

@@ -21,7 +21,7 @@ type Drafter struct {
 	Choice string `json:"choice"`           // auto, none or a folder
 	Source string `json:"source"`           // the folder that it leads to; empty if there is none
 	Loaded bool   `json:"loaded"`           // the model is in memory, and so is its drafter
-	Kind   string `json:"kind,omitempty"`   // dflash or model, once loaded
+	Kind   string `json:"kind,omitempty"`   // dflash, dspark, mtp or model, once loaded
 	Reason string `json:"reason,omitempty"` // why the drafter cannot be used
 
 	// How the drafter's checkpoint is read where its config.json does not say; empty = as is usual.

@@ -111,7 +111,7 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 		{"/v1/completions", `{"model":"tandem","prompt":"secret secret secret secret secret secret secret secret secret secret"}`,
 			"This model's maximum context length is 64 tokens. However, you requested 70 tokens in the prompt. Please shorten it."},
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","speculation":{"drafter":"secret"}}`,
-			`speculation.drafter is one of ["auto" "none" "dflash" "ngram" "memory" "prediction" "model" "mtp"], not ….`},
+			`speculation.drafter is one of ["auto" "none" "dflash" "dspark" "ngram" "memory" "prediction" "model" "mtp"], not ….`},
 		{"/v1/completions", `{"model":"tandem","prompt":"secret","logit_bias":{"secret":1}}`, "logit_bias must map token ids to numbers; … is no token id."},
 		{"/v1/chat/completions",
 			`{"model":"tandem","messages":[{"role":"secret","content":"secret"}]}`,

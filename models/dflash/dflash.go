@@ -1,4 +1,5 @@
-// Package dflash is the DFlash drafter (architectures DFlashDraftModel and DFlash2DraftModel). A few
+// Package dflash is the DFlash drafter (architectures DFlashDraftModel and DFlash2DraftModel), and
+// DSpark, which has its layers (architectures DSparkDraftModel and Qwen3DSparkModel). A few
 // layers with Qwen3's shape guess a whole block of tokens in one forward. They read what layers of
 // the target said about the text so far.
 //
@@ -28,7 +29,24 @@
 //   - The logits come from the head's matrix alone. A factor and a cap of its own stand in place of
 //     the target's.
 //
-// A drafter of either may guess some tokens alone, to save time: those of a tensor draft_head.ids,
+// DSpark differs from the first in what its rows say, not in how they are computed, so it is here:
+//
+//   - A row is no guess of its own. Its logits get a correction that depends on the token before it,
+//     by two narrow matrices. Whoever reads the logits goes from row to row.
+//   - A row guesses the token after its own position, the anchor's first. With sample_from_anchor
+//     false it is as in DFlash.
+//   - block_size counts the drafts alone, unless dspark_bonus_anchor says otherwise.
+//   - A head says how likely each guess is right, if the checkpoint has one.
+//   - It may bring an embedding and a head. Its own embeddings are taken as they are stored. A cap of
+//     its own stands in place of the target's.
+//   - Blocks see themselves in both directions in all layers, unless config.json says causal. A row's
+//     window is that of DFlash then. Published drafters with windows are causal.
+//   - Fields of dflash_config may stand outside of it.
+//
+// Refused by name are other corrections than vanilla, sinks, noise levels, gated queries, a vocabulary of
+// its own, and layers of Gemma 4 or Qwen3.5. The formulas were checked against mlx_vlm's DSparkDraftModel.
+//
+// A DFlash drafter of either architecture may guess some tokens alone, to save time: those of a tensor draft_head.ids,
 // which published ones do not have. Then it holds their rows of the target's head.
 //
 // There are five variants of the first:

@@ -379,7 +379,7 @@ export interface Drafter {
   choice: string // auto, none or a folder
   source: string // the folder that it leads to; empty if there is none
   loaded: boolean // the model is in memory, and so is its drafter
-  kind?: string // dflash or model, once loaded
+  kind?: string // dflash, dspark, mtp or model, once loaded
   reason?: string // why the drafter cannot be used
   embedding?: string
   sliding?: string
