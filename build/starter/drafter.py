@@ -22,7 +22,7 @@ import answers
 from budget import Budget
 from muon import Muon
 
-SEQUENCES, ANCHORS = 8, 64  # a step; an answer
+SEQUENCES, ANCHORS = 4, 128  # a step; an answer: reading a text costs as much as a third of its blocks
 WIDTH = 192  # tokens; texts are padded to a multiple: each length costs torch.compile a program
 POOL = 64  # batches whose texts are sorted by length
 GAMMA = 4.0
@@ -147,11 +147,12 @@ def train(drafter, target, texts, path, minutes, log=print):
     opts = optimizers(drafter)
     budget = Budget(path, drafter, opts, minutes, log)
     step_loss = torch.compile(functools.partial(loss, drafter, target), dynamic=False)
+    readings = torch.compile(functools.partial(read, drafter, target), dynamic=False)
     losses, yields = [], []
     for step in budget:
         batch = texts.batch(step)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            value, tokens_per_verify = step_loss(read(drafter, target, batch[0]), *batch)
+            value, tokens_per_verify = step_loss(readings(batch[0]), *batch)
         value.backward()
         torch.nn.utils.clip_grad_norm_(drafter.parameters(), 1.0)
         for opt in opts:
