@@ -116,10 +116,7 @@ func TestChainTakesTheBestTokenAtEachRow(t *testing.T) {
 					}
 					var noise [][]float32
 					if temperature > 0 {
-						ids := s.BroadcastTo(s.Arange(0, vocab, mlx.Int32), n, vocab)
-						noise, err = enginetest.ReadRows(s, s.Contiguous(sampler.AddNoise(s,
-							s.Zeros(mlx.Float32, n, vocab), ids, 1)))
-						if err != nil {
+						if noise, err = noiseOf(s, sampler, n, vocab); err != nil {
 							return err
 						}
 					}

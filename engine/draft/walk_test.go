@@ -135,10 +135,7 @@ func TestWalkTakesTheBestCandidateAtEachRow(t *testing.T) {
 					}
 					var noise [][]float32
 					if temperature > 0 {
-						ids := s.BroadcastTo(s.Arange(0, vocab, mlx.Int32), n, vocab)
-						noise, err = enginetest.ReadRows(s, s.Contiguous(sampler.AddNoise(s,
-							s.Zeros(mlx.Float32, n, vocab), ids, 1)))
-						if err != nil {
+						if noise, err = noiseOf(s, sampler, n, vocab); err != nil {
 							return err
 						}
 					}
@@ -178,4 +175,11 @@ func TestWalkTakesTheBestCandidateAtEachRow(t *testing.T) {
 	if unlike < 55 {
 		t.Errorf("in %d of 60 walks the edges changed a token: this test shows little", unlike)
 	}
+}
+
+// noiseOf returns the noise (n, vocab) with which sampler draws the tokens from position 1 on.
+func noiseOf(s *mlx.Scope, sampler *sample.Sampler, n, vocab int) ([][]float32, error) {
+	ids := s.BroadcastTo(s.Arange(0, vocab, mlx.Int32), n, vocab)
+	return enginetest.ReadRows(s, s.Contiguous(sampler.AddNoise(s,
+		s.Zeros(mlx.Float32, n, vocab), ids, 1)))
 }
