@@ -16,7 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from target import rotary, rotate
+import dflash
+from dflash import MLP, RMSNorm
+from model import rotary, rotate
 
 TOP = 16
 
@@ -42,35 +44,8 @@ class Config:
     selector_top_k: int = TOP
 
 
-class RMSNorm(nn.Module):
-    def __init__(self, size, eps):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(size))
-        self.eps = eps
-
-    def forward(self, x):
-        y = x.float()
-        y = y * torch.rsqrt(y.square().mean(-1, keepdim=True) + self.eps)
-        return (y * self.weight).to(x.dtype)
-
-
-class Attention(nn.Module):
-    def __init__(self, c):
-        super().__init__()
-        self.heads, self.kv_heads, self.head_dim = c.num_attention_heads, c.num_key_value_heads, c.head_dim
-        self.q_proj = nn.Linear(c.hidden_size, self.heads * c.head_dim, bias=False)
-        self.k_proj = nn.Linear(c.hidden_size, self.kv_heads * c.head_dim, bias=False)
-        self.v_proj = nn.Linear(c.hidden_size, self.kv_heads * c.head_dim, bias=False)
-        self.o_proj = nn.Linear(self.heads * c.head_dim, c.hidden_size, bias=False)
-        self.q_norm = RMSNorm(c.head_dim, c.rms_norm_eps)
-        self.k_norm = RMSNorm(c.head_dim, c.rms_norm_eps)
-
-    def keys_values(self, x, rope):
-        """Keys and values (B, KV heads, L, D) of rows x (B, L, H): context rows or a block's."""
-        B, L, _ = x.shape
-        k = self.k_norm(self.k_proj(x).view(B, L, self.kv_heads, self.head_dim)).transpose(1, 2)
-        v = self.v_proj(x).view(B, L, self.kv_heads, self.head_dim).transpose(1, 2)
-        return rotate(k, *rope), v
+class Attention(dflash.Attention):
+    """The attention of a first DFlash, whose blocks here see the context by one mask a block."""
 
     def forward(self, x, rope, context, context_rope, mask):
         """Returns what rows x (B, A, rows, H) of blocks attend: the context that mask (B, 1, A rows, L) lets
@@ -91,17 +66,6 @@ class Attention(nn.Module):
         L = context.shape[1]
         y = (weights[..., :L].reshape(B, self.heads, A * rows, L) @ cv).view(shape) + weights[..., L:] @ v.view(shape)
         return self.o_proj(y.permute(0, 2, 3, 1, 4).reshape(B, A, rows, -1))
-
-
-class MLP(nn.Module):
-    def __init__(self, c):
-        super().__init__()
-        self.gate_proj = nn.Linear(c.hidden_size, c.intermediate_size, bias=False)
-        self.up_proj = nn.Linear(c.hidden_size, c.intermediate_size, bias=False)
-        self.down_proj = nn.Linear(c.intermediate_size, c.hidden_size, bias=False)
-
-    def forward(self, x):
-        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
 
 
 class Convolution(nn.Module):
@@ -227,7 +191,7 @@ class Drafter(nn.Module):
         positions = anchors[:, :, None] + offsets  # (B, A, rows)
         there = tokens.gather(1, positions.clamp(max=L - 1).view(B, -1)).view(B, A, rows)
         x = target.embed(torch.where(offsets < known[:, :, None], there, c.mask_token_id))
-        cos, sin = rotary(L + rows, c.head_dim, c.rope_theta)
+        cos, sin = rotary(0, L + rows, c.head_dim, c.rope_theta)
         flat = positions.view(B, A * rows)
         rope, context_rope = (cos[flat][:, None], sin[flat][:, None]), (cos[:L], sin[:L])
         context = self.hidden_norm(self.fc(taps))

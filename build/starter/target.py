@@ -19,6 +19,8 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
 
+from model import rotary, rotate
+
 
 @dataclass
 class Config:
@@ -46,19 +48,6 @@ def config(folder):
 def rms_norm(x, weight, eps):
     y = x.float()
     return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + eps) * weight).to(x.dtype)
-
-
-def rotary(length, head_dim, theta):
-    """Returns (cosines, sines), (length, head_dim) each, for halves that rotate together."""
-    powers = torch.arange(0, head_dim, 2).float() / head_dim
-    angles = torch.outer(torch.arange(length).float(), theta**-powers)
-    angles = torch.cat((angles, angles), dim=-1)
-    return angles.cos(), angles.sin()
-
-
-def rotate(x, cos, sin):
-    a, b = x.chunk(2, dim=-1)
-    return x * cos.to(x.dtype) + torch.cat((-b, a), dim=-1) * sin.to(x.dtype)
 
 
 def library(source):
@@ -111,7 +100,7 @@ class Target:
             )
         self.norm = take("model.norm").float()
         self.library = library("attend.cpp")
-        self.cos, self.sin = rotary(positions, c.head_dim, c.rope_theta)
+        self.cos, self.sin = rotary(0, positions, c.head_dim, c.rope_theta)
 
     def embed(self, tokens):
         return F.embedding(tokens, self.embedding)
