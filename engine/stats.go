@@ -116,7 +116,7 @@ type DrafterStats struct {
 	Name              string
 	Rounds            int // with its drafts
 	Drafted, Accepted int
-	Trials            int    // of Rounds, those that were to find out what its drafts gain
+	Trials            int    // of Rounds, to find out what its drafts gain
 	Idle              int    // rounds in which it had nothing to propose
 	Slower            int    // rounds in which another drafter, or none, was expected to be faster
 	Failed            string // why it was given up; empty if it was not

@@ -88,7 +88,7 @@ type DrafterRounds struct {
 	Rounds   int    `json:"rounds"` // with its drafts
 	Drafted  int    `json:"drafted"`
 	Accepted int    `json:"accepted"`
-	Trials   int    `json:"trials,omitempty"` // of Rounds, those that were to find out what its drafts gain
+	Trials   int    `json:"trials,omitempty"` // of Rounds, to find out what its drafts gain
 	Idle     int    `json:"idle,omitempty"`   // rounds in which it had nothing to propose
 	Slower   int    `json:"slower,omitempty"` // rounds in which it was expected to be slower than what was chosen
 	Failed   string `json:"failed,omitempty"` // why it was given up

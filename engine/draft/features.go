@@ -24,7 +24,7 @@ type Guesser interface {
 type Features struct {
 	Match int     // tokens before the proposal that occurred so before, at most maxFeature
 	Count int     // occurrences compared, as long as the one proposed
-	Share float64 // of them, those that went on with the first token of the proposal
+	Share float64 // of them that went on with the first token of the proposal
 }
 
 // agree counts the tokens, at most limit, in which the ends of a and b agree.

@@ -132,7 +132,7 @@ func (t *mtp) flush(s *mlx.Scope) {
 	t.write(s, tokens, hidden)
 }
 
-// takeWaiting hands over the waiting rows, of which there are some.
+// takeWaiting hands over the waiting rows. There is at least one.
 func (t *mtp) takeWaiting(s *mlx.Scope) (tokens []int32, hidden *mlx.Array) {
 	for _, run := range t.runs {
 		s.Adopt(run)

@@ -42,7 +42,7 @@ type survival struct {
 // Odds are how many times the usual odds a draft has of being accepted.
 type odds struct{ first, later float64 }
 
-// even are the odds of a proposal of which nothing is known.
+// even are the odds of a proposal about which nothing is known.
 var even = odds{1, 1}
 
 // of returns the rate at a position, whose mean is given.

@@ -7,7 +7,7 @@
 //
 // # What is added
 //
-// The next request of a conversation repeats its prefix. Only what is new of a text is added. The
+// The next request of a conversation repeats its prefix. Only the new part of a text is added. The
 // store knows the beginnings of earlier texts by hashes: at every markEvery tokens, at the end of a
 // prompt and at the end of a text. A text that is said twice with different beginnings counts
 // twice, since that is how often it was said.

@@ -753,7 +753,7 @@ export interface DrafterRounds {
   rounds: number // with its drafts
   drafted: number
   accepted: number
-  trials?: number // of Rounds, those that were to find out what its drafts gain
+  trials?: number // of Rounds, to find out what its drafts gain
   idle?: number // rounds in which it had nothing to propose
   slower?: number // rounds in which it was expected to be slower than what was chosen
   failed?: string // why it was given up
