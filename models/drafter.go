@@ -2,13 +2,10 @@ package models
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -18,7 +15,6 @@ import (
 	"tandem/models/nn"
 	"tandem/models/pocket"
 	"tandem/models/qwen35"
-	"tandem/models/retrieval"
 )
 
 // DrafterSettings choose between readings of a drafter's checkpoint.
@@ -110,80 +106,25 @@ func sizesOf(fsys fs.FS) (*model, error) {
 	return &model{Model: m, config: m.Config()}, nil
 }
 
-// LoadDrafter loads the drafter in a folder for a target on the same thread, which must outlive it.
-// A block network and a head are known by their config.json. A model's folder that brings a head for
-// the target is that head. Any other folder is a smaller model. settings are for a block network. A drafter that was made for another model, or that has other tokens, is
-// refused before its weights are read. Errors about the drafter are of type *Error.
-func LoadDrafter(ctx context.Context, target *Bundle, dir string, settings DrafterSettings,
+// LoadDrafter loads the drafter in a folder, or a built-in one by its name, for a target on the same
+// thread, which must outlive it. A block network and a head are known by their config.json. A
+// model's folder that brings a head for the target is that head. Any other folder is a smaller
+// model. settings are for a block network. A drafter that was made for another model, or that has
+// other tokens, is refused before its weights are read. Errors about the drafter are of type *Error.
+func LoadDrafter(ctx context.Context, target *Bundle, source string, settings DrafterSettings,
 	opts Options) (*Drafter, error) {
 	if opts.Name == "" {
-		opts.Name = filepath.Clean(dir)
+		opts.Name = filepath.Clean(source)
 	}
-	fsys, err := open(dir)
+	fsys, err := openDrafter(source)
 	if err != nil {
 		return nil, named(err, opts)
 	}
-	return loadNamedDrafter(ctx, target, fsys, settings, opts)
-}
-
-// loadNamedDrafter loads the drafter at the root of a file system, and puts its name into errors.
-func loadNamedDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings DrafterSettings,
-	opts Options) (*Drafter, error) {
 	d, err := loadDrafter(ctx, target, fsys, settings, opts)
 	if err != nil {
 		return nil, named(err, opts)
 	}
 	return d, nil
-}
-
-// CopyPocketWeights writes the weights of the pocket model and of its drafter. They tell the builds
-// of this program apart.
-func CopyPocketWeights(w io.Writer) error {
-	folders := []fs.FS{pocket.Files()}
-	if d := pocket.DrafterFiles(pocket.Drafter); d != nil {
-		folders = append(folders, d)
-	}
-	for _, folder := range folders {
-		f, err := folder.Open("model.safetensors")
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(w, f)
-		if err := errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// HasPocketDrafter reports whether a drafter is embedded beside the pocket model.
-func HasPocketDrafter() bool { return pocket.DrafterFiles(pocket.Drafter) != nil }
-
-// Names of the drafters that are embedded beside the pocket model, in place of a folder.
-const (
-	PocketDrafter        = PocketID + "/" + pocket.Drafter // served with it
-	PocketSlidingDrafter = PocketID + "/" + pocket.SlidingDrafter
-)
-
-// LoadPocketDrafter loads an embedded drafter for the pocket model. Error: CodeNotFound if it is
-// not embedded.
-func LoadPocketDrafter(ctx context.Context, target *Bundle, id string,
-	opts Options) (*Drafter, error) {
-	opts.Name = id
-	fsys := pocket.DrafterFiles(strings.TrimPrefix(id, PocketID+"/"))
-	if fsys == nil {
-		return nil, named(errorf(CodeNotFound, "this program was built without it"), opts)
-	}
-	return loadNamedDrafter(ctx, target, fsys, DrafterSettings{}, opts)
-}
-
-// RetrievalDrafter is the name of the drafter that is embedded beside the retrieval model.
-const RetrievalDrafter = RetrievalID + "/" + retrieval.Drafter
-
-// LoadRetrievalDrafter loads it.
-func LoadRetrievalDrafter(ctx context.Context, target *Bundle, opts Options) (*Drafter, error) {
-	opts.Name = RetrievalDrafter
-	return loadNamedDrafter(ctx, target, retrieval.Folder(retrieval.Drafter), DrafterSettings{}, opts)
 }
 
 func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings DrafterSettings,

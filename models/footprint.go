@@ -116,17 +116,16 @@ func widens(name string) bool {
 		func(part string) bool { return strings.Contains(name, part) })
 }
 
-// MeasureDrafter reads the headers of the drafter in a folder. All its tensors count. If the
-// drafter cannot be used, the weights are returned together with the reason. Errors are of type
-// *Error.
-func MeasureDrafter(dir string) (Footprint, error) {
-	fsys, err := open(dir)
-	if err != nil {
-		return Footprint{}, named(err, Options{Name: filepath.Clean(dir)})
+// MeasureDrafter reads the headers of the drafter in a folder, or of a built-in one by its name. All
+// its tensors count. If the drafter cannot be used, the weights are returned together with the
+// reason. Errors are of type *Error.
+func MeasureDrafter(source string) (f Footprint, err error) {
+	fsys, err := openDrafter(source)
+	if err == nil {
+		f, err = measureDrafter(fsys)
 	}
-	f, err := measureDrafter(fsys)
 	if err != nil {
-		return f, named(err, Options{Name: filepath.Clean(dir)})
+		return f, named(err, Options{Name: filepath.Clean(source)})
 	}
 	return f, nil
 }

@@ -108,12 +108,7 @@ func recommended(path string, of lookup) gguf.Recommended {
 		p := m.Parameters() // none of a model that the store has no name for
 		return gguf.Recommended{Sampling: p.Sampling, Stops: p.Stops, Chats: true}
 	}
-	f, err := disk.Open(path)
-	if err != nil {
-		return gguf.Recommended{}
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && starter.Is(f, info.Size()) {
+	if IsStarter(path) {
 		return gguf.Recommended{Sampling: map[string]any{"temperature": starter.Temperature}}
 	}
 	return gguf.Recommended{}

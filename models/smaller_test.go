@@ -110,7 +110,7 @@ func TestPocketModelHasAnOutline(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for _, id := range []string{models.PocketDrafter, models.PocketSlidingDrafter} {
-		d, err := models.LoadPocketDrafter(t.Context(), b, id, models.Options{})
+		d, err := models.LoadDrafter(t.Context(), b, id, models.DrafterSettings{}, models.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,8 @@ func TestPocketModelHasAnOutline(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, err = models.LoadPocketDrafter(t.Context(), b, models.PocketID+"/none", models.Options{})
+	_, err = models.LoadDrafter(t.Context(), b, models.PocketID+"/none",
+		models.DrafterSettings{}, models.Options{})
 	if e, ok := errors.AsType[*models.Error](err); !ok || e.Code != models.CodeNotFound {
 		t.Errorf("there is no such drafter, and loading it says %v", err)
 	}

@@ -85,13 +85,17 @@ type benchDrafters struct {
 func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string,
 	o models.Options) (*benchDrafters, error) {
 	if len(dirs) == 0 {
-		switch dir := pool.DrafterBeside(model); {
-		case model == "" && models.HasPocketDrafter():
-			dirs = []string{pool.BuiltInDrafter}
+		beside := ""
+		if model != "" {
+			beside = pool.DrafterBeside(model)
+		}
+		switch own := models.BuiltInDrafter(model); {
 		case model == retrievalModel:
 			dirs = []string{models.RetrievalDrafter}
-		case model != "" && dir != "":
-			dirs = []string{dir}
+		case beside != "":
+			dirs = []string{beside}
+		case own != "":
+			dirs = []string{own}
 		}
 	}
 	d := &benchDrafters{}

@@ -55,7 +55,7 @@ func TestEveryWorkloadHasTextsForThePocketModel(t *testing.T) {
 func TestBuiltInDrafterIsTheDefault(t *testing.T) {
 	_, b := openTiny(t, "")
 	want := []string{draft.Ngram{}.Name()}
-	if models.HasPocketDrafter() {
+	if models.BuiltInDrafter("") != "" {
 		want = append([]string{"dflash"}, want...)
 	}
 	for _, dirs := range [][]string{nil, {}} {

@@ -148,7 +148,8 @@ func (e *subject) loadRestoration(ctx context.Context, dir string, drafters []st
 
 // loadRetrieval loads the drafter and the f_theta of the retrieval model.
 func (e *subject) loadRetrieval(ctx context.Context) (err error) {
-	if e.drafter, err = models.LoadRetrievalDrafter(ctx, e.bundle, models.Options{}); err != nil {
+	if e.drafter, err = models.LoadDrafter(ctx, e.bundle, models.RetrievalDrafter,
+		models.DrafterSettings{}, models.Options{}); err != nil {
 		return err
 	}
 	e.ftheta, err = models.LoadRetrievalFTheta(ctx, e.bundle, e.drafter, models.Options{})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"tandem/app/control"
 	"tandem/engine/cache"
@@ -77,12 +78,11 @@ func (p *Pool) findFTheta(row storage.Model, drafter string) (dir string, err er
 		return p.opts.FTheta, nil
 	}
 	beside := []string{drafter, row.Path}
-	switch {
-	case drafter == BuiltInDrafter: // no folder, and its model has none either
-		beside = nil
-	case row.Path != "" && !disk.IsDir(row.Path):
+	if row.Path != "" && !disk.IsDir(row.Path) {
 		beside[1] = filepath.Dir(row.Path)
 	}
+	beside = slices.DeleteFunc(beside, // the name of a built-in drafter is no folder
+		func(dir string) bool { return dir == "" || models.IsBuiltInDrafter(dir) })
 	if dir = models.FindFTheta(beside...); dir == "" {
 		return "", &fThetaError{row.ID, fmt.Errorf(
 			"neither its drafter nor the model has a folder %s", models.FThetaFolder)}

@@ -158,7 +158,7 @@ func TestBoundedLayersTellWhatIsWrongWithTheDrafter(t *testing.T) {
 // folder: what lies below the working folder is none of theirs.
 func TestFThetaOfThePocketModelIsNotInTheWorkingFolder(t *testing.T) {
 	work := t.TempDir()
-	for _, beside := range []string{filepath.FromSlash(BuiltInDrafter), "."} {
+	for _, beside := range []string{filepath.FromSlash(models.PocketDrafter), "."} {
 		to := filepath.Join(work, beside, models.FThetaFolder)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700),
 			os.Rename(enginetest.TinyFTheta(t, nil), to)); err != nil {
@@ -167,7 +167,7 @@ func TestFThetaOfThePocketModelIsNotInTheWorkingFolder(t *testing.T) {
 	}
 	t.Chdir(work)
 	r := open(t, setup{KVLayout: control.KVBounded})
-	for _, drafter := range []string{BuiltInDrafter, enginetest.TinyDrafter(t, nil)} {
+	for _, drafter := range []string{models.PocketDrafter, enginetest.TinyDrafter(t, nil)} {
 		dir, err := r.pool.findFTheta(storage.Model{ID: models.PocketID,
 			Source: storage.SourcePocket}, drafter)
 		if err == nil || !strings.Contains(err.Error(), "has a folder f_theta") {

@@ -81,11 +81,12 @@ func (p *Pool) arithmeticKey(m *Model, arithmetic int) (string, error) {
 		if err := addRestoring(h, b.dir, models.FThetaConfigFile); err != nil {
 			return "", err
 		}
-		// The built-in drafter is hashed with the pocket model.
-		if d.source != BuiltInDrafter {
-			if err := addRestoring(h, d.source, "config.json"); err != nil {
+		if models.IsBuiltInDrafter(d.source) {
+			if err := models.CopyDrafterWeights(h, d.source); err != nil {
 				return "", err
 			}
+		} else if err := addRestoring(h, d.source, "config.json"); err != nil {
+			return "", err
 		}
 	}
 	if row.Source == storage.SourcePocket {

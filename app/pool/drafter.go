@@ -10,14 +10,10 @@ import (
 	"tandem/models"
 )
 
-// BuiltInDrafter stands for the folder of the built-in drafter, which is served with the pocket
-// model.
-const BuiltInDrafter = models.PocketDrafter
-
 // A Drafter is in memory beside the model that it drafts for.
 type Drafter struct {
 	draft.Drafter
-	source string // its folder, or BuiltInDrafter
+	source string // its folder, or the name of a built-in one
 	files  *models.Drafter
 	flash  *draft.DFlash // nil if the drafter is no block network
 
@@ -31,21 +27,8 @@ func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
 	set models.DrafterSettings, o models.Options) (*Drafter, error) {
 	d := &Drafter{source: source, settings: set}
 	var err error
-	switch source {
-	case BuiltInDrafter, models.PocketSlidingDrafter:
-		d.files, err = models.LoadPocketDrafter(ctx, bundle, source, o)
-	case models.RetrievalDrafter:
-		d.files, err = models.LoadRetrievalDrafter(ctx, bundle, o)
-	default:
-		d.files, err = models.LoadDrafter(ctx, bundle, source, set, o)
-	}
-	if err != nil {
+	if d.files, err = models.LoadDrafter(ctx, bundle, source, set, o); err != nil {
 		return nil, err
-	}
-	if d.files.Block != nil && set.Window > 0 { // a built-in one is read as it was trained, but for this
-		if d.files.Block, err = d.files.Block.With(set); err != nil {
-			return nil, errors.Join(err, d.files.Close())
-		}
 	}
 	switch {
 	case d.files.Head != nil:

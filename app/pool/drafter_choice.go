@@ -31,7 +31,8 @@ func (p *Pool) drafterChoice(ctx context.Context, row storage.Model) (string, er
 	return choice, err
 }
 
-// drafterSource returns the folder that a choice leads to, BuiltInDrafter, or "" for none.
+// drafterSource returns the folder that a choice leads to, the name of a built-in drafter, or ""
+// for none.
 func (p *Pool) drafterSource(row storage.Model, choice string) (string, error) {
 	switch choice {
 	case control.DrafterNone:
@@ -45,13 +46,13 @@ func (p *Pool) drafterSource(row storage.Model, choice string) (string, error) {
 // pairedDrafter finds the drafter of a model by its place; see the package comment.
 func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 	if row.Source == storage.SourcePocket {
-		if !models.HasPocketDrafter() {
-			return "", nil
-		}
-		return BuiltInDrafter, nil
+		return models.BuiltInDrafter(""), nil
 	}
 	if dir := DrafterBeside(row.Path); dir != "" {
 		return dir, nil
+	}
+	if name := models.BuiltInDrafter(row.Path); name != "" {
+		return name, nil
 	}
 	dir, blocks, err := p.cachedDrafter(row)
 	if err != nil || blocks || !models.HasHead(row.Path) {

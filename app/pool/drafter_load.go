@@ -3,6 +3,8 @@ package pool
 import (
 	"context"
 	"errors"
+
+	"tandem/models"
 )
 
 // openDrafter loads what drafts for a model, in the form that is given. None is no error.
@@ -21,8 +23,8 @@ func (p *Pool) openDrafter(ctx context.Context, m *Model, source string,
 		return nil, err
 	}
 	d.trials = trials
-	// The built-in drafter is read as it was trained.
-	d.open = trials == nil && source != BuiltInDrafter && len(d.Readings()) > 1
+	// A built-in drafter is read as it was trained.
+	d.open = trials == nil && !models.IsBuiltInDrafter(source) && len(d.Readings()) > 1
 	return d, nil
 }
 

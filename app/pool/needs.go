@@ -57,7 +57,7 @@ func (p *Pool) fitsAlone(row storage.Model, size loadable, asked int) (demand, e
 }
 
 // measure returns the memory of a model and of its drafter's folder, which may be empty, if they are
-// loaded so. The built-in drafter is too small to count. Error: also a model that cannot be loaded so.
+// loaded so. The pocket drafter is too small to count. Error: also a model that cannot be loaded so.
 func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (loadable, error) {
 	inspect := func() (models.Summary, error) { // the pocket model never changes
 		return p.models.get(row.Source, row.Source, models.InspectPocket)
@@ -67,7 +67,7 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 	}
 	s, err := inspect()
 	m, refused := p.loadable(s, set)
-	if drafter != "" && drafter != BuiltInDrafter {
+	if drafter != "" && drafter != models.PocketDrafter {
 		name, read := drafter, models.MeasureDrafter
 		if drafter == row.Path && models.HasHead(drafter) { // else it drafts for itself, whole
 			name, read = drafter+" head", models.MeasureHead

@@ -3,12 +3,17 @@
 //
 // The file is fetched by `go run ./build setup`, and never committed: it lies beside the program.
 // Where it could not be fetched, the pocket model is served in its place.
+//
+// The model's drafter is small and has no other home, so it is embedded in the program.
+// build/starter is the recipe that made it.
 package starter
 
 import (
 	"crypto/sha256"
+	"embed"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +23,25 @@ import (
 const Name = "starter"
 
 const file = Name + ".gguf"
+
+// Drafter is the folder of the model's drafter.
+const Drafter = "drafter"
+
+//go:embed README.md all:drafter
+var files embed.FS
+
+// DrafterFiles returns the folder of the model's DFlash 2 drafter, config.json and
+// model.safetensors. It returns nil if this program was built without it.
+func DrafterFiles() fs.FS {
+	if _, err := fs.Stat(files, Drafter+"/model.safetensors"); err != nil {
+		return nil
+	}
+	sub, err := fs.Sub(files, Drafter)
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return sub
+}
 
 // Temperature is the one that answers have unless a request says another; the file names none. At
 // the 0.2 that its makers recommend, 5 of 10 answers got the capital of France wrong.

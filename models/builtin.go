@@ -1,0 +1,99 @@
+package models
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+
+	"tandem/models/pocket"
+	"tandem/models/retrieval"
+	"tandem/models/starter"
+	"tandem/storage/disk"
+)
+
+// Names of the drafters that are embedded in the program, in place of a folder.
+const (
+	PocketDrafter        = PocketID + "/" + pocket.Drafter // served with the pocket model
+	PocketSlidingDrafter = PocketID + "/" + pocket.SlidingDrafter
+	RetrievalDrafter     = RetrievalID + "/" + retrieval.Drafter
+	StarterDrafter       = StarterID + "/" + starter.Drafter // served with the starter
+)
+
+// builtInDrafter returns the files of an embedded drafter, nil if there is none of that name.
+func builtInDrafter(name string) fs.FS {
+	switch name {
+	case PocketDrafter, PocketSlidingDrafter:
+		return pocket.DrafterFiles(path.Base(name))
+	case RetrievalDrafter:
+		return retrieval.Folder(retrieval.Drafter)
+	case StarterDrafter:
+		return starter.DrafterFiles()
+	}
+	return nil
+}
+
+// IsBuiltInDrafter reports whether a drafter of that name is embedded in this program.
+func IsBuiltInDrafter(name string) bool { return builtInDrafter(name) != nil }
+
+// BuiltInDrafter returns the name of the embedded drafter of a model by its file or folder; no file
+// means the pocket model. It is empty if the model has none.
+func BuiltInDrafter(model string) string {
+	name := PocketDrafter
+	if model != "" {
+		if !IsStarter(model) {
+			return ""
+		}
+		name = StarterDrafter
+	}
+	if !IsBuiltInDrafter(name) {
+		return ""
+	}
+	return name
+}
+
+// IsStarter reports whether a file is that of the starter, whatever its name.
+func IsStarter(file string) bool {
+	f, err := disk.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular() && starter.Is(f, info.Size())
+}
+
+// openDrafter opens the folder of a drafter, or a built-in one by its name.
+func openDrafter(source string) (fs.FS, error) {
+	if fsys := builtInDrafter(source); fsys != nil {
+		return fsys, nil
+	}
+	return open(source)
+}
+
+// CopyPocketWeights writes the weights of the pocket model and of its drafter. They tell the builds
+// of this program apart.
+func CopyPocketWeights(w io.Writer) error {
+	if err := copyWeights(w, pocket.Files()); err != nil {
+		return err
+	}
+	return CopyDrafterWeights(w, PocketDrafter)
+}
+
+// CopyDrafterWeights writes the weights of a built-in drafter, and nothing for another name.
+func CopyDrafterWeights(w io.Writer, name string) error {
+	fsys := builtInDrafter(name)
+	if fsys == nil {
+		return nil
+	}
+	return copyWeights(w, fsys)
+}
+
+func copyWeights(w io.Writer, folder fs.FS) error {
+	f, err := folder.Open("model.safetensors")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, f)
+	return errors.Join(err, f.Close())
+}
