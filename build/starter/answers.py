@@ -183,9 +183,11 @@ def write(target, tokenizer, folder, tokens, processes, held_out=False, log=prin
     with ProcessPoolExecutor(processes, fresh, start, (target, tokenizer, held_out)) as pool:
         number, waiting = 0, []
         while have < tokens:
-            while len(waiting) < 2 * processes:
+            coming = have / max(1, number - len(waiting)) * len(waiting)  # a part is finished even if no one needs it
+            while not waiting or len(waiting) < 2 * processes and have + coming < tokens:
                 waiting.append(pool.submit(ensure, folder, number))
                 number += 1
+                coming += have / max(1, number - len(waiting))
             more, counts = waiting.pop(0).result()
             have += more
             totals = {name: totals.get(name, 0) + n for name, n in counts.items()}
