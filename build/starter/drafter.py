@@ -127,7 +127,7 @@ class Texts:
         order = random.Random(epoch).sample(range(len(self.texts)), len(self.texts))
         pool = i // POOL * POOL * SEQUENCES
         near = sorted(order[pool : pool + POOL * SEQUENCES], key=lambda n: len(self.texts[n][0]))
-        places = random.Random(step // POOL).sample(range(len(near) // SEQUENCES), len(near) // SEQUENCES)
+        places = random.Random(f"{epoch} {pool}").sample(range(len(near) // SEQUENCES), len(near) // SEQUENCES)
         at = places[i % POOL % len(places)] * SEQUENCES
         texts = [self.texts[n] for n in near[at : at + SEQUENCES]]
         ends = np.array([len(tokens) for tokens, _ in texts])

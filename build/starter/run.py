@@ -4,7 +4,7 @@
     held-out    the same, from texts that no drafter learns from
     drafter     trains the drafter on the answers, into the cache
     export      writes it into --out
-    acceptance  measures tokens per verify of the drafter in --out
+    acceptance  measures tokens per verify of the drafter, before it is packed
 
     python build/starter/run.py --starter DIR [--stage NAME] [--cache DIR] [--out DIR] ...
 
@@ -98,33 +98,37 @@ class Recipe:
             torch.save(order.sort().values, path)
         return torch.load(path, weights_only=True)
 
-    def made(self):
-        """Returns (drafter as it was trained so far, path of its state)."""
+    def fresh(self):
+        """Returns (a drafter that learned nothing yet, path of its state)."""
         config, name = self.form()
-        path = self.folder(name + ".pt")
-        model = Drafter(config, self.head())
-        if os.path.exists(path):
-            model.load_state_dict(torch.load(path, weights_only=True)["model"])
-        return model, path
+        return Drafter(config, self.head()), self.folder(name + ".pt")
+
+    def trained(self):
+        """Returns the drafter as it was trained so far."""
+        model, path = self.fresh()
+        if not os.path.exists(path):
+            sys.exit(f"{path} is missing: no such drafter was trained; run the stage drafter with the same arguments first")
+        model.load_state_dict(torch.load(path, weights_only=True)["model"])
+        return model
 
     def drafter(self):
         torch.set_num_threads(self.args.threads)
         os.nice(answers.NICE - os.nice(0))
         target, texts = Target(self.args.starter), drafter.Texts(self.folder("answers"), self.args.parts)
-        model, path = self.made()
+        model, path = self.fresh()
         if not os.path.exists(path):
             model.start(target, texts.batch(0)[0])
         log(f"{len(texts.texts)} answers, {texts.answered()} tokens; {sum(p.numel() for p in model.parameters())} parameters")
         drafter.train(model, target, texts, path, self.args.minutes, log)
 
     def export(self):
-        export.drafter(self.made()[0], self.args.out)
+        export.drafter(self.trained(), self.args.out)
 
     def acceptance(self):
         torch.set_num_threads(self.args.threads)
-        texts = drafter.Texts(self.folder("held-out"))
+        model, target, texts = self.trained(), Target(self.args.starter), drafter.Texts(self.folder("held-out"))
         for rows in (4, 8):
-            acceptance.report(self.made()[0], Target(self.args.starter), texts, rows, log)
+            acceptance.report(model, target, texts, rows, log)
 
 
 def main():

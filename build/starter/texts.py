@@ -1,12 +1,14 @@
 """Finds the texts of a developer's machine: source files, and documentation.
 
 A document belongs to one kind, "code" or "prose", and to the training texts or to the held-out
-ones, by the hash of its path. Files that a bench takes prompts from are held out.
+ones, by the hash of its path. Files that a bench takes prompts from are held out, and so are their
+copies and their other versions.
 
 Sources that are missing on a machine are left out, so that another machine has other texts.
 """
 
 import ast
+import collections
 import gzip
 import hashlib
 import json
@@ -116,11 +118,32 @@ def files(folder, ends):
     return sorted(found.values(), key=lambda p: number(os.path.relpath(p, folder)))
 
 
+class Bench:
+    """The texts that benches take prompts from, by their longer lines."""
+
+    LINE, SHARED = 24, 3  # characters of a line that tells; as many of a text's lines make a copy
+
+    def __init__(self):
+        with open(BENCH) as f:
+            texts = json.load(f)
+        self.texts = {}  # line: the texts that have it
+        for i, t in enumerate(t for part in ("code", "edit") for t in texts[part]):
+            for line in self.telling(t["text"]):
+                self.texts.setdefault(line, set()).add(i)
+
+    def telling(self, text):
+        lines = {line.strip() for line in text.splitlines()}
+        return {line for line in lines if len(line) >= self.LINE}
+
+    def shares(self, text):
+        """Reports whether text repeats lines of one of the texts."""
+        counts = collections.Counter(i for line in self.telling(text) for i in self.texts.get(line, ()))
+        return any(n >= self.SHARED for n in counts.values())
+
+
 def documents():
     """Returns (training documents, held-out documents), each {kind: [Document]}."""
-    with open(BENCH) as f:
-        texts = json.load(f)
-    taken = {t["path"] for part in ("code", "edit") for t in texts[part]}
+    bench = Bench()
     parts, seen = ({"code": [], "prose": []}, {"code": [], "prose": []}), set()
     for folder, ends, kind, language in sources():
         count = 0
@@ -133,7 +156,7 @@ def documents():
             if len(text) < SMALLEST or digest in seen:
                 continue
             seen.add(digest)
-            held_out = name in taken or number(name) % HELD_OUT == 0
+            held_out = number(name) % HELD_OUT == 0 or bench.shares(text)
             parts[held_out][kind].append(Document(name, kind, language, text))
             count += 1
             if count == MOST:
