@@ -98,6 +98,12 @@ func TestContinuedDraftKeepsThePlainOutput(t *testing.T) {
 					what := fmt.Sprintf("%v, %s, %d drafts, %s", layout, name, depth, rollback)
 					sameTokens(t, what, got, plain)
 					if depth < 0 {
+						// Whoever was chosen drafted: only plain rounds have no drafts.
+						for i, d := range stats.Drafters {
+							if d.Rounds > 0 && d.Drafted < d.Rounds {
+								t.Errorf("%s: %+v, arm %d", what, d, i)
+							}
+						}
 						continue
 					}
 					if stats.NoDrafter != "" {
@@ -129,6 +135,49 @@ func TestContinuedDraftKeepsThePlainOutput(t *testing.T) {
 	}
 	if after := th.Memory().Active; after != before {
 		t.Errorf("active memory went from %d to %d", before, after)
+	}
+}
+
+// failing is a trained drafter whose drafts panic.
+type failing struct{ draft.Ngram }
+
+func (*failing) Name() string    { return "failing" }
+func (*failing) Continues() bool { return true }
+
+func (d *failing) Open(*mlx.Scope, draft.Options) (draft.Draft, error) {
+	return failingDraft{}, nil
+}
+
+type failingDraft struct{}
+
+func (failingDraft) Propose(*mlx.Scope, []int32, int) draft.Proposal  { panic("no guess") }
+func (failingDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
+func (failingDraft) Arrays() []*mlx.Array                             { return nil }
+func (failingDraft) Free(*mlx.Scope)                                  {}
+
+// A trained draft that fails as another goes on from it ends with the same reason in its figures.
+func TestFailedContinuationNamesItsReason(t *testing.T) {
+	const vocab = 50
+	f := newFixture(t, enginetest.Cycle(vocab), Options{})
+	f.Engine.Close()
+	trained := &failing{}
+	lookup := &told{text: counting(0, 200)}
+	f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{
+		Drafters: []draft.Drafter{trained, lookup, draft.NewContinued(trained)},
+	})
+	r := Request{Prompt: counting(0, 20), MaxTokens: new(30)}
+	r.Speculation.Drafter = None
+	plain, _, _ := f.run(t, r)
+	r.Speculation = Speculation{Drafter: "lookup+failing", Depth: new(5)}
+	got, _, stats := f.run(t, r)
+	sameTokens(t, "after the failure", got, plain)
+	for _, i := range []int{0, 2} {
+		if d := stats.Drafters[i]; d.Failed == "" {
+			t.Errorf("%s failed without a reason", d.Name)
+		}
+	}
+	if d := stats.Drafters[1]; d.Failed != "" {
+		t.Errorf("%s: %s", d.Name, d.Failed)
 	}
 }
 

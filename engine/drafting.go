@@ -114,25 +114,27 @@ func (e *Engine) dropDraft(s *mlx.Scope, t *task, i int, err error) {
 		t.countPrediction(d)
 		d.Free(s)
 	}
-	e.dropJoined(s, t, i)
+	e.dropJoined(s, t, i, err)
 }
 
-// dropJoined ends what belongs to a draft that was given up: a draft that went on from it, or the
-// trained one that it let go on, whose state is not known.
-func (e *Engine) dropJoined(s *mlx.Scope, t *task, dropped int) {
+// dropJoined ends what belongs to a draft that failed: a draft that went on from it, or the trained one
+// that it let go on, whose state is not known. Their figures have the same reason.
+func (e *Engine) dropJoined(s *mlx.Scope, t *task, dropped int, failed error) {
 	for i, d := range e.opts.Drafters {
 		c, ok := d.(*draft.Continued)
 		if !ok {
 			continue
 		}
 		if i != dropped {
-			t.drafts[i] = nil
+			if t.drafts[i] != nil {
+				t.drafts[i], t.stats.Drafters[i].Failed = nil, failed.Error()
+			}
 			continue
 		}
 		for j, other := range e.opts.Drafters {
 			if other.Name() == c.Trained().Name() && t.drafts[j] != nil {
 				t.drafts[j].Free(s)
-				t.drafts[j] = nil
+				t.drafts[j], t.stats.Drafters[j].Failed = nil, failed.Error()
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func (e *Engine) plan(active []*task, alone bool) {
 	}
 }
 
-// offer chooses the next round of a task that is alone, or whose depth the request fixes.
+// chooseRound chooses the next round of a task that is alone, or whose depth the request fixes.
 // For a task among others it returns the round with drafts that it could have; plan then
 // decides.
 func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
@@ -117,10 +117,16 @@ func (e *Engine) prospect(t *task, i int) (p draft.Prospect) {
 	return p
 }
 
-// learn takes in what a round cost, if nothing else ran beside it and the engine had chosen the
-// depth.
+// learns reports whether the engine learns from the rounds of a task: nothing else runs beside it, and
+// the engine chooses the depth.
+func (t *task) learns(alone bool) bool {
+	chosen := t.req.Speculation
+	return alone && chosen.Depth == nil && !chosen.Exact && t.drafting()
+}
+
+// learn takes in what a round cost, where the engine learns.
 func (e *Engine) learn(t *task, alone bool, r draft.Round) {
-	if chosen := t.req.Speculation; !alone || chosen.Depth != nil || chosen.Exact || !t.drafting() {
+	if !t.learns(alone) {
 		return
 	}
 	if r.Depth == 0 {

@@ -27,7 +27,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 		syncs, start, inC := e.thread.Syncs(), time.Now(), s.TimeInC()
 		current := mlx.New(s, t.tokens[len(t.tokens)-1:], 1)
 		t.observe(s, current, len(t.tokens))
-		p, err := e.propose(s, t, current)
+		p, err := e.propose(s, t, current, alone)
 		if err != nil {
 			return err
 		}
@@ -116,8 +116,10 @@ func (e *Engine) emitBlock(b *block, read []Token, cost time.Duration, alone boo
 	}
 }
 
-// propose asks the draft for its guesses and dispatches them.
-func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Proposal, err error) {
+// propose asks the draft for its guesses and dispatches them. How sure they are is computed only where
+// something is learned from it: the rows of a large vocabulary take milliseconds.
+func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array,
+	alone bool) (p draft.Proposal, err error) {
 	i, n := t.choice.Arm, t.choice.Depth
 	if t.carried()+1+n > t.maxRows() {
 		n = 0 // what is carried stays with this round
@@ -131,7 +133,10 @@ func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Pro
 	}
 	if e.tryDraft(s, t, i, func() error {
 		p = t.drafts[i].Propose(s, t.tokens, n)
-		if p.Confidence == nil && p.LogQ != nil {
+		switch {
+		case !t.learns(alone):
+			p.Confidence = nil
+		case p.Confidence == nil && p.LogQ != nil:
 			p.Confidence = draft.Confidence(s, p.LogQ)
 		}
 		if p.N == 0 || t.req.Speculation.Fused {

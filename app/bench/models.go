@@ -161,3 +161,6 @@ type named struct {
 
 // Name implements draft.Drafter.
 func (n named) Name() string { return n.name }
+
+// Continues says what the drafter says, see draft.CanContinue.
+func (n named) Continues() bool { return draft.CanContinue(n.Drafter) }

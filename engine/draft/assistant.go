@@ -40,6 +40,9 @@ func (d *Assistant) Taps() []int { return []int{d.target.Config().Layers} }
 // MaxDrafts implements Drafter.
 func (d *Assistant) MaxDrafts() int { return MaxDepth }
 
+// Continues says that its drafts go on from guesses, see CanContinue.
+func (*Assistant) Continues() bool { return true }
+
 // Open implements Drafter.
 func (d *Assistant) Open(_ *mlx.Scope, o Options) (Draft, error) {
 	return &assistant{Assistant: d, options: o}, nil

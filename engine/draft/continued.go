@@ -8,8 +8,8 @@ import (
 )
 
 // A Continued drafter goes on where a match ends: a proposal begins with all that a lookup has, and
-// a trained drafter guesses the rest, knowing the beginning. It proposes only where a lookup has few
-// tokens, so that there is a rest. To begin with the first tokens of a long match does not pay: the
+// a trained drafter guesses the rest, knowing the beginning. It proposes only where a lookup has
+// fewer tokens than the trained drafter could guess. Asked for fewer still, it gives the first ones. To begin with the first tokens of a long match does not pay: the
 // lookup alone proposes as many for less, and a network that was trained to go on from one token
 // gains little from more (LOG.md, 2026-11-26).
 //
@@ -21,13 +21,11 @@ type Continued struct {
 // NewContinued makes the drafter that goes on with a trained one. That belongs to the caller.
 func NewContinued(trained Drafter) *Continued { return &Continued{trained} }
 
-// CanContinue reports whether the drafts of a drafter go on from guesses at the end of the history.
+// CanContinue reports whether the drafts of a drafter go on from guesses at the end of the history:
+// whether it has a method Continues that says so.
 func CanContinue(d Drafter) bool {
-	switch d.(type) {
-	case *Assistant, *DFlash, *MTP, *Model:
-		return true
-	}
-	return false
+	c, ok := d.(interface{ Continues() bool })
+	return ok && c.Continues()
 }
 
 // Name implements Drafter.
@@ -63,19 +61,19 @@ type continued struct {
 	most    int // drafts of the trained one, known ones included
 }
 
-// begin returns what a proposal of n begins with, by the lookup with the longest match; nothing if
-// that has enough by itself.
-func (t *continued) begin(history []int32, n int) (known []int32, f Features) {
+// begin returns what a proposal begins with, by the lookup with the longest match; nothing if that
+// has as many tokens as the longest proposal.
+func (t *continued) begin(history []int32) (known []int32, f Features) {
 	var best Lookup
 	for _, l := range t.lookups {
 		if x := l.Features(history); x.Count > 0 && (best == nil || x.Match > f.Match) {
 			best, f = l, x
 		}
 	}
-	if n = min(n, t.most); best == nil || n < 2 {
+	if best == nil {
 		return nil, Features{}
 	}
-	if known = best.Guess(history, n); len(known) == 0 || len(known) == n {
+	if known = best.Guess(history, t.most); len(known) == 0 || len(known) == t.most {
 		return nil, Features{}
 	}
 	return known, f
@@ -83,31 +81,33 @@ func (t *continued) begin(history []int32, n int) (known []int32, f Features) {
 
 // Peek implements Peeker.
 func (t *continued) Peek(history []int32, n int) int {
-	known, _ := t.begin(history, n)
-	if len(known) == 0 {
-		return 0
+	n = min(n, t.most)
+	known, _ := t.begin(history)
+	if len(known) == 0 || n <= len(known) {
+		return min(n, len(known))
 	}
-	rest := min(n, t.most) - len(known)
+	rest := n - len(known)
 	if p, ok := t.trained.(Peeker); ok {
 		rest = p.Peek(history, rest)
 	}
-	if rest <= 0 {
-		return 0 // the lookup itself proposes as much
-	}
-	return len(known) + rest
+	return len(known) + max(rest, 0)
 }
 
 // Features implements Featured.
 func (t *continued) Features(history []int32) Features {
-	_, f := t.begin(history, t.most)
+	_, f := t.begin(history)
 	return f
 }
 
 // Propose implements Draft.
 func (t *continued) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	known, _ := t.begin(history, n)
-	if len(known) == 0 {
+	n = min(n, t.most)
+	known, _ := t.begin(history)
+	switch {
+	case len(known) == 0:
 		return Proposal{}
+	case n <= len(known):
+		return certain(s, known[:n])
 	}
 	text := slices.Concat(history, known)
 	rest := t.trained.Propose(s, text, n-len(known))

@@ -86,6 +86,9 @@ func (d *DFlash) Taps() []int { return d.taps }
 // MaxDrafts implements Drafter.
 func (d *DFlash) MaxDrafts() int { return d.drafts }
 
+// Continues says that its drafts go on from guesses, see CanContinue.
+func (*DFlash) Continues() bool { return true }
+
 // Open implements Drafter.
 func (d *DFlash) Open(_ *mlx.Scope, o Options) (Draft, error) {
 	t := &dflash{DFlash: d, block: d.block, options: o, caches: o.Context, end: o.From}

@@ -108,7 +108,8 @@ type Proposal struct {
 	LogQ *mlx.Array
 
 	// Confidence is the share of the proposal that the drafter itself takes to be accepted, ()
-	// float32 from 0 to 1; nil if it does not say. A LogQ says it too, see Confidence.
+	// float32 from 0 to 1; nil if it does not say. A LogQ says it too, but all its V columns have to
+	// be read for that: see Confidence. It costs nothing where it is not evaluated.
 	Confidence *mlx.Array
 }
 

@@ -61,7 +61,8 @@ func (g guesses) proposal(s *mlx.Scope, hidden *mlx.Array, last int32) Proposal 
 	if b, ok := g.block.(PathBlock); ok && b.Candidates() > 0 {
 		return g.walk(s, b, hidden, x, last)
 	}
-	p := Proposal{N: x.Dim(0), Tokens: g.tokens(s, g.sampler.Choose(s, x, g.pos)), LogQ: x}
+	p := Proposal{N: x.Dim(0), Tokens: g.tokens(s, g.sampler.Choose(s, x, g.pos)), LogQ: x,
+		Confidence: Confidence(s, x)}
 	if g.ids != nil {
 		p.LogQ = g.spread(s, s.BroadcastTo(s.Reshape(g.ids, 1, x.Dim(1)), x.Shape()...), x)
 	}

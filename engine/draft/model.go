@@ -33,6 +33,9 @@ func (d *Model) Taps() []int { return nil }
 // MaxDrafts implements Drafter.
 func (d *Model) MaxDrafts() int { return MaxDepth }
 
+// Continues says that its drafts go on from guesses, see CanContinue.
+func (*Model) Continues() bool { return true }
+
 // Open implements Drafter. It evaluates nothing: the prompt is read as the target commits it.
 func (d *Model) Open(_ *mlx.Scope, o Options) (Draft, error) {
 	return &modelDraft{

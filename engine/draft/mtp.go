@@ -47,6 +47,9 @@ func (d *MTP) Taps() []int { return []int{d.target.Config().Layers} }
 // MaxDrafts implements Drafter.
 func (d *MTP) MaxDrafts() int { return MaxDepth }
 
+// Continues says that its drafts go on from guesses, see CanContinue.
+func (*MTP) Continues() bool { return true }
+
 // NewContext implements Keeper.
 func (d *MTP) NewContext(o cache.Options) cache.Stack { return d.head.NewCaches(o) }
 

@@ -44,6 +44,6 @@ func (g *guesses) walk(s *mlx.Scope, b PathBlock, hidden, x *mlx.Array, last int
 	from, to := s.Concat(0, path[:n]...), s.Concat(0, path[1:]...)
 	tokens := s.Reshape(s.TakeAlong(ids, s.Reshape(to, n, 1), -1), n)
 	taken := s.TakeAlong(edges, s.BroadcastTo(s.Reshape(from, n, 1, 1), n, 1, k), 1)
-	logQ := g.spread(s, ids, s.Add(likely, s.Reshape(taken, n, k)))
-	return Proposal{N: n, Tokens: tokens, LogQ: logQ}
+	scores := s.Add(likely, s.Reshape(taken, n, k))
+	return Proposal{N: n, Tokens: tokens, LogQ: g.spread(s, ids, scores), Confidence: Confidence(s, scores)}
 }
