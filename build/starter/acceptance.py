@@ -21,18 +21,18 @@ def accepted(drafter, target, ids, prompt, rows):
     _, taps = target.read(tokens, c.target_layer_ids)
     anchors = torch.arange(prompt, len(ids) - rows + 1)[None]
     known = torch.ones_like(anchors)
+    at = anchors[0, :, None] + torch.arange(1, rows)
+    labels, before = tokens[0, at], tokens[0, at - 1]
     with torch.autocast("cpu", dtype=torch.bfloat16):
         states = drafter.hidden(target, taps, tokens, anchors, known, rows)[0, :, 1:]  # (A, rows - 1, H)
         logits = F.linear(states, target.embedding[drafter.head_ids]).float()
-    at = anchors[0, :, None] + torch.arange(1, rows)
-    labels, before = tokens[0, at], tokens[0, at - 1]
-    if c.selector_rank:
-        # The token before is the right one wherever the drafts so far are: others do not count.
-        top = logits.topk(c.selector_top_k, dim=-1).indices
-        scores = logits.gather(-1, top) + drafter.candidate_selector.edges(states, before, drafter.head_ids[top])
-        chosen = top.gather(-1, scores.argmax(-1, keepdim=True))[..., 0]
-    else:
-        chosen = logits.argmax(-1)
+        if c.selector_rank:
+            # The token before is the right one wherever the drafts so far are: others do not count.
+            top = logits.topk(c.selector_top_k, dim=-1).indices
+            scores = logits.gather(-1, top) + drafter.candidate_selector.edges(states, before, drafter.head_ids[top])
+            chosen = top.gather(-1, scores.argmax(-1, keepdim=True))[..., 0]
+        else:
+            chosen = logits.argmax(-1)
     return (drafter.head_ids[chosen] == labels).int().cumprod(-1).sum(-1).numpy()
 
 
