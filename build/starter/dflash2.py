@@ -38,6 +38,7 @@ class Config:
     mask_token_id: int = 16  # <empty_output>
     target_layer_ids: tuple = (1, 8, 15, 22, 28)  # the tap of id i is what layer i puts out
     num_target_layers: int = 30
+    start_layers: tuple = (0, 1, 28, 29)  # of the target, for Drafter.start
     conv_kernel_size: int = 2  # 0 = a drafter without convolutions, as the first DFlash
     conv_group_size: int = 64
     selector_rank: int = 64  # 0 = a drafter without a selector
@@ -151,18 +152,20 @@ class Drafter(nn.Module):
 
     @torch.no_grad()
     def start(self, target, tokens):
-        """Copies the target's last layers, which have the drafter's shape. tokens (B, L) are a sample.
+        """Copies the target's first and last layers, which have the drafter's shape. tokens (B, L) are a sample.
 
-        Context rows are at first the last tap alone. The scales of queries and keys become those that
-        the sample has in the target.
+        Blocks begin as embeddings, which only first layers read well, and end under the target's head.
+        Context rows are at first the sum of the first tap and of the last one. The scales of queries
+        and keys become those that the sample has in the target.
         """
         c = self.config
         q, kv = c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim
         scales = target.scales(tokens)
         self.norm.weight.copy_(target.norm)
-        self.fc.weight.mul_(0.1)[:, -c.hidden_size :].add_(torch.eye(c.hidden_size))
-        for i, layer in enumerate(self.layers):
-            n = len(target.layers) - len(self.layers) + i
+        self.fc.weight.mul_(0.1)
+        for columns in (slice(c.hidden_size), slice(-c.hidden_size, None)):
+            self.fc.weight[:, columns].add_(torch.eye(c.hidden_size))
+        for n, layer in zip(c.start_layers, self.layers, strict=True):
             w = target.layers[n]
             qkv = w["qkv"].float() * w["input_norm"]  # a norm before it has weight 1 then
             attn = layer.self_attn

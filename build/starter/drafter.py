@@ -1,6 +1,6 @@
 """Trains the drafter on the starter's answers, many blocks of an answer in one forward.
 
-The target is frozen, and computes its taps and its own distributions again in each epoch.
+The target is frozen, and reads each text again in each epoch.
 
 The loss of a row has two parts, each twice: of the head's logits, and of the selector's scores.
 - MIX parts of cross entropy to the target's own distribution at that position, given the text
@@ -22,9 +22,11 @@ import answers
 from budget import Budget
 from muon import Muon
 
-SEQUENCES, ANCHORS = 4, 128  # a step; an answer: reading a text costs as much as a third of its blocks
-WIDTH = 192  # tokens; texts are padded to a multiple: each length costs torch.compile a program
-POOL = 64  # batches whose texts are sorted by length
+SEQUENCES, ANCHORS = 16, 24  # texts of a step, blocks of a text: many texts teach more than many blocks
+WIDTH = 256  # tokens; texts are padded to a multiple: each length costs torch.compile a program
+POOL = 16  # batches whose texts are sorted by length, and whose readings are kept
+REPLAYS = 3  # steps of each batch, with other blocks: reading a text costs more than its blocks
+SHORT_ROWS, SHORT = 4, 0.7  # rows of a block in the first share of the time: early rows decide most
 GAMMA = 4.0
 MIX = 0.5
 KNOWN = [0.8, 0.08, 0.08, 0.04]  # shares of blocks with 1, 2, 3 and 4 known tokens
@@ -42,15 +44,15 @@ def read(drafter, target, tokens):
         return *target.read(tokens, drafter.config.target_layer_ids), target.embedding[drafter.head_ids]
 
 
-def loss(drafter, target, reading, tokens, anchors, known, ends):
-    """Returns (loss, tokens a verify forward would yield by argmax) of blocks at anchors (B, A).
+def loss(drafter, target, reading, tokens, anchors, known, ends, rows):
+    """Returns (loss, tokens a verify forward would yield by argmax) of blocks of rows rows at anchors (B, A).
 
     The texts lie in tokens (B, L) and end before ends (B,). reading is that of tokens.
     """
     c = drafter.config
-    (B, A), rows, L = anchors.shape, c.block_size, tokens.shape[1]
+    L = tokens.shape[1]
     hidden, taps, head = reading
-    states = drafter.hidden(target, taps, tokens, anchors, known)[:, :, 1:].flatten(1, 2)  # (B, A (rows - 1), H)
+    states = drafter.hidden(target, taps, tokens, anchors, known, rows)[:, :, 1:].flatten(1, 2)  # (B, A (rows - 1), H)
     offsets = torch.arange(1, rows)
     positions = anchors[:, :, None] + offsets
     there = (positions < ends[:, None, None]) & (offsets >= known[:, :, None])
@@ -119,17 +121,22 @@ class Texts:
 
     def steps(self):
         """Returns the batches of an epoch."""
-        return len(self.texts) // SEQUENCES
+        return len(self.texts) // SEQUENCES * REPLAYS
 
     def batch(self, step):
-        """Returns (tokens (B, L), anchors (B, A), known (B, A), ends (B,)). Every text comes once an epoch."""
+        """Returns (number of the batch, tokens (B, L), anchors (B, A), known (B, A), ends (B,)).
+
+        Every text comes in REPLAYS steps of an epoch, which lie in the same pool.
+        """
         epoch, i = divmod(step, self.steps())
         order = random.Random(epoch).sample(range(len(self.texts)), len(self.texts))
-        pool = i // POOL * POOL * SEQUENCES
-        near = sorted(order[pool : pool + POOL * SEQUENCES], key=lambda n: len(self.texts[n][0]))
-        places = random.Random(f"{epoch} {pool}").sample(range(len(near) // SEQUENCES), len(near) // SEQUENCES)
-        at = places[i % POOL % len(places)] * SEQUENCES
-        texts = [self.texts[n] for n in near[at : at + SEQUENCES]]
+        pool, i = divmod(i, POOL * REPLAYS)
+        first = pool * POOL * SEQUENCES
+        near = sorted(order[first : first + POOL * SEQUENCES], key=lambda n: len(self.texts[n][0]))
+        batches = len(near) // SEQUENCES
+        replay, i = divmod(i, batches)
+        place = random.Random(f"{epoch} {pool} {replay}").sample(range(batches), batches)[i]
+        texts = [self.texts[n] for n in near[place * SEQUENCES : (place + 1) * SEQUENCES]]
         ends = np.array([len(tokens) for tokens, _ in texts])
         prompts = np.array([prompt for _, prompt in texts])
         tokens = np.zeros((SEQUENCES, -(-int(ends.max()) // WIDTH) * WIDTH), np.int64)
@@ -139,7 +146,23 @@ class Texts:
         where = rng.random((SEQUENCES, ANCHORS))
         anchors = prompts[:, None] + (where * (ends - 1 - prompts)[:, None]).astype(np.int64)  # one token after each at least
         known = rng.choice(len(KNOWN), (SEQUENCES, ANCHORS), p=KNOWN) + 1
-        return tuple(torch.from_numpy(a) for a in (tokens, anchors, known, ends))
+        return epoch * len(self.texts) + first + place, *(torch.from_numpy(a) for a in (tokens, anchors, known, ends))
+
+
+class Readings:
+    """What the target made of the texts of a pool, each batch read once."""
+
+    def __init__(self, drafter, target):
+        self.read = functools.partial(read, drafter, target)
+        self.kept = {}  # by the number of the batch
+
+    def of(self, number, tokens):
+        if number not in self.kept:
+            if len(self.kept) >= POOL:
+                self.kept.clear()
+            few = [self.read(part) for part in tokens.split(4)]  # more at once would not be read faster
+            self.kept[number] = *(torch.cat(parts) for parts in list(zip(*few))[:2]), few[0][2]
+        return self.kept[number]
 
 
 def train(drafter, target, texts, path, minutes, log=print):
@@ -147,12 +170,14 @@ def train(drafter, target, texts, path, minutes, log=print):
     opts = optimizers(drafter)
     budget = Budget(path, drafter, opts, minutes, log)
     step_loss = torch.compile(functools.partial(loss, drafter, target), dynamic=False)
-    readings = torch.compile(functools.partial(read, drafter, target), dynamic=False)
+    readings = Readings(drafter, target)
     losses, yields = [], []
     for step in budget:
-        batch = texts.batch(step)
+        number, tokens, anchors, known, ends = texts.batch(step)
+        rows = SHORT_ROWS if budget.seconds < SHORT * 60 * minutes else drafter.config.block_size
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            value, tokens_per_verify = step_loss(readings(batch[0]), *batch)
+            reading = readings.of(number, tokens)
+            value, tokens_per_verify = step_loss(reading, tokens, anchors, known.clamp(max=rows - 1), ends, rows)
         value.backward()
         torch.nn.utils.clip_grad_norm_(drafter.parameters(), 1.0)
         for opt in opts:

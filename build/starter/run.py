@@ -49,7 +49,6 @@ def arguments():
     parser.add_argument("--held-out", type=int, default=60_000, help="answered tokens to measure on (%(default)s)")
     parser.add_argument("--minutes", type=float, default=240, help="training time in all (%(default)s)")
     parser.add_argument("--head", type=int, default=16384, help="tokens that can be guessed (%(default)s)")
-    parser.add_argument("--layers", type=int, default=Config.num_hidden_layers, help="(%(default)s)")
     parser.add_argument("--rank", type=int, default=Config.selector_rank, help="of the selector (%(default)s)")
     parser.add_argument("--parts", type=int, help="parts of the answers to learn from (all)")
     parser.add_argument("--first", action="store_true", help="a first DFlash, without convolutions and selector, for comparison")
@@ -85,8 +84,8 @@ class Recipe:
         """Returns (the config asked for, its name in the cache)."""
         a = self.args
         if a.first:
-            return Config(num_hidden_layers=a.layers, conv_kernel_size=0, selector_rank=0), f"first-layers{a.layers}-head{a.head}"
-        return Config(num_hidden_layers=a.layers, selector_rank=a.rank), f"layers{a.layers}-rank{a.rank}-head{a.head}"
+            return Config(conv_kernel_size=0, selector_rank=0), f"first-head{a.head}"
+        return Config(selector_rank=a.rank), f"rank{a.rank}-head{a.head}"
 
     def head(self):
         """Returns the ids of the most frequent tokens of answers, ascending. They are chosen once."""
@@ -117,7 +116,7 @@ class Recipe:
         target, texts = Target(self.args.starter), drafter.Texts(self.folder("answers"), self.args.parts)
         model, path = self.fresh()
         if not os.path.exists(path):
-            model.start(target, texts.batch(0)[0])
+            model.start(target, texts.batch(0)[1][:4])
         log(f"{len(texts.texts)} answers, {texts.answered()} tokens; {sum(p.numel() for p in model.parameters())} parameters")
         drafter.train(model, target, texts, path, self.args.minutes, log)
 
