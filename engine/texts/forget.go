@@ -77,7 +77,7 @@ func (s *Store) Would(which Which) (Amount, error) {
 	s.Settle()
 	s.files.Lock()
 	defer s.files.Unlock()
-	gone, err := s.without(which, func(string, Owner, []record) error { return nil })
+	gone, _, err := s.without(which, func(string, Owner, []record) error { return nil })
 	return gone, err
 }
 
@@ -94,33 +94,19 @@ func (s *Store) Forget(which Which) (Amount, error) {
 	s.Settle() // what ended before is added, and found below
 	s.files.Lock()
 	defer s.files.Unlock()
-	gone, err := s.without(which, func(path string, owner Owner, rest []record) error {
-		var err error
+	gone, held, err := s.without(which, func(path string, owner Owner, rest []record) error {
 		if len(rest) > 0 {
-			err = writeFile(path, owner, rest)
-		} else {
-			err = os.Remove(path)
+			return writeFile(path, owner, rest)
 		}
-		if err != nil {
-			return err
-		}
-		if m := s.opened(owner); m != nil && m.path == path {
-			m.fill(rest)
-		}
-		return nil
+		return os.Remove(path)
 	})
 	for _, m := range s.allOpened() {
-		if m.unwritten { // its texts are in no file, so nothing says which of them stay
+		// Of texts that are in no file, nothing says which of them stay.
+		if m.unwritten || m.kept != held[m.path] {
 			s.load(m)
 		}
 	}
 	return gone, err
-}
-
-func (s *Store) opened(o Owner) *memory {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open[o]
 }
 
 func (s *Store) allOpened() []*memory {
@@ -129,19 +115,24 @@ func (s *Store) allOpened() []*memory {
 	return slices.Collect(maps.Values(s.open))
 }
 
+// changed stands for the number of tokens in a file that without has changed.
+const changed = -1
+
 // without calls change with the records that stay of each file that has chosen ones, and counts
-// those.
+// those. held has the tokens of each file that is as it was.
 func (s *Store) without(which Which, change func(path string, owner Owner, rest []record) error) (
-	gone Amount, err error) {
+	gone Amount, held map[string]int, err error) {
+	held = map[string]int{}
 	paths, err := s.paths()
 	if err != nil {
-		return gone, err
+		return gone, held, err
 	}
 	for _, path := range paths {
 		owner, list, bytes, err := readFile(path, true)
+		held[path] = changed
 		if err != nil && owner == (Owner{}) {
 			if err := change(path, owner, nil); err != nil {
-				return gone, fmt.Errorf("a memory of texts cannot be removed: %w", err)
+				return gone, held, fmt.Errorf("a memory of texts cannot be removed: %w", err)
 			}
 			continue
 		}
@@ -155,14 +146,15 @@ func (s *Store) without(which Which, change func(path string, owner Owner, rest 
 			}
 		}
 		if len(rest) == len(list) && err == nil { // else nobody knows what the rest of it holds
+			held[path] = tokens
 			continue
 		}
 		gone.Bytes += bytes * int64(tokens-countTokens(rest)) / int64(max(1, tokens))
 		if err := change(path, owner, rest); err != nil {
-			return gone, fmt.Errorf("a memory of texts cannot be changed: %w", err)
+			return gone, held, fmt.Errorf("a memory of texts cannot be changed: %w", err)
 		}
 	}
-	return gone, nil
+	return gone, held, nil
 }
 
 func countTokens(list []record) (n int) {

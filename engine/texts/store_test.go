@@ -178,6 +178,61 @@ func TestForget(t *testing.T) {
 	}
 }
 
+// A memory in the process forgets too when its file is gone, is another one or is damaged.
+func TestForgetWithoutTheFile(t *testing.T) {
+	all := func(Owner, Origin) bool { return true }
+	none := func(Owner, Origin) bool { return false }
+	for _, c := range []struct {
+		name   string
+		change func(path string, data []byte) error
+		which  Which
+	}{
+		{"gone", func(path string, _ []byte) error { return os.Remove(path) }, all},
+		{"a damaged head", func(path string, data []byte) error {
+			data[30] ^= 1
+			return os.WriteFile(path, data, 0o600)
+		}, all},
+		{"another client's", func(path string, _ []byte) error {
+			return writeFile(path, bob, []record{{Count: 9, tokens: ids("Bob's one")}})
+		}, none},
+	} {
+		s := openStore(t, t.TempDir())
+		s.say(ada, Origin{Run: 1}, "first ", "one two three")
+		path := s.file(t, ada)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.change(path, data); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Forget(c.which); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		for _, context := range []string{"one two", "Bob's"} {
+			if got := s.guess(ada, context); got != "" {
+				t.Errorf("%s: guessed %q of a forgotten text", c.name, got)
+			}
+		}
+	}
+	// The file is gone, and a new one has come in its place.
+	s := openStore(t, t.TempDir())
+	s.say(ada, Origin{Run: 1}, "first ", "one two three")
+	if err := os.Remove(s.file(t, ada)); err != nil {
+		t.Fatal(err)
+	}
+	s.say(ada, Origin{Run: 2}, "second ", "four five six")
+	if _, err := s.Forget(func(_ Owner, o Origin) bool { return o.Run == 1 }); err != nil {
+		t.Error(err)
+	}
+	if got := s.guess(ada, "one two"); got != "" {
+		t.Errorf("guessed %q of a forgotten text", got)
+	}
+	if got := s.guess(ada, "four five"); got != " six" {
+		t.Errorf("guessed %q of a text that stays", got)
+	}
+}
+
 // A request that is open when something is forgotten leaves nothing. One that comes later does.
 func TestRequestInFlightLeavesNothingAfterForget(t *testing.T) {
 	s := openStore(t, t.TempDir())
@@ -345,7 +400,7 @@ func TestIdleMemoryLeaves(t *testing.T) {
 	u.Add(Text{Tokens: ids("hello world")})
 	u.Close()
 	s.Settle()
-	for deadline := time.Now().Add(5 * time.Second); s.opened(ada) != nil; {
+	for deadline := time.Now().Add(5 * time.Second); len(s.allOpened()) > 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("it stays")
 		}
