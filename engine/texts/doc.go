@@ -25,7 +25,8 @@
 // a length and a checksum. It holds one text's new tokens and where they come from. So Forget can
 // take out those of a model, a client or a day. Texts are appended by a goroutine of the store:
 // no request waits for a disk, and a crash loses the last text at most. Records from the first
-// damaged one on are dropped, and the log says why. A foreign file is replaced.
+// damaged one on are dropped, and the log says why. A foreign file is replaced. A file that cannot be
+// read at the moment stays as it is.
 //
 // A memory is read when its client first asks, beside the request, which guesses nothing from it
 // until it is there. It leaves the process when its client has been idle for Options.Idle.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -162,15 +163,32 @@ func parse(data []byte, withTokens bool) (owner Owner, list []record, err error)
 	return owner, list, err
 }
 
-// readFile reads a file of texts. A missing file is one without texts; otherwise the error says
-// what is wrong with the file, and list has what is good of it.
-func readFile(path string, withTokens bool) (owner Owner, list []record, bytes int64, err error) {
-	data, err := disk.ReadFile(path, maxFile)
+// A content is what a file of texts holds.
+type content struct {
+	owner  Owner
+	list   []record // before the first damaged one
+	bytes  int64
+	damage error // what is wrong with the file, nil if it is whole
+}
+
+// readFile reads a file of texts. An error says that it could not be read, which does not tell
+// whether it is good.
+func readFile(path string, withTokens bool) (c content, err error) {
+	f, err := disk.Open(path)
 	if err != nil {
-		return owner, nil, 0, err
+		return c, err
 	}
-	owner, list, err = parse(data, withTokens)
-	return owner, list, int64(len(data)), err
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return c, err
+	}
+	if c.bytes = int64(len(data)); c.bytes > maxFile {
+		c.damage = fmt.Errorf("it is larger than %d MiB", maxFile>>20)
+		return c, nil
+	}
+	c.owner, c.list, c.damage = parse(data, withTokens)
+	return c, nil
 }
 
 // writeFile writes a file of texts completely or not at all, for its owner only.

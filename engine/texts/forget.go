@@ -34,15 +34,11 @@ func (s *Store) List() ([]Kept, error) {
 	paths, err := s.paths()
 	var all []Kept
 	for _, path := range paths {
-		owner, list, bytes, err := readFile(path, false)
-		if err != nil {
+		c, err := readFile(path, false)
+		if err != nil || c.damage != nil {
 			continue // its next use says why
 		}
-		k := Kept{owner, Amount{Texts: len(list), Bytes: bytes}}
-		for _, r := range list {
-			k.Tokens += r.added()
-		}
-		all = append(all, k)
+		all = append(all, Kept{c.owner, Amount{len(c.list), countTokens(c.list), c.bytes}})
 	}
 	return all, err
 }
@@ -82,8 +78,8 @@ func (s *Store) Would(which Which) (Amount, error) {
 }
 
 // Forget removes texts, from memory and from the files. Requests that are open now add nothing any
-// more. A file whose owner cannot be read is removed, because nobody knows what is in it. After an
-// error some may be gone.
+// more. A file with a damaged owner is removed, because nobody knows what is in it. A file that
+// cannot be read at the moment stays. After an error all but what it names are gone.
 func (s *Store) Forget(which Which) (Amount, error) {
 	if s == nil {
 		return Amount{}, nil
@@ -103,6 +99,7 @@ func (s *Store) Forget(which Which) (Amount, error) {
 	for _, m := range s.allOpened() {
 		// Of texts that are in no file, nothing says which of them stay.
 		if m.unwritten || m.kept != held[m.path] {
+			m.fill(nil)
 			s.load(m)
 		}
 	}
@@ -119,7 +116,8 @@ func (s *Store) allOpened() []*memory {
 const changed = -1
 
 // without calls change with the records that stay of each file that has chosen ones, and counts
-// those. held has the tokens of each file that is as it was.
+// those. held has the tokens of each file that is as it was. An error does not keep it from the
+// other files.
 func (s *Store) without(which Which, change func(path string, owner Owner, rest []record) error) (
 	gone Amount, held map[string]int, err error) {
 	held = map[string]int{}
@@ -128,33 +126,34 @@ func (s *Store) without(which Which, change func(path string, owner Owner, rest 
 		return gone, held, err
 	}
 	for _, path := range paths {
-		owner, list, bytes, err := readFile(path, true)
 		held[path] = changed
-		if err != nil && owner == (Owner{}) {
-			if err := change(path, owner, nil); err != nil {
-				return gone, held, fmt.Errorf("a memory of texts cannot be removed: %w", err)
-			}
+		c, e := readFile(path, true)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("a memory of texts cannot be read, and stays: %w", e))
 			continue
 		}
 		var rest []record
-		tokens := 0
-		for _, r := range list {
-			if tokens += r.added(); which(owner, r.Origin) {
-				gone.Texts, gone.Tokens = gone.Texts+1, gone.Tokens+r.added()
+		var chosen Amount
+		for _, r := range c.list {
+			if which(c.owner, r.Origin) {
+				chosen.Texts, chosen.Tokens = chosen.Texts+1, chosen.Tokens+r.added()
 			} else {
 				rest = append(rest, r)
 			}
 		}
-		if len(rest) == len(list) && err == nil { // else nobody knows what the rest of it holds
+		tokens := countTokens(c.list)
+		if chosen.Texts == 0 && c.damage == nil { // else nobody knows what the rest of it holds
 			held[path] = tokens
 			continue
 		}
-		gone.Bytes += bytes * int64(tokens-countTokens(rest)) / int64(max(1, tokens))
-		if err := change(path, owner, rest); err != nil {
-			return gone, held, fmt.Errorf("a memory of texts cannot be changed: %w", err)
+		if e := change(path, c.owner, rest); e != nil {
+			err = errors.Join(err, fmt.Errorf("a memory of texts cannot be changed: %w", e))
+			continue
 		}
+		gone.Texts, gone.Tokens = gone.Texts+chosen.Texts, gone.Tokens+chosen.Tokens
+		gone.Bytes += c.bytes * int64(chosen.Tokens) / int64(max(1, tokens))
 	}
-	return gone, held, nil
+	return gone, held, err
 }
 
 func countTokens(list []record) (n int) {

@@ -29,8 +29,9 @@ type memory struct {
 	owner Owner
 	path  string
 
-	users int       // guarded by the store's lock
-	used  time.Time // likewise
+	users  int       // guarded by the store's lock
+	used   time.Time // likewise
+	unread bool      // likewise; its file is to be read by the next Open
 
 	mu     sync.RWMutex
 	corpus *corpus // nil until the file was read

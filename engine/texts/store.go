@@ -1,6 +1,7 @@
 package texts
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -75,8 +76,11 @@ func (s *Store) Open(o Owner, from Origin) *Use {
 	m := s.open[o]
 	if m == nil {
 		s.leaveRoom()
-		m = &memory{owner: o, path: filepath.Join(s.o.Dir, fileName(o))}
+		m = &memory{owner: o, path: filepath.Join(s.o.Dir, fileName(o)), unread: true}
 		s.open[o] = m
+	}
+	if m.unread {
+		m.unread = false
 		s.do(func() { s.load(m) })
 	}
 	m.users++
@@ -143,23 +147,32 @@ func (s *Store) Settle() {
 	}
 }
 
-// load reads a memory's file. It is a job.
+// load reads a memory's file. It is a job. A file that cannot be read stays as it is, and so does
+// the memory. The next Open tries again.
 func (s *Store) load(m *memory) {
-	owner, list, _, err := readFile(m.path, true)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	} else if err == nil && owner != m.owner {
-		list, err = nil, errors.New("it holds another client's texts")
-	}
-	if err != nil {
-		s.o.Logger.Warn("a memory of texts is damaged, and begins again after what is good of it",
-			"file", m.path, "texts", len(list), "error", err)
-		if owner != m.owner {
-			list = nil
+	c, err := readFile(m.path, true)
+	unread := err != nil && !errors.Is(err, fs.ErrNotExist)
+	s.mu.Lock()
+	m.unread = unread
+	s.mu.Unlock()
+	switch {
+	case unread && m.corpus != nil:
+		return
+	case unread:
+		s.o.Logger.Warn("a memory of texts cannot be read now, and begins without what its file has",
+			"file", m.path, "error", err)
+	case err == nil && (c.damage != nil || c.owner != m.owner):
+		if c.damage == nil {
+			c.damage = errors.New("it holds another client's texts")
 		}
-		s.tell(writeFile(m.path, m.owner, list))
+		if c.owner != m.owner {
+			c.list = nil
+		}
+		s.o.Logger.Warn("a memory of texts is damaged, and begins again after what is good of it",
+			"file", m.path, "texts", len(c.list), "error", c.damage)
+		s.tell(writeFile(m.path, m.owner, c.list))
 	}
-	m.fill(list)
+	m.fill(c.list)
 }
 
 // add adds a text to a memory and its file. It is a job.
@@ -192,11 +205,11 @@ func (s *Store) add(m *memory, t Text, from Origin) {
 
 // shorten rewrites a memory's file with the newest texts.
 func (s *Store) shorten(m *memory) error {
-	_, list, _, err := readFile(m.path, true)
-	if err != nil {
+	c, err := readFile(m.path, true)
+	if err = cmp.Or(err, c.damage); err != nil {
 		return err
 	}
-	tokens, bytes := 0, 0
+	list, tokens, bytes := c.list, 0, 0
 	for i, r := range slices.Backward(list) {
 		tokens += r.added()
 		if bytes += r.bytes; tokens > MaxTokens || bytes > rewriteBytes/2 {

@@ -2,6 +2,7 @@ package texts
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -309,6 +310,35 @@ func TestDamagedFileIsReplaced(t *testing.T) {
 		if s = openStore(t, s.dir); s.guess(ada, "seven eight") == "" || s.log.Len() > 0 {
 			t.Errorf("%s: nothing is kept after that; %s", c.name, s.log)
 		}
+	}
+}
+
+// A file that cannot be read for a moment is as it was after it, and its memory comes back.
+func TestFileThatCannotBeReadStays(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	s.say(ada, Origin{}, "first ", "one two three")
+	s.say(bob, Origin{}, "second ", "four five six")
+	path, aside := s.file(t, ada), filepath.Join(s.dir, "aside")
+	if err := errors.Join(os.Rename(path, aside), os.Symlink(path, path)); err != nil {
+		t.Fatal(err) // a link to itself cannot be followed
+	}
+	s = openStore(t, s.dir)
+	if got := s.guess(ada, "one two"); got != "" || !strings.Contains(s.log.String(), "cannot be read") {
+		t.Errorf("guessed %q; the log has %q", got, s.log)
+	}
+	gone, err := s.Forget(func(Owner, Origin) bool { return true })
+	if want := len("second four five six"); err == nil || gone.Tokens != want {
+		t.Errorf("%d tokens are forgotten, want %d; %v", gone.Tokens, want, err)
+	}
+	s.say(bob, Origin{}, "third ", "seven eight nine")
+	if target, err := os.Readlink(path); target != path {
+		t.Errorf("what could not be read was changed: %q, %v", target, err)
+	}
+	if err := errors.Join(os.Remove(path), os.Rename(aside, path)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.guess(ada, "one two"); got != " three" {
+		t.Errorf("guessed %q when the file can be read again", got)
 	}
 }
 
