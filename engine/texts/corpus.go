@@ -15,7 +15,8 @@ const (
 	// over all of the memory, so each costs two cache misses.
 	maxCompared = 32
 
-	// boundary stands between two texts. No token has this id.
+	// boundary stands before a text. No token has this id, or a smaller one: before a text with n
+	// lead tokens stands boundary - n.
 	boundary = -1
 )
 
@@ -33,6 +34,7 @@ type corpus struct {
 	ring  []int32
 	end   int // tokens ever added
 	start int // of the text that is being added
+	lead  int // tokens of it that come without n-grams
 	index [len(orders)]chain
 }
 
@@ -76,10 +78,20 @@ func (c *corpus) bytes() int64 {
 	return 4 * int64(n)
 }
 
+// begin adds the boundary before a text. Its first tokens, so many as lead, are there for the
+// n-grams of those after them alone: they are indexed where they were said first.
+func (c *corpus) begin(lead int) { c.add(boundary - int32(lead)) }
+
 // add adds a token, or a boundary.
 func (c *corpus) add(token int32) {
-	c.addLead(token)
-	if token == boundary {
+	c.ring[c.end&(len(c.ring)-1)] = token
+	c.end++
+	if token <= boundary {
+		c.start, c.lead = c.end, int(boundary-token)
+		return
+	}
+	if c.lead > 0 {
+		c.lead--
 		return
 	}
 	mask := len(c.ring) - 1
@@ -91,15 +103,6 @@ func (c *corpus) add(token int32) {
 		h := c.hash(c.end, n)
 		x.prev[c.end&mask] = x.head[h]
 		x.head[h] = int32(c.end)
-	}
-}
-
-// addLead adds a token that is there for the n-grams of those after it, or a boundary.
-func (c *corpus) addLead(token int32) {
-	c.ring[c.end&(len(c.ring)-1)] = token
-	c.end++
-	if token == boundary {
-		c.start = c.end
 	}
 }
 
@@ -142,7 +145,7 @@ func (c *corpus) find(s *search, context []int32) {
 			if e == 0 || e-n < c.oldest() {
 				break
 			}
-			if m := c.agree(e, context); m >= max(n, s.match) && e < c.end && c.at(e) != boundary {
+			if m := c.agree(e, context); m >= max(n, s.match) && c.next(e) != boundary {
 				if m > s.match {
 					s.n, s.match = 0, m
 				}
@@ -213,5 +216,5 @@ func (c *corpus) next(p int) int32 {
 	if p >= c.end {
 		return boundary
 	}
-	return c.at(p)
+	return max(boundary, c.at(p))
 }

@@ -116,9 +116,9 @@ func (m *memory) isNew(t Text, o Origin) record {
 func (m *memory) take(r record) {
 	m.makeRoom(len(r.tokens) + 1)
 	m.mu.Lock()
-	m.corpus.add(boundary)
+	m.corpus.begin(r.Lead)
 	for _, token := range r.tokens[:r.Lead] {
-		m.corpus.addLead(token)
+		m.corpus.add(token)
 	}
 	m.mu.Unlock()
 	h, tokens := r.Hash, r.tokens[r.Lead:]

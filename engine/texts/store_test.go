@@ -342,6 +342,36 @@ func TestFileThatCannotBeReadStays(t *testing.T) {
 	}
 }
 
+// The tokens before a text's new part count once, whether the memory has grown or was read again.
+func TestLeadTokensCountOnce(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	s.say(ada, Origin{}, "[say] one two three", "")
+	s.say(ada, Origin{}, "[say] one two three", " four five")
+	check := func(when string) {
+		u := s.Open(ada, Origin{})
+		defer u.Close()
+		s.Settle()
+		for context, want := range map[string]Match{
+			"o thre": {Length: 6, Count: 1, Share: 1}, "three fo": {Length: 8, Count: 1, Share: 1},
+		} {
+			if _, got := u.Find(ids(context), nil, 8, 0); got != want {
+				t.Errorf("%s: %q has %+v, want %+v", when, context, got, want)
+			}
+		}
+	}
+	check("at first")
+	u := s.Open(ada, Origin{})
+	long := make([]int32, smallest)
+	for i := range long {
+		long[i] = int32(1000 + i)
+	}
+	u.Add(Text{Tokens: long})
+	u.Close()
+	check("in a larger ring")
+	s = openStore(t, s.dir)
+	check("after a restart")
+}
+
 // What cannot be written is remembered until the program ends, and forgotten with the rest.
 func TestFolderThatCannotBeWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "texts")
