@@ -71,6 +71,9 @@ func appendRecord(list []byte, info any, tokens []int32) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(text) > maxInfo {
+		return nil, fmt.Errorf("a text's description has %d bytes; a record takes %d", len(text), maxInfo)
+	}
 	start := len(list)
 	list = append(list, make([]byte, recordHead)...)
 	list = binary.AppendUvarint(list, uint64(len(text)))

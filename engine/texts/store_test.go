@@ -518,6 +518,26 @@ func TestNoStoreRemembersNothing(t *testing.T) {
 	}
 }
 
+// What could not be read again is not written, and the file stays whole.
+func TestLongDescriptionIsNotWritten(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	s.say(ada, Origin{}, "first ", "one two three")
+	s.say(ada, Origin{Model: strings.Repeat("m", maxInfo)}, "second ", "four five six")
+	if !strings.Contains(s.log.String(), "description") {
+		t.Errorf("the log has %q", s.log)
+	}
+	s.say(ada, Origin{}, "third ", "seven eight nine")
+	s = openStore(t, s.dir)
+	for context, want := range map[string]string{"one two": " three", "four five": "", "seven eight": " nine"} {
+		if got := s.guess(ada, context); got != want {
+			t.Errorf("%q goes on with %q, want %q", context, got, want)
+		}
+	}
+	if s.log.Len() > 0 {
+		t.Error(s.log)
+	}
+}
+
 // Whatever a file holds, it is refused or read, and what is read can be written and read again.
 func FuzzFile(f *testing.F) {
 	data, err := appendRecord([]byte(magic), ada, nil)
@@ -545,6 +565,9 @@ func FuzzFile(f *testing.F) {
 				if err == nil {
 					again, err = appendRecord(again, r, r.tokens)
 				}
+			}
+			if err != nil && strings.Contains(err.Error(), "description") {
+				continue // JSON that is written escapes more than what was read
 			}
 			if err != nil {
 				t.Fatal(err)
