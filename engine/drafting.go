@@ -22,7 +22,8 @@ func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 	if depth := t.req.Speculation.Depth; t.limit < 2 || depth != nil && *depth == 0 {
 		return // the prompt gives the only token, or no round has drafts
 	}
-	for i, d := range e.opts.Drafters {
+	for _, i := range e.openingOrder() {
+		d := e.opts.Drafters[i]
 		if !e.wanted(t, d) && !e.joins(t) {
 			continue
 		}
@@ -34,7 +35,6 @@ func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 				Context:    e.restoreContext(s, t, i),
 				Prediction: t.req.Prediction,
 				Texts:      t.texts(),
-				Alone:      cmp.Or(t.req.Speculation.Drafter, Auto) != Auto,
 				Sampler:    t.sampler,
 				Caches:     e.contextOptions(t.maxPositions()),
 				Lookups:    lookups,
@@ -73,11 +73,24 @@ func (e *Engine) joins(t *task) bool {
 	})
 }
 
-// parts returns the drafts of a task that d goes on from, none for most drafters. Those drafters
-// come before d.
+// openingOrder returns the places of the drafters, each after those whose drafts it goes by.
+func (e *Engine) openingOrder() (order []int) {
+	var last []int
+	for i, d := range e.opts.Drafters {
+		switch d.(type) {
+		case draft.Memory, *draft.Continued:
+			last = append(last, i)
+		default:
+			order = append(order, i)
+		}
+	}
+	return append(order, last...)
+}
+
+// parts returns the drafts of a task that d goes by, none for most drafters. They are open.
 func (e *Engine) parts(t *task, d draft.Drafter) (lookups []draft.Lookup, trained draft.Draft) {
-	c, ok := d.(*draft.Continued)
-	if !ok {
+	c, continues := d.(*draft.Continued)
+	if _, remembers := d.(draft.Memory); !continues && !remembers {
 		return nil, nil
 	}
 	for i, other := range e.opts.Drafters {
@@ -86,7 +99,7 @@ func (e *Engine) parts(t *task, d draft.Drafter) (lookups []draft.Lookup, traine
 		if l, ok := t.drafts[i].(draft.Lookup); ok && !predicts {
 			lookups = append(lookups, l)
 		}
-		if other.Name() == c.Trained().Name() {
+		if continues && other.Name() == c.Trained().Name() {
 			trained = t.drafts[i]
 		}
 	}

@@ -65,3 +65,24 @@ func TestClientIsDraftedFromItsEarlierTexts(t *testing.T) {
 	}
 	check("after it was forgotten", ask("Ada", Request{}), false)
 }
+
+// A lookup in the request's own text and one in the client's earlier texts are two drafters. What
+// stands in the request's own is the first one's, whatever the order in which they come.
+func TestMemoryLeavesTheOwnTextToTheNgrams(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Memory{},
+		draft.Ngram{}}})
+	store := texts.NewStore(texts.Options{Dir: t.TempDir()})
+	prompt := make([]int32, 60)
+	for i := range prompt {
+		prompt[i] = int32(i % 40)
+	}
+	for name, want := range map[string]string{Auto: "ngram", "memory": "memory"} {
+		u := store.Open(texts.Owner{Tokenizer: "bytes"}, texts.Origin{})
+		_, _, stats := f.run(t, Request{Prompt: prompt, MaxTokens: new(50), Texts: u,
+			Speculation: Speculation{Drafter: name, Depth: new(7)}})
+		u.Close()
+		if stats.Drafter != want || stats.Accepted < 30 {
+			t.Errorf("%s: %q drafted, and %d tokens stand", name, stats.Drafter, stats.Accepted)
+		}
+	}
+}

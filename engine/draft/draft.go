@@ -31,12 +31,11 @@ type Options struct {
 	Context    cache.Stack     // a Keeper's restored context, which the draft takes; nil if it is lost
 	Prediction []int32         // tokens that the client expects to be generated, or nil
 	Texts      *texts.Use      // what the client's earlier requests said, or nil
-	Alone      bool            // the request asks for this drafter and no other
 	Sampler    *sample.Sampler // draws proposals; the request's own
 	Caches     cache.Options
 
-	// Drafts of the same request, which a Continued joins: its lookups and that of its trained
-	// drafter.
+	// Drafts of the same request: the lookups, for a Continued and a Memory, and that of a
+	// Continued's trained drafter.
 	Lookups []Lookup
 	Trained Draft
 

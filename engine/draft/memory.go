@@ -12,8 +12,8 @@ import (
 // The longest suffix wins, in the memory or in the request's own text, where both are equally long
 // in the request's own: on source and prose that gave more tokens per verify than either alone, or
 // than any other way to settle between them. Beside an Ngram, which drafts from the request's own
-// text, a Memory proposes only where its match is the longer one. So each learns how good its own
-// guesses are.
+// text and whose draft is among Options.Lookups, a Memory proposes only where its match is the
+// longer one. So each learns how good its own guesses are, and the text is indexed once.
 type Memory struct{}
 
 // Name returns memory.
@@ -30,15 +30,22 @@ func (Memory) Open(_ *mlx.Scope, o Options) (Draft, error) {
 	if o.Texts == nil {
 		return nil, nil
 	}
-	return &memoryDraft{texts: o.Texts, own: newNgramDraft(), alone: o.Alone,
-		buffer: make([]int32, 0, MaxDepth)}, nil
+	d := &memoryDraft{texts: o.Texts, buffer: make([]int32, 0, MaxDepth)}
+	for _, l := range o.Lookups {
+		if own, ok := l.(*ngramDraft); ok {
+			d.own = own
+			return d, nil
+		}
+	}
+	d.own, d.alone = newNgramDraft(), true
+	return d, nil
 }
 
 // A memoryDraft is the Memory's draft of one request.
 type memoryDraft struct {
 	texts *texts.Use
-	own   *ngramDraft
-	alone bool // no other draft proposes from the request's own text
+	own   *ngramDraft // of the request's own text
+	alone bool        // own is no other's draft, so what it finds is proposed here
 
 	searched int // length of the history that found and features belong to
 	found    []int32

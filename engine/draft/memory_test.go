@@ -8,8 +8,8 @@ import (
 
 var _ Featured = (*memoryDraft)(nil)
 
-// remembering opens the draft of a client that said some texts.
-func remembering(t *testing.T, alone bool, said ...string) *memoryDraft {
+// remembering opens the draft of a client that said some texts, beside the request's lookups.
+func remembering(t *testing.T, lookups []Lookup, said ...string) *memoryDraft {
 	t.Helper()
 	store := texts.NewStore(texts.Options{Dir: t.TempDir()})
 	o := texts.Owner{Tokenizer: "runes"}
@@ -21,7 +21,7 @@ func remembering(t *testing.T, alone bool, said ...string) *memoryDraft {
 	u := store.Open(o, texts.Origin{})
 	t.Cleanup(u.Close)
 	store.Settle()
-	d, err := Memory{}.Open(nil, Options{Texts: u, Alone: alone})
+	d, err := Memory{}.Open(nil, Options{Texts: u, Lookups: lookups})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +44,15 @@ func TestMemoryProposesWhatTheClientSaid(t *testing.T) {
 		{"the most frequent", "xabc", []string{"-abc1", "+abc2", "=abc2."}, "2.", "2.",
 			Features{3, 3, 2. / 3}},
 	} {
-		for _, alone := range []bool{true, false} {
-			d := remembering(t, alone, c.said...)
-			want := c.beside
-			if alone {
-				want = c.alone
+		for _, beside := range []bool{false, true} {
+			want := c.alone
+			var lookups []Lookup
+			if beside {
+				want, lookups = c.beside, []Lookup{newNgramDraft()}
+			}
+			d := remembering(t, lookups, c.said...)
+			if beside && d.own != lookups[0] {
+				t.Errorf("%s: the request's own text is indexed twice", c.name)
 			}
 			if got := d.Peek(ids(c.history), 4); got != len(want) {
 				t.Errorf("%s: Peek says %d, want %d", c.name, got, len(want))
