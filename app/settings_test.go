@@ -13,6 +13,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/app/settings"
+	"tandem/engine/texts"
 	"tandem/models/hub"
 )
 
@@ -293,8 +294,8 @@ func TestCheckpointBudgetAboveTheMachineIsRefused(t *testing.T) {
 			st.Settings.CheckpointMemory != 3<<30 {
 			t.Errorf("with 4 GiB: %+v, %v", st.Settings, err)
 		}
-		if r.pool.CheckpointBytes() != 1<<30 || r.pool.Room() != 1<<30 {
-			t.Errorf("checkpoints get %d bytes and models %d, want 1 GiB each",
+		if r.pool.CheckpointBytes() != 1<<30 || r.pool.Room() != 1<<30-texts.MaxBytes {
+			t.Errorf("checkpoints get %d bytes and models %d, want 1 GiB each, less what texts take",
 				r.pool.CheckpointBytes(), r.pool.Room())
 		}
 	})
@@ -310,7 +311,7 @@ func TestStartAcceptsFlagsWithTooHighBudgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if a.pool.CheckpointBytes() != 3<<30 || a.pool.Room() != 3<<30 ||
+	if a.pool.CheckpointBytes() != 3<<30 || a.pool.Room() != 3<<30-texts.MaxBytes ||
 		a.settings.Current().CheckpointDisk != 1<<60 {
 		t.Errorf("checkpoints get %d bytes of memory, models %d; checkpoint_disk is %d bytes",
 			a.pool.CheckpointBytes(), a.pool.Room(), a.settings.Current().CheckpointDisk)

@@ -30,7 +30,7 @@ func (p *Pool) divideMemory() {
 	if p.loading != nil {
 		next = p.loading.needs
 	}
-	keepers, left := int64(0), roomFor(p.MachineMemory())-next.bytes()
+	keepers, left := int64(0), p.besideTexts()-next.bytes()
 	for _, m := range p.resident {
 		left -= m.needs.bytes()
 		if m.keepsCheckpoints() {

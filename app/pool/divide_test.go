@@ -17,6 +17,7 @@ import (
 	"tandem/app/control"
 	"tandem/engine"
 	"tandem/engine/enginetest"
+	"tandem/engine/texts"
 	"tandem/models"
 )
 
@@ -28,7 +29,7 @@ func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 	check := func(beside int64, off bool) {
 		t.Helper()
 		r.pool.mu.Lock()
-		r.pool.opts.Memory = 2<<30 + r.pool.current().needs.bytes() + beside
+		r.pool.opts.Memory = 2<<30 + texts.MaxBytes + r.pool.current().needs.bytes() + beside
 		r.pool.divideMemory()
 		r.pool.mu.Unlock()
 		_, body := r.complete(t, "one", "abc")

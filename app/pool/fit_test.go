@@ -14,6 +14,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
+	"tandem/engine/texts"
 	"tandem/models"
 	"tandem/storage"
 	"tandem/storage/disk"
@@ -109,7 +110,7 @@ func TestCutContextLeavesMemoryForASmallModel(t *testing.T) {
 	}
 }
 
-// Models get no memory of the checkpoints' budget.
+// Models get no memory of the budgets of checkpoints and remembered texts.
 func TestMemoryOfCheckpointsIsNotForModels(t *testing.T) {
 	a := open(t, setup{Memory: 16 * gib})
 	check := func(what string, want int64) {
@@ -120,14 +121,14 @@ func TestMemoryOfCheckpointsIsNotForModels(t *testing.T) {
 				what, m, err, a.State().MemoryRoom, want)
 		}
 	}
-	check("an eighth for checkpoints", 10*gib)
+	check("an eighth for checkpoints, and the texts", 10*gib-texts.MaxBytes)
 	if _, err := a.ChangeSettings(t.Context(),
 		control.SettingsChange{"checkpoint_memory": json.RawMessage("1073741824")}); err != nil {
 		t.Fatal(err)
 	}
-	check("1 GiB for checkpoints", 11*gib)
+	check("1 GiB for checkpoints, and the texts", 11*gib-texts.MaxBytes)
 	a.pool.opts.NoCheckpoints = true
-	check("no checkpoints", 12*gib)
+	check("neither", 12*gib)
 }
 
 // measured returns the footprint of a model.
@@ -176,7 +177,7 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0 GiB") ||
 		!strings.Contains(e.Message, "4,096 tokens") ||
 		!strings.Contains(e.Message,
-			"models may take only 0 GiB of this machine's 2 GiB, beside 0.3 GiB for checkpoints") ||
+			"models may take only 0 GiB of this machine's 2 GiB, beside 0.3 GiB for checkpoints and 0.2 GiB for remembered texts") ||
 		!strings.Contains(e.Message, "Choose a smaller model") {
 		t.Errorf("loading it gives %v", err)
 	}
@@ -198,7 +199,7 @@ func TestContextIsCutToTheMemory(t *testing.T) {
 	f := measured(t, dir)
 	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(shortRequest, true)
 	// an eighth of the memory is for checkpoints, and a quarter is less than 2 GB
-	memory := (most + 2<<30 + 8) / 7 * 8
+	memory := (most + texts.MaxBytes + 2<<30 + 8) / 7 * 8
 	r := start(t, setup{Model: dir, Memory: memory})
 	if status, body := r.complete(t, control.Alias, "abc"); status != 200 {
 		t.Fatal(status, body)

@@ -6,16 +6,26 @@ import (
 
 	"tandem/app/home"
 	"tandem/engine/mlx"
+	"tandem/engine/texts"
 )
 
-// Room returns how much of this machine's memory models may take, in bytes. What checkpoints may
-// take is not part of it.
+// Room returns how much of this machine's memory models may take, in bytes. What checkpoints and
+// remembered texts may take is not part of it.
 func (p *Pool) Room() int64 {
-	memory := p.MachineMemory()
-	if memory <= 0 {
-		return roomFor(memory)
+	if p.MachineMemory() <= 0 {
+		return p.besideTexts()
 	}
-	return max(0, roomFor(memory)-p.CheckpointBytes())
+	return max(0, p.besideTexts()-p.CheckpointBytes())
+}
+
+// besideTexts returns how much memory models and checkpoints may take, in bytes. Remembered texts
+// come first: their bound is small, and nothing takes them away while requests use them.
+func (p *Pool) besideTexts() int64 {
+	room := roomFor(p.MachineMemory())
+	if p.MachineMemory() <= 0 || p.opts.NoCheckpoints {
+		return room
+	}
+	return max(0, room-texts.MaxBytes)
 }
 
 // MachineMemory returns the machine's memory in bytes, 0 if it is not known.

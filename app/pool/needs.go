@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"tandem/app/control"
+	"tandem/engine/texts"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -53,7 +54,7 @@ func (p *Pool) fitsAlone(row storage.Model, size loadable, asked int) (demand, e
 	if ok || row.Source == storage.SourcePocket { // it is served always, so that some model answers
 		return d, nil
 	}
-	return d, memoryError(row.ID, d, asked > 0, room, p.MachineMemory(), p.CheckpointBytes())
+	return d, p.memoryError(row.ID, d, asked > 0)
 }
 
 // measure returns the memory of a model and of its drafter's folder, which may be empty, if they are
@@ -287,17 +288,20 @@ func isMemoryError(err error) bool {
 	return ok && e.Code == control.CodeMemory
 }
 
-// memoryError says why a model is not loaded, with the figures, and what to do.
-func memoryError(id string, d demand, asked bool, room, memory, checkpoints int64) *control.Error {
+// memoryError says why a model is not loaded, with the figures, and what to do. asked says that a
+// person set the length of its context.
+func (p *Pool) memoryError(id string, d demand, asked bool) *control.Error {
+	room, memory, checkpoints := p.Room(), p.MachineMemory(), p.CheckpointBytes()
 	beside := ""
 	if checkpoints > 0 {
-		beside = ", beside " + control.GiB.Of(checkpoints) + " for checkpoints"
+		beside = fmt.Sprintf(", beside %s for checkpoints and %s for remembered texts",
+			control.GiB.Of(checkpoints), control.GiB.Of(texts.MaxBytes))
 	}
 	advice := "Choose a smaller model"
 	if asked && d.text > 0 && d.weights < room {
 		advice = "Give it a shorter context, or choose a smaller model"
 	}
-	if d.bytes() <= roomFor(memory)-control.LeastBudget && checkpoints > control.LeastBudget {
+	if d.bytes() <= p.besideTexts()-control.LeastBudget && checkpoints > control.LeastBudget {
 		advice += ", or give checkpoints less memory (checkpoint_memory)"
 	}
 	return control.Plain(control.CodeMemory, fmt.Sprintf(

@@ -15,6 +15,9 @@ const (
 	// over all of the memory, so each costs two cache misses.
 	maxCompared = 32
 
+	// tokenBytes is the memory that a token takes, see corpus.
+	tokenBytes = 4 + 12*len(orders)
+
 	// boundary stands before a text. No token has this id, or a smaller one: before a text with n
 	// lead tokens stands boundary - n.
 	boundary = -1

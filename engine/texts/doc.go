@@ -29,5 +29,6 @@
 // read at the moment stays as it is.
 //
 // A memory is read when its client first asks, beside the request, which guesses nothing from it
-// until it is there. It leaves the process when its client has been idle for Options.Idle.
+// until it is there. It leaves the process when its client has been idle for Options.Idle. maxOpen
+// memories are open at once, so all of them take MaxBytes at most.
 package texts

@@ -17,9 +17,12 @@ import (
 
 // Limits of a store.
 const (
-	maxOpen   = 8  // memories in the process; those in use count, but none of them leaves
+	maxOpen   = 8  // memories in the process; a client more has none until a request of another ends
 	maxQueued = 64 // texts that wait to be added; one more is not remembered
 )
+
+// MaxBytes is the memory that the texts of a store take at most, all full.
+const MaxBytes = maxOpen * MaxTokens * int64(tokenBytes)
 
 const (
 	fileSuffix = ".texts"
@@ -66,7 +69,8 @@ func NewStore(o Options) *Store {
 }
 
 // Open returns the memory of an owner for a request, which closes it. from is the origin of what
-// the request adds. Open does not wait for the file. A nil store has none.
+// the request adds. Open does not wait for the file. A nil store has none, and so has one with
+// maxOpen others in use.
 func (s *Store) Open(o Owner, from Origin) *Use {
 	if s == nil {
 		return nil
@@ -75,7 +79,10 @@ func (s *Store) Open(o Owner, from Origin) *Use {
 	defer s.mu.Unlock()
 	m := s.open[o]
 	if m == nil {
-		s.leaveRoom()
+		if !s.leaveRoom() {
+			s.o.Logger.Debug("a client has no memory of texts: those of others take all the room")
+			return nil
+		}
 		m = &memory{owner: o, path: filepath.Join(s.o.Dir, fileName(o)), unread: true}
 		s.open[o] = m
 	}
@@ -88,8 +95,9 @@ func (s *Store) Open(o Owner, from Origin) *Use {
 	return &Use{store: s, memory: m, from: from, forgets: s.forgets}
 }
 
-// leaveRoom lets memories without users go where another one comes. The caller holds mu.
-func (s *Store) leaveRoom() {
+// leaveRoom lets memories without users go where another one comes. It reports whether there is room.
+// The caller holds mu.
+func (s *Store) leaveRoom() bool {
 	for len(s.open) >= maxOpen {
 		var last *memory
 		for _, m := range s.open {
@@ -98,10 +106,11 @@ func (s *Store) leaveRoom() {
 			}
 		}
 		if last == nil {
-			return
+			return false
 		}
 		delete(s.open, last.owner)
 	}
+	return true
 }
 
 // fileName returns the name of an owner's file.

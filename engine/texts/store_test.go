@@ -476,6 +476,32 @@ func TestIdleMemoryLeaves(t *testing.T) {
 	s.Settle()
 }
 
+// Full memories take what is counted for them, and no request opens more than may be open.
+func TestMemoriesInUseAreBounded(t *testing.T) {
+	if got := int64(maxOpen) * newCorpus(MaxTokens).bytes(); got != MaxBytes {
+		t.Errorf("full memories take %d bytes, and %d are counted", got, MaxBytes)
+	}
+	s := openStore(t, t.TempDir())
+	client := func(i int) Owner { return Owner{Client: fmt.Sprint(i), Tokenizer: "t"} }
+	var in []*Use
+	for i := range maxOpen {
+		in = append(in, s.Open(client(i), Origin{}))
+	}
+	if u := s.Open(client(maxOpen), Origin{}); u != nil {
+		t.Error("one client more has a memory")
+	}
+	if u := s.Open(client(0), Origin{}); u == nil {
+		t.Error("another request of a client has no memory")
+	}
+	in[1].Close()
+	if u := s.Open(client(maxOpen), Origin{}); u == nil {
+		t.Error("a client has no memory though another's request has ended")
+	}
+	if n := len(s.allOpened()); n != maxOpen {
+		t.Errorf("%d memories are in the process", n)
+	}
+}
+
 // Requests of several clients look up, add and forget at once.
 func TestManyAtOnce(t *testing.T) {
 	s := openStore(t, t.TempDir())
