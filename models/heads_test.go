@@ -375,6 +375,24 @@ func TestHeadIsFoundInEachPlace(t *testing.T) {
 	}
 }
 
+// TestOtherModelWithAHeadDraftsAsAModel expects that a model of the same width lends a target of other
+// layers no head.
+func TestOtherModelWithAHeadDraftsAsAModel(t *testing.T) {
+	th := enginetest.NewThread(t)
+	b := loadTiny(t, th, "qwen3_5")
+	defer b.Close()
+	dir := enginetest.TinyModel(t, "qwen3_5", map[string]any{"num_hidden_layers": 8})
+	enginetest.AddTinyHead(t, dir)
+	d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.Head != nil || d.Model == nil {
+		t.Errorf("it drafts with the head: %+v", d.Info)
+	}
+}
+
 // TestUnfitAssistantIsRefused expects an error of one sentence and no memory left in use.
 func TestUnfitAssistantIsRefused(t *testing.T) {
 	th := enginetest.NewThread(t)

@@ -23,6 +23,8 @@ type args struct {
 	MTPNumHiddenLayers        int  `json:"mtp_num_hidden_layers"`
 	MTPUseDedicatedEmbeddings bool `json:"mtp_use_dedicated_embeddings"`
 
+	modelLayers int // of the model that brings a head; 0 where the head came by itself
+
 	unseen int // first rows of caches that nothing attends
 }
 

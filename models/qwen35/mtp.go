@@ -53,6 +53,15 @@ func parseMTP(config []byte) (*args, error) {
 		return nil, err
 	}
 	a := arch.(*args)
+	var whole struct {
+		ModelType string `json:"model_type"`
+	}
+	if err := nn.ReadConfig(config, &whole); err != nil {
+		return nil, err
+	}
+	if whole.ModelType != MTPModelType {
+		a.modelLayers = a.NumHiddenLayers
+	}
 	a.NumHiddenLayers = cmp.Or(a.MTPNumHiddenLayers, 1)
 	a.FullAttentionInterval, a.LayerTypes, a.unseen = 1, nil, 1
 	if a.MTPUseDedicatedEmbeddings {
@@ -122,7 +131,8 @@ func cutMTP(name string) (string, bool) {
 	return strings.CutPrefix(name, mtpPrefix)
 }
 
-// pairMTP refuses a target of other sizes.
+// pairMTP refuses a target of other sizes. A head that a model brings is for that model: a smaller
+// one may be as wide.
 func (a *args) pairMTP(target lm.Config) error {
 	for _, c := range []struct {
 		what         string
@@ -135,6 +145,10 @@ func (a *args) pairMTP(target lm.Config) error {
 			return fmt.Errorf("the head is made for a target with %d %s, and this one has %d: "+
 				"take the head published for this model", c.mine, c.what, c.theirs)
 		}
+	}
+	if n := a.modelLayers; n > 0 && n != target.Layers {
+		return fmt.Errorf("the head belongs to a model of %d layers, and this one has %d: "+
+			"take the head published for this model", n, target.Layers)
 	}
 	return nil
 }
