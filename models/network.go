@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"slices"
 
@@ -150,11 +151,19 @@ func openNetwork(ctx context.Context, fsys fs.FS, text []byte, cfg *config, targ
 		c, err := openCheckpoint(ctx, fsys, progress)
 		return n, c, err
 	}
-	if !slices.Contains(headTypes, cfg.ModelType) || heads.pair(text, target) != nil {
+	if !slices.Contains(headTypes, cfg.ModelType) {
+		return nil, nil, nil
+	}
+	err := heads.pair(text, target)
+	if _, other := errors.AsType[*qwen35.PairError](err); other {
 		return nil, nil, nil // a smaller model, whatever its checkpoint holds
 	}
-	c, err := openHead(ctx, fsys, cfg, progress)
-	if c == nil || err != nil {
+	c, e := openHead(ctx, fsys, cfg, progress)
+	if c == nil || e != nil {
+		return nil, nil, e
+	}
+	if err != nil { // the target's own head
+		c.close()
 		return nil, nil, err
 	}
 	return heads, c, nil

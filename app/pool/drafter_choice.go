@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -55,10 +56,35 @@ func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 		return name, nil
 	}
 	dir, blocks, err := p.cachedDrafter(row)
-	if err != nil || blocks || !models.HasHead(row.Path) {
+	if err != nil || blocks {
 		return dir, err
 	}
-	return row.Path, nil
+	head := p.head(row.Path)
+	if head.there {
+		return row.Path, nil
+	}
+	if dir != "" {
+		return dir, nil
+	}
+	return "", head.unusable
+}
+
+// A head is what is known of the head that a model's folder or file brings.
+type head struct {
+	there    bool
+	unusable error // nil if there is none
+}
+
+// head looks for the head of a model. It reads the files again only if one of them is another one.
+func (p *Pool) head(path string) head {
+	h, _ := p.heads.get(path, listFiles(path), func() (head, error) {
+		_, err := models.MeasureHead(path)
+		if e, ok := errors.AsType[*models.Error](err); ok && e.Code == models.CodeNotFound {
+			return head{}, nil
+		}
+		return head{err == nil, err}, nil
+	})
+	return h
 }
 
 // cachedDrafter returns the folder of the best drafter of a model in the hub's cache, or "". blocks

@@ -117,6 +117,40 @@ func TestHeadInTheModelsFolderIsTaken(t *testing.T) {
 	}
 }
 
+// A model whose head cannot be used is served without it, and says why. Its own weights do not draft.
+func TestHeadThatCannotBeUsedIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		fields map[string]any
+		spoil  func(file string) error
+		want   string
+	}{
+		"damaged": {nil, func(file string) error { return os.Truncate(file, 100_000) },
+			"mtp.safetensors: the file is cut short"},
+		"unsupported": {map[string]any{"mtp_use_dedicated_embeddings": true},
+			func(string) error { return nil }, "mtp_use_dedicated_embeddings is not supported"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model := tinyModel(t, "qwen3_5", "tiny", c.fields)
+			enginetest.AddTinyHead(t, model)
+			if err := c.spoil(filepath.Join(model, "mtp.safetensors")); err != nil {
+				t.Fatal(err)
+			}
+			r := start(t, setup{Model: model})
+			got := r.say(t, "tiny", `{}`)
+			if !strings.Contains(got.Timings.NoDrafter, c.want) {
+				t.Errorf("no_drafter is %q, want %q", got.Timings.NoDrafter, c.want)
+			}
+			if d := r.pool.current().drafter; d != nil {
+				t.Errorf("%s drafts", d.Name())
+			}
+			_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: model})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("chosen by name: %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 // Each suggested model with a drafter takes it by itself once both are downloaded.
 func TestSuggestedModelsTakeTheirDrafters(t *testing.T) {
 	b, err := os.ReadFile("../library/suggested.json")

@@ -294,10 +294,10 @@ type noTexts struct{ api.Texts }
 func (noTexts) SetRunText(context.Context, control.RunText) error { return nil }
 
 // tinyModel makes a folder of the given name with a random model.
-func tinyModel(t *testing.T, arch, name string) string {
+func tinyModel(t *testing.T, arch, name string, fields ...map[string]any) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	if err := os.Rename(enginetest.TinyModel(t, arch), dir); err != nil {
+	if err := os.Rename(enginetest.TinyModel(t, arch, fields...), dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -70,7 +70,7 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 	m, refused := p.loadable(s, set)
 	if drafter != "" && drafter != models.PocketDrafter {
 		name, read := drafter, models.MeasureDrafter
-		if drafter == row.Path && models.HasHead(drafter) { // else it drafts for itself, whole
+		if drafter == row.Path && p.head(drafter).there { // else it drafts for itself, whole
 			name, read = drafter+" head", models.MeasureHead
 		}
 		size, e := p.drafters.get(name, listFiles(drafter), func() (models.Footprint, error) {

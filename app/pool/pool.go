@@ -77,6 +77,7 @@ type Pool struct {
 	abilities remembered[model.Abilities]  // of models, by id
 	models    remembered[models.Summary]   // by folder
 	drafters  remembered[models.Footprint] // by folder
+	heads     remembered[head]             // by the model's path
 }
 
 // New returns a pool without a model. life ends every load.

@@ -64,10 +64,15 @@ func parseMTP(config []byte) (*args, error) {
 	}
 	a.NumHiddenLayers = cmp.Or(a.MTPNumHiddenLayers, 1)
 	a.FullAttentionInterval, a.LayerTypes, a.unseen = 1, nil, 1
+	return a, nil
+}
+
+// checkMTP refuses a head that is not computed here.
+func (a *args) checkMTP() error {
 	if a.MTPUseDedicatedEmbeddings {
-		return nil, nn.Unsupported("config.json: mtp_use_dedicated_embeddings is not supported")
+		return nn.Unsupported("config.json: mtp_use_dedicated_embeddings is not supported")
 	}
-	return a, nn.CheckSizes(nn.Size{Name: "mtp_num_hidden_layers", Value: a.NumHiddenLayers,
+	return nn.CheckSizes(nn.Size{Name: "mtp_num_hidden_layers", Value: a.NumHiddenLayers,
 		Max: nn.MaxLayers})
 }
 
@@ -75,11 +80,8 @@ func parseMTP(config []byte) (*args, error) {
 // whole checkpoint, of which the head's are taken. The target must outlive the head. A target that
 // it was not made for is refused. Errors about the checkpoint come from w.Err.
 func NewMTP(w *nn.Weights, config []byte, target nn.Lender) (*MTP, error) {
-	a, err := parseMTP(config)
+	a, err := pairMTP(config, target.Config())
 	if err != nil {
-		return nil, err
-	}
-	if err := a.pairMTP(target.Config()); err != nil {
 		return nil, err
 	}
 	m := a.newMTP(w)
@@ -88,18 +90,28 @@ func NewMTP(w *nn.Weights, config []byte, target nn.Lender) (*MTP, error) {
 }
 
 // PairMTP checks the config.json of a head against the target that it is to draft for, without its
-// weights.
+// weights. Error: *PairError if it was made for another model.
 func PairMTP(config []byte, target lm.Config) error {
+	_, err := pairMTP(config, target)
+	return err
+}
+
+// pairMTP reads the config.json of a head for a target. Whether they are a pair comes first: a head
+// that is not the target's need not be computed here.
+func pairMTP(config []byte, target lm.Config) (*args, error) {
 	a, err := parseMTP(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return a.pairMTP(target)
+	return a, cmp.Or(a.fits(target), a.checkMTP())
 }
 
 // KeptMTP returns what each layer of a head keeps of a text.
 func KeptMTP(config []byte) ([]nn.Kept, error) {
 	a, err := parseMTP(config)
+	if err == nil {
+		err = a.checkMTP()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +122,9 @@ func KeptMTP(config []byte) ([]nn.Kept, error) {
 // target.
 func MeasureMTP(w *nn.Weights, config []byte) error {
 	a, err := parseMTP(config)
+	if err == nil {
+		err = a.checkMTP()
+	}
 	if err != nil {
 		return err
 	}
@@ -131,24 +146,28 @@ func cutMTP(name string) (string, bool) {
 	return strings.CutPrefix(name, mtpPrefix)
 }
 
-// pairMTP refuses a target of other sizes. A head that a model brings is for that model: a smaller
+// A PairError says that a head was made for another model.
+type PairError struct {
+	What         string
+	Mine, Theirs int
+}
+
+func (e *PairError) Error() string {
+	return fmt.Sprintf("the head is made for a model with %d %s, and this one has %d: "+
+		"take the head published for this model", e.Mine, e.What, e.Theirs)
+}
+
+// fits refuses a target of other sizes. A head that a model brings is for that model: a smaller
 // one may be as wide.
-func (a *args) pairMTP(target lm.Config) error {
-	for _, c := range []struct {
-		what         string
-		mine, theirs int
-	}{
+func (a *args) fits(target lm.Config) error {
+	for _, e := range []*PairError{
 		{"hidden elements", a.HiddenSize, target.HiddenSize},
 		{"tokens of vocabulary", a.VocabSize, target.VocabSize},
+		{"layers", cmp.Or(a.modelLayers, target.Layers), target.Layers},
 	} {
-		if c.mine != c.theirs {
-			return fmt.Errorf("the head is made for a target with %d %s, and this one has %d: "+
-				"take the head published for this model", c.mine, c.what, c.theirs)
+		if e.Mine != e.Theirs {
+			return e
 		}
-	}
-	if n := a.modelLayers; n > 0 && n != target.Layers {
-		return fmt.Errorf("the head belongs to a model of %d layers, and this one has %d: "+
-			"take the head published for this model", n, target.Layers)
 	}
 	return nil
 }
