@@ -22,6 +22,9 @@ func NewTarget(config lm.Config, scale float64) *RecordedTarget {
 // Free releases the arrays.
 func (r *recordedTarget) Free() { r.free() }
 
+// IsCausal reports whether the rows of a block see only the rows up to their own in a layer.
+func (m *Model) IsCausal(layer int) bool { return m.causal(layer) }
+
 // Guesses returns logits and tokens of what Forward returned.
 func (m *Model) Guesses(s *mlx.Scope, hidden *mlx.Array, last int32,
 	keep ...*mlx.Array) ([]float32, []int32, error) {

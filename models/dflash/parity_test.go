@@ -152,19 +152,6 @@ func (p *path) extend(t testing.TB, th *mlx.Thread, to, chunk int) {
 	}
 }
 
-// skip appends the rows [from, to) of the context, at positions from on.
-func (p *path) skip(t testing.TB, th *mlx.Thread, from, to int) {
-	t.Helper()
-	p.from = from
-	for at := from; at < to; at += 16 {
-		end := min(at+16, to)
-		enginetest.Do(t, th, func(s *mlx.Scope) error {
-			p.m.Context(s, p.on.TapsOf(s, len(p.m.Taps()), at, end), at, p.caches)
-			return s.Eval(p.caches.Arrays()...)
-		})
-	}
-}
-
 // draft returns the logits (n, V) of a block after the context, and its drafts (n). So many rows of
 // the context come with the block.
 func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n,
