@@ -220,7 +220,7 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	caches := make([]cache.Cache, len(m.Layers))
 	for i := range caches {
 		window := 0
-		if most := m.reach(i); most > 0 && m.causal(i) {
+		if most := m.reach(i); most >= 0 && m.causal(i) {
 			window = most + 1
 		}
 		caches[i] = cache.New(opts, window)

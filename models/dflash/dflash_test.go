@@ -198,6 +198,29 @@ func TestDraftWindowReadsTheLastRows(t *testing.T) {
 	}
 }
 
+// TestWindowOfOneReadsNoContext expects that a sliding layer with a window of one row sees its block
+// alone.
+func TestWindowOfOneReadsNoContext(t *testing.T) {
+	th := enginetest.NewThread(t)
+	f := openFixture(t, "causal")
+	on := newTarget(t, th, f, mlx.Float32)
+	config := with(t, f.config, map[string]any{"sliding_window": 1,
+		"layer_types": slices.Repeat([]string{nn.SlidingAttention}, 3)})
+	for _, d := range []dflash.Direction{dflash.Causal, dflash.Bidirectional} {
+		m := open(t, th, f.weights, config, on, dflash.Settings{Sliding: d})
+		draft := func(changed int) [][]float32 {
+			p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{Chunk: 1})}
+			defer p.free(t, th)
+			p.change(t, th, 8, changed)
+			rows, _ := p.draft(t, th, 5, 3, 0)
+			return rows
+		}
+		if off := largestOff(draft(7), draft(-1)); off != 0 {
+			t.Errorf("%s: the last row of the context changes logits by %g", d, off)
+		}
+	}
+}
+
 // change appends rows of context up to a count, and changes the signs of one of them.
 func (p *path) change(t testing.TB, th *mlx.Thread, to, changed int) {
 	t.Helper()

@@ -80,7 +80,7 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, i, pos int, c cache.
 	keys, values, mask := view.K, view.V, view.Mask
 	switch {
 	case !m.causal(i):
-		if most := m.reach(i); most > 0 && past > most {
+		if most := m.reach(i); most >= 0 && past > most {
 			keys = s.Slice(keys, 2, past-most, past+rows)
 			values = s.Slice(values, 2, past-most, past+rows)
 			past = most
@@ -102,10 +102,10 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, i, pos int, c cache.
 	return l.OProj.Forward(s, s.Reshape(out, rows, h.Q*h.Dim))
 }
 
-// reach returns how many rows of context a layer reads for the first row of a block; 0 = all.
+// reach returns how many rows of context a layer reads for the first row of a block; -1 = all.
 func (m *Model) reach(layer int) int {
-	most := max(0, m.args.window(layer)-1)
-	if set := m.settings.Window; set > 0 && (most == 0 || set < most) {
+	most := m.args.window(layer) - 1
+	if set := m.settings.Window; set > 0 && (most < 0 || set < most) {
 		return set
 	}
 	return most
