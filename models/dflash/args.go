@@ -165,6 +165,9 @@ func (a *args) check() error {
 			flash2Architecture, lagunaArchitecture, strings.Join(sparkArchitectures, ", "),
 			museArchitecture)
 	}
+	if err := a.checkProjector(); err != nil {
+		return err
+	}
 	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: maxBlockSize}}
 	if a.NumTargetLayers != 0 {
 		more = append(more, nn.Size{Name: "num_target_layers", Value: a.NumTargetLayers,
@@ -196,6 +199,19 @@ func (a *args) check() error {
 		return errors.New("config.json: rope_theta is missing")
 	case a.UseSlidingWindow != nil && *a.UseSlidingWindow && a.LayerTypes == nil:
 		return nn.Unsupported("config.json: use_sliding_window is not supported without layer_types")
+	}
+	return nil
+}
+
+// checkProjector refuses a kind of drafter that the architecture alone does not tell.
+func (a *args) checkProjector() error {
+	usual := "dflash"
+	if a.spark() {
+		usual = sparkProjector
+	}
+	if p := a.DFlashConfig.ProjectorType; p != "" && p != usual {
+		return nn.Unsupported("config.json: projector_type %q is not supported for %s, only %s", p,
+			a.Architectures[0], usual)
 	}
 	return nil
 }

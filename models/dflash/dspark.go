@@ -22,10 +22,13 @@ type sparkConfig struct {
 // usualMarkovRank is the rank where config.json does not say one.
 const usualMarkovRank = 256
 
+// sparkProjector is the projector_type of a DSpark drafter.
+const sparkProjector = "dspark"
+
 // spark reports whether it is a DSpark drafter. Some are told from DFlash by their projector alone.
 func (a *args) spark() bool {
 	return len(a.Architectures) == 1 && (slices.Contains(sparkArchitectures, a.Architectures[0]) ||
-		a.Architectures[0] == flashArchitecture && a.DFlashConfig.ProjectorType == "dspark")
+		a.Architectures[0] == flashArchitecture && a.DFlashConfig.ProjectorType == sparkProjector)
 }
 
 // readSpark puts what stands outside of dflash_config into it, and what is not said into its fields.
