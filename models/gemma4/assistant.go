@@ -172,10 +172,7 @@ func NewAssistant(w *nn.Weights, config []byte, target nn.Model) (*Assistant, er
 	if err := a.pair(target); err != nil {
 		return nil, err
 	}
-	m, err := a.new(w)
-	if err != nil {
-		return nil, err
-	}
+	m := a.new(w)
 	m.target = target
 	return m, nil
 }
@@ -193,12 +190,12 @@ func MeasureAssistant(w *nn.Weights, config []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.new(w)
-	return err
+	a.new(w)
+	return nil
 }
 
 // new reads the weights.
-func (a *assistantArgs) new(w *nn.Weights) (*Assistant, error) {
+func (a *assistantArgs) new(w *nn.Weights) *Assistant {
 	t := a.text
 	tied := a.TieWordEmbeddings == nil || *a.TieWordEmbeddings
 	w.Sanitize(func(name string) (string, bool) {
@@ -227,13 +224,9 @@ func (a *assistantArgs) new(w *nn.Weights) (*Assistant, error) {
 	}
 	if a.UseOrderedEmbeddings {
 		m.Centroids = w.Linear("masked_embedding.centroids", t.HiddenSize, a.NumCentroids, false)
-		var err error
-		if m.TokenOrdering, err = w.Indices("masked_embedding.token_ordering", t.VocabSize,
-			t.VocabSize); err != nil {
-			return nil, err
-		}
+		m.TokenOrdering = w.Indices("masked_embedding.token_ordering", t.VocabSize, t.VocabSize)
 	}
-	return m, nil
+	return m
 }
 
 // Forward guesses what follows a token (1), which may be unevaluated, from the hidden state (1, H)

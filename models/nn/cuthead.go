@@ -54,23 +54,9 @@ func (w *Weights) IDs(name string, vocab int) (ids *mlx.Array, n int) {
 		w.fail(fmt.Errorf("%s has shape %v, not that of 1 to %d token ids", name, shape, vocab))
 		return nil, 0
 	}
-	ids, n = w.load(name, []string{"I32"}, shape), shape[0]
-	if w.stopped() {
+	n = shape[0]
+	if ids = w.readIndices(name, n, vocab, true); w.stopped() {
 		return ids, n
-	}
-	list, err := mlx.Read[int32](w.scope, ids)
-	if err != nil {
-		w.fail(err)
-		return nil, 0
-	}
-	last := int32(-1)
-	for _, id := range list {
-		if id <= last || int(id) >= vocab {
-			w.fail(fmt.Errorf("%s has %d after %d; its ids must ascend and lie below %d", name, id, last,
-				vocab))
-			return nil, 0
-		}
-		last = id
 	}
 	if n == vocab {
 		return nil, 0

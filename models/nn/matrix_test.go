@@ -29,7 +29,7 @@ func (t tensors) Info(name string) (mlx.TensorInfo, bool) {
 func (t tensors) Load(s *mlx.Scope, name string) *mlx.Array {
 	x := t[name]
 	types := map[string]mlx.Dtype{"U32": mlx.Uint32, "F16": mlx.Float16, "BF16": mlx.BFloat16,
-		"F32": mlx.Float32}
+		"F32": mlx.Float32, "I32": mlx.Int32, "I64": mlx.Int64}
 	bytes := mlx.New(s, x.bytes, len(x.bytes))
 	if d, ok := types[x.dtype]; ok {
 		bytes = s.View(bytes, d)

@@ -190,24 +190,37 @@ func (w *Weights) StoredVector(name string, dim int) *mlx.Array {
 }
 
 // Indices reads n indices below a limit, as int32. It waits for them, to refuse any other.
-func (w *Weights) Indices(name string, n, limit int) (*mlx.Array, error) {
+func (w *Weights) Indices(name string, n, limit int) *mlx.Array {
+	a := w.readIndices(name, n, limit, false)
+	w.keep([]*mlx.Array{a})
+	return a
+}
+
+// readIndices is Indices for an array of the scope. ascending says that each index is above the one
+// before it.
+func (w *Weights) readIndices(name string, n, limit int, ascending bool) *mlx.Array {
 	a := w.load(name, indexTypes, []int{n})
 	if w.stopped() {
-		return a, nil
+		return a
 	}
-	a = w.scope.AsType(a, mlx.Int32)
-	ids, err := mlx.Read[int32](w.scope, a)
+	list, err := mlx.Read[int64](w.scope, w.scope.AsType(a, mlx.Int64))
 	if err != nil {
-		return nil, err
+		w.fail(err)
+		return a
 	}
-	for i, id := range ids {
-		if id < 0 || int(id) >= limit {
-			return nil, fmt.Errorf("%s has %d at %d, which is not between 0 and %d", name, id, i, limit-1)
+	ids, last := make([]int32, n), int64(-1)
+	for i, id := range list {
+		switch {
+		case id < 0 || id >= int64(limit):
+			w.fail(fmt.Errorf("%s has %d at %d, which is not between 0 and %d", name, id, i, limit-1))
+			return a
+		case ascending && id <= last:
+			w.fail(fmt.Errorf("%s has %d after %d, and its ids must ascend", name, id, last))
+			return a
 		}
+		ids[i], last = int32(id), id
 	}
-	a = mlx.New(w.scope, ids, n)
-	w.keep([]*mlx.Array{a})
-	return a, nil
+	return mlx.New(w.scope, ids, n)
 }
 
 // fail records the first error.
