@@ -11,7 +11,8 @@ import (
 // two exceptions: Name, Taps and MaxDrafts may be called anywhere, and Peek wherever nothing else
 // is done with its draft.
 type Drafter interface {
-	// Name is what requests and the history of runs call it: dflash, dspark, ngram, memory, model.
+	// Name is what requests and the history of runs call it: dflash, dspark, memory, model, mtp,
+	// ngram or prediction. A Continued has lookup+ and the name of its trained drafter.
 	Name() string
 
 	// Taps lists the target layers, ascending, whose outputs its drafts are told of; nil if none.

@@ -1,7 +1,7 @@
 // Package dflash is the DFlash drafter (architectures DFlashDraftModel and DFlash2DraftModel), and
-// DSpark, which has its layers (architectures DSparkDraftModel and Qwen3DSparkModel). A few
-// layers with Qwen3's shape guess a whole block of tokens in one forward. They read what layers of
-// the target said about the text so far.
+// DSpark, which has its layers (architectures DSparkDraftModel, Lfm2DSparkDraftModel and
+// Qwen3DSparkModel). A few layers with Qwen3's shape guess a whole block of tokens in one forward.
+// They read what layers of the target said about the text so far.
 //
 // Unusual in it:
 //
