@@ -18,9 +18,9 @@
 // decoders share is nn.Decoder.
 //
 // [LoadDrafter] takes the folder of a drafter and the [Bundle] that it is to draft for. A block
-// network (models/dflash) borrows what it lacks of embedding and head from the target. Any other model drafts if it
-// has the same tokens. [Outline] returns a model without weights. With it a drafter can be checked
-// before the model is read.
+// network (models/dflash) borrows what it lacks of embedding and head from the target. Any other
+// model drafts if it has the same tokens. [Outline] returns a model without weights. With it a
+// drafter can be checked before the model is read.
 //
 // # What a model is for
 //

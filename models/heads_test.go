@@ -375,8 +375,8 @@ func TestHeadIsFoundInEachPlace(t *testing.T) {
 	}
 }
 
-// TestOtherModelWithAHeadDraftsAsAModel expects that a model of the same width lends a target of other
-// layers no head.
+// TestOtherModelWithAHeadDraftsAsAModel expects that a model of the same width lends a target of
+// other layers no head.
 func TestOtherModelWithAHeadDraftsAsAModel(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b := loadTiny(t, th, "qwen3_5")

@@ -139,9 +139,9 @@ func openHead(ctx context.Context, fsys fs.FS, cfg *config,
 	return c, nil
 }
 
-// openNetwork opens a drafter for a target that is no model: a folder of one, or a model's folder that
-// brings a head for the target. The network is nil for a model of its own. The caller closes the
-// checkpoint, which is nil without a network.
+// openNetwork opens a drafter for a target that is no model: a folder of one, or a model's folder
+// that brings a head for the target. The network is nil for a model of its own. The caller closes
+// the checkpoint, which is nil without a network.
 func openNetwork(ctx context.Context, fsys fs.FS, text []byte, cfg *config, target nn.Model,
 	progress func(done, total int64)) (*network, *checkpoint, error) {
 	if n := cfg.network(); n != nil {

@@ -2,16 +2,16 @@ package draft
 
 import "tandem/engine/mlx"
 
-// A MarkovBlock is a Block whose rows may be corrected, each by the token before it. Its proposal is
-// a chain over all tokens, with one small product a row.
+// A MarkovBlock is a Block whose rows may be corrected, each by the token before it. Its proposal
+// is a chain over all tokens, with one small product a row.
 type MarkovBlock interface {
 	Block
 
-	// Markov reports whether they are. A block that is so speaks of all tokens.
+	// Markov reports whether rows are corrected here. Such a block has logits of all tokens.
 	Markov() bool
 
-	// Correction returns what is added to the logits of rows that come after the tokens previous (n)
-	// int32: (n, V).
+	// Correction returns what is added to the logits of rows that come after the tokens previous
+	// (n) int32: (n, V).
 	Correction(s *mlx.Scope, previous *mlx.Array) *mlx.Array
 
 	// Trust returns how likely the guesses of rows are right, (n) float32 from 0 to 1, if they come
@@ -26,8 +26,8 @@ func isMarkov(b Block) (MarkovBlock, bool) {
 	return m, ok && m.Markov()
 }
 
-// chain proposes from last through the rows of logits (n, V), which are not processed yet. Each row is
-// corrected, processed and drawn from with the request's own noise. None is read.
+// chain proposes from last through the rows of logits (n, V), which are not processed yet. Each row
+// is corrected, processed and drawn from with the request's own noise. None is read.
 func (g *guesses) chain(s *mlx.Scope, b MarkovBlock, hidden, logits *mlx.Array, last int32) Proposal {
 	n := logits.Dim(0)
 	tokens := []*mlx.Array{mlx.New(s, []int32{last}, 1)} // (1) each, from last on

@@ -15,18 +15,18 @@
 // # Lookups
 //
 // The longest suffix of the request that occurs in the memory wins, up to maxMatch tokens. Its
-// occurrences vote on each token that follows. Hash chains do that (corpus.go) with 28 bytes a token
-// and no pause, whether a memory is full or not. They drop the oldest tokens by themselves, which a
-// suffix automaton cannot do. LOG.md of package engine has the measurements.
+// occurrences vote on each token that follows. Hash chains do that (corpus.go) with 28 bytes a
+// token and no pause, whether a memory is full or not. They drop the oldest tokens by themselves,
+// which a suffix automaton cannot do. LOG.md of package engine has the measurements.
 //
 // # Files
 //
 // A memory is one file, which only its owner may read. It begins with whose it is. Each record has
 // a length and a checksum. It holds one text's new tokens and where they come from. So Forget can
-// take out those of a model, a client or a day. Texts are appended by a goroutine of the store:
-// no request waits for a disk, and a crash loses the last text at most. Records from the first
-// damaged one on are dropped, and the log says why. A foreign file is replaced. A file that cannot be
-// read at the moment stays as it is.
+// take out those of a model, a client or a day. Texts are appended by a goroutine of the store: no
+// request waits for a disk, and a crash loses the last text at most. Records from the first damaged
+// one on are dropped, and the log says why. A foreign file is replaced. A file that cannot be read
+// at the moment stays as it is.
 //
 // A memory is read when its client first asks, beside the request, which guesses nothing from it
 // until it is there. It leaves the process when its client has been idle for Options.Idle. maxOpen

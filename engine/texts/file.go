@@ -53,8 +53,8 @@ type Origin struct {
 type record struct {
 	Origin
 	From   int    `json:"from,omitempty"`   // tokens of the text that were known
-	Hash   uint64 `json:"hash,omitempty"`   // of those
-	Lead   int    `json:"lead,omitempty"`   // of those, the last ones, which come before the new ones here
+	Hash   uint64 `json:"hash,omitempty"`   // of the known tokens
+	Lead   int    `json:"lead,omitempty"`   // known tokens that come before the new ones here, the last
 	Prompt int    `json:"prompt,omitempty"` // tokens of the text that were its prompt
 	Count  int    `json:"count"`            // tokens here
 

@@ -36,8 +36,8 @@ type memory struct {
 	mu     sync.RWMutex
 	corpus *corpus // nil until the file was read
 
-	// The worker's. marks are the beginnings of texts that are known: of the hash of the tokens
-	// before a place, the position of the last of them in the corpus.
+	// The worker's. marks are the known beginnings of texts: by the hash of a beginning, the
+	// position of its last token in the corpus.
 	marks map[uint64]int
 	kept  int // tokens in the file
 
@@ -53,8 +53,8 @@ type Text struct {
 // seed is the hash of no tokens.
 const seed = 0x2545f4914f6cdd1d
 
-// fill replaces what the memory holds by the records of its file. Those of which only a part would
-// fit are left out.
+// fill replaces the memory's texts by the records of its file. Where not all fit, the newest ones
+// stay, each of them whole.
 func (m *memory) fill(list []record) {
 	first, total := len(list), 0
 	for first > 0 && total+len(list[first-1].tokens)+1 <= MaxTokens {

@@ -95,8 +95,8 @@ func (s *Store) Open(o Owner, from Origin) *Use {
 	return &Use{store: s, memory: m, from: from, forgets: s.forgets}
 }
 
-// leaveRoom lets memories without users go where another one comes. It reports whether there is room.
-// The caller holds mu.
+// leaveRoom lets memories without users go where another one comes. It reports whether there is
+// room. The caller holds mu.
 func (s *Store) leaveRoom() bool {
 	for len(s.open) >= maxOpen {
 		var last *memory

@@ -16,7 +16,7 @@ type Use struct {
 type Match struct {
 	Length int     // of the suffix that occurs in the memory
 	Count  int     // occurrences compared
-	Share  float64 // of them, those that go on with the first token
+	Share  float64 // part of the occurrences that go on with the first token, 0 to 1
 }
 
 // Find looks for the longest suffix of context, if it is longer than over. It appends to list how

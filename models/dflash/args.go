@@ -66,8 +66,8 @@ type args struct {
 	ModelType      string `json:"model_type"`
 }
 
-// config is the section dflash_config. BlockSize, NumTargetLayers and FinalLogitSoftcapping may stand
-// outside of it.
+// config is the section dflash_config. BlockSize, NumTargetLayers and FinalLogitSoftcapping may
+// stand outside of it.
 type config struct {
 	BlockSize       int   `json:"block_size"`
 	NumTargetLayers int   `json:"num_target_layers"`

@@ -22,32 +22,34 @@
 //
 // The second architecture has more:
 //
-//   - Convolutions over the rows of the block stand before and after attention and MLP. Their kernels
-//     depend on the row.
-//   - A row is no guess of its own. A selector scores its likeliest tokens by the token before them.
-//     Whoever reads the logits walks from row to row.
+//   - Convolutions over the rows of the block stand before and after attention and MLP. Their
+//     kernels depend on the row.
+//   - A row is no guess of its own. A selector scores its likeliest tokens by the token before
+//     them. Whoever reads the logits walks from row to row.
 //   - The logits come from the head's matrix alone. A factor and a cap of its own stand in place of
 //     the target's.
 //
 // DSpark differs from the first in what its rows say, not in how they are computed, so it is here:
 //
-//   - A row is no guess of its own. Its logits get a correction that depends on the token before it,
-//     by two narrow matrices. Whoever reads the logits goes from row to row.
+//   - A row is no guess of its own. Its logits get a correction that depends on the token before
+//     it, by two narrow matrices. Whoever reads the logits goes from row to row.
 //   - A row guesses the token after its own position, the anchor's first. With sample_from_anchor
 //     false it is as in DFlash.
 //   - block_size counts the drafts alone, unless dspark_bonus_anchor says otherwise.
 //   - A head says how likely each guess is right, if the checkpoint has one.
-//   - It may bring an embedding and a head. Its own embeddings are taken as they are stored. A cap of
-//     its own stands in place of the target's.
-//   - Blocks see themselves in both directions in all layers, unless config.json says causal. A row's
-//     window is that of DFlash then. Published drafters with windows are causal.
+//   - It may bring an embedding and a head. Its own embeddings are taken as they are stored. A cap
+//     of its own stands in place of the target's.
+//   - Blocks see themselves in both directions in all layers, unless config.json says causal. A
+//     row's window is that of DFlash then. Published drafters with windows are causal.
 //   - Fields of dflash_config may stand outside of it.
 //
-// Refused by name are other corrections than vanilla, sinks, noise levels, gated queries, a vocabulary of
-// its own, and layers of Gemma 4 or Qwen3.5. The formulas were checked against mlx_vlm's DSparkDraftModel.
+// Refused by name are other corrections than vanilla, sinks, noise levels, gated queries, a
+// vocabulary of its own, and layers of Gemma 4 or Qwen3.5. The formulas were checked against
+// mlx_vlm's DSparkDraftModel.
 //
-// A DFlash drafter of either architecture may guess some tokens alone, to save time: those of a tensor draft_head.ids,
-// which published ones do not have. Then it holds their rows of the target's head.
+// A DFlash drafter of either architecture may guess some tokens alone, to save time: those of a
+// tensor draft_head.ids, which published ones do not have. Then it holds their rows of the target's
+// head.
 //
 // There are five variants of the first:
 //
@@ -59,8 +61,8 @@
 //     embeddings as they are stored. Its blocks see themselves in both directions everywhere. Its
 //     window counts the positions before a row's own.
 //
-// The formulas of the second to the fourth were checked against vLLM's DFlashLagunaModel and sglang's
-// DFlashLagunaAttention. Those of the fifth were checked against transformers'
+// The formulas of the second to the fourth were checked against vLLM's DFlashLagunaModel and
+// sglang's DFlashLagunaAttention. Those of the fifth were checked against transformers'
 // MuseGlimmerAssistantModel. Other architectures are refused by name.
 package dflash
 
@@ -206,8 +208,8 @@ func (m *Model) With(settings Settings) (*Model, error) {
 // Taps returns the layers of the target whose outputs Context takes, ascending.
 func (m *Model) Taps() []int { return m.taps }
 
-// BlockSize returns the most rows of a block, its known tokens included: what the drafter was trained
-// for, as far as caches can drop it again.
+// BlockSize returns the most rows of a block, its known tokens included: what the drafter was
+// trained for, as far as caches can drop it again.
 func (m *Model) BlockSize() int { return min(m.args.block(), cache.MaxBlock) }
 
 // MaskToken returns the id that stands where a token is to be guessed. It must not be guessed
@@ -280,9 +282,9 @@ func (m *Model) source(s *mlx.Scope, l *layer, context *mlx.Array) *mlx.Array {
 
 // Forward computes the block of known tokens (k) int32 from position pos on, right after the
 // context, and n masks after them, k + n <= BlockSize. It returns the normed rows of the masks (n,
-// H), for Unembed. Row j guesses the token at pos+k+j. Where guesses begin at the anchor there is one
-// mask less, and the last known token's row is the first guess. When Forward returns, the caches hold the
-// context alone again. The next rows overwrite what the block left there.
+// H), for Unembed. Row j guesses the token at pos+k+j. Where guesses begin at the anchor there is
+// one mask less, and the last known token's row is the first guess. When Forward returns, the
+// caches hold the context alone again. The next rows overwrite what the block left there.
 //
 // taps are the last rows of the context, as for Context, if the caches do not hold them yet; else
 // nil. Forward appends them. They pass a layer beside the rows of the block, which saves a dozen

@@ -130,8 +130,8 @@ func TestPackedWeightsEqualTheirPlainForm(t *testing.T) {
 	}
 }
 
-// TestBlockBeginsWithKnownTokens expects that a mask token among the known ones changes no row after
-// it, and another token does.
+// TestBlockBeginsWithKnownTokens expects that a mask token among the known ones changes no row
+// after it, and another token does.
 func TestBlockBeginsWithKnownTokens(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, name := range []string{"full", "causal"} {
@@ -164,8 +164,8 @@ func TestBlockBeginsWithKnownTokens(t *testing.T) {
 	}
 }
 
-// TestDraftWindowReadsTheLastRows expects that a block reads the last 20 rows of its context under a
-// window of 20, and none before them. A causal layer keeps no more rows than it reads.
+// TestDraftWindowReadsTheLastRows expects that a block reads the last 20 rows of its context under
+// a window of 20, and none before them. A causal layer keeps no more rows than it reads.
 func TestDraftWindowReadsTheLastRows(t *testing.T) {
 	const context, window = 60, 20
 	th := enginetest.NewThread(t)
@@ -198,8 +198,8 @@ func TestDraftWindowReadsTheLastRows(t *testing.T) {
 	}
 }
 
-// TestWindowOfOneReadsNoContext expects that a sliding layer with a window of one row sees its block
-// alone.
+// TestWindowOfOneReadsNoContext expects that a sliding layer with a window of one row sees its
+// block alone.
 func TestWindowOfOneReadsNoContext(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")

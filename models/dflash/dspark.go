@@ -31,7 +31,8 @@ func (a *args) spark() bool {
 		a.Architectures[0] == flashArchitecture && a.DFlashConfig.ProjectorType == sparkProjector)
 }
 
-// readSpark puts what stands outside of dflash_config into it, and what is not said into its fields.
+// readSpark puts what stands outside of dflash_config into it, and what is not said into its
+// fields.
 func (a *args) readSpark() {
 	d, top := &a.DFlashConfig, a.sparkConfig
 	d.MaskTokenID = cmp.Or(d.MaskTokenID, a.MaskTokenID)
@@ -128,8 +129,8 @@ func (m *Model) Correction(s *mlx.Scope, previous *mlx.Array) *mlx.Array {
 	return m.MarkovHead.W2.Forward(s, m.MarkovHead.W1.Rows(s, previous))
 }
 
-// Trust returns how likely the guesses of rows that come after the tokens previous (n) are right, (n)
-// float32, or nil if the drafter does not say. hidden (n, H) is what Forward returned.
+// Trust returns how likely the guesses of rows that come after the tokens previous (n) are right,
+// (n) float32, or nil if the drafter does not say. hidden (n, H) is what Forward returned.
 func (m *Model) Trust(s *mlx.Scope, hidden, previous *mlx.Array) *mlx.Array {
 	head := m.MarkovHead
 	if head.Confidence == nil {

@@ -77,7 +77,8 @@ func (p *path) trust(t *testing.T, th *mlx.Thread, b block) (got []float32) {
 	return got
 }
 
-// TestSparkTakesFieldsFromBothPlaces reads a config.json without dflash_config, as some are published.
+// TestSparkTakesFieldsFromBothPlaces reads a config.json without dflash_config, as some are
+// published.
 func TestSparkTakesFieldsFromBothPlaces(t *testing.T) {
 	f := openFixture(t, "dspark")
 	var config map[string]any

@@ -109,8 +109,8 @@ type recordedBlock struct {
 	drafts     []int32   // (n)
 }
 
-// readBlocks reads the blocks of a case, whose target has so many tokens and rows of taps. Contexts grow
-// from block to block, as those of one request do.
+// readBlocks reads the blocks of a case, whose target has so many tokens and rows of taps. Contexts
+// grow from block to block, as those of one request do.
 func readBlocks(s *mlx.Scope, file *mlx.Tensors, vocab, taps int) (list []recordedBlock, err error) {
 	ints := map[string][]int32{}
 	for _, name := range []string{"context", "anchor", "n", "drafts"} {
@@ -247,8 +247,8 @@ func (m *Model) guesses(s *mlx.Scope, hidden *mlx.Array, last int32,
 	return logits, drafts, nil
 }
 
-// corrected returns logits and tokens as guesses does, row by row: each is corrected by the token that
-// the row before guessed.
+// corrected returns logits and tokens as guesses does, row by row: each is corrected by the token
+// that the row before guessed.
 func (m *Model) corrected(s *mlx.Scope, x *mlx.Array, last int32) (logits []float32, drafts []int32,
 	err error) {
 	for _, row := range s.Split(x, x.Dim(0), 0) {

@@ -14,8 +14,8 @@ import (
 	"tandem/models/dflash"
 )
 
-// recordedCase returns the files of one recorded case. change may replace arrays of the file of that
-// name.
+// recordedCase returns the files of one recorded case. change may replace arrays of the file of
+// that name.
 func recordedCase(t *testing.T, th *mlx.Thread, name, changed string,
 	change func(s *mlx.Scope, name string, a *mlx.Array) *mlx.Array) fstest.MapFS {
 	t.Helper()
@@ -74,8 +74,8 @@ func lastIs(of string, last int32) func(s *mlx.Scope, name string, a *mlx.Array)
 }
 
 // TestRecordedDraftsAreCompared drafts one case as it was recorded, and refuses what cannot be
-// compared: a logit that is no number in any row, files that lack rows, tokens that there are not, and
-// contexts that become shorter.
+// compared: a logit that is no number in any row, files that lack rows, tokens that there are not,
+// and contexts that become shorter.
 func TestRecordedDraftsAreCompared(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const name = "causal"

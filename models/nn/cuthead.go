@@ -42,8 +42,8 @@ func (w *Weights) CutHead(target Lender, ids *mlx.Array, n, hidden int) *Linear 
 	return of.CutHead(w, ids)
 }
 
-// IDs reads a list of ascending token ids, (n) int32. It returns nil if the checkpoint has none, or a
-// list of all tokens.
+// IDs reads a list of ascending token ids, (n) int32. It returns nil if the checkpoint has none, or
+// a list of all tokens.
 func (w *Weights) IDs(name string, vocab int) (ids *mlx.Array, n int) {
 	shape := w.Shape(name)
 	if shape == nil {

@@ -31,8 +31,8 @@ func TestFirstErrorIsReported(t *testing.T) {
 	})
 }
 
-// TestListsOfIDs expects the same of both readers of ids: either type of integers, ids in range, and
-// otherwise the checkpoint's error. Only a list of some tokens has to ascend.
+// TestListsOfIDs expects the same of both readers of ids: either type of integers, ids in range,
+// and otherwise the checkpoint's error. Only a list of some tokens has to ascend.
 func TestListsOfIDs(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {

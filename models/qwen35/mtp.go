@@ -32,7 +32,7 @@ const mtpPrefix = "mtp."
 //   - The hidden state that it returns takes the place of the model's in the next row of a chain.
 //   - A cache has a row for each token of the text. The first token has no hidden state before it.
 //     Its row is that of Begin, which nothing attends.
-//   - Published norms multiply by 1 + weight, as the model's do. Conversions to MLX have added the 1.
+//   - Published norms multiply by 1 + weight, as the model's do. Conversions to MLX hold the sum.
 type MTP struct {
 	PreFCNormEmbedding *nn.RMSNorm
 	PreFCNormHidden    *nn.RMSNorm
@@ -76,9 +76,9 @@ func (a *args) checkMTP() error {
 		Max: nn.MaxLayers})
 }
 
-// NewMTP builds the head of a config.json on its weights and takes them over. The weights may be a
-// whole checkpoint, of which the head's are taken. The target must outlive the head. A target that
-// it was not made for is refused. Errors about the checkpoint come from w.Err.
+// NewMTP builds the head of a config.json on its weights and takes them over. From a whole
+// checkpoint it takes the head's weights alone. The target must outlive the head. A target that the
+// head was not made for is refused. Errors about the checkpoint come from w.Err.
 func NewMTP(w *nn.Weights, config []byte, target nn.Lender) (*MTP, error) {
 	a, err := pairMTP(config, target.Config())
 	if err != nil {
@@ -118,8 +118,8 @@ func KeptMTP(config []byte) ([]nn.Kept, error) {
 	return slices.Repeat([]nn.Kept{a.KeptRows(0)}, a.NumHiddenLayers), nil
 }
 
-// MeasureMTP asks w, made by nn.NewChecks, for all tensors of the head of a config.json. It needs no
-// target.
+// MeasureMTP asks w, made by nn.NewChecks, for all tensors of the head of a config.json. It needs
+// no target.
 func MeasureMTP(w *nn.Weights, config []byte) error {
 	a, err := parseMTP(config)
 	if err == nil {
@@ -195,8 +195,8 @@ func (a *args) newMTP(w *nn.Weights) *MTP {
 }
 
 // sanitizeMTP gives a head's tensors their names among those of a model, and drops what is not the
-// head's. A folder of a head alone leaves out the prefix. It returns what is added to the weights of
-// norms: 0 if a conversion to MLX has written them, and else 1.
+// head's. A folder of a head alone leaves out the prefix. It returns what is added to the weights
+// of norms: 0 if a conversion to MLX has written them, and else 1.
 func sanitizeMTP(w *nn.Weights) (offset float64) {
 	prefixed := slices.ContainsFunc(w.Names(), IsMTP)
 	w.Sanitize(func(name string) (string, bool) {

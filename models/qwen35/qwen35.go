@@ -13,8 +13,8 @@
 //     layout of conv1d tells them apart, as in mlx_lm's Model.sanitize. The norm inside the delta
 //     nets is stored as it is used.
 //   - A layer with experts has one more expert that all rows share. A gate weighs it.
-//   - Checkpoints also hold a vision half, which is not loaded, and a head for multi-token prediction
-//     (mtp.*). The head is a drafter, see [MTP].
+//   - Checkpoints also hold a vision half, which is not loaded, and a head for multi-token
+//     prediction (mtp.*). The head is a drafter, see [MTP].
 package qwen35
 
 import (
