@@ -54,6 +54,10 @@ func BuiltInDrafter(model string) string {
 
 // IsStarter reports whether a file is that of the starter, whatever its name.
 func IsStarter(file string) bool {
+	// Most models are folders. One that does not answer is not waited for again, see disk.Stat.
+	if info, err := disk.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	f, err := disk.Open(file)
 	if err != nil {
 		return false
