@@ -177,7 +177,7 @@ func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0 GiB") ||
 		!strings.Contains(e.Message, "4,096 tokens") ||
 		!strings.Contains(e.Message,
-			"models may take only 0 GiB of this machine's 2 GiB, beside 0.3 GiB for checkpoints and 0.2 GiB for remembered texts") ||
+			"models may take only 0 GiB of this machine's 2 GiB, beside 0.3 GiB for checkpoints and 0.1 GiB for remembered texts") ||
 		!strings.Contains(e.Message, "Choose a smaller model") {
 		t.Errorf("loading it gives %v", err)
 	}

@@ -17,7 +17,7 @@ import (
 
 // Limits of a store.
 const (
-	maxOpen   = 8  // memories in the process; a client more has none until a request of another ends
+	maxOpen   = 4  // memories in the process; a client more has none until a request of another ends
 	maxQueued = 64 // texts that wait to be added; one more is not remembered
 )
 
