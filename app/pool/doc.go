@@ -48,12 +48,12 @@
 //
 //   - the drafter that is built in, for the pocket model;
 //   - the folder drafter inside the model's own folder;
-//   - a drafter in the hub's cache named NAME-DFlash or NAME-DFlash-MORE, by any publisher, for a
+//   - a drafter in the hub's cache named NAME-DFlash2 or NAME-DFlash2-MORE, by any publisher, for a
 //     model named NAME or NAME-MORE; the longest NAME wins;
-//   - one named so with DSpark in place of DFlash;
+//   - one named so with DFlash, or else with DSpark, in place of DFlash2;
 //   - the head for multi-token prediction that the model's own folder brings, in its weights, as
 //     mtp.safetensors or as mtp/model.safetensors;
-//   - a drafter in the hub's cache named so with MTP or assistant in place of DFlash;
+//   - a drafter in the hub's cache named so with MTP or assistant in place of DFlash2;
 //   - none.
 //
 // Auto decides when the model is loaded, by the place alone. Then the drafter's config.json and

@@ -54,6 +54,9 @@ func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string,
 // Source returns its folder, or the name of a built-in one.
 func (d *Drafter) Source() string { return d.source }
 
+// Bytes returns what its weights take in memory.
+func (d *Drafter) Bytes() int64 { return d.files.Info.Bytes }
+
 // Readings returns the ways to read its checkpoint, the usual one first. Only a block
 // network has some.
 func (d *Drafter) Readings() []models.DrafterSettings {

@@ -55,16 +55,19 @@ func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 	if name := models.BuiltInDrafter(row.Path); name != "" {
 		return name, nil
 	}
-	dir, blocks, err := p.cachedDrafter(row)
-	if err != nil || blocks {
-		return dir, err
+	cached, err := p.cachedDrafters(row)
+	if err != nil {
+		return "", err
+	}
+	if len(cached) > 0 && cached[0].blocks {
+		return cached[0].dir, nil
 	}
 	head := p.head(row.Path)
-	if head.there {
+	switch {
+	case head.there:
 		return row.Path, nil
-	}
-	if dir != "" {
-		return dir, nil
+	case len(cached) > 0:
+		return cached[0].dir, nil
 	}
 	return "", head.unusable
 }
@@ -87,32 +90,54 @@ func (p *Pool) head(path string) head {
 	return h
 }
 
-// cachedDrafter returns the folder of the best drafter of a model in the hub's cache, or "". blocks
-// says that it guesses whole blocks.
-func (p *Pool) cachedDrafter(row storage.Model) (dir string, blocks bool, err error) {
-	if p.settings.Current().HubCache == "" {
-		return "", false, nil
+// A cachedDrafter is one in the hub's cache, by its id there. blocks says that it guesses whole
+// blocks.
+type cachedDrafter struct {
+	id, dir string
+	blocks  bool
+}
+
+// cachedDrafters returns the drafters of a model in the hub's cache, the best first.
+func (p *Pool) cachedDrafters(row storage.Model) (list []cachedDrafter, err error) {
+	cache := p.settings.Current().HubCache
+	if cache == "" {
+		return nil, nil
 	}
-	ids, err := hub.List(p.settings.Current().HubCache)
+	ids, err := hub.List(cache)
 	if err != nil {
-		return "", false, err
+		return nil, err
 	}
 	for _, id := range drafterNames(hubName(row), ids) {
-		dir, err := hub.Resolve(p.settings.Current().HubCache, id)
-		_, kind, _ := cutDrafterName(id)
-		// Other names than DFlash's are those of whole models too.
-		if err == nil && (kind == 0 || models.IsDrafter(dir)) {
-			return dir, drafterKinds[kind].blocks, nil
+		if dir, kind := drafterInCache(cache, id); dir != "" {
+			list = append(list, cachedDrafter{id, dir, drafterKinds[kind].blocks})
 		}
 	}
-	return "", false, nil
+	return list, nil
+}
+
+// drafterInCache returns the folder and the kind of a drafter in the hub's cache, "" if it is not
+// there, or if it is no drafter but for its name.
+func drafterInCache(cache, id string) (dir string, kind int) {
+	_, kind, ok := cutDrafterName(id)
+	if !ok {
+		return "", 0
+	}
+	dir, err := hub.Resolve(cache, id)
+	if err != nil || !drafterKinds[kind].alone && !models.IsDrafter(dir) {
+		return "", 0
+	}
+	return dir, kind
 }
 
 // drafterKinds are the kinds of drafters by their names at the hub, the best first.
 var drafterKinds = []struct {
 	suffix string
 	blocks bool // guesses a whole block in one forward
-}{{"-dflash", true}, {"-dspark", true}, {"-mtp", false}, {"-assistant", false}}
+	alone  bool // the name is a drafter's alone; the others are those of whole models too
+}{
+	{"-dflash2", true, true}, {"-dflash", true, true}, {"-dspark", true, false},
+	{"-mtp", false, false}, {"-assistant", false, false},
+}
 
 // cutDrafterName returns the NAME in the name of a drafter at the hub, in lower case, and its kind.
 func cutDrafterName(id string) (name string, kind int, ok bool) {
@@ -153,12 +178,17 @@ func hubName(row storage.Model) string {
 	return id
 }
 
+// Drafts reports whether auto would take a drafter at the hub for a model at the hub, by their names.
+func Drafts(drafter, model string) bool {
+	return len(drafterNames(model, []string{drafter})) > 0
+}
+
 // PairedModels returns the folders of the registered models that a drafter at the hub would draft
 // for, by its name.
 func (p *Pool) PairedModels(ctx context.Context, drafter string) (folders []string, err error) {
 	rows, err := p.db.Models(ctx)
 	for _, row := range rows {
-		if row.Path != "" && len(drafterNames(hubName(row), []string{drafter})) > 0 {
+		if row.Path != "" && Drafts(drafter, hubName(row)) {
 			folders = append(folders, row.Path)
 		}
 	}
@@ -174,7 +204,7 @@ func DrafterBeside(model string) string {
 }
 
 // drafterNames returns the ids of the hub that name a drafter for a model, the best first:
-// NAME-DFlash or NAME-DFlash-MORE, by any publisher, for a model NAME or NAME-MORE, and so for other
+// NAME-DFlash2 or NAME-DFlash2-MORE, by any publisher, for a model NAME or NAME-MORE, and so for other
 // kinds of drafters. A better kind comes first, and then the longest NAME. gemma-4 is also spelt
 // gemma4: one of its published drafters is.
 func drafterNames(model string, ids []string) []string {

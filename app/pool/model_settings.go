@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"tandem/app/control"
 	"tandem/app/model"
@@ -50,7 +49,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	if cache := p.settings.Hub().CacheDir; cache != "" {
 		ids, _ := hub.List(cache) // a cache that cannot be read offers none
 		for _, id := range ids {
-			if strings.Contains(strings.ToLower(id), "-dflash") {
+			if dir, _ := drafterInCache(cache, id); dir != "" {
 				out.Drafters = append(out.Drafters, id)
 			}
 		}

@@ -1,0 +1,172 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tandem/app/control"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// A Candidate is a drafter that a model could have.
+type Candidate struct {
+	Source string // its folder, or the name of a built-in one
+	Name   string // for people
+	Choice string // what sets it, see [control.DrafterRequest]
+}
+
+// Candidates returns the drafters that a model could have, by its place and by theirs: the one that
+// is set first, then the one of auto, then the others, the best kind first. Whether each can be
+// loaded is not known yet.
+func (p *Pool) Candidates(ctx context.Context, id string) ([]Candidate, error) {
+	row, err := p.findModel(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return p.candidates(ctx, row)
+}
+
+// Candidates are those of a model in memory.
+func (m *Model) Candidates(ctx context.Context) ([]Candidate, error) {
+	return m.pool.candidates(ctx, m.row)
+}
+
+func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []Candidate, err error) {
+	choice, err := p.drafterChoice(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	add := func(source, choice string) {
+		if source != "" && !slices.ContainsFunc(list,
+			func(c Candidate) bool { return c.Source == source }) {
+			list = append(list, Candidate{source, drafterName(row, source), choice})
+		}
+	}
+	head := p.head(row.Path)
+	auto, err := p.pairedDrafter(row)
+	if err != nil && !errors.Is(err, head.unusable) {
+		return nil, err
+	}
+	cached, err := p.cachedDrafters(row)
+	if err != nil {
+		return nil, err
+	}
+	if choice != control.DrafterAuto && choice != control.DrafterNone && choice != auto {
+		name := choice
+		for _, c := range cached {
+			if c.dir == choice {
+				name = c.id
+			}
+		}
+		add(choice, name)
+	}
+	add(auto, control.DrafterAuto)
+	if row.Source == storage.SourcePocket {
+		return list, nil
+	}
+	if dir := DrafterBeside(row.Path); dir != "" {
+		add(dir, dir)
+	}
+	for _, c := range cached {
+		add(c.dir, c.id)
+	}
+	if head.there || head.unusable != nil { // its load says what is wrong
+		add(row.Path, row.Path)
+	}
+	return list, nil
+}
+
+// drafterName returns the name of a model's drafter for people.
+func drafterName(row storage.Model, source string) string {
+	switch {
+	case source == row.Path:
+		return "the head in its own folder"
+	case source == DrafterBeside(row.Path):
+		return "the drafter in its own folder"
+	}
+	if _, id, _, err := hub.ParseDir(source); err == nil {
+		return id
+	}
+	return source
+}
+
+// A BorrowedDrafter is loaded for a measurement, beside the drafter that the model has.
+type BorrowedDrafter struct {
+	*Drafter
+	model *Model
+	bytes int64 // counted as the model's
+}
+
+// BorrowDrafter loads another drafter of a model that was lent, as it would be loaded if it were
+// set. Its memory counts as the model's until GiveBack. The error says why it cannot be had.
+func (m *Model) BorrowDrafter(ctx context.Context, source string) (*BorrowedDrafter, error) {
+	if m.bounded != nil {
+		return nil, refuseOtherDrafter(m.row)
+	}
+	how, bytes, err := m.reserveDrafter(source)
+	if err != nil {
+		return nil, err
+	}
+	b := &BorrowedDrafter{model: m, bytes: bytes}
+	if b.Drafter, err = m.pool.openDrafter(ctx, m, source, how); err != nil {
+		m.countMore(-bytes)
+		return nil, err
+	}
+	return b, nil
+}
+
+// GiveBack frees the drafter.
+func (b *BorrowedDrafter) GiveBack() error {
+	err := b.Close()
+	b.model.countMore(-b.bytes)
+	return err
+}
+
+// reserveDrafter counts the memory of another drafter as the model's. It returns the form to load the
+// drafter in: unpacked where that fits. Error: CodeMemory.
+func (m *Model) reserveDrafter(source string) (how form, bytes int64, err error) {
+	p := m.pool
+	how = m.form
+	size, err := p.measure(m.row, source, m.formSetting)
+	if err != nil { // its needs are not known, see textMemory
+		how.drafts = false
+		return how, 0, nil
+	}
+	room := p.Room()
+	p.mu.Lock()
+	left := room
+	for _, other := range p.resident {
+		left -= other.needs.bytes()
+	}
+	p.mu.Unlock()
+	need := func() int64 {
+		of, wide := size.as(how).drafter, how.wide || how.draftsWide
+		return of.Weights(wide) + of.Text(min(shortRequest, cmp.Or(m.context, shortRequest)), wide)
+	}
+	how.draftsWide, how.drafts = size.draftsWide, size.unpacks
+	if need() > left {
+		how.drafts = false
+	}
+	if bytes = need(); bytes > left {
+		return how, 0, control.Plain(control.CodeMemory, fmt.Sprintf(
+			"It needs %s beside the model, and %s of the memory for models are left.",
+			control.GiB.Of(bytes), control.GiB.Of(max(0, left))))
+	}
+	m.countMore(bytes)
+	return how, bytes, nil
+}
+
+// countMore counts bytes as the model's weights, beside those that it has.
+func (m *Model) countMore(bytes int64) {
+	p := m.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.needs.weights += bytes
+	if slices.Contains(p.resident, m) {
+		p.divideMemory()
+	}
+}
