@@ -128,7 +128,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	ring := newLogRing()
 	o.Logger = slog.New(wire.ClipLog(slog.NewMultiHandler(o.Logger.Handler(),
 		ringHandler{ring: ring})))
-	a := &App{opts: o, log: o.Logger, started: time.Now(), lines: ring, benchPlan: bench.TwoMinutes}
+	a := &App{opts: o, log: o.Logger, started: time.Now(), lines: ring, benchPlan: bench.Minutes}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.endpoint = endpoint.New(a.log, func(address string) error { return a.home.Announce(address) })
 	// If a later step fails, the steps before it are undone in reverse.

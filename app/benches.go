@@ -38,7 +38,23 @@ func (a *App) Benches(ctx context.Context) (control.Benches, error) {
 		}
 		out.Benches = append(out.Benches, b)
 	}
+	out.Plan = a.planBench(ctx)
 	return out, nil
+}
+
+// planBench returns what the next bench measures, nil if that is not known.
+func (a *App) planBench(ctx context.Context) *control.BenchPlan {
+	model := a.pool.Choice()
+	found, err := a.pool.Candidates(ctx, model)
+	if err != nil {
+		return nil // without a choice, or its cache cannot be read: the bench says why
+	}
+	p := &control.BenchPlan{Model: model, Drafters: []string{},
+		Seconds: a.benchPlan.Takes(len(found)).Seconds()}
+	for _, c := range found {
+		p.Drafters = append(p.Drafters, c.Name)
+	}
+	return p
 }
 
 func describeBench(row storage.Bench) (control.Bench, error) {

@@ -3,9 +3,13 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +17,7 @@ import (
 	"tandem/app/bench"
 	"tandem/app/control"
 	"tandem/models"
+	"tandem/models/hub"
 )
 
 // quickPlan is a plan of two measurements each, the fewest that a bench takes.
@@ -168,5 +173,90 @@ func TestOpenDeletesFilesOfAKilledBench(t *testing.T) {
 	defer a.Close()
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Errorf("the file is still there: %v", err)
+	}
+}
+
+// A bench measures each drafter that the model could have, and the text lookups alone. One that
+// cannot be loaded is left out, with the reason. Requests keep the drafter that they have.
+func TestShortBenchMeasuresAllDrafters(t *testing.T) {
+	dir, cache := filepath.Join(t.TempDir(), "coder"), t.TempDir()
+	cached := func(id string) string {
+		return filepath.Join(cache, "models--"+strings.ReplaceAll(id, "/", "--"), "snapshots",
+			strings.Repeat("a", 40))
+	}
+	other := cached("me/coder-DSpark")
+	for from, to := range map[string]string{"": dir, "drafter-sliding": cached("z-lab/coder-DFlash"),
+		"drafter": other} {
+		if err := os.CopyFS(to, os.DirFS(filepath.Join("../models/pocket", from))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := filepath.Join(other, "config.json")
+	b, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = regexp.MustCompile(`"num_target_layers": *\d+`).ReplaceAll(b, []byte(`"num_target_layers":99`))
+	if err := os.WriteFile(config, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	r := start(t, Options{Model: dir, Hub: hub.Options{CacheDir: cache}}, "127.0.0.1:0")
+	r.benchPlan = quickPlan
+	c := r.client(t)
+	want := []control.BenchDrafter{
+		{Name: "the drafter in its own folder", Kind: "dflash", Choice: "auto", Served: true},
+		{Name: "z-lab/coder-DFlash", Kind: "dflash", Choice: "z-lab/coder-DFlash"},
+		{Name: "me/coder-DSpark", Choice: "me/coder-DSpark"},
+		{Name: "looking up the text alone", Kind: "ngram", Choice: "none"},
+	}
+	list, err := c.Benches(t.Context())
+	if err != nil || list.Plan == nil || list.Plan.Model != "coder" ||
+		!slices.Equal(list.Plan.Drafters, []string{want[0].Name, want[1].Name, want[2].Name}) ||
+		list.Plan.Seconds != (6*time.Minute).Seconds() {
+		t.Errorf("the plan is %+v, %v", list.Plan, err)
+	}
+	var steps []string
+	found, err := c.Bench(t.Context(), func(p control.BenchProgress) {
+		if step := fmt.Sprintf("%d of %d: %s", p.Nth, p.Of, p.Drafter); p.Of > 0 &&
+			!slices.Contains(steps, step) {
+			steps = append(steps, step)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(steps, []string{"1 of 4: " + want[0].Name, "2 of 4: " + want[1].Name,
+		"4 of 4: " + want[3].Name}) {
+		t.Errorf("the progress is %q", steps)
+	}
+	got := slices.Clone(found.Result.Drafters)
+	for i, d := range got {
+		left := d.Name == "me/coder-DSpark"
+		if left != strings.Contains(d.Why, "99 layers") || left != (d.Decode.Pairs == 0) ||
+			!left && (d.Decode.Times.Median <= 0 || d.Decode.Differing > 0) ||
+			(d.Kind == "dflash") != (d.Bytes > 0) {
+			t.Errorf("%+v", d)
+		}
+		got[i] = control.BenchDrafter{Name: d.Name, Kind: d.Kind, Choice: d.Choice, Served: d.Served}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the drafters are\n%+v, want\n%+v", got, want)
+	}
+	if d := found.Result; d.Decode != d.Drafters[0].Decode || d.Drafter != "dflash" {
+		t.Errorf("what requests had is %q, %+v", d.Drafter, d.Decode)
+	}
+	if d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "coder"}); err != nil ||
+		d.Source != filepath.Join(dir, "drafter") {
+		t.Errorf("after the bench requests have %+v, %v", d, err)
+	}
+	before := r.State().InMemory[0].Bytes
+	// What was measured can be set.
+	d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "coder", Drafter: want[1].Choice})
+	if err != nil || d.Source != cached("z-lab/coder-DFlash") {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if after := r.State().InMemory[0].Bytes; after != before {
+		t.Errorf("the model takes %d bytes with a drafter of the same size, %d before", after, before)
 	}
 }

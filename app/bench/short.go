@@ -12,8 +12,6 @@ import (
 	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/cache"
-	"tandem/engine/draft"
-	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models"
 )
@@ -27,12 +25,18 @@ type Plan struct {
 	Tokens                 int // of a prompt that is restored
 	Context                int // tokens before a block that is verified
 
-	Decode, Restore, Verify time.Duration
+	Decode          time.Duration // of each drafter, and of looking up text alone
+	Restore, Verify time.Duration
 }
 
-// TwoMinutes is a plan that takes about two minutes at most. It takes longer only if the model is
-// so slow that even the fewest measurements do.
-var TwoMinutes = Plan{
+// Takes returns how long a bench of a model with so many drafters takes, at most.
+func (p Plan) Takes(drafters int) time.Duration {
+	return time.Duration(min(drafters, mostDrafters)+1)*p.Decode + p.Restore + p.Verify
+}
+
+// Minutes is a plan that takes one minute, and one for each way to draft. It takes longer only if
+// the model is so slow that even the fewest measurements do.
+var Minutes = Plan{
 	Pairs: 40, Restores: 16, Turns: 15, Fewest: 4, Warm: 8, Tokens: 2048, Context: 512,
 	Decode: 50 * time.Second, Restore: 35 * time.Second, Verify: 25 * time.Second,
 }
@@ -62,7 +66,9 @@ type Short struct {
 type Borrowed interface {
 	Thread() *mlx.Thread
 	Bundle() *models.Bundle
-	Drafter() draft.Drafter // nil if there is none
+	Drafter() *pool.Drafter // nil if there is none
+	Candidates(ctx context.Context) ([]pool.Candidate, error)
+	BorrowDrafter(ctx context.Context, source string) (*pool.BorrowedDrafter, error)
 	Describe() *control.Loaded
 	IsQuiet() bool                       // no request holds any model
 	AwaitIdle(ctx context.Context) error // until no request holds any model
@@ -152,9 +158,9 @@ func (b *Short) once(ctx context.Context, measure func(context.Context) error) e
 	return err
 }
 
-// begin starts a part.
-func (b *Short) begin(part string, total int, limit time.Duration) {
-	b.part = control.BenchProgress{Part: part, Total: total}
+// begin starts a part, or a drafter's share of one.
+func (b *Short) begin(part control.BenchProgress, limit time.Duration) {
+	b.part = part
 	b.until = time.Now().Add(limit)
 	b.report(false)
 }
@@ -184,8 +190,13 @@ func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.Decode, err = b.decode(ctx, texts.code); err != nil {
+	if r.Drafters, err = b.drafters(ctx, texts.code); err != nil {
 		return r, err
+	}
+	for _, d := range r.Drafters {
+		if d.Served {
+			r.Decode = d.Decode
+		}
 	}
 	if r.Restore, err = b.restore(ctx); err != nil {
 		return r, err
@@ -195,42 +206,6 @@ func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
 	}
 	r.Waited, r.Again = b.waited.Seconds(), b.again
 	r.Seconds = (time.Since(began) - b.waited).Seconds()
-	return r, nil
-}
-
-// decode compares plain decoding with what requests get by default, in turns.
-func (b *Short) decode(ctx context.Context, code *workload) (r control.BenchDecode, err error) {
-	b.begin("decode", b.plan.Pairs, b.plan.Decode)
-	m := b.m
-	c := contest{
-		thread: m.Thread(), model: m.Bundle().Model, pairs: b.plan.Pairs, once: true,
-		warm: b.plan.Warm, log: io.Discard, host: b,
-		engines: func(model lm.Model, drafters []draft.Drafter) *engine.Engine {
-			return engine.New(m.Thread(), model, m.Bundle().Tokenizer,
-				engine.Options{Drafters: drafters})
-		},
-	}
-	if d := m.Drafter(); d != nil {
-		c.drafts = append(c.drafts, d)
-	}
-	c.drafts = append(c.drafts, draft.Ngram{})
-	found, err := c.compare(ctx, code, setting{}, way{}, way{drafter: engine.Auto, depth: adaptive},
-		bar{})
-	if err != nil {
-		return r, err
-	}
-	times := found.ratio()
-	b.hasTime(times.n) // reports them as done
-	r = control.BenchDecode{
-		Plain:           spread(found.estimate(func(p pair) float64 { return p.one.rate() })),
-		Drafted:         spread(found.estimate(func(p pair) float64 { return p.two.rate() })),
-		Times:           spread(times),
-		TokensPerVerify: found.figures().tokens,
-		Pairs:           times.n, Prompts: times.prompts, Differing: len(found.wrong),
-	}
-	for _, n := range found.rejected {
-		r.Left += n
-	}
 	return r, nil
 }
 
@@ -244,7 +219,7 @@ func spreadOf(values []float64) control.Spread { return spread(estimateEach(valu
 
 // restore measures new prompts, which are restored from files and computed.
 func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error) {
-	b.begin("restore", b.plan.Restores, b.plan.Restore)
+	b.begin(control.BenchProgress{Part: "restore", Total: b.plan.Restores}, b.plan.Restore)
 	m := b.m
 	c := &checkpointBench{thread: m.Thread(), bundle: m.Bundle(),
 		random: rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano()))), log: io.Discard}
@@ -288,7 +263,7 @@ func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error)
 
 // verify times blocks of several rows, and plain steps, in turns.
 func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
-	b.begin("verify", b.plan.Turns, b.plan.Verify)
+	b.begin(control.BenchProgress{Part: "verify", Total: b.plan.Turns}, b.plan.Verify)
 	const steps = 32
 	m := b.m
 	r.Context = min(b.plan.Context, m.Bundle().Model.Config().ContextLength-max(cache.MaxBlock,

@@ -25,7 +25,7 @@ func (m *interrupted) Watch() func() bool {
 // The result of the attempt that a request disturbed does not count.
 func TestDisturbedMeasurementIsRepeated(t *testing.T) {
 	m := &interrupted{}
-	b := NewShort(m, "", TwoMinutes, func(control.BenchProgress) {})
+	b := NewShort(m, "", Minutes, func(control.BenchProgress) {})
 	attempts := 0
 	err := b.alone(t.Context(), func(ctx context.Context) error {
 		attempts++

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Bench is the result of measuring a model on this machine for two minutes.
+// A Bench is the result of measuring a model on this machine for some minutes.
 type Bench struct {
 	ID      int64       `json:"id"`
 	At      time.Time   `json:"at"`
@@ -35,11 +35,24 @@ type BenchResult struct {
 	Device  string `json:"device"` // cpu or gpu
 	Dtype   string `json:"dtype"`
 	MLX     string `json:"mlx"`     // version
-	Drafter string `json:"drafter"` // kind; empty if only the text was looked up
+	Drafter string `json:"drafter"` // kind of the one that requests had; empty if only the text was looked up
 
-	Decode  BenchDecode  `json:"decode"`
-	Restore BenchRestore `json:"restore"`
-	Verify  BenchVerify  `json:"verify"`
+	Decode   BenchDecode    `json:"decode"`             // with what requests had
+	Drafters []BenchDrafter `json:"drafters,omitempty"` // each that the model could have; looking up text alone is the last; nil in results of earlier versions
+	Restore  BenchRestore   `json:"restore"`
+	Verify   BenchVerify    `json:"verify"`
+}
+
+// BenchDrafter is what one of the drafters that a model could have gains. The text was looked up
+// too, as it is for requests.
+type BenchDrafter struct {
+	Name   string      `json:"name"`             // for people
+	Kind   string      `json:"kind,omitempty"`   // as in Drafter; ngram if the text alone was looked up; empty if the drafter was left out
+	Choice string      `json:"choice"`           // what sets it, see DrafterRequest
+	Served bool        `json:"served,omitempty"` // requests had it
+	Bytes  int64       `json:"bytes,omitempty"`  // of its weights in memory
+	Why    string      `json:"why,omitempty"`    // why it was left out, one sentence
+	Decode BenchDecode `json:"decode"`
 }
 
 // BenchDecode compares plain decoding with decoding as requests get it, with drafts, on code.
@@ -85,6 +98,14 @@ type Benches struct {
 	Running  bool           `json:"running"`
 	Progress *BenchProgress `json:"progress,omitempty"` // of the one that runs, after its first event
 	Failure  string         `json:"failure,omitempty"`  // why the last one failed, one sentence; empty if a person ended it
+	Plan     *BenchPlan     `json:"plan,omitempty"`     // of the chosen model; nil if it is not known
+}
+
+// BenchPlan says what the next bench measures.
+type BenchPlan struct {
+	Model    string   `json:"model"`
+	Drafters []string `json:"drafters"` // names; looking up text alone is not among them
+	Seconds  float64  `json:"seconds"`  // that it takes, about
 }
 
 // BenchRequest is the body of POST /app/benches.
@@ -98,6 +119,9 @@ type BenchProgress struct {
 	Part    string `json:"part"`              // decode, restore or verify
 	Done    int    `json:"done"`              // measurements of it
 	Total   int    `json:"total"`             // at most
+	Drafter string `json:"drafter,omitempty"` // name of the one that is measured, in decode
+	Nth     int    `json:"nth,omitempty"`     // which of Of drafters that is, from 1
+	Of      int    `json:"of,omitempty"`
 	Waiting bool   `json:"waiting,omitempty"` // for requests to end
 	Bench   *Bench `json:"bench,omitempty"`
 }
@@ -107,7 +131,7 @@ func (c *Client) Benches(ctx context.Context) (Benches, error) {
 	return call[Benches](ctx, c, http.MethodGet, "/app/benches", nil)
 }
 
-// Bench measures the chosen model, for about two minutes. It calls progress for every event. When
+// Bench measures the chosen model, for some minutes: BenchPlan says how many. It calls progress for every event. When
 // ctx ends, the measuring ends.
 func (c *Client) Bench(ctx context.Context, progress func(BenchProgress)) (Bench, error) {
 	resp, err := c.Do(ctx, http.MethodPost, "/app/benches", BenchRequest{})

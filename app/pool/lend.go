@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"tandem/app/control"
-	"tandem/engine/draft"
 	"tandem/engine/mlx"
 	"tandem/models"
 )
@@ -23,12 +22,7 @@ func (m *Model) Thread() *mlx.Thread { return m.pool.thread }
 func (m *Model) Bundle() *models.Bundle { return m.bundle }
 
 // Drafter is the model's drafter, nil if it has none.
-func (m *Model) Drafter() draft.Drafter {
-	if m.drafter == nil {
-		return nil
-	}
-	return m.drafter.Drafter
-}
+func (m *Model) Drafter() *Drafter { return m.drafter }
 
 // IsQuiet reports whether no request holds any model, and the drafter is not being measured.
 func (m *Model) IsQuiet() bool {

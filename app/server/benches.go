@@ -12,7 +12,7 @@ import (
 type Benches interface {
 	// Benches lists the benches that were kept, the newest first.
 	Benches(context.Context) (control.Benches, error)
-	// RunBench measures the chosen model for about two minutes and keeps the result. It loads the
+	// RunBench measures the chosen model for some minutes and keeps the result. It loads the
 	// model first if needed, and gives way to requests. It calls progress on a goroutine of its
 	// own. The error is CodeModelBusy while another bench runs.
 	RunBench(ctx context.Context, progress func(control.BenchProgress)) (control.Bench, error)

@@ -1,6 +1,6 @@
 // Made of the structs of app/control by `go run ./build setup`. Edit those.
 
-// A Bench is the result of measuring a model on this machine for two minutes.
+// A Bench is the result of measuring a model on this machine for some minutes.
 export interface Bench {
   id: number
   at: string
@@ -25,10 +25,23 @@ export interface BenchResult {
   device: string // cpu or gpu
   dtype: string
   mlx: string // version
-  drafter: string // kind; empty if only the text was looked up
-  decode: BenchDecode
+  drafter: string // kind of the one that requests had; empty if only the text was looked up
+  decode: BenchDecode // with what requests had
+  drafters?: BenchDrafter[] // each that the model could have; looking up text alone is the last; nil in results of earlier versions
   restore: BenchRestore
   verify: BenchVerify
+}
+
+// BenchDrafter is what one of the drafters that a model could have gains. The text was looked up
+// too, as it is for requests.
+export interface BenchDrafter {
+  name: string // for people
+  kind?: string // as in Drafter; ngram if the text alone was looked up; empty if the drafter was left out
+  choice: string // what sets it, see DrafterRequest
+  served?: boolean // requests had it
+  bytes?: number // of its weights in memory
+  why?: string // why it was left out, one sentence
+  decode: BenchDecode
 }
 
 // BenchDecode compares plain decoding with decoding as requests get it, with drafts, on code.
@@ -74,6 +87,14 @@ export interface Benches {
   running: boolean
   progress?: BenchProgress | null // of the one that runs, after its first event
   failure?: string // why the last one failed, one sentence; empty if a person ended it
+  plan?: BenchPlan | null // of the chosen model; nil if it is not known
+}
+
+// BenchPlan says what the next bench measures.
+export interface BenchPlan {
+  model: string
+  drafters: string[] // names; looking up text alone is not among them
+  seconds: number // that it takes, about
 }
 
 // BenchRequest is the body of POST /app/benches.
@@ -87,6 +108,9 @@ export interface BenchProgress {
   part: string // decode, restore or verify
   done: number // measurements of it
   total: number // at most
+  drafter?: string // name of the one that is measured, in decode
+  nth?: number // which of Of drafters that is, from 1
+  of?: number
   waiting?: boolean // for requests to end
   bench?: Bench | null
 }
