@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"tandem/app/control"
@@ -40,12 +41,6 @@ func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []Candid
 	if err != nil {
 		return nil, err
 	}
-	add := func(source, choice string) {
-		if source != "" && !slices.ContainsFunc(list,
-			func(c Candidate) bool { return c.Source == source }) {
-			list = append(list, Candidate{source, drafterName(row, source), choice})
-		}
-	}
 	head := p.head(row.Path)
 	auto, err := p.pairedDrafter(row)
 	if err != nil && !errors.Is(err, head.unusable) {
@@ -55,27 +50,32 @@ func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []Candid
 	if err != nil {
 		return nil, err
 	}
-	if choice != control.DrafterAuto && choice != control.DrafterNone && choice != auto {
-		name := choice
+	var sources []string
+	if choice != control.DrafterAuto && choice != control.DrafterNone {
+		sources = append(sources, choice)
+	}
+	sources = append(sources, auto)
+	if row.Source != storage.SourcePocket {
+		sources = append(sources, DrafterBeside(row.Path))
 		for _, c := range cached {
-			if c.dir == choice {
-				name = c.id
-			}
+			sources = append(sources, c.dir)
 		}
-		add(choice, name)
+		if head.there || head.unusable != nil { // its load says what is wrong
+			sources = append(sources, row.Path)
+		}
 	}
-	add(auto, control.DrafterAuto)
-	if row.Source == storage.SourcePocket {
-		return list, nil
-	}
-	if dir := DrafterBeside(row.Path); dir != "" {
-		add(dir, dir)
-	}
-	for _, c := range cached {
-		add(c.dir, c.id)
-	}
-	if head.there || head.unusable != nil { // its load says what is wrong
-		add(row.Path, row.Path)
+	for i, source := range sources {
+		if source == "" || slices.Contains(sources[:i], source) {
+			continue
+		}
+		c := Candidate{source, drafterName(row, source), source}
+		if k := slices.IndexFunc(cached,
+			func(c cachedDrafter) bool { return c.dir == source }); k >= 0 {
+			c.Choice = cached[k].id
+		} else if !filepath.IsAbs(source) { // built in, where auto alone leads
+			c.Choice = control.DrafterAuto
+		}
+		list = append(list, c)
 	}
 	return list, nil
 }
@@ -83,6 +83,8 @@ func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []Candid
 // drafterName returns the name of a model's drafter for people.
 func drafterName(row storage.Model, source string) string {
 	switch {
+	case !filepath.IsAbs(source):
+		return "the built-in drafter"
 	case source == row.Path:
 		return "the head in its own folder"
 	case source == DrafterBeside(row.Path):

@@ -38,11 +38,11 @@ func TestCandidatesAreAllDraftersOfAModel(t *testing.T) {
 		set  string
 		want []string // name = choice
 	}{
-		{"auto", []string{"me/tiny-DFlash2 = auto", "z-lab/tiny-DFlash = z-lab/tiny-DFlash",
+		{"auto", []string{"me/tiny-DFlash2 = me/tiny-DFlash2", "z-lab/tiny-DFlash = z-lab/tiny-DFlash",
 			"me/tiny-MTP = me/tiny-MTP", "the head in its own folder = " + model}},
-		{"me/tiny-MTP", []string{"me/tiny-MTP = me/tiny-MTP", "me/tiny-DFlash2 = auto",
+		{"me/tiny-MTP", []string{"me/tiny-MTP = me/tiny-MTP", "me/tiny-DFlash2 = me/tiny-DFlash2",
 			"z-lab/tiny-DFlash = z-lab/tiny-DFlash", "the head in its own folder = " + model}},
-		{"none", []string{"me/tiny-DFlash2 = auto", "z-lab/tiny-DFlash = z-lab/tiny-DFlash",
+		{"none", []string{"me/tiny-DFlash2 = me/tiny-DFlash2", "z-lab/tiny-DFlash = z-lab/tiny-DFlash",
 			"me/tiny-MTP = me/tiny-MTP", "the head in its own folder = " + model}},
 	} {
 		if _, err := r.pool.Drafter(t.Context(),
