@@ -49,6 +49,7 @@ func (a *App) planBench(ctx context.Context) *control.BenchPlan {
 	if err != nil {
 		return nil // without a choice, or its cache cannot be read: the bench says why
 	}
+	found = found[:min(len(found), bench.MostDrafters)]
 	p := &control.BenchPlan{Model: model, Drafters: []string{},
 		Seconds: a.benchPlan.Takes(len(found)).Seconds()}
 	for _, c := range found {

@@ -205,7 +205,8 @@ func TestShortBenchMeasuresAllDrafters(t *testing.T) {
 	r.benchPlan = quickPlan
 	c := r.client(t)
 	want := []control.BenchDrafter{
-		{Name: "the drafter in its own folder", Kind: "dflash", Choice: "auto", Served: true},
+		{Name: "the drafter in its own folder", Kind: "dflash",
+			Choice: filepath.Join(dir, "drafter"), Served: true},
 		{Name: "z-lab/coder-DFlash", Kind: "dflash", Choice: "z-lab/coder-DFlash"},
 		{Name: "me/coder-DSpark", Choice: "me/coder-DSpark"},
 		{Name: "looking up the text alone", Kind: "ngram", Choice: "none"},
@@ -235,7 +236,7 @@ func TestShortBenchMeasuresAllDrafters(t *testing.T) {
 		left := d.Name == "me/coder-DSpark"
 		if left != strings.Contains(d.Why, "99 layers") || left != (d.Decode.Pairs == 0) ||
 			!left && (d.Decode.Times.Median <= 0 || d.Decode.Differing > 0) ||
-			(d.Kind == "dflash") != (d.Bytes > 0) {
+			(d.Kind == "dflash") != (d.Bytes > 0) || (d.Kind == "ngram") != (d.Source == "") {
 			t.Errorf("%+v", d)
 		}
 		got[i] = control.BenchDrafter{Name: d.Name, Kind: d.Kind, Choice: d.Choice, Served: d.Served}

@@ -31,7 +31,7 @@ type Plan struct {
 
 // Takes returns how long a bench of a model with so many drafters takes, at most.
 func (p Plan) Takes(drafters int) time.Duration {
-	return time.Duration(min(drafters, mostDrafters)+1)*p.Decode + p.Restore + p.Verify
+	return time.Duration(min(drafters, MostDrafters)+1)*p.Decode + p.Restore + p.Verify
 }
 
 // Minutes is a plan that takes one minute, and one for each way to draft. It takes longer only if

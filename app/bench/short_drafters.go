@@ -13,9 +13,9 @@ import (
 	"tandem/engine/lm"
 )
 
-// mostDrafters is how many drafters of one model are measured, so that a bench takes some minutes at
+// MostDrafters is how many drafters of one model are measured, so that a bench takes some minutes at
 // most.
-const mostDrafters = 5
+const MostDrafters = 5
 
 // lookups is the name of the last way to draft: without a drafter, from the text alone.
 const lookups = "looking up the text alone"
@@ -30,15 +30,15 @@ func (b *Short) drafters(ctx context.Context,
 		return nil, err
 	}
 	own, served := b.m.Drafter(), false
-	ways := min(len(found), mostDrafters) + 1
+	ways := min(len(found), MostDrafters) + 1
 	for i, c := range found {
-		d := control.BenchDrafter{Name: c.Name, Choice: c.Choice}
+		d := control.BenchDrafter{Name: c.Name, Source: c.Source, Choice: c.Choice}
 		switch {
 		case own != nil && own.Source() == c.Source:
 			d.Served, served = true, true
 			err = b.measure(ctx, code, &d, own, i+1, ways)
-		case i >= mostDrafters:
-			d.Why = fmt.Sprintf("Only the first %d drafters are measured.", mostDrafters)
+		case i >= MostDrafters:
+			d.Why = fmt.Sprintf("Only the first %d drafters are measured.", MostDrafters)
 		default:
 			err = b.measureOther(ctx, code, &d, c, i+1, ways)
 		}

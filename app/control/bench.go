@@ -48,6 +48,7 @@ type BenchResult struct {
 type BenchDrafter struct {
 	Name   string      `json:"name"`             // for people
 	Kind   string      `json:"kind,omitempty"`   // as in Drafter; ngram if the text alone was looked up; empty if the drafter was left out
+	Source string      `json:"source"`           // as in Drafter
 	Choice string      `json:"choice"`           // what sets it, see DrafterRequest
 	Served bool        `json:"served,omitempty"` // requests had it
 	Bytes  int64       `json:"bytes,omitempty"`  // of its weights in memory

@@ -17,7 +17,7 @@ test('a measurement can be cancelled', async () => {
   const { context, page, problems } = await open(browser)
   await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
   await page.getByRole('button', { name: 'Measure' }).click()
-  await page.getByRole('status').getByText('Part 1 of 3: Writing code, with and without drafts.', { exact: true }).waitFor({ timeout: 60_000 })
+  await page.getByRole('status').getByText('Part 1 of 3: Writing code, with and without drafts. 1 of 2: the built-in drafter.', { exact: true }).waitFor({ timeout: 60_000 })
   await page.getByText(/^At most \d+ measurements? left/).waitFor({ timeout: 60_000 })
   await shot(page, 'mac-measuring')
   const cancelled = page.waitForResponse('**/app/benches/cancel')
@@ -101,6 +101,63 @@ test('several measurements stand beside each other', async () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Forget it' }).click()
       await row(22).waitFor({ state: 'detached' })
     }
+    assert.deepEqual(problems, [])
+    await context.close()
+  }
+})
+
+test('the drafters of a model stand side by side, and one can be taken', async () => {
+  const spread = (median, off = 0.1) => ({ median, low: median * (1 - off), high: median * (1 + off) })
+  const drafter = (name, source, kind, times, more = {}) => ({
+    name, source, choice: source || 'none', kind, bytes: source ? 1.2e9 : 0, ...more,
+    decode: { plain: spread(20), drafted: spread(20 * times), times: spread(times), tokens_per_verify: times * 1.4, pairs: times > 0 ? 20 : 0, prompts: 12, left: 3, differing: 0 },
+  })
+  const drafters = [
+    drafter('z-lab/coder-8b-DFlash', '/hub/dflash', 'dflash', 1.8, { served: true }),
+    drafter('lab/coder-8b-DSpark', '/hub/dspark', 'dspark', 2.4),
+    drafter('the head in its own folder', '/models/coder', 'mtp', 1.6),
+    drafter('lab/coder-8b-MTP', '/hub/mtp', '', 0, { why: 'Its vocabulary has 100 tokens, the model’s 200.' }),
+    drafter('looking up the text alone', '', 'ngram', 1.1),
+  ]
+  const bench = {
+    id: 1, at: '2025-11-23T10:00:00Z', model: 'org/coder-8b', machine: 'a chip, 8 cores', version: '0.1.0',
+    result: {
+      seconds: 240, waited: 0, again: 0, device: 'gpu', dtype: 'bfloat16', mlx: '0.32.2', drafter: 'dflash', decode: drafters[0].decode, drafters,
+      restore: { tokens: 2048, bytes: 4.7e6, recomputed: spread(1100), restored: spread(14), times: spread(78), pairs: 16 },
+      verify: { context: 512, step: spread(10), rows: [1, 2, 4, 8, 16].map((rows) => ({ rows, ms: spread(9 + rows / 2), steps: spread(0.9 + rows / 20) })), turns: 15 },
+    },
+  }
+  const plan = { model: 'org/coder-8b', drafters: drafters.slice(0, 4).map((d) => d.name), seconds: 310 }
+  for (const colorScheme of ['light', 'dark']) {
+    const { context, page, problems } = await open(browser, { colorScheme, viewport: { width: 800, height: 1100 } })
+    let source = '/hub/dflash'
+    const asked = []
+    await page.route('**/app/benches', (route) => route.fulfill({ json: { benches: [bench], running: false, plan } }))
+    await page.route('**/app/drafter', (route) => {
+      const r = route.request().postDataJSON()
+      asked.push(r)
+      if (r.drafter) source = r.drafter === 'none' ? '' : r.drafter
+      return route.fulfill({ json: { model: r.model, choice: source || 'none', source, loaded: true } })
+    })
+    await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
+    await page.getByText('It has 4 drafters to choose from, and each is measured: z-lab/coder-8b-DFlash, lab/coder-8b-DSpark,').waitFor()
+    await page.getByText('It takes about five minutes.').waitFor()
+    await page.getByText('The fastest here is lab/coder-8b-DSpark, 2.40 times as fast as without drafts.').waitFor()
+    const row = (name) => page.getByRole('row').filter({ hasText: name })
+    assert.match(await row('lab/coder-8b-MTP').textContent(), /Left out: Its vocabulary has 100 tokens/)
+    assert.equal(await row('lab/coder-8b-MTP').getByRole('button').count(), 0, 'a drafter that was left out can be taken')
+    await row('z-lab/coder-8b-DFlash').getByText('in use').waitFor()
+    await page.getByRole('heading', { name: 'Which drafter' }).scrollIntoViewIfNeeded()
+    await shot(page, `mac-drafters-${colorScheme}`)
+    const over = await overflow(page)
+    assert.ok(over <= 0, `${over} px too wide`)
+    assert.deepEqual(await violations(page), [])
+    await page.getByRole('button', { name: 'Take it: lab/coder-8b-DSpark' }).click()
+    await page.getByText('lab/coder-8b-DSpark drafts for org/coder-8b now.').waitFor()
+    await row('lab/coder-8b-DSpark').getByText('in use').waitFor()
+    await page.getByRole('button', { name: 'Take it: looking up the text alone' }).click()
+    await page.getByText('org/coder-8b has no drafter now. It looks up the text alone.').waitFor()
+    assert.deepEqual(asked.map((r) => r.drafter), [undefined, '/hub/dspark', 'none'])
     assert.deepEqual(problems, [])
     await context.close()
   }

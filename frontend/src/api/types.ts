@@ -37,6 +37,7 @@ export interface BenchResult {
 export interface BenchDrafter {
   name: string // for people
   kind?: string // as in Drafter; ngram if the text alone was looked up; empty if the drafter was left out
+  source: string // as in Drafter
   choice: string // what sets it, see DrafterRequest
   served?: boolean // requests had it
   bytes?: number // of its weights in memory
