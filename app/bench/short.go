@@ -67,7 +67,7 @@ type Borrowed interface {
 	Thread() *mlx.Thread
 	Bundle() *models.Bundle
 	Drafter() *pool.Drafter // nil if there is none
-	Candidates(ctx context.Context) ([]pool.Candidate, error)
+	Candidates(ctx context.Context) ([]control.DrafterChoice, error)
 	BorrowDrafter(ctx context.Context, source string) (*pool.BorrowedDrafter, error)
 	Describe() *control.Loaded
 	IsQuiet() bool                       // no request holds any model

@@ -17,9 +17,6 @@ import (
 // most.
 const MostDrafters = 5
 
-// lookups is the name of the last way to draft: without a drafter, from the text alone.
-const lookups = "looking up the text alone"
-
 // drafters measures each drafter that the model could have, and the lookups alone, one after the
 // other. Each takes turns with plain decoding, and has a share of the time of its own. A drafter that
 // cannot be loaded is left out, with the reason.
@@ -47,14 +44,14 @@ func (b *Short) drafters(ctx context.Context,
 		}
 		list = append(list, d)
 	}
-	d := control.BenchDrafter{Name: lookups, Choice: control.DrafterNone, Served: !served}
+	d := control.BenchDrafter{Name: control.Lookups, Choice: control.DrafterNone, Served: !served}
 	err = b.measure(ctx, code, &d, nil, ways, ways)
 	return append(list, d), err
 }
 
 // measureOther measures a drafter that requests do not have. It is in memory meanwhile.
 func (b *Short) measureOther(ctx context.Context, code *workload, d *control.BenchDrafter,
-	c pool.Candidate, nth, of int) (err error) {
+	c control.DrafterChoice, nth, of int) (err error) {
 	if err := b.standBack(ctx); err != nil {
 		return err
 	}

@@ -31,6 +31,17 @@ type Drafter struct {
 	Measuring bool    `json:"measuring,omitempty"` // they are not complete
 }
 
+// A DrafterChoice is a drafter that a person can choose for a model.
+type DrafterChoice struct {
+	Name   string `json:"name"`   // for people
+	Source string `json:"source"` // as in Drafter
+	Choice string `json:"choice"` // what sets it, see DrafterRequest
+
+	// Own says that it is for this model by its place or by its name, or that it is set. The others
+	// lie in the hub's cache.
+	Own bool `json:"own,omitempty"`
+}
+
 // A Trial is the measurement of one reading of a drafter.
 type Trial struct {
 	Embedding       string  `json:"embedding,omitempty"`

@@ -48,5 +48,5 @@ type ModelSettingsState struct {
 	Serving       int              `json:"serving,omitempty"`  // tokens of the context in memory; 0 if the model is not loaded
 	Later         bool             `json:"later,omitempty"`    // the model in memory has another context, other bits or another draft window: Settings count from the next load on
 	Drafter       string           `json:"drafter"`            // auto, none or a folder: see /app/drafter
-	Drafters      []string         `json:"drafters,omitempty"` // ids in the hub's cache that could be chosen
+	Drafters      []DrafterChoice  `json:"drafters,omitempty"` // that could be chosen: the model's own first
 }

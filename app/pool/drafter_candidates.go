@@ -13,17 +13,10 @@ import (
 	"tandem/storage"
 )
 
-// A Candidate is a drafter that a model could have.
-type Candidate struct {
-	Source string // its folder, or the name of a built-in one
-	Name   string // for people
-	Choice string // what sets it, see [control.DrafterRequest]
-}
-
 // Candidates returns the drafters that a model could have, by its place and by theirs: the one that
 // is set first, then the one of auto, then the others, the best kind first. Whether each can be
 // loaded is not known yet.
-func (p *Pool) Candidates(ctx context.Context, id string) ([]Candidate, error) {
+func (p *Pool) Candidates(ctx context.Context, id string) ([]control.DrafterChoice, error) {
 	row, err := p.findModel(ctx, id)
 	if err != nil {
 		return nil, err
@@ -32,11 +25,11 @@ func (p *Pool) Candidates(ctx context.Context, id string) ([]Candidate, error) {
 }
 
 // Candidates are those of a model in memory.
-func (m *Model) Candidates(ctx context.Context) ([]Candidate, error) {
+func (m *Model) Candidates(ctx context.Context) ([]control.DrafterChoice, error) {
 	return m.pool.candidates(ctx, m.row)
 }
 
-func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []Candidate, err error) {
+func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []control.DrafterChoice, err error) {
 	choice, err := p.drafterChoice(ctx, row)
 	if err != nil {
 		return nil, err
@@ -68,7 +61,8 @@ func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []Candid
 		if source == "" || slices.Contains(sources[:i], source) {
 			continue
 		}
-		c := Candidate{source, drafterName(row, source), source}
+		c := control.DrafterChoice{Name: drafterName(row, source), Source: source, Choice: source,
+			Own: true}
 		if k := slices.IndexFunc(cached,
 			func(c cachedDrafter) bool { return c.dir == source }); k >= 0 {
 			c.Choice = cached[k].id
@@ -94,6 +88,28 @@ func drafterName(row storage.Model, source string) string {
 		return id
 	}
 	return source
+}
+
+// drafterChoices returns the candidates of a model, and then the other drafters in the hub's cache.
+func (p *Pool) drafterChoices(ctx context.Context,
+	row storage.Model) ([]control.DrafterChoice, error) {
+	list, err := p.candidates(ctx, row)
+	cache := p.settings.Hub().CacheDir
+	if err != nil || cache == "" {
+		return list, err
+	}
+	ids, err := hub.List(cache)
+	if err != nil {
+		return list, err
+	}
+	for _, id := range ids {
+		dir, _ := drafterInCache(cache, id)
+		if dir != "" && !slices.ContainsFunc(list,
+			func(c control.DrafterChoice) bool { return c.Source == dir }) {
+			list = append(list, control.DrafterChoice{Name: id, Source: dir, Choice: id})
+		}
+	}
+	return list, nil
 }
 
 // A BorrowedDrafter is loaded for a measurement, beside the drafter that the model has.

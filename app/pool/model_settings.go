@@ -10,7 +10,6 @@ import (
 	"tandem/app/model"
 	"tandem/engine"
 	"tandem/models"
-	"tandem/models/hub"
 	"tandem/storage"
 )
 
@@ -46,14 +45,7 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	if short := isMemoryError(err); err == nil || short {
 		out.Needs = &control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}
 	}
-	if cache := p.settings.Hub().CacheDir; cache != "" {
-		ids, _ := hub.List(cache) // a cache that cannot be read offers none
-		for _, id := range ids {
-			if dir, _ := drafterInCache(cache, id); dir != "" {
-				out.Drafters = append(out.Drafters, id)
-			}
-		}
-	}
+	out.Drafters, _ = p.drafterChoices(ctx, row) // a cache that cannot be read offers none
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m := p.inMemory(row.ID); m != nil {

@@ -12,10 +12,12 @@ import (
 	"tandem/app/library"
 )
 
-// drafterOf prints what drafts for a model, after setting it if one is named.
+// drafterOf prints what drafts for a model, after setting it if one is named, and what else could
+// draft for it, with the latest figures of each.
 func drafterOf(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("models drafter")
 	asJSON := f.Bool("json", false, "one JSON object")
+	measure := f.Bool("measure", false, "first measure each drafter that the chosen model could have, for some minutes")
 	rest, err := parse(f, args, 1, 2)
 	if err != nil {
 		return err
@@ -24,6 +26,9 @@ func drafterOf(ctx context.Context, m *Main, args []string) error {
 	if len(rest) > 1 {
 		if rest[1] == "" {
 			return mistake(f, "the drafter is empty; name a folder, a GGUF file, an id, auto or none")
+		}
+		if *measure {
+			return mistake(f, "--measure sets no drafter; leave out one of the two")
 		}
 		r.Drafter = rest[1]
 	}
@@ -38,10 +43,22 @@ func drafterOf(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return writeJSON(m.Stdout, d)
+		if *measure {
+			if err := m.measureDrafters(ctx, c, d.Model); err != nil {
+				return err
+			}
 		}
-		return writeDrafter(m.Stdout, d)
+		all, err := draftersOf(ctx, c, d)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return writeJSON(m.Stdout, all)
+		}
+		if err := writeDrafter(m.Stdout, d); err != nil {
+			return err
+		}
+		return all.write(m.Stdout)
 	})
 }
 

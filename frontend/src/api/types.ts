@@ -412,6 +412,14 @@ export interface Drafter {
   measuring?: boolean // they are not complete
 }
 
+// A DrafterChoice is a drafter that a person can choose for a model.
+export interface DrafterChoice {
+  name: string // for people
+  source: string // as in Drafter
+  choice: string // what sets it, see DrafterRequest
+  own?: boolean
+}
+
 // A Trial is the measurement of one reading of a drafter.
 export interface Trial {
   embedding?: string
@@ -645,7 +653,7 @@ export interface ModelSettingsState {
   serving?: number // tokens of the context in memory; 0 if the model is not loaded
   later?: boolean // the model in memory has another context, other bits or another draft window: Settings count from the next load on
   drafter: string // auto, none or a folder: see /app/drafter
-  drafters?: string[] // ids in the hub's cache that could be chosen
+  drafters?: DrafterChoice[] // that could be chosen: the model's own first
 }
 
 // Replayed is the answer of POST /app/runs/{id}/verify. It compares the answer of a run with what
