@@ -11,6 +11,7 @@ import (
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
+	"tandem/models"
 )
 
 // MostDrafters is how many drafters of one model are measured, so that a bench takes some minutes at
@@ -67,10 +68,13 @@ func (b *Short) measureOther(ctx context.Context, code *workload, d *control.Ben
 	return b.measure(ctx, code, d, other.Drafter, nth, of)
 }
 
-// reason returns an error as a sentence.
+// reason returns an error about a drafter as a sentence. The drafter's name stands beside it.
 func reason(err error) string {
 	if e, ok := errors.AsType[*control.Error](err); ok {
 		return e.Message
+	}
+	if e, ok := errors.AsType[*models.Error](err); ok {
+		return control.Sentence(e.Message)
 	}
 	return control.Sentence(err.Error())
 }
