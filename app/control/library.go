@@ -80,14 +80,20 @@ type Catalogue struct {
 
 // Suggested is one model of the catalogue.
 type Suggested struct {
-	ID              string `json:"id"`
-	Revision        string `json:"revision,omitempty"` // commit; empty = the branch main as it is
-	What            string `json:"what"`               // what it is good for, a few words
-	From            int    `json:"from"`               // GiB of memory that the machine should have
-	Drafter         string `json:"drafter,omitempty"`  // id of the drafter that was made for it
-	DrafterRevision string `json:"drafter_revision,omitempty"`
-	Bytes           int64  `json:"bytes,omitempty"`         // to download; 0 = not known
-	DrafterBytes    int64  `json:"drafter_bytes,omitempty"` // to download; 0 = not known
-	Registered      bool   `json:"registered,omitempty"`    // it is there already
-	HasDrafter      bool   `json:"has_drafter,omitempty"`   // its drafter is there too
+	ID         string             `json:"id"`
+	Revision   string             `json:"revision,omitempty"`   // commit; empty = the branch main as it is
+	What       string             `json:"what"`                 // what it is good for, a few words
+	From       int                `json:"from"`                 // GiB of memory that the machine should have
+	Drafters   []SuggestedDrafter `json:"drafters,omitempty"`   // made for it; the first is downloaded with it
+	Bytes      int64              `json:"bytes,omitempty"`      // to download; 0 = not known
+	Registered bool               `json:"registered,omitempty"` // it is there already
+}
+
+// SuggestedDrafter is a published drafter of a suggested model.
+type SuggestedDrafter struct {
+	ID       string `json:"id"`
+	Revision string `json:"revision,omitempty"` // as in Suggested
+	Kind     string `json:"kind"`               // as in Drafter
+	Bytes    int64  `json:"bytes,omitempty"`    // to download; 0 = not known
+	Here     bool   `json:"here,omitempty"`     // in the hub's cache already
 }

@@ -84,6 +84,11 @@ type Download struct {
 	Paused    bool   `json:"paused,omitempty"`
 	Waiting   string `json:"waiting,omitempty"` // why nothing moves
 	Error     string `json:"error,omitempty"`   // why it failed, one sentence
+
+	// Drafter is the id of the drafter that comes with a suggested model. Its bytes count in Done
+	// and Total. DrafterError says why it failed, one sentence; the model goes on without it.
+	Drafter      string `json:"drafter,omitempty"`
+	DrafterError string `json:"drafter_error,omitempty"`
 }
 
 // Loading says how far a model's load has come.
@@ -324,6 +329,9 @@ type AddRequest struct {
 type PullRequest struct {
 	ID       string `json:"id" need:"name a model of the hub, org/name"`
 	Revision string `json:"revision,omitempty"` // empty = main
+
+	// NoDrafter leaves out the drafter that would come with a suggested model.
+	NoDrafter bool `json:"no_drafter,omitempty"`
 }
 
 // DropRequest is the body of POST /app/downloads/drop.

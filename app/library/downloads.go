@@ -35,6 +35,9 @@ type download struct {
 	ended      chan struct{}      // closed when the fetch has ended; nil before the first fetch
 	intent     intent             // the last request for it
 	discarding bool               // its files are being deleted, and requests for it are refused
+
+	// drafted is how many bytes the drafter had that came with the model, once it is complete.
+	drafted int64
 }
 
 // dropped reports whether the download is off the list. Its record stays, for the files that it
@@ -50,9 +53,6 @@ const (
 	intentDrop
 )
 
-// Downloads returns the downloads for the state, the oldest first.
-func (l *Library) Downloads() []control.Download { return l.downloads.states() }
-
 // Close returns when no fetch is in progress. life must have ended.
 func (l *Library) Close() { l.downloads.running.Wait() }
 
@@ -60,19 +60,6 @@ func (l *Library) Close() { l.downloads.running.Wait() }
 func (l *Library) Refetch() {
 	l.sizes.forget()
 	l.refetchDownloads()
-}
-
-// states returns the downloads as the state shows them.
-func (d *downloads) states() []control.Download {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	list := make([]control.Download, 0, len(d.list))
-	for _, x := range d.list {
-		if !x.dropped() {
-			list = append(list, x.Download)
-		}
-	}
-	return list
 }
 
 // find returns the download of an id, nil if there is none. The caller holds d.mu.
@@ -90,18 +77,38 @@ func (d *downloads) drop(x *download) {
 }
 
 // Download begins a download, or goes on with a paused or failed one. It does nothing to one in
-// progress. It implements server.Library.
+// progress. The drafter of a suggested model comes with it. It implements server.Library.
 func (l *Library) Download(_ context.Context, r control.PullRequest) error {
 	r = nameFromPage(r, l.settings.Hub())
 	if _, _, err := hub.ParsePull(pullName(r)); err != nil {
 		return hubError(err)
 	}
+	drafter, missing := l.drafterToo(r.ID)
 	d := &l.downloads
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if l.life.Err() != nil {
 		return control.ErrDraining
 	}
+	x := d.find(r.ID)
+	first := x == nil || x.dropped()
+	if err := l.startDownload(r); err != nil {
+		return err
+	}
+	if first && (r.NoDrafter || !missing) || !first && d.drafterOf(l, r.ID) == nil {
+		return nil
+	}
+	if err := l.startDownload(control.PullRequest{ID: drafter.ID,
+		Revision: drafter.Revision}); err != nil {
+		l.log.Info("the drafter of a model is not downloaded with it", "model", r.ID, "drafter",
+			drafter.ID, "error", err)
+	}
+	return nil
+}
+
+// startDownload is Download for a model alone, or for its drafter. The caller holds downloads.mu.
+func (l *Library) startDownload(r control.PullRequest) error {
+	d := &l.downloads
 	x := d.find(r.ID)
 	if x == nil || x.dropped() {
 		before := x
@@ -254,6 +261,9 @@ func (l *Library) fetch(ctx context.Context, x *download, o hub.Options) {
 	x.stop, x.PerSecond, x.Waiting = nil, 0, ""
 	switch {
 	case err == nil:
+		if of := d.modelOf(l, x.ID); of != nil {
+			of.drafted = x.Total
+		}
 		l.dropDownload(x)
 	case x.intent == intentDrop:
 		l.keepCancelled(x)
@@ -281,21 +291,37 @@ func (l *Library) failDownload(x *download, what string, err error) {
 	l.keepDownload(x)
 }
 
-// PauseDownload stops a download, which stays on the list. It implements server.Library.
+// PauseDownload stops a download, and the drafter that comes with it, which stay on the list. It implements server.Library.
 func (l *Library) PauseDownload(_ context.Context, id string) error {
 	return l.stopDownload(id, intentPause)
 }
 
-// DropDownload stops a download and takes it off the list. With Discard it deletes the files that
-// the download began first, and stays on the list until that is done: after a failure the client
-// can ask again. It implements server.Library.
+// DropDownload stops a download and takes it off the list, and the drafter that came with it. With
+// Discard it deletes the files that the download began first, and stays on the list until that is
+// done: after a failure the client can ask again. It implements server.Library.
 func (l *Library) DropDownload(ctx context.Context, r control.DropRequest) error {
 	if !r.Discard {
 		return l.stopDownload(r.ID, intentDrop)
 	}
 	d := &l.downloads
 	d.mu.Lock()
-	x, err := l.stop(r.ID, intentPause)
+	drafter := d.drafterOf(l, r.ID)
+	d.mu.Unlock()
+	if err := l.discardDownload(ctx, r.ID); err != nil || drafter == nil {
+		return err
+	}
+	err := l.discardDownload(ctx, drafter.ID)
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelNotFound {
+		return nil // it is complete meanwhile
+	}
+	return err
+}
+
+// discardDownload is DropDownload with Discard, for one download.
+func (l *Library) discardDownload(ctx context.Context, id string) error {
+	d := &l.downloads
+	d.mu.Lock()
+	x, err := l.stop(id, intentPause)
 	if err == nil && l.life.Err() != nil {
 		err = control.ErrDraining
 	}
@@ -351,9 +377,14 @@ func errDiscarding(id string) error {
 }
 
 func (l *Library) stopDownload(id string, w intent) error {
-	l.downloads.mu.Lock()
-	defer l.downloads.mu.Unlock()
+	d := &l.downloads
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	drafter := d.drafterOf(l, id)
 	_, err := l.stop(id, w)
+	if err == nil && drafter != nil {
+		_, err = l.stop(drafter.ID, w)
+	}
 	return err
 }
 

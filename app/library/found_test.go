@@ -93,11 +93,14 @@ func TestSuggestedModelsCanBePulled(t *testing.T) {
 	classes := []int{8, 16, 24, 36, 64}
 	last, seen := 0, map[string]bool{}
 	for _, m := range list {
-		for id, revision := range map[string]string{m.ID: m.Revision,
-			m.Drafter: m.DrafterRevision} {
-			if id == "" {
-				continue
+		revisions := map[string]string{m.ID: m.Revision}
+		for _, d := range m.Drafters {
+			revisions[d.ID] = d.Revision
+			if !slices.Contains([]string{"dflash", "dspark", "mtp"}, d.Kind) {
+				t.Errorf("%s: %q is no kind of drafter", d.ID, d.Kind)
 			}
+		}
+		for id, revision := range revisions {
 			if _, _, err := hub.Parse(hubName(id, revision)); err != nil || seen[id] {
 				t.Errorf("%s: %v", id, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/app/pool"
 	"tandem/app/settings"
@@ -30,6 +31,7 @@ type Library struct {
 	pool     *pool.Pool
 	life     context.Context // ends downloads
 
+	offers    []control.Suggested // the catalogue
 	downloads downloads
 	sizes     sizes
 
@@ -41,6 +43,10 @@ type Library struct {
 func Open(ctx, life context.Context, db *storage.DB, dir *home.Home, set *settings.Store,
 	pool *pool.Pool, log *slog.Logger, o Options) (*Library, error) {
 	l := &Library{opts: o, log: log, home: dir, db: db, settings: set, pool: pool, life: life}
+	var err error
+	if l.offers, err = suggested(); err != nil {
+		return nil, err
+	}
 	if err := l.openDownloads(ctx); err != nil {
 		return nil, err
 	}

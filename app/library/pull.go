@@ -24,11 +24,41 @@ func pullName(r control.PullRequest) string {
 	return r.ID + "@" + r.Revision
 }
 
-// Pull downloads a model and registers it, with progress on the way. It implements server.Library.
+// Pull downloads a model and registers it, with progress on the way. The drafter of a suggested model
+// comes with it, and its bytes count from the beginning. It implements server.Library.
 func (l *Library) Pull(ctx context.Context, r control.PullRequest,
 	progress func(control.Progress)) (control.Model, error) {
 	o := l.settings.Hub()
-	return l.pull(ctx, nameFromPage(r, o), o, progress)
+	r = nameFromPage(r, o)
+	drafter, missing := l.drafterToo(r.ID)
+	if r.NoDrafter || !missing {
+		return l.pull(ctx, r, o, progress)
+	}
+	l.sizes.ask(ctx, o, []string{hubName(drafter.ID, drafter.Revision)})
+	more := l.sizes.of(hubName(drafter.ID, drafter.Revision))
+	var size int64
+	var notes []string
+	model, err := l.pull(ctx, r, o, func(p control.Progress) {
+		size = max(size, p.Total)
+		if p.Note != "" {
+			notes = append(notes, p.Note)
+			return
+		}
+		if p.Total > 0 {
+			p.Total += more
+		}
+		progress(p)
+	})
+	if err == nil {
+		notes = append(notes, l.pullDrafter(ctx, model.ID, drafter, o, size, progress))
+	}
+	if ctx.Err() != nil {
+		return control.Model{}, context.Cause(ctx)
+	}
+	if notes != nil {
+		progress(control.Progress{Note: strings.Join(notes, "; ")})
+	}
+	return model, err
 }
 
 // nameFromPage replaces the address of a model's page in a request by the model's name.

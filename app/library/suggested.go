@@ -14,8 +14,8 @@ import (
 	"tandem/storage"
 )
 
-// suggestedJSON is the catalogue: by memory class, the first choice first. Each model is pulled at
-// the commit that the catalogue names.
+// suggestedJSON is the catalogue: by memory class, the first choice first, and so the drafters of each
+// model. Each is pulled at the commit that the catalogue names.
 //
 //go:embed suggested.json
 var suggestedJSON []byte
@@ -45,49 +45,72 @@ type sizes struct {
 // Catalogue returns the suggested models, and which of them are there. ask says whether the hub is
 // asked for sizes that are not known. It implements server.Library.
 func (l *Library) Catalogue(ctx context.Context, ask bool) (control.Catalogue, error) {
-	list, err := suggested()
-	if err != nil {
-		return control.Catalogue{}, err
-	}
 	rows, err := l.db.Models(ctx)
 	if err != nil {
 		return control.Catalogue{}, err
 	}
-	out := control.Catalogue{Memory: l.pool.MachineMemory(), Models: list}
+	out := control.Catalogue{Memory: l.pool.MachineMemory(), Models: slices.Clone(l.offers)}
 	var names []string
 	o := l.settings.Hub()
-	for i := range list {
-		m := &list[i]
+	for i := range out.Models {
+		m := &out.Models[i]
 		// Some systems report a little less memory than the maker names.
 		if int64(m.From)<<30 <= out.Memory+out.Memory/20 {
 			out.Class = max(out.Class, m.From)
 		}
 		m.Registered = slices.ContainsFunc(rows, func(r storage.Model) bool { return r.ID == m.ID })
 		names = append(names, hubName(m.ID, m.Revision))
-		if m.Drafter != "" {
-			_, err := hub.Resolve(o.CacheDir, m.Drafter)
-			m.HasDrafter = err == nil
-			names = append(names, hubName(m.Drafter, m.DrafterRevision))
+		m.Drafters = slices.Clone(m.Drafters)
+		for k := range m.Drafters {
+			d := &m.Drafters[k]
+			_, err := hub.Resolve(o.CacheDir, d.ID)
+			d.Here = err == nil
+			names = append(names, hubName(d.ID, d.Revision))
 		}
 	}
 	if ask {
 		out.Why = l.sizes.ask(ctx, o, names)
 	}
-	l.sizes.mu.Lock()
-	defer l.sizes.mu.Unlock()
-	for i := range list {
-		m := &list[i]
-		m.Bytes = l.sizes.bytes[hubName(m.ID, m.Revision)]
-		if m.Drafter != "" {
-			m.DrafterBytes = l.sizes.bytes[hubName(m.Drafter, m.DrafterRevision)]
+	for i := range out.Models {
+		m := &out.Models[i]
+		m.Bytes = l.sizes.of(hubName(m.ID, m.Revision))
+		for k, d := range m.Drafters {
+			m.Drafters[k].Bytes = l.sizes.of(hubName(d.ID, d.Revision))
 		}
 	}
 	return out, nil
 }
 
+// drafterToo returns the drafter that comes with a model of the catalogue, unless it is there. ok is
+// false for other models.
+func (l *Library) drafterToo(id string) (d control.SuggestedDrafter, ok bool) {
+	d, ok = l.defaultDrafter(id)
+	if !ok {
+		return d, false
+	}
+	_, err := hub.Resolve(l.settings.Hub().CacheDir, d.ID)
+	return d, err != nil
+}
+
+// defaultDrafter returns the first drafter of a model of the catalogue.
+func (l *Library) defaultDrafter(id string) (d control.SuggestedDrafter, ok bool) {
+	i := slices.IndexFunc(l.offers, func(m control.Suggested) bool { return m.ID == id })
+	if i < 0 || len(l.offers[i].Drafters) == 0 {
+		return d, false
+	}
+	return l.offers[i].Drafters[0], true
+}
+
 // hubName returns the name of a model at the hub. revision may be empty.
 func hubName(id, revision string) string {
 	return pullName(control.PullRequest{ID: id, Revision: revision})
+}
+
+// of returns the size of a download, 0 if it is not known.
+func (s *sizes) of(name string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes[name]
 }
 
 // forget makes the next ask start over: the hub is another, or the way to it.

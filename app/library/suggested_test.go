@@ -51,18 +51,15 @@ func TestCatalogueAsksTheHubForEachSizeOnce(t *testing.T) {
 	names := int32(0)
 	commit := regexp.MustCompile(`^[0-9a-f]{40}$`)
 	for _, m := range c.Models {
-		if !commit.MatchString(m.Revision) ||
-			(m.Drafter != "") != commit.MatchString(m.DrafterRevision) {
-			t.Errorf("%s at %q with %s at %q: each needs a whole commit",
-				m.ID, m.Revision, m.Drafter, m.DrafterRevision)
-		}
 		names++
-		if m.Bytes != 2_100 || m.Drafter != "" && m.DrafterBytes != 2_100 || m.Registered ||
-			m.HasDrafter {
-			t.Errorf("%+v", m)
+		if !commit.MatchString(m.Revision) || m.Bytes != 2_100 || m.Registered {
+			t.Errorf("%+v: it needs a whole commit", m)
 		}
-		if m.Drafter != "" {
+		for _, d := range m.Drafters {
 			names++
+			if !commit.MatchString(d.Revision) || d.Bytes != 2_100 || d.Here {
+				t.Errorf("%+v: it needs a whole commit", d)
+			}
 		}
 	}
 	if asked.Load() != names {

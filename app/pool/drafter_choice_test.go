@@ -151,7 +151,8 @@ func TestHeadThatCannotBeUsedIsNamed(t *testing.T) {
 	}
 }
 
-// Each suggested model with a drafter takes it by itself once both are downloaded.
+// Each suggested model takes its drafters by itself once they are downloaded: the first of them if
+// all are.
 func TestSuggestedModelsTakeTheirDrafters(t *testing.T) {
 	b, err := os.ReadFile("../library/suggested.json")
 	if err != nil {
@@ -161,10 +162,20 @@ func TestSuggestedModelsTakeTheirDrafters(t *testing.T) {
 	if err := json.Unmarshal(b, &list); err != nil || len(list) == 0 {
 		t.Fatalf("%d models, %v", len(list), err)
 	}
+	drafted := 0
 	for _, m := range list {
-		if m.Drafter != "" && !slices.Equal(drafterNames(m.ID, []string{m.Drafter}),
-			[]string{m.Drafter}) {
-			t.Errorf("%s does not take %s by itself", m.ID, m.Drafter)
+		var all []string
+		for _, d := range m.Drafters {
+			if all = append(all, d.ID); !Drafts(d.ID, m.ID) {
+				t.Errorf("%s does not take %s by itself", m.ID, d.ID)
+			}
 		}
+		if len(all) > 0 && drafterNames(m.ID, all)[0] != all[0] {
+			t.Errorf("%s takes %s before %s", m.ID, drafterNames(m.ID, all)[0], all[0])
+		}
+		drafted += len(all)
+	}
+	if drafted == 0 {
+		t.Error("no suggested model has a drafter")
 	}
 }

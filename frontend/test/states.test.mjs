@@ -30,7 +30,7 @@ const examples = [
   { name: 'endpoint_closed', says: [/too many open files/, /Try again/] },
   { name: 'disk_full', says: [/no space left on device/] },
   { name: 'download_failed', page: 'models', says: [/org\/big-32b/, /there is no room for 15 GB more/] },
-  { name: 'download_stalled', page: 'models', says: [/org\/big-32b/, /the hub does not answer; trying again in 8 s/, /org\/small-1b/] },
+  { name: 'download_stalled', page: 'models', says: [/org\/big-32b/, /the hub does not answer; trying again in 8 s/, /org\/small-1b/, /with its drafter org\/small-1b-DFlash/, /the model will answer without it: It needs a licence/] },
   { name: 'forbidden', answer: () => failure(example('failures', 'forbidden')), says: [/answers only its own machine/] },
   { name: 'crashed', answer: () => failure(example('failures', 'crashed')), says: [/ended 3 times and is not started again by itself/, /Start again/] },
   { name: 'no_connection', answer: () => silence, says: [/Tandem does not answer\. This page tries again by itself/] },

@@ -11,7 +11,9 @@ import (
 )
 
 func pull(ctx context.Context, m *Main, args []string) error {
-	rest, err := parse(m.flags("pull"), args, 1, 1)
+	f := m.flags("pull")
+	alone := f.Bool("no-drafter", false, "leave out the drafter that comes with a suggested model")
+	rest, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
@@ -23,7 +25,7 @@ func pull(ctx context.Context, m *Main, args []string) error {
 		}
 		bar := m.bar()
 		var note string
-		model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision},
+		model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision, NoDrafter: *alone},
 			func(p control.Progress) {
 				if p.Note != "" {
 					note = p.Note

@@ -587,12 +587,18 @@ export interface Suggested {
   revision?: string // commit; empty = the branch main as it is
   what: string // what it is good for, a few words
   from: number // GiB of memory that the machine should have
-  drafter?: string // id of the drafter that was made for it
-  drafter_revision?: string
+  drafters?: SuggestedDrafter[] // made for it; the first is downloaded with it
   bytes?: number // to download; 0 = not known
-  drafter_bytes?: number // to download; 0 = not known
   registered?: boolean // it is there already
-  has_drafter?: boolean // its drafter is there too
+}
+
+// SuggestedDrafter is a published drafter of a suggested model.
+export interface SuggestedDrafter {
+  id: string
+  revision?: string // as in Suggested
+  kind: string // as in Drafter
+  bytes?: number // to download; 0 = not known
+  here?: boolean // in the hub's cache already
 }
 
 // AtLogin says whether Tandem starts at login. It is the answer of GET /supervisor/login, which the
@@ -842,6 +848,8 @@ export interface Download {
   paused?: boolean
   waiting?: string // why nothing moves
   error?: string // why it failed, one sentence
+  drafter?: string
+  drafter_error?: string
 }
 
 // Loading says how far a model's load has come.
@@ -993,6 +1001,7 @@ export interface AddRequest {
 export interface PullRequest {
   id: string
   revision?: string // empty = main
+  no_drafter?: boolean
 }
 
 // DropRequest is the body of POST /app/downloads/drop.
