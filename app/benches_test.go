@@ -252,9 +252,9 @@ func TestShortBenchMeasuresAllDrafters(t *testing.T) {
 		t.Errorf("after the bench requests have %+v, %v", d, err)
 	}
 	before := r.State().InMemory[0].Bytes
-	// What was measured can be set.
+	// What was measured can be set. How it is read was measured too.
 	d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "coder", Drafter: want[1].Choice})
-	if err != nil || d.Source != cached("z-lab/coder-DFlash") {
+	if err != nil || d.Source != cached("z-lab/coder-DFlash") || len(d.Trials) < 2 || d.Measuring {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if after := r.State().InMemory[0].Bytes; after != before {

@@ -120,7 +120,8 @@ type BorrowedDrafter struct {
 }
 
 // BorrowDrafter loads another drafter of a model that was lent, as it would be loaded if it were
-// set. Its memory counts as the model's until GiveBack. The error says why it cannot be had.
+// set. It measures how the drafter is to be read, if that is not known. Its memory counts as the
+// model's until GiveBack. The error says why it cannot be had.
 func (m *Model) BorrowDrafter(ctx context.Context, source string) (*BorrowedDrafter, error) {
 	if m.bounded != nil {
 		return nil, refuseOtherDrafter(m.row)
@@ -133,6 +134,12 @@ func (m *Model) BorrowDrafter(ctx context.Context, source string) (*BorrowedDraf
 	if b.Drafter, err = m.pool.openDrafter(ctx, m, source, how); err != nil {
 		m.countMore(-bytes)
 		return nil, err
+	}
+	if b.open {
+		if err := m.tryReadings(ctx, b.Drafter); err != nil {
+			m.pool.log.Info("a drafter is read as published", "model", m.row.ID, "drafter", source,
+				"error", err)
+		}
 	}
 	return b, nil
 }

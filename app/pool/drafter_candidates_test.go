@@ -85,7 +85,12 @@ func TestBorrowedDrafterTakesMemory(t *testing.T) {
 	r := startWithRoom(t, 3, "a", "b")
 	r.wantAnswers(t, "a")
 	active := r.thread.Memory().Active
-	m := r.acquire(t, "a").(*Model)
+	borrowed := func() *Model { // a measurement does not hold it
+		m := r.acquire(t, "a").(*Model)
+		m.Release()
+		return m
+	}
+	m := borrowed()
 	before := m.needs.bytes()
 	d, err := m.BorrowDrafter(t.Context(), dir)
 	if err != nil {
@@ -104,12 +109,10 @@ func TestBorrowedDrafterTakesMemory(t *testing.T) {
 	if _, err := m.BorrowDrafter(t.Context(), filepath.Join(dir, "nowhere")); err == nil {
 		t.Error("a drafter that is not there is lent")
 	}
-	m.Release()
 
 	r = startWithRoom(t, 1, "a")
 	r.wantAnswers(t, "a")
-	m = r.acquire(t, "a").(*Model)
-	defer m.Release()
+	m = borrowed()
 	before = m.needs.bytes()
 	_, err = m.BorrowDrafter(t.Context(), dir)
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeMemory ||

@@ -45,7 +45,7 @@ func (p *Pool) reading(ctx context.Context, row storage.Model, source string,
 }
 
 // keepReading stores what reading returns.
-func (m *Model) keepReading(ctx context.Context, set models.DrafterSettings,
+func (m *Model) keepReading(ctx context.Context, source string, set models.DrafterSettings,
 	trials []control.Trial) error {
 	settings, err := json.Marshal(set)
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *Model) keepReading(ctx context.Context, set models.DrafterSettings,
 		return err
 	}
 	return m.pool.db.SetReading(ctx, storage.Reading{Model: m.row.ID,
-		Drafter:  m.pool.readingKey(m.row, m.drafter.source, m.formSetting),
+		Drafter:  m.pool.readingKey(m.row, source, m.formSetting),
 		Settings: settings, Trials: figures})
 }
 

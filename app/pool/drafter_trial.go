@@ -30,11 +30,10 @@ var trialPrompts = []string{
 	"Write a short story about a lighthouse keeper who finds a message in a bottle.",
 }
 
-// tryReadings measures, while the model is idle, which reading of its drafter's checkpoint drafts
-// best. That reading is used from then on and stored with the figures. Measuring stops early when
-// ctx ends.
-func (m *Model) tryReadings(ctx context.Context) error {
-	d := m.drafter
+// tryReadings measures, while the model is idle, which reading of a drafter's checkpoint drafts best.
+// That reading is used from then on and stored with the figures. Measuring stops early when ctx
+// ends.
+func (m *Model) tryReadings(ctx context.Context, d *Drafter) error {
 	variants := d.Readings()
 	var blocks []draft.Block
 	for _, set := range variants {
@@ -72,7 +71,7 @@ func (m *Model) tryReadings(ctx context.Context) error {
 			TokensPerVerify: sums[i] / float64(n), Blocks: n,
 		})
 	}
-	return m.useReading(ctx, variants[best], trials)
+	return m.useReading(ctx, d, variants[best], trials)
 }
 
 // tryText lets all readings draft along one text. It returns the tokens per verification of each
@@ -114,10 +113,10 @@ func (m *Model) tryText(ctx context.Context, blocks []draft.Block,
 }
 
 // useReading stores a reading and drafts with it.
-func (m *Model) useReading(ctx context.Context, set models.DrafterSettings,
+func (m *Model) useReading(ctx context.Context, d *Drafter, set models.DrafterSettings,
 	trials []control.Trial) error {
-	p, d := m.pool, m.drafter
-	if err := m.keepReading(ctx, set, trials); err != nil {
+	p := m.pool
+	if err := m.keepReading(ctx, d.source, set, trials); err != nil {
 		return err
 	}
 	if err := d.Read(ctx, set); err != nil {

@@ -285,7 +285,7 @@ func TestReadingsAreMeasuredInTheFormThatIsServed(t *testing.T) {
 		m.bundle.Model = told.Model
 
 		own := m.formSetting
-		if err := m.keepReading(t.Context(), models.DrafterSettings{Embedding: "raw"},
+		if err := m.keepReading(t.Context(), m.drafter.source, models.DrafterSettings{Embedding: "raw"},
 			[]control.Trial{{Blocks: 1}}); err != nil {
 			t.Fatal(err)
 		}

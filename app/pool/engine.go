@@ -60,7 +60,7 @@ func (m *Model) startEngine(d *Drafter, reason string) {
 		case <-ctx.Done():
 			return
 		}
-		if err := m.tryReadings(ctx); err != nil && ctx.Err() == nil {
+		if err := m.tryReadings(ctx, d); err != nil && ctx.Err() == nil {
 			m.pool.mu.Lock()
 			d.open = false // until the next load
 			m.pool.mu.Unlock()
