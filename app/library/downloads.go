@@ -291,7 +291,8 @@ func (l *Library) failDownload(x *download, what string, err error) {
 	l.keepDownload(x)
 }
 
-// PauseDownload stops a download, and the drafter that comes with it, which stay on the list. It implements server.Library.
+// PauseDownload stops a download, and the drafter that comes with it. Both stay on the list. It
+// implements server.Library.
 func (l *Library) PauseDownload(_ context.Context, id string) error {
 	return l.stopDownload(id, intentPause)
 }

@@ -153,8 +153,9 @@ test('a cancelled download can keep its files', async () => {
   // The download continues from the bytes that it had.
   theHub.state.ranges = []
   await begin()
-  while (theHub.state.ranges.length === 0) await new Promise((next) => setTimeout(next, 20))
-  assert.match(theHub.state.ranges.at(-1), /^bytes=[1-9]/, 'it is fetched from its beginning')
+  const fetches = () => theHub.state.ranges.filter((range) => !/-\d/.test(range)) // without looks at the header
+  while (fetches().length === 0) await new Promise((next) => setTimeout(next, 20))
+  assert.match(fetches().at(-1), /^bytes=[1-9]/, 'it is fetched from its beginning')
   await ask('Cancel and delete them')
   await cancel.waitFor({ state: 'detached' })
   assert.deepEqual(problems, [])
