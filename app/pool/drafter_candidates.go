@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"tandem/app/control"
+	"tandem/models"
 	"tandem/models/hub"
 	"tandem/storage"
 )
@@ -66,7 +66,7 @@ func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []contro
 		if k := slices.IndexFunc(cached,
 			func(c cachedDrafter) bool { return c.dir == source }); k >= 0 {
 			c.Choice = cached[k].id
-		} else if !filepath.IsAbs(source) { // built in, where auto alone leads
+		} else if models.IsBuiltInDrafter(source) { // built in, where auto alone leads
 			c.Choice = control.DrafterAuto
 		}
 		list = append(list, c)
@@ -77,7 +77,7 @@ func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []contro
 // drafterName returns the name of a model's drafter for people.
 func drafterName(row storage.Model, source string) string {
 	switch {
-	case !filepath.IsAbs(source):
+	case models.IsBuiltInDrafter(source):
 		return "the built-in drafter"
 	case source == row.Path:
 		return "the head in its own folder"
