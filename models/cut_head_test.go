@@ -13,9 +13,7 @@ import (
 func TestCutHeadIsCheckedAgainstAnOutline(t *testing.T) {
 	th := enginetest.NewThread(t)
 	dir := enginetest.TinyDrafter(t, nil)
-	if err := addIDs(t, th, mlx.Int32, 1, 5, 9)(dir); err != nil {
-		t.Fatal(err)
-	}
+	enginetest.CutDrafterHead(t, dir, mlx.Int32, 1, 5, 9)
 	outline, err := models.Outline(th, enginetest.TinyModel(t, "llama"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package models_test
 
 import (
-	"bytes"
 	"errors"
 	"maps"
 	"math"
@@ -229,7 +228,7 @@ func TestCutHeadSaysTheSameOfItsTokens(t *testing.T) {
 			enginetest.TinyDFlash2(t, 259, []int{0, 2}, nil)} {
 			var logits [2][]float32
 			for i, list := range [][]int32{nil, ids} {
-				if err := addIDs(t, th, mlx.Int32, list...)(dir); err != nil {
+				if err := addIDs(t, mlx.Int32, list...)(dir); err != nil {
 					t.Fatal(err)
 				}
 				d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
@@ -259,25 +258,12 @@ func TestCutHeadSaysTheSameOfItsTokens(t *testing.T) {
 }
 
 // addIDs adds the list of a cut head to a drafter's weights, in a type. An empty one changes nothing.
-func addIDs(t *testing.T, th *mlx.Thread, d mlx.Dtype, ids ...int32) func(dir string) error {
+func addIDs(t *testing.T, d mlx.Dtype, ids ...int32) func(dir string) error {
 	return func(dir string) error {
-		path := filepath.Join(dir, "model.safetensors")
-		if len(ids) == 0 {
-			return nil
+		if len(ids) > 0 {
+			enginetest.CutDrafterHead(t, dir, d, ids...)
 		}
-		held := enginetest.Tensors(t, path)
-		var file bytes.Buffer
-		err := th.Do(t.Context(), func(s *mlx.Scope) error {
-			list := []mlx.NamedArray{{Name: "draft_head.ids", Array: s.AsType(mlx.New(s, ids, len(ids)), d)}}
-			for _, name := range held.Names() {
-				list = append(list, mlx.NamedArray{Name: name, Array: held.Load(s, name)})
-			}
-			return s.WriteTensors(&file, list, nil)
-		})
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(path, file.Bytes(), 0o600)
+		return nil
 	}
 }
 
@@ -362,11 +348,11 @@ func TestUnfitDrafterIsRefused(t *testing.T) {
 		{name: "Muse Glimmer's without a mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}}, code: models.CodeInvalid, want: "mask_token_id is missing"},
 		{name: "Muse Glimmer's mask", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}, "vocab_size": nil, "mask_token_id": 260}, code: models.CodeInvalid, want: "mask_token_id is 260, outside the model's vocabulary of 260"},
 		{name: "a model", fields: map[string]any{"architectures": []string{"Qwen3ForCausalLM"}}, code: models.CodeUnsupported, want: "Qwen3ForCausalLM"},
-		{name: "a cut head out of order", spoil: addIDs(t, th, mlx.Int32, 1, 5, 5), code: models.CodeInvalid, want: "draft_head.ids has 5 after 5, and its ids must ascend"},
-		{name: "a cut head beyond", spoil: addIDs(t, th, mlx.Int32, 1, 260), code: models.CodeInvalid, want: "draft_head.ids has 260 at 1, which is not between 0 and 259"},
-		{name: "a negative cut head", spoil: addIDs(t, th, mlx.Int32, -7, 1), code: models.CodeInvalid, want: "draft_head.ids has -7 at 0, which is not between 0 and 259"},
-		{name: "a cut head of another type", spoil: addIDs(t, th, mlx.Float32, 1, 2), code: models.CodeUnsupported, want: "draft_head.ids is of type F32"},
-		{name: "a cut head of too many", spoil: addIDs(t, th, mlx.Int32, make([]int32, 261)...), code: models.CodeInvalid, want: "draft_head.ids has shape [261], not that of 1 to 260 token ids"},
+		{name: "a cut head out of order", spoil: addIDs(t, mlx.Int32, 1, 5, 5), code: models.CodeInvalid, want: "draft_head.ids has 5 after 5, and its ids must ascend"},
+		{name: "a cut head beyond", spoil: addIDs(t, mlx.Int32, 1, 260), code: models.CodeInvalid, want: "draft_head.ids has 260 at 1, which is not between 0 and 259"},
+		{name: "a negative cut head", spoil: addIDs(t, mlx.Int32, -7, 1), code: models.CodeInvalid, want: "draft_head.ids has -7 at 0, which is not between 0 and 259"},
+		{name: "a cut head of another type", spoil: addIDs(t, mlx.Float32, 1, 2), code: models.CodeUnsupported, want: "draft_head.ids is of type F32"},
+		{name: "a cut head of too many", spoil: addIDs(t, mlx.Int32, make([]int32, 261)...), code: models.CodeInvalid, want: "draft_head.ids has shape [261], not that of 1 to 260 token ids"},
 		{name: "one layer more", fields: map[string]any{"num_hidden_layers": 3, "layer_types": nil}, spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "lacks 11 tensors (layers.2.self_attn.q_proj.weight, "},
 		{name: "one layer less", fields: map[string]any{"num_hidden_layers": 1, "layer_types": nil}, spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "has unexpected 11 tensors (layers.1.input_layernorm.weight, "},
 		{name: "another number of taps", fields: nested(map[string]any{"target_layer_ids": []int{1}}), spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "fc.weight has shape [64 128], config.json asks for [64 64]"},

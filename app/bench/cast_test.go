@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"tandem/engine"
 	"tandem/engine/cache"
@@ -24,16 +23,22 @@ type cast struct {
 	blocks   []*steeredBlock
 	head     *steeredHead
 	guesser  *steeredGuesser
+	memory   *recalledTexts
 	free     []func() error
 }
 
-// A secondDFlash has a name of its own, so that one engine can have drafters of both architectures.
-type secondDFlash struct{ *draft.DFlash }
+// A named DFlash has a name of its own, so that one engine can have several.
+type namedDFlash struct {
+	*draft.DFlash
+	name string
+}
 
-func (secondDFlash) Name() string { return "dflash2" }
+func (d namedDFlash) Name() string { return d.name }
 
-// cast loads DFlash networks of both architectures and DSpark's with blocks of 16 rows, a head for multi-token
-// prediction, and the model's own weights again as a draft model. The caller closes it.
+// cast loads DFlash networks of both architectures with blocks of 16 rows, each with a whole head and
+// a cut one, and DSpark's, a head for multi-token prediction, and the model's own weights again as a
+// draft model. A memory of texts is there too. Each of the trained ones also goes on where a match
+// ends. The caller closes the cast.
 func (l *lossless) cast() *cast {
 	l.t.Helper()
 	config := l.bundle.Model.Config()
@@ -51,40 +56,50 @@ func (l *lossless) cast() *cast {
 	taps := []int{0, config.Layers - 1}
 	first := maps.Clone(sizes)
 	first["dflash_config"] = map[string]any{"mask_token_id": vocab - 1, "target_layer_ids": taps}
-	network := load(enginetest.TinyDrafter(l.t, first))
-	second := load(enginetest.TinyDFlash2(l.t, vocab-1, taps, sizes))
-	spark := load(enginetest.TinyDSpark(l.t, vocab-1, taps, sizes))
 	head := load(enginetest.TinyHead(l.t, map[string]any{
 		"vocab_size": vocab, "hidden_size": config.HiddenSize,
 	}))
 	twin := load(l.dir)
-	c := &cast{blocks: []*steeredBlock{{Block: network.Block}, {Block: second.Block}, {Block: spark.Block}},
-		head: &steeredHead{Head: head.Head}, guesser: &steeredGuesser{vocab: vocab}}
-	var flash, flash2, sparks *draft.DFlash
-	if err := l.th.Do(l.t.Context(), func(s *mlx.Scope) error {
-		flash = draft.NewDFlash(s, c.blocks[0], vocab)
-		flash2 = draft.NewDFlash(s, &steeredPath{c.blocks[1], second.Block}, vocab)
-		sparks = draft.NewDFlash(s, &steeredChain{c.blocks[2], spark.Block}, vocab)
-		return nil
-	}); err != nil {
-		l.t.Fatal(err)
+	c := &cast{head: &steeredHead{Head: head.Head}, guesser: &steeredGuesser{vocab: vocab},
+		memory: newRecalledTexts(l.t)}
+	network := func(name, dir string) draft.Drafter {
+		files := load(dir)
+		block := &steeredBlock{Block: files.Block}
+		c.blocks = append(c.blocks, block)
+		var d *draft.DFlash
+		enginetest.Do(l.t, l.th, func(s *mlx.Scope) (err error) {
+			block.cut, err = readIDs(s, files.Block.Vocabulary())
+			d = draft.NewDFlash(s, block.steered(), vocab)
+			return err
+		})
+		c.free = append(c.free, func() error {
+			return l.th.Do(context.Background(), func(*mlx.Scope) error { d.Free(); return nil })
+		}, files.Close)
+		return namedDFlash{d, name}
 	}
-	c.drafters = []draft.Drafter{draft.Prediction{}, flash, secondDFlash{flash2}, sparks,
+	second := func() string { return enginetest.TinyDFlash2(l.t, vocab-1, taps, sizes) }
+	trained := []draft.Drafter{
+		network("dflash", enginetest.TinyDrafter(l.t, first)),
+		network("dflash2", second()),
+		network("dspark", enginetest.TinyDSpark(l.t, vocab-1, taps, sizes)),
+		network("dflash-cut", cutHead(l.t, enginetest.TinyDrafter(l.t, first), vocab)),
+		network("dflash2-cut", cutHead(l.t, second(), vocab)),
 		draft.NewMTP(c.head, &headSteeringTarget{l.bundle.Model, c.head}),
-		draft.NewModel(&stumblingModel{Model: twin.Model}, l.bundle.Model), draft.Ngram{}}
+		draft.NewModel(&stumblingModel{Model: twin.Model}, l.bundle.Model),
+	}
 	if dir := l.assistantFolder(); dir != "" {
 		files := load(dir)
 		c.guesser.AssistantModel = files.Assistant
-		c.drafters = append(c.drafters, assistant{draft.NewAssistant(c.guesser, l.bundle.Model)})
+		trained = append(trained, assistant{draft.NewAssistant(c.guesser, l.bundle.Model)})
 		c.free = append(c.free, files.Close)
 	}
-	c.free = append(c.free, []func() error{
-		func() error {
-			return l.th.Do(context.Background(),
-				func(*mlx.Scope) error { flash.Free(); flash2.Free(); sparks.Free(); return nil })
-		},
-		network.Close, second.Close, spark.Close, head.Close, twin.Close,
-	}...)
+	c.drafters = append([]draft.Drafter{draft.Prediction{}, draft.Ngram{}, draft.Memory{}},
+		trained...)
+	for _, d := range trained {
+		c.drafters = append(c.drafters, draft.NewContinued(d))
+	}
+	c.free = append(c.free, head.Close, twin.Close,
+		func() error { c.memory.store.Settle(); return nil })
 	return c
 }
 
@@ -96,10 +111,11 @@ func (c *cast) Close() (err error) {
 }
 
 // A steeredBlock is a real network that knows how the text goes on. The first drafts of a block are
-// right, one more each round. The next draft is wrong. All later drafts are the network's own
-// noise.
+// right, one more each round; after a match, up to a token that steer makes wrong. The next draft is
+// wrong. All later drafts are the network's own noise. Where its head is cut, a right token may be one that it cannot say.
 type steeredBlock struct {
 	draft.Block
+	cut      []int32 // the tokens that its head has, ascending; nil for all
 	text     []int32 // prompt and answer
 	rounds   int
 	pos, row int // position of the last known token, and the wrong row of the current block
@@ -107,7 +123,10 @@ type steeredBlock struct {
 
 func (w *steeredBlock) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, pos int,
 	caches []cache.Cache) *mlx.Array {
-	w.pos, w.row = pos+known.Dim(0)-1, w.rounds%(n+1)
+	w.pos = pos + known.Dim(0) - 1
+	if w.row = w.rounds % (n + 1); known.Dim(0) > 1 {
+		w.row = (wrongAt + wrongEvery - (w.pos+1)%wrongEvery) % wrongEvery // as steer does
+	}
 	w.rounds++
 	return w.Block.Forward(s, taps, known, n, pos, caches)
 }
@@ -115,18 +134,42 @@ func (w *steeredBlock) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array
 // Unembed raises the logits that steer the network.
 func (w *steeredBlock) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := w.Block.Unembed(s, hidden)
-	n, vocab := logits.Dim(0), logits.Dim(1)
-	sure := make([]float32, n*vocab)
+	n, columns := logits.Dim(0), logits.Dim(1)
+	sure := make([]float32, n*columns)
 	for i := range min(n, w.row+1) {
 		if at := w.pos + 1 + i; at < len(w.text) {
 			id := int(w.text[at])
 			if i == w.row {
-				id = (id + 1) % min(vocab, 256)
+				id = (id + 1) % 128 // below every vocabulary here
 			}
-			sure[i*vocab+id] = 1e4
+			if at, has := w.place(id); has {
+				sure[i*columns+at] = 1e4
+			}
 		}
 	}
-	return s.Add(logits, mlx.New(s, sure, n, vocab))
+	return s.Add(logits, mlx.New(s, sure, n, columns))
+}
+
+// place returns the column of a token in the block's logits.
+func (w *steeredBlock) place(id int) (at int, has bool) {
+	if w.cut == nil {
+		return id, true
+	}
+	return slices.BinarySearch(w.cut, int32(id))
+}
+
+// Vocabulary implements draft.CutBlock.
+func (w *steeredBlock) Vocabulary() *mlx.Array { return w.Block.(draft.CutBlock).Vocabulary() }
+
+// steered returns w as the kind of block that its network is.
+func (w *steeredBlock) steered() draft.Block {
+	if chain, ok := w.Block.(draft.MarkovBlock); ok && chain.Markov() {
+		return &steeredChain{w, chain}
+	}
+	if path, ok := w.Block.(draft.PathBlock); ok && path.Candidates() > 0 {
+		return &steeredPath{w, path}
+	}
+	return w
 }
 
 // A steeredHead is a real head that knows how the text goes on. One guess in five is wrong.
@@ -202,13 +245,16 @@ func (w *steeredGuesser) Forward(s *mlx.Scope, token, hidden *mlx.Array,
 	return s.Add(logits, steer(s, w.text, w.at, w.vocab)), next
 }
 
+// steer makes one token in five wrong.
+const wrongEvery, wrongAt = 5, 3
+
 // steer returns what is added to logits (1, V) so that they guess the token at a position of a text,
 // or a wrong one.
 func steer(s *mlx.Scope, text []int32, at, vocab int) *mlx.Array {
 	sure := make([]float32, vocab)
 	if at < len(text) {
 		id := int(text[at])
-		if at%5 == 3 {
+		if at%wrongEvery == wrongAt {
 			id = (id + 1) % min(vocab, 256)
 		}
 		sure[id] = 1e4
@@ -286,6 +332,7 @@ func (c *cast) giveAnswer(r *engine.Request, d draft.Drafter, answer []int32) {
 		b.text = slices.Concat(r.Prompt, answer)
 	}
 	c.head.text, c.guesser.text = c.blocks[0].text, c.blocks[0].text
+	c.memory.giveTexts(r, d, answer)
 	if _, ok := d.(draft.Prediction); !ok {
 		return
 	}
@@ -295,43 +342,70 @@ func (c *cast) giveAnswer(r *engine.Request, d draft.Drafter, answer []int32) {
 	}
 }
 
-// each decodes with every drafter of the cast. It returns how many logits differ, and how many were
-// compared.
+// each decodes with every drafter of the cast, greedily and sampled. It returns how many logits differ,
+// and how many were compared.
 func (l *lossless) each(c cell, of *cast) (differ, all int) {
 	l.t.Helper()
 	for _, d := range of.drafters {
-		r := suit(engine.Request{
-			Prompt: l.prompt(30, 2), MaxTokens: new(40), IgnoreEOS: true, Seed: new(uint64(5)),
-			Sampling: sample.Params{Temperature: 0.8},
-		}, d)
-		name := "drafted"
-		if _, lookup := d.(draft.Ngram); lookup {
-			name = "repetitive"
+		if _, joins := d.(*draft.Continued); joins && c.depth < 2 {
+			continue // a known token and one after it are two
 		}
-		want := l.plain(name, r, 0)
-		of.giveAnswer(&r, d, want.ids)
-		for _, fused := range []bool{false, true} {
-			if fused && !strings.HasPrefix(d.Name(), "dflash") && d.Name() != "dspark" {
-				continue // other drafts are read by the host, or hardly a graph
+		for _, how := range []struct {
+			name string
+			sample.Params
+		}{
+			{"greedy", sample.Params{RepetitionPenalty: 1.3}}, // without a penalty tiny models loop
+			{"sampled", sample.Params{Temperature: 0.8}},
+		} {
+			r := suit(engine.Request{
+				Prompt: l.prompt(30, 2), MaxTokens: new(40), IgnoreEOS: true,
+				Seed: new(uint64(5)), Sampling: how.Params,
+			}, d)
+			name := "drafted " + how.name
+			if _, lookup := d.(draft.Ngram); lookup {
+				name = "repetitive " + how.name
 			}
-			r.Speculation = engine.Speculation{Drafter: d.Name(), Depth: &c.depth,
-				Rollback: c.rollback, Fused: fused}
-			what := fmt.Sprintf("%s, %s, fused %v", c, d.Name(), fused)
-			e := l.engine(nil, of.drafters...)
-			got := l.sayOn(e, r, 0)
-			e.Close()
-			n, a := bits(got.logits, want.logits)
+			want := l.plain(name, r, 0)
+			of.giveAnswer(&r, d, want.ids)
+			n, a := l.drafted(c, of, d, r, want)
 			differ, all = differ+n, all+a
-			if n > 0 || !slices.Equal(got.ids, want.ids) || got.text != want.text {
-				l.t.Errorf("%s: %d of %d logits differ; ids %v, want %v", what, n, a, got.ids,
-					want.ids)
-			}
-			_, lookup := d.(draft.Ngram)
-			if st := got.stats; st.Drafter != d.Name() || st.Accepted == 0 ||
-				st.Accepted == st.Drafted && !(lookup && l.steady) {
-				l.t.Errorf("%s: %d of %d drafts by %q were accepted, want some but not all (%s)",
-					what, st.Accepted, st.Drafted, st.Drafter, st.NoDrafter)
-			}
+			r.Texts.Close()
+		}
+	}
+	return differ, all
+}
+
+// drafted decodes with one drafter of the cast and compares with plain decoding.
+func (l *lossless) drafted(c cell, of *cast, d draft.Drafter, r engine.Request,
+	want saying) (differ, all int) {
+	l.t.Helper()
+	for _, fused := range []bool{false, true} {
+		if _, network := d.(namedDFlash); fused && !network {
+			continue // other drafts are read by the host, or hardly a graph
+		}
+		r.Speculation = engine.Speculation{Drafter: d.Name(), Depth: &c.depth,
+			Rollback: c.rollback, Fused: fused}
+		what := fmt.Sprintf("%s, %s, temperature %g, fused %v", c, d.Name(),
+			r.Sampling.Temperature, fused)
+		e := l.engine(nil, of.drafters...)
+		got := l.sayOn(e, r, 0)
+		e.Close()
+		n, a := bits(got.logits, want.logits)
+		differ, all = differ+n, all+a
+		if n > 0 || !slices.Equal(got.ids, want.ids) || got.text != want.text {
+			l.t.Errorf("%s: %d of %d logits differ; ids %v, want %v", what, n, a, got.ids,
+				want.ids)
+		}
+		_, lookup := d.(draft.Ngram)
+		steady := lookup && (l.steady || r.Sampling.Temperature == 0) // of two tokens alone
+		if st := got.stats; st.Drafter != d.Name() || st.Accepted == 0 ||
+			st.Accepted == st.Drafted && !steady || st.NoDrafter != "" {
+			l.t.Errorf("%s: %d of %d drafts by %q were accepted, want some but not all (%s)",
+				what, st.Accepted, st.Drafted, st.Drafter, st.NoDrafter)
+		}
+		if _, joins := d.(*draft.Continued); joins && !wentOn(got.stats) {
+			l.t.Errorf("%s: no draft after a match was accepted: %v of %v", what,
+				got.stats.Accepts, got.stats.Depths)
 		}
 	}
 	return differ, all

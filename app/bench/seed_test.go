@@ -57,16 +57,21 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64,
 	r.Speculation.Drafter = engine.None
 	want := l.sayOn(e, r, 0).ids
 	l.drafter.Text = slices.Concat(r.Prompt, want)
-	c.giveAnswer(&r, d, want)
+	_, joins := d.(*draft.Continued)
 	for _, depth := range []int{adaptive, 0, 1, 8, 15, 16} {
 		if depth > d.MaxDrafts() || depth == 0 && d != draft.Drafter(l.drafter) {
 			continue // without drafts all drafters are the same
 		}
+		if depth == 1 && joins {
+			continue // a known token and one after it are two
+		}
+		c.giveAnswer(&r, d, want)
 		r.Speculation = engine.Speculation{Drafter: d.Name(), Rollback: rollback}
 		if depth != adaptive {
 			r.Speculation.Depth = &depth
 		}
 		said := l.sayOn(e, r, 0)
+		r.Texts.Close()
 		what := fmt.Sprintf("%s, %s, temperature %g, %s, depth %d, %s", l.shape, l.layout,
 			temperature, d.Name(), depth, rollback)
 		if !slices.Equal(said.ids, want) {

@@ -1,9 +1,12 @@
 package enginetest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"tandem/engine/mlx"
@@ -82,6 +85,26 @@ func TinyDrafter(t testing.TB, fields map[string]any) string {
 		"config.json":       text,
 		"model.safetensors": tinyDrafterWeights(t, text),
 	})
+}
+
+// CutDrafterHead adds to the weights in a drafter's folder the list of the tokens that it speaks of, in
+// a type.
+func CutDrafterHead(t testing.TB, dir string, d mlx.Dtype, ids ...int32) {
+	t.Helper()
+	path := filepath.Join(dir, "model.safetensors")
+	held := Tensors(t, path)
+	var file bytes.Buffer
+	Do(t, NewThread(t), func(s *mlx.Scope) error {
+		list := []mlx.NamedArray{{Name: "draft_head.ids",
+			Array: s.AsType(mlx.New(s, ids, len(ids)), d)}}
+		for _, name := range held.Names() {
+			list = append(list, mlx.NamedArray{Name: name, Array: held.Load(s, name)})
+		}
+		return s.WriteTensors(&file, list, nil)
+	})
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // tinyDrafterWeights returns a safetensors file with random weights for a
