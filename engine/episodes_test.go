@@ -143,7 +143,6 @@ func prefixes() (list [][]int32) {
 // A guesser drafts for a model by the position in the episode alone. Some of its guesses are right.
 type guesser struct {
 	table *mlx.Array // (episode, V) logits
-	lie   bool       // reports another distribution than it draws from
 	sure  bool       // reports no distribution, like a drafter that looks its guesses up
 }
 
@@ -181,9 +180,6 @@ func (g *guess) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
 	}
 	x := g.sampler.Process(s, s.Take(g.table, mlx.New(s, phases, n), 0), nil, nil)
 	tokens := g.sampler.Choose(s, x, len(history))
-	if g.lie {
-		x = s.Mul(x, s.Scalar(0.8, mlx.Float32))
-	}
 	if g.sure {
 		x = nil
 	}
@@ -194,33 +190,46 @@ func (*guess) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
 func (*guess) Arrays() []*mlx.Array                             { return nil }
 func (*guess) Free(*mlx.Scope)                                  {}
 
-// A pathGuesser is a block network that guesses as a guesser does, but along a path: arbitrary edges
-// are added.
-type pathGuesser struct {
+// A blockGuesser is a block network that guesses as a guesser does. Arbitrary edges may be added along
+// a path, or along a chain, and some tokens may be left out.
+type blockGuesser struct {
 	*guesser
 	edges *mlx.Array // (V, V), by predecessor
+
+	candidates int        // of a path; 0 for independent rows
+	chained    bool       // rows are corrected by the edges
+	cut        *mlx.Array // (C), nil for all tokens
 }
 
-func newPathGuesser(s *mlx.Scope, g *guesser) *pathGuesser {
-	edges := s.Normal(s.Key(100), mlx.Float32, 0, 0.5, words, words)
+// newBlockGuessers returns a network of each kind, by name. They share their arrays.
+func newBlockGuessers(s *mlx.Scope, g *guesser) map[string]*blockGuesser {
+	edges := s.Keep(s.Normal(s.Key(100), mlx.Float32, 0, 0.5, words, words))
+	cut := s.Keep(mlx.New(s, []int32{0, 1, 2, 4, 5, 7, 8, 9, 11}, 9))
 	s.Eval(edges)
-	return &pathGuesser{g, s.Keep(edges)}
+	return map[string]*blockGuesser{
+		"walk":     {guesser: g, edges: edges, candidates: 6},
+		"chain":    {guesser: g, edges: edges, chained: true},
+		"cut head": {guesser: g, edges: edges, cut: cut},
+		"cut walk": {guesser: g, edges: edges, cut: cut, candidates: 6},
+	}
 }
 
-func (*pathGuesser) Taps() []int      { return []int{0} }
-func (*pathGuesser) BlockSize() int   { return 8 }
-func (*pathGuesser) MaskToken() int32 { return 0 }
-func (*pathGuesser) Candidates() int  { return 6 }
+func (*blockGuesser) Taps() []int              { return []int{0} }
+func (*blockGuesser) BlockSize() int           { return 8 }
+func (*blockGuesser) MaskToken() int32         { return 0 }
+func (g *blockGuesser) Candidates() int        { return g.candidates }
+func (g *blockGuesser) Markov() bool           { return g.chained }
+func (g *blockGuesser) Vocabulary() *mlx.Array { return g.cut }
 
-func (*pathGuesser) NewCaches(cache.Options) []cache.Cache { return []cache.Cache{cache.NewKV(0)} }
+func (*blockGuesser) NewCaches(cache.Options) []cache.Cache { return []cache.Cache{cache.NewKV(0)} }
 
-func (*pathGuesser) Context(s *mlx.Scope, taps []*mlx.Array, _ int, caches []cache.Cache) {
+func (*blockGuesser) Context(s *mlx.Scope, taps []*mlx.Array, _ int, caches []cache.Cache) {
 	row := s.Zeros(mlx.Float32, 1, 1, taps[0].Dim(0), 1)
 	caches[0].(cache.Attention).Update(s, row, row)
 }
 
-// Forward returns the logits themselves.
-func (g *pathGuesser) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, pos int,
+// Forward returns the logits of all tokens.
+func (g *blockGuesser) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array, n, pos int,
 	caches []cache.Cache) *mlx.Array {
 	if taps != nil {
 		g.Context(s, taps, 0, caches)
@@ -232,12 +241,44 @@ func (g *pathGuesser) Forward(s *mlx.Scope, taps []*mlx.Array, known *mlx.Array,
 	return s.Take(g.table, mlx.New(s, phases, n), 0)
 }
 
-func (*pathGuesser) Unembed(_ *mlx.Scope, logits *mlx.Array) *mlx.Array { return logits }
+func (g *blockGuesser) Unembed(s *mlx.Scope, logits *mlx.Array) *mlx.Array {
+	if g.cut == nil {
+		return logits
+	}
+	return s.Take(logits, g.cut, 1)
+}
 
-func (g *pathGuesser) Edges(s *mlx.Scope, _, predecessors, candidates *mlx.Array) *mlx.Array {
+func (g *blockGuesser) Edges(s *mlx.Scope, _, predecessors, candidates *mlx.Array) *mlx.Array {
 	n, p, k := candidates.Dim(0), predecessors.Dim(1), candidates.Dim(1)
 	rows := s.Take(g.edges, predecessors, 0) // (n, P, V)
 	return s.TakeAlong(rows, s.BroadcastTo(s.Reshape(candidates, n, 1, k), n, p, k), -1)
 }
 
-var _ draft.PathBlock = (*pathGuesser)(nil)
+func (g *blockGuesser) Correction(s *mlx.Scope, previous *mlx.Array) *mlx.Array {
+	return s.Take(g.edges, previous, 0)
+}
+
+func (*blockGuesser) Trust(*mlx.Scope, *mlx.Array, *mlx.Array) *mlx.Array { return nil }
+
+// A liar reports another distribution than its drafter draws from.
+type liar struct{ draft.Drafter }
+
+func (l liar) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
+	d, err := l.Drafter.Open(s, o)
+	return lies{d}, err
+}
+
+// lies is the draft of one request.
+type lies struct{ draft.Draft }
+
+func (l lies) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
+	p := l.Draft.Propose(s, history, n)
+	p.LogQ = s.Mul(p.LogQ, s.Scalar(0.8, mlx.Float32))
+	return p
+}
+
+var (
+	_ draft.PathBlock   = (*blockGuesser)(nil)
+	_ draft.MarkovBlock = (*blockGuesser)(nil)
+	_ draft.CutBlock    = (*blockGuesser)(nil)
+)

@@ -29,9 +29,9 @@ type statistic struct {
 	th      *mlx.Thread
 	model   *episodic
 	guesser *guesser
-	path    *draft.DFlash // of a pathGuesser
-	walks   bool          // path drafts, not guesser
-	logits  [][]float32   // after each prefix
+	blocks  map[string]*draft.DFlash // of blockGuessers, by kind
+	drafter draft.Drafter            // who drafts: one of these
+	logits  [][]float32              // after each prefix
 }
 
 func newStatistic(t *testing.T) *statistic {
@@ -57,19 +57,27 @@ func newStatistic(t *testing.T) *statistic {
 			return err
 		})
 	}
-	var path *pathGuesser
+	x.blocks = map[string]*draft.DFlash{}
+	var shared *blockGuesser
 	x.do(func(s *mlx.Scope) error {
 		x.guesser = newGuesser(s, x.logits)
-		path = newPathGuesser(s, x.guesser)
-		x.path = draft.NewDFlash(s, path, words)
+		x.drafter = x.guesser
+		blocks := newBlockGuessers(s, x.guesser)
+		for kind, b := range blocks {
+			x.blocks[kind] = draft.NewDFlash(s, b, words)
+		}
+		shared = blocks["cut walk"]
 		return nil
 	})
 	t.Cleanup(func() {
 		th.Do(context.Background(), func(*mlx.Scope) error {
 			x.model.Free()
 			x.guesser.table.Free()
-			path.edges.Free()
-			x.path.Free()
+			shared.edges.Free()
+			shared.cut.Free()
+			for _, d := range x.blocks {
+				d.Free()
+			}
 			return nil
 		})
 		th.Close()
@@ -122,12 +130,8 @@ func (x *statistic) joint(p sample.Params) []float64 {
 // accepted counts the rounds by their number of accepted drafts.
 func (x *statistic) draw(r Request, n, each int) (counts, accepted []int) {
 	x.t.Helper()
-	drafter := draft.Drafter(x.guesser)
-	if x.walks {
-		drafter = x.path
-	}
 	e := New(x.th, x.model, enginetest.ByteTokenizer(x.t),
-		Options{Chunk: 32, Drafters: []draft.Drafter{drafter}})
+		Options{Chunk: 32, Drafters: []draft.Drafter{x.drafter}})
 	defer e.Close()
 	counts, accepted = make([]int, words*words*words), make([]int, *r.Speculation.Depth+1)
 	r.Prompt, r.IgnoreEOS = opening, true
@@ -223,7 +227,7 @@ func TestDraftsKeepTheDistribution(t *testing.T) {
 				each     int
 				rollback Rollback
 				sure     bool
-				walks    bool
+				block    string // kind of blockGuesser, empty for the guesser
 			}{
 				{name: "temperature 1", p: sample.Params{Temperature: 1}, each: 200},
 				{name: "temperature 0.7", p: sample.Params{Temperature: 0.7}, each: 200},
@@ -231,17 +235,27 @@ func TestDraftsKeepTheDistribution(t *testing.T) {
 				{name: "top-p", p: sample.Params{Temperature: 1, TopP: 0.8}, each: 200},
 				{name: "penalties", p: sample.Params{Temperature: 1, RepetitionPenalty: 1.3, PresencePenalty: 0.3, FrequencyPenalty: 0.3}, each: 1},
 				{name: "certain guesses, snapshots", p: sample.Params{Temperature: 0.7, TopP: 0.9}, each: 200, rollback: Undo, sure: true},
-				{name: "a walk", p: sample.Params{Temperature: 0.8, TopP: 0.9}, each: 200, walks: true},
+				{name: "a walk", p: sample.Params{Temperature: 0.8, TopP: 0.9}, each: 200, block: "walk"},
+				{name: "a chain", p: sample.Params{Temperature: 0.8, TopP: 0.9}, each: 200, block: "chain"},
+				{name: "a cut head", p: sample.Params{Temperature: 0.8, TopP: 0.9}, each: 200, block: "cut head"},
+				{name: "a cut head, penalties", p: sample.Params{Temperature: 1, RepetitionPenalty: 1.3, FrequencyPenalty: 0.3}, each: 1, block: "cut head"},
+				{name: "a walk over a cut head", p: sample.Params{Temperature: 0.8, TopK: 8}, each: 200, block: "cut walk"},
 			} {
+				if rule == Coupled && c.block != "" && c.block != "walk" {
+					continue // it never asks for the distribution
+				}
 				start := time.Now()
 				depth := 7
 				switch {
 				case c.each == 1:
 					depth = 2
-				case c.sure || c.walks:
+				case c.sure || c.block != "":
 					depth = 3 // rejection accepts few drafts
 				}
-				x.guesser.sure, x.walks = c.sure, c.walks
+				x.guesser.sure = c.sure
+				if x.drafter = x.guesser; c.block != "" {
+					x.drafter = x.blocks[c.block]
+				}
 				r := Request{Sampling: c.p, Speculation: Speculation{Rule: rule, Depth: &depth,
 					Rollback: c.rollback}}
 				counts, accepted := x.draw(r, samples, c.each)
@@ -261,8 +275,8 @@ func TestDraftsKeepTheDistribution(t *testing.T) {
 }
 
 // TestDistributionFindsBias plants three faults: acceptance favours drafts, accepts all of them
-// unseen, or the drafter reports another distribution than it draws from. A fifth of the samples
-// reveals each.
+// unseen, or a drafter of each kind reports another distribution than it draws from. A fifth of the
+// samples reveals each.
 func TestDistributionFindsBias(t *testing.T) {
 	x := newStatistic(t)
 	p := sample.Params{Temperature: 1}
@@ -273,6 +287,7 @@ func TestDistributionFindsBias(t *testing.T) {
 		blind bool
 		lie   bool
 		sure  bool
+		block string
 		fair  bool
 	}{
 		{rule: Coupled, fair: true},
@@ -285,8 +300,21 @@ func TestDistributionFindsBias(t *testing.T) {
 		{rule: Rejection, sure: true, blind: true},
 		{rule: Rejection, lie: true},
 		{rule: Coupled, lie: true, fair: true}, // never asks for the distribution
+		{rule: Rejection, block: "walk", lie: true},
+		{rule: Rejection, block: "chain", fair: true},
+		{rule: Rejection, block: "chain", lie: true},
+		{rule: Rejection, block: "cut head", fair: true},
+		{rule: Rejection, block: "cut head", lie: true},
+		{rule: Rejection, block: "cut walk", fair: true},
+		{rule: Rejection, block: "cut walk", lie: true},
 	} {
-		x.model.lean, x.model.blind, x.guesser.lie, x.guesser.sure = c.lean, c.blind, c.lie, c.sure
+		x.model.lean, x.model.blind, x.guesser.sure = c.lean, c.blind, c.sure
+		if x.drafter = x.guesser; c.block != "" {
+			x.drafter = x.blocks[c.block]
+		}
+		if c.lie {
+			x.drafter = liar{x.drafter}
+		}
 		r := Request{Sampling: p, Speculation: Speculation{Rule: c.rule, Depth: new(7)}}
 		counts, _ := x.draw(r, samples/5, 200)
 		chi, limit := chiSquare(counts, joint)
