@@ -122,6 +122,12 @@ func LoadDrafter(ctx context.Context, target *Bundle, source string, settings Dr
 	}
 	d, err := loadDrafter(ctx, target, fsys, settings, opts)
 	if err != nil {
+		var finer fs.FS
+		if finer, err = refined(ctx, fsys, err); err == nil {
+			d, err = loadDrafter(ctx, target, finer, settings, opts)
+		}
+	}
+	if err != nil {
 		return nil, named(err, opts)
 	}
 	return d, nil

@@ -171,15 +171,15 @@ func (f *Footprint) addNetwork(n *network, c *checkpoint, text []byte, cfg *conf
 	return err
 }
 
-// MeasureHead is MeasureDrafter for the head that a model's folder brings. Error: CodeNotFound if it
-// brings none.
-func MeasureHead(dir string) (f Footprint, err error) {
-	fsys, err := open(dir)
+// MeasureHead is MeasureDrafter for the head that a model's folder or file brings. Error: CodeNotFound
+// if it brings none, another code if its head cannot be used.
+func MeasureHead(path string) (f Footprint, err error) {
+	fsys, err := open(path)
 	if err == nil {
 		f, err = measureHead(fsys)
 	}
 	if err != nil {
-		return f, named(err, Options{Name: filepath.Clean(dir)})
+		return f, named(err, Options{Name: filepath.Clean(path)})
 	}
 	return f, nil
 }

@@ -9,6 +9,7 @@ import (
 	"tandem/engine/mlx"
 	"tandem/models/dflash"
 	"tandem/models/gemma4"
+	"tandem/models/gguf"
 	"tandem/models/nn"
 	"tandem/models/qwen35"
 )
@@ -104,6 +105,9 @@ var headFiles = []string{"mtp.safetensors", "mtp/model.safetensors"}
 // none. The caller closes it.
 func openHead(ctx context.Context, fsys fs.FS, cfg *config,
 	progress func(done, total int64)) (*checkpoint, error) {
+	if folder, ok := fsys.(*gguf.Folder); ok && folder.NoHead() != "" {
+		return nil, errorf(CodeUnsupported, "%s", folder.NoHead())
+	}
 	if !slices.Contains(headTypes, cfg.ModelType) {
 		return nil, nil
 	}
@@ -169,8 +173,8 @@ func openNetwork(ctx context.Context, fsys fs.FS, text []byte, cfg *config, targ
 	return heads, c, nil
 }
 
-// HasHead reports whether a model's folder brings a head for multi-token prediction.
-func HasHead(dir string) bool {
-	_, err := MeasureHead(dir)
+// HasHead reports whether a model's folder or file brings a head for multi-token prediction.
+func HasHead(path string) bool {
+	_, err := MeasureHead(path)
 	return err == nil
 }

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -148,6 +149,40 @@ func TestHeadThatCannotBeUsedIsNamed(t *testing.T) {
 				t.Errorf("chosen by name: %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A GGUF file brings its head itself. One whose head cannot be used says why, and answers all the same.
+func TestHeadInAGGUFFileIsTaken(t *testing.T) {
+	const model = "../../models/testdata/gguf/qwen35.gguf"
+	file := enginetest.HeadedGGUF(t, model, enginetest.TinyHead(t, map[string]any{
+		"vocab_size": 128, "intermediate_size": 96, "head_dim": 32, "rope_theta": 1e6,
+		"partial_rotary_factor": 0.5}))
+	for _, spoilt := range []bool{false, true} {
+		if second := strings.Replace(file, "00001-of", "00002-of", 1); spoilt {
+			data, err := os.ReadFile(second)
+			if err == nil {
+				err = os.WriteFile(second, bytes.Replace(data, []byte("nextn.enorm"),
+					[]byte("nextn.gnorm"), 1), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := start(t, setup{Model: file})
+		plain := r.say(t, control.Alias, `{"drafter":"none"}`)
+		ask := fmt.Sprintf(fixedDepth, "mtp")
+		if spoilt {
+			ask = `{"drafter":"auto"}`
+		}
+		got := r.say(t, control.Alias, ask)
+		if !slices.Equal(got.IDs, plain.IDs) {
+			t.Errorf("tokens %v, want %v", got.IDs, plain.IDs)
+		}
+		said := strings.Contains(got.Timings.NoDrafter, "nextn.gnorm")
+		if said != spoilt || spoilt == (got.Timings.Drafter == "mtp") {
+			t.Errorf("spoilt %v: %+v", spoilt, got.Timings)
+		}
 	}
 }
 

@@ -46,6 +46,8 @@ func (m *model) config(sources []*source) ([]byte, error) {
 			tied = false
 		case "model.embed_tokens.weight":
 			c.fields["vocab_size"] = s.rows()
+		case headPrefix + "fc.weight":
+			c.fields["mtp_num_hidden_layers"] = 1
 		}
 	}
 	c.fields["tie_word_embeddings"] = tied
@@ -72,7 +74,8 @@ func (m *model) config(sources []*source) ([]byte, error) {
 	return marshal(c.fields)
 }
 
-// predictors returns how many layers after the last predict further tokens. They are left out.
+// predictors returns how many layers after the last predict further tokens. They are no layers of the
+// model, see model.head.
 func (c *config) predictors() int { return c.uint("nextn_predict_layers", 0) }
 
 // depth returns the number of layers, without the predictors. A file with none fails; it is 0 then.

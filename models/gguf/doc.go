@@ -32,6 +32,9 @@
 // Parts that let a model see or hear, which Ollama's files have beside the text model, are left out
 // ([Folder.LeftOut]).
 //
+// A layer after the last one that predicts a further token is the head of Qwen3.5 here, by its makers'
+// names (predictor.go). Other heads are left out ([Folder.NoHead]).
+//
 // generation_config.json has the sampling that the metadata recommends, and what the caller knows of
 // it ([Folder.Recommend]).
 //

@@ -17,6 +17,7 @@ type model struct {
 	look   look // how many bits a tensor needs
 
 	leftOut map[string]bool // see Folder.LeftOut
+	noHead  string          // see Folder.NoHead
 }
 
 // A look says what tells how many bits a tensor needs.
@@ -48,6 +49,9 @@ type family struct {
 
 	// tiled says that value heads of delta nets are in the order of a headOrder.
 	tiled bool
+
+	// predicts says that a layer that predicts a further token becomes a head.
+	predicts bool
 
 	// gating is how experts are scored, as expert_gating_func numbers it.
 	gating gating
@@ -182,6 +186,7 @@ func (m *model) sources() ([]*source, error) {
 	c := m.newConfig()
 	depth := c.depth()
 	var sources []*source
+	var predictors []tensor
 	seen := map[string]string{}
 	m.leftOut = map[string]bool{}
 	for _, t := range m.header.tensors {
@@ -190,6 +195,7 @@ func (m *model) sources() ([]*source, error) {
 			continue
 		}
 		if layer, _, ok := layerOf(t.name); ok && layer >= depth && c.predictors() > 0 {
+			predictors = append(predictors, t)
 			continue
 		}
 		to, err := f.rename(t.name)
@@ -204,18 +210,7 @@ func (m *model) sources() ([]*source, error) {
 		}
 		seen[to] = t.name
 		s := &source{tensor: t, to: to}
-		if err := f.restore(c, s); err != nil {
-			return nil, err
-		}
-		_, plain := plainTypes[t.kind]
-		if packed := !plain; packed && (len(t.shape) < 2 || !strings.HasSuffix(to, ".weight")) {
-			return nil, unsupported("has %q as %v, which only a matrix may be; "+
-				"take another quantization, such as Q4_K_M", t.name, t.kind)
-		}
-		if err := m.pack(s); err != nil {
-			return nil, err
-		}
-		if err := s.checkColumns(); err != nil {
+		if err := m.finish(&f, c, s); err != nil {
 			return nil, err
 		}
 		sources = append(sources, s)
@@ -226,7 +221,29 @@ func (m *model) sources() ([]*source, error) {
 	if len(sources) == 0 {
 		return nil, damaged("it has no tensors")
 	}
-	return sources, c.err
+	head, why, err := m.head(&f, c, depth, predictors)
+	if err != nil {
+		return nil, err
+	}
+	m.noHead = why
+	return append(sources, head...), c.err
+}
+
+// finish says how a tensor is undone and packed.
+func (m *model) finish(f *family, c *config, s *source) error {
+	matrix := len(s.shape) >= 2 // in the file
+	if err := f.restore(c, s); err != nil {
+		return err
+	}
+	_, plain := plainTypes[s.kind]
+	if packed := !plain; packed && (!matrix || !strings.HasSuffix(s.to, ".weight")) {
+		return unsupported("has %q as %v, which only a matrix may be; "+
+			"take another quantization, such as Q4_K_M", s.name, s.kind)
+	}
+	if err := m.pack(s); err != nil {
+		return err
+	}
+	return s.checkColumns()
 }
 
 // restore says how to undo what llama.cpp's converter changed in a tensor.

@@ -35,7 +35,7 @@ type Folder struct {
 	small   map[string]func() ([]byte, error) // the other files by name, made when they are asked for
 	changed time.Time
 
-	fileType, leftOut string
+	fileType, leftOut, noHead string
 
 	tokenizer   *tokenizer
 	recommended Recommended
@@ -59,6 +59,10 @@ func (d *Folder) FileType() string { return d.fileType }
 // LeftOut says what parts of the file are for that are not shown, such as "images and sound". It is
 // empty if there are none.
 func (d *Folder) LeftOut() string { return d.leftOut }
+
+// NoHead says in one sentence why layers of the file that predict further tokens are not shown as a
+// head, whose names begin with mtp. It is empty if they are, and if there are none.
+func (d *Folder) NoHead() string { return d.noHead }
 
 // Bytes returns the size of the GGUF files. The shown model.safetensors has another one.
 func (d *Folder) Bytes() (n int64) {
@@ -177,7 +181,7 @@ func (d *Folder) show(m *model) error {
 			d.exact = append(d.exact, &one)
 		}
 	}
-	d.losses, d.fileType = m.losses, m.fileType()
+	d.losses, d.fileType, d.noHead = m.losses, m.fileType(), m.noHead
 	d.leftOut = strings.Join(slices.Sorted(maps.Keys(m.leftOut)), " and ")
 	config, err := m.config(sources)
 	if err != nil {

@@ -112,11 +112,10 @@ func layout(sources []*source) (header []byte, entries []*entry) {
 			add(t, biases, t.module()+".biases", p.scale, groups, int64(scaleBytes[p.scale]))
 		}
 	}
-	text := []byte{'{'}
-	for i, e := range entries {
-		if i > 0 {
-			text = append(text, ',')
-		}
+	// Its norms are as a conversion to MLX has them, see qwen35.MTP.
+	text := []byte(`{"__metadata__":{"format":"mlx"}`)
+	for _, e := range entries {
+		text = append(text, ',')
 		name, _ := json.Marshal(e.name) // printable ASCII always marshals
 		shape, _ := json.Marshal(e.shape)
 		text = fmt.Appendf(text, `%s:{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`,
