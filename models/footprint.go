@@ -19,6 +19,9 @@ type Footprint struct {
 
 	layers    []nn.Kept
 	unpacking nn.Unpacking
+	packable  nn.Packable
+	head      headRow // of a model
+	cut       nn.Cut  // of a drafter
 	stacks    int64   // bytes that plain experts take more in float32
 	bounds    *bounds // of layers; nil = none is bounded
 	full      bool    // layers with a window keep every row
@@ -69,6 +72,69 @@ func (f *Footprint) addMade(c *checkpoint, m nn.Made) {
 	f.Elements += m.Elements
 	f.stacks += c.widened(m.Stacks)
 	f.Floats += c.widened(m.Convs)
+	f.packable, f.cut = m.Packable, m.Cut
+	if c.half {
+		f.packable.Bytes = 2 * m.Packable.Elements
+	}
+}
+
+// A headRow is the memory of a row of a model's head.
+type headRow struct {
+	packed, floats, elements int64 // see Footprint
+}
+
+// addHead notes the rows of the head, which a drafter may copy.
+func (f *Footprint) addHead(c *checkpoint, names sanitize) {
+	for _, path := range []string{"lm_head.", "model.embed_tokens."} {
+		for _, name := range c.Names() {
+			to, keep := names(name)
+			info, _ := c.Info(name)
+			if !keep || !strings.HasPrefix(to, path) || len(info.Shape) != 2 || info.Shape[0] == 0 {
+				continue
+			}
+			rows := int64(info.Shape[0])
+			switch {
+			case !isFloat(info.Dtype):
+				f.head.packed += info.Bytes / rows
+			case c.half:
+				f.head.floats += info.Size() / rows * halfBytes(name)
+			default:
+				f.head.floats += info.Bytes / rows
+			}
+			if isFloat(info.Dtype) {
+				f.head.elements += info.Size() / rows
+			}
+		}
+		if f.head != (headRow{}) {
+			return
+		}
+	}
+}
+
+// CutFrom returns the footprint of a drafter with the rows that it copies of the head of its target.
+func (f Footprint) CutFrom(target Footprint) Footprint {
+	row := target.head
+	if row == (headRow{}) { // unpacked in float32, or not known
+		row = headRow{floats: 4 * f.cut.Width, elements: f.cut.Width}
+	}
+	f.Packed += f.cut.Rows * row.packed
+	f.Floats += f.cut.Rows * row.floats
+	f.Elements += f.cut.Rows * row.elements
+	f.cut = nn.Cut{}
+	return f
+}
+
+// PackedIn returns the footprint of a drafter loaded with Options.Bits.
+func (f Footprint) PackedIn(bits int) Footprint {
+	p := f.packable
+	if bits == 0 || p.Elements == 0 {
+		return f
+	}
+	f.Packed += p.Elements * int64(bits) / 8
+	f.Elements += 2*p.Scales - p.Elements
+	f.Floats += 2*p.Scales*(p.Bytes/p.Elements) - p.Bytes
+	f.packable = nn.Packable{}
+	return f
 }
 
 // widened returns the bytes that matrices take more in float32 than as the checkpoint holds them.
@@ -168,6 +234,7 @@ func (f *Footprint) addNetwork(n *network, c *checkpoint, text []byte, cfg *conf
 		err = n.measure(w, text)
 	}
 	f.unpacking = w.Unpacking()
+	f.addMade(c, w.Made())
 	return err
 }
 
@@ -229,6 +296,9 @@ func (f Footprint) Unpacked() Footprint {
 	f.Packed -= f.unpacking.Packed
 	f.Elements += f.unpacking.Elements - f.unpacking.Floats
 	f.unpacking = nn.Unpacking{}
+	if f.head.packed > 0 {
+		f.head = headRow{}
+	}
 	return f
 }
 

@@ -1,11 +1,13 @@
 package models_test
 
 import (
+	"os"
 	"testing"
 	"testing/fstest"
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
 	"tandem/models"
 )
 
@@ -110,37 +112,87 @@ func TestFootprintOfGrownTextEqualsCaches(t *testing.T) {
 }
 
 // TestFootprintOfDrafterEqualsItsMemory compares the predicted memory of a drafter's weights with
-// the memory they take. It also expects a prediction for a text.
+// the memory they take: as they are, packed at the load, and with rows of the target's head. It also
+// expects a prediction for a text.
 func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 	th := enginetest.NewThread(t)
-	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "llama"), models.Options{})
-	if err != nil {
+	packed := t.TempDir()
+	if err := os.CopyFS(packed, enginetest.RecordedModel(t, "testdata/parity",
+		"llama-4bit")); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{enginetest.TinyDrafter(t, nil), packedDrafter(t),
-		enginetest.TinyModel(t, "llama")} {
-		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{},
-			models.Options{Dtype: models.DtypeFloat32})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := models.MeasureDrafter(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// Info.Bytes includes a table of angles, which is no weight.
-		if got := f.Weights(true); got > d.Info.Bytes || got < d.Info.Bytes-1<<10 {
-			t.Errorf("%s: its weights are predicted to take %d bytes, and take %d",
-				dir, got, d.Info.Bytes)
-		}
-		if f.Text(256, true) == 0 {
-			t.Errorf("%s: a text is predicted to take no memory", dir)
-		}
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+	forPacked := map[string]any{"num_target_layers": nil, "vocab_size": 128,
+		"dflash_config": map[string]any{"mask_token_id": 127, "target_layer_ids": []int{0, 1}}}
+	cut := func(dir string) string {
+		enginetest.CutDrafterHead(t, dir, mlx.Int32, everyThird(128)...)
+		return dir
 	}
-	if err := b.Close(); err != nil {
-		t.Error(err)
+	plain := enginetest.TinyModel(t, "llama")
+	large := map[string]any{"intermediate_size": 4096} // else memory is mostly rounding
+	for _, c := range []struct {
+		name, target, dir string
+		unpack            bool // the target
+		bits              int
+	}{
+		{"plain", plain, enginetest.TinyDrafter(t, nil), false, 0},
+		{"in 4 bits", plain, enginetest.TinyDrafter(t, large), false, 4},
+		{"in 8 bits", plain, enginetest.TinyDrafter(t, large), false, 8},
+		{"DFlash 2 in 4 bits", plain, enginetest.TinyDFlash2(t, 259, []int{0, 2}, large), false, 4},
+		{"DSpark in 4 bits", plain, enginetest.TinyDSpark(t, 259, []int{0, 2}, large), false, 4},
+		{"a head in 4 bits", plain, enginetest.TinyHead(t, large), false, 4},
+		{"stored in 8 bits", plain, packedDrafter(t), false, 0},
+		{"stored in 8 bits, wanted in 4", plain, packedDrafter(t), false, 4},
+		{"a model", plain, plain, false, 0},
+		{"a model in 4 bits", plain, enginetest.TinyModel(t, "llama", large), false, 4},
+		{"a cut head", plain, cut(enginetest.TinyDrafter(t, nil)), false, 0},
+		{"a cut head in 4 bits", plain, cut(enginetest.TinyDrafter(t, large)), false, 4},
+		{"a cut packed head", packed, cut(enginetest.TinyDrafter(t, forPacked)), false, 0},
+		{"a cut unpacked head", packed, cut(enginetest.TinyDrafter(t, forPacked)), true, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := models.Load(t.Context(), th, c.target, models.Options{Unpack: c.unpack})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			enginetest.Do(t, th, func(s *mlx.Scope) error { s.ClearCache(); return nil })
+			before := th.Memory().Active // a buffer that is used again may be too large
+			d, err := models.LoadDrafter(t.Context(), b, c.dir, models.DrafterSettings{},
+				models.Options{Dtype: models.DtypeFloat32, Bits: c.bits})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			taken := int64(th.Memory().Active - before)
+			target, err := models.Inspect(c.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.unpack {
+				target.Footprint = target.Footprint.Unpacked()
+			}
+			f, err := models.MeasureDrafter(c.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f = f.PackedIn(c.bits).CutFrom(target.Footprint)
+			// What is taken includes a table of angles, which is no weight.
+			if got := f.Weights(true); got > d.Info.Bytes || got < d.Info.Bytes-1<<10 ||
+				got > taken || float64(got) < 0.97*float64(taken) {
+				t.Errorf("its weights are predicted to take %d bytes, and take %d; the load takes %d",
+					got, d.Info.Bytes, taken)
+			}
+			if f.Text(256, true) == 0 {
+				t.Error("a text is predicted to take no memory")
+			}
+		})
 	}
+}
+
+// everyThird returns every third token of so many.
+func everyThird(n int) (ids []int32) {
+	for id := int32(0); int(id) < n; id += 3 {
+		ids = append(ids, id)
+	}
+	return ids
 }

@@ -140,6 +140,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	}
 	s.Footprint.addWeights(c, names)
 	s.Footprint.addMade(c, w.Made())
+	s.Footprint.addHead(c, names)
 	s.Dtype = mostFloats(c, names)
 	chat := readChat(fsys, tokenizerConfig, nil)
 	s.ChatError = chat.Err()

@@ -49,7 +49,8 @@ func (p *Pool) drafterForm(ctx context.Context, row storage.Model, dir string) (
 	for _, m := range p.resident {
 		left -= m.needs.bytes()
 	}
-	if size.as(need.form).drafter.Weights(need.wide || need.draftsWide) > left {
+	held := size.as(need.form)
+	if held.drafter.CutFrom(held.Footprint).Weights(need.wide || need.draftsWide) > left {
 		need.drafts = false
 	}
 	return need.form, nil

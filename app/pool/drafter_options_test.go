@@ -42,6 +42,11 @@ func TestModelSettingsReachTheDrafter(t *testing.T) {
 		t.Errorf("after a load the drafter is packed in %q and reads %d rows", got,
 			m.drafter.settings.Window)
 	}
+	// Memory includes a table of angles for each, which is no weight.
+	held := m.bundle.Info.Bytes + m.drafter.files.Info.Bytes
+	if got := m.needs.weights; got > held || got < held-2<<10 {
+		t.Errorf("weights of %d bytes were expected, and %d are held", got, held)
+	}
 	if st, err := r.pool.ModelSettings(t.Context(), "tiny"); err != nil || st.Later {
 		t.Errorf("after a load: %+v, %v", st, err)
 	}

@@ -79,8 +79,8 @@ func (f form) options() models.Options {
 
 // drafterOptions returns what the load of its drafter needs to know.
 func (f form) drafterOptions() models.Options {
-	return models.Options{Dtype: f.policy(f.wide || f.draftsWide), Unpack: f.drafts,
-		Bits: f.drafterBits}
+	return models.Options{Dtype: f.policy(f.wide || f.draftsWide),
+		Unpack: f.drafts && f.drafterBits == 0, Bits: f.drafterBits}
 }
 
 // policy returns the type of a load. wide: it is float32.
@@ -121,7 +121,7 @@ func (m loadable) as(f form) loadable {
 	if f.unpacked {
 		m.Footprint = m.Footprint.Unpacked()
 	}
-	if f.drafts {
+	if f.drafts && m.drafterBits == 0 { // else a person wants it packed
 		m.drafter = m.drafter.Unpacked()
 	}
 	m.unpacked, m.drafts, m.unpacks = f.unpacked, f.drafts, false
@@ -132,7 +132,7 @@ func (m loadable) as(f form) loadable {
 func (m loadable) demand(context int) demand {
 	drafts := m.wide || m.draftsWide
 	d := demand{
-		weights: m.Weights(m.wide) + m.drafter.Weights(drafts),
+		weights: m.Weights(m.wide) + m.drafter.CutFrom(m.Footprint).Weights(drafts),
 		text:    m.Text(context, m.wide) + m.drafter.Text(context, drafts),
 		context: context,
 		form:    m.form,

@@ -81,8 +81,8 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 			if set.layout == control.KVFull {
 				size = size.Full()
 			}
-			if m.drafter = size; !p.thread.GPU() {
-				m.drafter = size.OnCPU()
+			if m.drafter = size.PackedIn(set.drafterBits); !p.thread.GPU() {
+				m.drafter = m.drafter.OnCPU()
 			}
 		}
 	}

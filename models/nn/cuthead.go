@@ -27,10 +27,9 @@ func (d *Decoder) CutHead(w *Weights, ids *mlx.Array) *Linear {
 }
 
 // CutHead reads from the head of target the rows of n ids, with hidden elements each. A nil target
-// has none, and only their memory is counted.
+// has none, and only their size is noted.
 func (w *Weights) CutHead(target Lender, ids *mlx.Array, n, hidden int) *Linear {
-	w.made.Elements += int64(n) * int64(hidden)
-	w.made.Floats += 2 * int64(n) * int64(hidden)
+	w.made.Cut = Cut{int64(n), int64(hidden)}
 	if target == nil || w.stopped() {
 		return nil
 	}

@@ -123,6 +123,10 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	if !ok || !w.Has(path+".scales") && !w.config.packs(info) {
 		w.plain.Elements += n
 		w.plain.Bytes += info.Bytes
+		if group := packGroup(shape); group > 0 {
+			w.made.Packable.add(info)
+			w.made.Packable.Scales += n / int64(group)
+		}
 		return w.packedTo(matrix{weight: w.float(path+".weight", shape...)}, n)
 	}
 	weight, _ := w.info(path + ".weight")
@@ -171,23 +175,27 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	return m
 }
 
-// packedTo packs a plain matrix of n elements in w.Bits. Experts, and rows that no group divides, stay
-// as they are.
+// packGroup returns the elements of a group in which a matrix is packed. It is 0 for experts, and where
+// no group divides a row: these stay as they are.
+func packGroup(shape []int) int {
+	for _, group := range []int{64, 32, 128} {
+		if len(shape) == 2 && shape[1]%group == 0 {
+			return group
+		}
+	}
+	return 0
+}
+
+// packedTo packs a plain matrix of n elements in w.Bits.
 func (w *Weights) packedTo(m matrix, n int64) matrix {
-	shape := m.weight.Shape()
-	if w.Bits == 0 || len(shape) != 2 || w.stopped() {
+	group := packGroup(m.weight.Shape())
+	if w.Bits == 0 || group == 0 || w.stopped() {
 		return m
 	}
-	for _, group := range []int{64, 32, 128} {
-		if shape[1]%group != 0 {
-			continue
-		}
-		q := mlx.Quantization{GroupSize: group, Bits: w.Bits, Mode: "affine"}
-		packed, scales, biases := w.scope.Quantize(m.weight, q)
-		w.packed.add(q, n)
-		return matrix{weight: packed, scales: scales, biases: biases, quantization: q}
-	}
-	return m
+	q := mlx.Quantization{GroupSize: group, Bits: w.Bits, Mode: "affine"}
+	packed, scales, biases := w.scope.Quantize(m.weight, q)
+	w.packed.add(q, n)
+	return matrix{weight: packed, scales: scales, biases: biases, quantization: q}
 }
 
 // packing returns how the module at path is packed, whose weight and scales have these types and

@@ -72,6 +72,20 @@ type Made struct {
 
 	Stacks Plain // experts that are not packed; the CPU holds them in float32
 	Convs  Plain // kernels of convolutions, always held in float32
+
+	Packable Packable // what Weights.Bits packs
+	Cut      Cut      // of the target's head
+}
+
+// Packable counts the plain matrices that can be packed.
+type Packable struct {
+	Plain
+	Scales int64 // of them packed, and as many biases
+}
+
+// Cut is the size of the rows that a drafter reads from the head of its target.
+type Cut struct {
+	Rows, Width int64
 }
 
 // Plain counts matrices that are not packed.
