@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -19,7 +20,7 @@ import (
 )
 
 // CheckpointFolder is the folder of the checkpoint files in the home folder. Only the owner may
-// read it, as with the database: the files hold the tokens of prompts.
+// read it, as with the database, and backups leave it out: the files hold the tokens of prompts.
 const CheckpointFolder = "checkpoints"
 
 // openStore opens the files of a model's checkpoints and returns their key. store is nil if files
@@ -41,7 +42,7 @@ func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key str
 	}
 	o := checkpoint.StoreOptions{
 		Dir: p.home.Path(CheckpointFolder), Folder: &p.files, Key: key, PerDay: checkpointsADay,
-		Logger: p.log,
+		Logger: p.log, Make: home.WithoutBackup,
 		Budget: cmp.Or(p.settings.Current().CheckpointDisk, DiskShare(&disk)),
 	}
 	if d != nil {

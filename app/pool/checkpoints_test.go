@@ -59,3 +59,32 @@ func TestCheckpointBudgetsCountFromTheNextLoad(t *testing.T) {
 		t.Errorf("after a load: %+v", st.Sources)
 	}
 }
+
+// Backups leave checkpoints out, also where the folder was deleted while the program ran.
+func TestBackupsLeaveCheckpointsOut(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "tiny")})
+	dir := r.home.Path(CheckpointFolder)
+	for _, gone := range []bool{false, true} {
+		if gone {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.ask(t, map[string]any{"model": "tiny", "max_tokens": 60, "ignore_eos": true,
+			"prompt": fmt.Sprintf("func main%t() { ", gone)}, false)
+		if err := r.pool.Unload(t.Context(), ""); err != nil { // what was computed is on disk then
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.checkpoint"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("%d checkpoints are there, %v", len(files), err)
+		}
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("the folder: %v, %v", info, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "CACHEDIR.TAG")); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -59,10 +59,6 @@ func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err 
 	if err != nil {
 		return 0, err
 	}
-	// another program may have deleted it
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return 0, err
-	}
 	f, err := disk.OpenToWrite(path+partSuffix, os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err

@@ -37,6 +37,9 @@ type StoreOptions struct {
 	PerDay int64
 
 	Logger *slog.Logger // nil discards
+
+	// Make makes the folder, readable by its owner only; nil is os.MkdirAll.
+	Make func(dir string) error
 }
 
 // A Store keeps the edges of a trie in files, and brings them back after a restart. A goroutine of
@@ -75,9 +78,12 @@ func NewStore(o StoreOptions) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Make == nil {
+		o.Make = func(dir string) error { return os.MkdirAll(dir, 0o700) }
+	}
 	d := &Store{o: o, gone: new(gone), missing: map[string]bool{}, jobs: make(chan *job, queued),
 		tasks: make(chan func(), queued), stopped: make(chan struct{})}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+	if err := o.Make(o.Dir); err != nil {
 		d.fail(err)
 	}
 	if d.o.Folder == nil {
@@ -152,7 +158,11 @@ func (d *Store) write() {
 			j = next
 		}
 		var bytes int64
-		if bytes, j.err = writeFile(j.path, j.header, j.image); j.err == nil {
+		j.err = d.o.Make(d.o.Dir) // another program may have deleted it
+		if j.err == nil {
+			bytes, j.err = writeFile(j.path, j.header, j.image)
+		}
+		if j.err == nil {
 			j.err = d.add(j.header.entry(j.path, bytes))
 		}
 		d.mu.Lock()
