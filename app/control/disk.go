@@ -1,5 +1,11 @@
 package control
 
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
 // Removal is the answer of GET /app/removal: what removing a model or a drafter would do. DELETE
 // /app/models/{id} answers the same: what it did.
 type Removal struct {
@@ -29,6 +35,11 @@ type Storage struct {
 	ByDay    []Usage `json:"by_day"`    // of this machine's clock, the latest first
 }
 
+// Storage returns what Tandem takes of the disk.
+func (c *Client) Storage(ctx context.Context) (Storage, error) {
+	return call[Storage](ctx, c, http.MethodGet, "/app/storage", nil)
+}
+
 // RememberedTexts is what is remembered of one client's prompts and answers, as token ids, to guess
 // how similar ones go on. POST /app/forget removes it.
 type RememberedTexts struct {
@@ -36,6 +47,8 @@ type RememberedTexts struct {
 	Texts  int    `json:"texts"`  // prompts with their answers
 	Tokens int    `json:"tokens"` // about a million at most for each tokenizer, the newest ones
 	Bytes  int64  `json:"bytes"`  // of the files
+
+	UsedAt time.Time `json:"used_at,omitzero"` // when the last of the requests came that left them
 }
 
 // WelcomeRequest is the body of POST /app/welcome.

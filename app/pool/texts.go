@@ -82,6 +82,9 @@ func (p *Pool) Texts() ([]control.RememberedTexts, error) {
 		list[i].Texts += k.Texts
 		list[i].Tokens += k.Tokens
 		list[i].Bytes += k.Bytes
+		if k.Last.After(list[i].UsedAt) {
+			list[i].UsedAt = k.Last
+		}
 	}
 	return list, err
 }

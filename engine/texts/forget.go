@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // An Amount is what memories hold.
@@ -21,6 +22,7 @@ type Amount struct {
 type Kept struct {
 	Owner
 	Amount
+	Last time.Time // when the newest text began
 }
 
 // List returns what the files hold, by owner. Files that cannot be read are left out.
@@ -38,7 +40,13 @@ func (s *Store) List() ([]Kept, error) {
 		if err != nil || c.damage != nil {
 			continue // its next use says why
 		}
-		all = append(all, Kept{c.owner, Amount{len(c.list), countTokens(c.list), c.bytes}})
+		k := Kept{Owner: c.owner, Amount: Amount{len(c.list), countTokens(c.list), c.bytes}}
+		for _, r := range c.list {
+			if r.Started.After(k.Last) {
+				k.Last = r.Started
+			}
+		}
+		all = append(all, k)
 	}
 	return all, err
 }

@@ -22,6 +22,7 @@ func checkpointVerbs() []verb {
 		{name: "unpin", args: "ID", doc: "let one go again when space is needed"},
 		{name: "branch", args: "ID [PROMPT]", doc: "answer from one"},
 		{name: "delete", args: "ID", doc: "say what goes with one, ask, and delete it"},
+		{name: "texts", doc: "list what is remembered of each client's texts, to guess how similar ones go on"},
 		{name: "verify", args: "[ID|RUN]", doc: "read files whole, all if none is named; a run is computed again"},
 	}
 }
@@ -49,10 +50,12 @@ func checkpointsVerb(ctx context.Context, m *Main, args []string) error {
 		return branch(ctx, m, args)
 	case "delete":
 		return deleteCheckpoint(ctx, m, args)
+	case "texts":
+		return listTexts(ctx, m, args)
 	case "verify":
 		return verifyCheckpoints(ctx, m, args)
 	}
-	fmt.Fprintf(m.Stderr, "tandem checkpoints: there is no verb %q; use list, show, name, pin, unpin, branch, delete or verify\n",
+	fmt.Fprintf(m.Stderr, "tandem checkpoints: there is no verb %q; use list, show, name, pin, unpin, branch, delete, texts or verify\n",
 		sub)
 	return errUsage
 }
@@ -96,6 +99,36 @@ func listCheckpoints(ctx context.Context, m *Main, name string, args []string) e
 		}
 		return table(m.Stdout, []string{"ID", "NAME", "PIN", "MODEL", "KIND", "TOKENS", "OWN",
 			"SIZE", "HITS", "USED", "RUN"}, rows)
+	})
+}
+
+// listTexts lists what the memory of texts holds of each client, never a text.
+func listTexts(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("checkpoints texts")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		stored, err := c.Storage(ctx)
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, x := range stored.Texts {
+			if *asJSON {
+				if err := writeJSON(m.Stdout, x); err != nil {
+					return err
+				}
+				continue
+			}
+			rows = append(rows, []string{cmp.Or(x.Key, "-"), fmt.Sprint(x.Texts), fmt.Sprint(x.Tokens),
+				control.ByteSize(x.Bytes), clock(x.UsedAt)})
+		}
+		if *asJSON {
+			return nil
+		}
+		return table(m.Stdout, []string{"KEY", "TEXTS", "TOKENS", "SIZE", "USED"}, rows)
 	})
 }
 

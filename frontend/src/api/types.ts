@@ -368,6 +368,7 @@ export interface RememberedTexts {
   texts: number // prompts with their answers
   tokens: number // about a million at most for each tokenizer, the newest ones
   bytes: number // of the files
+  used_at?: string // when the last of the requests came that left them
 }
 
 // WelcomeRequest is the body of POST /app/welcome.
