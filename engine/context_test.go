@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,12 +15,13 @@ import (
 // A chronicle is a drafter that guesses rightly. It keeps a row for each committed token, made from
 // that token.
 type chronicle struct {
+	name     string // empty for chronicle
 	text     []int32
 	silent   bool  // proposes no tokens
 	restored []int // rows that each draft began with
 }
 
-func (d *chronicle) Name() string   { return "chronicle" }
+func (d *chronicle) Name() string   { return cmp.Or(d.name, "chronicle") }
 func (d *chronicle) Taps() []int    { return nil }
 func (d *chronicle) MaxDrafts() int { return 7 }
 
@@ -150,6 +152,43 @@ func TestStoppedAnswerLeavesItsWholeDraftContext(t *testing.T) {
 		if !slices.Equal(d.restored, []int{stats.CachedTokens}) || stats.CachedTokens < 129 {
 			t.Errorf("way %d: %d tokens were restored, and contexts of %v",
 				i, stats.CachedTokens, d.restored)
+		}
+	}
+}
+
+// TestContextOfOneDrafterIsKept lets two drafters with contexts take turns with a text. That of the
+// first comes back, whole or not at all. The second begins where the target was restored. Both guess
+// rightly from there on.
+func TestContextOfOneDrafterIsKept(t *testing.T) {
+	script := counting(0, 1000)
+	first, second := &chronicle{text: script}, &chronicle{name: "annals", text: script}
+	f := recalling(t, cache.Ring, Options{Drafters: []draft.Drafter{first, second}})
+	for i, x := range []struct {
+		drafter  *chronicle
+		at       int  // tokens of the prompt
+		restored bool // the context
+	}{
+		{first, 30, false}, {first, 150, true}, {second, 270, false}, {second, 390, false},
+		{first, 510, false}, // whose context is missing where the second one drafted
+		{first, 140, true},
+	} {
+		first.restored, second.restored = nil, nil
+		stats, text := f.ask(t, Request{Prompt: script[:x.at], MaxTokens: new(120),
+			Speculation: Speculation{Drafter: x.drafter.Name(), Depth: new(3)}})
+		if !slices.Equal(text, script[:x.at+120]) || stats.NoDrafter != "" ||
+			stats.Accepted == 0 || stats.Accepted != stats.Drafted {
+			t.Errorf("turn %d: %d of %d drafts stand, %q, tokens %v", i, stats.Accepted, stats.Drafted,
+				stats.NoDrafter, text)
+		}
+		if i > 0 && stats.CachedTokens < x.at-66 {
+			t.Errorf("turn %d: %d of %d tokens were restored", i, stats.CachedTokens, x.at)
+		}
+		var want []int
+		if x.restored {
+			want = []int{stats.CachedTokens}
+		}
+		if !slices.Equal(x.drafter.restored, want) {
+			t.Errorf("turn %d: contexts of %v rows were restored, want %v", i, x.drafter.restored, want)
 		}
 	}
 }

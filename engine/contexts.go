@@ -6,7 +6,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// contexts names the drafter whose contexts are kept beside the target's state.
+// contexts names the drafter whose contexts are kept beside the target's state. It is one of an
+// engine: a served model has one drafter with weights. The drafts of another Keeper begin where the
+// target was restored. They guess less from there, and lose nothing else.
 type contexts struct {
 	draft.Keeper // nil if of none
 	index        int
