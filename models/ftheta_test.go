@@ -163,7 +163,7 @@ func TestFThetaIsTwoLinearChains(t *testing.T) {
 		k, v := s.Normal(s.Key(1), mlx.Float32, 0, 1, n, in), s.Normal(s.Key(2), mlx.Float32, 0, 1, n, in)
 		made := p.ftheta.Projection.Forward(s, k, v)
 		if len(made) != 3 || made[1].K != nil {
-			t.Fatalf("restored %d layers, the exact one too", len(made))
+			return fmt.Errorf("restored %d layers, the exact one too", len(made))
 		}
 		for _, layer := range []int{0, 2} {
 			for part, x := range map[string][2]*mlx.Array{"k": {k, made[layer].K}, "v": {v, made[layer].V}} {
@@ -173,7 +173,8 @@ func TestFThetaIsTwoLinearChains(t *testing.T) {
 				for i := range want {
 					for j, w := range want[i] {
 						if d := math.Abs(float64(got[i][j] - w)); !(d <= 1e-4*max(1, math.Abs(float64(w)))) {
-							t.Fatalf("%s of layer %d, row %d: %g, want %g", part, layer, i, got[i][j], w)
+							return fmt.Errorf("%s of layer %d, row %d: %g, want %g", part, layer, i,
+								got[i][j], w)
 						}
 					}
 				}

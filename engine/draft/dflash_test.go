@@ -133,11 +133,13 @@ func checkGuesses(t *testing.T, s *mlx.Scope, one draft.Draft, b *follower, hist
 	t.Helper()
 	p := one.Propose(s, history, 7)
 	if p.N != n {
-		t.Fatalf("%d tokens were guessed, want %d", p.N, n)
+		t.Errorf("%d tokens were guessed, want %d", p.N, n)
+		return
 	}
 	got, err := mlx.Read[int32](s, p.Tokens)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
 	last := int(history[len(history)-1])
 	var want []int32
@@ -180,15 +182,12 @@ func testDFlashKeep(t *testing.T, layout cache.Layout, caches int) {
 		defer sampler.Free()
 		// goOn commits the positions [from, to) to a draft and lets it draft.
 		goOn := func(from, to int, context cache.Stack) draft.Kept {
-			one, err := d.Open(s, draft.Options{From: from, Context: context, Sampler: sampler,
-				Caches: o})
-			if err != nil {
-				t.Fatal(err)
-			}
+			one, _ := d.Open(s, draft.Options{From: from, Context: context, Sampler: sampler,
+				Caches: o}) // it has no error
 			tap := s.Zeros(mlx.Float32, to-from, vocab)
 			one.Committed(s, history[from:to], from, []*mlx.Array{tap, tap})
 			if p := one.Propose(s, history[:to+1], 3); p.N != 3 || s.Err() != nil {
-				t.Fatalf("%d tokens were guessed after %d: %v", p.N, to, s.Err())
+				t.Errorf("%d tokens were guessed after %d: %v", p.N, to, s.Err())
 			}
 			return one.(draft.Kept)
 		}

@@ -2,6 +2,7 @@ package draft_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -148,7 +149,7 @@ func TestWalkTakesTheBestCandidateAtEachRow(t *testing.T) {
 					for i := range probs {
 						for id, v := range probs[i] {
 							if !(math.Abs(float64(v)-q[i][id]) < 1e-5) {
-								t.Fatalf("temperature %g: q of token %d in row %d is %g, want %g",
+								return fmt.Errorf("temperature %g: q of token %d in row %d is %g, want %g",
 									temperature, id, i, v, q[i][id])
 							}
 						}

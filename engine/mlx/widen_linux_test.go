@@ -27,12 +27,12 @@ func TestWidenEqualsAsType(t *testing.T) {
 							return err
 						}
 						if len(got) != len(want) {
-							t.Fatalf("%d numbers of %d", len(got), len(want))
+							return fmt.Errorf("%d numbers of %d", len(got), len(want))
 						}
 						for i := range want {
 							a, b := got[i], want[i]
 							if math.Float32bits(a) != math.Float32bits(b) && (a == a || b == b) {
-								t.Fatalf("number %d is %v, not %v", i, a, b)
+								return fmt.Errorf("number %d is %v, not %v", i, a, b)
 							}
 						}
 					}
