@@ -31,6 +31,7 @@ func (Memory) Open(_ *mlx.Scope, o Options) (Draft, error) {
 		return nil, nil
 	}
 	d := &memoryDraft{texts: o.Texts, buffer: make([]int32, 0, MaxDepth)}
+	d.find = d.remembered
 	for _, l := range o.Lookups {
 		if own, ok := l.(*ngramDraft); ok {
 			d.own = own
@@ -43,64 +44,22 @@ func (Memory) Open(_ *mlx.Scope, o Options) (Draft, error) {
 
 // A memoryDraft is the Memory's draft of one request.
 type memoryDraft struct {
-	texts *texts.Use
-	own   *ngramDraft // of the request's own text
-	alone bool        // own is no other's draft, so what it finds is proposed here
-
-	searched int // length of the history that found and features belong to
-	found    []int32
-	features Features
-	buffer   []int32 // reused; memory of its own, because C reads it
+	lookedUp
+	texts  *texts.Use
+	own    *ngramDraft // of the request's own text
+	alone  bool        // own is no other's draft, so what it finds is proposed here
+	buffer []int32     // reused; memory of its own, because C reads it
 }
 
-// Peek implements Peeker.
-func (d *memoryDraft) Peek(history []int32, n int) int {
-	d.search(history)
-	return min(n, len(d.found))
-}
-
-// Features implements Featured.
-func (d *memoryDraft) Features(history []int32) Features {
-	d.search(history)
-	return d.features
-}
-
-// Propose implements Draft.
-func (d *memoryDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	return certain(s, d.propose(history, n))
-}
-
-// Guess implements Guesser.
-func (d *memoryDraft) Guess(history []int32, n int) []int32 { return d.propose(history, n) }
-
-func (d *memoryDraft) propose(history []int32, n int) []int32 {
-	n = d.Peek(history, n)
-	return d.found[:n:n]
-}
-
-// search finds what may follow history, at most MaxDepth tokens.
-func (d *memoryDraft) search(history []int32) {
-	if d.searched == len(history) {
-		return
-	}
-	d.searched = len(history)
+// remembered returns what may follow history.
+func (d *memoryDraft) remembered(history []int32) ([]int32, Features) {
 	d.own.search(history)
 	list, m := d.texts.Find(history, d.buffer, MaxDepth, d.own.features.Match)
 	switch {
 	case len(list) > 0:
-		d.found, d.features = list, Features{m.Length, m.Count, m.Share}
+		return list, Features{m.Length, m.Count, m.Share}
 	case d.alone:
-		d.found, d.features = d.own.found, d.own.features
-	default:
-		d.found, d.features = nil, Features{}
+		return d.own.found, d.own.features
 	}
+	return nil, Features{}
 }
-
-// Committed implements Draft. The history is enough.
-func (d *memoryDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
-
-// Arrays implements Draft.
-func (d *memoryDraft) Arrays() []*mlx.Array { return nil }
-
-// Free implements Draft.
-func (d *memoryDraft) Free(*mlx.Scope) {}

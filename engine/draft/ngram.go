@@ -25,33 +25,66 @@ type Peeker interface {
 	Peek(history []int32, n int) int
 }
 
-// An ngramDraft is the Ngram's draft of one request. A lookup costs the same
-// however long the history is.
-type ngramDraft struct {
-	lookup *lookup
+// lookedUp are the tokens that were found for the end of a history. It is a Lookup and a Draft that
+// keeps nothing on the device.
+type lookedUp struct {
+	find func(history []int32) ([]int32, Features) // at most MaxDepth tokens
 
 	searched int // length of the history that found and features belong to
 	found    []int32
 	features Features
 }
 
-func newNgramDraft() *ngramDraft { return &ngramDraft{lookup: newLookup()} }
+func (d *lookedUp) search(history []int32) {
+	if d.searched != len(history) {
+		d.searched = len(history)
+		d.found, d.features = d.find(history)
+	}
+}
 
 // Peek implements Peeker.
-func (d *ngramDraft) Peek(history []int32, n int) int {
+func (d *lookedUp) Peek(history []int32, n int) int {
 	d.search(history)
 	return min(n, len(d.found))
 }
 
 // Features implements Featured.
-func (d *ngramDraft) Features(history []int32) Features {
+func (d *lookedUp) Features(history []int32) Features {
 	d.search(history)
 	return d.features
 }
 
+// Guess implements Guesser.
+func (d *lookedUp) Guess(history []int32, n int) []int32 {
+	n = d.Peek(history, n)
+	return d.found[:n:n]
+}
+
 // Propose implements Draft.
-func (d *ngramDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	return certain(s, d.propose(history, n))
+func (d *lookedUp) Propose(s *mlx.Scope, history []int32, n int) Proposal {
+	return certain(s, d.Guess(history, n))
+}
+
+// Committed implements Draft. The history is enough.
+func (d *lookedUp) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
+
+// Arrays implements Draft.
+func (d *lookedUp) Arrays() []*mlx.Array { return nil }
+
+// Free implements Draft.
+func (d *lookedUp) Free(*mlx.Scope) {}
+
+// An ngramDraft is the Ngram's draft of one request. A lookup costs the same
+// however long the history is.
+type ngramDraft struct {
+	lookedUp
+	lookup *lookup
+}
+
+func newNgramDraft() *ngramDraft {
+	d := &ngramDraft{lookup: newLookup()}
+	d.find = d.earlier
+	return d
 }
 
 // certain is a proposal without a distribution.
@@ -62,22 +95,9 @@ func certain(s *mlx.Scope, tokens []int32) Proposal {
 	return Proposal{N: len(tokens), Tokens: mlx.New(s, tokens, len(tokens))}
 }
 
-// Guess implements Guesser.
-func (d *ngramDraft) Guess(history []int32, n int) []int32 { return d.propose(history, n) }
-
-func (d *ngramDraft) propose(history []int32, n int) []int32 {
-	n = d.Peek(history, n)
-	return d.found[:n:n]
-}
-
-// search finds what may follow history, at most MaxDepth tokens.
-func (d *ngramDraft) search(history []int32) {
-	if d.searched == len(history) {
-		return
-	}
-	d.searched = len(history)
+// earlier returns what followed the end of history where it occurred before.
+func (d *ngramDraft) earlier(history []int32) ([]int32, Features) {
 	d.lookup.extend(history, len(history)-1) // an occurrence has a successor
-	d.found, d.features = nil, Features{}
 	best := match{}
 	matches := d.lookup.matches(history, history)
 	for _, m := range matches {
@@ -88,10 +108,11 @@ func (d *ngramDraft) search(history []int32) {
 			best = m
 		}
 	}
-	if best.length > 0 {
-		d.found = history[best.end:min(best.end+MaxDepth, len(history))]
-		d.features = d.describe(history, best, matches)
+	if best.length == 0 {
+		return nil, Features{}
 	}
+	return history[best.end:min(best.end+MaxDepth, len(history))],
+		d.describe(history, best, matches)
 }
 
 // describe returns the features of the match that is proposed.
@@ -110,12 +131,3 @@ func (d *ngramDraft) describe(history []int32, best match, all []match) Features
 	f.Share = float64(same) / float64(f.Count)
 	return f
 }
-
-// Committed implements Draft. The history is enough.
-func (d *ngramDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
-
-// Arrays implements Draft.
-func (d *ngramDraft) Arrays() []*mlx.Array { return nil }
-
-// Free implements Draft.
-func (d *ngramDraft) Free(*mlx.Scope) {}
