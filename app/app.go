@@ -208,6 +208,9 @@ func (a *App) openRooms(ctx context.Context) error {
 	a.history = history.New(a.db, a.home, a.settings, a.pool, a.log,
 		history.Options{NoCheckpoints: o.NoCheckpoints})
 	a.keys.OnDelete(a.pool.ForgetTextsOfKey)
+	if err := a.pool.SweepTexts(ctx); err != nil {
+		a.log.Warn("texts of deleted keys stay on disk", "error", err)
+	}
 	a.connect = connect.New(a.db, a.home, a.settings, a.keys, a.State)
 	return errors.Join(a.openWelcome(ctx), a.openUpdates(ctx))
 }

@@ -34,8 +34,8 @@ func TestKeyIsFoundUntilDeletedAndIsNowhereOnDisk(t *testing.T) {
 				t.Errorf("name %q: %v, want it refused", bad, err)
 			}
 		}
-		if name, ok := r.keys.FindKey(secret); !ok || name != "Zed" {
-			t.Errorf("the key has the name %q, %t, want Zed", name, ok)
+		if key, ok := r.keys.FindKey(secret); !ok || key.Name != "Zed" {
+			t.Errorf("the key has the key.Name %q, %t, want Zed", key.Name, ok)
 		}
 		if _, ok := r.keys.FindKey(strings.ToUpper(secret)); ok {
 			t.Error("a key in capitals is found")
@@ -51,8 +51,8 @@ func TestKeyIsFoundUntilDeletedAndIsNowhereOnDisk(t *testing.T) {
 		}
 	}
 	r := start(t, Options{Home: home}, "")
-	if name, ok := r.keys.FindKey(secret); !ok || name != "Zed" {
-		t.Errorf("after a restart the key has the name %q, %t, want Zed", name, ok)
+	if key, ok := r.keys.FindKey(secret); !ok || key.Name != "Zed" {
+		t.Errorf("after a restart the key has the name %q, %t, want Zed", key.Name, ok)
 	}
 	list, err := r.client(t).Keys(t.Context())
 	if err != nil || len(list) != 1 || list[0].UsedAt.IsZero() {

@@ -49,6 +49,12 @@ func (db *DB) AddKey(ctx context.Context, name, hash string) (Key, error) {
 	return k, db.wrap(op, err)
 }
 
+// HasKey reports whether there is a key of that id. No two keys ever have the same.
+func (db *DB) HasKey(ctx context.Context, id int64) (has bool, err error) {
+	err = db.r.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM keys WHERE id = ?)", id).Scan(&has)
+	return has, db.wrap(fmt.Sprintf("look for key %d", id), err)
+}
+
 // UseKey notes that a key was used now.
 func (db *DB) UseKey(ctx context.Context, id int64) error {
 	_, err := db.exec(ctx, "UPDATE keys SET used_at = ? WHERE id = ?", stamp(db.clock()),

@@ -53,16 +53,20 @@ func (a *API) Generate(w http.ResponseWriter, r *http.Request, endpoint string,
 	return a.record(w, r, endpoint, nil, func(run *Run) error { return a.answer(w, r, run, read) })
 }
 
-// Continue is Generate for a request by which a person continues something. A refusal is shown to
-// the person at once, so such a run leaves no row.
+// Continue is Generate for a request by which a person continues a client's text. A refusal is
+// shown to the person at once, so such a run leaves no row. The text may be another client's, so
+// nobody's memory of texts gets it.
 func (a *API) Continue(w http.ResponseWriter, r *http.Request, endpoint string,
 	read ReadBody) error {
-	return a.continueFrom(w, r, endpoint, nil, read)
+	return a.record(w, r, endpoint, nil, func(run *Run) error {
+		run.passing, run.owner = true, nil
+		return a.answer(w, r, run, read)
+	})
 }
 
-// continueFrom is Continue for a run that was cut off, or for none.
-func (a *API) continueFrom(w http.ResponseWriter, r *http.Request, endpoint string,
-	from *resumption, read ReadBody) error {
+// resume is Continue for a run that was cut off. Its client's memory gets the text.
+func (a *API) resume(w http.ResponseWriter, r *http.Request, endpoint string, from *resumption,
+	read ReadBody) error {
 	return a.record(w, r, endpoint, from, func(run *Run) error {
 		run.passing = true
 		return a.answer(w, r, run, read)
@@ -223,7 +227,7 @@ func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
 // rest. It calls out on the choices' own goroutines, and reports the end only of a choice that
 // ended well.
 func (a *API) runChoices(rep *Reply, out Events) error {
-	ctx, cancel := context.WithCancelCause(rep.Run.Ctx)
+	ctx, cancel := context.WithCancelCause(rep.Run.authored())
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, MaxParallel)

@@ -101,7 +101,7 @@ func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	from.text = a.textLeft(r.Context(), text)
-	return a.continueFrom(w, r, row.Endpoint, from, func(f *wire.Fields) (Request, error) {
+	return a.resume(w, r, row.Endpoint, from, func(f *wire.Fields) (Request, error) {
 		stored, err := wire.ParseFields(text.Request, "")
 		if err != nil {
 			return nil, err

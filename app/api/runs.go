@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/app/wire"
 	"tandem/engine"
 )
@@ -29,6 +30,7 @@ type Run struct {
 	Key    int64         // in the table of runs: Row.ID, or below 0 if there is no row
 	name   string        // that its client gave it, see RunNameHeader; may be empty
 	client string        // see wire.ClientOf
+	owner  *int64        // id of the key whose texts are remembered, 0 without a key; nil = unknown
 	Ended  chan struct{} // closed when its row is complete
 
 	// returns says that the client may come back to resume the run, see ResumableHeader.
@@ -101,8 +103,9 @@ func (a *API) begin(r *http.Request, endpoint, name string, from *resumption) *R
 	}
 	u.Ctx, u.cancel = context.WithCancelCause(r.Context())
 	u.Row = control.Run{StartedAt: u.Start.UTC(), Client: wire.ClientName(r), Endpoint: endpoint}
+	u.owner = new(wire.CallerID(r.Context()))
 	if from != nil { // if that run is forgotten, this one is too
-		u.Row.Client, u.Row.Resumes = from.client, from.run
+		u.Row.Client, u.Row.Resumes, u.owner = from.client, from.run, from.how.Owner
 	}
 	u.model.Store(new(string))
 	id, err := a.To.Runs.BeginRun(context.WithoutCancel(r.Context()), u.Row)
@@ -126,6 +129,15 @@ func (a *API) begin(r *http.Request, endpoint, name string, from *resumption) *R
 
 // folds reports whether the run's route ignores the case of models' names, as Ollama's do.
 func (u *Run) folds() bool { return strings.HasPrefix(u.Row.Endpoint, "/api/") }
+
+// authored returns the run's context with its author, if one is known.
+func (u *Run) authored() context.Context {
+	if u.owner == nil {
+		return u.Ctx
+	}
+	return model.WithAuthor(u.Ctx, model.Author{Key: *u.owner, Client: u.Row.Client,
+		Run: max(0, u.Key), Arrived: u.Start})
+}
 
 func (u *Run) setModel(id string) {
 	id = wire.Printable(id)

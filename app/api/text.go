@@ -20,8 +20,9 @@ const (
 )
 
 // A Replay has everything about a run that decides its ids. Stop texts decide only how long an
-// answer is, so they are not in it.
+// answer is, so they are not in it. It also has the run's owner, for a run that resumes it.
 type Replay struct {
+	Owner     *int64          `json:"owner,omitempty"`  // see Run.owner
 	Drafts    bool            `json:"drafts,omitempty"` // the ids depend on drafts, so they cannot come again
 	Exact     bool            `json:"exact,omitempty"`
 	Sampling  json.RawMessage `json:"sampling"` // engine.Request's
@@ -31,10 +32,11 @@ type Replay struct {
 	Closed    []Span          `json:"closed,omitempty"` // tokens that the server put into the answer
 }
 
-// newReplay returns the Replay of a choice.
-func newReplay(c *Choice, g *model.Grammar) json.RawMessage {
+// newReplay returns the Replay of a run's choice.
+func newReplay(u *Run, c *Choice, g *model.Grammar) json.RawMessage {
 	how := c.Req.Speculation
 	return wire.MustJSON(Replay{
+		Owner:  u.owner,
 		Drafts: how.Rule == engine.Rejection && c.Req.Sampling.Temperature > 0, Exact: how.Exact,
 		Sampling: wire.MustJSON(c.Req.Sampling), Seed: *c.Req.Seed, IgnoreEOS: c.Req.IgnoreEOS,
 		Grammar: g,
@@ -81,7 +83,7 @@ func (a *API) keepText(rep *Reply, body []byte) {
 	c := rep.Choices[0]
 	rep.Run.text = &control.RunText{
 		Run: rep.Run.Key, Model: rep.Model.ID(), Key: rep.Model.Key(), Request: body,
-		Prompt: len(c.Prompt.IDs), Replay: newReplay(c, rep.Params.Grammar),
+		Prompt: len(c.Prompt.IDs), Replay: newReplay(rep.Run, c, rep.Params.Grammar),
 	}
 	a.setText(rep.Run)
 }
@@ -103,7 +105,7 @@ func (a *API) endText(u *Run) {
 		return
 	}
 	if len(c.thought.closed) > 0 {
-		t.Replay = newReplay(c, u.reply.Params.Grammar)
+		t.Replay = newReplay(u, c, u.reply.Params.Grammar)
 	}
 	text := slices.Concat(c.Prompt.IDs, c.IDs)
 	t.File, t.Tokens = c.Stats.File, min(c.Stats.Filed, len(text))

@@ -6,10 +6,12 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"iter"
-	"strings"
+	"slices"
+	"strconv"
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/texts"
 	"tandem/engine/tokenizer"
@@ -22,18 +24,23 @@ const TextFolder = "texts"
 // textsIdle is after how long without a request a client's memory of texts leaves the process.
 const textsIdle = 10 * time.Minute
 
-// remember has the engine use and extend the client's memory of texts. It is opened when the
-// generation begins, and closed when it has ended.
+// remember has the engine use and extend the author's memory of texts, if the author is known. It is
+// opened when the generation begins, and closed when it has ended. A later key never gets what a
+// deleted one left: ids of keys are not used again, and a request that was there at the deletion, or
+// at another call of ForgetTexts, adds nothing.
 func (m *Model) remember(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
-	if m.pool.opts.NoCheckpoints || r.Fresh {
+	by, known := model.AuthorOf(ctx)
+	if !known || m.pool.opts.NoCheckpoints || r.Fresh {
 		return m.generate(ctx, r)
 	}
 	return func(yield func(engine.Token, error) bool) {
-		owner, client := textsOwner(r.Client)
-		owner.Tokenizer = m.tokenizerKey()
-		r.Texts = m.pool.texts.Open(owner,
-			texts.Origin{Model: m.row.ID, Client: client, Run: r.Run, Started: time.Now()})
-		defer r.Texts.Close()
+		if m.pool.hasKey(ctx, by.Key) {
+			r.Texts = m.pool.texts.OpenSince(
+				texts.Owner{Client: textsClient(by.Key), Tokenizer: m.tokenizerKey()},
+				texts.Origin{Model: m.row.ID, Client: by.Client, Run: by.Run, Started: by.Arrived},
+				by.Arrived)
+			defer r.Texts.Close()
+		}
 		for t, err := range m.generate(ctx, r) {
 			if !yield(t, err) {
 				return
@@ -42,16 +49,25 @@ func (m *Model) remember(ctx context.Context, r engine.Request) iter.Seq2[engine
 	}
 }
 
-// keyPrefix begins the name of a client with a key; see wire.ClientOf.
-const keyPrefix = "key "
-
-// textsOwner returns whose memory the requests of a client go by, without the tokenizer, and the
-// client's name in the history. Clients without a key are one.
-func textsOwner(client string) (o texts.Owner, name string) {
-	if key, ok := strings.CutPrefix(client, keyPrefix); ok {
-		return texts.Owner{Client: client}, key
+// hasKey reports whether there still is a key of that id; 0 is no key, and always there.
+func (p *Pool) hasKey(ctx context.Context, id int64) bool {
+	if id == 0 {
+		return true
 	}
-	return texts.Owner{}, strings.TrimPrefix(client, "name ")
+	has, err := p.db.HasKey(ctx, id)
+	if err != nil && ctx.Err() == nil {
+		p.log.Warn("a request is not drafted from its client's texts", "key", id, "error", err)
+	}
+	return has && err == nil
+}
+
+// textsClient returns the owner in package texts of the client with a key of that id. Clients
+// without a key, which is 0, are one.
+func textsClient(key int64) string {
+	if key == 0 {
+		return ""
+	}
+	return strconv.FormatInt(key, 10)
 }
 
 // tokenizerHash returns a key that differs between tokenizers whose tokens differ.
@@ -68,7 +84,15 @@ func tokenizerHash(tokens *tokenizer.Tokenizer) string {
 }
 
 // Texts returns what the memories of texts hold, by client.
-func (p *Pool) Texts() ([]control.RememberedTexts, error) {
+func (p *Pool) Texts(ctx context.Context) ([]control.RememberedTexts, error) {
+	keys, err := p.db.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, k := range keys {
+		names[textsClient(k.ID)] = k.Name
+	}
 	kept, err := p.texts.List()
 	list := []control.RememberedTexts{}
 	of := map[string]int{}
@@ -77,7 +101,7 @@ func (p *Pool) Texts() ([]control.RememberedTexts, error) {
 		if !ok {
 			i = len(list)
 			of[k.Client] = i
-			list = append(list, control.RememberedTexts{Key: strings.TrimPrefix(k.Client, keyPrefix)})
+			list = append(list, control.RememberedTexts{Key: names[k.Client]})
 		}
 		list[i].Texts += k.Texts
 		list[i].Tokens += k.Tokens
@@ -87,6 +111,25 @@ func (p *Pool) Texts() ([]control.RememberedTexts, error) {
 		}
 	}
 	return list, err
+}
+
+// SweepTexts removes the memories of clients whose key is gone, for a process that ended before it
+// could.
+func (p *Pool) SweepTexts(ctx context.Context) error {
+	keys, err := p.db.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	clients := map[string]bool{textsClient(0): true}
+	for _, k := range keys {
+		clients[textsClient(k.ID)] = true
+	}
+	gone := func(o texts.Owner) bool { return !clients[o.Client] }
+	kept, err := p.texts.List()
+	if err == nil && slices.ContainsFunc(kept, func(k texts.Kept) bool { return gone(k.Owner) }) {
+		_, err = p.texts.Forget(func(o texts.Owner, _ texts.Origin) bool { return gone(o) })
+	}
+	return err
 }
 
 // textsOf chooses the texts of a scope. Each field that is not empty narrows it.
@@ -121,10 +164,10 @@ func (p *Pool) ForgetTextsOfRuns(runs []int64) error {
 	return err
 }
 
-// ForgetTextsOfKey removes the memories of the client with a key of that name.
-func (p *Pool) ForgetTextsOfKey(name string) error {
+// ForgetTextsOfKey removes the memories of the client with a key of that id, which is deleted.
+func (p *Pool) ForgetTextsOfKey(id int64) error {
 	_, err := p.texts.Forget(func(o texts.Owner, _ texts.Origin) bool {
-		return o.Client == keyPrefix+name
+		return o.Client == textsClient(id)
 	})
 	return err
 }

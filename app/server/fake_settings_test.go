@@ -63,8 +63,8 @@ func (f *fakeBackend) DeleteKey(_ context.Context, id int64) error {
 	return nil
 }
 
-func (f *fakeBackend) FindKey(secret string) (name string, ok bool) {
-	return "zed", f.HasKeys() && secret == fakeKey
+func (f *fakeBackend) FindKey(secret string) (key control.Key, ok bool) {
+	return control.Key{ID: 1, Name: "zed"}, f.HasKeys() && secret == fakeKey
 }
 
 func (f *fakeBackend) HasKeys() bool {

@@ -20,8 +20,8 @@ type Keys interface {
 	// one. It is CodeKeyNotFound for an unknown key.
 	DeleteKey(ctx context.Context, id int64) error
 
-	// FindKey returns the name of the key that a program shows, and records its use.
-	FindKey(secret string) (name string, ok bool)
+	// FindKey returns the key that a program shows, and records its use.
+	FindKey(secret string) (key control.Key, ok bool)
 	// HasKeys reports whether there is any.
 	HasKeys() bool
 }
@@ -48,14 +48,14 @@ func shownKeys(r *http.Request) (shown []string) {
 	return shown
 }
 
-// checkKey returns the name of the key that a request shows, if it is one of ours. It refuses a
-// request that needs a key and has none. Where no key is needed any value will do, because editors
+// checkKey returns the key that a request shows, if it is one of ours. It refuses a request that
+// needs a key and has none. Where no key is needed any value will do, because editors
 // insist on sending one.
-func (s *Server) checkKey(d *door, r *http.Request) (name string, err error) {
+func (s *Server) checkKey(d *door, r *http.Request) (key control.Key, err error) {
 	shown := shownKeys(r)
-	for _, key := range shown {
-		if name, ok := s.services.Keys.FindKey(key); ok {
-			return name, nil
+	for _, secret := range shown {
+		if key, ok := s.services.Keys.FindKey(secret); ok {
+			return key, nil
 		}
 	}
 	local := isLocal(r)
@@ -63,17 +63,17 @@ func (s *Server) checkKey(d *door, r *http.Request) (name string, err error) {
 	case !local, r.URL.Path == "/metrics" && s.services.Keys.HasKeys():
 	case d.RequireKey && isStandard(r.URL.Path):
 	default:
-		return "", nil
+		return key, nil
 	}
 	if local && slices.ContainsFunc(shown, s.sessions.valid) { // the page
-		return "", nil
+		return key, nil
 	}
 	if shown == nil {
-		return "", control.Errorf(control.CodeUnauthorized,
+		return key, control.Errorf(control.CodeUnauthorized,
 			"This needs a key: make one in the settings of Tandem, and send it as Authorization: "+
 				"Bearer KEY.")
 	}
-	return "", control.Errorf(control.CodeUnauthorized,
+	return key, control.Errorf(control.CodeUnauthorized,
 		"This key is not known; make one in the settings of Tandem.")
 }
 

@@ -37,7 +37,7 @@ type Keys struct {
 
 	changing sync.Mutex // held during a change of keys, or of settings that need one
 
-	onDelete func(name string) error // see OnDelete
+	onDelete func(id int64) error // see OnDelete
 
 	mu   sync.RWMutex
 	list []storage.Key
@@ -63,16 +63,16 @@ func (k *Keys) Find(secret string) (key storage.Key, ok bool) {
 	return key, ok
 }
 
-// FindKey returns the name of the key with that secret, and records its use.
-func (k *Keys) FindKey(secret string) (name string, ok bool) {
+// FindKey returns the key with that secret, and records its use.
+func (k *Keys) FindKey(secret string) (found control.Key, ok bool) {
 	key, ok := k.Find(secret)
 	if !ok {
-		return "", false
+		return found, false
 	}
 	if now := time.Now(); now.Sub(key.UsedAt) >= keyUseEvery {
 		k.noteKey(key.ID, now)
 	}
-	return key.Name, true
+	return describeKey(key), true
 }
 
 // noteKey records that a key is used now.
@@ -144,12 +144,12 @@ func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey
 	return control.NewKey{Key: describeKey(row), Secret: secret}, nil
 }
 
-// OnDelete has deleted called with the name of each key before it is deleted. After an error the key
-// stays. It is called before the keys are in use.
-func (k *Keys) OnDelete(deleted func(name string) error) { k.onDelete = deleted }
+// OnDelete has deleted called with the id of each key after it was deleted, when no request gets it
+// any more. It is called before the keys are in use.
+func (k *Keys) OnDelete(deleted func(id int64) error) { k.onDelete = deleted }
 
 // DeleteKey deletes a key. Errors: CodeKeyNotFound; CodeInvalid for the last key while a setting
-// needs one.
+// needs one; CodeFolder if the key is gone, and OnDelete's function failed.
 func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 	k.changing.Lock()
 	defer k.changing.Unlock()
@@ -176,11 +176,6 @@ func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 			"%s is the last key, and %s; turn that off first, or make another key.",
 			cmp.Or(name, "This"), what)
 	}
-	if k.onDelete != nil {
-		if err := k.onDelete(name); err != nil {
-			return err
-		}
-	}
 	if err := k.db.DeleteKey(context.WithoutCancel(ctx), id); err != nil &&
 		!storage.IsNotFound(err) {
 		return err
@@ -188,5 +183,12 @@ func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 	k.mu.Lock()
 	k.list = slices.Delete(slices.Clone(k.list), i, i+1)
 	k.mu.Unlock()
+	if k.onDelete == nil {
+		return nil
+	}
+	if err := k.onDelete(id); err != nil {
+		return &control.Error{Code: control.CodeFolder, Err: err, Message: fmt.Sprintf(
+			"The key is deleted, but not what its texts left: %v. The next start deletes it.", err)}
+	}
 	return nil
 }

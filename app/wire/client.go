@@ -5,23 +5,30 @@ import (
 	"context"
 	"io"
 	"net/http"
+
+	"tandem/app/control"
 )
 
-// callerKey is the context key for the name of the caller's key.
+// callerKey is the context key for the caller's key.
 type callerKey struct{}
 
-// Called returns r with the name of the caller's key; empty for no key.
-func Called(r *http.Request, name string) *http.Request {
-	if name == "" {
+// Called returns r with the caller's key; the zero value is no key.
+func Called(r *http.Request, key control.Key) *http.Request {
+	if key.Name == "" {
 		return r
 	}
-	return r.WithContext(context.WithValue(r.Context(), callerKey{}, name))
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, key))
 }
 
 // Caller returns the name of the key of a request; empty for no key.
-func Caller(ctx context.Context) string {
-	name, _ := ctx.Value(callerKey{}).(string)
-	return name
+func Caller(ctx context.Context) string { return keyOf(ctx).Name }
+
+// CallerID returns the id of the key of a request, which no later key gets; 0 for no key.
+func CallerID(ctx context.Context) int64 { return keyOf(ctx).ID }
+
+func keyOf(ctx context.Context) control.Key {
+	key, _ := ctx.Value(callerKey{}).(control.Key)
+	return key
 }
 
 // ClientHeader has the client's name for the history. A page sends it, because its User-Agent names

@@ -93,7 +93,7 @@ func (s *Store) Forget(which Which) (Amount, error) {
 		return Amount{}, nil
 	}
 	s.mu.Lock()
-	s.forgets++
+	s.forgot = time.Now()
 	s.mu.Unlock()
 	s.Settle() // what ended before is added, and found below
 	s.files.Lock()

@@ -50,9 +50,9 @@ type Store struct {
 	jobs    []func()
 	working bool // a goroutine runs the jobs
 	idle    *sync.Cond
-	texts   int // among the jobs
-	forgets int
-	failing bool // the last text could not be written, and the log says so
+	texts   int       // among the jobs
+	forgot  time.Time // when Forget was last called
+	failing bool      // the last text could not be written, and the log says so
 }
 
 // NewStore returns the store of a folder.
@@ -68,10 +68,13 @@ func NewStore(o Options) *Store {
 	return s
 }
 
-// Open returns the memory of an owner for a request, which closes it. from is the origin of what
-// the request adds. Open does not wait for the file. A nil store has none, and so has one with
-// maxOpen others in use.
-func (s *Store) Open(o Owner, from Origin) *Use {
+// Open returns the memory of an owner for a request that arrives now. See OpenSince.
+func (s *Store) Open(o Owner, from Origin) *Use { return s.OpenSince(o, from, time.Now()) }
+
+// OpenSince returns the memory of an owner for a request, which closes it. from is the origin of
+// what the request adds. It adds nothing if something was forgotten since it arrived. OpenSince does
+// not wait for the file. A nil store has none, and so has one with maxOpen others in use.
+func (s *Store) OpenSince(o Owner, from Origin, arrived time.Time) *Use {
 	if s == nil {
 		return nil
 	}
@@ -92,7 +95,7 @@ func (s *Store) Open(o Owner, from Origin) *Use {
 	}
 	m.users++
 	from.Started = from.Started.UTC().Truncate(time.Second)
-	return &Use{store: s, memory: m, from: from, forgets: s.forgets}
+	return &Use{store: s, memory: m, from: from, arrived: arrived}
 }
 
 // leaveRoom lets memories without users go where another one comes. It reports whether there is

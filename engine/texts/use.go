@@ -8,7 +8,7 @@ type Use struct {
 	store   *Store
 	memory  *memory
 	from    Origin
-	forgets int
+	arrived time.Time
 	search  search
 }
 
@@ -37,7 +37,7 @@ func (u *Use) Find(context, list []int32, n, over int) ([]int32, Match) {
 }
 
 // Add adds what is new of a request's text. It does not wait, and the tokens are not copied: they
-// do not change any more. After a Forget since Open it adds nothing.
+// do not change any more. After a Forget since the request arrived it adds nothing.
 func (u *Use) Add(t Text) {
 	if u == nil || len(t.Tokens) == 0 {
 		return
@@ -46,7 +46,7 @@ func (u *Use) Add(t Text) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case u.forgets != s.forgets:
+	case !u.arrived.After(s.forgot):
 	case s.texts >= maxQueued:
 		s.o.Logger.Warn("a text is not remembered for drafting: the disk is too slow")
 	default:
