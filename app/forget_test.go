@@ -163,15 +163,21 @@ func number(t *testing.T, text string) (n int64) {
 // deleteChat adds a chat with an answer of the run, and deletes the chat.
 func deleteChat(t *testing.T, c *control.Client, run int64) {
 	t.Helper()
+	if _, err := c.DeleteChat(t.Context(), addChat(t, c, run)); err != nil {
+		t.Error(err)
+	}
+}
+
+// addChat adds a chat with an answer of the run.
+func addChat(t *testing.T, c *control.Client, run int64) (id int64) {
+	t.Helper()
 	chat, err := c.AddChat(t.Context(), control.Chat{Kind: "chat"})
 	if err == nil {
 		_, err = c.AddMessage(t.Context(), control.Message{Chat: chat.ID, Role: "assistant",
 			Run: run})
 	}
-	if err == nil {
-		_, err = c.DeleteChat(t.Context(), chat.ID)
-	}
 	if err != nil {
 		t.Error(err)
 	}
+	return chat.ID
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -145,14 +146,30 @@ func TestClientsAreDraftedFromTheirOwnTexts(t *testing.T) {
 	}
 }
 
-// The texts of a chat that is deleted are not remembered.
+// The texts of a chat that is deleted are not remembered. While they cannot be removed, the chat
+// stays, so that it can be deleted again.
 func TestDeletedChatIsNotRemembered(t *testing.T) {
-	r := start(t, Options{}, "127.0.0.1:0")
+	dir := t.TempDir()
+	r := start(t, Options{Home: dir}, "127.0.0.1:0")
 	_, _, run := r.drafted(t, "")
 	if r.remembered(t)[""] == 0 {
 		t.Fatal("nothing is remembered")
 	}
-	deleteChat(t, r.client(t), run)
+	c := r.client(t)
+	chat := addChat(t, c, run)
+	folder, away := filepath.Join(dir, pool.TextFolder), filepath.Join(dir, "away")
+	if err := errors.Join(os.Rename(folder, away), os.WriteFile(folder, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.DeleteChat(t.Context(), chat); codeOf(err) != control.CodeFolder {
+		t.Errorf("deleting the chat gives %v, want %s", err, control.CodeFolder)
+	}
+	if err := errors.Join(os.Remove(folder), os.Rename(away, folder)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.DeleteChat(t.Context(), chat); err != nil {
+		t.Error(err)
+	}
 	if left := r.remembered(t); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}

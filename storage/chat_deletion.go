@@ -12,9 +12,6 @@ type DeletedChats struct {
 	Chats int
 	Runs  int // that answered in the chats; they stay in the history
 
-	// RunIDs are the ids of these runs, where they were deleted.
-	RunIDs []int64
-
 	// Checkpoints are the ids of the files of these runs that nothing else needs. A file is needed
 	// if a checkpoint goes on from it that has a name or a pin, or that another run computed, or if
 	// the text of another run begins in it.
@@ -30,13 +27,13 @@ func (db *DB) WouldDeleteChats(ctx context.Context, id int64) (out DeletedChats,
 
 // DeleteChats deletes a chat, or all chats if id is 0. With it go its messages, the checkpoints
 // that nothing else needs, the other texts of its runs, and the copies of the database. The copies
-// go first, then remove deletes the files of the checkpoints. A run that still answers in the chat
-// stores nothing from then on.
+// go first, then remove deletes the files of the checkpoints and whatever else is kept of the runs.
+// A run that still answers in the chat stores nothing from then on.
 //
 // Errors: [NotFound]; [ReadOnly] if a copy cannot be removed; the error of remove. After an error
 // nothing is deleted.
 func (db *DB) DeleteChats(ctx context.Context, id int64,
-	remove func(checkpoints []string) error) (DeletedChats, error) {
+	remove func(checkpoints []string, runs []int64) error) (DeletedChats, error) {
 	op := fmt.Sprintf("delete chat %d", id)
 	if id == 0 {
 		op = "delete all chats"
@@ -50,10 +47,12 @@ func (db *DB) DeleteChats(ctx context.Context, id int64,
 		if err := db.removeCopies(op); err != nil {
 			return err
 		}
-		if len(found.Checkpoints) > 0 {
-			if err := remove(found.Checkpoints); err != nil {
-				return err
-			}
+		var ids []int64
+		if err := json.Unmarshal([]byte(runs), &ids); err != nil {
+			return err
+		}
+		if err := remove(found.Checkpoints, ids); err != nil {
+			return err
 		}
 		for _, gone := range found.Checkpoints {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?",
@@ -80,7 +79,7 @@ func (db *DB) DeleteChats(ctx context.Context, id int64,
 			return err
 		}
 		out = found
-		return json.Unmarshal([]byte(runs), &out.RunIDs)
+		return nil
 	})
 	if err == nil {
 		db.purge()

@@ -10,7 +10,7 @@ import (
 )
 
 // keepFiles deletes no file. Tests without files pass it to deletions.
-func keepFiles([]string) error { return nil }
+func keepRuns([]string, []int64) error { return nil }
 
 // TestDeletedChatTakesUnneededCheckpoints expects that a deleted chat takes each of its checkpoints
 // that nothing else needs or continues.
@@ -99,7 +99,7 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 		failing := errors.New("no")
 		if len(want.Checkpoints) > 0 {
 			if _, err := db.DeleteChats(ctx, chat.ID,
-				func([]string) error { return failing }); !errors.Is(err, failing) {
+				func([]string, []int64) error { return failing }); !errors.Is(err, failing) {
 				t.Errorf("%s: error %v, want that of the files", c.name, err)
 			}
 			if got, err := db.WouldDeleteChats(ctx, chat.ID); err != nil || !same(got) {
@@ -109,7 +109,7 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 		}
 		var removed []string
 		got, err := db.DeleteChats(ctx, chat.ID,
-			func(ids []string) error { removed = ids; return nil })
+			func(ids []string, _ []int64) error { removed = ids; return nil })
 		if err != nil || !same(got) || !slices.Equal(removed, want.Checkpoints) {
 			t.Errorf("%s: deleted %+v, the files %v, %v; want %+v",
 				c.name, got, removed, err, want)
@@ -142,7 +142,7 @@ func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
 // that only chats share.
 func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
-	if got, err := db.DeleteChats(ctx, 0, keepFiles); err != nil || got.Chats != 0 {
+	if got, err := db.DeleteChats(ctx, 0, keepRuns); err != nil || got.Chats != 0 {
 		t.Errorf("without chats deletes %+v, %v; want none", got, err)
 	}
 	for run, files := range [][]Checkpoint{{}, {{ID: "a"}, {ID: "b", Parent: "a"}},
@@ -168,7 +168,7 @@ func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 	if err != nil || strings.Join(one.Checkpoints, " ") != "b" {
 		t.Errorf("one chat takes %+v, %v; want b", one, err)
 	}
-	all, err := db.DeleteChats(ctx, 0, keepFiles)
+	all, err := db.DeleteChats(ctx, 0, keepRuns)
 	if err != nil || all.Chats != 2 || strings.Join(all.Checkpoints, " ") != "a b c" ||
 		all.Bytes != 30 {
 		t.Errorf("all chats take %+v, %v; want a, b and c", all, err)
@@ -216,7 +216,7 @@ func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if gone, err := db.DeleteChats(ctx, chat.ID, keepFiles); err != nil || gone.Runs != 4 ||
+	if gone, err := db.DeleteChats(ctx, chat.ID, keepRuns); err != nil || gone.Runs != 4 ||
 		len(gone.Checkpoints) != 2 {
 		t.Fatalf("deleted %+v, %v; want 4 runs and 2 checkpoints", gone, err)
 	}

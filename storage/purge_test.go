@@ -33,7 +33,7 @@ func TestLogIsPurgedAfterItsReader(t *testing.T) {
 	c := mustChat(t, db, Chat{})
 	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "the-secret"})
 	reading := holdLog(t, db.r)
-	if _, err := db.DeleteChats(ctx, c.ID, keepFiles); err != nil {
+	if _, err := db.DeleteChats(ctx, c.ID, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	if !secretInLog(path) {
@@ -75,7 +75,7 @@ func TestLogIsPurgedAfterRestart(t *testing.T) {
 	}
 	defer other.Close()
 	reading := holdLog(t, other)
-	if _, err := db.DeleteChats(t.Context(), c.ID, keepFiles); err != nil {
+	if _, err := db.DeleteChats(t.Context(), c.ID, keepRuns); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -116,12 +116,12 @@ func TestCopiesAreRemovedFirst(t *testing.T) {
 			func([]string) error { asked = true; return nil })
 		return asked, err
 	}
-	_, err = db.DeleteChats(ctx, c.ID, keepFiles)
+	_, err = db.DeleteChats(ctx, c.ID, keepRuns)
 	e := wantCode(t, err, ReadOnly)
 	if !strings.Contains(e.Message, filepath.Base(stuck)) {
 		t.Errorf("message %q does not name the file %s", e.Message, stuck)
 	}
-	_, err = db.DeleteChats(ctx, 0, keepFiles)
+	_, err = db.DeleteChats(ctx, 0, keepRuns)
 	wantCode(t, err, ReadOnly)
 	asked, err := forget()
 	if wantCode(t, err, ReadOnly); asked {
@@ -136,7 +136,7 @@ func TestCopiesAreRemovedFirst(t *testing.T) {
 	if err := os.RemoveAll(stuck); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.DeleteChats(ctx, c.ID, keepFiles); err != nil {
+	if _, err := db.DeleteChats(ctx, c.ID, keepRuns); err != nil {
 		t.Error("the chat cannot be deleted:", err)
 	}
 	if _, err := forget(); err != nil {

@@ -60,11 +60,16 @@ func (h *History) DeleteChats(ctx context.Context, id int64) (control.DeletedCha
 		return control.DeletedChats{}, chatError(err)
 	}
 	remove := func() (err error) {
-		gone, err = h.db.DeleteChats(ctx, id, h.deleteCheckpointFiles)
-		if err != nil || len(gone.RunIDs) == 0 {
-			return err
-		}
-		return folderError(h.pool.ForgetTextsOfRuns(gone.RunIDs))
+		gone, err = h.db.DeleteChats(ctx, id, func(checkpoints []string, runs []int64) error {
+			if len(runs) == 0 {
+				return nil
+			}
+			if err := h.deleteCheckpointFiles(checkpoints); err != nil {
+				return err
+			}
+			return folderError(h.pool.ForgetTextsOfRuns(runs))
+		})
+		return err
 	}
 	if gone.Runs > 0 {
 		err = h.pool.Forget(ctx, remove)
