@@ -46,7 +46,7 @@ func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key str
 		Budget: cmp.Or(p.settings.Current().CheckpointDisk, DiskShare(&disk)),
 	}
 	if d != nil {
-		o.Context = weightsKey(d.source)
+		o.Context = p.drafterKey(d.source, m.formSetting)
 	}
 	o.Index = checkpointIndex{p.db, m.row.ID}
 	return checkpoint.NewStore(o), key
@@ -79,6 +79,9 @@ func (p *Pool) arithmeticKey(m *Model, arithmetic int) (string, error) {
 	if b := m.bounded; b != nil {
 		d := m.drafter
 		fmt.Fprintln(h, "bounded", d.files.Info.Dtype, d.files.Info.Unpacked)
+		if m.drafterBits > 0 || m.draftWindow > 0 {
+			fmt.Fprintln(h, "drafter", m.drafterBits, m.draftWindow)
+		}
 		if err := addRestoring(h, b.dir, models.FThetaConfigFile); err != nil {
 			return "", err
 		}

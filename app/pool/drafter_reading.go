@@ -2,6 +2,8 @@ package pool
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,14 +16,46 @@ import (
 	"tandem/storage/disk"
 )
 
-// readingKey returns the key of how a drafter is read. It tells the drafter's weights, and the form of
-// the model's keys and values: the drafter reads other layers' outputs in each.
+// readingKey returns the key of how a drafter is read. It tells the drafter, and the form of the
+// model's keys and values: the drafter reads other layers' outputs in each.
 func (p *Pool) readingKey(row storage.Model, source string, f formSetting) string {
 	fTheta := ""
 	if f.layout == control.KVBounded {
 		fTheta, _ = p.findFTheta(row, source) // without one the load fails, and says so
 	}
-	return joinWords(weightsKey(source), f.learned(fTheta))
+	return joinWords(p.drafterKey(source, f), f.learned(fTheta))
+}
+
+// drafterKey returns a key that differs between drafters whose guesses or context rows differ. It
+// tells the weights, the bits that they are packed in, and the rows of context that they read. A
+// built-in drafter is known by a hash of its weights: another build may have others by its name.
+func (p *Pool) drafterKey(source string, f formSetting) string {
+	weights, bits, window := "", "", ""
+	if models.IsBuiltInDrafter(source) {
+		weights = joinWords(source, p.builtInHash(source))
+	} else {
+		weights = weightsKey(source)
+	}
+	if f.drafterBits > 0 {
+		bits = fmt.Sprintf("bits %d", f.drafterBits)
+	}
+	if f.draftWindow > 0 {
+		window = fmt.Sprintf("window %d", f.draftWindow)
+	}
+	return joinWords(weights, bits, window)
+}
+
+// builtInHash returns a hash of a built-in drafter's weights, read once: they take up to 24 MB.
+func (p *Pool) builtInHash(name string) string {
+	hash, err := p.builtIn.get(name, name, func() (string, error) {
+		h := sha256.New()
+		err := models.CopyDrafterWeights(h, name)
+		return hex.EncodeToString(h.Sum(nil)[:16]), err
+	})
+	if err != nil {
+		p.log.Warn("a built-in drafter cannot be read", "drafter", name, "error", err)
+	}
+	return hash
 }
 
 // reading returns how a drafter's checkpoint is read best for a model in a form, and the measurements
@@ -60,9 +94,10 @@ func (m *Model) keepReading(ctx context.Context, source string, set models.Draft
 		Settings: settings, Trials: figures})
 }
 
-// weightsKey returns the folder of a model or of a drafter with the date of its weights: of the
-// file, of the index, or of the newest shard. Other weights in the same folder have another key:
-// their readings are measured again, and a model in memory is known to be older than its files.
+// weightsKey returns the folder of a model or of a drafter, not of a built-in one, with the date of
+// its weights: of the file, of the index, or of the newest shard. Other weights in the same folder
+// have another key: their readings are measured again, and a model in memory is known to be older
+// than its files.
 func weightsKey(source string) string {
 	if file := singleFile(source); file != "" {
 		return source + " " + file
@@ -81,7 +116,7 @@ func weightsKey(source string) string {
 		}
 	}
 	if newest.IsZero() {
-		return source // built in
+		return source
 	}
 	return fmt.Sprintf("%s %d", source, newest.UnixNano())
 }

@@ -22,7 +22,7 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	learned := policies{db: p.db, form: m.learnedForm()}
 	if d != nil {
 		o.Drafters = append(o.Drafters, d.Drafter)
-		learned.sources = map[string]string{d.Name(): weightsKey(d.source)}
+		learned.sources = map[string]string{d.Name(): p.drafterKey(d.source, m.formSetting)}
 	}
 	o.Policies = learned
 	if !p.opts.NoCheckpoints {
@@ -32,7 +32,7 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	if d != nil && draft.CanContinue(d.Drafter) {
 		c := draft.NewContinued(d.Drafter)
 		o.Drafters = append(o.Drafters, c)
-		learned.sources[c.Name()] = weightsKey(d.source)
+		learned.sources[c.Name()] = learned.sources[d.Name()]
 	}
 	if !p.opts.NoCheckpoints {
 		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store

@@ -73,7 +73,11 @@ func (p *Pool) measure(row storage.Model, drafter string, set formSetting) (load
 		if drafter == row.Path && p.head(drafter).there { // else it drafts for itself, whole
 			name, read = drafter+" head", models.MeasureHead
 		}
-		size, e := p.drafters.get(name, listFiles(drafter), func() (models.Footprint, error) {
+		files := name // of the program itself, which are always the same
+		if !models.IsBuiltInDrafter(drafter) {
+			files = listFiles(drafter)
+		}
+		size, e := p.drafters.get(name, files, func() (models.Footprint, error) {
 			return read(drafter)
 		})
 		if e == nil {

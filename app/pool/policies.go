@@ -15,7 +15,7 @@ import (
 // policies keeps in the database what engines learn about drafting.
 type policies struct {
 	db      *storage.DB
-	sources map[string]string // weightsKey of drafters, by name: another drafter is learned again
+	sources map[string]string // drafterKey of drafters, by name: another drafter is learned again
 	form    string            // of keys and values, see formSetting.learned: another one is learned again
 }
 

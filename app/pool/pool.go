@@ -78,6 +78,7 @@ type Pool struct {
 	models    remembered[models.Summary]   // by folder
 	drafters  remembered[models.Footprint] // by folder
 	heads     remembered[head]             // by the model's path
+	builtIn   remembered[string]           // hashes of built-in drafters, by name
 }
 
 // New returns a pool without a model. life ends every load.

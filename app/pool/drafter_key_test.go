@@ -1,0 +1,87 @@
+package pool
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// A built-in drafter is known by its weights: another build may have other ones by the same name.
+// A folder of that name in the working folder is no part of it.
+func TestBuiltInDrafterIsKnownByItsWeights(t *testing.T) {
+	p := &Pool{}
+	h := sha256.New()
+	if err := models.CopyDrafterWeights(h, models.PocketDrafter); err != nil {
+		t.Fatal(err)
+	}
+	key := p.drafterKey(models.PocketDrafter, formSetting{})
+	if !strings.Contains(key, hex.EncodeToString(h.Sum(nil)[:16])) {
+		t.Errorf("the key is %s", key)
+	}
+	t.Chdir(t.TempDir())
+	dir := filepath.FromSlash(models.PocketDrafter)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, "model.safetensors", "")
+	if got := p.drafterKey(models.PocketDrafter, formSetting{}); got != key {
+		t.Errorf("with a folder of that name the key is %s, before %s", got, key)
+	}
+}
+
+// What was learned about a drafter, and its context rows in checkpoints, belong to the bits that it
+// is packed in and to the rows that it reads.
+func TestDrafterOptionsAreLearnedApart(t *testing.T) {
+	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny")})
+	dir := enginetest.TinyDFlash2(t, 259, []int{0, 2}, map[string]any{
+		"layer_types": []string{"full_attention", "full_attention"}})
+	if _, err := r.client(t).Drafter(t.Context(), control.DrafterRequest{Model: "tiny",
+		Drafter: dir}); err != nil {
+		t.Fatal(err)
+	}
+	for i, own := range []control.ModelSettings{{}, {DraftWindow: new(10)}, {DrafterBits: new(4)}} {
+		own.Model = "tiny"
+		if _, err := r.pool.SetModelSettings(t.Context(), own); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.pool.Unload(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		key := r.pool.drafterKey(dir, r.pool.formSetting(own))
+		for _, want := range []bool{false, true} {
+			_, err := r.db.Policy(t.Context(), "tiny", "dflash "+key, draft.Buckets[0])
+			if got := err == nil; got != want {
+				t.Errorf("%s: a policy is there: %t, want %t", key, got, want)
+			}
+			list, err := r.db.AllCheckpoints(t.Context(), "tiny")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.ContainsFunc(list, func(c storage.Checkpoint) bool {
+				return c.Context == key
+			}); got != want {
+				t.Errorf("%s: a checkpoint is there: %t, want %t", key, got, want)
+			}
+			if want {
+				break
+			}
+			r.ask(t, map[string]any{"model": "tiny", "max_tokens": 60, "temperature": 0,
+				"prompt": string(rune('a'+i)) + strings.Repeat("func main() { ", 20), "ignore_eos": true,
+				"speculation": json.RawMessage(`{"drafter":"dflash"}`)}, false)
+			if err := r.pool.Unload(t.Context(), ""); err != nil { // writes what was learned
+				t.Fatal(err)
+			}
+		}
+	}
+}
