@@ -76,7 +76,7 @@ func (b *speculation) chatSections() []section {
 			if b.options.Quick {
 				blocks = blocks[:1]
 			}
-			for _, d := range b.drafts[:len(b.drafts)-1] {
+			for _, d := range continued(b.drafts) {
 				s.ways = append(s.ways, fixed(d, blocks)...)
 			}
 			s.ways = append(s.ways, b.adaptives()...)

@@ -27,8 +27,8 @@ type section struct {
 	bars func(way) bar
 
 	// rivals compares adaptive depth with the fastest fixed block of each drafter, and the choice
-	// among all drafters with the fastest of all; or with plain decoding if that is faster. more are other ways of the first drafter, at that block and
-	// adaptively.
+	// among all drafters with the fastest of all; or with plain decoding if that is faster. more are
+	// other ways of the first drafter, at that block and adaptively.
 	rivals bool
 	more   []way // drafter and depth are filled in
 }

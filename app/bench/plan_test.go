@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"testing"
 
 	"tandem/engine"
@@ -71,6 +72,24 @@ func TestFullPlanHasEveryCombinationOnce(t *testing.T) {
 		}
 		if len(have) != len(want) {
 			t.Errorf("%s: %d ways, want %d", s.setting, len(have), len(want))
+		}
+	}
+}
+
+// In chats the choice among all drafters is compared with the fastest fixed way of any of them, also
+// with one trained drafter: with n-grams, and with the drafter that goes on where a match ends.
+func TestChatsHaveFixedWaysOfEveryDrafter(t *testing.T) {
+	drafts := []draft.Drafter{&draft.Model{}, draft.Ngram{}}
+	b := &speculation{contest: contest{drafts: drafts},
+		texts: workloads{chatCode: &workload{}, chatProse: &workload{}}}
+	sections := b.chatSections()
+	if len(sections) != 4 {
+		t.Fatalf("%d sections, want 4", len(sections))
+	}
+	for _, s := range sections {
+		want := []string{"model", "ngram", "lookup+model"}
+		if got := fixedDrafters(s.ways); !slices.Equal(got, want) || !s.rivals {
+			t.Errorf("%s: fixed ways of %v, want %v", s, got, want)
 		}
 	}
 }
