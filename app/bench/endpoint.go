@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -86,31 +85,6 @@ func (b *endpointBench) repeats(n, few int) int {
 		return few
 	}
 	return n
-}
-
-// A mark is the limit that a figure is held to.
-type mark struct {
-	limit float64
-	least bool // the limit is the least, not the most
-}
-
-func atMost(limit float64) mark  { return mark{limit: limit} }
-func atLeast(limit float64) mark { return mark{limit: limit, least: true} }
-
-func (m mark) String() string {
-	side := "at most "
-	if m.least {
-		side = "at least "
-	}
-	return side + strconv.FormatFloat(m.limit, 'f', -1, 64)
-}
-
-// met reports whether a figure keeps the limit.
-func (m mark) met(v float64) bool {
-	if m.least {
-		return v >= m.limit
-	}
-	return v <= m.limit
 }
 
 // judge returns the cell of a bar. It keeps an error if the bar is missed.

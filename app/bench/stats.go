@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 )
 
 // minPairs is how many pairs of measurements a comparison takes at least.
@@ -96,6 +97,31 @@ func (b bar) judge(e estimate) any {
 		return fmt.Sprintf("%.2f met, aim %.1f not", b.least, b.aim)
 	}
 	return fmt.Sprintf("%.2f met", b.least)
+}
+
+// A mark is the limit that a figure is held to.
+type mark struct {
+	limit float64
+	least bool // the limit is the least, not the most
+}
+
+func atMost(limit float64) mark  { return mark{limit: limit} }
+func atLeast(limit float64) mark { return mark{limit: limit, least: true} }
+
+func (m mark) String() string {
+	side := "at most "
+	if m.least {
+		side = "at least "
+	}
+	return side + strconv.FormatFloat(m.limit, 'f', -1, 64)
+}
+
+// met reports whether a figure keeps the limit.
+func (m mark) met(v float64) bool {
+	if m.least {
+		return v >= m.limit
+	}
+	return v <= m.limit
 }
 
 // minAnswer is how many tokens an answer has at least. A shorter one is over before anything can be
