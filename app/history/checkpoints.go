@@ -184,7 +184,8 @@ func (h *History) VerifyCheckpoint(ctx context.Context, name string) (control.In
 	return out, nil
 }
 
-// Forget deletes the runs, texts and checkpoints of a scope, and what is remembered of their texts. It implements server.Checkpoints.
+// Forget deletes the runs, texts and checkpoints of a scope, and what is remembered of their texts.
+// It implements server.Checkpoints.
 func (h *History) Forget(ctx context.Context,
 	r control.ForgetRequest) (out control.Forgotten, err error) {
 	err = h.pool.Forget(ctx, func() error {
