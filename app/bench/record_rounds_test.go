@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"tandem/engine"
@@ -15,6 +16,7 @@ import (
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
+	"tandem/engine/tokenizer"
 	"tandem/models"
 )
 
@@ -54,12 +56,42 @@ func digit(x float64) string {
 	return digits[i : i+1]
 }
 
-// TestRecordRounds writes recorded rounds for the tests of engine/draft, if a file is named. Its
-// figures are those of a real pair on real texts.
+// A recorded round tells what a drafter proposes and how much of it the answer has. If a file is
+// named, it gets rounds of a real pair on real texts, for the tests of engine/draft.
 func TestRecordRounds(t *testing.T) {
-	if *recordRounds == "" {
-		return // it has nothing to test
+	_, b := openTiny(t, "")
+	d, err := loadBenchDrafters(t.Context(), b, "", nil, models.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer d.Close()
+	said, err := b.Tokenizer.Encode("one two three four five six seven eight nine ten. ",
+		tokenizer.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := slices.Concat(said[:8], []int32{said[0]}, said[9:]) // one token is another
+	r := roundRecorder{t: t, bundle: b, prompt: slices.Concat(said, said), answer: answer}
+	// n-grams propose the rest of the text, which stands up to the other token, and nothing just after
+	// that
+	if a := r.record(draft.Ngram{}); a.Offered != "jihgfedc00087654321" ||
+		a.Stood != "7654321000087654321" || a.Match != "lmnopqrs0003456789a" {
+		t.Errorf("recorded of n-grams: %+v", a)
+	}
+	for _, one := range continued(d.list) {
+		a := r.record(one)
+		if len(a.Offered) != len(answer)-1 || len(a.Stood) != len(a.Offered) {
+			t.Errorf("%s has %d and %d figures of an answer of %d tokens", a.Name, len(a.Offered),
+				len(a.Stood), len(answer))
+		}
+	}
+	if *recordRounds != "" {
+		recordReal(t)
+	}
+}
+
+// recordReal writes the file that is named.
+func recordReal(t *testing.T) {
 	dir, drafters := *recordModel, []string(nil)
 	if *recordDrafter != "" {
 		drafters = []string{*recordDrafter}
@@ -133,12 +165,12 @@ func recordedWorkloads(t *testing.T, e *subject, texts workloads, chats bool) []
 	}
 	prose := &workload{name: "prose", limit: 64, unusable: map[unusable]string{}}
 	for i, text := range []string{
-		"Explain in a few sentences why the sky is blue.",
+		"Explain in a few sentences how soap cleans hands.",
 		"Write a short letter to a neighbour who plays loud music at night.",
-		"What is the difference between weather and climate?",
+		"What is the difference between a comet and an asteroid?",
 		"Give me three tips for learning a new language, with reasons.",
 		"Summarise the story of Little Red Riding Hood.",
-		"How does a bicycle stay upright when it moves?",
+		"How does a ship of steel float on water?",
 	} {
 		ids, err := e.direct(context.Background(), text)
 		if err != nil {
