@@ -50,7 +50,7 @@ func openJourney(ctx context.Context, o Options) (bench, error) {
 	j := &journey{contest: contest{thread: t, model: b.Model, log: o.Err}, options: o, bundle: b,
 		prompts: journeyPrompts}
 	j.loaded, err = loadBenchDrafters(ctx, b, o.Model, o.Drafters, models.Options{})
-	if err == nil && o.Model == "" && len(o.Drafters) == 0 && models.BuiltInDrafter("") != "" {
+	if err == nil && o.Model == "" && len(o.Drafters) == 0 {
 		j.sliding, err = pool.LoadDrafter(ctx, b, models.PocketSlidingDrafter,
 			models.DrafterSettings{}, asServed(models.Options{}, models.PocketSlidingDrafter, t.GPU()))
 	}

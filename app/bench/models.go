@@ -80,8 +80,9 @@ type benchDrafters struct {
 }
 
 // loadBenchDrafters loads the drafters in the given folders, in the model's type. Without folders
-// it loads the drafter that is served with the model: a built-in one for a built-in model, else one
-// in the model's folder. The n-gram drafter comes last. The caller closes them.
+// it loads the one in the model's folder, else the built-in one of the model, if there is one. A
+// server also takes a head in the model's weights and drafters in the hub's cache: a bench gets
+// these by their folders. The n-gram drafter comes last. The caller closes them.
 func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string,
 	o models.Options) (*benchDrafters, error) {
 	if len(dirs) == 0 {
@@ -90,6 +91,8 @@ func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs
 			beside = pool.DrafterBeside(model)
 		}
 		switch own := models.BuiltInDrafter(model); {
+		case model == "":
+			dirs = []string{models.PocketDrafter}
 		case model == retrievalModel:
 			dirs = []string{models.RetrievalDrafter}
 		case beside != "":

@@ -54,10 +54,7 @@ func TestEveryWorkloadHasTextsForThePocketModel(t *testing.T) {
 // The built-in drafter is measured if no folder is given, whether the list is nil or empty.
 func TestBuiltInDrafterIsTheDefault(t *testing.T) {
 	_, b := openTiny(t, "")
-	want := []string{draft.Ngram{}.Name()}
-	if models.BuiltInDrafter("") != "" {
-		want = append([]string{"dflash"}, want...)
-	}
+	want := []string{"dflash", draft.Ngram{}.Name()}
 	for _, dirs := range [][]string{nil, {}} {
 		d, err := loadBenchDrafters(t.Context(), b, "", dirs, models.Options{})
 		if err != nil {
