@@ -267,15 +267,13 @@ func (r *Reply) speculation() json.RawMessage {
 
 // drafterRounds returns what the drafters did, as the history keeps it: nil if none was asked.
 func drafterRounds(drafters []engine.DrafterStats) (list []control.DrafterRounds) {
-	asked := false
 	for _, d := range drafters {
-		asked = asked || d.Rounds+d.Idle+d.Slower > 0 || d.Failed != ""
 		list = append(list, control.DrafterRounds{
 			Name: d.Name, Rounds: d.Rounds, Drafted: d.Drafted, Accepted: d.Accepted,
 			Trials: d.Trials, Idle: d.Idle, Slower: d.Slower, Failed: d.Failed,
 		})
 	}
-	if !asked {
+	if !slices.ContainsFunc(list, control.DrafterRounds.Asked) {
 		return nil
 	}
 	return list

@@ -20,7 +20,7 @@
 // row: restored_rows, evicted_rows, kv_bits, looped_from. It adds measured bytes under memory, and
 // those of each row under held. It adds per_sample_expected to the answers that are judged.
 //
-// In Tandem's reports a right answer is one in which the expected text stands, see [Found]. The
+// In Tandem's reports a right answer has the expected text in it, see [Found]. The
 // bytes under memory are those of a row, and full caches are those of the oracle's row after an
 // equally long prompt. Reports of others need neither: they do not say how they judge and hold.
 //
