@@ -18,39 +18,6 @@ type Amount struct {
 	Bytes         int64 // of files
 }
 
-// A Kept is what is kept of one owner.
-type Kept struct {
-	Owner
-	Amount
-	Last time.Time // when the newest text began
-}
-
-// List returns what the files hold, by owner. Files that cannot be read are left out.
-func (s *Store) List() ([]Kept, error) {
-	if s == nil {
-		return nil, nil
-	}
-	s.Settle()
-	s.files.Lock()
-	defer s.files.Unlock()
-	paths, err := s.paths()
-	var all []Kept
-	for _, path := range paths {
-		c, err := readFile(path, false)
-		if err != nil || c.damage != nil {
-			continue // its next use says why
-		}
-		k := Kept{Owner: c.owner, Amount: Amount{len(c.list), countTokens(c.list), c.bytes}}
-		for _, r := range c.list {
-			if r.Started.After(k.Last) {
-				k.Last = r.Started
-			}
-		}
-		all = append(all, k)
-	}
-	return all, err
-}
-
 // paths lists the files of texts.
 func (s *Store) paths() ([]string, error) {
 	entries, err := os.ReadDir(s.o.Dir)

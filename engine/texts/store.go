@@ -45,6 +45,9 @@ type Store struct {
 
 	files sync.Mutex // held while files are read or written; taken before mu
 
+	listing sync.Mutex         // held by List; taken before files
+	listed  map[string]listing // by the file's name
+
 	mu      sync.Mutex
 	open    map[Owner]*memory
 	jobs    []func()
