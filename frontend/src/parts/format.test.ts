@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { ago, bytes, count, cut, duration, ended, memory } from './format.ts'
+import { ago, bytes, count, cut, drafterName, drafterNames, duration, ended, memory } from './format.ts'
 
 test('amounts are short and have a unit or a noun', () => {
   for (const [n, want] of [[0, '0 bytes'], [999, '999 bytes'], [1000, '1.0 kB'], [12_345, '12.3 kB'], [999_999, '1.0 MB'], [4_400_000_000, '4.4 GB']] as const) {
@@ -26,4 +26,11 @@ test('times are short and have a unit', () => {
   for (const [time, want] of [['2026-11-22T11:59:30Z', 'just now'], ['2026-11-22T11:30:00Z', '30 min ago'], ['2026-11-22T07:00:00Z', '5 h ago'], ['2026-11-20T12:00:00Z', '2 days ago'], ['2026-11-22T12:00:05Z', 'just now']] as const) {
     assert.equal(ago(time, now), want)
   }
+})
+
+test('drafters have names that hold for every program and model', () => {
+  assert.equal(drafterName('memory'), 'earlier prompts and answers')
+  assert.equal(drafterName('lookup+mtp'), 'a match, and multi-token prediction (MTP) from its end on')
+  assert.equal(drafterNames('dflash'), 'a DFlash drafter, or earlier text where that does better')
+  assert.equal(drafterNames('ngram'), 'earlier text')
 })

@@ -57,7 +57,7 @@ export const cut = (t: { predicted_n: number }, limit: number, where: string): s
     ? `cut after ${count(t.predicted_n, 'token')}, where the model’s context ends: a longer one is set under Models, Settings…`
     : `cut at its limit of ${count(t.predicted_n, 'token')}: ${where}`
 
-const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a small model', mtp: 'the model’s own (MTP)', dspark: 'a DSpark drafter', ngram: 'n-grams of the text so far', prediction: 'what the program expected', memory: 'what you said earlier' }
+const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a small model', mtp: 'multi-token prediction (MTP)', dspark: 'a DSpark drafter', ngram: 'n-grams of the text so far', prediction: 'what the program expected', memory: 'earlier prompts and answers' }
 
 const joined = 'lookup+' // before the kind of drafter that goes on where a match ends
 
@@ -67,9 +67,9 @@ export function drafterName(kind: string): string {
   return drafters[kind] ?? kind
 }
 
-// drafterNames names all drafters of a model with a drafter of this kind. N-grams of the text so
-// far are always among them.
-export const drafterNames = (kind: string): string => (kind === 'ngram' ? drafterName(kind) : `${drafterName(kind)}, or n-grams of the text so far where they do better`)
+// drafterNames names all drafters of a model with a drafter of this kind. Earlier text is always among
+// them: that of the request, and what is remembered of its client.
+export const drafterNames = (kind: string): string => (kind === 'ngram' ? 'earlier text' : `${drafterName(kind)}, or earlier text where that does better`)
 
 // demo is the id of the model that is part of the program. It completes code and knows nothing. It
 // answers before a person has chosen a model.
