@@ -207,7 +207,10 @@ func (a *App) openRooms(ctx context.Context) error {
 	}
 	a.history = history.New(a.db, a.home, a.settings, a.pool, a.log,
 		history.Options{NoCheckpoints: o.NoCheckpoints})
-	a.keys.OnDelete(a.pool.ForgetTextsOfKey)
+	a.keys.OnDelete(func(id int64) error {
+		_, _, err := a.pool.ForgetTextsOfKey(id)
+		return err
+	})
 	if err := a.pool.SweepTexts(ctx); err != nil {
 		a.log.Warn("texts of deleted keys stay on disk", "error", err)
 	}

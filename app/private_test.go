@@ -309,6 +309,7 @@ func TestNameOfAClientReachesNoForeignFile(t *testing.T) {
 			{"POST", "/app/runs/{}/cancel", "{}"},
 			{"DELETE", "/app/benches/{}", ""},
 			{"DELETE", "/app/keys/{}", ""},
+			{"DELETE", "/app/texts/{}", ""},
 			{"POST", "/app/forget", quoted(`{"model":%s}`)},
 			{"GET", "/app/forget?model={}", ""},
 			{"GET", "/assets/{}", ""},

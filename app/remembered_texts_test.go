@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -136,6 +137,19 @@ func TestClientsAreDraftedFromTheirOwnTexts(t *testing.T) {
 	}
 	if left := r.remembered(t); left["Bob"] > 0 || left["Ada"] == 0 || left[""] == 0 {
 		t.Errorf("after Bob's key was deleted %v are left", left)
+	}
+	list, err := r.library.Storage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range list.Texts {
+		if x.Key == "" {
+			readAnswer(t)(r.client(t).Do(t.Context(), http.MethodDelete,
+				fmt.Sprintf("/app/texts/%d", x.KeyID), nil))
+		}
+	}
+	if left := r.remembered(t); left["Ada"] == 0 || len(left) != 1 {
+		t.Errorf("after those of programs without a key were forgotten %v are left", left)
 	}
 	if _, err := r.client(t).Forget(t.Context(), control.ForgetRequest{Model: "pocket"}); err != nil {
 		t.Fatal(err)

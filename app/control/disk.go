@@ -41,9 +41,11 @@ func (c *Client) Storage(ctx context.Context) (Storage, error) {
 }
 
 // RememberedTexts is what is remembered of one client's prompts and answers, as token ids, to guess
-// how similar ones go on. POST /app/forget removes it.
+// how similar ones go on. DELETE /app/texts/{key_id} removes all of it, POST /app/forget what is of a
+// scope.
 type RememberedTexts struct {
-	Key    string `json:"key"`    // the client's; empty for all clients without a key
+	KeyID  int64  `json:"key_id"` // the client's; 0 for all clients without a key
+	Key    string `json:"key"`    // its name
 	Texts  int    `json:"texts"`  // prompts with their answers
 	Tokens int    `json:"tokens"` // about a million at most for each tokenizer, the newest ones
 	Bytes  int64  `json:"bytes"`  // of the files

@@ -208,6 +208,13 @@ func (h *History) Forget(ctx context.Context,
 	return out, err
 }
 
+// ForgetTexts deletes what is remembered of the client with a key, or of all clients without one for
+// 0. It implements server.Checkpoints.
+func (h *History) ForgetTexts(_ context.Context, key int64) (control.Forgotten, error) {
+	tokens, bytes, err := h.pool.ForgetTextsOfKey(key)
+	return control.Forgotten{Tokens: tokens, Bytes: bytes}, folderError(err)
+}
+
 // readOnlyError returns as CodeFolder the error that the database or a copy of it cannot be
 // written, and any other error as it is.
 func readOnlyError(err error) error {

@@ -15,6 +15,7 @@ import (
 	"tandem/engine"
 	"tandem/engine/texts"
 	"tandem/engine/tokenizer"
+	"tandem/storage"
 )
 
 // TextFolder is the folder of the memories of texts in the home folder. Only the owner may read it,
@@ -89,19 +90,23 @@ func (p *Pool) Texts(ctx context.Context) ([]control.RememberedTexts, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]string{}
+	clients := map[string]storage.Key{}
 	for _, k := range keys {
-		names[textsClient(k.ID)] = k.Name
+		clients[textsClient(k.ID)] = k
 	}
 	kept, err := p.texts.List()
 	list := []control.RememberedTexts{}
 	of := map[string]int{}
 	for _, k := range kept {
+		key, has := clients[k.Client]
+		if !has && k.Client != textsClient(0) {
+			continue // its key is being deleted
+		}
 		i, ok := of[k.Client]
 		if !ok {
 			i = len(list)
 			of[k.Client] = i
-			list = append(list, control.RememberedTexts{Key: names[k.Client]})
+			list = append(list, control.RememberedTexts{KeyID: key.ID, Key: key.Name})
 		}
 		list[i].Texts += k.Texts
 		list[i].Tokens += k.Tokens
@@ -164,10 +169,11 @@ func (p *Pool) ForgetTextsOfRuns(runs []int64) error {
 	return err
 }
 
-// ForgetTextsOfKey removes the memories of the client with a key of that id, which is deleted.
-func (p *Pool) ForgetTextsOfKey(id int64) error {
-	_, err := p.texts.Forget(func(o texts.Owner, _ texts.Origin) bool {
+// ForgetTextsOfKey removes the memories of the client with a key of that id, or of all clients
+// without one for 0.
+func (p *Pool) ForgetTextsOfKey(id int64) (tokens int, bytes int64, err error) {
+	gone, err := p.texts.Forget(func(o texts.Owner, _ texts.Origin) bool {
 		return o.Client == textsClient(id)
 	})
-	return err
+	return gone.Tokens, gone.Bytes, err
 }

@@ -88,6 +88,10 @@ func (s *Server) wouldForget(ctx context.Context, q forgetQuery) (control.Forgot
 	return s.services.Checkpoints.WouldForget(ctx, control.ForgetRequest(q))
 }
 
+func (s *Server) forgetTexts(ctx context.Context, key keyID) (control.Forgotten, error) {
+	return s.services.Checkpoints.ForgetTexts(ctx, int64(key))
+}
+
 // checkForget refuses a request that names nothing, and a day that is no date.
 func checkForget(q control.ForgetRequest) error {
 	if q == (control.ForgetRequest{}) {

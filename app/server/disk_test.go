@@ -18,6 +18,10 @@ func (f *fakeBackend) Removal(ctx context.Context, id string) (control.Removal, 
 	return f.RemoveModel(ctx, id)
 }
 
+func (f *fakeBackend) ForgetTexts(_ context.Context, key int64) (control.Forgotten, error) {
+	return control.Forgotten{Tokens: int(key)}, nil
+}
+
 func (f *fakeBackend) WouldForget(
 	_ context.Context, q control.ForgetRequest,
 ) (control.Forgotten, error) {

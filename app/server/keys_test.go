@@ -215,6 +215,8 @@ func TestKeySecretIsShownOnce(t *testing.T) {
 		{"POST", "/app/keys", `{"name":"zed"}`, 200, `"secret":"` + fakeKey + `"`},
 		{"GET", "/app/keys", "", 200, `"name":"zed"`},
 		{"POST", "/app/keys", `{"name":5}`, 400, "name must be a string"},
+		{"DELETE", "/app/texts/7", "", 200, `"tokens":7`},
+		{"DELETE", "/app/texts/x", "", 404, string(control.CodeKeyNotFound)},
 		{"DELETE", "/app/keys/7", "", 404, string(control.CodeKeyNotFound)},
 		{"DELETE", "/app/keys/x", "", 404, string(control.CodeKeyNotFound)},
 		{"DELETE", "/app/keys/1", "", 200, "{}"},

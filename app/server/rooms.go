@@ -44,6 +44,9 @@ type Checkpoints interface {
 	Forget(ctx context.Context, q control.ForgetRequest) (control.Forgotten, error)
 	// WouldForget returns what Forget would delete.
 	WouldForget(ctx context.Context, q control.ForgetRequest) (control.Forgotten, error)
+	// ForgetTexts deletes what is remembered of the client with a key, or of all clients without
+	// one for 0.
+	ForgetTexts(ctx context.Context, key int64) (control.Forgotten, error)
 }
 
 // Status reports the state of the program.

@@ -143,6 +143,7 @@ func (s *Server) controlRoutes(session wire.Handler, route wire.AddRoute) {
 	route("/app/keys", map[string]wire.Handler{http.MethodGet: ask(s, s.keys),
 		http.MethodPost: s.addKey})
 	route("/app/keys/{id}", map[string]wire.Handler{http.MethodDelete: call(s, s.deleteKey)})
+	route("/app/texts/{id}", map[string]wire.Handler{http.MethodDelete: call(s, s.forgetTexts)})
 	post("/app/port", call(s, s.port))
 	get("/app/log", s.logRoute)
 	get("/app/machine", ask(s, s.machine))

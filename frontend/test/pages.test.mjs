@@ -48,6 +48,19 @@ test('Help names every page, and shows the guide in short', async () => {
   await context.close()
 })
 
+test('the memory of texts is forgotten client by client', async () => {
+  const { context, page, problems } = await open(browser)
+  await page.getByRole('link', { name: 'Storage' }).click()
+  await page.getByText(/^programs without a key: [\d,]+ tokens/).waitFor()
+  await page.getByRole('button', { name: 'Forget the texts of programs without a key' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Forget the texts of programs without a key?' })
+  await dialog.getByRole('button', { name: 'Forget', exact: true }).click()
+  await page.getByText(/^[\d,]+ tokens of programs without a key are forgotten, which freed /).waitFor()
+  await page.locator('dd').getByText('nothing', { exact: true }).waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('a tab without a session takes a link', async () => {
   const context = await browser.newContext({ locale: 'en-US' })
   const page = await context.newPage()

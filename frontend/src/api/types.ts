@@ -362,9 +362,11 @@ export interface Storage {
 }
 
 // RememberedTexts is what is remembered of one client's prompts and answers, as token ids, to guess
-// how similar ones go on. POST /app/forget removes it.
+// how similar ones go on. DELETE /app/texts/{key_id} removes all of it, POST /app/forget what is of a
+// scope.
 export interface RememberedTexts {
-  key: string // the client's; empty for all clients without a key
+  key_id: number // the client's; 0 for all clients without a key
+  key: string // its name
   texts: number // prompts with their answers
   tokens: number // about a million at most for each tokenizer, the newest ones
   bytes: number // of the files
