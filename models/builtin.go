@@ -36,20 +36,14 @@ func builtInDrafter(name string) fs.FS {
 // IsBuiltInDrafter reports whether a drafter of that name is embedded in this program.
 func IsBuiltInDrafter(name string) bool { return builtInDrafter(name) != nil }
 
-// BuiltInDrafter returns the name of the embedded drafter of a model by its file or folder; no file
-// means the pocket model. It is empty if the model has none.
-func BuiltInDrafter(model string) string {
-	name := PocketDrafter
-	if model != "" {
-		if !IsStarter(model) {
-			return ""
-		}
-		name = StarterDrafter
-	}
-	if !IsBuiltInDrafter(name) {
+// BuiltInDrafter returns the name of the embedded drafter of a model by its file. It is empty if the
+// file is not the starter's, or if the starter has none. The drafters of embedded models have names
+// of their own, see PocketDrafter.
+func BuiltInDrafter(file string) string {
+	if file == "" || !IsBuiltInDrafter(StarterDrafter) || !IsStarter(file) {
 		return ""
 	}
-	return name
+	return StarterDrafter
 }
 
 // IsStarter reports whether a file is that of the starter, whatever its name.

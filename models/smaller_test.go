@@ -124,3 +124,12 @@ func TestPocketModelHasAnOutline(t *testing.T) {
 		t.Errorf("there is no such drafter, and loading it says %v", err)
 	}
 }
+
+// An embedded model has no file, and its drafter is not found by one.
+func TestBuiltInDrafterIsFoundByTheStartersFile(t *testing.T) {
+	for _, file := range []string{"", t.TempDir(), filepath.Join(t.TempDir(), "none.gguf")} {
+		if name := models.BuiltInDrafter(file); name != "" {
+			t.Errorf("the model in %q has the drafter %s", file, name)
+		}
+	}
+}

@@ -47,7 +47,7 @@ func (p *Pool) drafterSource(row storage.Model, choice string) (string, error) {
 // pairedDrafter finds the drafter of a model by its place; see the package comment.
 func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 	if row.Source == storage.SourcePocket {
-		return models.BuiltInDrafter(""), nil
+		return models.PocketDrafter, nil
 	}
 	if dir := DrafterBeside(row.Path); dir != "" {
 		return dir, nil
