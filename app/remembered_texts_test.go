@@ -21,7 +21,17 @@ import (
 // and the request's own text draft. It returns how many drafts stood, and the answer's text.
 func (r *running) drafted(t *testing.T, key string) (accepted int, text string, run int64) {
 	t.Helper()
-	const body = `{"model":"tandem","prompt":"func sumOfSquares(list []int) int {\n","max_tokens":80,"temperature":0,"ignore_eos":true,"speculation":{"drafter":"memory","depth":7}}`
+	// A memory is read beside its client's request. A short one is asked first, and the list waits.
+	r.askMemory(t, key, "x", 2)
+	r.remembered(t)
+	return r.askMemory(t, key, `func sumOfSquares(list []int) int {\n`, 80)
+}
+
+// askMemory completes a prompt, which stands in JSON.
+func (r *running) askMemory(t *testing.T, key, prompt string, n int) (accepted int, text string, run int64) {
+	t.Helper()
+	body := fmt.Sprintf(`{"model":"tandem","prompt":"%s","max_tokens":%d,"temperature":0,"ignore_eos":true,"speculation":{"drafter":"memory","depth":7}}`,
+		prompt, n)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/v1/completions",
 		strings.NewReader(body))
 	if err != nil {

@@ -269,7 +269,8 @@ func TestCheckpointsAreListedNamedPinnedAndDeleted(t *testing.T) {
 	if runs := console.must(t, "runs", "--json"); runs != "" {
 		t.Errorf("the history has %s after forget", runs)
 	}
-	if files, _ := filepath.Glob(filepath.Join(home, "checkpoints", "*")); len(files) > 0 {
+	files, _ := filepath.Glob(filepath.Join(home, "checkpoints", "*"))
+	if len(files) != 1 || filepath.Base(files[0]) != "CACHEDIR.TAG" {
 		t.Errorf("the folder of checkpoints has %v after forget", files)
 	}
 	if a := p.say(t, map[string]string{"role": "system",
