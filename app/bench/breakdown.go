@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tandem/engine"
+	"tandem/engine/draft"
 )
 
 // breakdown returns a table of where the time of a round goes, for fixed block sizes. It is nil if
@@ -50,7 +51,10 @@ func (b *speculation) breakdown(ctx context.Context, s section,
 	defer d.Close()
 	for _, c := range done {
 		w := c.two
-		if w.depth <= 0 || c.one != (way{}) || c.figures().round == 0 {
+		// A draft that goes on from others is none by itself.
+		alone := slices.ContainsFunc(b.drafts,
+			func(d draft.Drafter) bool { return d.Name() == w.drafter })
+		if w.depth <= 0 || !alone || c.one != (way{}) || c.figures().round == 0 {
 			continue
 		}
 		f, p, err := b.probe(ctx, s, c, d)

@@ -41,8 +41,8 @@ func (c *Client) Storage(ctx context.Context) (Storage, error) {
 }
 
 // RememberedTexts is what is remembered of one client's prompts and answers, as token ids, to guess
-// how similar ones go on. DELETE /app/texts/{key_id} removes all of it, POST /app/forget what is of a
-// scope.
+// how similar ones go on. DELETE /app/texts/{key_id}, or /app/texts/none, removes all of it, POST
+// /app/forget what is of a scope.
 type RememberedTexts struct {
 	KeyID  int64  `json:"key_id"` // the client's; 0 for all clients without a key
 	Key    string `json:"key"`    // its name

@@ -118,6 +118,25 @@ func (k *keyID) readAddress(r *http.Request) error {
 	return nil
 }
 
+// A textsOwner is whose remembered texts are meant in a path: the id of a key, or "none" for programs
+// without a key, which is 0.
+type textsOwner int64
+
+func (o *textsOwner) readAddress(r *http.Request) error {
+	if r.PathValue("id") == "none" {
+		return nil
+	}
+	var key keyID
+	if err := key.readAddress(r); err != nil {
+		return err
+	}
+	if key <= 0 {
+		return control.Errorf(control.CodeKeyNotFound, "There is no key %d.", key)
+	}
+	*o = textsOwner(key)
+	return nil
+}
+
 // A pathID is an id in a path, whatever its text.
 type pathID struct {
 	id string

@@ -88,8 +88,8 @@ func (s *Server) wouldForget(ctx context.Context, q forgetQuery) (control.Forgot
 	return s.services.Checkpoints.WouldForget(ctx, control.ForgetRequest(q))
 }
 
-func (s *Server) forgetTexts(ctx context.Context, key keyID) (control.Forgotten, error) {
-	return s.services.Checkpoints.ForgetTexts(ctx, int64(key))
+func (s *Server) forgetTexts(ctx context.Context, of textsOwner) (control.Forgotten, error) {
+	return s.services.Checkpoints.ForgetTexts(ctx, int64(of))
 }
 
 // checkForget refuses a request that names nothing, and a day that is no date.

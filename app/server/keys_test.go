@@ -216,6 +216,8 @@ func TestKeySecretIsShownOnce(t *testing.T) {
 		{"GET", "/app/keys", "", 200, `"name":"zed"`},
 		{"POST", "/app/keys", `{"name":5}`, 400, "name must be a string"},
 		{"DELETE", "/app/texts/7", "", 200, `"tokens":7`},
+		{"DELETE", "/app/texts/none", "", 200, `"tokens":0`},
+		{"DELETE", "/app/texts/0", "", 404, string(control.CodeKeyNotFound)},
 		{"DELETE", "/app/texts/x", "", 404, string(control.CodeKeyNotFound)},
 		{"DELETE", "/app/keys/7", "", 404, string(control.CodeKeyNotFound)},
 		{"DELETE", "/app/keys/x", "", 404, string(control.CodeKeyNotFound)},

@@ -362,8 +362,8 @@ export interface Storage {
 }
 
 // RememberedTexts is what is remembered of one client's prompts and answers, as token ids, to guess
-// how similar ones go on. DELETE /app/texts/{key_id} removes all of it, POST /app/forget what is of a
-// scope.
+// how similar ones go on. DELETE /app/texts/{key_id}, or /app/texts/none, removes all of it, POST
+// /app/forget what is of a scope.
 export interface RememberedTexts {
   key_id: number // the client's; 0 for all clients without a key
   key: string // its name
