@@ -11,15 +11,16 @@ FLAT = 0.4  # share of the budget before the learning rates fall linearly to 0
 
 
 class Budget:
-    """Yields step numbers until minutes of wall clock are spent.
+    """Yields step numbers until minutes of clock are spent, at first of wall clock.
 
     Earlier, interrupted runs count too.
     The caller updates module by opts once a step. Learning rates warm up, stay flat, then fall to
     0. The state lies at path.
     """
 
-    def __init__(self, path, module, opts, minutes, log=print):
+    def __init__(self, path, module, opts, minutes, log=print, clock=time.monotonic):
         self.path, self.module, self.opts, self.minutes, self.log = path, module, opts, minutes, log
+        self.clock = clock
         self.step, self.seconds = 0, 0.0
         self.notes = {}  # the caller's own, saved with the state
         if os.path.exists(path):
@@ -44,7 +45,7 @@ class Budget:
 
     def __iter__(self):
         rates = [[g.setdefault("initial_lr", g["lr"]) for g in opt.param_groups] for opt in self.opts]
-        last_save, clock = self.seconds, time.monotonic()
+        last_save, clock = self.seconds, self.clock()
         done = self.seconds >= 60 * self.minutes
         while not done:
             progress = self.seconds / (60 * self.minutes)
@@ -53,7 +54,7 @@ class Budget:
                 for group, lr in zip(opt.param_groups, lrs):
                     group["lr"] = lr * factor
             yield self.step
-            now = time.monotonic()
+            now = self.clock()
             self.seconds, clock, self.step = self.seconds + now - clock, now, self.step + 1
             done = self.seconds >= 60 * self.minutes
             if done or self.seconds - last_save > SAVE_SECONDS:

@@ -13,6 +13,7 @@ it. A row whose token is not in the head has no loss.
 
 import functools
 import random
+import time
 
 import numpy as np
 import torch
@@ -166,9 +167,12 @@ class Readings:
 
 
 def train(drafter, target, texts, path, minutes, log=print):
-    """Trains drafter for minutes in all. Its state lies at path."""
+    """Trains drafter for minutes in all. Its state lies at path.
+
+    The minutes are those of busy cores, so that a time in which others have them does not count.
+    """
     opts = optimizers(drafter)
-    budget = Budget(path, drafter, opts, minutes, log)
+    budget = Budget(path, drafter, opts, minutes, log, lambda: time.process_time() / torch.get_num_threads())
     step_loss = torch.compile(functools.partial(loss, drafter, target), dynamic=False)
     readings = Readings(drafter, target)
     losses, yields = [], []

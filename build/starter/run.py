@@ -47,7 +47,7 @@ def arguments():
     parser.add_argument("--stage", choices=["all", *STAGES], default="all", help="do only this (%(default)s)")
     parser.add_argument("--tokens", type=int, default=3_000_000, help="answered tokens to learn from (%(default)s)")
     parser.add_argument("--held-out", type=int, default=60_000, help="answered tokens to measure on (%(default)s)")
-    parser.add_argument("--minutes", type=float, default=240, help="training time in all (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=240, help="training time in all, of busy cores (%(default)s)")
     parser.add_argument("--head", type=int, default=16384, help="tokens that can be guessed (%(default)s)")
     parser.add_argument("--rank", type=int, default=Config.selector_rank, help="of the selector (%(default)s)")
     parser.add_argument("--parts", type=int, help="parts of the answers to learn from (all)")
