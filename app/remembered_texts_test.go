@@ -17,6 +17,9 @@ import (
 	"tandem/app/pool"
 )
 
+// rememberedPrompt is a prompt as it stands in JSON.
+const rememberedPrompt = `func sumOfSquares(list []int) int {\n`
+
 // drafted asks for an answer as a client with a key, or with none, that only the memory of texts
 // and the request's own text draft. It returns how many drafts stood, and the answer's text.
 func (r *running) drafted(t *testing.T, key string) (accepted int, text string, run int64) {
@@ -24,7 +27,7 @@ func (r *running) drafted(t *testing.T, key string) (accepted int, text string, 
 	// A memory is read beside its client's request. A short one is asked first, and the list waits.
 	r.askMemory(t, key, "x", 2)
 	r.remembered(t)
-	return r.askMemory(t, key, `func sumOfSquares(list []int) int {\n`, 80)
+	return r.askMemory(t, key, rememberedPrompt, 80)
 }
 
 // askMemory completes a prompt, which stands in JSON.
@@ -175,7 +178,7 @@ func TestClientsAreDraftedFromTheirOwnTexts(t *testing.T) {
 func TestDeletedChatIsNotRemembered(t *testing.T) {
 	dir := t.TempDir()
 	r := start(t, Options{Home: dir}, "127.0.0.1:0")
-	_, _, run := r.drafted(t, "")
+	_, _, run := r.askMemory(t, "", rememberedPrompt, 80)
 	if r.remembered(t)[""] == 0 {
 		t.Fatal("nothing is remembered")
 	}
