@@ -24,7 +24,7 @@ class Budget:
         self.step, self.seconds = 0, 0.0
         self.notes = {}  # the caller's own, saved with the state
         if os.path.exists(path):
-            saved = torch.load(path, weights_only=True)
+            saved = torch.load(path, map_location="cpu", weights_only=True)
             module.load_state_dict(saved["model"])
             for opt, state in zip(opts, saved["optimizers"]):
                 opt.load_state_dict(state)

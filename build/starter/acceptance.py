@@ -17,13 +17,13 @@ LOOPS_FROM = 24  # tokens: shorter answers do not loop
 def accepted(drafter, target, ids, prompt, rows):
     """Counts the accepted drafts of a block of rows rows at every position of an answer: (tokens - prompt - rows + 1,)."""
     c = drafter.config
-    tokens = torch.from_numpy(ids.astype(np.int64))[None]
+    tokens = torch.tensor(ids.astype(np.int64))[None]
     _, taps = target.read(tokens, c.target_layer_ids)
     anchors = torch.arange(prompt, len(ids) - rows + 1)[None]
     known = torch.ones_like(anchors)
     at = anchors[0, :, None] + torch.arange(1, rows)
     labels, before = tokens[0, at], tokens[0, at - 1]
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(tokens.device.type, dtype=torch.bfloat16):
         states = drafter.hidden(target, taps, tokens, anchors, known, rows)[0, :, 1:]  # (A, rows - 1, H)
         logits = F.linear(states, target.embedding[drafter.head_ids]).float()
         if c.selector_rank:
@@ -33,7 +33,7 @@ def accepted(drafter, target, ids, prompt, rows):
             chosen = top.gather(-1, scores.argmax(-1, keepdim=True))[..., 0]
         else:
             chosen = logits.argmax(-1)
-    return (drafter.head_ids[chosen] == labels).int().cumprod(-1).sum(-1).numpy()
+    return (drafter.head_ids[chosen] == labels).int().cumprod(-1).sum(-1).cpu().numpy()
 
 
 def rounds(accepts):

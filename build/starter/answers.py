@@ -6,11 +6,12 @@ its natural end, after LONGEST tokens, or where it begins to loop. One of less t
 is dropped.
 """
 
+import functools
 import json
 import multiprocessing
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from prompts import Prompts
 from target import Cache, Target
 
 ROWS = 384  # a part
-SLOTS, REFILL = 96, 16  # texts at once; free slots before prompts are read into them
+SLOTS, REFILL = 96, 16  # texts at once, on a CPU; free slots before prompts are read into them
 LONGEST, SHORTEST = 320, 8  # tokens of an answer
 TEMPERATURES = {0.0: 0.6, 0.8: 0.25, 1.0: 0.15}  # share of the rows
 COMPACT = 0.8  # free slots are dropped when no prompt waits and fewer than this share is in use
@@ -38,7 +39,7 @@ class Slots:
         self.temperatures = temperatures  # (N,)
         self.out = [[] for _ in prompts]
         self.waiting = list(range(len(prompts)))[::-1]
-        size = min(SLOTS, len(prompts))
+        size = min(SLOTS if torch.get_default_device().type == "cpu" else ROWS, len(prompts))
         self.cache = Cache(target.config, size, LONGEST_PROMPT + LONGEST)
         self.texts = torch.full((size,), -1)  # text of each slot, -1 if it is free
         self.lengths = torch.zeros(size, dtype=torch.long)  # tokens in the cache
@@ -110,8 +111,42 @@ def usable(ids):
     return loop_start(ids), True
 
 
-def part(target, prompts, number):
-    """Makes one part.
+def draw(prompts, number):
+    """Returns the prompts of a part, a list of (ids, kind), from prompts, and the generator that goes on."""
+    rng = np.random.default_rng(number)
+    return [prompts.draw(rng) for _ in range(ROWS)], rng
+
+
+class Drawn:
+    """The prompts of parts as write_prompts left them, for a machine without the texts."""
+
+    def __init__(self, path):
+        with np.load(path) as stored:
+            self.tokens, self.starts, self.kinds = stored["tokens"], stored["starts"], stored["kinds"]
+
+    def of(self, number):
+        """Returns what draw returns. The generator goes another way."""
+        if (number + 1) * ROWS > len(self.kinds):
+            raise SystemExit(f"prompts were drawn for {len(self.kinds) // ROWS} parts; draw more with --stage prompts")
+        drawn = range(number * ROWS, (number + 1) * ROWS)
+        ids = [self.tokens[self.starts[i] : self.starts[i + 1]].tolist() for i in drawn]
+        return list(zip(ids, self.kinds[drawn.start : drawn.stop].tolist())), np.random.default_rng(number)
+
+
+def write_prompts(path, prompts, parts, log=print):
+    """Writes the prompts of the first parts to path."""
+    drawn = [d for number in range(parts) for d in draw(prompts, number)[0]]
+    np.savez_compressed(
+        path,
+        tokens=np.concatenate([np.array(ids, np.uint16) for ids, _ in drawn]),
+        starts=np.cumsum([0] + [len(ids) for ids, _ in drawn]),
+        kinds=np.array([kind for _, kind in drawn]),
+    )
+    log(f"{len(drawn)} prompts for {parts} parts in {path}")
+
+
+def part(target, drawn, rng, number):
+    """Makes one part of prompts that draw returned.
 
     tokens      (all tokens,) uint16: each prompt with its answer, one after the other
     starts      (N + 1,) where each text begins in tokens
@@ -120,10 +155,9 @@ def part(target, prompts, number):
     temperatures (N,)
     counts      JSON: answers, those that loop, those that were dropped
     """
-    rng = np.random.default_rng(number)
-    drawn = [prompts.draw(rng) for _ in range(ROWS)]
     temperatures = rng.choice(list(TEMPERATURES), ROWS, p=list(TEMPERATURES.values())).astype(np.float32)
-    slots = Slots(target, [ids for ids, _ in drawn], torch.from_numpy(temperatures), torch.Generator().manual_seed(number))
+    generator = torch.Generator(torch.get_default_device()).manual_seed(number)
+    slots = Slots(target, [ids for ids, _ in drawn], torch.tensor(temperatures), generator)
     out = slots.run()
     rows, counts = [], {"answers": ROWS, "looping": 0, "dropped": 0}
     for (ids, kind), more, temperature in zip(drawn, out, temperatures):
@@ -158,7 +192,24 @@ def start(folder, tokenizer, held_out):
     global maker  # of this process
     os.nice(NICE - os.nice(0))
     torch.set_num_threads(1)
-    maker = Target(folder, LONGEST_PROMPT + LONGEST), Prompts(texts.documents()[held_out], tokenizer, held_out)
+    prompts = Prompts(texts.documents()[held_out], tokenizer, held_out)
+    maker = Target(folder, LONGEST_PROMPT + LONGEST), functools.partial(draw, prompts)
+
+
+class Here:
+    """Makes parts in this process, in the form of a pool of processes: a GPU has one."""
+
+    def __init__(self, target, drawn):
+        global maker
+        maker = Target(target, LONGEST_PROMPT + LONGEST), drawn.of
+
+    def submit(self, call, *args):
+        done = Future()
+        done.set_result(call(*args))
+        return done
+
+    def shutdown(self, **_):
+        pass
 
 
 def ensure(folder, number):
@@ -166,7 +217,8 @@ def ensure(folder, number):
     path = os.path.join(folder, f"part{number:05}.npz")
     if not os.path.exists(path):
         made = os.path.join(folder, f".part{number:05}.npz")
-        np.savez_compressed(made, **part(*maker, number))
+        target, drawn = maker
+        np.savez_compressed(made, **part(target, *drawn(number), number))
         os.replace(made, path)
     return count(path)
 
@@ -175,12 +227,17 @@ def write(target, tokenizer, folder, tokens, processes, held_out=False, log=prin
     """Writes parts into folder until they hold tokens answered tokens. Parts already there count.
 
     Each process has one thread: two such processes write more than one of two threads. They run at
-    the lowest priority. target is the starter's folder.
+    the lowest priority. A GPU writes in this process, from prompts that write_prompts left beside the
+    folder. target is the starter's folder.
     """
     os.makedirs(folder, exist_ok=True)
     have, totals, began, before = 0, {}, time.monotonic(), sum(count(p)[0] for p in parts(folder))
-    fresh = multiprocessing.get_context("spawn")  # torch's threads don't live through a fork
-    with ProcessPoolExecutor(processes, fresh, start, (target, tokenizer, held_out)) as pool:
+    if torch.get_default_device().type == "cpu":
+        fresh = multiprocessing.get_context("spawn")  # torch's threads don't live through a fork
+        pool = ProcessPoolExecutor(processes, fresh, start, (target, tokenizer, held_out))
+    else:
+        pool, processes = Here(target, Drawn(folder + "-prompts.npz")), 0
+    try:
         number, waiting = 0, []
         while have < tokens:
             coming = have / max(1, number - len(waiting)) * len(waiting)  # a part is finished even if no one needs it
@@ -193,5 +250,6 @@ def write(target, tokenizer, folder, tokens, processes, held_out=False, log=prin
             totals = {name: totals.get(name, 0) + n for name, n in counts.items()}
             speed = max(0, have - before) / (time.monotonic() - began)
             log(f"{number - len(waiting)} parts, {have} tokens of {tokens}, {speed:.0f} tokens/s, {totals}")
+    finally:
         pool.shutdown(cancel_futures=True)
     return totals

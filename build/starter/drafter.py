@@ -147,7 +147,7 @@ class Texts:
         where = rng.random((SEQUENCES, ANCHORS))
         anchors = prompts[:, None] + (where * (ends - 1 - prompts)[:, None]).astype(np.int64)  # one token after each at least
         known = rng.choice(len(KNOWN), (SEQUENCES, ANCHORS), p=KNOWN) + 1
-        return epoch * len(self.texts) + first + place, *(torch.from_numpy(a) for a in (tokens, anchors, known, ends))
+        return epoch * len(self.texts) + first + place, *(torch.tensor(a) for a in (tokens, anchors, known, ends))
 
 
 class Readings:
@@ -169,17 +169,21 @@ class Readings:
 def train(drafter, target, texts, path, minutes, log=print):
     """Trains drafter for minutes in all. Its state lies at path.
 
-    The minutes are those of busy cores, so that a time in which others have them does not count.
+    On a CPU the minutes are those of busy cores, so that a time in which others have them does not
+    count. On a GPU a step is short, and compiling takes longer than it saves.
     """
-    opts = optimizers(drafter)
-    budget = Budget(path, drafter, opts, minutes, log, lambda: time.process_time() / torch.get_num_threads())
-    step_loss = torch.compile(functools.partial(loss, drafter, target), dynamic=False)
+    opts, device = optimizers(drafter), torch.get_default_device().type
+    step_loss, clock = functools.partial(loss, drafter, target), time.monotonic
+    if device == "cpu":
+        step_loss = torch.compile(step_loss, dynamic=False)
+        clock = lambda: time.process_time() / torch.get_num_threads()
+    budget = Budget(path, drafter, opts, minutes, log, clock)
     readings = Readings(drafter, target)
     losses, yields = [], []
     for step in budget:
         number, tokens, anchors, known, ends = texts.batch(step)
         rows = SHORT_ROWS if budget.seconds < SHORT * 60 * minutes else drafter.config.block_size
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast(device, dtype=torch.bfloat16):
             reading = readings.of(number, tokens)
             value, tokens_per_verify = step_loss(reading, tokens, anchors, known.clamp(max=rows - 1), ends, rows)
         value.backward()

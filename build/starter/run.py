@@ -1,5 +1,6 @@
 """Makes the starter's drafter, in stages:
 
+    prompts     draws the prompts of parts ahead, for a machine without the texts; only if it is named
     answers     lets the starter answer prompts from the texts of this machine
     held-out    the same, from texts that no drafter learns from
     drafter     trains the drafter on the answers, into the cache
@@ -12,7 +13,8 @@ DIR is the starter as build/fixtures/_starter_folder.py writes it. `go run ./bui
 it. The packages are those of build/pocket/requirements.txt, and the training loop is that of
 build/pocket.
 
-After an interruption the next run continues from the last save. To begin from nothing, remove the
+With --device cuda a GPU answers and learns, also on a machine without the texts. The stage export
+runs on a CPU. After an interruption the next run continues from the last save. To begin from nothing, remove the
 cache folder ($TANDEM_CACHE).
 """
 
@@ -34,9 +36,11 @@ import acceptance
 import drafter
 import export
 from dflash2 import Config, Drafter
+from prompts import Prompts
 from target import Target
+from texts import documents
 
-STAGES = ["answers", "held-out", "drafter", "export", "acceptance"]
+STAGES = ["prompts", "answers", "held-out", "drafter", "export", "acceptance"]
 
 
 def arguments():
@@ -46,12 +50,14 @@ def arguments():
     parser.add_argument("--out", default=os.path.join(HERE, "..", "..", "models", "starter", "drafter"), help="the drafter's folder (%(default)s)")
     parser.add_argument("--stage", choices=["all", *STAGES], default="all", help="do only this (%(default)s)")
     parser.add_argument("--tokens", type=int, default=3_000_000, help="answered tokens to learn from (%(default)s)")
+    parser.add_argument("--draw", type=int, default=60, help="parts whose prompts the stage prompts draws (%(default)s)")
     parser.add_argument("--held-out", type=int, default=60_000, help="answered tokens to measure on (%(default)s)")
     parser.add_argument("--minutes", type=float, default=240, help="training time in all, of busy cores (%(default)s)")
     parser.add_argument("--head", type=int, default=16384, help="tokens that can be guessed (%(default)s)")
     parser.add_argument("--rank", type=int, default=Config.selector_rank, help="of the selector (%(default)s)")
     parser.add_argument("--parts", type=int, help="parts of the answers to learn from (all)")
     parser.add_argument("--first", action="store_true", help="a first DFlash, without convolutions and selector, for comparison")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the training (%(default)s)")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="(%(default)s)")
     args = parser.parse_args()
@@ -74,6 +80,10 @@ class Recipe:
     def folder(self, name):
         return os.path.join(self.args.cache, name)
 
+    def prompts(self):
+        drawn = Prompts(documents()[False], self.tokenizer, False)
+        answers.write_prompts(self.folder("answers-prompts.npz"), drawn, self.args.draw, log)
+
     def answers(self):
         answers.write(self.args.starter, self.tokenizer, self.folder("answers"), self.args.tokens, self.args.processes, log=log)
 
@@ -91,11 +101,11 @@ class Recipe:
         """Returns the ids of the most frequent tokens of answers, ascending. They are chosen once."""
         path = self.folder(f"head{self.args.head}.pt")
         if not os.path.exists(path):
-            counts = torch.from_numpy(drafter.Texts(self.folder("answers")).counts(Config.vocab_size))
+            counts = torch.tensor(drafter.Texts(self.folder("answers")).counts(Config.vocab_size))
             order = counts.argsort(descending=True, stable=True)[: self.args.head]
             log(f"a head of {self.args.head} tokens has {counts[order].sum() / counts.sum():.4f} of the answered ones")
             torch.save(order.sort().values, path)
-        return torch.load(path, weights_only=True)
+        return torch.load(path, map_location=self.args.device, weights_only=True)
 
     def fresh(self):
         """Returns (a drafter that learned nothing yet, path of its state)."""
@@ -107,11 +117,10 @@ class Recipe:
         model, path = self.fresh()
         if not os.path.exists(path):
             sys.exit(f"{path} is missing: no such drafter was trained; run the stage drafter with the same arguments first")
-        model.load_state_dict(torch.load(path, weights_only=True)["model"])
+        model.load_state_dict(torch.load(path, map_location="cpu", weights_only=True)["model"])
         return model
 
     def drafter(self):
-        torch.set_num_threads(self.args.threads)
         os.nice(answers.NICE - os.nice(0))
         target, texts = Target(self.args.starter), drafter.Texts(self.folder("answers"), self.args.parts)
         model, path = self.fresh()
@@ -124,7 +133,6 @@ class Recipe:
         export.drafter(self.trained(), self.args.out)
 
     def acceptance(self):
-        torch.set_num_threads(self.args.threads)
         model, target, texts = self.trained(), Target(self.args.starter), drafter.Texts(self.folder("held-out"))
         for rows in (4, 8):
             acceptance.report(model, target, texts, rows, log)
@@ -132,9 +140,11 @@ class Recipe:
 
 def main():
     args = arguments()
+    torch.set_default_device(args.device)
+    torch.set_num_threads(args.threads)
     torch.manual_seed(1)
     recipe = Recipe(args)
-    for stage in STAGES if args.stage == "all" else [args.stage]:
+    for stage in STAGES[1:] if args.stage == "all" else [args.stage]:
         getattr(recipe, stage.replace("-", "_"))()
 
 

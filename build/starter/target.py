@@ -1,7 +1,7 @@
 """The starter, SmolLM2-135M-Instruct, in torch: a llama with grouped queries and a tied head.
 
 Its weights come from the folder that build/fixtures/_starter_folder.py writes. They are frozen, in
-bfloat16.
+bfloat16, on torch's default device.
 
 What is unusual: queries, keys and values are one matrix, and so are gate and up. A batch generates
 fewer and larger products then.
@@ -79,11 +79,20 @@ class Cache:
                 parts[i] = part[rows].clone()
 
 
+def attend_cache(q, k, v, ends):
+    """Returns what queries (B, heads, D) attend of k (B, KV heads, D, P) and v (B, KV heads, P, D), before ends (B,)."""
+    B, kv, D, P = k.shape
+    scores = (q.view(B, kv, -1, D) @ k).float() * D**-0.5
+    scores = scores.masked_fill(torch.arange(P) >= ends[:, None, None, None], -torch.inf)
+    return (scores.softmax(-1).to(v.dtype) @ v).view(q.shape)
+
+
 class Target:
     def __init__(self, folder, positions=2048):
         c = self.config = config(folder)
         stored = load_file(os.path.join(folder, "model.safetensors"))
-        take = lambda *names: torch.cat([stored.pop(name + ".weight") for name in names]).bfloat16().contiguous()
+        device = torch.get_default_device()
+        take = lambda *names: torch.cat([stored.pop(name + ".weight") for name in names]).bfloat16().to(device)
         self.embedding = take("model.embed_tokens")
         self.layers = []
         for i in range(c.num_hidden_layers):
@@ -99,7 +108,7 @@ class Target:
                 }
             )
         self.norm = take("model.norm").float()
-        self.library = library("attend.cpp")
+        self.library = library("attend.cpp") if device.type == "cpu" else None
         self.cos, self.sin = rotary(0, positions, c.head_dim, c.rope_theta)
 
     def embed(self, tokens):
@@ -180,6 +189,8 @@ class Target:
 
         def attend(i, q, k, v):
             cache.k[i][rows, :, :, lengths], cache.v[i][rows, :, lengths] = k[:, :, 0], v[:, :, 0]
+            if self.library is None:
+                return attend_cache(q[:, :, 0], cache.k[i], cache.v[i], ends)[:, :, None]
             q = q[:, :, 0].float().contiguous()
             y = torch.empty_like(q)
             arrays = (q, cache.k[i], cache.v[i], ends, y)
