@@ -49,7 +49,8 @@ func BuiltInDrafter(file string) string {
 // IsStarter reports whether a file is that of the starter, whatever its name.
 func IsStarter(file string) bool {
 	// Most models are folders. One that does not answer is not waited for again, see disk.Stat.
-	if info, err := disk.Stat(file); err != nil || !info.Mode().IsRegular() {
+	info, err := disk.Stat(file)
+	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
 	f, err := disk.Open(file)
@@ -57,8 +58,7 @@ func IsStarter(file string) bool {
 		return false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	return err == nil && info.Mode().IsRegular() && starter.Is(f, info.Size())
+	return starter.Is(f, info.Size())
 }
 
 // openDrafter opens the folder of a drafter, or a built-in one by its name.

@@ -48,8 +48,9 @@
 //
 //   - the drafter that is built in, for the pocket model;
 //   - the folder drafter inside the model's own folder;
-//   - a drafter in the hub's cache named NAME-DFlash2 or NAME-DFlash2-MORE, by any publisher, for a
-//     model named NAME or NAME-MORE; the longest NAME wins;
+//   - the drafter that is built in, for the starter;
+//   - a drafter in the hub's cache named NAME-DFlash2 or NAME-DFlash2-MORE. Any publisher will do. The
+//     model is named NAME or NAME-MORE, and the longest NAME wins;
 //   - one named so with DFlash, or else with DSpark, in place of DFlash2;
 //   - the head for multi-token prediction that the model's own folder brings, in its weights, as
 //     mtp.safetensors or as mtp/model.safetensors;

@@ -34,9 +34,12 @@ func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []contro
 	if err != nil {
 		return nil, err
 	}
-	head := p.head(row.Path)
+	var own head
+	if row.Source != storage.SourcePocket {
+		own = p.head(row.Path)
+	}
 	auto, err := p.pairedDrafter(row)
-	if err != nil && !errors.Is(err, head.unusable) {
+	if err != nil && !errors.Is(err, own.unusable) {
 		return nil, err
 	}
 	cached, err := p.cachedDrafters(row)
@@ -53,7 +56,7 @@ func (p *Pool) candidates(ctx context.Context, row storage.Model) (list []contro
 		for _, c := range cached {
 			sources = append(sources, c.dir)
 		}
-		if head.there || head.unusable != nil { // its load says what is wrong
+		if own.there || own.unusable != nil { // its load says what is wrong
 			sources = append(sources, row.Path)
 		}
 	}
@@ -132,7 +135,7 @@ func (m *Model) BorrowDrafter(ctx context.Context, source string) (*BorrowedDraf
 	}
 	b := &BorrowedDrafter{model: m, bytes: bytes}
 	if b.Drafter, err = m.pool.openDrafter(ctx, m, source, how); err != nil {
-		m.countMore(-bytes)
+		m.release(bytes)
 		return nil, err
 	}
 	if b.open {
@@ -147,7 +150,7 @@ func (m *Model) BorrowDrafter(ctx context.Context, source string) (*BorrowedDraf
 // GiveBack frees the drafter.
 func (b *BorrowedDrafter) GiveBack() error {
 	err := b.Close()
-	b.model.countMore(-b.bytes)
+	b.model.release(b.bytes)
 	return err
 }
 
@@ -161,16 +164,13 @@ func (m *Model) reserveDrafter(source string) (how form, bytes int64, err error)
 		how.drafts = false
 		return how, 0, nil
 	}
-	room := p.Room()
 	p.mu.Lock()
-	left := room
-	for _, other := range p.resident {
-		left -= other.needs.bytes()
-	}
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	left := p.roomLeft()
 	need := func() int64 {
-		of, wide := size.as(how).drafter, how.wide || how.draftsWide
-		return of.Weights(wide) + of.Text(min(shortRequest, cmp.Or(m.context, shortRequest)), wide)
+		held := size.as(how)
+		return held.drafterWeights() +
+			held.drafter.Text(min(shortRequest, cmp.Or(m.context, shortRequest)), how.wide || how.draftsWide)
 	}
 	how.draftsWide, how.drafts = size.draftsWide, size.unpacks
 	if need() > left {
@@ -185,13 +185,17 @@ func (m *Model) reserveDrafter(source string) (how form, bytes int64, err error)
 	return how, bytes, nil
 }
 
-// countMore counts bytes as the model's weights, beside those that it has.
+// release takes the memory of another drafter off the model's.
+func (m *Model) release(bytes int64) {
+	m.pool.mu.Lock()
+	defer m.pool.mu.Unlock()
+	m.countMore(-bytes)
+}
+
+// countMore adds bytes to the weights of the model. The caller holds the pool's mu.
 func (m *Model) countMore(bytes int64) {
-	p := m.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	m.needs.weights += bytes
-	if slices.Contains(p.resident, m) {
-		p.divideMemory()
+	if slices.Contains(m.pool.resident, m) {
+		m.pool.divideMemory()
 	}
 }

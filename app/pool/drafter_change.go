@@ -45,12 +45,7 @@ func (p *Pool) drafterForm(ctx context.Context, row storage.Model, dir string) (
 	need, _ := fit(size, asked, p.Room())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := p.Room()
-	for _, m := range p.resident {
-		left -= m.needs.bytes()
-	}
-	held := size.as(need.form)
-	if held.drafter.CutFrom(held.Footprint).Weights(need.wide || need.draftsWide) > left {
+	if size.as(need.form).drafterWeights() > p.roomLeft() {
 		need.drafts = false
 	}
 	return need.form, nil
@@ -218,10 +213,7 @@ func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model,
 	how.draftsWide, how.drafts = size.draftsWide, size.unpacks
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := p.Room()
-	for _, other := range p.resident {
-		left -= other.needs.bytes()
-	}
+	left := p.roomLeft()
 	room := max(left, m.needs.bytes())
 	need := size.as(how).demand(m.needs.context)
 	if need.bytes() > room {

@@ -128,11 +128,17 @@ func (m loadable) as(f form) loadable {
 	return m
 }
 
+// drafterWeights returns the bytes of its drafter's weights, with the rows that it copies of the
+// model's head.
+func (m loadable) drafterWeights() int64 {
+	return m.drafter.CutFrom(m.Footprint).Weights(m.wide || m.draftsWide)
+}
+
 // demand returns what the model takes with a context of so many tokens.
 func (m loadable) demand(context int) demand {
 	drafts := m.wide || m.draftsWide
 	d := demand{
-		weights: m.Weights(m.wide) + m.drafter.CutFrom(m.Footprint).Weights(drafts),
+		weights: m.Weights(m.wide) + m.drafterWeights(),
 		text:    m.Text(context, m.wide) + m.drafter.Text(context, drafts),
 		context: context,
 		form:    m.form,

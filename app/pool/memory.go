@@ -18,6 +18,16 @@ func (p *Pool) Room() int64 {
 	return max(0, p.besideTexts()-p.CheckpointBytes())
 }
 
+// roomLeft returns how much of Room the models in memory leave, below 0 if they need more than there
+// is. The caller holds p.mu.
+func (p *Pool) roomLeft() int64 {
+	left := p.Room()
+	for _, m := range p.resident {
+		left -= m.needs.bytes()
+	}
+	return left
+}
+
 // besideTexts returns how much memory models and checkpoints may take, in bytes. Remembered texts
 // come first: their bound is small, and nothing takes them away while requests use them.
 func (p *Pool) besideTexts() int64 {

@@ -86,20 +86,16 @@ func tokenizerHash(tokens *tokenizer.Tokenizer) string {
 
 // Texts returns what the memories of texts hold, by client.
 func (p *Pool) Texts(ctx context.Context) ([]control.RememberedTexts, error) {
-	keys, err := p.db.Keys(ctx)
+	clients, err := p.textsClients(ctx)
 	if err != nil {
 		return nil, err
-	}
-	clients := map[string]storage.Key{}
-	for _, k := range keys {
-		clients[textsClient(k.ID)] = k
 	}
 	kept, err := p.texts.List()
 	list := []control.RememberedTexts{}
 	of := map[string]int{}
 	for _, k := range kept {
 		key, has := clients[k.Client]
-		if !has && k.Client != textsClient(0) {
+		if !has {
 			continue // its key is being deleted
 		}
 		i, ok := of[k.Client]
@@ -118,18 +114,25 @@ func (p *Pool) Texts(ctx context.Context) ([]control.RememberedTexts, error) {
 	return list, err
 }
 
+// textsClients returns the keys by their owners in package texts. Clients without one have the zero
+// key.
+func (p *Pool) textsClients(ctx context.Context) (map[string]storage.Key, error) {
+	keys, err := p.db.Keys(ctx)
+	clients := map[string]storage.Key{textsClient(0): {}}
+	for _, k := range keys {
+		clients[textsClient(k.ID)] = k
+	}
+	return clients, err
+}
+
 // SweepTexts removes the memories of clients whose key is gone, for a process that ended before it
 // could.
 func (p *Pool) SweepTexts(ctx context.Context) error {
-	keys, err := p.db.Keys(ctx)
+	clients, err := p.textsClients(ctx)
 	if err != nil {
 		return err
 	}
-	clients := map[string]bool{textsClient(0): true}
-	for _, k := range keys {
-		clients[textsClient(k.ID)] = true
-	}
-	gone := func(o texts.Owner) bool { return !clients[o.Client] }
+	gone := func(o texts.Owner) bool { _, has := clients[o.Client]; return !has }
 	kept, err := p.texts.List()
 	if err == nil && slices.ContainsFunc(kept, func(k texts.Kept) bool { return gone(k.Owner) }) {
 		_, err = p.texts.Forget(func(o texts.Owner, _ texts.Origin) bool { return gone(o) })
