@@ -9,9 +9,11 @@ import (
 
 // A Continued drafter goes on where a match ends: a proposal begins with all that a lookup has, and
 // a trained drafter guesses the rest, knowing the beginning. It proposes only where a lookup has
-// fewer tokens than the trained drafter could guess. Asked for fewer still, it gives the first ones. To begin with the first tokens of a long match does not pay: the
-// lookup alone proposes as many for less, and a network that was trained to go on from one token
-// gains little from more (LOG.md, 2026-11-26).
+// fewer tokens than the trained drafter could guess. Asked for fewer still, it gives the first ones.
+//
+// To begin with the first tokens of a long match does not pay: the lookup alone proposes as many for
+// less. A network that was trained to go on from one token gains little from more (LOG.md,
+// 2026-11-26).
 //
 // Its drafts are those of other drafters of the request. It keeps nothing of its own.
 type Continued struct {

@@ -109,16 +109,13 @@ func TestChainTakesTheBestTokenAtEachRow(t *testing.T) {
 						return err
 					}
 					defer one.Free(s)
-					p := one.Propose(s, []int32{last}, n)
-					got, err := mlx.Read[int32](s, p.Tokens)
+					p, got, err := proposeAfter(s, one, last, n)
 					if err != nil {
 						return err
 					}
-					var noise [][]float32
-					if temperature > 0 {
-						if noise, err = noiseOf(s, sampler, n, vocab); err != nil {
-							return err
-						}
+					noise, err := noiseOf(s, sampler, n, vocab, temperature)
+					if err != nil {
+						return err
 					}
 					want, scores, share := b.best(last, n, bias, temperature, noise)
 					if !slices.Equal(got, want) {

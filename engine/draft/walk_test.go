@@ -129,16 +129,13 @@ func TestWalkTakesTheBestCandidateAtEachRow(t *testing.T) {
 						return err
 					}
 					defer one.Free(s)
-					p := one.Propose(s, []int32{last}, n)
-					got, err := mlx.Read[int32](s, p.Tokens)
+					p, got, err := proposeAfter(s, one, last, n)
 					if err != nil {
 						return err
 					}
-					var noise [][]float32
-					if temperature > 0 {
-						if noise, err = noiseOf(s, sampler, n, vocab); err != nil {
-							return err
-						}
+					noise, err := noiseOf(s, sampler, n, vocab, temperature)
+					if err != nil {
+						return err
 					}
 					want, q := b.best(last, n, bias, temperature, noise)
 					if !slices.Equal(got, want) {
@@ -178,8 +175,21 @@ func TestWalkTakesTheBestCandidateAtEachRow(t *testing.T) {
 	}
 }
 
-// noiseOf returns the noise (n, vocab) with which sampler draws the tokens from position 1 on.
-func noiseOf(s *mlx.Scope, sampler *sample.Sampler, n, vocab int) ([][]float32, error) {
+// proposeAfter lets a draft guess n tokens after last, and reads them.
+func proposeAfter(s *mlx.Scope, d draft.Draft, last int32, n int) (p draft.Proposal, tokens []int32,
+	err error) {
+	p = d.Propose(s, []int32{last}, n)
+	tokens, err = mlx.Read[int32](s, p.Tokens)
+	return p, tokens, err
+}
+
+// noiseOf returns the noise (n, vocab) with which sampler draws the tokens from position 1 on, nil at
+// temperature 0.
+func noiseOf(s *mlx.Scope, sampler *sample.Sampler, n, vocab int,
+	temperature float64) ([][]float32, error) {
+	if temperature == 0 {
+		return nil, nil
+	}
 	ids := s.BroadcastTo(s.Arange(0, vocab, mlx.Int32), n, vocab)
 	return enginetest.ReadRows(s, s.Contiguous(sampler.AddNoise(s,
 		s.Zeros(mlx.Float32, n, vocab), ids, 1)))

@@ -53,7 +53,7 @@ func (s *Store) Would(which Which) (Amount, error) {
 }
 
 // Forget removes texts, from memory and from the files. Requests that are open now add nothing any
-// more. A file with a damaged owner is removed, because nobody knows what is in it. A file that
+// more. A file with a damaged owner is removed, because what is in it is not known. A file that
 // cannot be read at the moment stays. After an error all but what it names are gone.
 func (s *Store) Forget(which Which) (Amount, error) {
 	if s == nil {
@@ -117,7 +117,7 @@ func (s *Store) without(which Which, change func(path string, owner Owner, rest 
 			}
 		}
 		tokens := countTokens(c.list)
-		if chosen.Texts == 0 && c.damage == nil { // else nobody knows what the rest of it holds
+		if chosen.Texts == 0 && c.damage == nil { // else the rest of it is not known
 			held[path] = tokens
 			continue
 		}
