@@ -121,7 +121,7 @@ func (r *running) deleteOnlyKey(t *testing.T) {
 const remembering = `{"model":"tandem","prompt":"func sumOfSquares(list []int) int {\n","max_tokens":1000,"temperature":0,"ignore_eos":true,"stream":true}`
 
 // A run that a person resumes in the window stays its client's. A branch of a client's checkpoint is
-// remembered of nobody.
+// not remembered.
 func TestResumedRunIsRememberedOfItsClient(t *testing.T) {
 	r := start(t, Options{}, "127.0.0.1:0")
 	c := r.client(t)
@@ -162,8 +162,8 @@ func TestResumedRunIsRememberedOfItsClient(t *testing.T) {
 	}
 }
 
-// What a request of a deleted key says is remembered of nobody, whether a later key has the name or
-// not. A start removes what a process left that ended too early.
+// What a request of a deleted key says is not remembered, whether a later key has the name or not. A
+// process that ended too early leaves some. The next start removes it.
 func TestDeletedKeyIsNotRemembered(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("in flight", func(t *testing.T) {

@@ -151,8 +151,8 @@ func TestUnusableGGUFHeadIsLeftOut(t *testing.T) {
 	}
 }
 
-// spoilGGUF changes the name of a tensor in the second file of a set. Without a name it counts a layer
-// more among those that predict.
+// spoilGGUF changes the name of a tensor in the second file of a set. Without a name it counts one
+// more predicting layer.
 func spoilGGUF(t *testing.T, path, from, to string) {
 	t.Helper()
 	if to != "" {

@@ -54,8 +54,8 @@ func (a *API) Generate(w http.ResponseWriter, r *http.Request, endpoint string,
 }
 
 // Continue is Generate for a request by which a person continues a client's text. A refusal is
-// shown to the person at once, so such a run leaves no row. The text may be another client's, so
-// nobody's memory of texts gets it.
+// shown to the person at once, so such a run leaves no row. The text may be another client's, so no
+// memory of texts gets it.
 func (a *API) Continue(w http.ResponseWriter, r *http.Request, endpoint string,
 	read ReadBody) error {
 	return a.record(w, r, endpoint, nil, func(run *Run) error {

@@ -45,7 +45,7 @@ test('the time is written in minutes', () => {
     assert.equal(minutes(s), want)
 })
 
-test('the advice names the fastest drafter, and those that are about as fast', () => {
+test('the advice names the fastest drafter, and the others that are about as fast', () => {
   const of = (name: string, median: number, off = 0.1, why = ''): BenchDrafter =>
     ({ name, why, decode: { pairs: why ? 0 : 9, times: { median, low: median - off, high: median + off } } }) as BenchDrafter
   assert.equal(advice([of('a', 1.5), of('b', 2), of('c', 0, 0, 'It is damaged.')]), 'The fastest here is b, 2.00 times as fast as without drafts.')
