@@ -1,6 +1,6 @@
 """Checks that one seed gives one text, however the starter is drafted for.
 
-python drafts.py BASE_URL   (the server has a draft model: the starter in 4 bit)
+python drafts.py BASE_URL DRAFTER   (the server's drafter has this name: model, or dflash for the starter's own)
 """
 
 import sys
@@ -8,8 +8,9 @@ import sys
 from checks import check, run
 from starter import Server
 
-server = Server(sys.argv[1])
+server, trained = Server(sys.argv[1]), sys.argv[2]
 TOKENS = 40
+LEAST = {"model": 1.0, "dflash": 1.5}  # tokens of a verify forward in blocks of 8 rows, over all prompts
 PROMPTS = [
     "Correct the spelling and repeat the whole text: The quik brown fox jumps over the lazy dog. The quik brown fox runs over the lazy dog.",
     "Explain why the sky is blue.",
@@ -17,11 +18,13 @@ PROMPTS = [
 WAYS = [
     {"drafter": "ngram"},
     {"drafter": "ngram", "depth": 15},
-    {"drafter": "model"},
-    {"drafter": "model", "depth": 1},
-    {"drafter": "model", "depth": 4},
-    {"drafter": "model", "depth": 15},
-    {"drafter": "model", "depth": 4, "rollback": "snapshot"},
+    {"drafter": trained},
+    {"drafter": trained, "depth": 1},
+    {"drafter": trained, "depth": 4},
+    {"drafter": trained, "depth": 7},
+    {"drafter": trained, "depth": 15},
+    {"drafter": trained, "depth": 4, "rollback": "snapshot"},
+    {"drafter": "lookup+" + trained},
     {"drafter": "auto"},
 ]
 

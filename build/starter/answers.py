@@ -1,9 +1,12 @@
 """Lets the starter answer prompts, many at once. The drafter learns from the answers.
 
-A part is a file with the answers to ROWS prompts. It depends on its number alone.
-The temperature of each row is one of TEMPERATURES: people leave the starter at 0. An answer ends at
-its natural end, after LONGEST tokens, or where it begins to loop. One of less than SHORTEST tokens
-is dropped.
+A part has the answers to PROMPTS prompts. It depends on its number alone. Each prompt is read once and
+answered twice: at temperature 0, where people leave the starter, and at one of TEMPERATURES. An answer
+ends at its natural end, after LONGEST tokens, or where it begins to loop. One of less than SHORTEST
+tokens is dropped.
+
+The states of the target go into a file beside the answers, so that the training need not compute them
+again.
 """
 
 import functools
@@ -17,65 +20,78 @@ import numpy as np
 import torch
 
 import texts
+from dflash2 import Config
 from generate import LOOP, distinct, loop_start
 from prompts import LONGEST as LONGEST_PROMPT
 from prompts import Prompts
 from target import Cache, Target
 
-ROWS = 384  # a part
+PROMPTS = 240  # a part
+ANSWERS = 2  # to each prompt
 SLOTS, REFILL = 96, 16  # texts at once, on a CPU; free slots before prompts are read into them
 LONGEST, SHORTEST = 320, 8  # tokens of an answer
-TEMPERATURES = {0.0: 0.6, 0.8: 0.25, 1.0: 0.15}  # share of the rows
+TEMPERATURES = {0.8: 0.6, 1.0: 0.4}  # shares of the second answers
 COMPACT = 0.8  # free slots are dropped when no prompt waits and fewer than this share is in use
-LOOK = 64  # tokens that are looked at for a loop
+LOOK, LOOK_EVERY = 64, 16  # tokens that are looked at for a loop; tokens until that is done again
+RUN = 256  # tokens whose shares are summed before one of them is drawn
 NICE = 19
 
 
 class Slots:
-    """Texts that are answered at the same time. A text that ended gives its slot to the next prompt."""
+    """Texts that are answered at the same time. A text that ended gives its slot to the next prompt's.
+
+    Text t answers prompt t // ANSWERS.
+    """
 
     def __init__(self, target, prompts, temperatures, generator):
         self.target, self.prompts, self.generator = target, prompts, generator
-        self.temperatures = temperatures  # (N,)
-        self.out = [[] for _ in prompts]
-        self.waiting = list(range(len(prompts)))[::-1]
-        size = min(SLOTS if torch.get_default_device().type == "cpu" else ROWS, len(prompts))
-        self.cache = Cache(target.config, size, LONGEST_PROMPT + LONGEST)
+        self.temperatures = temperatures  # (N,) of texts
+        self.out = [[] for _ in temperatures]
+        self.states = [None for _ in temperatures]  # of texts that ended, (tokens, (taps + 1) H)
+        self.waiting = sorted(range(len(prompts)), key=lambda p: len(prompts[p]))  # like lengths are read together
+        size = min(SLOTS if torch.get_default_device().type == "cpu" else ANSWERS * PROMPTS, len(temperatures))
+        positions, width = LONGEST_PROMPT + LONGEST, (len(target.taps) + 1) * target.config.hidden_size
+        self.cache = Cache(target.config, size, positions)
+        self.rows = torch.zeros((size, positions, width), dtype=torch.bfloat16)  # the states in each slot
         self.texts = torch.full((size,), -1)  # text of each slot, -1 if it is free
         self.lengths = torch.zeros(size, dtype=torch.long)  # tokens in the cache
         self.newest = torch.zeros(size, dtype=torch.long)
 
     @torch.no_grad()
     def run(self):
-        """Returns the answers, a list of lists of ids."""
+        """Returns (the answers, lists of ids, and the states of each text)."""
         while self.waiting or (self.texts >= 0).any():
             free = (self.texts < 0).nonzero().flatten().tolist()
-            if self.waiting and len(free) >= min(REFILL, len(self.waiting)):
+            if self.waiting and len(free) >= min(REFILL, ANSWERS * len(self.waiting)):
                 self.fill(free)
             self.compact()
-            logits = self.target.step(self.newest, self.lengths, self.cache)
+            every = torch.arange(len(self.texts))
+            logits, self.rows[every, self.lengths] = self.target.step(self.newest, self.lengths, self.cache)
             self.lengths = torch.where(self.texts < 0, self.lengths, self.lengths + 1)
-            self.take(torch.arange(len(self.texts)), logits)
-        return self.out
+            self.take(every, logits)
+        return self.out, self.states
 
     def fill(self, slots):
         """Reads the next prompts into free slots."""
-        slots = slots[: len(self.waiting)]
-        texts = [self.waiting.pop() for _ in slots]
-        lengths = torch.tensor([len(self.prompts[t]) for t in texts])
-        tokens = torch.zeros(len(texts), int(lengths.max()), dtype=torch.long)
-        for row, t in enumerate(texts):
-            tokens[row, : len(self.prompts[t])] = torch.tensor(self.prompts[t])
-        slots = torch.tensor(slots)
-        logits = self.target.prefill(tokens, lengths, self.cache, slots)
-        self.texts[slots], self.lengths[slots] = torch.tensor(texts), lengths
-        self.take(slots, logits)
+        count = min(len(slots) // ANSWERS, len(self.waiting))
+        prompts = [self.waiting.pop() for _ in range(count)]
+        slots = torch.tensor(slots[: count * ANSWERS]).view(count, ANSWERS)
+        lengths = torch.tensor([len(self.prompts[p]) for p in prompts])
+        tokens = torch.zeros(count, int(lengths.max()), dtype=torch.long)
+        for row, p in enumerate(prompts):
+            tokens[row, : len(self.prompts[p])] = torch.tensor(self.prompts[p])
+        logits, states = self.target.prefill(tokens, lengths, self.cache, slots)
+        for n, each in enumerate(slots.T):
+            self.rows[each, : tokens.shape[1]] = states
+            self.texts[each], self.lengths[each] = torch.tensor(prompts) * ANSWERS + n, lengths
+            self.take(each, logits)
 
     def compact(self):
         """Drops free slots when no prompt waits."""
         keep = (self.texts >= 0).nonzero().flatten()
         if not self.waiting and len(keep) < COMPACT * len(self.texts) and len(keep):
             self.cache.keep(keep)
+            self.rows = self.rows[keep].clone()
             self.texts, self.lengths, self.newest = self.texts[keep], self.lengths[keep], self.newest[keep]
 
     def take(self, slots, logits):
@@ -88,8 +104,9 @@ class Slots:
                 continue
             ids = self.out[t]
             ids.append(token)
-            loops = len(ids) % LOOK == 0 and distinct(ids[-LOOK:]) < LOOP
+            loops = len(ids) >= LOOK and len(ids) % LOOK_EVERY == 0 and distinct(ids[-LOOK:]) < LOOP
             if token == self.target.config.eos_token_id or len(ids) == LONGEST or loops:
+                self.states[t] = self.rows[slot, : self.lengths[slot]].cpu().clone()
                 self.texts[slot], self.lengths[slot] = -1, 0
 
 
@@ -98,10 +115,19 @@ def choose(logits, temperatures, generator):
     chosen = logits.argmax(-1)
     hot = (temperatures > 0).nonzero().flatten()
     if len(hot):
-        sums = (logits[hot] / temperatures[hot, None]).softmax(-1).cumsum(-1)
-        at = torch.rand(len(hot), 1, generator=generator) * sums[:, -1:]
-        chosen[hot] = torch.searchsorted(sums, at).flatten().clamp(max=logits.shape[1] - 1)
+        shares = (logits[hot] / temperatures[hot, None]).softmax(-1).view(len(hot), -1, RUN)
+        run, left = pick(shares.sum(-1), torch.rand(len(hot), generator=generator))
+        token, _ = pick(shares[torch.arange(len(hot)), run], left)
+        chosen[hot] = run * RUN + token
     return chosen
+
+
+def pick(shares, at):
+    """Returns (the column of each row of shares (B, n) where their sum reaches at (B,), what is left of at there)."""
+    sums = shares.cumsum(-1)
+    column = (sums < at[:, None]).sum(-1).clamp(max=shares.shape[1] - 1)
+    rows = torch.arange(len(shares))
+    return column, at - sums[rows, column] + shares[rows, column]
 
 
 def usable(ids):
@@ -114,7 +140,7 @@ def usable(ids):
 def draw(prompts, number):
     """Returns the prompts of a part, a list of (ids, kind), from prompts, and the generator that goes on."""
     rng = np.random.default_rng(number)
-    return [prompts.draw(rng) for _ in range(ROWS)], rng
+    return [prompts.draw(rng) for _ in range(PROMPTS)], rng
 
 
 class Drawn:
@@ -126,9 +152,9 @@ class Drawn:
 
     def of(self, number):
         """Returns what draw returns. The generator goes another way."""
-        if (number + 1) * ROWS > len(self.kinds):
-            raise SystemExit(f"prompts were drawn for {len(self.kinds) // ROWS} parts; draw more with --stage prompts")
-        drawn = range(number * ROWS, (number + 1) * ROWS)
+        if (number + 1) * PROMPTS > len(self.kinds):
+            raise SystemExit(f"prompts were drawn for {len(self.kinds) // PROMPTS} parts; draw more with --stage prompts")
+        drawn = range(number * PROMPTS, (number + 1) * PROMPTS)
         ids = [self.tokens[self.starts[i] : self.starts[i + 1]].tolist() for i in drawn]
         return list(zip(ids, self.kinds[drawn.start : drawn.stop].tolist())), np.random.default_rng(number)
 
@@ -146,7 +172,7 @@ def write_prompts(path, prompts, parts, log=print):
 
 
 def part(target, drawn, rng, number):
-    """Makes one part of prompts that draw returned.
+    """Makes one part of prompts that draw returned. Returns (its arrays, the states of its texts).
 
     tokens      (all tokens,) uint16: each prompt with its answer, one after the other
     starts      (N + 1,) where each text begins in tokens
@@ -155,18 +181,22 @@ def part(target, drawn, rng, number):
     temperatures (N,)
     counts      JSON: answers, those that loop, those that were dropped
     """
-    temperatures = rng.choice(list(TEMPERATURES), ROWS, p=list(TEMPERATURES.values())).astype(np.float32)
+    temperatures = np.zeros((len(drawn), ANSWERS), np.float32)
+    temperatures[:, 1:] = rng.choice(list(TEMPERATURES), (len(drawn), ANSWERS - 1), p=list(TEMPERATURES.values()))
+    temperatures = temperatures.flatten()
     generator = torch.Generator(torch.get_default_device()).manual_seed(number)
     slots = Slots(target, [ids for ids, _ in drawn], torch.tensor(temperatures), generator)
-    out = slots.run()
-    rows, counts = [], {"answers": ROWS, "looping": 0, "dropped": 0}
-    for (ids, kind), more, temperature in zip(drawn, out, temperatures):
+    out, found = slots.run()
+    rows, states, counts = [], [], {"answers": len(out), "looping": 0, "dropped": 0}
+    for t, (more, temperature) in enumerate(zip(out, temperatures)):
+        ids, kind = drawn[t // ANSWERS]
         length, loops = usable(more)
         counts["looping"] += loops
         if length < SHORTEST:
             counts["dropped"] += 1
             continue
         rows.append((ids + more[:length], len(ids), kind, temperature))
+        states.append(found[t])
     return {
         "tokens": np.concatenate([np.array(r[0], np.uint16) for r in rows]),
         "starts": np.cumsum([0] + [len(r[0]) for r in rows]),
@@ -174,7 +204,17 @@ def part(target, drawn, rng, number):
         "kinds": np.array([r[2] for r in rows]),
         "temperatures": np.array([r[3] for r in rows]),
         "counts": json.dumps(counts),
-    }
+    }, states
+
+
+def write_states(path, starts, states):
+    """Writes states of texts into one array, bfloat16 as uint16, a row for each token. The row of a text's last token
+    is 0 if the target did not read it."""
+    out = np.lib.format.open_memmap(path, "w+", np.uint16, (int(starts[-1]), states[0].shape[1]))
+    for first, last, rows in zip(starts, starts[1:], states):
+        rows = rows[: last - first].view(torch.uint16).numpy()
+        out[first : first + len(rows)] = rows
+    out.flush()
 
 
 def parts(folder):
@@ -187,13 +227,18 @@ def count(path):
         return int(value["starts"][-1] - value["prompts"].sum()), json.loads(str(value["counts"]))
 
 
+def states_of(path):
+    """Returns the path of the states of the part at path."""
+    return path.removesuffix(".npz") + ".npy"
+
+
 def start(folder, tokenizer, held_out):
     """Prepares a process that writes parts."""
     global maker  # of this process
     os.nice(NICE - os.nice(0))
     torch.set_num_threads(1)
     prompts = Prompts(texts.documents()[held_out], tokenizer, held_out)
-    maker = Target(folder, LONGEST_PROMPT + LONGEST), functools.partial(draw, prompts)
+    maker = Target(folder, Config.target_layer_ids, LONGEST_PROMPT + LONGEST), functools.partial(draw, prompts)
 
 
 class Here:
@@ -201,7 +246,7 @@ class Here:
 
     def __init__(self, target, drawn):
         global maker
-        maker = Target(target, LONGEST_PROMPT + LONGEST), drawn.of
+        maker = Target(target, Config.target_layer_ids, LONGEST_PROMPT + LONGEST), drawn.of
 
     def submit(self, call, *args):
         done = Future()
@@ -218,7 +263,9 @@ def ensure(folder, number):
     if not os.path.exists(path):
         made = os.path.join(folder, f".part{number:05}.npz")
         target, drawn = maker
-        np.savez_compressed(made, **part(target, *drawn(number), number))
+        arrays, states = part(target, *drawn(number), number)
+        write_states(states_of(path), arrays["starts"], states)
+        np.savez_compressed(made, **arrays)
         os.replace(made, path)
     return count(path)
 

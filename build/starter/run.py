@@ -14,8 +14,9 @@ it. The packages are those of build/pocket/requirements.txt, and the training lo
 build/pocket.
 
 With --device cuda a GPU answers and learns, also on a machine without the texts. The stage export
-runs on a CPU. After an interruption the next run continues from the last save. To begin from nothing, remove the
-cache folder ($TANDEM_CACHE).
+runs on a CPU. The target's states take 16 GB of the cache for a million answered tokens. After an
+interruption the next run continues from the last save. To begin from nothing, remove the cache folder
+($TANDEM_CACHE).
 """
 
 import argparse
@@ -49,7 +50,7 @@ def arguments():
     parser.add_argument("--cache", default=os.environ.get("TANDEM_CACHE"), help="folder of answers and states (%(default)s)")
     parser.add_argument("--out", default=os.path.join(HERE, "..", "..", "models", "starter", "drafter"), help="the drafter's folder (%(default)s)")
     parser.add_argument("--stage", choices=["all", *STAGES], default="all", help="do only this (%(default)s)")
-    parser.add_argument("--tokens", type=int, default=3_000_000, help="answered tokens to learn from (%(default)s)")
+    parser.add_argument("--tokens", type=int, default=1_050_000, help="answered tokens to learn from (%(default)s)")
     parser.add_argument("--draw", type=int, default=60, help="parts whose prompts the stage prompts draws (%(default)s)")
     parser.add_argument("--held-out", type=int, default=60_000, help="answered tokens to measure on (%(default)s)")
     parser.add_argument("--minutes", type=float, default=240, help="training time in all, of busy cores (%(default)s)")
@@ -79,6 +80,9 @@ class Recipe:
 
     def folder(self, name):
         return os.path.join(self.args.cache, name)
+
+    def target(self):
+        return Target(self.args.starter, Config.target_layer_ids)
 
     def prompts(self):
         drawn = Prompts(documents()[False], self.tokenizer, False)
@@ -122,7 +126,7 @@ class Recipe:
 
     def drafter(self):
         os.nice(answers.NICE - os.nice(0))
-        target, texts = Target(self.args.starter), drafter.Texts(self.folder("answers"), self.args.parts)
+        target, texts = self.target(), drafter.Texts(self.folder("answers"), self.args.parts)
         model, path = self.fresh()
         if not os.path.exists(path):
             model.start(target, texts.batch(0)[1][:4])
@@ -133,7 +137,7 @@ class Recipe:
         export.drafter(self.trained(), self.args.out)
 
     def acceptance(self):
-        model, target, texts = self.trained(), Target(self.args.starter), drafter.Texts(self.folder("held-out"))
+        model, target, texts = self.trained(), self.target(), drafter.Texts(self.folder("held-out"))
         for rows in (4, 8):
             acceptance.report(model, target, texts, rows, log)
 

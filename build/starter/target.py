@@ -58,7 +58,7 @@ def library(source):
     made = os.path.join(tempfile.gettempdir(), f"tandem-{os.getuid()}-{name}")
     if not os.path.exists(made):
         part = f"{made}.{os.getpid()}"
-        subprocess.run(["c++", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", "-o", part, path], check=True)
+        subprocess.run(["c++", "-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-shared", "-fPIC", "-o", part, path], check=True)
         os.replace(part, made)
     return ctypes.CDLL(made)
 
@@ -88,8 +88,9 @@ def attend_cache(q, k, v, ends):
 
 
 class Target:
-    def __init__(self, folder, positions=2048):
+    def __init__(self, folder, taps=(), positions=2048):
         c = self.config = config(folder)
+        self.taps = taps  # layers
         stored = load_file(os.path.join(folder, "model.safetensors"))
         device = torch.get_default_device()
         take = lambda *names: torch.cat([stored.pop(name + ".weight") for name in names]).bfloat16().to(device)
@@ -117,17 +118,18 @@ class Target:
     def unembed(self, hidden):
         return F.linear(hidden, self.embedding)
 
-    def hidden(self, tokens, positions, attend, taps=(), tap=None):
-        """Returns the states under the head (B, n, H) of tokens (B, n) at positions (B, n).
+    def states(self, tokens, positions, attend):
+        """Returns the states of tokens (B, n) at positions (B, n): what the layers in taps put out, and what
+        comes under the head, joined: (B, n, (taps + 1) H).
 
         attend(layer, q, k, v) returns what the queries (B, heads, n, D) attend, given new keys and
-        values (B, KV heads, n, D). tap(layer, x) takes the outputs of the layers in taps.
+        values (B, KV heads, n, D).
         """
         c = self.config
         B, n = tokens.shape
         cos, sin = self.cos[positions][:, None], self.sin[positions][:, None]
         heads, kv, dim = c.num_attention_heads, c.num_key_value_heads, c.head_dim
-        x = self.embed(tokens)
+        x, found = self.embed(tokens), []
         for i, w in enumerate(self.layers):
             y = F.linear(rms_norm(x, w["input_norm"], c.rms_norm_eps), w["qkv"]).view(B, n, heads + 2 * kv, dim).transpose(1, 2)
             qk = rotate(y[:, : heads + kv], cos, sin)
@@ -135,22 +137,9 @@ class Target:
             x = x + F.linear(y.transpose(1, 2).reshape(B, n, -1), w["o"])
             gate, up = F.linear(rms_norm(x, w["mlp_norm"], c.rms_norm_eps), w["gate_up"]).chunk(2, dim=-1)
             x = x + F.linear(F.silu(gate) * up, w["down"])
-            if i in taps:
-                tap(i, x)
-        return rms_norm(x, self.norm, c.rms_norm_eps)
-
-    def read(self, tokens, taps=()):
-        """Returns (states under the head, taps joined) of whole texts (B, L), causally."""
-        found = {}
-        groups = self.config.num_attention_heads // self.config.num_key_value_heads
-
-        def attend(i, q, k, v):
-            k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))
-            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-
-        positions = torch.arange(tokens.shape[1]).expand(len(tokens), -1)
-        hidden = self.hidden(tokens, positions, attend, taps, found.__setitem__)
-        return hidden, torch.cat([found[i] for i in taps], dim=-1) if taps else None
+            if i in self.taps:
+                found.append(x)
+        return torch.cat([*found, rms_norm(x, self.norm, c.rms_norm_eps)], dim=-1)
 
     @torch.no_grad()
     def scales(self, tokens):
@@ -163,29 +152,33 @@ class Target:
             k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))
             return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
-        self.hidden(tokens, torch.arange(tokens.shape[1]).expand(len(tokens), -1), attend)
+        self.states(tokens, torch.arange(tokens.shape[1]).expand(len(tokens), -1), attend)
         return found
 
     def prefill(self, tokens, lengths, cache, rows):
-        """Fills rows of cache with texts (B, L), which end at lengths (B,). Returns the logits after each, (B, V)."""
+        """Fills rows of cache with texts (B, L), which end at lengths (B,). Text i goes into each of rows[i].
+
+        Returns (the logits after each, (B, V), the states).
+        """
         groups = self.config.num_attention_heads // self.config.num_key_value_heads
         L = tokens.shape[1]
 
         def attend(i, q, k, v):
-            cache.k[i][rows, :, :, :L], cache.v[i][rows, :, :L] = k.transpose(2, 3), v
+            for each in rows.T:
+                cache.k[i][each, :, :, :L], cache.v[i][each, :, :L] = k.transpose(2, 3), v
             k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))
             return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
         positions = torch.arange(L).expand(len(tokens), -1)
-        hidden = self.hidden(tokens, positions, attend)
-        return self.unembed(hidden[torch.arange(len(tokens)), lengths - 1])
+        states = self.states(tokens, positions, attend)
+        return self.unembed(states[torch.arange(len(tokens)), lengths - 1, -self.config.hidden_size :]), states
 
     def step(self, tokens, lengths, cache):
-        """Takes one more token (B,) for each text of lengths (B,) tokens. Returns the logits after it, (B, V)."""
+        """Takes one more token (B,) for each text of lengths (B,) tokens. Returns (the logits after it, (B, V), its
+        states, (B, (taps + 1) H))."""
         c = self.config
         rows, ends = torch.arange(len(tokens)), lengths + 1
-        groups = c.num_attention_heads // c.num_key_value_heads
-        sizes = [ctypes.c_int64(n) for n in (len(tokens), c.num_key_value_heads, groups, cache.positions)]
+        sizes = [ctypes.c_int64(n) for n in (len(tokens), c.num_key_value_heads, cache.positions)]
 
         def attend(i, q, k, v):
             cache.k[i][rows, :, :, lengths], cache.v[i][rows, :, lengths] = k[:, :, 0], v[:, :, 0]
@@ -197,5 +190,5 @@ class Target:
             self.library.attend(*(ctypes.c_void_p(a.data_ptr()) for a in arrays), *sizes)
             return y.bfloat16()[:, :, None]
 
-        hidden = self.hidden(tokens[:, None], lengths[:, None], attend)
-        return self.unembed(hidden[:, 0])
+        states = self.states(tokens[:, None], lengths[:, None], attend)[:, 0]
+        return self.unembed(states[:, -c.hidden_size :]), states
