@@ -86,3 +86,32 @@ func TestStarterIsWhatItsCardSays(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 }
+
+// The starter's drafter is embedded, known by the starter's file, and has the form that its card
+// says.
+func TestStarterHasADrafterOfItsOwn(t *testing.T) {
+	path := starter.InCheckout()
+	name := models.BuiltInDrafter(path)
+	if name != models.StarterDrafter {
+		t.Fatalf("the drafter of %q is %q; run `go run ./build setup` where PyPI can be reached",
+			path, name)
+	}
+	thread, err := mlx.NewThread(mlx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer thread.Close()
+	b, err := models.Load(t.Context(), thread, path, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	d, err := models.LoadDrafter(t.Context(), b, name, models.DrafterSettings{}, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.Block == nil || d.Block.BlockSize() != 8 || d.Info.FileBytes > 24e6 {
+		t.Errorf("it is %+v with %d bytes", d.Block, d.Info.FileBytes)
+	}
+}

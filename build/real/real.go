@@ -42,7 +42,7 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	err = errors.Join(
 		t.Step("starter: test what its card says",
 			t.Command(ctx, "go", "test", "-tags", "real", "./models", "-run", "TestStarter")),
-		t.served(ctx), t.quantized(ctx),
+		t.served(ctx), t.quantized(ctx), t.paired(ctx),
 		t.check(ctx, t.python, "kill.py", t.program, "0"),
 		t.check(ctx, t.python, "kill.py", t.program, "8"))
 	fmt.Fprintf(b.Out, "test real: %s\n", setup.Seconds(time.Since(start)))
@@ -69,10 +69,10 @@ func newTier(ctx context.Context, b *setup.Builder) (t *tier, err error) {
 
 // served runs the checks that share one server.
 func (t *tier) served(ctx context.Context) error {
-	return t.serve(ctx, nil, func(url string) error {
+	return t.serve(ctx, []string{"--drafter", t.drafter}, func(url string) error {
 		return errors.Join(
 			t.check(ctx, t.python, "chats.py", url),
-			t.check(ctx, t.python, "drafts.py", url),
+			t.check(ctx, t.python, "drafts.py", url, "model"),
 			t.check(ctx, t.python, "forms.py", url),
 			t.check(ctx, t.scorer, "scores.py", url, t.drafter))
 	})
@@ -80,8 +80,14 @@ func (t *tier) served(ctx context.Context) error {
 
 // quantized runs the check of drafts with keys and values of 4 bits.
 func (t *tier) quantized(ctx context.Context) error {
-	return t.serve(ctx, []string{"--kv-bits", "4"},
-		func(url string) error { return t.check(ctx, t.python, "drafts.py", url) })
+	return t.serve(ctx, []string{"--drafter", t.drafter, "--kv-bits", "4"},
+		func(url string) error { return t.check(ctx, t.python, "drafts.py", url, "model") })
+}
+
+// paired runs the check of drafts with the drafter that the starter has by itself.
+func (t *tier) paired(ctx context.Context) error {
+	return t.serve(ctx, nil,
+		func(url string) error { return t.check(ctx, t.python, "drafts.py", url, "dflash") })
 }
 
 // serve calls run with the address of a server that has flags. What the server logs as an error is one
@@ -89,7 +95,7 @@ func (t *tier) quantized(ctx context.Context) error {
 func (t *tier) serve(ctx context.Context, flags []string, run func(url string) error) error {
 	var log bytes.Buffer
 	s, err := program.StartServerLogging(ctx, t.Builder, &log, t.program,
-		append([]string{"--model", "starter", "--drafter", t.drafter}, flags...)...)
+		append([]string{"--model", "starter"}, flags...)...)
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, log.String())
 	}

@@ -27,7 +27,7 @@ def accepted(drafter, target, text, rows):
     for anchors in torch.arange(prompt, len(ids) - rows + 1).split(BLOCKS):
         at = anchors[:, None] + torch.arange(1, rows)
         labels, before = tokens[0, at], tokens[0, at - 1]
-        states = drafter.hidden(target, taps, tokens, anchors[None], torch.ones_like(anchors)[None], rows)[0, :, 1:]
+        states = drafter.hidden(target, taps, tokens, anchors[None], torch.ones_like(anchors)[None], rows)[0, :, 1:].contiguous()
         logits = F.linear(states, head)  # (A, rows - 1, n)
         if c.selector_rank:
             # The token before is the right one wherever the drafts so far are: others do not count.
