@@ -30,16 +30,8 @@ func TestStarterIsWhatItsCardSays(t *testing.T) {
 		t.Errorf("it is %s with %d parameters and a context of %d, kind %q, %q", s.Architecture,
 			s.Parameters, s.ContextLength, s.Kind, s.NoChat())
 	}
-	thread, err := mlx.NewThread(mlx.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer thread.Close()
-	b, err := models.Load(t.Context(), thread, path, models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := loadStarter(t, path)
+	thread := b.Thread()
 	// its temperature, under any name
 	copied := filepath.Join(t.TempDir(), "other.gguf")
 	if err := os.Symlink(path, copied); err != nil {
@@ -96,16 +88,7 @@ func TestStarterHasADrafterOfItsOwn(t *testing.T) {
 		t.Fatalf("the drafter of %q is %q; run `go run ./build setup` where PyPI can be reached",
 			path, name)
 	}
-	thread, err := mlx.NewThread(mlx.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer thread.Close()
-	b, err := models.Load(t.Context(), thread, path, models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := loadStarter(t, path)
 	d, err := models.LoadDrafter(t.Context(), b, name, models.DrafterSettings{}, models.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -114,4 +97,19 @@ func TestStarterHasADrafterOfItsOwn(t *testing.T) {
 	if d.Block == nil || d.Block.BlockSize() != 8 || d.Info.FileBytes > 24e6 {
 		t.Errorf("it is %+v with %d bytes", d.Block, d.Info.FileBytes)
 	}
+}
+
+// loadStarter loads the starter for a test, which need not close it.
+func loadStarter(t *testing.T, path string) *models.Bundle {
+	thread, err := mlx.NewThread(mlx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { thread.Close() })
+	b, err := models.Load(t.Context(), thread, path, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
 }
