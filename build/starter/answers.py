@@ -1,5 +1,10 @@
 """Lets the starter answer prompts, many at once. The drafter learns from the answers.
 
+A folder's name says where its prompts come from:
+
+    answers, held-out       the texts of the machine, and those of them that no drafter learns from
+    chats, held-out-chats   the starter itself, as questions.py has it
+
 A part has the answers to PROMPTS prompts. It depends on its number alone. Each prompt is read once and
 answered twice: at temperature 0, where people leave the starter, and at one of TEMPERATURES. An answer
 ends at its natural end, after LONGEST tokens, or where it begins to loop. One of less than SHORTEST
@@ -24,6 +29,7 @@ from dflash2 import Config
 from generate import LOOP, distinct, loop_start
 from prompts import LONGEST as LONGEST_PROMPT
 from prompts import Prompts
+from questions import Questions
 from target import Cache, Target
 
 PROMPTS = 240  # a part
@@ -40,17 +46,17 @@ NICE = 19
 class Slots:
     """Texts that are answered at the same time. A text that ended gives its slot to the next prompt's.
 
-    Text t answers prompt t // ANSWERS.
+    Text t answers prompt t // each, for which len(temperatures) is a multiple of len(prompts).
     """
 
-    def __init__(self, target, prompts, temperatures, generator):
-        self.target, self.prompts, self.generator = target, prompts, generator
-        self.temperatures = temperatures  # (N,) of texts
+    def __init__(self, target, prompts, temperatures, generator, longest=LONGEST):
+        self.target, self.prompts, self.generator, self.longest = target, prompts, generator, longest
+        self.temperatures, self.each = temperatures, len(temperatures) // len(prompts)  # (N,) of texts
         self.out = [[] for _ in temperatures]
         self.states = [None for _ in temperatures]  # of texts that ended, (tokens, (taps + 1) H)
         self.waiting = sorted(range(len(prompts)), key=lambda p: len(prompts[p]))  # like lengths are read together
         size = min(SLOTS if torch.get_default_device().type == "cpu" else ANSWERS * PROMPTS, len(temperatures))
-        positions, width = LONGEST_PROMPT + LONGEST, (len(target.taps) + 1) * target.config.hidden_size
+        positions, width = LONGEST_PROMPT + longest, (len(target.taps) + 1) * target.config.hidden_size
         self.cache = Cache(target.config, size, positions)
         self.rows = torch.zeros((size, positions, width), dtype=torch.bfloat16)  # the states in each slot
         self.texts = torch.full((size,), -1)  # text of each slot, -1 if it is free
@@ -62,7 +68,7 @@ class Slots:
         """Returns (the answers, lists of ids, and the states of each text)."""
         while self.waiting or (self.texts >= 0).any():
             free = (self.texts < 0).nonzero().flatten().tolist()
-            if self.waiting and len(free) >= min(REFILL, ANSWERS * len(self.waiting)):
+            if self.waiting and len(free) >= min(REFILL, self.each * len(self.waiting)):
                 self.fill(free)
             self.compact()
             every = torch.arange(len(self.texts))
@@ -73,9 +79,9 @@ class Slots:
 
     def fill(self, slots):
         """Reads the next prompts into free slots."""
-        count = min(len(slots) // ANSWERS, len(self.waiting))
+        count = min(len(slots) // self.each, len(self.waiting))
         prompts = [self.waiting.pop() for _ in range(count)]
-        slots = torch.tensor(slots[: count * ANSWERS]).view(count, ANSWERS)
+        slots = torch.tensor(slots[: count * self.each]).view(count, self.each)
         lengths = torch.tensor([len(self.prompts[p]) for p in prompts])
         tokens = torch.zeros(count, int(lengths.max()), dtype=torch.long)
         for row, p in enumerate(prompts):
@@ -83,7 +89,7 @@ class Slots:
         logits, states = self.target.prefill(tokens, lengths, self.cache, slots)
         for n, each in enumerate(slots.T):
             self.rows[each, : tokens.shape[1]] = states
-            self.texts[each], self.lengths[each] = torch.tensor(prompts) * ANSWERS + n, lengths
+            self.texts[each], self.lengths[each] = torch.tensor(prompts) * self.each + n, lengths
             self.take(each, logits)
 
     def compact(self):
@@ -105,7 +111,7 @@ class Slots:
             ids = self.out[t]
             ids.append(token)
             loops = len(ids) >= LOOK and len(ids) % LOOK_EVERY == 0 and distinct(ids[-LOOK:]) < LOOP
-            if token == self.target.config.eos_token_id or len(ids) == LONGEST or loops:
+            if token == self.target.config.eos_token_id or len(ids) == self.longest or loops:
                 self.states[t] = self.rows[slot, : self.lengths[slot]].cpu().clone()
                 self.texts[slot], self.lengths[slot] = -1, 0
 
@@ -177,7 +183,7 @@ def part(target, drawn, rng, number):
     tokens      (all tokens,) uint16: each prompt with its answer, one after the other
     starts      (N + 1,) where each text begins in tokens
     prompts     (N,) tokens of each prompt
-    kinds       (N,) names of prompts.SHARES
+    kinds       (N,) names of prompts.SHARES, or questions.KIND
     temperatures (N,)
     counts      JSON: answers, those that loop, those that were dropped
     """
@@ -232,21 +238,32 @@ def states_of(path):
     return path.removesuffix(".npz") + ".npy"
 
 
-def start(folder, tokenizer, held_out):
-    """Prepares a process that writes parts."""
+def drawing(name, tokenizer, target):
+    """Returns the function that draws the prompts of a part, for the folder of this name."""
+    held_out = name.startswith("held-out")
+    if not name.endswith("chats"):
+        return functools.partial(draw, Prompts(texts.documents()[held_out], tokenizer, held_out))
+    questions = Questions(tokenizer, held_out)
+    return lambda number: questions.draw(number, PROMPTS, lambda *asked: Slots(target, *asked).run()[0])
+
+
+def start(target, tokenizer, name):
+    """Prepares a process that writes parts. target is the starter's folder."""
     global maker  # of this process
     os.nice(NICE - os.nice(0))
     torch.set_num_threads(1)
-    prompts = Prompts(texts.documents()[held_out], tokenizer, held_out)
-    maker = Target(folder, Config.target_layer_ids, LONGEST_PROMPT + LONGEST), functools.partial(draw, prompts)
+    target = Target(target, Config.target_layer_ids, LONGEST_PROMPT + LONGEST)
+    maker = target, drawing(name, tokenizer, target)
 
 
 class Here:
     """Makes parts in this process, in the form of a pool of processes: a GPU has one."""
 
-    def __init__(self, target, drawn):
+    def __init__(self, target, tokenizer, folder):
         global maker
-        maker = Target(target, Config.target_layer_ids, LONGEST_PROMPT + LONGEST), drawn.of
+        target = Target(target, Config.target_layer_ids, LONGEST_PROMPT + LONGEST)
+        name, drawn = os.path.basename(folder), folder + "-prompts.npz"
+        maker = target, Drawn(drawn).of if os.path.exists(drawn) else drawing(name, tokenizer, target)
 
     def submit(self, call, *args):
         done = Future()
@@ -270,20 +287,20 @@ def ensure(folder, number):
     return count(path)
 
 
-def write(target, tokenizer, folder, tokens, processes, held_out=False, log=print):
+def write(target, tokenizer, folder, tokens, processes, log=print):
     """Writes parts into folder until they hold tokens answered tokens. Parts already there count.
 
     Each process has one thread: two such processes write more than one of two threads. They run at
     the lowest priority. A GPU writes in this process, from prompts that write_prompts left beside the
-    folder. target is the starter's folder.
+    folder, if it did. target is the starter's folder.
     """
     os.makedirs(folder, exist_ok=True)
     have, totals, began, before = 0, {}, time.monotonic(), sum(count(p)[0] for p in parts(folder))
     if torch.get_default_device().type == "cpu":
         fresh = multiprocessing.get_context("spawn")  # torch's threads don't live through a fork
-        pool = ProcessPoolExecutor(processes, fresh, start, (target, tokenizer, held_out))
+        pool = ProcessPoolExecutor(processes, fresh, start, (target, tokenizer, os.path.basename(folder)))
     else:
-        pool, processes = Here(target, Drawn(folder + "-prompts.npz")), 0
+        pool, processes = Here(target, tokenizer, folder), 0
     try:
         number, waiting = 0, []
         while have < tokens:

@@ -114,10 +114,12 @@ def block(name, c):
 class Texts:
     """Batches from the parts that answers.write wrote. A batch depends on its number and the parts alone."""
 
-    def __init__(self, folder, parts=None):
+    def __init__(self, folders, parts=None):
+        """Reads all folders, or the first parts of the first one."""
         self.texts = []  # (tokens, length of the prompt, states)
         self.kinds, self.temperatures = [], []
-        for path in answers.parts(folder)[:parts]:
+        paths = [path for folder in folders for path in answers.parts(folder)]
+        for path in paths[:parts]:
             states = np.load(answers.states_of(path), mmap_mode="r")
             with np.load(path) as part:
                 tokens, starts = part["tokens"], part["starts"]

@@ -2,7 +2,8 @@
 
     prompts     draws the prompts of parts ahead, for a machine without the texts; only if it is named
     answers     lets the starter answer prompts from the texts of this machine
-    held-out    the same, from texts that no drafter learns from
+    chats       lets it write questions and answer them
+    held-out    does both once more, with texts and questions that no drafter learns from
     drafter     trains the drafter on the answers, into the cache
     export      writes it into --out
     acceptance  measures tokens per verify of the drafter, before it is packed
@@ -41,7 +42,7 @@ from prompts import Prompts
 from target import Target
 from texts import documents
 
-STAGES = ["prompts", "answers", "held-out", "drafter", "export", "acceptance"]
+STAGES = ["prompts", "answers", "chats", "held-out", "drafter", "export", "acceptance"]
 
 
 def arguments():
@@ -50,13 +51,14 @@ def arguments():
     parser.add_argument("--cache", default=os.environ.get("TANDEM_CACHE"), help="folder of answers and states (%(default)s)")
     parser.add_argument("--out", default=os.path.join(HERE, "..", "..", "models", "starter", "drafter"), help="the drafter's folder (%(default)s)")
     parser.add_argument("--stage", choices=["all", *STAGES], default="all", help="do only this (%(default)s)")
-    parser.add_argument("--tokens", type=int, default=1_050_000, help="answered tokens to learn from (%(default)s)")
+    parser.add_argument("--tokens", type=int, default=1_050_000, help="answered tokens to learn from, on texts of the machine (%(default)s)")
+    parser.add_argument("--chats", type=int, default=600_000, help="the same, on questions of the starter (%(default)s)")
     parser.add_argument("--draw", type=int, default=60, help="parts whose prompts the stage prompts draws (%(default)s)")
-    parser.add_argument("--held-out", type=int, default=60_000, help="answered tokens to measure on (%(default)s)")
+    parser.add_argument("--held-out", type=int, default=60_000, help="answered tokens to measure on, of each (%(default)s)")
     parser.add_argument("--minutes", type=float, default=240, help="training time in all, of busy cores (%(default)s)")
     parser.add_argument("--head", type=int, default=16384, help="tokens that can be guessed (%(default)s)")
     parser.add_argument("--rank", type=int, default=Config.selector_rank, help="of the selector (%(default)s)")
-    parser.add_argument("--parts", type=int, help="parts of the answers to learn from (all)")
+    parser.add_argument("--parts", type=int, help="parts of the answers to learn from, without chats (all)")
     parser.add_argument("--first", action="store_true", help="a first DFlash, without convolutions and selector, for comparison")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the training (%(default)s)")
@@ -88,11 +90,21 @@ class Recipe:
         drawn = Prompts(documents()[False], self.tokenizer, False)
         answers.write_prompts(self.folder("answers-prompts.npz"), drawn, self.args.draw, log)
 
+    def write(self, name, tokens):
+        answers.write(self.args.starter, self.tokenizer, self.folder(name), tokens, self.args.processes, log)
+
     def answers(self):
-        answers.write(self.args.starter, self.tokenizer, self.folder("answers"), self.args.tokens, self.args.processes, log=log)
+        self.write("answers", self.args.tokens)
+
+    def chats(self):
+        self.write("chats", self.args.chats)
 
     def held_out(self):
-        answers.write(self.args.starter, self.tokenizer, self.folder("held-out"), self.args.held_out, self.args.processes, True, log)
+        self.write("held-out", self.args.held_out)
+        self.write("held-out-chats", self.args.held_out)
+
+    def texts(self, *names, parts=None):
+        return drafter.Texts([self.folder(name) for name in names], parts)
 
     def form(self):
         """Returns (the config asked for, its name in the cache)."""
@@ -105,7 +117,7 @@ class Recipe:
         """Returns the ids of the most frequent tokens of answers, ascending. They are chosen once."""
         path = self.folder(f"head{self.args.head}.pt")
         if not os.path.exists(path):
-            counts = torch.tensor(drafter.Texts(self.folder("answers")).counts(Config.vocab_size))
+            counts = torch.tensor(self.texts("answers", "chats").counts(Config.vocab_size))
             order = counts.argsort(descending=True, stable=True)[: self.args.head]
             log(f"a head of {self.args.head} tokens has {counts[order].sum() / counts.sum():.4f} of the answered ones")
             torch.save(order.sort().values, path)
@@ -126,7 +138,7 @@ class Recipe:
 
     def drafter(self):
         os.nice(answers.NICE - os.nice(0))
-        target, texts = self.target(), drafter.Texts(self.folder("answers"), self.args.parts)
+        target, texts = self.target(), self.texts("answers", "chats", parts=self.args.parts)
         model, path = self.fresh()
         if not os.path.exists(path):
             model.start(target, texts.batch(0)[1][:4])
@@ -137,7 +149,7 @@ class Recipe:
         export.drafter(self.trained(), self.args.out)
 
     def acceptance(self):
-        model, target, texts = self.trained(), self.target(), drafter.Texts(self.folder("held-out"))
+        model, target, texts = self.trained(), self.target(), self.texts("held-out", "held-out-chats")
         for rows in (4, 8):
             acceptance.report(model, target, texts, rows, log)
 
