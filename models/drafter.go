@@ -152,6 +152,7 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 	defer c.close()
 	d := &Drafter{thread: target.thread}
 	err = c.build(d.thread, cfg.Quantization, opts, func(w *nn.Weights) error {
+		w.Direct = true // a block has few rows
 		err := n.build(d, w, text, target.Model.(*model), settings)
 		if err == nil {
 			err = w.Err()

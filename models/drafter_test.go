@@ -245,7 +245,7 @@ func TestCutHeadSaysTheSameOfItsTokens(t *testing.T) {
 			}
 			for i, got := range logits[1] {
 				want := logits[0][i/len(ids)*260+int(ids[i%len(ids)])]
-				if !(math.Abs(float64(got-want)) < 1e-4) {
+				if !(math.Abs(float64(got-want)) < 0.01) { // rows of a plain head may be held in 8 bits
 					t.Fatalf("%s %v: row %d says %g of token %d, want %g", c.name, c.of, i/len(ids),
 						got, ids[i%len(ids)], want)
 				}

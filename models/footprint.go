@@ -112,10 +112,14 @@ func (f *Footprint) addHead(c *checkpoint, names sanitize) {
 }
 
 // CutFrom returns the footprint of a drafter with the rows that it copies of the head of its target.
-func (f Footprint) CutFrom(target Footprint) Footprint {
+// wide: the target computes in float32.
+func (f Footprint) CutFrom(target Footprint, wide bool) Footprint {
 	row := target.head
 	if row == (headRow{}) { // unpacked in float32, or not known
 		row = headRow{floats: 4 * f.cut.Width, elements: f.cut.Width}
+	}
+	if bytes := nn.PackedRow(int(f.cut.Width)); wide && !target.gpu && row.packed == 0 && bytes > 0 {
+		row = headRow{packed: bytes}
 	}
 	f.Packed += f.cut.Rows * row.packed
 	f.Floats += f.cut.Rows * row.floats
@@ -230,6 +234,7 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 // addNetwork adds what the drafter of a config.json keeps of a text, and what unpacking it changes.
 func (f *Footprint) addNetwork(n *network, c *checkpoint, text []byte, cfg *config) (err error) {
 	w := nn.NewChecks(c, cfg.Quantization)
+	w.Direct = true
 	if f.layers, err = n.kept(text); err == nil {
 		err = n.measure(w, text)
 	}

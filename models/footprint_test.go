@@ -128,6 +128,7 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 		return dir
 	}
 	plain := enginetest.TinyModel(t, "llama")
+	wide := map[string]any{"hidden_size": 64}
 	large := map[string]any{"intermediate_size": 4096} // else memory is mostly rounding
 	for _, c := range []struct {
 		name, target, dir string
@@ -140,12 +141,13 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 		{"DFlash 2 in 4 bits", plain, enginetest.TinyDFlash2(t, 259, []int{0, 2}, large), false, 4},
 		{"DSpark in 4 bits", plain, enginetest.TinyDSpark(t, 259, []int{0, 2}, large), false, 4},
 		{"a head in 4 bits", plain, enginetest.TinyHead(t, large), false, 4},
-		{"stored in 8 bits", plain, packedDrafter(t), false, 0},
-		{"stored in 8 bits, wanted in 4", plain, packedDrafter(t), false, 4},
+		{"stored in 8 bits", plain, packedDrafter(t, 8), false, 0},
+		{"stored in 8 bits, wanted in 4", plain, packedDrafter(t, 8), false, 4},
 		{"a model", plain, plain, false, 0},
 		{"a model in 4 bits", plain, enginetest.TinyModel(t, "llama", large), false, 4},
 		{"a cut head", plain, cut(enginetest.TinyDrafter(t, nil)), false, 0},
 		{"a cut head in 4 bits", plain, cut(enginetest.TinyDrafter(t, large)), false, 4},
+		{"a cut wide head", enginetest.TinyModel(t, "llama", wide), cut(enginetest.TinyDrafter(t, wide)), false, 0},
 		{"a cut packed head", packed, cut(enginetest.TinyDrafter(t, forPacked)), false, 0},
 		{"a cut unpacked head", packed, cut(enginetest.TinyDrafter(t, forPacked)), true, 0},
 	} {
@@ -175,7 +177,7 @@ func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f = f.PackedIn(c.bits).CutFrom(target.Footprint)
+			f = f.PackedIn(c.bits).CutFrom(target.Footprint, true)
 			// What is taken includes a table of angles, which is no weight.
 			if got := f.Weights(true); got > d.Info.Bytes || got < d.Info.Bytes-1<<10 ||
 				got > taken || float64(got) < 0.97*float64(taken) {

@@ -35,7 +35,8 @@ type Options struct {
 
 	// Unpack holds quantized weights in float32, if the model computes in float32 on the CPU. They
 	// take more memory there, and products with them a fraction of the time. Those of a GGUF file
-	// are exactly the file's.
+	// are exactly the file's. A drafter's matrices of 4 and 8 bits stay packed on Linux, where a
+	// product of our own reads their few bits.
 	Unpack bool
 
 	// Bits packs the plain matrices of a drafter as it is loaded: 4 or 8, 0 = none. It guesses a little

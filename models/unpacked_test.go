@@ -1,12 +1,14 @@
 package models_test
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
 	"tandem/models"
 )
 
@@ -71,21 +73,30 @@ func TestUnpackNeedsFloat32(t *testing.T) {
 	}
 }
 
-// packedDrafter writes a DFlash drafter in 8 bits.
-func packedDrafter(t *testing.T) string {
+// packedDrafter writes a DFlash drafter in so many bits.
+func packedDrafter(t *testing.T, bits int) string {
 	t.Helper()
 	return enginetest.TinyDrafter(t, map[string]any{
-		"quantization": map[string]any{"group_size": 32, "bits": 8}})
+		"quantization": map[string]any{"group_size": 32, "bits": bits}})
 }
 
 // TestUnpackedDrafter loads a DFlash drafter packed and unpacked. The logits of its blocks are the
-// same up to rounding, and its weights take the predicted memory.
+// same up to rounding, and its weights take the predicted memory. Where products take it as it is
+// packed, it stays so.
 func TestUnpackedDrafter(t *testing.T) {
 	th := enginetest.NewThread(t)
-	b, dir := loadTiny(t, th, "llama"), packedDrafter(t)
+	b := loadTiny(t, th, "llama")
 	defer b.Close()
+	for _, bits := range []int{4, 6, 8} {
+		t.Run(fmt.Sprint(bits), func(t *testing.T) { loadBothForms(t, th, b, bits) })
+	}
+}
+
+func loadBothForms(t *testing.T, th *mlx.Thread, b *models.Bundle, bits int) {
+	dir := packedDrafter(t, bits)
+	direct := mlx.PackedMatMulTakes(mlx.Quantization{GroupSize: 32, Bits: bits, Mode: "affine"})
 	f, err := models.MeasureDrafter(dir)
-	if err != nil || !f.Unpacks() {
+	if err != nil || f.Unpacks() == direct {
 		t.Fatalf("its footprint unpacks: %t, %v", f.Unpacks(), err)
 	}
 	var logits [2][]float32
@@ -100,7 +111,7 @@ func TestUnpackedDrafter(t *testing.T) {
 			want = f.Unpacked().Weights(true)
 		}
 		// Info.Bytes includes a table of angles, which is no weight.
-		if got := d.Info.Bytes; d.Info.Unpacked != unpack || got < want || got > want+1<<10 {
+		if got := d.Info.Bytes; d.Info.Unpacked != (unpack && !direct) || got < want || got > want+1<<10 {
 			t.Errorf("unpacked %t, its weights take %d bytes, want %d", d.Info.Unpacked, got, want)
 		}
 		logits[i] = draftOnce(t, th, b.Model, d.Block)

@@ -106,7 +106,7 @@ func TestKeyOfBoundedLayersTellsWhatRestores(t *testing.T) {
 // The drafter of a model may be held in another form at the next load, while the model itself is held
 // as before. What it restores then has other bits, and another key.
 func TestKeyOfBoundedLayersTellsTheFormOfTheDrafter(t *testing.T) {
-	packed := map[string]any{"quantization": map[string]any{"group_size": 32, "bits": 4}}
+	packed := map[string]any{"quantization": map[string]any{"group_size": 32, "bits": 6}}
 	for _, c := range []struct {
 		name   string
 		fields map[string]any

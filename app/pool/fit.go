@@ -131,7 +131,7 @@ func (m loadable) as(f form) loadable {
 // drafterWeights returns the bytes of its drafter's weights, with the rows that it copies of the
 // model's head.
 func (m loadable) drafterWeights() int64 {
-	return m.drafter.CutFrom(m.Footprint).Weights(m.wide || m.draftsWide)
+	return m.drafter.CutFrom(m.Footprint, m.wide).Weights(m.wide || m.draftsWide)
 }
 
 // demand returns what the model takes with a context of so many tokens.

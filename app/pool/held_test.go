@@ -151,7 +151,7 @@ func TestDtypeCountsFromTheNextLoad(t *testing.T) {
 func TestDrafterIsHeldInFloat32WhereItFits(t *testing.T) {
 	dir, drafter := quantizedModel(t), enginetest.TinyDrafter(t, map[string]any{
 		"num_target_layers": nil, "vocab_size": 128, "quantization": map[string]any{
-			"group_size": 32, "bits": 4},
+			"group_size": 32, "bits": 6},
 		"dflash_config": map[string]any{"mask_token_id": 127, "target_layer_ids": []int{0, 1}}})
 	f := measured(t, dir)
 	d, err := models.MeasureDrafter(drafter)

@@ -52,6 +52,9 @@ func (w *Weights) latentMaps(path string, spec LatentSpec) (embedQ, unembedOut *
 func (w *Weights) splitLatentMaps(path string, spec LatentSpec) (keys, values matrix) {
 	s, rows := w.scope, spec.Nope+spec.Value
 	m := w.asStored(path, spec.Rank, spec.Heads*rows, spec.Rank)
+	if m.direct {
+		w.addUnpacking(path, int64(spec.Heads*rows)*int64(spec.Rank)) // its parts are stacks
+	}
 	weight, q := m.weight, m.quantization
 	if m.packed() {
 		if q.Mode != "affine" || spec.Nope%q.GroupSize != 0 {

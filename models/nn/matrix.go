@@ -18,6 +18,7 @@ type matrix struct {
 	wide           bool       // the scales are float32 and the rows are not
 	global         *mlx.Array // packed: (out), a factor of the outputs, or nil
 	few            *fewRows   // nil = MLX's own product
+	direct         bool       // packed: mlx.PackedMatMul takes it on a CPU, so it is not unpacked
 }
 
 func (m *matrix) packed() bool { return m.scales != nil }
@@ -27,6 +28,9 @@ func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	if m.packed() {
 		if m.few.takes(m, x.Dim(0)) {
 			return m.few.matmul(s, x, m)
+		}
+		if m.direct && s.PackedMatMulFits(x, m.scales, m.quantization) {
+			return s.PackedMatMul(x, m.weight, m.scales, m.biases, m.quantization)
 		}
 		y := s.QuantizedMatMul(m.operand(s, x), m.weight, m.scales, m.biases, m.quantization)
 		return m.result(s, y, x, m.global)
@@ -106,7 +110,7 @@ func (w *Weights) stored(path string, in int, shape ...int) matrix {
 
 // held returns a matrix in the form that memory is to have.
 func (w *Weights) held(m matrix) matrix {
-	if w.Unpack && !w.stopped() {
+	if w.Unpack && !m.direct && !w.stopped() {
 		return m.unpacked(w.scope)
 	}
 	return m
@@ -140,9 +144,11 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 		return matrix{weight: w.float(path+".weight", shape...)}
 	}
 	w.packed.add(q, n)
-	biases, _ := w.src.Info(w.names[path+".biases"]) // empty if the mode has none
-	w.unpacking.add(n, weight, scales, biases)
-	if src, ok := w.src.(exactSource); ok && w.Unpack && !w.stopped() {
+	direct := w.Direct && len(shape) == 2 && mlx.PackedMatMulTakes(q)
+	if !direct {
+		w.addUnpacking(path, n)
+	}
+	if src, ok := w.src.(exactSource); ok && w.Unpack && !direct && !w.stopped() {
 		if a, ok := src.LoadExact(w.scope, weight.Name); ok {
 			w.info(path + ".biases") // which are not read
 			return matrix{weight: a}
@@ -158,6 +164,7 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 		global:       w.globalFactor(path, q, lead),
 		quantization: q,
 		few:          w.fewRows,
+		direct:       direct,
 	}
 	if q.Mode != "affine" {
 		m.scales = w.load(path+".scales", foreignScales, groups)
@@ -173,6 +180,17 @@ func (w *Weights) asStored(path string, in int, shape ...int) matrix {
 	w.made.addFloats(scales)
 	w.unpacking.Floats += scales.Size()
 	return m
+}
+
+// addUnpacking notes that the packed matrix of n elements at path may be held unpacked.
+func (w *Weights) addUnpacking(path string, n int64) {
+	var tensors []mlx.TensorInfo
+	for _, end := range []string{".weight", ".scales", ".biases"} { // not all modes have biases
+		if info, ok := w.src.Info(w.names[path+end]); ok {
+			tensors = append(tensors, info)
+		}
+	}
+	w.unpacking.add(n, tensors...)
 }
 
 // packGroup returns the elements of a group in which a matrix is packed. It is 0 for experts, and where
@@ -195,7 +213,8 @@ func (w *Weights) packedTo(m matrix, n int64) matrix {
 	q := mlx.Quantization{GroupSize: group, Bits: w.Bits, Mode: "affine"}
 	packed, scales, biases := w.scope.Quantize(m.weight, q)
 	w.packed.add(q, n)
-	return matrix{weight: packed, scales: scales, biases: biases, quantization: q}
+	return matrix{weight: packed, scales: scales, biases: biases, quantization: q,
+		direct: w.Direct && mlx.PackedMatMulTakes(q)}
 }
 
 // packing returns how the module at path is packed, whose weight and scales have these types and

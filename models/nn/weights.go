@@ -38,6 +38,7 @@ type Weights struct {
 	Dtype   mlx.Dtype // of floating weights in memory; zero = as stored
 	FewRows bool      // use the kernel for few rows with packed matrices; takes a GPU
 	Unpack  bool      // hold packed matrices unpacked; takes a Dtype of float32
+	Direct  bool      // but leave packed what mlx.PackedMatMul takes
 	NoHead  bool      // an embedding model: its head is not read and may be missing
 	Bits    int       // pack plain matrices in so many bits; 0 = hold them as stored
 
