@@ -54,7 +54,8 @@ func (s *Store) Would(which Which) (Amount, error) {
 
 // Forget removes texts, from memory and from the files. Requests that are open now add nothing any
 // more. A file with a damaged owner is removed, because what is in it is not known. A file that
-// cannot be read at the moment stays. After an error all but what it names are gone.
+// cannot be read at the moment stays. After an error, everything is gone but what the error
+// names.
 func (s *Store) Forget(which Which) (Amount, error) {
 	if s == nil {
 		return Amount{}, nil
