@@ -92,7 +92,9 @@ func TestUnpackedDrafter(t *testing.T) {
 	}
 }
 
+// loadBothForms is TestUnpackedDrafter for a drafter of so many bits.
 func loadBothForms(t *testing.T, th *mlx.Thread, b *models.Bundle, bits int) {
+	t.Helper()
 	dir := packedDrafter(t, bits)
 	direct := mlx.PackedMatMulTakes(mlx.Quantization{GroupSize: 32, Bits: bits, Mode: "affine"})
 	f, err := models.MeasureDrafter(dir)

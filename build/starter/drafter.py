@@ -115,7 +115,7 @@ class Texts:
     """Batches from the parts that answers.write wrote. A batch depends on its number and the parts alone."""
 
     def __init__(self, folders, parts=None):
-        """Reads all folders, or the first parts of the first one."""
+        """Reads the parts of all folders, or as many of the first ones."""
         self.texts = []  # (tokens, length of the prompt, states)
         self.kinds, self.temperatures = [], []
         paths = [path for folder in folders for path in answers.parts(folder)]
