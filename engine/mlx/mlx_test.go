@@ -3,6 +3,7 @@ package mlx
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,31 @@ func TestShapeErrorArrivesAndNextCallWorks(t *testing.T) {
 		}
 		return err
 	})
+}
+
+func TestAsStridedStaysInsideTheArray(t *testing.T) {
+	th := newThread(t)
+	view := func(offset int, shape, strides []int) (got []float32, err error) {
+		err = th.Do(t.Context(), func(s *Scope) error {
+			a := New(s, []float32{0, 1, 2, 3, 4, 5}, 3, 2)
+			got, err = Read[float32](s, s.Contiguous(s.AsStrided(a, offset, shape, strides)))
+			return err
+		})
+		return got, err
+	}
+	// Each row and the one before it.
+	got, err := view(2, []int{2, 2, 2}, []int{2, -2, 1})
+	if want := []float32{2, 3, 0, 1, 4, 5, 2, 3}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("the view is %v, %v, want %v", got, err, want)
+	}
+	for _, test := range []struct {
+		offset         int
+		shape, strides []int
+	}{{1, []int{3}, []int{-1}}, {4, []int{3}, []int{1}}, {0, []int{4}, []int{2}}} {
+		if got, err := view(test.offset, test.shape, test.strides); err == nil {
+			t.Errorf("%+v: the view is %v, want an error", test, got)
+		}
+	}
 }
 
 func TestPanicBecomesError(t *testing.T) {

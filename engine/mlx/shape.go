@@ -3,6 +3,11 @@ package mlx
 // #include "mlx/c/mlx.h"
 import "C"
 
+import (
+	"fmt"
+	"unsafe"
+)
+
 // Reshape gives the elements a new shape; one extent may be -1 (mlx_reshape).
 func (s *Scope) Reshape(a *Array, shape ...int) *Array {
 	if !s.ready(a) {
@@ -49,6 +54,30 @@ func (s *Scope) BroadcastTo(a *Array, shape ...int) *Array {
 	var d dims
 	r := s.new()
 	return s.done(r, C.mlx_broadcast_to(&r.c, a.c, d.set(shape), C.size_t(len(shape)), s.stream))
+}
+
+// AsStrided returns a view of a's elements in order: the element at offset first, and the next along
+// each axis so many elements on as strides says. Strides may be negative or 0 (mlx_as_strided). A view
+// beyond the elements is refused, which MLX would read.
+func (s *Scope) AsStrided(a *Array, offset int, shape, strides []int) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	var d dims
+	steps := make([]C.int64_t, len(strides))
+	first, last := offset, offset
+	for i, stride := range strides {
+		steps[i] = C.int64_t(stride)
+		first += min(stride*(shape[i]-1), 0)
+		last += max(stride*(shape[i]-1), 0)
+	}
+	if first < 0 || last >= a.Size() {
+		s.Fail(fmt.Errorf("mlx: a view of elements %d to %d of %d", first, last, a.Size()))
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_as_strided(&r.c, a.c, d.set(shape), C.size_t(len(shape)),
+		unsafe.SliceData(steps), C.size_t(len(steps)), C.size_t(offset), s.stream))
 }
 
 // Concat joins arrays along an axis (mlx_concatenate_axis). It returns a single array itself.

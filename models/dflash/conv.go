@@ -31,8 +31,7 @@ func (c *blockConv) before(s *mlx.Scope, x *mlx.Array) (y, kernels *mlx.Array) {
 	rows, h := x.Dim(0), x.Dim(1)
 	added := s.Reshape(c.projection.Forward(s, x), rows, 2, c.kernel, c.groups, 1)
 	base := s.Reshape(c.base, 1, 2, c.kernel, c.groups, h/c.groups)
-	kernels = s.Add(base, added) // (rows, 2, K, groups, H / groups)
-	both := s.Split(kernels, 2, 1)
+	both := s.Split(s.Add(base, added), 2, 1) // (rows, 1, K, groups, H / groups) each
 	return c.convolve(s, x, both[0]), both[1]
 }
 
@@ -42,21 +41,12 @@ func (c *blockConv) after(s *mlx.Scope, x, kernels *mlx.Array) *mlx.Array {
 }
 
 // convolve returns the sum over taps t of kernels[i, t] x[i-t], where nothing stands before row 0.
+// All taps of all rows are one view of x after rows of zeros: each operation costs a small model as
+// much as its arithmetic.
 func (c *blockConv) convolve(s *mlx.Scope, x, kernels *mlx.Array) *mlx.Array {
 	rows, h := x.Dim(0), x.Dim(1)
-	taps := s.Split(s.Reshape(kernels, rows, c.kernel, h), c.kernel, 1) // (rows, 1, H) each
-	var sum *mlx.Array
-	for t := range min(c.kernel, rows) {
-		shifted := x
-		if t > 0 {
-			shifted = s.Concat(0, s.Zeros(x.Dtype(), t, h), s.Slice(x, 0, 0, rows-t))
-		}
-		part := s.Mul(s.Reshape(taps[t], rows, h), shifted)
-		if sum == nil {
-			sum = part
-		} else {
-			sum = s.Add(sum, part)
-		}
-	}
-	return sum
+	padded := s.Concat(0, s.Zeros(x.Dtype(), c.kernel-1, h), x)
+	seen := s.AsStrided(padded, (c.kernel-1)*h, // of row 0
+		[]int{rows, 1, c.kernel, c.groups, h / c.groups}, []int{h, 0, -h, h / c.groups, 1})
+	return s.Reshape(s.Sum(s.Mul(kernels, seen), 2, false), rows, h)
 }
