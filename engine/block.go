@@ -119,8 +119,10 @@ func (b *block) commit(s *mlx.Scope, read []Token) (kept []int32, err error) {
 	return kept, nil
 }
 
-// release frees what was held for the round.
-func (b *block) release() {
+// release frees what was held for the round, which may have failed.
+func (b *block) release(s *mlx.Scope, failed bool) {
 	b.before.free()
-	b.sampler.Release()
+	if failed {
+		b.sampler.Release(s)
+	}
 }

@@ -22,8 +22,8 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 	b := &block{task: t, carried: t.carried()}
 	var read []Token
 	var cost time.Duration
-	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
-		defer b.release()
+	err := e.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
+		defer func() { b.release(s, err != nil) }()
 		syncs, start, inC := e.thread.Syncs(), time.Now(), s.TimeInC()
 		current := mlx.New(s, t.tokens[len(t.tokens)-1:], 1)
 		t.observe(s, current, len(t.tokens))

@@ -24,11 +24,10 @@ type Sampler struct {
 	ids *mlx.Array // (V) int32 of those, ascending
 }
 
-// held is noise that several draws of one scope share.
+// held is noise that draws share, also those of later rounds.
 type held struct {
-	scope  *mlx.Scope // nil = none
 	pos, n int
-	rows   *mlx.Array // (n, V), of the scope
+	rows   *mlx.Array // (n, V), kept; nil = none
 }
 
 // New makes a sampler for a prompt. Params must have passed Check.
@@ -88,6 +87,9 @@ func (m *Sampler) AddNoise(s *mlx.Scope, scores, tokens *mlx.Array, pos int) *ml
 	if m.params.Greedy() {
 		return scores
 	}
+	if m.of != nil {
+		return m.of.AddNoise(s, scores, s.Take(m.ids, tokens, 0), pos)
+	}
 	return s.Add(scores, s.TakeAlong(m.noise(s, draws, pos, scores.Dim(0)), tokens, -1))
 }
 
@@ -99,18 +101,31 @@ func (m *Sampler) Tempered(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return s.Mul(x, s.Scalar(1/m.params.Temperature, mlx.Float32))
 }
 
-// Hold makes the noise of n positions from pos on once. Until Release all draws there in s share
-// it, proposals and the target's own tokens. It returns what evaluations in s have to keep: nothing
-// for greedy requests.
+// Hold makes the noise of n positions from pos on once. Draws there share it, proposals and the
+// target's own tokens, and so do later rounds: what a rejected draft leaves is the noise of the next
+// one. It returns what evaluations in s have to keep: nothing for greedy requests.
 func (m *Sampler) Hold(s *mlx.Scope, pos, n int) []*mlx.Array {
 	if m.params.Greedy() {
 		return nil
 	}
-	m.held = held{scope: s, pos: pos, n: n, rows: m.noise(s, draws, pos, n)}
-	return []*mlx.Array{m.held.rows}
+	var rows []*mlx.Array
+	from, old := pos, m.held
+	if end := old.pos + old.n; old.rows != nil && pos >= old.pos && pos < end {
+		from = min(end, pos+n)
+		rows = append(rows, s.Slice(old.rows, 0, pos-old.pos, from-old.pos))
+	}
+	if more := pos + n - from; more > 0 {
+		rows = append(rows, m.makeNoise(s, draws, from, more))
+	}
+	m.Release(s)
+	all := s.Concat(0, rows...)
+	if s.Err() == nil {
+		m.held = held{pos: pos, n: n, rows: s.Keep(all)}
+	}
+	return m.Held()
 }
 
-// Held returns the shared noise, for evaluations in its scope.
+// Held returns the shared noise, for evaluations that do not draw with it yet.
 func (m *Sampler) Held() []*mlx.Array {
 	if m.held.rows == nil {
 		return nil
@@ -118,17 +133,33 @@ func (m *Sampler) Held() []*mlx.Array {
 	return []*mlx.Array{m.held.rows}
 }
 
-// Release drops the shared noise.
-func (m *Sampler) Release() { m.held = held{} }
+// Release drops the shared noise. Call it where a round failed, which may not have computed it.
+func (m *Sampler) Release(s *mlx.Scope) {
+	if m.held.rows != nil {
+		s.Adopt(m.held.rows)
+	}
+	m.held = held{}
+}
 
-// noise returns the Gumbel noise (n, V) of positions pos, pos+1, ...
+// noise returns the Gumbel noise (n, V) of positions pos, pos+1, ... It drops shared noise that they
+// have passed.
 func (m *Sampler) noise(s *mlx.Scope, u use, pos, n int) *mlx.Array {
 	if m.of != nil {
 		return s.Take(m.of.noise(s, u, pos, n), m.ids, 1)
 	}
-	if h := m.held; u == draws && h.scope == s && pos >= h.pos && pos+n <= h.pos+h.n {
-		return s.Slice(h.rows, 0, pos-h.pos, pos-h.pos+n)
+	if h := m.held; u == draws && h.rows != nil && pos >= h.pos {
+		if pos+n <= h.pos+h.n {
+			return s.Slice(h.rows, 0, pos-h.pos, pos-h.pos+n)
+		}
+		if pos >= h.pos+h.n {
+			m.Release(s)
+		}
 	}
+	return m.makeNoise(s, u, pos, n)
+}
+
+// makeNoise computes what noise returns.
+func (m *Sampler) makeNoise(s *mlx.Scope, u use, pos, n int) *mlx.Array {
 	x := m.uniform(s, u, pos, n, m.vocab)
 	return s.Neg(s.Log(s.Neg(s.Log(x))))
 }
@@ -235,6 +266,9 @@ func (m *Sampler) Arrays() []*mlx.Array {
 
 // Free releases the sampler's arrays.
 func (m *Sampler) Free() {
+	if m.held.rows != nil {
+		m.held.rows.Free()
+	}
 	m.seen.Free()
 	m.counts.Free()
 	m.bias.Free()
