@@ -14,7 +14,7 @@ func (e *Engine) plan(active []*task, alone bool) {
 	defer func() {
 		for _, t := range active {
 			if t.decoding() {
-				t.countChoice()
+				e.countChoice(t)
 			}
 		}
 	}()
@@ -70,7 +70,7 @@ func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 	t.prospects = prospects
 	asked = -1
 	r := t.req.Speculation
-	if r.Depth == nil && !r.Exact {
+	if t.adaptive() {
 		var err error
 		if alone {
 			t.choice, err = e.selectorFor(t).Next(t.course, t.tokens, prospects)

@@ -176,17 +176,24 @@ func (t *task) countRound(drafted int) {
 	t.stats.Arms = append(t.stats.Arms, arm)
 }
 
-// countChoice counts why drafters do not draft in the round that was chosen.
-func (t *task) countChoice() {
+// countChoice counts why drafters that the request wants do not draft in the round that was chosen.
+// Where it fixes the depth, the first one with a guess drafts, and none is found slower.
+func (e *Engine) countChoice(t *task) {
 	for i, p := range t.prospects {
 		switch d := &t.stats.Drafters[i]; {
-		case t.drafts[i] == nil || i == t.choice.Arm && t.choice.Depth > 0:
+		case t.drafts[i] == nil || !e.wanted(t, e.opts.Drafters[i]):
+		case i == t.choice.Arm && t.choice.Depth > 0:
 		case p.Limit == 0:
 			d.Idle++
-		default:
+		case t.adaptive():
 			d.Slower++
 		}
 	}
+}
+
+// adaptive reports whether measurements choose who drafts in a round, and how much.
+func (t *task) adaptive() bool {
+	return t.req.Speculation.Depth == nil && !t.req.Speculation.Exact
 }
 
 // countAccepted counts the draft at index i of the last round, which is emitted.

@@ -162,9 +162,10 @@ func TestRejectionFollowsTheDistribution(t *testing.T) {
 	}
 }
 
-// The test holds the noise, and uses it beyond its hold and in another scope. The tokens equal
-// those without a hold.
+// The test holds the noise, and uses it beyond its hold and in other scopes. The tokens equal those
+// without a hold.
 func TestHoldKeepsTheTokens(t *testing.T) {
+	th := newThread(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	const vocab, n = 40, 4
 	logits := randomRows(rng, n, vocab)
@@ -185,7 +186,7 @@ func TestHoldKeepsTheTokens(t *testing.T) {
 			}
 		}
 	}
-	onThread(t, func(s *mlx.Scope) error {
+	do(t, th, func(s *mlx.Scope) error {
 		held := m.Hold(s, 7, n)
 		check(s)
 		if err := s.AsyncEval(held...); err != nil {
@@ -194,18 +195,11 @@ func TestHoldKeepsTheTokens(t *testing.T) {
 		check(s)
 		return s.Err()
 	})
-	onThread(t, func(s *mlx.Scope) error { check(s); return s.Err() })
-	for _, next := range []struct{ pos, n int }{{7, n}, {9, 2}, {9, n}, {10, 2}, {6, n}} {
-		onThread(t, func(s *mlx.Scope) error {
-			m.Hold(s, next.pos, next.n)
-			if rows := m.Held()[0].Dim(0); rows != next.n {
-				t.Errorf("%d rows are held, want %d", rows, next.n)
-			}
-			check(s)
-			return s.Err()
-		})
+	do(t, th, func(s *mlx.Scope) error { check(s); return s.Err() })
+	for _, next := range []struct{ pos, n int }{{7, n}, {9, 1}, {9, n}, {10, 2}, {6, n}} {
+		do(t, th, func(s *mlx.Scope) error { m.Hold(s, next.pos, next.n); check(s); return s.Err() })
 	}
-	onThread(t, func(s *mlx.Scope) error {
+	do(t, th, func(s *mlx.Scope) error {
 		m.Hold(s, 7, n)
 		m.Release(s)
 		if m.Held() != nil {
@@ -221,4 +215,62 @@ func TestHoldKeepsTheTokens(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Rows of noise that a round left are not made again. The test replaces them by zeros.
+func TestHoldTakesTheRowsThatAreLeft(t *testing.T) {
+	th := newThread(t)
+	const vocab = 40
+	for _, test := range []struct{ pos, n, left, rows int }{
+		{7, 4, 4, 4}, {9, 1, 2, 2}, {9, 4, 2, 4}, {10, 1, 1, 1}, {11, 3, 0, 3}, {6, 3, 0, 3},
+	} {
+		m := New(nil, Params{Temperature: 1}, 11, vocab, nil)
+		do(t, th, func(s *mlx.Scope) error { m.Hold(s, 7, 4); return s.Err() })
+		m.held.rows.Free()
+		do(t, th, func(s *mlx.Scope) error {
+			m.held.rows = s.Keep(s.Zeros(mlx.Float32, 4, vocab))
+			rows := m.Hold(s, test.pos, test.n)[0]
+			zeros := s.Sum(s.AsType(s.Equal(rows, s.Scalar(0, mlx.Float32)), mlx.Int32), 1, false)
+			got, err := mlx.Read[int32](s, zeros)
+			want := make([]int32, test.rows)
+			for i := range test.left {
+				want[i] = vocab
+			}
+			if err == nil && !slices.Equal(got, want) {
+				t.Errorf("%d rows from %d on have %d zeros each, want %d", test.n, test.pos, got, want)
+			}
+			m.Free()
+			return err
+		})
+	}
+}
+
+// A temperature and penalties of any size leave numbers that a token can be drawn from.
+func TestExtremeParamsLeaveADistribution(t *testing.T) {
+	th := newThread(t)
+	const vocab, only = 40, 23
+	logits := randomRows(rand.New(rand.NewPCG(7, 8)), 1, vocab)
+	allowed := make([]bool, vocab)
+	allowed[only] = true
+	for _, p := range []Params{
+		{Temperature: 1e46}, {Temperature: math.MaxFloat64, TopP: 0.5, MinP: 0.1},
+		{Temperature: 0.5, TopP: 0.9, PresencePenalty: -math.MaxFloat32},
+		{Temperature: 1e-5, TopK: 3, FrequencyPenalty: math.MaxFloat32, PresencePenalty: math.MaxFloat32},
+		{Temperature: 0.5, LogitBias: map[int32]float32{3: math.MaxFloat32, only: -math.MaxFloat32}},
+	} {
+		if err := p.Check(vocab); err != nil {
+			t.Fatal(err)
+		}
+		do(t, th, func(s *mlx.Scope) error {
+			m := New(s, p, 5, vocab, []int32{1, 2})
+			defer m.Free()
+			m.Observe(s, mlx.New(s, []int32{1, 1, only}, 3))
+			got, err := mlx.Read[int32](s, m.Draw(s, mlx.New(s, logits, 1, vocab),
+				mlx.New(s, allowed, 1, vocab), 3))
+			if err == nil && got[0] != only {
+				t.Errorf("%+v draws token %d, which is not allowed", p, got[0])
+			}
+			return err
+		})
+	}
 }

@@ -52,6 +52,21 @@ func (p Params) Check(vocab int) error {
 	return nil
 }
 
+// Numbers beyond these limits act as the limit: the distribution changes no more, and float32 would
+// overflow.
+const (
+	maxTemperature = 1e6
+	maxAddend      = 1e4 // of penalties and biases, of either sign
+)
+
+// bounded returns the parameters within their limits.
+func (p Params) bounded() Params {
+	p.Temperature = min(p.Temperature, maxTemperature)
+	p.PresencePenalty = min(max(p.PresencePenalty, -maxAddend), maxAddend)
+	p.FrequencyPenalty = min(max(p.FrequencyPenalty, -maxAddend), maxAddend)
+	return p
+}
+
 // minTemperature is where sampling becomes greedy. Below it the likeliest token wins anyway, and
 // logits divided by it overflow float32.
 const minTemperature = 1e-6

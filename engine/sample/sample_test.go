@@ -11,16 +11,29 @@ import (
 	"tandem/engine/mlx"
 )
 
-func onThread(t *testing.T, fn func(*mlx.Scope) error) {
+// newThread starts a CPU thread that ends with the test.
+func newThread(t *testing.T) *mlx.Thread {
 	t.Helper()
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer th.Close()
+	t.Cleanup(func() { th.Close() })
+	return th
+}
+
+// do runs fn on the thread and fails the test on an error.
+func do(t *testing.T, th *mlx.Thread, fn func(*mlx.Scope) error) {
+	t.Helper()
 	if err := th.Do(context.Background(), fn); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// onThread runs fn on a thread of its own.
+func onThread(t *testing.T, fn func(*mlx.Scope) error) {
+	t.Helper()
+	do(t, newThread(t), fn)
 }
 
 // reference processes logits in plain Go, in float64, straight from the

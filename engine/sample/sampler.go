@@ -32,7 +32,7 @@ type held struct {
 
 // New makes a sampler for a prompt. Params must have passed Check.
 func New(s *mlx.Scope, p Params, seed uint64, vocab int, prompt []int32) *Sampler {
-	m := &Sampler{params: p, seed: seed, vocab: vocab}
+	m := &Sampler{params: p.bounded(), seed: seed, vocab: vocab}
 	if p.penalised() {
 		seen := make([]bool, vocab)
 		for _, id := range prompt {
@@ -46,7 +46,7 @@ func New(s *mlx.Scope, p Params, seed uint64, vocab int, prompt []int32) *Sample
 	if len(p.LogitBias) > 0 {
 		bias := make([]float32, vocab)
 		for _, id := range slices.Sorted(maps.Keys(p.LogitBias)) {
-			bias[id] = p.LogitBias[id]
+			bias[id] = min(max(p.LogitBias[id], -maxAddend), maxAddend)
 		}
 		m.bias = s.Keep(mlx.New(s, bias, 1, vocab))
 	}
@@ -101,9 +101,9 @@ func (m *Sampler) Tempered(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return s.Mul(x, s.Scalar(1/m.params.Temperature, mlx.Float32))
 }
 
-// Hold makes the noise of n positions from pos on once. Draws there share it, proposals and the
-// target's own tokens, and so do later rounds: what a rejected draft leaves is the noise of the next
-// one. It returns what evaluations in s have to keep: nothing for greedy requests.
+// Hold makes the noise of n positions from pos on once. Proposals and the target's own tokens draw
+// with it. Later rounds draw with the rows that are left: a rejected draft's position comes again. The
+// returned array is to be computed with the proposal; there is none for greedy requests.
 func (m *Sampler) Hold(s *mlx.Scope, pos, n int) []*mlx.Array {
 	if m.params.Greedy() {
 		return nil
@@ -111,8 +111,8 @@ func (m *Sampler) Hold(s *mlx.Scope, pos, n int) []*mlx.Array {
 	var rows []*mlx.Array
 	from, old := pos, m.held
 	if end := old.pos + old.n; old.rows != nil && pos >= old.pos && pos < end {
-		from = min(end, pos+n)
-		rows = append(rows, s.Slice(old.rows, 0, pos-old.pos, from-old.pos))
+		from, n = end, max(n, end-pos)
+		rows = append(rows, s.Slice(old.rows, 0, pos-old.pos, old.n))
 	}
 	if more := pos + n - from; more > 0 {
 		rows = append(rows, m.makeNoise(s, draws, from, more))
@@ -125,7 +125,7 @@ func (m *Sampler) Hold(s *mlx.Scope, pos, n int) []*mlx.Array {
 	return m.Held()
 }
 
-// Held returns the shared noise, for evaluations that do not draw with it yet.
+// Held returns the shared noise, which an evaluation may compute before anything draws with it.
 func (m *Sampler) Held() []*mlx.Array {
 	if m.held.rows == nil {
 		return nil
@@ -133,7 +133,7 @@ func (m *Sampler) Held() []*mlx.Array {
 	return []*mlx.Array{m.held.rows}
 }
 
-// Release drops the shared noise. Call it where a round failed, which may not have computed it.
+// Release drops the shared noise. Call it after a failed round, whose noise may not be computed.
 func (m *Sampler) Release(s *mlx.Scope) {
 	if m.held.rows != nil {
 		s.Adopt(m.held.rows)
@@ -141,8 +141,8 @@ func (m *Sampler) Release(s *mlx.Scope) {
 	m.held = held{}
 }
 
-// noise returns the Gumbel noise (n, V) of positions pos, pos+1, ... It drops shared noise that they
-// have passed.
+// noise returns the Gumbel noise (n, V) of positions pos, pos+1, ... It drops shared noise of earlier
+// positions alone.
 func (m *Sampler) noise(s *mlx.Scope, u use, pos, n int) *mlx.Array {
 	if m.of != nil {
 		return s.Take(m.of.noise(s, u, pos, n), m.ids, 1)
@@ -164,7 +164,7 @@ func (m *Sampler) makeNoise(s *mlx.Scope, u use, pos, n int) *mlx.Array {
 	return s.Neg(s.Log(s.Neg(s.Log(x))))
 }
 
-// uniform returns numbers (n, width) from [0, 1). Row i depends on (seed, u, pos+i) alone. Only the
+// uniform returns numbers (n, width) from (0, 1). Row i depends on (seed, u, pos+i) alone. Only the
 // bits are drawn row by row: each operation costs the host, and on a GPU a launch.
 func (m *Sampler) uniform(s *mlx.Scope, u use, pos, n, width int) *mlx.Array {
 	rows := make([]*mlx.Array, n)
@@ -173,8 +173,8 @@ func (m *Sampler) uniform(s *mlx.Scope, u use, pos, n, width int) *mlx.Array {
 	}
 	x := s.AsType(s.Concat(0, rows...), mlx.Float32)
 	x = s.Mul(x, s.Scalar(1.0/(1<<32), mlx.Float32))
-	// The largest numbers were rounded up to 1.
-	return s.Minimum(x, s.Scalar(1-1.0/(1<<24), mlx.Float32))
+	// The largest numbers were rounded up to 1. The noise of 0 would be -inf, as of a forbidden token.
+	return s.Clip(x, s.Scalar(1.0/(1<<33), mlx.Float32), s.Scalar(1-1.0/(1<<24), mlx.Float32))
 }
 
 // Process returns the processed distributions of logits (n, V) as unnormalised float32

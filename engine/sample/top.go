@@ -41,9 +41,9 @@ func descending(s *mlx.Scope, x *mlx.Array, k int) *mlx.Array {
 const chunkLimit = 64
 
 // Likeliest returns the ids (n, k) int32 of the k largest elements of each row of x (n, V), in no
-// order. Among equal elements at the border any may be left out. The k largest lie in the k chunks
-// with the largest elements, so that most of a row is only looked through for those: a partition of
-// whole rows takes many times as long.
+// order. Among equal elements at the border any may be left out. The k largest lie in the k chunks with
+// the largest elements. So only the maximum of most chunks is looked for: a partition of whole rows
+// takes many times as long.
 func Likeliest(s *mlx.Scope, x *mlx.Array, k int) *mlx.Array {
 	n, v := x.Dim(0), x.Dim(1)
 	width := 1
