@@ -18,6 +18,7 @@ type chronicle struct {
 	name     string // empty for chronicle
 	text     []int32
 	silent   bool  // proposes no tokens
+	more     int   // caches of a context besides the first
 	restored []int // rows that each draft began with
 }
 
@@ -25,7 +26,13 @@ func (d *chronicle) Name() string   { return cmp.Or(d.name, "chronicle") }
 func (d *chronicle) Taps() []int    { return nil }
 func (d *chronicle) MaxDrafts() int { return 7 }
 
-func (d *chronicle) NewContext(cache.Options) cache.Stack { return cache.Stack{cache.NewKV(0)} }
+func (d *chronicle) NewContext(cache.Options) cache.Stack {
+	context := cache.Stack{cache.NewKV(0)}
+	for range d.more {
+		context = append(context, cache.NewKV(0))
+	}
+	return context
+}
 
 func (d *chronicle) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
 	t := &entries{d, o.Context, o.From}
@@ -70,7 +77,9 @@ func (t *entries) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.Arr
 		values[i] = float32(id)
 	}
 	x := mlx.New(s, values, 1, 1, len(values), 1)
-	t.caches[0].(cache.Attention).Update(s, x, x)
+	for _, c := range t.caches {
+		c.(cache.Attention).Update(s, x, x)
+	}
 }
 
 func (t *entries) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
@@ -80,16 +89,23 @@ func (t *entries) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
 	if n := t.caches[0].Offset(); n < to {
 		return nil, fmt.Errorf("a context of %d rows is asked for %d", n, to)
 	}
-	p, err := t.caches[0].Snapshot(s, from)
-	if err != nil || p.To() == to {
-		return []*cache.Snapshot{p}, err
+	var kept []*cache.Snapshot
+	for _, c := range t.caches {
+		p, err := c.Snapshot(s, from)
+		if err == nil && p.To() != to {
+			all := p
+			var tail *cache.Snapshot
+			if p, tail, err = all.Split(s, to); err == nil {
+				tail.Release()
+			}
+			all.Release()
+		}
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, p)
 	}
-	defer p.Release()
-	head, tail, err := p.Split(s, to)
-	if err == nil {
-		tail.Release()
-	}
-	return []*cache.Snapshot{head}, err
+	return kept, nil
 }
 
 func (t *entries) Arrays() []*mlx.Array { return t.caches.Arrays() }
@@ -121,6 +137,26 @@ func TestDraftContextComesBackWithItsCheckpoint(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestDrafterThatIsReadAnotherWayKeepsCheckpoints changes the caches of a drafter's contexts after the
+// first request. Later requests leave checkpoints all the same, without contexts.
+func TestDrafterThatIsReadAnotherWayKeepsCheckpoints(t *testing.T) {
+	script := counting(0, 1000)
+	d := &chronicle{text: script}
+	f := recalling(t, cache.Ring, Options{Drafters: []draft.Drafter{d}})
+	f.ask(t, Request{Prompt: script[:30], MaxTokens: new(30), Speculation: Speculation{Depth: new(3)}})
+	d.more = 1
+	f.ask(t, Request{Prompt: script[:300], MaxTokens: new(30), Speculation: Speculation{Depth: new(3)}})
+	d.restored = nil
+	stats, text := f.ask(t, Request{Prompt: script[:330], MaxTokens: new(30),
+		Speculation: Speculation{Depth: new(3)}})
+	if stats.CachedTokens <= 330-66 || !slices.Equal(text, script[:360]) {
+		t.Errorf("%d tokens were restored of 330", stats.CachedTokens)
+	}
+	if len(d.restored) > 0 {
+		t.Errorf("contexts of other caches were restored: %v", d.restored)
 	}
 }
 

@@ -31,7 +31,8 @@ func (c *contexts) find(drafters []draft.Drafter, o cache.Options) {
 }
 
 // keptContext returns what a task's draft has of positions [from, to): one snapshot for each cache
-// of a context, nil where there is none.
+// of a context, nil where there is none. A drafter that is read another way by now may have other
+// caches. Its contexts are not kept until the engine is opened again.
 func (e *Engine) keptContext(s *mlx.Scope, t *task, from, to int) []*cache.Snapshot {
 	c := &e.contexts
 	none := make([]*cache.Snapshot, len(c.like))
@@ -43,7 +44,10 @@ func (e *Engine) keptContext(s *mlx.Scope, t *task, from, to int) []*cache.Snaps
 		kept, err = t.drafts[c.index].(draft.Kept).Keep(s, from, to)
 		return err
 	})
-	if kept == nil {
+	if len(kept) != len(none) {
+		for _, snapshot := range kept {
+			snapshot.Release()
+		}
 		return none
 	}
 	return kept
