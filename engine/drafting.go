@@ -57,6 +57,16 @@ func (t *task) texts() *texts.Use {
 	return t.req.Texts
 }
 
+// said returns what the client's memory of texts gets of a task: prompt and answer, or what stands
+// before a gap and the answer.
+func (t *task) said() texts.Text {
+	prompt := len(t.req.Prompt)
+	if before := t.req.Before; before != nil {
+		return texts.Text{Tokens: slices.Concat(before, t.tokens[prompt:]), Prompt: len(before)}
+	}
+	return texts.Text{Tokens: t.tokens, Prompt: prompt}
+}
+
 // wanted reports whether a task may draft with d. What the client predicts is tried whichever
 // drafter it prefers.
 func (e *Engine) wanted(t *task, d draft.Drafter) bool {

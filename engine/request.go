@@ -52,6 +52,11 @@ type Request struct {
 	// Nil remembers nothing.
 	Texts *texts.Use
 
+	// Before are the tokens that the answer goes on from, where they are not the prompt's last ones:
+	// the end of the text before a gap. Texts then gets these and the answer. The prompt of a gap comes
+	// with each key that a person types, a little different, and would push out all else.
+	Before []int32
+
 	// Boundaries are positions of the prompt, ascending, after which other prompts may go
 	// on differently: the ends of messages. The states there are kept.
 	Boundaries []int

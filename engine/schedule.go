@@ -8,7 +8,6 @@ import (
 
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
-	"tandem/engine/texts"
 )
 
 // schedule runs rounds until the engine is closed. A round is at most one chunk of a prompt or a
@@ -217,7 +216,7 @@ func (e *Engine) finish(t *task, err error) {
 		t.stats.NoDrafter = e.whyPlain(t)
 	}
 	if !t.begun.IsZero() {
-		t.texts().Add(texts.Text{Tokens: t.tokens, Prompt: len(t.req.Prompt)})
+		t.texts().Add(t.said())
 	}
 	t.stats.PeakBytes = e.thread.Memory().Peak
 	t.mail.close()

@@ -18,8 +18,9 @@ type Prompt struct {
 	IDs  []int32
 	Text string // for echo
 
-	boundaries []int // see engine.Request
-	lead       int   // runes of the ids before Text: of a BOS that the tokenizer added
+	boundaries []int   // see engine.Request
+	before     []int32 // the same
+	lead       int     // runes of the ids before Text: of a BOS that the tokenizer added
 
 	Parsing *dialect.Options // how an answer is read; nil if all of it is text
 
@@ -170,7 +171,7 @@ func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choi
 		for k := range max(p.N, p.bestOf) {
 			c := &Choice{Index: len(all), Prompt: prompt, Echo: p.KeepPrompt, Runes: -prompt.lead,
 				Req: p.Request(prompt.IDs, m.Defaults(), k)}
-			c.Req.Boundaries = prompt.boundaries
+			c.Req.Boundaries, c.Req.Before = prompt.boundaries, prompt.before
 			c.Req.Logprobs = c.Req.Logprobs || p.ranked()
 			c.Req.Prediction = prediction
 			if prompt.Parsing != nil {

@@ -66,11 +66,11 @@ func (c *Completion) Prompts(ctx context.Context, m model.Model) ([]*Prompt, err
 				"The model %s has no fill-in-the-middle tokens; send the prompt without a suffix.",
 				m.ID())
 		}
-		ids, err := encodeFIM(m, fim, text, c.Suffix)
+		p, err := fillPrompt(m, fim, text, c.Suffix)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, &Prompt{IDs: ids})
+		out = append(out, p)
 	}
 	return out, nil
 }
@@ -115,10 +115,14 @@ func leadOf(t model.Tokenizer) ([]int32, error) {
 	return nil, nil
 }
 
-// encodeFIM returns a prompt that asks for the text between prefix and suffix. Both are plain text,
+// beforeGap is how many tokens before a gap are remembered with what filled it: as many as a drafter
+// compares.
+const beforeGap = 32
+
+// fillPrompt returns a prompt that asks for the text between prefix and suffix. Both are plain text,
 // whatever tokens they spell.
-func encodeFIM(m model.Model, fim model.FIM, prefix, suffix string) ([]int32, error) {
-	var out []int32
+func fillPrompt(m model.Model, fim model.FIM, prefix, suffix string) (*Prompt, error) {
+	p := &Prompt{before: []int32{}}
 	for i, part := range [...]string{fim.Prefix, prefix, fim.Suffix, suffix, fim.Middle} {
 		var ids []int32
 		var err error
@@ -130,7 +134,10 @@ func encodeFIM(m model.Model, fim model.FIM, prefix, suffix string) ([]int32, er
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, ids...)
+		if i == 1 {
+			p.before = append(p.before, ids[max(0, len(ids)-beforeGap):]...)
+		}
+		p.IDs = append(p.IDs, ids...)
 	}
-	return out, nil
+	return p, nil
 }

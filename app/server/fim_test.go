@@ -46,6 +46,14 @@ func TestFIMPromptFitsEditorsRequests(t *testing.T) {
 		if got := strings.Join(ids, " "); got != c.prompt {
 			t.Errorf("%s: prompt %s, want %s", c.body, got, c.prompt)
 		}
+		// The memory of texts gets what stands before a gap, in place of the prompt.
+		var before []int32
+		if strings.HasPrefix(c.prompt, "256 257") {
+			before = []int32{97, 98}
+		}
+		if got := fake.model.Requests[0].Before; !slices.Equal(got, before) {
+			t.Errorf("%s: %v before the gap, want %v", c.body, got, before)
+		}
 		if strings.Contains(c.body, "random_seed") && *fake.model.Requests[0].Seed != 7 {
 			t.Errorf("seed %d", *fake.model.Requests[0].Seed)
 		}
