@@ -21,7 +21,7 @@ type listing struct {
 	size int64
 	date time.Time
 	kept Kept
-	good bool // it could be read
+	good bool // what it has was read, maybe without a damaged end
 }
 
 // List returns what the files hold, by owner, with all texts of requests that have ended. Files that
@@ -71,5 +71,5 @@ func (s *Store) read(name string, info fs.FileInfo) listing {
 			k.Last = r.Started
 		}
 	}
-	return listing{size: info.Size(), date: info.ModTime(), kept: k, good: c.damage == nil}
+	return listing{size: info.Size(), date: info.ModTime(), kept: k, good: c.damage == nil || len(c.list) > 0}
 }

@@ -42,6 +42,7 @@ type memory struct {
 	kept  int // tokens in the file
 
 	unwritten bool // it has texts that could not be written
+	damaged   bool // its file could not be mended, and takes nothing more
 }
 
 // A Text is what a request leaves: its tokens, those of the prompt first.

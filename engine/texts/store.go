@@ -185,7 +185,9 @@ func (s *Store) load(m *memory) {
 		}
 		s.o.Logger.Warn("a memory of texts is damaged, and begins again after what is good of it",
 			"file", m.path, "texts", len(c.list), "error", c.damage)
-		s.tell(writeFile(m.path, m.owner, c.list))
+		err = writeFile(m.path, m.owner, c.list)
+		m.damaged = err != nil
+		s.tell(err)
 	}
 	m.fill(c.list)
 }
@@ -205,6 +207,10 @@ func (s *Store) add(m *memory, t Text, from Origin) {
 		return
 	}
 	m.take(r)
+	if m.damaged { // what is written after the damage is not read again
+		m.unwritten = true
+		return
+	}
 	err := s.o.Make(s.o.Dir)
 	var bytes int64
 	if err == nil {
@@ -241,7 +247,7 @@ func (s *Store) tell(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil && !s.failing {
-		s.o.Logger.Warn("texts are remembered for drafting until the program ends: their file cannot be written",
+		s.o.Logger.Warn("texts are remembered for drafting while their client is there: their file cannot be written",
 			"error", err)
 	}
 	s.failing = err != nil

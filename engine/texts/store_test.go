@@ -164,6 +164,9 @@ func TestDamagedFileIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = openStore(t, s.dir)
+		if kept, err := s.List(); err != nil || c.left != "" && len(kept) != 1 {
+			t.Errorf("%s: %d memories are listed, want 1, %v", c.name, len(kept), err)
+		}
 		for range 2 {
 			left := ""
 			for context, name := range map[string]string{"one two": "first ", "Bob's": "Bob "} {
@@ -249,7 +252,7 @@ func TestLeadTokensCountOnce(t *testing.T) {
 	check("after a restart")
 }
 
-// What cannot be written is remembered until the program ends, and forgotten with the rest.
+// What cannot be written is remembered while its client is there, and forgotten with the rest.
 func TestFolderThatCannotBeWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "texts")
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
