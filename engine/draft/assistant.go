@@ -20,6 +20,9 @@ type AssistantModel interface {
 // values. It keeps no state but the target's last hidden state. The chain of a proposal stays lazy:
 // nothing is read between its tokens.
 //
+// Where carried tokens are not in the target's caches yet, it attends the rows before them, and guesses
+// a little worse.
+//
 // While its work runs, it holds the buffers of the caches that it reads. So the next write to each
 // of these copies it, if that work is not done yet.
 type Assistant struct {

@@ -1,9 +1,9 @@
 package draft
 
-// What drafting may lose against plain decoding, in plain steps. Over the first 1,000 tokens
-// of a cold start that is 4 + 9 and a round too many, half of the 3 % that may be lost there:
-// keeping a draft's context up to date costs something too, which is not booked. Over a long
-// time it is 0.9 %, or 2 % of a text in which drafts seem to pay and do not.
+// What drafting may lose against plain decoding, in plain steps. Over the first 1,000 tokens of a cold
+// start it is 4 + 9 and a round too many. That is half of the 3 % that may be lost there: keeping a
+// draft's context up to date costs something too, and is not booked. Over a long time it is 0.9 %, or
+// 2 % of a text in which drafts seem to pay and do not.
 const (
 	earnedPerToken = 0.009 // per emitted token
 	earnedOnTrust  = 0.02  // likewise, for an empty budget while drafts seem to pay

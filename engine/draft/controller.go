@@ -61,22 +61,10 @@ type Round struct {
 	sight outlook // of the proposal
 }
 
-// Depth returns how many drafts the next round should ask for, at most max; 0 is a plain round. It
-// changes nothing: asking again gives the same answer.
-func (c *controller) Depth(max int) int {
-	return c.plan(max, 0, even)
-}
-
-// Round takes in a round with drafts. If the drafter proposed nothing, call Plain.
+// Round takes in a round with drafts. If the drafter proposed nothing, call plain.
 func (c *controller) Round(r Round) {
 	c.round(r)
 	c.budget.earn(max(min(r.Accepted, r.Depth), 0)+1, c.pays())
-}
-
-// Plain takes in a plain round, which emitted one token.
-func (c *controller) Plain(cost time.Duration) {
-	c.plain(cost)
-	c.budget.earn(1, c.pays())
 }
 
 // pays reports whether drafts gain by what was measured. A drafter that has never proposed is

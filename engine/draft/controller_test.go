@@ -250,3 +250,15 @@ func TestBucketOfAContext(t *testing.T) {
 		}
 	}
 }
+
+// Depth returns how many drafts the next round should ask for, at most max; 0 is a plain round. It
+// changes nothing: asking again gives the same answer.
+func (c *controller) Depth(max int) int {
+	return c.plan(max, 0, even)
+}
+
+// Plain takes in a plain round, which emitted one token.
+func (c *controller) Plain(cost time.Duration) {
+	c.plain(cost)
+	c.budget.earn(1, c.pays())
+}

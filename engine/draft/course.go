@@ -120,8 +120,8 @@ func (c *Course) judge(arm int, text []int32) (decided, came int, x outlook, ok 
 	return min(came+1, len(g.guess)), came, g.sight, true
 }
 
-// guesses notes what an arm would propose after the text, unless an earlier guess is pending.
-func (c *Course) guesses(arm int, text []int32, guess []int32, x outlook) {
+// noteGuess notes what an arm would propose after the text, unless an earlier guess is pending.
+func (c *Course) noteGuess(arm int, text []int32, guess []int32, x outlook) {
 	g := &c.stages[arm]
 	if !g.pending && len(guess) > 0 {
 		g.guess, g.from, g.sight, g.pending = append(g.guess[:0], guess...), len(text), x, true

@@ -39,9 +39,9 @@ type Block interface {
 }
 
 // contextRows is how many rows of taps wait at most before they become context. While a request
-// decodes plainly the context is not read, one write of many rows costs little more than one of a
-// single row, and an answer that ends before that pays for none. For a model with 4,096 channels in
-// bfloat16, whose drafter taps five layers, they take 10 MB.
+// decodes plainly, the context is not read. One write of many rows costs little more than that of one
+// row, and an answer that ends before it pays for none. With 4,096 channels in bfloat16 and five taps
+// the rows take 10 MB.
 const contextRows = 256
 
 // A DFlash drafts blocks with a network that reads the target's layers. One whose rows are corrected
@@ -215,7 +215,7 @@ func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	taps, rows := t.takeWaiting(s)
 	hidden := t.block.Forward(s, taps, mlx.New(s, history[pos:], known), n, pos, t.caches)
 	t.end += rows
-	g := guesses{block: t.block, forbid: t.forbid, vocab: t.vocab, sampler: t.options.Sampler,
+	g := proposer{block: t.block, forbid: t.forbid, vocab: t.vocab, sampler: t.options.Sampler,
 		pos: len(history)}
 	return g.proposal(s, hidden, history[len(history)-1])
 }

@@ -9,11 +9,12 @@ import (
 // Options.Texts. To a request without them it proposes nothing. Its proposals are certain guesses:
 // LogQ is nil.
 //
-// The longest suffix wins, in the memory or in the request's own text, where both are equally long
-// in the request's own: on source and prose that gave more tokens per verify than either alone, or
-// than any other way to settle between them. Beside an Ngram, which drafts from the request's own
-// text and whose draft is among Options.Lookups, a Memory proposes only where its match is the
-// longer one. So each learns how good its own guesses are, and the text is indexed once.
+// The longest suffix wins, in the memory or in the request's own text. Of two equally long ones the
+// request's own wins. On source and prose no other way to settle it gave more tokens per verify.
+//
+// An Ngram drafts from the request's own text. Where its draft is among Options.Lookups, a Memory
+// proposes only if its match is longer. So each learns how good its own guesses are, and the text is
+// indexed once.
 type Memory struct{}
 
 // Name returns memory.

@@ -61,14 +61,14 @@ func (s *Selector) Next(c *Course, text []int32, prospects []Prospect) (Choice, 
 	sights := s.look(c, arms, text, prospects)
 	chances := make([]odds, len(arms))
 	rates := make([]float64, len(arms))
-	for i, c := range arms {
+	for i, arm := range arms {
 		if limit := prospects[i].Limit; limit > 0 {
-			chances[i] = c.rates.survival.odds(sights[i])
-			_, rates[i] = c.best(limit, chances[i])
-			choice.pays = choice.pays || c.pays()
+			chances[i] = arm.rates.survival.odds(sights[i])
+			_, rates[i] = arm.best(limit, chances[i])
+			choice.pays = choice.pays || arm.pays()
 		}
 	}
-	for i, c := range arms {
+	for i, arm := range arms {
 		limit := prospects[i].Limit
 		if limit <= 0 {
 			continue
@@ -79,8 +79,8 @@ func (s *Selector) Next(c *Course, text []int32, prospects []Prospect) (Choice, 
 				rival = max(rival, r)
 			}
 		}
-		depth := c.plan(limit, rival, chances[i])
-		probing := c.probe.rounds > 0 && !s.budget.spent()
+		depth := arm.plan(limit, rival, chances[i])
+		probing := arm.probe.rounds > 0 && !s.budget.spent()
 		if depth > 0 && (probing || choice.Arm < 0) {
 			choice.Arm, choice.Depth, choice.sight = i, depth, sights[i]
 			choice.Trial = probing
@@ -103,7 +103,7 @@ func (s *Selector) look(c *Course, arms []*controller, text []int32,
 			c.stages[i].took(decided, came)
 		}
 		sights[i] = c.outlook(i, p.Features)
-		c.guesses(i, text, p.Guess, sights[i])
+		c.noteGuess(i, text, p.Guess, sights[i])
 	}
 	return sights
 }

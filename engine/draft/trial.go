@@ -28,12 +28,12 @@ type Trial struct {
 	caches   cache.Stack
 	contexts []cache.Stack // by block
 	next     int           // block to guess next, after the newest token
-	guesses  []guess
+	said     []trialBlock
 	ended    bool
 }
 
-// A guess is what the blocks said at one position.
-type guess struct {
+// A trialBlock is what the blocks said at one position.
+type trialBlock struct {
 	at     int // of the first token guessed
 	tokens [][]int32
 }
@@ -97,7 +97,7 @@ func (t *Trial) guess(s *mlx.Scope) error {
 	vocab := t.target.Config().VocabSize
 	greedy := sample.New(s, sample.Params{}, 0, vocab, nil)
 	defer greedy.Free()
-	how := guesses{block: b, forbid: forbidMask(s, b, vocab), vocab: vocab, sampler: greedy,
+	how := proposer{block: b, forbid: forbidMask(s, b, vocab), vocab: vocab, sampler: greedy,
 		pos: t.fed + 1}
 	tokens := how.proposal(s, hidden, t.tokens[t.fed]).Tokens
 	if err := s.Eval(append(t.arrays(), tokens)...); err != nil {
@@ -108,9 +108,9 @@ func (t *Trial) guess(s *mlx.Scope) error {
 		return err
 	}
 	if t.next == 0 {
-		t.guesses = append(t.guesses, guess{at: len(t.tokens)})
+		t.said = append(t.said, trialBlock{at: len(t.tokens)})
 	}
-	g := &t.guesses[len(t.guesses)-1]
+	g := &t.said[len(t.said)-1]
 	g.tokens = append(g.tokens, read)
 	t.next++
 	return nil
@@ -124,12 +124,11 @@ func (t *Trial) arrays() []*mlx.Array {
 	return list
 }
 
-// Scores returns, for each block network, how many tokens a verify of its whole block would have
-// given on average, at least 1. n is the number of blocks that count: those whose text was decoded
-// to their end.
+// Scores returns for each block network the tokens that a verify of its whole block would have given
+// on average, at least 1. n is the number of blocks that count: their text was decoded to their end.
 func (t *Trial) Scores() (scores []float64, n int) {
 	scores = make([]float64, len(t.blocks))
-	for _, g := range t.guesses {
+	for _, g := range t.said {
 		came := t.tokens[g.at:]
 		if len(g.tokens) < len(t.blocks) || len(came) < len(g.tokens[0]) {
 			continue

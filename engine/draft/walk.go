@@ -23,17 +23,17 @@ type PathBlock interface {
 // At each row it draws among the likeliest candidates by x and by the edges from the token chosen
 // before, with the request's own noise at that position. Edges between all candidates of adjacent
 // rows are computed at once, so a step is three small operations, and none is read.
-func (g *guesses) walk(s *mlx.Scope, b PathBlock, hidden, x *mlx.Array, last int32) Proposal {
+func (p *proposer) walk(s *mlx.Scope, b PathBlock, hidden, x *mlx.Array, last int32) Proposal {
 	n, k := x.Dim(0), min(b.Candidates(), x.Dim(1))
 	at := sample.Likeliest(s, x, k) // (n, K), of C
-	ids := g.tokens(s, at)
+	ids := p.tokens(s, at)
 	before := s.BroadcastTo(mlx.New(s, []int32{last}, 1, 1), 1, k)
 	if n > 1 {
 		before = s.Concat(0, before, s.Slice(ids, 0, 0, n-1))
 	}
-	edges := g.sampler.Tempered(s, b.Edges(s, hidden, before, ids)) // (n, K, K)
+	edges := p.sampler.Tempered(s, b.Edges(s, hidden, before, ids)) // (n, K, K)
 	likely := s.TakeAlong(x, at, -1)
-	noisy := s.Split(g.sampler.AddNoise(s, likely, at, g.pos), n, 0) // (1, K) each
+	noisy := s.Split(p.sampler.AddNoise(s, likely, at, p.pos), n, 0) // (1, K) each
 	steps := s.Split(edges, n, 0)
 	path := make([]*mlx.Array, n+1) // which of K
 	path[0] = mlx.New(s, []int32{0}, 1)
@@ -45,5 +45,5 @@ func (g *guesses) walk(s *mlx.Scope, b PathBlock, hidden, x *mlx.Array, last int
 	tokens := s.Reshape(s.TakeAlong(ids, s.Reshape(to, n, 1), -1), n)
 	taken := s.TakeAlong(edges, s.BroadcastTo(s.Reshape(from, n, 1, 1), n, 1, k), 1)
 	scores := s.Add(likely, s.Reshape(taken, n, k))
-	return Proposal{N: n, Tokens: tokens, LogQ: g.spread(s, ids, scores), Confidence: Confidence(s, scores)}
+	return Proposal{N: n, Tokens: tokens, LogQ: p.spread(s, ids, scores), Confidence: Confidence(s, scores)}
 }

@@ -49,7 +49,7 @@
 //
 // A DFlash drafter of either architecture may guess some tokens alone, to save time: those of a
 // tensor draft_head.ids, which published ones do not have. Then it holds their rows of the target's
-// head.
+// head. Their logits lack a scale of the target's own, such as Granite's.
 //
 // There are five variants of the first:
 //

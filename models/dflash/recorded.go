@@ -202,7 +202,7 @@ func (p *Parity) compare(got []float32, drafts []int32, want recordedBlock) erro
 }
 
 // guesses returns the logits (n V) of what Forward returned, and the tokens (n) that they say after
-// last: the likeliest of each row, or the best of its candidates by the selector too. keep is
+// last. A row says its likeliest token, or the best of its candidates if there is a selector. keep is
 // evaluated with them.
 func (m *Model) guesses(s *mlx.Scope, hidden *mlx.Array, last int32,
 	keep ...*mlx.Array) (logits []float32, drafts []int32, err error) {

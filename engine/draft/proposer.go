@@ -36,8 +36,8 @@ func forbidMask(s *mlx.Scope, b Block, vocab int) *mlx.Array {
 	return mask
 }
 
-// guesses are how the rows of one block become a proposal. All is lazy.
-type guesses struct {
+// A proposer makes a proposal of the rows of one block. All is lazy.
+type proposer struct {
 	block   Block
 	forbid  *mlx.Array      // see forbidMask
 	vocab   int             // of the target
@@ -49,36 +49,36 @@ type guesses struct {
 
 // proposal guesses a token for each row of hidden (n, H), which the block made. last is the token
 // before them.
-func (g guesses) proposal(s *mlx.Scope, hidden *mlx.Array, last int32) Proposal {
-	if g.ids = vocabularyOf(g.block); g.ids != nil {
-		g.sampler = g.sampler.Over(s, g.ids)
+func (p proposer) proposal(s *mlx.Scope, hidden *mlx.Array, last int32) Proposal {
+	if p.ids = vocabularyOf(p.block); p.ids != nil {
+		p.sampler = p.sampler.Over(s, p.ids)
 	}
-	logits := s.Add(s.AsType(g.block.Unembed(s, hidden), mlx.Float32), g.forbid)
-	if b, ok := isMarkov(g.block); ok {
-		return g.chain(s, b, hidden, logits, last)
+	logits := s.Add(s.AsType(p.block.Unembed(s, hidden), mlx.Float32), p.forbid)
+	if b, ok := isMarkov(p.block); ok {
+		return p.chain(s, b, hidden, logits, last)
 	}
-	x := g.sampler.Process(s, logits, nil, nil)
-	if b, ok := g.block.(PathBlock); ok && b.Candidates() > 0 {
-		return g.walk(s, b, hidden, x, last)
+	x := p.sampler.Process(s, logits, nil, nil)
+	if b, ok := p.block.(PathBlock); ok && b.Candidates() > 0 {
+		return p.walk(s, b, hidden, x, last)
 	}
-	p := Proposal{N: x.Dim(0), Tokens: g.tokens(s, g.sampler.Choose(s, x, g.pos)), LogQ: x,
+	guesses := Proposal{N: x.Dim(0), Tokens: p.tokens(s, p.sampler.Choose(s, x, p.pos)), LogQ: x,
 		Confidence: Confidence(s, x)}
-	if g.ids != nil {
-		p.LogQ = g.spread(s, s.BroadcastTo(s.Reshape(g.ids, 1, x.Dim(1)), x.Shape()...), x)
+	if p.ids != nil {
+		guesses.LogQ = p.spread(s, s.BroadcastTo(s.Reshape(p.ids, 1, x.Dim(1)), x.Shape()...), x)
 	}
-	return p
+	return guesses
 }
 
 // tokens returns the tokens that stand at places of the block's vocabulary.
-func (g *guesses) tokens(s *mlx.Scope, at *mlx.Array) *mlx.Array {
-	if g.ids == nil {
+func (p *proposer) tokens(s *mlx.Scope, at *mlx.Array) *mlx.Array {
+	if p.ids == nil {
 		return at
 	}
-	return s.Take(g.ids, at, 0)
+	return s.Take(p.ids, at, 0)
 }
 
 // spread returns distributions (n, V) with x (n, K) at the tokens ids (n, K), and no mass elsewhere.
-func (g *guesses) spread(s *mlx.Scope, ids, x *mlx.Array) *mlx.Array {
-	none := s.BroadcastTo(s.Scalar(math.Inf(-1), mlx.Float32), x.Dim(0), g.vocab)
+func (p *proposer) spread(s *mlx.Scope, ids, x *mlx.Array) *mlx.Array {
+	none := s.BroadcastTo(s.Scalar(math.Inf(-1), mlx.Float32), x.Dim(0), p.vocab)
 	return s.PutAlong(none, ids, x, -1)
 }
