@@ -66,7 +66,8 @@ func TestAsStridedStaysInsideTheArray(t *testing.T) {
 	for _, test := range []struct {
 		offset         int
 		shape, strides []int
-	}{{1, []int{3}, []int{-1}}, {4, []int{3}, []int{1}}, {0, []int{4}, []int{2}}} {
+	}{{1, []int{3}, []int{-1}}, {4, []int{3}, []int{1}}, {0, []int{4}, []int{2}},
+		{0, []int{2, 4}, []int{1}}} {
 		if got, err := view(test.offset, test.shape, test.strides); err == nil {
 			t.Errorf("%+v: the view is %v, want an error", test, got)
 		}

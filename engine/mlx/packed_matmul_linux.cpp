@@ -95,6 +95,9 @@ public:
 	// piece
 	void eval_cpu(const std::vector<core::array>& in, std::vector<core::array>& outs) override {
 		const core::array &x = in[0], &w = in[1], &scales = in[2], &biases = in[3];
+		for (const core::array* a : {&w, &scales, &biases})
+			if (a->shape(1) > 1 && a->strides(1) != 1)
+				throw std::runtime_error("PackedMatMul takes matrices whose rows lie in one piece each.");
 		const Matrix matrix{w.data<uint8_t>(), scales.data<float>(), biases.data<float>(),
 			4 * w.strides(0), scales.strides(0), biases.strides(0), x.shape(1), w.shape(0), bits_, group_};
 		outs[0].set_data(core::allocator::malloc(outs[0].nbytes()));

@@ -56,9 +56,9 @@ func (s *Scope) BroadcastTo(a *Array, shape ...int) *Array {
 	return s.done(r, C.mlx_broadcast_to(&r.c, a.c, d.set(shape), C.size_t(len(shape)), s.stream))
 }
 
-// AsStrided returns a view of a's elements in order: the element at offset first, and the next along
-// each axis so many elements on as strides says. Strides may be negative or 0 (mlx_as_strided). A view
-// beyond the elements is refused, which MLX would read.
+// AsStrided returns a view of a's elements. Its first element is the one at offset, and the next one
+// along an axis lies the axis's stride further on. A stride may be negative or 0 (mlx_as_strided). MLX
+// would read beyond the elements, so such a view is refused.
 func (s *Scope) AsStrided(a *Array, offset int, shape, strides []int) *Array {
 	if !s.ready(a) {
 		return s.dead
@@ -66,12 +66,12 @@ func (s *Scope) AsStrided(a *Array, offset int, shape, strides []int) *Array {
 	var d dims
 	steps := make([]C.int64_t, len(strides))
 	first, last := offset, offset
-	for i, stride := range strides {
-		steps[i] = C.int64_t(stride)
-		first += min(stride*(shape[i]-1), 0)
-		last += max(stride*(shape[i]-1), 0)
+	for i, extent := range shape[:min(len(shape), len(strides))] {
+		steps[i] = C.int64_t(strides[i])
+		far := strides[i] * max(extent-1, 0)
+		first, last = first+min(far, 0), last+max(far, 0)
 	}
-	if first < 0 || last >= a.Size() {
+	if len(shape) != len(strides) || first < 0 || last >= a.Size() {
 		s.Fail(fmt.Errorf("mlx: a view of elements %d to %d of %d", first, last, a.Size()))
 		return s.dead
 	}
