@@ -104,6 +104,9 @@ func layersWithQueries(text []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if fields == nil {
+		fields = map[string]any{} // text_config is null
+	}
 	fields["num_kv_shared_layers"] = 0
 	fields["use_double_wide_mlp"] = false
 	fields["hidden_size_per_layer_input"] = 0
