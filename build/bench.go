@@ -53,6 +53,11 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if *only != "" {
 		passed = append(passed, "--only", *only)
 	}
+	quiet, err := b.Cache.Quiet(ctx)
+	if err != nil {
+		return err
+	}
+	defer quiet.Close()
 	runs := bench.Suite
 	switch {
 	case set.NArg() == 1:

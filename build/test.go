@@ -32,6 +32,11 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := parse(set, args, most); err != nil {
 		return err
 	}
+	quiet, err := b.Cache.Quiet(ctx)
+	if err != nil {
+		return err
+	}
+	defer quiet.Close()
 	switch set.Arg(0) {
 	case "":
 	case "clients":
@@ -58,7 +63,7 @@ func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := b.SetUp(ctx); err != nil {
 		return err
 	}
-	err := goTests(ctx, b, *race, *long)
+	err = goTests(ctx, b, *race, *long)
 	if err == nil && !*race {
 		err = fuzz(ctx, b, ciFuzz)
 	}

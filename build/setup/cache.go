@@ -112,6 +112,12 @@ func (c Cache) Clean(ctx context.Context, keep ...string) error {
 	return nil
 }
 
+// Quiet has trainings wait that use the cache, until the lock is closed. Benches and tests hold it
+// together. build/starter/quiet.py waits for it.
+func (c Cache) Quiet(ctx context.Context) (io.Closer, error) {
+	return c.lock(ctx, "quiet.lock", syscall.LOCK_SH)
+}
+
 // lock opens a file of the cache and waits until it holds the flock of kind how. Closing the file
 // releases the lock.
 func (c Cache) lock(ctx context.Context, name string, how int) (*os.File, error) {

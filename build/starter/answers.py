@@ -24,6 +24,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 import numpy as np
 import torch
 
+import quiet
 import texts
 from dflash2 import Config
 from generate import LOOP, distinct, loop_start
@@ -32,7 +33,7 @@ from prompts import Prompts
 from questions import Questions
 from target import Cache, Target
 
-PROMPTS = 240  # a part
+PROMPTS = 144  # a part, which two cores answer in 5 minutes
 ANSWERS = 2  # to each prompt
 SLOTS, REFILL = 96, 16  # texts at once, on a CPU; free slots before prompts are read into them
 LONGEST, SHORTEST = 320, 8  # tokens of an answer
@@ -71,6 +72,7 @@ class Slots:
             if self.waiting and len(free) >= min(REFILL, self.each * len(self.waiting)):
                 self.fill(free)
             self.compact()
+            quiet.wait()
             every = torch.arange(len(self.texts))
             logits, self.rows[every, self.lengths] = self.target.step(self.newest, self.lengths, self.cache)
             self.lengths = torch.where(self.texts < 0, self.lengths, self.lengths + 1)
@@ -238,22 +240,35 @@ def states_of(path):
     return path.removesuffix(".npz") + ".npy"
 
 
-def drawing(name, tokenizer, target):
-    """Returns the function that draws the prompts of a part, for the folder of this name."""
+def prompts_of(folder):
+    """Returns the prompts of the parts in a folder, lists of ids."""
+    found = []
+    for path in parts(folder):
+        with np.load(path) as part:
+            tokens, starts = part["tokens"], part["starts"]
+            found += [tokens[at : at + n].tolist() for at, n in zip(starts, part["prompts"])]
+    return found
+
+
+def drawing(folder, tokenizer, target):
+    """Returns the function that draws the prompts of a part of folder. Its name says which prompts."""
+    name = os.path.basename(folder)
     held_out = name.startswith("held-out")
     if not name.endswith("chats"):
         return functools.partial(draw, Prompts(texts.documents()[held_out], tokenizer, held_out))
-    questions = Questions(tokenizer, held_out)
+    learned = os.path.join(os.path.dirname(folder), "chats")
+    known = prompts_of(learned) if held_out and os.path.isdir(learned) else []
+    questions = Questions(tokenizer, held_out, known)
     return lambda number: questions.draw(number, PROMPTS, lambda *asked: Slots(target, *asked).run()[0])
 
 
-def start(target, tokenizer, name):
-    """Prepares a process that writes parts. target is the starter's folder."""
+def start(target, tokenizer, folder):
+    """Prepares a process that writes parts of folder. target is the starter's folder."""
     global maker  # of this process
     os.nice(NICE - os.nice(0))
     torch.set_num_threads(1)
     target = Target(target, Config.target_layer_ids, LONGEST_PROMPT + LONGEST)
-    maker = target, drawing(name, tokenizer, target)
+    maker = target, drawing(folder, tokenizer, target)
 
 
 class Here:
@@ -262,8 +277,8 @@ class Here:
     def __init__(self, target, tokenizer, folder):
         global maker
         target = Target(target, Config.target_layer_ids, LONGEST_PROMPT + LONGEST)
-        name, drawn = os.path.basename(folder), folder + "-prompts.npz"
-        maker = target, Drawn(drawn).of if os.path.exists(drawn) else drawing(name, tokenizer, target)
+        drawn = folder + "-prompts.npz"
+        maker = target, Drawn(drawn).of if os.path.exists(drawn) else drawing(folder, tokenizer, target)
 
     def submit(self, call, *args):
         done = Future()
@@ -298,7 +313,7 @@ def write(target, tokenizer, folder, tokens, processes, log=print):
     have, totals, began, before = 0, {}, time.monotonic(), sum(count(p)[0] for p in parts(folder))
     if torch.get_default_device().type == "cpu":
         fresh = multiprocessing.get_context("spawn")  # torch's threads don't live through a fork
-        pool = ProcessPoolExecutor(processes, fresh, start, (target, tokenizer, os.path.basename(folder)))
+        pool = ProcessPoolExecutor(processes, fresh, start, (target, tokenizer, folder))
     else:
         pool, processes = Here(target, tokenizer, folder), 0
     try:

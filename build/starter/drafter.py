@@ -21,6 +21,7 @@ import torch
 import torch.nn.functional as F
 
 import answers
+import quiet
 from budget import Budget
 from muon import Muon
 
@@ -191,6 +192,7 @@ def train(drafter, target, texts, path, minutes, log=print):
     budget = Budget(path, drafter, opts, minutes, log, clock)
     losses, yields = [], []
     for step in budget:
+        quiet.wait()
         states, tokens, anchors, known, ends = texts.batch(step)
         rows = SHORT_ROWS if budget.seconds < SHORT * 60 * minutes else drafter.config.block_size
         with torch.autocast(device, dtype=torch.bfloat16):

@@ -20,14 +20,19 @@ CHATS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "ap
 
 
 class Questions:
-    """Questions that no bench asks. Those of a part depend on its number and on held_out alone."""
+    """Questions that no bench asks. Those of a part depend on its number, on held_out and on known alone.
 
-    def __init__(self, tokenizer, held_out):
+    known are texts that a drafter has learned from, lists of ids: their questions are not asked again.
+    """
+
+    def __init__(self, tokenizer, held_out, known=()):
         self.tokenizer, self.held_out = tokenizer, held_out
         self.before, self.after = (tokenizer.encode(text).ids for text in chat(DEFAULT, "\0").split("\0"))
         with open(CHATS) as f:
             chats = json.load(f)
         self.asked = {self.plain(text) for text in chats["code"] + chats["prose"]}
+        for ids in known:
+            self.asked.add(self.plain(tokenizer.decode(ids[len(self.before) : -len(self.after)])))
 
     def plain(self, text):
         return "".join(c for c in text.lower() if c.isalnum())

@@ -51,11 +51,11 @@ def rms_norm(x, weight, eps):
 
 
 def library(source):
-    """Returns a C++ file beside this one as a library. It is compiled once for each machine."""
+    """Returns a C++ file beside this one as a library. It is compiled once for each cache folder."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), source)
     with open(path, "rb") as f:
         name = hashlib.sha256(f.read()).hexdigest()[:12] + ".so"
-    made = os.path.join(tempfile.gettempdir(), f"tandem-{os.getuid()}-{name}")
+    made = os.path.join(os.environ.get("TANDEM_CACHE") or tempfile.mkdtemp(), name)
     if not os.path.exists(made):
         part = f"{made}.{os.getpid()}"
         subprocess.run(["c++", "-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-shared", "-fPIC", "-o", part, path], check=True)

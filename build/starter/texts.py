@@ -2,7 +2,8 @@
 
 A document belongs to one kind, "code" or "prose", and to the training texts or to the held-out
 ones, by the hash of its path. Files that a bench takes prompts from are held out, and so are their
-copies and their other versions.
+copies and their other versions. A held-out document that is another version of a training document
+belongs to neither.
 
 Sources that are missing on a machine are left out, so that another machine has other texts.
 """
@@ -24,6 +25,8 @@ SMALLEST, LARGEST = 600, 200_000  # bytes of a file
 WIDEST = 200  # characters of a line; a file with longer ones was made by a program
 MOST = 5_000  # documents of a source
 LONGEST = 60  # lines of a function
+SHARED = 3  # lines of a bench's text that make a copy of it
+VERSION = 5  # a VERSION-th of a document's lines makes another version of it
 STARTS = re.compile(r"(?:func|fn|pub|impl|function|export|class|sub|static|const|async|int|void)\b")
 BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "app", "bench", "texts.json")
 
@@ -118,32 +121,46 @@ def files(folder, ends):
     return sorted(found.values(), key=lambda p: number(os.path.relpath(p, folder)))
 
 
-class Bench:
-    """The texts that benches take prompts from, by their longer lines."""
+class Lines:
+    """The longer lines of texts, by which copies and other versions of them are found."""
 
-    LINE, SHARED = 24, 3  # characters of a line that tells; as many of a text's lines make a copy
+    SHORTEST = 24  # characters
 
-    def __init__(self):
-        with open(BENCH) as f:
-            texts = json.load(f)
-        self.texts = {}  # line: the texts that have it
-        for i, t in enumerate(t for part in ("code", "edit") for t in texts[part]):
-            for line in self.telling(t["text"]):
-                self.texts.setdefault(line, set()).add(i)
+    def __init__(self, texts):
+        self.texts, self.counts = {}, []  # {line: the texts that have it}, lines of each text
+        for i, text in enumerate(texts):
+            lines = self.of(text)
+            self.counts.append(len(lines))
+            for line in lines:
+                self.texts.setdefault(line, []).append(i)
 
-    def telling(self, text):
-        lines = {line.strip() for line in text.splitlines()}
-        return {line for line in lines if len(line) >= self.LINE}
+    def of(self, text):
+        return {line for line in map(str.strip, text.splitlines()) if len(line) >= self.SHORTEST}
 
-    def shares(self, text):
-        """Reports whether text repeats lines of one of the texts."""
-        counts = collections.Counter(i for line in self.telling(text) for i in self.texts.get(line, ()))
-        return any(n >= self.SHARED for n in counts.values())
+    def shared(self, text):
+        """Returns how many lines text shares with each text that has one of its lines, a Counter."""
+        return collections.Counter(i for line in self.of(text) for i in self.texts.get(line, ()))
+
+
+def bench_lines():
+    """Returns the lines of the texts that benches take prompts from."""
+    with open(BENCH) as f:
+        texts = json.load(f)
+    return Lines(t["text"] for part in ("code", "edit") for t in texts[part])
+
+
+def apart(held_out, trained):
+    """Returns the held-out documents that are no version of a training document."""
+    lines = Lines(d.text for d in held_out)
+    versions = set()
+    for d in trained:
+        versions.update(i for i, n in lines.shared(d.text).items() if n >= max(SHARED, lines.counts[i] / VERSION))
+    return [d for i, d in enumerate(held_out) if i not in versions]
 
 
 def documents():
     """Returns (training documents, held-out documents), each {kind: [Document]}."""
-    bench = Bench()
+    bench = bench_lines()
     parts, seen = ({"code": [], "prose": []}, {"code": [], "prose": []}), set()
     for folder, ends, kind, language in sources():
         count = 0
@@ -156,12 +173,13 @@ def documents():
             if len(text) < SMALLEST or digest in seen:
                 continue
             seen.add(digest)
-            held_out = number(name) % HELD_OUT == 0 or bench.shares(text)
+            held_out = number(name) % HELD_OUT == 0 or max(bench.shared(text).values(), default=0) >= SHARED
             parts[held_out][kind].append(Document(name, kind, language, text))
             count += 1
             if count == MOST:
                 break
-    return parts
+    trained, held_out = parts
+    return trained, {kind: apart(held_out[kind], trained[kind]) for kind in held_out}
 
 
 def functions(document):

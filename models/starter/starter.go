@@ -27,15 +27,12 @@ const file = Name + ".gguf"
 // Drafter is the folder of the model's drafter.
 const Drafter = "drafter"
 
-//go:embed README.md all:drafter
+//go:embed drafter
 var files embed.FS
 
 // DrafterFiles returns the folder of the model's DFlash 2 drafter, config.json and
-// model.safetensors. It returns nil if this program was built without it.
+// model.safetensors.
 func DrafterFiles() fs.FS {
-	if _, err := fs.Stat(files, Drafter+"/model.safetensors"); err != nil {
-		return nil
-	}
 	sub, err := fs.Sub(files, Drafter)
 	if err != nil {
 		panic(err) // the name is valid
