@@ -37,10 +37,10 @@ func builtInDrafter(name string) fs.FS {
 func IsBuiltInDrafter(name string) bool { return builtInDrafter(name) != nil }
 
 // BuiltInDrafter returns the name of the embedded drafter of a model by its file. It is empty if the
-// file is not the starter's, or if the starter has none. The drafters of embedded models have names
+// file is not the starter's. The drafters of embedded models have names
 // of their own, see PocketDrafter.
 func BuiltInDrafter(file string) string {
-	if file == "" || !IsBuiltInDrafter(StarterDrafter) || !IsStarter(file) {
+	if file == "" || !IsStarter(file) {
 		return ""
 	}
 	return StarterDrafter

@@ -79,8 +79,8 @@ func TestStarterIsWhatItsCardSays(t *testing.T) {
 	}
 }
 
-// The starter's drafter is embedded, known by the starter's file, and has the form that its card
-// says.
+// The starter's drafter is embedded, known by the starter's file, and has the form and the worth that
+// its card says.
 func TestStarterHasADrafterOfItsOwn(t *testing.T) {
 	path := starter.InCheckout()
 	name := models.BuiltInDrafter(path)
@@ -89,13 +89,54 @@ func TestStarterHasADrafterOfItsOwn(t *testing.T) {
 			path, name)
 	}
 	b := loadStarter(t, path)
-	d, err := models.LoadDrafter(t.Context(), b, name, models.DrafterSettings{}, models.Options{})
+	d, err := models.LoadDrafter(t.Context(), b, name, models.DrafterSettings{},
+		models.Options{Unpack: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
 	if d.Block == nil || d.Block.BlockSize() != 8 || d.Info.FileBytes > 24e6 {
-		t.Errorf("it is %+v with %d bytes", d.Block, d.Info.FileBytes)
+		t.Fatalf("it is %+v with %d bytes", d.Block, d.Info.FileBytes)
+	}
+	prompt, err := b.Tokenizer.Encode("<|im_start|>user\nWrite a Python function that reverses a list, "+
+		"and explain it.<|im_end|>\n<|im_start|>assistant\n", tokenizer.EncodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The drafter guesses the token after the next one, while the starter answers.
+	const steps = 60
+	caches, context := cache.Stack(b.Model.NewCaches(cache.Options{})), d.Block.NewCaches(cache.Options{})
+	stood, guess := 0, int32(-1)
+	for range steps {
+		err := b.Thread().Do(t.Context(), func(s *mlx.Scope) error {
+			n, pos := len(prompt), caches[0].Offset()
+			out := b.Model.Forward(s, lm.Batch{{
+				Tokens: mlx.New(s, prompt, n), N: n, Pos: pos, Caches: caches,
+			}}, d.Block.Taps())
+			next := s.AsType(s.Argmax(b.Model.Unembed(s, s.Slice(out.Hidden, 0, n-1, n)), -1), mlx.Int32)
+			d.Block.Context(s, out.Taps, pos, context)
+			hidden := d.Block.Forward(s, nil, next, 1, pos+n, context)
+			place := s.Argmax(d.Block.Unembed(s, hidden), -1)
+			said := s.Concat(0, next, s.Take(d.Block.Vocabulary(), place, 0))
+			if err := s.Eval(append(append(caches.Arrays(), cache.Stack(context).Arrays()...), said)...); err != nil {
+				return err
+			}
+			ids, err := mlx.Read[int32](s, said)
+			if err != nil {
+				return err
+			}
+			if ids[0] == guess {
+				stood++
+			}
+			prompt, guess = ids[:1], ids[1]
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stood < steps/2 {
+		t.Errorf("%d of %d guesses stood; its card says more than half", stood, steps)
 	}
 }
 

@@ -84,11 +84,11 @@ type Timings struct {
 	DraftN              int     `json:"draft_n"`
 	DraftNAccepted      int     `json:"draft_n_accepted"`
 
-	Drafter         string  `json:"drafter"`                            // whose drafts were tried; empty for none
-	NoDrafter       string  `json:"no_drafter" doc:"Why none drafted."` // why none did, or one no longer does
-	Rounds          int     `json:"rounds"`                             // forward passes after the prompt's
-	Verifies        int     `json:"verifies"`                           // rounds with drafts
-	TokensPerVerify float64 `json:"tokens_per_verify"`                  // that a round with drafts gave; counts the target's own even if the text ended before it
+	Drafter         string  `json:"drafter"` // whose drafts were tried; empty for none
+	NoDrafter       string  `json:"no_drafter" doc:"Why none drafted, or one did not."`
+	Rounds          int     `json:"rounds"`            // forward passes after the prompt's
+	Verifies        int     `json:"verifies"`          // rounds with drafts
+	TokensPerVerify float64 `json:"tokens_per_verify"` // that a round with drafts gave; counts the target's own even if the text ended before it
 	Syncs           int     `json:"syncs"`
 	Repeats         int     `json:"repeats"` // tokens before the text looped, 0 if it did not
 	QueueMS         float64 `json:"queue_ms"`

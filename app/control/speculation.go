@@ -108,7 +108,7 @@ func (d DrafterRounds) Why() string {
 	}
 	add(d.Trials, "on trial in %s")
 	add(d.Slower, "expected to be slower in %s")
-	add(d.Idle, "nothing to propose in %s")
+	add(d.Idle, "nothing to guess in %s")
 	if d.Failed != "" {
 		list = append(list, "given up: "+d.Failed)
 	}

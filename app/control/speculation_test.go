@@ -40,8 +40,8 @@ func TestSpeculationOfAnEarlierVersionIsRead(t *testing.T) {
 
 func TestWhyADrafterDidNotDraftMore(t *testing.T) {
 	for want, d := range map[string]DrafterRounds{
-		"":                               {Rounds: 9},
-		"nothing to propose in 3 rounds": {Idle: 3},
+		"":                             {Rounds: 9},
+		"nothing to guess in 3 rounds": {Idle: 3},
 		"on trial in 1 round; expected to be slower in 2 rounds; given up: no memory": {Rounds: 4,
 			Trials: 1, Slower: 2, Failed: "no memory"},
 	} {

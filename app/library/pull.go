@@ -100,8 +100,10 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 		}
 	}
 	if snapshot.GGUF == nil && models.IsDrafter(snapshot.Dir) {
-		tell(fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now; `tandem models remove %s` deletes it",
-			id, id, id))
+		tell(id+" is a drafter and no model of its own",
+			"a model takes a drafter of its own name and -DFlash, -DSpark, -MTP or -assistant when it is loaded next",
+			fmt.Sprintf("`tandem models drafter ID %s` sets it for the model ID now", id),
+			fmt.Sprintf("`tandem models remove %s` deletes it", id))
 		// the registry holds only what can be served
 		if err := l.keepDrafterFile(ctx, storage.DrafterFile{ID: id, Path: snapshot.Dir,
 			Revision: snapshot.Commit, DownloadedByUs: snapshot.Added}); err != nil {

@@ -21,33 +21,33 @@ func (d *Decoder) CutHead(w *Weights, ids *mlx.Array) *Linear {
 	if head.weight.Size() == 0 {
 		return nil // the model knows its sizes alone, and the drafter is only checked
 	}
-	cut := head.cut(w.scope, ids).guessing(w.scope)
+	cut := head.cut(w.scope, ids).packForGuesses(w.scope)
 	w.keep(cut.arrays())
 	return &Linear{parts: []matrix{cut}}
 }
 
-// guessing is how the CPU holds a plain float32 matrix whose products only guess.
-var guessing = mlx.Quantization{GroupSize: 64, Bits: 8, Mode: "affine"}
+// guessPacking is how the CPU holds a plain float32 matrix whose products only guess.
+var guessPacking = mlx.Quantization{GroupSize: 64, Bits: 8, Mode: "affine"}
 
-// guessing returns a matrix for products that may be off a little. A plain one in float32 is packed
+// packForGuesses returns a matrix for products that may be off a little. A plain one in float32 is packed
 // where mlx.PackedMatMul takes it.
-func (m matrix) guessing(s *mlx.Scope) matrix {
-	if m.packed() || PackedRow(m.weight.Dim(0)) == 0 || !s.PackedMatMulFits(m.weight, m.weight, guessing) {
+func (m matrix) packForGuesses(s *mlx.Scope) matrix {
+	if m.packed() || PackedRow(m.weight.Dim(0)) == 0 || !s.PackedMatMulFits(m.weight, m.weight, guessPacking) {
 		return m
 	}
-	packed := matrix{quantization: guessing, direct: true}
-	packed.weight, packed.scales, packed.biases = s.Quantize(s.Transpose(m.weight, 1, 0), guessing)
+	packed := matrix{quantization: guessPacking, direct: true}
+	packed.weight, packed.scales, packed.biases = s.Quantize(s.Transpose(m.weight, 1, 0), guessPacking)
 	return packed
 }
 
 // PackedRow returns the bytes of a row of a cut head, of so many elements, where the CPU computes in
 // float32. It is 0 for a row that stays as it is.
 func PackedRow(width int) int64 {
-	if width%guessing.GroupSize != 0 || !mlx.PackedMatMulTakes(guessing) {
+	if width%guessPacking.GroupSize != 0 || !mlx.PackedMatMulTakes(guessPacking) {
 		return 0
 	}
-	groups := width / guessing.GroupSize
-	return int64(width*guessing.Bits/8 + 2*4*groups) // scales and biases are float32
+	groups := width / guessPacking.GroupSize
+	return int64(width*guessPacking.Bits/8 + 2*4*groups) // scales and biases are float32
 }
 
 // CutHead reads from the head of target the rows of n ids, with hidden elements each. A nil target

@@ -59,7 +59,7 @@ export const facts: Record<string, string> = {
   'block ms': 'A block is the guesses of one round, which are checked together.',
 }
 
-const factNames: Record<string, string> = { ms: 'Milliseconds', 'block ms': 'Milliseconds of a round with drafts', cache: 'Not restored', parts: 'Differs from a kept text', reason: 'Why no drafts', asked: 'Asked for', told: 'What the client was told' }
+const factNames: Record<string, string> = { ms: 'Milliseconds', 'block ms': 'Milliseconds of a round with drafts', cache: 'Not restored', parts: 'Differs from a kept text', reason: 'Why a drafter did not draft', asked: 'Asked for', told: 'What the client was told' }
 
 // factName returns the name of a fact on a page.
 export const factName = (fact: string): string => factNames[fact] ?? fact.charAt(0).toUpperCase() + fact.slice(1)
