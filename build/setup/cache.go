@@ -112,7 +112,7 @@ func (c Cache) Clean(ctx context.Context, keep ...string) error {
 	return nil
 }
 
-// Quiet has trainings wait that use the cache, until the lock is closed. Benches and tests hold it
+// Quiet makes trainings that use the cache wait until the lock is closed. Benches and tests hold it
 // together. build/starter/quiet.py waits for it.
 func (c Cache) Quiet(ctx context.Context) (io.Closer, error) {
 	return c.lock(ctx, "quiet.lock", syscall.LOCK_SH)
