@@ -120,8 +120,7 @@ func (e *Engine) prospect(t *task, i int) (p draft.Prospect) {
 // learns reports whether the engine learns from the rounds of a task: nothing else runs beside it, and
 // the engine chooses the depth.
 func (t *task) learns(alone bool) bool {
-	chosen := t.req.Speculation
-	return alone && chosen.Depth == nil && !chosen.Exact && t.drafting()
+	return alone && t.adaptive() && t.drafting()
 }
 
 // learn takes in what a round cost, where the engine learns.

@@ -37,8 +37,8 @@ func builtInDrafter(name string) fs.FS {
 func IsBuiltInDrafter(name string) bool { return builtInDrafter(name) != nil }
 
 // BuiltInDrafter returns the name of the embedded drafter of a model by its file. It is empty if the
-// file is not the starter's. The drafters of embedded models have names
-// of their own, see PocketDrafter.
+// file is not the starter's. The drafters of embedded models have names of their own, see
+// PocketDrafter.
 func BuiltInDrafter(file string) string {
 	if file == "" || !IsStarter(file) {
 		return ""

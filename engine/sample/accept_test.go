@@ -177,13 +177,15 @@ func TestHoldKeepsTheTokens(t *testing.T) {
 		}
 		return got
 	}
+	compare := func(s *mlx.Scope, pos, n int) {
+		got, want := choose(s, m, pos, n), choose(s, New(s, m.params, m.seed, vocab, nil), pos, n)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d positions from %d on: %v, want %v", n, pos, got, want)
+		}
+	}
 	check := func(s *mlx.Scope) {
 		for _, c := range []struct{ pos, n int }{{7, 4}, {7, 1}, {8, 3}, {10, 1}, {10, 2}, {6, 2}} {
-			if got, want := choose(s, m, c.pos, c.n),
-				choose(s, New(s, m.params, m.seed, vocab, nil), c.pos, c.n); !slices.Equal(got,
-				want) {
-				t.Errorf("%d positions from %d on: %v, want %v", c.n, c.pos, got, want)
-			}
+			compare(s, c.pos, c.n)
 		}
 	}
 	do(t, th, func(s *mlx.Scope) error {
@@ -206,7 +208,7 @@ func TestHoldKeepsTheTokens(t *testing.T) {
 			t.Error("released noise is held")
 		}
 		m.Hold(s, 7, n)
-		choose(s, m, 7+n, 1)
+		compare(s, 20, 3)
 		if m.Held() != nil {
 			t.Error("noise of positions that were passed is held")
 		}

@@ -266,9 +266,7 @@ func (m *Sampler) Arrays() []*mlx.Array {
 
 // Free releases the sampler's arrays.
 func (m *Sampler) Free() {
-	if m.held.rows != nil {
-		m.held.rows.Free()
-	}
+	m.held.rows.Free()
 	m.seen.Free()
 	m.counts.Free()
 	m.bias.Free()

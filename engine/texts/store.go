@@ -170,6 +170,7 @@ func (s *Store) load(m *memory) {
 	s.mu.Lock()
 	m.unread = unread
 	s.mu.Unlock()
+	var failed error // to mend it
 	switch {
 	case unread && m.corpus != nil:
 		return
@@ -185,11 +186,11 @@ func (s *Store) load(m *memory) {
 		}
 		s.o.Logger.Warn("a memory of texts is damaged, and begins again after what is good of it",
 			"file", m.path, "texts", len(c.list), "error", c.damage)
-		err = writeFile(m.path, m.owner, c.list)
-		m.damaged = err != nil
-		s.tell(err)
+		failed = writeFile(m.path, m.owner, c.list)
+		s.tell(failed)
 	}
 	m.fill(c.list)
+	m.damaged = failed != nil
 }
 
 // add adds a text to a memory and its file. It is a job.
@@ -207,7 +208,7 @@ func (s *Store) add(m *memory, t Text, from Origin) {
 		return
 	}
 	m.take(r)
-	if m.damaged { // what is written after the damage is not read again
+	if m.damaged { // a load stops at the damage, so it would miss the text
 		m.unwritten = true
 		return
 	}

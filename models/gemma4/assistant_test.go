@@ -33,8 +33,8 @@ func TestBadAssistantConfigIsRefused(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ name, value string }{
-		{"text_config", "[]"}, {"text_config", `"text"`}, {"text_config", `{"hidden_size": -1}`}, {"backbone_hidden_size", ""}, {"backbone_hidden_size", "-1"},
-		{"backbone_hidden_size", "1e99"},
+		{"text_config", "[]"}, {"text_config", `"text"`}, {"text_config", `{"hidden_size": -1}`},
+		{"backbone_hidden_size", ""}, {"backbone_hidden_size", "-1"}, {"backbone_hidden_size", "1e99"},
 	} {
 		text := assistantConfig(t, test.name, test.value)
 		if _, err := parseAssistant(text); err == nil || strings.Contains(err.Error(), "\n") {
