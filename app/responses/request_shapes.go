@@ -123,9 +123,13 @@ var responseRequestShape = wire.Both(
 			wire.Object(
 				wire.Need("type", wire.Just("json_schema")),
 				wire.Opt("name", wire.Text),
-				wire.May("schema", wire.AnyMap, "A JSON schema."),
+				wire.Need("schema", wire.AnyMap, "A JSON schema."),
 				wire.Opt("strict", wire.Flag),
-				wire.Opt("json_schema", api.NamedSchemaShape, "The schema as chats have it."),
+			),
+			wire.Object(
+				wire.Need("type", wire.Just("json_schema")),
+				wire.Opt("schema", wire.Null),
+				wire.Need("json_schema", api.NamedSchemaShape, "The schema as chats have it."),
 			),
 			api.GrammarShape,
 		)))),
