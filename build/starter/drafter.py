@@ -115,12 +115,12 @@ def block(name, c):
 class Texts:
     """Batches from the parts that answers.write wrote. A batch depends on its number and the parts alone."""
 
-    def __init__(self, folders, parts=None):
-        """Reads the parts of all folders, or as many of the first ones."""
+    def __init__(self, folders, share=1):
+        """Reads one part of so many in each folder, the first ones."""
         self.texts = []  # (tokens, length of the prompt, states)
         self.kinds, self.temperatures = [], []
-        paths = [path for folder in folders for path in answers.parts(folder)]
-        for path in paths[:parts]:
+        every = [answers.parts(folder) for folder in folders]
+        for path in [path for paths in every for path in paths[: len(paths) // share]]:
             states = np.load(answers.states_of(path), mmap_mode="r")
             with np.load(path) as part:
                 tokens, starts = part["tokens"], part["starts"]

@@ -58,7 +58,7 @@ def arguments():
     parser.add_argument("--minutes", type=float, default=240, help="training time in all, of busy cores (%(default)s)")
     parser.add_argument("--head", type=int, default=16384, help="tokens that can be guessed (%(default)s)")
     parser.add_argument("--rank", type=int, default=Config.selector_rank, help="of the selector (%(default)s)")
-    parser.add_argument("--parts", type=int, help="parts of the answers to learn from, without chats (all)")
+    parser.add_argument("--share", type=int, default=1, help="learn from one part of so many of the answers (%(default)s)")
     parser.add_argument("--first", action="store_true", help="a first DFlash, without convolutions and selector, for comparison")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the training (%(default)s)")
@@ -103,8 +103,8 @@ class Recipe:
         self.write("held-out", self.args.held_out)
         self.write("held-out-chats", self.args.held_out)
 
-    def texts(self, *names, parts=None):
-        return drafter.Texts([self.folder(name) for name in names], parts)
+    def texts(self, *names, share=1):
+        return drafter.Texts([self.folder(name) for name in names], share)
 
     def form(self):
         """Returns (the config asked for, its name in the cache)."""
@@ -138,7 +138,7 @@ class Recipe:
 
     def drafter(self):
         os.nice(answers.NICE - os.nice(0))
-        target, texts = self.target(), self.texts("answers", "chats", parts=self.args.parts)
+        target, texts = self.target(), self.texts("answers", "chats", share=self.args.share)
         model, path = self.fresh()
         if not os.path.exists(path):
             model.start(target, texts.batch(0)[1][:4])
