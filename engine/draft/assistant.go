@@ -77,18 +77,16 @@ func (t *assistant) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 		_, hidden = t.model.Forward(s, mlx.New(s, history[i:i+1], 1), hidden, t.options.Target)
 	}
 	next := mlx.New(s, history[len(history)-1:], 1)
-	var drafts, logQ []*mlx.Array
-	for i := range n {
+	guesses := chain{sampler: t.options.Sampler, pos: len(history)}
+	for range n {
 		var logits *mlx.Array
 		logits, hidden = t.model.Forward(s, next, hidden, t.options.Target)
 		if s.Err() != nil {
 			return Proposal{}
 		}
-		q := t.options.Sampler.Process(s, s.AsType(logits, mlx.Float32), nil, nil)
-		next = t.options.Sampler.Choose(s, q, len(history)+i)
-		drafts, logQ = append(drafts, next), append(logQ, q)
+		next = guesses.draw(s, s.AsType(logits, mlx.Float32))
 	}
-	return Proposal{N: n, Tokens: s.Concat(0, drafts...), LogQ: s.Concat(0, logQ...)}
+	return guesses.proposal(s)
 }
 
 // Arrays implements Draft.

@@ -26,20 +26,19 @@ func isMarkov(b Block) (MarkovBlock, bool) {
 	return m, ok && m.Markov()
 }
 
-// chain proposes from last through the rows of logits (n, V), which are not processed yet. Each row
+// correct proposes from last through the rows of logits (n, V), which are not processed yet. Each row
 // is corrected, processed and drawn from with the request's own noise. None is read.
-func (p *proposer) chain(s *mlx.Scope, b MarkovBlock, hidden, logits *mlx.Array, last int32) Proposal {
+func (p *proposer) correct(s *mlx.Scope, b MarkovBlock, hidden, logits *mlx.Array, last int32) Proposal {
 	n := logits.Dim(0)
 	tokens := []*mlx.Array{mlx.New(s, []int32{last}, 1)} // (1) each, from last on
-	var logQ []*mlx.Array
+	guesses := chain{sampler: p.sampler, pos: p.pos}
 	for i, row := range s.Split(logits, n, 0) {
 		row = s.Add(row, s.AsType(b.Correction(s, tokens[i]), mlx.Float32))
-		x := p.sampler.Process(s, row, nil, nil)
-		tokens, logQ = append(tokens, p.sampler.Choose(s, x, p.pos+i)), append(logQ, x)
+		tokens = append(tokens, guesses.draw(s, row))
 	}
-	guesses := Proposal{N: n, Tokens: s.Concat(0, tokens[1:]...), LogQ: s.Concat(0, logQ...)}
+	proposal := guesses.proposal(s)
 	if trust := b.Trust(s, hidden, s.Concat(0, tokens[:n]...)); trust != nil {
-		guesses.Confidence = reach(s, s.Log(trust))
+		proposal.Confidence = reach(s, s.Log(trust))
 	}
-	return guesses
+	return proposal
 }

@@ -200,20 +200,17 @@ func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	if guessed := history[newest+1:]; len(guessed) > 0 {
 		hidden = t.feed(s, guessed)
 	}
-	var p Proposal
-	var tokens, logQ []*mlx.Array
+	guesses := chain{sampler: t.options.Sampler, pos: len(history)}
 	for i := range n {
 		if s.Err() != nil {
-			return p
+			return Proposal{}
 		}
-		x := t.options.Sampler.Process(s, t.logits(s, hidden), nil, nil)
-		next := t.options.Sampler.Choose(s, x, len(history)+i)
-		tokens, logQ = append(tokens, next), append(logQ, x)
+		next := guesses.draw(s, t.logits(s, hidden))
 		if i+1 < n {
 			hidden = t.forward(s, next, 1)
 		}
 	}
-	return Proposal{N: n, Tokens: s.Concat(0, tokens...), LogQ: s.Concat(0, logQ...)}
+	return guesses.proposal(s)
 }
 
 // logits returns the logits of a hidden state (1, H) over the target's vocabulary, (1, V) in

@@ -184,15 +184,12 @@ func (t *mtp) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	for i := range known {
 		x = t.head.Forward(s, mlx.New(s, known[i:i+1], 1), x, pos+i, t.caches)
 	}
-	var drafts, logQ []*mlx.Array
+	guesses := chain{sampler: t.options.Sampler, pos: len(history)}
 	for i := range n {
 		if s.Err() != nil {
 			return Proposal{}
 		}
-		logits := s.AsType(t.target.Unembed(s, x), mlx.Float32)
-		q := t.options.Sampler.Process(s, logits, nil, nil)
-		next := t.options.Sampler.Choose(s, q, len(history)+i)
-		drafts, logQ = append(drafts, next), append(logQ, q)
+		next := guesses.draw(s, s.AsType(t.target.Unembed(s, x), mlx.Float32))
 		if i+1 < n {
 			x = t.head.Forward(s, next, x, len(history)-1+i, t.caches)
 		}
@@ -201,7 +198,7 @@ func (t *mtp) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	if err := t.caches.Trim(len(known) + n); err != nil {
 		s.Fail(err)
 	}
-	return Proposal{N: n, Tokens: s.Concat(0, drafts...), LogQ: s.Concat(0, logQ...)}
+	return guesses.proposal(s)
 }
 
 // Arrays implements Draft.

@@ -55,7 +55,7 @@ func (p proposer) proposal(s *mlx.Scope, hidden *mlx.Array, last int32) Proposal
 	}
 	logits := s.Add(s.AsType(p.block.Unembed(s, hidden), mlx.Float32), p.forbid)
 	if b, ok := isMarkov(p.block); ok {
-		return p.chain(s, b, hidden, logits, last)
+		return p.correct(s, b, hidden, logits, last)
 	}
 	x := p.sampler.Process(s, logits, nil, nil)
 	if b, ok := p.block.(PathBlock); ok && b.Candidates() > 0 {

@@ -1,0 +1,27 @@
+package draft
+
+import (
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+)
+
+// A chain is a proposal that grows by one guess at a time. All is lazy.
+type chain struct {
+	sampler      *sample.Sampler // the request's own
+	pos          int             // of the first guess
+	tokens, logQ []*mlx.Array    // (1) and (1, V) for each guess
+}
+
+// draw returns the next guess, (1) int32. It is drawn from logits (1, V) float32 with the request's
+// own noise at its position.
+func (c *chain) draw(s *mlx.Scope, logits *mlx.Array) *mlx.Array {
+	q := c.sampler.Process(s, logits, nil, nil)
+	next := c.sampler.Choose(s, q, c.pos+len(c.tokens))
+	c.tokens, c.logQ = append(c.tokens, next), append(c.logQ, q)
+	return next
+}
+
+// proposal returns the guesses so far, at least one.
+func (c *chain) proposal(s *mlx.Scope) Proposal {
+	return Proposal{N: len(c.tokens), Tokens: s.Concat(0, c.tokens...), LogQ: s.Concat(0, c.logQ...)}
+}
