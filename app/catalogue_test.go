@@ -13,8 +13,10 @@ import (
 )
 
 // A name without a slash is an id, though a folder of that name is in the working directory.
-// org/name is a folder if that folder exists. A name that begins with a dot or a slash is a folder,
-// and one that ends in .gguf is a file, whether it is there or not.
+// org/name is a folder if that folder exists. These names are paths whether anything is there or
+// not:
+//   - A name that ends in .gguf is a file.
+//   - A name that begins with /, ./ or ../ is a folder. So are . and .. themselves.
 func TestFolderInTheWorkingDirectoryDoesNotShadowAnID(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"pocket", control.Alias, "org/name"} {

@@ -20,8 +20,8 @@ import (
 // rememberedPrompt is a prompt as it stands in JSON.
 const rememberedPrompt = `func sumOfSquares(list []int) int {\n`
 
-// drafted asks for an answer as a client with a key, or with none, that only the memory of texts
-// and the request's own text draft. It returns how many drafts stood, and the answer's text.
+// drafted asks for an answer as a client with a key, or with none. Only the memory of texts and the
+// request's own text draft it. It returns how many drafts stood, the answer's text and its run.
 func (r *running) drafted(t *testing.T, key string) (accepted int, text string, run int64) {
 	t.Helper()
 	// A memory is read beside its client's request. A short one is asked first, and the list waits.

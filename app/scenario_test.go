@@ -239,7 +239,7 @@ func TestCancelledRunEndsAsAtItsLimit(t *testing.T) {
 }
 
 // The state, the health, the metrics, the page and the list of models are answered while the MLX
-// thread is busy, during a load and during a generation.
+// thread is busy. This holds during a load and during a generation.
 func TestStateIsAnsweredWhileTheMLXThreadIsBusy(t *testing.T) {
 	home := t.TempDir()
 	a, err := Open(t.Context(), Options{Home: home, Model: longModel(t), NoCheckpoints: true})

@@ -14,8 +14,9 @@ import (
 // A whole answer equals the events of a stream, put together. A call may break off, at a limit or
 // because the model went wrong. Chats, responses and messages stream arguments as they come, so
 // there the call stays a call. No reply then says that it waits for what calls return. Ollama's
-// routes send a call whole. There a call that the model broke is text, as the model wrote it and in
-// its place, and one that a limit cut is left out. What follows a broken call is text everywhere.
+// routes send a call whole. There a call that the model broke is text. The text is as the model
+// wrote it and in its place. A call that a limit cut is left out there. What follows a broken call
+// is text everywhere.
 type Answer struct {
 	Blocks []Block
 	toks   []engine.Token // of the text of all, where log-probabilities are asked for

@@ -272,8 +272,9 @@ func readAllowed(f *wire.Fields) (mode string, names []string) {
 	return mode, names
 }
 
-// withTools returns the messages with what the dialect tool_call tells of tools at the end of the
-// system message, or in one of its own before all others.
+// withTools returns the messages with a text about the tools, as the dialect tool_call has it. The
+// text stands at the end of the system message, if that comes first. Else it is a system message of
+// its own before all others.
 func withTools(messages []Message, tools json.RawMessage) []Message {
 	told := dialect.TellTools(listFunctions(tools))
 	if len(messages) > 0 && messages[0].Role == "system" {

@@ -105,7 +105,8 @@ func changed[T any](a, b T, names map[string]bool) (n int) {
 }
 
 // TestEachFigureReachesHistoryAndClient: each figure of a total is in the row of its run and in the
-// timings, unless the test has a reason for leaving it out. No column and no timing stays empty.
+// timings. notKept and notTold have the exceptions, with the reason for each. No column and no
+// timing stays empty.
 func TestEachFigureReachesHistoryAndClient(t *testing.T) {
 	notKept := map[string]string{
 		"Given": "the run that was resumed has counted them", "Thoughts": "for the client alone",

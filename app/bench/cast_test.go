@@ -35,10 +35,16 @@ type namedDFlash struct {
 
 func (d namedDFlash) Name() string { return d.name }
 
-// cast loads DFlash networks of both architectures with blocks of 16 rows, each with a whole head and
-// a cut one, and DSpark's, a head for multi-token prediction, and the model's own weights again as a
-// draft model. A memory of texts is there too. Each of the trained ones also goes on where a match
-// ends. The caller closes the cast.
+// cast loads drafters for the model:
+//   - DFlash networks of both architectures with blocks of 16 rows, each with a whole head and a
+//     cut one
+//   - a DSpark network with such blocks and a whole head
+//   - a head for multi-token prediction
+//   - the model's own weights again, as a draft model
+//   - an assistant of Gemma 4, if the model has layers that it can attend
+//
+// Each of these also goes on where a match ends. A prediction, n-grams and a memory of texts are
+// there too. The caller closes the cast.
 func (l *lossless) cast() *cast {
 	l.t.Helper()
 	config := l.bundle.Model.Config()
@@ -196,8 +202,9 @@ func (w *headSteeringTarget) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
 	return s.Add(logits, steer(s, w.to.text, w.to.at, logits.Dim(1)))
 }
 
-// assistantFolder writes an assistant of Gemma 4 that attends the model's last full layer and its
-// last one with a window, as far as it has them. It returns "" if it has no such layer.
+// assistantFolder writes an assistant of Gemma 4 and returns its folder. The assistant attends the
+// model's last full layer and its last layer with a window, as far as the model has them. It
+// returns "" if the model has no such layer.
 func (l *lossless) assistantFolder() string {
 	config, heads := l.bundle.Model.Config(), 1
 	fields := map[string]any{"vocab_size": config.VocabSize}

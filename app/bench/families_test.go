@@ -119,9 +119,9 @@ func forEachFamily(t *testing.T, test func(*lossless)) {
 	}
 }
 
-// In every family, decoding with right and wrong drafts equals plain decoding to the bit, greedy and
-// sampled, however many drafts of a block are accepted. So does decoding with each drafter that
-// Tandem serves, a random DFlash network among them.
+// In every family, decoding with drafts equals plain decoding to the bit, greedy and sampled. This
+// holds for right and for wrong drafts, however many drafts of a block are accepted. Decoding with
+// each drafter that Tandem serves equals it too. A random DFlash network is one of these drafters.
 func TestFamiliesDecodeWithDraftsToTheBit(t *testing.T) {
 	blocks, least := []struct {
 		rollback engine.Rollback

@@ -113,8 +113,8 @@ func (r *headReader) close(d *headDraft) {
 	r.do(func(s *mlx.Scope) error { d.Free(s); d.sampler.Free(); return nil })
 }
 
-// However many guesses of a chain are accepted and however the text came in, the next chain equals
-// that of a draft that gets the whole text at once.
+// The next chain equals that of a draft that gets the whole text at once. This holds however many
+// guesses of a chain are accepted, and however the text came in.
 func TestHeadDraftEqualsANewDraftOfTheText(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return

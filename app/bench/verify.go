@@ -58,8 +58,10 @@ func (v *verification) Close() error {
 	return errors.Join(err, v.thread.Close())
 }
 
-// report measures the model in float32, as the dtype checkpoint has it if that differs, and with the
-// kernel for few rows if there is one.
+// report measures the model up to three times:
+//   - in float32
+//   - in the dtype checkpoint, if that changes the type or whether weights are unpacked
+//   - with the kernel for few rows, if the model is quantized and on a GPU
 func (v *verification) report(ctx context.Context, table func(benchTable) error) error {
 	measured := v.bundle.Info
 	if err := v.contexts(ctx, models.DtypeFloat32, table); err != nil {

@@ -31,9 +31,9 @@
 //
 // The allow-list guards against manifests, not against code: a preset builds and runs the commit
 // that was asked for. Its programs are the same user's as the runner. One that leaves its group can
-// outlive the run, change its results and those of later runs, and read the token of the push from
-// memory. Let only those push to the branches of the bridge who may run programs on that Mac and push
-// to the repository.
+// outlive the run. It can change its results and those of later runs, and read the token of the
+// push from memory. Let only those push to the branches of the bridge who may run programs on that
+// Mac and push to the repository.
 //
 // So far it has run on Linux alone, with the Mac's part played by a second process.
 package bridge

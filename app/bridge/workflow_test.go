@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The workflow runs on the bridge's branches alone and on our own runner, takes actions by hash, and
-// puts nothing into a script that others can write. The token is there for one step.
+// The workflow runs on the bridge's branches alone and on our own runner. It takes actions by hash.
+// No text that others can write gets into its scripts. The token is there for one step.
 func TestWorkflowIsSafe(t *testing.T) {
 	text := read(t, "../../"+WorkflowFile)
 	var w struct {

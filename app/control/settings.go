@@ -84,9 +84,9 @@ func (d Dtype) Valid() bool {
 	return slices.Contains([]Dtype{DtypeAuto, DtypeFloat32, DtypeCheckpoint}, d)
 }
 
-// KVBits are the values of kv_bits. With 8 or 4, the layers that attend all positions keep their keys and
-// values in so many bits an element, with a scale and a bias for each 64 or 32 elements. With 0 they
-// keep them as they are computed.
+// KVBits are the values of kv_bits. With 8 or 4, the layers that attend all positions keep each
+// element of keys and values in so many bits. Each 64 or 32 elements have a scale and a bias. With
+// 0 the layers keep them as they are computed.
 var KVBits = []int{0, 4, 8}
 
 // A Source says what decides a setting. A flag wins over the environment, the environment over what

@@ -29,9 +29,14 @@ type Rules struct {
 // Grammar returns a grammar that accepts an answer that is one call of a tool, several calls, or an
 // answer by Choice.Answer. A thought may come first if the dialect has thoughts.
 //
-// It returns an error for a family without tool calls, for a name that a grammar cannot require,
-// for a choice that names no tool, and for a schema that no grammar can follow. The error names
-// the tool and the place in its schema.
+// It returns an error for
+//   - a family without tool calls, if Choice.Answer is empty
+//   - a choice of no tool that there is, if Choice.Answer is empty
+//   - a name that a grammar cannot require
+//   - a schema that no grammar can follow
+//   - schemas that make too large a grammar
+//
+// The error of one schema names the tool and the place in it.
 func (d *Dialect) Grammar(tools []Tool, choice Choice) (Rules, error) {
 	if d.calls == nil && choice.Answer == "" {
 		return Rules{}, errors.New("the models of this family have no calls of tools")

@@ -8,10 +8,12 @@ import (
 )
 
 // checkSources checks the sources of a text's calls:
-//   - Every byte is in the text's parts or in a call's source, except white space, the tags of
-//     thoughts, and a call that had begun where the text was cut.
+//   - Every byte is in the text's parts or in a call's source. Exceptions are white space, the tags
+//     of thoughts, and a call that had begun where the text was cut.
 //   - After its arguments, a call's source holds only the texts that close it, unless the text was
 //     cut there.
+//
+// A dialect of messages is held to neither, because its headers are in no part and no source.
 func checkSources(t *testing.T, x fixture, cut bool, text string) {
 	t.Helper()
 	d := x.dialect()

@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// The figures below are those of reports that FluffyAIcode/Kakeya-LLM-Inference-engine published in
-// June 2026 under results/research, on a Mac mini M4 with Gemma 4 26B in 4 bits, 5 prompts of 4,406
-// to 5,810 tokens. Only fields that rules read are typed here.
+// The figures below are those of reports by FluffyAIcode/Kakeya-LLM-Inference-engine. They were
+// published in June 2026 under results/research. The machine was a Mac mini M4, the model Gemma 4
+// 26B in 4 bits, and the texts 5 prompts of 4,406 to 5,810 tokens. Only fields that rules read are
+// typed here.
 
 // A published report lists seconds of prefill and of decoding for each sample of both arms.
 type published struct {

@@ -107,8 +107,9 @@ func (f *facts) heldBy(m *Measured) (tokens []Count) {
 	return tokens
 }
 
-// fullHeld reports whether the oracle held what full caches are said to hold, after a prompt after
-// which the system under test held what was measured. Bytes that no row held are told elsewhere.
+// fullHeld reports whether the oracle held the bytes that full caches are said to hold. It looks at
+// prompts after which the system under test held the measured bytes, and one match is enough. It
+// returns true if there is no such prompt: bytes that no row held are told elsewhere.
 func (f *facts) fullHeld(m *Measured, full FullKV) bool {
 	prompts := f.heldBy(m)
 	return len(prompts) == 0 || slices.ContainsFunc(f.oracleTimes.Rows, func(r Row) bool {

@@ -19,8 +19,12 @@ const (
 var errCut = errors.New("the text ends inside a value; the file is cut off")
 
 // Read returns the reports of a file, which stand one after the other. Fields that the schema does
-// not have are left out. It returns an error for what is not JSON, for a field of a wrong type or
-// out of its bounds, for a field that is there twice, and for a value that is no report.
+// not have are left out. It returns an error for
+//   - text that is not JSON
+//   - a field of a wrong type or out of its bounds, or that is there twice
+//   - a value that is no report
+//   - a file without a report
+//   - a file beyond MaxBytes, MaxDepth or MaxValues
 func Read(r io.Reader) ([]*Report, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {

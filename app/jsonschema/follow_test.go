@@ -34,8 +34,8 @@ func (f *Form) grammar() native.Grammar {
 	return native.Grammar{Lark: f.Lark()}
 }
 
-// follow writes a text of at most n bytes that begins like start as far as the grammar allows, and
-// is drawn by rng after that. done says that the text has ended.
+// follow writes a text of at most n bytes. It begins like start as far as the grammar allows, and
+// rng draws the rest. done says that the text has ended.
 func follow(m *native.Matcher, start string, rng *rand.Rand, n int) (text string, done bool,
 	err error) {
 	bits := make([]uint32, m.Words())

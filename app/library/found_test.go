@@ -201,8 +201,8 @@ func TestFoundListsModelsOfAllPlacesAndRegistersNone(t *testing.T) {
 	}
 }
 
-// Neither a named pipe in the place of a file nor a folder that does not answer keeps other models
-// from being found, and both are listed with the reason.
+// A named pipe in the place of a file does not keep other models from being found. Neither does a
+// folder that does not answer. Both are listed with the reason.
 func TestFoundGoesOnPastWhatDoesNotAnswer(t *testing.T) {
 	silent, cache, own := enginetest.SilentFolder(t), t.TempDir(), t.TempDir()
 	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json"} {

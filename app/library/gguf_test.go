@@ -184,8 +184,8 @@ func TestAFolderStandsForItsGGUFFile(t *testing.T) {
 	}
 }
 
-// A folder that has only later files of a set, or only what lets a model see, is refused by the name
-// of what is missing. The search lists the set with that reason.
+// A folder is refused if it has only later files of a set, or only the file that lets a model see.
+// The error says what is missing. The search lists the set with that reason.
 func TestAFolderWithoutTheModelsOwnFile(t *testing.T) {
 	file, err := os.ReadFile("../../models/testdata/gguf/llama.gguf")
 	if err != nil {

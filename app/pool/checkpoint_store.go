@@ -52,13 +52,15 @@ func (p *Pool) openStore(m *Model, d *Drafter) (store *checkpoint.Store, key str
 	return checkpoint.NewStore(o), key
 }
 
-// checkpointKey returns a key that differs between any two models as they are in memory: by
-// weights, by the form they are held in, by the type they compute in, by the bits and the layout of
-// keys and values, by what restores these, by the device and version of MLX, and by
-// models.Arithmetic.
+// checkpointKey returns a key that differs between any two models as they are in memory. It tells
+//   - the weights, and the form that they are held in
+//   - the type that the model computes in
+//   - the bits and the layout of keys and values
+//   - what restores keys and values
+//   - the device, the version of MLX, and models.Arithmetic
 //
 // Restored rows are kept too. So the key of bounded layers tells all that makes these: the files of
-// the f_theta and of the drafter, and the form that the drafter is held in.
+// the f_theta and of the drafter, the form that the drafter is held in, and the window set for it.
 func (p *Pool) checkpointKey(m *Model) (string, error) {
 	return p.arithmeticKey(m, models.Arithmetic)
 }

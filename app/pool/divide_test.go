@@ -208,7 +208,7 @@ func TestOnlyTheChoiceWaitsForTextsWithoutLimit(t *testing.T) {
 }
 
 // While a small model is loaded in place of a larger one, the memory of the larger one stays
-// reserved, because the larger one may have to come back.
+// reserved. The larger one may have to come back.
 func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	long := longModel(t)
 	f := measured(t, long)

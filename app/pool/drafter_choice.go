@@ -115,8 +115,8 @@ func (p *Pool) cachedDrafters(row storage.Model) (list []cachedDrafter, err erro
 	return list, nil
 }
 
-// drafterInCache returns the folder and the kind of a drafter in the hub's cache, "" if it is not
-// there, or if it is no drafter but for its name.
+// drafterInCache returns the folder and the kind of a drafter in the hub's cache. The folder is ""
+// if the drafter is not there, or is a drafter by its name alone.
 func drafterInCache(cache, id string) (dir string, kind int) {
 	_, kind, ok := cutDrafterName(id)
 	if !ok {
@@ -159,8 +159,8 @@ func lastName(id string) string {
 	return name
 }
 
-// hubName returns the name of a model at the hub, with the quantization of a GGUF file, or its id if
-// it is not from there.
+// hubName returns the name of a model at the hub, with the quantization of a GGUF file. It returns
+// the id of a model that is not from there.
 func hubName(row storage.Model) string {
 	dir, tag := row.Path, ""
 	if models.IsGGUF(row.Path) {

@@ -40,8 +40,8 @@ func TestBuiltInDrafterIsKnownByItsWeights(t *testing.T) {
 	}
 }
 
-// What was learned about a drafter, and its context rows in checkpoints, belong to the bits that it
-// is packed in and to the rows that it reads.
+// What was learned about a drafter belongs to the bits that it is packed in and to the rows that it
+// reads. So do its context rows in checkpoints.
 func TestDrafterOptionsAreLearnedApart(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny")})
 	dir := enginetest.TinyDFlash2(t, 259, []int{0, 2}, map[string]any{

@@ -31,8 +31,8 @@ const (
 	SmallBody  = 64 << 10 // bytes; a larger body needs a place
 	LargeBytes = 64 << 20 // of all large bodies that are read, rendered and tokenized at once
 
-	// hugeBody is how many bytes of a body are worth a collection of garbage, so that the memory of
-	// its growth, and of such a body before, is not added to it.
+	// hugeBody is how many bytes make a body worth a collection of garbage. Without it, the memory
+	// of its growth, and of such a body before, is added to it.
 	hugeBody = 8 << 20
 
 	// LargePerClient limits the bytes of one client, so that others get some.

@@ -13,8 +13,8 @@ import (
 	"tandem/app/library"
 )
 
-// drafterOf prints what drafts for a model, after setting it if one is named, and what else could
-// draft for it, with the latest figures of each.
+// drafterOf prints what drafts for a model. If the arguments name a drafter, it sets that one
+// first. It also prints what else could draft for the model, with the latest figures of each.
 func drafterOf(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("models drafter")
 	asJSON := f.Bool("json", false, "one JSON object")

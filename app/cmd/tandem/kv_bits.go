@@ -34,8 +34,9 @@ func (k *kvBitsFlag) add(f *flag.FlagSet) {
 		})
 }
 
-// check refuses the flag for a model of a Tandem that runs already, unless the model has these bits
-// there, or will have them when it is loaded. The error says what to do in place of the flag.
+// check refuses the flag for a model of a Tandem that runs already. It passes the flag if the model
+// has these bits there, or will have them when it is loaded. The error says what to do in place of
+// the flag.
 func (k *kvBitsFlag) check(ctx context.Context, c *control.Client, state control.State,
 	id string) error {
 	if id == control.Alias {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// No verb takes a key, a token or a password by a flag, because every user of the machine can read
-// the arguments of a program.
+// No verb takes a key, a token or a password by a flag. Every user of the machine can read the
+// arguments of a program.
 func TestNoSecretIsAnArgument(t *testing.T) {
 	secret := regexp.MustCompile(`(?mi)^\s+-[a-z-]*(key|token|secret|password|auth|credential)\b`)
 	usages := 0
