@@ -189,7 +189,7 @@ func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Token, error
 	}
 }
 
-// consume hands a task's tokens to yield and waits until the scheduler has let go of the task,
+// consume hands a task's tokens to yield. It waits until the scheduler has let go of the task,
 // however the loop ended, by a panic in its body too. It reports whether yield wants more.
 func (e *Engine) consume(ctx context.Context, t *task, yield func(Token, error) bool) (more bool) {
 	more = true

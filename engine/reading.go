@@ -176,8 +176,9 @@ type piece struct {
 	caches      cache.Stack
 }
 
-// pieces lays out the next round: the rest of a text that was begun, or the beginning of one longer
-// than a chunk, or as many whole texts as fit into a chunk. So at most one text is half read.
+// pieces lays out the next round of at most chunk rows. It begins with the next text, or with the
+// rest of one that was begun, as far as that fits. Whole texts follow as far as they fit. A round
+// has at most readTexts texts. So at most one text is half read.
 func (t *reader) pieces(chunk int) []piece {
 	var list []piece
 	rows := 0

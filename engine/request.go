@@ -65,12 +65,11 @@ type Request struct {
 	// match is not part of the text.
 	Stop []string
 
-	// Stopper, if set, finds the stop text in place of a search for Stop in all of the
-	// text: not all of it may be the answer. Each call begins one generation. The function
-	// it returns gets the text of the tokens in turn, those of Generated too, and returns
-	// the stop text that ends the generation, or "". It is called on the scheduler's
-	// goroutine, for Generated on the caller's. Token.Text then has all of the text:
-	// nothing is held back or left out.
+	// Stopper, if set, finds the stop text in place of a search for Stop in all of the text: not
+	// all of it may be the answer. Each call begins one generation. The function it returns gets
+	// the text of the tokens in turn, those of Generated too. It returns the stop text that ends
+	// the generation, or "". It is called on the scheduler's goroutine, for Generated on the
+	// caller's. Token.Text then has all of the text: nothing is held back or left out.
 	Stopper func() func(text string) (stop string)
 
 	// Grammar says which texts the answer may be; nil allows any. The request ends where

@@ -150,8 +150,8 @@ func (e *Engine) acceptStep(p *plainStep, alone bool) {
 }
 
 // dispatchedLast orders tasks by their draws, the last dispatched first: once these are there, the
-// others need no wait. The first draw after a prompt comes after those of the step before it, and a
-// draw under a grammar after the others of its step.
+// others need no wait. The first draw after a prompt comes after those of the step before it. A
+// draw under a grammar comes after the others of its step.
 func dispatchedLast(a, b *task) int {
 	rank := func(t *task) int {
 		switch {

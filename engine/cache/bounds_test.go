@@ -120,10 +120,10 @@ func (l *divided) attend(t *testing.T, th *mlx.Thread, q, own, restored []float3
 	return rows
 }
 
-// TestOwnAndRestoredRowsDivideAText attends a text by random runs. Some are dropped and
-// written again, some after a snapshot and a restore. Each query has to get what attention in
-// float64 gives it over own rows of the sink and of the window, and restored rows between, if there
-// are any.
+// TestOwnAndRestoredRowsDivideAText attends a text by random runs. Some are dropped and written
+// again, some after a snapshot and a restore. Each query has to get what attention in float64 gives
+// it. That attention is over own rows of the sink and of the window, and over restored rows
+// between, if there are any.
 func TestOwnAndRestoredRowsDivideAText(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const dim, length = 16, 400

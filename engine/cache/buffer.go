@@ -100,8 +100,8 @@ func (b *buffer) takes(s *mlx.Scope, k, v *mlx.Array) error {
 }
 
 // reserve makes room for so many rows after front. k and v give shape and type. An unbounded buffer
-// grows by at least a quarter, so that appending n rows copies O(n) rows in total and at most a
-// fifth of the buffer is idle. It does not grow beyond most.
+// grows by at least a quarter. So appending n rows copies O(n) rows in total, and at most a fifth
+// of the buffer is idle, but for the rounding to growStep. It does not grow beyond most.
 func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
 	have := b.rows()
 	if need <= have {

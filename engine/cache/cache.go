@@ -91,8 +91,8 @@ type Cache interface {
 
 	// Schedule asks for a capture at each offset. Offsets are ascending and beyond Offset; Update
 	// takes each capture as it writes across the offset. In caches that keep every row, a capture
-	// holds the rows since the previous one, and the first holds those since position from, which
-	// is at most Offset. Schedule fails while captures are scheduled.
+	// holds the rows since the previous one. The first capture holds the rows since position from,
+	// which is at most Offset. Schedule fails while captures are scheduled.
 	Schedule(from int, offsets ...int) error
 
 	// Captured returns the captures taken since Schedule, in order, and forgets the offsets that

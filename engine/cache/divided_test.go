@@ -48,8 +48,8 @@ func TestFewRowsAreAttendedInTheBank(t *testing.T) {
 	do(t, th, func(s *mlx.Scope) error { l.caches().Free(s); return nil })
 }
 
-// TestSlotsOfAQueryDependOnItsPositionAlone compares a query in a step, in a block and in a block that
-// began before it, while a ring fills up and after that.
+// TestSlotsOfAQueryDependOnItsPositionAlone compares the same query in a step, in a block and in a
+// block that began before it. It does so while a ring fills up and after that.
 func TestSlotsOfAQueryDependOnItsPositionAlone(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, b := range []cache.Bounds{{Sink: 4, Window: 20}, {Sink: 4, Window: 20, Reach: 60}} {

@@ -8,14 +8,14 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Quantized is a KV cache whose rows take 4 or 8 bits an element, and a scale and a bias for each
-// group of elements. A row is quantized as it is written, the first one too, and every query attends
-// the quantized rows, its own included. So the result for a position does not depend on how its text
-// was cut into updates.
+// A Quantized is a KV cache whose rows take 4 or 8 bits an element. Each group of elements has a
+// scale and a bias beside that. A row is quantized as it is written, the first one too. Every query
+// attends the quantized rows, its own included. So the result for a position does not depend on how
+// its text was cut into updates.
 //
 // A head's row lies in one run of words of 32 bits: the packed elements, then the scales, then the
-// biases of its groups. So buffers, snapshots and files hold it as they hold any other row. Snapshots
-// of this cache hold packed rows, and it can be restored from no others.
+// biases of its groups. So buffers, snapshots and files hold it as they hold any other row.
+// Snapshots of this cache hold packed rows, and it can be restored from no others.
 type Quantized struct {
 	KV    // of words
 	bits  int

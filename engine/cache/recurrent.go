@@ -7,10 +7,10 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Recurrence takes n rows into the state of a layer and returns their outputs out (n, ...) and
+// A Recurrence takes n rows into the state of a layer. It returns their outputs out (n, ...) and
 // next, the state after the last row. window (Tail+n, C) is the rows of the convolution with the
-// Tail rows before them. rows are the other inputs, (n, ...) each. The result for a row must not
-// depend, to the bit, on how many rows come with it, because the cache cuts runs where it captures.
+// Tail rows before them. rows are the other inputs, (n, ...) each. To the bit, the result for a row
+// must not depend on how many rows come with it: the cache cuts runs where it captures.
 type Recurrence func(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (
 	out, next *mlx.Array)
 

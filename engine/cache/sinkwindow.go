@@ -13,7 +13,7 @@ import (
 //
 // Position p below Sink is in slot p. Any other is in a ring after the sink, as [Rotating] has it.
 // Keys keep the rotation of their position. All slots are there from the first row on, and the mask
-// covers each of them, so that what a query adds up has one order.
+// covers each of them. So a query adds up its rows in one order.
 //
 // MaxBlock rows are slack. They let a block be dropped again, and they are the most that one Update
 // takes. A longer run is written in pieces of MaxBlock rows, so that the slack of a whole chunk is not

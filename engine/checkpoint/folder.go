@@ -23,8 +23,8 @@ type Folder struct {
 	stores []*Store
 }
 
-// enter adds a store. at is the time, last is the highest id in the folder, and recent is how many
-// bytes of its files were written in the last 24 hours.
+// enter adds a store. at is the time. last is the highest id in the folder that is less than a day
+// later than at. recent is how many bytes of its files were written in the last 24 hours.
 func (f *Folder) enter(d *Store, at time.Time, last string, recent int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

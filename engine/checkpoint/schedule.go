@@ -11,9 +11,12 @@ const (
 )
 
 // Offsets returns the offsets, ascending, at which to capture a prompt of length tokens whose first
-// from tokens are restored. They are its boundaries, such as the ends of messages, every multiple
-// of PromptEvery, and the position before its last token, where the same prompt can go on. Offsets
-// closer than MinGap to the one before are left out.
+// from tokens are restored. They are
+//   - the boundaries of the prompt, such as the ends of messages
+//   - every multiple of PromptEvery
+//   - the position before its last token, where the same prompt can go on
+//
+// Offsets closer than MinGap to the one before are left out, the last position excepted.
 func Offsets(from, length int, boundaries []int) []int {
 	candidates := slices.Clone(boundaries)
 	for at := PromptEvery; at < length; at += PromptEvery {

@@ -66,9 +66,9 @@ func (a *acceptance) record(drafts, accepted int) {
 	}
 }
 
-// record takes in one sample. When a text changes, from code to prose say, either a streak is too
-// unlikely for the rate, or the recent rate is far off the lasting one. Then earlier samples no
-// longer count.
+// record takes in one sample. When a text changes, from code to prose say, one of two things
+// happens. A streak is too unlikely for the rate, or the recent rate is far off the lasting one.
+// Then earlier samples no longer count.
 func (r *rate) record(accepted bool) {
 	x, chance := 0.0, 1-r.mean
 	if accepted {
@@ -94,7 +94,7 @@ func (r *rate) record(accepted bool) {
 }
 
 // expected returns how many tokens a round of each depth emits on average, the target's own
-// included, where the odds are so many times the usual ones.
+// included. The odds of each draft are o times the usual ones.
 func (a *acceptance) expected(o odds) (tokens [MaxDepth + 1]float64) {
 	tokens[0] = 1
 	reach := 1.0

@@ -113,8 +113,8 @@ type Proposal struct {
 	Confidence *mlx.Array
 }
 
-// Confidence returns the share of a proposal that is accepted if a draft is as likely to be right as
-// it is by logQ (n, V).
+// Confidence returns the share of a proposal that is expected to be accepted, by logQ (n, V). It
+// takes each draft to be right with the probability of the likeliest token of its row.
 func Confidence(s *mlx.Scope, logQ *mlx.Array) *mlx.Array {
 	return reach(s, s.Sub(s.Max(logQ, -1, false), s.LogSumExp(logQ, -1, false)))
 }

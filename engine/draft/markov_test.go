@@ -38,8 +38,8 @@ func (b *corrected) Trust(s *mlx.Scope, _, previous *mlx.Array) *mlx.Array {
 	return s.Take(mlx.New(s, b.trust, b.vocab), previous, 0)
 }
 
-// best returns the tokens of the chain from last, computed without arrays, the scores (n, V) that they
-// were taken from, without noise, and the share of them that the block trusts.
+// best returns the tokens of the chain from last, computed without arrays. scores (n, V) are those
+// that they were taken from, without noise. share is the share of the tokens that the block trusts.
 func (b *corrected) best(last int32, n int, bias map[int32]float32, temperature float64,
 	noise [][]float32) (path []int32, scores [][]float64, share float64) {
 	reach := 1.0
@@ -73,8 +73,9 @@ func (b *corrected) best(last int32, n int, bias map[int32]float32, temperature 
 	return path, scores, share
 }
 
-// The chain takes, at each row, the token that the one before, the request's processing and its noise
-// make the best, as plain loops over the same numbers do. It says the distributions and its confidence.
+// At each row the chain takes the token that is best by the one before, the request's processing
+// and its noise. Plain loops over the same numbers find the same tokens. It says the distributions
+// and its confidence.
 func TestChainTakesTheBestTokenAtEachRow(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const vocab, n, last = 40, 7, 11

@@ -156,8 +156,8 @@ func (t *modelDraft) end() {
 	t.states = nil
 }
 
-// feed evaluates tokens at the positions after those in the caches, in runs that the caches take,
-// and returns the hidden state (1, H) of the last.
+// feed evaluates tokens at the positions after those in the caches. It does so in runs that the
+// caches take. It returns the hidden state (1, H) of the last token.
 func (t *modelDraft) feed(s *mlx.Scope, tokens []int32) (hidden *mlx.Array) {
 	vocab := t.model.Config().VocabSize
 	for _, id := range tokens {

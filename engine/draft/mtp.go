@@ -18,9 +18,9 @@ type Head interface {
 	// Begin appends the first row of empty caches, which nothing attends.
 	Begin(s *mlx.Scope, caches []cache.Cache)
 
-	// Forward appends the rows of tokens (n), which may be unevaluated, and of the hidden states
-	// (n, H) at the positions before them, from pos on. It returns hidden states (n, H), for the
-	// target's Unembed and for the next row.
+	// Forward appends n rows from pos on. A row is made of a token of tokens (n), which may be
+	// unevaluated, and of the hidden state before it, in hidden (n, H). It returns hidden states
+	// (n, H), for the target's Unembed and for the next row.
 	Forward(s *mlx.Scope, tokens, hidden *mlx.Array, pos int, caches []cache.Cache) *mlx.Array
 }
 

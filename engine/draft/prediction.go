@@ -77,8 +77,8 @@ func (d *PredictionDraft) propose(history []int32, n int) []int32 {
 	return d.proposed.tokens
 }
 
-// Predicted returns how many tokens of the prediction were proposed and are in history, the
-// request's tokens so far, and how many were proposed in vain.
+// Predicted returns how many tokens of the prediction were proposed and are in history, and how
+// many were proposed in vain. history is the request's tokens so far.
 func (d *PredictionDraft) Predicted(history []int32) (accepted, rejected int) {
 	d.proposed.count(history)
 	return d.proposed.accepted, d.proposed.rejected

@@ -323,7 +323,7 @@ func (w world) runs(several uint64, n, least int) (reached, share float64) {
 	return reached, float64(deep) / float64(rounds)
 }
 
-// On this machine a block of 4 costs 2 plain steps and gives 2.14 tokens, so the gain of one round
+// On this machine a block of 4 costs 2 plain steps and gives 2.14 tokens. So the gain of one round
 // drowns in the luck of others. Drafts that gain on average must not be given up for most of a text
 // after bad luck.
 func TestSmallGainIsNotGivenUp(t *testing.T) {

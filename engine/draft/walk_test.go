@@ -91,8 +91,8 @@ func (b *walker) best(last int32, n int, bias map[int32]float32, temperature flo
 	return path, q
 }
 
-// The walk takes, at each row, the candidate that the token before, the request's processing and its
-// noise make the best, as plain loops over the same numbers do.
+// At each row the walk takes the candidate that is best by the token before, the request's
+// processing and its noise. Plain loops over the same numbers find the same candidates.
 func TestWalkTakesTheBestCandidateAtEachRow(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const vocab, n, last = 40, 7, 11

@@ -26,9 +26,9 @@ var nextNames = strings.NewReplacer(
 	"fc.", "nextn.eh_proj.", "norm.weight", "nextn.shared_head_norm.weight",
 )
 
-// HeadedGGUF writes a GGUF file of qwen35 again, with the head of a TinyHead after its last layer, as
-// two files of a set below t's own folder. It returns the path of the first. The matrices of the head
-// are of the type Q8_0. The folder head gets the same weights.
+// HeadedGGUF writes a GGUF file of qwen35 again, with the head of a TinyHead after its last layer.
+// It writes two files of a set below t's own folder and returns the path of the first. The matrices
+// of the head are of the type Q8_0. The folder head gets the same weights.
 func HeadedGGUF(t testing.TB, model, head string) string {
 	t.Helper()
 	file := readFile(t, model)

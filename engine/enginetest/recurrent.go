@@ -9,9 +9,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// The toy recurrence: a convolution of toyWidth channels over the row and the
-// toyTail before it, whose result m decays into a state (2, toyWidth) by the
-// row's own gate:
+// The toy recurrence is a convolution of toyWidth channels over the row and the toyTail before it.
+// Its result m is added to a state (2, toyWidth), which decays by the row's own gate:
 //
 //	state = gate state + (m, m/2)    out = state[0] + state[1]
 //

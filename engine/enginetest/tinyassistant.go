@@ -24,9 +24,9 @@ var tinyAssistantConfig = map[string]any{
 	"hidden_size_per_layer_input": 0,
 }
 
-// TinyAssistant writes the folder of a small random assistant of Gemma 4, for a target with so many
-// hidden elements, below t's own folder, and returns its path. fields replace or add fields of its
-// text_config. Its drafts are noise, the same every time.
+// TinyAssistant writes the folder of a small random assistant of Gemma 4 below t's own folder and
+// returns its path. target is how many hidden elements its target has. fields replace or add fields
+// of its text_config. Its drafts are noise, the same every time.
 func TinyAssistant(t testing.TB, target int, fields map[string]any) string {
 	t.Helper()
 	text := maps.Clone(tinyAssistantConfig)

@@ -11,9 +11,10 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TinyHead writes the folder of a small random head for multi-token prediction that pairs with the
-// TinyModel of type qwen3_5, below t's own folder, and returns its path. fields replace or add fields
-// of its text_config; a quantization among them packs it. Its drafts are noise, the same every time.
+// TinyHead writes the folder of a small random head for multi-token prediction and returns its
+// path. The folder lies below t's own. The head pairs with the TinyModel of type qwen3_5. fields
+// replace or add fields of its text_config; a quantization among them packs it. Its drafts are
+// noise, the same every time.
 func TinyHead(t testing.TB, fields map[string]any) string {
 	t.Helper()
 	text := tinyHeadConfig(fields)

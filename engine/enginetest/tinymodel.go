@@ -56,11 +56,11 @@ var tinyArchitectures = map[string]map[string]any{
 const tinyTemplate = `{% for m in messages %}{{ m.role }}: {{ m.content }}
 {% endfor %}{% if add_generation_prompt %}assistant: {% endif %}`
 
-// TinyModel writes the folder of a small random model of the given model_type (llama, qwen3,
-// qwen3_5 or gemma3_text) below t's own folder and returns its path. The folder has config.json,
-// model.safetensors in float32, tokenizer.json and a chat template. Its answers are noise, the same
-// every time. fields replace or add fields of its config.json; sizes among them change the weights
-// too.
+// TinyModel writes the folder of a small random model and returns its path. The folder lies below
+// t's own. modelType is its model_type: llama, qwen3, qwen3_5 or gemma3_text. The folder has
+// config.json, model.safetensors in float32, tokenizer.json and a chat template. Its answers are
+// noise, the same every time. fields replace or add fields of its config.json; sizes among them
+// change the weights too.
 func TinyModel(t testing.TB, modelType string, fields ...map[string]any) string {
 	t.Helper()
 	more, ok := tinyArchitectures[modelType]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every number of 16 bits becomes the float32 that MLX makes of it, on each kernel that the processor
-// has, at any length, and from arrays that lie in memory in another order.
+// Every number of 16 bits becomes the float32 that MLX makes of it. This holds on each kernel that
+// the processor has, at any length, and from arrays that lie in memory in another order.
 func TestWidenEqualsAsType(t *testing.T) {
 	th := newThread(t)
 	for _, d := range []Dtype{Float16, BFloat16} {

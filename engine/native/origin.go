@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What calls may take. Each of them runs in a process of its own, which ends when it has used up
-// its budget, and which gives its memory back then. So a template, a grammar or a schema may be as
+// What calls may take. Each call runs in a process of its own. The process ends when it has used up
+// its budget, and its memory is given back then. So a template, a grammar or a schema may be as
 // hostile as it likes.
 //
 // A call gets the quick budget first. Nearly every call ends within it. One that does not is begun

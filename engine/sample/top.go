@@ -68,9 +68,9 @@ func largest(s *mlx.Scope, x *mlx.Array, k int) *mlx.Array {
 	return s.AsType(s.Slice(s.Argpartition(x, v-k, -1), -1, v-k, v), mlx.Int32)
 }
 
-// Logprobs returns for tokens (n) int32 their log-probabilities (n, 1) under
-// the model's own logits (n, V), and the ids (n, top) int32 and
-// log-probabilities (n, top) of the likeliest tokens, nil for top = 0.
+// Logprobs returns the log-probabilities (n, 1) of tokens (n) int32 under the model's own logits
+// (n, V). It also returns the ids (n, top) int32 and log-probabilities (n, top) of the likeliest
+// tokens, nil for top = 0.
 func Logprobs(s *mlx.Scope, logits, tokens *mlx.Array, top int) (chosen, ids, values *mlx.Array) {
 	x := s.AsType(logits, mlx.Float32)
 	lp := s.Sub(x, s.LogSumExp(x, -1, true))

@@ -1,4 +1,4 @@
-// Package texts remembers what a client's earlier prompts and answers said, as token ids, so that
+// Package texts remembers what a client's earlier prompts and answers said, as token ids. With it
 // a drafter can guess how a similar text goes on (package draft, Memory).
 //
 // A memory belongs to one client and one tokenizer. No client is ever shown another's. It holds

@@ -179,8 +179,8 @@ func lowerWord(s string) int {
 	return caseless // the first set gives back its last characters to the second
 }
 
-// upperRun returns the length of the run of capitals and caseless characters at the start of s, and
-// its length up to its last caseless character.
+// upperRun returns the length of the run of capitals and caseless characters at the start of s. It
+// also returns the length up to the last caseless character of the run.
 func upperRun(s string) (run, caseless int) {
 	for i, r := range s {
 		switch n := utf8.RuneLen(r); casingOf(r) {
