@@ -126,8 +126,9 @@ func unreadable(err error) *Error {
 // trialTime bounds the trial of a template. One that takes longer is told at the first request.
 const trialTime = time.Second
 
-// unknownName returns the error of a template that names a filter, a test or a function that there
-// is not, where it meets it in the shortest conversation. The compiler looks none of them up.
+// unknownName returns the error of a template that names an unknown filter, test or function. It
+// renders the shortest conversation for that, because the compiler looks none of them up. A name
+// that this does not meet passes.
 func unknownName(t *native.Template) error {
 	ctx, cancel := context.WithTimeout(context.Background(), trialTime)
 	defer cancel()

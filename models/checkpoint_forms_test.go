@@ -74,7 +74,7 @@ func bare(name string) string {
 }
 
 // TestBothSpellingsOfNamesLoadInEveryFamily expects the same model from every form in which
-// checkpoints wrap the names of the text half, with the names of other halves left out.
+// checkpoints wrap the names of the text half. The load leaves out the weights of other halves.
 func TestBothSpellingsOfNamesLoadInEveryFamily(t *testing.T) {
 	th := enginetest.NewThread(t)
 	seen := map[string][]int{"vision_tower.encoder.weight": {4, 4},

@@ -11,7 +11,7 @@ import (
 )
 
 // TestFootprintOfQuantizedTextEqualsCaches compares the predicted memory of a text with that of the
-// caches, for models with rows alone, rings beside them, shared keys and recurrent states.
+// caches. The models have rows alone, rings beside them, shared keys, or recurrent states.
 func TestFootprintOfQuantizedTextEqualsCaches(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const tokens = cache.MaxChunk / 2 // buffers grow by that

@@ -16,7 +16,7 @@ import (
 )
 
 // A wholeCache is for one forward of a whole text. It shows its layer all own rows and then all
-// restored rows, under a mask that says row by row which of the two a query attends.
+// restored rows. A mask says row by row which of the two a query attends.
 type wholeCache struct {
 	cache.Attention
 	restored     lm.KV // normed and rotated

@@ -191,8 +191,8 @@ func TestTapIsOutputOfItsLayer(t *testing.T) {
 	}
 }
 
-// unevenScale returns by how much the factors from a tap to the hidden states differ between rows,
-// after division by the factor of each row's first element.
+// unevenScale returns by how much the factors from a tap to the hidden states differ between rows.
+// Each factor is first divided by the factor of its row's first element.
 func unevenScale(t *testing.T, th *mlx.Thread, m lm.Model, tap int) (worst float64) {
 	t.Helper()
 	var hidden, tapped [][]float32

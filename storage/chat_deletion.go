@@ -13,8 +13,10 @@ type DeletedChats struct {
 	Runs  int // that answered in the chats; they stay in the history
 
 	// Checkpoints are the ids of the files of these runs that nothing else needs. A file is needed
-	// if a checkpoint goes on from it that has a name or a pin, or that another run computed, or if
-	// the text of another run begins in it.
+	// if
+	//   - it has a name or a pin, or another run computed it
+	//   - the text of another run begins in it
+	//   - a checkpoint that is needed goes on from it
 	Checkpoints []string
 	Bytes       int64 // of these files
 }

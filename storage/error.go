@@ -104,7 +104,7 @@ func (db *DB) busyMessage() string {
 }
 
 // Told returns the code and the sentence by which a client is told of an error that the machine
-// has, and no code for any other.
+// has. They are empty for any other error.
 func (e *Error) Told() (code, message string) {
 	switch e.Code {
 	case Busy:

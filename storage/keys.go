@@ -62,9 +62,9 @@ func (db *DB) UseKey(ctx context.Context, id int64) error {
 	return db.wrap(fmt.Sprintf("note the use of key %d", id), err)
 }
 
-// DeleteKey removes a key, the responses that it owns, so that a later key of this name does not
-// get them, and the copies of the database. Errors: [NotFound]; [ReadOnly] if a copy cannot be
-// removed, and then nothing is deleted.
+// DeleteKey removes a key, the responses that it owns, and the copies of the database. The
+// responses go so that a later key of this name does not get them. Errors: [NotFound]; [ReadOnly]
+// if a copy cannot be removed, and then nothing is deleted.
 func (db *DB) DeleteKey(ctx context.Context, id int64) error {
 	op := fmt.Sprintf("delete key %d", id)
 	err := db.update(ctx, func(tx *sql.Tx) error {

@@ -50,11 +50,15 @@ func (m *Model) fields() []any {
 
 // RegisterModel adds m to the registry or renews its row, and returns the row as it now is.
 //
-// A model is the same as a registered one if it has the same path, if both come from the hub under
-// the same id, or if both are the starter. Then id, added_at, last_used_at and load_ms stay, and the
-// rest is taken from m. If the path is the same, downloaded_by_us also stays set, and a folder that
-// came from the hub keeps that source and its revision. A new model whose id is taken gets the first
-// free one of id-2, id-3, ... AddedAt is the time now; that of m is ignored.
+// A model is the same as a registered one in these cases:
+//   - Both have the same path.
+//   - Both come from the hub, or both are embedded in the program, under the same id.
+//   - Both are the starter.
+//
+// Then id, added_at, last_used_at and load_ms stay, and the rest is taken from m. If the path is
+// the same, downloaded_by_us also stays set, and a folder that came from the hub keeps that source
+// and its revision. A new model whose id is taken gets the first free one of id-2, id-3, ...
+// AddedAt is the time now; that of m is ignored.
 //
 // Errors: [Invalid] if the id or the source is empty.
 func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {

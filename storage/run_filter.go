@@ -63,8 +63,8 @@ func (f RunFilter) where() (string, []any) {
 	return strings.Join(list, " AND "), args
 }
 
-// Runs returns the selected runs, the newest first and without Speculation, and the cursor to pass
-// as Before for the next page, 0 at the end. Error: [Invalid] for a negative limit or cursor.
+// Runs returns the selected runs, the newest first and without Speculation. next is the cursor to
+// pass as Before for the next page, 0 at the end. Error: [Invalid] for a negative limit or cursor.
 func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, err error) {
 	const op = "list runs"
 	if f.Limit < 0 || f.Before < 0 {

@@ -45,12 +45,15 @@ type DB struct {
 }
 
 // Open opens the database at path. It creates a missing file with mode 0600, in a folder that must
-// exist. It checks a file that was not closed, brings the schema up to date, and marks the runs
+// exist. It checks a file that was not closed and brings the schema up to date. It marks the runs
 // that an earlier process left in flight as interrupted. An empty path opens a database in memory,
 // which ends with Close. The caller closes the DB.
 //
-// Errors: [Corrupt] if the file is damaged (it stays as it is), [Newer] if a newer program wrote
-// it, [ReadOnly], [Full], [Busy] if another program writes to it for more than three seconds.
+// Errors:
+//   - [Corrupt] if the file is damaged (it stays as it is)
+//   - [Newer] if a newer program wrote it
+//   - [Busy] if another program writes to it for more than three seconds
+//   - [ReadOnly] and [Full]
 func Open(path string, opts Options) (*DB, error) {
 	db := newDB(opts)
 	if path != "" {

@@ -280,11 +280,11 @@ func (m *Model) source(s *mlx.Scope, l *layer, context *mlx.Array) *mlx.Array {
 	return context
 }
 
-// Forward computes the block of known tokens (k) int32 from position pos on, right after the
-// context, and n masks after them, k + n <= BlockSize. It returns the normed rows of the masks (n,
-// H), for Unembed. Row j guesses the token at pos+k+j. Where guesses begin at the anchor there is
-// one mask less, and the last known token's row is the first guess. When Forward returns, the
-// caches hold the context alone again. The next rows overwrite what the block left there.
+// Forward computes the block of known tokens (k) int32 and n masks after them, k + n <= BlockSize.
+// The block stands from position pos on, right after the context. It returns the normed rows of the
+// masks (n, H), for Unembed. Row j guesses the token at pos+k+j. Where guesses begin at the anchor
+// there is one mask less, and the last known token's row is the first guess. When Forward returns,
+// the caches hold the context alone again. The next rows overwrite what the block left there.
 //
 // taps are the last rows of the context, as for Context, if the caches do not hold them yet; else
 // nil. Forward appends them. They pass a layer beside the rows of the block, which saves a dozen
@@ -360,8 +360,8 @@ func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return logits
 }
 
-// Candidates returns among how many of a row's likeliest tokens the next one is chosen by Edges, 0
-// if each row is a guess of its own.
+// Candidates returns among how many of a row's likeliest tokens Edges chooses the next one. It
+// returns 0 if each row is a guess of its own.
 func (m *Model) Candidates() int {
 	if m.Selector == nil {
 		return 0

@@ -129,8 +129,9 @@ func (m *Model) Correction(s *mlx.Scope, previous *mlx.Array) *mlx.Array {
 	return m.MarkovHead.W2.Forward(s, m.MarkovHead.W1.Rows(s, previous))
 }
 
-// Trust returns how likely the guesses of rows that come after the tokens previous (n) are right,
-// (n) float32, or nil if the drafter does not say. hidden (n, H) is what Forward returned.
+// Trust returns how likely the guesses of rows are right, (n) float32. It returns nil if the
+// drafter does not say. The rows come after the tokens previous (n). hidden (n, H) is what Forward
+// returned.
 func (m *Model) Trust(s *mlx.Scope, hidden, previous *mlx.Array) *mlx.Array {
 	head := m.MarkovHead
 	if head.Confidence == nil {

@@ -1,11 +1,12 @@
 // Package ftheta is f_theta: it restores the keys and values of a target's layers from those of its
-// drafter's layers, which run as a plain stack over the same text.
+// drafter's layers. The drafter's layers run as a plain stack over the same text.
 //
 // Unusual in it:
 //
 //   - It is linear: two chains without biases and without activations, one for keys and one for
 //     values. Each maps all layers of the drafter at a position to one row of rank elements
-//     (encoder_k, encoder_v), and that row to each layer of the target (decoders_k, decoders_v).
+//     (encoder_k, encoder_v). It maps that row to each layer of the target (decoders_k,
+//     decoders_v).
 //   - Its rows are those before norm and rotary embedding on both sides. The target's layer norms and
 //     rotates what it gets.
 //   - Layers of the target may have other numbers of key heads and other head dimensions.
@@ -40,8 +41,9 @@ type Model struct {
 	weights *nn.Weights
 }
 
-// New reads the f_theta of a config for a target whose layers keep rows of such shapes, and takes
-// over the weights, which have the target's type dtype. Call [Config.Pair] first. Errors about the checkpoint come from w.Err.
+// New reads the f_theta of a config for a target whose layers keep rows of such shapes. It takes
+// over the weights, which have the target's type dtype. Call [Config.Pair] first. Errors about the
+// checkpoint come from w.Err.
 func New(w *nn.Weights, c *Config, target []lm.KVShape, dtype mlx.Dtype) *Model {
 	m := &Model{config: c, dtype: dtype, weights: w, shapes: make([]lm.KVShape, len(target))}
 	for i, shape := range target {
@@ -83,8 +85,9 @@ func (m *Model) sanitize(name string) (string, bool) {
 // Restores returns the shapes of the layers that are restored, the zero value for others.
 func (m *Model) Restores() []lm.KVShape { return m.shapes }
 
-// Forward maps the keys and the values (rows, layers KV D) of the drafter's layers to those of the
-// target's (1, KV, rows, D), by layer. Entries of layers that are not restored are empty.
+// Forward maps the keys and the values (rows, layers KV D) of the drafter's layers to the target's.
+// It returns those of each layer, (1, KV, rows, D). Entries of layers that are not restored are
+// empty.
 func (m *Model) Forward(s *mlx.Scope, k, v *mlx.Array) []lm.KV {
 	out := make([]lm.KV, len(m.shapes))
 	if m.DecodersK == nil {

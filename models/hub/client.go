@@ -165,8 +165,8 @@ func (c *client) do(ctx context.Context, method, address string,
 		c.endpoint)
 }
 
-// checkRedirect refuses an address that is none of the web, and one that anybody on the way could
-// read and change when the address before it was not.
+// checkRedirect refuses an address that is none of the web. It also refuses an http address after
+// an https one, because anybody on the way could read and change what is sent.
 func (c *client) checkRedirect(from, to *url.URL) error {
 	switch {
 	case to.Scheme != "https" && to.Scheme != "http" || to.Hostname() == "":

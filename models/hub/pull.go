@@ -153,8 +153,11 @@ const leaveAfter = 2 * time.Second
 // lookAfter is how often a pull looks whether the disk of the cache still answers.
 const lookAfter = 5 * time.Second
 
-// untilLeft is run, which it leaves alone if it does not end in time or if the disk of the cache
-// does not answer any more. The callbacks are not called any more then.
+// untilLeft is run, but leaves it alone in two cases:
+//   - The disk of the cache does not answer any more.
+//   - run does not end in time after a cancel.
+//
+// The callbacks are not called any more then.
 func (p *pull) untilLeft(ctx context.Context, revision string, began func(string),
 	progress func(Progress)) (Snapshot, error) {
 	var mu sync.Mutex

@@ -74,8 +74,8 @@ func (a *DeltaArgs) convWidth() int {
 }
 
 // qkvzOrder returns which outputs of in_proj_qkvz are the queries of all heads, then their keys,
-// their values and their z. For each key head the module has one query and one key, and then the
-// values and the z of the value heads that share it.
+// their values and their z. For each key head the module has one query and one key. The values and
+// the z of the value heads that share it follow.
 func (a *DeltaArgs) qkvzOrder() []int32 {
 	key, values := a.LinearKeyHeadDim, a.shared()*a.LinearValueHeadDim
 	return perKeyHead(a.LinearNumKeyHeads, key, key, values, values)

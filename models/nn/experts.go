@@ -25,8 +25,8 @@ func (m *MoE) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 
 // A Router chooses experts for rows.
 type Router interface {
-	// Route returns the indices of the experts that each row of x (rows, H) goes to, (rows, k), and
-	// the weights of their outputs, (rows, k).
+	// Route returns the indices of the experts that each row of x (rows, H) goes to, (rows, k). It
+	// also returns the weights of their outputs, (rows, k).
 	Route(s *mlx.Scope, x *mlx.Array) (chosen, scores *mlx.Array)
 }
 

@@ -17,7 +17,7 @@ type Heads struct {
 }
 
 // Split divides qkv (rows, (Q+2KV) D). It returns the heads of q and k together, (1, Q+KV, rows,
-// D), because norm and rope treat them alike, and the heads of v, (1, KV, rows, D).
+// D), because norm and rope treat them alike. It returns the heads of v apart, (1, KV, rows, D).
 func (h Heads) Split(s *mlx.Scope, qkv *mlx.Array) (qk, v *mlx.Array) {
 	heads := h.Q + 2*h.KV
 	x := SplitHeads(s, qkv, heads, h.Dim)

@@ -12,8 +12,8 @@ import (
 	"tandem/models/nn"
 )
 
-// TestRunsOfAnyLengthGiveTheSameBits attends a text by runs of several lengths, within a block of own
-// rows and beyond one, by banks that keep every row and by rings.
+// TestRunsOfAnyLengthGiveTheSameBits attends a text by runs of several lengths, within a block of
+// own rows and beyond one. Some banks keep every row, and one is a ring.
 func TestRunsOfAnyLengthGiveTheSameBits(t *testing.T) {
 	th := enginetest.NewThread(t)
 	h := nn.Heads{Q: 4, KV: 2, Dim: 16, Scale: 0.25}
@@ -123,9 +123,9 @@ func attendText(t *testing.T, th *mlx.Thread, h nn.Heads, b cache.Bounds, opts c
 	return out
 }
 
-// BenchmarkBoundedLayer attends own and restored rows of one layer after a text of so many positions,
-// in a step of decoding, a verify block and a chunk of a prompt. A layer that keeps every row is
-// measured beside it.
+// BenchmarkBoundedLayer attends own and restored rows of one layer after a text of so many
+// positions. It does so in a step of decoding, in a verify block and in a chunk of a prompt. A
+// layer that keeps every row is measured beside it.
 func BenchmarkBoundedLayer(b *testing.B) {
 	h := nn.Heads{Q: 8, KV: 4, Dim: 64, Scale: 0.125}
 	for _, at := range []int{1 << 12, 1 << 15} {

@@ -112,9 +112,13 @@ func (m Model) names() []string {
 // hasPrompts reports whether a model has a system prompt or messages of its own.
 func (m Model) hasPrompts() bool { return m.beside.system != "" || m.beside.messages != "" }
 
-// compare orders the models of one file: the one to serve comes first. That is one without an adapter
-// that was not made from another model, and that has no prompts of its own, which Tandem does not
-// read. Of several, latest wins, then the shortest name.
+// compare orders the models of one file: the one to serve comes first. The first of these that
+// differs decides:
+//   - The model has no adapter.
+//   - It was not made from another model.
+//   - It has no prompts of its own, which Tandem does not read.
+//   - Its tag is latest.
+//   - Its name is shorter.
 func (m Model) compare(o Model) int {
 	last := func(is bool) int {
 		if is {

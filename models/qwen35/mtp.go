@@ -25,9 +25,9 @@ const mtpPrefix = "mtp."
 // Unusual in it:
 //
 //   - It has no embedding and no output head. It borrows the model's.
-//   - A row is made of the hidden state at a position, after the model's final norm, and of the
-//     embedding of the token after it. Both are normed, joined with the embedding first, and mapped
-//     by fc.
+//   - A row is made of the hidden state at a position and of the embedding of the token after it.
+//     The hidden state has passed the model's final norm. Both are normed, joined with the
+//     embedding first, and mapped by fc.
 //   - Its layers are attention layers of the model, with experts where the model has some.
 //   - The hidden state that it returns takes the place of the model's in the next row of a chain.
 //   - A cache has a row for each token of the text. The first token has no hidden state before it.

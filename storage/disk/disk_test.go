@@ -17,8 +17,9 @@ import (
 	"tandem/storage/disk"
 )
 
-// traps makes one of each thing that is no regular file, and a link to each, and returns their
-// names with the kinds that the errors name.
+// traps returns names of things that are no regular files, with the kinds that the errors name. It
+// makes a named pipe, a socket and a folder, and a link to each. The devices are /dev/tty and a
+// link to /dev/zero.
 func traps(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()

@@ -7,7 +7,7 @@
 //     links.
 //   - A disk that is gone, such as one at the other end of a network, may answer no call at all.
 //     No call takes longer than [Patience]. A folder that let one call wait that long is refused at
-//     once until that call comes back, so that it costs its callers one wait and one thread.
+//     once until that call comes back. So it costs its callers one wait and one thread.
 //
 // All functions may be called from several goroutines at once. Their errors are those of package
 // os; [KindError] and [SilentError] are the two that this package adds.

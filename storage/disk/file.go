@@ -93,7 +93,7 @@ func CheckFile(name string) error {
 }
 
 // openRegular opens a regular file. It looks before it opens, since opening alone does something to
-// some devices, and again after, since the name may stand for another thing by then.
+// some devices. It looks again after, since the name may stand for another thing by then.
 func openRegular(name string, flags int, mode uint32) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err == nil {
