@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"tandem/engine/draft"
 )
@@ -11,13 +12,6 @@ import (
 // a plain step, and which drafter proposes them. alone says that there is one request and
 // nothing else, on another engine neither.
 func (e *Engine) plan(active []*task, alone bool) {
-	defer func() {
-		for _, t := range active {
-			if t.decoding() {
-				e.countChoice(t)
-			}
-		}
-	}()
 	sharing := 0 // tasks whose plain steps are shared
 	var bids []bid
 	for _, t := range active {
@@ -65,7 +59,6 @@ func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 	for i := range t.drafts {
 		asked = i
 		prospects[i] = e.prospect(t, i)
-		t.hadDrafts = t.hadDrafts || prospects[i].Limit > 0
 	}
 	t.prospects = prospects
 	asked = -1
@@ -172,7 +165,7 @@ func (e *Engine) whyPlain(t *task) string {
 		return "the model has no drafter"
 	case t.generated() < 2:
 		return "" // the first token is the prompt's
-	case t.hadDrafts && r.Depth == nil:
+	case slices.ContainsFunc(t.stats.Drafters, func(d DrafterStats) bool { return d.Slower > 0 }):
 		return "plain decoding was chosen: it was the faster one, by what rounds cost and how many guesses were accepted"
 	}
 	return "no drafter had anything to propose"

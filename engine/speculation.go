@@ -61,15 +61,18 @@ func (e *Engine) checkSpeculation(r Speculation) error {
 	}
 	name := cmp.Or(r.Drafter, Auto)
 	names := []string{Auto, None}
-	most := MaxDepth
+	known, most := slices.Contains(names, name), MaxDepth
 	for _, d := range e.opts.Drafters {
-		names = append(names, d.Name())
+		if _, ok := d.(*draft.Continued); !ok { // clients name one that works by itself
+			names = append(names, d.Name())
+		}
 		if d.Name() == name {
+			known = true
 			most = min(most, d.MaxDrafts())
 		}
 	}
 	switch {
-	case !slices.Contains(names, name):
+	case !known:
 		why := ""
 		if e.opts.NoDrafter != "" {
 			why = "; " + e.opts.NoDrafter

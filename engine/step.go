@@ -119,7 +119,7 @@ func (e *Engine) handOver(s *mlx.Scope, p *plainStep) {
 		}
 		p.next[i].keep(s)
 		t.inFlight = p.next[i]
-		t.countRound(0)
+		e.countRound(t, 0)
 	}
 }
 

@@ -50,8 +50,6 @@ type task struct {
 
 	prospects []draft.Prospect // of that choice, by drafter; nil if there is nothing to choose
 
-	hadDrafts bool // a draft had something to propose
-
 	stream *tokenizer.Stream
 	stops  Stops
 	stop   func(text string) string // finds them in their place, see Request.Stopper; may be nil

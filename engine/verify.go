@@ -85,7 +85,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 // emitBlock takes in the tokens of a block that was read, and what it cost.
 func (e *Engine) emitBlock(b *block, read []Token, cost time.Duration, alone bool) {
 	t, accepted := b.task, len(read)-1
-	t.countRound(b.n)
+	e.countRound(t, b.n)
 	if b.n > 0 {
 		t.stats.Blocks.add(cost)
 		t.stats.Drafter = e.opts.Drafters[t.choice.Arm].Name()
@@ -158,7 +158,7 @@ func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array,
 }
 
 // countRound counts a round in the task's figures.
-func (t *task) countRound(drafted int) {
+func (e *Engine) countRound(t *task, drafted int) {
 	t.stats.Rounds++
 	t.stats.Depths = append(t.stats.Depths, drafted)
 	t.stats.Accepts = append(t.stats.Accepts, 0)
@@ -174,16 +174,16 @@ func (t *task) countRound(drafted int) {
 		}
 	}
 	t.stats.Arms = append(t.stats.Arms, arm)
+	e.countOthers(t, arm)
 }
 
-// countChoice counts why drafters that the request wants do not draft in the round that was chosen.
-// Where it fixes the depth, the first one with a guess drafts, and none is found slower.
-func (e *Engine) countChoice(t *task) {
+// countOthers counts why drafters that the request wants did not draft in a round; arm did, or -1.
+// Where the request fixes the depth, the first drafter with a guess drafts, and none is found slower.
+func (e *Engine) countOthers(t *task, arm int) {
 	for i, p := range t.prospects {
 		switch d := &t.stats.Drafters[i]; {
-		case t.drafts[i] == nil || !e.wanted(t, e.opts.Drafters[i]):
-		case i == t.choice.Arm && t.choice.Depth > 0:
-		case p.Limit == 0:
+		case i == arm || t.drafts[i] == nil || !e.wanted(t, e.opts.Drafters[i]):
+		case p.Limit == 0 || i == t.choice.Arm: // the chosen one proposed nothing
 			d.Idle++
 		case t.adaptive():
 			d.Slower++

@@ -106,7 +106,6 @@ func (d DrafterRounds) Why() string {
 			list = append(list, fmt.Sprintf(text, Plural(n, "round")))
 		}
 	}
-	add(d.Trials, "on trial in %s")
 	add(d.Slower, "expected to be slower in %s")
 	add(d.Idle, "nothing to guess in %s")
 	if d.Failed != "" {

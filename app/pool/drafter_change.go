@@ -76,6 +76,9 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 		return err
 	}
 	defer p.mu.Unlock()
+	if choice == row.Path && !p.head(row.Path).there {
+		return InvalidModel(fmt.Errorf("%s is the model itself and has no head that could draft; name a drafter, or a smaller model", name))
+	}
 	m := p.inMemory(row.ID)
 	if m != nil && m.bounded != nil {
 		return refuseOtherDrafter(row)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -195,12 +196,29 @@ func (p *Pool) PairedModels(ctx context.Context, drafter string) (folders []stri
 	return folders, err
 }
 
-// DrafterBeside returns the folder of the drafter inside a model's folder, or "".
+// DrafterBeside returns the folder drafter inside a model's folder, or "". A GGUF file that is the
+// only model of its folder has that folder. The folder may hold no drafter; its load says so.
 func DrafterBeside(model string) string {
-	if _, err := disk.FS(model).Stat("drafter/config.json"); err != nil {
+	dir := model
+	if models.IsGGUF(model) {
+		if dir = filepath.Dir(model); !onlyModelOf(dir, model) {
+			return ""
+		}
+	}
+	if info, err := disk.FS(dir).Stat("drafter"); model == "" || err != nil || !info.IsDir() {
 		return ""
 	}
-	return filepath.Join(model, "drafter")
+	return filepath.Join(dir, "drafter")
+}
+
+// onlyModelOf reports whether a folder has no GGUF file beside one and its set.
+func onlyModelOf(dir, file string) bool {
+	entries, err := disk.FS(dir).ReadDir(".")
+	set := models.GGUFSet(file)
+	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		path := filepath.Join(dir, e.Name())
+		return models.IsGGUF(path) && path != file && !slices.Contains(set, path)
+	})
 }
 
 // drafterNames returns the ids of the hub that name a drafter for a model, the best first:

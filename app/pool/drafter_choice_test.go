@@ -214,3 +214,50 @@ func TestSuggestedModelsTakeTheirDrafters(t *testing.T) {
 		t.Error("no suggested model has a drafter")
 	}
 }
+
+// A folder drafter belongs to the model in the folder around it. Where that has several GGUF files,
+// nobody knows whose it is.
+func TestFolderDrafterBelongsToTheModelAroundIt(t *testing.T) {
+	lay := func(names ...string) string {
+		dir := t.TempDir()
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			err := os.MkdirAll(filepath.Dir(path), 0o700)
+			if strings.HasSuffix(name, "/") {
+				err = os.MkdirAll(path, 0o700)
+			} else if err == nil {
+				err = os.WriteFile(path, nil, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	for _, x := range []struct {
+		name  string
+		files []string
+		model string // below the folder
+		found bool
+	}{
+		{"a model's folder", []string{"config.json", "drafter/config.json"}, "", true},
+		{"a drafter without a config, whose load says so", []string{"drafter/"}, "", true},
+		{"none", []string{"config.json"}, "", false},
+		{"a file of that name", []string{"drafter"}, "", false},
+		{"one GGUF file", []string{"a.gguf", "drafter/config.json"}, "a.gguf", true},
+		{"a GGUF set", []string{"a-00001-of-00002.gguf", "a-00002-of-00002.gguf", "drafter/config.json"},
+			"a-00001-of-00002.gguf", true},
+		{"two GGUF files", []string{"a.gguf", "b.gguf", "drafter/config.json"}, "a.gguf", false},
+	} {
+		dir, want := lay(x.files...), ""
+		if x.found {
+			want = filepath.Join(dir, "drafter")
+		}
+		if got := DrafterBeside(filepath.Join(dir, x.model)); got != want {
+			t.Errorf("%s: %q, want %q", x.name, got, want)
+		}
+	}
+	if got := DrafterBeside(""); got != "" {
+		t.Errorf("the embedded model: %q", got)
+	}
+}

@@ -120,7 +120,15 @@ func TestDtypeOfDraftersAndGGUF(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "packed.gguf",
-		Drafter: file}); err != nil {
+		Drafter: file}); err == nil || !strings.Contains(err.Error(), "is the model itself") {
+		t.Errorf("the model as its own drafter: %v", err)
+	}
+	smaller := filepath.Join(t.TempDir(), "smaller.gguf")
+	if err := os.Link(file, smaller); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "packed.gguf",
+		Drafter: smaller}); err != nil {
 		t.Fatal(err)
 	}
 	info := r.pool.current().drafter.files.Info

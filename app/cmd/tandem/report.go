@@ -122,7 +122,11 @@ func writeDrafters(w io.Writer, drafters []control.DrafterRounds) error {
 		if !d.Asked() {
 			continue
 		}
-		lines = append(lines, []string{fmt.Sprint(i + 1), d.Name, fmt.Sprint(d.Rounds),
+		rounds := fmt.Sprint(d.Rounds)
+		if d.Trials > 0 {
+			rounds += fmt.Sprintf(", %d to try it", d.Trials)
+		}
+		lines = append(lines, []string{fmt.Sprint(i + 1), d.Name, rounds,
 			control.Share(d.Accepted, d.Drafted), cmp.Or(d.Why(), "-")})
 	}
 	return table(w, []string{"NO", "DRAFTER", "ROUNDS", "SHARE", "WHY NOT MORE"}, lines)

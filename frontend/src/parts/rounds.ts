@@ -49,7 +49,6 @@ export const asked = (d: DrafterRounds): boolean => d.rounds > 0 || Boolean(d.id
 // why says why a drafter did not draft in more rounds.
 export const why = (d: DrafterRounds): string =>
   [
-    d.trials ? `on trial in ${count(d.trials, 'round')}` : '',
     d.slower ? `expected to be slower in ${count(d.slower, 'round')}` : '',
     d.idle ? `nothing to guess in ${count(d.idle, 'round')}` : '',
     d.failed ? `given up: ${d.failed}` : '',
