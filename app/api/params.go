@@ -161,6 +161,9 @@ func readLogitBias(f *wire.Fields) map[int32]float32 {
 // readSpeculation reads how to decode. The engine checks whether the model has the drafter. A
 // request that sets any member chooses for itself, whatever the default is.
 func readSpeculation(f *wire.Fields) (r engine.Speculation) {
+	if raw := f.Raw("speculation"); len(raw) > 0 && raw[0] == '"' {
+		f.Fail("speculation", `is an object, such as {"drafter": "none"}.`)
+	}
 	o := f.Object("speculation")
 	if o == nil {
 		return r

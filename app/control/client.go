@@ -189,6 +189,16 @@ func (c *Client) Forget(ctx context.Context, r ForgetRequest) (Forgotten, error)
 	return call[Forgotten](ctx, c, http.MethodPost, "/app/forget", r)
 }
 
+// ForgetTexts deletes what is remembered of the texts of the client with a key; 0 is all clients
+// without one.
+func (c *Client) ForgetTexts(ctx context.Context, key int64) (Forgotten, error) {
+	id := "none"
+	if key > 0 {
+		id = fmt.Sprint(key)
+	}
+	return call[Forgotten](ctx, c, http.MethodDelete, "/app/texts/"+id, nil)
+}
+
 // Settings returns the settings in force.
 func (c *Client) Settings(ctx context.Context) (SettingsState, error) {
 	return call[SettingsState](ctx, c, http.MethodGet, "/app/settings", nil)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -102,10 +103,12 @@ func listCheckpoints(ctx context.Context, m *Main, name string, args []string) e
 	})
 }
 
-// listTexts lists what the memory of texts holds of each client, never a text.
+// listTexts lists what the memory of texts holds of each client, never a text, or forgets it.
 func listTexts(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("checkpoints texts")
 	asJSON := f.Bool("json", false, "one JSON object a line")
+	of := f.String("forget", "", "forget the texts of the client with the `KEY`, which the list has; - is all without a key")
+	yes := f.Bool("yes", false, "do not ask")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
@@ -113,6 +116,9 @@ func listTexts(ctx context.Context, m *Main, args []string) error {
 		stored, err := c.Storage(ctx)
 		if err != nil {
 			return err
+		}
+		if *of != "" {
+			return m.forgetTexts(ctx, f, c, stored.Texts, *of, *yes)
 		}
 		var rows [][]string
 		for _, x := range stored.Texts {
@@ -130,6 +136,27 @@ func listTexts(ctx context.Context, m *Main, args []string) error {
 		}
 		return table(m.Stdout, []string{"KEY", "TEXTS", "TOKENS", "SIZE", "USED"}, rows)
 	})
+}
+
+// forgetTexts forgets the texts of the client that goes by a name in the list of texts.
+func (m *Main) forgetTexts(ctx context.Context, f *flag.FlagSet, c *control.Client,
+	list []control.RememberedTexts, of string, yes bool) error {
+	i := slices.IndexFunc(list, func(x control.RememberedTexts) bool { return cmp.Or(x.Key, "-") == of })
+	if i < 0 {
+		return fmt.Errorf("no texts of %q are remembered; `tandem checkpoints texts` lists the keys", of)
+	}
+	amount := func(tokens int, bytes int64) string {
+		return fmt.Sprintf("%s of the memory of texts, which frees %s", control.Plural(tokens, "token"),
+			control.ByteSize(bytes))
+	}
+	if err := m.confirm(ctx, f, yes, "forget "+amount(list[i].Tokens, list[i].Bytes)); err != nil {
+		return err
+	}
+	gone, err := c.ForgetTexts(ctx, list[i].KeyID)
+	if err == nil {
+		fmt.Fprintf(m.Stderr, "tandem: forgot %s\n", amount(gone.Tokens, gone.Bytes))
+	}
+	return err
 }
 
 // parseNamed is parse for verbs whose first argument is a checkpoint's id or name. An empty one is
