@@ -145,6 +145,7 @@ func TestBadInputNamesItsField(t *testing.T) {
 		{chatPath, chat(`"ignore_eos":1`), "ignore_eos", "true or false"},
 		{chatPath, chat(`"speculation":"fast"`), "speculation", "object"},
 		{chatPath, chat(`"speculation":{"drafter":"psychic"}`), "speculation.drafter", "one of"},
+		{chatPath, chat(`"speculation":"none"`), "speculation", `such as {"drafter": "none"}`},
 		{chatPath, chat(`"speculation":{"depth":-1}`), "speculation.depth", "between"},
 		{chatPath, chat(`"speculation":{"rule":"luck"}`), "speculation.rule", "one of"},
 		{chatPath, chat(`"speculation":{"depth":32}`), "speculation.depth", "between"},
