@@ -76,7 +76,7 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 		return err
 	}
 	defer p.mu.Unlock()
-	if choice == row.Path && !p.head(row.Path).there {
+	if choice == row.Path && p.head(row.Path) == (head{}) { // the load of an unusable head says why
 		return InvalidModel(fmt.Errorf("%s is the model itself and has no head that could draft; name a drafter, or a smaller model", name))
 	}
 	m := p.inMemory(row.ID)
