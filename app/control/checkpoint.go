@@ -13,9 +13,9 @@ type Checkpoint struct {
 	// list leaves it out. It is empty too when the model has been removed.
 	Text string `json:"text,omitempty"`
 
-	// Only lists have these two. Title is the subject of the text. It is there for a chat of
-	// Tandem's own window, and after somebody asked for it (see CheckpointTitles). Client is the
-	// client that the text was computed for.
+	// Only lists have these two. Title is the subject of the text. Chats of the window have one. Other
+	// texts have one after it was asked for (see CheckpointTitles). Client is whose request computed
+	// the text.
 	Title  string `json:"title,omitempty"`
 	Client string `json:"client,omitempty"`
 }

@@ -199,13 +199,16 @@ func (p *Pool) PairedModels(ctx context.Context, drafter string) (folders []stri
 // DrafterBeside returns the folder drafter inside a model's folder, or "". A GGUF file that is the
 // only model of its folder has that folder. The folder may hold no drafter; its load says so.
 func DrafterBeside(model string) string {
+	if model == "" {
+		return "" // the embedded model
+	}
 	dir := model
 	if models.IsGGUF(model) {
 		if dir = filepath.Dir(model); !onlyModelOf(dir, model) {
 			return ""
 		}
 	}
-	if info, err := disk.FS(dir).Stat("drafter"); model == "" || err != nil || !info.IsDir() {
+	if info, err := disk.FS(dir).Stat("drafter"); err != nil || !info.IsDir() {
 		return ""
 	}
 	return filepath.Join(dir, "drafter")

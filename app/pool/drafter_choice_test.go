@@ -215,8 +215,8 @@ func TestSuggestedModelsTakeTheirDrafters(t *testing.T) {
 	}
 }
 
-// A folder drafter belongs to the model in the folder around it. Where that has several GGUF files,
-// nobody knows whose it is.
+// A folder drafter belongs to the model in the folder around it. It belongs to none of several GGUF
+// files.
 func TestFolderDrafterBelongsToTheModelAroundIt(t *testing.T) {
 	lay := func(names ...string) string {
 		dir := t.TempDir()

@@ -64,11 +64,12 @@ func forget(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		if would.Runs+would.Checkpoints+would.Tokens+would.InFlight == 0 {
+		kept := would.Runs + would.Checkpoints + would.Tokens
+		if kept+would.InFlight == 0 {
 			fmt.Fprintln(m.Stderr, "tandem: there is nothing of that to forget; `tandem runs --json` has the names of models and clients")
 			return nil
 		}
-		if would.Runs+would.Checkpoints+would.Tokens > 0 { // otherwise nothing is lost
+		if kept > 0 { // otherwise nothing is lost
 			if err := m.confirm(ctx, f, *yes, "forget "+amount(would)); err != nil {
 				return err
 			}
