@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "pocket"))
 import data  # noqa: E402
 
 CODE, PROMPT = 96, 256  # prompts, tokens of one, as in build/pocket/acceptance.py
-EDIT, LEAST, MOST = 40, 80, 240  # functions, tokens of one
+EDIT, LEAST, MOST = 60, 80, 240  # functions, tokens of one
 USES = 4  # of the identifier, at least; one of them in the first line
 
 IDENTIFIER = re.compile(r"(?<![\w.\"])[a-zA-Z]\w{2,}(?!\w)")
@@ -44,8 +44,9 @@ def code(docs, tokenizer):
 
 
 def edit(docs, tokenizer):
-    """Functions without comments, one of a file."""
+    """Functions without comments: one of each file, then a second one of each file."""
     rng = random.Random(0)
+    seconds = []
     for d in rng.sample(docs, len(docs)):
         found = []
         for m in data.FUNCTION["Go"].finditer(d.text):
@@ -57,8 +58,16 @@ def edit(docs, tokenizer):
             if names:
                 found.append((text, names[0]))
         if found:
-            text, name = rng.choice(found)
-            yield {"path": d.path, "text": text, "from": name, "to": rng.choice([n for n in NEW if n not in text])}
+            first = rng.choice(found)
+            seconds += [(d.path, f) for f in found if f != first][:1]
+            yield changed(rng, d.path, *first)
+    for path, second in seconds:
+        yield changed(rng, path, *second)
+
+
+def changed(rng, path, text, name):
+    """One entry of edit: a function, and a new name for the identifier."""
+    return {"path": path, "text": text, "from": name, "to": rng.choice([n for n in NEW if n not in text])}
 
 
 def main():
