@@ -65,7 +65,11 @@ func (l *lossless) cast() *cast {
 	head := load(enginetest.TinyHead(l.t, map[string]any{
 		"vocab_size": vocab, "hidden_size": config.HiddenSize,
 	}))
-	twin := load(l.dir)
+	// As a drafter, a folder with a head would give its head.
+	twin, err := models.Load(l.t.Context(), l.th, l.dir, models.Options{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
 	c := &cast{head: &steeredHead{Head: head.Head}, guesser: &steeredGuesser{vocab: vocab},
 		memory: newRecalledTexts(l.t)}
 	network := func(name, dir string) draft.Drafter {
