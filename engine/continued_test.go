@@ -211,17 +211,17 @@ func TestStatsTellWhoDrafted(t *testing.T) {
 	}
 	// The cycle comes again after 50 tokens: the n-gram drafter has nothing before. Then it comes second,
 	// and nothing was compared.
-	if n.Name != "ngram" || n.Rounds != 0 || n.Idle == 0 || n.Slower != 0 {
+	if n.Name != "ngram" || n.Rounds != 0 || n.Idle == 0 || n.Slower != 0 || n.Preceded == 0 {
 		t.Errorf("%+v", n)
 	}
 	r.Speculation = Speculation{}
 	_, _, stats = f.run(t, r)
-	if m, n := stats.Drafters[0], stats.Drafters[1]; m.Slower == 0 || n.Idle == 0 {
+	if m, n := stats.Drafters[0], stats.Drafters[1]; m.Slower == 0 || n.Idle == 0 || n.Preceded > 0 {
 		t.Errorf("the first rounds are plain: %+v, %+v", m, n)
 	}
 	r.Speculation = Speculation{Drafter: "model"}
 	_, _, stats = f.run(t, r)
-	if n := stats.Drafters[1]; n.Idle+n.Slower > 0 {
+	if n := stats.Drafters[1]; n.Idle+n.Slower+n.Preceded > 0 {
 		t.Errorf("a drafter that is not wanted has reasons: %+v", n)
 	}
 }

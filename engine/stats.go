@@ -119,6 +119,7 @@ type DrafterStats struct {
 	Trials            int    // of Rounds, to find out what its drafts gain
 	Idle              int    // rounds in which it had nothing to propose
 	Slower            int    // rounds in which another drafter, or none, was expected to be faster
+	Preceded          int    // rounds in which an earlier one drafted, as the request sets the depth
 	Failed            string // why it was given up; empty if it was not
 }
 
@@ -130,6 +131,7 @@ func (d *DrafterStats) add(o DrafterStats) {
 	d.Trials += o.Trials
 	d.Idle += o.Idle
 	d.Slower += o.Slower
+	d.Preceded += o.Preceded
 	if o.Failed != "" {
 		d.Failed = o.Failed
 	}

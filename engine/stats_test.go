@@ -16,9 +16,9 @@ func TestStatsAddCoversEveryField(t *testing.T) {
 	fill(reflect.ValueOf(&second).Elem(), 1000)
 	first.AcceptedAt, second.AcceptedAt = []int{5, 3}, []int{4, 2, 1}
 	first.Arms, second.Arms = []int{0, -1}, []int{0, 1}
-	first.Drafters = []DrafterStats{{"a", 1, 2, 3, 4, 5, 6, ""}}
-	second.Drafters = []DrafterStats{{"b", 1, 1, 1, 1, 1, 1, "b failed"},
-		{"a", 10, 20, 30, 40, 50, 60, "a failed"}}
+	first.Drafters = []DrafterStats{{"a", 1, 2, 3, 4, 5, 6, 7, ""}}
+	second.Drafters = []DrafterStats{{"b", 1, 1, 1, 1, 1, 1, 1, "b failed"},
+		{"a", 10, 20, 30, 40, 50, 60, 70, "a failed"}}
 	first.Blocks = Blocks{Count: 2, Tokens: 5, Total: 8, Early: 8, Max: 6}
 	second.Blocks = Blocks{Count: 3, Tokens: 7, Total: 9, Early: 9, Max: 4}
 
@@ -52,8 +52,8 @@ func TestStatsAddCoversEveryField(t *testing.T) {
 
 		"AcceptedAt": is([]int{9, 5, 1}),
 		"Arms":       is([]int{0, -1, 1, 0}),
-		"Drafters": is([]DrafterStats{{"a", 11, 22, 33, 44, 55, 66, "a failed"},
-			{"b", 1, 1, 1, 1, 1, 1, "b failed"}}),
+		"Drafters": is([]DrafterStats{{"a", 11, 22, 33, 44, 55, 66, 77, "a failed"},
+			{"b", 1, 1, 1, 1, 1, 1, 1, "b failed"}}),
 		"Decode":    is(first.Decode + second.Decode + second.Queue + second.Prefill),
 		"Blocks":    is(Blocks{Count: 5, Tokens: 12, Total: 17, Early: 17, Max: 6}),
 		"PeakBytes": is(max(first.PeakBytes, second.PeakBytes)),

@@ -187,6 +187,8 @@ func (e *Engine) countOthers(t *task, arm int) {
 			d.Idle++
 		case t.adaptive():
 			d.Slower++
+		default:
+			d.Preceded++
 		}
 	}
 }

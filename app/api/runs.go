@@ -270,7 +270,8 @@ func drafterRounds(drafters []engine.DrafterStats) (list []control.DrafterRounds
 	for _, d := range drafters {
 		list = append(list, control.DrafterRounds{
 			Name: d.Name, Rounds: d.Rounds, Drafted: d.Drafted, Accepted: d.Accepted,
-			Trials: d.Trials, Idle: d.Idle, Slower: d.Slower, Failed: d.Failed,
+			Trials: d.Trials, Idle: d.Idle, Slower: d.Slower, Preceded: d.Preceded,
+			Failed: d.Failed,
 		})
 	}
 	if !slices.ContainsFunc(list, control.DrafterRounds.Asked) {

@@ -88,15 +88,18 @@ type DrafterRounds struct {
 	Rounds   int    `json:"rounds"` // with its drafts
 	Drafted  int    `json:"drafted"`
 	Accepted int    `json:"accepted"`
-	Trials   int    `json:"trials,omitempty"` // of Rounds, to find out what its drafts gain
-	Idle     int    `json:"idle,omitempty"`   // rounds in which it had nothing to propose
-	Slower   int    `json:"slower,omitempty"` // rounds in which it was expected to be slower than what was chosen
-	Failed   string `json:"failed,omitempty"` // why it was given up
+	Trials   int    `json:"trials,omitempty"`   // of Rounds, to find out what its drafts gain
+	Idle     int    `json:"idle,omitempty"`     // rounds in which it had nothing to propose
+	Slower   int    `json:"slower,omitempty"`   // rounds in which it was expected to be slower than what was chosen
+	Preceded int    `json:"preceded,omitempty"` // rounds in which an earlier one drafted, as the request sets the depth
+	Failed   string `json:"failed,omitempty"`   // why it was given up
 }
 
 // Asked reports whether it drafted, or could have. A drafter that the request does not want was not
 // asked.
-func (d DrafterRounds) Asked() bool { return d.Rounds+d.Idle+d.Slower > 0 || d.Failed != "" }
+func (d DrafterRounds) Asked() bool {
+	return d.Rounds+d.Idle+d.Slower+d.Preceded > 0 || d.Failed != ""
+}
 
 // Why says why the drafter did not draft in more rounds; empty if nothing kept it from that.
 func (d DrafterRounds) Why() string {
@@ -107,6 +110,7 @@ func (d DrafterRounds) Why() string {
 		}
 	}
 	add(d.Slower, "expected to be slower in %s")
+	add(d.Preceded, "another drafter comes first where a request sets the depth, in %s")
 	add(d.Idle, "nothing to guess in %s")
 	if d.Failed != "" {
 		list = append(list, "given up: "+d.Failed)

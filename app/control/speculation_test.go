@@ -42,6 +42,7 @@ func TestWhyADrafterDidNotDraftMore(t *testing.T) {
 	for want, d := range map[string]DrafterRounds{
 		"":                             {Rounds: 9},
 		"nothing to guess in 3 rounds": {Idle: 3},
+		"another drafter comes first where a request sets the depth, in 1 round": {Preceded: 1},
 		"expected to be slower in 2 rounds; given up: no memory": {Rounds: 4,
 			Trials: 1, Slower: 2, Failed: "no memory"},
 	} {

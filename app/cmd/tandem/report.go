@@ -160,15 +160,18 @@ func writeChart(w io.Writer, how *control.Speculation) error {
 	return err
 }
 
-// drafterMarks names for each group of rounds the drafter of most of them, by its number in the
-// table of drafters; · if most are plain.
+// drafterMarks names for each group of rounds the drafter that drafted in most of them, by its number
+// in the table of drafters; · if all are plain.
 func drafterMarks(drafters []int, each int) string {
 	var b strings.Builder
 	for part := range slices.Chunk(drafters, each) {
 		counts := map[int]int{}
-		best := part[0]
+		best := -1
 		for _, d := range part {
-			if counts[d]++; counts[d] > counts[best] {
+			if d < 0 {
+				continue
+			}
+			if counts[d]++; best < 0 || counts[d] > counts[best] {
 				best = d
 			}
 		}

@@ -798,6 +798,7 @@ export interface DrafterRounds {
   trials?: number // of Rounds, to find out what its drafts gain
   idle?: number // rounds in which it had nothing to propose
   slower?: number // rounds in which it was expected to be slower than what was chosen
+  preceded?: number // rounds in which an earlier one drafted, as the request sets the depth
   failed?: string // why it was given up
 }
 

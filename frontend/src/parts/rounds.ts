@@ -44,12 +44,13 @@ export function drafterOf(runs: RoundRun[], s: Stretch): number {
 }
 
 // asked tells whether a drafter drafted, or could have: the request wants it.
-export const asked = (d: DrafterRounds): boolean => d.rounds > 0 || Boolean(d.idle || d.slower || d.failed)
+export const asked = (d: DrafterRounds): boolean => d.rounds > 0 || Boolean(d.idle || d.slower || d.preceded || d.failed)
 
 // why says why a drafter did not draft in more rounds.
 export const why = (d: DrafterRounds): string =>
   [
     d.slower ? `expected to be slower in ${count(d.slower, 'round')}` : '',
+    d.preceded ? `another drafter comes first where a request sets the depth, in ${count(d.preceded, 'round')}` : '',
     d.idle ? `nothing to guess in ${count(d.idle, 'round')}` : '',
     d.failed ? `given up: ${d.failed}` : '',
   ]
