@@ -22,7 +22,7 @@ func modelVerbs() []verb {
 		{name: "add", args: "FOLDER|FILE.gguf|ID", doc: "register a model's folder, a GGUF file, or what found lists by that ID"},
 		{name: "remove", args: "ID", doc: "remove one, and delete it from the disk if Tandem downloaded it"},
 		{name: "unload", args: "[ID]", doc: "free the memory of a model, or of all"},
-		{name: "drafter", args: "ID [FOLDER|FILE.gguf|ID|auto|none]", doc: "say or set what guesses ahead for a model, and list what could"},
+		{name: "drafter", args: "[--measure] ID [FOLDER|FILE.gguf|ID|auto|none]", doc: "say or set what guesses ahead for a model, and list what could"},
 	}
 }
 

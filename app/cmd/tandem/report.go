@@ -78,7 +78,7 @@ func writeReport(w io.Writer, r control.Run) error {
 		lines = append(lines, []string{"resume",
 			fmt.Sprintf("`tandem runs resume %d` completes its answer, if it had begun", r.ID)})
 	default:
-		lines = append(lines, []string{"memory", control.ByteSize(r.PeakBytes) + " at the peak"})
+		lines = append(lines, []string{"memory", control.GiB.Of(r.PeakBytes) + " at the peak"})
 	}
 	header := []string{"run", fmt.Sprint(r.ID)}
 	if err := table(w, header, lines); err != nil {
